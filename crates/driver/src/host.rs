@@ -6,7 +6,16 @@ use std::sync::Arc;
 use wincsi::sim::{ClockMode, CreateError, NodeSpec, SimNode};
 use wincsi::{Node, NodeApi, NotWindows, Options, pipes};
 
-use crate::flags::{Config, Host};
+use crate::flags::{Config, Host as Mode};
+use crate::machine::{Machine, Own, Simulated};
+
+/// The node, and the machine below it.
+pub struct Host {
+    /// The operations.
+    pub node: Arc<dyn NodeApi>,
+    /// Kubelet's files and the event log.
+    pub machine: Arc<dyn Machine>,
+}
 
 /// The node cannot be had.
 #[derive(Debug, thiserror::Error)]
@@ -26,24 +35,26 @@ pub enum HostError {
 ///
 /// # Errors
 /// It cannot be had.
-pub fn node(config: &Config) -> Result<Arc<dyn NodeApi>, HostError> {
-    Ok(match config.host {
-        Host::Native => {
-            let os = wincsi::native(crate::NAME)?;
+pub fn open(config: &Config) -> Result<Host, HostError> {
+    let node: Arc<dyn NodeApi> = match config.host {
+        Mode::Native => {
+            let os = wincsi::native(crate::EVENT_SOURCE)?;
             Arc::new(Node::new(os, Options::default()))
         }
-        Host::Proxy => match &config.proxy_sockets {
+        Mode::Proxy => match &config.proxy_sockets {
             Some(folder) => Arc::new(pipes::Node::sockets(folder)),
             None => Arc::new(pipes::Node::pipes()),
         },
-        Host::Simulated => {
+        Mode::Simulated => {
             let folder = config.simulate.as_deref().ok_or(HostError::NoFolder)?;
-            simulated(folder, &config.node_id)?
+            return simulated(folder, &config.node_id);
         }
-    })
+    };
+    let machine = Arc::new(Own);
+    Ok(Host { node, machine })
 }
 
-fn simulated(folder: &Path, name: &str) -> Result<Arc<dyn NodeApi>, HostError> {
+fn simulated(folder: &Path, name: &str) -> Result<Host, HostError> {
     tracing::warn!(
         "SIMULATED NODE in {}: nothing here touches a real disk",
         folder.display()
@@ -52,5 +63,8 @@ fn simulated(folder: &Path, name: &str) -> Result<Arc<dyn NodeApi>, HostError> {
         true => SimNode::open(folder, ClockMode::Real)?,
         false => SimNode::create(folder, &NodeSpec::named(name), ClockMode::Real)?,
     };
-    Ok(Arc::new(Node::new(node.os(), Options::default())))
+    Ok(Host {
+        node: Arc::new(Node::new(node.os(), Options::default())),
+        machine: Arc::new(Simulated(node.files().clone())),
+    })
 }

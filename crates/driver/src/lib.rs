@@ -8,6 +8,7 @@
 //! - [`disk`]: the operations on volumes that are disks.
 //! - [`record`]: one record a volume, on this machine's disk, written before the act.
 //! - [`code`]: the table of conditions and gRPC codes.
+//! - [`machine`]: kubelet's files and the event log.
 //! - [`in_flight`]: which calls run, so that none meets another for the same volume.
 
 pub mod code;
@@ -16,8 +17,12 @@ pub mod flags;
 pub mod host;
 pub mod in_flight;
 pub mod kubelet;
+pub mod machine;
 pub mod record;
 pub mod serve;
 
 /// The driver's name in Kubernetes, unless `-drivername` has another.
 pub const NAME: &str = "wincsi.io";
+
+/// The driver's source in Windows's event log.
+pub const EVENT_SOURCE: &str = "wincsi";

@@ -9,9 +9,9 @@ use program::metrics::{self, Calls, Exposition};
 use transport::{BindError, DrainReport, Endpoint, Server, ServerOptions, Service};
 use wincsi::{Error, NodeApi};
 
-use crate::disk::DiskVolumes;
+use crate::disk::{DiskVolumes, Kubelet};
 use crate::flags::{Config, Registering};
-use crate::host::{self, HostError};
+use crate::host::{self, Host, HostError};
 use crate::kubelet::{Controlling, Identity, NodeInfo, NodeService, Registration, Router};
 use crate::record::{Store, StoreError};
 
@@ -49,12 +49,16 @@ pub struct RunningServer {
 /// # Errors
 /// See [`StartError`].
 pub fn start(config: &Config) -> Result<RunningServer, StartError> {
-    let node = host::node(config)?;
+    let Host { node, machine } = host::open(config)?;
     let info = info(config, node.as_ref())?;
     let store = Store::open(&config.records().ok_or(StartError::NoRecords)?)?;
     let calls = Arc::<Calls>::default();
     let registration = Registration::new(&config.driver_name, &dialled(config));
-    let volumes = Arc::new(DiskVolumes::new(node, store));
+    let kubelet = Kubelet {
+        driver_name: config.driver_name.clone(),
+        folder: config.kubelet_folder(),
+    };
+    let volumes = Arc::new(DiskVolumes::new(node, store, machine, kubelet));
     let mut services = vec![(config.csi_endpoint(), csi(config, volumes, info, &calls))];
     if config.registration == Registering::Itself {
         services.push((config.registry_endpoint(), registry(&registration, &calls)));
@@ -88,6 +92,7 @@ fn info(config: &Config, node: &dyn NodeApi) -> Result<NodeInfo, StartError> {
     Ok(NodeInfo {
         id,
         max_volumes: config.max_volumes,
+        luns: config.azure_luns,
         topology: config.topology.clone(),
     })
 }

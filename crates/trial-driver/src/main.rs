@@ -12,8 +12,9 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use clap::Parser;
-use driver::disk::DiskVolumes;
+use driver::disk::{DiskVolumes, Kubelet};
 use driver::kubelet::{Controlling, Identity, NodeInfo, NodeService, Registration, Router};
+use driver::machine::Simulated;
 use driver::record::Store;
 use program::log;
 use program::metrics::Calls;
@@ -27,6 +28,9 @@ use crate::controller::Controller;
 
 /// The driver's name in Kubernetes.
 const NAME: &str = "trial.wincsi.example.com";
+
+/// Kubelet's folder on the node.
+const KUBELET: &str = r"C:\var\lib\kubelet";
 
 /// A CSI driver for tests, on a simulated node.
 #[derive(Parser)]
@@ -91,7 +95,13 @@ fn serve(arguments: &Arguments) -> anyhow::Result<Server> {
 }
 
 fn plugin(arguments: &Arguments, calls: &Arc<Calls>) -> anyhow::Result<Router> {
-    let node = Arc::new(Node::new(simulated(arguments)?.os(), Options::default()));
+    let sim = simulated(arguments)?;
+    let node = Arc::new(Node::new(sim.os(), Options::default()));
+    let machine = Arc::new(Simulated(sim.files().clone()));
+    let kubelet = Kubelet {
+        driver_name: NAME.to_owned(),
+        folder: KUBELET.parse().ok(),
+    };
     let store = Store::open(&arguments.node.join("records"))?;
     let info = NodeInfo {
         id: arguments.node_id.clone(),
@@ -103,7 +113,8 @@ fn plugin(arguments: &Arguments, calls: &Arc<Calls>) -> anyhow::Result<Router> {
     };
     let mut router = Router::counting(calls);
     identity.register(&mut router);
-    NodeService::new(Arc::new(DiskVolumes::new(node, store)), info).register(&mut router);
+    let volumes = Arc::new(DiskVolumes::new(node, store, machine, kubelet));
+    NodeService::new(volumes, info).register(&mut router);
     let hardware = HardwareControl::at(&arguments.node);
     Controller::new(hardware, &arguments.node_id).register(&mut router);
     if arguments.broken_publish {

@@ -5,31 +5,39 @@
 
 mod error;
 mod expand;
+mod health;
+mod kubelet;
 mod publish;
 mod reconcile;
 mod stage;
 mod stats;
-
 mod unpublish;
 mod unstage;
+mod vol_data;
 
 use std::sync::Arc;
 use std::time::Duration;
 
+use program::metrics::{Exposition, Kind};
 use wincsi::filesystem::Look;
-use wincsi::volumes::{FoundVolume, VolumeId};
+use wincsi::volumes::{FoundVolume, Space, VolumeId};
 use wincsi::{Cause, Condition, Deadline, Error, Feature, NodeApi, WinPath};
+
+use self::health::{Health, News};
+use self::vol_data::VolData;
+use crate::in_flight::InFlight;
+use crate::machine::Machine;
+use crate::record::{Record, Store, VolumeHandle};
 
 pub use self::error::{NodeError, Shared};
 pub use self::expand::ExpandError;
+pub use self::kubelet::Kubelet;
 pub use self::publish::{Publish, PublishError};
 pub use self::reconcile::Reconciliation;
 pub use self::stage::{Stage, StageError};
-pub use self::stats::StatsError;
+pub use self::stats::{Stats, StatsError};
 pub use self::unpublish::UnpublishError;
 pub use self::unstage::UnstageError;
-use crate::in_flight::InFlight;
-use crate::record::{Record, Store};
 
 /// How long a call may take: less than the two minutes after which kubelet calls again.
 const CALL: Duration = Duration::from_secs(110);
@@ -41,16 +49,62 @@ const ARRIVAL: Duration = Duration::from_secs(60);
 pub struct DiskVolumes {
     node: Arc<dyn NodeApi>,
     store: Store,
+    machine: Arc<dyn Machine>,
+    kubelet: Kubelet,
     running: InFlight,
+    health: Health,
 }
 
 impl DiskVolumes {
     /// The volumes of a node, with the records of what was done of them before.
-    pub fn new(node: Arc<dyn NodeApi>, store: Store) -> Self {
+    pub fn new(
+        node: Arc<dyn NodeApi>,
+        store: Store,
+        machine: Arc<dyn Machine>,
+        kubelet: Kubelet,
+    ) -> Self {
         Self {
             node,
             store,
+            machine,
+            kubelet,
             running: InFlight::default(),
+            health: Health::default(),
+        }
+    }
+
+    /// Adds what is known of the volumes to a page of metrics, without a query to the node.
+    pub fn render(&self, page: &mut Exposition) {
+        let (recorded, unreadable) = (self.store.records().len(), self.store.unreadable());
+        let name = "wincsi_volumes";
+        page.family(name, "Volumes that have a record.", Kind::Gauge);
+        page.sample(name, &[], recorded);
+        let name = "wincsi_records_unreadable";
+        page.family(
+            name,
+            "Records that this version cannot read, and leaves alone.",
+            Kind::Gauge,
+        );
+        page.sample(name, &[], unreadable);
+        let name = "wincsi_volume_abnormal";
+        page.family(name, "1 for each volume that is abnormal.", Kind::Gauge);
+        for volume in self.health.abnormal_volumes() {
+            page.sample(name, &[("volume", volume.as_str())], 1);
+        }
+    }
+
+    fn note_normal(&self, volume: &VolumeHandle, space: Option<Space>) {
+        if self.health.normal(volume, space) == News::Changed {
+            tracing::info!("volume {volume} is normal again");
+        }
+    }
+
+    /// Reports once until the volume is normal again.
+    fn note_abnormal(&self, volume: &VolumeHandle, reason: &str) {
+        if self.health.abnormal(volume, reason) == News::Changed {
+            tracing::error!("volume {volume} is abnormal: {reason}");
+            let event = format!("volume {volume} is abnormal: {reason}");
+            self.machine.report(&event);
         }
     }
 
@@ -82,12 +136,30 @@ impl DiskVolumes {
         }
     }
 
-    /// Unmounts what is mounted exactly at a path, and removes the folder, if it is empty. What is not there is success.
+    /// Unmounts what is mounted exactly at a path, and removes the folder, if it is empty. What is not there is success,
+    /// and of a link the link alone is removed.
     fn dismount(&self, at: &WinPath, deadline: Deadline) -> Result<(), Error> {
-        if let Some(volume) = self.mounted_at(at, deadline)? {
+        let entry = self.entry(at, deadline)?;
+        if !matches!(entry, Some(Look::Link(_) | Look::Missing))
+            && let Some(volume) = self.mounted_at(at, deadline)?
+        {
             self.node.volumes().unmount(volume, at, deadline)?;
         }
-        self.remove_entry(at, deadline)
+        self.remove(at, deadline)
+    }
+
+    /// The entry at a path; none if the host cannot tell. A file is an error.
+    fn entry(&self, at: &WinPath, deadline: Deadline) -> Result<Option<Look>, Error> {
+        if !self.node.supports(Feature::EntryLooks) {
+            return Ok(None);
+        }
+        match self.node.filesystem().look(at, deadline)? {
+            Look::File { .. } => {
+                let cause = Cause::InvalidArgument(String::from("a file is there"));
+                Err(Error::new("remove", at, cause))
+            }
+            look => Ok(Some(look)),
+        }
     }
 
     fn mounted_at(&self, at: &WinPath, deadline: Deadline) -> Result<Option<VolumeId>, Error> {
@@ -101,14 +173,14 @@ impl DiskVolumes {
     /// Removes a link, an empty directory or a mounted folder; nothing of what it leads to, and no file. What is not
     /// there is success.
     fn remove_entry(&self, at: &WinPath, deadline: Deadline) -> Result<(), Error> {
-        let files = self.node.filesystem();
-        if self.node.supports(Feature::EntryLooks)
-            && matches!(files.look(at, deadline)?, Look::File { .. })
-        {
-            let cause = Cause::InvalidArgument(String::from("a file is there"));
-            return Err(Error::new("remove", at, cause));
+        match self.entry(at, deadline)? {
+            Some(Look::Missing) => Ok(()),
+            _ => self.remove(at, deadline),
         }
-        match files.remove_entry(at, deadline) {
+    }
+
+    fn remove(&self, at: &WinPath, deadline: Deadline) -> Result<(), Error> {
+        match self.node.filesystem().remove_entry(at, deadline) {
             Err(error) if error.is(Condition::NotFound) => Ok(()),
             done => done,
         }

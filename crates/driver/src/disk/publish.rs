@@ -1,7 +1,7 @@
 use transport::Code;
 use wincsi::{Cause, Condition, Deadline, Error, Feature, WinPath};
 
-use super::{DiskVolumes, Shared};
+use super::{DiskVolumes, Shared, StageError};
 use crate::code::Rpc;
 use crate::record::{Record, Slot, State, Targets, VolumeHandle};
 
@@ -97,7 +97,10 @@ impl DiskVolumes {
         if live(record)? {
             return Ok(());
         }
-        self.restage(record, slot)?;
+        self.restage(record, slot).map_err(|error| match error {
+            StageError::Shared(shared) => shared.into(),
+            _ => request.not_staged(),
+        })?;
         let record = slot.get().map_err(Shared::from)?;
         match record.as_ref().map(live).transpose()? {
             Some(true) => Ok(()),

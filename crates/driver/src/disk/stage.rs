@@ -1,11 +1,11 @@
 use transport::Code;
 use wincsi::disks::{DiskQuery, FoundDisk};
-use wincsi::volumes::{FileSystemType, FormatOptions, FoundVolume, NewSize};
-use wincsi::{Condition, Deadline, Error, WinPath};
+use wincsi::volumes::{FoundVolume, NewSize};
+use wincsi::{Condition, Deadline, Error, Feature, WinPath};
 
 use super::{ARRIVAL, DiskVolumes, NodeError, Shared};
 use crate::code::{Left, Rpc};
-use crate::record::{Access, FileSystem, Record, Slot, State, VolumeHandle, Wanted};
+use crate::record::{Access, Record, Slot, State, VolumeHandle, Wanted};
 
 /// A NodeStageVolume of a disk.
 #[derive(Clone, Debug)]
@@ -14,7 +14,7 @@ pub struct Stage {
     pub volume: VolumeHandle,
     /// Where kubelet wants it.
     pub staging: WinPath,
-    /// What the disk is told by.
+    /// The properties that identify the disk.
     pub disk: DiskQuery,
     /// What the volume is to be like.
     pub wanted: Wanted,
@@ -23,6 +23,27 @@ pub struct Stage {
 /// Why a volume was not staged.
 #[derive(Debug, thiserror::Error)]
 pub enum StageError {
+    /// Readers on many nodes share the disk, and Windows had it online and writable here before it was staged.
+    #[error(
+        "the disk of volume {volume} came online writable, and nodes that share a disk must not write to it: \
+         set the node's SAN policy to OfflineShared, take the disk offline and make it read-only"
+    )]
+    CameOnlineWritable {
+        /// The volume.
+        volume: VolumeHandle,
+    },
+    /// The host mode cannot do what the volume needs.
+    #[error(
+        "volume {volume} needs {what}, which -host=proxy does not have ({feature}): use -host=native"
+    )]
+    HostLacks {
+        /// The volume.
+        volume: VolumeHandle,
+        /// What it needs.
+        what: &'static str,
+        /// The feature that the host lacks.
+        feature: Feature,
+    },
     /// The volume is staged with another capability, at another path or from another disk.
     #[error("volume {volume} is staged with another {what}")]
     StagedOtherwise {
@@ -41,34 +62,59 @@ impl StageError {
     #[must_use]
     pub fn code(&self) -> Code {
         match self {
+            Self::CameOnlineWritable { .. } | Self::HostLacks { .. } => Code::FailedPrecondition,
             Self::StagedOtherwise { .. } => Code::AlreadyExists,
             Self::Shared(shared) => shared.code(Rpc::Stage),
         }
     }
 }
 
-/// A failed step, and the disk that it was about, if one was found.
-struct Stuck {
-    error: Error,
-    reached: Option<Box<Reached>>,
+/// One call that stages a volume.
+struct Staging<'a> {
+    volumes: &'a DiskVolumes,
+    request: &'a Stage,
+    slot: &'a Slot,
+    /// The record from before the call.
+    before: Option<Record>,
+    deadline: Deadline,
 }
 
-/// The disk of a volume as a stage found it.
-struct Reached {
-    disk: FoundDisk,
-    was_online: bool,
+/// A failed step.
+struct Failure {
+    error: Box<StepError>,
+    undo: Undo,
+}
+
+enum StepError {
+    CameOnlineWritable,
+    Node(Error),
+    Shared(Shared),
+}
+
+/// What a failed call has to take back.
+enum Undo {
+    /// Nothing: it changed nothing, and nothing was there before.
+    Unchanged,
+    /// Nothing, because the volume was staged before it, or may be.
+    StagedBefore,
+    /// The mount, and the disk's coming online if that was this driver's doing.
+    Mount {
+        disk: Box<FoundDisk>,
+        brought_online: bool,
+    },
 }
 
 impl DiskVolumes {
-    /// Stages a volume: its disk is found, brought online, partitioned and formatted where it is blank, mounted at the
-    /// staging path, and grown to its end.
+    /// Stages a volume: finds its disk, brings it online, partitions and formats it if it is blank, mounts it at the
+    /// staging path, and grows it to its end.
     ///
-    /// A failure that cannot come right by itself is undone, unless the volume was staged before this call: then nothing
-    /// is undone, because pods may have files open.
+    /// The call undoes a failure that does not go away by itself. If the volume was staged before the call, by its record
+    /// or by a mount at the path, nothing is undone, because pods may have files open.
     ///
     /// # Errors
     /// See [`StageError`].
     pub fn stage(&self, request: &Stage) -> Result<(), StageError> {
+        self.check_host(request)?;
         let volume = &request.volume;
         let _turn = self.running.alone(volume).map_err(Shared::from)?;
         let slot = self.store.slot(volume).map_err(Shared::from)?;
@@ -76,127 +122,224 @@ impl DiskVolumes {
         if let Some(record) = &before {
             request.agrees_with(record)?;
         }
-        self.stage_from(request, before.as_ref(), &slot)?;
-        Ok(())
+        self.staging(request, &slot, before).run()
     }
 
-    fn stage_from(
-        &self,
-        request: &Stage,
-        before: Option<&Record>,
-        slot: &Slot,
-    ) -> Result<(), Shared> {
-        let record = before.cloned().unwrap_or_else(|| request.record());
-        if before.is_none() {
-            slot.put(&record)?;
+    /// Stages a volume anew from its record, as after a reboot.
+    pub(super) fn restage(&self, record: &Record, slot: &Slot) -> Result<(), StageError> {
+        let request = Stage {
+            volume: record.volume.clone(),
+            staging: record.staging.clone(),
+            disk: record.disk.clone(),
+            wanted: record.wanted.clone(),
+        };
+        self.staging(&request, slot, Some(record.clone())).run()
+    }
+
+    fn staging<'a>(
+        &'a self,
+        request: &'a Stage,
+        slot: &'a Slot,
+        before: Option<Record>,
+    ) -> Staging<'a> {
+        let deadline = self.deadline();
+        Staging {
+            volumes: self,
+            request,
+            slot,
+            before,
+            deadline,
         }
-        match self.bring(request, self.deadline()) {
-            Ok(found) => Ok(slot.put(&Record {
-                state: State::Staged,
-                mounted: Some(found.id()),
-                boot: self.boot()?,
-                ..record
-            })?),
-            Err(stuck) if before.is_none() => Err(self.give_up(request, slot, *stuck)?.into()),
-            Err(stuck) => Err(stuck.error.into()),
+    }
+
+    /// Refuses what the host cannot do, before anything is changed.
+    fn check_host(&self, request: &Stage) -> Result<(), StageError> {
+        let needs = request.wanted.needs().into_iter();
+        let mut lacks = needs.filter(|(feature, _)| !self.node.supports(*feature));
+        match lacks.next() {
+            None => Ok(()),
+            Some((feature, what)) => Err(StageError::HostLacks {
+                volume: request.volume.clone(),
+                what,
+                feature,
+            }),
+        }
+    }
+}
+
+impl Staging<'_> {
+    fn run(self) -> Result<(), StageError> {
+        match self.bring() {
+            Ok(found) => Ok(self.note_staged(&found)?),
+            Err(failure) => Err(self.fail(failure)),
         }
     }
 
     /// Each step leaves alone what is as it should be.
-    fn bring(&self, request: &Stage, deadline: Deadline) -> Result<FoundVolume, Box<Stuck>> {
-        let disks = self.node.disks();
-        let nothing = |error| {
-            let reached = None;
-            Box::new(Stuck { error, reached })
-        };
-        let disk = disks
-            .find_attached(&request.disk, ARRIVAL, deadline)
-            .map_err(nothing)?;
-        let was_online = disks.is_online(disk.number(), deadline).map_err(nothing)?;
-        self.mount(request, &disk, deadline).map_err(|error| {
-            let reached = Some(Box::new(Reached { disk, was_online }));
-            Box::new(Stuck { error, reached })
+    fn bring(&self) -> Result<FoundVolume, Failure> {
+        let unchanged = |error| self.unchanged(StepError::Node(error));
+        let disks = self.volumes.node.disks();
+        let disk = disks.find_attached(&self.request.disk, ARRIVAL, self.deadline);
+        let disk = disk.map_err(unchanged)?;
+        let was_staged = self.was_staged().map_err(unchanged)?;
+        let brought_online = self.begin(&disk)?;
+        self.mount(&disk).map_err(|error| Failure {
+            error: Box::new(StepError::Node(error)),
+            undo: match was_staged {
+                true => Undo::StagedBefore,
+                false => Undo::Mount {
+                    disk: Box::new(disk),
+                    brought_online,
+                },
+            },
         })
     }
 
-    fn mount(
-        &self,
-        request: &Stage,
-        disk: &FoundDisk,
-        deadline: Deadline,
-    ) -> Result<FoundVolume, Error> {
-        let volume = match request.wanted.access {
-            Access::ReadWrite => self.make_usable(request, disk, deadline)?,
-            Access::ReadOnly => {
-                self.node.disks().bring_online_read_only(disk, deadline)?;
-                self.node.volumes().find_on(disk, deadline)?
+    /// Before the call, by the record or by the path. A stage that began, and mounted nothing, is none.
+    fn was_staged(&self) -> Result<bool, Error> {
+        let is_recorded = |record: &Record| record.state != State::Staging;
+        if self.before.as_ref().is_some_and(is_recorded) {
+            return Ok(true);
+        }
+        let mounted = self
+            .volumes
+            .mounted_at(&self.request.staging, self.deadline)?;
+        Ok(mounted.is_some())
+    }
+
+    /// Writes the record before the first act on the disk. Whether this driver brings the disk online is part of it.
+    fn begin(&self, disk: &FoundDisk) -> Result<bool, Failure> {
+        let disks = self.volumes.node.disks();
+        let is_online = disks.is_online(disk.number(), self.deadline);
+        let is_online = is_online.map_err(|error| self.unchanged(StepError::Node(error)))?;
+        if let Some(record) = &self.before {
+            return self.begin_again(record, is_online);
+        }
+        if is_online {
+            self.refuse_writable(disk)?;
+        }
+        let record = self.request.record(!is_online);
+        self.slot
+            .put(&record)
+            .map_err(|error| self.unchanged(StepError::Shared(error.into())))?;
+        Ok(!is_online)
+    }
+
+    fn begin_again(&self, record: &Record, is_online: bool) -> Result<bool, Failure> {
+        let brought_online = record.brought_online || !is_online;
+        if brought_online != record.brought_online {
+            self.slot
+                .change(|record| record.brought_online = true)
+                .map_err(|error| self.unchanged(StepError::Shared(error.into())))?;
+        }
+        Ok(brought_online)
+    }
+
+    /// Windows may have written to a disk that it had online and writable, and another node uses it.
+    fn refuse_writable(&self, disk: &FoundDisk) -> Result<(), Failure> {
+        if self.request.wanted.access != Access::SharedReadOnly {
+            return Ok(());
+        }
+        let disks = self.volumes.node.disks();
+        match disks.is_read_only(disk.number(), self.deadline) {
+            Ok(true) => Ok(()),
+            Ok(false) => Err(self.unchanged(StepError::CameOnlineWritable)),
+            Err(error) => Err(self.unchanged(StepError::Node(error))),
+        }
+    }
+
+    fn mount(&self, disk: &FoundDisk) -> Result<FoundVolume, Error> {
+        let (node, deadline) = (&self.volumes.node, self.deadline);
+        let (access, staging) = (self.request.wanted.access, &self.request.staging);
+        let volume = match access {
+            Access::ReadWrite => self.make_usable(disk)?,
+            Access::ReadOnly | Access::SharedReadOnly => {
+                node.disks().bring_online_read_only(disk, deadline)?;
+                node.volumes().find_on(disk, deadline)?
             }
         };
-        let files = self.node.filesystem();
-        files.make_directory(&request.staging, deadline)?;
-        self.node
-            .volumes()
-            .mount(&volume, &request.staging, deadline)?;
-        if request.wanted.access == Access::ReadWrite {
-            self.node
-                .volumes()
-                .resize(&volume, NewSize::Maximum, deadline)?;
+        node.filesystem().make_directory(staging, deadline)?;
+        node.volumes().mount(&volume, staging, deadline)?;
+        if access == Access::ReadWrite {
+            let size = NewSize::Maximum;
+            node.volumes().resize(&volume, size, deadline)?;
         }
         Ok(volume)
     }
 
-    fn make_usable(
-        &self,
-        request: &Stage,
-        disk: &FoundDisk,
-        deadline: Deadline,
-    ) -> Result<FoundVolume, Error> {
-        self.node.disks().bring_online(disk, deadline)?;
-        self.node.disks().partition(disk, deadline)?;
-        let volume = self.node.volumes().find_on(disk, deadline)?;
-        let options = format_options(request.wanted.file_system);
-        self.node
-            .volumes()
-            .ensure_formatted(&volume, &options, deadline)?;
+    fn make_usable(&self, disk: &FoundDisk) -> Result<FoundVolume, Error> {
+        let (node, deadline) = (&self.volumes.node, self.deadline);
+        node.disks().bring_online(disk, deadline)?;
+        node.disks().partition(disk, deadline)?;
+        let volume = node.volumes().find_on(disk, deadline)?;
+        let options = self.request.wanted.format.options();
+        node.volumes()
+            .ensure_formatted(&volume, options, deadline)?;
         Ok(volume)
     }
 
-    /// After a stage of a volume that was not staged before: the record goes if nothing is left of the volume.
-    fn give_up(
-        &self,
-        request: &Stage,
-        slot: &Slot,
-        stuck: Stuck,
-    ) -> Result<Box<NodeError>, Shared> {
-        let Stuck { error, reached } = stuck;
-        let left = match reached {
-            None => Left::Nothing,
-            Some(_) if error.is_transient() => Left::Something,
-            Some(reached) => self.undo(request, &reached),
+    fn note_staged(&self, found: &FoundVolume) -> Result<(), Shared> {
+        let boot = self.volumes.boot()?;
+        let note = |record: &mut Record| {
+            record.state = State::Staged;
+            record.mounted = Some(found.id());
+            record.boot = boot;
         };
-        if left == Left::Nothing {
-            slot.remove()?;
-        }
-        Ok(Box::new(NodeError { error, left }))
+        Ok(self.slot.change(note)?)
     }
 
-    fn undo(&self, request: &Stage, reached: &Reached) -> Left {
-        match self.take_back(request, reached) {
+    /// A failure of a call that changed nothing.
+    fn unchanged(&self, error: StepError) -> Failure {
+        let undo = match self.before {
+            None => Undo::Unchanged,
+            Some(_) => Undo::StagedBefore,
+        };
+        let error = Box::new(error);
+        Failure { error, undo }
+    }
+
+    fn fail(&self, Failure { error, undo }: Failure) -> StageError {
+        let error = match *error {
+            StepError::CameOnlineWritable => {
+                let volume = self.request.volume.clone();
+                return StageError::CameOnlineWritable { volume };
+            }
+            StepError::Shared(shared) => return shared.into(),
+            StepError::Node(error) => error,
+        };
+        let left = match undo {
+            Undo::Unchanged => Left::Nothing,
+            Undo::StagedBefore => Left::Something,
+            Undo::Mount { .. } if error.is_transient() => Left::Something,
+            Undo::Mount {
+                disk,
+                brought_online,
+            } => self.undo(&disk, brought_online),
+        };
+        Shared::from(Box::new(NodeError { error, left })).into()
+    }
+
+    /// The record goes if nothing is left of the volume.
+    fn undo(&self, disk: &FoundDisk, brought_online: bool) -> Left {
+        let volume = &self.request.volume;
+        let undone = self.take_back(disk, brought_online);
+        let undone = undone.map_err(Shared::from);
+        match undone.and_then(|()| Ok(self.slot.remove()?)) {
             Ok(()) => Left::Nothing,
             Err(error) => {
-                tracing::warn!("volume {}: cannot undo the stage: {error}", request.volume);
+                tracing::warn!("volume {volume}: cannot undo the stage: {error}");
                 Left::Something
             }
         }
     }
 
-    fn take_back(&self, request: &Stage, reached: &Reached) -> Result<(), Error> {
-        let deadline = self.deadline();
-        self.dismount(&request.staging, deadline)?;
-        if reached.was_online {
+    fn take_back(&self, disk: &FoundDisk, brought_online: bool) -> Result<(), Error> {
+        let deadline = self.volumes.deadline();
+        self.volumes.dismount(&self.request.staging, deadline)?;
+        if !brought_online {
             return Ok(());
         }
-        match self.node.disks().take_offline(&reached.disk, deadline) {
+        match self.volumes.node.disks().take_offline(disk, deadline) {
             Err(error) if error.is(Condition::NotFound) => Ok(()),
             done => done,
         }
@@ -216,36 +359,17 @@ impl Stage {
         Err(StageError::StagedOtherwise { volume, what })
     }
 
-    fn record(&self) -> Record {
+    fn record(&self, brought_online: bool) -> Record {
         Record {
             volume: self.volume.clone(),
             state: State::Staging,
             staging: self.staging.clone(),
             disk: self.disk.clone(),
             wanted: self.wanted.clone(),
+            brought_online,
             mounted: None,
             boot: None,
             published: Vec::new(),
         }
-    }
-}
-
-fn format_options(file_system: FileSystem) -> FormatOptions {
-    FormatOptions::new(match file_system {
-        FileSystem::Ntfs => FileSystemType::Ntfs,
-        FileSystem::Refs => FileSystemType::Refs,
-    })
-}
-
-impl DiskVolumes {
-    /// Stages a volume anew from its record, as after a reboot.
-    pub(super) fn restage(&self, record: &Record, slot: &Slot) -> Result<(), Shared> {
-        let request = Stage {
-            volume: record.volume.clone(),
-            staging: record.staging.clone(),
-            disk: record.disk.clone(),
-            wanted: record.wanted.clone(),
-        };
-        self.stage_from(&request, Some(record), slot)
     }
 }

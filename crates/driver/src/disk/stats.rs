@@ -1,10 +1,19 @@
 use transport::Code;
-use wincsi::WinPath;
 use wincsi::volumes::Space;
+use wincsi::{Error, WinPath};
 
 use super::{DiskVolumes, Shared};
 use crate::code::Rpc;
-use crate::record::VolumeHandle;
+use crate::record::{Record, VolumeHandle};
+
+/// The figures of a volume.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Stats {
+    /// Size and free space, in bytes; the last that are known if the volume is abnormal.
+    pub space: Space,
+    /// What is wrong with the volume.
+    pub abnormal: Option<String>,
+}
 
 /// Why a volume's figures are not known.
 #[derive(Debug, thiserror::Error)]
@@ -23,6 +32,14 @@ pub enum StatsError {
         /// The path, as kubelet wrote it.
         path: String,
     },
+    /// The volume belongs at that path, and is away; it may come back.
+    #[error("volume {volume} is not at {path} now")]
+    Away {
+        /// The volume.
+        volume: VolumeHandle,
+        /// The path.
+        path: WinPath,
+    },
     /// What may keep each call from its end.
     #[error(transparent)]
     Shared(#[from] Shared),
@@ -34,33 +51,65 @@ impl StatsError {
     pub fn code(&self) -> Code {
         match self {
             Self::NoVolume { .. } | Self::NotThere { .. } => Code::NotFound,
+            Self::Away { .. } => Code::Unavailable,
             Self::Shared(shared) => shared.code(Rpc::Stats),
         }
     }
 }
 
 impl DiskVolumes {
-    /// Size and free space of a volume, in bytes. The volume is looked up before the path is read.
+    /// Size and free space of a volume, and what is wrong with it. The volume is looked up before the path is parsed.
+    ///
+    /// An abnormal volume has the figures of the last call that reached it, because kubelet rejects an answer without
+    /// usage.
     ///
     /// # Errors
     /// See [`StatsError`].
-    pub fn stats(&self, volume: &VolumeHandle, path: &str) -> Result<Space, StatsError> {
+    pub fn stats(&self, volume: &VolumeHandle, path: &str) -> Result<Stats, StatsError> {
         let record = self.store.get(volume).map_err(Shared::from)?;
         let record = record.ok_or_else(|| no_volume(volume))?;
-        let not_there = || StatsError::NotThere {
-            volume: volume.clone(),
-            path: path.to_owned(),
+        let at: WinPath = path.parse().map_err(|_| not_there(volume, path))?;
+        let reason = match self.measure(&record, &at) {
+            Ok(Some(space)) => {
+                self.note_normal(volume, Some(space));
+                let abnormal = None;
+                return Ok(Stats { space, abnormal });
+            }
+            Ok(None) if !record.is_at(&at) => return Err(not_there(volume, path)),
+            Ok(None) => StatsError::Away {
+                volume: volume.clone(),
+                path: at,
+            },
+            Err(error) => Shared::from(error).into(),
         };
-        let at: WinPath = path.parse().map_err(|_| not_there())?;
+        self.last_known(volume, reason)
+    }
+
+    fn last_known(&self, volume: &VolumeHandle, reason: StatsError) -> Result<Stats, StatsError> {
+        let text = reason.to_string();
+        self.note_abnormal(volume, &text);
+        let space = self.health.last_space(volume).ok_or(reason)?;
+        let abnormal = Some(text);
+        Ok(Stats { space, abnormal })
+    }
+
+    fn measure(&self, record: &Record, at: &WinPath) -> Result<Option<Space>, Error> {
         let deadline = self.deadline();
-        let live = self.live(&record, &at, deadline).map_err(Shared::from)?;
-        let found = live.ok_or_else(not_there)?;
-        let space = self.node.volumes().stats(found.id(), deadline);
-        Ok(space.map_err(Shared::from)?)
+        match self.live(record, at, deadline)? {
+            Some(found) => self.node.volumes().stats(found.id(), deadline).map(Some),
+            None => Ok(None),
+        }
     }
 }
 
 fn no_volume(volume: &VolumeHandle) -> StatsError {
     let volume = volume.clone();
     StatsError::NoVolume { volume }
+}
+
+fn not_there(volume: &VolumeHandle, path: &str) -> StatsError {
+    StatsError::NotThere {
+        volume: volume.clone(),
+        path: path.to_owned(),
+    }
 }

@@ -1,7 +1,10 @@
 use transport::Code;
-use wincsi::{Condition, Deadline, Error, WinPath};
+use wincsi::disks::FoundDisk;
+use wincsi::filesystem::Look;
+use wincsi::volumes::VolumeId;
+use wincsi::{Condition, Deadline, Error, Feature, ResultExt as _, WinPath};
 
-use super::{DiskVolumes, Shared};
+use super::{DiskVolumes, Shared, VolData};
 use crate::code::Rpc;
 use crate::record::{Record, State, VolumeHandle};
 
@@ -33,11 +36,11 @@ impl UnstageError {
 }
 
 impl DiskVolumes {
-    /// Unstages a volume: what is cached is written, the volume is unmounted, and its disk goes offline unless it is in
-    /// use. A disk that was pulled out is no error.
+    /// Unstages a volume: writes what is cached, unmounts the volume, and takes its disk offline unless something else
+    /// uses it. A disk that was pulled out is no error.
     ///
-    /// Without a record the disk is not known: what is mounted at the staging path is unmounted, and the disk stays
-    /// online.
+    /// Without a record the disk is the one that is mounted exactly at the staging path, if kubelet's own file beside it
+    /// names this driver and the volume. Otherwise what is mounted there is unmounted, and the disk stays online.
     ///
     /// # Errors
     /// See [`UnstageError`].
@@ -45,18 +48,18 @@ impl DiskVolumes {
         let _turn = self.running.alone(volume).map_err(Shared::from)?;
         let slot = self.store.slot(volume).map_err(Shared::from)?;
         let Some(record) = slot.get().map_err(Shared::from)? else {
-            tracing::warn!("volume {volume} is unstaged without a record: its disk stays online");
-            let dismounted = self.dismount(staging, self.deadline());
-            return Ok(dismounted.map_err(Shared::from)?);
+            let unstaged = self.unstage_unrecorded(volume, staging);
+            return Ok(unstaged.map_err(Shared::from)?);
         };
         self.check_unpublished(&record)?;
         let mark = |record: &mut Record| record.state = State::Unstaging;
         slot.change(mark).map_err(Shared::from)?;
         self.put_away(&record, staging).map_err(Shared::from)?;
+        self.health.forget(volume);
         Ok(slot.remove().map_err(Shared::from)?)
     }
 
-    /// A target that is gone is none, whoever removed it.
+    /// A target that is gone does not count.
     fn check_unpublished(&self, record: &Record) -> Result<(), UnstageError> {
         for target in &record.published {
             let files = self.node.filesystem();
@@ -77,23 +80,101 @@ impl DiskVolumes {
         if *staging != record.staging {
             self.dismount(&record.staging, deadline)?;
         }
-        self.release(record, deadline)
+        self.node.disks().rescan(deadline)?;
+        let found = self.node.disks().find(&record.disk, deadline);
+        match found.none_if(Condition::NotFound)? {
+            Some(disk) => self.release(&record.volume, &disk, deadline),
+            None => Ok(()),
+        }
     }
 
-    /// Takes the disk offline if nobody else uses it.
-    fn release(&self, record: &Record, deadline: Deadline) -> Result<(), Error> {
-        let disks = self.node.disks();
-        disks.rescan(deadline)?;
-        let offline = disks
-            .find(&record.disk, deadline)
-            .and_then(|disk| disks.take_offline(&disk, deadline));
-        match offline {
+    fn unstage_unrecorded(&self, volume: &VolumeHandle, staging: &WinPath) -> Result<(), Error> {
+        let deadline = self.deadline();
+        let disk = match self.is_of_kubelet(volume, staging) {
+            true => self.disk_mounted_at(staging, deadline)?,
+            false => None,
+        };
+        self.dismount(staging, deadline)?;
+        match disk {
+            Some(disk) => self.release(volume, &disk, deadline),
+            None => {
+                tracing::warn!("volume {volume} has no record, so its disk stays online");
+                Ok(())
+            }
+        }
+    }
+
+    /// Whether kubelet's file beside the staging path names this driver and the volume.
+    fn is_of_kubelet(&self, volume: &VolumeHandle, staging: &WinPath) -> bool {
+        let data = VolData::beside(staging, self.machine.as_ref());
+        data.is_some_and(|data| data.names(&self.kubelet.driver_name, volume))
+    }
+
+    /// The disk of the volume that is mounted exactly at the path; none of a link or a plain directory.
+    fn disk_mounted_at(
+        &self,
+        staging: &WinPath,
+        deadline: Deadline,
+    ) -> Result<Option<FoundDisk>, Error> {
+        if !self.node.supports(Feature::EntryLooks) {
+            return Ok(None);
+        }
+        match self.node.filesystem().look(staging, deadline)? {
+            Look::MountedFolder { is_there: true, .. } => {
+                self.node.disks().find_at(staging, deadline).map(Some)
+            }
+            _ => Ok(None),
+        }
+    }
+
+    /// Takes the disk offline unless something else uses it: another record, an access path or an open file.
+    fn release(
+        &self,
+        volume: &VolumeHandle,
+        disk: &FoundDisk,
+        deadline: Deadline,
+    ) -> Result<(), Error> {
+        if !self.node.supports(Feature::CheckedOffline) {
+            tracing::info!(
+                "volume {volume}: its disk stays online, as the host cannot tell its use"
+            );
+            return Ok(());
+        }
+        if let Some(other) = self.other_record_of(volume, disk, deadline)? {
+            tracing::warn!("volume {volume}: its disk stays online for volume {other}");
+            return Ok(());
+        }
+        match self.node.disks().take_offline(disk, deadline) {
             Err(error) if error.is(Condition::NotFound) => Ok(()),
             Err(error) if error.is(Condition::InUse) => {
-                tracing::warn!("volume {}: its disk stays online: {error}", record.volume);
+                tracing::warn!("volume {volume}: its disk stays online: {error}");
                 Ok(())
             }
             done => done,
         }
+    }
+
+    /// Another volume whose record names the disk.
+    fn other_record_of(
+        &self,
+        volume: &VolumeHandle,
+        disk: &FoundDisk,
+        deadline: Deadline,
+    ) -> Result<Option<VolumeHandle>, Error> {
+        let others = self.store.records().into_iter();
+        let mut others = others.filter(|record| record.volume != *volume).peekable();
+        if others.peek().is_none() {
+            return Ok(None);
+        }
+        let volumes = self
+            .node
+            .volumes()
+            .list_on_disk(disk.number(), None, deadline);
+        let on_disk: Vec<VolumeId> = volumes.none_if(Condition::NotFound)?.unwrap_or_default();
+        let names_disk = |record: &Record| {
+            let is_mounted = record.mounted.is_some_and(|id| on_disk.contains(&id));
+            is_mounted || record.disk == *disk.wanted()
+        };
+        Ok(others.find(names_disk).map(|record| record.volume))
     }
 }

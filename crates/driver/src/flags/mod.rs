@@ -13,12 +13,17 @@ use program::flags::{Configuration, Section};
 use program::http::BindAddress;
 use program::log;
 use transport::{Endpoint, EndpointError};
+use wincsi::WinPath;
+
+use crate::kubelet::Luns;
 
 pub use program::flags::{FlagError, Invocation, unicode};
 
 /// What the command line asks for.
 #[derive(Clone, Debug)]
 pub struct Config {
+    /// What azuredisk's key `LUN` counts.
+    pub azure_luns: Luns,
     /// How long a stop waits for calls in flight.
     pub drain_timeout: Duration,
     /// The driver's name.
@@ -80,6 +85,7 @@ pub enum Registering {
 impl Default for Config {
     fn default() -> Self {
         Self {
+            azure_luns: Luns::Unknown,
             drain_timeout: Duration::from_secs(4),
             driver_name: crate::NAME.to_owned(),
             endpoint: None,
@@ -121,6 +127,12 @@ impl Config {
             Endpoint::socket(self.kubelet_path.join("plugins_registry").join(socket))
         };
         self.registration_endpoint.clone().unwrap_or_else(below)
+    }
+
+    /// Kubelet's folder as the node knows it; `None` if it is no path of Windows.
+    #[must_use]
+    pub fn kubelet_folder(&self) -> Option<WinPath> {
+        self.kubelet_path.to_str()?.parse().ok()
     }
 
     /// The folder of the records; `None` when nothing says where.

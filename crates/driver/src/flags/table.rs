@@ -5,6 +5,7 @@ use program::flags::{Apply, Flag, Instead, Klog, Section, Value, optional, set};
 use program::http::{BarePort, BindAddress};
 
 use super::{Config, Host, Registering, endpoint};
+use crate::kubelet::Luns;
 
 /// Every flag.
 pub(super) const SECTIONS: &[Section<Config>] = &[
@@ -27,6 +28,13 @@ const FLAGS: &[Flag<Config>] = &[
         default: "",
         help: "Print how the program is used, and end; -h, too.",
         apply: Apply::Instead(Instead::Help),
+    },
+    Flag {
+        name: "azure-luns",
+        value: Value::Of("scsi:ADAPTER|nvme:ADAPTER"),
+        default: "",
+        help: "What the key LUN of azuredisk's publish context counts on this node: LUNs of this SCSI adapter, or namespaces of the NVMe controller at this adapter. Empty: the volume's attributes name the adapter.",
+        apply: Apply::Text(|config, text| azure_luns(text).map(|luns| config.azure_luns = luns)),
     },
     Flag {
         name: "drain-timeout",
@@ -158,6 +166,20 @@ const FLAGS: &[Flag<Config>] = &[
         apply: Apply::Instead(Instead::Version),
     },
 ];
+
+fn azure_luns(text: &str) -> Result<Luns, &'static str> {
+    const FORM: &str = "it must be scsi:ADAPTER or nvme:ADAPTER";
+    let Some(text) = optional(text) else {
+        return Ok(Luns::Unknown);
+    };
+    let (kind, adapter) = text.split_once(':').ok_or(FORM)?;
+    let adapter = adapter.parse().map_err(|_| FORM)?;
+    match kind {
+        "scsi" => Ok(Luns::Scsi { adapter }),
+        "nvme" => Ok(Luns::Nvme { adapter }),
+        _ => Err(FORM),
+    }
+}
 
 fn seconds(text: &str) -> Result<Duration, &'static str> {
     let seconds = text.parse().map_err(|_| "it must be a number of seconds")?;

@@ -1,25 +1,48 @@
-//! From what the controller says of a volume to what its disk is told by.
+//! Turns a volume's attributes into the query that finds its disk.
 
 use std::collections::BTreeMap;
 
-use wincsi::disks::{Criterion, DiskQuery, NotEnough, Page83, SerialNumber, TrivialName};
+use wincsi::disks::{
+    Criterion, DiskQuery, NamespaceConvention, NotEnough, Page83, SerialNumber, TrivialName,
+};
 
-/// What a controller says of a volume: its publish context, and the attributes of the volume.
+/// What a controller, or the author of a PV, wrote about a volume.
 #[derive(Clone, Copy, Debug)]
 pub struct Attributes<'a> {
+    /// The volume's handle, which EBS names its disks by.
+    pub handle: &'a str,
     /// From ControllerPublishVolume.
     pub publish: &'a BTreeMap<String, String>,
     /// From CreateVolume, or of the PV.
     pub volume: &'a BTreeMap<String, String>,
 }
 
-/// Why attributes tell no disk.
+/// What azuredisk's key `LUN` counts on this node: nothing in a request tells it, and it takes the adapter to identify a
+/// disk, because the system disk and the temporary disk have LUNs too, at another adapter.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Luns {
+    /// Nobody told.
+    #[default]
+    Unknown,
+    /// SCSI LUNs of this adapter.
+    Scsi {
+        /// The adapter.
+        adapter: u32,
+    },
+    /// Namespaces of the NVMe controller at this adapter, from the second on.
+    Nvme {
+        /// The adapter.
+        adapter: u32,
+    },
+}
+
+/// Why attributes identify no disk.
 #[derive(Debug, thiserror::Error)]
 pub enum AttributeError {
-    /// They do not tell one disk from its neighbours.
-    #[error("{0}; it is told by {keys} of the publish context or the volume's attributes", keys = keys())]
+    /// They do not identify one disk.
+    #[error("{0}; a disk is identified by {keys} in the publish context or the volume's attributes", keys = keys())]
     NotEnough(NotEnough),
-    /// A value that is none.
+    /// A value that the attribute cannot have.
     #[error("the attribute {key} is {value:?}: {reason}")]
     Value {
         /// The attribute.
@@ -31,52 +54,136 @@ pub enum AttributeError {
     },
 }
 
-type Read = fn(&str) -> Result<Criterion, String>;
+/// A key, where it comes from, and the criteria that it gives.
+struct Row {
+    key: &'static str,
+    origin: &'static str,
+    read: fn(&str, Luns) -> Result<Vec<Criterion>, String>,
+}
 
-/// Which key tells what of a disk. All that are there must hold.
-const TABLE: &[(&str, Read)] = &[
-    ("page83", page83),
-    ("diskUUID", vsphere),
-    ("serialNumber", serial),
-    ("adapter", |text| number(text).map(Criterion::Adapter)),
-    ("lun", |text| number(text).map(Criterion::Lun)),
-    ("LUN", |text| number(text).map(Criterion::Lun)),
-    ("namespace", |text| number(text).map(Criterion::Namespace)),
+const fn row(
+    key: &'static str,
+    origin: &'static str,
+    read: fn(&str, Luns) -> Result<Vec<Criterion>, String>,
+) -> Row {
+    Row { key, origin, read }
+}
+
+/// All keys that are there must hold.
+const TABLE: &[Row] = &[
+    row(
+        "page83",
+        "any: one of the disk's identifiers of SCSI page 0x83",
+        |text, _| page83(text),
+    ),
+    row(
+        "diskUUID",
+        "vSphere's publish context; needs disk.EnableUUID",
+        |text, _| page83(&text.replace('-', "")),
+    ),
+    row(
+        "deviceName",
+        "GCE: the name by which the disk is attached",
+        |text, _| page83(text),
+    ),
+    row(
+        "serialNumber",
+        "any: the disk's serial number",
+        |text, _| serial(text),
+    ),
+    row(
+        "adapter",
+        "any: the number of the disk's adapter",
+        |text, _| place(text, Criterion::Adapter),
+    ),
+    row("port", "any: the adapter's port", |text, _| {
+        place(text, Criterion::Port)
+    }),
+    row("target", "any: the SCSI target", |text, _| {
+        place(text, Criterion::Target)
+    }),
+    row("lun", "any: the SCSI LUN", |text, _| {
+        place(text, Criterion::Lun)
+    }),
+    row("namespace", "any: the NVMe namespace, from 1", |text, _| {
+        place(text, Criterion::Namespace)
+    }),
+    row(
+        "LUN",
+        "Azure's publish context; needs -azure-luns or adapter",
+        azure_lun,
+    ),
 ];
 
+/// EBS has no key for it: the disk's serial number is the volume's handle
+/// (<https://docs.aws.amazon.com/ebs/latest/userguide/nvme-ebs-volumes.html>).
+const EBS: &str = "vol-";
+
 impl Attributes<'_> {
-    /// What the disk is told by. The publish context comes first, as it is of this attachment.
+    /// The query for the disk. The publish context goes before the volume's attributes, as it is of this attachment.
     ///
     /// # Errors
-    /// A value is none, or all of them do not tell one disk.
-    pub fn query(&self) -> Result<DiskQuery, AttributeError> {
-        let criteria = TABLE.iter().filter_map(|(key, read)| {
-            let value = self.publish.get(*key).or_else(|| self.volume.get(*key))?;
-            Some(read(value).map_err(|reason| AttributeError::Value {
-                key,
-                value: value.clone(),
-                reason,
-            }))
-        });
-        let criteria: Vec<_> = criteria.collect::<Result<_, _>>()?;
+    /// A value is none, or all of them do not identify one disk.
+    pub fn query(&self, luns: Luns) -> Result<DiskQuery, AttributeError> {
+        let mut criteria = Vec::new();
+        for row in TABLE {
+            if let Some(value) = self.value(row.key) {
+                criteria.extend((row.read)(value, luns).map_err(|reason| {
+                    AttributeError::Value {
+                        key: row.key,
+                        value: value.to_owned(),
+                        reason,
+                    }
+                })?);
+            }
+        }
+        if criteria.is_empty() && self.handle.starts_with(EBS) {
+            criteria.extend(serial(self.handle).unwrap_or_default());
+        }
         DiskQuery::all(criteria).map_err(AttributeError::NotEnough)
+    }
+
+    fn value(&self, key: &str) -> Option<&str> {
+        let value = self.publish.get(key).or_else(|| self.volume.get(key))?;
+        Some(value)
     }
 }
 
-fn page83(text: &str) -> Result<Criterion, String> {
+/// The keys as rows of Markdown, for docs/driver.md.
+#[doc(hidden)]
+#[must_use]
+pub fn attribute_rows() -> String {
+    let row = |row: &Row| format!("| `{}` | {} |\n", row.key, row.origin);
+    let handle =
+        "| the volume's handle, `vol-...` | EBS, if no key is there: the disk's serial number |\n";
+    TABLE.iter().map(row).chain([handle.to_owned()]).collect()
+}
+
+fn azure_lun(text: &str, luns: Luns) -> Result<Vec<Criterion>, String> {
+    let lun = number(text)?;
+    Ok(match luns {
+        Luns::Unknown => vec![Criterion::Lun(lun)],
+        Luns::Scsi { adapter } => vec![Criterion::Adapter(adapter), Criterion::Lun(lun)],
+        Luns::Nvme { adapter } => {
+            let convention = NamespaceConvention::NsidMinusTwo;
+            let namespace = Criterion::NvmeLun { lun, convention };
+            vec![Criterion::Adapter(adapter), namespace]
+        }
+    })
+}
+
+fn page83(text: &str) -> Result<Vec<Criterion>, String> {
     let named = Page83::parse(text).map_err(|error: TrivialName| error.to_string())?;
-    Ok(Criterion::Page83(named))
+    Ok(vec![Criterion::Page83(named)])
 }
 
-/// vSphere's: the UUID of the virtual disk is its page 0x83 identifier, with hyphens
-/// (vsphere-csi-driver compares them so).
-fn vsphere(text: &str) -> Result<Criterion, String> {
-    page83(&text.replace('-', ""))
-}
-
-fn serial(text: &str) -> Result<Criterion, String> {
+fn serial(text: &str) -> Result<Vec<Criterion>, String> {
     let named = SerialNumber::parse(text).map_err(|error: TrivialName| error.to_string())?;
-    Ok(Criterion::Serial(named))
+    Ok(vec![Criterion::Serial(named)])
+}
+
+fn place(text: &str, criterion: fn(u32) -> Criterion) -> Result<Vec<Criterion>, String> {
+    Ok(vec![criterion(number(text)?)])
 }
 
 fn number(text: &str) -> Result<u32, String> {
@@ -85,7 +192,7 @@ fn number(text: &str) -> Result<u32, String> {
 }
 
 fn keys() -> String {
-    let keys: Vec<_> = TABLE.iter().map(|(key, _)| *key).collect();
+    let keys: Vec<_> = TABLE.iter().map(|row| row.key).collect();
     keys.join(", ")
 }
 
@@ -100,16 +207,35 @@ mod tests {
         owned.collect()
     }
 
+    fn query_of(
+        handle: &str,
+        publish: &[(&str, &str)],
+        luns: Luns,
+    ) -> Result<DiskQuery, AttributeError> {
+        let (publish, volume) = (&map(publish), &map(&[]));
+        Attributes {
+            handle,
+            publish,
+            volume,
+        }
+        .query(luns)
+    }
+
     fn query(
         publish: &[(&str, &str)],
         volume: &[(&str, &str)],
     ) -> Result<DiskQuery, AttributeError> {
         let (publish, volume) = (&map(publish), &map(volume));
-        Attributes { publish, volume }.query()
+        Attributes {
+            handle: "v",
+            publish,
+            volume,
+        }
+        .query(Luns::Unknown)
     }
 
     #[test]
-    fn all_that_is_said_must_hold() {
+    fn all_keys_that_are_there_must_hold() {
         let identifier = ("page83", "600224801234567890abcdef00000001");
         let query = query(&[identifier], &[("lun", "1")]).unwrap();
         assert_eq!(
@@ -125,13 +251,13 @@ mod tests {
     }
 
     #[test]
-    fn a_lun_alone_is_not_enough_and_the_error_has_what_would_be() {
+    fn a_lun_alone_is_not_enough_and_the_error_names_the_keys() {
         let error = query(&[("LUN", "0")], &[]).unwrap_err().to_string();
-        assert!(error.contains("page83, diskUUID, serialNumber"), "{error}");
+        assert!(error.contains("page83, diskUUID"), "{error}");
     }
 
     #[test]
-    fn a_value_that_is_none_is_named_with_its_key() {
+    fn a_wrong_value_is_named_with_its_key() {
         let error = query(&[("lun", "-1")], &[]).unwrap_err().to_string();
         assert!(error.starts_with("the attribute lun is \"-1\""), "{error}");
         assert!(query(&[("page83", "0")], &[]).is_err());
@@ -143,6 +269,28 @@ mod tests {
         assert_eq!(
             query.to_record(),
             "v1 page83=6000c2981234567890abcdef01234567"
+        );
+    }
+
+    #[test]
+    fn azures_lun_is_counted_as_the_node_says() {
+        let lun = [("LUN", "3")];
+        let scsi = query_of("v", &lun, Luns::Scsi { adapter: 1 }).unwrap();
+        assert_eq!(scsi.to_record(), "v1 adapter=1 lun=3");
+        let nvme = query_of("v", &lun, Luns::Nvme { adapter: 0 }).unwrap();
+        assert_eq!(nvme.to_record(), "v1 adapter=0 nvme-lun=3@nsid-minus-two");
+    }
+
+    #[test]
+    fn an_ebs_volume_is_identified_by_its_handle_alone() {
+        let query = query_of(
+            "vol-0123456789abcdef0",
+            &[("devicePath", "/dev/xvdca")],
+            Luns::Unknown,
+        );
+        assert_eq!(
+            query.unwrap().to_record(),
+            "v1 serial=vol-0123456789abcdef0"
         );
     }
 }

@@ -15,18 +15,19 @@ use wire::csi::v1::{
     NodePublishVolumeRequest, NodePublishVolumeResponse, NodeServiceCapability,
     NodeStageVolumeRequest, NodeStageVolumeResponse, NodeUnpublishVolumeRequest,
     NodeUnpublishVolumeResponse, NodeUnstageVolumeRequest, NodeUnstageVolumeResponse, Topology,
-    VolumeUsage,
+    VolumeCondition, VolumeUsage,
 };
 
-use super::{Attributes, Refusal, Router, request};
-use crate::disk::{DiskVolumes, Publish, Stage};
+use super::{Attributes, Luns, Refusal, Router, request};
+use crate::disk::{DiskVolumes, Publish, Stage, Stats};
 use crate::record::Access;
 
-const CAPABILITIES: [Capability; 4] = [
+const CAPABILITIES: [Capability; 5] = [
     Capability::StageUnstageVolume,
     Capability::GetVolumeStats,
     Capability::ExpandVolume,
     Capability::SingleNodeMultiWriter,
+    Capability::VolumeCondition,
 ];
 
 /// What the driver reports of its node.
@@ -34,6 +35,8 @@ const CAPABILITIES: [Capability; 4] = [
 pub struct NodeInfo {
     /// The node's id, for the controller.
     pub id: String,
+    /// What azuredisk's key `LUN` counts.
+    pub luns: Luns,
     /// How many volumes the node takes; zero leaves it to Kubernetes.
     pub max_volumes: i64,
     /// Where the node is.
@@ -88,14 +91,16 @@ impl NodeService {
     fn stage(&self, request: NodeStageVolumeRequest) -> Result<NodeStageVolumeResponse, Status> {
         let volume = request::volume(&request.volume_id)?;
         request::given("staging path", &request.staging_target_path)?;
-        let wanted = request::wanted(request.volume_capability.as_ref())?;
+        let capability = request.volume_capability.as_ref();
+        let wanted = request::wanted(capability, &request.volume_context)?;
         let attributes = Attributes {
+            handle: &request.volume_id,
             publish: &request.publish_context,
             volume: &request.volume_context,
         };
         let stage = Stage {
             volume,
-            disk: attributes.query().map_err(Refusal::from)?,
+            disk: attributes.query(self.info.luns).map_err(Refusal::from)?,
             staging: request::path("staging path", &request.staging_target_path)?,
             wanted,
         };
@@ -121,7 +126,8 @@ impl NodeService {
     ) -> Result<NodePublishVolumeResponse, Status> {
         let volume = request::volume(&request.volume_id)?;
         request::given("target path", &request.target_path)?;
-        let wanted = request::wanted(request.volume_capability.as_ref())?;
+        let capability = request.volume_capability.as_ref();
+        let wanted = request::wanted(capability, &request.volume_context)?;
         if request.staging_target_path.is_empty() {
             let text = "the volume is not staged: the staging path is missing";
             return Err(Status::new(Code::FailedPrecondition, text));
@@ -158,10 +164,14 @@ impl NodeService {
     ) -> Result<NodeGetVolumeStatsResponse, Status> {
         let volume = request::volume(&request.volume_id)?;
         let path = request::given("volume path", &request.volume_path)?;
-        let space = self
+        let Stats { space, abnormal } = self
             .disks
             .stats(&volume, path)
             .map_err(|error| Status::new(error.code(), error.to_string()))?;
+        let condition = VolumeCondition {
+            abnormal: abnormal.is_some(),
+            message: abnormal.unwrap_or_else(|| String::from("the volume is mounted and answers")),
+        };
         let usage = VolumeUsage {
             available: signed(space.available),
             total: signed(space.total),
@@ -170,7 +180,7 @@ impl NodeService {
         };
         Ok(NodeGetVolumeStatsResponse {
             usage: vec![usage],
-            ..Default::default()
+            volume_condition: Some(condition),
         })
     }
 

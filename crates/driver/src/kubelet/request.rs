@@ -1,12 +1,16 @@
 //! Requests, parsed.
 
+use std::collections::BTreeMap;
+
 use wincsi::WinPath;
 use wire::csi::v1::VolumeCapability;
 use wire::csi::v1::volume_capability::AccessType;
 use wire::csi::v1::volume_capability::access_mode::Mode;
 
 use super::AttributeError;
-use crate::record::{Access, FileSystem, Targets, VolumeHandle, Wanted};
+use crate::record::{
+    Access, Choice, FileSystem, Format, FormatError, Targets, VolumeHandle, Wanted,
+};
 
 /// The drive of a path that kubelet wrote without one (`\var\lib\kubelet\...`).
 const DRIVE: char = 'C';
@@ -14,7 +18,12 @@ const DRIVE: char = 'C';
 /// A request that no repetition helps.
 #[derive(Debug, thiserror::Error)]
 pub enum Refusal {
-    /// The attributes do not tell one disk.
+    /// The allocation unit is no number.
+    #[error(
+        "the attribute allocationUnitSize is {0:?}: it must be a number of bytes, or of KiB as 64K"
+    )]
+    AllocationUnit(String),
+    /// The attributes do not identify one disk.
     #[error(transparent)]
     Attributes(#[from] AttributeError),
     /// Windows has no raw block volumes in pods.
@@ -23,6 +32,9 @@ pub enum Refusal {
     /// The filesystem is none that Windows formats.
     #[error("filesystem {0:?} does not exist on Windows: fsType must be ntfs, refs or empty")]
     FileSystem(String),
+    /// Windows does not format so.
+    #[error("the volume cannot be formatted so: {0}")]
+    Format(#[from] FormatError),
     /// Something that the request needs is not in it.
     #[error("the {0} is missing")]
     Missing(&'static str),
@@ -61,8 +73,11 @@ pub(super) fn given<'a>(name: &'static str, text: &'a str) -> Result<&'a str, Re
     }
 }
 
-/// What the capability of a request asks for.
-pub(super) fn wanted(capability: Option<&VolumeCapability>) -> Result<Wanted, Refusal> {
+/// What the capability and the volume's attributes ask for.
+pub(super) fn wanted(
+    capability: Option<&VolumeCapability>,
+    attributes: &BTreeMap<String, String>,
+) -> Result<Wanted, Refusal> {
     let capability = capability.ok_or(Refusal::Missing("volume capability"))?;
     let mount = match &capability.access_type {
         Some(AccessType::Mount(mount)) => mount,
@@ -72,9 +87,10 @@ pub(super) fn wanted(capability: Option<&VolumeCapability>) -> Result<Wanted, Re
     let mode = capability.access_mode.as_ref().map(|mode| mode.mode());
     let asks_for_readers = mount.mount_flags.iter().any(|flag| flag == "ro");
     Ok(Wanted {
-        file_system: file_system(&mount.fs_type)?,
+        format: format(file_system(&mount.fs_type)?, attributes)?,
         access: match mode {
-            Some(Mode::SingleNodeReaderOnly | Mode::MultiNodeReaderOnly) => Access::ReadOnly,
+            Some(Mode::SingleNodeReaderOnly) => Access::ReadOnly,
+            Some(Mode::MultiNodeReaderOnly) => Access::SharedReadOnly,
             _ if asks_for_readers => Access::ReadOnly,
             _ => Access::ReadWrite,
         },
@@ -83,6 +99,54 @@ pub(super) fn wanted(capability: Option<&VolumeCapability>) -> Result<Wanted, Re
             _ => Targets::Many,
         },
     })
+}
+
+/// The attributes of a volume that say how a blank one is formatted.
+const FORMAT_KEYS: [(&str, &str); 3] = [
+    (
+        "allocationUnitSize",
+        "in bytes, or in KiB as `64K`; empty is Windows's own choice",
+    ),
+    ("label", "up to 32 characters"),
+    (
+        "rootAcl",
+        "the access control list of the root directory, in SDDL: `D:(A;OICI;FA;;;SY)...`",
+    ),
+];
+
+/// These keys as rows of Markdown, for docs/driver.md.
+#[doc(hidden)]
+#[must_use]
+pub fn format_rows() -> String {
+    let rows = FORMAT_KEYS.iter();
+    rows.map(|(key, meaning)| format!("| `{key}` | {meaning} |\n"))
+        .collect()
+}
+
+fn format(
+    file_system: FileSystem,
+    attributes: &BTreeMap<String, String>,
+) -> Result<Format, Refusal> {
+    let [unit, label, list] = FORMAT_KEYS.map(|(key, _)| {
+        let value = attributes.get(key).map(String::as_str);
+        value.filter(|value| !value.is_empty())
+    });
+    Ok(Format::of(Choice {
+        file_system,
+        allocation_unit: unit.map(allocation_unit).transpose()?,
+        label: label.unwrap_or_default().to_owned(),
+        root_acl: list.map(str::to_owned),
+    })?)
+}
+
+fn allocation_unit(text: &str) -> Result<u32, Refusal> {
+    let (digits, unit) = match text.strip_suffix(['K', 'k']) {
+        Some(digits) => (digits, 1024),
+        None => (text, 1),
+    };
+    let bytes = digits.parse::<u32>().ok();
+    let bytes = bytes.and_then(|bytes| bytes.checked_mul(unit));
+    bytes.ok_or_else(|| Refusal::AllocationUnit(text.to_owned()))
 }
 
 fn file_system(name: &str) -> Result<FileSystem, Refusal> {
@@ -110,15 +174,43 @@ mod tests {
         }
     }
 
+    fn wanted_of(capability: &VolumeCapability) -> Result<Wanted, Refusal> {
+        wanted(Some(capability), &BTreeMap::new())
+    }
+
+    #[test]
+    fn attributes_say_how_a_blank_volume_is_formatted() {
+        let capability = capability("refs", Mode::SingleNodeWriter);
+        let attributes = [
+            ("allocationUnitSize", "64K"),
+            ("label", "data"),
+            ("rootAcl", ""),
+        ];
+        let attributes = attributes.map(|(key, value)| (key.to_owned(), value.to_owned()));
+        let wanted = wanted(Some(&capability), &attributes.into()).unwrap();
+        let choice = wanted.format.choice();
+        assert_eq!(choice.allocation_unit, Some(65_536));
+        assert_eq!((choice.label.as_str(), &choice.root_acl), ("data", &None));
+    }
+
+    #[test]
+    fn an_allocation_unit_that_the_filesystem_does_not_have_is_refused() {
+        let capability = capability("refs", Mode::SingleNodeWriter);
+        for unit in ["8K", "x", "-1", "99999999K"] {
+            let attributes = [(String::from("allocationUnitSize"), unit.to_owned())].into();
+            assert!(wanted(Some(&capability), &attributes).is_err(), "{unit}");
+        }
+    }
+
     #[test]
     fn filesystems_of_linux_and_block_volumes_are_refused_by_name() {
-        let ext4 = wanted(Some(&capability("ext4", Mode::SingleNodeWriter))).unwrap_err();
+        let ext4 = wanted_of(&capability("ext4", Mode::SingleNodeWriter)).unwrap_err();
         assert!(ext4.to_string().contains("\"ext4\""), "{ext4}");
         let block = VolumeCapability {
             access_type: Some(AccessType::Block(BlockVolume {})),
             access_mode: None,
         };
-        assert!(matches!(wanted(Some(&block)), Err(Refusal::Block)));
+        assert!(matches!(wanted_of(&block), Err(Refusal::Block)));
     }
 
     #[test]
@@ -136,9 +228,13 @@ mod tests {
                 Targets::One,
             ),
             (Mode::SingleNodeReaderOnly, Access::ReadOnly, Targets::Many),
-            (Mode::MultiNodeReaderOnly, Access::ReadOnly, Targets::Many),
+            (
+                Mode::MultiNodeReaderOnly,
+                Access::SharedReadOnly,
+                Targets::Many,
+            ),
         ] {
-            let wanted = wanted(Some(&capability("NTFS", mode))).unwrap();
+            let wanted = wanted_of(&capability("NTFS", mode)).unwrap();
             assert_eq!(
                 (wanted.access, wanted.targets),
                 (access, targets),

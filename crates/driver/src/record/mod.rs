@@ -5,6 +5,7 @@
 
 mod store;
 mod text;
+mod wanted;
 
 use std::fmt;
 
@@ -14,6 +15,7 @@ use wincsi::volumes::VolumeId;
 
 pub use self::store::{Slot, Store, StoreError};
 pub use self::text::TextError;
+pub use self::wanted::{Access, Choice, FileSystem, Format, FormatError, Targets, Wanted};
 
 use uuid::Uuid;
 
@@ -58,10 +60,12 @@ pub struct Record {
     pub state: State,
     /// Where kubelet wants it staged.
     pub staging: WinPath,
-    /// What its disk is told by.
+    /// The properties that identify its disk.
     pub disk: DiskQuery,
-    /// What was asked for.
+    /// What was requested.
     pub wanted: Wanted,
+    /// Whether the disk was offline until this driver brought it online, or was about to.
+    pub brought_online: bool,
     /// The volume of Windows that was mounted at the staging path.
     pub mounted: Option<VolumeId>,
     /// The boot in which it was staged last, where the node reports one.
@@ -81,40 +85,10 @@ pub enum State {
     Unstaging,
 }
 
-/// What a volume is to be like.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Wanted {
-    /// The filesystem.
-    pub file_system: FileSystem,
-    /// Who may write.
-    pub access: Access,
-    /// How many targets there may be.
-    pub targets: Targets,
-}
-
-/// A filesystem that Windows formats.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FileSystem {
-    /// NTFS.
-    Ntfs,
-    /// ReFS.
-    Refs,
-}
-
-/// Who may write to a volume.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Access {
-    /// Pods read and write.
-    ReadWrite,
-    /// Pods read; the disk comes online read-only and is never formatted, grown or labelled.
-    ReadOnly,
-}
-
-/// How many targets a volume may be published at.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Targets {
-    /// One (`SINGLE_NODE_SINGLE_WRITER`).
-    One,
-    /// Any number.
-    Many,
+impl Record {
+    /// Whether the volume belongs at a path: it is staged or published there.
+    #[must_use]
+    pub fn is_at(&self, path: &WinPath) -> bool {
+        self.staging == *path || self.published.contains(path)
+    }
 }

@@ -35,6 +35,7 @@ pub enum StoreError {
 #[derive(Debug)]
 pub struct Store {
     folder: PathBuf,
+    unreadable: usize,
     slots: Mutex<BTreeMap<VolumeHandle, Arc<Slot>>>,
 }
 
@@ -59,19 +60,21 @@ impl Store {
     /// The folder or a file of it cannot be read.
     pub fn open(folder: &Path) -> Result<Self, StoreError> {
         fs::create_dir_all(folder).map_err(failed("make", folder))?;
-        let mut slots = BTreeMap::new();
+        let (mut slots, mut unreadable) = (BTreeMap::new(), 0);
         for entry in fs::read_dir(folder).map_err(failed("list", folder))? {
             let file = entry.map_err(failed("list", folder))?.path();
             if file.extension().is_none_or(|extension| extension != "json") {
                 continue;
             }
             let slot = Slot::read(file)?;
-            if let Some(volume) = slot.volume() {
-                slots.insert(volume, Arc::new(slot));
+            match slot.volume() {
+                Some(volume) => drop(slots.insert(volume, Arc::new(slot))),
+                None => unreadable += 1,
             }
         }
         Ok(Self {
             folder: folder.to_owned(),
+            unreadable,
             slots: Mutex::new(slots),
         })
     }
@@ -103,6 +106,11 @@ impl Store {
         let slots: Vec<_> = self.slots().values().cloned().collect();
         let records = slots.iter().filter_map(|slot| slot.get().ok().flatten());
         records.collect()
+    }
+
+    /// How many files are no record that this version reads.
+    pub fn unreadable(&self) -> usize {
+        self.unreadable
     }
 
     fn slots(&self) -> MutexGuard<'_, BTreeMap<VolumeHandle, Arc<Slot>>> {
@@ -244,7 +252,7 @@ mod tests {
     use wincsi::disks::DiskQuery;
 
     use super::*;
-    use crate::record::{Access, FileSystem, State, Targets, Wanted};
+    use crate::record::{Access, Format, State, Targets, Wanted};
 
     fn volume() -> VolumeHandle {
         VolumeHandle::parse("server/share#1").unwrap()
@@ -257,10 +265,11 @@ mod tests {
             staging: r"C:\staging".parse().unwrap(),
             disk: DiskQuery::from_record("v1 page83=600224801234567890abcdef00000001").unwrap(),
             wanted: Wanted {
-                file_system: FileSystem::Ntfs,
+                format: Format::default(),
                 access: Access::ReadWrite,
                 targets: Targets::Many,
             },
+            brought_online: true,
             mounted: None,
             boot: None,
             published: Vec::new(),

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use wincsi::WinPath;
 use wincsi::disks::DiskQuery;
 
-use super::{Access, FileSystem, Record, State, Targets, VolumeHandle, Wanted};
+use super::{Access, Choice, FileSystem, Format, Record, State, Targets, VolumeHandle, Wanted};
 
 /// The version that is written. One that is not known is left alone.
 const VERSION: u32 = 1;
@@ -46,8 +46,15 @@ struct Text {
     staging: String,
     disk: String,
     file_system: FileSystemText,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    allocation_unit: Option<u32>,
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    label: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    root_acl: Option<String>,
     access: AccessText,
     targets: TargetsText,
+    brought_online: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     mounted: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -84,21 +91,26 @@ macro_rules! written {
 
 written!(StateText State Staging Staged Unstaging);
 written!(FileSystemText FileSystem Ntfs Refs);
-written!(AccessText Access ReadWrite ReadOnly);
+written!(AccessText Access ReadWrite ReadOnly SharedReadOnly);
 written!(TargetsText Targets One Many);
 
 impl Record {
     /// The record as JSON, for people too.
     pub(super) fn to_text(&self) -> Result<String, TextError> {
+        let choice = self.wanted.format.choice().clone();
         let text = Text {
             version: VERSION,
             volume: self.volume.as_str().to_owned(),
             state: self.state.into(),
             staging: self.staging.to_string(),
             disk: self.disk.to_record(),
-            file_system: self.wanted.file_system.into(),
+            file_system: choice.file_system.into(),
+            allocation_unit: choice.allocation_unit,
+            label: choice.label,
+            root_acl: choice.root_acl,
             access: self.wanted.access.into(),
             targets: self.wanted.targets.into(),
+            brought_online: self.brought_online,
             mounted: self.mounted.map(|id| id.to_string()),
             boot: self.boot.clone(),
             published: self.published.iter().map(WinPath::to_string).collect(),
@@ -121,10 +133,16 @@ impl Record {
             disk: DiskQuery::from_record(&text.disk)
                 .map_err(|error| value("disk", &text.disk, &error.to_string()))?,
             wanted: Wanted {
-                file_system: text.file_system.into(),
+                format: format(Choice {
+                    file_system: text.file_system.into(),
+                    allocation_unit: text.allocation_unit,
+                    label: text.label,
+                    root_acl: text.root_acl,
+                })?,
                 access: text.access.into(),
                 targets: text.targets.into(),
             },
+            brought_online: text.brought_online,
             mounted: match text.mounted {
                 Some(id) => Some(parsed("mounted", &id)?),
                 None => None,
@@ -133,6 +151,11 @@ impl Record {
             published: published.collect::<Result<_, _>>()?,
         })
     }
+}
+
+fn format(choice: Choice) -> Result<Format, TextError> {
+    let written = format!("{choice:?}");
+    Format::of(choice).map_err(|error| value("format", &written, &error.to_string()))
 }
 
 fn parsed<T: FromStr<Err: ToString>>(field: &'static str, text: &str) -> Result<T, TextError> {
@@ -159,10 +182,17 @@ mod tests {
             staging: r"C:\var\lib\kubelet\plugins\x\globalmount".parse().unwrap(),
             disk: DiskQuery::from_record("v1 page83=600224801234567890abcdef00000001").unwrap(),
             wanted: Wanted {
-                file_system: FileSystem::Refs,
-                access: Access::ReadOnly,
+                format: Format::of(Choice {
+                    file_system: FileSystem::Refs,
+                    allocation_unit: Some(65_536),
+                    label: String::from("data"),
+                    root_acl: Some(String::from("D:(A;OICI;FA;;;SY)")),
+                })
+                .unwrap(),
+                access: Access::SharedReadOnly,
                 targets: Targets::One,
             },
+            brought_online: true,
             mounted: Some(
                 r"\\?\Volume{6a5cbf4c-0bd5-4d1a-8c6b-64a0ef0f4b9e}\"
                     .parse()

@@ -3,7 +3,6 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "test code")]
 
 use std::fs;
-
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,18 +11,20 @@ use wincsi::disks::DiskQuery;
 use wincsi::sim::{
     Bus, ClockMode, Content, DiskSpec, Effect, IdentifierKind, NodeSpec, Rule, SimNode,
 };
-use wincsi::volumes::Space;
 use wincsi::{Condition, Deadline, Node, NodeApi, Options, Win32, WinPath};
 use wincsi_driver::disk::{
-    DiskVolumes, ExpandError, Publish, PublishError, Stage, StageError, StatsError, UnpublishError,
-    UnstageError,
+    DiskVolumes, ExpandError, Kubelet, Publish, PublishError, Reconciliation, Stage, StageError,
+    Stats, StatsError, UnpublishError, UnstageError,
 };
-use wincsi_driver::record::{Access, FileSystem, Store, Targets, VolumeHandle, Wanted};
+use wincsi_driver::machine::Simulated;
+use wincsi_driver::record::{Access, Choice, Format, Store, Targets, VolumeHandle, Wanted};
 
 pub(crate) const GIB: u64 = 1 << 30;
 pub(crate) const STAGING: &str = r"C:\var\lib\kubelet\plugins\kubernetes.io\csi\d\1\globalmount";
 pub(crate) const TARGET: &str = r"C:\var\lib\kubelet\pods\1\volumes\kubernetes.io~csi\pv\mount";
 
+pub(crate) const VOLUME: &str = "vol-1";
+const DRIVER: &str = "d";
 const IDENTIFIER: &str = "60022480aabbccddeeff001122334455";
 const DISK: &str = "data";
 
@@ -56,9 +57,9 @@ impl Fixture {
         write(&mut beginning);
         hardware.write_disk(DISK, 0, &beginning).unwrap();
         let node = Arc::new(Node::new(sim.os(), Options::default()));
-        let volumes = DiskVolumes::new(node.clone(), store(&home));
+        let volumes = driver(&home, &sim, &node);
         let wanted = Wanted {
-            file_system: FileSystem::Ntfs,
+            format: Format::default(),
             access: Access::ReadWrite,
             targets: Targets::Many,
         };
@@ -77,10 +78,24 @@ impl Fixture {
         fixture
     }
 
-    pub(crate) fn for_readers() -> Self {
-        let mut fixture = Self::new();
-        fixture.wanted.access = Access::ReadOnly;
-        fixture
+    pub(crate) fn for_readers(mut self, access: Access) -> Self {
+        self.wanted.access = access;
+        self
+    }
+
+    pub(crate) fn formatted_with(mut self, choice: Choice) -> Self {
+        self.wanted.format = Format::of(choice).unwrap();
+        self
+    }
+
+    /// Another volume on the same disk, as a second PV that names it.
+    pub(crate) fn stage_other(&self, staging: &str) -> Result<(), StageError> {
+        self.volumes.stage(&Stage {
+            volume: VolumeHandle::parse("vol-2").unwrap(),
+            staging: path(staging),
+            disk: query(),
+            wanted: self.wanted.clone(),
+        })
     }
 
     pub(crate) fn stage(&self) -> Result<(), StageError> {
@@ -109,7 +124,7 @@ impl Fixture {
         self.volumes.unpublish(&volume(), &path(target))
     }
 
-    pub(crate) fn stats(&self, at: &str) -> Result<Space, StatsError> {
+    pub(crate) fn stats(&self, at: &str) -> Result<Stats, StatsError> {
         self.volumes.stats(&volume(), at)
     }
 
@@ -119,7 +134,62 @@ impl Fixture {
 
     /// The driver is started again on the same machine.
     pub(crate) fn restart_driver(&mut self) {
-        self.volumes = DiskVolumes::new(self.node.clone(), store(&self.home));
+        self.volumes = driver(&self.home, &self.sim, &self.node);
+    }
+
+    pub(crate) fn reconcile(&self) -> Reconciliation {
+        self.volumes.reconcile()
+    }
+
+    /// Kubelet's file beside the staging path.
+    pub(crate) fn write_vol_data(&self, driver: &str, volume: &str) {
+        let file = path(STAGING).parent().unwrap();
+        self.make_directory(&file.to_string());
+        let text =
+            format!(r#"{{"driverName":"{driver}","volumeHandle":"{volume}","nodeName":"n"}}"#);
+        let file = path(&format!(r"{file}\vol_data.json"));
+        self.sim.files().write_file(&file, text.as_bytes()).unwrap();
+    }
+
+    pub(crate) fn link(&self, to: &str, at: &str) {
+        let files = NodeApi::filesystem(&*self.node);
+        let parent = path(at).parent().unwrap();
+        files.make_directory(&parent, self.soon()).unwrap();
+        files
+            .link_directory(&path(to), &path(at), self.soon())
+            .unwrap();
+    }
+
+    /// Brings the disk online, as Windows does by itself where its SAN policy says so.
+    pub(crate) fn bring_online(&self) {
+        let disks = NodeApi::disks(&*self.node);
+        disks.rescan(self.soon()).unwrap();
+        let found = disks.find(&query(), self.soon()).unwrap();
+        disks.bring_online(&found, self.soon()).unwrap();
+    }
+
+    /// Mounts the volume at another folder, as an administrator may.
+    pub(crate) fn mount_elsewhere(&self, at: &str) {
+        let (node, soon) = (&*self.node, self.soon());
+        let volume = NodeApi::volumes(node)
+            .find_at(&path(STAGING), soon)
+            .unwrap();
+        self.make_directory(at);
+        NodeApi::volumes(node)
+            .mount(&volume, &path(at), soon)
+            .unwrap();
+    }
+
+    pub(crate) fn is_read_only(&self) -> bool {
+        let disks = NodeApi::disks(&*self.node);
+        let found = disks.find(&query(), self.soon()).unwrap();
+        disks.is_read_only(found.number(), self.soon()).unwrap()
+    }
+
+    pub(crate) fn metrics(&self) -> String {
+        let mut page = program::metrics::Exposition::default();
+        self.volumes.render(&mut page);
+        page.into_text()
     }
 
     pub(crate) fn reboot(&mut self) {
@@ -241,12 +311,21 @@ pub(crate) fn steps_of_an_unstage() -> u32 {
     u32::try_from(fixture.sim.take_trace().len()).unwrap()
 }
 
+fn driver(home: &TempDir, sim: &SimNode, node: &Arc<Node>) -> DiskVolumes {
+    let machine = Arc::new(Simulated(sim.files().clone()));
+    let kubelet = Kubelet {
+        driver_name: DRIVER.to_owned(),
+        folder: r"C:\var\lib\kubelet".parse().ok(),
+    };
+    DiskVolumes::new(node.clone(), store(home), machine, kubelet)
+}
+
 fn store(home: &TempDir) -> Store {
     Store::open(&home.path().join("records")).unwrap()
 }
 
 fn volume() -> VolumeHandle {
-    VolumeHandle::parse("vol-1").unwrap()
+    VolumeHandle::parse(VOLUME).unwrap()
 }
 
 fn query() -> DiskQuery {

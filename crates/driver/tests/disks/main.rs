@@ -1,11 +1,16 @@
 //! Volumes that are disks, as kubelet drives them, on a simulated node.
 
 mod fixture;
+mod health;
+mod readers;
+mod reconcile;
+mod unstage;
 
 use fixture::{Fixture, GIB, STAGING, TARGET};
 use transport::Code;
 use wincsi::Win32;
 use wincsi::sim::{Effect, Kill, Rule};
+use wincsi_driver::record::Access;
 
 #[test]
 fn a_volume_lives_from_stage_to_unstage_and_every_call_may_be_repeated() {
@@ -16,7 +21,7 @@ fn a_volume_lives_from_stage_to_unstage_and_every_call_may_be_repeated() {
     }
     fixture.write("written.txt", "by a pod");
     assert!(fixture.exists(&format!(r"{TARGET}\written.txt")));
-    let space = fixture.stats(TARGET).unwrap();
+    let space = fixture.stats(TARGET).unwrap().space;
     assert!(space.total > GIB && space.free < space.total, "{space:?}");
     for _ in 0..2 {
         fixture.unpublish(TARGET).unwrap();
@@ -42,7 +47,7 @@ fn a_disk_that_grew_grows_at_expand_and_at_the_next_stage() {
     fixture.unstage().unwrap();
     fixture.grow(4 * GIB);
     fixture.stage().unwrap();
-    assert!(fixture.stats(STAGING).unwrap().total > 3 * GIB + GIB / 2);
+    assert!(fixture.stats(STAGING).unwrap().space.total > 3 * GIB + GIB / 2);
 }
 
 #[test]
@@ -166,7 +171,7 @@ fn a_volume_of_one_target_has_one() {
 
 #[test]
 fn readers_get_their_disk_read_only_and_a_blank_one_is_not_formatted_for_them() {
-    let fixture = Fixture::for_readers();
+    let fixture = Fixture::new().for_readers(Access::ReadOnly);
     let blank = fixture.stage().unwrap_err();
     assert_eq!(blank.code(), Code::NotFound, "{blank}");
     assert!(!fixture.is_online());

@@ -1,0 +1,37 @@
+use serde::Deserialize;
+use wincsi::WinPath;
+use wincsi::filesystem::Component;
+
+use crate::machine::Machine;
+use crate::record::VolumeHandle;
+
+/// What kubelet wrote about a volume beside its staging path (`vol_data.json`; `volDataKey` of kubelet's
+/// `pkg/volume/csi`).
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct VolData {
+    driver_name: String,
+    volume_handle: String,
+}
+
+impl VolData {
+    /// The file beside a staging path, if it is there and reads.
+    pub(super) fn beside(staging: &WinPath, machine: &dyn Machine) -> Option<Self> {
+        let name = Component::parse("vol_data.json").ok()?;
+        let file = staging.parent()?.join(name);
+        let text = machine.read(&file).ok()?;
+        serde_json::from_str(&text).ok()
+    }
+
+    pub(super) fn names(&self, driver_name: &str, volume: &VolumeHandle) -> bool {
+        self.driver_name == driver_name && self.volume_handle == volume.as_str()
+    }
+
+    /// The volume, if it is one of this driver.
+    pub(super) fn volume_of(&self, driver_name: &str) -> Option<VolumeHandle> {
+        let is_ours = self.driver_name == driver_name;
+        is_ours
+            .then(|| VolumeHandle::parse(&self.volume_handle))
+            .flatten()
+    }
+}

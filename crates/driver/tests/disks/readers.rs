@@ -1,0 +1,63 @@
+//! Volumes of readers alone.
+
+use transport::Code;
+use wincsi_driver::record::{Access, Choice};
+
+use crate::fixture::{Fixture, STAGING, TARGET};
+
+/// A disk with a file, which this driver staged before for writers.
+fn written(access: Access) -> Fixture {
+    let fixture = Fixture::new();
+    fixture.stage().unwrap();
+    fixture.write("written.txt", "by a pod");
+    fixture.unstage().unwrap();
+    fixture.for_readers(access)
+}
+
+#[test]
+fn the_disk_of_readers_is_online_read_only_and_shows_its_files() {
+    for access in [Access::ReadOnly, Access::SharedReadOnly] {
+        let fixture = written(access);
+        fixture.stage().unwrap();
+        fixture.publish(TARGET).unwrap();
+        assert!(fixture.is_online() && fixture.is_read_only());
+        assert!(fixture.exists(&format!(r"{TARGET}\written.txt")));
+        fixture.unpublish(TARGET).unwrap();
+        fixture.unstage().unwrap();
+        assert!(!fixture.is_online());
+    }
+}
+
+#[test]
+fn a_shared_disk_that_came_online_writable_is_refused_and_left_as_it_is() {
+    let fixture = written(Access::SharedReadOnly);
+    fixture.bring_online();
+    let error = fixture.stage().unwrap_err();
+    assert_eq!(error.code(), Code::FailedPrecondition, "{error}");
+    assert!(fixture.is_online() && !fixture.is_read_only());
+    assert!(!fixture.exists(STAGING));
+    assert_eq!(fixture.records(), 0);
+}
+
+#[test]
+fn a_disk_of_one_node_that_came_online_writable_is_made_read_only() {
+    let fixture = written(Access::ReadOnly);
+    fixture.bring_online();
+    fixture.stage().unwrap();
+    assert!(fixture.is_online() && fixture.is_read_only());
+}
+
+#[test]
+fn readers_volumes_do_not_grow_and_get_no_label() {
+    let label = String::from("data");
+    let labelled = Choice {
+        label,
+        ..Choice::default()
+    };
+    let fixture = written(Access::ReadOnly).formatted_with(labelled);
+    fixture.grow(3 << 30);
+    fixture.stage().unwrap();
+    let total = fixture.stats(STAGING).unwrap().space.total;
+    assert!(total < 2 << 30, "{total}");
+    assert_eq!(fixture.expand(STAGING, 3 << 30).unwrap(), total);
+}

@@ -1,0 +1,57 @@
+//! What becomes of the disk at unstage.
+
+use crate::fixture::{Fixture, STAGING, VOLUME};
+
+const ELSEWHERE: &str = r"C:\data";
+const OTHER: &str = r"C:\var\lib\kubelet\plugins\kubernetes.io\csi\d\2\globalmount";
+
+#[test]
+fn a_disk_that_is_mounted_elsewhere_stays_online() {
+    let fixture = Fixture::new();
+    fixture.stage().unwrap();
+    fixture.mount_elsewhere(ELSEWHERE);
+    fixture.unstage().unwrap();
+    assert!(fixture.is_online());
+    assert!(!fixture.exists(STAGING));
+    assert!(fixture.exists(ELSEWHERE));
+    assert_eq!(fixture.records(), 0);
+}
+
+#[test]
+fn a_disk_that_another_record_names_stays_online() {
+    let fixture = Fixture::new();
+    fixture.stage().unwrap();
+    fixture.stage_other(OTHER).unwrap();
+    fixture.unstage().unwrap();
+    assert!(fixture.is_online());
+    assert!(fixture.exists(OTHER));
+}
+
+#[test]
+fn without_a_record_kubelets_own_file_tells_whose_disk_it_is() {
+    for (driver, volume, goes_offline) in [
+        ("d", VOLUME, true),
+        ("other.driver", VOLUME, false),
+        ("d", "vol-9", false),
+    ] {
+        let mut fixture = Fixture::new();
+        fixture.write_vol_data(driver, volume);
+        fixture.stage().unwrap();
+        fixture.forget();
+        fixture.unstage().unwrap();
+        assert!(!fixture.exists(STAGING));
+        assert_eq!(!fixture.is_online(), goes_offline, "{driver} {volume}");
+    }
+}
+
+#[test]
+fn without_a_record_a_link_at_the_staging_path_is_removed_and_the_disk_behind_it_stays() {
+    let mut fixture = Fixture::new();
+    fixture.write_vol_data("d", VOLUME);
+    fixture.stage_other(OTHER).unwrap();
+    fixture.link(OTHER, STAGING);
+    fixture.forget();
+    fixture.unstage().unwrap();
+    assert!(!fixture.exists(STAGING));
+    assert!(fixture.exists(OTHER) && fixture.is_online());
+}
