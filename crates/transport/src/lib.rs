@@ -133,3 +133,14 @@ pub use server::*;
 pub use service::*;
 pub use status::*;
 pub use waiting::Waiting;
+
+/// Makes a folder that nobody but LocalSystem and Administrators enters, elsewhere nobody but this user, as a server does
+/// with the folder of its sockets ([`SocketFolder::Own`]). One that is there is closed to others; what lies in it
+/// inherits that on Windows.
+///
+/// # Errors
+/// The folder is a link, belongs to another account, or is open to others and holds more than sockets (elsewhere than on
+/// Windows); the system refuses.
+pub fn close_folder(folder: &std::path::Path) -> std::io::Result<()> {
+    sys::close_folder(folder)
+}

@@ -54,12 +54,16 @@ enum Content {
 }
 
 impl Store {
-    /// The records in a folder, which is made where it is missing.
+    /// The records in a folder, which is made if it is missing, and closed to all but administrators: what a record says is
+    /// mounted and taken offline.
     ///
     /// # Errors
-    /// The folder or a file of it cannot be read.
+    /// The folder cannot be closed, or it or a file of it cannot be read.
     pub fn open(folder: &Path) -> Result<Self, StoreError> {
-        fs::create_dir_all(folder).map_err(failed("make", folder))?;
+        if let Some(parent) = folder.parent() {
+            fs::create_dir_all(parent).map_err(failed("make", parent))?;
+        }
+        transport::close_folder(folder).map_err(failed("close", folder))?;
         let (mut slots, mut unreadable) = (BTreeMap::new(), 0);
         for entry in fs::read_dir(folder).map_err(failed("list", folder))? {
             let file = entry.map_err(failed("list", folder))?.path();

@@ -35,7 +35,8 @@ use crate::Peer;
 mod os;
 
 pub(crate) use os::{
-    Handles, Stream, Wakeup, Watch, Watcher, listen, local_endpoint, thread_may_end, wait,
+    Handles, Stream, Wakeup, Watch, Watcher, close_folder, listen, local_endpoint, thread_may_end,
+    wait,
 };
 
 /// Takes the clients of an endpoint.

@@ -89,6 +89,11 @@ pub(super) fn hold_folder(folder: &Path, whose: SocketFolder) -> io::Result<Held
     Ok(HeldFolder { path, fd })
 }
 
+/// [`crate::close_folder`].
+pub(crate) fn close_folder(folder: &Path) -> io::Result<()> {
+    closed_folder(folder).map(drop)
+}
+
 /// Makes sure that nobody but this process's user puts anything into the folder. One that holds sockets alone is
 /// closed to others altogether; in another, which others may only read, the sockets' own mode keeps them out.
 fn closed_folder(folder: &Path) -> io::Result<OwnedFd> {

@@ -27,6 +27,7 @@ use super::{Interest, Listener, Waitable};
 use crate::{Endpoint, EndpointError, ServerOptions};
 
 pub(crate) use event::thread_may_end;
+pub(crate) use socket_file::close_folder;
 pub(crate) use stream::Stream;
 pub(crate) use watch::{Watch, Watcher};
 

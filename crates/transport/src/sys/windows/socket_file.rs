@@ -100,6 +100,11 @@ pub(super) fn hold_folder(folder: &Path, whose: SocketFolder) -> io::Result<Held
     })
 }
 
+/// [`crate::close_folder`].
+pub(crate) fn close_folder(folder: &Path) -> io::Result<()> {
+    closed_folder(folder, Instant::now() + TIMEOUT).map(drop)
+}
+
 /// Waits until no other server that starts has the folder, at most until `deadline`. An account that may read it can
 /// keep others from locking it, so that a server goes on without the lock then.
 fn locked(folder: &Path, deadline: Instant) -> io::Result<Option<Entry>> {
