@@ -7,23 +7,6 @@
 use transport::Code;
 use wincsi::{Cause, Condition, Error};
 
-/// An RPC that acts on the node.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Rpc {
-    /// NodeExpandVolume.
-    Expand,
-    /// NodePublishVolume.
-    Publish,
-    /// NodeStageVolume.
-    Stage,
-    /// NodeGetVolumeStats.
-    Stats,
-    /// NodeUnpublishVolume.
-    Unpublish,
-    /// NodeUnstageVolume.
-    Unstage,
-}
-
 /// Whether a failed call left something of the volume on the node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Left {
@@ -33,12 +16,13 @@ pub enum Left {
     Something,
 }
 
-/// The code of a failure of the node.
+/// The code of a failure of the node. Of a volume that is staged, or may be, each is `Unavailable` or `DeadlineExceeded`:
+/// so a late disk ends no expansion.
 #[must_use]
-pub fn of(rpc: Rpc, error: &Error, left: Left) -> Code {
+pub fn of(error: &Error, left: Left) -> Code {
     let code = match (&error.cause, error.condition()) {
         (Cause::Deadline, _) => Code::DeadlineExceeded,
-        (_, Some(condition)) => of_condition(rpc, condition),
+        (_, Some(condition)) => of_condition(condition),
         (Cause::InvalidArgument(_), _) => Code::InvalidArgument,
         (Cause::Refused { .. }, _) => Code::PermissionDenied,
         (Cause::Unsupported { .. } | Cause::Unimplemented { .. }, _) => Code::FailedPrecondition,
@@ -64,7 +48,7 @@ pub fn is_final(code: Code) -> bool {
     )
 }
 
-/// The table: what a condition means where nothing is left behind, for each RPC.
+/// The table: what a condition means where nothing is left behind.
 const TABLE: &[(&[Condition], Meaning)] = {
     use Condition as C;
     &[
@@ -137,21 +121,29 @@ enum Meaning {
     Unexpected,
 }
 
-/// In an expansion a final code ends kubelet's tries for the size (`InvalidArgument`, `OutOfRange`, `NotFound`) or
-/// means "not while in use" (`FailedPrecondition`); none of which a condition of the node shows.
-fn of_condition(rpc: Rpc, condition: Condition) -> Code {
-    match (rpc, meaning(condition)) {
-        (_, Meaning::Later) => Code::Unavailable,
-        (Rpc::Expand, Meaning::Denied | Meaning::Unexpected) => Code::Internal,
-        (Rpc::Expand, _) => Code::Unavailable,
-        (Rpc::Stats, Meaning::Missing | Meaning::Unmounted) => Code::NotFound,
-        (_, Meaning::Missing) => Code::NotFound,
-        (_, Meaning::Unmounted | Meaning::Somebody) => Code::FailedPrecondition,
-        (_, Meaning::Denied) => Code::PermissionDenied,
-        (_, Meaning::Login) => Code::Unauthenticated,
-        (_, Meaning::Path) => Code::InvalidArgument,
-        (_, Meaning::Unexpected) => Code::Internal,
+fn of_condition(condition: Condition) -> Code {
+    match meaning(condition) {
+        Meaning::Later => Code::Unavailable,
+        Meaning::Missing => Code::NotFound,
+        Meaning::Unmounted | Meaning::Somebody => Code::FailedPrecondition,
+        Meaning::Denied => Code::PermissionDenied,
+        Meaning::Login => Code::Unauthenticated,
+        Meaning::Path => Code::InvalidArgument,
+        Meaning::Unexpected => Code::Internal,
     }
+}
+
+/// The codes by condition, of a call that left nothing behind and of one that left something, or may have: as Markdown
+/// for docs/disks.md.
+#[doc(hidden)]
+#[must_use]
+pub fn code_rows() -> String {
+    let row = |condition: &Condition| {
+        let error = Error::new("", "", Cause::failed(*condition, ""));
+        let [nothing, something] = [Left::Nothing, Left::Something].map(|left| of(&error, left));
+        format!("| `{condition}` | {nothing} | {something} |\n")
+    };
+    Condition::ALL.iter().map(row).collect()
 }
 
 /// A condition that the table does not have is of a newer library: nothing is known of it.
@@ -164,15 +156,6 @@ fn meaning(condition: Condition) -> Meaning {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    const RPCS: [Rpc; 6] = [
-        Rpc::Expand,
-        Rpc::Publish,
-        Rpc::Stage,
-        Rpc::Stats,
-        Rpc::Unpublish,
-        Rpc::Unstage,
-    ];
 
     fn error(condition: Condition) -> Error {
         let cause = Cause::Failed {
@@ -196,10 +179,8 @@ mod tests {
     #[test]
     fn a_call_that_left_something_behind_has_no_final_code() {
         for condition in Condition::ALL {
-            for rpc in RPCS {
-                let code = of(rpc, &error(*condition), Left::Something);
-                assert!(!is_final(code), "{rpc:?} {condition}: {code:?}");
-            }
+            let code = of(&error(*condition), Left::Something);
+            assert!(!is_final(code), "{condition}: {code:?}");
         }
     }
 
@@ -207,17 +188,8 @@ mod tests {
     fn what_may_come_right_by_itself_is_unavailable() {
         let transient = Condition::ALL.iter().filter(|one| one.is_transient());
         for condition in transient {
-            for rpc in RPCS {
-                let code = of(rpc, &error(*condition), Left::Nothing);
-                assert_eq!(code, Code::Unavailable, "{rpc:?} {condition}");
-            }
+            let code = of(&error(*condition), Left::Nothing);
+            assert_eq!(code, Code::Unavailable, "{condition}");
         }
-    }
-
-    #[test]
-    fn a_late_disk_does_not_end_an_expansion() {
-        let late = error(Condition::NotFound);
-        assert_eq!(of(Rpc::Expand, &late, Left::Nothing), Code::Unavailable);
-        assert_eq!(of(Rpc::Stage, &late, Left::Nothing), Code::NotFound);
     }
 }

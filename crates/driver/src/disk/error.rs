@@ -1,7 +1,7 @@
 use transport::Code;
 use wincsi::Error;
 
-use crate::code::{self, Left, Rpc};
+use crate::code::{self, Left};
 use crate::in_flight::Busy;
 use crate::record::StoreError;
 
@@ -31,10 +31,10 @@ pub enum Shared {
 
 impl Shared {
     /// The code for kubelet.
-    pub(crate) fn code(&self, rpc: Rpc) -> Code {
+    pub(crate) fn code(&self) -> Code {
         match self {
             Self::Busy(_) => Code::Aborted,
-            Self::Node(failure) => code::of(rpc, &failure.error, failure.left),
+            Self::Node(failure) => code::of(&failure.error, failure.left),
             // The volume may be staged, and a later call may get through.
             Self::Record(_) => Code::Unavailable,
         }

@@ -3,7 +3,6 @@ use wincsi::volumes::{FoundVolume, NewSize};
 use wincsi::{Error, WinPath};
 
 use super::{DiskVolumes, Shared};
-use crate::code::Rpc;
 use crate::record::{Access, VolumeHandle};
 
 /// Why a volume was not grown.
@@ -47,7 +46,7 @@ impl ExpandError {
         match self {
             Self::NoVolume { .. } => Code::NotFound,
             Self::Away { .. } | Self::TooSmall { .. } => Code::Unavailable,
-            Self::Shared(shared) => shared.code(Rpc::Expand),
+            Self::Shared(shared) => shared.code(),
         }
     }
 }

@@ -2,7 +2,6 @@ use transport::Code;
 use wincsi::{Cause, Condition, Deadline, Error, Feature, WinPath};
 
 use super::{DiskVolumes, Shared, StageError};
-use crate::code::Rpc;
 use crate::record::{Record, Slot, State, Targets, VolumeHandle};
 
 /// A NodePublishVolume.
@@ -57,7 +56,7 @@ impl PublishError {
         match self {
             Self::NotStaged { .. } | Self::PublishedElsewhere { .. } => Code::FailedPrecondition,
             Self::TargetTaken { .. } => Code::AlreadyExists,
-            Self::Shared(shared) => shared.code(Rpc::Publish),
+            Self::Shared(shared) => shared.code(),
         }
     }
 }

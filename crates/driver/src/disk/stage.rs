@@ -4,7 +4,7 @@ use wincsi::volumes::{FoundVolume, NewSize};
 use wincsi::{Condition, Deadline, Error, Feature, WinPath};
 
 use super::{ARRIVAL, DiskVolumes, NodeError, Shared};
-use crate::code::{Left, Rpc};
+use crate::code::Left;
 use crate::record::{Access, Record, Slot, State, VolumeHandle, Wanted};
 
 /// A NodeStageVolume of a disk.
@@ -64,7 +64,7 @@ impl StageError {
         match self {
             Self::CameOnlineWritable { .. } | Self::HostLacks { .. } => Code::FailedPrecondition,
             Self::StagedOtherwise { .. } => Code::AlreadyExists,
-            Self::Shared(shared) => shared.code(Rpc::Stage),
+            Self::Shared(shared) => shared.code(),
         }
     }
 }

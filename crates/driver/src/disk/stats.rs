@@ -3,7 +3,6 @@ use wincsi::volumes::Space;
 use wincsi::{Error, WinPath};
 
 use super::{DiskVolumes, Shared};
-use crate::code::Rpc;
 use crate::record::{Record, VolumeHandle};
 
 /// The figures of a volume.
@@ -52,7 +51,7 @@ impl StatsError {
         match self {
             Self::NoVolume { .. } | Self::NotThere { .. } => Code::NotFound,
             Self::Away { .. } => Code::Unavailable,
-            Self::Shared(shared) => shared.code(Rpc::Stats),
+            Self::Shared(shared) => shared.code(),
         }
     }
 }

@@ -2,7 +2,6 @@ use transport::Code;
 use wincsi::WinPath;
 
 use super::{DiskVolumes, Shared};
-use crate::code::Rpc;
 use crate::record::{Record, VolumeHandle};
 
 /// Why a volume was not unpublished.
@@ -18,7 +17,7 @@ impl UnpublishError {
     #[must_use]
     pub fn code(&self) -> Code {
         let Self::Shared(shared) = self;
-        shared.code(Rpc::Unpublish)
+        shared.code()
     }
 }
 

@@ -5,7 +5,6 @@ use wincsi::volumes::VolumeId;
 use wincsi::{Condition, Deadline, Error, Feature, ResultExt as _, WinPath};
 
 use super::{DiskVolumes, Shared, VolData};
-use crate::code::Rpc;
 use crate::record::{Record, State, VolumeHandle};
 
 /// Why a volume was not unstaged.
@@ -30,7 +29,7 @@ impl UnstageError {
     pub fn code(&self) -> Code {
         match self {
             Self::Published { .. } => Code::FailedPrecondition,
-            Self::Shared(shared) => shared.code(Rpc::Unstage),
+            Self::Shared(shared) => shared.code(),
         }
     }
 }

@@ -1,5 +1,7 @@
 //! Volumes of readers alone.
 
+#![allow(clippy::unwrap_used, clippy::panic, reason = "test code")]
+
 use transport::Code;
 use wincsi_driver::record::{Access, Choice};
 
