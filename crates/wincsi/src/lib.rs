@@ -31,12 +31,12 @@
 //! let simulated = demo::create(folder, ClockMode::Virtual)?;
 //! let node: &dyn NodeApi = &Node::new(simulated.os(), Options::default());
 //!
-//! // One deadline for all of it. A disk is named by what tells it from others, never by its number.
+//! // One deadline for all of it. A disk is named by what tells it from others, never by its number. It may come late.
 //! let deadline = node.deadline(Duration::from_secs(110));
-//! node.disks().rescan(deadline)?;
 //! let identifier = Criterion::Page83(Page83::parse(demo::DISK_PAGE83)?);
 //! let wanted = DiskQuery::all([identifier, Criterion::Lun(1)])?;
-//! let disk = node.disks().find(&wanted, deadline)?;
+//! let patience = Duration::from_secs(60);
+//! let disk = node.disks().find_attached(&wanted, patience, deadline)?;
 //!
 //! // Each of these leaves alone what is as it should be, so that all may be repeated.
 //! node.disks().bring_online(&disk, deadline)?;

@@ -10,10 +10,15 @@ use std::time::Duration;
 use wincsi::disks::DiskQuery;
 use wincsi::smb::{Credentials, MapRequest, RemotePath, ResolvedPath};
 use wincsi::volumes::{FormatOptions, NewSize};
-use wincsi::{Cause, Condition, Deadline, Error, NodeApi, PathError, Result, ResultExt, WinPath};
+use wincsi::{
+    Cause, Condition, Deadline, Error, Feature, NodeApi, PathError, Result, ResultExt, WinPath,
+};
 
 /// How long a call may take: less than the two minutes after which kubelet calls again.
 const CALL: Duration = Duration::from_secs(110);
+
+/// How long a stage waits for a disk that has just been attached. The rest of the call has the time after.
+const ARRIVAL: Duration = Duration::from_secs(60);
 
 /// A driver on one node.
 pub struct Driver {
@@ -40,8 +45,7 @@ impl Driver {
     /// NodeStageVolume of the disk that all of this is true of.
     pub fn stage_disk(&self, wanted: &DiskQuery, staging: &WinPath) -> Result<()> {
         let (node, deadline) = (&self.node, self.node.deadline(CALL));
-        node.disks().rescan(deadline)?;
-        let disk = node.disks().find(wanted, deadline)?;
+        let disk = node.disks().find_attached(wanted, ARRIVAL, deadline)?;
         node.disks().bring_online(&disk, deadline)?;
         node.disks().partition(&disk, deadline)?;
         let volume = node.volumes().find_on(&disk, deadline)?;
@@ -101,10 +105,13 @@ impl Driver {
         unmapped.ok_if(Condition::NotMapped)
     }
 
-    /// NodePublishVolume: a link for the pod to what is staged.
+    /// NodePublishVolume: a link for the pod to what is staged. csi-proxy makes a directory link only of what is there.
     pub fn publish(&self, staging: &WinPath, target: &WinPath) -> Result<()> {
         let files = self.node.filesystem();
-        let link = |deadline| files.create_symlink(staging, target, deadline);
+        let link = |deadline| match self.node.supports(Feature::DirectoryLinks) {
+            true => files.link_directory(staging, target, deadline),
+            false => files.create_symlink(staging, target, deadline),
+        };
         self.make_link(target, link)
     }
 

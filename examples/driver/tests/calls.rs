@@ -3,16 +3,20 @@
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 use std::sync::Arc;
+use std::thread;
 use std::time::Duration;
 
 use example_driver::Driver;
 use tempfile::TempDir;
 use wincsi::disks::{Criterion, DiskQuery, Page83};
+use wincsi::filesystem::{LinkForm, Look};
 use wincsi::sim::{
     Bus, ClockMode, Content, DiskSpec, Effect, IdentifierKind, Kill, Rule, SimNode, demo,
 };
 use wincsi::smb::{Credentials, RemotePath};
 use wincsi::{Condition, Deadline, Node, NodeApi, Options, Win32, WinPath, Zeroizing};
+
+const NEXT: &str = "60022480aabbccddeeff001122334455";
 
 struct DriverFixture {
     node: Arc<dyn NodeApi>,
@@ -85,9 +89,22 @@ impl DriverFixture {
         files.make_directory(path, self.soon()).unwrap();
     }
 
+    fn attach_next(&self) {
+        let spec = DiskSpec::on(Bus::Sas).identified(IdentifierKind::Naa, NEXT);
+        let blank = Content::blank(1 << 30);
+        let hardware = self.sim.hardware();
+        hardware.attach_disk("next", &spec, &blank).unwrap();
+    }
+
     fn soon(&self) -> Deadline {
         self.node.deadline(Duration::from_secs(60))
     }
+}
+
+/// Another disk than the node has at first.
+fn next() -> DiskQuery {
+    let identifier = Page83::parse(NEXT).unwrap();
+    DiskQuery::all([Criterion::Page83(identifier)]).unwrap()
 }
 
 fn wanted() -> DiskQuery {
@@ -198,6 +215,36 @@ fn an_empty_folder_that_kubelet_made_gives_way_and_one_with_files_does_not() {
     assert_eq!(refused.condition(), Some(Condition::NotEmpty), "{refused}");
 }
 
+/// The controller attaches it while the call waits, after the node has looked for it once.
+#[test]
+fn a_disk_that_arrives_late_is_waited_for() {
+    let fixture = DriverFixture::new();
+    let second = Rule::on("MSFT_StorageSetting.UpdateHostStorageCache", Effect::Hang).from_nth(2);
+    let second = fixture.sim.faults().add(second);
+    thread::scope(|scope| {
+        let staged = scope.spawn(|| fixture.driver.stage_disk(&next(), &staging()));
+        let faults = fixture.sim.faults();
+        assert!(faults.wait_until_hanging(1, Duration::from_secs(60)));
+        fixture.attach_next();
+        faults.remove(second);
+        staged.join().unwrap().unwrap();
+    });
+}
+
+/// Windows opens no directory through a file link.
+#[test]
+fn a_pod_gets_a_directory_link_also_while_the_disk_is_away() {
+    let fixture = DriverFixture::new();
+    fixture.stage_disk().unwrap();
+    fixture.sim.hardware().detach_disk("data").unwrap();
+    fixture.driver.publish(&staging(), &target()).unwrap();
+    let files = fixture.node.filesystem();
+    match files.look(&target(), fixture.soon()).unwrap() {
+        Look::Link(link) => assert_eq!(link.form, LinkForm::Directory),
+        other => panic!("{other:?}"),
+    }
+}
+
 #[test]
 fn a_disk_that_was_pulled_out_is_unstaged() {
     let fixture = DriverFixture::new();
@@ -213,13 +260,8 @@ fn a_mounted_folder_of_a_disk_that_was_pulled_out_does_not_keep_the_next_from_be
     let fixture = DriverFixture::new();
     fixture.stage_disk().unwrap();
     fixture.sim.hardware().detach_disk("data").unwrap();
-    let next = "60022480aabbccddeeff001122334455";
-    let spec = DiskSpec::on(Bus::Sas).identified(IdentifierKind::Naa, next);
-    let blank = Content::blank(1 << 30);
-    let hardware = fixture.sim.hardware();
-    hardware.attach_disk("next", &spec, &blank).unwrap();
-    let next = Criterion::Page83(Page83::parse(next).unwrap());
-    let next = DiskQuery::all([next]).unwrap();
+    fixture.attach_next();
+    let next = next();
     fixture.driver.stage_disk(&next, &staging()).unwrap();
     fixture.driver.unstage_disk(&next, &staging()).unwrap();
     assert!(!fixture.exists(&staging()));

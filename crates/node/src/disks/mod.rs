@@ -223,11 +223,16 @@ impl<'a> Disks<'a> {
     /// (<https://learn.microsoft.com/windows/win32/api/winioctl/ns-winioctl-set_disk_attributes>); where the node's SAN
     /// policy brings disks online by itself, the disk is writable from then until this is called again.
     ///
+    /// Windows refuses a clone beside its original, to which it would have to write another signature
+    /// (<https://github.com/hpe-storage/common-host-libs/pull/40>). One that [`Disks::find`] made writable, so that it
+    /// is listed, is read-only again then, and was offline all the time.
+    ///
     /// # Errors
     /// [`DiskError::OnlineWritable`], with nothing changed; [`DiskError::StaysWritable`], then it is offline, and
     /// [`DiskError::StaysOffline`]; a disk that was online, and does not become read-only while it is offline, is
-    /// brought online again, writable as it was, whatever the code. It is not the disk that was found any more ([`DiskError::NotTheFound`]), it is one
-    /// that is never written, its volumes cannot be told for certain, or Windows refuses.
+    /// brought online again, writable as it was, whatever the code. It is not the disk that was found any more
+    /// ([`DiskError::NotTheFound`]), it is one that is never written, its volumes cannot be told for certain, or Windows
+    /// refuses.
     pub fn bring_online_read_only(
         &self,
         disk: &FoundDisk,

@@ -137,6 +137,27 @@ fn a_clone_that_is_left_out_is_found_by_its_name_and_comes_online() {
     assert_ne!(volume.unwrap(), fixture.volume());
 }
 
+/// Windows would have to write another signature to it.
+#[test]
+fn a_clone_that_is_left_out_is_offline_all_the_time_for_readers_and_left_out_again() {
+    let fixture = with_original(&spec());
+    plug_clone(&fixture, &clone_spec());
+    let before = style(&fixture, CLONE);
+    let clone = find(&fixture, by_name()).unwrap();
+    assert!(attributes(&fixture).offline);
+    let disks = fixture.disks();
+    let trace = fixture.trace(|| {
+        let refused = disks.bring_online_read_only(&clone, fixture.soon());
+        refused.unwrap_err();
+    });
+    let changes = [PAST_THE_PROVIDER, "MSFT_Disk.Online"];
+    let done = trace.iter().map(|op| op.operation);
+    let done: Vec<_> = done.filter(|name| changes.contains(name)).collect();
+    assert_eq!(done, changes, "read-only before it would come online");
+    assert_eq!(attributes(&fixture), DOWN);
+    assert_eq!(style(&fixture, CLONE), before);
+}
+
 #[test]
 fn a_clone_is_left_out_until_a_query_has_its_name() {
     let fixture = with_original(&spec());
