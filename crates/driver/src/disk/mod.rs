@@ -112,13 +112,15 @@ impl DiskVolumes {
         self.node.deadline(CALL)
     }
 
-    /// This boot, where the node reports it.
-    fn boot(&self) -> Result<Option<String>, Error> {
+    /// This boot, if the node reports it. No call fails for it: a start then removes no entry of a recorded volume.
+    fn boot(&self) -> Option<String> {
         if !self.node.supports(Feature::SystemIdentity) {
-            return Ok(None);
+            return None;
         }
-        let boot = self.node.system().boot_id(self.deadline())?;
-        Ok(Some(boot.0))
+        let boot = self.node.system().boot_id(self.deadline());
+        boot.inspect_err(|error| tracing::warn!("this boot is not known: {error}"))
+            .map(|boot| boot.0)
+            .ok()
     }
 
     /// The volume that is mounted where a path leads to by links, if it is the one that the record has.

@@ -44,10 +44,7 @@ impl DiskVolumes {
     /// Compares the records with the node, and removes entries of kubelet's staging folder that lead nowhere. It may take
     /// long, is safe beside calls, and may be repeated. What cannot be read is logged and left alone.
     pub fn reconcile(&self) -> Reconciliation {
-        let boot = self.boot().unwrap_or_else(|error| {
-            tracing::warn!("this boot is not known: {error}");
-            None
-        });
+        let boot = self.boot();
         let records = self.store.records();
         let mut outcome = Reconciliation {
             volumes: records.len(),

@@ -279,13 +279,15 @@ impl Staging<'_> {
     }
 
     fn note_staged(&self, found: &FoundVolume) -> Result<(), Shared> {
-        let boot = self.volumes.boot()?;
+        let boot = self.volumes.boot();
         let note = |record: &mut Record| {
             record.state = State::Staged;
             record.mounted = Some(found.id());
             record.boot = boot;
         };
-        Ok(self.slot.change(note)?)
+        self.slot.change(note)?;
+        self.volumes.note_normal(&self.request.volume, None);
+        Ok(())
     }
 
     /// A failure of a call that changed nothing.

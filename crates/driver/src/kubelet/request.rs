@@ -12,9 +12,6 @@ use crate::record::{
     Access, Choice, FileSystem, Format, FormatError, Targets, VolumeHandle, Wanted,
 };
 
-/// The drive of a path that kubelet wrote without one (`\var\lib\kubelet\...`).
-const DRIVE: char = 'C';
-
 /// A request that no repetition helps.
 #[derive(Debug, thiserror::Error)]
 pub enum Refusal {
@@ -58,7 +55,7 @@ pub(super) fn volume(id: &str) -> Result<VolumeHandle, Refusal> {
 /// A path of a request, which kubelet writes with or without a drive.
 pub(super) fn path(name: &'static str, text: &str) -> Result<WinPath, Refusal> {
     let given = given(name, text)?;
-    WinPath::parse_on_drive(given, DRIVE).map_err(|reason| Refusal::Path {
+    crate::kubelets_path(given).map_err(|reason| Refusal::Path {
         name,
         text: text.to_owned(),
         reason: reason.to_string(),

@@ -224,6 +224,27 @@ fn an_unstage_that_dies_at_any_step_is_repeated_by_the_next_driver() {
 }
 
 #[test]
+fn paths_without_a_drive_are_kubelets_on_drive_c() {
+    let fixture = Fixture::new();
+    fixture.stage().unwrap();
+    let staging = STAGING.trim_start_matches("C:");
+    assert_eq!(
+        fixture.stats(staging).unwrap(),
+        fixture.stats(STAGING).unwrap()
+    );
+    fixture.grow(3 * GIB);
+    assert!(fixture.expand(staging, 3 * GIB).unwrap() > 2 * GIB + GIB / 2);
+}
+
+#[test]
+fn a_boot_id_that_cannot_be_read_keeps_no_volume_from_its_pod() {
+    let fixture = Fixture::new();
+    fixture.fail("NtQuerySystemInformation", Win32::NOT_READY);
+    fixture.stage().unwrap();
+    fixture.publish(TARGET).unwrap();
+}
+
+#[test]
 fn figures_are_of_a_volume_at_its_path_only() {
     let fixture = Fixture::new();
     let unknown = fixture.stats(STAGING).unwrap_err();
