@@ -17,9 +17,33 @@ pub struct Host {
     pub machine: Arc<dyn Machine>,
 }
 
+/// The variable of a HostProcess container that has the folder of its image (microsoft/hcsshim,
+/// `internal/jobcontainers`). No other container has it.
+const SANDBOX: &str = "CONTAINER_SANDBOX_MOUNT_POINT";
+
+/// A variable of every container of a pod, for the API server's service
+/// (<https://kubernetes.io/docs/tasks/run-application/access-api-from-pod/>).
+const KUBERNETES: &str = "KUBERNETES_SERVICE_HOST";
+
+/// Where this process runs, as far as its variables report it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Placement {
+    /// In a HostProcess container with its image in this folder: what it does, it does on the node.
+    HostProcess(String),
+    /// In an ordinary container of a pod, which has neither the node's disks nor its paths.
+    Container,
+    /// On the machine, or in a container that nothing reports.
+    Machine,
+}
+
 /// The node cannot be had.
 #[derive(Debug, thiserror::Error)]
 pub enum HostError {
+    /// The node's storage is out of reach.
+    #[error(
+        "this is an ordinary container ({KUBERNETES} is set and {SANDBOX} is not), where the node's disks are out of reach: set -host=proxy and mount csi-proxy's pipes, or run the pod as HostProcess"
+    )]
+    OrdinaryContainer,
     /// There is no Windows here.
     #[error("{0}: name a simulated node with -host=sim -simulate=FOLDER")]
     NotWindows(#[from] NotWindows),
@@ -31,21 +55,53 @@ pub enum HostError {
     Simulation(#[from] CreateError),
 }
 
-/// The node that the configuration names.
+impl Placement {
+    /// By these variables.
+    pub fn by(variable: impl Fn(&str) -> Option<String>) -> Self {
+        let value = |name| variable(name).filter(|value| !value.is_empty());
+        match (value(SANDBOX), value(KUBERNETES)) {
+            (Some(root), _) => Self::HostProcess(root),
+            (None, Some(_)) => Self::Container,
+            (None, None) => Self::Machine,
+        }
+    }
+
+    fn describe(&self) -> String {
+        match self {
+            Self::HostProcess(root) => {
+                format!("in a HostProcess container with its image in {root}")
+            }
+            Self::Container => String::from("in an ordinary container"),
+            Self::Machine => String::from("on the machine"),
+        }
+    }
+}
+
+/// The node that the configuration names, for a process in this place.
 ///
 /// # Errors
 /// It cannot be had.
-pub fn open(config: &Config) -> Result<Host, HostError> {
-    let node: Arc<dyn NodeApi> = match config.host {
-        Mode::Native => {
+pub fn open(config: &Config, placement: &Placement) -> Result<Host, HostError> {
+    let place = placement.describe();
+    let node: Arc<dyn NodeApi> = match (config.host, placement) {
+        (Mode::Auto, Placement::Container) => return Err(HostError::OrdinaryContainer),
+        (Mode::Auto | Mode::Native, _) => {
+            if *placement == Placement::Container {
+                // Variables can be set by others, and -host=native was asked for.
+                tracing::warn!("{}", HostError::OrdinaryContainer);
+            }
             let os = wincsi::native(crate::EVENT_SOURCE)?;
+            tracing::info!("operations: native, {place}");
             Arc::new(Node::new(os, Options::default()))
         }
-        Mode::Proxy => match &config.proxy_sockets {
-            Some(folder) => Arc::new(pipes::Node::sockets(folder)),
-            None => Arc::new(pipes::Node::pipes()),
-        },
-        Mode::Simulated => {
+        (Mode::Proxy, _) => {
+            tracing::info!("operations: through csi-proxy's pipes, {place}");
+            Arc::new(match &config.proxy_sockets {
+                Some(folder) => pipes::Node::sockets(folder),
+                None => pipes::Node::pipes(),
+            })
+        }
+        (Mode::Simulated, _) => {
             let folder = config.simulate.as_deref().ok_or(HostError::NoFolder)?;
             return simulated(folder, &config.node_id);
         }
@@ -67,4 +123,40 @@ fn simulated(folder: &Path, name: &str) -> Result<Host, HostError> {
         node: Arc::new(Node::new(node.os(), Options::default())),
         machine: Arc::new(Simulated(node.files().clone())),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn placement(set: &[&str]) -> Placement {
+        Placement::by(|name| set.contains(&name).then(|| String::from(r"C:\hpc")))
+    }
+
+    #[test]
+    fn a_host_process_container_is_recognised_by_its_variable_also_in_a_pod() {
+        let host_process = Placement::HostProcess(String::from(r"C:\hpc"));
+        assert_eq!(placement(&[SANDBOX, KUBERNETES]), host_process);
+        assert_eq!(placement(&[SANDBOX]), host_process);
+        assert_eq!(placement(&[KUBERNETES]), Placement::Container);
+        assert_eq!(placement(&[]), Placement::Machine);
+        let empty = Placement::by(|_| Some(String::new()));
+        assert_eq!(empty, Placement::Machine);
+    }
+
+    #[test]
+    fn an_ordinary_container_is_refused_by_default_with_the_way_out() {
+        let refused = open(&Config::default(), &Placement::Container);
+        let text = refused.err().map(|error| error.to_string());
+        assert!(text.is_some_and(|text| text.contains("-host=proxy")));
+    }
+
+    #[test]
+    fn an_ordinary_container_works_through_the_pipes() {
+        let config = Config {
+            host: Mode::Proxy,
+            ..Config::default()
+        };
+        assert!(open(&config, &Placement::Container).is_ok());
+    }
 }

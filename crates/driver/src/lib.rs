@@ -10,13 +10,18 @@
 //! - [`code`]: the table of conditions and gRPC codes.
 //! - [`machine`]: kubelet's files and the event log.
 //! - [`in_flight`]: which calls run, so that none meets another for the same volume.
+//! - [`admission`]: whether calls may begin, and which a drain waits for.
+//! - [`lifecycle`]: `wincsi node drain` and `wincsi node deregister`.
+//! - [`serve`]: sockets, registration, health, and the order of start and end.
 
+pub mod admission;
 pub mod code;
 pub mod disk;
 pub mod flags;
 pub mod host;
 pub mod in_flight;
 pub mod kubelet;
+pub mod lifecycle;
 pub mod machine;
 pub mod record;
 pub mod serve;

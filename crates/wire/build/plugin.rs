@@ -1,4 +1,4 @@
-//! The interfaces of CSI plugins: one .proto file each, with several services in one package.
+//! The interfaces of CSI plugins, and wincsi's own: one .proto file each, with several services in one package.
 
 use std::error::Error;
 use std::fmt::{self, Write};
@@ -16,7 +16,7 @@ use crate::table::{Names, Row};
 use crate::version::{Stability, Version};
 
 /// The interfaces: the module, which is also the folder of `v1.proto`, and what its documentation says.
-const INTERFACES: [(&str, &str); 2] = [
+const INTERFACES: [(&str, &str); 3] = [
     (
         "csi",
         "The Container Storage Interface, specification 1.13.0: what Kubernetes calls a driver by.",
@@ -24,6 +24,10 @@ const INTERFACES: [(&str, &str); 2] = [
     (
         "pluginregistration",
         "How kubelet gets to know a plugin of the node.",
+    ),
+    (
+        "lifecycle",
+        "How a command on the node ends a running driver in order: wincsi's own.",
     ),
 ];
 

@@ -1,5 +1,5 @@
-//! The protobuf messages and method tables of csi-proxy's API, of CSI and of kubelet's plugin registration, and
-//! nothing else.
+//! The protobuf messages and method tables of csi-proxy's API, of CSI, of kubelet's plugin registration and of a
+//! driver's lifecycle, and nothing else.
 //!
 //! csi-proxy speaks gRPC on Windows named pipes. Its API is divided into six groups, each with
 //! versions of its own, and every group in every version is a separate gRPC service on a separate
@@ -16,6 +16,7 @@
 //! | [`csi::v1::node::NodeStageVolume`], ... | a type per unary RPC, in a module per service |
 //! | [`csi::v1::SERVICES`] | the names of those services |
 //! | [`pluginregistration::v1`] | the same for the service that kubelet calls to register a plugin |
+//! | [`lifecycle::v1`] | the same for the service by which `wincsi node drain` reaches a running driver |
 //!
 //! All of it is generated from `proto/` when the crate is built, so the table cannot disagree with
 //! the messages. It holds no logic and does no I/O.

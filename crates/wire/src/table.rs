@@ -6,8 +6,8 @@ use prost::Message;
 
 use crate::Version;
 
-/// One gRPC service: a group of csi-proxy's API in one version, which has a pipe of its own, or a service of CSI or of
-/// kubelet's registration.
+/// One gRPC service: a group of csi-proxy's API in one version, which has a pipe of its own, or a service of CSI, of
+/// kubelet's registration or of a driver's lifecycle.
 #[derive(Clone, Copy, Eq, PartialEq)]
 pub struct Group {
     /// Name within the pipe's name, such as `disk`; `csi` of CSI's services.

@@ -14,7 +14,7 @@
 //! field <message> <number> <name> [repeated] <type> [in <oneof>]
 //! ```
 //!
-//! `csi/v1` and `pluginregistration/v1`, which are no groups of csi-proxy's, stand there in the same form. Options
+//! `csi/v1`, `pluginregistration/v1` and `lifecycle/v1`, which are no groups of csi-proxy's, stand there in the same form. Options
 //! of the specification's fields (`csi_secret`) are not on the wire and are left out.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -25,7 +25,7 @@ use prost_types::{
     DescriptorProto, EnumDescriptorProto, EnumValueDescriptorProto, FieldDescriptorProto,
     FileDescriptorProto, FileDescriptorSet, MethodDescriptorProto, ServiceDescriptorProto,
 };
-use wincsi_wire::{GROUPS, Group, csi, pluginregistration};
+use wincsi_wire::{GROUPS, Group, csi, lifecycle, pluginregistration};
 
 const CONTRACT: &str = include_str!("contract.txt");
 
@@ -78,7 +78,7 @@ fn totals_are_those_of_the_interfaces() {
     assert_eq!(csi, expected.into());
 }
 
-const INTERFACES: [&str; 2] = ["csi/v1 ", "pluginregistration/v1 "];
+const INTERFACES: [&str; 3] = ["csi/v1 ", "pluginregistration/v1 ", "lifecycle/v1 "];
 
 fn totals(mut of: impl FnMut(&str) -> bool) -> BTreeMap<&'static str, usize> {
     let mut totals = BTreeMap::new();
@@ -116,7 +116,8 @@ fn the_table_says_what_the_contract_says() {
 fn services() -> impl Iterator<Item = &'static Group> {
     let interfaces = csi::v1::SERVICES
         .iter()
-        .chain(pluginregistration::v1::SERVICES);
+        .chain(pluginregistration::v1::SERVICES)
+        .chain(lifecycle::v1::SERVICES);
     GROUPS.iter().chain(interfaces)
 }
 

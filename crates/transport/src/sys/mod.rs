@@ -25,6 +25,7 @@
 
 mod folder;
 
+use std::path::Path;
 use std::sync::Arc;
 use std::{fmt, io};
 
@@ -38,6 +39,20 @@ pub(crate) use os::{
     Handles, Stream, Wakeup, Watch, Watcher, close_folder, listen, local_endpoint, thread_may_end,
     wait,
 };
+
+use self::folder::Unfit;
+use self::os::SocketFile;
+
+/// Removes the socket at a path, and returns whether one was there.
+pub(crate) fn remove_socket(path: &Path) -> io::Result<bool> {
+    let Some(file) = SocketFile::at(path)? else {
+        return Ok(false);
+    };
+    match file.foreign_owner() {
+        Some(owner) => Err(Unfit::ForeignSocket(owner).into()),
+        None => file.remove().map(|()| true),
+    }
+}
 
 /// Takes the clients of an endpoint.
 pub(crate) type Listener = Box<dyn Accepts>;
