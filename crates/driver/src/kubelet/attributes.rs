@@ -110,7 +110,7 @@ const TABLE: &[Row] = &[
     }),
     row(
         "LUN",
-        "Azure's publish context; needs -azure-luns or adapter",
+        "Azure's publish context; needs `-azure-luns` or `adapter`",
         azure_lun,
     ),
 ];
