@@ -25,8 +25,8 @@ const PREFACE: &str = "\
 
 <!-- Written by `cargo xtask docs` from the tables in crates/driver/src/flags. -->
 
-This page lists every flag of `wincsi node`, `wincsi node drain` and `wincsi node deregister` with its default. All three
-take the same flags, so that the commands find the driver's sockets. [driver.md](driver.md) says how to run them.
+This page lists every flag of `wincsi node`, `wincsi node drain` and `wincsi node deregister` with its default. All
+three take the same flags, so that the commands find the driver's sockets. [driver.md](driver.md) says how to run them.
 
 Each flag also comes from a variable: `-max-volumes` is `WINCSI_MAX_VOLUMES`. The command line overrides it. In a
 HostProcess container use the variables: the runtime starts the program through `cmd /c`, as SYSTEM, which would read an
@@ -43,5 +43,5 @@ argument.
 
 const FOREIGN_PREFACE: &str = "
 ## Flags of csi-driver-smb and azuredisk
-`wincsi node` rejects a flag of theirs that it does not have, and its error has the text of this table. These have the same
-name and meaning here: ";
+`wincsi node` rejects a flag of theirs that it does not have, and its error has the text of this table. These have the
+same name and meaning here: ";

