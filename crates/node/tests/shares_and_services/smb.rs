@@ -264,7 +264,7 @@ fn a_refusal_of_access_to_the_root_removes_nothing_unless_the_folder_is_denied_a
 
 /// Else the volume of one user would cut the open files of another's off, and the next of that one its own.
 #[test]
-fn a_folder_that_is_denied_to_the_user_of_a_mapping_cuts_that_user_not_off() {
+fn a_denied_folder_does_not_unmap_the_share() {
     let fixture = NodeFixture::with_server();
     map(&fixture, SHARE, PASSWORD, None).unwrap();
     let denied = Rule::on("GetFileAttributesExW", Effect::fail(Win32::ACCESS_DENIED));

@@ -117,7 +117,7 @@ fn a_mapping_that_windows_leaves_dead_is_made_anew() {
 }
 
 #[test]
-fn every_away_code_has_a_mapping_made_anew_that_is_not_ok_and_whose_server_answers() {
+fn a_mapping_that_is_not_ok_is_renewed_if_its_server_answers() {
     for code in AWAY {
         let fixture = NodeFixture::with_server();
         map(&fixture, SHARE, PASSWORD, None).unwrap();

@@ -151,7 +151,7 @@ fn a_strict_server_wipes_no_volume() {
 
 /// wincsi's own client asks so with each call.
 #[test]
-fn a_client_that_asks_for_strictness_has_it_and_for_what_is_unknown_no_answer() {
+fn a_client_can_request_a_strict_guard_and_unknown_guards_are_invalid() {
     let fixture = Fixture::mounted_at(OUTSIDE, |_| {});
     let group = &volume::GROUP;
     let method = group.method("FormatVolume").expect("it is served");

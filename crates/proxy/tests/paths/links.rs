@@ -88,7 +88,7 @@ fn what_lies_on_a_mounted_volume_is_inside_and_its_links_are_checked_again() {
 
 /// Whoever can write in a folder can make a reparse point that names any volume.
 #[test]
-fn a_volume_that_is_not_mounted_inside_is_no_way() {
+fn a_link_to_a_volume_not_mounted_inside_is_refused() {
     let fixture = ServerFixture::new();
     let other_volume = fixture.another_volume();
     let there = format!("{other_volume}precious");
