@@ -15,9 +15,9 @@ const HEAD: &str = "\
 
 <!-- Written by `cargo xtask docs` from wire::GROUPS, proxy::catalogue and node::driver_texts. -->
 
-This page is for operators who replace csi-proxy of Kubernetes and for authors of drivers. It lists every method of every
-group and version that csi-proxy has, each served on the pipe `\\\\.\\pipe\\csi-proxy-GROUP-VERSION`, and then the
-differences:
+Find out what changes for your drivers if you replace csi-proxy of Kubernetes, or which method of which version a driver
+can call. The tables list every method of every group and version of csi-proxy, each served on the pipe
+`\\\\.\\pipe\\csi-proxy-GROUP-VERSION`; the other sections have the differences:
 
 - [which drivers are tested](#drivers),
 - [a share that is mapped already](#a-share-that-is-mapped-already) and
