@@ -68,7 +68,7 @@ impl Volumes<'_> {
         on_disk::all(self.node, self.found.number(), self.deadline)
     }
 
-    /// Writes what is cached for all volumes, then takes all from whoever might use them, then dismounts them:
+    /// Writes what is cached for all volumes, then locks all against other users, then dismounts them:
     /// while one is in use, none is dismounted.
     fn release(&self, volumes: &[VolumeId]) -> Result<Vec<Taken>, DiskError> {
         for volume in volumes {
