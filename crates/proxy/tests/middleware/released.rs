@@ -8,7 +8,7 @@ use os_sim::{ClockMode, demo};
 use prost::Message as _;
 use transport::{CallError, Channel, ChannelOptions, Code, Endpoint};
 use wincsi_proxy::flags::Config;
-use wincsi_proxy::paths::Reach;
+use wincsi_proxy::paths::Confinement;
 use wire::disk::v1 as disk;
 use wire::volume::v1 as volume;
 
@@ -43,7 +43,7 @@ impl Fixture {
             }
             config.audit_log = Some(config.listen.with_file_name("audit.log"));
             // As with `-volume-dir`, for this folder.
-            config.reach = Reach::Anywhere;
+            config.confinement = Confinement::Anywhere;
             change(config);
         });
         let volume = partitioned(&proxy);

@@ -1,4 +1,4 @@
-//! What a path may be as a text, whoever follows it.
+//! Which texts are accepted as paths.
 
 use super::fixture::{CALLS, Hands, KUBELET, NodeFixture, PathCall, ServerFixture};
 
