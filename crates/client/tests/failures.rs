@@ -185,7 +185,7 @@ fn a_path_that_sounds_like_an_error_does_not_become_one() {
 
 /// The Go server would format it.
 #[test]
-fn a_volume_that_is_formatted_is_not_had_formatted_and_every_call_asks_for_strictness() {
+fn a_formatted_volume_is_not_formatted_again_and_calls_are_strict() {
     use wire::volume::v1 as volume;
     const VOLUME: &str = r"\\?\Volume{6f1c2d3e-0a4b-4c5d-8e6f-7a8b9c0d1e2f}\";
     let heard = Heard::default();

@@ -5,8 +5,8 @@ use crate::{Row, rows};
 const HEAD: &str = "\
 # What each call costs the node
 
-This page shows how many operations of Windows each call needs, beside csi-proxy's. How fast calls over a pipe are is in
-[benchmarks.md](benchmarks.md).
+Find out what a call costs the node: how many queries, methods and handles of Windows it needs, beside csi-proxy's
+numbers. [benchmarks.md](benchmarks.md) has how fast calls over a pipe are.
 
 `cargo xtask docs` writes it from the table in `crates/costs`. That crate's tests run every row through the handlers that
 serve the pipes, and compare the counts: on a simulated node, and under Wine through `os-windows`' own WMI code, to COM

@@ -108,8 +108,8 @@ const NEVER: &str = "–";
 const HEAD: &str = "\
 # What has been executed where
 
-This page is for readers who want to know whether a part of wincsi has run on Windows, under Wine or only on the simulated
-node, and which of its assumptions about Windows nobody has checked.
+Find out whether a part of wincsi has run on Windows, under Wine or only on the simulated node, and which of its
+assumptions about Windows nobody has checked.
 
 `cargo xtask fidelity` writes it from what the tests executed; nobody writes in it by hand. In every run of the tests,
 each program named here compares what it executes with its column, and is red if they differ.

@@ -2,7 +2,7 @@
 #![allow(dead_code, reason = "each target uses one of them")]
 
 use wincsi_formats::blank::{
-    Extent, Guard, SectorSize, Verdict, View, for_create_partition, for_format, for_initialise,
+    BlankRule, Extent, SectorSize, Verdict, View, for_create_partition, for_format, for_initialise,
     scan,
 };
 use wincsi_formats::device_id::DeviceIdPage;
@@ -33,10 +33,10 @@ pub(crate) fn disk(data: &[u8]) {
     let view = View::assemble(extent, buffers).expect("every buffer has its range's length");
     let blank = view.first_nonzero().is_none();
     assert_eq!(scan(&view) == Verdict::Blank, blank);
-    assert_eq!(for_initialise(&view, Guard::Strict).is_ok(), blank);
-    assert_eq!(for_format(&view, Guard::Strict).is_ok(), blank);
-    let strict = for_create_partition(&view, Guard::Strict).is_ok();
-    assert!(!strict || for_create_partition(&view, Guard::Signatures).is_ok());
+    assert_eq!(for_initialise(&view, BlankRule::Strict).is_ok(), blank);
+    assert_eq!(for_format(&view, BlankRule::Strict).is_ok(), blank);
+    let strict = for_create_partition(&view, BlankRule::Strict).is_ok();
+    assert!(!strict || for_create_partition(&view, BlankRule::Signatures).is_ok());
 }
 
 /// A user's name and password, with a NUL between them. A reader who knows the form finds both again.

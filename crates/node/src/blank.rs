@@ -4,7 +4,7 @@ use std::fmt;
 use std::hash::{BuildHasher, Hasher, RandomState};
 
 use formats::blank::{
-    Clearance, Extent, ExtentError, Guard, NtfsSerial, Refusal, SectorSize, ShortRead,
+    BlankRule, Clearance, Extent, ExtentError, NtfsSerial, Refusal, SectorSize, ShortRead,
     UnfinishedNtfs, View, ViewError,
 };
 use formats::partition_kind::PartitionKind;
@@ -12,9 +12,9 @@ use os::{Cause, Deadline, DiskNumber, PartitionEntry};
 
 use crate::{FormatGuard, Node};
 
-/// What its owner can do about it. The lengths are those that are looked at, [`formats::blank::HEAD`] and
+/// How an operator can have it overwritten. The lengths are those that the proof reads, [`formats::blank::HEAD`] and
 /// [`formats::blank::TAIL`].
-pub(crate) const WAY_OUT: &str = "who wants it overwritten wipes its first 4 MiB and its last MiB, or has csi-proxy run with -format-guard=off";
+pub(crate) const OVERWRITE_HINT: &str = "to overwrite it, wipe its first 4 MiB and its last MiB, or run csi-proxy with -format-guard=off";
 
 /// Whose a partition is, as the kernel has it.
 pub(crate) fn kind_of(partition: &PartitionEntry) -> PartitionKind {
@@ -37,7 +37,7 @@ pub enum BlankError {
         kind: String,
     },
     /// It is not blank.
-    #[error("{object} is not overwritten: {refusal}; {}", WAY_OUT)]
+    #[error("{object} is not overwritten: {refusal}; {}", OVERWRITE_HINT)]
     NotBlank {
         /// The disk or partition.
         object: String,
@@ -69,16 +69,16 @@ pub enum Unread {
     Short(#[from] ShortRead),
 }
 
-/// A stretch of a disk that is about to be overwritten.
+/// A range of a disk that is about to be overwritten.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Stretch {
+pub(crate) struct DiskRange {
     pub(crate) disk: DiskNumber,
     /// Where it begins, in bytes from the start of the disk.
     pub(crate) offset: u64,
     pub(crate) length: u64,
 }
 
-impl fmt::Display for Stretch {
+impl fmt::Display for DiskRange {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self {
             disk,
@@ -92,8 +92,8 @@ impl fmt::Display for Stretch {
     }
 }
 
-impl Stretch {
-    /// Reads both ends of the stretch and asks `rule` whether it may be overwritten; reads nothing under
+impl DiskRange {
+    /// Reads both ends of the range and has `rule` decide whether it may be overwritten; reads nothing under
     /// [`FormatGuard::Off`]. To be called under the disk's lock, immediately before the write.
     ///
     /// # Errors
@@ -101,7 +101,7 @@ impl Stretch {
     pub(crate) fn prove_blank(
         &self,
         node: &Node,
-        rule: impl FnOnce(&View, Guard) -> Result<Clearance, Refusal>,
+        rule: impl FnOnce(&View, BlankRule) -> Result<Clearance, Refusal>,
         deadline: Deadline,
     ) -> Result<(), BlankError> {
         let guard = match node.options().format_guard {
@@ -109,8 +109,8 @@ impl Stretch {
                 tracing::warn!(object = %self, "overwriting without a look at what is there: the guard is off");
                 return Ok(());
             }
-            FormatGuard::Signatures => Guard::Signatures,
-            FormatGuard::Strict => Guard::Strict,
+            FormatGuard::Signatures => BlankRule::Signatures,
+            FormatGuard::Strict => BlankRule::Strict,
         };
         let view = self.view(node, deadline)?;
         let refused = |refusal| self.not_blank(Box::new(refusal));

@@ -1,7 +1,8 @@
-//! What is left of a link that was being made when the process died.
+//! Removal of links that were unfinished when the process died.
 //!
-//! It has a name of our form, and is empty or a link. It stands for nothing that anybody asked for, and must not
-//! keep a pod's folder from being removed. One that somebody is still making is held, and so stays.
+//! A link is made under a name of our form first, as an empty entry or a link, and then renamed. If the process dies
+//! between, the entry stays and would keep a pod's folder from being removed, so the next call or start removes it.
+//! A call that is still making its link holds the entry, so that one stays.
 
 use os::{Component, Entry, Files, Pin, ReparseTag, Win32, WinPath};
 use uuid::Uuid;

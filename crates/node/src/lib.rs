@@ -317,7 +317,7 @@ impl Node {
         }
     }
 
-    /// csi-proxy's operations, for whoever serves its calls. Drivers have [`api::NodeApi`].
+    /// csi-proxy's operations, for a server of its calls. Drivers have [`api::NodeApi`].
     #[must_use]
     pub fn operations(&self) -> Operations<'_> {
         Operations { node: self }

@@ -1,12 +1,12 @@
-//! Which rows of the storage provider are of this machine.
+//! Leaves out the storage provider's rows of other machines.
 //!
 //! On a node of a failover cluster the provider lists the disks, partitions and volumes of the other nodes too
 //! (<https://github.com/PowerShell/PowerShell/issues/18935>), by the numbers and device paths that they have there. A
-//! disk here may have the same of both, and what is done to such a row is done to the other node's disk.
+//! disk here may have the same number and path, and a method on such a row changes the other node's disk.
 //!
-//! WMI's path of an object begins with the machine that was asked, and the object's id has the machine that it is of:
-//! `{1}\\NODE\root/...` in every record that was found, of which none is another node's. A row is left out where both
-//! are told and differ.
+//! The WMI path of an object begins with the machine that was queried; the object's id names the machine that has the
+//! object (`{1}\\NODE\root/...` in every record that we found; none is of another node). If a row has both names and
+//! they differ, it is left out.
 
 use os::{Deadline, Instance, ObjectPath, Query, Result};
 

@@ -106,7 +106,7 @@ pub(crate) fn sole(
 }
 
 /// What a method is called on.
-pub(crate) struct Callee<'a> {
+pub(crate) struct WmiObject<'a> {
     pub(crate) provider: &'a dyn Provider,
     pub(crate) class: &'static Class,
     pub(crate) target: Target<'a>,
@@ -114,10 +114,10 @@ pub(crate) struct Callee<'a> {
     pub(crate) name: String,
 }
 
-impl Callee<'_> {
+impl WmiObject<'_> {
     /// Runs a method that changes something and sees it to its end: without a deadline, because the
     /// locks of the caller must outlast it. One that returns no code is an error: who can look whether it did
-    /// its work calls [`Callee::invoke_seen`].
+    /// its work calls [`WmiObject::invoke_and_verify`].
     pub(crate) fn invoke(
         &self,
         method: &'static Method,
@@ -131,7 +131,7 @@ impl Callee<'_> {
 
     /// The same, where `seen` tells whether the method did its work. It is asked where no code is returned, until it
     /// says yes, for [`VISIBLE_WITHIN`] at most.
-    pub(crate) fn invoke_seen<E: From<ProviderError>>(
+    pub(crate) fn invoke_and_verify<E: From<ProviderError>>(
         &self,
         (method, arguments): (&'static Method, &Arguments),
         (node, deadline): (&Node, Deadline),
@@ -141,7 +141,7 @@ impl Callee<'_> {
         self.see(method, &outcome, (node, deadline), seen)
     }
 
-    /// What remains to be done of [`Callee::invoke_seen`] after [`Callee::outcome`].
+    /// What remains to be done of [`WmiObject::invoke_and_verify`] after [`WmiObject::outcome`].
     pub(crate) fn see<E: From<ProviderError>>(
         &self,
         method: &'static Method,
@@ -167,7 +167,7 @@ impl Callee<'_> {
 
     /// The same, where what comes next shows whether the method did its work, or nothing ever does. Then the call's
     /// end without an error is all that there is.
-    pub(crate) fn invoke_unseen(
+    pub(crate) fn invoke_unverified(
         &self,
         method: &'static Method,
         arguments: &Arguments,

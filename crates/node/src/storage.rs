@@ -7,7 +7,7 @@ use os::{
 };
 use uuid::Uuid;
 
-use crate::provider::{Callee, ProviderError, sole};
+use crate::provider::{ProviderError, WmiObject, sole};
 use crate::{Node, own_rows};
 
 /// An `MSFT_Disk`.
@@ -107,8 +107,8 @@ impl Disk {
         self.path == other.path
     }
 
-    pub(crate) fn callee<'a>(&'a self, node: &'a Node) -> Callee<'a> {
-        Callee {
+    pub(crate) fn wmi_object<'a>(&'a self, node: &'a Node) -> WmiObject<'a> {
+        WmiObject {
             provider: &*node.os().storage,
             class: &disk::CLASS,
             target: Target::Instance(&self.path),
@@ -116,12 +116,12 @@ impl Disk {
         }
     }
 
-    /// Makes the provider read the disk anew. That it does not is logged: whoever needs the new
+    /// Makes the provider read the disk anew. A failure is logged: a caller that needs the new
     /// state looks for it.
     pub(crate) fn refresh(&self, node: &Node) {
-        let refreshed = self
-            .callee(node)
-            .invoke_unseen(&disk::REFRESH, &Arguments::none(), &[]);
+        let refreshed =
+            self.wmi_object(node)
+                .invoke_unverified(&disk::REFRESH, &Arguments::none(), &[]);
         if let Err(error) = refreshed {
             tracing::warn!(disk = self.number.0, %error, "the storage provider did not refresh a disk");
         }
@@ -200,8 +200,8 @@ impl Partition {
         gpt_type.is_some_and(|gpt_type| gpt_type.eq_ignore_ascii_case(basic_data))
     }
 
-    pub(crate) fn callee<'a>(&'a self, node: &'a Node) -> Callee<'a> {
-        Callee {
+    pub(crate) fn wmi_object<'a>(&'a self, node: &'a Node) -> WmiObject<'a> {
+        WmiObject {
             provider: &*node.os().storage,
             class: &partition::CLASS,
             target: Target::Instance(&self.path),
@@ -230,8 +230,8 @@ impl Volume {
         Ok(Self { id, path: row.path })
     }
 
-    pub(crate) fn callee<'a>(&'a self, node: &'a Node) -> Callee<'a> {
-        Callee {
+    pub(crate) fn wmi_object<'a>(&'a self, node: &'a Node) -> WmiObject<'a> {
+        WmiObject {
             provider: &*node.os().storage,
             class: &volume::CLASS,
             target: Target::Instance(&self.path),
@@ -242,12 +242,12 @@ impl Volume {
 
 /// Makes the provider look for disks that came, went or grew.
 pub(crate) fn rescan(node: &Node) -> Result<(), ProviderError> {
-    let settings = Callee {
+    let settings = WmiObject {
         provider: &*node.os().storage,
         class: &schema::storage_setting::CLASS,
         target: Target::Class(schema::storage_setting::CLASS.name),
         name: "the host's storage".to_owned(),
     };
     let update = &schema::storage_setting::UPDATE_HOST_STORAGE_CACHE;
-    settings.invoke_unseen(update, &Arguments::none(), &[])
+    settings.invoke_unverified(update, &Arguments::none(), &[])
 }

@@ -9,10 +9,10 @@ use crate::gate::Op;
 use crate::hardware::{IdentifierPage, page83};
 use crate::machine::{Machine, Present};
 use crate::ondisk::gpt;
-use crate::world::World;
+use crate::shared_node::SharedNode;
 
 /// The kernel's disks.
-pub(crate) struct Disks(pub(crate) Arc<World>);
+pub(crate) struct Disks(pub(crate) Arc<SharedNode>);
 
 impl Disks {
     fn run<T>(

@@ -10,18 +10,18 @@ use uuid::Uuid;
 use crate::files::FileTree;
 use crate::gate::Op;
 use crate::machine::Machine;
-use crate::world::World;
+use crate::shared_node::SharedNode;
 
 /// The node's files, every call through the gate.
-pub(crate) fn gated(world: Arc<World>, tree: FileTree) -> Arc<dyn Files> {
+pub(crate) fn gated(shared: Arc<SharedNode>, tree: FileTree) -> Arc<dyn Files> {
     let files: Arc<dyn Files> = Arc::new(tree.clone());
-    let gate: Arc<dyn Layer> = Arc::new(FilesGate { world, tree });
+    let gate: Arc<dyn Layer> = Arc::new(FilesGate { shared, tree });
     files.layered(Facility::Files, &gate)
 }
 
 #[derive(Clone)]
 struct FilesGate {
-    world: Arc<World>,
+    shared: Arc<SharedNode>,
     tree: FileTree,
 }
 
@@ -33,7 +33,7 @@ impl FilesGate {
         run: Run<'run>,
     ) -> Result<Ran<'run>> {
         let op = Op::new(op.facility, op.name, object);
-        self.world
+        self.shared
             .gate
             .pass(&op, || run.run().map_err(|error| error.cause))
     }
@@ -50,7 +50,7 @@ impl FilesGate {
     /// Counts a handle on the volume that the directory lies on, which keeps that from being locked.
     fn hold(&self, directory: &WinPath) -> Option<Hold> {
         let host = self.tree.host_path(directory).ok()?;
-        let held = self.world.with(|machine| {
+        let held = self.shared.with(|machine| {
             let volume = volume_of(machine, &host);
             if let Some(volume) = volume {
                 machine.hold(volume);
@@ -59,7 +59,7 @@ impl FilesGate {
         });
         Some(Hold {
             volume: held.ok()??,
-            world: Arc::clone(&self.world),
+            shared: Arc::clone(&self.shared),
         })
     }
 }
@@ -117,13 +117,13 @@ fn volume_of(machine: &Machine, host: &Path) -> Option<VolumeId> {
 /// An open handle on a volume.
 pub(crate) struct Hold {
     pub(crate) volume: VolumeId,
-    pub(crate) world: Arc<World>,
+    pub(crate) shared: Arc<SharedNode>,
 }
 
 impl Drop for Hold {
     fn drop(&mut self) {
         // A handle that closes has nobody to tell; the count is in memory anyway.
-        let _ = self.world.with(|machine| {
+        let _ = self.shared.with(|machine| {
             machine.let_go(self.volume);
             Ok(())
         });

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::{fs, io, process};
 
-/// Replaces a file by one rename: a reader, and whoever opens the folder after a kill, sees the old
+/// Replaces a file by one rename: a reader, and a process that opens the folder after a kill, sees the old
 /// content or the new one.
 pub(crate) fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
     let staged = staged(path);

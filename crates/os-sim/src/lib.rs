@@ -21,7 +21,7 @@
 //! smb/<server>.toml     an SMB server near the node (smb::ServerSpec) ...
 //! smb/<server>/<share>/ ... and what its shares hold
 //! faults.toml           optional: what goes wrong, see below
-//! state.json            what the node knows; no place for anybody's hands
+//! state.json            what the node knows; do not edit it
 //! events.log            the event log, one event a line
 //! node.lock             held by the process that has the node open
 //! ```
@@ -72,9 +72,9 @@
 //! operation = "MSFT_Disk.CreatePartition"   # `*` stands for anything; all when left out
 //! object = "*disk*"                         # likewise
 //! facility = "storage"                      # any when left out
-//! from-nth = 2                              # the first matching operation that it befalls: 1
-//! times = 1                                 # how many it befalls: all
-//! text = "Zugriff verweigert"               # what the system says of a failure: nothing
+//! from-nth = 2                              # the first matching operation that it applies to: 1
+//! times = 1                                 # how many it applies to: all
+//! text = "Zugriff verweigert"               # the system's text for a failure: none
 //! effect = { fail = { win32 = 1117 } }
 //! # or { fail-after = { hresult = 0x800706BA } }, { answer = { code = 40003, text = "..." } },
 //! # { answer-after = { code = 42002 } }, { delay-ms = 1500 }, { detach-disk = "data1" },
@@ -125,6 +125,7 @@ mod provider;
 mod roots;
 mod secret;
 mod services;
+mod shared_node;
 mod smbios;
 mod spanned;
 mod spec;
@@ -133,7 +134,6 @@ mod storage;
 mod system;
 mod system_disk;
 mod volumes;
-mod world;
 
 pub use clock::ClockMode;
 pub use conditions::{Arrivals, Collision, OfflineAttributes, StorageConditions};

@@ -18,18 +18,18 @@ use crate::machine::{Machine, State, moment};
 use crate::provider::Provider;
 use crate::roots::NodeRoots;
 use crate::services::Services;
+use crate::shared_node::SharedNode;
 use crate::smb::Smb;
 use crate::spec::NodeSpec;
 use crate::storage::Storage;
 use crate::system::System;
 use crate::volumes::Volumes;
-use crate::world::World;
 use crate::{folder, system_disk};
 
 /// A simulated Windows node, as one process sees it. Cheap to clone; clones are the same process.
 #[derive(Clone)]
 pub struct SimNode {
-    world: Arc<World>,
+    shared: Arc<SharedNode>,
     tree: FileTree,
     hardware: HardwareControl,
     event_log: Option<PathBuf>,
@@ -158,8 +158,8 @@ impl SimNode {
         let hands = Box::new(hardware.clone());
         let gate = Gate::new(Arc::clone(&clock), spec.latency.faults(), hands);
         let machine = Machine::new(spec.clone(), state, hardware.clone(), files);
-        let world = Arc::new(World::new(clock, gate, machine, None));
-        let node = Self::of(world, hardware, None);
+        let shared = Arc::new(SharedNode::new(clock, gate, machine, None));
+        let node = Self::of(shared, hardware, None);
         node.reboot()
             .map_err(|error| CreateError::malformed(Path::new("memory"), error))?;
         Ok(node)
@@ -168,29 +168,29 @@ impl SimNode {
     /// The node, as everything above the seam sees it.
     #[must_use]
     pub fn os(&self) -> Os {
-        let world = || Arc::clone(&self.world);
+        let shared = || Arc::clone(&self.shared);
         let tree = || self.tree.clone();
         let system = Arc::new(System {
-            world: world(),
+            shared: shared(),
             event_log: self.event_log.clone(),
         });
         Os {
             afunix: system.clone(),
             boot: system.clone(),
             clock: system.clone(),
-            disks: Arc::new(Disks(world())),
+            disks: Arc::new(Disks(shared())),
             event_log: system.clone(),
-            files: files_gate::gated(world(), tree()),
+            files: files_gate::gated(shared(), tree()),
             firmware: system,
-            iscsi: Arc::new(Provider(Iscsi { world: world() })),
-            services: Arc::new(Services(world())),
-            smb: Arc::new(Provider(Smb { world: world() })),
+            iscsi: Arc::new(Provider(Iscsi { shared: shared() })),
+            services: Arc::new(Services(shared())),
+            smb: Arc::new(Provider(Smb { shared: shared() })),
             storage: Arc::new(Provider(Storage {
-                world: world(),
+                shared: shared(),
                 tree: tree(),
             })),
             volumes: Arc::new(Volumes {
-                world: world(),
+                shared: shared(),
                 tree: tree(),
             }),
         }
@@ -205,7 +205,7 @@ impl SimNode {
     /// What goes wrong, and when.
     #[must_use]
     pub fn faults(&self) -> &Faults {
-        self.world.gate.faults()
+        self.shared.gate.faults()
     }
 
     /// The files behind the gate's back: for tests and demonstrations to put things there.
@@ -216,19 +216,19 @@ impl SimNode {
 
     /// The operations since the last call; a node in real time keeps its latest 1,000 alone.
     pub fn take_trace(&self) -> Vec<Op> {
-        self.world.gate.take_trace()
+        self.shared.gate.take_trace()
     }
 
     /// Kills the process: every later operation through this handle fails, and the folder can be
     /// opened again.
     pub fn kill(&self) {
-        self.world.gate.kill();
+        self.shared.gate.kill();
     }
 
     /// Whether the process has been killed, by [`SimNode::kill`] or by a fault.
     #[must_use]
     pub fn is_killed(&self) -> bool {
-        !self.world.gate.is_alive()
+        !self.shared.gate.is_alive()
     }
 
     /// Restarts the machine: disk numbers, caches and what only memory held are new. The handle stays
@@ -237,20 +237,20 @@ impl SimNode {
     /// # Errors
     /// The folder cannot be read or written.
     pub fn reboot(&self) -> os::Result<()> {
-        self.world
+        self.shared
             .with(Machine::power_cycle)
             .map_err(|cause| os::Error::new("reboot", "node", cause))
     }
 
     /// Holds a volume open as a workload does, until the answer is dropped.
     pub fn hold(&self, volume: VolumeId) -> VolumeHold {
-        let held = self.world.with(|machine| {
+        let held = self.shared.with(|machine| {
             machine.hold(volume);
             Ok(())
         });
         VolumeHold(held.is_ok().then(|| Hold {
             volume,
-            world: Arc::clone(&self.world),
+            shared: Arc::clone(&self.shared),
         }))
     }
 
@@ -272,15 +272,15 @@ impl SimNode {
         let folder = Some(files.folder.clone());
         let machine = Machine::new(spec, state, hardware.clone(), folder);
         let state_file = Some(files.state.clone());
-        let world = Arc::new(World::new(clock, gate, machine, state_file));
-        Ok(Self::of(world, hardware, Some(files.event_log.clone())))
+        let shared = Arc::new(SharedNode::new(clock, gate, machine, state_file));
+        Ok(Self::of(shared, hardware, Some(files.event_log.clone())))
     }
 
-    fn of(world: Arc<World>, hardware: HardwareControl, event_log: Option<PathBuf>) -> Self {
-        let roots = Arc::new(NodeRoots(Arc::clone(&world)));
+    fn of(shared: Arc<SharedNode>, hardware: HardwareControl, event_log: Option<PathBuf>) -> Self {
+        let roots = Arc::new(NodeRoots(Arc::clone(&shared)));
         let tree = FileTree::new(roots.clone()).with_mount_watcher(roots);
         Self {
-            world,
+            shared,
             tree,
             hardware,
             event_log,

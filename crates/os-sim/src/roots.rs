@@ -8,12 +8,12 @@ use os::{Cause, Error, Result, Root, VolumeId, Win32, WinPath};
 
 use crate::files::{MountWatcher, Roots};
 use crate::machine::Machine;
+use crate::shared_node::SharedNode;
 use crate::smb;
 use crate::volumes::mounted;
-use crate::world::World;
 
 /// The file tree's view of the node.
-pub(crate) struct NodeRoots(pub(crate) Arc<World>);
+pub(crate) struct NodeRoots(pub(crate) Arc<SharedNode>);
 
 impl Roots for NodeRoots {
     fn folder(&self, root: &Root) -> Result<PathBuf> {

@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::gate::Op;
 use crate::machine::{Machine, millis, moment};
+use crate::shared_node::SharedNode;
 use crate::spec::{ServiceSpec, Start};
-use crate::world::World;
 
 /// `ERROR_CIRCULAR_DEPENDENCY`.
 const CIRCULAR_DEPENDENCY: Win32 = Win32(1059);
@@ -17,7 +17,7 @@ const DEPENDENCY_FAILED: Win32 = Win32(1068);
 const DEPENDENCY_DELETED: Win32 = Win32(1075);
 
 /// The service control manager.
-pub(crate) struct Services(pub(crate) Arc<World>);
+pub(crate) struct Services(pub(crate) Arc<SharedNode>);
 
 /// What a service was last asked for, and when it will have done it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

@@ -13,12 +13,12 @@ use os::{
 
 use crate::gate::Op;
 use crate::machine::Machine;
-use crate::world::World;
+use crate::shared_node::SharedNode;
 use crate::{smb, smbios};
 
 /// One type for all of them: each is a method or two.
 pub(crate) struct System {
-    pub(crate) world: Arc<World>,
+    pub(crate) shared: Arc<SharedNode>,
     /// Where events go; `None` for a node in memory, which drops them.
     pub(crate) event_log: Option<PathBuf>,
 }
@@ -31,7 +31,7 @@ impl System {
         object: &str,
         act: impl FnOnce(&mut Machine) -> std::result::Result<T, Cause>,
     ) -> Result<T> {
-        self.world.run(&Op::new(facility, operation, object), act)
+        self.shared.run(&Op::new(facility, operation, object), act)
     }
 }
 
@@ -80,8 +80,8 @@ impl os::EventLog for System {
     fn report(&self, event: &Event) -> Result<()> {
         let id = event.id.to_string();
         let op = Op::new(Facility::EventLog, "ReportEventW", id);
-        let wall = self.world.clock.wall();
-        self.world.gate.pass(&op, || {
+        let wall = self.shared.clock.wall();
+        self.shared.gate.pass(&op, || {
             let Some(path) = &self.event_log else {
                 return Ok(());
             };
@@ -101,9 +101,10 @@ impl os::AfUnix for System {
 
     fn connect(&self, host: &str, port: u16, within: Duration) -> Result<()> {
         let op = Op::new(Facility::AfUnix, "connect", format!("{host}:{port}"));
-        let deadline = Deadline::within(&*self.world.clock, within);
-        self.world.gate.pass_within(&op, deadline, || {
-            self.world.with(|machine| smb::listens(machine, host, port))
+        let deadline = Deadline::within(&*self.shared.clock, within);
+        self.shared.gate.pass_within(&op, deadline, || {
+            self.shared
+                .with(|machine| smb::listens(machine, host, port))
         })
     }
 }
@@ -112,20 +113,20 @@ impl os::AfUnix for System {
 /// the rest. Sleeping is one.
 impl Clock for System {
     fn now(&self) -> Moment {
-        self.world.clock.now()
+        self.shared.clock.now()
     }
 
     fn wall(&self) -> Duration {
-        self.world.clock.wall()
+        self.shared.clock.wall()
     }
 
     fn sleep(&self, duration: Duration) {
         let op = Op::new(Facility::Clock, "Sleep", format!("{duration:?}"));
         // A sleep cannot fail: of a fault there is left that the process was killed.
-        let _ = self.world.gate.pass(&op, || {
+        let _ = self.shared.gate.pass(&op, || {
             // What was plugged in came before the time that passes now, and not when it is next looked at.
-            self.world.with(|_| Ok(()))?;
-            self.world.clock.sleep(duration);
+            self.shared.with(|_| Ok(()))?;
+            self.shared.clock.sleep(duration);
             Ok(())
         });
     }

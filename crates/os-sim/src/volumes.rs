@@ -8,12 +8,12 @@ use crate::files::FileTree;
 use crate::gate::Op;
 use crate::machine::{Home, Machine};
 use crate::ondisk::{Filesystem, filesystem};
+use crate::shared_node::SharedNode;
 use crate::smb;
-use crate::world::World;
 
 /// The mount manager and the mounted filesystems.
 pub(crate) struct Volumes {
-    pub(crate) world: Arc<World>,
+    pub(crate) shared: Arc<SharedNode>,
     pub(crate) tree: FileTree,
 }
 
@@ -25,7 +25,7 @@ impl Volumes {
         act: impl FnOnce(&mut Machine, Home) -> std::result::Result<T, Cause>,
     ) -> Result<T> {
         let op = Op::new(Facility::Volumes, operation, volume);
-        self.world.run(&op, |machine| {
+        self.shared.run(&op, |machine| {
             let home = machine.home(volume)?;
             act(machine, home)
         })
@@ -38,14 +38,14 @@ impl Volumes {
         act: impl FnOnce() -> std::result::Result<T, Cause>,
     ) -> Result<T> {
         let op = Op::new(Facility::Volumes, operation, folder);
-        self.world.gate.pass(&op, act)
+        self.shared.gate.pass(&op, act)
     }
 }
 
 impl os::Volumes for Volumes {
     fn list(&self) -> Result<Vec<VolumeId>> {
         let op = Op::new(Facility::Volumes, "FindFirstVolumeW", "volumes");
-        self.world.run(&op, |machine| Ok(machine.volume_ids()))
+        self.shared.run(&op, |machine| Ok(machine.volume_ids()))
     }
 
     fn extents(&self, volume: VolumeId) -> Result<Vec<Extent>> {
@@ -63,7 +63,7 @@ impl os::Volumes for Volumes {
     fn space_at(&self, directory: &WinPath) -> Result<Space> {
         self.pass("GetDiskFreeSpaceExW", directory, || {
             let root = unwrapped(self.tree.root_behind(directory))?;
-            self.world.with(|machine| {
+            self.shared.with(|machine| {
                 let volume = match &root {
                     Root::Share { host, share } => return smb::space(machine, host, share),
                     Root::Drive(_) => machine.volume_of_letter(&WinPath::of_root(root.clone()))?,
@@ -90,10 +90,10 @@ impl os::Volumes for Volumes {
     fn mounted_at(&self, folder: &WinPath) -> Result<VolumeId> {
         self.pass("GetVolumeNameForVolumeMountPointW", folder, || {
             let volume = match folder.components() {
-                [] => self.world.with(|machine| root_volume(machine, folder))?,
+                [] => self.shared.with(|machine| root_volume(machine, folder))?,
                 _ => unwrapped(self.tree.mounted_volume(folder))?,
             };
-            self.world.with(|machine| machine.home(volume))?;
+            self.shared.with(|machine| machine.home(volume))?;
             Ok(volume)
         })
     }
@@ -107,9 +107,9 @@ impl os::Volumes for Volumes {
 
     fn set_mount_point(&self, folder: &WinPath, volume: VolumeId) -> Result<()> {
         self.pass("SetVolumeMountPointW", folder, || {
-            self.world.with(|machine| machine.home(volume))?;
+            self.shared.with(|machine| machine.home(volume))?;
             let path = unwrapped(self.tree.set_mount_point(folder, volume))?;
-            self.world.with(|machine| {
+            self.shared.with(|machine| {
                 machine.remember_mount(path, volume);
                 Ok(())
             })
@@ -119,10 +119,10 @@ impl os::Volumes for Volumes {
     fn delete_mount_point(&self, folder: &WinPath) -> Result<()> {
         self.pass("DeleteVolumeMountPointW", folder, || {
             if folder.components().is_empty() {
-                return self.world.with(|machine| machine.forget_letter(folder));
+                return self.shared.with(|machine| machine.forget_letter(folder));
             }
             let (path, _) = unwrapped(self.tree.remove_mount_point(folder))?;
-            self.world.with(|machine| {
+            self.shared.with(|machine| {
                 machine.forget_mount(&path);
                 Ok(())
             })
@@ -147,14 +147,14 @@ impl os::Volumes for Volumes {
     fn lock(&self, volume: VolumeId) -> Result<Box<dyn VolumeLock>> {
         let op = Op::new(Facility::Volumes, "FSCTL_LOCK_VOLUME", volume);
         // A lock that was taken by a call that then fails goes with it, as its handle does.
-        let lock = self.world.gate.pass(&op, || {
-            self.world.with(|machine| {
+        let lock = self.shared.gate.pass(&op, || {
+            self.shared.with(|machine| {
                 machine.home(volume)?;
                 machine.lock(volume)
             })?;
             Ok(Lock {
                 volume,
-                world: Arc::clone(&self.world),
+                shared: Arc::clone(&self.shared),
             })
         })?;
         Ok(Box::new(lock))
@@ -220,13 +220,13 @@ fn unwrapped<T>(done: Result<T>) -> std::result::Result<T, Cause> {
 /// A volume that is ours until this is dropped.
 struct Lock {
     volume: VolumeId,
-    world: Arc<World>,
+    shared: Arc<SharedNode>,
 }
 
 impl VolumeLock for Lock {
     fn dismount(&self) -> Result<()> {
         let op = Op::new(Facility::Volumes, "FSCTL_DISMOUNT_VOLUME", self.volume);
-        self.world.run(&op, |machine| {
+        self.shared.run(&op, |machine| {
             machine.home(self.volume)?;
             machine.holds.remove(&self.volume);
             Ok(())
@@ -237,7 +237,7 @@ impl VolumeLock for Lock {
 impl Drop for Lock {
     fn drop(&mut self) {
         // An unlock that the host fails has nobody to be told to; the lock is in memory anyway.
-        let _ = self.world.with(|machine| {
+        let _ = self.shared.with(|machine| {
             machine.locked.remove(&self.volume);
             Ok(())
         });

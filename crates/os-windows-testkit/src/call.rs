@@ -24,7 +24,7 @@ impl From<Hresult> for ComFailure {
     }
 }
 
-/// A call that runs on a thread of its own, as in the provider's process: whoever began it may go, and it
+/// A call that runs on a thread of its own, as in the provider's process: its caller may go, and it
 /// runs to its end.
 pub(crate) struct ProviderCall<T> {
     line: Arc<Line>,

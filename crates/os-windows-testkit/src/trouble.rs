@@ -1,6 +1,6 @@
 use os::{Hresult, Instance};
 
-/// Which calls a [`Trouble`] befalls.
+/// The calls to which a [`Trouble`] applies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum On {
     /// `GetObject` of a class.
@@ -11,10 +11,10 @@ pub enum On {
     Query,
 }
 
-/// What befalls a call between the client and the provider.
+/// What happens to a call between the client and the provider.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Trouble {
-    /// It reaches the provider and takes effect, then the connection dies: whoever asks for the end is
+    /// It reaches the provider and takes effect, then the connection dies: a caller that polls for the end is
     /// told this code. A query has given its first object by then, if it has any.
     Cut(Hresult),
     /// It fails with this code and reaches no provider; the connection lives. A query or a method that

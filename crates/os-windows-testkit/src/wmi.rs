@@ -65,7 +65,7 @@ impl InProcessWmi {
         }))
     }
 
-    /// Befalls the next such call that nothing was scripted for yet.
+    /// Applies to the next such call that nothing was scripted for yet.
     pub fn inject(&self, on: On, trouble: Trouble) {
         self.0.log().troubles.push_back((on, trouble));
     }
@@ -172,7 +172,7 @@ struct Log {
 }
 
 impl Shared {
-    /// What befalls this call.
+    /// The trouble of this call.
     pub(crate) fn trouble(&self, on: On) -> Option<Trouble> {
         let mut log = self.log();
         let at = log.troubles.iter().position(|(it, _)| *it == on)?;

@@ -4,7 +4,7 @@
 use std::sync::{Mutex, MutexGuard, PoisonError, mpsc};
 use std::thread;
 
-/// Runs `act` on a thread that nothing else runs on, and sends what it gives back; whoever waited may have
+/// Runs `act` on a thread that nothing else runs on, and sends what it returns; the waiter may have
 /// gone. When `act` panics, the answer never comes.
 pub(crate) fn run<T: Send + 'static>(
     act: impl FnOnce() -> T + Send + 'static,

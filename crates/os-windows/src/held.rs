@@ -45,16 +45,16 @@ impl HeldDirectory {
     }
 
     fn open(&self, name: &Component, purpose: Purpose) -> Result<OwnedHandle, Win32> {
-        reach::patiently(|| relative::open(&self.handle, name.as_os_str(), purpose))
+        reach::retry_invalid_parameter(|| relative::open(&self.handle, name.as_os_str(), purpose))
     }
 
     /// Opens an entry to remove it, a mounted folder after the mount manager forgot it.
     ///
-    /// The mount manager is told by the folder's path, for which it has no other call: if the path
-    /// leads elsewhere by now, it unmounts there, and nothing is deleted but our entry. The call opens
-    /// the folder itself, and whether it suffers a handle that is open for deletion is written nowhere,
-    /// so ours is closed meanwhile. An entry that a process puts under the name in that moment stays. A process that
-    /// mounts a volume there anew has the folder go without the mount manager's knowledge.
+    /// The mount manager has only a call by path. If the path leads elsewhere by now, the volume is unmounted there,
+    /// and only our entry is deleted. The call opens the folder itself; no document says whether it succeeds beside a
+    /// handle that is open for deletion, so our handle is closed meanwhile. If another process puts an entry under the
+    /// name in that moment, the entry stays. If it mounts a volume there again, the folder is removed and the mount
+    /// manager keeps its record.
     fn removable(&self, name: &Component) -> os::Result<OwnedHandle> {
         let opened = || self.failed(REMOVE, name, self.open(name, Purpose::Remove));
         let entry = opened()?;
@@ -123,7 +123,7 @@ impl Held for HeldDirectory {
             if let Err(code) = privilege::enable_symbolic_links() {
                 tracing::warn!(
                     ?code,
-                    "the privilege to make symbolic links is not to be had"
+                    "the privilege to make symbolic links is not available"
                 );
             }
         });
@@ -209,8 +209,9 @@ impl Placeholder for Reserved {
 
     fn rename(&self, name: &Component) -> os::Result<()> {
         let name_of_it = name.as_os_str();
-        let renamed =
-            reach::patiently(|| relative::rename(&self.entry, &self.directory, name_of_it));
+        let renamed = reach::retry_invalid_parameter(|| {
+            relative::rename(&self.entry, &self.directory, name_of_it)
+        });
         renamed.map_err(|code| {
             let path = self.path.parent().unwrap_or_else(|| self.path.clone());
             failure::error("NtSetInformationFile", path.join(name.clone()), code)
@@ -259,8 +260,8 @@ mod tests {
 
     fn is_proved(outer: &HeldDirectory, name: &str) -> Result<bool, Win32> {
         let name = &Component::parse(name).unwrap();
-        let proved = reach::proved(&Within { outer, name });
-        proved.map(|handle| handle.is_some())
+        let opened = reach::open_verified_by_path(&Within { outer, name });
+        opened.map(|handle| handle.is_some())
     }
 
     #[test]
@@ -337,7 +338,7 @@ mod tests {
             outer: &outer,
             name: &name,
         };
-        let kept = reach::proved(&within).unwrap().unwrap();
+        let kept = reach::open_verified_by_path(&within).unwrap().unwrap();
         let inner = folder.path().join(name.clone());
         let removed = NativeFiles::new().remove_directory(&inner);
         assert_eq!(removed.unwrap_err().win32(), Some(Win32::SHARING_VIOLATION));

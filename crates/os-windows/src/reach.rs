@@ -1,4 +1,4 @@
-//! Reaching the entries of a held directory where its handle alone does not lead to them.
+//! Opens entries of a held directory where an open by its handle fails.
 //!
 //! In a container that binds folders of its node, bindflt.sys answers opens by a directory's handle with
 //! `STATUS_INVALID_PARAMETER` now and then while others are under way, and never those by a whole path
@@ -47,11 +47,11 @@ pub(crate) trait Inner {
 /// # Errors
 /// The code of the attempt by the handle, where the one by the path fails too or leads to anything else.
 pub(crate) fn open<I: Inner>(inner: &I) -> Result<I::Handle, Win32> {
-    let code = match patiently(|| inner.by_handle()) {
+    let code = match retry_invalid_parameter(|| inner.by_handle()) {
         Err(code @ (Win32::INVALID_PARAMETER | Win32::REPARSE_POINT_ENCOUNTERED)) => code,
         done => return done,
     };
-    match proved(inner) {
+    match open_verified_by_path(inner) {
         Ok(Some(handle)) => {
             static TOLD: Once = Once::new();
             TOLD.call_once(|| {
@@ -77,7 +77,7 @@ pub(crate) fn open<I: Inner>(inner: &I) -> Result<I::Handle, Win32> {
 /// Opens it by its path; `None` where that leads to another directory than the entry of the held one. The list is
 /// made last: what it has is open by then, so that it can leave the held directory no more. Nothing is opened by way
 /// of a held directory that has become a link.
-pub(crate) fn proved<I: Inner>(inner: &I) -> Result<Option<I::Handle>, Win32> {
+pub(crate) fn open_verified_by_path<I: Inner>(inner: &I) -> Result<Option<I::Handle>, Win32> {
     let Some(outer) = inner.outer()? else {
         return Ok(None);
     };
@@ -89,8 +89,8 @@ pub(crate) fn proved<I: Inner>(inner: &I) -> Result<Option<I::Handle>, Win32> {
     Ok(is_proved.then_some(handle))
 }
 
-/// Tries again what fails with [`Win32::INVALID_PARAMETER`], for 28 ms at most.
-pub(crate) fn patiently<T>(open: impl Fn() -> Result<T, Win32>) -> Result<T, Win32> {
+/// Retries an open that fails with [`Win32::INVALID_PARAMETER`], for 28 ms at most.
+pub(crate) fn retry_invalid_parameter<T>(open: impl Fn() -> Result<T, Win32>) -> Result<T, Win32> {
     for attempt in 1..ATTEMPTS {
         match open() {
             Err(Win32::INVALID_PARAMETER) => {

@@ -31,7 +31,7 @@
 //!
 //! # Calls
 //! Calls block the calling thread. Calls that Windows lets us bound take a [`Deadline`]; the
-//! others (a file system call on a dead share) end when the system ends them, and whoever must not
+//! others (a file system call on a dead share) end when the system ends them, and a caller that must not
 //! wait for them runs them on a thread of their own.
 //!
 //! # Errors

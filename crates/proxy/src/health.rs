@@ -11,7 +11,7 @@ use transport::{CallError, Channel, ChannelOptions, Code, Endpoint, Owner};
 
 use crate::metrics::NodeKind;
 
-/// How long an answer holds: whoever asks faster gets the last one.
+/// How long an answer holds: a request that comes sooner gets the last one.
 const FRESH: Duration = Duration::from_secs(1);
 
 /// How long all endpoints together may take, and the look of each group.
@@ -118,8 +118,8 @@ impl Health {
             let mut checks = Vec::new();
             for (group, endpoint) in groups {
                 let thread = thread::Builder::new().stack_size(STACK_BYTES);
-                let look = move || look(group, endpoint, deadline);
-                checks.push((group, thread.spawn_scoped(scope, look)));
+                let check = move || check_group(group, endpoint, deadline);
+                checks.push((group, thread.spawn_scoped(scope, check)));
             }
             let seen = checks.into_iter().filter_map(|(group, thread)| {
                 let seen = match thread.map(ScopedJoinHandle::join) {
@@ -147,7 +147,7 @@ fn ask(endpoint: &Endpoint, deadline: Instant) -> Result<(), String> {
 
 /// What is the matter with the group of an endpoint, if anything. The page is for all that reach its address, so
 /// what a failure says of the node is for the log.
-fn look(group: &str, endpoint: &Endpoint, deadline: Instant) -> Option<Trouble> {
+fn check_group(group: &str, endpoint: &Endpoint, deadline: Instant) -> Option<Trouble> {
     let unready = match call(endpoint, LOOK, deadline) {
         Ok(lacks) if lacks.is_empty() => return None,
         Ok(lacks) => {

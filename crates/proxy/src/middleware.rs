@@ -101,7 +101,7 @@ impl Middleware {
     }
 }
 
-/// The oversight of one RPC.
+/// Policy, metrics and audit around one RPC.
 pub(crate) struct MethodMiddleware {
     group: &'static wire::Group,
     method: &'static wire::Method,
@@ -116,7 +116,7 @@ type Answer = Result<Vec<u8>, Status>;
 
 impl MethodMiddleware {
     /// Runs a call, if it may, and records how it ended; also when it ends by a panic, which goes on
-    /// to whoever catches it.
+    /// to the code that catches it.
     pub(crate) fn run(&self, call: &Call, handler: impl FnOnce() -> Answer) -> Answer {
         self.show(call);
         let (began, clock) = (OffsetDateTime::now_utc(), Instant::now());
@@ -227,7 +227,7 @@ mod tests {
         let group = &wire::disk::v1::GROUP;
         let method = group.method("PartitionDisk").expect("disk has it");
         let service = Arc::new(Panicking(middleware.over(group, method))) as Arc<dyn Service>;
-        let endpoint = Endpoint::local(folder.path(), "wincsi-test-oversight").expect("a name");
+        let endpoint = Endpoint::local(folder.path(), "wincsi-test-middleware").expect("a name");
         let _server = Server::bind(vec![(endpoint.clone(), service)], ServerOptions::default())
             .expect("nobody else has it");
         let channel = Channel::connect(endpoint, ChannelOptions::default()).expect("it listens");

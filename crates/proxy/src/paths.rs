@@ -11,7 +11,7 @@ pub struct WorkingDirs {
     folders: Folders,
     /// Where volumes are mounted and unmounted: the same folders and those for volumes alone.
     for_volumes: Folders,
-    reach: Reach,
+    confinement: Confinement,
 }
 
 /// Folders, each as it was given and, once they are looked up, with where it leads.
@@ -24,7 +24,7 @@ struct Folders {
 
 /// How far the paths of clients may lead.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Reach {
+pub enum Confinement {
     /// csi-proxy's: links are followed wherever they lead, and IsSymlink and the volume group take
     /// any path.
     Anywhere,
@@ -45,7 +45,7 @@ impl WorkingDirs {
         Ok(Self {
             for_volumes: folders.clone(),
             folders,
-            reach: Reach::WorkingDirs,
+            confinement: Confinement::WorkingDirs,
         })
     }
 
@@ -63,8 +63,8 @@ impl WorkingDirs {
 
     /// The same folders with another reach.
     #[must_use]
-    pub fn reaching(mut self, reach: Reach) -> Self {
-        self.reach = reach;
+    pub fn confined_by(mut self, confinement: Confinement) -> Self {
+        self.confinement = confinement;
         self
     }
 
@@ -80,7 +80,7 @@ impl WorkingDirs {
     /// Looks where the folders lead: from now on the places count as well, and paths lead there.
     #[must_use]
     pub fn resolved(mut self, os: &Os) -> Self {
-        if self.reach == Reach::WorkingDirs {
+        if self.confinement == Confinement::WorkingDirs {
             for folders in [&mut self.folders, &mut self.for_volumes] {
                 folders.allowed = Some(AllowedRoots::resolve_roots(os, &folders.roots));
             }
@@ -150,9 +150,9 @@ impl WorkingDirs {
     /// No path, one outside of these folders, or a link leads out of them.
     pub fn mount_point(&self, os: &Os, text: &str) -> Result<ResolvedPath, PathRule> {
         let path = normalise(text)?;
-        let path = match self.reach {
-            Reach::Anywhere => path,
-            Reach::WorkingDirs => self.for_volumes.confine(text, path)?,
+        let path = match self.confinement {
+            Confinement::Anywhere => path,
+            Confinement::WorkingDirs => self.for_volumes.confine(text, path)?,
         };
         self.for_volumes.follow(os, path)
     }

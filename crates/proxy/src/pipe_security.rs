@@ -2,7 +2,7 @@
 
 use crate::sddl::{ADMINISTRATORS, Descriptor, GENERIC_ALL, GENERIC_WRITE, WRITE_DAC, WRITE_OWNER};
 
-/// What may not be among the rights of whoever is only to call: the right to make an instance of the pipe
+/// What may not be among the rights of an account that may only call: the right to make an instance of the pipe
 /// (0x4, which is the right to append to a file), what includes it, and what lets one take it (a new list,
 /// a new owner).
 ///

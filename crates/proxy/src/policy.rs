@@ -106,12 +106,12 @@ impl Policy {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         if state.looked.elapsed() >= self.interval {
             state.looked = Instant::now();
-            self.look(&mut state);
+            self.reread(&mut state);
         }
         operation.map_or(Verdict::Deny, |operation| state.rules.verdict(operation))
     }
 
-    fn look(&self, state: &mut State) {
+    fn reread(&self, state: &mut State) {
         let read = read(&self.path);
         let found = match &read {
             Ok(text) => Ok(text.clone()),

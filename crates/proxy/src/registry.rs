@@ -177,7 +177,7 @@ impl GroupService {
     }
 
     /// A look of the readiness page: nothing, or what the node lacks.
-    fn look(&self, call: &Call) -> Result<Vec<u8>, Status> {
+    fn check_readiness(&self, call: &Call) -> Result<Vec<u8>, Status> {
         let looking = self.looking.try_lock();
         if matches!(looking, Err(TryLockError::WouldBlock)) {
             let text = "the look from before has not ended";
@@ -202,7 +202,7 @@ impl Service for GroupService {
             Some((method_middleware, handler)) => {
                 method_middleware.run(call, || handler(self.operations_for(call)?, call))
             }
-            None if is_own_look(call) => self.look(call),
+            None if is_own_look(call) => self.check_readiness(call),
             None => Err(unimplemented(self.group, call.method.as_str())),
         }
     }

@@ -93,7 +93,7 @@ pub fn start(config: &Config) -> Result<RunningServer, StartError> {
 fn working_dirs(config: &Config) -> Result<WorkingDirs, WorkingDirError> {
     let working_dirs = WorkingDirs::parse(config.roots())?;
     let with_volumes = working_dirs.with_volume_dirs(config.volume_dirs.clone())?;
-    Ok(with_volumes.reaching(config.reach))
+    Ok(with_volumes.confined_by(config.confinement))
 }
 
 /// A call that waits for another leaves its place among those that run.

@@ -1,7 +1,7 @@
 //! Unary gRPC over named pipes, Unix sockets and loopback tcp, both ends, with blocking calls and no runtime.
 //!
 //! A [`Server`] answers the calls of any number of [`Endpoint`]s, each with a [`Service`] that is
-//! given encoded messages and returns them; a [`Channel`] calls. Messages are bytes here: whoever
+//! given encoded messages and returns them; a [`Channel`] calls. Messages are bytes here: the code that
 //! uses this crate encodes and decodes them.
 //!
 //! ```
@@ -73,7 +73,7 @@
 //! # Threads
 //! A call runs on the thread that read it. Should it take longer than some 15 to 30
 //! milliseconds, that thread's other connections are handed to another. A connection that is silent or idle costs no
-//! thread, and an idle server has a handful. The modules `link` (who owns a connection when), `pool` (the threads),
+//! thread, and an idle server has a handful. The modules `ownership` (who owns a connection when), `pool` (the threads),
 //! `conn::ending` (how a connection ends without the loss of a call) and `server::eviction` (who makes room) have more.
 //!
 //! A call that waits for another one reports it ([`Waiting`]) and gives its place among the running calls back. It gets
@@ -114,8 +114,8 @@ mod channel;
 mod conn;
 mod endpoint;
 mod grpc;
-mod link;
 mod options;
+mod ownership;
 mod panics;
 mod pool;
 mod port;

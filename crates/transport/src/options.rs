@@ -24,7 +24,7 @@ pub enum Owner {
 }
 
 /// Whose the folders are in which a server makes its Unix sockets. Who may enter a socket's folder decides who can
-/// put another socket in its place; on Windows a socket has the access list that its folder gives it, and whoever
+/// put another socket in its place; on Windows a socket has the access list that its folder gives it, and a process that
 /// connects needs to write to it (<https://devblogs.microsoft.com/commandline/af_unix-comes-to-windows/>).
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum SocketFolder {
@@ -113,7 +113,7 @@ pub struct ServerOptions {
     /// Of them, those that one client process may have.
     pub max_process_waiting_calls: usize,
     /// Of them, those that one client process may have, with all its connections; more get
-    /// ResourceExhausted. The default is half of the other's: whoever changes one changes both. A client
+    /// ResourceExhausted. The default is half of the other's: change both together. A client
     /// whose process the system does not tell has no share to keep to, but for those that come by tcp: as the
     /// system tells the process of none of them, they are one client together.
     pub max_process_calls: usize,

@@ -1,8 +1,8 @@
 //! Panics end where they arise.
 //!
-//! A service may panic, h2 may, and so may whoever subscribes to the log. None of these may take
+//! A service may panic, and so may h2 and a subscriber of the log. None of these may take
 //! a thread, a listener or another client's connection along. So each piece of work that belongs
-//! to one connection or one listener is contained, and whoever contains it cleans up after it.
+//! to one connection or one listener is contained, and the code that contains it cleans up.
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};

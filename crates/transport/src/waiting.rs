@@ -8,7 +8,7 @@ use crate::conn::Connection;
 use crate::server::{CallSlot, Refusal};
 
 thread_local! {
-    static RUNNING: RefCell<Option<Admission>> = const { RefCell::new(None) };
+    static RUNNING: RefCell<Option<CallPermit>> = const { RefCell::new(None) };
 }
 
 /// The call that runs on this thread waits for another until this is dropped: it does not count as running, so that
@@ -31,12 +31,12 @@ impl Waiting {
             of_this_thread: PhantomData,
         };
         RUNNING.with_borrow_mut(|running| match running {
-            Some(Admission {
+            Some(CallPermit {
                 place: CallSlot::Waiting,
                 ..
             })
             | None => Some(waiting(false)),
-            Some(admission) => admission.begin_wait().then(|| waiting(true)),
+            Some(permit) => permit.begin_wait().then(|| waiting(true)),
         })
     }
 }
@@ -45,8 +45,8 @@ impl Drop for Waiting {
     fn drop(&mut self) {
         if self.is_counted {
             RUNNING.with_borrow_mut(|running| {
-                if let Some(admission) = running {
-                    admission.end_wait();
+                if let Some(permit) = running {
+                    permit.end_wait();
                 }
             });
         }
@@ -55,12 +55,12 @@ impl Drop for Waiting {
 
 /// A call that is counted until this is dropped.
 #[derive(Debug)]
-pub(crate) struct Admission {
+pub(crate) struct CallPermit {
     connection: Arc<Connection>,
     place: CallSlot,
 }
 
-impl Admission {
+impl CallPermit {
     pub(crate) fn to(connection: &Arc<Connection>) -> Result<Self, Refusal> {
         let place = connection.calls().begin(connection.whose())?;
         Ok(Self {
@@ -92,7 +92,7 @@ impl Admission {
     }
 }
 
-impl Drop for Admission {
+impl Drop for CallPermit {
     fn drop(&mut self) {
         let connection = &self.connection;
         connection.calls().end(connection.whose(), &self.place);

@@ -88,7 +88,7 @@ pub trait MachineFixture: CaseControl {
     /// The system does not say.
     fn handles(&self) -> os::Result<u64>;
 
-    /// Tells whoever reads the log what the system answered, where no page says what it has to be.
+    /// Logs what the system answered where no document says what it must be.
     fn note(&self, text: &str);
 }
 

@@ -1,4 +1,4 @@
-//! What a machine's disks answer where no page says what they have to: for whoever reads the log.
+//! Logs what a machine's disks answer where no document says what they must.
 
 use os::{DiskNumber, Disks, PartitionStyle, Result};
 

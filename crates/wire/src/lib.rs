@@ -35,13 +35,22 @@
 //! or encoded to are the business of their owners.
 //!
 //! # Adding a version
-//! 1. Write `proto/csi-proxy/<group>/<version>.proto`: package named after the version, exactly one
+//! Paths are from `crates/`. A test fails until each of steps 1 to 5 is done.
+//! 1. Write `wire/proto/csi-proxy/<group>/<version>.proto`: package named after the version, exactly one
 //!    service, no imports, a comment on the package saying what is new, and one on each service, RPC,
-//!    message, field and enum value (the compiler warns of a missing one). The build finds the file.
-//! 2. Add its lines to `tests/contract.txt` and the new totals to `tests/contract.rs`, taken from
+//!    message, field and enum value (the compiler warns of a missing one). The build finds the file. A new group
+//!    also takes its place in the registration order in `wire/build/source.rs`.
+//! 2. Add its lines to `wire/tests/contract.txt` and the new totals to `wire/tests/contract.rs`, taken from
 //!    csi-proxy's API and not from the new file: the test compares the two.
-//! 3. Serve it: an operation in `proxy/src/operations`, a handler in `proxy/src/groups/<group>`, a row in
-//!    `proxy/src/catalogue.rs`. A new group also takes its place in the registration order in `build/source.rs`.
+//! 3. Serve it: the operation in `proxy/src/operations`, the handlers in `proxy/src/groups/<group>`, called by
+//!    the group's `register`, and for a new operation a row in `proxy/src/catalogue.rs`.
+//! 4. Name the tests of each method in `proxy/examples/compatibility_page/evidence.rs`, and give a new operation its
+//!    row in `costs/src/calls`.
+//! 5. Run `cargo xtask docs`, which writes the pages from these tables.
+//!
+//! Where they apply: a field with a new name goes into `OBJECTS` of `proxy/src/audit/object.rs`, or into its test's
+//! list of secrets (the test names it); `client/src/groups` calls the version if drivers are to use it through
+//! `node::api`.
 //!
 //! A version that has been released is never edited.
 

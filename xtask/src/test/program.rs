@@ -107,7 +107,7 @@ impl Program<'_> {
         println!("{passed:>4} passed {seconds:>6.1} s  {}", self.name);
     }
 
-    /// Keeps the whole output for whoever wants more than the excerpt.
+    /// Keeps the whole output for readers who need more than the excerpt.
     fn keep(&self, output: &str) -> Result<()> {
         let file = self.log()?;
         fs::write(&file, output).with_context(|| format!("write {}", file.display()))

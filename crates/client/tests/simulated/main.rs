@@ -41,7 +41,7 @@ fn over_pipes(sockets: PathBuf, conditions: ConditionSource) -> wincsi_client::N
     wincsi_client::Node::at(place, options)
 }
 
-/// A simulated node and whoever does the operations on it.
+/// A simulated node and the backend that does the operations on it.
 struct ClientFixture {
     node: Arc<dyn NodeApi>,
     /// The folder of the simulated node.

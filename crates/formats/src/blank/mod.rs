@@ -14,8 +14,8 @@
 //! wrongly costs a refusal where missing a filesystem costs its contents.
 
 mod boot;
+mod clearance;
 mod extent;
-mod guard;
 mod rules;
 mod scan;
 mod signature;
@@ -23,10 +23,11 @@ mod unfinished;
 mod view;
 
 pub use self::boot::NtfsSerial;
-pub use self::extent::{Extent, ExtentError, HEAD, SectorSize, TAIL};
-pub use self::guard::{
-    Clearance, Guard, Refusal, UnknownGuard, for_create_partition, for_format, for_initialise,
+pub use self::clearance::{
+    BlankRule, Clearance, Refusal, UnknownBlankRule, for_create_partition, for_format,
+    for_initialise,
 };
+pub use self::extent::{Extent, ExtentError, HEAD, SectorSize, TAIL};
 pub use self::scan::{Found, Verdict, scan};
 pub use self::signature::Signature;
 pub use self::unfinished::UnfinishedNtfs;

@@ -24,7 +24,7 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 const RESCANNED_WITHIN: Duration = Duration::from_secs(10);
 
 /// The rescans of one node. One is under way at a time, on a thread of its own that is there while somebody waits;
-/// whoever waits does so on its own thread.
+/// the caller waits on its own thread.
 #[derive(Clone)]
 pub struct Rescans {
     clock: Arc<dyn Clock>,
@@ -69,7 +69,7 @@ impl Rescans {
         }
     }
 
-    /// Looks until the disk is there, after each rescan that ends, whoever wanted it.
+    /// Looks until the disk is there, after each rescan that ends, also one of another call.
     ///
     /// # Errors
     /// The last of `look`, which is returned at once unless the disk may be on its way; that of a `rescan` that began

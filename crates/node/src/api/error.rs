@@ -121,7 +121,7 @@ pub enum Cause {
     /// Not exactly one disk is what was looked for.
     #[error(transparent)]
     NotIdentified(Box<NotIdentified>),
-    /// Whoever runs the node does not want it done: a policy, not the state of the object.
+    /// The operator of the node forbids it: a policy, not the state of the object.
     #[error("refused: {text}")]
     Refused {
         /// What the node says, for people.
@@ -246,7 +246,7 @@ pub enum Condition {
     /// A link on the way leads to something that does not exist.
     DanglingLink,
     /// The disk does not work or is no longer connected (433, 1117, 1167, 40004, 0xEFFF001D): a matter for
-    /// whoever attaches it.
+    /// the controller that attaches it.
     DeviceFailed,
     /// The disk is one that is never written, or Windows runs from it, or it is a cluster's (40018, 41009,
     /// 41018, 41019, 42010).

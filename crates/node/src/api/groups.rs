@@ -150,7 +150,8 @@ pub trait Disks: Sealed + Send + Sync {
 
     /// Takes a disk offline when nothing on it is in use any more: the last step of unstaging. Every volume on it
     /// is flushed, locked and dismounted before, and stays locked until the disk is offline; a disk that is
-    /// offline is left as it is. A volume with an access path is in use. There is no way to force it, as whoever has a file open would lose what they have
+    /// offline is left as it is. A volume with an access path is in use. There is no way to force it, as a process with
+    /// an open file would lose what it has
     /// not written.
     ///
     /// See [`Feature::CheckedOffline`](super::Feature::CheckedOffline).
@@ -254,7 +255,7 @@ pub trait Filesystem: Sealed + Send + Sync {
     /// [`Feature::EntryLooks`](super::Feature::EntryLooks).
     fn read_link(&self, path: &WinPath, deadline: Deadline) -> Result<Option<LinkTarget>>;
 
-    /// The entries of a directory, at most so many. Whoever may write there chose their names, and may have made
+    /// The entries of a directory, at most so many. Processes that may write there chose their names, and may have made
     /// other things of them since; a name belongs in no error and no log line as it is.
     ///
     /// # Errors
@@ -433,7 +434,7 @@ pub trait Smb: Sealed + Send + Sync {
     /// [`Feature::MapOptions`](super::Feature::MapOptions), for each option.
     fn map(&self, mapping: &MapRequest<'_>, deadline: Deadline) -> Result<MapOutcome>;
 
-    /// The mappings that the node has, whoever made them, sorted by their remote paths. Nothing is asked of
+    /// The mappings of the node, also those that others made, sorted by their remote paths. Nothing is asked of
     /// any server.
     ///
     /// # Errors
@@ -442,7 +443,7 @@ pub trait Smb: Sealed + Send + Sync {
     /// [`Feature::MappingList`](super::Feature::MappingList).
     fn mappings(&self, deadline: Deadline) -> Result<Vec<ShareMapping>>;
 
-    /// Removes the mapping of a share, whoever uses it. Links to it stay.
+    /// Removes the mapping of a share, even one in use. Links to it stay.
     ///
     /// # Errors
     /// [`NotMapped`](super::Condition::NotMapped), [`InUse`](super::Condition::InUse),

@@ -79,7 +79,7 @@ pub trait Iscsi: Sealed + Send + Sync {
         deadline: Deadline,
     ) -> Result<Connected>;
 
-    /// All sessions of the node, whoever made them, sorted by their identifiers.
+    /// All sessions of the node, also those that others made, sorted by their identifiers.
     ///
     /// # Errors
     /// [`ServiceStopped`](super::Condition::ServiceStopped), [`NotReady`](super::Condition::NotReady).

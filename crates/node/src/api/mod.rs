@@ -67,7 +67,7 @@ pub use self::iscsi::Iscsi;
 pub use self::result_ext::ResultExt;
 use self::sealed::Sealed;
 
-/// A node and the operations on it, whoever does them.
+/// A node and the operations on it, by any backend.
 pub trait NodeApi: Sealed + Send + Sync {
     /// The deadline `within` from now, by the node's clock. One deadline may bound many calls.
     fn deadline(&self, within: Duration) -> Deadline;

@@ -12,7 +12,7 @@ use crate::{DiskGuard, Node, ProviderError, storage};
 /// What a change of a disk can reach. It decides whether the change goes on where nobody knows on which disks page
 /// files and crash dumps are. All other marks of a disk refuse both.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Reach {
+pub(crate) enum ChangeScope {
     /// Only bytes that are proved blank before they are overwritten; or nothing that is on the disk: it comes online.
     Blank,
     /// Files that are on the disk: it goes offline, a partition grows, a filesystem is wiped.
@@ -62,7 +62,7 @@ pub(crate) fn refuse(
     node: &Node,
     disk: &storage::Disk,
     layout: &DriveLayout,
-    reach: Reach,
+    scope: ChangeScope,
     deadline: Deadline,
 ) -> Result<(), DiskError> {
     let number = disk.number;
@@ -76,7 +76,7 @@ pub(crate) fn refuse(
             disk: number,
             reason,
         }),
-        (None, Some(unknown)) => go_on_unknown(node, number, reach, unknown),
+        (None, Some(unknown)) => go_on_unknown(node, number, scope, unknown),
         (None, None) => Ok(()),
     }
 }
@@ -95,15 +95,15 @@ pub(crate) fn refuse_read_only(node: &Node, disk: DiskNumber) -> Result<(), Disk
 fn go_on_unknown(
     node: &Node,
     disk: DiskNumber,
-    reach: Reach,
+    scope: ChangeScope,
     unknown: PagingUnknown,
 ) -> Result<(), DiskError> {
-    match (reach, node.options().disk_guard) {
-        (Reach::Blank, _) => {
+    match (scope, node.options().disk_guard) {
+        (ChangeScope::Blank, _) => {
             tracing::debug!(disk = disk.0, error = %unknown, "page files and crash dumps are unknown");
             Ok(())
         }
-        (Reach::Files, DiskGuard::Warn) => {
+        (ChangeScope::Files, DiskGuard::Warn) => {
             tracing::warn!(
                 disk = disk.0,
                 error = %unknown,
@@ -111,7 +111,7 @@ fn go_on_unknown(
             );
             Ok(())
         }
-        (Reach::Files, DiskGuard::Refuse) => Err(DiskError::Paging {
+        (ChangeScope::Files, DiskGuard::Refuse) => Err(DiskError::Paging {
             disk,
             source: Box::new(unknown),
         }),

@@ -8,7 +8,7 @@ use os::schema::disk;
 use os::{Cause, Deadline, DiskNumber, Instance, Query, Win32};
 
 use super::DiskError;
-use super::guard::{self, Reach};
+use super::guard::{self, ChangeScope};
 use super::identity::serial::{self, Serial};
 use super::identity::{self, Proof};
 use crate::provider::ProviderError;
@@ -232,7 +232,7 @@ pub(super) fn by_page83(
 fn is_candidate(node: &Node, disk: &storage::Disk, deadline: Deadline) -> Result<bool, DiskError> {
     let layout = node.os().disks.layout(disk.number);
     let layout = layout.map_err(DiskError::kernel(disk.number))?;
-    match guard::refuse(node, disk, &layout, Reach::Blank, deadline) {
+    match guard::refuse(node, disk, &layout, ChangeScope::Blank, deadline) {
         Err(DiskError::Guarded { .. }) => Ok(false),
         other => other.map(|()| true),
     }

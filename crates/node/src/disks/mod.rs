@@ -262,7 +262,7 @@ impl<'a> Disks<'a> {
     ///
     /// A volume on which somebody has something open is waited for, up to ten seconds. If it stays so, what is
     /// cached has been written, and nothing else was done: no volume is dismounted that is not locked, and
-    /// there is no way to ask for it, as whoever has a file open would lose what they have not written.
+    /// there is no way to ask for it, as a process with an open file would lose what it has not written.
     /// [`Disks::set_offline`] is what csi-proxy's call does, which asks nobody.
     ///
     /// # Errors

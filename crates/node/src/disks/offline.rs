@@ -68,7 +68,7 @@ impl Volumes<'_> {
         on_disk::all(self.node, self.found.number(), self.deadline)
     }
 
-    /// Refuses while a volume is mounted, writes what is cached for all, then takes all from whoever might use them, then dismounts them:
+    /// Refuses while a volume is mounted, writes what is cached for all, locks all against other users, and dismounts them:
     /// while one is in use, none is dismounted.
     fn release(&self, volumes: &[VolumeId]) -> Result<Vec<Taken>, DiskError> {
         if let Some(volume) = self.mounted(volumes)? {

@@ -58,7 +58,11 @@ pub(super) fn learn(node: &Node, deadline: Deadline) -> Result<Learned, DiskErro
     let clock = &*node.os().clock;
     let limit = deadline.min(Deadline::within(clock, ANSWER_WITHIN));
     let owned = node.clone();
-    let look = move || owned.in_flight().at(&Object::PageFiles, || look(&owned));
+    let look = move || {
+        owned
+            .in_flight()
+            .at(&Object::PageFiles, || read_paging(&owned))
+    };
     Ok(match race(clock, LOOK, limit, look) {
         Ok(Ok(learned)) => learned,
         Ok(Err(unknown)) => Learned::nothing(unknown),
@@ -70,7 +74,7 @@ pub(super) fn learn(node: &Node, deadline: Deadline) -> Result<Learned, DiskErro
     })
 }
 
-fn look(node: &Node) -> Result<Learned, PagingUnknown> {
+fn read_paging(node: &Node) -> Result<Learned, PagingUnknown> {
     let paging = node.os().boot.paging()?;
     let mut learned = Learned {
         disks: BTreeMap::new(),

@@ -5,10 +5,10 @@ use os::schema::partition::{ONLINE, gpt_type};
 use os::schema::{codes, disk};
 use os::{Arguments, Deadline, DiskNumber, DriveLayout, PartitionEntry, PartitionStyle, Value};
 
-use super::guard::{self, Reach};
+use super::guard::{self, ChangeScope};
 use super::{DiskError, Named, identity};
 use crate::Node;
-use crate::blank::Stretch;
+use crate::blank::DiskRange;
 use crate::poll::{self, VISIBLE_WITHIN};
 use crate::provider::ProviderError;
 use crate::storage::{self, Style};
@@ -22,29 +22,29 @@ pub(super) struct Partitioning<'a> {
     pub(super) deadline: Deadline,
 }
 
-/// A disk of which kernel and provider have the same picture.
-struct Seen {
+/// A disk as the storage provider and the kernel report it.
+struct DiskViews {
     disk: storage::Disk,
     layout: DriveLayout,
     /// The kernel's, in bytes.
     length: u64,
 }
 
-/// What may be overwritten, and the rule that must allow it.
-type Rule = fn(&blank::View, blank::Guard) -> Result<blank::Clearance, blank::Refusal>;
+/// Reads what a disk holds and allows or refuses to overwrite it, by the server's setting.
+type Rule = fn(&blank::View, blank::BlankRule) -> Result<blank::Clearance, blank::Refusal>;
 
 impl Partitioning<'_> {
     pub(super) fn run(&self) -> Result<(), DiskError> {
-        let seen = self.look()?;
+        let views = self.read_views()?;
         self.named.require(self.node, self.deadline)?;
-        let reach = Reach::Blank;
-        guard::refuse(self.node, &seen.disk, &seen.layout, reach, self.deadline)?;
-        if seen.layout.partitions.iter().any(|one| !is_reserved(one)) {
-            return self.bring_up(&seen);
+        let scope = ChangeScope::Blank;
+        guard::refuse(self.node, &views.disk, &views.layout, scope, self.deadline)?;
+        if views.layout.partitions.iter().any(|one| !is_reserved(one)) {
+            return self.bring_up(&views);
         }
         self.refuse_read_only()?;
-        self.create(&seen)?;
-        self.online_the_one(&seen)?;
+        self.create(&views)?;
+        self.bring_partition_online(&views)?;
         self.await_volumes()
     }
 
@@ -56,37 +56,37 @@ impl Partitioning<'_> {
         guard::refuse_read_only(self.node, self.disk)
     }
 
-    /// Looks at the disk; when the provider lags behind the kernel, once more after a refresh. If
-    /// the identity or the length differs, a refresh of one disk is not enough, so it rescans all.
-    /// It does not check that the lengths agree then, as nothing is decided by the provider's.
-    fn look(&self) -> Result<Seen, DiskError> {
-        let seen = self.look_once()?;
-        let is_same = identity::require_same(self.node, &seen.disk).is_ok();
-        let has_length = seen.length == seen.disk.size;
-        if is_same && has_length && seen.agrees() {
-            return Ok(seen);
+    /// Reads both views of the disk. If the provider lags behind the kernel, it refreshes the disk and reads again; if
+    /// the identity or the length differs, a refresh is not enough, so it rescans all disks. It does not compare the
+    /// lengths then, as nothing depends on the provider's.
+    fn read_views(&self) -> Result<DiskViews, DiskError> {
+        let views = self.read_views_once()?;
+        let is_same = identity::require_same(self.node, &views.disk).is_ok();
+        let has_length = views.length == views.disk.size;
+        if is_same && has_length && views.agrees() {
+            return Ok(views);
         }
         let updated = self.node.os().disks.update_properties(self.disk);
         updated.map_err(DiskError::kernel(self.disk))?;
         match is_same && has_length {
-            true => seen.disk.refresh(self.node),
+            true => views.disk.refresh(self.node),
             false => storage::rescan(self.node)?,
         }
-        let seen = self.look_once()?;
-        identity::require_same(self.node, &seen.disk)?;
-        if seen.agrees() {
-            return Ok(seen);
+        let views = self.read_views_once()?;
+        identity::require_same(self.node, &views.disk)?;
+        if views.agrees() {
+            return Ok(views);
         }
         Err(DiskError::ViewsDiffer {
             disk: self.disk,
-            kernel: format!("{:?}", seen.layout.style),
-            provider: format!("{:?}", seen.disk.style),
+            kernel: format!("{:?}", views.layout.style),
+            provider: format!("{:?}", views.disk.style),
         })
     }
 
-    fn look_once(&self) -> Result<Seen, DiskError> {
+    fn read_views_once(&self) -> Result<DiskViews, DiskError> {
         let disk = storage::Disk::find(self.node, self.disk, self.deadline)?;
-        Ok(Seen {
+        Ok(DiskViews {
             disk,
             layout: self.layout()?,
             length: self.length()?,
@@ -104,19 +104,19 @@ impl Partitioning<'_> {
     }
 
     /// Initialises the disk if it is raw, and creates the one partition.
-    fn create(&self, seen: &Seen) -> Result<(), DiskError> {
-        match seen.layout.style {
-            PartitionStyle::Raw => self.initialise(seen)?,
+    fn create(&self, views: &DiskViews) -> Result<(), DiskError> {
+        match views.layout.style {
+            PartitionStyle::Raw => self.initialise(views)?,
             _ => {
-                self.prove_blank(seen, blank::for_create_partition)?;
-                self.ask_anew(seen)?;
+                self.prove_blank(views, blank::for_create_partition)?;
+                self.recheck_provider_object(views)?;
             }
         }
-        let disk = seen.disk.callee(self.node);
+        let disk = views.disk.wmi_object(self.node);
         let tolerated = [codes::ACCESS_PATH_IN_USE];
         // The one partition is looked for next.
-        disk.invoke_unseen(&disk::CREATE_PARTITION, &whole_disk(), &tolerated)?;
-        seen.disk.refresh(self.node);
+        disk.invoke_unverified(&disk::CREATE_PARTITION, &whole_disk(), &tolerated)?;
+        views.disk.refresh(self.node);
         Ok(())
     }
 
@@ -125,47 +125,47 @@ impl Partitioning<'_> {
     /// That proof finds a table where the one before found none, so the call wrote it: the new table
     /// shows that the provider's object is this disk. The kernel reports whether the device of the object's path still
     /// has the number; an object without a path is queried anew.
-    fn initialise(&self, seen: &Seen) -> Result<(), DiskError> {
-        self.prove_blank(seen, blank::for_initialise)?;
-        self.ask_anew(seen)?;
+    fn initialise(&self, views: &DiskViews) -> Result<(), DiskError> {
+        self.prove_blank(views, blank::for_initialise)?;
+        self.recheck_provider_object(views)?;
         let style = Value::uint32(disk::partition_style::GPT.value);
         let arguments = Arguments::none().with(disk::initialize::PARTITION_STYLE.name, style);
-        let disk = seen.disk.callee(self.node);
-        disk.invoke_seen(
+        let disk = views.disk.wmi_object(self.node);
+        disk.invoke_and_verify(
             (&disk::INITIALIZE, &arguments),
             (self.node, self.deadline),
             || Ok::<_, DiskError>(matches!(self.layout()?.style, PartitionStyle::Gpt { .. })),
         )?;
-        self.prove_blank(seen, blank::for_create_partition)?;
-        match seen.disk.device_path {
+        self.prove_blank(views, blank::for_create_partition)?;
+        match views.disk.device_path {
             Some(_) => {
                 self.named.require(self.node, self.deadline)?;
-                identity::require_same(self.node, &seen.disk)
+                identity::require_same(self.node, &views.disk)
             }
-            None => self.ask_anew(seen),
+            None => self.recheck_provider_object(views),
         }
     }
 
-    /// Proves the kernel's disk blank, and before that it is the one that the provider would write to.
-    /// To be asked again after: its number may have gone to another meanwhile.
-    fn prove_blank(&self, seen: &Seen, rule: Rule) -> Result<(), DiskError> {
+    /// Proves that the provider would write to the kernel's disk, and that this disk is blank. The number may go to
+    /// another disk meanwhile, so the caller checks the provider's object again afterwards.
+    fn prove_blank(&self, views: &DiskViews, rule: Rule) -> Result<(), DiskError> {
         self.node
             .check(self.deadline, "partition disk", &self.disk)?;
-        let stretch = Stretch {
+        let range = DiskRange {
             disk: self.disk,
             offset: 0,
             length: self.length()?,
         };
-        identity::require_same(self.node, &seen.disk)?;
-        Ok(stretch.prove_blank(self.node, rule, self.deadline)?)
+        identity::require_same(self.node, &views.disk)?;
+        Ok(range.prove_blank(self.node, rule, self.deadline)?)
     }
 
-    /// Whether the provider still has the same object under the number, and means the kernel's disk, which
-    /// is the one that the caller found.
-    fn ask_anew(&self, seen: &Seen) -> Result<(), DiskError> {
+    /// Requires that the provider still has the same object under the number, that the object is the kernel's disk,
+    /// and that this is the disk that the caller found.
+    fn recheck_provider_object(&self, views: &DiskViews) -> Result<(), DiskError> {
         self.named.require(self.node, self.deadline)?;
         let now = storage::Disk::find(self.node, self.disk, self.deadline)?;
-        if !now.is_same_object(&seen.disk) {
+        if !now.is_same_object(&views.disk) {
             return Err(DiskError::ViewsDiffer {
                 disk: self.disk,
                 kernel: "one disk".to_owned(),
@@ -176,22 +176,24 @@ impl Partitioning<'_> {
     }
 
     /// Brings the partition online that was just created.
-    fn online_the_one(&self, seen: &Seen) -> Result<(), DiskError> {
+    fn bring_partition_online(&self, views: &DiskViews) -> Result<(), DiskError> {
         let clock = &*self.node.os().clock;
         let found = poll::until(clock, self.deadline, VISIBLE_WITHIN, || {
-            let rows = self.data_partitions(seen)?;
+            let rows = self.data_partitions(views)?;
             Ok::<_, ProviderError>((!rows.is_empty()).then_some(rows))
         })?;
-        let what = format!("partition of disk {}", seen.disk.number);
+        let what = format!("partition of disk {}", views.disk.number);
         match found.unwrap_or_default().as_slice() {
             [] => Err(ProviderError::not_found(&what).into()),
             // Its volume is waited for next.
-            [one] => Ok(one
-                .callee(self.node)
-                .invoke_unseen(&ONLINE, &Arguments::none(), &[])?),
+            [one] => {
+                Ok(one
+                    .wmi_object(self.node)
+                    .invoke_unverified(&ONLINE, &Arguments::none(), &[])?)
+            }
             several => Err(ProviderError::several(
                 &what,
-                several.iter().map(|one| one.callee(self.node).name),
+                several.iter().map(|one| one.wmi_object(self.node).name),
             )
             .into()),
         }
@@ -199,16 +201,16 @@ impl Partitioning<'_> {
 
     /// Sees to it that the partitions that were there have their volumes. An earlier call may have
     /// died before it brought them online.
-    fn bring_up(&self, seen: &Seen) -> Result<(), DiskError> {
+    fn bring_up(&self, views: &DiskViews) -> Result<(), DiskError> {
         if self.is_offline()? || self.survey()?.is_complete() {
             return Ok(());
         }
-        seen.disk.refresh(self.node);
-        for partition in self.data_partitions(seen)? {
+        views.disk.refresh(self.node);
+        for partition in self.data_partitions(views)? {
             let onlined =
                 partition
-                    .callee(self.node)
-                    .invoke_unseen(&ONLINE, &Arguments::none(), &[]);
+                    .wmi_object(self.node)
+                    .invoke_unverified(&ONLINE, &Arguments::none(), &[]);
             if let Err(error) = onlined {
                 tracing::warn!(%error, "a partition did not come online");
             }
@@ -231,8 +233,8 @@ impl Partitioning<'_> {
         )?)
     }
 
-    fn data_partitions(&self, seen: &Seen) -> Result<Vec<storage::Partition>, ProviderError> {
-        let mut rows = storage::Partition::list(self.node, &seen.disk, self.deadline)?;
+    fn data_partitions(&self, views: &DiskViews) -> Result<Vec<storage::Partition>, ProviderError> {
+        let mut rows = storage::Partition::list(self.node, &views.disk, self.deadline)?;
         rows.retain(storage::Partition::is_basic_data);
         Ok(rows)
     }
@@ -243,7 +245,7 @@ impl Partitioning<'_> {
     }
 }
 
-impl Seen {
+impl DiskViews {
     fn agrees(&self) -> bool {
         matches!(
             (self.layout.style, self.disk.style),

@@ -46,7 +46,7 @@ impl<'a> BringingReadOnly<'a> {
         switching.online_read_only(|| self.release(&volumes))
     }
 
-    /// Takes all volumes of a writable disk from whoever might use them, if nobody reaches one by a path. Nothing is
+    /// Locks all volumes of a writable disk against other users, if nobody reaches one by a path. Nothing is
     /// changed before all are taken.
     fn release(&self, volumes: &[VolumeId]) -> Result<Vec<Taken>, DiskError> {
         self.refuse_access_paths(volumes)?;

@@ -3,7 +3,7 @@
 use os::schema::{Method, codes, disk};
 use os::{Arguments, Deadline, DiskAccess, DiskAttributes, DiskNumber, Value, Win32};
 
-use super::guard::{self, Reach};
+use super::guard::{self, ChangeScope};
 use super::{DiskError, Named, identity, offline};
 use crate::{Node, ProviderError, storage};
 
@@ -68,7 +68,7 @@ impl<'a> Switching<'a> {
     /// (<https://learn.microsoft.com/windows-hardware/drivers/storage/msft-disk-setattributes>). Then looks:
     /// neither is taken on trust, and one without the other is no success.
     fn bring_up(&self, before: DiskAttributes) -> Result<(), DiskError> {
-        let disk = self.writable(Reach::Blank)?;
+        let disk = self.writable(ChangeScope::Blank)?;
         self.node.check(self.deadline, "online disk", &self.disk)?;
         if before.read_only {
             match self.clear_read_only(&disk) {
@@ -100,7 +100,7 @@ impl<'a> Switching<'a> {
         release: impl FnOnce() -> Result<T, DiskError>,
     ) -> Result<(), DiskError> {
         let before = self.attributes()?;
-        let disk = self.writable(Reach::Blank)?;
+        let disk = self.writable(ChangeScope::Blank)?;
         if before == UP_READ_ONLY {
             return Ok(());
         }
@@ -122,7 +122,7 @@ impl<'a> Switching<'a> {
         &self,
         release: impl FnOnce() -> Result<T, DiskError>,
     ) -> Result<(), DiskError> {
-        let disk = self.writable(Reach::Files)?;
+        let disk = self.writable(ChangeScope::Files)?;
         let _released = release()?;
         self.go_offline(&disk).map_err(|error| self.used(error))?;
         match self.attributes()?.offline {
@@ -163,7 +163,7 @@ impl<'a> Switching<'a> {
         if self.attributes()?.offline {
             return Ok(());
         }
-        self.go_offline(&self.writable(Reach::Files)?)
+        self.go_offline(&self.writable(ChangeScope::Files)?)
     }
 
     /// Takes the disk offline that is the one that was found, once its volumes are out of use, which `release`
@@ -177,7 +177,7 @@ impl<'a> Switching<'a> {
         if self.attributes()?.offline {
             return Ok(());
         }
-        let disk = self.writable(Reach::Files)?;
+        let disk = self.writable(ChangeScope::Files)?;
         let _released = release()?;
         self.go_offline(&disk).map_err(|error| self.used(error))?;
         match self.attributes()?.offline {
@@ -207,7 +207,7 @@ impl<'a> Switching<'a> {
     fn switch(&self, disk: &storage::Disk, method: &'static Method) -> Result<(), DiskError> {
         self.require_same(disk)?;
         let offline = *method == disk::OFFLINE;
-        disk.callee(self.node).invoke_seen(
+        disk.wmi_object(self.node).invoke_and_verify(
             (method, &Arguments::none()),
             (self.node, self.deadline),
             || Ok(self.attributes()?.offline == offline),
@@ -220,9 +220,9 @@ impl<'a> Switching<'a> {
         let writable =
             Arguments::none().with(disk::set_attributes::IS_READ_ONLY.name, Value::Bool(false));
         // Whether it is read-only still is looked at next, where that matters.
-        let cleared = disk
-            .callee(self.node)
-            .invoke_unseen(&disk::SET_ATTRIBUTES, &writable, &[]);
+        let cleared =
+            disk.wmi_object(self.node)
+                .invoke_unverified(&disk::SET_ATTRIBUTES, &writable, &[]);
         match cleared {
             Err(ProviderError::Refused { code, .. }) if code == codes::DISK_OFFLINE.code => {
                 self.clear_at_the_kernel();
@@ -249,12 +249,12 @@ impl<'a> Switching<'a> {
         self.named.require(self.node, self.deadline)
     }
 
-    fn writable(&self, reach: Reach) -> Result<storage::Disk, DiskError> {
+    fn writable(&self, scope: ChangeScope) -> Result<storage::Disk, DiskError> {
         let disk = identity::find(self.node, self.disk, self.deadline)?;
         self.named.require(self.node, self.deadline)?;
         let layout = self.node.os().disks.layout(self.disk);
         let layout = layout.map_err(DiskError::kernel(self.disk))?;
-        guard::refuse(self.node, &disk, &layout, reach, self.deadline)?;
+        guard::refuse(self.node, &disk, &layout, scope, self.deadline)?;
         Ok(disk)
     }
 

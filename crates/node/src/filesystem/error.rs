@@ -4,7 +4,7 @@ use crate::{ResolveError, Unfinished};
 
 /// An operation on files, directories or links failed.
 ///
-/// The texts name the path that was asked for, and nothing that stands in a directory: whoever writes
+/// The texts name the path that was asked for, and no name that a directory holds: a process that writes
 /// there must not be able to write what drivers look for in errors.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]

@@ -100,7 +100,7 @@ pub struct Listing {
     pub is_whole: bool,
 }
 
-/// One entry of a directory. Whoever may write there chose its name, and may have made another thing of it since it
+/// One entry of a directory. A process that may write there chose its name, and may have replaced it since it
 /// was listed: [`Filesystem::look`] tells what it is now.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ListedEntry {
@@ -273,7 +273,7 @@ impl Looking<'_> {
 
     /// From the path that was asked for on, so that no error has a link's own word.
     fn behind(&self) -> Result<LeadsTo, FilesystemError> {
-        match end::look(self.node.os(), self.path) {
+        match end::resolve_end(self.node.os(), self.path) {
             Ok(End::Entry(entry)) => Ok(LeadsTo::of(&entry)),
             Ok(End::Nothing) => Ok(LeadsTo::Nothing),
             Ok(End::Elsewhere(at)) if is_on_share(&at) => {

@@ -205,7 +205,7 @@ impl<'a> Filesystem<'a> {
     /// followed, onto shares as well. The path is one that the caller answers for.
     ///
     /// A share that does not answer keeps its caller for as long as Windows waits for it, and eight threads at most
-    /// for each path: whoever comes after two minutes is told so at once.
+    /// for each path: after two minutes, further calls fail at once.
     ///
     /// # Errors
     /// There is no such directory, its volume has no filesystem, or its share is not reached.

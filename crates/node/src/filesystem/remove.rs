@@ -106,7 +106,7 @@ impl<'a> Walk<'a> {
     /// Removes the entry and everything below it; a missing one is success.
     pub(super) fn remove(mut self) -> Result<(), FilesystemError> {
         let root = self.current.clone();
-        match self.look(&root)? {
+        match self.entry_at(&root)? {
             None => Ok(()),
             Some(entry) => {
                 self.meet(root, entry, ATTEMPTS)?;
@@ -156,7 +156,7 @@ impl<'a> Walk<'a> {
 
     /// Removes what took the place of a directory after it was listed.
     fn meet_replaced(&self, path: &WinPath, source: os::Error) -> Result<(), FilesystemError> {
-        match self.look(path)? {
+        match self.entry_at(path)? {
             None => Ok(()),
             Some(entry) if is_plain_directory(&entry) => Err(self.failed(path)(source)),
             Some(entry) => self.remove_entry(path, &entry),
@@ -241,7 +241,7 @@ impl<'a> Walk<'a> {
         last.or(self.above.last())
     }
 
-    fn look(&self, path: &WinPath) -> Result<Option<Entry>, FilesystemError> {
+    fn entry_at(&self, path: &WinPath) -> Result<Option<Entry>, FilesystemError> {
         match self.files.entry(path) {
             Ok(entry) => Ok(Some(entry)),
             Err(error) if error.is_not_found() => Ok(None),

@@ -1,10 +1,9 @@
-//! Looks at the disks and volumes of others.
+//! Queries of all disks or volumes, of which some may hang.
 //!
-//! Whoever wants one disk of sixty asks all of them, and a thread that asks them hangs in the first that
-//! hangs. So they are asked on a thread beside the caller's, one for all of them: a thread per disk would
-//! cost more than the looks. Where it is stuck it is left behind, the others that are left are asked on a thread
-//! each, so many at a time, and then another goes on with the same disk: all that hang answer at once by then that
-//! they do not answer.
+//! A lookup queries every disk, so one hung disk would block it. A thread for each disk would cost more than the
+//! queries, so one thread beside the caller's queries them all. If that thread hangs, it is left behind: each of the
+//! remaining disks gets a thread, [`MOST_AT_ONCE`] at a time. At last the hung disk is queried once more; by then each
+//! hung disk fails at once as one that does not answer.
 
 use std::any::Any;
 use std::ops::Range;

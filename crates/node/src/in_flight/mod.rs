@@ -2,7 +2,7 @@
 //!
 //! A control code that hangs in a dead disk cannot be taken back, and its thread is lost until the disk
 //! answers or is gone. So that no more than one is lost for an object, however often callers repeat, one
-//! look at an object is under way at a time. Whoever comes next waits for it, by the node's clock for
+//! look at an object is under way at a time. The next caller waits for it, by the node's clock for
 //! [`ANSWER_WITHIN`] at most (for a write of what is cached [`WRITTEN_WITHIN`]), and from then on the object is one that does not answer: each further look
 //! fails at once ([`Cause::NotAnswering`]), until the one that hangs has ended. To an operation that is a
 //! failing disk or volume like any other: a list leaves it out, a look-up counts it as silent, a call about
@@ -43,7 +43,7 @@ pub(crate) const ANSWER_WITHIN: Duration = Duration::from_secs(10);
 /// failed may take the disk away.
 const WRITTEN_WITHIN: Duration = Duration::from_secs(10 * 60);
 
-/// How long a look at a share may take. Windows gives a dead server up to a minute, and whoever asks for a share
+/// How long a look at a share may take. Windows gives a dead server up to a minute, and the caller of a share
 /// has limits of its own.
 const SHARE_WITHIN: Duration = Duration::from_secs(2 * 60);
 

@@ -74,7 +74,7 @@ impl ChapSecret {
             .ok_or(IscsiError::ChapSecret)
     }
 
-    /// The secret itself; whoever copies it, wipes the copy.
+    /// The secret itself; the caller wipes any copy.
     #[must_use]
     pub fn expose(&self) -> &str {
         &self.0

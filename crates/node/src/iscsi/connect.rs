@@ -38,7 +38,7 @@ pub(super) fn connect(
     wanted: &Wanted<'_>,
 ) -> Result<Connected, IscsiError> {
     let mut held = held;
-    let target = look(initiator, &mut held, wanted.portal, name)?;
+    let target = find_target(initiator, &mut held, wanted.portal, name)?;
     if target.is_connected {
         return before(initiator, &target, name, wanted);
     }
@@ -66,7 +66,7 @@ pub(super) fn connect(
 }
 
 /// The target as the portal told of it, which is asked anew when it did not.
-fn look(
+fn find_target(
     initiator: &Initiator<'_>,
     held: &mut LockGuard,
     portal: &Portal,
@@ -105,9 +105,9 @@ fn log_in(
     let class = &iscsi_target::CLASS;
     let on = Callable::Class(class.name);
     let method = &iscsi_target::CONNECT;
-    let callee = initiator.callee(class, on, target.name.clone());
-    let outcome = callee.outcome(method, arguments.expose())?;
-    callee.see(
+    let wmi_object = initiator.wmi_object(class, on, target.name.clone());
+    let outcome = wmi_object.outcome(method, arguments.expose())?;
+    wmi_object.see(
         method,
         &outcome,
         (initiator.node, initiator.deadline),

@@ -52,17 +52,17 @@ fn end(
     };
     if session.is_persistent {
         let (class, on) = (&iscsi_session::CLASS, Callable::Instance(&session.path));
-        let callee = initiator.callee(class, on, format!("session {}", session.id));
+        let wmi_object = initiator.wmi_object(class, on, format!("session {}", session.id));
         let method = (&iscsi_session::UNREGISTER, &Arguments::none());
         let is_ended = || Ok(now()?.is_none_or(|now| !now.is_persistent));
-        unless_gone(callee.invoke_seen(method, waiting, is_ended))?;
+        unless_gone(wmi_object.invoke_and_verify(method, waiting, is_ended))?;
     }
     let id = Value::text(&session.id);
     let arguments = Arguments::none().with(parameters::SESSION_IDENTIFIER.name, id);
     let (class, on) = (&iscsi_target::CLASS, Callable::Instance(&target.path));
-    let callee = initiator.callee(class, on, target.name.clone());
+    let wmi_object = initiator.wmi_object(class, on, target.name.clone());
     let method = (&iscsi_target::DISCONNECT, &arguments);
-    unless_gone(callee.invoke_seen(method, waiting, || Ok(now()?.is_none())))
+    unless_gone(wmi_object.invoke_and_verify(method, waiting, || Ok(now()?.is_none())))
 }
 
 /// A session that ended by itself is no session.

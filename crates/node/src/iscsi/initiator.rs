@@ -10,7 +10,7 @@ use os::{Deadline, DiskNumber, Instance, ObjectPath, Query, Target as Callable};
 
 use super::{IscsiError, Portal, TargetName};
 use crate::Node;
-use crate::provider::{Callee, ProviderError};
+use crate::provider::{ProviderError, WmiObject};
 
 /// The node's initiator, for one operation.
 pub(super) struct Initiator<'a> {
@@ -100,7 +100,7 @@ impl Initiator<'_> {
         sole(name, self.targets_of(portal)?)
     }
 
-    /// The one target of this name, whoever told of it.
+    /// The one target of this name, from any portal.
     pub(super) fn any_target(&self, name: &TargetName) -> Result<Option<KnownTarget>, IscsiError> {
         const SELECT: &[&str] = &[
             iscsi_target::IS_CONNECTED.name,
@@ -145,13 +145,13 @@ impl Initiator<'_> {
     }
 
     /// A class or an object of which a method is to be run, and which people call `name`.
-    pub(super) fn callee<'a>(
+    pub(super) fn wmi_object<'a>(
         &'a self,
         class: &'static Class,
         target: Callable<'a>,
         name: String,
-    ) -> Callee<'a> {
-        Callee {
+    ) -> WmiObject<'a> {
+        WmiObject {
             provider: &*self.node.os().iscsi,
             class,
             target,

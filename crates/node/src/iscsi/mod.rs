@@ -61,10 +61,11 @@ impl<'a> Iscsi<'a> {
         let class = &iscsi_target_portal::CLASS;
         let method = &iscsi_target_portal::NEW;
         let on = Callable::Class(class.name);
-        let callee = initiator.callee(class, on, portal.to_string());
-        let added = callee.invoke_seen((method, &arguments), (self.node, deadline), || {
-            is_known(&initiator, portal)
-        });
+        let wmi_object = initiator.wmi_object(class, on, portal.to_string());
+        let added =
+            wmi_object.invoke_and_verify((method, &arguments), (self.node, deadline), || {
+                is_known(&initiator, portal)
+            });
         match added {
             // Somebody else was faster.
             Err(error) if error.is(iscsi_codes::TARGET_PORTAL_ALREADY_EXISTS) => Ok(()),
@@ -99,8 +100,8 @@ impl<'a> Iscsi<'a> {
         let class = &iscsi_target_portal::CLASS;
         let method = &iscsi_target_portal::REMOVE;
         let on = Callable::Instance(&known.path);
-        let callee = initiator.callee(class, on, portal.to_string());
-        callee.invoke_seen((method, &arguments), (self.node, deadline), || {
+        let wmi_object = initiator.wmi_object(class, on, portal.to_string());
+        wmi_object.invoke_and_verify((method, &arguments), (self.node, deadline), || {
             Ok(!is_known(&initiator, portal)?)
         })
     }
@@ -182,7 +183,7 @@ impl<'a> Iscsi<'a> {
         connect::connect(&initiator, held, target, &wanted)
     }
 
-    /// All sessions of the node, whoever made them, sorted by their identifiers.
+    /// All sessions of the node, also those that others made, sorted by their identifiers.
     ///
     /// # Errors
     /// The initiator does not answer.
@@ -251,10 +252,10 @@ impl<'a> Iscsi<'a> {
         let class = &iscsi_session::CLASS;
         let initiator = self.initiator(deadline);
         let on = Callable::Class(class.name);
-        let callee = initiator.callee(class, on, "the initiator".to_owned());
+        let wmi_object = initiator.wmi_object(class, on, "the initiator".to_owned());
         // Nothing shows the secret, until a target is to prove itself by it.
         let method = &iscsi_session::SET_CHAP_SECRET;
-        Ok(callee.invoke_unseen(method, arguments.expose(), &[])?)
+        Ok(wmi_object.invoke_unverified(method, arguments.expose(), &[])?)
     }
 
     fn initiator(&self, deadline: Deadline) -> Initiator<'a> {
@@ -294,9 +295,9 @@ fn refresh(
         let class = &iscsi_target_portal::CLASS;
         let method = &iscsi_target_portal::UPDATE;
         let on = Callable::Instance(&known.path);
-        let callee = initiator.callee(class, on, portal.to_string());
+        let wmi_object = initiator.wmi_object(class, on, portal.to_string());
         // What the portal tells of is looked at next, whether it was asked or not.
-        callee.invoke_unseen(method, &arguments, &[])?;
+        wmi_object.invoke_unverified(method, &arguments, &[])?;
     }
     Ok(())
 }

@@ -9,7 +9,7 @@ use crate::iscsi::{Portal, TargetName};
 /// taken: an operation learns a target's volume, and a volume's disk, while it holds the former.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Key {
-    /// What is one for all targets: the secret by which they prove themselves.
+    /// The initiator's own settings: the secret by which targets prove themselves.
     IscsiInitiator,
     IscsiTarget(TargetName),
     IscsiPortal(Portal),
@@ -18,23 +18,23 @@ pub(crate) enum Key {
     /// `\\server\share` in lower case.
     SmbShare(String),
     Target(PathKey),
-    /// Of which one mapping is made at a time: whether it may be depends on the user of those that it has.
+    /// A server: its mappings are made one at a time, as Windows may refuse one for the user of another.
     SmbServer(String),
     Volume(VolumeId),
     Disk(DiskNumber),
-    /// A look at a share, which may take longer than the call that wants to know.
+    /// A read of a share, which may outlive the call that began it.
     SmbProbe(String),
 }
 
 impl Key {
     /// One entry of a directory.
     pub(crate) fn target(resolved: &ResolvedPath) -> Self {
-        Self::Target(PathKey::of(resolved, Reach::Entry))
+        Self::Target(PathKey::of(resolved, LockScope::Entry))
     }
 
     /// An entry and everything below it, as far as paths tell.
     pub(crate) fn subtree(resolved: &ResolvedPath) -> Self {
-        Self::Target(PathKey::of(resolved, Reach::Subtree))
+        Self::Target(PathKey::of(resolved, LockScope::Subtree))
     }
 
     pub(super) fn excludes(&self, other: &Self) -> bool {
@@ -50,31 +50,31 @@ impl Key {
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct PathKey {
     names: Vec<String>,
-    reach: Reach,
+    scope: LockScope,
     /// What errors call it: the names may be a link's.
     asked: String,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Reach {
+enum LockScope {
     Entry,
     Subtree,
 }
 
 impl PathKey {
-    fn of(resolved: &ResolvedPath, reach: Reach) -> Self {
+    fn of(resolved: &ResolvedPath, scope: LockScope) -> Self {
         let names = resolved.path().folded();
         Self {
             names: names.split('\\').map(str::to_owned).collect(),
-            reach,
+            scope,
             asked: resolved.asked().to_string(),
         }
     }
 
     fn covers(&self, other: &Self) -> bool {
-        match self.reach {
-            Reach::Entry => self.names == other.names,
-            Reach::Subtree => other.names.starts_with(&self.names),
+        match self.scope {
+            LockScope::Entry => self.names == other.names,
+            LockScope::Subtree => other.names.starts_with(&self.names),
         }
     }
 }

@@ -1,10 +1,11 @@
 //! One lock for each object ([`Key`]) that an operation changes, and none for any other.
 //!
-//! `Held::add` asserts the order of keys, so that no two operations wait for each other. Operations wait in the order of
-//! arrival, until the deadline, or until the look in which the holder hangs was given up (`Unfinished::NotAnswering`). At
-//! most 128 wait for one object and 512 in all (`Unfinished::Crowded`); a wait for a share or its server ends after 90
-//! seconds (`Unfinished::Busy`). A lock is released when the call into Windows has really ended, even if the caller was
-//! answered before. `Waits` reports each wait to the server that counts calls. Looks take no locks.
+//! `LockGuard::add` asserts the order of keys, so that no two operations wait for each other. Operations wait in the
+//! order of arrival, until the deadline, or until the read in which the holder hangs was given up
+//! (`Unfinished::NotAnswering`). At most 128 wait for one object and 512 in all (`Unfinished::Crowded`); a wait for a
+//! share or its server ends after 90 seconds (`Unfinished::Busy`). A lock is released when the call into Windows has
+//! really ended, even if the caller was answered before. `Waits` reports each wait to the server that counts calls.
+//! Reads take no locks.
 
 mod key;
 mod table;
@@ -27,8 +28,8 @@ use crate::{Crowd, Unfinished, Waits};
 /// The locks of a node: one per object that is being changed, none for any other.
 ///
 /// Waiters are served in the order in which they came, as far as they exclude each other. An entry
-/// exists while somebody holds a lock or waits for it. Nobody waits for one whose holder is lost in a look
-/// that does not end, or where too many wait already: what hangs keeps few of those who ask for it.
+/// exists while a call holds the lock or waits for it. If the holder hangs in a read that was given up, or too many calls
+/// wait already, a new call is refused: an object that hangs holds few calls.
 #[derive(Clone)]
 pub(crate) struct Locks {
     table: Arc<Mutex<Table>>,

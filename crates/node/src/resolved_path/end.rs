@@ -29,7 +29,7 @@ enum Found {
 ///
 /// # Errors
 /// A part of the path cannot be followed, or became a link after it was looked at.
-pub(crate) fn look(os: &Os, path: &WinPath) -> Result<End, ResolveError> {
+pub(crate) fn resolve_end(os: &Os, path: &WinPath) -> Result<End, ResolveError> {
     let mut at = path.clone();
     for _ in 0..=MOST_LINKS {
         let root = volume_root(os, &at).map_err(unreadable(path, &at))?;
@@ -78,7 +78,7 @@ fn hold(os: &Os, above: Option<&Pin>, directory: &WinPath) -> os::Result<Pin> {
 }
 
 fn last(os: &Os, at: &WinPath) -> os::Result<Found> {
-    Ok(match resolve::look(os, at) {
+    Ok(match resolve::read_entry(os, at) {
         Err(error) if error.is_not_found() => Found::End(End::Nothing),
         Err(error) => return Err(error),
         Ok((_, Leads::To(target))) => Found::Link(target),

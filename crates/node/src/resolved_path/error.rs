@@ -2,7 +2,7 @@ use os::{Cause, ReparseTag, VolumeId};
 
 /// A path cannot be followed to where it leads.
 ///
-/// The texts name what the client named and nothing that a link says: whoever plants a link must not
+/// The texts name what the client named and no text of a link: a process that makes a link must not
 /// be able to write what drivers look for in errors. A link behind another is in the field and in the
 /// log alone.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -211,7 +211,7 @@ pub(super) fn ends_in_directory(
 ) -> Result<os::Result<bool>, ResolveError> {
     let mut resolved = from.clone();
     for _ in 0..=MOST_LINKS {
-        let (entry, leads) = match look(os, resolved.path()) {
+        let (entry, leads) = match read_entry(os, resolved.path()) {
             Ok(seen) => seen,
             Err(error) => return Ok(Err(error)),
         };
@@ -267,7 +267,7 @@ fn is_absent(os: &Os, path: &WinPath) -> bool {
     matches!(os.files.entry(path), Err(error) if error.is_not_found())
 }
 
-pub(super) fn look(os: &Os, here: &WinPath) -> os::Result<(os::Entry, Leads)> {
+pub(super) fn read_entry(os: &Os, here: &WinPath) -> os::Result<(os::Entry, Leads)> {
     let entry = os.files.entry(here)?;
     let leads = link::leads(&*os.files, here, &entry)?;
     Ok((entry, leads))

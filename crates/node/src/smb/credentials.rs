@@ -24,7 +24,7 @@ impl Credentials {
         &self.username
     }
 
-    /// The password itself; whoever copies it, wipes the copy.
+    /// The password itself; the caller wipes any copy.
     #[must_use]
     pub fn expose_password(&self) -> &str {
         &self.password

@@ -10,7 +10,7 @@ use os::{Deadline, Instance, Query, WinPath};
 use super::SmbError;
 use crate::{Node, ProviderError};
 
-/// A share that is mapped, as Windows tells of it, whoever mapped it. What may be null is optional. As whom
+/// A share that is mapped, by anyone, as Windows reports it. What may be null is optional. As whom
 /// it is mapped Windows does not tell.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -39,7 +39,7 @@ pub enum MappingStatus {
     Ok,
     /// It is paused.
     Paused,
-    /// It has no session; whoever uses it may make Windows connect it again.
+    /// It has no session; Windows may connect it again at its next use.
     Disconnected,
     /// The network failed.
     NetworkError,

@@ -24,10 +24,10 @@ const LOOK: &str = "look at share";
 /// The question whether a server answers.
 const PORT: &str = "connect to server of share";
 
-/// Codes that say that the server, or the network to it, is away now: of the mapping they say nothing, and
-/// one that was made anew would have to reach the same server. Meanings:
+/// Codes that mean that the server, or the network to it, is unreachable now. They do not show whether the mapping
+/// works, and a new mapping would need the same server. Meanings:
 /// <https://learn.microsoft.com/windows/win32/debug/system-error-codes>.
-const AWAY: [Win32; 19] = [
+const UNREACHABLE: [Win32; 19] = [
     Win32::REM_NOT_LIST,
     Win32::BAD_NETPATH,
     Win32::NETWORK_BUSY,
@@ -53,7 +53,7 @@ const AWAY: [Win32; 19] = [
 ];
 
 /// Of these, those that say it of one share or one user.
-const AWAY_FOR_SOME: [Win32; 2] = [Win32::BAD_NET_NAME, Win32::NO_LOGON_SERVERS];
+const UNREACHABLE_FOR_SOME: [Win32; 2] = [Win32::BAD_NET_NAME, Win32::NO_LOGON_SERVERS];
 
 /// Codes that say that the mapping's user is refused, or that Windows has lost what it was to log on with.
 const REFUSED: [Win32; 14] = [
@@ -81,14 +81,16 @@ const IN_THE_WAY: [Win32; 3] = [
 ];
 
 /// Whether a new mapping failed because its server is away, for all who would map a share of it.
-pub(super) fn is_server_away(error: &ProviderError) -> bool {
-    code_of(error).is_some_and(|code| AWAY.contains(&code) && !AWAY_FOR_SOME.contains(&code))
+pub(super) fn is_server_unreachable(error: &ProviderError) -> bool {
+    code_of(error)
+        .is_some_and(|code| UNREACHABLE.contains(&code) && !UNREACHABLE_FOR_SOME.contains(&code))
 }
 
 /// Whether a new mapping failed because its server is away, or because of the one that is there.
 pub(super) fn says_nothing_new(error: &ProviderError) -> bool {
     is_mapped_already(error)
-        || code_of(error).is_some_and(|code| AWAY.contains(&code) || IN_THE_WAY.contains(&code))
+        || code_of(error)
+            .is_some_and(|code| UNREACHABLE.contains(&code) || IN_THE_WAY.contains(&code))
 }
 
 /// What Windows says since Server 2019 of a share that is mapped (Azure/aks-engine#327, kubernetes#75180).
@@ -135,7 +137,7 @@ impl Seen {
         };
         match error.win32() {
             Some(code) if REFUSED.contains(&code) => Self::Denied(error),
-            Some(code) if AWAY.contains(&code) => Self::Away(error),
+            Some(code) if UNREACHABLE.contains(&code) => Self::Away(error),
             _ => Self::Unclear(error),
         }
     }
@@ -163,10 +165,10 @@ impl Share<'_> {
         self.look_for_all(None, look, limit)
     }
 
-    /// Whether the share has not the folder that is asked for. One that is denied it may have.
+    /// Whether the requested folder is missing from the share. A folder to which access is denied may exist.
     ///
     /// # Errors
-    /// Its server went away since, or the look says nothing.
+    /// The server has become unreachable, or Windows returned a code of neither list.
     pub(super) fn lacks_folder(&self) -> Result<bool, SmbError> {
         match self.folder_answers() {
             Err(SmbError::Provider(ProviderError::Os(error))) if error.is_not_found() => Ok(true),
@@ -174,10 +176,10 @@ impl Share<'_> {
         }
     }
 
-    /// Whether the folder that is asked for answers, if it is another than the share's root.
+    /// Whether the requested folder answers; false if it is the share's root.
     ///
     /// # Errors
-    /// Its server went away since, or the look says nothing: then nobody was denied anything.
+    /// The server has become unreachable, or Windows returned a code of neither list: then nothing was denied.
     pub(super) fn folder_answers(&self) -> Result<bool, SmbError> {
         let folder = self.remote.path();
         if *folder == self.remote.root() {
@@ -219,13 +221,13 @@ impl Share<'_> {
         self.deadline.min(Deadline::within(clock, limit))
     }
 
-    /// Whether a look tells others anything: one that was cut short by this call's own deadline does not.
+    /// Whether other calls can use the result: not if this call's own deadline cut it short.
     fn is_of_use_to_others(&self, looked: &Looked, limit: Deadline) -> bool {
         looked.is_ok() || limit < self.deadline
     }
 
-    /// What is seen at a folder of the share or, without one, at its root: by another's look, or by one of its
-    /// own, of which others are told if it tells them anything.
+    /// Reads a folder of the share or, without one, its root. Takes the result of another call that reads it now, or
+    /// reads it and publishes the result for other calls, unless only this call's own deadline cut it short.
     fn look_for_all(
         &self,
         folder: Option<&WinPath>,
@@ -283,12 +285,16 @@ mod tests {
 
     #[test]
     fn only_a_server_that_is_away_is_asked_again() {
-        assert!(LOST.iter().all(|code| AWAY.contains(code)));
+        assert!(LOST.iter().all(|code| UNREACHABLE.contains(code)));
     }
 
     #[test]
     fn no_code_means_two_things() {
-        assert!(REFUSED.iter().all(|code| !AWAY.contains(code)));
-        assert!(AWAY_FOR_SOME.iter().all(|code| AWAY.contains(code)));
+        assert!(REFUSED.iter().all(|code| !UNREACHABLE.contains(code)));
+        assert!(
+            UNREACHABLE_FOR_SOME
+                .iter()
+                .all(|code| UNREACHABLE.contains(code))
+        );
     }
 }

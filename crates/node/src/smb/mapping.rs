@@ -10,8 +10,8 @@ use os::schema::smb_global_mapping::{CLASS, CREATE, REQUIRE_PRIVACY};
 use os::{Deadline, Instance, WinPath};
 
 use super::look::{Looked, Seen};
+use super::requested_mapping::RequestedMapping;
 use super::table::{Removal, is_not_ok};
-use super::wanted::Wanted;
 use super::{MapOutcome, MappingOptions, RemotePath, SmbError, UnmapOutcome};
 use crate::locks::LockGuard;
 use crate::outcomes::PendingCall;
@@ -43,10 +43,10 @@ impl Share<'_> {
     ///
     /// Nor is a mapping removed because its server is away. csi-proxy does that where `Status` is still OK,
     /// and then cannot map again, as the server is away: every other pod on the share is left without one,
-    /// also when the server is back. Whoever asks again by then finds the mapping at work.
+    /// also when the server is back. A call that comes then finds the mapping at work.
     pub(super) fn ensure_mapped(
         &self,
-        wanted: &Wanted<'_>,
+        wanted: &RequestedMapping<'_>,
         held: &mut LockGuard,
     ) -> Result<MapOutcome, SmbError> {
         let found = self.find_for(wanted)?;
@@ -57,7 +57,7 @@ impl Share<'_> {
     /// the share is mapped only if it was before, or somebody uses it by now.
     pub(super) fn ensure_mapped_with_folder(
         &self,
-        wanted: &Wanted<'_>,
+        wanted: &RequestedMapping<'_>,
         held: &mut LockGuard,
     ) -> Result<MapOutcome, SmbError> {
         let found = self.find_for(wanted)?;
@@ -92,7 +92,7 @@ impl Share<'_> {
         }
     }
 
-    fn find_for(&self, wanted: &Wanted<'_>) -> Result<Option<Instance>, SmbError> {
+    fn find_for(&self, wanted: &RequestedMapping<'_>) -> Result<Option<Instance>, SmbError> {
         self.refuse_unknown(wanted.asked)?;
         Ok(self.find(&wanted.options)?)
     }
@@ -100,7 +100,7 @@ impl Share<'_> {
     fn ensure(
         &self,
         found: Option<Instance>,
-        wanted: &Wanted<'_>,
+        wanted: &RequestedMapping<'_>,
         held: &mut LockGuard,
     ) -> Result<MapOutcome, SmbError> {
         let Some(mapping) = found else {
@@ -171,7 +171,7 @@ impl Share<'_> {
 
     /// Refuses to take a mapping from another user, who may have access to folders of its own: that it is denied
     /// this one says nothing of a changed password. Where nobody knows as whom it was mapped, it may.
-    pub(super) fn refuse_other_user(&self, wanted: &Wanted<'_>) -> Result<(), SmbError> {
+    pub(super) fn refuse_other_user(&self, wanted: &RequestedMapping<'_>) -> Result<(), SmbError> {
         match self.is_of_other(wanted) {
             true => Err(SmbError::OtherUser {
                 share: self.remote.share(),
@@ -181,13 +181,13 @@ impl Share<'_> {
     }
 
     /// Whether this process mapped it as another user.
-    pub(super) fn is_of_other(&self, wanted: &Wanted<'_>) -> bool {
+    pub(super) fn is_of_other(&self, wanted: &RequestedMapping<'_>) -> bool {
         let known = &self.node.smb().known;
         known.is_of_other(&self.remote.share(), wanted.credentials)
     }
 
     /// As what the mapping that is there serves the call.
-    pub(super) fn known_as(&self, wanted: &Wanted<'_>) -> MapOutcome {
+    pub(super) fn known_as(&self, wanted: &RequestedMapping<'_>) -> MapOutcome {
         let known = &self.node.smb().known;
         known.compare(&self.remote.share(), wanted.credentials, &wanted.options)
     }
@@ -197,7 +197,7 @@ impl Share<'_> {
     pub(super) fn reuse(
         &self,
         mapping: &Instance,
-        wanted: &Wanted<'_>,
+        wanted: &RequestedMapping<'_>,
     ) -> Result<MapOutcome, SmbError> {
         self.refuse_other(mapping, wanted.asked)?;
         let share = self.remote.share();
@@ -224,7 +224,7 @@ impl Share<'_> {
         &self,
         mapping: &Instance,
         seen: Seen,
-        wanted: &Wanted<'_>,
+        wanted: &RequestedMapping<'_>,
     ) -> Result<MapOutcome, SmbError> {
         match seen {
             Seen::Answers => self.reuse(mapping, wanted),

@@ -10,16 +10,16 @@
 mod credentials;
 mod error;
 mod ipv6;
-mod known;
 mod list;
 mod look;
 mod mapped;
 mod mapping;
+mod mapping_history;
 mod options;
 mod remote;
 mod renewal;
+mod requested_mapping;
 mod table;
-mod wanted;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -28,15 +28,15 @@ use os::{Deadline, LinkKind, Win32, WinPath};
 pub use self::credentials::Credentials;
 pub use self::error::SmbError;
 pub use self::ipv6::Ipv6Server;
-use self::known::Known;
 pub(crate) use self::list::is_mapped;
 pub use self::list::{MappingStatus, ShareMapping};
 use self::look::Looked;
 pub use self::mapped::{MapOutcome, UnmapOutcome};
 use self::mapping::{Share, TURN_WITHIN};
+use self::mapping_history::MappingHistory;
 pub use self::options::{MappingOptions, Transport};
 pub use self::remote::RemotePath;
-use self::wanted::Wanted;
+use self::requested_mapping::RequestedMapping;
 use crate::locks::{Key, LockGuard, Wait};
 use crate::new_link::{LinkSlot, NewLink};
 use crate::outcomes::Outcomes;
@@ -46,7 +46,7 @@ use crate::{Node, ResolvedPath, link};
 /// What the calls of one process know of the node's mappings and of each other.
 #[derive(Default)]
 pub(crate) struct Memory {
-    known: Known,
+    known: MappingHistory,
     /// What looks at a share's root, or at a folder of it, ended with.
     root_reads: Outcomes<String, Looked, Option<WinPath>>,
     /// How a mapping of a server's failed, because the server is away.
@@ -116,7 +116,7 @@ impl<'a> Smb<'a> {
     ///
     /// A mapping that answers is reused, and other credentials or options are not applied: pods work
     /// with it, and [`MapOutcome`] tells what is known of it. That it is not signed, encrypted or written through
-    /// where `options` demand it is an error, because whoever demands it relies on it; so is that it says not
+    /// where `options` demand it is an error, because the caller relies on it; so is that it says not
     /// to be encrypted where [`Options::privacy`](crate::Options::privacy) demands that of all and `options` say
     /// nothing.
     ///
@@ -166,7 +166,11 @@ impl<'a> Smb<'a> {
         &self,
         mapping: &MapRequest<'_>,
         deadline: Deadline,
-        ensure: impl FnOnce(&Share<'_>, &Wanted<'_>, &mut LockGuard) -> Result<MapOutcome, SmbError>,
+        ensure: impl FnOnce(
+            &Share<'_>,
+            &RequestedMapping<'_>,
+            &mut LockGuard,
+        ) -> Result<MapOutcome, SmbError>,
     ) -> Result<MapOutcome, SmbError> {
         let share = self.share(mapping.remote, deadline);
         let mut held = share.lock("map share", mapping.link.map(Key::target))?;
@@ -175,7 +179,7 @@ impl<'a> Smb<'a> {
             None => None,
         };
         let (credentials, options) = (mapping.credentials, &mapping.options);
-        let wanted = Wanted::new(credentials, options, self.node.options());
+        let wanted = RequestedMapping::new(credentials, options, self.node.options());
         let mapped = ensure(&share, &wanted, &mut held)?;
         if let (Some(link), Some(place)) = (mapping.link, place) {
             self.put(link, mapping.remote, place)?;
@@ -183,7 +187,7 @@ impl<'a> Smb<'a> {
         Ok(mapped)
     }
 
-    /// The mappings that the node has, whoever made them, sorted by their remote paths. Nothing is asked of
+    /// The mappings of the node, also those that others made, sorted by their remote paths. Nothing is asked of
     /// any server.
     ///
     /// # Errors

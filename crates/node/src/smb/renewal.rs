@@ -22,8 +22,8 @@ use os::{Instance, Win32};
 
 use super::look::{self, Seen};
 use super::mapping::{Share, TURN_WITHIN};
+use super::requested_mapping::RequestedMapping;
 use super::table::{Removal, is_not_ok, status_of};
-use super::wanted::Wanted;
 use super::{MapOutcome, SmbError};
 use crate::Unfinished;
 use crate::locks::{Key, LockGuard, Wait};
@@ -51,7 +51,7 @@ impl<'a> Share<'a> {
     /// Maps a share that is not mapped.
     pub(super) fn make(
         &self,
-        wanted: &Wanted<'_>,
+        wanted: &RequestedMapping<'_>,
         held: &mut LockGuard,
     ) -> Result<MapOutcome, SmbError> {
         let turn = self.turn(held, |error| {
@@ -73,7 +73,7 @@ impl<'a> Share<'a> {
     pub(super) fn renew(
         &self,
         why: os::Error,
-        wanted: &Wanted<'_>,
+        wanted: &RequestedMapping<'_>,
         held: &mut LockGuard,
     ) -> Result<MapOutcome, SmbError> {
         if self.is_of_other(wanted) {
@@ -102,7 +102,7 @@ impl<'a> Share<'a> {
         &self,
         mapping: &Instance,
         why: os::Error,
-        wanted: &Wanted<'_>,
+        wanted: &RequestedMapping<'_>,
         held: &mut LockGuard,
     ) -> Result<MapOutcome, SmbError> {
         let is_same = self.known_as(wanted) == MapOutcome::Reused;
@@ -121,7 +121,11 @@ impl<'a> Share<'a> {
 
     /// What becomes of a mapping whose look was refused before the server was locked: that look may be another call's,
     /// from while this one waited for the share's lock.
-    fn denied_before(&self, wanted: &Wanted<'_>, turn: &Turn<'_>) -> Result<MapOutcome, SmbError> {
+    fn denied_before(
+        &self,
+        wanted: &RequestedMapping<'_>,
+        turn: &Turn<'_>,
+    ) -> Result<MapOutcome, SmbError> {
         match self.seen_again(wanted)? {
             None => self.make_in_turn(wanted, turn),
             Some((mapping, Seen::Denied(why))) => match self.folder_answers()? {
@@ -134,7 +138,10 @@ impl<'a> Share<'a> {
 
     /// The share's mapping, if there is one still, and how it fares. To be called under both locks, right before the
     /// mapping would be removed: Windows connects one when somebody uses it, and reports its old status until then.
-    fn seen_again(&self, wanted: &Wanted<'_>) -> Result<Option<(Instance, Seen)>, SmbError> {
+    fn seen_again(
+        &self,
+        wanted: &RequestedMapping<'_>,
+    ) -> Result<Option<(Instance, Seen)>, SmbError> {
         let Some(mapping) = self.find(&wanted.options)? else {
             return Ok(None);
         };
@@ -142,7 +149,11 @@ impl<'a> Share<'a> {
         Ok(Some((mapping, self.look()?)))
     }
 
-    fn make_in_turn(&self, wanted: &Wanted<'_>, turn: &Turn<'_>) -> Result<MapOutcome, SmbError> {
+    fn make_in_turn(
+        &self,
+        wanted: &RequestedMapping<'_>,
+        turn: &Turn<'_>,
+    ) -> Result<MapOutcome, SmbError> {
         self.create(wanted, turn)?;
         Ok(MapOutcome::Made)
     }
@@ -152,7 +163,7 @@ impl<'a> Share<'a> {
     fn make_beside(
         &self,
         why: os::Error,
-        wanted: &Wanted<'_>,
+        wanted: &RequestedMapping<'_>,
         held: &mut LockGuard,
     ) -> Result<MapOutcome, SmbError> {
         let turn = self.turn(held, |_| self.away(why.clone()))?;
@@ -167,7 +178,7 @@ impl<'a> Share<'a> {
         &self,
         mapping: &Instance,
         why: &os::Error,
-        wanted: &Wanted<'_>,
+        wanted: &RequestedMapping<'_>,
         turn: &Turn<'_>,
     ) -> Result<MapOutcome, SmbError> {
         let share = self.remote.share();
@@ -228,7 +239,7 @@ impl<'a> Share<'a> {
     }
 
     /// By whom the mapping that is there was made, for the log.
-    fn mapper(&self, wanted: &Wanted<'_>) -> &'static str {
+    fn mapper(&self, wanted: &RequestedMapping<'_>) -> &'static str {
         match self.known_as(wanted) {
             MapOutcome::ReusedUnknown => "nobody known",
             _ => "this process, as the same user",

@@ -7,9 +7,9 @@ use os::{Arguments, Instance, Query, Target, Value};
 
 use super::mapping::Share;
 use super::renewal::Turn;
-use super::wanted::Wanted;
+use super::requested_mapping::RequestedMapping;
 use super::{MappingOptions, look};
-use crate::provider::{Callee, ProviderError, SecretArguments};
+use crate::provider::{ProviderError, SecretArguments, WmiObject};
 
 /// What becomes of files that are open below the share.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -46,7 +46,11 @@ impl Share<'_> {
     }
 
     /// Makes the mapping, under the lock of the server, which those who wait for it hear of if it is away.
-    pub(super) fn create(&self, wanted: &Wanted<'_>, turn: &Turn<'_>) -> Result<(), ProviderError> {
+    pub(super) fn create(
+        &self,
+        wanted: &RequestedMapping<'_>,
+        turn: &Turn<'_>,
+    ) -> Result<(), ProviderError> {
         let share = self.remote.share();
         let mut arguments =
             Arguments::none().with(create::REMOTE_PATH.name, Value::text(share.clone()));
@@ -59,7 +63,7 @@ impl Share<'_> {
             None => arguments,
         };
         self.visit.forget();
-        let class = self.callee(Target::Class(CLASS.name));
+        let class = self.wmi_object(Target::Class(CLASS.name));
         // One that is not OK is the one beside which this is made.
         let is_there = || {
             let row = self.find(&MappingOptions::default())?;
@@ -67,9 +71,9 @@ impl Share<'_> {
         };
         let waiting = (self.node, self.deadline);
         let made: Result<_, ProviderError> =
-            class.invoke_seen((&CREATE, arguments.expose()), waiting, is_there);
+            class.invoke_and_verify((&CREATE, arguments.expose()), waiting, is_there);
         if let Err(error) = &made
-            && look::is_server_away(error)
+            && look::is_server_unreachable(error)
         {
             turn.found_away(error);
         }
@@ -83,9 +87,9 @@ impl Share<'_> {
         self.visit.forget();
         let force = Value::Bool(removal == Removal::Forced);
         let arguments = Arguments::none().with(remove::FORCE.name, force);
-        let callee = self.callee(Target::Instance(&mapping.path));
+        let wmi_object = self.wmi_object(Target::Instance(&mapping.path));
         let waiting = (self.node, self.deadline);
-        callee.invoke_seen((&REMOVE, &arguments), waiting, || {
+        wmi_object.invoke_and_verify((&REMOVE, &arguments), waiting, || {
             let rows = self.rows(&MappingOptions::default())?;
             Ok::<_, ProviderError>(rows.iter().all(|row| row.path != mapping.path))
         })?;
@@ -121,8 +125,8 @@ impl Share<'_> {
         }
     }
 
-    fn callee<'a>(&'a self, target: Target<'a>) -> Callee<'a> {
-        Callee {
+    fn wmi_object<'a>(&'a self, target: Target<'a>) -> WmiObject<'a> {
+        WmiObject {
             provider: &*self.node.os().smb,
             class: &CLASS,
             target,

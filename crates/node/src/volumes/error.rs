@@ -1,7 +1,7 @@
 use os::{DiskNumber, Extent, VolumeId, Win32};
 
 use super::{FileSystemType, NotReleased, TargetError, VisibilityError};
-use crate::blank::WAY_OUT;
+use crate::blank::OVERWRITE_HINT;
 use crate::join::or_none;
 use crate::{BlankError, DiskError, ProviderError, Refusal, Unfinished, driver_texts};
 
@@ -90,7 +90,7 @@ pub enum VolumeError {
     /// It has a filesystem, and it is not for certain that its owner has done with it.
     #[error(
         "volume {volume} is not overwritten: {found}, and {reason}; {}",
-        WAY_OUT
+        OVERWRITE_HINT
     )]
     NotReleased {
         /// The volume.

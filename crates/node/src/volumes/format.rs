@@ -9,11 +9,11 @@ use os::{Arguments, Deadline, Root, Value, VolumeId, WinPath};
 use super::history::Leftover;
 use super::writable::WritableVolume;
 use super::{FormatOptions, NamedVolume, VolumeError, released};
-use crate::blank::{BlankError, Stretch, kind_of};
-use crate::disks::guard::Reach;
+use crate::blank::{BlankError, DiskRange, kind_of};
+use crate::disks::guard::ChangeScope;
 use crate::in_flight::ANSWER_WITHIN;
 use crate::poll::{self, VISIBLE_WITHIN};
-use crate::provider::{Callee, ProviderError};
+use crate::provider::{ProviderError, WmiObject};
 use crate::{FormatGuard, Node, storage};
 
 /// How long a new partition may take before the provider formats it: right after CreatePartition it may
@@ -112,7 +112,13 @@ impl Formatting<'_> {
     }
 
     fn place(&self) -> Result<WritableVolume, VolumeError> {
-        WritableVolume::take(self.node, "format", self.named, Reach::Blank, self.deadline)
+        WritableVolume::take(
+            self.node,
+            "format",
+            self.named,
+            ChangeScope::Blank,
+            self.deadline,
+        )
     }
 
     /// Formats, and once more for a while where a partition has just been made. What is overwritten is looked
@@ -142,18 +148,18 @@ impl Formatting<'_> {
         let row = self.row(place)?;
         let leave = self.leave(place)?;
         let before = match leave.replaces {
-            Replaced::FileSystem(_) => Some(stretch(place).ntfs_serial(self.node)),
+            Replaced::FileSystem(_) => Some(range(place).ntfs_serial(self.node)),
             Replaced::Nothing | Replaced::Unknown => None,
         };
         // Last, so that what is formatted is what was looked at.
         place.require_unmoved(self.node, self.named, self.deadline)?;
         let arguments = arguments(self.options, label, leave.force);
-        let callee = row.callee(self.node);
+        let wmi_object = row.wmi_object(self.node);
         (self.begins)(&leave.replaces);
         let done = match before {
-            Some(before) => self.replace(place, &callee, &arguments, &before),
-            None => callee
-                .invoke_unseen(&volume::FORMAT, &arguments, &[])
+            Some(before) => self.replace(place, &wmi_object, &arguments, &before),
+            None => wmi_object
+                .invoke_unverified(&volume::FORMAT, &arguments, &[])
                 .map_err(VolumeError::from),
         };
         let done = done.and_then(|()| self.await_file_system());
@@ -173,7 +179,7 @@ impl Formatting<'_> {
         let key = self.node.history().key();
         match self.file_system() {
             Ok(None) => {
-                let content = stretch(place).fingerprint(self.node, key, deadline).ok()?;
+                let content = range(place).fingerprint(self.node, key, deadline).ok()?;
                 let place = place.extent;
                 Some(Leftover { place, content })
             }
@@ -186,15 +192,15 @@ impl Formatting<'_> {
     fn replace(
         &self,
         place: &WritableVolume,
-        callee: &Callee<'_>,
+        wmi_object: &WmiObject<'_>,
         arguments: &Arguments,
         before: &Serial,
     ) -> Result<(), VolumeError> {
-        callee.invoke_seen(
+        wmi_object.invoke_and_verify(
             (&volume::FORMAT, arguments),
             (self.node, self.deadline),
             || {
-                let now = stretch(place).ntfs_serial(self.node);
+                let now = range(place).ntfs_serial(self.node);
                 Ok(matches!((before, now), (Ok(before), Ok(Some(now))) if *before != Some(now)))
             },
         )
@@ -214,7 +220,7 @@ impl Formatting<'_> {
             Err(BlankError::NotBlank { refusal, .. }) => self.not_blank(place, refusal)?,
             Err(refused) => return Err(refused.into()),
         };
-        stretch(place).prove_own(self.node, kind_of(&place.partition))?;
+        range(place).prove_own(self.node, kind_of(&place.partition))?;
         let force = match replaces {
             Replaced::Nothing => Force::Dismount,
             _ => Force::No,
@@ -232,10 +238,10 @@ impl Formatting<'_> {
         match self.file_system()? {
             None if self.is_unfinished(place, &found)? => Ok(Replaced::Nothing),
             Some(file_system) if self.may_be_released() => {
-                place.require(self.node, Reach::Files, self.deadline)?;
+                place.require(self.node, ChangeScope::Files, self.deadline)?;
                 self.released(file_system, found)
             }
-            _ => Err(stretch(place).not_blank(found).into()),
+            _ => Err(range(place).not_blank(found).into()),
         }
     }
 
@@ -254,7 +260,7 @@ impl Formatting<'_> {
         let left = self.node.history().leftover(self.volume);
         let is_own =
             is_of_windows(found) && left.is_some() && left == self.leftover(place, self.deadline);
-        let is_unfinished = is_own || stretch(place).holds_unfinished(self.node, self.deadline)?;
+        let is_unfinished = is_own || range(place).holds_unfinished(self.node, self.deadline)?;
         if is_unfinished {
             tracing::warn!(volume = %self.volume, %found, "formatting what a format left that died half-way");
         }
@@ -280,7 +286,7 @@ impl Formatting<'_> {
     fn unguarded(&self, place: &WritableVolume) -> Result<Leave, VolumeError> {
         let replaces = match self.file_system()? {
             Some(file_system) => {
-                place.require(self.node, Reach::Files, self.deadline)?;
+                place.require(self.node, ChangeScope::Files, self.deadline)?;
                 Replaced::FileSystem(file_system)
             }
             None => Replaced::Unknown,
@@ -315,8 +321,8 @@ impl Formatting<'_> {
         let label = Value::text(self.options.label.as_str());
         let arguments = Arguments::none().with(parameter::FILE_SYSTEM_LABEL.name, label);
         let row = self.row(place)?;
-        let callee = row.callee(self.node);
-        callee.invoke_seen(
+        let wmi_object = row.wmi_object(self.node);
+        wmi_object.invoke_and_verify(
             (&volume::SET_FILE_SYSTEM_LABEL, &arguments),
             (self.node, self.deadline),
             || Ok(self.label()?.as_deref() == Some(self.options.label.as_str())),
@@ -352,8 +358,8 @@ impl Formatting<'_> {
     }
 
     fn prove_blank(&self, place: &WritableVolume) -> Result<(), BlankError> {
-        let stretch = stretch(place);
-        stretch.prove_blank(self.node, blank::for_format, self.deadline)
+        let range = range(place);
+        range.prove_blank(self.node, blank::for_format, self.deadline)
     }
 
     fn await_file_system(&self) -> Result<(), VolumeError> {
@@ -397,8 +403,8 @@ fn is_early(error: &VolumeError) -> bool {
     )
 }
 
-fn stretch(place: &WritableVolume) -> Stretch {
-    Stretch {
+fn range(place: &WritableVolume) -> DiskRange {
+    DiskRange {
         disk: place.disk.number,
         offset: place.partition.offset,
         length: place.partition.length,

@@ -135,7 +135,7 @@ fn require_on(
     Ok(Named::from(found).require(node, deadline)?)
 }
 
-/// Whoever unmounts it through this library needs the volume's lock.
+/// Unmounting it through this library takes the volume's lock.
 fn require_at(node: &Node, volume: VolumeId, path: &WinPath) -> Result<(), VolumeError> {
     let mounted = target::mounted(node.os(), &ResolvedPath::from(path))?;
     if mounted == volume {

@@ -94,12 +94,12 @@ pub(crate) fn wait<E: From<DiskError> + From<VisibilityError>>(
     }
 }
 
-/// Every volume with a part on the disk, whichever partition it is of, in ascending order; does not wait. None
-/// of one that is offline. A volume that cannot be looked at belongs to another disk if all partitions that must
-/// have one have theirs.
+/// Lists each volume that has an extent on the disk, in any partition, in ascending order; does not wait. Returns an
+/// empty list for an offline disk. If every partition that must have a volume has one, a volume that cannot be read
+/// is on another disk.
 ///
 /// # Errors
-/// There is no such disk, or a volume that cannot be looked at may be on it.
+/// There is no such disk, or a volume that cannot be read may be on it.
 pub(crate) fn all(
     node: &Node,
     disk: DiskNumber,
@@ -108,7 +108,7 @@ pub(crate) fn all(
     let Some(layout) = online_layout(node, disk)? else {
         return Ok(Vec::new());
     };
-    let survey = Survey::of(disk, &layout, None).look(node, deadline)?;
+    let survey = Survey::of(disk, &layout, None).read_extents(node, deadline)?;
     match survey.unreadable.is_empty() || survey.is_complete() {
         true => Ok(survey.all.into_iter().collect()),
         false => Ok(survey.into_volumes()?),
@@ -162,7 +162,7 @@ impl Survey {
         let survey = Self::of(disk, layout, only);
         match survey.partitions.is_empty() {
             true => Ok(survey),
-            false => survey.look(node, deadline),
+            false => survey.read_extents(node, deadline),
         }
     }
 
@@ -180,7 +180,7 @@ impl Survey {
         }
     }
 
-    fn look(mut self, node: &Node, deadline: Deadline) -> Result<Self, VisibilityError> {
+    fn read_extents(mut self, node: &Node, deadline: Deadline) -> Result<Self, VisibilityError> {
         let disk = self.disk;
         let volumes = node.os().volumes.list();
         let volumes = volumes.map_err(|source| VisibilityError::List { disk, source })?;

@@ -161,7 +161,7 @@ impl FormatOptions {
     }
 
     /// The label of a volume between its format and the access control list of its root directory. A
-    /// format writes it with the filesystem, in one step; whoever finds it goes on from there. So a list
+    /// format writes it with the filesystem, in one step; a later call that finds it goes on from there. So a list
     /// is set on volumes alone that were formatted for it, however often the process dies.
     pub const UNFINISHED: &str = "wincsi: not finished";
 

@@ -8,7 +8,7 @@ use os::{Arguments, Deadline, Value, VolumeId};
 use super::fill::{Filling, Growth};
 use super::writable::WritableVolume;
 use super::{NamedVolume, VolumeError};
-use crate::disks::guard::Reach;
+use crate::disks::guard::ChangeScope;
 use crate::provider::ProviderError;
 use crate::{DiskError, Node, storage};
 
@@ -120,8 +120,8 @@ pub(super) struct Resizing<'a> {
 
 impl Resizing<'_> {
     pub(super) fn run(&self, size: NewSize) -> Result<Resized, VolumeError> {
-        let (named, reach) = (self.named, Reach::Files);
-        let mut place = WritableVolume::take(self.node, "resize", named, reach, self.deadline)?;
+        let (named, scope) = (self.named, ChangeScope::Files);
+        let mut place = WritableVolume::take(self.node, "resize", named, scope, self.deadline)?;
         let from = place.partition.length;
         let target = self.target(&mut place, size)?;
         if target.is_some() {
@@ -274,7 +274,9 @@ impl Resizing<'_> {
         let row = place.row(self.node, self.deadline)?;
         let size = Value::uint64(target);
         let arguments = Arguments::none().with(partition::resize::SIZE.name, size);
-        let resized = row.callee(self.node).invoke(&partition::RESIZE, &arguments);
+        let resized = row
+            .wmi_object(self.node)
+            .invoke(&partition::RESIZE, &arguments);
         place.look_again(self.node, self.volume)?;
         Ok(resized)
     }

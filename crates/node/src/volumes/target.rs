@@ -14,7 +14,7 @@ const MAX_STEPS: usize = 256;
 #[non_exhaustive]
 pub enum TargetError {
     /// A link on the way leads to something that does not exist. What the link says is not in the
-    /// text: whoever made it could write there what drivers look for.
+    /// text: its maker could write there what drivers match on.
     #[error("{path} leads to something that is not there")]
     Dangling {
         /// The path that was asked for.

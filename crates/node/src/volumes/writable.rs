@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use os::{Deadline, DiskNumber, DriveLayout, Extent, Os, PartitionEntry, PartitionStyle, VolumeId};
 
 use super::{NamedVolume, VolumeError};
-use crate::disks::guard::{self, Reach};
+use crate::disks::guard::{self, ChangeScope};
 use crate::disks::identity;
 use crate::locks::{Key, LockGuard};
 use crate::provider::ProviderError;
@@ -50,7 +50,7 @@ impl WritableVolume {
         node: &Node,
         operation: &'static str,
         named: NamedVolume<'_>,
-        reach: Reach,
+        scope: ChangeScope,
         deadline: Deadline,
     ) -> Result<Self, VolumeError> {
         let volume = named.id();
@@ -62,7 +62,7 @@ impl WritableVolume {
         let disk = identity::find(node, extent.disk, deadline)?;
         named.require(node, extent.disk, deadline)?;
         let layout = layout(node, extent.disk)?;
-        guard::refuse(node, &disk, &layout, reach, deadline)?;
+        guard::refuse(node, &disk, &layout, scope, deadline)?;
         let partition = partition_at(&layout, extent, volume)?;
         Ok(Self {
             disk,
@@ -77,10 +77,10 @@ impl WritableVolume {
     pub(super) fn require(
         &self,
         node: &Node,
-        reach: Reach,
+        scope: ChangeScope,
         deadline: Deadline,
     ) -> Result<(), VolumeError> {
-        let refused = guard::refuse(node, &self.disk, &self.layout, reach, deadline);
+        let refused = guard::refuse(node, &self.disk, &self.layout, scope, deadline);
         refused.map_err(VolumeError::from)
     }
 

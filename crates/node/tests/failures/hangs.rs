@@ -147,7 +147,7 @@ fn callers_that_look_at_the_files_of_a_dead_volume_together_cost_a_few_threads()
     }
 }
 
-/// The lock of a disk is let go by whoever could not look at it.
+/// A call that could not read a disk releases its lock.
 #[test]
 fn a_change_of_a_disk_that_does_not_answer_is_refused_and_holds_nothing() {
     let stuck = StuckDiskFixture::new();

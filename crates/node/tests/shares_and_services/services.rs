@@ -227,7 +227,7 @@ fn weakness_28_a_cycle_ends() {
 }
 
 #[test]
-fn weakness_28_a_service_that_takes_no_orders_has_not_stopped() {
+fn weakness_28_a_service_that_rejects_stop_is_not_reported_stopped() {
     let fixture = NodeFixture::with_diamond(Start::Automatic);
     let busy = Effect::fail(Win32::SERVICE_CANNOT_ACCEPT_CTRL);
     let rule = fixture

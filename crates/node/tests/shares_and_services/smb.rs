@@ -21,7 +21,7 @@ use crate::support::{NodeFixture, PASSWORD, SHARE, USER, inject, path};
 const LINK: &str = r"C:\var\globalmount";
 
 /// The codes of a look by which the server, the share or the network is away.
-pub(crate) const AWAY: [u32; 19] = [
+pub(crate) const UNREACHABLE: [u32; 19] = [
     51, 53, 54, 59, 64, 67, 70, 71, 121, 1222, 1225, 1231, 1232, 1233, 1234, 1236, 1256, 1311, 1460,
 ];
 
@@ -133,7 +133,7 @@ fn a_mapping_that_does_not_answer_is_made_anew() {
 /// Removing a mapping closes what other pods have open, and a new one would need the same server.
 #[test]
 fn a_mapping_whose_server_is_away_stays_and_the_code_is_told() {
-    for code in AWAY.map(Win32) {
+    for code in UNREACHABLE.map(Win32) {
         let fixture = NodeFixture::with_server();
         map(&fixture, SHARE, PASSWORD, None).unwrap();
         let away = looks_fail(&fixture, code, u32::MAX);
@@ -264,7 +264,7 @@ fn a_refusal_of_access_to_the_root_removes_nothing_unless_the_folder_is_denied_a
 
 /// Else the volume of one user would cut the open files of another's off, and the next of that one its own.
 #[test]
-fn a_folder_that_is_denied_to_the_user_of_a_mapping_cuts_that_user_not_off() {
+fn a_denied_folder_does_not_unmap_the_share() {
     let fixture = NodeFixture::with_server();
     map(&fixture, SHARE, PASSWORD, None).unwrap();
     let denied = Rule::on("GetFileAttributesExW", Effect::fail(Win32::ACCESS_DENIED));

@@ -13,7 +13,7 @@ use os_sim::{Effect, NodeSpec, Rule};
 use wincsi_node::{MapOutcome, MapRequest, MappingOptions, SmbError, Transport, api};
 
 use crate::smb::{
-    AWAY, calls, changes, credentials, looks_fail, map, map_as, mapped, plainly, remote,
+    UNREACHABLE, calls, changes, credentials, looks_fail, map, map_as, mapped, plainly, remote,
 };
 use crate::smb_waits::{WaitsFixture, create};
 use crate::support::{NodeFixture, PASSWORD, SHARE, USER, inject, path, warnings};
@@ -117,8 +117,8 @@ fn a_mapping_that_windows_leaves_dead_is_made_anew() {
 }
 
 #[test]
-fn every_away_code_has_a_mapping_made_anew_that_is_not_ok_and_whose_server_answers() {
-    for code in AWAY {
+fn a_mapping_that_is_not_ok_is_renewed_if_its_server_answers() {
+    for code in UNREACHABLE {
         let fixture = NodeFixture::with_server();
         map(&fixture, SHARE, PASSWORD, None).unwrap();
         let node = inject::node(&fixture, let_go);

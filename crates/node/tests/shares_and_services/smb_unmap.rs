@@ -46,7 +46,7 @@ fn nobody_is_asked_who_uses_a_share_that_is_not_mapped() {
     assert!(again.unwrap_err().is(Condition::NotMapped));
 }
 
-/// Whoever comes to map the share while it is counted finds what became of it.
+/// A call that maps the share while its users are counted finds the outcome.
 #[test]
 fn a_call_that_maps_meanwhile_waits_for_the_count_and_the_removal() {
     for (used, outcome) in [(true, MapOutcome::Reused), (false, MapOutcome::Made)] {

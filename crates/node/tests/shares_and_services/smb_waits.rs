@@ -314,7 +314,7 @@ fn a_share_whose_removal_takes_long_keeps_no_other_of_its_server_waiting() {
 
 /// A driver gives its call up after 110 s, and learns nothing then.
 #[test]
-fn who_waits_too_long_for_a_share_is_told_what_has_it() {
+fn a_wait_for_a_share_that_times_out_names_the_holder() {
     let queue = WaitsFixture::with_mapped_share();
     let (map, soon) = (queue.mapper(), queue.fixture.soon());
     let remote = RemotePath::parse(SHARE).unwrap();

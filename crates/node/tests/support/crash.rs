@@ -157,7 +157,7 @@ struct Case<'a> {
 }
 
 impl Case<'_> {
-    /// What comes of `act` when this befalls it.
+    /// The outcome of `act` under this fault.
     fn inject_crash(&self, fixture: &NodeFixture, act: Act) -> Result<(), String> {
         let nth = u32::try_from(self.index + 1).unwrap();
         let rule = Rule::on("*", self.effect.clone()).from_nth(nth).times(1);

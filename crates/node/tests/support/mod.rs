@@ -361,7 +361,7 @@ impl NodeFixture {
         })
     }
 
-    /// Makes a junction of an empty directory in place, whoever holds it.
+    /// Makes a junction of an empty directory in place, even of a held one.
     pub(crate) fn become_junction(&self, directory: &WinPath, target: &str) {
         let data = junction_to(target);
         let tree = self.sim.files();

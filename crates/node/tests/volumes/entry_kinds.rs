@@ -320,7 +320,7 @@ fn what_is_left_of_links_takes_no_place_in_a_list() {
     }
 }
 
-/// Whoever may write in a directory chose the names there, and drivers match on texts.
+/// Processes that may write in a directory chose the names there, and drivers match on texts.
 #[test]
 fn no_error_of_a_look_has_a_name_that_a_link_or_a_directory_gave() {
     let fixture = NodeFixture::with_mounted_volume();

@@ -10,7 +10,7 @@ use wincsi_node::{VolumeError, driver_texts};
 use crate::support::{DATA, GIB, NodeFixture, path};
 
 #[test]
-fn a_volume_is_mounted_where_it_is_mounted() {
+fn mounting_again_succeeds_and_another_volumes_target_is_refused() {
     let fixture = NodeFixture::with_mounted_volume();
     let volumes = fixture.volumes();
     volumes

@@ -397,7 +397,7 @@ fn a_file_that_is_opened_after_the_look_keeps_the_volume() {
 
 /// A driver that was told "not formatted" formats next, whatever has come to light meanwhile.
 #[test]
-fn a_volume_that_was_called_unformatted_is_refused_until_it_is_called_formatted() {
+fn a_volume_reported_unformatted_is_not_formatted_over_until_reported_formatted() {
     let fixture = NodeFixture::with_data_disk();
     fixture
         .disks()

@@ -119,7 +119,7 @@ fn assert_unwritten(fixture: &NodeFixture, volume: VolumeId, disks: &[DiskNumber
     assert!((fixture.spanned_bytes(), fixture.state()) == before);
 }
 
-/// Whoever was given it as a local volume keeps what is on it.
+/// A pod that has it as a local volume keeps its data.
 #[test]
 fn a_spanned_volume_that_was_released_is_not_wiped() {
     for guard in [FormatGuard::Signatures, FormatGuard::Off] {

@@ -11,7 +11,7 @@ use super::placeholder::Reserved;
 use super::walk::Destination;
 
 /// A pinned directory. Its path is free of links, and stays so while it is pinned, but for the
-/// directory itself: whoever may write there can make a reparse point of it while it is empty.
+/// directory itself: a process that may write there can make a reparse point of it while it is empty.
 pub(super) struct HeldDirectory {
     tree: FileTree,
     path: WinPath,
@@ -32,7 +32,7 @@ impl HeldDirectory {
     /// What Windows answers who asks by the handle of a directory that is a reparse point by now, and
     /// does not want that followed.
     fn still_plain(&self) -> Result<(), Cause> {
-        match host::look(&self.host)? {
+        match host::entry_at(&self.host)? {
             Some(Node::Directory { .. }) => Ok(()),
             _ => Err(Win32::REPARSE_POINT_ENCOUNTERED.into()),
         }

@@ -54,13 +54,13 @@ impl Node {
 /// the alphabet.
 pub(super) fn lookup(folder: &Path, name: &OsStr) -> Result<Option<(PathBuf, Node)>, Cause> {
     let exact = folder.join(name);
-    if let Some(node) = look(&exact)? {
+    if let Some(node) = entry_at(&exact)? {
         return Ok(Some((exact, node)));
     }
     let Some(other) = other_case(folder, name)? else {
         return Ok(None);
     };
-    Ok(look(&other)?.map(|node| (other, node)))
+    Ok(entry_at(&other)?.map(|node| (other, node)))
 }
 
 /// The entries of a host folder but for ours.
@@ -72,7 +72,7 @@ pub(super) fn list(folder: &Path) -> Result<Vec<DirEntry>, Cause> {
         if names::is_reserved(&name) {
             continue;
         }
-        if let Some(node) = look(&entry.path())? {
+        if let Some(node) = entry_at(&entry.path())? {
             entries.push(DirEntry {
                 name: names::shown(&name),
                 entry: node.entry(),
@@ -83,7 +83,7 @@ pub(super) fn list(folder: &Path) -> Result<Vec<DirEntry>, Cause> {
 }
 
 /// What lies at a host path.
-pub(super) fn look(host: &Path) -> Result<Option<Node>, Cause> {
+pub(super) fn entry_at(host: &Path) -> Result<Option<Node>, Cause> {
     match fs::symlink_metadata(host) {
         Ok(metadata) => classify(host, &metadata).map(Some),
         Err(error) if is_missing(&error) => Ok(None),

@@ -1,4 +1,4 @@
-//! Access control lists of directories. They are kept and never asked: whoever calls is an administrator.
+//! Access control lists of directories. They are kept and never checked: each caller is an administrator.
 
 use std::path::Path;
 use std::{fs, io};

@@ -13,7 +13,7 @@ pub struct Faults(Arc<Shared>);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct RuleId(u64);
 
-/// An effect, and the operations that it befalls.
+/// An effect, and the operations that it applies to.
 ///
 /// ```
 /// use os::Win32;
@@ -31,25 +31,25 @@ pub struct Rule {
     pub operation: Pattern,
     /// Only operations on such an object.
     pub object: Pattern,
-    /// The first matching operation that it befalls, counted from 1.
+    /// The first matching operation that it applies to, counted from 1.
     pub from_nth: u32,
-    /// How many operations it befalls; `None`: all from then on.
+    /// How many operations it applies to; `None`: all from then on.
     pub times: Option<u32>,
-    /// What befalls them.
+    /// What happens to them.
     pub effect: Effect,
-    /// What the system says of a failure that the effect is, in its own language.
+    /// The text of the system for a failure that the effect injects, in its own language.
     pub system_text: Option<SystemText>,
 }
 
-/// What befalls an operation.
+/// What happens to an operation.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Effect {
     /// A provider's method answers this instead of doing anything.
     Answer(Outcome),
     /// A provider's method takes effect, then answers this.
     AnswerAfter(Outcome),
-    /// It begins later by this much. When its deadline passes before, the caller is told so then
-    /// and the operation takes effect all the same.
+    /// It begins later by this much. If its deadline passes before, the caller gets a timeout at the deadline, and the
+    /// operation still takes effect.
     Delay(Duration),
     /// The disk of this name is pulled out first.
     DetachDisk(String),
@@ -57,9 +57,9 @@ pub enum Effect {
     Fail(Cause),
     /// It takes effect, then fails.
     FailAfter(Cause),
-    /// It stops after its first step and fails; see the crate's essay for who has steps.
+    /// It stops after its first step and fails; the crate's page lists the operations that have steps.
     HalfWay,
-    /// As [`Effect::HalfWay`], where it begins with what comes last otherwise.
+    /// As [`Effect::HalfWay`], but the operation begins with its last step.
     HalfWayFromEnd,
     /// It does not begin until it is released. Its deadline does not help.
     Hang,
@@ -92,7 +92,7 @@ pub enum Kill {
 }
 
 impl Rule {
-    /// `effect` befalls every operation of this name (`*` stands for anything).
+    /// `effect` applies to every operation of this name (`*` stands for anything).
     pub fn on(operation: &str, effect: Effect) -> Self {
         Self {
             facility: None,
@@ -205,7 +205,7 @@ impl Faults {
         }
     }
 
-    /// Counts the operation against every rule and hands out what befalls it.
+    /// Counts the operation against every rule and returns the faults that apply to it.
     pub(super) fn due(&self, op: &Op) -> Vec<Due> {
         let mut list = self.0.locked();
         let mut due = Vec::new();
@@ -269,7 +269,7 @@ impl Faults {
 /// How often somebody who hangs looks whether the script has changed.
 const FOLLOW: Duration = Duration::from_millis(50);
 
-/// What befalls one operation, and by which rule.
+/// A fault that applies to one operation, and its rule.
 pub(super) struct Due {
     pub(super) rule: RuleId,
     pub(super) effect: Effect,

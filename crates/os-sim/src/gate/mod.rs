@@ -63,8 +63,8 @@ impl fmt::Display for Op {
 /// What a process that was killed answers from then on.
 pub(crate) const KILLED: Cause = Cause::Unavailable("the simulated process was killed");
 
-/// Something that faults do to the machine rather than to the operation.
-pub(crate) trait Hands: Send + Sync {
+/// Faults that change the machine and not only the operation.
+pub(crate) trait MachineActions: Send + Sync {
     fn detach_disk(&self, name: &str);
     fn take_server_down(&self, name: &str);
 }
@@ -80,12 +80,12 @@ pub(crate) struct Gate {
     script: Option<Script>,
     clock: Arc<NodeClock>,
     faults: Faults,
-    hands: Box<dyn Hands>,
+    machine: Box<dyn MachineActions>,
     trace: Mutex<VecDeque<Op>>,
 }
 
-/// What the gate decided for one operation before its effect.
-pub(crate) struct Admission {
+/// The faults that the gate injects into one operation around its effect.
+pub(crate) struct FaultPlan {
     answer: Option<Outcome>,
     /// The effect stops after its first step.
     pub(crate) half_way: Option<FirstStep>,
@@ -94,7 +94,7 @@ pub(crate) struct Admission {
     after: After,
 }
 
-impl Admission {
+impl FaultPlan {
     /// What a fault answers in the operation's place.
     pub(crate) fn take_answer(&mut self) -> Option<Outcome> {
         self.answer.take()
@@ -109,14 +109,18 @@ enum After {
 }
 
 impl Gate {
-    pub(crate) fn new(clock: Arc<NodeClock>, faults: Faults, hands: Box<dyn Hands>) -> Self {
+    pub(crate) fn new(
+        clock: Arc<NodeClock>,
+        faults: Faults,
+        machine: Box<dyn MachineActions>,
+    ) -> Self {
         Self {
             alive: AtomicBool::new(true),
             life: Mutex::new(None),
             script: None,
             clock,
             faults,
-            hands,
+            machine,
             trace: Mutex::default(),
         }
     }
@@ -178,18 +182,18 @@ impl Gate {
         deadline: Deadline,
         effect: impl FnOnce() -> std::result::Result<T, Cause>,
     ) -> Result<T> {
-        let admission = self.admit(op, deadline)?;
-        if admission.answer.is_some() {
+        let plan = self.admit(op, deadline)?;
+        if plan.answer.is_some() {
             return Err(op.error(no_code()));
         }
-        self.conclude(op, admission, effect())
+        self.conclude(op, plan, effect())
     }
 
     /// Records the operation and lets the faults in that come before its effect.
-    pub(crate) fn admit(&self, op: &Op, deadline: Deadline) -> Result<Admission> {
+    pub(crate) fn admit(&self, op: &Op, deadline: Deadline) -> Result<FaultPlan> {
         self.refuse_the_dead(op)?;
         self.record(op);
-        let mut admission = Admission {
+        let mut plan = FaultPlan {
             answer: None,
             half_way: None,
             unsettled: None,
@@ -202,21 +206,21 @@ impl Gate {
             return Err(op.error(Cause::TimedOut));
         }
         for due in self.faults.due(op) {
-            self.inject_fault(op, deadline, due, &mut admission)?;
+            self.inject_fault(op, deadline, due, &mut plan)?;
         }
         self.refuse_the_dead(op)?;
-        Ok(admission)
+        Ok(plan)
     }
 
     /// Lets the faults in that come after the effect.
     pub(crate) fn conclude<T>(
         &self,
         op: &Op,
-        admission: Admission,
+        plan: FaultPlan,
         done: std::result::Result<T, Cause>,
     ) -> Result<T> {
         self.refuse_the_dead(op)?;
-        match admission.after {
+        match plan.after {
             After::Nothing => done.map_err(|cause| op.error(cause)),
             After::Answer(_) => Err(op.error(no_code())),
             After::Fail(cause, system_text) => Err(op.error(cause).with_system_text(system_text)),
@@ -231,18 +235,18 @@ impl Gate {
     pub(crate) fn conclude_outcome(
         &self,
         op: &Op,
-        mut admission: Admission,
+        mut plan: FaultPlan,
         done: std::result::Result<Outcome, Cause>,
     ) -> Result<Outcome> {
-        let after = std::mem::replace(&mut admission.after, After::Nothing);
+        let after = std::mem::replace(&mut plan.after, After::Nothing);
         let done = match after {
             After::Answer(outcome) => done.map(|_| outcome),
             other => {
-                admission.after = other;
+                plan.after = other;
                 done
             }
         };
-        self.conclude(op, admission, done)
+        self.conclude(op, plan, done)
     }
 }
 
@@ -256,26 +260,26 @@ impl Gate {
         op: &Op,
         deadline: Deadline,
         due: Due,
-        admission: &mut Admission,
+        plan: &mut FaultPlan,
     ) -> Result<()> {
         match due.effect {
-            Effect::Answer(outcome) => admission.answer = Some(outcome),
-            Effect::AnswerAfter(outcome) => admission.after = After::Answer(outcome),
-            Effect::Delay(delay) => self.delay(delay, deadline, admission),
-            Effect::DetachDisk(name) => self.hands.detach_disk(&name),
+            Effect::Answer(outcome) => plan.answer = Some(outcome),
+            Effect::AnswerAfter(outcome) => plan.after = After::Answer(outcome),
+            Effect::Delay(delay) => self.delay(delay, deadline, plan),
+            Effect::DetachDisk(name) => self.machine.detach_disk(&name),
             Effect::Fail(cause) => return Err(op.error(cause).with_system_text(due.system_text)),
-            Effect::FailAfter(cause) => admission.after = After::Fail(cause, due.system_text),
-            Effect::HalfWay => admission.half_way = Some(FirstStep::AsEver),
-            Effect::HalfWayFromEnd => admission.half_way = Some(FirstStep::FromEnd),
+            Effect::FailAfter(cause) => plan.after = After::Fail(cause, due.system_text),
+            Effect::HalfWay => plan.half_way = Some(FirstStep::AsEver),
+            Effect::HalfWayFromEnd => plan.half_way = Some(FirstStep::FromEnd),
             Effect::Hang => self.hang(due.rule),
-            Effect::Kill(Kill::After) => admission.after = After::Kill,
+            Effect::Kill(Kill::After) => plan.after = After::Kill,
             Effect::Kill(Kill::Before) => {
                 self.kill();
                 return Err(op.error(KILLED));
             }
-            Effect::Overrun => self.overrun(deadline, admission),
-            Effect::TakeServerDown(name) => self.hands.take_server_down(&name),
-            Effect::Unsettled(time) => admission.unsettled = Some(time),
+            Effect::Overrun => self.overrun(deadline, plan),
+            Effect::TakeServerDown(name) => self.machine.take_server_down(&name),
+            Effect::Unsettled(time) => plan.unsettled = Some(time),
         }
         Ok(())
     }
@@ -290,19 +294,19 @@ impl Gate {
         self.faults.hang(rule, Some(&follow));
     }
 
-    fn delay(&self, delay: Duration, deadline: Deadline, admission: &mut Admission) {
+    fn delay(&self, delay: Duration, deadline: Deadline, plan: &mut FaultPlan) {
         match deadline.left(&*self.clock) {
             Some(left) if delay < left => self.clock.sleep(delay),
-            _ => self.overrun(deadline, admission),
+            _ => self.overrun(deadline, plan),
         }
     }
 
-    fn overrun(&self, deadline: Deadline, admission: &mut Admission) {
+    fn overrun(&self, deadline: Deadline, plan: &mut FaultPlan) {
         if deadline != Deadline::NEVER {
             let left = deadline.left(&*self.clock);
             self.clock.sleep(left.unwrap_or_default());
         }
-        admission.after = After::Fail(Cause::TimedOut, None);
+        plan.after = After::Fail(Cause::TimedOut, None);
     }
 
     fn refuse_the_dead(&self, op: &Op) -> Result<()> {

@@ -46,7 +46,7 @@ impl Script {
     }
 }
 
-/// Reads a script: see the crate's essay for its form.
+/// Reads a script: the crate's page has its form.
 pub(crate) fn parse(path: &Path, text: &str) -> Result<Vec<Rule>, ScriptError> {
     let rules: Rules = toml::from_str(text).map_err(|source| ScriptError {
         path: path.display().to_string(),
@@ -271,24 +271,24 @@ mod tests {
     }
 
     #[test]
-    fn every_effect_of_the_essay_reads() {
-        let essay = essay();
+    fn every_effect_of_the_crates_page_parses() {
+        let page = page();
         for (text, effect) in effects() {
             let script = format!("[[fault]]\neffect = {text}");
             let rules = parse(Path::new("faults.toml"), &script).unwrap();
             assert_eq!(rules, [Rule::on("*", effect.clone())]);
             let word = text.trim_matches(['{', ' ', '"']);
             let word = word.split([' ', '"']).next().unwrap();
-            assert!(essay.contains(word), "{word} is not in the essay");
+            assert!(page.contains(word), "{word} is not on the page");
             assert_eq!(written(&effect), word, "the table above has each once");
         }
     }
 
-    /// The crate's essay, with all of its forms.
-    fn essay() -> String {
+    /// The crate's page, with all forms of effects.
+    fn page() -> String {
         let lines = include_str!("../lib.rs").lines();
-        let essay: Vec<_> = lines.filter(|line| line.starts_with("//!")).collect();
-        essay.join("\n")
+        let page: Vec<_> = lines.filter(|line| line.starts_with("//!")).collect();
+        page.join("\n")
     }
 
     /// The word of an effect. A new effect does not compile here, so that it comes into the test.

@@ -49,15 +49,15 @@ use self::objects::{ConnectionObject, PortalObject, SessionObject, TargetObject}
 use self::state::Session;
 use crate::machine::Machine;
 use crate::provider::{Done, Keyed, MethodCall, Namespace, Object};
+use crate::shared_node::SharedNode;
 use crate::storage;
-use crate::world::World;
 
 /// The service without which there is no initiator.
 const SERVICE: &str = "MSiSCSI";
 
 /// The iSCSI classes of the namespace `Root\Microsoft\Windows\Storage`.
 pub(crate) struct Iscsi {
-    pub(crate) world: Arc<World>,
+    pub(crate) shared: Arc<SharedNode>,
 }
 
 impl Namespace for Iscsi {
@@ -65,8 +65,8 @@ impl Namespace for Iscsi {
         Facility::Iscsi
     }
 
-    fn world(&self) -> &Arc<World> {
-        &self.world
+    fn shared(&self) -> &Arc<SharedNode> {
+        &self.shared
     }
 
     fn objects(&self, class: &'static Class) -> Done<Vec<Box<dyn Object>>> {
@@ -109,7 +109,7 @@ impl Namespace for Iscsi {
     }
 
     fn invoke(&self, call: &MethodCall<'_>) -> Done<Outcome> {
-        let node = self.world.node_name();
+        let node = self.shared.node_name();
         self.with(|_, initiator| calls::invoke(initiator, call, node))
     }
 }
@@ -120,7 +120,7 @@ impl Iscsi {
     /// Without its service nothing is answered at all. Which code a query fails with is unverified; the
     /// one of the functions beneath is taken.
     fn with<T>(&self, act: impl FnOnce(&Machine, &mut Initiator) -> Done<T>) -> Done<T> {
-        self.world.with(|machine| {
+        self.shared.with(|machine| {
             if !machine.is_service_running(SERVICE) {
                 return Err(calls::refuse(iscsi_codes::SERVICE_NOT_RUNNING));
             }
@@ -133,7 +133,7 @@ impl Iscsi {
     }
 
     fn sessions(&self, initiator: &Initiator, sessions: &[&Session]) -> Vec<Box<dyn Object>> {
-        let node = self.world.node_name();
+        let node = self.shared.node_name();
         let object = |session: &&Session| boxed(SessionObject::of(initiator, session, node));
         sessions.iter().map(object).collect()
     }

@@ -37,7 +37,7 @@ pub struct ServerSpec {
     pub port: u16,
     /// Whether it does not answer.
     pub is_down: bool,
-    /// What it asks of whoever wants to know its targets.
+    /// What discovery of its targets requires.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub discovery: Option<Chap>,
     /// What it offers.

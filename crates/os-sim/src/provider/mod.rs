@@ -17,8 +17,8 @@ use os::{
 };
 
 use self::path::Keys;
-use crate::gate::{Admission, FirstStep, Op};
-use crate::world::World;
+use crate::gate::{FaultPlan, FirstStep, Op};
+use crate::shared_node::SharedNode;
 
 /// The result inside an operation, before the gate names it.
 pub(crate) type Done<T> = std::result::Result<T, Cause>;
@@ -29,7 +29,7 @@ pub(crate) trait Namespace: Send + Sync {
     fn facility(&self) -> Facility;
 
     /// The node that this is on.
-    fn world(&self) -> &Arc<World>;
+    fn shared(&self) -> &Arc<SharedNode>;
 
     /// The objects of a class, as the provider's cache has them.
     fn objects(&self, class: &'static Class) -> Done<Vec<Box<dyn Object>>>;
@@ -174,13 +174,13 @@ impl<N: Namespace> os::Provider for Provider<N> {
             interned(format!("{class}.{method}")),
             target,
         );
-        let gate = &self.0.world().gate;
-        let mut admission = gate.admit(&op, deadline)?;
-        let done = match admission.take_answer() {
+        let gate = &self.0.shared().gate;
+        let mut plan = gate.admit(&op, deadline)?;
+        let done = match plan.take_answer() {
             Some(answer) => Ok(answer),
-            None => self.call(target, method, arguments, &admission),
+            None => self.call(target, method, arguments, &plan),
         };
-        gate.conclude_outcome(&op, admission, done)
+        gate.conclude_outcome(&op, plan, done)
     }
 
     fn parameters(
@@ -192,7 +192,7 @@ impl<N: Namespace> os::Provider for Provider<N> {
         let object = format!("{class}.{method}");
         self.pass("IWbemServices.GetObject", object, deadline, || {
             let method = schema::method(schema::class(class)?, method)?;
-            let rows = schema::known(method, self.0.world().build());
+            let rows = schema::known(method, self.0.shared().build());
             Ok(rows.map(|row| row.name.to_owned()).collect())
         })
     }
@@ -207,7 +207,7 @@ impl<N: Namespace> Provider<N> {
         act: impl FnOnce() -> Done<T>,
     ) -> Result<T> {
         let op = Op::new(self.0.facility(), operation, object);
-        self.0.world().gate.pass_within(&op, deadline, act)
+        self.0.shared().gate.pass_within(&op, deadline, act)
     }
 
     fn call(
@@ -215,7 +215,7 @@ impl<N: Namespace> Provider<N> {
         target: Target<'_>,
         method: &str,
         arguments: &Arguments,
-        admission: &Admission,
+        plan: &FaultPlan,
     ) -> Done<Outcome> {
         let (class, keys) = match target {
             Target::Class(class) => (schema::class(class)?, None),
@@ -224,14 +224,14 @@ impl<N: Namespace> Provider<N> {
         let method = schema::method(class, method)?;
         schema::check_target(class, method, target)?;
         schema::check_arguments(class, method, arguments)?;
-        schema::check_build(method, arguments, self.0.world().build())?;
+        schema::check_build(method, arguments, self.0.shared().build())?;
         let on = keys.as_ref().map(|keys| Keyed { class, keys });
         let outcome = self.0.invoke(&MethodCall {
             class,
             method,
             on,
-            half_way: admission.half_way,
-            unsettled: admission.unsettled,
+            half_way: plan.half_way,
+            unsettled: plan.unsettled,
             arguments,
         })?;
         check_outcome(class, method, &outcome)?;
@@ -269,8 +269,8 @@ impl<N: Namespace> Provider<N> {
             let value = schema::value(class, key, object)?;
             keys.push((key.name, value.as_text().unwrap_or_default().to_owned()));
         }
-        let world = self.0.world();
-        Ok(path::format(world.node_name(), class, &keys))
+        let shared = self.0.shared();
+        Ok(path::format(shared.node_name(), class, &keys))
     }
 }
 

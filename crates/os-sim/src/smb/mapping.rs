@@ -67,7 +67,7 @@ impl Mappings {
             .find(|mapping| mapping.remote.is_on(host) && same_name(&mapping.remote.share, share))
     }
 
-    /// Whether a connection with these credentials would conflict with one to the same server. Whoever
+    /// Whether a connection with these credentials would conflict with one to the same server. A caller that
     /// brings none takes the connection that is there.
     ///
     /// A folder below a mapped share conflicts whatever the credentials: kubernetes-csi/csi-driver-smb

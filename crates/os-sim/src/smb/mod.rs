@@ -47,11 +47,11 @@ use self::mapping::Mapping;
 use self::redirector::{Options, Redirector, Wanted};
 use crate::machine::Machine;
 use crate::provider::{Done, Keyed, MethodCall, Namespace, Object, whole};
-use crate::world::World;
+use crate::shared_node::SharedNode;
 
 /// The namespace `Root\Microsoft\Windows\Smb`.
 pub(crate) struct Smb {
-    pub(crate) world: Arc<World>,
+    pub(crate) shared: Arc<SharedNode>,
 }
 
 impl Namespace for Smb {
@@ -59,8 +59,8 @@ impl Namespace for Smb {
         Facility::Smb
     }
 
-    fn world(&self) -> &Arc<World> {
-        &self.world
+    fn shared(&self) -> &Arc<SharedNode> {
+        &self.shared
     }
 
     fn objects(&self, class: &'static Class) -> Done<Vec<Box<dyn Object>>> {
@@ -101,7 +101,7 @@ pub(crate) fn share_folder(machine: &mut Machine, host: &str, share: &str) -> Do
     with(machine, |redirector| redirector.share_folder(host, share))
 }
 
-/// Size and free space of a share, for whoever opens it.
+/// Size and free space of a share, as each user sees them.
 ///
 /// # Errors
 /// As [`share_folder`].
@@ -133,7 +133,7 @@ fn with<T>(machine: &mut Machine, act: impl FnOnce(&mut Redirector) -> Done<T>) 
 
 impl Smb {
     fn with<T>(&self, act: impl FnOnce(&mut Redirector) -> Done<T>) -> Done<T> {
-        self.world.with(|machine| with(machine, act))
+        self.shared.with(|machine| with(machine, act))
     }
 
     fn create(&self, call: &MethodCall<'_>) -> Done<Outcome> {

@@ -115,7 +115,7 @@ impl Redirector {
         }
     }
 
-    /// Takes a mapping away, whoever uses it.
+    /// Takes a mapping away, even one in use.
     pub(crate) fn remove(&mut self, local: &str, remote: &str) -> Done<()> {
         match self.mappings.position(local, remote) {
             Some(at) => {
@@ -126,7 +126,7 @@ impl Redirector {
         }
     }
 
-    /// The folder of a share, for whoever opens a path below `\\host\share`.
+    /// The folder of a share, for a caller that opens a path below `\\host\share`.
     ///
     /// Without a mapping the node tries its own account. With one, the credentials of the mapping have
     /// to be good today: a server asks for them whenever a session is renewed.
@@ -136,7 +136,7 @@ impl Redirector {
         Ok(folder)
     }
 
-    /// Size and free space of a share, for whoever asks at a path below it.
+    /// Size and free space of a share, for a caller that queries a path below it.
     pub(crate) fn space(&mut self, host: &str, share: &str) -> Done<Space> {
         let folder = self.share_folder(host, share)?;
         let (_, server) = self.server(host)?;

@@ -1,4 +1,4 @@
-//! How a failure of the SMB classes reaches whoever called.
+//! How a failure of the SMB classes reaches the caller.
 
 use os::{Cause, Win32};
 

@@ -58,7 +58,7 @@ impl Storage {
 
     fn mount(&self, folder: &WinPath, volume: VolumeId) -> Done<Outcome> {
         match self.tree.set_mount_point(folder, volume) {
-            Ok(path) => self.world.with(|machine| {
+            Ok(path) => self.shared.with(|machine| {
                 machine.remember_mount(path, volume);
                 Ok(Outcome::of(0))
             }),
@@ -73,13 +73,13 @@ impl Storage {
                 Ok(Some(codes::VOLUME_GUID_PATH))
             }
             (_, Some('C')) => Ok(Some(codes::CRITICAL_DRIVE_LETTER)),
-            (_, Some(_)) => self.world.with(|machine| {
+            (_, Some(_)) => self.shared.with(|machine| {
                 let forgotten = machine.forget_letter(path);
                 Ok(forgotten.err().map(|_| codes::BAD_ACCESS_PATH))
             }),
             (_, None) => match self.tree.remove_mount_point(path) {
                 Err(_) => Ok(Some(codes::BAD_ACCESS_PATH)),
-                Ok((path, _)) => self.world.with(|machine| {
+                Ok((path, _)) => self.shared.with(|machine| {
                     machine.forget_mount(&path);
                     Ok(None)
                 }),

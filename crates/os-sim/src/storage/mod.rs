@@ -30,11 +30,11 @@ use self::objects::{DiskObject, PartitionObject, SettingObject, VolumeObject};
 use crate::files::FileTree;
 use crate::machine::Machine;
 use crate::provider::{Done, Keyed, MethodCall, Namespace, Object};
-use crate::world::World;
+use crate::shared_node::SharedNode;
 
 /// The storage management provider.
 pub(crate) struct Storage {
-    pub(crate) world: Arc<World>,
+    pub(crate) shared: Arc<SharedNode>,
     pub(crate) tree: FileTree,
 }
 
@@ -43,8 +43,8 @@ impl Namespace for Storage {
         Facility::Storage
     }
 
-    fn world(&self) -> &Arc<World> {
-        &self.world
+    fn shared(&self) -> &Arc<SharedNode> {
+        &self.shared
     }
 
     fn objects(&self, class: &'static Class) -> Done<Vec<Box<dyn Object>>> {
@@ -102,7 +102,7 @@ impl Namespace for Storage {
 impl Storage {
     /// The machine, with all volumes learnt of that have appeared.
     fn with<T>(&self, act: impl FnOnce(&mut Machine) -> Done<T>) -> Done<T> {
-        self.world.with(|machine| {
+        self.shared.with(|machine| {
             machine.learn_arrivals();
             machine.learn_volumes();
             act(machine)

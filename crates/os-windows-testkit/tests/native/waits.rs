@@ -54,7 +54,7 @@ fn many_objects_come_in_several_batches() {
     assert_eq!(found.len(), 50);
 }
 
-/// Asks until the deadline has befallen a call that hung in the provider: on a busy machine it may pass
+/// Repeats until the deadline ended a call that hung in the provider: on a busy machine it may pass
 /// before the call is begun, which then never is.
 fn times_out<T: std::fmt::Debug>(
     fixture: &ProviderFixture,

@@ -9,7 +9,7 @@ use windows_sys::Win32::System::Diagnostics::Debug::{
     FORMAT_MESSAGE_FROM_SYSTEM, FORMAT_MESSAGE_IGNORE_INSERTS, FormatMessageW,
 };
 
-/// What the system says of a Win32 code or an HRESULT, in the language of whoever runs this, if it says
+/// What the system says of a Win32 code or an HRESULT, in the language of the process's user, if it says
 /// anything in at most so many units as the buffer has. A text's inserts stay as they are written: nobody
 /// has their values.
 ///

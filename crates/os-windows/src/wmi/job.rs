@@ -1,6 +1,5 @@
-//! The questions to WMI. Each is a type of its own, with its reply and the stages that it can be
-//! in. Where the queue and the threads take any, it is a [`Request`] that waits or a [`ActiveJob`] under
-//! way.
+//! The jobs for WMI: each is a type of its own, with its reply and the states that it can be in. The queue and the
+//! threads handle any job, as a [`Request`] that waits or an [`ActiveJob`] under way.
 
 use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -39,7 +38,7 @@ pub(super) enum Step<S, R> {
 
 pub(super) type Stepped<J> = Result<Step<<J as Job>::State, <J as Job>::Reply>, Broken>;
 
-/// A job that somebody waits for, whatever its reply is.
+/// A job for which a caller waits, with any reply.
 pub(super) trait Request: Send {
     /// Of one that is repeated: the generation of connections over which it may be.
     fn needs(&self) -> Option<Generation>;
@@ -76,45 +75,45 @@ pub(super) enum End {
     Again(Box<dyn Request>),
 }
 
-/// Sends the answer to the asker, who may ask again at once.
+/// Sends the answer to the caller, who may send another request at once.
 pub(super) type Answer = Box<dyn FnOnce()>;
 
-/// A job, and the way back to its asker.
-pub(super) struct Asked<J: Job> {
+/// A job, and the sender of its reply.
+pub(super) struct PendingJob<J: Job> {
     job: J,
     needs: Option<Generation>,
     abandoned: Arc<AtomicBool>,
     reply: mpsc::Sender<Called<J::Reply>>,
 }
 
-/// The asker's end of a request.
-pub(super) struct Asker<R> {
+/// The caller's end of a request.
+pub(super) struct ReplyHandle<R> {
     abandoned: Arc<AtomicBool>,
     pub(super) answer: mpsc::Receiver<Called<R>>,
 }
 
-impl<R> Asker<R> {
+impl<R> ReplyHandle<R> {
     /// Waits no more.
     pub(super) fn abandon(&self) {
         self.abandoned.store(true, Ordering::Relaxed);
     }
 }
 
-impl<J: Job> Asked<J> {
-    pub(super) fn new(job: J) -> (Self, Asker<J::Reply>) {
+impl<J: Job> PendingJob<J> {
+    pub(super) fn new(job: J) -> (Self, ReplyHandle<J::Reply>) {
         let (reply, answer) = mpsc::channel();
         let abandoned = Arc::new(AtomicBool::new(false));
-        let asker = Asker {
+        let reply_handle = ReplyHandle {
             abandoned: Arc::clone(&abandoned),
             answer,
         };
-        let asked = Self {
+        let pending = Self {
             job,
             needs: None,
             abandoned,
             reply,
         };
-        (asked, asker)
+        (pending, reply_handle)
     }
 
     /// The same, for a connection of this generation.
@@ -126,7 +125,7 @@ impl<J: Job> Asked<J> {
     fn next(self, stepped: Stepped<J>, connection: Rc<Connection>, session: &mut Session) -> Next {
         match stepped {
             Ok(Step::On(state)) => Next::GoesOn(Box::new(UnderWay {
-                asked: self,
+                pending: self,
                 state,
                 connection,
             })),
@@ -148,12 +147,12 @@ impl<J: Job> Asked<J> {
 
     fn answer(self, answer: Called<J::Reply>) -> Answer {
         let reply = self.reply;
-        // Whoever asked may have gone meanwhile.
+        // The caller may have gone meanwhile.
         Box::new(move || drop(reply.send(answer)))
     }
 }
 
-impl<J: Job> Request for Asked<J> {
+impl<J: Job> Request for PendingJob<J> {
     fn needs(&self) -> Option<Generation> {
         self.needs
     }
@@ -177,7 +176,7 @@ impl<J: Job> Request for Asked<J> {
 
 /// A job that has begun, and what it goes over.
 struct UnderWay<J: Job> {
-    asked: Asked<J>,
+    pending: PendingJob<J>,
     state: J::State,
     connection: Rc<Connection>,
 }
@@ -185,14 +184,14 @@ struct UnderWay<J: Job> {
 impl<J: Job> ActiveJob for UnderWay<J> {
     fn advance(self: Box<Self>, session: &mut Session, wait: i32) -> Next {
         let Self {
-            asked,
+            pending,
             state,
             connection,
         } = *self;
-        if asked.is_abandoned() {
+        if pending.is_abandoned() {
             return Next::Over(End::Abandoned);
         }
-        let stepped = asked.job.advance(state, &connection, wait);
-        asked.next(stepped, connection, session)
+        let stepped = pending.job.advance(state, &connection, wait);
+        pending.next(stepped, connection, session)
     }
 }

@@ -1,4 +1,4 @@
-//! What can be asked of a method of the class table: its in-parameters, and to run it.
+//! The jobs for a method of the class table: list its in-parameters, and run it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
@@ -21,28 +21,28 @@ pub(super) struct Signature {
 }
 
 /// Which in-parameters a method has.
-pub(super) struct Describe(pub(super) Signature);
+pub(super) struct ListParameters(pub(super) Signature);
 
 /// A call of a method that the class table allows.
 pub(super) struct Invoke {
     pub(super) signature: Signature,
     /// A class's name or an instance's path.
     pub(super) path: String,
-    pub(super) arguments: Sealed,
+    pub(super) arguments: WipedArguments,
 }
 
 /// Arguments on their way to another thread; their texts are wiped when this is dropped.
-pub(super) struct Sealed(pub(super) Arguments);
+pub(super) struct WipedArguments(pub(super) Arguments);
 
-os::assert_no_debug!(Invoke, Sealed);
+os::assert_no_debug!(Invoke, WipedArguments);
 
-impl Drop for Sealed {
+impl Drop for WipedArguments {
     fn drop(&mut self) {
         self.wipe();
     }
 }
 
-impl Sealed {
+impl WipedArguments {
     fn wipe(&mut self) {
         for value in self.0.0.values_mut() {
             if let Value::Text(text) = value {
@@ -55,9 +55,9 @@ impl Sealed {
 /// A method's definition that did not come over its connection before. Nothing else was sent.
 pub(super) enum Definition {
     /// It is on its way.
-    Coming { class: CallResult, latest: Instant },
-    /// It is here. That is a stage, so that whoever waits is asked again before anything is sent.
-    Here(ClassObject),
+    Fetching { class: CallResult, latest: Instant },
+    /// It has arrived. This is a state of its own, so that an abandoned call ends before anything is sent.
+    Arrived(ClassObject),
 }
 
 type Defined = Result<Step<Definition, Input>, Broken>;
@@ -74,9 +74,9 @@ impl Signature {
             return Ok(Step::Ended(known));
         }
         let class = over.services.class(self.class.name);
-        match class.map_err(Broken::harmless)? {
+        match class.map_err(Broken::before_a_change)? {
             Begun::Ended(class) => self.keep(&class, over),
-            Begun::Running(class) => Ok(Step::On(Definition::Coming {
+            Begun::Running(class) => Ok(Step::On(Definition::Fetching {
                 class,
                 latest: Instant::now() + over.definition_within,
             })),
@@ -85,27 +85,29 @@ impl Signature {
 
     fn go_on(self, definition: Definition, over: &Connection, wait: i32) -> Defined {
         let (class, latest) = match definition {
-            Definition::Coming { class, latest } => (class, latest),
-            Definition::Here(class) => return self.keep(&class, over),
+            Definition::Fetching { class, latest } => (class, latest),
+            Definition::Arrived(class) => return self.keep(&class, over),
         };
-        match class.end(wait).map_err(Broken::harmless)? {
-            Progress::Ended(class) => Ok(Step::On(Definition::Here(class))),
+        match class.end(wait).map_err(Broken::before_a_change)? {
+            Progress::Ended(class) => Ok(Step::On(Definition::Arrived(class))),
             Progress::NotYet if Instant::now() < latest => {
-                Ok(Step::On(Definition::Coming { class, latest }))
+                Ok(Step::On(Definition::Fetching { class, latest }))
             }
-            Progress::NotYet => Err(Broken::for_good(Cause::TimedOut.into())),
+            Progress::NotYet => Err(Broken::never_repeated(Cause::TimedOut.into())),
         }
     }
 
     fn keep(self, class: &ClassObject, over: &Connection) -> Defined {
-        let input = class.method(self.method.name).map_err(Broken::harmless)?;
+        let input = class
+            .method(self.method.name)
+            .map_err(Broken::before_a_change)?;
         let input = input.map(Rc::new);
         over.keep(self.name(), input.clone());
         Ok(Step::Ended(input))
     }
 }
 
-impl Job for Describe {
+impl Job for ListParameters {
     type Reply = BTreeSet<String>;
     type State = Definition;
 
@@ -122,12 +124,12 @@ impl Job for Describe {
     }
 }
 
-fn described(step: Step<Definition, Input>) -> Stepped<Describe> {
+fn described(step: Step<Definition, Input>) -> Stepped<ListParameters> {
     match step {
         Step::On(definition) => Ok(Step::On(definition)),
         Step::Ended(input) => {
             let names = input.map_or(Ok(BTreeSet::new()), |input| input.names());
-            names.map(Step::Ended).map_err(Broken::harmless)
+            names.map(Step::Ended).map_err(Broken::before_a_change)
         }
     }
 }
@@ -157,7 +159,7 @@ impl Job for Invoke {
                 let step = self.signature.go_on(definition, over, wait)?;
                 self.send_once_defined(step, over)
             }
-            Invoking::Sent(call) => self.end(call, wait).map_err(Broken::for_good),
+            Invoking::Sent(call) => self.end(call, wait).map_err(Broken::never_repeated),
         }
     }
 }
@@ -168,12 +170,12 @@ impl Invoke {
             Step::On(definition) => return Ok(Step::On(Invoking::Unsent(definition))),
             Step::Ended(definition) => definition,
         };
-        let input = input(self, definition.as_deref()).map_err(Broken::harmless)?;
+        let input = input(self, definition.as_deref()).map_err(Broken::before_a_change)?;
         let method = self.signature.method.name;
         let begun = over.services.begin(&self.path, method, input.as_ref());
-        match begun.map_err(Broken::sending)? {
+        match begun.map_err(Broken::while_sending)? {
             Begun::Ended(output) => {
-                let outcome = outcome(self, &output).map_err(Broken::for_good)?;
+                let outcome = outcome(self, &output).map_err(Broken::never_repeated)?;
                 Ok(Step::Ended(outcome))
             }
             Begun::Running(call) => Ok(Step::On(Invoking::Sent(call))),
@@ -289,7 +291,7 @@ mod tests {
 
     use os::schema::volume;
 
-    use super::{Invoke, Sealed, Signature, text_of};
+    use super::{Invoke, Signature, WipedArguments, text_of};
 
     fn format() -> Invoke {
         Invoke {
@@ -298,7 +300,7 @@ mod tests {
                 method: &volume::FORMAT,
             },
             path: String::new(),
-            arguments: Sealed(Arguments::none()),
+            arguments: WipedArguments(Arguments::none()),
         }
     }
 
@@ -315,7 +317,7 @@ mod tests {
         let arguments = Arguments::none()
             .with("Password", Value::text("a secret"))
             .with("Port", Value::uint16(3260));
-        let mut sealed = Sealed(arguments);
+        let mut sealed = WipedArguments(arguments);
         sealed.wipe();
         assert_eq!(sealed.0.0["Password"], Value::text(""));
         assert_eq!(sealed.0.0["Port"], Value::uint16(3260));

@@ -1,19 +1,19 @@
 //! WMI through `IWbemServices`, as the seam's [`Provider`](os::Provider).
 //!
-//! [`NativeProvider`] decides what is asked, by the class table; a `Pool` of a few threads for each namespace
-//! asks it, each over a connection of its own; the modules of `com` make the calls.
+//! [`NativeProvider`] decides by the class table what may be sent; a `Pool` of a few threads for each namespace
+//! sends it, each over a connection of its own; the modules of `com` make the calls.
 //!
 //! Each question is a type of its own (`Job`), with its reply and the stages that it can be in. So
 //! no query goes on as a method, and none is answered with what a method gave: that does not
 //! compile. The queue and the threads handle all jobs alike, as trait objects that hold a job beside
 //! the sender of its reply.
 //!
-//! Every call to a provider is semisynchronous: it is begun, and asked for its end a few
-//! milliseconds at a time, so that a thread serves several calls and none is lost to a provider
-//! that does not answer. So is `IWbemServices::GetObject`, by which a class's definition comes,
-//! once for each connection and method. Only connecting waits where it stands, up to two minutes;
-//! a thread connects while it has no calls under way, and the request that it connects for stays
-//! where another thread of the namespace can take it.
+//! Every call to a provider is semisynchronous: a thread begins it and polls for its end, a few
+//! milliseconds at a time. So one thread serves several calls, and a provider that does not answer
+//! blocks none. So is `IWbemServices::GetObject`, by which a class's definition comes,
+//! once for each connection and method. Only connecting blocks the thread, up to two minutes;
+//! a thread connects while it has no calls under way, and meanwhile another thread of the namespace
+//! can take the request.
 //!
 //! `CoInitializeSecurity` is left to the program, because a library that calls it decides for all of
 //! its process; instead each interface that calls go through is told by itself to encrypt and to let the

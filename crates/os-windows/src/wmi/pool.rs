@@ -1,9 +1,9 @@
 //! The threads that query one namespace of WMI.
 //!
-//! A namespace has at most three threads, in the multithreaded apartment; the node uses two namespaces. Each thread keeps
-//! one connection. After a code of RPC it drops the connection, unless WMI's own error object came with the code. If the
-//! code reports that the connection is gone, a query returns to the front of the queue, once, for a newer connection;
-//! a method returns only if it was never sent.
+//! A namespace has at most three threads, in the multithreaded apartment. The node uses three namespaces (`Root\CimV2`,
+//! storage, SMB), each with a pool. Each thread keeps one connection. After a code of RPC it drops the connection,
+//! unless WMI's own error object came with the code. If the code reports that the connection is gone, a query returns
+//! to the front of the queue, once, for a newer connection; a method returns only if it was never sent.
 //!
 //! A thread begins calls and polls all of them for their ends in turns of milliseconds. Only connecting blocks the thread,
 //! for up to two minutes. A thread connects while it has no calls under way, and another thread whose connection exists may
@@ -28,12 +28,12 @@ use os::Cause;
 use os::schema::Namespace;
 
 use super::com::Called;
-use super::job::{Asked, Job, Request};
+use super::job::{Job, PendingJob, Request};
 use super::queue::{Duty, Queue, Standing, ThreadNumber};
 use super::session::{Connection, Generation, Session};
 use super::{Connect, worker};
 
-/// A few threads in the multithreaded apartment that ask one namespace of WMI for everybody. They start
+/// A few threads in the multithreaded apartment that query one namespace of WMI for all callers. They start
 /// when they are needed and stay, with their connections, until the pool is dropped.
 pub(super) struct Pool(Arc<Shared>);
 
@@ -50,7 +50,7 @@ impl Pool {
     /// The job's reply, or [`Cause::TimedOut`] after that long. Then a query is given up; a method
     /// that has begun goes on in the provider, one that has not never will.
     pub(super) fn ask<J: Job>(&self, job: J, patience: Duration) -> Called<J::Reply> {
-        let (asked, asker) = Asked::new(job);
+        let (asked, asker) = PendingJob::new(job);
         self.submit(Box::new(asked))?;
         match asker.answer.recv_timeout(patience) {
             Ok(answer) => answer,

@@ -9,7 +9,7 @@ use os::{
 };
 
 use super::job::Job;
-use super::method::{Describe, Invoke, Sealed, Signature};
+use super::method::{Invoke, ListParameters, Signature, WipedArguments};
 use super::pool::Pool;
 use super::query::Find;
 use super::{Connect, LocalMachine};
@@ -19,7 +19,7 @@ use crate::failure;
 /// serves the whole node.
 ///
 /// A deadline bounds the wait, also for what cannot be interrupted. A method that has begun when its
-/// deadline passes goes on: whoever holds a lock for it asks without a deadline.
+/// deadline passes goes on: a caller that holds a lock for it calls without a deadline.
 pub struct NativeProvider {
     clock: Arc<dyn Clock>,
     pools: Pools,
@@ -132,7 +132,8 @@ impl Provider for NativeProvider {
             .ok_or_else(|| SchemaMismatch::class(class))
             .and_then(|class| signature(class, method));
         let signature = row.map_err(|mismatch| failed(mismatch.into()))?;
-        self.ask(Describe(signature), deadline).map_err(failed)
+        self.ask(ListParameters(signature), deadline)
+            .map_err(failed)
     }
 }
 
@@ -178,7 +179,7 @@ fn call(
     Ok(Invoke {
         signature,
         path,
-        arguments: Sealed(arguments.clone()),
+        arguments: WipedArguments(arguments.clone()),
     })
 }
 

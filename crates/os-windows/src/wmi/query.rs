@@ -55,16 +55,16 @@ impl Job for Find {
     fn begin(&self, over: &Connection) -> Stepped<Self> {
         let answers = over.services.query(self.text());
         Ok(Step::On(Finding {
-            answers: answers.map_err(Broken::harmless)?,
+            answers: answers.map_err(Broken::before_a_change)?,
             found: Vec::new(),
         }))
     }
 
     fn advance(&self, mut state: Finding, _: &Connection, wait: i32) -> Stepped<Self> {
         let Finding { answers, found } = &mut state;
-        match answers.next(wait, found).map_err(Broken::harmless)? {
+        match answers.next(wait, found).map_err(Broken::before_a_change)? {
             Progress::Ended(()) => {
-                let instances = self.instances(found).map_err(Broken::harmless)?;
+                let instances = self.instances(found).map_err(Broken::before_a_change)?;
                 Ok(Step::Ended(instances))
             }
             Progress::NotYet => Ok(Step::On(state)),

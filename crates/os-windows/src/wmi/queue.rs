@@ -1,6 +1,6 @@
 use std::collections::{BTreeMap, VecDeque};
 
-use super::job::{Asker, Request};
+use super::job::{ReplyHandle, Request};
 use super::session::Generation;
 
 /// The requests of a namespace that wait for a thread, and what its threads are about.
@@ -23,7 +23,7 @@ pub(super) enum Standing {
     /// It has calls under way, or connects and may hang there.
     Busy,
     /// It has nothing to do, or is about to: it is counted before it gives its last answer, so that
-    /// whoever asks again at once finds it. With the generation of its connection, if it has one.
+    /// a caller that sends another request at once finds it. With the generation of its connection, if it has one.
     Idle(Option<Generation>),
 }
 
@@ -84,7 +84,7 @@ impl Queue {
     }
 
     /// Nobody waits for this one any more. It may have been taken already.
-    pub(super) fn abandon<R>(&mut self, asker: &Asker<R>) {
+    pub(super) fn abandon<R>(&mut self, asker: &ReplyHandle<R>) {
         asker.abandon();
         self.waiting.retain(|it| !it.request.is_abandoned());
     }
@@ -197,15 +197,15 @@ mod tests {
     use os::schema::disk;
 
     use super::{Duty, Queue, Standing, ThreadNumber};
-    use crate::wmi::job::{Asked, Request};
-    use crate::wmi::method::{Describe, Signature};
+    use crate::wmi::job::{PendingJob, Request};
+    use crate::wmi::method::{ListParameters, Signature};
     use crate::wmi::session::Generation;
 
     const FIRST: Generation = Generation::FIRST;
 
-    fn asked() -> Asked<Describe> {
+    fn asked() -> PendingJob<ListParameters> {
         let (class, method) = (&disk::CLASS, &disk::REFRESH);
-        Asked::new(Describe(Signature { class, method })).0
+        PendingJob::new(ListParameters(Signature { class, method })).0
     }
 
     fn request() -> Box<dyn Request> {
@@ -308,7 +308,7 @@ mod tests {
     fn a_caller_that_gave_up_is_not_waited_for() {
         let (mut queue, _) = queue(&[]);
         let (class, method) = (&disk::CLASS, &disk::REFRESH);
-        let (asked, asker) = Asked::new(Describe(Signature { class, method }));
+        let (asked, asker) = PendingJob::new(ListParameters(Signature { class, method }));
         queue.push(Box::new(asked));
         assert!(queue.is_short_of_threads());
         queue.abandon(&asker);

@@ -108,19 +108,20 @@ pub(super) struct Broken {
 }
 
 impl Broken {
-    pub(super) fn for_good(fault: WmiError) -> Self {
+    /// The failure came after a method was sent.
+    pub(super) fn never_repeated(fault: WmiError) -> Self {
         let may_repeat = false;
         Self { fault, may_repeat }
     }
 
-    /// It failed where nothing was to change.
-    pub(super) fn harmless(fault: WmiError) -> Self {
+    /// The failure came before a call that changes something: repeated if the connection was lost.
+    pub(super) fn before_a_change(fault: WmiError) -> Self {
         let may_repeat = fault.is_lost();
         Self { fault, may_repeat }
     }
 
-    /// It failed where a method was sent.
-    pub(super) fn sending(fault: WmiError) -> Self {
+    /// The failure came while a method was sent: repeated only if it was certainly not sent.
+    pub(super) fn while_sending(fault: WmiError) -> Self {
         let may_repeat = fault.is_unsent();
         Self { fault, may_repeat }
     }

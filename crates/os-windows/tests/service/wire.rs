@@ -22,7 +22,7 @@ impl Wire {
         self.0.get_mut().write_all(format!("{word}\n").as_bytes())
     }
 
-    /// The next word. That the other end is gone is an error: whoever waits on must not.
+    /// The next word. If the other end is gone, it fails: a waiter must not hang.
     pub(crate) fn hear(&mut self) -> io::Result<String> {
         let mut line = String::new();
         if self.0.read_line(&mut line)? == 0 {

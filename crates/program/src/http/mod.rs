@@ -358,7 +358,7 @@ mod tests {
     }
 
     #[test]
-    fn pages_that_take_long_are_bounded_and_keep_nobody_from_one_that_does_not() {
+    fn slow_pages_are_bounded_and_do_not_block_fast_ones() {
         let site = Arc::<Hello>::default();
         let server = at(&parsed(":0", BarePort::Loopback), &site);
         let slow = site.slow.lock().expect("nobody panics with it");

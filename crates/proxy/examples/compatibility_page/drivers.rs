@@ -8,7 +8,7 @@ node. The calls are read in the drivers' sources; none of the drivers itself has
 The tests play
 
 - a whole life of a volume with each call made twice (`lives::whole_life`),
-- restarts between calls (`lives::the_driver_restarts_between_calls`, `lives::csi_proxy_restarts_between_calls`),
+- restarts between calls (`lives::the_driver_restarts_between_calls`, `lives::a_volumes_life_survives_proxy_restarts`),
 - the driver killed at each of its calls (`lives::the_driver_is_killed_at_each_call`),
 - a reboot of the node.
 
@@ -33,12 +33,12 @@ None of these breaks a driver that we know; one of your own may break.
 
 | call | csi-proxy | here | tested by |
 |---|---|---|---|
-| NewSmbGlobalMapping of a share that this process mapped as another user, whom the server denies access | renews the mapping | an error, see [above](#volumes-of-one-share-with-accounts-of-their-own) | `smb::a_folder_that_is_denied_to_the_user_of_a_mapping_cuts_that_user_not_off` |
+| NewSmbGlobalMapping of a share that this process mapped as another user, whom the server denies access | renews the mapping | an error, see [above](#volumes-of-one-share-with-accounts-of-their-own) | `smb::a_denied_folder_does_not_unmap_the_share` |
 | UnmountVolume with the id of another volume than the mounted one | unmounts | an error | `mounts::only_the_volume_that_is_mounted_is_unmounted` |
 | a CHAP secret of less than 12 or more than 16 bytes | passes it to Windows | an error | `chap::weakness_38_a_secret_has_twelve_to_sixteen_bytes` |
 | a path with NUL, `<`, `>`, a control character, a `.` as a name, a name that ends in a dot or a blank, or a device's name (`con`, `aux`, `com1.x`), also below a share | passes it to Windows | an error | `path::what_windows_would_change_is_refused`, `forms::no_evil_text_is_taken_by_any_call` |
 | MountVolume and UnmountVolume outside of the working folders | does it | an error without `-volume-dir` | `lookups::a_volume_dir_is_for_mount_and_unmount_only` |
-| a look-up on another machine | does it | an error | `lookups::nothing_is_opened_for_what_is_not_local` |
+| a look-up on another machine | does it | an error | `lookups::a_lookup_opens_no_remote_path` |
 | a link below a working folder that leads out of it | follows it | an error without another `-working-dir`, see [service.md](service.md#kubelet-not-on-c) | `links::a_link_in_the_middle_leads_no_call_out` |
 | GetDiskNumberByName of a disk that Windows runs from | returns its number | not found | |
 | the environment variable `WMI_COM_SECURITY` | switches COM's security off | has no effect | |

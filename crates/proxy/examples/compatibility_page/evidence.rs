@@ -13,7 +13,7 @@ const VOLUMES: &[&str] = &[
     "versions::a_volume_lives_in_every_version_of_today",
 ];
 const SHARES: &[&str] = &["versions::a_share_is_mapped_and_removed_in_every_version"];
-const PORTALS: &[&str] = &["iscsi::a_portal_lives_from_add_to_remove"];
+const PORTALS: &[&str] = &["iscsi::a_portal_is_listed_from_add_until_remove"];
 const TARGETS: &[&str] = &["iscsi::a_target_is_connected_and_its_disk_found_and_left"];
 
 /// The tests of each operation.
@@ -126,7 +126,7 @@ pub(crate) const TEXTS: &[(&str, &str)] = &[
     ),
     (
         node::driver_texts::NOT_MAPPED,
-        "driver_texts::a_share_without_a_mapping_has_no_mapping_object",
+        "driver_texts::unmapping_an_unmapped_share_returns_the_text_drivers_match",
     ),
     (
         node::driver_texts::NAME_TAKEN,

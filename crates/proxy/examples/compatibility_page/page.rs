@@ -15,9 +15,9 @@ const HEAD: &str = "\
 
 <!-- Written by `cargo xtask docs` from wire::GROUPS, proxy::catalogue and node::driver_texts. -->
 
-This page is for operators who replace csi-proxy of Kubernetes and for authors of drivers. It lists every method of every
-group and version that csi-proxy has, each served on the pipe `\\\\.\\pipe\\csi-proxy-GROUP-VERSION`, and then the
-differences:
+Find out what changes for your drivers if you replace csi-proxy of Kubernetes, or which method of which version a driver
+can call. The tables list every method of every group and version of csi-proxy, each served on the pipe
+`\\\\.\\pipe\\csi-proxy-GROUP-VERSION`; the other sections have the differences:
 
 - [which drivers are tested](#drivers),
 - [a share that is mapped already](#a-share-that-is-mapped-already) and
@@ -60,11 +60,11 @@ and later refuse another mapping of a share that is mapped (0x80041001, or 1219 
 | outcome of the check | csi-proxy | here | tested by |
 |---|---|---|---|
 | the share is found | reuses the mapping | likewise; logs a warning if `-require-privacy` is on and the mapping does not report encryption | `smb_options::what_new_mappings_are_to_have_those_that_are_there_need_not` |
-| access denied (5), also to the requested folder, and this process made the mapping as another user | renews it | keeps it, and the call fails | `smb::a_folder_that_is_denied_to_the_user_of_a_mapping_cuts_that_user_not_off` |
+| access denied (5), also to the requested folder, and this process made the mapping as another user | renews it | keeps it, and the call fails | `smb::a_denied_folder_does_not_unmap_the_share` |
 | access denied (5) otherwise | renews it | removes it and renews it; keeps it if this process made it with the same credentials, or if the requested folder answers, as with accounts that have access only below the share's root | `smb::a_refusal_of_access_is_an_answer_to_who_mapped_it`, `smb::a_refusal_of_access_to_the_root_removes_nothing_unless_the_folder_is_denied_as_well`, `smb::a_refusal_of_access_is_taken_for_a_changed_password_by_others` |
 | the server rejects the mapping's credentials (65, 86, 1244, 1312, 1326 to 1331, 1793, 1907, 1909) | renews it | likewise; with the same credentials the call fails, as the server would reject them again | `smb_renewal::refused_credentials_are_replaced_by_others_and_kept_for_the_same`, `smb::a_mapping_that_does_not_answer_is_made_anew` |
 | server, share or network away (51, 53, 54, 59, 64, 67, 70, 71, 121, 1222, 1225, 1231 to 1234, 1236, 1256, 1311, 1460) | renews it | keeps it, and the call fails | `smb::a_mapping_whose_server_is_away_stays_and_the_code_is_told`, `smb_renewal::without_an_answer_at_the_transports_own_port_no_mapping_is_made_anew` |
-| away, Status is not OK, and within 5 s the server answers at the TCP port of the mapping (445, or the one that a library's user names) | makes another beside it | removes it and renews it; keeps one that this process made as another user, and the call fails | `smb_renewal::a_mapping_that_windows_leaves_dead_is_made_anew`, `smb_renewal::every_away_code_has_a_mapping_made_anew_that_is_not_ok_and_whose_server_answers`, `smb_renewal::a_mapping_of_another_user_is_not_made_anew_and_one_of_the_same_is` |
+| away, Status is not OK, and within 5 s the server answers at the TCP port of the mapping (445, or the one that a library's user names) | makes another beside it | removes it and renews it; keeps one that this process made as another user, and the call fails | `smb_renewal::a_mapping_that_windows_leaves_dead_is_made_anew`, `smb_renewal::a_mapping_that_is_not_ok_is_renewed_if_its_server_answers`, `smb_renewal::a_mapping_of_another_user_is_not_made_anew_and_one_of_the_same_is` |
 | away, Status is not OK, and a library's user requires QUIC, which has no port to probe | has no such option | makes another beside it | `smb_renewal::over_quic_no_mapping_is_removed_for_a_server_that_is_away` |
 | any other code | renews it | keeps it, and the call fails | `smb_renewal::any_other_code_fails_the_call_and_removes_nothing` |
 | no outcome in 30 s | waits | keeps it, and the call fails | `smb::a_share_that_hangs_is_neither_waited_for_nor_unmapped` |
@@ -122,7 +122,7 @@ server is made at a time (csi-proxy locks nothing). So a removal that takes minu
 only its own share (`smb_waits::a_share_whose_removal_takes_long_keeps_no_other_of_its_server_waiting`).
 
 A call waits 90 s for its turn at most, and its error names the call that holds it up
-(`smb_waits::who_waits_too_long_for_a_share_is_told_what_has_it`). If a mapping fails because the server is away, the
+(`smb_waits::a_wait_for_a_share_that_times_out_names_the_holder`). If a mapping fails because the server is away, the
 calls that waited meanwhile end with that outcome
 (`smb_waits::fifty_shares_of_a_dead_server_fail_in_the_time_of_one_look`).
 

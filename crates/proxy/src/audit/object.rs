@@ -282,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn objects_are_read_and_secrets_are_not() {
+    fn the_audited_object_has_no_secret() {
         use wire::smb::v1::NewSmbGlobalMappingRequest;
         let group = &wire::smb::v1::GROUP;
         let shape = Shape::of_request(group, group.method("NewSmbGlobalMapping").expect("it has"));

@@ -12,7 +12,7 @@ use program::flags::{Configuration, Section};
 use program::http::BindAddress;
 use program::log;
 
-use crate::paths::Reach;
+use crate::paths::Confinement;
 
 pub use program::flags::{Flag, FlagError, unicode};
 
@@ -60,7 +60,7 @@ pub struct Config {
     /// Serve a simulated node that lives in this folder.
     pub simulate: Option<PathBuf>,
     /// Where the paths of clients may lead.
-    pub reach: Reach,
+    pub confinement: Confinement,
     /// Where it is noted which links are being made; `None` is nowhere.
     pub state_dir: Option<WinPath>,
     /// Further folders in which volumes are mounted and unmounted.
@@ -91,7 +91,7 @@ impl Default for Config {
             native: Vec::new(),
             pipe_security: None,
             policy_file: None,
-            reach: Reach::WorkingDirs,
+            confinement: Confinement::WorkingDirs,
             require_privacy: true,
             simulate: None,
             state_dir: r"C:\Program Files\wincsi".parse().ok(),
@@ -174,7 +174,7 @@ const PREFACE: &str = "\
 
 <!-- Written by `cargo xtask docs` from the table in crates/proxy/src/flags. -->
 
-This page lists every flag of `csi-proxy.exe` with its default, and says how to write a flag.
+Look up a flag of `csi-proxy.exe`, its default, and how to write it.
 
 The syntax is that of Go's `flag` package:
 

@@ -7,7 +7,7 @@ use program::http::{BarePort, BindAddress};
 use program::log::Format;
 
 use super::Config;
-use crate::paths::Reach;
+use crate::paths::Confinement;
 
 /// Every flag, csi-proxy's first.
 pub(super) const SECTIONS: &[Section<Config>] = &[
@@ -104,7 +104,7 @@ const OURS: &[Flag<Config>] = &[
         value: Value::Bool,
         default: "true",
         help: "Keep the paths of every call that changes something, and of PathExists, within the allowed roots, links resolved; keep the paths of look-ups (IsSymlink, the volume of a path) on this node's own drives. False is csi-proxy's reach: a call follows links on the way wherever they lead, so a process that may write in a folder there decides where the call acts.",
-        apply: Apply::Bool(|config, on| config.reach = reach(on)),
+        apply: Apply::Bool(|config, on| config.confinement = confinement(on)),
     },
     Flag {
         name: "disk-guard",
@@ -292,10 +292,10 @@ fn log_format(config: &mut Config, text: &str) -> Result<(), &'static str> {
     Ok(())
 }
 
-fn reach(confined: bool) -> Reach {
+fn confinement(confined: bool) -> Confinement {
     match confined {
-        true => Reach::WorkingDirs,
-        false => Reach::Anywhere,
+        true => Confinement::WorkingDirs,
+        false => Confinement::Anywhere,
     }
 }
 

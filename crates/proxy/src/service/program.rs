@@ -74,7 +74,7 @@ mod tests {
     const OWN: &str = "Proxy-2.exe";
 
     #[test]
-    fn a_slip_in_the_name_is_noticed() {
+    fn csi_proxy_is_recognised_by_its_file_name_only() {
         for ours in [
             r"C:\etc\CSI-Proxy.exe -windows-service",
             r#""C:\b in\proxy-2.exe" -v=4"#,

@@ -232,7 +232,7 @@ fn an_access_path_is_never_said_to_be_in_use() {
 }
 
 #[test]
-fn a_share_without_a_mapping_has_no_mapping_object() {
+fn unmapping_an_unmapped_share_returns_the_text_drivers_match() {
     let fixture = DriverTextsFixture::new();
     let text = fixture.unmap().expect_err("nothing is mapped");
     assert!(text.contains(driver_texts::NOT_MAPPED), "{text}");

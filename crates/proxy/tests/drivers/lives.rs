@@ -345,7 +345,7 @@ macro_rules! lives_of {
                 }
 
                 #[test]
-                fn csi_proxy_restarts_between_calls() -> Answer<()> {
+                fn a_volumes_life_survives_proxy_restarts() -> Answer<()> {
                     let $form = Form::Slashes;
                     lives::interrupted(&$node, |$fixture| $start, Between::ProxyRestarts)
                 }

@@ -1,4 +1,4 @@
-//! Bytes that are no request, or an odd one: an answer for whoever sent them, and nothing for others.
+//! Bytes that are no request, or a malformed one: their sender gets an answer, and no other client notices.
 
 use prost::encoding::WireType;
 use transport::Code;

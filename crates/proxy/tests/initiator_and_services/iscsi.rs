@@ -54,7 +54,7 @@ macro_rules! version {
             }
 
             #[test]
-            fn a_portal_lives_from_add_to_remove() {
+            fn a_portal_is_listed_from_add_until_remove() {
                 let fixture = InitiatorFixture::new();
                 let listed = || {
                     let list =

@@ -133,7 +133,7 @@ fn codes_of_looks(sockets: &Path) -> Vec<(String, Code)> {
 
 /// Looks run outside of the policy, and one at a time, so that a client's would fail the page's own.
 #[test]
-fn a_look_is_refused_to_other_processes_and_the_page_is_good_meanwhile() {
+fn other_processes_cannot_run_the_health_check() {
     if let Some(sockets) = harness::sockets_of_another_process() {
         for _ in 0..20 {
             let codes = codes_of_looks(&sockets);
@@ -143,7 +143,7 @@ fn a_look_is_refused_to_other_processes_and_the_page_is_good_meanwhile() {
         return;
     }
     let proxy = Proxy::start(with_pages);
-    let test = "health::a_look_is_refused_to_other_processes_and_the_page_is_good_meanwhile";
+    let test = "health::other_processes_cannot_run_the_health_check";
     let mut other = proxy.have_another_process_run(test);
     let ended = loop {
         assert_eq!(troubles(&proxy, 200), [STOPPED]);

@@ -8,7 +8,7 @@ use os_sim::{ClockMode, demo};
 use prost::Message as _;
 use transport::{CallError, Channel, ChannelOptions, Code, Endpoint};
 use wincsi_proxy::flags::Config;
-use wincsi_proxy::paths::Reach;
+use wincsi_proxy::paths::Confinement;
 use wire::disk::v1 as disk;
 use wire::volume::v1 as volume;
 
@@ -43,7 +43,7 @@ impl Fixture {
             }
             config.audit_log = Some(config.listen.with_file_name("audit.log"));
             // As with `-volume-dir`, for this folder.
-            config.reach = Reach::Anywhere;
+            config.confinement = Confinement::Anywhere;
             change(config);
         });
         let volume = partitioned(&proxy);
@@ -151,7 +151,7 @@ fn a_strict_server_wipes_no_volume() {
 
 /// wincsi's own client asks so with each call.
 #[test]
-fn a_client_that_asks_for_strictness_has_it_and_for_what_is_unknown_no_answer() {
+fn a_client_can_request_a_strict_guard_and_unknown_guards_are_invalid() {
     let fixture = Fixture::mounted_at(OUTSIDE, |_| {});
     let group = &volume::GROUP;
     let method = group.method("FormatVolume").expect("it is served");

@@ -11,7 +11,7 @@ use os_sim::{Bus, ClockMode, Content, DiskSpec, SimNode, demo};
 use tempfile::TempDir;
 use transport::{CallError, Server, ServerOptions};
 use wincsi_proxy::flags::Config;
-use wincsi_proxy::paths::{Reach, WorkingDirs};
+use wincsi_proxy::paths::{Confinement, WorkingDirs};
 use wincsi_proxy::{Middleware, PipeOperations, groups};
 use wire::Rpc;
 use wire::filesystem::v2alpha1 as filesystem;
@@ -38,7 +38,7 @@ pub(crate) struct NodeFixture {
     folder: TempDir,
     roots: Vec<String>,
     volume_dirs: Vec<String>,
-    reach: Reach,
+    confinement: Confinement,
 }
 
 /// The node, served.
@@ -118,7 +118,7 @@ impl NodeFixture {
             folder,
             roots: vec![KUBELET.to_owned()],
             volume_dirs: Vec::new(),
-            reach: Reach::WorkingDirs,
+            confinement: Confinement::WorkingDirs,
         }
     }
 
@@ -132,8 +132,8 @@ impl NodeFixture {
         self
     }
 
-    pub(crate) fn reaching(mut self, reach: Reach) -> Self {
-        self.reach = reach;
+    pub(crate) fn confined_by(mut self, confinement: Confinement) -> Self {
+        self.confinement = confinement;
         self
     }
 
@@ -146,7 +146,7 @@ impl NodeFixture {
         let turn = turn();
         let dirs = WorkingDirs::parse(self.roots).unwrap();
         let dirs = dirs.with_volume_dirs(self.volume_dirs).unwrap();
-        let dirs = dirs.reaching(self.reach);
+        let dirs = dirs.confined_by(self.confinement);
         let (os, offences) = sentry::watched(&self.sim, places);
         let operations = PipeOperations::new(Node::new(os, Options::default()), dirs);
         // Whatever is above the folders was looked at, to resolve them.
@@ -277,7 +277,7 @@ impl ServerFixture {
     }
 }
 
-/// The hands of whoever can write in the folders: everything behind the gate's back.
+/// What a process that can write in the folders does: it passes no gate.
 pub(crate) trait Hands {
     fn sim(&self) -> &SimNode;
 

@@ -1,4 +1,4 @@
-//! What a path may be as a text, whoever follows it.
+//! Which texts are accepted as paths.
 
 use super::fixture::{CALLS, Hands, KUBELET, NodeFixture, PathCall, ServerFixture};
 
@@ -204,7 +204,7 @@ fn names_that_only_look_dangerous_are_names() {
 }
 
 #[test]
-fn a_path_of_260_bytes_is_the_longest_for_csi_proxys_calls_and_not_for_the_others() {
+fn csi_proxys_calls_refuse_paths_over_260_bytes() {
     let unserved = NodeFixture::new();
     let fixture = unserved.serve();
     let longest = format!(r"{KUBELET}\{}", "x".repeat(260 - KUBELET.len() - 1));

@@ -1,7 +1,7 @@
 //! What links on the way may do: symbolic links, junctions, mounted folders and what looks like them.
 
 use os::Files;
-use wincsi_proxy::paths::Reach;
+use wincsi_proxy::paths::Confinement;
 
 use super::fixture::{Hands, KUBELET, NodeFixture, PathCall, ServerFixture};
 
@@ -86,9 +86,9 @@ fn what_lies_on_a_mounted_volume_is_inside_and_its_links_are_checked_again() {
     assert_eq!(fixture.outside(), before);
 }
 
-/// Whoever can write in a folder can make a reparse point that names any volume.
+/// A process that can write in a folder can make a reparse point that names any volume.
 #[test]
-fn a_volume_that_is_not_mounted_inside_is_no_way() {
+fn a_link_to_a_volume_not_mounted_inside_is_refused() {
     let fixture = ServerFixture::new();
     let other_volume = fixture.another_volume();
     let there = format!("{other_volume}precious");
@@ -175,8 +175,8 @@ fn staging_by_a_link_to_a_share_works_and_the_share_is_not_looked_at() {
 /// called one is staged anew in the same call.
 #[test]
 fn a_link_to_a_share_that_is_not_mapped_is_none_and_the_share_is_not_looked_at() {
-    for reach in [Reach::WorkingDirs, Reach::Anywhere] {
-        let fixture = NodeFixture::new().reaching(reach).serve();
+    for confinement in [Confinement::WorkingDirs, Confinement::Anywhere] {
+        let fixture = NodeFixture::new().confined_by(confinement).serve();
         let staging = at(r"plugins\globalmount");
         fixture.directory(&at("plugins"));
         assert_eq!(fixture.call(PathCall::MapShareAt, &staging), Ok(()));

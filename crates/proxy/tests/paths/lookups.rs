@@ -77,7 +77,7 @@ fn all_other_calls_stay_within_the_working_folders() {
 /// A node that follows a link to a share logs on to its server; `Z:` stands for the letter of a network
 /// drive, which the mount manager does not know.
 #[test]
-fn nothing_is_opened_for_what_is_not_local() {
+fn a_lookup_opens_no_remote_path() {
     let fixture = ServerFixture::new();
     fixture.directory(&disk("a"));
     let elsewhere = [

@@ -87,7 +87,7 @@ fn a_refused_link_is_told_as_one_and_reads_as_nothing_that_drivers_look_for() {
     }
 }
 
-/// Whoever writes in a folder names what lies in it, and makes links there.
+/// A process that writes in a folder names its entries, and makes links there.
 #[test]
 fn a_link_behind_another_is_named_in_no_text() {
     let fixture = ServerFixture::new();

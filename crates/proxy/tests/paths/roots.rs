@@ -1,6 +1,6 @@
 //! The working folders themselves.
 
-use wincsi_proxy::paths::Reach;
+use wincsi_proxy::paths::Confinement;
 
 use super::fixture::{Hands, KUBELET, NodeFixture, PathCall, ServerFixture};
 
@@ -172,7 +172,9 @@ fn a_folder_within_another_may_be_a_link_to_elsewhere() {
 
 #[test]
 fn without_confinement_the_reach_is_csi_proxys() {
-    let fixture = NodeFixture::new().reaching(Reach::Anywhere).serve();
+    let fixture = NodeFixture::new()
+        .confined_by(Confinement::Anywhere)
+        .serve();
     fixture.directory(r"C:\outside\x");
     fixture.symlink(&at("link"), r"C:\outside");
     assert_eq!(fixture.exists(&at(r"link\x")), Ok(true));

@@ -6,7 +6,7 @@ use std::time::Duration;
 use os::{Component, Files, LinkKind};
 use os_sim::{ClockMode, Effect, Rule, SimNode, demo};
 use wincsi_proxy::flags::Config;
-use wincsi_proxy::paths::Reach;
+use wincsi_proxy::paths::Confinement;
 use wincsi_proxy::serve;
 
 use super::attack::{Attack, LINK, OUTSIDE, POD, Released, swapping};
@@ -37,7 +37,7 @@ fn a_slow_server_gives_nobody_time_to_lead_a_link_out() {
 /// As with csi-proxy. The attacker needs no race, since links are followed wherever they lead.
 #[test]
 fn without_confinement_a_folder_that_becomes_a_junction_leads_a_link_out() {
-    let unserved = NodeFixture::new().reaching(Reach::Anywhere);
+    let unserved = NodeFixture::new().confined_by(Confinement::Anywhere);
     unserved.directory(POD);
     unserved.directory(OUTSIDE);
     let fixture = unserved.serve();

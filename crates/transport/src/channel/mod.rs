@@ -5,7 +5,7 @@
 //! thread, and puts it back. There is no thread behind a channel, nothing to hand over, and a slow
 //! call holds up no other.
 
-mod link;
+mod connection;
 
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use thiserror::Error;
 
-use self::link::{Exchange, Line};
+use self::connection::{ClientConnection, Exchange};
 use crate::sys::{ServerOwner, Stream};
 use crate::{Code, Endpoint, Owner, Status};
 
@@ -85,7 +85,7 @@ pub enum CallError {
 struct Shared {
     endpoint: Endpoint,
     options: ChannelOptions,
-    idle: Mutex<Vec<Line>>,
+    idle: Mutex<Vec<ClientConnection>>,
 }
 
 impl Default for ChannelOptions {
@@ -112,8 +112,8 @@ impl Channel {
             options,
             idle: Mutex::default(),
         };
-        let line = shared.open(Instant::now() + shared.options.connect_timeout)?;
-        shared.put_back(line);
+        let connection = shared.open(Instant::now() + shared.options.connect_timeout)?;
+        shared.put_back(connection);
         Ok(Self(Arc::new(shared)))
     }
 
@@ -131,15 +131,15 @@ impl Channel {
     ) -> Result<Vec<u8>, CallError> {
         let shared = &*self.0;
         loop {
-            let (mut line, is_fresh) = shared.line(deadline)?;
-            match line.call(method, message, deadline, &shared.options) {
+            let (mut connection, is_fresh) = shared.connection(deadline)?;
+            match connection.call(method, message, deadline, &shared.options) {
                 Exchange::Answer(message) => {
-                    shared.put_back(line);
+                    shared.put_back(connection);
                     return Ok(message);
                 }
                 Exchange::Status(status) => {
                     if status.code != Code::ResourceExhausted {
-                        shared.put_back(line);
+                        shared.put_back(connection);
                     }
                     return Err(status.into());
                 }
@@ -163,19 +163,21 @@ impl Channel {
 
 impl Shared {
     /// An idle connection that is still good, or a new one; and whether it is new.
-    fn line(&self, deadline: Instant) -> Result<(Line, bool), CallError> {
+    fn connection(&self, deadline: Instant) -> Result<(ClientConnection, bool), CallError> {
         loop {
-            let Some(mut line) = self.idle().pop() else {
+            let Some(mut connection) = self.idle().pop() else {
                 let patience = Instant::now() + self.options.connect_timeout;
-                return self.open(deadline.min(patience)).map(|line| (line, true));
+                return self
+                    .open(deadline.min(patience))
+                    .map(|connection| (connection, true));
             };
-            if line.is_good() {
-                return Ok((line, false));
+            if connection.is_good() {
+                return Ok((connection, false));
             }
         }
     }
 
-    fn open(&self, deadline: Instant) -> Result<Line, CallError> {
+    fn open(&self, deadline: Instant) -> Result<ClientConnection, CallError> {
         let failed = |source| CallError::Connect {
             endpoint: self.endpoint.clone(),
             source,
@@ -185,7 +187,7 @@ impl Shared {
             Owner::Administrators => self.check_owner(&stream)?,
             Owner::Any => {}
         }
-        Line::open(stream, self.options.max_message_bytes).map_err(failed)
+        ClientConnection::open(stream, self.options.max_message_bytes).map_err(failed)
     }
 
     /// An owner that cannot be read is no trusted one: an account that may open a pipe for reading may read it
@@ -202,10 +204,10 @@ impl Shared {
         }
     }
 
-    fn put_back(&self, line: Line) {
+    fn put_back(&self, connection: ClientConnection) {
         let mut idle = self.idle();
         if idle.len() < self.options.max_idle {
-            idle.push(line);
+            idle.push(connection);
         }
     }
 
@@ -216,7 +218,7 @@ impl Shared {
         }
     }
 
-    fn idle(&self) -> MutexGuard<'_, Vec<Line>> {
+    fn idle(&self) -> MutexGuard<'_, Vec<ClientConnection>> {
         self.idle.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

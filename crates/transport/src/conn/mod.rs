@@ -1,17 +1,17 @@
 //! A connection: how it is served, and how others reach the thread that serves it.
 //!
 //! The thread that serves a connection makes *turns*: it takes what came in, lets h2 work on it,
-//! and sends all that is queued in one write ([`core`]). A turn that finds a whole request returns
+//! and sends all that is queued in one write ([`state`]). A turn that finds a whole request returns
 //! it, and the thread runs the service itself, outside the connection's lock. Should that take
 //! long, the connection is given to another thread ([`crate::pool`]); the first one posts its
-//! answer when it has it and is free again. [`crate::link`] has the states and the argument why no
+//! answer when it has it and is free again. [`crate::ownership`] has the states and the argument why no
 //! wake-up is lost.
 
 mod calls;
-mod core;
 mod ending;
 mod exchange;
 mod limits;
+mod state;
 
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -19,18 +19,18 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Wake, Waker};
 use std::time::{Duration, Instant};
 
-use self::core::{Core, Turn};
 use self::ending::Why;
 use self::exchange::Request;
-use crate::link::{self, Generation, Link};
+use self::state::{State, Turn};
+use crate::ownership::{self, Generation, Ownership};
 use crate::panics::contain;
 use crate::pool::{Pool, Slice, Task, Worker};
 use crate::server::{Account, Binding, Calls, Client, Refusal, Shared, Whose};
 use crate::sys::{self, Handles, Interest, Ready, Stream};
-use crate::waiting::Admission;
+use crate::waiting::CallPermit;
 use crate::{Call, Code, MethodPath, Status};
 
-pub(crate) use self::core::{CloseReason, Wait};
+pub(crate) use self::state::{CloseReason, Wait};
 
 /// How a connection was left by the thread that served it.
 pub(crate) enum Served {
@@ -41,19 +41,19 @@ pub(crate) enum Served {
     /// It is closed.
     Gone,
     /// It was taken during a call, with all others of the thread.
-    Robbed,
+    Reassigned,
 }
 
 /// One client's connection.
 #[derive(Debug)]
 pub(crate) struct Connection {
     pub(crate) id: u64,
-    link: Link,
+    ownership: Ownership,
     /// The thread that has it, for those who want to rouse it.
     worker: Mutex<Option<Arc<Worker>>>,
     handles: Handles,
     /// None once closed.
-    core: Mutex<Option<Core>>,
+    state: Mutex<Option<State>>,
     account: Arc<Account>,
     /// When the last call ended, in microseconds since the server's start; [`BUSY`] while one runs.
     idle_since: AtomicU64,
@@ -78,10 +78,10 @@ impl Connection {
     ) -> io::Result<Arc<Self>> {
         let connection = Arc::new(Self {
             id,
-            link: Link::new(),
+            ownership: Ownership::new(),
             worker: Mutex::new(None),
             handles: stream.handles(),
-            core: Mutex::new(None),
+            state: Mutex::new(None),
             account: Arc::default(),
             idle_since: AtomicU64::new(shared.micros(Instant::now())),
             leaving: AtomicBool::new(false),
@@ -92,8 +92,8 @@ impl Connection {
         let watch = shared
             .watcher
             .watch(Arc::clone(&connection) as sys::Target)?;
-        let core = Core::new(stream, watch, &connection.account, binding, shared);
-        *connection.core() = Some(core);
+        let state = State::new(stream, watch, &connection.account, binding, shared);
+        *connection.state() = Some(state);
         Ok(connection)
     }
 
@@ -150,8 +150,8 @@ impl Connection {
         &self.handles
     }
 
-    pub(crate) fn link(&self) -> &Link {
-        &self.link
+    pub(crate) fn ownership(&self) -> &Ownership {
+        &self.ownership
     }
 
     /// Ends the connection without regard to what it does.
@@ -160,17 +160,17 @@ impl Connection {
         self.want_turn();
     }
 
-    /// Has somebody make a turn; see [`crate::link`].
+    /// Has somebody make a turn; see [`crate::ownership`].
     pub(crate) fn want_turn(self: &Arc<Self>) {
-        match self.link.want() {
-            link::Wake::Nothing => {}
-            link::Wake::Rouse => {
+        match self.ownership.want() {
+            ownership::Wake::Nothing => {}
+            ownership::Wake::Rouse => {
                 let worker = self.worker().clone();
                 if let Some(worker) = worker {
                     worker.wakeup().set();
                 }
             }
-            link::Wake::Queue => self.shared.pool.push(Task::Serve(Arc::clone(self))),
+            ownership::Wake::Queue => self.shared.pool.push(Task::Serve(Arc::clone(self))),
         }
     }
 
@@ -180,14 +180,18 @@ impl Connection {
     }
 
     /// Tells the stream what a wait has found, or may have; whether it is anything.
-    pub(crate) fn look(&self, ready: Interest) -> bool {
-        let look = || self.core().as_mut().is_none_or(|core| core.look(ready));
-        self.or_closed(look, true)
+    pub(crate) fn note_ready(&self, ready: Interest) -> bool {
+        let note = || {
+            self.state()
+                .as_mut()
+                .is_none_or(|state| state.note_ready(ready))
+        };
+        self.or_closed(note, true)
     }
 
     /// Makes sure that a wait will tell of input; None when there is some already.
     pub(crate) fn begin_wait(&self) -> Option<Wait> {
-        self.or_closed(|| self.core().as_mut()?.begin_wait(), None)
+        self.or_closed(|| self.state().as_mut()?.begin_wait(), None)
     }
 
     /// Makes turns until there is nothing more to do, or the slice is over.
@@ -202,10 +206,10 @@ impl Connection {
 
     /// Leaves the connection to the system's watch; false when a turn is wanted instead.
     pub(crate) fn park(&self, wait: &Wait) -> bool {
-        let arm = || Some(self.core().as_ref()?.arm_watch(&self.handles, wait));
+        let arm = || Some(self.state().as_ref()?.arm_watch(&self.handles, wait));
         match self.or_closed(arm, None) {
             None => true,
-            Some(Ok(())) => self.link.park(),
+            Some(Ok(())) => self.ownership.park(),
             // Without a watch nobody would ever wake it.
             Some(Err(error)) => {
                 self.close(&CloseReason::Io(error));
@@ -229,15 +233,15 @@ impl Connection {
         worker: &Worker,
         slice: &mut Slice<'_>,
     ) -> Served {
-        let generation = self.link.begin_turn();
+        let generation = self.ownership.begin_turn();
         let waker = Waker::from(Arc::clone(self));
         let mut context = Context::from_waker(&waker);
         loop {
             let end = self.end();
-            let turn = match &mut *self.core() {
-                Some(core) => {
-                    let turn = core.turn(end, slice, &mut context);
-                    let idle = core.idle_since();
+            let turn = match &mut *self.state() {
+                Some(state) => {
+                    let turn = state.turn(end, slice, &mut context);
+                    let idle = state.idle_since();
                     let since = idle.map_or(BUSY, |since| self.shared.micros(since));
                     self.idle_since.store(since, Ordering::Relaxed);
                     turn
@@ -247,14 +251,14 @@ impl Connection {
             match turn {
                 Turn::Run(request) => {
                     if !self.run(*request, generation, pool, worker) {
-                        return Served::Robbed;
+                        return Served::Reassigned;
                     }
                     slice.has_run();
                 }
-                Turn::Wait(now) if self.link.start_wait() => return Served::Waits(now),
+                Turn::Wait(now) if self.ownership.start_wait() => return Served::Waits(now),
                 Turn::Wait(_) => {}
                 Turn::Pause(now) => {
-                    self.link.pause();
+                    self.ownership.pause();
                     return Served::Pauses(now);
                 }
                 Turn::Close(reason) => {
@@ -262,7 +266,7 @@ impl Connection {
                     return Served::Gone;
                 }
             }
-            self.link.begin_turn();
+            self.ownership.begin_turn();
         }
     }
 
@@ -281,27 +285,27 @@ impl Connection {
     ) -> bool {
         let id = request.id;
         // Before others can close the connection: a shutdown waits for connections, then for calls.
-        let admission = Admission::to(self);
+        let permit = CallPermit::to(self);
         // Before others can take the connection, and with it the next request.
-        let held = (admission.is_ok()).then(|| self.shared.budget.hold(request.held()));
-        let is_slow = admission.is_ok() && pool.pace().is_slow(request.method.as_str());
+        let held = (permit.is_ok()).then(|| self.shared.budget.hold(request.held()));
+        let is_slow = permit.is_ok() && pool.pace().is_slow(request.method.as_str());
         if is_slow {
             worker.give_up(self, pool);
         } else {
             worker.begin_call();
             pool.monitor().rouse();
-            self.link.begin_call();
+            self.ownership.begin_call();
         }
-        let answer = self.answer(request, admission, pool);
+        let answer = self.answer(request, permit, pool);
         // The request is gone. Were it counted beside its response, the response could have to make room for it.
         drop(held);
-        let is_own = !is_slow && self.link.end_call(generation);
+        let is_own = !is_slow && self.ownership.end_call(generation);
         if !is_slow {
             worker.end_call();
         }
         let finish = || {
-            if let Some(core) = &mut *self.core() {
-                core.finish(id, answer);
+            if let Some(state) = &mut *self.state() {
+                state.finish(id, answer);
             }
         };
         self.or_closed(finish, ());
@@ -315,10 +319,10 @@ impl Connection {
     fn answer(
         &self,
         request: Request,
-        admission: Result<Admission, Refusal>,
+        permit: Result<CallPermit, Refusal>,
         pool: &Pool,
     ) -> Result<Vec<u8>, Status> {
-        let admission = admission.map_err(|reason| self.refuse(&request.method, &reason))?;
+        let permit = permit.map_err(|reason| self.refuse(&request.method, &reason))?;
         let call = Call {
             method: request.method,
             message: request.message,
@@ -329,7 +333,7 @@ impl Connection {
         };
         let start = Instant::now();
         let serve = || contain(call.method.as_str(), || self.binding.service.call(&call));
-        let answer = admission.run(serve);
+        let answer = permit.run(serve);
         pool.pace().note(call.method.as_str(), start.elapsed());
         answer.unwrap_or_else(|| {
             let text = format!("{} failed unexpectedly", call.method);
@@ -351,8 +355,8 @@ impl Connection {
     fn close(&self, reason: &CloseReason) {
         // Dropped without the lock: a callback of the watch may be waiting for it. After a panic
         // within h2 its own drop panics as well.
-        let core = self.core().take();
-        contain("closing a connection", || drop(core));
+        let state = self.state().take();
+        contain("closing a connection", || drop(state));
         if !self.shared.connections.remove(self.id) {
             return;
         }
@@ -363,8 +367,8 @@ impl Connection {
         });
     }
 
-    fn core(&self) -> MutexGuard<'_, Option<Core>> {
-        self.core.lock().unwrap_or_else(PoisonError::into_inner)
+    fn state(&self) -> MutexGuard<'_, Option<State>> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn worker(&self) -> MutexGuard<'_, Option<Arc<Worker>>> {

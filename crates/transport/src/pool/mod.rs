@@ -3,7 +3,7 @@
 //! A thread either idles, or is a *driver*: it owns a set of connections that it waits for and
 //! serves ([`round`]). There are as many drivers as processors, so that connections share threads
 //! and a busy server needs few waits; a connection that wakes up goes to the queue, and the driver
-//! with the fewest connections takes it from there. [`crate::link`] has the states of a connection.
+//! with the fewest connections takes it from there. [`crate::ownership`] has the states of a connection.
 //!
 //! ```text
 //!   a client ──► queue ──► driver ───── idle for its linger time ─────► the system's watch

@@ -88,7 +88,7 @@ impl<'a> Round<'a> {
             };
             if let Some(connection) = connection {
                 self.add(&connection);
-                connection.look(Interest::BOTH);
+                connection.note_ready(Interest::BOTH);
                 self.serve(&connection)?;
             }
         }
@@ -193,7 +193,7 @@ impl<'a> Round<'a> {
             return Ok(());
         };
         let served = connection.serve(self.pool, self.worker, &mut slice);
-        if let Served::Robbed = served {
+        if let Served::Reassigned = served {
             return Err(Dismissed);
         }
         if let Some(used) = slice.used() {
@@ -206,7 +206,7 @@ impl<'a> Round<'a> {
             Served::Pauses(since) => self.change(connection, |slot| {
                 (slot.since, slot.stale, slot.late) = (since, true, true);
             }),
-            Served::Gone | Served::Robbed => self
+            Served::Gone | Served::Reassigned => self
                 .worker
                 .change(|slots| slots.retain(|slot| !slot.is_of(connection))),
         }
@@ -215,7 +215,7 @@ impl<'a> Round<'a> {
 
     /// Leaves a connection to the next round, whatever it wants.
     fn postpone(&self, connection: &Arc<Connection>) {
-        connection.link().pause();
+        connection.ownership().pause();
         self.change(connection, |slot| slot.late = true);
     }
 

@@ -148,7 +148,7 @@ impl Worker {
         let Ok(mut slots) = self.slots.try_lock() else {
             return;
         };
-        if !slots.iter().any(|slot| slot.connection.link().steal()) {
+        if !slots.iter().any(|slot| slot.connection.ownership().steal()) {
             return;
         }
         let slots = self.dismiss(&mut slots);
@@ -158,8 +158,8 @@ impl Worker {
     /// The thread gives up its connections before a slow call of `own`, which it serves.
     pub(crate) fn give_up(&self, own: &Arc<Connection>, pool: &Arc<Pool>) {
         let mut slots = self.slots();
-        own.link().begin_call();
-        own.link().steal();
+        own.ownership().begin_call();
+        own.ownership().steal();
         let slots = self.dismiss(&mut slots);
         hand_over(slots, pool);
     }
@@ -182,7 +182,7 @@ impl Worker {
         }
         self.end_wait();
         for slot in self.change(mem::take) {
-            match slot.connection.link().claim() {
+            match slot.connection.ownership().claim() {
                 true => pool.push(Task::Serve(slot.connection)),
                 false => slot.connection.abandon(),
             }
@@ -195,7 +195,7 @@ impl Worker {
 fn hand_over(slots: Vec<Slot>, pool: &Arc<Pool>) {
     pool.dismiss();
     for slot in slots {
-        slot.connection.link().claim();
+        slot.connection.ownership().claim();
         pool.push(Task::Serve(slot.connection));
     }
 }
@@ -234,9 +234,9 @@ impl Slot {
     /// Whether something has happened, given what a wait has found, or work is left, or a deadline
     /// has passed.
     pub(super) fn wants_service(&self, ready: Interest, now: Instant) -> bool {
-        let has_news = ready != Interest::default() && self.connection.look(ready);
+        let has_news = ready != Interest::default() && self.connection.note_ready(ready);
         let is_due = || self.wait.until.is_some_and(|until| until <= now);
-        has_news || self.late || self.connection.link().is_wanted() || is_due()
+        has_news || self.late || self.connection.ownership().is_wanted() || is_due()
     }
 
     /// Leaves the connection to the system; false when a turn is wanted instead.

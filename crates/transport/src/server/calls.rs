@@ -172,7 +172,7 @@ impl Calls {
         self.alive.load(Ordering::SeqCst)
     }
 
-    /// Waits until no call is left, whoever still waits for its answer, but not longer than
+    /// Waits until no call is left, even one without a waiting client, but not longer than
     /// `deadline`.
     pub(super) fn wait_none(&self, deadline: Instant) {
         let mut guard = self.lock();

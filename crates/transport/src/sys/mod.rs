@@ -60,7 +60,7 @@ pub(crate) type Listener = Box<dyn Accepts>;
 #[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
 pub(crate) enum Identity {
     Process(u32),
-    /// Somebody who came by tcp. The system tells no process of them, and whoever connects chooses address and
+    /// A client that came by tcp. The system reports no process of it, and the client chooses address and
     /// port: so they are one client together, or a share would keep nobody from anything.
     Tcp,
     /// Nobody whom the system tells: each is a client by itself.

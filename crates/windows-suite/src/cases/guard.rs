@@ -35,7 +35,7 @@ fn a_luks_container_on_the_whole_disk_is_kept(
     is_kept(fixture, "luks2")
 }
 
-/// To Windows such a disk is raw: whoever initialised it would destroy what is on it
+/// To Windows such a disk is raw: initialising it would destroy what is on it
 /// (kubernetes/kubernetes#102737).
 fn is_kept(fixture: &dyn MachineFixture, name: &str) -> Result<(), CaseFailure> {
     let play = Play::on(fixture);

@@ -133,7 +133,7 @@ fn every_step_may_be_repeated(fixture: &dyn MachineFixture) -> Result<(), CaseFa
     holds("it is offline", !disks.is_online(disk, play.deadline())?)
 }
 
-/// Whoever has something open would lose what it has not written.
+/// A process with an open file would lose what it has not written.
 fn a_disk_stays_online_while_something_on_it_is_open(
     fixture: &dyn MachineFixture,
 ) -> Result<(), CaseFailure> {

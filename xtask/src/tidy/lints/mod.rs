@@ -13,6 +13,7 @@ mod grouped_imports;
 mod imports;
 mod machine_paths;
 mod manifests;
+mod map;
 mod named_tests;
 mod names;
 mod platform_cfg;
@@ -62,12 +63,14 @@ const LINTS: &[Lint] = &[
     imports::LINT,
     machine_paths::LINT,
     manifests::LINT,
+    map::LINT,
     named_tests::LINT,
     names::NAMES,
     names::SENTENCES,
     platform_cfg::LINT,
     published::LINT,
     rooms::LINT,
+    rooms::SEAM,
     text_form::LINT,
     unfinished::LINT,
     unsafe_code::LINT,

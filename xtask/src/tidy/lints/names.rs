@@ -8,19 +8,24 @@ pub(super) const NAMES: Lint = Lint {
         let code = sources
             .iter()
             .filter(|source| source.is_rust() && is_checked(source));
-        code.flat_map(|source| check(source, &without_strings(&source.text), NAMES_GONE))
-            .collect()
+        let code =
+            code.flat_map(|source| check(source, &without_strings(&source.text), NAMES_GONE));
+        let pages = sources
+            .iter()
+            .filter(|source| is_page(source) && is_checked(source));
+        let pages = pages.flat_map(|source| check(source, &in_backticks(&source.text), NAMES_GONE));
+        code.chain(pages).collect()
     },
 };
 
 pub(super) const SENTENCES: Lint = Lint {
     rule: "a sentence says who does what",
     check: |sources| {
-        let pages = sources
+        let sources = sources
             .iter()
-            .filter(|source| source.path.ends_with(".md") && is_checked(source));
-        pages
-            .flat_map(|source| check(source, &source.text.to_lowercase(), WORDS_GONE))
+            .filter(|source| is_checked(source) && !is_to_come(source));
+        sources
+            .flat_map(|source| check(source, &prose(source).to_lowercase(), WORDS_GONE))
             .collect()
     },
 };
@@ -28,32 +33,47 @@ pub(super) const SENTENCES: Lint = Lint {
 /// Names of types, functions, modules and variables, each with what to write. Names of which another meaning is
 /// in use (`Condition`, `Held`, `Operation`, `way`, `bench`, `stage`) cannot be here.
 const NAMES_GONE: &[(&str, &str)] = &[
+    ("Asker", "ReplyHandle"),
+    ("Callee", "WmiObject"),
     ("Carried", "Variant"),
+    ("CloseReason::Greedy", "OverBudget"),
     ("Inexpressible", "Unsupported"),
     ("Looks", "InFlight"),
-    ("Mender", "AuthorityRewriter"),
     ("MendError", "AuthorityError"),
+    ("Mender", "AuthorityRewriter"),
     ("Odd", "SchemaMismatch"),
     ("Overseer", "MethodMiddleware"),
     ("Oversight", "Middleware"),
     ("Rig", "a Fixture, with what it is a fixture of"),
     ("Said", "what it holds: ErrorInfo, Returned"),
     ("Scene", "a Fixture, with what it is a fixture of"),
+    ("Served::Robbed", "Reassigned"),
     ("Stand", "a Fixture, with what it is a fixture of"),
     ("Told", "what it holds"),
+    ("UnknownGuard", "UnknownBlankRule"),
     ("Unsaid", "Unknown"),
+    ("WAY_OUT", "OVERWRITE_HINT"),
     ("Way", "ResolvedPath"),
     ("WayError", "ResolveError"),
     ("Workbench", "CaseControl"),
+    ("ask_anew", "recheck_provider_object"),
     ("befall", "inject_fault"),
+    ("befalls", "applies_to"),
+    ("essay", "page"),
+    ("give_way", "close_for_memory"),
+    ("invoke_seen", "invoke_and_verify"),
+    ("invoke_unseen", "invoke_unverified"),
+    ("is_server_away", "is_server_unreachable"),
     ("is_told", "is_listed, is_reported"),
     ("is_worth_a_retry", "is_transient"),
     ("looks", "in_flight, reads, lookups"),
     ("meddle", "inject"),
     ("mend", "authority, rewrite"),
     ("mender", "rewriter"),
+    ("online_the_one", "bring_partition_online"),
     ("overseer", "middleware"),
     ("oversight", "middleware"),
+    ("patiently", "retry_until, or what is retried"),
     ("rig", "fixture"),
     ("said", "what the value is: system_text, printed"),
     ("saying", "with_system_text"),
@@ -66,9 +86,13 @@ const NAMES_GONE: &[(&str, &str)] = &[
     ("whoever", "caller"),
 ];
 
-/// Words of pages, in small letters. Not here yet, as pages still have them all over: `nobody`, `what is` as a
-/// subject, and tells, says and asks of a program.
+/// Words of pages and doc comments, in small letters. Not here yet, as both still have them all over: `nobody`, `what is`
+/// as a subject, and tells, says and asks of a program.
 const WORDS_GONE: &[(&str, &str)] = &[
+    ("befall", "apply to"),
+    ("befalls", "applies to"),
+    ("the crate's essay", "the crate's page"),
+    ("waits where it stands", "blocks the thread"),
     ("whatever somebody", "what another process"),
     ("whoever", "the caller, the process, the operator"),
     ("whomever", "the caller, the process, the operator"),
@@ -78,6 +102,45 @@ const WORDS_GONE: &[(&str, &str)] = &[
 fn is_checked(source: &Source) -> bool {
     let own = source.path.ends_with("tidy/lints/names.rs") || source.path == "CHANGELOG.md";
     !own && !source.path.contains("/recorded/")
+}
+
+/// Sources whose doc comments still have these words.
+fn is_to_come(source: &Source) -> bool {
+    let folders = [
+        "crates/driver/",
+        "crates/trial-driver/",
+        "xtask/src/cluster/",
+    ];
+    source.is_rust() && folders.iter().any(|folder| source.path.starts_with(folder))
+}
+
+fn is_page(source: &Source) -> bool {
+    source.path.ends_with(".md")
+}
+
+/// What a source says to its readers: all of a page, and the doc comments of code. Other lines are empty.
+fn prose(source: &Source) -> String {
+    let is_doc = |line: &str| ["//!", "///"].iter().any(|mark| line.starts_with(mark));
+    let lines = source.text.lines();
+    let lines = lines.map(|line| {
+        let is_read = is_page(source) || source.is_rust() && is_doc(line.trim_start());
+        if is_read { line } else { "" }
+    });
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+/// The names that a page has in backticks, each on its line. Blocks of code have none. A name with dashes is one of the
+/// wire or a flag, and no part of it is a name.
+fn in_backticks(text: &str) -> String {
+    let names = |line: &str| {
+        line.split('`')
+            .skip(1)
+            .step_by(2)
+            .collect::<Vec<_>>()
+            .join(" ")
+    };
+    let lines = text.lines().map(|line| names(line).replace('-', "_"));
+    lines.collect::<Vec<_>>().join("\n")
 }
 
 fn check(source: &Source, text: &str, gone: &[(&str, &str)]) -> Vec<Finding> {
@@ -175,9 +238,21 @@ mod tests {
     fn a_part_of_a_name_a_text_and_a_comment_are_left() {
         let text = "let rights = retold(\"told \\\" rig\", 1); // somebody\n";
         assert_eq!(findings(&NAMES, "a.rs", text), CLEAN);
-        assert_eq!(findings(&NAMES, "a.md", "rig\n"), CLEAN);
+        assert_eq!(findings(&NAMES, "a.md", "rig and `rights`\n"), CLEAN);
         let texts = "(\"of two\nlines, told\", r#\"rig \" rig\"#, '\"', told)\n";
         assert_eq!(findings(&NAMES, "a.rs", texts), [2]);
+    }
+
+    #[test]
+    fn names_that_are_gone_are_found_in_a_pages_backticks() {
+        assert_eq!(findings(&NAMES, "a.md", "`x`\nthe `Rig` of `x`\n"), [2]);
+        assert_eq!(findings(&NAMES, "a.md", "`entry-looks`\n"), CLEAN);
+    }
+
+    #[test]
+    fn doc_comments_are_read_as_pages_are() {
+        let text = "//! whoever\nlet whoever = 1; // whoever\n    /// Whoever\n";
+        assert_eq!(findings(&SENTENCES, "a.rs", text), [1, 3]);
     }
 
     #[test]

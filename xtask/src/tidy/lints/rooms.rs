@@ -4,6 +4,33 @@ use std::collections::BTreeSet;
 
 use super::{Finding, Lint, Source};
 
+pub(super) const SEAM: Lint = Lint {
+    rule: "node reaches the system only through `os`",
+    check: |sources| {
+        let shipped = sources
+            .iter()
+            .filter(|source| source.path.starts_with("crates/node/src/") && source.is_rust());
+        shipped.flat_map(past_the_seam).collect()
+    },
+};
+
+/// I/O and clocks of the standard library.
+const SYSTEM: [&str; 6] = [
+    "std::env",
+    "std::fs",
+    "std::io",
+    "Instant::now",
+    "SystemTime",
+    "TcpStream",
+];
+
+fn past_the_seam(source: &Source) -> Vec<Finding> {
+    let shipped = source.lines().filter(|line| !line.in_tests);
+    let past = shipped.filter(|line| SYSTEM.iter().any(|name| line.code().contains(name)));
+    past.map(|line| Finding::new(source, line.number, line.text.trim()))
+        .collect()
+}
+
 pub(super) const LINT: Lint = Lint {
     rule: "ARCHITECTURE.md's table names each crate, and what of ours it depends on",
     check,
@@ -60,6 +87,15 @@ pub(super) fn dependencies(manifest: &str) -> impl Iterator<Item = &str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tidy::lints::{CLEAN, findings};
+
+    #[test]
+    fn io_in_node_is_found_in_shipped_code_only() {
+        let text = "// std::fs in words\nuse std::fs;\n#[cfg(test)]\nuse std::fs;\n";
+        let path = "crates/node/src/x.rs";
+        assert_eq!(findings(&SEAM, path, text), [2]);
+        assert_eq!(findings(&SEAM, "crates/os-sim/src/x.rs", text), CLEAN);
+    }
 
     fn wrong(cell: &str) -> Vec<usize> {
         let page = format!(

@@ -17,7 +17,7 @@ pub(in crate::disks) fn find(
     deadline: Deadline,
 ) -> Result<FoundDisk, DiskError> {
     let (volume, disk) = behind(node, path)?;
-    let seen = observe::alone(node, disk, deadline)?;
+    let seen = observe::observe_one(node, disk, deadline)?;
     let wanted = DiskQuery::of(&seen).map_err(|source| DiskError::Untold { disk, source })?;
     let found = observe::find(node, &wanted, deadline)?;
     match found.number() == disk && behind(node, path)? == (volume, disk) {

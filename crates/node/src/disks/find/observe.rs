@@ -10,25 +10,25 @@ use os::{Deadline, DiskNumber, Instance, Query, Value};
 use super::query::DiskQuery;
 use super::seen::{Excluded, FoundDisk, NotIdentified, SeenDisk};
 use super::{hidden, name};
-use crate::disks::guard::{self, Reach};
+use crate::disks::guard::{self, ChangeScope};
 use crate::disks::identity;
 use crate::disks::lists::{self, Listed, SerialSource};
 use crate::provider::{ProviderError, sole};
 use crate::{DiskError, Node, TargetName, in_flight, own_rows, storage};
 
-/// Finds the one disk that all of this is true of, among those that may be written. A read-only clone that the
-/// storage provider leaves out is made writable first, so that it is listed ([`hidden`]).
+/// Finds the one disk that meets all of the query, among those that may be written. If the storage provider hides a
+/// read-only clone, the clone is made writable first, so that the provider lists it ([`hidden`]).
 ///
 /// # Errors
-/// There is none, or several, or one that may be it does not say; the storage provider does not answer; it is not known whether a disk that
-/// it is true of may be written.
+/// No disk matches, several match, or a candidate reports too little to decide; the storage provider does not answer;
+/// whether a matching disk may be written is unknown.
 pub(in crate::disks) fn find(
     node: &Node,
     wanted: &DiskQuery,
     deadline: Deadline,
 ) -> Result<FoundDisk, DiskError> {
-    let found = match look(node, wanted, deadline)? {
-        Err(none) if hidden::reveal(node, &none, deadline)? => look(node, wanted, deadline)?,
+    let found = match find_once(node, wanted, deadline)? {
+        Err(none) if hidden::reveal(node, &none, deadline)? => find_once(node, wanted, deadline)?,
         found => found,
     };
     Ok(found.map_err(Box::new)?)
@@ -39,8 +39,8 @@ fn select() -> Vec<&'static str> {
     [storage::Disk::SELECT, &[disk::LOCATION.name]].concat()
 }
 
-/// The one of the disks that the storage provider lists.
-fn look(
+/// The one matching disk of those that the storage provider lists.
+fn find_once(
     node: &Node,
     wanted: &DiskQuery,
     deadline: Deadline,
@@ -93,12 +93,12 @@ pub(in crate::disks) fn require(
     }
 }
 
-/// What one disk tells of itself, of which kernel and provider have the same view, after a rescan if need be. A
-/// serial number that the provider alone tells is left out: it takes no disk.
+/// What one disk reports of itself, once kernel and provider have the same view of it; rescans if they differ. A
+/// serial number that only the provider reports is left out: it selects no disk.
 ///
 /// # Errors
 /// The provider does not know it; the provider, or the disk, does not answer.
-pub(super) fn alone(
+pub(super) fn observe_one(
     node: &Node,
     number: DiskNumber,
     deadline: Deadline,
@@ -284,7 +284,7 @@ fn guarded(
 ) -> Result<Option<Excluded>, DiskError> {
     let layout = node.os().disks.layout(disk.number);
     let layout = layout.map_err(DiskError::kernel(disk.number))?;
-    match guard::refuse(node, disk, &layout, Reach::Blank, deadline) {
+    match guard::refuse(node, disk, &layout, ChangeScope::Blank, deadline) {
         Err(DiskError::Guarded { reason, .. }) => Ok(Some(Excluded::Guarded(reason))),
         other => other.map(|()| None),
     }

@@ -6,7 +6,7 @@
 //! **With a path.** The object names the device that it stands for: `MSFT_Disk.Path` opens it, and the
 //! kernel says which number that device has now. The same number is the same disk, another number or
 //! nothing at that path is another one; no text is compared. What the object says besides may lag (a
-//! disk that grew, another in the same slot, which has the same path): that is for whoever uses it to
+//! disk that grew, another in the same slot, which has the same path): that is for the caller to
 //! see to, as what the provider writes goes to the device all the same. A path that does not open for
 //! another reason than being gone proves nothing, so that nothing is written then.
 //!

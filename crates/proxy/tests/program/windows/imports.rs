@@ -123,7 +123,7 @@ fn is_expected(library: &str) -> bool {
 }
 
 #[test]
-fn nothing_starts_a_process_but_what_the_standard_library_brings() {
+fn the_exe_imports_no_process_starter_except_those_of_std() {
     for (library, functions) in imports() {
         for function in functions {
             let starts = STARTERS.iter().any(|starter| function.starts_with(starter));

@@ -98,7 +98,7 @@ impl Stream {
     }
 
     /// Learns what a wait has found; whether that is anything.
-    pub(crate) fn look(&mut self, ready: Interest) -> bool {
+    pub(crate) fn note_ready(&mut self, ready: Interest) -> bool {
         self.ready.read |= ready.read;
         self.ready.write |= ready.write;
         ready.read || ready.write

@@ -51,7 +51,7 @@ pub(super) struct EntryId {
 
 impl Entry {
     /// Opens what is at `path`, to look at it. Hinders nobody.
-    pub(super) fn look(path: &Path) -> io::Result<Option<Self>> {
+    pub(super) fn open_to_inspect(path: &Path) -> io::Result<Option<Self>> {
         let share = FILE_SHARE_READ | FILE_SHARE_WRITE | FILE_SHARE_DELETE;
         Self::open(path, LOOK, share, ITSELF)
     }

@@ -53,7 +53,7 @@ fn of_both(process: ServerOwner, file: ServerOwner) -> ServerOwner {
 
 /// The owner of a socket's file; a link in its place is not followed.
 fn of_file(path: &Path) -> io::Result<ServerOwner> {
-    let entry = Entry::look(path)?.ok_or(io::ErrorKind::NotFound)?;
+    let entry = Entry::open_to_inspect(path)?.ok_or(io::ErrorKind::NotFound)?;
     match entry.kind()? {
         Kind::Socket => Ok(judged(entry.owner()?)),
         Kind::Folder | Kind::Other => Err(io::Error::other("there is no socket any more")),

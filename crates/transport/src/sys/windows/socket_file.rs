@@ -33,7 +33,7 @@ impl SocketFile {
     /// # Errors
     /// When something else is there.
     pub(crate) fn at(path: &Path) -> io::Result<Option<Self>> {
-        let Some(entry) = Entry::look(path)? else {
+        let Some(entry) = Entry::open_to_inspect(path)? else {
             return Ok(None);
         };
         match entry.kind()? {
@@ -77,7 +77,7 @@ impl HeldFolder {
         let Some(pin) = &self.pin else {
             return Ok(());
         };
-        let now = Entry::look(&self.path)?.map(|entry| entry.id());
+        let now = Entry::open_to_inspect(&self.path)?.map(|entry| entry.id());
         match now.transpose()? == Some(pin.id()?) {
             true => Ok(()),
             false => Err(Unfit::MovedFolder(self.path.clone()).into()),
@@ -108,7 +108,7 @@ pub(crate) fn close_folder(folder: &Path) -> io::Result<()> {
 /// Waits until no other server that starts has the folder, at most until `deadline`. An account that may read it can
 /// keep others from locking it, so that a server goes on without the lock then.
 fn locked(folder: &Path, deadline: Instant) -> io::Result<Option<Entry>> {
-    match patiently(deadline, || Entry::lock(folder)) {
+    match retry_until(deadline, || Entry::lock(folder)) {
         Err(error) if is(&error, ERROR_SHARING_VIOLATION) => {
             tell_of_holder(folder);
             Ok(None)
@@ -118,7 +118,7 @@ fn locked(folder: &Path, deadline: Instant) -> io::Result<Option<Entry>> {
 }
 
 /// Opens what others have open in a way that does not go together, once they have not, at most until `deadline`.
-fn patiently<T>(deadline: Instant, open: impl Fn() -> io::Result<T>) -> io::Result<T> {
+fn retry_until<T>(deadline: Instant, open: impl Fn() -> io::Result<T>) -> io::Result<T> {
     loop {
         match open() {
             Err(error) if is(&error, ERROR_SHARING_VIOLATION) && Instant::now() < deadline => {
@@ -132,7 +132,7 @@ fn patiently<T>(deadline: Instant, open: impl Fn() -> io::Result<T>) -> io::Resu
 /// Makes sure that nobody but LocalSystem and Administrators enters the folder.
 fn closed_folder(folder: &Path, deadline: Instant) -> io::Result<Entry> {
     let security = SecurityDescriptor::parse(FOLDER_SECURITY)?;
-    let pinned = || patiently(deadline, || Entry::pin(folder));
+    let pinned = || retry_until(deadline, || Entry::pin(folder));
     let entry = match pinned()? {
         Some(entry) => entry,
         None => {
@@ -164,7 +164,7 @@ fn close(entry: &Entry, folder: &Path, security: &SecurityDescriptor) -> io::Res
         return Ok(());
     }
     for found in fs::read_dir(folder)? {
-        let found = Entry::look(&found?.path())?.map(|entry| entry.kind());
+        let found = Entry::open_to_inspect(&found?.path())?.map(|entry| entry.kind());
         if !matches!(found.transpose()?, Some(Kind::Socket) | None) {
             return Err(Unfit::SharedFolder(folder.to_owned()).into());
         }
@@ -198,7 +198,11 @@ mod tests {
     }
 
     fn list_of(folder: &Path) -> String {
-        Entry::look(folder).unwrap().unwrap().access_list().unwrap()
+        Entry::open_to_inspect(folder)
+            .unwrap()
+            .unwrap()
+            .access_list()
+            .unwrap()
     }
 
     #[test]
@@ -290,7 +294,7 @@ mod tests {
         let [first, second] = ["a", "b"].map(|name| {
             let path = home.path().join(name);
             fs::write(&path, "").unwrap();
-            Entry::look(&path).unwrap().unwrap()
+            Entry::open_to_inspect(&path).unwrap().unwrap()
         });
         assert_eq!(first.id().unwrap(), first.id().unwrap());
         assert_ne!(first.id().unwrap(), second.id().unwrap());

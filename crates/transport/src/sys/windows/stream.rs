@@ -89,7 +89,7 @@ impl Stream {
 
     /// Learns what a wait has found; whether that is anything. A wait knows only what may be
     /// ready, the operations know.
-    pub(crate) fn look(&mut self, ready: Interest) -> bool {
+    pub(crate) fn note_ready(&mut self, ready: Interest) -> bool {
         let has_read = ready.read && self.read.is_done();
         has_read || ready.write && self.write.as_ref().is_some_and(OverlappedIo::is_done)
     }
@@ -282,7 +282,7 @@ mod tests {
         // What has been sent is still read, so that both go on at the same time.
         deaf.write_all(b"one byte").unwrap();
         let end = Instant::now() + TIMEOUT;
-        while !stream.look(Interest::BOTH) {
+        while !stream.note_ready(Interest::BOTH) {
             assert!(Instant::now() < end, "nothing comes");
         }
         assert!(matches!(stream.read(), Ok(Read::Data(b"one byte"))));

@@ -7,14 +7,14 @@ use os::{Cause, Clock, Result};
 
 use crate::clock::NodeClock;
 use crate::folder;
-use crate::gate::{Gate, Hands, Op};
+use crate::gate::{Gate, MachineActions, Op};
 use crate::hardware::HardwareControl;
 use crate::iscsi::{self, IscsiControl};
 use crate::machine::{Machine, millis};
 use crate::smb::{ServerHealth, SmbControl};
 
 /// A node in one process: what all its facilities share.
-pub(crate) struct World {
+pub(crate) struct SharedNode {
     pub(crate) clock: Arc<NodeClock>,
     pub(crate) gate: Gate,
     machine: Mutex<Machine>,
@@ -23,7 +23,7 @@ pub(crate) struct World {
     state_file: Option<PathBuf>,
 }
 
-impl World {
+impl SharedNode {
     pub(crate) fn new(
         clock: Arc<NodeClock>,
         gate: Gate,
@@ -97,7 +97,7 @@ fn out_of_reach(error: io::Error) -> Cause {
     Cause::Malformed(format!("the simulated node's folder: {error}"))
 }
 
-impl Hands for HardwareControl {
+impl MachineActions for HardwareControl {
     fn detach_disk(&self, name: &str) {
         if let Err(error) = Self::detach_disk(self, name) {
             tracing::warn!(%error, "a fault could not pull the disk out");

@@ -7,7 +7,7 @@ use crate::Options;
 const TCP_PORT: u16 = 445;
 
 /// As whom a share is to be mapped, and how.
-pub(super) struct Wanted<'a> {
+pub(super) struct RequestedMapping<'a> {
     pub(super) credentials: Option<&'a Credentials>,
     /// What the call demands.
     pub(super) asked: &'a MappingOptions,
@@ -15,7 +15,7 @@ pub(super) struct Wanted<'a> {
     pub(super) options: MappingOptions,
 }
 
-impl<'a> Wanted<'a> {
+impl<'a> RequestedMapping<'a> {
     pub(super) fn new(
         credentials: Option<&'a Credentials>,
         asked: &'a MappingOptions,
@@ -42,8 +42,9 @@ mod tests {
 
     #[test]
     fn the_port_is_that_of_the_transport() {
-        let port =
-            |options: MappingOptions| Wanted::new(None, &options, &Options::default()).tcp_port();
+        let port = |options: MappingOptions| {
+            RequestedMapping::new(None, &options, &Options::default()).tcp_port()
+        };
         let odd = NonZeroU16::new(1445).unwrap();
         let plain = MappingOptions::default();
         assert_eq!(port(plain.clone()), Some(445));

@@ -3,7 +3,7 @@
 //! # Who owns a connection
 //! At most one thread owns a connection at any time, and only its owner makes turns
 //! ([`crate::conn`]). Any other thread with news for it (an answer, an event of the system, a
-//! shutdown) stores the news and calls [`Link::want`], which reaches the owner or finds a new one.
+//! shutdown) stores the news and calls [`Ownership::want`], which reaches the owner or finds a new one.
 //!
 //! The state is one atomic word: where the connection stands, a flag (WANTED: a turn is wanted) and
 //! a generation (how often the connection was stolen).
@@ -74,7 +74,7 @@ const GENERATION: u64 = 0b1000;
 
 /// The state word of one connection.
 #[derive(Debug)]
-pub(crate) struct Link(AtomicU64);
+pub(crate) struct Ownership(AtomicU64);
 
 /// Which thread serves: it changes whenever a connection is taken from a thread within a call.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -91,8 +91,8 @@ pub(crate) enum Wake {
     Queue,
 }
 
-impl Link {
-    /// The link of a connection that has been given to one thread.
+impl Ownership {
+    /// The state of a connection that has been given to one thread.
     pub(crate) fn new() -> Self {
         Self(AtomicU64::new(RUNNING))
     }
@@ -170,81 +170,81 @@ mod tests {
 
     #[test]
     fn a_wish_during_a_turn_forbids_to_wait() {
-        let link = Link::new();
-        link.begin_turn();
-        assert_eq!(link.want(), Wake::Nothing);
-        assert!(!link.start_wait());
-        link.begin_turn();
-        assert!(link.start_wait());
+        let ownership = Ownership::new();
+        ownership.begin_turn();
+        assert_eq!(ownership.want(), Wake::Nothing);
+        assert!(!ownership.start_wait());
+        ownership.begin_turn();
+        assert!(ownership.start_wait());
     }
 
     #[test]
     fn a_wish_during_a_wait_rouses_once_and_forbids_to_park() {
-        let link = Link::new();
-        link.begin_turn();
-        assert!(link.start_wait());
-        assert_eq!(link.want(), Wake::Rouse);
-        assert_eq!(link.want(), Wake::Nothing);
-        assert!(!link.park());
-        assert!(link.is_wanted());
+        let ownership = Ownership::new();
+        ownership.begin_turn();
+        assert!(ownership.start_wait());
+        assert_eq!(ownership.want(), Wake::Rouse);
+        assert_eq!(ownership.want(), Wake::Nothing);
+        assert!(!ownership.park());
+        assert!(ownership.is_wanted());
     }
 
     #[test]
     fn one_that_pauses_keeps_its_wish_and_can_be_claimed() {
-        let link = Link::new();
-        link.begin_turn();
-        assert_eq!(link.want(), Wake::Nothing);
-        link.pause();
-        assert!(link.is_wanted() && !link.park());
-        assert!(link.claim());
+        let ownership = Ownership::new();
+        ownership.begin_turn();
+        assert_eq!(ownership.want(), Wake::Nothing);
+        ownership.pause();
+        assert!(ownership.is_wanted() && !ownership.park());
+        assert!(ownership.claim());
     }
 
     #[test]
     fn one_that_was_parked_and_pauses_before_its_turn_is_in_no_call() {
-        let link = Link::new();
-        link.begin_turn();
-        assert!(link.start_wait() && link.park());
-        assert_eq!(link.want(), Wake::Queue);
-        link.pause();
-        assert!(!link.steal());
-        assert!(link.is_wanted() && link.claim());
+        let ownership = Ownership::new();
+        ownership.begin_turn();
+        assert!(ownership.start_wait() && ownership.park());
+        assert_eq!(ownership.want(), Wake::Queue);
+        ownership.pause();
+        assert!(!ownership.steal());
+        assert!(ownership.is_wanted() && ownership.claim());
     }
 
     #[test]
     fn a_wish_for_a_parked_one_queues_once() {
-        let link = Link::new();
-        link.begin_turn();
-        assert!(link.start_wait() && link.park());
-        assert_eq!(link.want(), Wake::Queue);
-        assert_eq!(link.want(), Wake::Nothing);
-        link.begin_turn();
-        assert!(!link.is_wanted());
-        assert!(link.start_wait());
+        let ownership = Ownership::new();
+        ownership.begin_turn();
+        assert!(ownership.start_wait() && ownership.park());
+        assert_eq!(ownership.want(), Wake::Queue);
+        assert_eq!(ownership.want(), Wake::Nothing);
+        ownership.begin_turn();
+        assert!(!ownership.is_wanted());
+        assert!(ownership.start_wait());
     }
 
     #[test]
     fn only_a_call_can_be_stolen_and_the_robbed_one_notices() {
-        let link = Link::new();
-        let first = link.begin_turn();
-        assert!(!link.steal() && !link.claim());
-        link.begin_call();
-        assert_eq!(link.want(), Wake::Nothing);
-        assert!(link.steal());
-        assert!(!link.end_call(first));
-        let second = link.begin_turn();
-        link.begin_call();
-        assert!(!link.end_call(first), "the robbed one comes late");
-        assert!(link.end_call(second));
+        let ownership = Ownership::new();
+        let first = ownership.begin_turn();
+        assert!(!ownership.steal() && !ownership.claim());
+        ownership.begin_call();
+        assert_eq!(ownership.want(), Wake::Nothing);
+        assert!(ownership.steal());
+        assert!(!ownership.end_call(first));
+        let second = ownership.begin_turn();
+        ownership.begin_call();
+        assert!(!ownership.end_call(first), "the robbed one comes late");
+        assert!(ownership.end_call(second));
     }
 
     #[test]
     fn only_one_that_waits_can_be_claimed() {
-        let link = Link::new();
-        link.begin_turn();
-        assert!(link.start_wait());
-        assert_eq!(link.want(), Wake::Rouse);
-        assert!(link.claim());
-        assert!(!link.claim());
-        assert!(!link.start_wait(), "the wish is still open");
+        let ownership = Ownership::new();
+        ownership.begin_turn();
+        assert!(ownership.start_wait());
+        assert_eq!(ownership.want(), Wake::Rouse);
+        assert!(ownership.claim());
+        assert!(!ownership.claim());
+        assert!(!ownership.start_wait(), "the wish is still open");
     }
 }

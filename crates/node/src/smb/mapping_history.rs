@@ -9,7 +9,7 @@ use super::{Credentials, MapOutcome, MappingOptions};
 /// What this process mapped shares with: Windows does not tell most of it. Kept are hashes under a key that
 /// this process drew, which tell equal from different and nothing else.
 #[derive(Default)]
-pub(crate) struct Known {
+pub(crate) struct MappingHistory {
     key: RandomState,
     shares: Mutex<BTreeMap<String, Hashes>>,
 }
@@ -22,7 +22,7 @@ struct Hashes {
     options: u64,
 }
 
-impl Known {
+impl MappingHistory {
     /// To be called when a share was mapped with these.
     pub(super) fn remember(
         &self,
@@ -95,7 +95,7 @@ mod tests {
 
     #[test]
     fn a_user_with_another_secret_is_no_other() {
-        let known = Known::default();
+        let known = MappingHistory::default();
         let is_of_other =
             |credentials: Option<Credentials>| known.is_of_other("s", credentials.as_ref());
         assert!(!is_of_other(user("b", "x")), "nobody knows whose it is");
@@ -109,7 +109,7 @@ mod tests {
 
     #[test]
     fn other_credentials_and_options_than_those_of_the_mapping_are_told() {
-        let known = Known::default();
+        let known = MappingHistory::default();
         let none = MappingOptions::default();
         let compare =
             |credentials: Option<Credentials>| known.compare("s", credentials.as_ref(), &none);

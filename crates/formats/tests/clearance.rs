@@ -8,15 +8,15 @@
 use proptest::prelude::*;
 use uuid::{Uuid, uuid};
 use wincsi_formats::blank::{
-    Clearance, Extent, Guard, Refusal, SectorSize, Signature, Verdict, View, for_create_partition,
-    for_format, for_initialise, scan,
+    BlankRule, Clearance, Extent, Refusal, SectorSize, Signature, Verdict, View,
+    for_create_partition, for_format, for_initialise, scan,
 };
 use wincsi_formats::fixtures::{self, SparseImage};
 use wincsi_formats::gpt::{self, Disagreement, Partition, types};
 
 const MIB: u64 = 1 << 20;
 const LENGTH: u64 = 64 * MIB;
-const BOTH: [Guard; 2] = [Guard::Strict, Guard::Signatures];
+const BOTH: [BlankRule; 2] = [BlankRule::Strict, BlankRule::Signatures];
 
 fn view(image: &SparseImage) -> View {
     image.view(SectorSize::B512).unwrap()
@@ -76,12 +76,12 @@ fn every_known_format_refuses_under_either_guard_and_is_named() {
             );
         }
         assert!(
-            for_format(&view, Guard::Signatures).is_err(),
+            for_format(&view, BlankRule::Signatures).is_err(),
             "{}",
             fixture.name
         );
         assert!(
-            for_create_partition(&view, Guard::Strict).is_err() || is_initialised(fixture.name)
+            for_create_partition(&view, BlankRule::Strict).is_err() || is_initialised(fixture.name)
         );
     }
 }
@@ -95,17 +95,17 @@ fn is_initialised(name: &str) -> bool {
 fn unknown_bytes_refuse_or_are_reported() {
     let view = view(&blank().with(LENGTH - 3, [0x5A]));
     assert_eq!(
-        for_initialise(&view, Guard::Strict),
+        for_initialise(&view, BlankRule::Strict),
         Err(Refusal::Unknown {
             first_nonzero: LENGTH - 3
         })
     );
     assert_eq!(
-        unknown(for_initialise(&view, Guard::Signatures)),
+        unknown(for_initialise(&view, BlankRule::Signatures)),
         Some(LENGTH - 3)
     );
     assert_eq!(
-        unknown(for_format(&view, Guard::Signatures)),
+        unknown(for_format(&view, BlankRule::Signatures)),
         Some(LENGTH - 3)
     );
 }
@@ -113,7 +113,7 @@ fn unknown_bytes_refuse_or_are_reported() {
 #[test]
 fn bytes_that_a_scan_does_not_read_do_not_refuse() {
     let middle = view(&blank().with(32 * MIB, [0x5A; 64]));
-    assert_eq!(unknown(for_format(&middle, Guard::Strict)), None);
+    assert_eq!(unknown(for_format(&middle, BlankRule::Strict)), None);
 }
 
 #[test]
@@ -138,7 +138,7 @@ fn creation_goes_on_behind_the_master_boot_record_that_windows_writes() {
         .with(0x1B5, b"\x63\x7b\x9a")
         .with(0x1CA, [0xFF; 4]);
     assert_eq!(
-        unknown(for_create_partition(&view(&image), Guard::Strict)),
+        unknown(for_create_partition(&view(&image), BlankRule::Strict)),
         None
     );
 }
@@ -148,7 +148,7 @@ fn guards_are_spelt_as_flags_are() {
     for guard in BOTH {
         assert_eq!(guard.to_string().parse(), Ok(guard));
     }
-    assert!("Strict".parse::<Guard>().is_err());
+    assert!("Strict".parse::<BlankRule>().is_err());
 }
 
 #[test]
@@ -159,7 +159,7 @@ fn a_table_without_any_partition_will_do() {
         .into_iter()
         .fold(blank(), |image, (at, bytes)| image.with(at, bytes));
     assert_eq!(
-        unknown(for_create_partition(&view(&image), Guard::Strict)),
+        unknown(for_create_partition(&view(&image), BlankRule::Strict)),
         None
     );
 }
@@ -167,11 +167,11 @@ fn a_table_without_any_partition_will_do() {
 #[test]
 fn creation_refuses_a_disk_without_a_table() {
     assert_eq!(
-        for_create_partition(&view(&blank()), Guard::Signatures),
+        for_create_partition(&view(&blank()), BlankRule::Signatures),
         Err(Refusal::NoGpt(Verdict::Blank))
     );
     let mbr = view(&blank().with(510, [0x55, 0xAA]));
-    let refusal = for_create_partition(&mbr, Guard::Signatures).unwrap_err();
+    let refusal = for_create_partition(&mbr, BlankRule::Signatures).unwrap_err();
     assert_eq!(
         refusal.to_string(),
         "it has no GUID partition table but holds master boot record at offset 510"
@@ -188,7 +188,10 @@ fn creation_refuses_any_other_partition() {
     ] {
         let view = view(&with_partition(SectorSize::B512, type_guid));
         let refusal = Refusal::Partitions { numbers: vec![1] };
-        assert_eq!(for_create_partition(&view, Guard::Signatures), Err(refusal));
+        assert_eq!(
+            for_create_partition(&view, BlankRule::Signatures),
+            Err(refusal)
+        );
     }
 }
 
@@ -196,7 +199,7 @@ fn creation_refuses_any_other_partition() {
 fn creation_refuses_a_table_that_is_damaged_or_disagrees() {
     let initialised = initialised(SectorSize::B512);
     let damaged = view(&initialised.clone().with(LENGTH - 512, [0; 512]));
-    let refusal = for_create_partition(&damaged, Guard::Signatures).unwrap_err();
+    let refusal = for_create_partition(&damaged, BlankRule::Signatures).unwrap_err();
     assert!(matches!(
         refusal,
         Refusal::DamagedGpt {
@@ -210,7 +213,7 @@ fn creation_refuses_a_table_that_is_damaged_or_disagrees() {
     );
     let hybrid = view(&initialised.with(466, [0x07]));
     assert_eq!(
-        for_create_partition(&hybrid, Guard::Signatures),
+        for_create_partition(&hybrid, BlankRule::Signatures),
         Err(Refusal::DisagreeingGpt(Disagreement::NotProtective))
     );
 }
@@ -222,11 +225,11 @@ fn creation_refuses_what_stands_between_the_structures_of_the_table() {
     for at in [512 + 92, 34 * 512, 3 * MIB, LENGTH - 33 * 512 - 1] {
         let view = view(&initialised(SectorSize::B512).with(at, [1]));
         assert_eq!(
-            for_create_partition(&view, Guard::Strict),
+            for_create_partition(&view, BlankRule::Strict),
             Err(Refusal::Unknown { first_nonzero: at })
         );
         assert_eq!(
-            unknown(for_create_partition(&view, Guard::Signatures)),
+            unknown(for_create_partition(&view, BlankRule::Signatures)),
             Some(at)
         );
     }
@@ -252,7 +255,7 @@ fn creation_refuses_a_format_that_stands_beside_the_table() {
         let both = table
             .runs()
             .fold(alone.clone(), |image, (at, bytes)| image.with(at, bytes));
-        match for_create_partition(&view(&both), Guard::Signatures) {
+        match for_create_partition(&view(&both), BlankRule::Signatures) {
             Err(Refusal::Signatures(_)) => beside += 1,
             // The table's own bytes replaced the format's mark.
             Ok(_) => assert!(mark_is_within_the_table(&alone), "{}", fixture.name),
@@ -281,8 +284,8 @@ proptest! {
     ) {
         let view = view(&blank().with(at, [byte]));
         prop_assert_eq!(scan(&view), Verdict::Unknown { first_nonzero: at });
-        prop_assert!(for_initialise(&view, Guard::Strict).is_err());
-        prop_assert!(for_format(&view, Guard::Strict).is_err());
+        prop_assert!(for_initialise(&view, BlankRule::Strict).is_err());
+        prop_assert!(for_format(&view, BlankRule::Strict).is_err());
     }
 
     #[test]
@@ -291,7 +294,7 @@ proptest! {
         byte in 1_u8..,
     ) {
         let view = view(&initialised(SectorSize::B512).with(at, [byte]));
-        let refusal = for_create_partition(&view, Guard::Strict);
+        let refusal = for_create_partition(&view, BlankRule::Strict);
         prop_assert_eq!(refusal, Err(Refusal::Unknown { first_nonzero: at }));
     }
 
@@ -306,6 +309,6 @@ proptest! {
         });
         let view = view(&image);
         prop_assert_eq!(scan(&view) == Verdict::Blank, view.first_nonzero().is_none());
-        let _ = for_create_partition(&view, Guard::Strict);
+        let _ = for_create_partition(&view, BlankRule::Strict);
     }
 }

@@ -1,4 +1,4 @@
-//! One connection of a channel, driven by whoever calls on it.
+//! One connection of a channel, driven by the thread that calls on it.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -38,7 +38,7 @@ pub(super) enum Exchange {
 }
 
 /// A connection between calls or within one.
-pub(super) struct Line {
+pub(super) struct ClientConnection {
     stream: Stream,
     port: Port,
     http: Http,
@@ -71,7 +71,7 @@ enum CallState {
     Done(Exchange),
 }
 
-impl Line {
+impl ClientConnection {
     pub(super) fn open(stream: Stream, max_message: usize) -> io::Result<Self> {
         let port = Port::new(256 << 10);
         let opening = builder(max_message).handshake(port.clone());
@@ -88,7 +88,7 @@ impl Line {
     pub(super) fn is_good(&mut self) -> bool {
         let waker = Waker::from(Arc::clone(&self.stir));
         let mut context = Context::from_waker(&waker);
-        self.stream.look(Interest {
+        self.stream.note_ready(Interest {
             read: true,
             write: true,
         });
@@ -217,7 +217,8 @@ impl Line {
         let awaited = Awaited(self.stream.handles(), self.stream.interest(true));
         let mut ready = Vec::new();
         sys::wait(&self.wakeup, &[awaited], Some(left), &mut ready).map_err(broken)?;
-        self.stream.look(ready.first().copied().unwrap_or_default());
+        self.stream
+            .note_ready(ready.first().copied().unwrap_or_default());
         Ok(())
     }
 
@@ -280,7 +281,7 @@ impl Waitable for Awaited {
     }
 }
 
-impl fmt::Debug for Line {
+impl fmt::Debug for ClientConnection {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Line")
             .field("stream", &self.stream)

@@ -11,7 +11,7 @@ use crate::gpt::{Disagreement, Gpt, GptError, GptState};
 
 /// How non-zero bytes without a known signature are judged. Known signatures always refuse.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Guard {
+pub enum BlankRule {
     /// They refuse too.
     Strict,
     /// They are reported in the [`Clearance`] and do not refuse.
@@ -19,7 +19,7 @@ pub enum Guard {
 }
 
 /// `strict` or `signatures`, as flags spell it.
-impl fmt::Display for Guard {
+impl fmt::Display for BlankRule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Strict => "strict",
@@ -28,24 +28,24 @@ impl fmt::Display for Guard {
     }
 }
 
-impl FromStr for Guard {
-    type Err = UnknownGuard;
+impl FromStr for BlankRule {
+    type Err = UnknownBlankRule;
 
-    fn from_str(text: &str) -> Result<Self, UnknownGuard> {
+    fn from_str(text: &str) -> Result<Self, UnknownBlankRule> {
         match text {
             "strict" => Ok(Self::Strict),
             "signatures" => Ok(Self::Signatures),
-            _ => Err(UnknownGuard {
+            _ => Err(UnknownBlankRule {
                 text: text.to_owned(),
             }),
         }
     }
 }
 
-/// A text that names no [`Guard`].
+/// A text that names no [`BlankRule`].
 #[derive(Clone, Debug, Eq, Error, PartialEq)]
 #[error("{text:?} is no guard: strict or signatures")]
-pub struct UnknownGuard {
+pub struct UnknownBlankRule {
     text: String,
 }
 
@@ -58,7 +58,7 @@ pub struct Clearance {
 }
 
 impl Clearance {
-    /// Byte offset of the first byte that is not zero and that [`Guard::Signatures`] let pass;
+    /// Byte offset of the first byte that is not zero and that [`BlankRule::Signatures`] let pass;
     /// `None` when everything that was read is blank.
     pub fn unknown(&self) -> Option<u64> {
         self.unknown
@@ -91,7 +91,7 @@ pub enum Refusal {
     /// Formats that are known by name.
     #[error("it holds {}", list(.0))]
     Signatures(Vec<Found>),
-    /// Bytes of no known format, under [`Guard::Strict`].
+    /// Bytes of no known format, under [`BlankRule::Strict`].
     #[error("it holds unknown data at offset {first_nonzero}")]
     Unknown {
         /// Byte offset of the first byte that is not zero.
@@ -103,8 +103,8 @@ pub enum Refusal {
 ///
 /// # Errors
 /// The disk is not blank.
-pub fn for_initialise(view: &View, guard: Guard) -> Result<Clearance, Refusal> {
-    judge(view, guard)
+pub fn for_initialise(view: &View, rule: BlankRule) -> Result<Clearance, Refusal> {
+    judge(view, rule)
 }
 
 /// May a partition be created over the largest free extent of a disk? The view is of the whole
@@ -117,17 +117,14 @@ pub fn for_initialise(view: &View, guard: Guard) -> Result<Clearance, Refusal> {
 ///
 /// # Errors
 /// There is no such table, or something besides it.
-pub fn for_create_partition(view: &View, guard: Guard) -> Result<Clearance, Refusal> {
+pub fn for_create_partition(view: &View, rule: BlankRule) -> Result<Clearance, Refusal> {
     match Gpt::read(view) {
         GptState::Absent => Err(Refusal::NoGpt(scan(view))),
         GptState::Damaged { primary, backup } => Err(Refusal::DamagedGpt { primary, backup }),
         GptState::Disagree(disagreement) => Err(Refusal::DisagreeingGpt(disagreement)),
         GptState::Valid(gpt) => {
             refuse_partitions(&gpt)?;
-            judge(
-                &view.clone().masked(gpt.own_ranges().iter().cloned()),
-                guard,
-            )
+            judge(&view.clone().masked(gpt.own_ranges().iter().cloned()), rule)
         }
     }
 }
@@ -136,18 +133,18 @@ pub fn for_create_partition(view: &View, guard: Guard) -> Result<Clearance, Refu
 ///
 /// # Errors
 /// The partition is not blank.
-pub fn for_format(view: &View, guard: Guard) -> Result<Clearance, Refusal> {
-    judge(view, guard)
+pub fn for_format(view: &View, rule: BlankRule) -> Result<Clearance, Refusal> {
+    judge(view, rule)
 }
 
-fn judge(view: &View, guard: Guard) -> Result<Clearance, Refusal> {
-    match (scan(view), guard) {
+fn judge(view: &View, rule: BlankRule) -> Result<Clearance, Refusal> {
+    match (scan(view), rule) {
         (Verdict::Blank, _) => Ok(Clearance { unknown: None }),
         (Verdict::Signatures(found), _) => Err(Refusal::Signatures(found)),
-        (Verdict::Unknown { first_nonzero }, Guard::Strict) => {
+        (Verdict::Unknown { first_nonzero }, BlankRule::Strict) => {
             Err(Refusal::Unknown { first_nonzero })
         }
-        (Verdict::Unknown { first_nonzero }, Guard::Signatures) => Ok(Clearance {
+        (Verdict::Unknown { first_nonzero }, BlankRule::Signatures) => Ok(Clearance {
             unknown: Some(first_nonzero),
         }),
     }

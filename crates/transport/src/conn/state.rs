@@ -1,4 +1,4 @@
-//! What a connection holds under its lock, and a turn of its driver.
+//! The state of a connection under its lock, and one turn of the thread that drives it.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -62,7 +62,7 @@ pub(crate) enum CloseReason {
     #[error("the client does not read")]
     Stalled,
     #[error("it held the most when the server was to hold no more")]
-    Greedy,
+    OverBudget,
     #[error("it made room for another")]
     MadeRoom,
     #[error("the server is shutting down")]
@@ -87,7 +87,7 @@ enum Http {
     Ended(Option<h2::Error>),
 }
 
-pub(super) struct Core {
+pub(super) struct State {
     stream: Stream,
     watch: Watch,
     rewriter: AuthorityRewriter,
@@ -112,7 +112,7 @@ pub(super) struct Core {
     shared: Arc<Shared>,
 }
 
-impl Core {
+impl State {
     pub(super) fn new(
         stream: Stream,
         watch: Watch,
@@ -147,8 +147,8 @@ impl Core {
         }
     }
 
-    pub(super) fn look(&mut self, ready: Interest) -> bool {
-        self.stream.look(ready)
+    pub(super) fn note_ready(&mut self, ready: Interest) -> bool {
+        self.stream.note_ready(ready)
     }
 
     /// Does all that can be done without waiting.
@@ -326,7 +326,7 @@ impl Core {
         self.shared.budget.settle(&self.account, self.held());
         while self.has_to_make_room() {
             if !self.calls.shed() {
-                return self.give_way();
+                return self.close_for_memory();
             }
             self.shared.budget.settle(&self.account, self.held());
         }
@@ -335,10 +335,10 @@ impl Core {
 
     /// Has the connection end because nothing of what it holds can be refused. What buffers and lists
     /// keep of their room does not cost it a call, unless the server holds far too much.
-    fn give_way(&mut self) -> Result<(), CloseReason> {
+    fn close_for_memory(&mut self) -> Result<(), CloseReason> {
         let output = self.calls.unsent() + self.stream.unsent();
         if output > Budget::DUE || self.shared.budget.is_far_over() {
-            return Err(CloseReason::Greedy);
+            return Err(CloseReason::OverBudget);
         }
         self.ending.want(Some(Why::Room));
         Ok(())
@@ -481,13 +481,13 @@ impl Core {
     }
 }
 
-impl Drop for Core {
+impl Drop for State {
     fn drop(&mut self) {
         self.shared.budget.settle(&self.account, 0);
     }
 }
 
-impl fmt::Debug for Core {
+impl fmt::Debug for State {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Core")
             .field("calls", &self.calls)
@@ -521,8 +521,8 @@ mod tests {
         fn ready(self: Arc<Self>) {}
     }
 
-    /// A client's end, and the core that serves the other.
-    fn connected(endpoint: &Endpoint) -> (Stream, Core) {
+    /// A client's end, and the state that serves the other.
+    fn connected(endpoint: &Endpoint) -> (Stream, State) {
         let options = ServerOptions::default();
         let mut listeners = sys::listen(endpoint, &options).unwrap();
         let end = Instant::now() + TIMEOUT;
@@ -539,8 +539,8 @@ mod tests {
         let binding = Arc::new(binding);
         let shared = Arc::new(Shared::new(options, &groups).unwrap());
         let watch = shared.watcher.watch(Arc::new(Nothing)).unwrap();
-        let core = Core::new(stream, watch, &Arc::default(), &binding, &shared);
-        (client, core)
+        let state = State::new(stream, watch, &Arc::default(), &binding, &shared);
+        (client, state)
     }
 
     /// An opening, and then PRIORITY, which is valid and answered by nothing.
@@ -556,13 +556,13 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let name = format!("transport-test-{}-{name}", std::process::id());
         let endpoint = Endpoint::local(folder.path(), &name).unwrap();
-        let (mut client, mut core) = connected(&endpoint);
+        let (mut client, mut state) = connected(&endpoint);
         client.write(&mut flood()).unwrap();
         let mut context = Context::from_waker(Waker::noop());
         for turns in 1.. {
-            let turn = core.turn(None, &Slice::of(slice), &mut context);
+            let turn = state.turn(None, &Slice::of(slice), &mut context);
             assert!(matches!(turn, Turn::Wait(_)), "it stays open");
-            if core.begin_wait().is_some() {
+            if state.begin_wait().is_some() {
                 return turns;
             }
         }
