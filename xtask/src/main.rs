@@ -26,6 +26,7 @@ mod fidelity;
 mod git;
 mod host;
 mod image;
+mod manifests;
 mod packages;
 mod process;
 mod server;
