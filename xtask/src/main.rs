@@ -25,6 +25,8 @@ mod env;
 mod fidelity;
 mod git;
 mod host;
+mod image;
+mod manifests;
 mod packages;
 mod process;
 mod server;
@@ -48,6 +50,7 @@ enum Task {
     Demo(demo::Demo),
     Docs(docs::Docs),
     Fidelity(fidelity::Fidelity),
+    Image(image::Image),
     Setup(env::Setup),
     Test(test::Test),
     Tidy(tidy::Tidy),
@@ -63,6 +66,7 @@ impl Task {
             Self::Demo(task) => task.run(),
             Self::Docs(task) => task.run(),
             Self::Fidelity(task) => task.run(),
+            Self::Image(task) => task.run(),
             Self::Setup(task) => task.run(),
             Self::Test(task) => task.run(),
             Self::Tidy(task) => task.run(),

@@ -19,6 +19,7 @@ use crate::wine::Prefix;
 
 mod api;
 mod life;
+mod manifests;
 mod node;
 mod objects;
 mod plane;
@@ -28,6 +29,8 @@ mod sidecars;
 mod sockets;
 mod steps;
 mod wine;
+
+pub(crate) use self::plane::free_ports;
 
 use self::life::Life;
 use self::node::{Node, Publishing};
@@ -66,6 +69,7 @@ impl Cluster {
         let programs = Programs::build(host, &env::provide(NEEDS)?.go()?)?;
         let (mut running, steps) = (RunningCluster::new()?, Steps::begin());
         let plane = Plane::start(&mut running, &programs, &steps)?;
+        manifests::check(&plane, &steps)?;
         let node = Node::start(&mut running, &programs, &plane, host, self.publishing())?;
         let mut life = Life {
             running: &mut running,

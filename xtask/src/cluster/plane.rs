@@ -177,7 +177,7 @@ fn random_token() -> Result<String> {
 }
 
 /// Ports that nobody has. All are held until the last is found, so that none is given twice.
-pub(super) fn free_ports<const N: usize>() -> Result<[u16; N]> {
+pub(crate) fn free_ports<const N: usize>() -> Result<[u16; N]> {
     let mut ports = [0; N];
     let mut held = Vec::new();
     for port in &mut ports {

@@ -63,6 +63,14 @@ pub(crate) const SANITY: Module = Module {
     tags: "",
 };
 
+/// What reads the image as containerd and hcsshim do.
+pub(crate) const DEPLOY: Module = Module {
+    name: "deploy",
+    dir: "tests/deploy",
+    file: "go.mod",
+    tags: "",
+};
+
 /// Kubernetes: the control plane, and kubelet's code in a program of ours.
 pub(crate) const CLUSTER: Module = Module {
     name: "kube",
@@ -230,7 +238,7 @@ fn make_venv(venv: &Path) -> Result<()> {
 /// Loads what the programs import on either system, rather than all that the modules mention.
 fn download(provision: &Provision) -> Result<()> {
     let go = provision.go()?;
-    for module in CLIENTS.iter().chain([&BENCH, &SANITY]) {
+    for module in CLIENTS.iter().chain([&BENCH, &SANITY, &DEPLOY]) {
         for system in ["linux", "windows"] {
             let mut command = go.command(*module, &["list", "-deps", "-test", "./..."]);
             let done = process::capture(command.env("GOOS", system), INSTALL)?;

@@ -18,8 +18,8 @@ mod path;
 mod rust;
 
 pub(crate) use go::{
-    BENCH as GO_BENCH, CLIENTS as GO_CLIENTS, CLUSTER as GO_CLUSTER, Go, Module as GoModule,
-    SANITY as GO_SANITY, SIDECARS as GO_SIDECARS,
+    BENCH as GO_BENCH, CLIENTS as GO_CLIENTS, CLUSTER as GO_CLUSTER, DEPLOY as GO_DEPLOY, Go,
+    Module as GoModule, SANITY as GO_SANITY, SIDECARS as GO_SIDECARS,
 };
 pub(crate) use path::find as find_program;
 
@@ -46,6 +46,8 @@ pub(crate) enum Need {
     Go,
     /// The Go modules that our Go programs are built from.
     GoModules,
+    /// What reads an image and its hives.
+    Image,
     /// The linker for Windows programs.
     Mingw,
     /// The tools that make the filesystems of the signature fixtures.
@@ -59,7 +61,7 @@ pub(crate) enum Need {
 }
 
 impl Need {
-    pub(crate) const ALL: [Self; 8] = [
+    pub(crate) const ALL: [Self; 9] = [
         Self::WindowsTarget,
         Self::MsvcTarget,
         Self::Mingw,
@@ -68,6 +70,7 @@ impl Need {
         Self::Go,
         Self::GoModules,
         Self::Cluster,
+        Self::Image,
     ];
 
     /// What does not run without it.
@@ -75,6 +78,7 @@ impl Need {
         match self {
             Self::Cluster => "the cluster",
             Self::Go | Self::GoModules => "all tests and benchmarks with the official Go client",
+            Self::Image => "the tests of the image",
             Self::Mingw | Self::WindowsTarget => "everything that builds a Windows program",
             Self::Mkfs => "the tests of this tool's signature",
             Self::MsvcTarget => "check and clippy for the MSVC target",

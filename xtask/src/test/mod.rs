@@ -14,6 +14,7 @@ use crate::{demo, server};
 
 mod artifacts;
 mod counts;
+mod deploy;
 mod go;
 mod lanes;
 mod outcome;
@@ -91,6 +92,19 @@ const STEPS: &[Step] = &[
         about: "csi-sanity, and kubelet's dials, against the trial driver on Unix sockets",
         needs: &[Need::Go, Need::GoModules],
         run: sanity::linux,
+    },
+    Step {
+        name: "deploy",
+        about: "the image, by what reads images, and the manifests' command lines, under Wine",
+        needs: &[
+            Need::WindowsTarget,
+            Need::Mingw,
+            Need::Wine,
+            Need::Go,
+            Need::GoModules,
+            Need::Image,
+        ],
+        run: deploy::run,
     },
     Step {
         name: "demo-linux",

@@ -157,6 +157,7 @@ fn gofmt(provision: &Provision) -> Result<()> {
         env::GO_CLIENTS[0],
         env::GO_BENCH,
         env::GO_CLUSTER,
+        env::GO_DEPLOY,
         env::GO_SANITY,
     ];
     for module in modules {
@@ -171,7 +172,7 @@ fn gofmt(provision: &Provision) -> Result<()> {
 
 fn go_vet(provision: &Provision) -> Result<()> {
     let go = provision.go()?;
-    let more = [env::GO_BENCH, env::GO_SANITY];
+    let more = [env::GO_BENCH, env::GO_DEPLOY, env::GO_SANITY];
     for module in env::GO_CLIENTS.iter().chain(&more) {
         for system in ["linux", "windows"] {
             run(go.command(*module, &["vet", "./..."]).env("GOOS", system))?;

@@ -1,0 +1,156 @@
+//! The manifests in `deploy/`, as the cluster applies them and as their programs are started.
+
+use std::fs;
+use std::path::PathBuf;
+
+use anyhow::{Context, Result};
+use saphyr::{LoadableYamlNode, YamlOwned};
+
+use crate::cargo;
+
+/// An object of Kubernetes.
+#[derive(Debug)]
+pub(crate) struct Manifest {
+    /// As it is in its file.
+    pub(crate) text: String,
+    object: YamlOwned,
+}
+
+/// What a container runs.
+#[derive(Debug, Eq, PartialEq)]
+pub(crate) struct Program {
+    pub(crate) command: Vec<String>,
+    pub(crate) args: Vec<String>,
+    /// `None` is a value that Kubernetes fills in.
+    pub(crate) env: Vec<(String, Option<String>)>,
+    /// The path of the liveness probe.
+    pub(crate) liveness: String,
+}
+
+/// All objects of all files, in the order of the files' names.
+pub(crate) fn all() -> Result<Vec<Manifest>> {
+    let folder = cargo::root().join("deploy");
+    let entries = fs::read_dir(&folder).with_context(|| folder.display().to_string())?;
+    let files: std::io::Result<Vec<PathBuf>> = entries.map(|entry| Ok(entry?.path())).collect();
+    let mut files = files?;
+    files.retain(|file| {
+        file.extension()
+            .is_some_and(|extension| extension == "yaml")
+    });
+    files.sort();
+    let mut manifests = Vec::new();
+    for file in files {
+        let text = fs::read_to_string(&file)?;
+        let read = read(&text).with_context(|| file.display().to_string())?;
+        manifests.extend(read);
+    }
+    Ok(manifests)
+}
+
+fn read(text: &str) -> Result<Vec<Manifest>> {
+    let one = |text: &str| {
+        let object = YamlOwned::load_from_str(text)?.into_iter().next();
+        Ok(Manifest {
+            text: text.to_owned(),
+            object: object.context("an empty document")?,
+        })
+    };
+    text.split("\n---\n").map(one).collect()
+}
+
+impl Manifest {
+    pub(crate) fn kind(&self) -> &str {
+        self.word(&["kind"]).unwrap_or_default()
+    }
+
+    pub(crate) fn name(&self) -> &str {
+        self.word(&["metadata", "name"]).unwrap_or_default()
+    }
+
+    pub(crate) fn namespace(&self) -> Option<&str> {
+        self.word(&["metadata", "namespace"])
+    }
+
+    /// Whether its pods are HostProcess ones.
+    pub(crate) fn is_host_process(&self) -> bool {
+        let options = ["securityContext", "windowsOptions", "hostProcess"];
+        let flag = at(&self.object, &[&POD[..], &options].concat());
+        flag.and_then(YamlOwned::as_bool).unwrap_or_default()
+    }
+
+    /// What the first container of its pods runs.
+    pub(crate) fn program(&self) -> Option<Program> {
+        let container = at(&self.object, &[&POD[..], &["containers"]].concat())?;
+        let container = container.as_sequence_get(0)?;
+        let path = at(container, &["livenessProbe", "httpGet", "path"])?;
+        Some(Program {
+            command: words(container, "command"),
+            args: words(container, "args"),
+            env: items(container, "env").filter_map(variable).collect(),
+            liveness: path.as_str()?.to_owned(),
+        })
+    }
+
+    fn word(&self, path: &[&str]) -> Option<&str> {
+        at(&self.object, path)?.as_str()
+    }
+}
+
+const POD: [&str; 3] = ["spec", "template", "spec"];
+
+fn at<'a>(object: &'a YamlOwned, path: &[&str]) -> Option<&'a YamlOwned> {
+    let mut path = path.iter();
+    path.try_fold(object, |object, key| object.as_mapping_get(key))
+}
+
+fn items<'a>(object: &'a YamlOwned, key: &str) -> impl Iterator<Item = &'a YamlOwned> {
+    let list = object.as_mapping_get(key).and_then(YamlOwned::as_sequence);
+    list.into_iter().flatten()
+}
+
+fn words(object: &YamlOwned, key: &str) -> Vec<String> {
+    let words = items(object, key).filter_map(YamlOwned::as_str);
+    words.map(str::to_owned).collect()
+}
+
+fn variable(one: &YamlOwned) -> Option<(String, Option<String>)> {
+    let word = |key| Some(one.as_mapping_get(key)?.as_str()?.to_owned());
+    Some((word("name")?, word("value")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn daemon_sets() -> Vec<Manifest> {
+        let mut all = all().unwrap();
+        all.retain(|one| one.kind() == "DaemonSet");
+        all
+    }
+
+    #[test]
+    fn what_reaches_a_shell_is_fixed_and_all_else_is_a_variable() {
+        let daemon_sets = daemon_sets();
+        assert_eq!(daemon_sets.len(), 2);
+        for one in daemon_sets {
+            let program = one.program().unwrap();
+            let exe = match one.is_host_process() {
+                true => "wincsi.exe",
+                false => r"C:\wincsi.exe",
+            };
+            assert_eq!(program.command, [exe]);
+            assert_eq!(program.args, ["node"]);
+            let names = program.env.iter().map(|(name, _)| name);
+            assert!(names.into_iter().all(|name| name.starts_with("WINCSI_")));
+        }
+    }
+
+    #[test]
+    fn a_file_may_have_several_objects() {
+        let both = read("kind: A\nmetadata:\n  name: a\n---\nkind: B\n").unwrap();
+        let kinds: Vec<_> = both.iter().map(Manifest::kind).collect();
+        assert_eq!(kinds, ["A", "B"]);
+        assert_eq!((both[0].name(), both[0].namespace()), ("a", None));
+        assert!(read("kind: A\n---\n").is_err());
+    }
+}
