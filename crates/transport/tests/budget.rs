@@ -47,7 +47,7 @@ fn begun(fixture: &Fixture, requests: u32, bytes: usize) -> RawStream {
     raw.write_all(&frames::opening_with_ack()).unwrap();
     for request in 0..requests {
         // The server may have closed it in between.
-        let _ = raw.write_all(&unfinished(request * 2 + 1, bytes));
+        let _ = support::write_or_closed(&mut raw, &unfinished(request * 2 + 1, bytes));
     }
     raw
 }
