@@ -142,6 +142,7 @@ impl Drop for Keeper {
 }
 
 #[cfg(all(test, unix))]
+#[allow(clippy::unwrap_used, reason = "test code")]
 mod tests {
     use std::os::unix::fs::MetadataExt as _;
     use std::os::unix::net::UnixStream;

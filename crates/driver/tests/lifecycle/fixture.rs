@@ -1,12 +1,12 @@
 //! A kubelet's folder, what kubelet does there, and the driver as a process.
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::thread;
 use std::time::{Duration, Instant};
-use std::{fs, thread};
 
 use prost::Message as _;
 use rustix::process::{Pid, Signal, kill_process};

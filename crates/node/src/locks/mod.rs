@@ -4,8 +4,7 @@
 //! order of arrival, until the deadline, or until the read in which the holder hangs was given up
 //! (`Unfinished::NotAnswering`). At most 128 wait for one object and 512 in all (`Unfinished::Crowded`); a wait for a
 //! share or its server ends after 90 seconds (`Unfinished::Busy`). A lock is released when the call into Windows has
-//! really ended, even if the caller was answered before. `Waits` reports each wait to the server that counts calls.
-//! Reads take no locks.
+//! really ended, even if the caller was answered before. `Waits` reports each wait. Reads take no locks.
 
 mod key;
 mod table;
