@@ -18,19 +18,20 @@ use crate::host::Host;
 use crate::wine::Prefix;
 
 mod api;
+mod gap;
 mod life;
 mod manifests;
 mod node;
 mod objects;
 mod plane;
 mod programs;
+mod restarts;
 mod running;
 mod sidecars;
 mod sockets;
 mod steps;
 mod wine;
 
-pub(crate) use self::plane::free_ports;
 
 use self::life::Life;
 use self::node::{Node, Publishing};
@@ -82,6 +83,7 @@ impl Cluster {
             println!("\n{}", invitation(&plane, &node));
             running.wait_for_interrupt()?;
         } else {
+            life.restart(&pod)?;
             life.end(pod)?;
         }
         let ended = running.end()?;
@@ -100,7 +102,7 @@ impl Cluster {
     }
 }
 
-fn invitation(plane: &Plane, node: &Node) -> String {
+fn invitation(plane: &Plane, node: &Node<'_>) -> String {
     let (api, config) = (&plane.api, plane.kubeconfig.display());
     format!(
         "The pod runs. Reach the cluster with\n  \

@@ -8,7 +8,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, ensure};
 
 use super::Programs;
-use crate::cluster::free_ports;
+use crate::host::free_ports;
 use crate::host::Host;
 use crate::manifests::{self, Manifest, Program};
 use crate::process::{self, Background};
