@@ -9,12 +9,14 @@
 
 mod calls;
 mod cost;
+mod csi;
 mod page;
 mod test_node;
 
 use anyhow::Result;
 
 pub use self::cost::{Cost, Counted, Counter};
+pub use self::csi::{Call, CsiRow, DRIVERS, ROWS, sum};
 pub use self::page::page;
 pub use self::test_node::TestNode;
 

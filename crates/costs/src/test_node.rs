@@ -1,11 +1,15 @@
 //! A simulated node and the handlers that serve it, called in this process.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow, ensure};
+use driver::disk::DiskVolumes;
+use driver::kubelet::{NodeInfo, NodeService, Router};
+use driver::record::Store;
 use node::{Node, Options};
 use os::{Os, WinPath};
 use os_sim::iscsi::IscsiControl;
@@ -20,6 +24,7 @@ use proxy::{Middleware, PipeOperations, groups};
 use tempfile::TempDir;
 use transport::{Call, Service};
 use wire::Rpc;
+use wire::csi::v1::node::NodeStageVolume;
 use wire::disk::v1 as disk;
 use wire::filesystem::v2alpha1 as filesystem;
 use wire::system::v1alpha1 as system;
@@ -58,6 +63,7 @@ pub(crate) struct Volume {
 pub(crate) struct Spare {
     pub(crate) name: String,
     pub(crate) number: u32,
+    pub(crate) page83: String,
 }
 
 impl TestNode {
@@ -100,14 +106,17 @@ impl TestNode {
 
     fn on(sim: SimNode, folder: TempDir, layer: impl FnOnce(Os) -> Os) -> Result<Self> {
         let (os, counter) = Counter::around(layer(sim.os()));
+        let node = Node::new(os, Options::default());
+        let csi = plugin(node.clone(), folder.path())?;
         let working_dirs = WorkingDirs::parse(vec![KUBELET.to_owned()])?;
-        let operations = PipeOperations::new(Node::new(os, Options::default()), working_dirs);
+        let operations = PipeOperations::new(node, working_dirs);
         let registry = groups::registry();
         let services = registry.into_services(&Arc::new(operations), &Middleware::default());
         let named = services.into_iter();
         let services = named.map(|(group, service)| (group.to_string(), service));
+        let csi = (NodeStageVolume::GROUP.to_string(), csi);
         Ok(Self {
-            services: services.collect(),
+            services: services.chain([csi]).collect(),
             counter,
             sim,
             volume: Volume::default(),
@@ -227,13 +236,18 @@ impl TestNode {
         let serial = self.number();
         let name = format!("spare{serial}");
         let spec = DiskSpec::on(Bus::Sas).serial(&name).lun(9);
-        let naa = format!("6002248{serial:025x}");
-        let spec = spec.identified(IdentifierKind::Naa, &naa).arriving(arrives);
+        let page83 = format!("6002248{serial:025x}");
+        let spec = spec.identified(IdentifierKind::Naa, &page83);
+        let spec = spec.arriving(arrives);
         let blank = Content::blank(GIB);
         self.sim.hardware().attach_disk(&name, &spec, &blank)?;
         self.rescan()?;
         let number = self.number_of(&name)?;
-        Ok(Spare { name, number })
+        Ok(Spare {
+            name,
+            number,
+            page83,
+        })
     }
 
     pub(crate) fn pull(&self, spare: &Spare) -> Result<()> {
@@ -288,4 +302,13 @@ impl TestNode {
     fn number(&self) -> u32 {
         self.names.fetch_add(1, Ordering::Relaxed)
     }
+}
+
+/// The node plugin's Node service.
+fn plugin(node: Node, home: &Path) -> Result<Arc<dyn Service>> {
+    let store = Store::open(&home.join("records"))?;
+    let volumes = Arc::new(DiskVolumes::new(Arc::new(node), store));
+    let mut router = Router::counting(&Arc::default());
+    NodeService::new(volumes, NodeInfo::default()).register(&mut router);
+    Ok(Arc::new(router))
 }

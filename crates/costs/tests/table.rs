@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use fidelity::{Program, Recorder};
 use proxy::catalogue::OPERATIONS;
-use wincsi_costs::{Row, TestNode, page, rows};
+use wincsi_costs::{ROWS, Row, TestNode, page, rows, sum};
 
 const PAGE: &str = include_str!("../../../docs/performance.md");
 
@@ -34,6 +34,26 @@ fn each_row_costs_what_the_table_says() {
     );
     let settled = fidelity::settle(Program::SimulatorNode, &recorder.take());
     assert_eq!(settled, Ok(()));
+}
+
+#[test]
+fn each_csi_call_costs_what_the_table_says() {
+    let node = TestNode::through(|os| os).expect("a node");
+    let wrong: Vec<_> = ROWS.iter().filter_map(|row| row.wrong(&node)).collect();
+    assert!(
+        wrong.is_empty(),
+        "not as in the table:\n{}",
+        wrong.join("\n")
+    );
+}
+
+#[test]
+fn what_other_drivers_call_csi_proxy_for_has_rows() {
+    for row in ROWS {
+        for calls in row.others {
+            assert!(sum(calls).is_some(), "{} {calls:?}", row.call);
+        }
+    }
 }
 
 #[test]

@@ -126,6 +126,7 @@ use os::{Deadline, Os, WinPath};
 use self::api::sealed::Rescans;
 pub use self::blank::{BlankError, Unread};
 pub use self::bounded::Unfinished;
+use self::disks::PagingReads;
 pub use self::disks::{
     Criterion, DiskError, DiskIds, DiskQuery, Disks, Excluded, FoundDisk, Guarded, Named,
     NamespaceConvention, NotEnough, NotIdentified, Obstacle, Page83, PagingUnknown, RecordError,
@@ -234,6 +235,7 @@ struct Shared {
     smb: smb::Memory,
     logins: iscsi::Logins,
     notes: Option<Notes>,
+    paging_reads: PagingReads,
     rescans: Rescans,
 }
 
@@ -290,6 +292,7 @@ impl Node {
                 smb: smb::Memory::default(),
                 logins: iscsi::Logins::default(),
                 notes,
+                paging_reads: PagingReads::default(),
                 rescans,
             }),
         }
@@ -329,6 +332,10 @@ impl Node {
 
     fn in_flight(&self) -> &InFlight {
         &self.shared.in_flight
+    }
+
+    fn paging_reads(&self) -> &PagingReads {
+        &self.shared.paging_reads
     }
 
     fn history(&self) -> &volumes::History {

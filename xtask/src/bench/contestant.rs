@@ -79,9 +79,13 @@ impl FromStr for Rival {
 impl Rival {
     pub(super) fn exe(&self, host: Host<'_>) -> PathBuf {
         match host {
-            Host::Linux => self.folder.join("csi-proxy"),
-            Host::Wine(_) => self.folder.join("csi-proxy.exe"),
+            Host::Linux => self.file("csi-proxy"),
+            Host::Wine(_) => self.file("csi-proxy.exe"),
         }
+    }
+
+    pub(super) fn file(&self, name: &str) -> PathBuf {
+        self.folder.join(name)
     }
 }
 

@@ -7,12 +7,15 @@ use clap::{Args, Subcommand};
 
 mod attack;
 mod contestant;
+mod driver;
 mod fairness;
 mod machine;
 mod markdown;
 mod pipe;
 mod procfs;
 mod results;
+mod staged;
+mod together;
 
 pub(crate) use machine::today;
 
@@ -26,6 +29,7 @@ pub(crate) struct Bench {
 #[derive(Subcommand)]
 enum What {
     Attack(attack::Bench),
+    Driver(driver::Bench),
     Pipe(pipe::Pipe),
 }
 
@@ -33,6 +37,7 @@ impl Bench {
     pub(crate) fn run(self) -> Result<ExitCode> {
         match self.what {
             What::Attack(bench) => bench.run(),
+            What::Driver(bench) => bench.run(),
             What::Pipe(bench) => bench.run(),
         }
     }

@@ -95,6 +95,53 @@ impl Rescans {
         }
     }
 
+    /// Rescans, or shares a rescan with others that began after the call.
+    ///
+    /// # Errors
+    /// That of the latest rescan, if it began after the call; the deadline passed.
+    pub fn rescan(
+        &self,
+        deadline: Deadline,
+        rescan: impl Fn() -> Result<()> + Clone + Send + 'static,
+    ) -> Result<()> {
+        let mut state = self.state();
+        let came = state.began;
+        let due = self.clock.now();
+        state = self.wait(state, came, (due, deadline), &rescan)?;
+        match &state.failed {
+            Some((number, error)) if *number > came => Err(error.clone()),
+            _ if state.ended() > came => Ok(()),
+            _ => {
+                let late = Unfinished::deadline(RESCAN, &"disks");
+                Err(Error::new(RESCAN, "disks", DiskError::from(late)))
+            }
+        }
+    }
+
+    /// Waits until more rescans have ended than `ended`, of which the next is due then, or until a deadline.
+    fn wait<'a>(
+        &'a self,
+        mut state: MutexGuard<'a, State>,
+        ended: u64,
+        (due, until): (Moment, Deadline),
+        rescan: &(impl Fn() -> Result<()> + Clone + Send + 'static),
+    ) -> Result<MutexGuard<'a, State>> {
+        state.waiting += 1;
+        while state.ended() <= ended && until.left(&*self.clock).is_some() {
+            if state.under_way.is_none() {
+                state.due = Some(state.due.map_or(due, |other| other.min(due)));
+                if let Err(error) = self.work(&mut state, rescan) {
+                    state.waiting -= 1;
+                    return Err(error);
+                }
+            }
+            let moved = self.shared.moved.wait_timeout(state, SLICE);
+            state = moved.unwrap_or_else(PoisonError::into_inner).0;
+        }
+        state.waiting -= 1;
+        Ok(state)
+    }
+
     /// A panic elsewhere cannot leave the state half changed: nothing that holds it can panic.
     fn state(&self) -> MutexGuard<'_, State> {
         let state = self.shared.state.lock();
@@ -129,25 +176,11 @@ impl Caller<'_> {
         missing: Error,
         rescan: &(impl Fn() -> Result<()> + Clone + Send + 'static),
     ) -> Result<()> {
-        let clock = &*self.rescans.clock;
-        let mut state = self.rescans.state();
+        let state = self.rescans.state();
         self.refuse(&state, missing)?;
-        let due = self.next_due(&state);
-        let until = self.until();
-        state.waiting += 1;
-        while state.ended() == ended && until.left(clock).is_some() {
-            if state.under_way.is_none() {
-                state.due = Some(state.due.map_or(due, |other| other.min(due)));
-                if let Err(error) = self.rescans.work(&mut state, rescan) {
-                    state.waiting -= 1;
-                    return Err(error);
-                }
-            }
-            let moved = self.rescans.shared.moved.wait_timeout(state, SLICE);
-            state = moved.unwrap_or_else(PoisonError::into_inner).0;
-        }
-        state.waiting -= 1;
-        Ok(())
+        let (due, until) = (self.next_due(&state), self.until());
+        let waited = self.rescans.wait(state, ended, (due, until), rescan);
+        waited.map(drop)
     }
 
     fn refuse(&self, state: &State, missing: Error) -> Result<()> {
@@ -301,5 +334,76 @@ impl Drop for Worker {
             state.has_thread = false;
             state.end(None);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::sync::mpsc;
+
+    use super::*;
+    use crate::poll::tests::HandClock;
+
+    const CALLERS: usize = 8;
+
+    /// An unstage rescans, and on a node that is drained a hundred come at once.
+    #[test]
+    fn callers_that_wait_for_one_rescan_share_the_next() {
+        let rescans = Rescans::new(Arc::new(HandClock::default()));
+        let (release, released) = mpsc::channel::<()>();
+        let (count, released) = (
+            Arc::<AtomicUsize>::default(),
+            Arc::new(Mutex::new(released)),
+        );
+        let rescan = {
+            let count = Arc::clone(&count);
+            move || {
+                count.fetch_add(1, Ordering::SeqCst);
+                let _ = released.lock().unwrap().recv();
+                Ok(())
+            }
+        };
+        let call = || {
+            let (rescans, rescan) = (rescans.clone(), rescan.clone());
+            thread::spawn(move || rescans.rescan(Deadline::NEVER, rescan))
+        };
+        let first = call();
+        while rescans.state().under_way.is_none() {
+            thread::yield_now();
+        }
+        let others: Vec<_> = (0..CALLERS).map(|_| call()).collect();
+        while rescans.state().waiting < CALLERS + 1 {
+            thread::yield_now();
+        }
+        drop(release);
+        for caller in others.into_iter().chain([first]) {
+            caller.join().unwrap().unwrap();
+        }
+        assert_eq!(count.load(Ordering::SeqCst), 2);
+    }
+
+    #[test]
+    fn a_rescan_that_hangs_keeps_nobody_beyond_the_deadline() {
+        let clock = Arc::new(HandClock::default());
+        let rescans = Rescans::new(Arc::clone(&clock) as Arc<dyn Clock>);
+        let deadline = Deadline::within(&*clock, Duration::from_secs(5));
+        let (release, released) = mpsc::channel::<()>();
+        let released = Arc::new(Mutex::new(released));
+        let rescan = move || {
+            let _ = released.lock().unwrap().recv();
+            Ok(())
+        };
+        let caller = {
+            let rescans = rescans.clone();
+            thread::spawn(move || rescans.rescan(deadline, rescan))
+        };
+        while rescans.state().under_way.is_none() {
+            thread::yield_now();
+        }
+        clock.advance(Duration::from_secs(5));
+        let refused = caller.join().unwrap().unwrap_err();
+        assert!(refused.to_string().contains("deadline"), "{refused}");
+        drop(release);
     }
 }

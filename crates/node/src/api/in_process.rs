@@ -100,23 +100,16 @@ impl Disks for Node {
         patience: Duration,
         deadline: Deadline,
     ) -> Result<FoundDisk> {
-        let node = self.clone();
         let wait = Wait {
             patience: Deadline::within(&*self.os().clock, patience),
             deadline,
         };
-        let rescan = move || {
-            let rescanned = node.operations().disks().rescan(Deadline::NEVER);
-            rescanned.map_err(|error| Error::new("rescan", "disks", error))
-        };
         let look = || Disks::find(self, wanted, deadline);
-        self.rescans().find(wait, look, rescan)
+        self.rescans().find(wait, look, rescan_of(self))
     }
 
     fn rescan(&self, deadline: Deadline) -> Result<()> {
-        run(self, "rescan", "disks", deadline, move |node| {
-            node.operations().disks().rescan(deadline)
-        })
+        self.rescans().rescan(deadline, rescan_of(self))
     }
 
     fn partition(&self, disk: &FoundDisk, deadline: Deadline) -> Result<()> {
@@ -516,6 +509,15 @@ where
     run(node, operation, path, deadline, move |node| {
         act(node, &owned)
     })
+}
+
+/// A rescan that callers share, which outlasts each one's deadline.
+fn rescan_of(node: &Node) -> impl Fn() -> Result<()> + Clone + Send + use<> {
+    let node = node.clone();
+    move || {
+        let rescanned = node.operations().disks().rescan(Deadline::NEVER);
+        rescanned.map_err(|error| Error::new("rescan", "disks", error))
+    }
 }
 
 /// The operation may outlive its caller, and so must what it logs in with.

@@ -25,6 +25,7 @@ pub use self::find::{
 pub use self::guard::Guarded;
 pub use self::lists::DiskIds;
 use self::offline::TakingOffline;
+pub(crate) use self::paging::PagingReads;
 pub use self::paging::PagingUnknown;
 use self::partition::Partitioning;
 use self::read_only::BringingReadOnly;

@@ -1,6 +1,7 @@
 //! The disks that hold page files and crash dumps.
 
 use std::collections::BTreeMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use os::{Deadline, DiskNumber, WinPath};
 
@@ -49,8 +50,52 @@ impl Learned {
     }
 }
 
+/// The looks of a node, of which all callers that wait for their turn share the next one.
+#[derive(Debug, Default)]
+pub(crate) struct PagingReads(Mutex<Reads>);
+
+#[derive(Debug, Default)]
+struct Reads {
+    began: u64,
+    /// The latest one that ended, by its number.
+    ended: Option<(u64, Result<Learned, PagingUnknown>)>,
+}
+
+impl PagingReads {
+    /// How many have begun.
+    fn began(&self) -> u64 {
+        self.lock().began
+    }
+
+    /// The result of a look that began after so many had: of the latest one, or of `look`. There must be one caller
+    /// at a time.
+    fn after(
+        &self,
+        began: u64,
+        look: impl FnOnce() -> Result<Learned, PagingUnknown>,
+    ) -> Result<Learned, PagingUnknown> {
+        let number = {
+            let mut reads = self.lock();
+            if let Some((_, learned)) = reads.ended.as_ref().filter(|(number, _)| *number > began) {
+                return learned.clone();
+            }
+            reads.began += 1;
+            reads.began
+        };
+        let learned = look();
+        self.lock().ended = Some((number, learned.clone()));
+        learned
+    }
+
+    /// A panic elsewhere cannot leave this half changed: nothing that holds it can panic.
+    fn lock(&self) -> MutexGuard<'_, Reads> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
 /// Looks for them. They are on volumes of other disks, which may hang; and the caller may hold the lock of a disk.
-/// So the look is made on a thread that is left behind then, one at a time.
+/// So the look is made on a thread that is left behind then, one at a time. Callers that wait for their turn share one
+/// look, since each took milliseconds for the links on the way, and the calls for many disks were served one by one.
 ///
 /// # Errors
 /// The deadline passed.
@@ -58,10 +103,10 @@ pub(super) fn learn(node: &Node, deadline: Deadline) -> Result<Learned, DiskErro
     let clock = &*node.os().clock;
     let limit = deadline.min(Deadline::within(clock, ANSWER_WITHIN));
     let owned = node.clone();
+    let began = node.paging_reads().began();
     let look = move || {
-        owned
-            .in_flight()
-            .at(&Object::PageFiles, || read_paging(&owned))
+        let in_turn = || owned.paging_reads().after(began, || read_paging(&owned));
+        owned.in_flight().at(&Object::PageFiles, in_turn)
     };
     Ok(match race(clock, LOOK, limit, look) {
         Ok(Ok(learned)) => learned,
@@ -109,4 +154,44 @@ fn disks_with(node: &Node, file: &WinPath) -> Result<Vec<DiskNumber>, PagingUnkn
         Err(error) => return Err(error.into()),
     };
     Ok(volumes::disks_of(node.os(), volume)?.into_iter().collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::thread;
+    use std::time::Duration;
+
+    use os_sim::{ClockMode, Effect, Inventory, NodeSpec, Rule, SimNode};
+
+    use super::*;
+    use crate::Options;
+
+    const CALLERS: usize = 8;
+
+    /// A hundred unstages at once made a look each, one after the other, and the last ones were given up.
+    #[test]
+    fn callers_that_wait_for_one_look_share_the_next() {
+        let spec = NodeSpec::named("node-1");
+        let sim = SimNode::in_memory(&spec, Inventory::of(0), ClockMode::Virtual).unwrap();
+        let node = Node::new(sim.os(), Options::default());
+        let learns = || {
+            let node = node.clone();
+            thread::spawn(move || learn(&node, Deadline::NEVER).unwrap())
+        };
+        let hang = sim.faults().add(Rule::on("RegGetValueW", Effect::Hang));
+        let first = learns();
+        assert!(sim.faults().wait_until_hanging(1, Duration::from_secs(60)));
+        let others: Vec<_> = (0..CALLERS).map(|_| learns()).collect();
+        while node.in_flight().waiting() < CALLERS {
+            thread::yield_now();
+        }
+        sim.take_trace();
+        sim.faults().remove(hang);
+        for caller in others.into_iter().chain([first]) {
+            caller.join().unwrap();
+        }
+        let trace = sim.take_trace();
+        let reads = trace.iter().filter(|op| op.object == "PagingFiles");
+        assert_eq!(reads.count(), 1);
+    }
 }

@@ -9,7 +9,8 @@
 //! the object itself fails with it.
 //!
 //! Looks at files go side by side, [`ABREAST`] at a time, until one of them is as old as that: a path may lead to
-//! a share that answers all of them, each after seconds.
+//! a share that answers all of them, each after seconds. So do those for the volume of a drive, [`DRIVE_ABREAST`] at a
+//! time.
 //!
 //! That is done beneath the operations, in what they see of the system ([`seam`]), so that no look can be
 //! forgotten. Looks at the disks and volumes of others, which a caller would hang in for nothing, are made on
@@ -50,6 +51,10 @@ const SHARE_WITHIN: Duration = Duration::from_secs(2 * 60);
 /// How many may look at one volume's files, or at one path, at a time: so many threads are lost at most.
 const ABREAST: usize = 8;
 
+/// How many may ask at a time which volume a drive is. Each call with a path asks for drive C several times, and one at
+/// a time they took turns: a hundred stages of as many disks were as slow as four in a row.
+const DRIVE_ABREAST: usize = 64;
+
 /// What is looked at.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Object {
@@ -58,6 +63,8 @@ pub(crate) enum Object {
     /// What a volume has cached. To write that may take long on a volume that answers well.
     Cache(VolumeId),
     Disk(DiskNumber),
+    /// Which volume a drive is, by the mount manager's word.
+    Drive(String),
     /// What is in a volume, by paths that name it.
     Files(VolumeId),
     /// By its name in lower case.
@@ -73,6 +80,7 @@ impl Object {
     /// How many looks at it may be under way at a time.
     fn abreast(&self) -> usize {
         match self {
+            Self::Drive(_) => DRIVE_ABREAST,
             Self::Files(_) | Self::Path(_) => ABREAST,
             _ => 1,
         }
@@ -103,6 +111,7 @@ impl fmt::Display for Object {
             Self::AccessPaths(volume) => write!(f, "the paths of volume {volume}"),
             Self::Cache(volume) => write!(f, "the cache of volume {volume}"),
             Self::Disk(disk) => write!(f, "disk {disk}"),
+            Self::Drive(path) => write!(f, "drive {path}"),
             Self::Files(volume) => write!(f, "the files of volume {volume}"),
             Self::Folder(path) => write!(f, "folder {path}"),
             Self::PageFiles => f.write_str("the page files"),
@@ -197,6 +206,11 @@ impl InFlight {
     /// A panic elsewhere cannot leave the table half changed: nothing in here can panic.
     fn table(&self) -> MutexGuard<'_, Reads> {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    #[cfg(test)]
+    pub(crate) fn waiting(&self) -> usize {
+        self.table().waiting
     }
 
     #[cfg(test)]
@@ -363,6 +377,19 @@ mod tests {
         assert_eq!(in_flight.under_way(), hanging.len());
         drop(hanging);
         assert_eq!(in_flight.at(&path, nothing), Ok(()));
+        assert_eq!(in_flight.under_way(), 0);
+    }
+
+    /// A hundred calls for as many volumes all ask which volume drive C is.
+    #[test]
+    fn callers_learn_side_by_side_which_volume_a_drive_is() {
+        let (in_flight, _) = in_flight();
+        let drive = Object::Drive(r"c:\".to_owned());
+        let hanging: Vec<_> = (1..DRIVE_ABREAST)
+            .map(|_| in_flight.begin(&drive).unwrap())
+            .collect();
+        assert_eq!(in_flight.at(&drive, nothing), Ok(()));
+        drop(hanging);
         assert_eq!(in_flight.under_way(), 0);
     }
 

@@ -45,10 +45,17 @@ fn looked_at(op: &Op<'_>) -> Option<Object> {
             _ => Object::Volume(volume),
         }),
         (Access::Look, os::layer::Object::Path(path), method) => Some(match method {
-            "Volumes::mounted_at" => Object::Folder(path.folded()),
+            "Volumes::mounted_at" => of_mount(path),
             _ => of_path(path),
         }),
         _ => None,
+    }
+}
+
+fn of_mount(path: &WinPath) -> Object {
+    match (path.root(), path.name()) {
+        (Root::Drive(_), None) => Object::Drive(path.folded()),
+        _ => Object::Folder(path.folded()),
     }
 }
 
@@ -105,6 +112,17 @@ mod tests {
         ] {
             assert!(rows.contains(&named), "{named}");
         }
+    }
+
+    #[test]
+    fn a_drive_is_told_from_a_folder_where_a_volume_is_mounted() {
+        let at = |path: &str| {
+            let path: WinPath = path.parse().unwrap();
+            let path = os::layer::Object::Path(&path);
+            object(Access::Look, "Volumes::mounted_at", path)
+        };
+        assert_eq!(at(r"C:\"), Some(Object::Drive(r"c:\".to_owned())));
+        assert_eq!(at(r"C:\x"), Some(Object::Folder(r"c:\x".to_owned())));
     }
 
     #[test]

@@ -8,8 +8,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, ensure};
 
 use super::Programs;
-use crate::host::free_ports;
-use crate::host::Host;
+use crate::host::{Host, free_ports};
 use crate::manifests::{self, Manifest, Program};
 use crate::process::{self, Background};
 use crate::test::outcome::Outcome;

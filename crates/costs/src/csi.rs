@@ -1,0 +1,279 @@
+//! CSI calls of `wincsi node`, beside the calls to csi-proxy that other drivers make for the same.
+
+use anyhow::Result;
+use os_sim::Arrives::Online;
+use wire::csi::v1::node::{
+    NodeExpandVolume, NodeGetVolumeStats, NodePublishVolume, NodeStageVolume, NodeUnpublishVolume,
+    NodeUnstageVolume,
+};
+use wire::csi::v1::volume_capability::{AccessType, MountVolume};
+use wire::csi::v1::{CapacityRange, VolumeCapability};
+
+use crate::test_node::{GIB, KUBELET, Spare};
+use crate::{Cost, Counted, TestNode, rows};
+
+/// A CSI call in a situation that decides what it has to do.
+#[derive(Debug, Clone, Copy)]
+pub struct CsiRow {
+    /// The call.
+    pub call: &'static str,
+    /// Empty where there is but one.
+    pub situation: &'static str,
+    /// What the node needs for `wincsi node`.
+    pub cost: Cost,
+    /// What the drivers of [`DRIVERS`] call csi-proxy for, in their order.
+    pub others: [&'static [Call]; DRIVERS.len()],
+    /// Brings the situation about, makes the call, and returns what it cost.
+    pub run: fn(&TestNode) -> Result<Counted>,
+}
+
+/// A call to csi-proxy, and its situation, as the table of calls names both.
+pub type Call = (&'static str, &'static str);
+
+/// The drivers that are compared, as they use csi-proxy's pipes.
+pub const DRIVERS: [&str; 3] = ["azuredisk", "gce-pd", "aws-ebs"];
+
+/// How many calls a driver makes to csi-proxy, and csi-proxy's queries and methods for them; `None` where a call has
+/// no row.
+#[must_use]
+pub fn sum(calls: &[Call]) -> Option<[u64; 3]> {
+    calls
+        .iter()
+        .try_fold([0; 3], |[count, queries, methods], call| {
+            let (_, row) = rows().find(|(name, row)| (*name, row.situation) == *call)?;
+            let [more_queries, more_methods] = row.csi_proxy;
+            Some([count + 1, queries + more_queries, methods + more_methods])
+        })
+}
+
+impl CsiRow {
+    /// In what a run differs from the row, if it does.
+    #[must_use]
+    pub fn wrong(&self, node: &TestNode) -> Option<String> {
+        let found = match (self.run)(node) {
+            Ok(counted) if counted.cost() == self.cost => return None,
+            Ok(counted) => format!("{:?}{counted}", counted.cost()),
+            Err(error) => format!("{error:#}"),
+        };
+        Some(format!("{} {}: {found}", self.call, self.situation))
+    }
+}
+
+const EXISTS: Call = ("filesystem.PathExists", "a folder");
+const IS_MISSING: Call = ("filesystem.PathExists", "nothing there");
+const LIST_IDS: Call = ("disk.ListDiskIDs", "");
+const LOCATIONS: Call = ("disk.ListDiskLocations", "");
+const RESCAN: Call = ("disk.Rescan", "");
+const DISK_STATS: Call = ("disk.GetDiskStats", "");
+const PARTITION: Call = ("disk.PartitionDisk", "a raw disk");
+const PARTITIONED: Call = ("disk.PartitionDisk", "it has its partition");
+const IS_ONLINE: Call = ("disk.SetDiskState", "it is online");
+const TO_OFFLINE: Call = ("disk.SetDiskState", "from online to offline");
+const VOLUMES: Call = (
+    "volume.ListVolumesOnDisk",
+    "a reserved and a data partition",
+);
+const IS_FORMATTED: Call = ("volume.IsVolumeFormatted", "it is");
+const IS_RAW: Call = ("volume.IsVolumeFormatted", "it is not");
+const FORMAT: Call = ("volume.FormatVolume", "");
+const MOUNT: Call = ("volume.MountVolume", "an empty folder");
+const IS_MOUNTED: Call = ("volume.MountVolume", "it is mounted there");
+const UNMOUNT: Call = ("volume.UnmountVolume", "the volume is there");
+const BY_NUMBER: Call = (
+    "volume.ResizeVolume",
+    "the same, by the disk's number; an error with csi-proxy",
+);
+const IS_LARGE: Call = ("volume.ResizeVolume", "to the maximum, which it has");
+const RESIZE: Call = ("volume.ResizeVolume", "to the maximum");
+const VOLUME_STATS: Call = ("volume.GetVolumeStats", "");
+const DISK_NUMBER: Call = ("volume.GetDiskNumberFromVolumeID", "");
+const AT_MOUNT: Call = ("volume.GetVolumeIDFromTargetPath", "a mounted folder");
+const AT_LINK: Call = (
+    "volume.GetVolumeIDFromTargetPath",
+    "a link to a mounted folder",
+);
+const AT_FOLDER: Call = (
+    "volume.GetVolumeIDFromTargetPath",
+    "a plain folder, an error",
+);
+const FLUSH: Call = ("volume.WriteVolumeCache", "");
+const MKDIR: Call = ("filesystem.Mkdir", "not there");
+const UNLINK: Call = ("filesystem.Rmdir", "force, a link");
+const RMDIR: Call = ("filesystem.Rmdir", "an empty folder");
+const REMOVE_MOUNTED: Call = ("filesystem.Rmdir", "force, a mounted folder");
+const LINK: Call = ("filesystem.CreateSymlink", "");
+const IS_LINK: Call = ("filesystem.IsSymlink", "a mounted folder");
+const IS_NO_LINK: Call = ("filesystem.IsSymlink", "a plain folder");
+
+/// In a row: queries, methods, handles, calls, waits; then the calls of azuredisk, gce-pd and aws-ebs.
+#[rustfmt::skip]
+pub const ROWS: &[CsiRow] = &[
+    row("NodeStageVolume", "a blank disk", [17, 6, 156, 33, 4], [
+        &[RESCAN, LOCATIONS, IS_MISSING, PARTITION, VOLUMES, IS_RAW, FORMAT, MOUNT, BY_NUMBER],
+        &[LIST_IDS, IS_NO_LINK, DISK_STATS, PARTITION, IS_ONLINE, VOLUMES, IS_RAW, FORMAT, MOUNT,
+          AT_MOUNT, IS_LARGE],
+        &[LIST_IDS, IS_MISSING, MKDIR, AT_FOLDER, PARTITION, IS_ONLINE, VOLUMES, IS_RAW, FORMAT,
+          MOUNT, RESCAN, DISK_STATS, AT_MOUNT, VOLUME_STATS],
+    ], |node| with_disk(node, stage)),
+    row("NodeStageVolume", "a disk with its volume", [11, 1, 89, 28, 0], [
+        &[RESCAN, LOCATIONS, IS_MISSING, PARTITIONED, VOLUMES, IS_FORMATTED, MOUNT, BY_NUMBER],
+        &[LIST_IDS, IS_NO_LINK, DISK_STATS, PARTITIONED, IS_ONLINE, VOLUMES, IS_FORMATTED, MOUNT,
+          AT_MOUNT, IS_LARGE],
+        &[LIST_IDS, IS_MISSING, MKDIR, AT_FOLDER, PARTITIONED, IS_ONLINE, VOLUMES, IS_FORMATTED,
+          MOUNT, RESCAN, DISK_STATS, AT_MOUNT, VOLUME_STATS],
+    ], |node| with_disk(node, stage_formatted)),
+    row("NodeStageVolume", "it is staged", [11, 1, 90, 26, 0], [
+        &[RESCAN, LOCATIONS, EXISTS, IS_LINK, PARTITIONED, VOLUMES, IS_FORMATTED, IS_MOUNTED,
+          BY_NUMBER],
+        &[LIST_IDS, IS_LINK],
+        &[LIST_IDS, EXISTS, AT_MOUNT, DISK_NUMBER],
+    ], |node| staged(node, stage)),
+    row("NodePublishVolume", "", [0, 0, 1, 7, 0], [
+        &[IS_MISSING, IS_MISSING, LINK],
+        &[IS_MISSING, LINK],
+        &[IS_MISSING, IS_MISSING, LINK],
+    ], |node| staged(node, publish)),
+    row("NodeGetVolumeStats", "", [0, 0, 2, 4, 0], [
+        &[AT_LINK, VOLUME_STATS],
+        &[AT_LINK, VOLUME_STATS],
+        &[EXISTS],
+    ], |node| published(node, stats)),
+    row("NodeExpandVolume", "the disk has grown", [2, 4, 18, 12, 0], [
+        &[AT_LINK, VOLUME_STATS, RESIZE, VOLUME_STATS],
+        &[LIST_IDS, AT_LINK, RESIZE, DISK_STATS],
+        &[AT_LINK, DISK_NUMBER, LIST_IDS, RESCAN, AT_LINK, RESIZE, DISK_STATS],
+    ], |node| published(node, expand)),
+    row("NodeUnpublishVolume", "", [0, 0, 14, 22, 0], [
+        &[UNLINK],
+        &[UNLINK],
+        &[UNLINK],
+    ], |node| published(node, unpublish)),
+    row("NodeUnstageVolume", "", [5, 2, 59, 17, 0], [
+        &[AT_MOUNT, FLUSH, REMOVE_MOUNTED],
+        &[EXISTS, AT_MOUNT, UNMOUNT, RMDIR, DISK_NUMBER, TO_OFFLINE],
+        &[AT_MOUNT, DISK_NUMBER, AT_MOUNT, UNMOUNT, RMDIR, DISK_NUMBER, TO_OFFLINE],
+    ], |node| staged(node, unstage)),
+];
+
+const fn row(
+    call: &'static str,
+    situation: &'static str,
+    cost: Cost,
+    others: [&'static [Call]; DRIVERS.len()],
+    run: fn(&TestNode) -> Result<Counted>,
+) -> CsiRow {
+    CsiRow {
+        call,
+        situation,
+        cost,
+        others,
+        run,
+    }
+}
+
+/// A disk that the controller has attached.
+struct Disk<'a> {
+    node: &'a TestNode,
+    spare: &'a Spare,
+}
+
+impl Disk<'_> {
+    fn id(&self) -> String {
+        self.spare.page83.clone()
+    }
+
+    fn staging(&self) -> String {
+        format!(r"{KUBELET}\plugins\csi\{}\globalmount", self.spare.name)
+    }
+
+    fn target(&self) -> String {
+        format!(r"{KUBELET}\pods\{}\mount", self.spare.name)
+    }
+}
+
+type Act = fn(&Disk<'_>) -> Result<Counted>;
+
+fn with_disk(node: &TestNode, act: Act) -> Result<Counted> {
+    node.with_spare(Online, |spare| act(&Disk { node, spare }))
+}
+
+fn staged(node: &TestNode, act: Act) -> Result<Counted> {
+    node.with_spare(Online, |spare| {
+        let disk = Disk { node, spare };
+        stage(&disk)?;
+        act(&disk)
+    })
+}
+
+fn published(node: &TestNode, act: Act) -> Result<Counted> {
+    node.with_spare(Online, |spare| {
+        let disk = Disk { node, spare };
+        stage(&disk)?;
+        publish(&disk)?;
+        act(&disk)
+    })
+}
+
+fn stage(disk: &Disk<'_>) -> Result<Counted> {
+    disk.node.cost::<NodeStageVolume>(|stage| {
+        stage.volume_id = disk.id();
+        stage.publish_context = [("page83".to_owned(), disk.id())].into();
+        stage.staging_target_path = disk.staging();
+        stage.volume_capability = Some(mounted());
+    })
+}
+
+fn stage_formatted(disk: &Disk<'_>) -> Result<Counted> {
+    disk.node.formatted_volume_on(disk.spare.number)?;
+    stage(disk)
+}
+
+fn publish(disk: &Disk<'_>) -> Result<Counted> {
+    disk.node.cost::<NodePublishVolume>(|publish| {
+        publish.volume_id = disk.id();
+        publish.staging_target_path = disk.staging();
+        publish.target_path = disk.target();
+        publish.volume_capability = Some(mounted());
+    })
+}
+
+fn stats(disk: &Disk<'_>) -> Result<Counted> {
+    disk.node.cost::<NodeGetVolumeStats>(|stats| {
+        stats.volume_id = disk.id();
+        stats.volume_path = disk.target();
+    })
+}
+
+fn expand(disk: &Disk<'_>) -> Result<Counted> {
+    let hardware = disk.node.sim().hardware();
+    hardware.grow_disk(&disk.spare.name, 2 * GIB)?;
+    disk.node.cost::<NodeExpandVolume>(|expand| {
+        expand.volume_id = disk.id();
+        expand.volume_path = disk.target();
+        expand.capacity_range = Some(CapacityRange {
+            required_bytes: 2 << 30,
+            ..Default::default()
+        });
+    })
+}
+
+fn unpublish(disk: &Disk<'_>) -> Result<Counted> {
+    disk.node.cost::<NodeUnpublishVolume>(|unpublish| {
+        unpublish.volume_id = disk.id();
+        unpublish.target_path = disk.target();
+    })
+}
+
+fn unstage(disk: &Disk<'_>) -> Result<Counted> {
+    disk.node.cost::<NodeUnstageVolume>(|unstage| {
+        unstage.volume_id = disk.id();
+        unstage.staging_target_path = disk.staging();
+    })
+}
+
+fn mounted() -> VolumeCapability {
+    VolumeCapability {
+        access_type: Some(AccessType::Mount(MountVolume::default())),
+        ..Default::default()
+    }
+}

@@ -1,0 +1,51 @@
+//! What `cargo xtask bench driver` measures: CSI calls over the socket, on simulated nodes of many disks.
+//!
+//! Each figure is a line of words: what was measured, of which call, beside how many others, and milliseconds.
+
+mod calls;
+mod node;
+mod side_by_side;
+mod staged;
+
+use std::path::PathBuf;
+
+use clap::{Parser, Subcommand};
+
+/// Measure CSI calls over the socket, on simulated nodes.
+#[derive(Parser)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// The life of volumes, one at a time and many at a time, where operations take as long as real ones.
+    SideBySide {
+        /// How many at a time.
+        #[arg(long, default_value_t = 100)]
+        volumes: u32,
+        /// How many one at a time.
+        #[arg(long, default_value_t = 3)]
+        alone: u32,
+    },
+    /// Start and stats with many staged volumes, and with few.
+    Staged {
+        /// How many are many.
+        #[arg(long, default_value_t = 10_000)]
+        volumes: u32,
+        /// How many calls are made on each node.
+        #[arg(long, default_value_t = 4_000)]
+        calls: u32,
+    },
+    /// Write the records of so many staged volumes into a folder.
+    Records { folder: PathBuf, volumes: u32 },
+}
+
+fn main() -> anyhow::Result<()> {
+    match Arguments::parse().command {
+        Command::SideBySide { volumes, alone } => side_by_side::run(volumes, alone),
+        Command::Staged { volumes, calls } => staged::run(volumes, calls),
+        Command::Records { folder, volumes } => staged::write_records(&folder, volumes),
+    }
+}

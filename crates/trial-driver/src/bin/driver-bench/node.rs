@@ -1,0 +1,73 @@
+//! A simulated node in memory with the driver's Node service, served on a socket.
+
+use std::fs;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use driver::disk::DiskVolumes;
+use driver::kubelet::{NodeInfo, NodeService, Router};
+use driver::record::Store;
+use program::metrics::Calls;
+use tempfile::TempDir;
+use transport::{Endpoint, Server, ServerOptions};
+use wincsi::sim::{
+    Arrives, Bus, ClockMode, Content, DiskSpec, IdentifierKind, Inventory, Latency, NodeSpec,
+    SimNode,
+};
+use wincsi::{Node, Options};
+
+/// How large a disk is, in bytes.
+const LENGTH: u64 = 1 << 30;
+
+/// A node and its driver. Only the records and the files of volumes lie on this machine's disk.
+pub(crate) struct TestNode {
+    pub(crate) sim: SimNode,
+    pub(crate) node: Arc<Node>,
+    home: TempDir,
+}
+
+impl TestNode {
+    /// A node of so many formatted disks.
+    pub(crate) fn new(latency: Latency, inventory: Inventory) -> anyhow::Result<Self> {
+        let home = tempfile::tempdir()?;
+        let spec = NodeSpec {
+            latency,
+            ..NodeSpec::named("bench")
+        };
+        let files = home.path().join("files");
+        fs::create_dir(&files)?;
+        let sim = SimNode::in_memory_with_files(&spec, inventory, ClockMode::Real, &files)?;
+        let node = Arc::new(Node::new(sim.os(), Options::default()));
+        Ok(Self { sim, node, home })
+    }
+
+    /// Plugs in a blank disk of this page 0x83 identifier.
+    pub(crate) fn plug_in(&self, page83: &str) -> anyhow::Result<()> {
+        let disk = DiskSpec::on(Bus::Sas)
+            .serial(&page83[16..])
+            .identified(IdentifierKind::Naa, page83)
+            .arriving(Arrives::ByPolicy);
+        let blank = Content::blank(LENGTH);
+        self.sim.hardware().attach_disk(page83, &disk, &blank)?;
+        Ok(())
+    }
+
+    pub(crate) fn records(&self) -> PathBuf {
+        self.home.path().join("records")
+    }
+
+    /// Serves the driver's Node service.
+    pub(crate) fn serve(&self, volumes: Arc<DiskVolumes>) -> anyhow::Result<(Server, Endpoint)> {
+        let mut router = Router::counting(&Arc::<Calls>::default());
+        NodeService::new(volumes, NodeInfo::default()).register(&mut router);
+        let endpoint = Endpoint::socket(self.home.path().join("csi").join("csi.sock"));
+        let services = vec![(endpoint.clone(), Arc::new(router) as _)];
+        Ok((Server::bind(services, ServerOptions::default())?, endpoint))
+    }
+
+    /// The driver as it starts: with the records that are there.
+    pub(crate) fn driver(&self) -> anyhow::Result<Arc<DiskVolumes>> {
+        let store = Store::open(&self.records())?;
+        Ok(Arc::new(DiskVolumes::new(self.node.clone(), store)))
+    }
+}
