@@ -7,8 +7,9 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow, ensure};
-use driver::disk::DiskVolumes;
+use driver::disk::{DiskVolumes, Kubelet};
 use driver::kubelet::{NodeInfo, NodeService, Router};
+use driver::machine::Own;
 use driver::record::Store;
 use node::{Node, Options};
 use os::{Os, WinPath};
@@ -307,7 +308,12 @@ impl TestNode {
 /// The node plugin's Node service.
 fn plugin(node: Node, home: &Path) -> Result<Arc<dyn Service>> {
     let store = Store::open(&home.join("records"))?;
-    let volumes = Arc::new(DiskVolumes::new(Arc::new(node), store));
+    let kubelet = Kubelet {
+        driver_name: driver::NAME.to_owned(),
+        folder: None,
+    };
+    let volumes = DiskVolumes::new(Arc::new(node), store, Arc::new(Own), kubelet);
+    let volumes = Arc::new(volumes);
     let mut router = Router::counting(&Arc::default());
     NodeService::new(volumes, NodeInfo::default()).register(&mut router);
     Ok(Arc::new(router))

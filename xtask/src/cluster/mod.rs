@@ -32,7 +32,6 @@ mod sockets;
 mod steps;
 mod wine;
 
-
 use self::life::Life;
 use self::node::{Node, Publishing};
 use self::plane::Plane;

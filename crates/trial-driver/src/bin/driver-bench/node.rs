@@ -4,8 +4,9 @@ use std::fs;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use driver::disk::DiskVolumes;
+use driver::disk::{DiskVolumes, Kubelet};
 use driver::kubelet::{NodeInfo, NodeService, Router};
+use driver::machine::Simulated;
 use driver::record::Store;
 use program::metrics::Calls;
 use tempfile::TempDir;
@@ -68,6 +69,12 @@ impl TestNode {
     /// The driver as it starts: with the records that are there.
     pub(crate) fn driver(&self) -> anyhow::Result<Arc<DiskVolumes>> {
         let store = Store::open(&self.records())?;
-        Ok(Arc::new(DiskVolumes::new(self.node.clone(), store)))
+        let machine = Arc::new(Simulated(self.sim.files().clone()));
+        let kubelet = Kubelet {
+            driver_name: driver::NAME.to_owned(),
+            folder: Some(r"C:\var\lib\kubelet".parse()?),
+        };
+        let node = self.node.clone();
+        Ok(Arc::new(DiskVolumes::new(node, store, machine, kubelet)))
     }
 }

@@ -8,10 +8,10 @@ use std::{fs, thread};
 
 use anyhow::Context as _;
 use driver::disk::DiskVolumes;
-use driver::kubelet::Attributes;
-use driver::record::{Access, FileSystem, Record, State, Store, Targets, VolumeHandle, Wanted};
-use os::LinkKind;
+use driver::kubelet::{Attributes, Luns};
+use driver::record::{Access, Format, Record, State, Store, Targets, VolumeHandle, Wanted};
 use transport::{Endpoint, Server};
+use wincsi::filesystem::LinkKind;
 use wincsi::sim::{Inventory, Latency};
 use wincsi::volumes::VolumeId;
 use wincsi::{NodeApi, WinPath};
@@ -150,6 +150,7 @@ fn put(
     let handle = VolumeHandle::parse(&volume.page83).context("a handle")?;
     let attributes = BTreeMap::from([("page83".to_owned(), volume.page83.clone())]);
     let attributes = Attributes {
+        handle: &volume.page83,
         publish: &attributes,
         volume: &BTreeMap::new(),
     };
@@ -157,12 +158,13 @@ fn put(
         volume: handle.clone(),
         state: State::Staged,
         staging: volume.staging().parse()?,
-        disk: attributes.query()?,
+        disk: attributes.query(Luns::Unknown)?,
         wanted: Wanted {
-            file_system: FileSystem::Ntfs,
+            format: Format::default(),
             access: Access::ReadWrite,
             targets: Targets::Many,
         },
+        brought_online: true,
         mounted,
         boot,
         published: vec![volume.target().parse()?],
