@@ -66,8 +66,8 @@ impl Life<'_> {
     /// Kubelet starts without a memory, and stages what is staged: here while no disk is found. Nothing is undone, since
     /// the pod has its files open.
     fn kill_kubelet(&mut self, pod: &Pod) -> Result<()> {
-        let staged = self.running.times_said(DRIVER, STAGED)?;
-        let published = self.running.times_said(DRIVER, PUBLISHED)?;
+        let staged = self.running.times_printed(DRIVER, STAGED)?;
+        let published = self.running.times_printed(DRIVER, PUBLISHED)?;
         self.node.inject(NO_DISK_IS_FOUND)?;
         self.running.kill(KUBELET_PROGRAM)?;
         self.node.start_kubelet(self.running)?;
@@ -91,8 +91,8 @@ impl Life<'_> {
         let boot = self.node.reboot()?;
         self.node.start_driver(self.running)?;
         self.node.start_kubelet(self.running)?;
-        for said in [REGISTERED, STAGED, PUBLISHED] {
-            self.running.wait_for_line(DRIVER, said)?;
+        for line in [REGISTERED, STAGED, PUBLISHED] {
+            self.running.wait_for_line(DRIVER, line)?;
         }
         let place = self.read_file(pod)?;
         let shown_by = format!("its boot {boot}; {STAGED}, {PUBLISHED}; {place}");

@@ -153,7 +153,7 @@ impl RunningCluster {
     }
 
     /// How often a program has said this, since it was started last.
-    pub(super) fn times_said(&self, name: &str, pattern: &str) -> Result<usize> {
+    pub(super) fn times_printed(&self, name: &str, pattern: &str) -> Result<usize> {
         Ok(occurrences(self.log(name)?, pattern))
     }
 
