@@ -1,9 +1,9 @@
 //! Where a server listens and a client dials.
 
-use std::fmt;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
+use std::{fmt, io};
 
 use thiserror::Error;
 
@@ -82,6 +82,19 @@ impl Endpoint {
     /// When the address is not a loopback one, or the port is 0.
     pub fn tcp(address: SocketAddr) -> Result<Self, EndpointError> {
         LoopbackAddress::new(address).map(Self::Tcp)
+    }
+
+    /// Removes the file of a Unix socket, served or not, and returns whether there was one. Links are not followed.
+    /// Pipes and ports leave nothing.
+    ///
+    /// # Errors
+    /// Something else than a socket has the path (`AlreadyExists`), the socket is another account's
+    /// (`PermissionDenied`), or the system refuses. Nothing was removed then.
+    pub fn remove_socket(&self) -> io::Result<bool> {
+        match self {
+            Self::Socket(path) => crate::sys::remove_socket(path),
+            Self::Pipe(_) | Self::Tcp(_) => Ok(false),
+        }
     }
 }
 

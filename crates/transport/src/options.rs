@@ -40,6 +40,19 @@ pub enum SocketFolder {
     Foreign,
 }
 
+/// What becomes of the file of a Unix socket when its server ends, be it by a shutdown or by being dropped. A server
+/// that is killed leaves it on every system.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub enum SocketAtEnd {
+    /// It is removed.
+    #[default]
+    Removed,
+    /// It is left, for the next server to replace: for a client that takes the file's absence for more than that
+    /// nobody serves, as kubelet does in `plugins_registry` (<https://github.com/kubernetes/kubernetes/issues/126921>).
+    /// [`crate::Endpoint::remove_socket`] removes it.
+    Left,
+}
+
 /// The limits and times of a server. `Default` is fit for a node.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
@@ -53,6 +66,8 @@ pub struct ServerOptions {
     pub security: String,
     /// Whose the folders of its Unix sockets are.
     pub socket_folder: SocketFolder,
+    /// What becomes of the files of its Unix sockets.
+    pub socket_at_end: SocketAtEnd,
     /// The header of a request whose value the service is given ([`crate::Call::metadata`]), by its name in lower
     /// case. All others are read by nobody.
     pub metadata: Option<&'static str>,
@@ -123,6 +138,7 @@ impl Default for ServerOptions {
         Self {
             security: DEFAULT_SECURITY.to_owned(),
             socket_folder: SocketFolder::Own,
+            socket_at_end: SocketAtEnd::Removed,
             metadata: None,
             handshake_timeout: Duration::from_secs(120),
             max_idle: Duration::from_secs(30 * 60),

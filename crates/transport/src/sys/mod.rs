@@ -25,9 +25,12 @@
 
 mod folder;
 
+use std::path::Path;
 use std::sync::Arc;
 use std::{fmt, io};
 
+use self::folder::Unfit;
+use self::os::SocketFile;
 use crate::Peer;
 
 #[cfg_attr(windows, path = "windows/mod.rs")]
@@ -37,6 +40,17 @@ mod os;
 pub(crate) use os::{
     Handles, Stream, Wakeup, Watch, Watcher, listen, local_endpoint, thread_may_end, wait,
 };
+
+/// Removes the socket at a path, and returns whether one was there.
+pub(crate) fn remove_socket(path: &Path) -> io::Result<bool> {
+    let Some(file) = SocketFile::at(path)? else {
+        return Ok(false);
+    };
+    match file.foreign_owner() {
+        Some(owner) => Err(Unfit::ForeignSocket(owner).into()),
+        None => file.remove().map(|()| true),
+    }
+}
 
 /// Takes the clients of an endpoint.
 pub(crate) type Listener = Box<dyn Accepts>;

@@ -20,13 +20,13 @@ use super::super::{Accepts, Interest};
 use super::socket_file::{SocketFile, hold_folder};
 use super::{Family, Handles, Stream};
 use crate::endpoint::drive_path;
-use crate::{Endpoint, LoopbackAddress, ServerOptions, SocketFolder};
+use crate::{Endpoint, LoopbackAddress, ServerOptions, SocketAtEnd};
 
 const BACKLOG: i32 = 1024;
 
 #[derive(Debug)]
 struct Listener {
-    /// None of a tcp port.
+    /// What is removed at the end: none of a tcp port, nor of a socket that is left.
     file: Option<SocketFile>,
     fd: Arc<OwnedFd>,
     family: Family,
@@ -38,7 +38,7 @@ pub(crate) fn listen_at(
     options: &ServerOptions,
 ) -> io::Result<Vec<super::super::Listener>> {
     let listener = match endpoint {
-        Endpoint::Socket(path) => Listener::at_path(path, options.socket_folder)?,
+        Endpoint::Socket(path) => Listener::at_path(path, options)?,
         Endpoint::Tcp(address) => Listener::at_port(*address, options.pipe_buffer_bytes)?,
         Endpoint::Pipe(_) => return Err(io::ErrorKind::Unsupported.into()),
     };
@@ -55,9 +55,9 @@ pub(super) fn address(path: &Path) -> io::Result<SocketAddrUnix> {
 }
 
 impl Listener {
-    fn at_path(path: &Path, folder: SocketFolder) -> io::Result<Self> {
+    fn at_path(path: &Path, options: &ServerOptions) -> io::Result<Self> {
         let address = address(path)?;
-        let held = hold_folder(folder::of(path), folder)?;
+        let held = hold_folder(folder::of(path), options.socket_folder)?;
         remove_stale(path, &address)?;
         let fd = socket(AddressFamily::UNIX)?;
         bind(&fd, &address)?;
@@ -65,13 +65,16 @@ impl Listener {
         chmod(path, Mode::RUSR | Mode::WUSR)?;
         let file = SocketFile::at(path)?;
         listen(&fd, BACKLOG)?;
-        let listener = Self {
+        let mut listener = Self {
             file,
             fd: Arc::new(fd),
             family: Family::Unix,
         };
         // Until it listens, another server that starts would take the socket for one that nobody serves.
         held.check_place()?;
+        if options.socket_at_end == SocketAtEnd::Left {
+            listener.file = None;
+        }
         Ok(listener)
     }
 
@@ -151,6 +154,7 @@ fn remove_stale(path: &Path, address: &SocketAddrUnix) -> io::Result<()> {
 mod tests {
     use std::io::Read;
     use std::net::{SocketAddr, TcpStream};
+    use std::os::unix::fs::symlink;
     use std::os::unix::net::{UnixListener, UnixStream};
     use std::sync::Barrier;
     use std::time::{Duration, Instant};
@@ -189,6 +193,44 @@ mod tests {
         }
         assert_eq!(serving.len(), 1, "servers of one socket");
         UnixStream::connect(path).unwrap();
+    }
+
+    #[test]
+    fn a_socket_that_is_left_is_replaced_by_the_next_server_and_by_none_while_it_is_served() {
+        let home = tempfile::tempdir().unwrap();
+        let path = home.path().join("a.sock");
+        let endpoint = Endpoint::socket(&path);
+        let options = ServerOptions {
+            socket_at_end: SocketAtEnd::Left,
+            ..ServerOptions::default()
+        };
+        let first = listen_at(&endpoint, &options).unwrap();
+        let taken = listen_at(&endpoint, &options).unwrap_err();
+        assert_eq!(taken.kind(), io::ErrorKind::AddrInUse);
+        drop(first);
+        let dialled = UnixStream::connect(&path).unwrap_err();
+        assert_eq!(dialled.kind(), io::ErrorKind::ConnectionRefused);
+        let second = listen_at(&endpoint, &options).unwrap();
+        UnixStream::connect(&path).unwrap();
+        drop(second);
+        assert!(path.exists());
+    }
+
+    #[test]
+    fn a_socket_is_removed_on_request_and_nothing_else_is() {
+        let home = tempfile::tempdir().unwrap();
+        let [socket, file, link] = ["a.sock", "file", "link"].map(|name| home.path().join(name));
+        let removed = |path: &Path| Endpoint::socket(path).remove_socket();
+        let _served = UnixListener::bind(&socket).unwrap();
+        fs::write(&file, "of somebody").unwrap();
+        symlink(&socket, &link).unwrap();
+        for other in [&file, &link] {
+            let refused = removed(other).unwrap_err();
+            assert_eq!(refused.kind(), io::ErrorKind::AlreadyExists);
+            assert!(other.exists());
+        }
+        assert!(removed(&socket).unwrap());
+        assert!(!removed(&socket).unwrap());
     }
 
     #[test]

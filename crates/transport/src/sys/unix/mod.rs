@@ -19,6 +19,7 @@ use crate::pool::Worker;
 use crate::{Endpoint, EndpointError};
 
 pub(crate) use listener::listen_at as listen;
+pub(crate) use socket_file::SocketFile;
 pub(crate) use stream::Stream;
 pub(crate) use watch::{Watch, Watcher};
 

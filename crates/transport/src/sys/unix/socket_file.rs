@@ -21,7 +21,7 @@ const FOLDER: OFlags = OFlags::RDONLY
 
 /// A socket as it was seen at a path.
 #[derive(Debug)]
-pub(super) struct SocketFile {
+pub(crate) struct SocketFile {
     path: PathBuf,
     inode: u64,
     owner: u32,
@@ -32,7 +32,7 @@ impl SocketFile {
     ///
     /// # Errors
     /// When something else is there.
-    pub(super) fn at(path: &Path) -> io::Result<Option<Self>> {
+    pub(crate) fn at(path: &Path) -> io::Result<Option<Self>> {
         match fs::symlink_metadata(path) {
             Ok(meta) if meta.file_type().is_socket() => Ok(Some(Self {
                 path: path.to_owned(),
@@ -46,12 +46,12 @@ impl SocketFile {
     }
 
     /// Whose it is, unless it is this process's user's.
-    pub(super) fn foreign_owner(&self) -> Option<String> {
+    pub(crate) fn foreign_owner(&self) -> Option<String> {
         foreign(self.owner)
     }
 
     /// Removes it, unless another has taken its place.
-    pub(super) fn remove(&self) -> io::Result<()> {
+    pub(crate) fn remove(&self) -> io::Result<()> {
         match Self::at(&self.path) {
             Ok(Some(now)) if now.inode == self.inode => fs::remove_file(&self.path),
             _ => Ok(()),

@@ -27,6 +27,7 @@ use super::{Interest, Listener, Waitable};
 use crate::{Endpoint, EndpointError, ServerOptions};
 
 pub(crate) use event::thread_may_end;
+pub(crate) use socket_file::SocketFile;
 pub(crate) use stream::Stream;
 pub(crate) use watch::{Watch, Watcher};
 
@@ -77,7 +78,7 @@ pub(crate) fn listen(endpoint: &Endpoint, options: &ServerOptions) -> io::Result
             let instances = PipeListener::bind(name, options)?.into_iter();
             return Ok(instances.map(|one| Box::new(one) as Listener).collect());
         }
-        Endpoint::Socket(path) => SocketListener::at_path(path, options.socket_folder)?,
+        Endpoint::Socket(path) => SocketListener::at_path(path, options)?,
         Endpoint::Tcp(address) => SocketListener::at_port(*address, options.pipe_buffer_bytes)?,
     };
     Ok(vec![Box::new(listener)])

@@ -21,7 +21,7 @@ const FOLDER_SECURITY: &str = "D:P(A;OICI;FA;;;SY)(A;OICI;FA;;;BA)";
 
 /// A socket as it was seen at a path.
 #[derive(Debug)]
-pub(super) struct SocketFile {
+pub(crate) struct SocketFile {
     path: PathBuf,
     id: EntryId,
     foreign_owner: Option<String>,
@@ -32,7 +32,7 @@ impl SocketFile {
     ///
     /// # Errors
     /// When something else is there.
-    pub(super) fn at(path: &Path) -> io::Result<Option<Self>> {
+    pub(crate) fn at(path: &Path) -> io::Result<Option<Self>> {
         let Some(entry) = Entry::look(path)? else {
             return Ok(None);
         };
@@ -47,12 +47,12 @@ impl SocketFile {
     }
 
     /// Whose it is, unless it is this process's.
-    pub(super) fn foreign_owner(&self) -> Option<String> {
+    pub(crate) fn foreign_owner(&self) -> Option<String> {
         self.foreign_owner.clone()
     }
 
     /// Removes it, unless another has taken its place.
-    pub(super) fn remove(&self) -> io::Result<()> {
+    pub(crate) fn remove(&self) -> io::Result<()> {
         match Self::at(&self.path) {
             Ok(Some(now)) if now.id == self.id => fs::remove_file(&self.path),
             _ => Ok(()),

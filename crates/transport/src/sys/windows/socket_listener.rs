@@ -12,7 +12,7 @@ use super::end::{End, Family};
 use super::socket_file::{SocketFile, hold_folder};
 use super::winsock::{self, Address};
 use super::{Handles, Stream};
-use crate::{LoopbackAddress, SocketFolder};
+use crate::{LoopbackAddress, ServerOptions, SocketAtEnd};
 
 /// How long a socket that is there already has to answer.
 const TIMEOUT: Duration = Duration::from_secs(1);
@@ -20,7 +20,7 @@ const TIMEOUT: Duration = Duration::from_secs(1);
 /// Waits for one client after the other.
 #[derive(Debug)]
 pub(super) struct SocketListener {
-    /// None of a tcp port.
+    /// What is removed at the end: none of a tcp port, nor of a socket that is left.
     file: Option<SocketFile>,
     socket: OwnedSocket,
     handles: Handles,
@@ -28,14 +28,17 @@ pub(super) struct SocketListener {
 }
 
 impl SocketListener {
-    pub(super) fn at_path(path: &Path, folder: SocketFolder) -> io::Result<Self> {
+    pub(super) fn at_path(path: &Path, options: &ServerOptions) -> io::Result<Self> {
         let address = Address::unix(path)?;
-        let held = hold_folder(folder::of(path), folder)?;
+        let held = hold_folder(folder::of(path), options.socket_folder)?;
         remove_stale(path, &address)?;
         let socket = winsock::bound(&address)?;
-        let listener = Self::new(SocketFile::at(path)?, socket, Family::Unix)?;
+        let mut listener = Self::new(SocketFile::at(path)?, socket, Family::Unix)?;
         // Until it listens, another server that starts would take the socket for one that nobody serves.
         held.check_place()?;
+        if options.socket_at_end == SocketAtEnd::Left {
+            listener.file = None;
+        }
         Ok(listener)
     }
 
