@@ -29,6 +29,12 @@ pub trait Configuration: Default + 'static {
         false
     }
 
+    /// What replaces a flag of this name, which other programs of the kind have and this one does not, in a sentence
+    /// without its end.
+    fn replacement_of(_flag: &str) -> Option<&'static str> {
+        None
+    }
+
     /// Refuses flags that mean nothing together, in a sentence without its end.
     ///
     /// # Errors

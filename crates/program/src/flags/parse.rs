@@ -33,7 +33,7 @@ pub fn parse<C: Configuration>(
             config.note_ignored(behind::<C>(argument, arguments)?);
             break;
         };
-        let flag = find(name)?;
+        let flag = find::<C>(name)?;
         match flag.apply {
             Apply::Instead(Instead::Help) => return Ok(Invocation::Help),
             Apply::Instead(Instead::Version) => return Ok(Invocation::Version),
@@ -62,6 +62,14 @@ pub enum FlagError {
     /// An argument is no valid Unicode.
     #[error("argument is no valid Unicode: {0:?}")]
     NoUnicode(OsString),
+    /// The flag is another program's; this one has something else for it, or needs none.
+    #[error("flag provided but not defined: -{name}: {replacement}")]
+    Replaced {
+        /// The flag.
+        name: String,
+        /// What replaces it.
+        replacement: &'static str,
+    },
     /// A flag that is missed, behind an argument that is none: Go would ignore it.
     #[error("{stray:?} is no flag, and {flag:?} behind it would have no effect")]
     Shadowed {
@@ -137,9 +145,14 @@ fn is_missed<C: Configuration>(argument: &str) -> bool {
 
 fn find<C: Configuration>(name: &str) -> Result<&'static Flag<C>, FlagError> {
     let name = if name == "h" { "help" } else { name };
-    all()
-        .find(|flag| flag.name == name)
-        .ok_or_else(|| FlagError::Undefined(name.to_owned()))
+    let found = all().find(|flag| flag.name == name);
+    found.ok_or_else(|| match C::replacement_of(name) {
+        Some(replacement) => FlagError::Replaced {
+            name: name.to_owned(),
+            replacement,
+        },
+        None => FlagError::Undefined(name.to_owned()),
+    })
 }
 
 fn apply<C: Configuration>(
