@@ -30,6 +30,11 @@ const PAGES: &[Page] = &[
         example: "compatibility_page",
     },
     Page {
+        path: "docs/driver-flags.md",
+        package: "wincsi-driver",
+        example: "driver_flags_page",
+    },
+    Page {
         path: "docs/fidelity.md",
         package: "wincsi-fidelity",
         example: "fidelity_page",

@@ -8,9 +8,33 @@ use wincsi::{Node, NodeApi, NotWindows, Options, pipes};
 
 use crate::flags::{Config, Host};
 
+/// The variable of a HostProcess container that has the folder of its image (microsoft/hcsshim,
+/// `internal/jobcontainers`). No other container has it.
+const SANDBOX: &str = "CONTAINER_SANDBOX_MOUNT_POINT";
+
+/// A variable of every container of a pod, for the API server's service
+/// (<https://kubernetes.io/docs/tasks/run-application/access-api-from-pod/>).
+const KUBERNETES: &str = "KUBERNETES_SERVICE_HOST";
+
+/// Where this process runs, as far as its variables report it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Placement {
+    /// In a HostProcess container with its image in this folder: what it does, it does on the node.
+    HostProcess(String),
+    /// In an ordinary container of a pod, which has neither the node's disks nor its paths.
+    Container,
+    /// On the machine, or in a container that nothing reports.
+    Machine,
+}
+
 /// The node cannot be had.
 #[derive(Debug, thiserror::Error)]
 pub enum HostError {
+    /// The node's storage is out of reach.
+    #[error(
+        "this is an ordinary container ({KUBERNETES} is set and {SANDBOX} is not), where the node's disks are out of reach: set -host=proxy and mount csi-proxy's pipes, or run the pod as HostProcess"
+    )]
+    OrdinaryContainer,
     /// There is no Windows here.
     #[error("{0}: name a simulated node with -host=sim -simulate=FOLDER")]
     NotWindows(#[from] NotWindows),
@@ -22,25 +46,57 @@ pub enum HostError {
     Simulation(#[from] CreateError),
 }
 
-/// The node that the configuration names.
+impl Placement {
+    /// By these variables.
+    pub fn by(variable: impl Fn(&str) -> Option<String>) -> Self {
+        let value = |name| variable(name).filter(|value| !value.is_empty());
+        match (value(SANDBOX), value(KUBERNETES)) {
+            (Some(root), _) => Self::HostProcess(root),
+            (None, Some(_)) => Self::Container,
+            (None, None) => Self::Machine,
+        }
+    }
+
+    fn describe(&self) -> String {
+        match self {
+            Self::HostProcess(root) => {
+                format!("in a HostProcess container with its image in {root}")
+            }
+            Self::Container => String::from("in an ordinary container"),
+            Self::Machine => String::from("on the machine"),
+        }
+    }
+}
+
+/// The node that the configuration names, for a process in this place.
 ///
 /// # Errors
 /// It cannot be had.
-pub fn node(config: &Config) -> Result<Arc<dyn NodeApi>, HostError> {
-    Ok(match config.host {
-        Host::Native => {
+pub fn node(config: &Config, placement: &Placement) -> Result<Arc<dyn NodeApi>, HostError> {
+    let place = placement.describe();
+    match (config.host, placement) {
+        (Host::Auto, Placement::Container) => Err(HostError::OrdinaryContainer),
+        (Host::Auto | Host::Native, _) => {
+            if *placement == Placement::Container {
+                // Variables can be set by others, and -host=native was asked for.
+                tracing::warn!("{}", HostError::OrdinaryContainer);
+            }
             let os = wincsi::native(crate::NAME)?;
-            Arc::new(Node::new(os, Options::default()))
+            tracing::info!("operations: native, {place}");
+            Ok(Arc::new(Node::new(os, Options::default())))
         }
-        Host::Proxy => match &config.proxy_sockets {
-            Some(folder) => Arc::new(pipes::Node::sockets(folder)),
-            None => Arc::new(pipes::Node::pipes()),
-        },
-        Host::Simulated => {
+        (Host::Proxy, _) => {
+            tracing::info!("operations: through csi-proxy's pipes, {place}");
+            Ok(Arc::new(match &config.proxy_sockets {
+                Some(folder) => pipes::Node::sockets(folder),
+                None => pipes::Node::pipes(),
+            }))
+        }
+        (Host::Simulated, _) => {
             let folder = config.simulate.as_deref().ok_or(HostError::NoFolder)?;
-            simulated(folder, &config.node_id)?
+            simulated(folder, &config.node_id)
         }
-    })
+    }
 }
 
 fn simulated(folder: &Path, name: &str) -> Result<Arc<dyn NodeApi>, HostError> {
@@ -53,4 +109,40 @@ fn simulated(folder: &Path, name: &str) -> Result<Arc<dyn NodeApi>, HostError> {
         false => SimNode::create(folder, &NodeSpec::named(name), ClockMode::Real)?,
     };
     Ok(Arc::new(Node::new(node.os(), Options::default())))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn placement(set: &[&str]) -> Placement {
+        Placement::by(|name| set.contains(&name).then(|| String::from(r"C:\hpc")))
+    }
+
+    #[test]
+    fn a_host_process_container_is_recognised_by_its_variable_also_in_a_pod() {
+        let host_process = Placement::HostProcess(String::from(r"C:\hpc"));
+        assert_eq!(placement(&[SANDBOX, KUBERNETES]), host_process);
+        assert_eq!(placement(&[SANDBOX]), host_process);
+        assert_eq!(placement(&[KUBERNETES]), Placement::Container);
+        assert_eq!(placement(&[]), Placement::Machine);
+        let empty = Placement::by(|_| Some(String::new()));
+        assert_eq!(empty, Placement::Machine);
+    }
+
+    #[test]
+    fn an_ordinary_container_is_refused_by_default_with_the_way_out() {
+        let refused = node(&Config::default(), &Placement::Container);
+        let text = refused.err().map(|error| error.to_string());
+        assert!(text.is_some_and(|text| text.contains("-host=proxy")));
+    }
+
+    #[test]
+    fn an_ordinary_container_works_through_the_pipes() {
+        let config = Config {
+            host: Host::Proxy,
+            ..Config::default()
+        };
+        assert!(node(&config, &Placement::Container).is_ok());
+    }
 }

@@ -9,13 +9,18 @@
 //! - [`record`]: one record a volume, on this machine's disk, written before the act.
 //! - [`code`]: the table of conditions and gRPC codes.
 //! - [`in_flight`]: which calls run, so that none meets another for the same volume.
+//! - [`admission`]: whether calls may begin, and which a drain waits for.
+//! - [`lifecycle`]: `wincsi node drain` and `wincsi node deregister`.
+//! - [`serve`]: sockets, registration, health, and the order of start and end.
 
+pub mod admission;
 pub mod code;
 pub mod disk;
 pub mod flags;
 pub mod host;
 pub mod in_flight;
 pub mod kubelet;
+pub mod lifecycle;
 pub mod record;
 pub mod serve;
 

@@ -1,15 +1,28 @@
 //! wincsi: a CSI node plugin for Windows.
 
 use std::env;
+use std::error::Error;
 use std::fmt::Debug;
 use std::process::ExitCode;
 use std::time::Duration;
 
 use program::run::{self, Program, Settings, Under};
 use wincsi_driver::flags::{self, Config, FlagError, Invocation};
+use wincsi_driver::lifecycle;
 use wincsi_driver::serve::{self, RunningServer, StartError};
 
-const USAGE: &str = "usage: wincsi node [flags]; wincsi node -help has the flags\n";
+const USAGE: &str = "\
+usage: wincsi node [flags]             serve as the CSI node plugin
+       wincsi node drain [flags]       admit no new call, and wait for those that run
+       wincsi node deregister [flags]  remove the registration socket
+wincsi node -help has the flags, which all three take
+";
+
+/// The drain left calls.
+const LEFT_CALLS: u8 = 3;
+
+/// The command did not do what it was started for.
+const FAILED: u8 = 1;
 
 fn main() -> ExitCode {
     // Before anything else loads a library.
@@ -23,9 +36,12 @@ fn main() -> ExitCode {
 }
 
 fn obey(arguments: &[String]) -> ExitCode {
-    match arguments.split_first() {
-        Some((word, rest)) if word == "node" => node(rest),
-        Some((word, _)) if matches!(word.as_str(), "-version" | "--version" | "version") => {
+    let words: Vec<_> = arguments.iter().map(String::as_str).collect();
+    match words.as_slice() {
+        ["node", "drain", ..] => with_config(&arguments[2..], drain),
+        ["node", "deregister", ..] => with_config(&arguments[2..], deregister),
+        ["node", ..] => with_config(&arguments[1..], serve),
+        ["-version" | "--version" | "version", ..] => {
             println!("{}", Driver::VERSION);
             ExitCode::SUCCESS
         }
@@ -36,7 +52,7 @@ fn obey(arguments: &[String]) -> ExitCode {
     }
 }
 
-fn node(arguments: &[String]) -> ExitCode {
+fn with_config(arguments: &[String], act: fn(&Config) -> ExitCode) -> ExitCode {
     match flags::parse(arguments, |name| env::var(name).ok()) {
         Ok(Invocation::Help) => {
             print!("{}", flags::usage());
@@ -46,9 +62,41 @@ fn node(arguments: &[String]) -> ExitCode {
             println!("{}", Driver::VERSION);
             ExitCode::SUCCESS
         }
-        Ok(Invocation::Serve(config)) => run::run(Driver(config)).into(),
+        Ok(Invocation::Serve(config)) => act(&config),
         Err(error) => refuse(&error, arguments),
     }
+}
+
+fn serve(config: &Config) -> ExitCode {
+    run::run(Driver(config.clone())).into()
+}
+
+fn drain(config: &Config) -> ExitCode {
+    match lifecycle::drain(config) {
+        Ok(drained) => {
+            println!("{drained}");
+            match drained.is_complete() {
+                true => ExitCode::SUCCESS,
+                false => LEFT_CALLS.into(),
+            }
+        }
+        Err(error) => complain(&error),
+    }
+}
+
+fn deregister(config: &Config) -> ExitCode {
+    match lifecycle::deregister(config) {
+        Ok(deregistered) => {
+            println!("{deregistered}");
+            ExitCode::SUCCESS
+        }
+        Err(error) => complain(&error),
+    }
+}
+
+fn complain(error: &dyn Error) -> ExitCode {
+    eprintln!("{}: {error}", Driver::NAME);
+    FAILED.into()
 }
 
 fn refuse(error: &FlagError, arguments: &[String]) -> ExitCode {
@@ -57,7 +105,7 @@ fn refuse(error: &FlagError, arguments: &[String]) -> ExitCode {
 }
 
 /// `wincsi node`, as its command line has it.
-struct Driver(Box<Config>);
+struct Driver(Config);
 
 impl Program for Driver {
     const NAME: &'static str = "wincsi";

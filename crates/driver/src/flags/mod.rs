@@ -3,6 +3,8 @@
 //! In a HostProcess container the runtime starts programs through `cmd /c`, as SYSTEM, so that what an operator sets must
 //! not travel as an argument: `-max-volumes` is `WINCSI_MAX_VOLUMES` there.
 
+mod foreign;
+mod page;
 mod table;
 
 use std::collections::BTreeMap;
@@ -15,6 +17,8 @@ use program::log;
 use transport::{Endpoint, EndpointError};
 
 pub use program::flags::{FlagError, Invocation, unicode};
+
+pub use self::page::page;
 
 /// What the command line asks for.
 #[derive(Clone, Debug)]
@@ -39,6 +43,8 @@ pub struct Config {
     pub log: log::Options,
     /// How many volumes the node takes; zero leaves it to Kubernetes.
     pub max_volumes: i64,
+    /// How long `wincsi node drain` waits for calls in flight.
+    pub pre_stop_timeout: Duration,
     /// Where the pages are served.
     pub metrics_address: Option<BindAddress>,
     /// The node's id; empty is the UUID of its firmware.
@@ -47,6 +53,8 @@ pub struct Config {
     pub proxy_sockets: Option<PathBuf>,
     /// Whether the driver registers itself with kubelet.
     pub registration: Registering,
+    /// How long kubelet may leave the registration socket alone before it is made anew.
+    pub registration_timeout: Patience,
     /// Where registration is served; `None` is below the kubelet's folder.
     pub registration_endpoint: Option<Endpoint>,
     /// The folder of the simulated node.
@@ -60,12 +68,23 @@ pub struct Config {
 /// Who does the work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Host {
+    /// This process, unless it is in an ordinary container, where it is refused.
+    Auto,
     /// This process, in a HostProcess container or on the machine itself.
     Native,
     /// csi-proxy, over its pipes.
     Proxy,
     /// A simulated node.
     Simulated,
+}
+
+/// How long to wait for kubelet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Patience {
+    /// For ever.
+    Endless,
+    /// So long, which is not zero.
+    Limited(Duration),
 }
 
 /// Whether the driver registers itself.
@@ -80,10 +99,10 @@ pub enum Registering {
 impl Default for Config {
     fn default() -> Self {
         Self {
-            drain_timeout: Duration::from_secs(4),
+            drain_timeout: Duration::from_secs(3),
             driver_name: crate::NAME.to_owned(),
             endpoint: None,
-            host: Host::Native,
+            host: Host::Auto,
             ignored: Vec::new(),
             ineffective: Vec::new(),
             kubelet_endpoint: None,
@@ -92,9 +111,11 @@ impl Default for Config {
             max_volumes: 0,
             metrics_address: None,
             node_id: String::new(),
+            pre_stop_timeout: Duration::from_secs(20),
             proxy_sockets: None,
             registration: Registering::Itself,
             registration_endpoint: None,
+            registration_timeout: Patience::Limited(Duration::from_secs(60)),
             simulate: None,
             state_dir: None,
             topology: BTreeMap::new(),
@@ -154,10 +175,18 @@ impl Configuration for Config {
         false
     }
 
+    fn replacement_of(flag: &str) -> Option<&'static str> {
+        foreign::replacement_of(flag)
+    }
+
     fn check(&self) -> Result<(), &'static str> {
         match (self.host, &self.simulate) {
             (Host::Simulated, None) => Err("-host=sim needs -simulate=FOLDER"),
-            (Host::Native | Host::Proxy, Some(_)) => Err("-simulate needs -host=sim"),
+            (Host::Auto | Host::Native | Host::Proxy, Some(_)) => Err("-simulate needs -host=sim"),
+            // `wincsi node -v=4 drain` must not serve.
+            _ if !self.ignored.is_empty() => {
+                Err("an argument is no flag: flags follow the command")
+            }
             _ if self.records().is_none() => Err("a tcp endpoint needs -state-dir"),
             _ => Ok(()),
         }
@@ -259,9 +288,53 @@ mod tests {
             &["-endpoint=tcp://127.0.0.1:7000"],
             &["-topology=a"],
             &["stray", "-max-volumes=3"],
+            &["-max-volumes=3", "drain"],
+            &["-registration-timeout=x"],
         ] {
             let arguments: Vec<_> = arguments.iter().map(|one| (*one).to_owned()).collect();
             assert!(parse(&arguments, |_| None).is_err(), "{arguments:?}");
         }
+    }
+
+    #[test]
+    fn a_flag_of_another_driver_is_refused_with_what_replaces_it() {
+        for (argument, replacement) in [
+            ("--volume-attach-limit=8", "set -max-volumes"),
+            ("-kubeconfig=C:\\k", "calls no Kubernetes API"),
+            ("--enable-windows-host-process", "-host=native"),
+            ("-pre-stop-hook=true", "wincsi node drain"),
+        ] {
+            let refused = parse(&[argument.to_owned()], |_| None).unwrap_err();
+            let text = refused.to_string();
+            assert!(text.contains(replacement), "{text}");
+        }
+        let unknown = parse(&[String::from("-nonsense")], |_| None).unwrap_err();
+        assert_eq!(unknown, FlagError::Undefined(String::from("nonsense")));
+    }
+
+    #[test]
+    fn a_flag_is_either_ours_or_refused_with_its_replacement() {
+        let is_ours = |name: &str| program::flags::all::<Config>().any(|flag| flag.name == name);
+        assert!(foreign::SHARED.iter().all(|name| is_ours(name)));
+        assert!(foreign::FOREIGN.iter().all(|flag| !is_ours(flag.name)));
+        assert!(foreign::FOREIGN.is_sorted_by_key(|flag| flag.name));
+    }
+
+    #[test]
+    fn no_wait_for_kubelet_is_endless_when_it_is_zero() {
+        let patience = |text: &str| config(&[text], &[]).registration_timeout;
+        assert_eq!(patience("-registration-timeout=0"), Patience::Endless);
+        let ten = Patience::Limited(Duration::from_secs(10));
+        assert_eq!(patience("-registration-timeout=10"), ten);
+    }
+
+    #[test]
+    fn the_page_is_the_table() {
+        let page = include_str!("../../../../docs/driver-flags.md").replace("\r\n", "\n");
+        let is_fresh = page == super::page();
+        assert!(
+            is_fresh,
+            "docs/driver-flags.md is stale: run `cargo xtask docs`"
+        );
     }
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 use program::flags::{Apply, Flag, Instead, Klog, Section, Value, optional, set};
 use program::http::{BarePort, BindAddress};
 
-use super::{Config, Host, Registering, endpoint};
+use super::{Config, Host, Patience, Registering, endpoint};
 
 /// Every flag.
 pub(super) const SECTIONS: &[Section<Config>] = &[
@@ -31,8 +31,8 @@ const FLAGS: &[Flag<Config>] = &[
     Flag {
         name: "drain-timeout",
         value: Value::Of("seconds"),
-        default: "4",
-        help: "How long a stop waits for calls in flight. A HostProcess container has five seconds.",
+        default: "3",
+        help: "How long a stop waits for calls in flight. A HostProcess container has five seconds for all of it.",
         apply: Apply::Text(|config, text| seconds(text).map(|time| config.drain_timeout = time)),
     },
     Flag {
@@ -53,9 +53,9 @@ const FLAGS: &[Flag<Config>] = &[
     },
     Flag {
         name: "host",
-        value: Value::Of("native|proxy|sim"),
-        default: "native",
-        help: "Who does the work on the node. native: this process, which needs an administrator, as in a HostProcess container. proxy: csi-proxy, over its pipes. sim: a simulated node, for tests.",
+        value: Value::Of("auto|native|proxy|sim"),
+        default: "auto",
+        help: "Who does the work on the node. auto: this process in a HostProcess container or on the machine; an ordinary container is refused. native: this process anyhow, which needs an administrator. proxy: csi-proxy, over its pipes. sim: a simulated node, for tests.",
         apply: Apply::Text(|config, text| host(text).map(|host| config.host = host)),
     },
     Flag {
@@ -101,6 +101,13 @@ const FLAGS: &[Flag<Config>] = &[
         apply: Apply::Text(|config, text| set(&mut config.node_id, text.to_owned())),
     },
     Flag {
+        name: "pre-stop-timeout",
+        value: Value::Of("seconds"),
+        default: "20",
+        help: "How long `wincsi node drain` waits for calls in flight. The pod's grace period has to be longer.",
+        apply: Apply::Text(|config, text| seconds(text).map(|time| config.pre_stop_timeout = time)),
+    },
+    Flag {
         name: "proxy-sockets",
         value: Value::Of("path"),
         default: "",
@@ -124,6 +131,15 @@ const FLAGS: &[Flag<Config>] = &[
         default: "",
         help: "Serve registration here. Empty is plugins_registry\\NAME-reg.sock below -kubelet-path.",
         apply: Apply::Text(|config, text| set(&mut config.registration_endpoint, endpoint(text)?)),
+    },
+    Flag {
+        name: "registration-timeout",
+        value: Value::Of("seconds"),
+        default: "60",
+        help: "Make the registration socket anew if kubelet has not called for so long and has not registered the driver. 0 is never.",
+        apply: Apply::Text(|config, text| {
+            patience(text).map(|time| config.registration_timeout = time)
+        }),
     },
     Flag {
         name: "simulate",
@@ -164,6 +180,13 @@ fn seconds(text: &str) -> Result<Duration, &'static str> {
     Ok(Duration::from_secs(seconds))
 }
 
+fn patience(text: &str) -> Result<Patience, &'static str> {
+    seconds(text).map(|time| match time {
+        Duration::ZERO => Patience::Endless,
+        time => Patience::Limited(time),
+    })
+}
+
 /// What becomes a file's name.
 fn driver_name(text: &str) -> Result<&str, &'static str> {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-');
@@ -175,10 +198,11 @@ fn driver_name(text: &str) -> Result<&str, &'static str> {
 
 fn host(text: &str) -> Result<Host, &'static str> {
     match text {
+        "auto" => Ok(Host::Auto),
         "native" => Ok(Host::Native),
         "proxy" => Ok(Host::Proxy),
         "sim" => Ok(Host::Simulated),
-        _ => Err("it must be native, proxy or sim"),
+        _ => Err("it must be auto, native, proxy or sim"),
     }
 }
 

@@ -10,6 +10,6 @@ mod router;
 pub use self::attributes::{AttributeError, Attributes};
 pub use self::identity::{Controlling, Identity};
 pub use self::node::{NodeInfo, NodeService};
-pub use self::registration::Registration;
+pub use self::registration::{Clock, Registration};
 pub use self::request::Refusal;
 pub use self::router::Router;

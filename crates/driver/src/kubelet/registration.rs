@@ -1,40 +1,89 @@
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
+use program::metrics::{Exposition, Kind};
 use wire::pluginregistration::v1::registration::{GetInfo, NotifyRegistrationStatus};
 use wire::pluginregistration::v1::{PluginInfo, RegistrationStatus, RegistrationStatusResponse};
 
 use super::Router;
 
-/// What kubelet asks of a plugin whose socket it finds in its folder.
+/// The time, which tests set.
+pub type Clock = Arc<dyn Fn() -> Instant + Send + Sync>;
+
+/// What kubelet asks of a plugin whose socket it finds in its folder, and what it has asked so far.
 #[derive(Clone)]
-pub struct Registration {
-    name: Arc<str>,
-    endpoint: Arc<str>,
-    is_registered: Arc<AtomicBool>,
+pub struct Registration(Arc<Shared>);
+
+struct Shared {
+    name: String,
+    endpoint: String,
+    clock: Clock,
+    progress: Mutex<Progress>,
+}
+
+struct Progress {
+    is_registered: bool,
+    /// When the socket was made.
+    offered: Instant,
+    last_call: Option<Instant>,
+    /// How often the socket was made anew.
+    renewals: u64,
 }
 
 impl Registration {
     /// The registration of a driver of this name that kubelet is to call at this endpoint.
     #[must_use]
     pub fn new(name: &str, endpoint: &str) -> Self {
-        Self {
-            name: name.into(),
-            endpoint: endpoint.into(),
-            is_registered: Arc::default(),
-        }
+        Self::timed_by(Arc::new(Instant::now), name, endpoint)
     }
 
-    /// Whether kubelet has reported that it registered the driver. A dial that asks nothing is no registration.
+    /// As [`Registration::new`], by this clock.
+    #[must_use]
+    pub fn timed_by(clock: Clock, name: &str, endpoint: &str) -> Self {
+        let progress = Progress {
+            is_registered: false,
+            offered: clock(),
+            last_call: None,
+            renewals: 0,
+        };
+        Self(Arc::new(Shared {
+            name: name.to_owned(),
+            endpoint: endpoint.to_owned(),
+            clock,
+            progress: Mutex::new(progress),
+        }))
+    }
+
+    /// Whether kubelet has reported that it registered the driver. On Windows kubelet dials each socket and hangs up, to
+    /// see whether it is one: such a dial is no registration.
     #[must_use]
     pub fn is_registered(&self) -> bool {
-        self.is_registered.load(Ordering::Acquire)
+        self.progress().is_registered
+    }
+
+    /// How long kubelet has called nothing while the driver waits for it; `None` when it is registered.
+    #[must_use]
+    pub fn silence(&self) -> Option<Duration> {
+        let progress = self.progress();
+        let since = progress.last_call.max(Some(progress.offered))?;
+        (!progress.is_registered).then(|| (self.0.clock)().saturating_duration_since(since))
+    }
+
+    /// Notes that the socket was made anew.
+    pub fn note_renewal(&self) {
+        let now = (self.0.clock)();
+        let mut progress = self.progress();
+        progress.offered = now;
+        progress.renewals += 1;
     }
 
     /// Answers its RPCs.
     pub fn register(&self, router: &mut Router) {
         let own = self.clone();
-        router.on::<GetInfo>(move |_| Ok(own.info()));
+        router.on::<GetInfo>(move |_| {
+            own.progress().last_call = Some((own.0.clock)());
+            Ok(own.info())
+        });
         let own = self.clone();
         router.on::<NotifyRegistrationStatus>(move |status| {
             own.note(&status);
@@ -42,22 +91,53 @@ impl Registration {
         });
     }
 
+    /// Adds the state to a page of metrics.
+    pub fn render(&self, page: &mut Exposition) {
+        let (is_registered, renewals, age) = {
+            let progress = self.progress();
+            let since = |call| (self.0.clock)().saturating_duration_since(call);
+            let age = progress.last_call.map(since);
+            (progress.is_registered, progress.renewals, age)
+        };
+        let name = "wincsi_registered";
+        let help = "Whether kubelet has registered the driver: 1 or 0.";
+        page.family(name, help, Kind::Gauge);
+        page.sample(name, &[], u8::from(is_registered));
+        let name = "wincsi_registration_renewals_total";
+        let help = "How often the registration socket was made anew because kubelet did not call.";
+        page.family(name, help, Kind::Counter);
+        page.sample(name, &[], renewals);
+        if let Some(age) = age {
+            let name = "wincsi_registration_last_call_age_seconds";
+            let help = "Time since kubelet's last call of the registration.";
+            page.family(name, help, Kind::Gauge);
+            page.sample(name, &[], age.as_secs_f64());
+        }
+    }
+
     fn info(&self) -> PluginInfo {
         PluginInfo {
             r#type: String::from("CSIPlugin"),
-            name: self.name.to_string(),
-            endpoint: self.endpoint.to_string(),
+            name: self.0.name.clone(),
+            endpoint: self.0.endpoint.clone(),
             supported_versions: vec![String::from("1.0.0")],
         }
     }
 
     fn note(&self, status: &RegistrationStatus) {
-        let name = &self.name;
+        let name = &self.0.name;
         match status.plugin_registered {
             true => tracing::info!("kubelet registered {name}"),
             false => tracing::error!("kubelet did not register {name}: {}", status.error),
         }
-        self.is_registered
-            .store(status.plugin_registered, Ordering::Release);
+        let now = (self.0.clock)();
+        let mut progress = self.progress();
+        progress.is_registered = status.plugin_registered;
+        progress.last_call = Some(now);
+    }
+
+    fn progress(&self) -> MutexGuard<'_, Progress> {
+        let progress = self.0.progress.lock();
+        progress.unwrap_or_else(PoisonError::into_inner)
     }
 }

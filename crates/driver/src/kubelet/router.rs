@@ -7,12 +7,18 @@ use prost::Message;
 use transport::{Call, Code, Service, Status};
 use wire::{Group, Method, Rpc};
 
+use crate::admission::Admission;
+
 type Answer = Box<dyn Fn(&Call) -> Result<Vec<u8>, Status> + Send + Sync>;
+
+/// Reads that kubelet's registration of the driver begins with, which goes on during a drain.
+const OF_REGISTRATION: [&str; 2] = ["NodeGetInfo", "NodeGetCapabilities"];
 
 /// Answers RPCs by their paths. Each call is counted and logged with its outcome.
 pub struct Router {
     handlers: BTreeMap<&'static str, Handler>,
     calls: Arc<Calls>,
+    admission: Arc<Admission>,
 }
 
 struct Handler {
@@ -28,7 +34,15 @@ impl Router {
         Self {
             handlers: BTreeMap::new(),
             calls: Arc::clone(calls),
+            admission: Arc::default(),
         }
+    }
+
+    /// The router, with calls that work on volumes admitted here.
+    #[must_use]
+    pub fn admitted_by(mut self, admission: &Arc<Admission>) -> Self {
+        self.admission = Arc::clone(admission);
+        self
     }
 
     /// Has an RPC answered by this.
@@ -48,6 +62,24 @@ impl Router {
         };
         self.handlers.insert(R::PATH, handler);
     }
+
+    fn answer(&self, handler: &Handler, call: &Call) -> Result<Vec<u8>, Status> {
+        if !handler.works_on_volumes() {
+            return (handler.answer)(call);
+        }
+        let Some(_admitted) = self.admission.admit(handler.method.name) else {
+            let text = "the driver is being drained before its end: the next one answers";
+            return Err(Status::new(Code::Unavailable, text));
+        };
+        (handler.answer)(call)
+    }
+}
+
+impl Handler {
+    fn works_on_volumes(&self) -> bool {
+        let is_of_node = (self.group.name, self.group.service) == ("csi", "Node");
+        is_of_node && !OF_REGISTRATION.contains(&self.method.name)
+    }
 }
 
 impl Service for Router {
@@ -58,7 +90,7 @@ impl Service for Router {
         let series = self.calls.series(handler.group, handler.method);
         series.began();
         let began = Instant::now();
-        let outcome = (handler.answer)(call);
+        let outcome = self.answer(handler, call);
         let took = began.elapsed();
         series.ended(code(&outcome), took);
         let method = handler.method.name;
@@ -74,5 +106,37 @@ fn code(outcome: &Result<Vec<u8>, Status>) -> Code {
     match outcome {
         Ok(_) => Code::Ok,
         Err(status) => status.code,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use transport::Call;
+    use wire::csi::v1::identity::Probe;
+    use wire::csi::v1::node::{NodeGetInfo, NodeStageVolume};
+    use wire::csi::v1::{NodeGetInfoResponse, NodeStageVolumeResponse, ProbeResponse};
+
+    use super::*;
+
+    fn code_of<R: Rpc>(router: &Router) -> Code {
+        let deadline = Instant::now() + Duration::from_secs(60);
+        let call = Call::in_process(R::PATH, Vec::new().into(), deadline).unwrap();
+        code(&router.call(&call))
+    }
+
+    #[test]
+    fn a_drained_driver_works_on_no_volume_and_stays_registered() {
+        let admission = Arc::<Admission>::default();
+        let mut router = Router::counting(&Arc::default()).admitted_by(&admission);
+        router.on::<NodeStageVolume>(|_| Ok(NodeStageVolumeResponse {}));
+        router.on::<NodeGetInfo>(|_| Ok(NodeGetInfoResponse::default()));
+        router.on::<Probe>(|_| Ok(ProbeResponse::default()));
+        assert_eq!(code_of::<NodeStageVolume>(&router), Code::Ok);
+        assert_eq!(admission.drain(Duration::ZERO), []);
+        assert_eq!(code_of::<NodeStageVolume>(&router), Code::Unavailable);
+        assert_eq!(code_of::<NodeGetInfo>(&router), Code::Ok);
+        assert_eq!(code_of::<Probe>(&router), Code::Ok);
     }
 }

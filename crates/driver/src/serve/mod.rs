@@ -1,18 +1,30 @@
 //! From a configuration to a running driver.
 
+mod pages;
+mod probe;
+mod reconcile;
+mod registrar;
+
+use std::env;
 use std::net::SocketAddr;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use program::http::{Detail, HttpServer, Page, Site, Status};
-use program::metrics::{self, Calls, Exposition};
+use program::http::HttpServer;
+use program::metrics::Calls;
 use transport::{BindError, DrainReport, Endpoint, Server, ServerOptions, Service};
 use wincsi::{Error, NodeApi};
 
+use self::pages::Pages;
+use self::probe::NodeProbe;
+use self::reconcile::Reconciled;
+use self::registrar::{Keeper, Registrar};
+use crate::admission::Admission;
 use crate::disk::DiskVolumes;
 use crate::flags::{Config, Registering};
-use crate::host::{self, HostError};
+use crate::host::{self, HostError, Placement};
 use crate::kubelet::{Controlling, Identity, NodeInfo, NodeService, Registration, Router};
+use crate::lifecycle;
 use crate::record::{Store, StoreError};
 
 /// How long the firmware may take to report its UUID.
@@ -42,6 +54,7 @@ pub enum StartError {
 pub struct RunningServer {
     server: Option<Arc<Server>>,
     pages: Option<HttpServer>,
+    keeper: Option<Keeper>,
 }
 
 /// Starts serving: CSI answers when this returns, and kubelet finds the registration.
@@ -49,32 +62,38 @@ pub struct RunningServer {
 /// # Errors
 /// See [`StartError`].
 pub fn start(config: &Config) -> Result<RunningServer, StartError> {
-    let node = host::node(config)?;
+    let placement = Placement::by(|name| env::var(name).ok());
+    let node = host::node(config, &placement)?;
     let info = info(config, node.as_ref())?;
     let store = Store::open(&config.records().ok_or(StartError::NoRecords)?)?;
-    let calls = Arc::<Calls>::default();
-    let registration = Registration::new(&config.driver_name, &dialled(config));
-    let volumes = Arc::new(DiskVolumes::new(node, store));
-    let mut services = vec![(config.csi_endpoint(), csi(config, volumes, info, &calls))];
-    if config.registration == Registering::Itself {
-        services.push((config.registry_endpoint(), registry(&registration, &calls)));
-    }
+    let volumes = Arc::new(DiskVolumes::new(Arc::clone(&node), store));
+    let (calls, admission) = (Arc::<Calls>::default(), Arc::<Admission>::default());
+    let csi = csi(config, &volumes, info, &calls, &admission);
+    let services = vec![(config.csi_endpoint(), csi)];
     let server = Arc::new(Server::bind(services, ServerOptions::default())?);
     tracing::info!(
         "serving CSI as {} at {}",
         config.driver_name,
         config.csi_endpoint()
     );
+    // The last step: what kubelet finds has to answer, and so has all that it calls then.
+    let keeper = registered(config, &calls, &admission)?;
     let site = Pages {
         calls,
-        is_expected: config.registration == Registering::Itself,
-        registration,
+        admission,
+        registrar: keeper.as_ref().map(Keeper::registrar),
         server: Arc::clone(&server),
+        reconciled: Reconciled::in_background(&volumes),
+        probe: NodeProbe::of(node, &config.kubelet_path),
+        volumes,
     };
-    let serve = |address| HttpServer::start(address, Arc::new(site), PAGES);
+    let serve = |address| HttpServer::start(address, Arc::new(site), pages::PATHS);
     let pages = config.metrics_address.as_ref().map(serve);
-    let server = Some(server);
-    Ok(RunningServer { server, pages })
+    Ok(RunningServer {
+        server: Some(server),
+        pages,
+        keeper,
+    })
 }
 
 fn info(config: &Config, node: &dyn NodeApi) -> Result<NodeInfo, StartError> {
@@ -92,6 +111,47 @@ fn info(config: &Config, node: &dyn NodeApi) -> Result<NodeInfo, StartError> {
     })
 }
 
+fn csi(
+    config: &Config,
+    volumes: &Arc<DiskVolumes>,
+    info: NodeInfo,
+    calls: &Arc<Calls>,
+    admission: &Arc<Admission>,
+) -> Arc<dyn Service> {
+    let mut router = Router::counting(calls).admitted_by(admission);
+    let identity = Identity {
+        name: config.driver_name.clone(),
+        controlling: Controlling::Nowhere,
+    };
+    identity.register(&mut router);
+    NodeService::new(Arc::clone(volumes), info).register(&mut router);
+    lifecycle::serve(admission, &mut router);
+    Arc::new(router)
+}
+
+fn registered(
+    config: &Config,
+    calls: &Arc<Calls>,
+    admission: &Arc<Admission>,
+) -> Result<Option<Keeper>, BindError> {
+    if config.registration == Registering::Sidecar {
+        return Ok(None);
+    }
+    let registration = Registration::new(&config.driver_name, &dialled(config));
+    let mut router = Router::counting(calls);
+    registration.register(&mut router);
+    let registrar = Registrar {
+        endpoint: config.registry_endpoint(),
+        service: Arc::new(router),
+        registration,
+        admission: Arc::clone(admission),
+        patience: config.registration_timeout,
+        server: Mutex::default(),
+    };
+    registrar.serve()?;
+    Ok(Some(Keeper::of(registrar)))
+}
+
 /// How kubelet dials CSI: the path of a socket as it is, which old kubelets take for one.
 fn dialled(config: &Config) -> String {
     let served = || match config.csi_endpoint() {
@@ -101,28 +161,6 @@ fn dialled(config: &Config) -> String {
     config.kubelet_endpoint.clone().unwrap_or_else(served)
 }
 
-fn csi(
-    config: &Config,
-    volumes: Arc<DiskVolumes>,
-    info: NodeInfo,
-    calls: &Arc<Calls>,
-) -> Arc<dyn Service> {
-    let mut router = Router::counting(calls);
-    let identity = Identity {
-        name: config.driver_name.clone(),
-        controlling: Controlling::Nowhere,
-    };
-    identity.register(&mut router);
-    NodeService::new(volumes, info).register(&mut router);
-    Arc::new(router)
-}
-
-fn registry(registration: &Registration, calls: &Arc<Calls>) -> Arc<dyn Service> {
-    let mut router = Router::counting(calls);
-    registration.register(&mut router);
-    Arc::new(router)
-}
-
 impl RunningServer {
     /// Where the pages are served, if they are by now.
     #[must_use]
@@ -130,65 +168,21 @@ impl RunningServer {
         self.pages.as_ref().and_then(HttpServer::address)
     }
 
-    /// Accepts no more, and waits for the calls that run, but not longer than `drain`.
+    /// Accepts no more, and waits for the calls that run, but not longer than `drain`. The registration socket's file
+    /// stays, so that kubelet keeps the driver in CSINode until the next process replaces it.
     #[must_use]
     pub fn shutdown(mut self, drain: Duration) -> Option<DrainReport> {
+        // First: a kubelet that registers the driver now would call a CSI that refuses.
+        self.keeper = None;
         self.server.take().map(|server| server.shutdown(drain))
     }
 }
 
 impl Drop for RunningServer {
     fn drop(&mut self) {
+        self.keeper = None;
         if let Some(server) = self.server.take() {
             let _ = server.shutdown(Duration::ZERO);
-        }
-    }
-}
-
-const PAGES: &str = "/metrics, /healthz and /readyz";
-
-struct Pages {
-    calls: Arc<Calls>,
-    is_expected: bool,
-    registration: Registration,
-    server: Arc<Server>,
-}
-
-impl Site for Pages {
-    /// That the process lives: no lock and no storage, so that no dead server has it restarted.
-    fn at_once(&self, path: &str) -> Option<Page> {
-        (path == "/healthz").then(|| Page::text(Status::Ok, "ok\n"))
-    }
-
-    fn page(&self, path: &str, _detail: Detail) -> Option<Page> {
-        match path {
-            "/metrics" => Some(self.metrics()),
-            "/readyz" => Some(self.readiness()),
-            _ => None,
-        }
-    }
-}
-
-impl Pages {
-    fn metrics(&self) -> Page {
-        let mut page = Exposition::default();
-        self.calls.render(&mut page);
-        metrics::render_usage(&mut page, self.server.usage());
-        metrics::render_process(&mut page);
-        Page {
-            status: Status::Ok,
-            content_type: metrics::CONTENT_TYPE,
-            body: page.into_text(),
-        }
-    }
-
-    fn readiness(&self) -> Page {
-        match self.is_expected && !self.registration.is_registered() {
-            true => Page::text(
-                Status::Unavailable,
-                "kubelet has not registered the driver\n",
-            ),
-            false => Page::text(Status::Ok, "ok\n"),
         }
     }
 }

@@ -1,0 +1,117 @@
+//! Which calls may begin to work on volumes, and those that run.
+
+use std::collections::BTreeMap;
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+/// Admits calls until it is closed, which is for good: what closes it is about to end the driver.
+#[derive(Debug, Default)]
+pub struct Admission {
+    calls: Mutex<Calls>,
+    ended: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct Calls {
+    is_closed: bool,
+    admitted: u64,
+    running: BTreeMap<u64, RunningCall>,
+}
+
+/// A call that runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RunningCall {
+    /// The name of its RPC.
+    pub method: &'static str,
+    /// When it was admitted.
+    pub since: Instant,
+}
+
+impl Admission {
+    /// Lets a call begin; it runs until the result is dropped. `None` when admission is closed.
+    pub fn admit(&self, method: &'static str) -> Option<Admitted<'_>> {
+        let mut calls = self.lock();
+        if calls.is_closed {
+            return None;
+        }
+        calls.admitted += 1;
+        let number = calls.admitted;
+        let since = Instant::now();
+        calls.running.insert(number, RunningCall { method, since });
+        Some(Admitted { of: self, number })
+    }
+
+    /// Whether calls are admitted.
+    pub fn is_open(&self) -> bool {
+        !self.lock().is_closed
+    }
+
+    /// Admits no more, waits for the calls that run, but not longer than this, and returns those that still run.
+    pub fn drain(&self, wait: Duration) -> Vec<RunningCall> {
+        let mut calls = self.lock();
+        calls.is_closed = true;
+        let waited = self
+            .ended
+            .wait_timeout_while(calls, wait, |calls| !calls.running.is_empty());
+        let (calls, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        calls.running.values().copied().collect()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Calls> {
+        self.calls.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The right of a call to run, until it is dropped.
+#[derive(Debug)]
+pub struct Admitted<'a> {
+    of: &'a Admission,
+    number: u64,
+}
+
+impl Drop for Admitted<'_> {
+    fn drop(&mut self) {
+        self.of.lock().running.remove(&self.number);
+        self.of.ended.notify_all();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+    use std::thread;
+
+    use super::*;
+
+    const LONG: Duration = Duration::from_secs(120);
+
+    #[test]
+    fn a_drain_admits_no_more_and_returns_the_calls_that_outlast_it() {
+        let admission = Admission::default();
+        let running = admission.admit("NodeStageVolume").unwrap();
+        assert!(admission.is_open());
+        let left = admission.drain(Duration::ZERO);
+        assert_eq!(left.len(), 1);
+        assert_eq!(left[0].method, "NodeStageVolume");
+        assert!(!admission.is_open() && admission.admit("NodeStageVolume").is_none());
+        drop(running);
+        assert_eq!(admission.drain(Duration::ZERO), []);
+    }
+
+    #[test]
+    fn a_drain_ends_with_the_last_call() {
+        let admission = Admission::default();
+        let running = admission.admit("NodeStageVolume").unwrap();
+        thread::scope(|scope| {
+            let (sender, drained) = mpsc::channel();
+            let draining = &admission;
+            scope.spawn(move || sender.send(draining.drain(LONG)));
+            while admission.is_open() {
+                thread::yield_now();
+            }
+            assert!(drained.try_recv().is_err(), "a call runs");
+            drop(running);
+            assert_eq!(drained.recv_timeout(LONG), Ok(Vec::new()));
+        });
+    }
+}

@@ -1,0 +1,112 @@
+use std::sync::Arc;
+
+use program::http::{Detail, Page, Site, Status};
+use program::metrics::{self, Calls, Exposition, Kind};
+use transport::{Server, Usage};
+
+use super::probe::NodeProbe;
+use super::reconcile::Reconciled;
+use super::registrar::Registrar;
+use crate::admission::Admission;
+use crate::disk::DiskVolumes;
+
+pub(super) const PATHS: &str = "/metrics, /healthz and /readyz";
+
+/// The pages of a driver.
+pub(super) struct Pages {
+    pub(super) calls: Arc<Calls>,
+    pub(super) admission: Arc<Admission>,
+    /// None when a sidecar registers the driver.
+    pub(super) registrar: Option<Arc<Registrar>>,
+    pub(super) server: Arc<Server>,
+    pub(super) reconciled: Reconciled,
+    pub(super) probe: NodeProbe,
+    pub(super) volumes: Arc<DiskVolumes>,
+}
+
+impl Site for Pages {
+    /// That the process lives: no lock and no storage, so that no dead server has it restarted.
+    fn at_once(&self, path: &str) -> Option<Page> {
+        (path == "/healthz").then(|| Page::text(Status::Ok, "ok\n"))
+    }
+
+    fn page(&self, path: &str, _detail: Detail) -> Option<Page> {
+        match path {
+            "/metrics" => Some(self.metrics()),
+            "/readyz" => Some(match self.readiness() {
+                Ok(()) => Page::text(Status::Ok, "ok\n"),
+                Err(reason) => Page::text(Status::Unavailable, format!("{reason}\n")),
+            }),
+            _ => None,
+        }
+    }
+}
+
+impl Pages {
+    fn metrics(&self) -> Page {
+        let mut page = Exposition::default();
+        self.calls.render(&mut page);
+        metrics::render_usage(&mut page, self.usage());
+        metrics::render_process(&mut page);
+        if let Some(registrar) = &self.registrar {
+            registrar.registration.render(&mut page);
+        }
+        let help = "Whether the records were compared with the node since the start: 1 or 0.";
+        flag(
+            &mut page,
+            "wincsi_reconciled",
+            help,
+            self.reconciled.is_done(),
+        );
+        let help = "Whether the driver is being drained and works on no volume: 1 or 0.";
+        flag(
+            &mut page,
+            "wincsi_draining",
+            help,
+            !self.admission.is_open(),
+        );
+        self.volumes.render(&mut page);
+        Page {
+            status: Status::Ok,
+            content_type: metrics::CONTENT_TYPE,
+            body: page.into_text(),
+        }
+    }
+
+    /// What the sockets of CSI and of the registration hold together.
+    fn usage(&self) -> Usage {
+        let mut all = self.server.usage();
+        let registrar = self.registrar.as_ref();
+        if let Some(more) = registrar.and_then(|registrar| registrar.usage()) {
+            all.connections += more.connections;
+            all.running_calls += more.running_calls;
+            all.waiting_calls += more.waiting_calls;
+            all.threads += more.threads;
+            all.held_bytes += more.held_bytes;
+            all.turned_away += more.turned_away;
+            all.failed_accepts += more.failed_accepts;
+            all.refused_calls += more.refused_calls;
+        }
+        all
+    }
+
+    /// The cheap reasons first: the node is asked only when nothing else is missing.
+    fn readiness(&self) -> Result<(), String> {
+        let is_registered = |one: &Arc<Registrar>| one.registration.is_registered();
+        if !self.admission.is_open() {
+            return Err(String::from("the driver is being drained"));
+        }
+        if !self.registrar.as_ref().is_none_or(is_registered) {
+            return Err(String::from("kubelet has not registered the driver"));
+        }
+        if !self.reconciled.is_done() {
+            return Err(String::from("the records are being compared with the node"));
+        }
+        self.probe.ask().map_err(|error| error.to_string())
+    }
+}
+
+fn flag(page: &mut Exposition, name: &str, help: &str, is_set: bool) {
+    page.family(name, help, Kind::Gauge);
+    page.sample(name, &[], u8::from(is_set));
+}
