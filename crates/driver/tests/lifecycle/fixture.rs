@@ -1,0 +1,238 @@
+//! A kubelet's folder, what kubelet does there, and the driver as a process.
+
+use std::fs::File;
+use std::io::{Read as _, Write as _};
+use std::net::{SocketAddr, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+use std::{fs, thread};
+
+use prost::Message as _;
+use rustix::process::{Pid, Signal, kill_process};
+use tempfile::TempDir;
+use transport::{CallError, Channel, ChannelOptions, Endpoint};
+use wire::Rpc;
+use wire::csi::v1::node::NodeGetInfo;
+use wire::csi::v1::volume_capability::access_mode::Mode;
+use wire::csi::v1::volume_capability::{AccessMode, AccessType, MountVolume};
+use wire::csi::v1::{NodeGetInfoRequest, NodeStageVolumeRequest, VolumeCapability};
+use wire::pluginregistration::v1::registration::{GetInfo, NotifyRegistrationStatus};
+use wire::pluginregistration::v1::{InfoRequest, RegistrationStatus};
+
+/// Bounds every wait: only a test that has failed already gets there.
+const TIMEOUT: Duration = Duration::from_secs(120);
+
+/// Leaves the processor to those who are waited for.
+const PAUSE: Duration = Duration::from_millis(5);
+
+/// A kubelet's folder, and what kubelet does to register a driver.
+pub(crate) struct Kubelet {
+    home: TempDir,
+}
+
+/// How a command ended, and what it wrote.
+#[derive(Debug)]
+pub(crate) struct Ended {
+    pub(crate) code: Option<i32>,
+    pub(crate) output: String,
+}
+
+impl Kubelet {
+    pub(crate) fn new() -> Self {
+        let home = tempfile::tempdir().unwrap();
+        fs::create_dir(home.path().join("plugins")).unwrap();
+        fs::create_dir(home.path().join("plugins_registry")).unwrap();
+        Self { home }
+    }
+
+    pub(crate) fn registration_path(&self) -> PathBuf {
+        let folder = self.home.path().join("plugins_registry");
+        folder.join("wincsi.io-reg.sock")
+    }
+
+    pub(crate) fn registration(&self) -> Endpoint {
+        Endpoint::socket(self.registration_path())
+    }
+
+    pub(crate) fn csi_path(&self) -> PathBuf {
+        self.home.path().join("plugins/wincsi.io/csi.sock")
+    }
+
+    pub(crate) fn csi(&self) -> Endpoint {
+        Endpoint::socket(self.csi_path())
+    }
+
+    /// Registers the driver, and returns its node's id.
+    pub(crate) fn register(&self) -> String {
+        self.try_to_register().unwrap()
+    }
+
+    /// As kubelet does it, in its order.
+    pub(crate) fn try_to_register(&self) -> Result<String, CallError> {
+        let info = call::<GetInfo>(&self.registration(), &InfoRequest {})?;
+        let of_driver = ("CSIPlugin", "wincsi.io");
+        assert_eq!((info.r#type.as_str(), info.name.as_str()), of_driver);
+        let endpoint: Endpoint = info.endpoint.parse().unwrap();
+        let node = call::<NodeGetInfo>(&endpoint, &NodeGetInfoRequest {})?;
+        let status = RegistrationStatus {
+            plugin_registered: true,
+            error: String::new(),
+        };
+        call::<NotifyRegistrationStatus>(&self.registration(), &status)?;
+        Ok(node.node_id)
+    }
+
+    /// Runs a command of the program to its end.
+    pub(crate) fn run(&self, words: &[&str], flags: &[&str]) -> Ended {
+        let log = self.home.path().join("command.log");
+        let mut child = self.command(words, flags, &log).spawn().unwrap();
+        let status = wait_for_end(&mut child);
+        Ended {
+            code: status,
+            output: fs::read_to_string(log).unwrap(),
+        }
+    }
+
+    fn command(&self, words: &[&str], flags: &[&str], log: &Path) -> Command {
+        let output = File::create(log).unwrap();
+        let home = self.home.path().display();
+        let mut command = Command::new(env!("CARGO_BIN_EXE_wincsi"));
+        command
+            .args(words)
+            .arg(format!("-kubelet-path={home}"))
+            .args(["-host=sim", "-nodeid=node-1", "-v=4"])
+            .arg(format!("-simulate={home}/node"))
+            .args(flags)
+            .stdin(Stdio::null())
+            .stdout(output.try_clone().unwrap())
+            .stderr(output);
+        command
+    }
+}
+
+/// The driver, which is killed when dropped.
+pub(crate) struct Driver {
+    child: Child,
+    log: PathBuf,
+}
+
+impl Driver {
+    pub(crate) fn start(kubelet: &Kubelet) -> Self {
+        Self::with_flags(kubelet, &[])
+    }
+
+    /// Starts it, and waits until it is ready.
+    pub(crate) fn with_flags(kubelet: &Kubelet, flags: &[&str]) -> Self {
+        let log = kubelet.home.path().join("driver.log");
+        let flags = [&["-metrics-address=127.0.0.1:0"], flags].concat();
+        let child = kubelet.command(&["node"], &flags, &log).spawn().unwrap();
+        let driver = Self { child, log };
+        driver.wait_for_line("] ready");
+        driver
+    }
+
+    /// Asks it to end as a container's runtime does, and returns its exit code.
+    pub(crate) fn terminate(&mut self) -> Option<i32> {
+        let id = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw);
+        kill_process(id.unwrap(), Signal::TERM).unwrap();
+        wait_for_end(&mut self.child)
+    }
+
+    pub(crate) fn wait_for_line(&self, words: &str) {
+        self.wait_for(words, |driver| driver.written().contains(words));
+    }
+
+    pub(crate) fn wait_for(&self, what: &str, holds: impl Fn(&Self) -> bool) {
+        let end = Instant::now() + TIMEOUT;
+        while !holds(self) {
+            assert!(Instant::now() < end, "{what}: {}", self.written());
+            thread::park_timeout(PAUSE);
+        }
+    }
+
+    /// Status and body of a page.
+    pub(crate) fn get(&self, path: &str) -> (u16, String) {
+        let mut stream = TcpStream::connect(self.pages()).unwrap();
+        write!(stream, "GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n").unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+        let status = head.split(' ').nth(1).unwrap();
+        (status.parse().unwrap(), body.to_owned())
+    }
+
+    /// A figure without labels.
+    pub(crate) fn figure(&self, name: &str) -> u64 {
+        let (_, page) = self.get("/metrics");
+        let mut samples = page.lines().filter_map(|line| line.split_once(' '));
+        let sample = samples.find(|(sample, _)| *sample == name);
+        let (_, value) = sample.unwrap_or_else(|| panic!("{name}: {page}"));
+        value.parse().unwrap()
+    }
+
+    fn pages(&self) -> SocketAddr {
+        const AT: &str = "/readyz on http://";
+        self.wait_for_line(AT);
+        let written = self.written();
+        let (_, rest) = written.split_once(AT).unwrap();
+        rest.lines().next().unwrap().trim().parse().unwrap()
+    }
+
+    fn written(&self) -> String {
+        fs::read_to_string(&self.log).unwrap()
+    }
+}
+
+impl Drop for Driver {
+    fn drop(&mut self) {
+        // It has ended already, or need not end well.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn wait_for_end(child: &mut Child) -> Option<i32> {
+    let end = Instant::now() + TIMEOUT;
+    loop {
+        if let Some(status) = child.try_wait().unwrap() {
+            return status.code();
+        }
+        assert!(Instant::now() < end, "it does not end");
+        thread::park_timeout(PAUSE);
+    }
+}
+
+/// A stage of a volume whose disk does not come.
+pub(crate) fn late_disk(volume: &str) -> NodeStageVolumeRequest {
+    let identifier = String::from("600224801234567890abcdef0000ffff");
+    let staging = r"C:\var\lib\kubelet\plugins\kubernetes.io\csi\d";
+    let capability = VolumeCapability {
+        access_mode: Some(AccessMode {
+            mode: Mode::SingleNodeWriter.into(),
+        }),
+        access_type: Some(AccessType::Mount(MountVolume::default())),
+    };
+    let mut request = NodeStageVolumeRequest::default();
+    request.volume_id = volume.to_owned();
+    request.publish_context = [(String::from("page83"), identifier)].into();
+    request.staging_target_path = format!(r"{staging}\{volume}\globalmount");
+    request.volume_capability = Some(capability);
+    request
+}
+
+pub(crate) fn call<R: Rpc>(at: &Endpoint, request: &R::Request) -> Result<R::Response, CallError> {
+    call_on_fresh_channel::<R>(at, request).map(|(_, response)| response)
+}
+
+/// Calls on a connection of its own, which is open as long as the channel lives.
+pub(crate) fn call_on_fresh_channel<R: Rpc>(
+    at: &Endpoint,
+    request: &R::Request,
+) -> Result<(Channel, R::Response), CallError> {
+    let channel = Channel::connect(at.clone(), ChannelOptions::default())?;
+    let deadline = Instant::now() + TIMEOUT;
+    let answer = channel.call(R::PATH, &request.encode_to_vec(), deadline)?;
+    let response = R::Response::decode(answer.as_slice()).unwrap();
+    Ok((channel, response))
+}
