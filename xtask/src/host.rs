@@ -1,7 +1,10 @@
 //! Where a program runs: on this machine, or as a Windows program under Wine.
 
+use std::net::{Ipv4Addr, TcpListener};
 use std::path::Path;
 use std::process::Command;
+
+use anyhow::{Context, Result};
 
 use crate::cargo;
 use crate::env::Need;
@@ -53,5 +56,28 @@ impl Host<'_> {
             Self::Linux => path.display().to_string(),
             Self::Wine(_) => wine::windows_path(path),
         }
+    }
+}
+
+/// Ports that nobody has. All are held until the last is found, so that none is given twice.
+pub(crate) fn free_ports<const N: usize>() -> Result<[u16; N]> {
+    let mut ports = [0; N];
+    let mut held = Vec::new();
+    for port in &mut ports {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).context("find a free port")?;
+        *port = listener.local_addr()?.port();
+        held.push(listener);
+    }
+    Ok(ports)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn free_ports_differ() {
+        let [one, other] = free_ports().unwrap();
+        assert!(one != other && one != 0 && other != 0);
     }
 }

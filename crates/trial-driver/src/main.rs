@@ -11,7 +11,7 @@ use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
 use anyhow::Context as _;
-use clap::Parser;
+use clap::{Parser, ValueEnum};
 use driver::disk::DiskVolumes;
 use driver::kubelet::{Controlling, Identity, NodeInfo, NodeService, Registration, Router};
 use driver::record::Store;
@@ -34,6 +34,9 @@ struct Arguments {
     /// Where it serves CSI: unix:PATH or tcp://127.0.0.1:PORT.
     #[arg(long)]
     endpoint: Endpoint,
+    /// Which part of the driver it is.
+    #[arg(long, value_enum, default_value_t = Part::All)]
+    part: Part,
     /// The folder of the simulated node; it is made when there is none.
     #[arg(long)]
     node: PathBuf,
@@ -49,6 +52,16 @@ struct Arguments {
     /// Report that a volume is published, and do nothing: what a test of a harness has to find.
     #[arg(long)]
     broken_publish: bool,
+}
+
+#[derive(Clone, Copy, Eq, PartialEq, ValueEnum)]
+enum Part {
+    /// Both.
+    All,
+    /// What stands on the node.
+    Node,
+    /// What plugs disks in, beside a process that has the node open.
+    Controller,
 }
 
 /// How long calls may run on after a signal.
@@ -91,25 +104,34 @@ fn serve(arguments: &Arguments) -> anyhow::Result<Server> {
 }
 
 fn plugin(arguments: &Arguments, calls: &Arc<Calls>) -> anyhow::Result<Router> {
+    let mut router = Router::counting(calls);
+    let identity = Identity {
+        name: NAME.to_owned(),
+        controlling: Controlling::Here,
+    };
+    identity.register(&mut router);
+    if arguments.part != Part::Controller {
+        register_node(arguments, &mut router)?;
+    }
+    if arguments.part != Part::Node {
+        let hardware = HardwareControl::at(&arguments.node);
+        Controller::new(hardware, &arguments.node_id).register(&mut router);
+    }
+    Ok(router)
+}
+
+fn register_node(arguments: &Arguments, router: &mut Router) -> anyhow::Result<()> {
     let node = Arc::new(Node::new(simulated(arguments)?.os(), Options::default()));
     let store = Store::open(&arguments.node.join("records"))?;
     let info = NodeInfo {
         id: arguments.node_id.clone(),
         ..NodeInfo::default()
     };
-    let identity = Identity {
-        name: NAME.to_owned(),
-        controlling: Controlling::Here,
-    };
-    let mut router = Router::counting(calls);
-    identity.register(&mut router);
-    NodeService::new(Arc::new(DiskVolumes::new(node, store)), info).register(&mut router);
-    let hardware = HardwareControl::at(&arguments.node);
-    Controller::new(hardware, &arguments.node_id).register(&mut router);
+    NodeService::new(Arc::new(DiskVolumes::new(node, store)), info).register(router);
     if arguments.broken_publish {
         router.on::<NodePublishVolume>(|_| Ok(NodePublishVolumeResponse {}));
     }
-    Ok(router)
+    Ok(())
 }
 
 fn simulated(arguments: &Arguments) -> anyhow::Result<SimNode> {

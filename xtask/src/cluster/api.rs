@@ -53,6 +53,13 @@ impl Api {
         }
     }
 
+    /// Prints a list as the server has it at hand, and then its changes, an event a line, until it is ended.
+    pub(super) fn watch(&self, list: &str) -> Command {
+        let mut curl = self.curl("GET", &format!("{list}?watch=true&resourceVersion=0"));
+        curl.arg("--no-buffer");
+        curl
+    }
+
     /// Makes an object in a list, and answers what became of it.
     pub(super) fn create(&self, list: &str, object: &Value) -> Result<Value> {
         let mut curl = self.curl("POST", list);

@@ -3,7 +3,7 @@
 use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 
-use super::node::Node;
+use super::node::{DRIVER, Node};
 use super::objects::{self, text};
 use super::plane::Plane;
 use super::running::RunningCluster;
@@ -18,7 +18,7 @@ const TEXT: &str = "written by a pod";
 pub(super) struct Life<'a> {
     pub(super) running: &'a mut RunningCluster,
     pub(super) plane: &'a Plane,
-    pub(super) node: &'a Node,
+    pub(super) node: &'a Node<'a>,
     pub(super) steps: &'a Steps,
 }
 
@@ -91,7 +91,8 @@ impl Life<'_> {
         })?;
         let disk = self.node.disk_on_the_node(&volume.handle)?;
         self.done("attached", &format!("VolumeAttachment, and {disk}"));
-        self.wait_for_call("staged", "NodeStageVolume")?;
+        self.driver_has_done("NodeStageVolume")?;
+        self.done("staged", "NodeStageVolume: OK, says the driver");
         self.wait_for(&objects::pod_path(), |pod| {
             (text(pod, "/status/phase") == Some("Running")).then_some(())
         })?;
@@ -111,6 +112,11 @@ impl Life<'_> {
         let place = self.node.write_as_pod(&pod.published_at, FILE, TEXT)?;
         self.done("file written", &format!("on the simulated disk: {place}"));
         Ok(())
+    }
+
+    /// The volume is where it was, with what the pod wrote: answers where.
+    pub(super) fn read_file(&self, pod: &Pod) -> Result<String> {
+        self.node.read_as_pod(&pod.published_at, FILE, TEXT)
     }
 
     fn grow(&mut self, pod: &Pod) -> Result<()> {
@@ -142,7 +148,10 @@ impl Life<'_> {
             "pod deleted",
             "the API has none, kubelet's folder of its volume is gone",
         );
-        self.wait_for_call("unstaged", "NodeUnstageVolume")?;
+        self.driver_has_done("NodeUnstageVolume")?;
+        self.node.expect_no_record()?;
+        let shown_by = "NodeUnstageVolume: OK, says the driver, and it keeps no record";
+        self.done("unstaged", shown_by);
         let volume = &pod.volume;
         self.wait_for(objects::ATTACHMENTS, |list| {
             let all = objects::attachments_of(list, &volume.name);
@@ -165,14 +174,8 @@ impl Life<'_> {
         Ok(())
     }
 
-    fn wait_for_call(&mut self, step: &str, call: &str) -> Result<()> {
-        self.driver_has_done(call)?;
-        self.done(step, &format!("{call}: OK, says the driver"));
-        Ok(())
-    }
-
-    fn driver_has_done(&mut self, call: &str) -> Result<()> {
-        self.running.wait_for_line("driver", &format!("{call}: OK"))
+    pub(super) fn driver_has_done(&mut self, call: &str) -> Result<()> {
+        self.running.wait_for_line(DRIVER, &format!("{call}: OK"))
     }
 
     fn wait_for<T>(&mut self, path: &str, ready: impl Fn(&Value) -> Option<T>) -> Result<T> {
@@ -190,7 +193,7 @@ impl Life<'_> {
         })
     }
 
-    fn done(&self, step: &str, shown_by: &str) {
+    pub(super) fn done(&self, step: &str, shown_by: &str) {
         self.steps.done(step, shown_by);
     }
 }

@@ -18,11 +18,13 @@ use crate::host::Host;
 use crate::wine::Prefix;
 
 mod api;
+mod gap;
 mod life;
 mod node;
 mod objects;
 mod plane;
 mod programs;
+mod restarts;
 mod running;
 mod sidecars;
 mod sockets;
@@ -78,6 +80,7 @@ impl Cluster {
             println!("\n{}", invitation(&plane, &node));
             running.wait_for_interrupt()?;
         } else {
+            life.restart(&pod)?;
             life.end(pod)?;
         }
         let ended = running.end()?;
@@ -96,7 +99,7 @@ impl Cluster {
     }
 }
 
-fn invitation(plane: &Plane, node: &Node) -> String {
+fn invitation(plane: &Plane, node: &Node<'_>) -> String {
     let (api, config) = (&plane.api, plane.kubeconfig.display());
     format!(
         "The pod runs. Reach the cluster with\n  \

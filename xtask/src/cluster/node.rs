@@ -10,7 +10,7 @@ use anyhow::{Context, Result, bail, ensure};
 use super::plane::Plane;
 use super::programs::Programs;
 use super::running::RunningCluster;
-use super::sockets::Sockets;
+use super::sockets::{self, Sockets};
 use super::{sidecars, wine};
 use crate::host::Host;
 use crate::process;
@@ -22,6 +22,10 @@ const SHORT: Duration = Duration::from_secs(60);
 /// Where kubelet's root lies on drive C.
 pub(super) const ROOT: &str = "var/lib/kubelet";
 
+/// The programs that are ended and started again.
+pub(super) const DRIVER: &str = "driver";
+pub(super) const KUBELET_PROGRAM: &str = "kubelet";
+
 /// Whether the driver really publishes volumes.
 #[derive(Clone, Copy, Eq, PartialEq)]
 pub(super) enum Publishing {
@@ -30,66 +34,104 @@ pub(super) enum Publishing {
 }
 
 /// A node that runs.
-pub(super) struct Node {
+pub(super) struct Node<'a> {
     /// The simulated node's folder.
     pub(super) folder: PathBuf,
     /// The folder of this machine that is its drive C.
     drive_c: PathBuf,
-    /// The program that writes as a pod does.
-    tool: PathBuf,
+    programs: &'a Programs,
+    kubeconfig: &'a Path,
+    pub(super) host: Host<'a>,
+    publishing: Publishing,
+    sockets: Sockets,
 }
 
-impl Node {
+impl<'a> Node<'a> {
     /// Starts the driver, the controllers beside it, and kubelet.
     pub(super) fn start(
         running: &mut RunningCluster,
-        programs: &Programs,
-        plane: &Plane,
-        host: Host<'_>,
+        programs: &'a Programs,
+        plane: &'a Plane,
+        host: Host<'a>,
         publishing: Publishing,
     ) -> Result<Self> {
-        let node = Self::make(running.dir(), programs)?;
-        let root = node.drive_c.join(ROOT);
-        let sockets = Sockets::of(running, programs, host, &root)?;
-        node.start_driver(running, programs, host, &sockets, publishing)?;
-        sidecars::start(running, programs, plane, &sockets)?;
+        let folder = running.dir().join("node");
+        let drive_c = make_node(&folder, programs)?;
+        let root = drive_c.join(ROOT);
+        let node = Self {
+            sockets: Sockets::of(running, host, &root)?,
+            folder,
+            drive_c,
+            programs,
+            kubeconfig: &plane.kubeconfig,
+            host,
+            publishing,
+        };
+        node.start_driver(running)?;
+        node.start_controller(running)?;
+        sidecars::start(running, programs, plane, &node.sockets)?;
         if let Host::Wine(prefix) = host {
             wine::prepare(prefix, &root)?;
         }
-        start_kubelet(running, programs, plane, host, &sockets)?;
+        node.start_kubelet(running)?;
         Ok(node)
     }
 
-    fn make(dir: &Path, programs: &Programs) -> Result<Self> {
-        let folder = dir.join("node");
-        let drive_c = trial::make_node(&programs.node, &folder)?;
-        let registry = drive_c.join(ROOT).join("plugins_registry");
-        fs::create_dir_all(&registry).with_context(|| registry.display().to_string())?;
-        Ok(Self {
-            folder,
-            drive_c,
-            tool: programs.node.clone(),
-        })
-    }
-
-    fn start_driver(
-        &self,
-        running: &mut RunningCluster,
-        programs: &Programs,
-        host: Host<'_>,
-        sockets: &Sockets,
-        publishing: Publishing,
-    ) -> Result<()> {
-        let mut driver = host.command(&programs.driver);
-        driver.args(["--endpoint", &sockets.csi]);
+    pub(super) fn start_driver(&self, running: &mut RunningCluster) -> Result<()> {
+        let (host, sockets) = (self.host, &self.sockets);
+        let mut driver = host.command(&self.programs.driver);
+        driver.args(["--part", "node", "--endpoint", &sockets.csi]);
         driver.args(["--registration", &sockets.registration]);
         driver.args(["--kubelet-endpoint", &sockets.for_kubelet]);
         driver.args(["--node", &host.path(&self.folder), "--node-id", NODE]);
-        if publishing == Publishing::Broken {
+        if self.publishing == Publishing::Broken {
             driver.arg("--broken-publish");
         }
-        running.start("driver", &mut driver)?;
-        running.wait_for_line("driver", trial::SERVES)
+        running.start(DRIVER, &mut driver)?;
+        running.wait_for_line(DRIVER, trial::SERVES)?;
+        sockets.show_registration()
+    }
+
+    /// The part that stands beside no node: the controllers lose no driver when that of the node ends.
+    fn start_controller(&self, running: &mut RunningCluster) -> Result<()> {
+        let mut controller = Command::new(&self.programs.controller);
+        let endpoint = sockets::unix(&self.sockets.controller);
+        controller.args(["--part", "controller", "--endpoint", &endpoint]);
+        controller.args(["--node-id", NODE, "--node"]);
+        running.start("controller", controller.arg(&self.folder))?;
+        running.wait_for_line("controller", trial::SERVES)
+    }
+
+    pub(super) fn start_kubelet(&self, running: &mut RunningCluster) -> Result<()> {
+        let (host, sockets) = (self.host, &self.sockets);
+        let mut kubelet = host.command(&self.programs.kubelet);
+        let config = host.path(self.kubeconfig);
+        kubelet.args(["--name", NODE, "--kubeconfig", &config]);
+        match host {
+            Host::Linux => {
+                kubelet.arg("--root-dir").arg(&sockets.root);
+                kubelet.args(["--driver", sockets.csi.trim_start_matches("unix:")]);
+                kubelet.args(["--listen", &sockets.for_kubelet]);
+                kubelet.args(["--root-on-node", KUBELET]);
+                kubelet.env("TMPDIR", running.dir());
+            }
+            Host::Wine(_) => {
+                kubelet.args(["--root-dir", KUBELET]);
+            }
+        }
+        running.start(KUBELET_PROGRAM, &mut kubelet)
+    }
+
+    /// Restarts the simulated machine, which nobody may have open, and answers which boot this is.
+    pub(super) fn reboot(&self) -> Result<String> {
+        let mut command = self.tool("reboot");
+        let printed = process::capture(&mut command, SHORT)?.success("trial-node reboot")?;
+        Ok(printed.trim().to_owned())
+    }
+
+    /// Has the node follow this script of faults; an empty one ends them.
+    pub(super) fn inject(&self, faults: &str) -> Result<()> {
+        fs::write(self.folder.join("faults.toml"), faults).context("write the node's faults")
     }
 
     /// Where something below kubelet's root lies on this machine; no link is followed.
@@ -104,24 +146,45 @@ impl Node {
         file: &str,
         text: &str,
     ) -> Result<String> {
-        let path = format!(r"{KUBELET}\{published_at}\{file}").replace('/', r"\");
-        let mut command = Command::new(&self.tool);
-        command.arg("write").arg(&self.folder);
+        let path = on_node(published_at, file);
+        let mut command = self.tool("write");
         command.arg("--drive-c").arg(&self.drive_c);
-        command.args([&path, text]).env("RUST_BACKTRACE", "0");
-        let written = process::capture(&mut command, SHORT)?;
+        command.args([&path, text]);
+        self.place(&mut command, &path, text)
+    }
+
+    /// Reads a file as a pod does, and answers where on the simulated disk it lies.
+    pub(super) fn read_as_pod(&self, published_at: &str, file: &str, text: &str) -> Result<String> {
+        let path = on_node(published_at, file);
+        let mut command = self.tool("find");
+        command.arg("--drive-c").arg(&self.drive_c).arg(&path);
+        self.place(&mut command, &path, text)
+    }
+
+    /// Where a file lies whose place the command prints, with this text on a volume other than drive C.
+    fn place(&self, command: &mut Command, path: &str, text: &str) -> Result<String> {
+        let done = process::capture(command, SHORT)?;
         let missing = || format!("the file was not found on the simulated disk: {path}");
-        let place = written.success("trial-node write").with_context(missing)?;
+        let place = done.success("trial-node").with_context(missing)?;
         let place = Path::new(place.trim());
         let on_drive_c = place.starts_with(&self.drive_c);
         ensure!(!on_drive_c, "{}: it lies on drive C", missing());
         ensure!(
-            fs::read_to_string(place)? == text,
+            fs::read_to_string(place).with_context(missing)? == text,
             "{}: another does",
             missing()
         );
         let below = place.strip_prefix(&self.folder).with_context(missing)?;
         Ok(below.display().to_string())
+    }
+
+    fn tool(&self, verb: &str) -> Command {
+        let mut command = Command::new(&self.programs.node);
+        command
+            .arg(verb)
+            .arg(&self.folder)
+            .env("RUST_BACKTRACE", "0");
+        command
     }
 
     /// The disk of a volume among those that are plugged in.
@@ -144,33 +207,29 @@ impl Node {
         }
     }
 
+    /// Fails when the driver keeps a record of a volume.
+    pub(super) fn expect_no_record(&self) -> Result<()> {
+        let records = fs::read_dir(self.folder.join("records")).context("read the records")?;
+        let left = records.count();
+        ensure!(left == 0, "the driver has {left} records of volumes left");
+        Ok(())
+    }
+
     fn disk(&self, file: &str) -> Result<String> {
         ensure!(self.folder.join(file).exists(), "the node has no {file}");
         Ok(file.to_owned())
     }
 }
 
-fn start_kubelet(
-    running: &mut RunningCluster,
-    programs: &Programs,
-    plane: &Plane,
-    host: Host<'_>,
-    sockets: &Sockets,
-) -> Result<()> {
-    let mut kubelet = host.command(&programs.kubelet);
-    let config = host.path(&plane.kubeconfig);
-    kubelet.args(["--name", NODE, "--kubeconfig", &config]);
-    match host {
-        Host::Linux => {
-            kubelet.arg("--root-dir").arg(&sockets.root);
-            kubelet.arg("--driver").arg(&sockets.csi_socket);
-            kubelet.args(["--listen", &sockets.for_kubelet]);
-            kubelet.args(["--root-on-node", KUBELET]);
-            kubelet.env("TMPDIR", running.dir());
-        }
-        Host::Wine(_) => {
-            kubelet.args(["--root-dir", KUBELET]);
-        }
-    }
-    running.start("kubelet", &mut kubelet)
+/// Makes the simulated node with a folder for registrations, and answers where its drive C lies.
+fn make_node(folder: &Path, programs: &Programs) -> Result<PathBuf> {
+    let drive_c = trial::make_node(&programs.node, folder)?;
+    let registry = drive_c.join(ROOT).join("plugins_registry");
+    fs::create_dir_all(&registry).with_context(|| registry.display().to_string())?;
+    Ok(drive_c)
+}
+
+/// A file below kubelet's root as the node names it.
+fn on_node(published_at: &str, file: &str) -> String {
+    format!(r"{KUBELET}\{published_at}\{file}").replace('/', r"\")
 }

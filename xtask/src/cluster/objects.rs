@@ -20,6 +20,7 @@ pub(super) const DRIVERS: &str = "/apis/storage.k8s.io/v1/csidrivers";
 pub(super) const CLASSES: &str = "/apis/storage.k8s.io/v1/storageclasses";
 pub(super) const CLAIMS: &str = "/api/v1/namespaces/default/persistentvolumeclaims";
 pub(super) const PODS: &str = "/api/v1/namespaces/default/pods";
+pub(super) const CSI_NODES: &str = "/apis/storage.k8s.io/v1/csinodes";
 pub(super) const ATTACHMENTS: &str = "/apis/storage.k8s.io/v1/volumeattachments";
 
 pub(super) fn node_path() -> String {
@@ -27,7 +28,7 @@ pub(super) fn node_path() -> String {
 }
 
 pub(super) fn csi_node_path() -> String {
-    format!("/apis/storage.k8s.io/v1/csinodes/{NODE}")
+    format!("{CSI_NODES}/{NODE}")
 }
 
 pub(super) fn claim_path() -> String {

@@ -1,7 +1,6 @@
 //! The control plane: etcd, the API server, and the controllers of volumes.
 
 use std::fs;
-use std::net::{Ipv4Addr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
@@ -13,7 +12,7 @@ use super::api::Api;
 use super::programs::Programs;
 use super::running::RunningCluster;
 use super::steps::Steps;
-use crate::process;
+use crate::{host, process};
 
 const SHORT: Duration = Duration::from_secs(30);
 
@@ -46,7 +45,7 @@ impl Plane {
     ) -> Result<Self> {
         let dir = running.dir().join("plane");
         fs::create_dir(&dir).context("make a folder for the control plane")?;
-        let [secure] = free_ports()?;
+        let [secure] = host::free_ports()?;
         let etcd = start_etcd(running, programs, &dir)?;
         steps.done("etcd up", "/health on its socket says so");
         let (token, certificate) = (random_token()?, dir.join("apiserver.crt"));
@@ -174,27 +173,4 @@ fn random_token() -> Result<String> {
     let printed =
         process::capture(openssl.args(["rand", "-hex", "16"]), SHORT)?.success("openssl")?;
     Ok(printed.trim().to_owned())
-}
-
-/// Ports that nobody has. All are held until the last is found, so that none is given twice.
-pub(super) fn free_ports<const N: usize>() -> Result<[u16; N]> {
-    let mut ports = [0; N];
-    let mut held = Vec::new();
-    for port in &mut ports {
-        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).context("find a free port")?;
-        *port = listener.local_addr()?.port();
-        held.push(listener);
-    }
-    Ok(ports)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn free_ports_differ() {
-        let [one, other] = free_ports().unwrap();
-        assert!(one != other && one != 0 && other != 0);
-    }
 }

@@ -21,10 +21,12 @@ pub(super) struct Programs {
     pub(super) attacher: PathBuf,
     pub(super) provisioner: PathBuf,
     pub(super) resizer: PathBuf,
-    pub(super) socat: PathBuf,
     /// Kubelet's code without containers.
     pub(super) kubelet: PathBuf,
+    /// The driver, for the host.
     pub(super) driver: PathBuf,
+    /// The driver, for this machine.
+    pub(super) controller: PathBuf,
     /// Makes the simulated node, and writes there as a pod does.
     pub(super) node: PathBuf,
 }
@@ -50,9 +52,9 @@ impl Programs {
             attacher: dir.join("csi-attacher"),
             provisioner: dir.join("csi-provisioner"),
             resizer: dir.join("csi-resizer"),
-            socat: debians("socat")?,
             kubelet,
             driver: ours(trial::DRIVER, host)?,
+            controller: ours(trial::DRIVER, Host::Linux)?,
             node: ours(trial::TOOL, Host::Linux)?,
         })
     }

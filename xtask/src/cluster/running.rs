@@ -4,9 +4,9 @@ use std::fs;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use tempfile::TempDir;
 
 use crate::process::{self, Background};
@@ -71,10 +71,48 @@ impl RunningCluster {
 
     /// In a process group of its own: a terminal's Ctrl-C is for this program, which ends them in their order.
     pub(super) fn start(&mut self, name: &str, command: &mut Command) -> Result<()> {
-        let log = self.logs.join(format!("{name}.log"));
+        let log = self.new_log(name);
         let program = Background::start(name, ends_with_us(command).process_group(0), &log)?;
         self.programs.push((name.to_owned(), program));
         Ok(())
+    }
+
+    /// A log that no earlier start of the program wrote to.
+    fn new_log(&self, name: &str) -> PathBuf {
+        let first = self.logs.join(format!("{name}.log"));
+        let others = (2..).map(|start: u32| self.logs.join(format!("{name}-{start}.log")));
+        let mut unused = others.filter(|log| !log.exists());
+        match first.exists() {
+            true => unused.next().unwrap_or(first),
+            false => first,
+        }
+    }
+
+    /// Kills a program, as a crash does.
+    pub(super) fn kill(&mut self, name: &str) -> Result<()> {
+        self.expect_all()?;
+        self.take(name).map(drop)
+    }
+
+    /// Asks a program to end, and answers how long it took to end well.
+    pub(super) fn stop(&mut self, name: &str) -> Result<Duration> {
+        self.expect_all()?;
+        let (program, began) = (self.take(name)?, Instant::now());
+        let status = program.stop(LIMIT)?;
+        ensure!(
+            status.success(),
+            "{name} ended with {status} when asked to stop"
+        );
+        Ok(began.elapsed())
+    }
+
+    fn take(&mut self, name: &str) -> Result<Background> {
+        let place = self
+            .programs
+            .iter()
+            .position(|(program, _)| program == name);
+        let place = place.with_context(|| format!("{name} does not run"))?;
+        Ok(self.programs.remove(place).1)
     }
 
     /// Waits until something holds, while all programs run.
@@ -96,14 +134,35 @@ impl RunningCluster {
         })
     }
 
-    /// Waits until a program has said this.
+    /// Waits until a program has said this, since it was started last.
     pub(super) fn wait_for_line(&mut self, name: &str, pattern: &str) -> Result<()> {
-        let log = self.logs.join(format!("{name}.log"));
+        self.wait_for_another(name, pattern, 0)
+    }
+
+    /// Waits until a program has said this more than so many times.
+    pub(super) fn wait_for_another(
+        &mut self,
+        name: &str,
+        pattern: &str,
+        than: usize,
+    ) -> Result<()> {
+        let log = self.log(name)?.to_owned();
         self.wait(&format!("{name} says {pattern:?}"), || {
-            let printed = fs::read(&log).unwrap_or_default();
-            let printed = String::from_utf8_lossy(&printed);
-            Ok(printed.contains(pattern).then_some(()))
+            Ok((occurrences(&log, pattern) > than).then_some(()))
         })
+    }
+
+    /// How often a program has said this, since it was started last.
+    pub(super) fn times_printed(&self, name: &str, pattern: &str) -> Result<usize> {
+        Ok(occurrences(self.log(name)?, pattern))
+    }
+
+    /// What a running program writes to.
+    pub(super) fn log(&self, name: &str) -> Result<&Path> {
+        let mut programs = self.programs.iter();
+        let found = programs.find(|(program, _)| program == name);
+        let (_, program) = found.with_context(|| format!("{name} does not run"))?;
+        Ok(program.log())
     }
 
     pub(super) fn wait_for_interrupt(&mut self) -> Result<()> {
@@ -114,10 +173,23 @@ impl RunningCluster {
         Ok(())
     }
 
-    /// Ends all, and answers how many programs that were. One that has ended by itself is an error.
+    /// Ends all, and answers how many programs that were. One that has ended by itself is an error, and so is a process
+    /// that goes on in the cluster's folder.
     pub(super) fn end(mut self) -> Result<usize> {
         self.expect_all()?;
-        Ok(self.clear())
+        let ended = self.clear();
+        let folder = self
+            .dir
+            .path()
+            .file_name()
+            .context("the folder has no name")?;
+        let folder = folder.to_string_lossy();
+        let gone = process::poll(LIMIT, PACE, || {
+            let mut all = process::command_lines();
+            Ok((!all.any(|line| line.contains(&*folder))).then_some(()))
+        })?;
+        gone.context("a process of the cluster goes on")?;
+        Ok(ended)
     }
 
     fn clear(&mut self) -> usize {
@@ -141,6 +213,11 @@ impl RunningCluster {
         });
         words.collect()
     }
+}
+
+fn occurrences(log: &Path, pattern: &str) -> usize {
+    let printed = fs::read(log).unwrap_or_default();
+    String::from_utf8_lossy(&printed).matches(pattern).count()
 }
 
 impl Drop for RunningCluster {

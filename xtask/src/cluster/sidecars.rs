@@ -22,7 +22,7 @@ pub(super) fn start(
     ];
     for (name, program) in all {
         let mut sidecar = Command::new(program);
-        sidecar.arg(format!("--csi-address={}", sockets.csi_socket.display()));
+        sidecar.arg(format!("--csi-address={}", sockets.controller.display()));
         sidecar.arg(format!("--kubeconfig={}", plane.kubeconfig.display()));
         running.start(name, &mut sidecar)?;
     }

@@ -3,14 +3,11 @@
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use anyhow::{Context, Result};
 
-use super::plane::free_ports;
-use super::programs::Programs;
 use super::running::RunningCluster;
-use crate::host::Host;
+use crate::host::{self, Host};
 
 /// Where below its root kubelet looks for drivers.
 const REGISTRATION: &str = "plugins_registry/trial.sock";
@@ -21,56 +18,59 @@ pub(super) struct Sockets {
     pub(super) registration: String,
     /// What kubelet is told to dial.
     pub(super) for_kubelet: String,
-    /// What the controllers beside the driver dial.
-    pub(super) csi_socket: PathBuf,
+    /// What the controllers beside the driver dial: a program of its own serves there, on Linux always.
+    pub(super) controller: PathBuf,
     /// Kubelet's root by a short path: that of a socket has 108 bytes at most, and drive C's is half of it.
     pub(super) root: PathBuf,
+    /// Where Wine has no socket that kubelet could find: a file, and what it says.
+    file: Option<(PathBuf, String)>,
 }
 
 impl Sockets {
     /// Those of a host. Wine has no Unix sockets; there the driver serves on ports.
-    pub(super) fn of(
-        running: &mut RunningCluster,
-        programs: &Programs,
-        host: Host<'_>,
-        root: &Path,
-    ) -> Result<Self> {
+    pub(super) fn of(running: &RunningCluster, host: Host<'_>, root: &Path) -> Result<Self> {
         let short = running.dir().join("kubelet");
         symlink(root, &short).context("name kubelet's root by a short path")?;
         match host {
             Host::Linux => Ok(Self::unix(running.dir(), short)),
-            Host::Wine(_) => Self::tcp(running, programs, short),
+            Host::Wine(_) => Self::tcp(running.dir(), short),
         }
     }
 
     fn unix(dir: &Path, root: PathBuf) -> Self {
-        let csi_socket = dir.join("csi.sock");
         Self {
-            csi: format!("unix:{}", csi_socket.display()),
-            registration: format!("unix:{}", root.join(REGISTRATION).display()),
+            csi: unix(&dir.join("csi.sock")),
+            registration: unix(&root.join(REGISTRATION)),
             for_kubelet: dir.join("translator.sock").display().to_string(),
-            csi_socket,
+            controller: dir.join("controller.sock"),
             root,
+            file: None,
         }
     }
 
-    /// The controllers dial a Unix socket all the same: they end when they lose their driver, and can tell of such
-    /// sockets alone. Kubelet's program reads from a file where its registration is, see `wine`.
-    fn tcp(running: &mut RunningCluster, programs: &Programs, root: PathBuf) -> Result<Self> {
-        let [csi, registration] = free_ports()?.map(|port| format!("127.0.0.1:{port}"));
-        let csi_socket = running.dir().join("csi.sock");
-        let mut socat = Command::new(&programs.socat);
-        socat.arg(format!("UNIX-LISTEN:{},fork", csi_socket.display()));
-        socat.arg(format!("TCP:{csi}"));
-        running.start("socat", &mut socat)?;
-        let file = root.join(REGISTRATION);
-        fs::write(&file, &registration).with_context(|| file.display().to_string())?;
+    fn tcp(dir: &Path, root: PathBuf) -> Result<Self> {
+        let [csi, registration] = host::free_ports()?.map(|port| format!("127.0.0.1:{port}"));
         Ok(Self {
             csi: format!("tcp://{csi}"),
             registration: format!("tcp://{registration}"),
             for_kubelet: csi,
-            csi_socket,
+            controller: dir.join("controller.sock"),
+            file: Some((root.join(REGISTRATION), registration)),
             root,
         })
     }
+
+    /// Makes the file anew in which kubelet's program reads where the registration is (see `wine`), as a driver that
+    /// starts makes its socket anew.
+    pub(super) fn show_registration(&self) -> Result<()> {
+        let Some((file, address)) = &self.file else {
+            return Ok(());
+        };
+        let _ = fs::remove_file(file);
+        fs::write(file, address).with_context(|| file.display().to_string())
+    }
+}
+
+pub(super) fn unix(socket: &Path) -> String {
+    format!("unix:{}", socket.display())
 }

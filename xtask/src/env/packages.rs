@@ -27,7 +27,6 @@ const PACKAGES: &[Package] = &[
     row(Need::Cluster, "curl", &["curl"]),
     row(Need::Cluster, "etcd-server", &["etcd"]),
     row(Need::Cluster, "openssl", &["openssl"]),
-    row(Need::Cluster, "socat", &["socat"]),
     row(Need::Cluster, "util-linux", &["setpriv"]),
     row(Need::Mkfs, "apfsprogs", &["mkapfs"]),
     row(Need::Mkfs, "bcache-tools", &["make-bcache"]),

@@ -41,6 +41,11 @@ impl Background {
         self.child.id()
     }
 
+    /// The file that has its output.
+    pub(crate) fn log(&self) -> &Path {
+        &self.log
+    }
+
     /// What it has printed so far.
     pub(crate) fn output(&self) -> String {
         let bytes = fs::read(&self.log).unwrap_or_default();

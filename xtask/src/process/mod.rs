@@ -13,7 +13,7 @@ pub(crate) mod interrupt;
 mod tree;
 
 pub(crate) use background::Background;
-pub(crate) use tree::kill_tree;
+pub(crate) use tree::{command_lines, kill_tree};
 
 /// How long the poll for a child's end or a file's growth sleeps.
 const POLL: Duration = Duration::from_millis(20);
@@ -245,7 +245,7 @@ mod tests {
         assert!(format!("{error:#}").contains("ended after"), "{error:#}");
         // Who was killed is gone once the system has let it run to its end.
         let end = Instant::now() + Duration::from_secs(60);
-        while tree::command_lines().any(|line| line.contains(&marker)) {
+        while command_lines().any(|line| line.contains(&marker)) {
             assert!(Instant::now() < end, "a descendant is left");
             thread::yield_now();
         }
@@ -254,8 +254,7 @@ mod tests {
     #[test]
     fn what_a_tree_makes_while_it_is_ended_goes_as_well() {
         let marker = format!("986{}", std::process::id());
-        let sleeps =
-            || tree::command_lines().any(|line| line.starts_with(&format!("sleep {marker}")));
+        let sleeps = || command_lines().any(|line| line.starts_with(&format!("sleep {marker}")));
         let mut maker = shell(&format!(
             "for i in $(seq 5000); do sleep {marker} & done; wait"
         ));

@@ -34,8 +34,7 @@ pub(super) fn signal(pid: u32, signal: Signal) {
 }
 
 /// The command lines of all running processes, arguments joined by blanks.
-#[cfg(test)]
-pub(super) fn command_lines() -> impl Iterator<Item = String> {
+pub(crate) fn command_lines() -> impl Iterator<Item = String> {
     processes().filter_map(|pid| {
         let raw = fs::read(format!("/proc/{pid}/cmdline")).ok()?;
         Some(String::from_utf8_lossy(&raw).replace('\0', " "))

@@ -14,6 +14,7 @@
 //! `$WinCSI.` are ours and exist for nobody else.
 
 mod acts;
+mod beside;
 mod held;
 mod host;
 mod links;

@@ -57,7 +57,7 @@ func kubelet(ctx context.Context) *kubemark.HollowKubelet {
 	config.SyncFrequency.Duration = time.Second
 	config.EnableServer = false
 	config.EnableControllerAttachDetach = true
-	config.VolumeStatsAggPeriod.Duration = 5 * time.Second
+	config.VolumeStatsAggPeriod.Duration = time.Second
 	images, containers := runtime(ctx)
 	cadvisor := &cadvisortest.Fake{NodeName: *name}
 	made := kubemark.NewHollowKubelet(

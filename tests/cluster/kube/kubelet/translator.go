@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"os"
 	"strings"
 
 	// Its messages are found by their names.
@@ -21,21 +22,21 @@ import (
 // A translator makes kubelet's CSI calls on the driver, with paths below one folder named as below another. Nothing
 // else is changed: it dials as kubelet does, with the same version of gRPC, hands on deadlines, and hands back errors.
 type translator struct {
-	driver   *grpc.ClientConn
+	driver   string
 	from, to string
 }
 
 // translate serves CSI on the socket listen with the driver behind the socket driver.
 func translate(listen, driver, from, to string) error {
+	// A kubelet that was killed has left its socket.
+	if err := os.Remove(listen); err != nil && !os.IsNotExist(err) {
+		return err
+	}
 	listener, err := net.Listen("unix", listen)
 	if err != nil {
 		return err
 	}
-	conn, err := dialAsKubelet(driver)
-	if err != nil {
-		return err
-	}
-	t := &translator{driver: conn, from: from, to: to}
+	t := &translator{driver: driver, from: from, to: to}
 	server := grpc.NewServer(grpc.UnknownServiceHandler(t.call))
 	go func() { klog.Fatal(server.Serve(listener)) }()
 	return nil
@@ -61,7 +62,12 @@ func (t *translator) call(_ any, stream grpc.ServerStream) error {
 		return err
 	}
 	t.rename(request.ProtoReflect())
-	if err := t.driver.Invoke(stream.Context(), method, request, response); err != nil {
+	conn, err := dialAsKubelet(t.driver)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	if err := conn.Invoke(stream.Context(), method, request, response); err != nil {
 		return err
 	}
 	return stream.SendMsg(response)
