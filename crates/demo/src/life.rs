@@ -3,13 +3,11 @@
 use std::fs;
 
 use anyhow::{Context as _, ensure};
-use node::{
-    Credentials, Criterion, DiskQuery, FoundDisk, FoundVolume, MapRequest, NewSize, Page83,
-    RemotePath, ResolvedPath, SerialNumber,
-};
-use os::{DiskNumber, Space, VolumeId, WinPath};
-use os_sim::{Profile, demo};
-use zeroize::Zeroizing;
+use wincsi::disks::{Criterion, DiskNumber, DiskQuery, FoundDisk, Page83, SerialNumber};
+use wincsi::sim::{Profile, demo};
+use wincsi::smb::{Credentials, MapRequest, RemotePath, ResolvedPath};
+use wincsi::volumes::{FoundVolume, NewSize, Space, VolumeId};
+use wincsi::{WinPath, Zeroizing};
 
 use crate::printer::{self, CallPrinter};
 

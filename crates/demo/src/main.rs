@@ -1,9 +1,11 @@
-//! Plays a CSI driver over csi-proxy's pipes: a volume's whole life on a simulated node.
+//! Plays what calls wincsi's programs, on a simulated node: one line a call, with how long it took, which call, and what
+//! changed. The last lines sum up; the exit status is zero when every call did what a driver needs.
 //!
-//! One line a call: how long it took, which call, what changed. The last lines sum up; the exit
-//! status is zero when every call did what a driver needs. With `--in-process` the same driver does
-//! without csi-proxy: the line that makes its handle is another one, and nothing else.
+//! - `driver` is a CSI driver's life of a volume over csi-proxy's pipes. With `--in-process` the same driver does
+//!   without csi-proxy: the line that makes its handle is another one, and nothing else.
+//! - `kubelet` is kubelet, as `wincsi node` meets it, in two acts with a restart of the node between them.
 
+mod kubelet;
 mod life;
 mod printer;
 
@@ -12,15 +14,38 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use clap::Parser;
-use client::{Endpoint, Group};
-use node::api::NodeApi;
-use os_sim::{ClockMode, Profile, SimNode};
+use wincsi::pipes::{self, Group};
+use wincsi::sim::{ClockMode, Profile, SimNode, demo};
+use wincsi::{Node, NodeApi, Options, Os};
 
-use crate::printer::CallPrinter;
+use crate::kubelet::{Act, World};
+use crate::printer::{CallPrinter, Lines};
+
+/// Plays on a simulated node, to watch.
+#[derive(Parser)]
+enum Play {
+    /// Make the simulated node, for a server to be started with, and print the folder of its drive C.
+    Make {
+        /// The node's folder.
+        #[arg(long)]
+        node: PathBuf,
+        /// A machine of this profile: azure-scsi, ebs, hyper-v or vsphere.
+        #[arg(long)]
+        profile: Option<Profile>,
+    },
+    /// Restart the simulated machine, which nobody may have open.
+    Reboot {
+        /// The node's folder.
+        #[arg(long)]
+        node: PathBuf,
+    },
+    Driver(Driver),
+    Kubelet(Kubelet),
+}
 
 /// A CSI driver's volume life, played against a csi-proxy that serves a simulated node.
-#[derive(Parser)]
-struct Arguments {
+#[derive(clap::Args)]
+struct Driver {
     /// The folder of the simulated node that the server was started with.
     #[arg(long)]
     node: PathBuf,
@@ -36,13 +61,33 @@ struct Arguments {
     /// Play on a machine of this profile: azure-scsi, ebs, hyper-v or vsphere.
     #[arg(long)]
     profile: Option<Profile>,
-    /// Only make the simulated node, for a server to be started with.
+}
+
+/// Kubelet, played against a `wincsi node` that serves a simulated node.
+#[derive(clap::Args)]
+struct Kubelet {
+    /// The folder of the simulated node that the server was started with.
     #[arg(long)]
-    make: bool,
+    node: PathBuf,
+    /// The folder of its drive C, as `make` printed it.
+    #[arg(long)]
+    drive_c: PathBuf,
+    /// Where the driver serves its registration.
+    #[arg(long)]
+    registration: transport::Endpoint,
+    /// Before or after the restart.
+    #[arg(long, value_enum)]
+    act: Act,
 }
 
 fn main() -> ExitCode {
-    match run(&Arguments::parse()) {
+    let outcome = match Play::parse() {
+        Play::Make { node, profile } => make(&node, profile),
+        Play::Reboot { node } => reboot(&node),
+        Play::Driver(driver) => driver.play(),
+        Play::Kubelet(kubelet) => kubelet.play(),
+    };
+    match outcome {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("failed: {error:#}");
@@ -51,30 +96,49 @@ fn main() -> ExitCode {
     }
 }
 
-fn run(arguments: &Arguments) -> anyhow::Result<()> {
-    if arguments.make {
-        return made(&arguments.node, arguments.profile).map(drop);
+fn make(folder: &Path, profile: Option<Profile>) -> anyhow::Result<()> {
+    let node = made(folder, profile)?;
+    println!("{}", node.files().host_path(&r"C:\".parse()?)?.display());
+    Ok(())
+}
+
+fn reboot(folder: &Path) -> anyhow::Result<()> {
+    Ok(SimNode::open(folder, ClockMode::Real)?.reboot()?)
+}
+
+impl Driver {
+    fn play(&self) -> anyhow::Result<()> {
+        let node: Arc<dyn NodeApi> = match self.in_process {
+            true => Arc::new(Node::new(
+                simulated(&self.node, self.profile)?,
+                Options::default(),
+            )),
+            false => Arc::new(served(self.sockets.clone())),
+        };
+        let mut printer = CallPrinter::new(node, &self.node, &self.kubelet);
+        let outcome = life::play(&mut printer, self.profile);
+        printer.lines.summary(&outcome);
+        outcome
     }
-    let node: Arc<dyn NodeApi> = match arguments.in_process {
-        true => Arc::new(node::Node::new(
-            simulated(&arguments.node, arguments.profile)?,
-            node::Options::default(),
-        )),
-        false => Arc::new(served(arguments.sockets.clone())),
-    };
-    let mut printer = CallPrinter::new(node, &arguments.node, &arguments.kubelet);
-    let outcome = life::play(&mut printer, arguments.profile);
-    printer.summary(&outcome);
-    outcome
+}
+
+impl Kubelet {
+    fn play(&self) -> anyhow::Result<()> {
+        let world = World::of(&self.node, &self.drive_c)?;
+        let mut lines = Lines::begin();
+        let outcome = kubelet::play(&mut lines, &world, &self.registration, self.act);
+        lines.summary(&outcome);
+        outcome
+    }
 }
 
 /// The pipes on Windows, the sockets in the folder elsewhere: where `csi-proxy -listen=FOLDER` serves.
-fn served(folder: PathBuf) -> client::Node {
-    let place = move |group: &Group| Endpoint::local(&folder, &group.pipe_name());
-    client::Node::at(place, client::Options::default())
+fn served(folder: PathBuf) -> pipes::Node {
+    let place = move |group: &Group| pipes::Endpoint::local(&folder, &group.pipe_name());
+    pipes::Node::at(place, pipes::Options::default())
 }
 
-fn simulated(folder: &Path, profile: Option<Profile>) -> anyhow::Result<os::Os> {
+fn simulated(folder: &Path, profile: Option<Profile>) -> anyhow::Result<Os> {
     println!(
         "SIMULATED NODE in {}: nothing here touches a real disk\n",
         folder.display()
@@ -88,7 +152,7 @@ fn simulated(folder: &Path, profile: Option<Profile>) -> anyhow::Result<os::Os> 
 
 fn made(folder: &Path, profile: Option<Profile>) -> anyhow::Result<SimNode> {
     Ok(match profile {
-        Some(profile) => os_sim::demo::create_on(profile, folder, ClockMode::Real)?,
-        None => os_sim::demo::create(folder, ClockMode::Real)?,
+        Some(profile) => demo::create_on(profile, folder, ClockMode::Real)?,
+        None => demo::create(folder, ClockMode::Real)?,
     })
 }

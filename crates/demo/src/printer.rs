@@ -1,20 +1,17 @@
-//! What the play stands on: the handle, the node's folder, and a line for each call.
+//! What a play stands on: a line for each call and for what happens meanwhile, and the verdict.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use std::{fs, io};
 
-use node::api::NodeApi;
-use os::{Deadline, VolumeId, WinPath};
+use wincsi::volumes::VolumeId;
+use wincsi::{Deadline, NodeApi, WinPath};
 
 const TIMEOUT: Duration = Duration::from_secs(60);
 
-/// One play: calls go through here, so that each gets its line.
-pub(crate) struct CallPrinter {
-    node: Arc<dyn NodeApi>,
-    folder: PathBuf,
-    kubelet: String,
+/// The lines of one play.
+pub(crate) struct Lines {
     calls: u32,
     spent: Duration,
     slowest: Option<(Duration, &'static str)>,
@@ -22,13 +19,10 @@ pub(crate) struct CallPrinter {
     last: String,
 }
 
-impl CallPrinter {
-    pub(crate) fn new(node: Arc<dyn NodeApi>, folder: &Path, kubelet: &str) -> Self {
+impl Lines {
+    pub(crate) fn begin() -> Self {
         println!("{:>10}  {:<38} what changed", "took", "call");
         Self {
-            node,
-            folder: folder.to_owned(),
-            kubelet: kubelet.to_owned(),
             calls: 0,
             spent: Duration::ZERO,
             slowest: None,
@@ -37,16 +31,18 @@ impl CallPrinter {
     }
 
     /// Makes one call and prints its line; `changed` says what the answer means.
-    pub(crate) fn call<T>(
+    pub(crate) fn call<T, E>(
         &mut self,
         name: &'static str,
-        act: impl FnOnce(&dyn NodeApi, Deadline) -> node::api::Result<T>,
+        act: impl FnOnce() -> Result<T, E>,
         changed: impl FnOnce(&T) -> String,
-    ) -> anyhow::Result<T> {
+    ) -> anyhow::Result<T>
+    where
+        anyhow::Error: From<E>,
+    {
         name.clone_into(&mut self.last);
-        let deadline = self.node.deadline(TIMEOUT);
         let began = Instant::now();
-        let answer = act(&*self.node, deadline);
+        let answer = act();
         let took = began.elapsed();
         self.count(name, took);
         let answer = answer?;
@@ -54,28 +50,21 @@ impl CallPrinter {
         Ok(answer)
     }
 
-    /// Does something outside of the API, as the world around a node does, and prints its line.
-    pub(crate) fn meanwhile<T>(
+    /// Does something that is no call, as the world around a node does, and prints its line.
+    pub(crate) fn meanwhile<T, E>(
         &mut self,
         what: &str,
         changed: &str,
-        act: impl FnOnce(&Path) -> io::Result<T>,
-    ) -> anyhow::Result<T> {
+        act: impl FnOnce() -> Result<T, E>,
+    ) -> anyhow::Result<T>
+    where
+        anyhow::Error: From<E>,
+    {
         what.clone_into(&mut self.last);
         let began = Instant::now();
-        let done = act(&self.folder)?;
+        let done = act()?;
         line(began.elapsed(), what, changed);
         Ok(done)
-    }
-
-    /// A path below the kubelet's folder.
-    pub(crate) fn kubelet(&self, below: &str) -> anyhow::Result<WinPath> {
-        Ok(format!(r"{}\{below}", self.kubelet).parse()?)
-    }
-
-    /// Where the simulated node keeps the files of a volume.
-    pub(crate) fn volume_folder(node: &Path, VolumeId(guid): VolumeId) -> PathBuf {
-        node.join("volumes").join(guid.to_string())
     }
 
     /// Says how it went: the verdict last, where people look.
@@ -96,6 +85,58 @@ impl CallPrinter {
         if self.slowest.is_none_or(|(slowest, _)| took > slowest) {
             self.slowest = Some((took, name));
         }
+    }
+}
+
+/// One play of a driver: its calls of a node.
+pub(crate) struct CallPrinter {
+    pub(crate) lines: Lines,
+    node: Arc<dyn NodeApi>,
+    folder: PathBuf,
+    kubelet: String,
+}
+
+impl CallPrinter {
+    pub(crate) fn new(node: Arc<dyn NodeApi>, folder: &Path, kubelet: &str) -> Self {
+        Self {
+            lines: Lines::begin(),
+            node,
+            folder: folder.to_owned(),
+            kubelet: kubelet.to_owned(),
+        }
+    }
+
+    /// Makes one call and prints its line; `changed` says what the answer means.
+    pub(crate) fn call<T>(
+        &mut self,
+        name: &'static str,
+        act: impl FnOnce(&dyn NodeApi, Deadline) -> wincsi::Result<T>,
+        changed: impl FnOnce(&T) -> String,
+    ) -> anyhow::Result<T> {
+        let deadline = self.node.deadline(TIMEOUT);
+        let node = &*self.node;
+        self.lines.call(name, || act(node, deadline), changed)
+    }
+
+    /// Does something outside of the API, as the world around a node does, and prints its line.
+    pub(crate) fn meanwhile<T>(
+        &mut self,
+        what: &str,
+        changed: &str,
+        act: impl FnOnce(&Path) -> io::Result<T>,
+    ) -> anyhow::Result<T> {
+        let folder = &self.folder;
+        self.lines.meanwhile(what, changed, || act(folder))
+    }
+
+    /// A path below the kubelet's folder.
+    pub(crate) fn kubelet(&self, below: &str) -> anyhow::Result<WinPath> {
+        Ok(format!(r"{}\{below}", self.kubelet).parse()?)
+    }
+
+    /// Where the simulated node keeps the files of a volume.
+    pub(crate) fn volume_folder(node: &Path, VolumeId(guid): VolumeId) -> PathBuf {
+        node.join("volumes").join(guid.to_string())
     }
 }
 

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use os_sim::{ClockMode, Profile};
+use wincsi::sim::{ClockMode, Profile, demo};
 
 struct Played {
     succeeded: bool,
@@ -14,7 +14,10 @@ struct Played {
 
 fn play(node: &Path, more: &[String]) -> Played {
     let mut command = Command::new(env!("CARGO_BIN_EXE_wincsi-demo"));
-    command.arg("--in-process").arg("--node").arg(node);
+    command
+        .args(["driver", "--in-process"])
+        .arg("--node")
+        .arg(node);
     command.args(more);
     let ended = command.output().expect("the program starts");
     Played {
@@ -76,8 +79,8 @@ fn a_whole_life_is_played_on_each_profile() {
 fn a_life_that_breaks_off_says_where_and_fails() {
     let folder = tempfile::tempdir().expect("a folder");
     let node = folder.path().join("node");
-    drop(os_sim::demo::create(&node, ClockMode::Real).expect("nothing is there yet"));
-    fs::remove_file(os_sim::demo::disk_image(&node)).expect("the data disk's image");
+    drop(demo::create(&node, ClockMode::Real).expect("nothing is there yet"));
+    fs::remove_file(demo::disk_image(&node)).expect("the data disk's image");
     let played = play(&node, &[]);
     assert!(!played.succeeded, "{}", played.output);
     let verdict = played.output.lines().last();

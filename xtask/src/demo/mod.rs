@@ -1,5 +1,5 @@
-//! `cargo xtask demo`: csi-proxy with a simulated node, and a driver that plays a volume's life over
-//! the wire.
+//! `cargo xtask demo`: a volume's life on a simulated node, twice over the wire: a driver calls csi-proxy, and kubelet
+//! calls `wincsi node`.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
@@ -15,18 +15,21 @@ use crate::process::{self, Finished};
 use crate::server::{self, Node, Server};
 use crate::wine::Prefix;
 
+pub(crate) mod kubelet;
+
 const PLAY: Duration = Duration::from_secs(5 * 60);
 
-/// Play a driver against csi-proxy on a simulated node
+/// Play a driver against csi-proxy, and kubelet against wincsi, on a simulated node
 #[derive(Args)]
 pub(crate) struct Demo {
-    /// Keep the server up afterwards and say where other clients reach it
+    /// Keep csi-proxy up afterwards and say where other clients reach it
     #[arg(long)]
     serve: bool,
     /// Use the Windows programs, under Wine
     #[arg(long)]
     wine: bool,
-    /// Play on a node that answers as machines of a cloud did: azure-scsi, ebs, hyper-v or vsphere
+    /// Play the driver, without kubelet, on a node that answers as machines of a cloud did: azure-scsi, ebs, hyper-v
+    /// or vsphere
     #[arg(long)]
     profile: Option<String>,
 }
@@ -41,16 +44,19 @@ impl Demo {
     }
 
     fn run_on(&self, host: Host<'_>) -> Result<ExitCode> {
-        let (server, driver) = build(host)?;
-        let mut fixture = DemoFixture::set(
-            host,
-            Programs {
-                server: &server,
-                driver: &driver,
-            },
-            self.profile.as_deref(),
-        )?;
+        let [server, wincsi, driver] = build(host)?;
+        let programs = Programs {
+            server: &server,
+            wincsi: &wincsi,
+            driver: &driver,
+        };
+        println!("a driver calls csi-proxy\n");
+        let mut fixture = DemoFixture::set(host, programs, self.profile.as_deref())?;
         let succeeded = fixture.play()?.status.success();
+        if self.profile.is_none() {
+            println!("\nkubelet calls wincsi node\n");
+            kubelet::play(host, programs)?;
+        }
         if self.serve {
             fixture.serve()?;
         } else {
@@ -87,29 +93,39 @@ pub(crate) fn rehearse(
     })
 }
 
-/// The server's and the driver's programs.
+/// The programs that are played against, and the one that plays.
 #[derive(Clone, Copy)]
 pub(crate) struct Programs<'a> {
     pub(crate) server: &'a Path,
+    pub(crate) wincsi: &'a Path,
     pub(crate) driver: &'a Path,
 }
 
 /// The names of the machine profiles.
 pub(crate) const PROFILES: [&str; 4] = ["azure-scsi", "ebs", "hyper-v", "vsphere"];
 
-/// The name of the driver's program.
+/// The names of the programs: the node plugin, and the one that plays.
+pub(crate) const WINCSI: &str = "wincsi";
 pub(crate) const DRIVER: &str = "wincsi-demo";
 
-/// Builds the server and the driver.
-fn build(host: Host<'_>) -> Result<(PathBuf, PathBuf)> {
+/// Builds the servers and what plays.
+fn build(host: Host<'_>) -> Result<[PathBuf; 3]> {
     let profile = "fast";
-    let driver = Build {
-        package: "wincsi-demo",
-        binary: DRIVER,
-        profile,
-        target: host.target(),
+    let built = |package, binary| {
+        let target = host.target();
+        let build = Build {
+            package,
+            binary,
+            profile,
+            target,
+        };
+        build.run()
     };
-    Ok((server::build(host, profile)?, driver.run()?))
+    Ok([
+        server::build(host, profile)?,
+        built("wincsi-driver", WINCSI)?,
+        built("wincsi-demo", DRIVER)?,
+    ])
 }
 
 /// A running server and a driver to play.
@@ -125,7 +141,7 @@ impl<'a> DemoFixture<'a> {
     fn set(host: Host<'a>, programs: Programs<'a>, profile: Option<&'a str>) -> Result<Self> {
         let dir = tempfile::Builder::new().prefix("wincsi-demo-").tempdir()?;
         let node = node(dir.path());
-        if profile.is_some() {
+        if let Some(profile) = profile {
             make_node(host, programs.driver, dir.path(), profile)?;
         }
         let server = Server::start(host, programs.server, Node::Simulated(&node), dir.path())?;
@@ -139,7 +155,11 @@ impl<'a> DemoFixture<'a> {
     }
 
     fn play(&self) -> Result<Finished> {
-        let mut command = driver(self.host, self.driver, self.dir.path(), self.profile);
+        let mut command = driver("driver", self.host, self.driver, self.dir.path());
+        command.args(self.profile.map(|name| format!("--profile={name}")));
+        if let Host::Linux = self.host {
+            command.arg(format!("--sockets={}", self.dir.path().display()));
+        }
         process::follow(&mut command, PLAY)
     }
 
@@ -165,22 +185,19 @@ impl<'a> DemoFixture<'a> {
 }
 
 /// The server makes its node by itself, one without a profile.
-fn make_node(host: Host<'_>, exe: &Path, dir: &Path, profile: Option<&str>) -> Result<()> {
-    let mut command = driver(host, exe, dir, profile);
-    command.arg("--make");
-    let made = process::follow(&mut command, PLAY)?;
-    anyhow::ensure!(made.status.success(), "no node: {}", made.output);
-    Ok(())
+fn make_node(host: Host<'_>, exe: &Path, dir: &Path, profile: &str) -> Result<()> {
+    let mut command = driver("make", host, exe, dir);
+    command.arg(format!("--profile={profile}"));
+    process::capture(&mut command, PLAY)?
+        .success("no node")
+        .map(drop)
 }
 
-/// The driver's flags: where the server is, and the node's folder, whose disk it makes larger.
-fn driver(host: Host<'_>, exe: &Path, dir: &Path, profile: Option<&str>) -> Command {
+/// What the driver is to do, and the node's folder, whose disk it makes larger.
+fn driver(verb: &str, host: Host<'_>, exe: &Path, dir: &Path) -> Command {
     let mut command = host.command(exe);
+    command.arg(verb);
     command.arg(format!("--node={}", host.path(&node(dir))));
-    command.args(profile.map(|name| format!("--profile={name}")));
-    if let Host::Linux = host {
-        command.arg(format!("--sockets={}", dir.display()));
-    }
     command
 }
 

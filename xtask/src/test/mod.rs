@@ -186,9 +186,23 @@ fn steady_demo(session: &Session, host: Host<'_>, profile: Option<&str>) -> Resu
     let built = session.built(host)?;
     let programs = demo::Programs {
         server: built.binary(server::BINARY)?,
+        wincsi: built.binary(demo::WINCSI)?,
         driver: built.binary(demo::DRIVER)?,
     };
-    Outcome::steady("the demo", || demo(host, programs, profile))
+    let mut outcome = Outcome::steady("the demo", || demo(host, programs, profile))?;
+    if profile.is_none() {
+        let kubelet = || kubelets_demo(host, programs);
+        outcome.add(Outcome::steady("the demo of kubelet", kubelet)?);
+    }
+    Ok(outcome)
+}
+
+fn kubelets_demo(host: Host<'_>, programs: demo::Programs<'_>) -> Result<Outcome> {
+    demo::kubelet::play(host, programs)?;
+    Ok(Outcome {
+        counts: Counts::passed(1),
+        ..Outcome::default()
+    })
 }
 
 /// The demo counts as one test; its lines show what it checks.

@@ -1,3 +1,5 @@
+//! The files of a node that another process has open.
+
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
