@@ -26,18 +26,8 @@ pub mod machine;
 pub mod record;
 pub mod serve;
 
-use wincsi::{PathError, WinPath};
-
 /// The driver's name in Kubernetes, unless `-drivername` has another.
 pub const NAME: &str = "wincsi.io";
 
 /// The driver's source in Windows's event log.
 pub const EVENT_SOURCE: &str = "wincsi";
-
-/// A path as kubelet writes it, with a drive or without (`\var\lib\kubelet\...`), which means drive C.
-///
-/// # Errors
-/// It is no absolute path of Windows.
-pub fn kubelets_path(text: &str) -> Result<WinPath, PathError> {
-    WinPath::parse_on_drive(text, 'C')
-}

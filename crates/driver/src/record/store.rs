@@ -1,4 +1,5 @@
 use std::collections::BTreeMap;
+use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
@@ -67,8 +68,14 @@ impl Store {
         let (mut slots, mut unreadable) = (BTreeMap::new(), 0);
         for entry in fs::read_dir(folder).map_err(failed("list", folder))? {
             let file = entry.map_err(failed("list", folder))?.path();
-            if file.extension().is_none_or(|extension| extension != "json") {
-                continue;
+            match file.extension().and_then(OsStr::to_str) {
+                Some("json") => {}
+                // A death left it in the middle of a write.
+                Some(NEW) => {
+                    fs::remove_file(&file).map_err(failed("remove", &file))?;
+                    continue;
+                }
+                _ => continue,
             }
             let slot = Slot::read(file)?;
             match slot.volume() {
@@ -230,9 +237,12 @@ impl Content {
     }
 }
 
+/// Of the file that is written beside a record.
+const NEW: &str = "new";
+
 /// Writes a file beside and renames it, both as far as the disk.
 fn replace(file: &Path, text: &str) -> io::Result<()> {
-    let beside = file.with_extension("new");
+    let beside = file.with_extension(NEW);
     let mut new = File::create(&beside)?;
     new.write_all(text.as_bytes())?;
     new.sync_all()?;
@@ -324,6 +334,7 @@ mod tests {
         fs::write(file.with_extension("new"), "{").unwrap();
         let store = Store::open(folder.path()).unwrap();
         assert_eq!(store.get(&volume()).unwrap(), None);
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
         store.slot(&volume()).unwrap().put(&record()).unwrap();
         assert_eq!(store.records(), [record()]);
     }
