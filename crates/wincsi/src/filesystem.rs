@@ -2,4 +2,4 @@
 
 pub use node::api::Filesystem;
 pub use node::{EntryKind, LeadsTo, Link, LinkForm, LinkTarget, ListedEntry, Listing, Look};
-pub use os::{Component, LinkKind, ReparseTag, Space};
+pub use os::{Component, LinkKind, ReparseTag, Root, Space};

@@ -1,8 +1,8 @@
 use transport::Code;
+use wincsi::Error;
 use wincsi::volumes::{FoundVolume, NewSize};
-use wincsi::{Error, WinPath};
 
-use super::{DiskVolumes, Shared};
+use super::{DiskVolumes, Shared, place};
 use crate::record::{Access, VolumeHandle};
 
 /// Why a volume was not grown.
@@ -72,7 +72,7 @@ impl DiskVolumes {
             volume: volume.clone(),
             path: path.to_owned(),
         };
-        let at: WinPath = path.parse().map_err(|_| away())?;
+        let at = place(path).map_err(|_| away())?;
         let live = self.live(&record, &at, self.deadline());
         let found = live.map_err(Shared::from)?.ok_or_else(away)?;
         let disk = self.disk_size(&found).map_err(Shared::from)?;

@@ -31,7 +31,8 @@ use crate::record::{Record, Store, VolumeHandle};
 
 pub use self::error::{NodeError, Shared};
 pub use self::expand::ExpandError;
-pub use self::kubelet::Kubelet;
+pub(crate) use self::kubelet::place;
+pub use self::kubelet::{Kubelet, PlaceError};
 pub use self::publish::{Publish, PublishError};
 pub use self::reconcile::Reconciliation;
 pub use self::stage::{Stage, StageError};

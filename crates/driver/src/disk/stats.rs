@@ -2,7 +2,7 @@ use transport::Code;
 use wincsi::volumes::Space;
 use wincsi::{Error, WinPath};
 
-use super::{DiskVolumes, Shared};
+use super::{DiskVolumes, Shared, place};
 use crate::record::{Record, VolumeHandle};
 
 /// The figures of a volume.
@@ -67,7 +67,7 @@ impl DiskVolumes {
     pub fn stats(&self, volume: &VolumeHandle, path: &str) -> Result<Stats, StatsError> {
         let record = self.store.get(volume).map_err(Shared::from)?;
         let record = record.ok_or_else(|| no_volume(volume))?;
-        let at: WinPath = path.parse().map_err(|_| not_there(volume, path))?;
+        let at = place(path).map_err(|_| not_there(volume, path))?;
         let reason = match self.measure(&record, &at) {
             Ok(Some(space)) => {
                 self.note_normal(volume, Some(space));

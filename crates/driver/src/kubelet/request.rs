@@ -8,12 +8,10 @@ use wire::csi::v1::volume_capability::AccessType;
 use wire::csi::v1::volume_capability::access_mode::Mode;
 
 use super::AttributeError;
+use crate::disk::{PlaceError, place};
 use crate::record::{
     Access, Choice, FileSystem, Format, FormatError, Targets, VolumeHandle, Wanted,
 };
-
-/// The drive of a path that kubelet wrote without one (`\var\lib\kubelet\...`).
-const DRIVE: char = 'C';
 
 /// A request that no repetition helps.
 #[derive(Debug, thiserror::Error)]
@@ -46,7 +44,7 @@ pub enum Refusal {
         /// What it was given as.
         text: String,
         /// What is wrong with it.
-        reason: String,
+        reason: PlaceError,
     },
 }
 
@@ -58,10 +56,10 @@ pub(super) fn volume(id: &str) -> Result<VolumeHandle, Refusal> {
 /// A path of a request, which kubelet writes with or without a drive.
 pub(super) fn path(name: &'static str, text: &str) -> Result<WinPath, Refusal> {
     let given = given(name, text)?;
-    WinPath::parse_on_drive(given, DRIVE).map_err(|reason| Refusal::Path {
+    place(given).map_err(|reason| Refusal::Path {
         name,
         text: text.to_owned(),
-        reason: reason.to_string(),
+        reason,
     })
 }
 
