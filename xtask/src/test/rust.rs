@@ -24,6 +24,10 @@ const DOCUMENTATION: Duration = Duration::from_secs(20 * 60);
 /// The packages without code for Windows that run under Wine none the less, and why.
 const LIVES: &[(&str, &str)] = &[
     (
+        "wincsi-driver",
+        "the program on tcp, through a volume's life",
+    ),
+    (
         "wincsi-demo",
         "one life of a node, in process and, in a step of its own, over pipes",
     ),
@@ -38,6 +42,14 @@ const NOT_UNDER_WINE: &[(&str, &str)] = &[
     (
         "crates/costs/tests/table.rs",
         "counts on the simulated node, the same everywhere; costs/tests/native.rs runs",
+    ),
+    (
+        "crates/driver/tests/disks/main.rs",
+        "deaths, machines and disks on the simulated node, the same everywhere; driver/tests/program runs",
+    ),
+    (
+        "crates/driver/tests/pipes.rs",
+        "a proxy on sockets, which are pipes there",
     ),
     (
         "crates/proxy/tests/drivers/main.rs",

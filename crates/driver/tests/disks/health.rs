@@ -1,7 +1,5 @@
 //! The condition of volumes.
 
-#![allow(clippy::unwrap_used, clippy::panic, reason = "test code")]
-
 use transport::Code;
 
 use crate::fixture::{Fixture, STAGING, TARGET};

@@ -1,7 +1,5 @@
 //! Volumes of readers alone.
 
-#![allow(clippy::unwrap_used, clippy::panic, reason = "test code")]
-
 use transport::Code;
 use wincsi_driver::record::{Access, Choice};
 
@@ -11,7 +9,7 @@ use crate::fixture::{Fixture, STAGING, TARGET};
 fn written(access: Access) -> Fixture {
     let fixture = Fixture::new();
     fixture.stage().unwrap();
-    fixture.write("written.txt", "by a pod");
+    fixture.write();
     fixture.unstage().unwrap();
     fixture.for_readers(access)
 }
@@ -23,7 +21,7 @@ fn the_disk_of_readers_is_online_read_only_and_shows_its_files() {
         fixture.stage().unwrap();
         fixture.publish(TARGET).unwrap();
         assert!(fixture.is_online() && fixture.is_read_only());
-        assert!(fixture.exists(&format!(r"{TARGET}\written.txt")));
+        assert!(fixture.has_file(TARGET));
         fixture.unpublish(TARGET).unwrap();
         fixture.unstage().unwrap();
         assert!(!fixture.is_online());
@@ -62,4 +60,13 @@ fn readers_volumes_do_not_grow_and_get_no_label() {
     let total = fixture.stats(STAGING).unwrap().space.total;
     assert!(total < 2 << 30, "{total}");
     assert_eq!(fixture.expand(STAGING, 3 << 30).unwrap(), total);
+}
+
+#[test]
+fn readers_get_their_disk_read_only_and_a_blank_one_is_not_formatted_for_them() {
+    let fixture = Fixture::new().for_readers(Access::ReadOnly);
+    let blank = fixture.stage().unwrap_err();
+    assert_eq!(blank.code(), Code::NotFound, "{blank}");
+    assert!(!fixture.is_online());
+    assert_eq!(fixture.records(), 0);
 }

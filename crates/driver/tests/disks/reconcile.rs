@@ -1,7 +1,5 @@
 //! What a start finds.
 
-#![allow(clippy::unwrap_used, clippy::panic, reason = "test code")]
-
 use wincsi::Win32;
 
 use crate::fixture::{Fixture, STAGING, TARGET, VOLUME};

@@ -1,7 +1,5 @@
 //! What becomes of the disk at unstage.
 
-#![allow(clippy::unwrap_used, clippy::panic, reason = "test code")]
-
 use crate::fixture::{Fixture, STAGING, VOLUME};
 
 const ELSEWHERE: &str = r"C:\data";

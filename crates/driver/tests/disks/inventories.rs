@@ -1,0 +1,325 @@
+//! Random sets of disks and random requests: what a request does not name, or what is not blank, is never written.
+
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::{self, Write as _};
+use std::ptr;
+
+use proptest::bool::weighted;
+use proptest::prelude::{Just, Strategy, prop_oneof};
+use proptest::test_runner::{Config, TestRunner};
+use proptest::{collection, option, sample};
+use wincsi::disks::DiskQuery;
+use wincsi::sim::{Address, Bus, Content, DiskSpec, IdentifierKind, IdentifierPage};
+use wincsi_driver::kubelet::{Attributes, Luns};
+
+use crate::fixture::{Fixture, STAGING, Sparse};
+
+const LENGTH: u64 = 32 << 20;
+
+/// So few, that disks often have the same.
+const SERIALS: [&str; 2] = ["SN-1", "SN-2"];
+const NAMES: [&str; 2] = [
+    "600224801234567890abcdef00000001",
+    "600224801234567890abcdef00000002",
+];
+
+#[derive(Clone, Debug)]
+struct Disk {
+    bus: Bus,
+    adapter: u8,
+    lun: u8,
+    serial: Option<usize>,
+    name: Option<usize>,
+    page: IdentifierPage,
+    content: On,
+}
+
+/// What is on a disk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum On {
+    Nothing,
+    /// The superblock of ext4.
+    Ext4,
+    /// A master boot record with a partition.
+    Mbr,
+    /// A byte that is no zero.
+    Byte,
+    /// A dynamic disk, with a volume of Windows.
+    Dynamic,
+    /// What the first disk has, when this is its clone.
+    CloneOfFirst,
+}
+
+/// The keys of a request, as a controller writes them.
+type Request = BTreeMap<&'static str, String>;
+
+fn disks() -> impl Strategy<Value = Vec<Disk>> {
+    let page = prop_oneof![
+        6 => Just(IdentifierPage::Answered),
+        1 => Just(IdentifierPage::Failing),
+        1 => Just(IdentifierPage::Malformed),
+        1 => Just(IdentifierPage::Refused),
+    ];
+    let content = prop_oneof![
+        5 => Just(On::Nothing),
+        1 => Just(On::Ext4),
+        1 => Just(On::Mbr),
+        1 => Just(On::Byte),
+        1 => Just(On::Dynamic),
+        1 => Just(On::CloneOfFirst),
+    ];
+    let bus = prop_oneof![3 => Just(Bus::Sas), 1 => Just(Bus::Nvme)];
+    let place = (bus, 1..=2_u8, 1..=3_u8);
+    let names = (option::of(0..2_usize), option::of(0..2_usize));
+    let disk = (place, names, page, content).prop_map(
+        |((bus, adapter, lun), (serial, name), page, content)| Disk {
+            bus,
+            adapter,
+            lun,
+            serial,
+            name,
+            page,
+            content,
+        },
+    );
+    collection::vec(disk, 1..5).prop_map(at_places_of_their_own)
+}
+
+fn at_places_of_their_own(mut disks: Vec<Disk>) -> Vec<Disk> {
+    let mut taken = BTreeSet::new();
+    disks.retain(|disk| taken.insert((disk.adapter, disk.lun)));
+    disks
+}
+
+/// The keys of a disk that a request has, and which of them have a value that the disk has not.
+#[derive(Clone, Debug)]
+struct Drawn {
+    disk: usize,
+    keys: Vec<&'static str>,
+    is_wrong: Vec<bool>,
+    luns: Luns,
+}
+
+const KEYS: [&str; 6] = [
+    "page83",
+    "serialNumber",
+    "adapter",
+    "lun",
+    "LUN",
+    "namespace",
+];
+
+fn requests() -> impl Strategy<Value = Drawn> {
+    let luns = prop_oneof![Just(Luns::Unknown), Just(Luns::Scsi { adapter: 1 })];
+    let keys = sample::subsequence(KEYS.to_vec(), 1..=4);
+    let is_wrong = collection::vec(weighted(0.15), KEYS.len());
+    (0..4_usize, keys, is_wrong, luns).prop_map(|(disk, keys, is_wrong, luns)| Drawn {
+        disk,
+        keys,
+        is_wrong,
+        luns,
+    })
+}
+
+impl Drawn {
+    fn request(&self, disks: &[Disk]) -> Request {
+        let disk = &disks[self.disk % disks.len()];
+        let other = disk.other();
+        let keys = self.keys.iter().zip(&self.is_wrong);
+        let pairs = keys.filter_map(|(key, is_wrong)| {
+            let of = if *is_wrong { &other } else { disk };
+            Some((*key, of.value(key)?))
+        });
+        pairs.collect()
+    }
+}
+
+#[derive(Default)]
+struct Counted {
+    staged: u32,
+    refused: u32,
+    not_enough: u32,
+}
+
+#[test]
+fn no_disk_is_written_that_the_request_does_not_name_or_that_is_not_blank() {
+    let mut runner = TestRunner::new(Config {
+        cases: Config::default().cases / 2,
+        failure_persistence: None,
+        ..Config::default()
+    });
+    let counted = RefCell::new(Counted::default());
+    let ran = runner.run(&(disks(), requests()), |(disks, drawn)| {
+        let request = drawn.request(&disks);
+        check(&disks, &request, drawn.luns, &mut counted.borrow_mut());
+        Ok(())
+    });
+    if let Err(error) = ran {
+        panic!("{error}");
+    }
+    let Counted {
+        staged,
+        refused,
+        not_enough,
+    } = counted.into_inner();
+    let _ = writeln!(
+        io::stderr(),
+        "counted: {} cases ({staged} staged, {refused} refused, {not_enough} requests that identify no disk)",
+        staged + refused + not_enough
+    );
+    assert!(
+        staged > 10 && refused > 10,
+        "{staged} staged, {refused} refused"
+    );
+}
+
+fn check(disks: &[Disk], request: &Request, luns: Luns, counted: &mut Counted) {
+    let Some(query) = query(request, luns) else {
+        counted.not_enough += 1;
+        return;
+    };
+    let fixture = Fixture::without_disk(query);
+    let names: Vec<_> = (0..disks.len())
+        .map(|number| format!("disk{number}"))
+        .collect();
+    for (disk, name) in disks.iter().zip(&names) {
+        disk.plug_into(&fixture, name);
+    }
+    let (before, others) = (contents(&fixture, &names), fixture.others());
+    let staged = fixture.stage();
+    let named = disks.iter().filter(|disk| disk.is_named_by(request, luns));
+    let named: Vec<_> = named.collect();
+    let sole = named.first().copied().filter(|_| named.len() == 1);
+    let after = contents(&fixture, &names);
+    for (disk, (before, after)) in disks.iter().zip(before.iter().zip(&after)) {
+        let is_sole = sole.is_some_and(|sole| ptr::eq(sole, disk));
+        let may_be_written = is_sole && disk.content_among(disks) == On::Nothing;
+        assert!(
+            may_be_written || before == after,
+            "written: {disk:?}, {staged:?}"
+        );
+    }
+    assert!(others == fixture.others(), "written: the system's disk");
+    let Err(error) = staged else {
+        assert!(sole.is_some(), "staged, and not the only one: {named:?}");
+        counted.staged += 1;
+        return;
+    };
+    let all_answer = disks
+        .iter()
+        .all(|disk| disk.page == IdentifierPage::Answered);
+    let is_plain = all_answer && sole.is_some_and(|disk| disk.content == On::Nothing);
+    assert!(!is_plain && !fixture.exists(STAGING), "{error}");
+    counted.refused += 1;
+}
+
+fn contents(fixture: &Fixture, names: &[String]) -> Vec<Sparse> {
+    names.iter().map(|name| fixture.content_of(name)).collect()
+}
+
+fn query(request: &Request, luns: Luns) -> Option<DiskQuery> {
+    let owned = request.iter();
+    let publish = owned
+        .map(|(key, value)| ((*key).to_owned(), value.clone()))
+        .collect();
+    let attributes = Attributes {
+        handle: "pv-1",
+        publish: &publish,
+        volume: &BTreeMap::new(),
+    };
+    attributes.query(luns).ok()
+}
+
+impl Disk {
+    /// One that differs in all that identifies it.
+    fn other(&self) -> Self {
+        Self {
+            adapter: 3 - self.adapter,
+            lun: self.lun % 3 + 1,
+            serial: self.serial.map(|serial| 1 - serial),
+            name: self.name.map(|name| 1 - name),
+            ..self.clone()
+        }
+    }
+
+    /// What a controller that means this disk writes.
+    fn value(&self, key: &str) -> Option<String> {
+        match key {
+            "page83" => self.name.map(|name| NAMES[name].to_owned()),
+            "serialNumber" => self.serial.map(|serial| SERIALS[serial].to_owned()),
+            "adapter" => Some(self.adapter.to_string()),
+            "namespace" => self.namespace(),
+            _ => self.unit(),
+        }
+    }
+
+    fn unit(&self) -> Option<String> {
+        (self.bus == Bus::Sas).then(|| self.lun.to_string())
+    }
+
+    /// Windows counts logical units from 0, and NVMe its namespaces from 1.
+    fn namespace(&self) -> Option<String> {
+        (self.bus == Bus::Nvme).then(|| (self.lun + 1).to_string())
+    }
+
+    /// By what the disk is, whatever it answers.
+    fn is_named_by(&self, request: &Request, luns: Luns) -> bool {
+        request.iter().all(|(key, value)| match *key {
+            "page83" => self.name.is_some_and(|name| NAMES[name] == value),
+            "serialNumber" => self.serial.is_some_and(|serial| SERIALS[serial] == value),
+            "adapter" => self.adapter.to_string() == *value,
+            "namespace" => self.namespace().as_ref() == Some(value),
+            "LUN" if luns != Luns::Unknown => {
+                self.adapter == 1 && self.unit().as_ref() == Some(value)
+            }
+            _ => self.unit().as_ref() == Some(value),
+        })
+    }
+
+    fn content_among(&self, disks: &[Self]) -> On {
+        match (self.content, disks.first()) {
+            (On::CloneOfFirst, Some(first)) if first.content != On::CloneOfFirst => first.content,
+            (On::CloneOfFirst, _) => On::Nothing,
+            (content, _) => content,
+        }
+    }
+
+    fn spec(&self) -> DiskSpec {
+        let mut spec = DiskSpec::on(self.bus).answering(self.page);
+        spec.address = Address {
+            adapter: self.adapter,
+            lun: self.lun,
+            ..Address::default()
+        };
+        if let Some(serial) = self.serial {
+            spec = spec.serial(SERIALS[serial]);
+        }
+        match self.name {
+            Some(name) => spec.identified(IdentifierKind::Naa, NAMES[name]),
+            None => spec,
+        }
+    }
+
+    fn plug_into(&self, fixture: &Fixture, name: &str) {
+        let hardware = fixture.sim.hardware();
+        if self.content == On::CloneOfFirst && name != "disk0" {
+            hardware.clone_disk("disk0", name, &self.spec()).unwrap();
+            return;
+        }
+        let blank = Content::blank(LENGTH);
+        hardware.attach_disk(name, &self.spec(), &blank).unwrap();
+        let write = |at, bytes: &[u8]| hardware.write_disk(name, at, bytes).unwrap();
+        match self.content {
+            On::Nothing | On::CloneOfFirst => {}
+            On::Ext4 => write(1080, &[0x53, 0xef]),
+            On::Mbr => {
+                // A partition of Linux from sector 2048 on.
+                write(446, &[0, 0, 2, 0, 0x83, 0, 0, 0, 0, 8, 0, 0, 0, 0x80, 0, 0]);
+                write(510, &[0x55, 0xaa]);
+            }
+            On::Byte => write(3 << 20, &[1]),
+            On::Dynamic => drop(hardware.span_disks(&[name]).unwrap()),
+        }
+    }
+}

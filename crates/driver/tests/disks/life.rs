@@ -1,0 +1,148 @@
+//! A volume's life, call by call.
+
+use transport::Code;
+use wincsi::Win32;
+
+use crate::fixture::{Fixture, GIB, STAGING, TARGET};
+
+const OTHER_TARGET: &str = r"C:\var\lib\kubelet\pods\2\volumes\kubernetes.io~csi\pv\mount";
+
+#[test]
+fn a_volume_lives_from_stage_to_unstage_and_every_call_may_be_repeated() {
+    let fixture = Fixture::new();
+    for _ in 0..2 {
+        fixture.stage().unwrap();
+        fixture.publish(TARGET).unwrap();
+    }
+    fixture.write();
+    assert!(fixture.has_file(TARGET));
+    let space = fixture.stats(TARGET).unwrap().space;
+    assert!(space.total > GIB && space.free < space.total, "{space:?}");
+    for _ in 0..2 {
+        fixture.unpublish(TARGET).unwrap();
+    }
+    assert!(!fixture.exists(TARGET));
+    for _ in 0..2 {
+        fixture.unstage().unwrap();
+    }
+    fixture.assert_put_away("after the life");
+}
+
+#[test]
+fn a_disk_that_grew_grows_at_expand_and_at_the_next_stage() {
+    let fixture = Fixture::new();
+    fixture.stage().unwrap();
+    fixture.grow(3 * GIB);
+    let size = fixture.expand(STAGING, 3 * GIB).unwrap();
+    assert!(size > 2 * GIB + GIB / 2, "{size}");
+    let early = fixture.expand(STAGING, 4 * GIB).unwrap_err();
+    assert_eq!(early.code(), Code::Unavailable, "{early}");
+    fixture.unstage().unwrap();
+    fixture.grow(4 * GIB);
+    fixture.stage().unwrap();
+    assert!(fixture.stats(STAGING).unwrap().space.total > 3 * GIB + GIB / 2);
+}
+
+#[test]
+fn what_a_driver_that_died_staged_is_unstaged_by_the_next() {
+    let mut fixture = Fixture::new();
+    fixture.stage().unwrap();
+    fixture.publish(TARGET).unwrap();
+    fixture.restart_driver();
+    fixture.unpublish(TARGET).unwrap();
+    fixture.unstage().unwrap();
+    fixture.assert_put_away("after the restart");
+}
+
+#[test]
+fn after_a_reboot_a_publish_finds_the_volume_or_stages_it_anew() {
+    let mut fixture = Fixture::new();
+    fixture.stage().unwrap();
+    fixture.write();
+    fixture.reboot();
+    fixture.publish(TARGET).unwrap();
+    assert!(fixture.has_file(TARGET));
+}
+
+#[test]
+fn a_disk_with_data_of_others_is_taken_offline_again_and_its_data_stay() {
+    let fixture = Fixture::with_content(|disk| {
+        // ext4's superblock has its magic number at 1080.
+        disk[1080..1082].copy_from_slice(&[0x53, 0xef]);
+    });
+    let error = fixture.stage().unwrap_err();
+    assert_eq!(error.code(), Code::FailedPrecondition, "{error}");
+    assert!(!fixture.is_online());
+    assert!(!fixture.exists(STAGING));
+    assert_eq!(fixture.records(), 0);
+}
+
+#[test]
+fn a_failure_that_may_come_right_keeps_the_record_and_is_not_final() {
+    let fixture = Fixture::new();
+    fixture.fail("MSFT_Disk.CreatePartition", Win32::NOT_READY);
+    let error = fixture.stage().unwrap_err();
+    assert_eq!(error.code(), Code::Unavailable, "{error}");
+    assert_eq!(fixture.records(), 1);
+    fixture.heal();
+    fixture.stage().unwrap();
+}
+
+#[test]
+fn a_published_volume_is_not_unstaged() {
+    let fixture = Fixture::new();
+    fixture.stage().unwrap();
+    fixture.publish(TARGET).unwrap();
+    let error = fixture.unstage().unwrap_err();
+    assert_eq!(error.code(), Code::FailedPrecondition, "{error}");
+    fixture.unpublish(TARGET).unwrap();
+    fixture.unstage().unwrap();
+}
+
+#[test]
+fn what_kubelet_left_at_a_target_gives_way_and_a_folder_with_files_does_not() {
+    let fixture = Fixture::new();
+    fixture.stage().unwrap();
+    fixture.make_directory(TARGET);
+    fixture.publish(TARGET).unwrap();
+    let full = OTHER_TARGET;
+    fixture.make_directory(&format!(r"{full}\file"));
+    let error = fixture.publish(full).unwrap_err();
+    assert_eq!(error.code(), Code::AlreadyExists, "{error}");
+    let error = fixture.unpublish(full).unwrap_err();
+    assert!(error.to_string().contains(full), "{error}");
+    assert!(fixture.exists(&format!(r"{full}\file")));
+}
+
+#[test]
+fn a_volume_of_one_target_has_one() {
+    let fixture = Fixture::of_one_target();
+    fixture.stage().unwrap();
+    fixture.publish(TARGET).unwrap();
+    let second = fixture.publish(OTHER_TARGET).unwrap_err();
+    assert_eq!(second.code(), Code::FailedPrecondition, "{second}");
+    fixture.unpublish(TARGET).unwrap();
+    fixture.publish(OTHER_TARGET).unwrap();
+}
+
+#[test]
+fn without_a_record_the_mount_goes_and_the_disk_stays() {
+    let mut fixture = Fixture::new();
+    fixture.stage().unwrap();
+    fixture.forget();
+    fixture.unstage().unwrap();
+    assert!(!fixture.exists(STAGING));
+    assert!(fixture.is_online());
+}
+
+#[test]
+fn figures_are_of_a_volume_at_its_path_only() {
+    let fixture = Fixture::new();
+    let unknown = fixture.stats(STAGING).unwrap_err();
+    assert_eq!(unknown.code(), Code::NotFound, "{unknown}");
+    fixture.stage().unwrap();
+    for elsewhere in [r"C:\nowhere", r"C:\", "some/path"] {
+        let error = fixture.stats(elsewhere).unwrap_err();
+        assert_eq!(error.code(), Code::NotFound, "{elsewhere}: {error}");
+    }
+}

@@ -1,0 +1,118 @@
+//! What holds in process holds over csi-proxy's pipes: the same cases, with a proxy in this process that serves the
+//! simulated node.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "test code")]
+
+#[path = "disks/fixture/mod.rs"]
+mod fixture;
+#[path = "disks/life.rs"]
+mod life;
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use transport::Code;
+use wincsi::Feature;
+use wincsi_driver::disk::StageError;
+use wincsi_driver::record::{Access, Choice, FileSystem};
+
+use self::fixture::{Fixture, Host};
+
+const HOST: Host = Host::Pipes;
+
+/// Why cases of tests/disks do not run here.
+#[derive(Clone, Copy)]
+enum Needs {
+    /// What the pipes lack.
+    Feature(Feature),
+    /// A clock that does not run while the driver waits for a disk.
+    Clock,
+    /// A node whose operations are held or counted, which the pipes do not change.
+    Operations,
+}
+
+const LEFT_OUT: [(&str, Needs); 9] = [
+    ("away", Needs::Clock),
+    ("crash", Needs::Operations),
+    ("health", Needs::Clock),
+    ("inventories", Needs::Feature(Feature::GuardedDisks)),
+    ("late", Needs::Clock),
+    ("machines", Needs::Feature(Feature::DeviceCriteria)),
+    ("readers", Needs::Feature(Feature::ReadOnlyDisks)),
+    ("reconcile", Needs::Feature(Feature::EntryLooks)),
+    ("unstage", Needs::Feature(Feature::CheckedOffline)),
+];
+
+#[test]
+fn every_file_of_cases_runs_here_or_is_left_out_by_name() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/disks");
+    let files = folder.read_dir().unwrap();
+    let files = files.filter_map(|file| {
+        let name = file.unwrap().file_name().into_string().unwrap();
+        let name = name.strip_suffix(".rs")?;
+        (name != "main").then(|| name.to_owned())
+    });
+    let left_out = LEFT_OUT.iter().map(|(name, _)| *name);
+    let expected: BTreeSet<_> = left_out.chain(["life"]).map(str::to_owned).collect();
+    assert_eq!(files.collect::<BTreeSet<_>>(), expected);
+}
+
+#[test]
+fn what_cases_are_left_out_for_the_pipes_do_lack() {
+    let fixture = Fixture::new();
+    for (name, needs) in LEFT_OUT {
+        if let Needs::Feature(feature) = needs {
+            assert!(!fixture.host_supports(feature), "{name}: {feature}");
+        }
+    }
+}
+
+#[test]
+fn what_the_pipes_lack_is_refused_by_name_before_anything_is_touched() {
+    let refs = FileSystem::Refs;
+    let label = String::from("data");
+    let choices = [
+        Choice {
+            file_system: refs,
+            ..Choice::default()
+        },
+        Choice {
+            allocation_unit: Some(65_536),
+            ..Choice::default()
+        },
+        Choice {
+            label,
+            ..Choice::default()
+        },
+        Choice {
+            root_acl: Some(String::from("D:(A;OICI;FA;;;SY)")),
+            ..Choice::default()
+        },
+    ];
+    for choice in choices {
+        refuses(Feature::FormatOptions, small().formatted_with(choice));
+    }
+    for access in [Access::ReadOnly, Access::SharedReadOnly] {
+        refuses(Feature::ReadOnlyDisks, small().for_readers(access));
+    }
+}
+
+/// Read whole, before and after.
+fn small() -> Fixture {
+    Fixture::of_length(64 << 20)
+}
+
+fn refuses(lacking: Feature, fixture: Fixture) {
+    let before = fixture.snapshot();
+    let error = fixture.stage().unwrap_err();
+    assert_eq!(error.code(), Code::FailedPrecondition, "{error}");
+    assert!(error.to_string().contains(lacking.name()), "{error}");
+    let StageError::HostLacks { feature, .. } = error else {
+        panic!("{error}");
+    };
+    assert_eq!(feature, lacking);
+    assert!(
+        fixture.snapshot() == before,
+        "{lacking}: something was touched"
+    );
+}
