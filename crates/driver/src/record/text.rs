@@ -95,7 +95,7 @@ written!(AccessText Access ReadWrite ReadOnly SharedReadOnly);
 written!(TargetsText Targets One Many);
 
 impl Record {
-    /// The record as JSON, for people too.
+    /// The record as one line of JSON.
     pub(super) fn to_text(&self) -> Result<String, TextError> {
         let choice = self.wanted.format.choice().clone();
         let text = Text {
@@ -115,7 +115,7 @@ impl Record {
             boot: self.boot.clone(),
             published: self.published.iter().map(WinPath::to_string).collect(),
         };
-        Ok(serde_json::to_string_pretty(&text)?)
+        Ok(serde_json::to_string(&text)?)
     }
 
     pub(super) fn from_text(text: &str) -> Result<Self, TextError> {

@@ -116,13 +116,17 @@ mod tests {
 
     #[test]
     fn a_drive_is_told_from_a_folder_where_a_volume_is_mounted() {
-        let at = |path: &str| {
-            let path: WinPath = path.parse().unwrap();
-            let path = os::layer::Object::Path(&path);
-            object(Access::Look, "Volumes::mounted_at", path)
+        let paths = [r"C:\", r"C:\x"].map(|path| path.parse::<WinPath>().unwrap());
+        let at = |path| {
+            object(
+                Access::Look,
+                "Volumes::mounted_at",
+                os::layer::Object::Path(path),
+            )
         };
-        assert_eq!(at(r"C:\"), Some(Object::Drive(r"c:\".to_owned())));
-        assert_eq!(at(r"C:\x"), Some(Object::Folder(r"c:\x".to_owned())));
+        let [drive, folder] = &paths;
+        assert_eq!(at(drive), Some(Object::Drive(drive.folded())));
+        assert_eq!(at(folder), Some(Object::Folder(folder.folded())));
     }
 
     #[test]

@@ -253,7 +253,7 @@ fn a_disk_that_is_never_written_stays_online() {
     let disk = found(&NodeFixture::with_mounted_volume().unmounted());
     let mut spec = NodeSpec::named("paging").san_policy(SanPolicy::OnlineAll);
     spec.page_files = vec![format!(r"{}\page.sys", crate::support::STAGING)];
-    let fixture = NodeFixture::with_mounted_volume_on(&spec).unmounted();
+    let fixture = NodeFixture::with_mounted_volume_on(&spec);
     let done = steps(&fixture, || {
         let expected = DiskError::Guarded {
             disk: fixture.disk(),
