@@ -167,6 +167,12 @@ fn a_change_of_a_disk_that_does_not_answer_is_refused_and_holds_nothing() {
     }
     assert_eq!(stuck.lost(HangPoint::Disk), 1);
     stuck.fixture.sim.faults().remove(hang);
+    let (volume, folder) = (stuck.bad.volume, stuck.bad.folder());
+    let unmount = || {
+        let volumes = stuck.api().volumes();
+        volumes.unmount(volume, &folder, stuck.fixture.soon())
+    };
+    eventually("unmount", unmount);
     let offline = || stuck.api().disks().take_offline(&bad, stuck.fixture.soon());
     eventually("take_offline", offline);
 }
