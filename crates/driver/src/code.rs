@@ -88,7 +88,7 @@ const TABLE: &[(&[Condition], Meaning)] = {
                 C::TargetInUse,
                 C::UnknownOption,
             ],
-            Meaning::Somebody,
+            Meaning::Person,
         ),
         (&[C::AccessDenied], Meaning::Denied),
         (&[C::LogonFailure], Meaning::Login),
@@ -100,7 +100,7 @@ const TABLE: &[(&[Condition], Meaning)] = {
     ]
 };
 
-/// What a condition means to whoever called.
+/// What a condition means to the caller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Meaning {
     /// The same call may come through later.
@@ -110,7 +110,7 @@ enum Meaning {
     /// Nothing is mounted at the path.
     Unmounted,
     /// A person has to change something: the data, the capability, the storage.
-    Somebody,
+    Person,
     /// The driver may not.
     Denied,
     /// The credentials are wrong.
@@ -125,7 +125,7 @@ fn of_condition(condition: Condition) -> Code {
     match meaning(condition) {
         Meaning::Later => Code::Unavailable,
         Meaning::Missing => Code::NotFound,
-        Meaning::Unmounted | Meaning::Somebody => Code::FailedPrecondition,
+        Meaning::Unmounted | Meaning::Person => Code::FailedPrecondition,
         Meaning::Denied => Code::PermissionDenied,
         Meaning::Login => Code::Unauthenticated,
         Meaning::Path => Code::InvalidArgument,

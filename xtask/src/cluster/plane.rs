@@ -32,7 +32,7 @@ const CONTROLLERS: [&str; 5] = [
 /// A control plane that runs.
 pub(super) struct Plane {
     pub(super) api: Api,
-    /// For whoever speaks to the API server as the user who may do everything.
+    /// For programs that call the API server as the user who may do everything.
     pub(super) kubeconfig: PathBuf,
     pub(super) logs: PathBuf,
 }

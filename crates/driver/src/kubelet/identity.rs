@@ -19,7 +19,7 @@ pub struct Identity {
 pub enum Controlling {
     /// It has.
     Here,
-    /// It has none: volumes are made by somebody else.
+    /// It has none: something else makes the volumes.
     Nowhere,
 }
 

@@ -9,7 +9,7 @@ use wire::pluginregistration::v1::{InfoRequest, PluginInfo};
 
 use crate::flags::Config;
 
-/// How long whoever serves the socket may take to report its name.
+/// How long the server of the socket may take to report its name.
 const ANSWER: Duration = Duration::from_secs(5);
 
 /// What became of the registration socket.

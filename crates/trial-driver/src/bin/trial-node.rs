@@ -35,7 +35,7 @@ enum Command {
         /// Where, as the node names it.
         path: WinPath,
     },
-    /// Write a file at a path of the node, whoever has the node open, and print where on this machine it lies.
+    /// Write a file at a path of the node, also while a process has the node open, and print where on this machine it lies.
     Write {
         folder: PathBuf,
         /// The folder of drive C, as `make` printed it.

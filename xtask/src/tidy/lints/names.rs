@@ -21,10 +21,8 @@ pub(super) const NAMES: Lint = Lint {
 pub(super) const SENTENCES: Lint = Lint {
     rule: "a sentence says who does what",
     check: |sources| {
-        let sources = sources
-            .iter()
-            .filter(|source| is_checked(source) && !is_to_come(source));
-        sources
+        let checked = sources.iter().filter(|source| is_checked(source));
+        checked
             .flat_map(|source| check(source, &prose(source).to_lowercase(), WORDS_GONE))
             .collect()
     },
@@ -102,16 +100,6 @@ const WORDS_GONE: &[(&str, &str)] = &[
 fn is_checked(source: &Source) -> bool {
     let own = source.path.ends_with("tidy/lints/names.rs") || source.path == "CHANGELOG.md";
     !own && !source.path.contains("/recorded/")
-}
-
-/// Sources whose doc comments still have these words.
-fn is_to_come(source: &Source) -> bool {
-    let folders = [
-        "crates/driver/",
-        "crates/trial-driver/",
-        "xtask/src/cluster/",
-    ];
-    source.is_rust() && folders.iter().any(|folder| source.path.starts_with(folder))
 }
 
 fn is_page(source: &Source) -> bool {
