@@ -2,7 +2,7 @@
 //!
 //! `wincsi node` serves CSI's Identity and Node services and kubelet's registration. Each operation on the node goes
 //! through the facade [`wincsi`], in this process, over csi-proxy's pipes, or on a simulated node: the crate knows no
-//! disk number, no WMI and no Win32.
+//! WMI and no Win32, and passes disk numbers on as it finds them.
 //!
 //! - [`kubelet`]: messages to requests, outcomes to messages and codes.
 //! - [`disk`]: the operations on volumes that are disks.

@@ -168,7 +168,7 @@ impl DiskRange {
         Ok(true)
     }
 
-    /// What both ends of the stretch hold, as a number that stands for it under this key.
+    /// What both ends of the range hold, as a number that stands for it under this key.
     ///
     /// # Errors
     /// It could not be read.

@@ -139,8 +139,7 @@ pub use waiting::Waiting;
 /// inherits that on Windows.
 ///
 /// # Errors
-/// The folder is a link, belongs to another account, or is open to others and holds more than sockets (elsewhere than on
-/// Windows); the system refuses.
+/// The folder is a link, belongs to another account, or is open to others who have files in it; the system refuses.
 pub fn close_folder(folder: &std::path::Path) -> std::io::Result<()> {
     sys::close_folder(folder)
 }

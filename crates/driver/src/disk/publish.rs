@@ -84,7 +84,12 @@ impl DiskVolumes {
             }
         };
         slot.change(note).map_err(Shared::from)?;
-        self.link(request)
+        let linked = self.link(request);
+        if let Err(PublishError::TargetTaken { .. }) = &linked {
+            let forget = |record: &mut Record| record.published.retain(|one| one != target);
+            slot.change(forget).map_err(Shared::from)?;
+        }
+        linked
     }
 
     /// Makes sure that the staging path is the volume's live mount, and makes it so where it was, as after a reboot.
@@ -117,8 +122,9 @@ impl DiskVolumes {
             }
             made => made,
         };
-        made.map_err(|error| match error.condition() {
-            Some(Condition::AlreadyExists | Condition::NotEmpty) => request.taken(error),
+        made.map_err(|error| match (error.condition(), &error.cause) {
+            (Some(Condition::AlreadyExists | Condition::NotEmpty), _)
+            | (_, Cause::InvalidArgument(_)) => request.taken(error),
             _ => Shared::from(error).into(),
         })
     }

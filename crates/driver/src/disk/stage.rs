@@ -1,7 +1,7 @@
 use transport::Code;
 use wincsi::disks::{DiskQuery, FoundDisk};
 use wincsi::volumes::{FoundVolume, NewSize};
-use wincsi::{Condition, Deadline, Error, Feature, WinPath};
+use wincsi::{Cause, Condition, Deadline, Error, Feature, WinPath};
 
 use super::{ARRIVAL, DiskVolumes, NodeError, Shared};
 use crate::code::Left;
@@ -31,6 +31,8 @@ pub enum StageError {
     CameOnlineWritable {
         /// The volume.
         volume: VolumeHandle,
+        /// What is left of it.
+        left: Left,
     },
     /// The host mode cannot do what the volume needs.
     #[error(
@@ -62,6 +64,7 @@ impl StageError {
     #[must_use]
     pub fn code(&self) -> Code {
         match self {
+            Self::CameOnlineWritable { left, .. } if *left == Left::Something => Code::Unavailable,
             Self::CameOnlineWritable { .. } | Self::HostLacks { .. } => Code::FailedPrecondition,
             Self::StagedOtherwise { .. } => Code::AlreadyExists,
             Self::Shared(shared) => shared.code(),
@@ -102,6 +105,14 @@ enum Undo {
         disk: Box<FoundDisk>,
         brought_online: bool,
     },
+}
+
+impl Failure {
+    /// The same failure of a volume that was staged before the call.
+    fn of_staged(self) -> Self {
+        let undo = Undo::StagedBefore;
+        Self { undo, ..self }
+    }
 }
 
 impl DiskVolumes {
@@ -177,12 +188,12 @@ impl Staging<'_> {
 
     /// Each step leaves alone what is as it should be.
     fn bring(&self) -> Result<FoundVolume, Failure> {
-        let unchanged = |error| self.unchanged(StepError::Node(error));
-        let disks = self.volumes.node.disks();
-        let disk = disks.find_attached(&self.request.disk, ARRIVAL, self.deadline);
-        let disk = disk.map_err(unchanged)?;
-        let was_staged = self.was_staged().map_err(unchanged)?;
-        let brought_online = self.begin(&disk)?;
+        let was_staged = self.was_staged();
+        let was_staged = was_staged.map_err(|error| self.unchanged(StepError::Node(error)))?;
+        let (disk, brought_online) = self.find_and_begin().map_err(|failure| match was_staged {
+            true => failure.of_staged(),
+            false => failure,
+        })?;
         self.mount(&disk).map_err(|error| Failure {
             error: Box::new(StepError::Node(error)),
             undo: match was_staged {
@@ -193,6 +204,14 @@ impl Staging<'_> {
                 },
             },
         })
+    }
+
+    fn find_and_begin(&self) -> Result<(FoundDisk, bool), Failure> {
+        let disks = self.volumes.node.disks();
+        let disk = disks.find_attached(&self.request.disk, ARRIVAL, self.deadline);
+        let disk = disk.map_err(|error| self.unchanged(StepError::Node(error)))?;
+        let brought_online = self.begin(&disk)?;
+        Ok((disk, brought_online))
     }
 
     /// Before the call, by the record or by the path. A stage that began, and mounted nothing, is none.
@@ -212,11 +231,11 @@ impl Staging<'_> {
         let disks = self.volumes.node.disks();
         let is_online = disks.is_online(disk.number(), self.deadline);
         let is_online = is_online.map_err(|error| self.unchanged(StepError::Node(error)))?;
-        if let Some(record) = &self.before {
-            return self.begin_again(record, is_online);
-        }
         if is_online {
             self.refuse_writable(disk)?;
+        }
+        if let Some(record) = &self.before {
+            return self.begin_again(record, is_online);
         }
         let record = self.request.record(!is_online);
         self.slot
@@ -255,6 +274,7 @@ impl Staging<'_> {
             Access::ReadWrite => self.make_usable(disk)?,
             Access::ReadOnly | Access::SharedReadOnly => {
                 node.disks().bring_online_read_only(disk, deadline)?;
+                self.require_recorded(disk)?;
                 node.volumes().find_on(disk, deadline)?
             }
         };
@@ -270,12 +290,28 @@ impl Staging<'_> {
     fn make_usable(&self, disk: &FoundDisk) -> Result<FoundVolume, Error> {
         let (node, deadline) = (&self.volumes.node, self.deadline);
         node.disks().bring_online(disk, deadline)?;
+        self.require_recorded(disk)?;
         node.disks().partition(disk, deadline)?;
         let volume = node.volumes().find_on(disk, deadline)?;
         let options = self.request.wanted.format.options();
         node.volumes()
             .ensure_formatted(&volume, options, deadline)?;
         Ok(volume)
+    }
+
+    /// Whether the disk has the volume that was staged before: a disk that came to its place is never formatted for it.
+    fn require_recorded(&self, disk: &FoundDisk) -> Result<(), Error> {
+        let recorded = self.before.as_ref().and_then(|record| record.mounted);
+        let Some(recorded) = recorded else {
+            return Ok(());
+        };
+        let found = self.volumes.node.volumes().find_on(disk, self.deadline)?;
+        if found.id() == recorded {
+            return Ok(());
+        }
+        let text = format!("the disk has {}, and {recorded} was staged", found.id());
+        let cause = Cause::failed(Condition::Changed, text);
+        Err(Error::new("stage", &self.request.volume, cause))
     }
 
     fn note_staged(&self, found: &FoundVolume) -> Result<(), Shared> {
@@ -303,8 +339,13 @@ impl Staging<'_> {
     fn fail(&self, Failure { error, undo }: Failure) -> StageError {
         let error = match *error {
             StepError::CameOnlineWritable => {
-                let volume = self.request.volume.clone();
-                return StageError::CameOnlineWritable { volume };
+                return StageError::CameOnlineWritable {
+                    volume: self.request.volume.clone(),
+                    left: match undo {
+                        Undo::Unchanged => Left::Nothing,
+                        Undo::StagedBefore | Undo::Mount { .. } => Left::Something,
+                    },
+                };
             }
             StepError::Shared(shared) => return shared.into(),
             StepError::Node(error) => error,

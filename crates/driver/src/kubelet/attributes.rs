@@ -149,7 +149,7 @@ impl Attributes<'_> {
     }
 }
 
-/// The keys as rows of Markdown, for docs/driver.md.
+/// The keys as rows of Markdown, for docs/disks.md.
 #[doc(hidden)]
 #[must_use]
 pub fn attribute_rows() -> String {

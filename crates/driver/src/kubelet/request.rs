@@ -27,6 +27,9 @@ pub enum Refusal {
     /// Windows has no raw block volumes in pods.
     #[error("block volumes do not exist on Windows: the volume needs volumeMode Filesystem")]
     Block,
+    /// Writers on several nodes would destroy the filesystem.
+    #[error("NTFS and ReFS on one disk are for the pods of one node: ReadWriteMany is for shares")]
+    ManyNodesWrite,
     /// The filesystem is none that Windows formats.
     #[error("filesystem {0:?} does not exist on Windows: fsType must be ntfs, refs or empty")]
     FileSystem(String),
@@ -89,6 +92,9 @@ pub(super) fn wanted(
         access: match mode {
             Some(Mode::SingleNodeReaderOnly) => Access::ReadOnly,
             Some(Mode::MultiNodeReaderOnly) => Access::SharedReadOnly,
+            Some(Mode::MultiNodeMultiWriter | Mode::MultiNodeSingleWriter) => {
+                return Err(Refusal::ManyNodesWrite);
+            }
             _ if asks_for_readers => Access::ReadOnly,
             _ => Access::ReadWrite,
         },
@@ -112,7 +118,7 @@ const FORMAT_KEYS: [(&str, &str); 3] = [
     ),
 ];
 
-/// These keys as rows of Markdown, for docs/driver.md.
+/// These keys as rows of Markdown, for docs/disks.md.
 #[doc(hidden)]
 #[must_use]
 pub fn format_rows() -> String {
@@ -238,6 +244,14 @@ mod tests {
                 (access, targets),
                 "{mode:?}"
             );
+        }
+    }
+
+    #[test]
+    fn a_disk_for_writers_on_many_nodes_is_refused() {
+        for mode in [Mode::MultiNodeMultiWriter, Mode::MultiNodeSingleWriter] {
+            let refused = wanted_of(&capability("ntfs", mode));
+            assert!(matches!(refused, Err(Refusal::ManyNodesWrite)), "{mode:?}");
         }
     }
 

@@ -138,8 +138,9 @@ impl Store {
 
 impl Slot {
     fn read(file: PathBuf) -> Result<Self, StoreError> {
-        let content = match fs::read_to_string(&file) {
-            Ok(text) => Content::of(&file, &text),
+        let content = match fs::read(&file) {
+            // What is no text is no record.
+            Ok(bytes) => Content::of(&file, &String::from_utf8_lossy(&bytes)),
             Err(error) if error.kind() == ErrorKind::NotFound => Content::None,
             Err(error) => return Err(failed("read", &file)(error)),
         };
@@ -254,7 +255,7 @@ impl Content {
 /// Of the file that is written beside a record.
 const NEW: &str = "new";
 
-/// Writes a file beside and renames it, both as far as the disk.
+/// Writes a file beside as far as the disk, and renames it.
 fn replace(file: &Path, text: &str) -> io::Result<()> {
     let beside = file.with_extension(NEW);
     let mut new = File::create(&beside)?;

@@ -489,7 +489,7 @@ impl Drop for State {
 
 impl fmt::Debug for State {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Core")
+        f.debug_struct("State")
             .field("calls", &self.calls)
             .finish_non_exhaustive()
     }

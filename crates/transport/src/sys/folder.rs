@@ -29,6 +29,8 @@ pub(super) enum Unfit {
     ForeignFolder { folder: PathBuf, owner: String },
     #[error("its folder {} is open to others, and is left as it is because it holds more than sockets", .0.display())]
     SharedFolder(PathBuf),
+    #[error("its folder {} is open to others, who have files in it", .0.display())]
+    StrangersFolder(PathBuf),
     #[error("its folder {} was replaced while the socket was made", .0.display())]
     MovedFolder(PathBuf),
     #[error("the socket that is there already belongs to {0}")]
@@ -42,10 +44,30 @@ impl From<Unfit> for io::Error {
             Unfit::NoFolder(_) => io::ErrorKind::NotADirectory,
             Unfit::ForeignFolder { .. }
             | Unfit::SharedFolder(_)
+            | Unfit::StrangersFolder(_)
             | Unfit::MovedFolder(_)
             | Unfit::ForeignSocket(_) => io::ErrorKind::PermissionDenied,
         };
         Self::new(kind, unfit)
+    }
+}
+
+/// What a folder may hold that is open to others and is to be closed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Contents {
+    /// Sockets alone.
+    Sockets,
+    /// What belongs to this server.
+    OwnFiles,
+}
+
+impl Contents {
+    /// Why a folder that holds anything else is not closed.
+    pub(super) fn refuse(self, folder: &Path) -> Unfit {
+        match self {
+            Self::Sockets => Unfit::SharedFolder(folder.to_owned()),
+            Self::OwnFiles => Unfit::StrangersFolder(folder.to_owned()),
+        }
     }
 }
 

@@ -7,12 +7,13 @@ use std::time::Instant;
 use std::{fs, io, thread};
 
 use rustix::fs::{
-    Dir, FileType, FlockOperation, Mode, OFlags, fchmod, flock, fstat, mkdir, open, stat,
+    AtFlags, Dir, DirEntry, FileType, FlockOperation, Mode, OFlags, fchmod, flock, fstat, mkdir,
+    open, stat, statat,
 };
 use rustix::io::Errno;
 use rustix::process::{Uid, geteuid};
 
-use super::super::folder::{self, PAUSE, TIMEOUT, Unfit};
+use super::super::folder::{self, Contents, PAUSE, TIMEOUT, Unfit};
 use crate::SocketFolder;
 
 const FOLDER: OFlags = OFlags::RDONLY
@@ -81,7 +82,7 @@ impl HeldFolder {
 /// other server that starts takes a socket there for one that nobody serves.
 pub(super) fn hold_folder(folder: &Path, whose: SocketFolder) -> io::Result<HeldFolder> {
     let fd = match whose {
-        SocketFolder::Own => closed_folder(folder)?,
+        SocketFolder::Own => closed_folder(folder, Contents::Sockets)?,
         SocketFolder::Foreign => open(folder, FOLDER, Mode::empty())?,
     };
     lock(&fd, folder, Instant::now() + TIMEOUT)?;
@@ -91,15 +92,15 @@ pub(super) fn hold_folder(folder: &Path, whose: SocketFolder) -> io::Result<Held
 
 /// [`crate::close_folder`].
 pub(crate) fn close_folder(folder: &Path) -> io::Result<()> {
-    closed_folder(folder).map(drop)
+    closed_folder(folder, Contents::OwnFiles).map(drop)
 }
 
 /// Makes sure that nobody but this process's user puts anything into the folder. One that holds sockets alone is
 /// closed to others altogether; in another, which others may only read, the sockets' own mode keeps them out.
-fn closed_folder(folder: &Path) -> io::Result<OwnedFd> {
+fn closed_folder(folder: &Path, contents: Contents) -> io::Result<OwnedFd> {
     match made_or_opened(folder) {
         Ok(fd) => {
-            close(&fd, folder)?;
+            close(&fd, folder, contents)?;
             Ok(fd)
         }
         Err(Errno::NOTDIR | Errno::LOOP) => Err(Unfit::NoFolder(folder.to_owned()).into()),
@@ -135,7 +136,7 @@ fn lock(fd: &OwnedFd, folder: &Path, deadline: Instant) -> io::Result<()> {
     }
 }
 
-fn close(fd: &OwnedFd, folder: &Path) -> io::Result<()> {
+fn close(fd: &OwnedFd, folder: &Path, contents: Contents) -> io::Result<()> {
     let found = fstat(fd)?;
     if let Some(owner) = foreign(found.st_uid) {
         let folder = folder.to_owned();
@@ -148,14 +149,24 @@ fn close(fd: &OwnedFd, folder: &Path) -> io::Result<()> {
     for entry in Dir::read_from(fd)? {
         let entry = entry?;
         let is_itself = [c".", c".."].contains(&entry.file_name());
-        if !is_itself && entry.file_type() != FileType::Socket {
+        if !is_itself && !may_stay(fd, &entry, contents)? {
             return match mode.intersects(Mode::WGRP | Mode::WOTH) {
-                true => Err(Unfit::SharedFolder(folder.to_owned()).into()),
+                true => Err(contents.refuse(folder).into()),
                 false => Ok(()),
             };
         }
     }
     Ok(fchmod(fd, Mode::RWXU)?)
+}
+
+fn may_stay(folder: &OwnedFd, entry: &DirEntry, contents: Contents) -> io::Result<bool> {
+    Ok(match contents {
+        Contents::Sockets => entry.file_type() == FileType::Socket,
+        Contents::OwnFiles => {
+            let found = statat(folder, entry.file_name(), AtFlags::SYMLINK_NOFOLLOW)?;
+            foreign(found.st_uid).is_none()
+        }
+    })
 }
 
 /// The user, unless it is this process's.
@@ -182,11 +193,11 @@ mod tests {
     fn a_folder_is_made_closed_and_one_of_sockets_alone_is_closed() {
         let home = tempfile::tempdir().unwrap();
         let folder = home.path().join("sockets");
-        closed_folder(&folder).unwrap();
+        closed_folder(&folder, Contents::Sockets).unwrap();
         assert_eq!(mode(&folder), 0o700);
         open_to_all(&folder);
         let _left = UnixListener::bind(folder.join("left.sock")).unwrap();
-        closed_folder(&folder).unwrap();
+        closed_folder(&folder, Contents::Sockets).unwrap();
         assert_eq!(mode(&folder), 0o700);
     }
 
@@ -198,12 +209,12 @@ mod tests {
             |mode| fs::set_permissions(home.path(), fs::Permissions::from_mode(mode)).unwrap();
         for harmless in [0o700, 0o755] {
             set(harmless);
-            closed_folder(home.path()).unwrap();
+            closed_folder(home.path(), Contents::Sockets).unwrap();
             assert_eq!(mode(home.path()), harmless);
         }
         for shared in [0o775, 0o1777] {
             set(shared);
-            let refused = closed_folder(home.path()).unwrap_err();
+            let refused = closed_folder(home.path(), Contents::Sockets).unwrap_err();
             assert_eq!(refused.kind(), io::ErrorKind::PermissionDenied);
             assert!(refused.to_string().contains("holds more than sockets"));
             assert_eq!(mode(home.path()), shared & 0o777);
@@ -217,7 +228,7 @@ mod tests {
         symlink(home.path(), &link).unwrap();
         fs::write(&file, "").unwrap();
         for path in [link, file] {
-            let refused = closed_folder(&path).unwrap_err();
+            let refused = closed_folder(&path, Contents::Sockets).unwrap_err();
             assert_eq!(refused.kind(), io::ErrorKind::NotADirectory, "{refused}");
         }
     }
@@ -275,5 +286,20 @@ mod tests {
         SocketFile::at(&path).unwrap().unwrap().remove().unwrap();
         assert!(SocketFile::at(&path).unwrap().is_none());
         drop(first);
+    }
+
+    #[test]
+    fn a_folder_of_own_files_that_was_open_is_closed() {
+        let home = tempfile::tempdir().unwrap();
+        let folder = home.path().join("records");
+        fs::create_dir(&folder).unwrap();
+        fs::write(folder.join("record"), "").unwrap();
+        fs::set_permissions(&folder, fs::Permissions::from_mode(0o777)).unwrap();
+        assert!(closed_folder(&folder, Contents::Sockets).is_err());
+        close_folder(&folder).unwrap();
+        assert_eq!(
+            folder.metadata().unwrap().permissions().mode() & 0o777,
+            0o700
+        );
     }
 }

@@ -10,7 +10,7 @@ use std::{fs, io, thread};
 
 use windows_sys::Win32::Foundation::ERROR_SHARING_VIOLATION;
 
-use super::super::folder::{PAUSE, TIMEOUT, Unfit, tell_of_holder};
+use super::super::folder::{Contents, PAUSE, TIMEOUT, Unfit, tell_of_holder};
 use super::entry::{Entry, EntryId, Kind, make_folder};
 use super::operation::is;
 use super::security::SecurityDescriptor;
@@ -90,7 +90,7 @@ impl HeldFolder {
 pub(super) fn hold_folder(folder: &Path, whose: SocketFolder) -> io::Result<HeldFolder> {
     let deadline = Instant::now() + TIMEOUT;
     let pin = match whose {
-        SocketFolder::Own => Some(closed_folder(folder, deadline)?),
+        SocketFolder::Own => Some(closed_folder(folder, Contents::Sockets, deadline)?),
         SocketFolder::Foreign => None,
     };
     Ok(HeldFolder {
@@ -102,7 +102,7 @@ pub(super) fn hold_folder(folder: &Path, whose: SocketFolder) -> io::Result<Held
 
 /// [`crate::close_folder`].
 pub(crate) fn close_folder(folder: &Path) -> io::Result<()> {
-    closed_folder(folder, Instant::now() + TIMEOUT).map(drop)
+    closed_folder(folder, Contents::OwnFiles, Instant::now() + TIMEOUT).map(drop)
 }
 
 /// Waits until no other server that starts has the folder, at most until `deadline`. An account that may read it can
@@ -130,7 +130,7 @@ fn retry_until<T>(deadline: Instant, open: impl Fn() -> io::Result<T>) -> io::Re
 }
 
 /// Makes sure that nobody but LocalSystem and Administrators enters the folder.
-fn closed_folder(folder: &Path, deadline: Instant) -> io::Result<Entry> {
+fn closed_folder(folder: &Path, contents: Contents, deadline: Instant) -> io::Result<Entry> {
     let security = SecurityDescriptor::parse(FOLDER_SECURITY)?;
     let pinned = || retry_until(deadline, || Entry::pin(folder));
     let entry = match pinned()? {
@@ -140,7 +140,7 @@ fn closed_folder(folder: &Path, deadline: Instant) -> io::Result<Entry> {
             pinned()?.ok_or(io::ErrorKind::NotFound)?
         }
     };
-    close(&entry, folder, &security)?;
+    close(&entry, folder, contents, &security)?;
     Ok(entry)
 }
 
@@ -152,7 +152,12 @@ fn made(folder: &Path, security: &SecurityDescriptor) -> io::Result<()> {
     }
 }
 
-fn close(entry: &Entry, folder: &Path, security: &SecurityDescriptor) -> io::Result<()> {
+fn close(
+    entry: &Entry,
+    folder: &Path,
+    contents: Contents,
+    security: &SecurityDescriptor,
+) -> io::Result<()> {
     if entry.kind()? != Kind::Folder {
         return Err(Unfit::NoFolder(folder.to_owned()).into());
     }
@@ -164,12 +169,19 @@ fn close(entry: &Entry, folder: &Path, security: &SecurityDescriptor) -> io::Res
         return Ok(());
     }
     for found in fs::read_dir(folder)? {
-        let found = Entry::open_to_inspect(&found?.path())?.map(|entry| entry.kind());
-        if !matches!(found.transpose()?, Some(Kind::Socket) | None) {
-            return Err(Unfit::SharedFolder(folder.to_owned()).into());
+        let found = Entry::open_to_inspect(&found?.path())?;
+        if !found.map_or(Ok(true), |found| may_stay(&found, contents))? {
+            return Err(contents.refuse(folder).into());
         }
     }
     entry.set_access_list(security)
+}
+
+fn may_stay(found: &Entry, contents: Contents) -> io::Result<bool> {
+    Ok(match contents {
+        Contents::Sockets => found.kind()? == Kind::Socket,
+        Contents::OwnFiles => found.foreign_owner()?.is_none(),
+    })
 }
 
 /// Whether an access list in SDDL lets in LocalSystem and Administrators alone, whatever stands above.
