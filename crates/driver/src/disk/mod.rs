@@ -135,17 +135,38 @@ impl DiskVolumes {
             Ok(found) if record.mounted == Some(found.id()) => Ok(Some(found)),
             Ok(_) => Ok(None),
             Err(error) if is_nothing_mounted(&error) => Ok(None),
-            Err(error) => Err(error),
+            Err(error) => match self.is_stale(path, deadline)? {
+                true => Ok(None),
+                false => Err(error),
+            },
         }
+    }
+
+    /// Whether a mounted folder is there whose volume is gone.
+    fn is_stale(&self, at: &WinPath, deadline: Deadline) -> Result<bool, Error> {
+        let entry = self.entry(at, deadline)?;
+        let is_there = |entry: &Look| {
+            !matches!(
+                entry,
+                Look::MountedFolder {
+                    is_there: false,
+                    ..
+                }
+            )
+        };
+        Ok(!entry.as_ref().is_none_or(is_there))
     }
 
     /// Unmounts what is mounted exactly at a path, and removes the folder, if it is empty. What is not there is success,
     /// and of a link the link alone is removed.
     fn dismount(&self, at: &WinPath, deadline: Deadline) -> Result<(), Error> {
-        let entry = self.entry(at, deadline)?;
-        if !matches!(entry, Some(Look::Link(_) | Look::Missing))
-            && let Some(volume) = self.mounted_at(at, deadline)?
-        {
+        let mounted = match self.entry(at, deadline)? {
+            Some(Look::Link(_) | Look::Missing) => None,
+            // Also one whose volume is gone, as its disk was pulled out.
+            Some(Look::MountedFolder { volume, .. }) => Some(volume),
+            _ => self.mounted_at(at, deadline)?,
+        };
+        if let Some(volume) = mounted {
             self.node.volumes().unmount(volume, at, deadline)?;
         }
         self.remove(at, deadline)

@@ -76,20 +76,27 @@ impl DiskVolumes {
         let record = record
             .filter(|record| record.state == State::Staged && record.staging == request.staging)
             .ok_or_else(|| request.not_staged())?;
-        request.check_targets(&record)?;
         self.prove(&record, &slot, request)?;
-        let note = |record: &mut Record| {
-            if !record.published.contains(target) {
-                record.published.push(target.clone());
-            }
-        };
-        slot.change(note).map_err(Shared::from)?;
+        self.note_target(&slot, request)?;
         let linked = self.link(request);
         if let Err(PublishError::TargetTaken { .. }) = &linked {
             let forget = |record: &mut Record| record.published.retain(|one| one != target);
             slot.change(forget).map_err(Shared::from)?;
         }
         linked
+    }
+
+    /// Checks and notes the target in one step, as another publish may run beside.
+    fn note_target(&self, slot: &Slot, request: &Publish) -> Result<(), PublishError> {
+        let mut checked = Ok(());
+        let note = |record: &mut Record| {
+            checked = request.check_targets(record);
+            if checked.is_ok() && !record.published.contains(&request.target) {
+                record.published.push(request.target.clone());
+            }
+        };
+        slot.change(note).map_err(Shared::from)?;
+        checked
     }
 
     /// Makes sure that the staging path is the volume's live mount, and makes it so where it was, as after a reboot.

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use std::sync::OnceLock;
 
 use wincsi::filesystem::{Component, LeadsTo, LinkTarget, Look};
-use wincsi::{Error, Feature, WinPath};
+use wincsi::{Cause, Condition, Error, Feature, ResultExt as _, WinPath};
 
 use super::{DiskVolumes, VolData};
 use crate::record::{Record, State, VolumeHandle};
@@ -71,13 +71,16 @@ impl DiskVolumes {
         let Ok(_turn) = self.running.alone(&record.volume) else {
             return;
         };
+        let Ok(Some(record)) = self.store.get(&record.volume) else {
+            return;
+        };
         let volume = &record.volume;
         if record.state != State::Staged {
             tracing::warn!("volume {volume}: a call did not end; kubelet's next one goes on");
             outcome.interrupted.push(volume.clone());
             return;
         }
-        let place = match self.place_of(record) {
+        let place = match self.place_of(&record) {
             Ok(Place::Live) => return self.note_normal(volume, None),
             Ok(place) => place,
             Err(error) => return self.note_abnormal(volume, &error.to_string()),
@@ -197,18 +200,20 @@ impl DiskVolumes {
             let Some(volumes) = volumes else { continue };
             for volume in self.entries(&volumes)? {
                 let mount = below(&volumes.join(volume), &["mount"]);
-                targets.extend(mount.and_then(|mount| self.target_of(&mount)));
+                if let Some(mount) = mount {
+                    targets.extend(self.target_of(&mount)?);
+                }
             }
         }
         Ok(targets)
     }
 
-    fn target_of(&self, link: &WinPath) -> Option<String> {
+    fn target_of(&self, link: &WinPath) -> Result<Option<String>, Error> {
         let target = self.node.filesystem().read_link(link, self.deadline());
-        match target.ok()?? {
-            LinkTarget::Path(path) => Some(path.folded()),
-            LinkTarget::Volume(_) => None,
-        }
+        Ok(match target.none_if(Condition::NotFound)?.flatten() {
+            Some(LinkTarget::Path(path)) => Some(path.folded()),
+            Some(LinkTarget::Volume(_)) | None => None,
+        })
     }
 
     /// The names in a directory; none of one that is not there.
@@ -218,6 +223,10 @@ impl DiskVolumes {
             .filesystem()
             .list(directory, MOST, self.deadline());
         match listed {
+            Ok(listing) if !listing.is_whole => {
+                let cause = Cause::InvalidArgument(format!("it has more than {MOST} entries"));
+                Err(Error::new("list", directory, cause))
+            }
             Ok(listing) => Ok(listing
                 .entries
                 .into_iter()

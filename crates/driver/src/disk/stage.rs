@@ -46,6 +46,14 @@ pub enum StageError {
         /// The feature that the host lacks.
         feature: Feature,
     },
+    /// Another volume has the same disk for readers, or for writers.
+    #[error("volume {other} has the disk of volume {volume} with another access mode")]
+    OtherAccess {
+        /// The volume.
+        volume: VolumeHandle,
+        /// The one that is staged.
+        other: VolumeHandle,
+    },
     /// The volume is staged with another capability, at another path or from another disk.
     #[error("volume {volume} is staged with another {what}")]
     StagedOtherwise {
@@ -65,7 +73,9 @@ impl StageError {
     pub fn code(&self) -> Code {
         match self {
             Self::CameOnlineWritable { left, .. } if *left == Left::Something => Code::Unavailable,
-            Self::CameOnlineWritable { .. } | Self::HostLacks { .. } => Code::FailedPrecondition,
+            Self::CameOnlineWritable { .. } | Self::HostLacks { .. } | Self::OtherAccess { .. } => {
+                Code::FailedPrecondition
+            }
             Self::StagedOtherwise { .. } => Code::AlreadyExists,
             Self::Shared(shared) => shared.code(),
         }
@@ -90,6 +100,7 @@ struct Failure {
 
 enum StepError {
     CameOnlineWritable,
+    OtherAccess(VolumeHandle),
     Node(Error),
     Shared(Shared),
 }
@@ -220,9 +231,11 @@ impl Staging<'_> {
         if self.before.as_ref().is_some_and(is_recorded) {
             return Ok(true);
         }
-        let mounted = self
-            .volumes
-            .mounted_at(&self.request.staging, self.deadline)?;
+        let staging = &self.request.staging;
+        if self.volumes.is_stale(staging, self.deadline)? {
+            return Ok(self.before.is_none());
+        }
+        let mounted = self.volumes.mounted_at(staging, self.deadline)?;
         Ok(mounted.is_some())
     }
 
@@ -231,6 +244,7 @@ impl Staging<'_> {
         let disks = self.volumes.node.disks();
         let is_online = disks.is_online(disk.number(), self.deadline);
         let is_online = is_online.map_err(|error| self.unchanged(StepError::Node(error)))?;
+        self.refuse_other_access()?;
         if is_online {
             self.refuse_writable(disk)?;
         }
@@ -252,6 +266,22 @@ impl Staging<'_> {
                 .map_err(|error| self.unchanged(StepError::Shared(error.into())))?;
         }
         Ok(brought_online)
+    }
+
+    /// Another volume of the same disk is for readers, and this one for writers, or the other way round.
+    fn refuse_other_access(&self) -> Result<(), Failure> {
+        let Stage {
+            volume,
+            disk,
+            wanted,
+            ..
+        } = self.request;
+        let others = self.volumes.store.records().into_iter();
+        let mut others = others.filter(|one| one.volume != *volume && one.disk == *disk);
+        match others.find(|one| one.wanted.access != wanted.access) {
+            Some(other) => Err(self.unchanged(StepError::OtherAccess(other.volume))),
+            None => Ok(()),
+        }
     }
 
     /// Windows may have written to a disk that it had online and writable, and another node uses it.
@@ -346,6 +376,10 @@ impl Staging<'_> {
                         Undo::StagedBefore | Undo::Mount { .. } => Left::Something,
                     },
                 };
+            }
+            StepError::OtherAccess(other) => {
+                let volume = self.request.volume.clone();
+                return StageError::OtherAccess { volume, other };
             }
             StepError::Shared(shared) => return shared.into(),
             StepError::Node(error) => error,

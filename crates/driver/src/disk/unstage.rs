@@ -82,9 +82,34 @@ impl DiskVolumes {
         self.node.disks().rescan(deadline)?;
         let found = self.node.disks().find(&record.disk, deadline);
         match found.none_if(Condition::NotFound)? {
-            Some(disk) => self.release(&record.volume, &disk, deadline),
+            Some(disk) if self.has_recorded(record, &disk, deadline)? => {
+                self.release(&record.volume, &disk, deadline)
+            }
+            Some(_) => {
+                let volume = &record.volume;
+                tracing::warn!("volume {volume}: another disk is in its place, and stays online");
+                Ok(())
+            }
             None => Ok(()),
         }
+    }
+
+    /// Whether the disk has the volume that was staged, or none was.
+    fn has_recorded(
+        &self,
+        record: &Record,
+        disk: &FoundDisk,
+        deadline: Deadline,
+    ) -> Result<bool, Error> {
+        let Some(mounted) = record.mounted else {
+            return Ok(true);
+        };
+        let volumes = self
+            .node
+            .volumes()
+            .list_on_disk(disk.number(), None, deadline);
+        let volumes = volumes.none_if(Condition::NotFound)?.unwrap_or_default();
+        Ok(volumes.is_empty() || volumes.contains(&mounted))
     }
 
     fn unstage_unrecorded(&self, volume: &VolumeHandle, staging: &WinPath) -> Result<(), Error> {

@@ -78,10 +78,10 @@ impl Store {
                 }
                 _ => continue,
             }
-            let slot = Slot::read(file)?;
-            match slot.volume() {
-                Some(volume) => drop(slots.insert(volume, Arc::new(slot))),
-                None => unreadable += 1,
+            let slot = Slot::read(file).inspect_err(|error| tracing::error!("{error}"));
+            match slot.map(|slot| (slot.volume(), slot)) {
+                Ok((Some(volume), slot)) => drop(slots.insert(volume, Arc::new(slot))),
+                _ => unreadable += 1,
             }
         }
         Ok(Self {
@@ -110,7 +110,11 @@ impl Store {
     /// # Errors
     /// It cannot be read.
     pub fn get(&self, volume: &VolumeHandle) -> Result<Option<Record>, StoreError> {
-        self.slot(volume)?.get()
+        let known = self.slots().get(volume).cloned();
+        match known {
+            Some(slot) => slot.get(),
+            None => Slot::read(self.folder.join(volume.file_name()))?.get(),
+        }
     }
 
     /// All records that were read.
@@ -122,8 +126,8 @@ impl Store {
 
     /// How many volumes have a record.
     pub fn recorded(&self) -> usize {
-        let slots = self.slots();
-        slots.values().filter(|slot| slot.has_record()).count()
+        let slots: Vec<_> = self.slots().values().cloned().collect();
+        slots.iter().filter(|slot| slot.has_record()).count()
     }
 
     /// How many files are no record that this version reads.

@@ -1,5 +1,8 @@
 //! What becomes of the disk at unstage.
 
+use transport::Code;
+use wincsi_driver::record::Access;
+
 use crate::fixture::{Fixture, STAGING, VOLUME};
 
 const ELSEWHERE: &str = r"C:\data";
@@ -54,4 +57,36 @@ fn without_a_record_a_link_at_the_staging_path_is_removed_and_the_disk_behind_it
     fixture.unstage().unwrap();
     assert!(!fixture.exists(STAGING));
     assert!(fixture.exists(OTHER) && fixture.is_online());
+}
+
+#[test]
+fn a_volume_whose_disk_was_pulled_out_is_unstaged() {
+    let fixture = Fixture::new();
+    fixture.stage().unwrap();
+    fixture.pull_out();
+    fixture.unstage().unwrap();
+    assert!(!fixture.exists(STAGING));
+    assert_eq!(fixture.records(), 0);
+}
+
+#[test]
+fn a_stage_without_a_record_and_with_a_late_disk_is_repeated_if_the_volume_was_mounted() {
+    let mut fixture = Fixture::new();
+    fixture.stage().unwrap();
+    fixture.pull_out();
+    fixture.forget();
+    let late = fixture.stage().unwrap_err();
+    assert_eq!(late.code(), Code::Unavailable, "{late}");
+    fixture.plug_in();
+    fixture.stage().unwrap();
+}
+
+#[test]
+fn a_volume_for_writers_does_not_take_the_disk_of_readers() {
+    let fixture = Fixture::new();
+    fixture.stage().unwrap();
+    let fixture = fixture.for_readers(Access::ReadOnly);
+    let refused = fixture.stage_other(OTHER).unwrap_err();
+    assert_eq!(refused.code(), Code::FailedPrecondition, "{refused}");
+    assert!(!fixture.exists(OTHER));
 }
