@@ -138,16 +138,21 @@ fn a_disk_stays_online_while_something_on_it_is_open(
     fixture: &dyn MachineFixture,
 ) -> Result<(), CaseFailure> {
     let play = Play::on(fixture);
-    let disks = play.node.disks();
-    let (disk, _, target) = play.mounted("target")?;
+    let (disks, volumes) = (play.node.disks(), play.node.volumes());
+    let (disk, volume, target) = play.mounted("target")?;
     let found = play.found(disk)?;
     let folder = below(&target, "open")?;
     let filesystem = play.node.filesystem();
     filesystem.make_directory(&folder, play.deadline())?;
     let open = fixture.node().os().files.pin(&folder)?;
-    let refused = disks.take_offline(&found, play.deadline());
-    let condition = refused.err().and_then(|error| error.condition());
-    same("condition", &condition, &Some(Condition::InUse))?;
+    let refused = || {
+        let refused = disks.take_offline(&found, play.deadline());
+        refused.err().and_then(|error| error.condition())
+    };
+    let in_use = Some(Condition::InUse);
+    same("condition of a mounted volume", &refused(), &in_use)?;
+    volumes.unmount(volume, &target, play.deadline())?;
+    same("condition of an open file", &refused(), &in_use)?;
     holds("it is online", disks.is_online(disk, play.deadline())?)?;
     open.release();
     disks.take_offline(&found, play.deadline())?;
