@@ -93,6 +93,9 @@ impl Driver {
             self.call::<wire::csi::v1::identity::Probe>(&Default::default())
                 .is_ok()
         });
+        // Until then a call for a volume may meet the start's comparison, and is `Aborted`; kubelet repeats it.
+        let compared = |log: &str| log.matches("records compared").count() == 2;
+        look_until("the start's comparison", || compared(&self.log()));
     }
 
     /// What an RPC of CSI is answered.
@@ -117,7 +120,13 @@ impl Driver {
 
     /// The answer to a request for a page, with its status.
     pub(crate) fn page(&self, path: &str) -> String {
-        let mut stream = TcpStream::connect(self.pages).unwrap();
+        let mut stream = None;
+        // They are served by a thread of their own, which may begin after the rest.
+        look_until("the pages", || {
+            stream = TcpStream::connect(self.pages).ok();
+            stream.is_some()
+        });
+        let mut stream = stream.unwrap();
         write!(stream, "GET {path} HTTP/1.0\r\n\r\n").unwrap();
         let mut page = String::new();
         stream.read_to_string(&mut page).unwrap();
