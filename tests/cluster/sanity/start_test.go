@@ -27,9 +27,12 @@ func TestVariablesArriveUnchanged(t *testing.T) {
 		t.Fatal(err)
 	}
 	hostile := os.Getenv("WINCSI_HOSTILE")
-	zone := info.GetAccessibleTopology().GetSegments()["zone"]
-	if info.NodeId != hostile || zone != hostile {
-		t.Errorf("set: %q; node id: %q; zone: %q", hostile, info.NodeId, zone)
+	if info.NodeId != hostile {
+		t.Errorf("set: %q; node id: %q", hostile, info.NodeId)
+	}
+	topology := info.GetAccessibleTopology().GetSegments()
+	if len(topology) != 2 || topology["wincsi.io/zone"] != "z-1" || topology["wincsi.io/rack"] != "r_2" {
+		t.Errorf("topology: %v", topology)
 	}
 	page, err := http.Get(os.Getenv("WINCSI_LIVENESS"))
 	if err != nil {

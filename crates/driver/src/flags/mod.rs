@@ -7,7 +7,6 @@ mod foreign;
 mod page;
 mod table;
 
-use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -17,7 +16,7 @@ use program::log;
 use transport::{Endpoint, EndpointError};
 use wincsi::WinPath;
 
-use crate::kubelet::Luns;
+use crate::kubelet::{Controlling, Luns, Topology};
 
 pub use program::flags::{FlagError, Invocation, unicode};
 
@@ -28,6 +27,8 @@ pub use self::page::page;
 pub struct Config {
     /// What azuredisk's key `LUN` counts.
     pub azure_luns: Luns,
+    /// Whether the driver has a controller.
+    pub controlling: Controlling,
     /// How long a stop waits for calls in flight.
     pub drain_timeout: Duration,
     /// The driver's name.
@@ -67,7 +68,7 @@ pub struct Config {
     /// The folder of the records; `None` is beside the socket of CSI.
     pub state_dir: Option<PathBuf>,
     /// Where the node is.
-    pub topology: BTreeMap<String, String>,
+    pub topology: Topology,
 }
 
 /// Who does the work.
@@ -105,6 +106,7 @@ impl Default for Config {
     fn default() -> Self {
         Self {
             azure_luns: Luns::Unknown,
+            controlling: Controlling::Nowhere,
             drain_timeout: Duration::from_secs(3),
             driver_name: crate::NAME.to_owned(),
             endpoint: None,
@@ -124,7 +126,7 @@ impl Default for Config {
             registration_timeout: Patience::Limited(Duration::from_secs(60)),
             simulate: None,
             state_dir: None,
-            topology: BTreeMap::new(),
+            topology: Topology::default(),
         }
     }
 }
@@ -286,10 +288,25 @@ mod tests {
     }
 
     #[test]
-    fn topology_keys_add_up() {
-        let config = config(&["-topology=a=1", "-topology=b=2"], &[]);
-        let expected = [("a", "1"), ("b", "2")].map(|(k, v)| (k.to_owned(), v.to_owned()));
-        assert_eq!(config.topology, expected.into());
+    fn topology_keys_of_the_variable_and_of_each_flag_add_up() {
+        let variable = ("WINCSI_TOPOLOGY", "a=1,b=2");
+        let config = config(&["-topology=b=3,c=4", "-topology=d=5"], &[variable]);
+        let expected = [("a", "1"), ("b", "3"), ("c", "4"), ("d", "5")];
+        let expected = expected.map(|(key, value)| (key.to_owned(), value.to_owned()));
+        assert_eq!(*config.topology.segments(), expected.into());
+    }
+
+    #[test]
+    fn there_is_a_controller_if_a_flag_or_its_variable_says_so() {
+        let variable = ("WINCSI_CONTROLLER", "true");
+        for (arguments, variables, expected) in [
+            (&[][..], &[][..], Controlling::Nowhere),
+            (&["-controller"], &[], Controlling::Somewhere),
+            (&[], &[variable], Controlling::Somewhere),
+            (&["-controller=false"], &[variable], Controlling::Nowhere),
+        ] {
+            assert_eq!(config(arguments, variables).controlling, expected);
+        }
     }
 
     #[test]
@@ -299,6 +316,8 @@ mod tests {
             &["-simulate=/tmp/x"],
             &["-endpoint=tcp://127.0.0.1:7000"],
             &["-topology=a"],
+            &["-topology=a=& calc"],
+            &["-topology=zone=1", "-topology=Zone=1"],
             &["stray", "-max-volumes=3"],
             &["-max-volumes=3", "drain"],
             &["-registration-timeout=x"],

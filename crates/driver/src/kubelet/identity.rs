@@ -17,18 +17,32 @@ pub struct Identity {
 /// Whether the driver has a controller, somewhere: a plugin's capabilities are those of all its instances.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Controlling {
-    /// It has.
-    Here,
+    /// It has, in this process or another.
+    Somewhere,
     /// It has none: something else makes the volumes.
     Nowhere,
 }
 
+/// Which nodes reach a volume.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Accessibility {
+    /// All.
+    Everywhere,
+    /// Those with the volume's topology. A plugin announces it if its nodes report topology (CSI, `CreateVolume`).
+    ByTopology,
+}
+
 impl Identity {
-    /// Answers its RPCs.
+    /// Answers its RPCs for a driver whose nodes report no topology.
     pub fn register(self, router: &mut Router) {
-        let controlling = self.controlling;
+        self.register_reached(Accessibility::Everywhere, router);
+    }
+
+    /// Answers its RPCs.
+    pub fn register_reached(self, accessibility: Accessibility, router: &mut Router) {
+        let capabilities = capabilities(self.controlling, accessibility);
         router.on::<GetPluginInfo>(move |_| Ok(self.info()));
-        router.on::<GetPluginCapabilities>(move |_| Ok(capabilities(controlling)));
+        router.on::<GetPluginCapabilities>(move |_| Ok(capabilities.clone()));
         // Whether storage answers is not asked: no restart of the driver mends a dead server.
         router.on::<Probe>(|_| Ok(ProbeResponse { ready: Some(true) }));
     }
@@ -42,19 +56,59 @@ impl Identity {
     }
 }
 
-fn capabilities(controlling: Controlling) -> GetPluginCapabilitiesResponse {
+fn capabilities(
+    controlling: Controlling,
+    accessibility: Accessibility,
+) -> GetPluginCapabilitiesResponse {
     let expansion = plugin_capability::VolumeExpansion {
         r#type: volume_expansion::Type::Online.into(),
     };
     let mut types = vec![plugin_capability::Type::VolumeExpansion(expansion)];
-    if controlling == Controlling::Here {
-        let controller = plugin_capability::Service {
-            r#type: service::Type::ControllerService.into(),
-        };
-        types.push(plugin_capability::Type::Service(controller));
+    if controlling == Controlling::Somewhere {
+        types.push(service(service::Type::ControllerService));
+    }
+    if accessibility == Accessibility::ByTopology {
+        types.push(service(service::Type::VolumeAccessibilityConstraints));
     }
     let capability = |one| PluginCapability { r#type: Some(one) };
     GetPluginCapabilitiesResponse {
         capabilities: types.into_iter().map(capability).collect(),
+    }
+}
+
+fn service(one: service::Type) -> plugin_capability::Type {
+    plugin_capability::Type::Service(plugin_capability::Service { r#type: one.into() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::service::Type;
+    use super::*;
+
+    #[test]
+    fn a_controller_and_topology_are_announced_if_there_are() {
+        let (somewhere, nowhere) = (Controlling::Somewhere, Controlling::Nowhere);
+        let (some, all) = (Accessibility::ByTopology, Accessibility::Everywhere);
+        let (of_controller, of_topology) = (
+            Type::ControllerService,
+            Type::VolumeAccessibilityConstraints,
+        );
+        for (controlling, accessibility, expected) in [
+            (nowhere, all, &[][..]),
+            (somewhere, all, &[of_controller]),
+            (nowhere, some, &[of_topology]),
+            (somewhere, some, &[of_controller, of_topology]),
+        ] {
+            let announced = capabilities(controlling, accessibility).capabilities;
+            let services: Vec<_> = announced.into_iter().filter_map(service_of).collect();
+            assert_eq!(services, expected, "{controlling:?} {accessibility:?}");
+        }
+    }
+
+    fn service_of(capability: PluginCapability) -> Option<Type> {
+        match capability.r#type? {
+            plugin_capability::Type::Service(service) => Some(service.r#type()),
+            plugin_capability::Type::VolumeExpansion(_) => None,
+        }
     }
 }

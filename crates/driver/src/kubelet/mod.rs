@@ -6,10 +6,12 @@ mod node;
 mod registration;
 mod request;
 mod router;
+mod topology;
 
 pub use self::attributes::{AttributeError, Attributes, Luns, attribute_rows};
-pub use self::identity::{Controlling, Identity};
+pub use self::identity::{Accessibility, Controlling, Identity};
 pub use self::node::{NodeInfo, NodeService};
 pub use self::registration::{Clock, Registration};
 pub use self::request::{Refusal, format_rows};
 pub use self::router::Router;
+pub use self::topology::Topology;

@@ -1,4 +1,3 @@
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use transport::{Code, Status};
@@ -10,15 +9,15 @@ use wire::csi::v1::node_service_capability::rpc::Type as Capability;
 use wire::csi::v1::node_service_capability::{self as capability, Rpc};
 use wire::csi::v1::volume_usage::Unit;
 use wire::csi::v1::{
-    NodeExpandVolumeRequest, NodeExpandVolumeResponse, NodeGetCapabilitiesResponse,
+    self, NodeExpandVolumeRequest, NodeExpandVolumeResponse, NodeGetCapabilitiesResponse,
     NodeGetInfoResponse, NodeGetVolumeStatsRequest, NodeGetVolumeStatsResponse,
     NodePublishVolumeRequest, NodePublishVolumeResponse, NodeServiceCapability,
     NodeStageVolumeRequest, NodeStageVolumeResponse, NodeUnpublishVolumeRequest,
-    NodeUnpublishVolumeResponse, NodeUnstageVolumeRequest, NodeUnstageVolumeResponse, Topology,
+    NodeUnpublishVolumeResponse, NodeUnstageVolumeRequest, NodeUnstageVolumeResponse,
     VolumeCondition, VolumeUsage,
 };
 
-use super::{Attributes, Luns, Refusal, Router, request};
+use super::{Attributes, Luns, Refusal, Router, Topology, request};
 use crate::disk::{DiskVolumes, Publish, Stage, Stats};
 use crate::record::Access;
 
@@ -40,7 +39,7 @@ pub struct NodeInfo {
     /// How many volumes the node takes; zero leaves it to Kubernetes.
     pub max_volumes: i64,
     /// Where the node is.
-    pub topology: BTreeMap<String, String>,
+    pub topology: Topology,
 }
 
 /// The Node service.
@@ -78,12 +77,12 @@ impl NodeService {
     }
 
     fn info(&self) -> NodeGetInfoResponse {
-        let segments = self.info.topology.clone();
+        let segments = self.info.topology.segments();
         NodeGetInfoResponse {
             node_id: self.info.id.clone(),
             max_volumes_per_node: self.info.max_volumes,
-            accessible_topology: (!segments.is_empty()).then(|| Topology {
-                segments: segments.into_iter().collect(),
+            accessible_topology: (!segments.is_empty()).then(|| v1::Topology {
+                segments: segments.clone().into_iter().collect(),
             }),
         }
     }

@@ -68,7 +68,7 @@ impl Started {
         command.env("WINCSI_REGISTRATION_ENDPOINT", registration);
         command.env("WINCSI_METRICS_ADDRESS", format!("127.0.0.1:{pages}"));
         command.env("WINCSI_NODEID", HOSTILE);
-        command.env("WINCSI_TOPOLOGY", format!("zone={HOSTILE}"));
+        command.env("WINCSI_TOPOLOGY", "wincsi.io/zone=z-1,wincsi.io/rack=r_2");
         let log = folder.path().join("driver.log");
         let mut driver = Background::start("wincsi.exe", &mut command, &log)?;
         driver.wait_for_line("serving CSI", START)?;
