@@ -13,6 +13,7 @@ use std::path::Path;
 
 use transport::Code;
 use wincsi::Feature;
+use wincsi::disks::{Criterion, DiskQuery, NamespaceConvention};
 use wincsi_driver::disk::StageError;
 use wincsi_driver::record::{Access, Choice, FileSystem};
 
@@ -94,6 +95,20 @@ fn what_the_pipes_lack_is_refused_by_name_before_anything_is_touched() {
     }
     for access in [Access::ReadOnly, Access::SharedReadOnly] {
         refuses(Feature::ReadOnlyDisks, small().for_readers(access));
+    }
+}
+
+#[test]
+fn criteria_that_the_pipes_lack_are_refused_by_name_before_anything_is_touched() {
+    let lun = |convention| Criterion::NvmeLun { lun: 1, convention };
+    for criterion in [
+        lun(NamespaceConvention::NsidMinusTwo),
+        Criterion::Namespace(2),
+        Criterion::Port(0),
+    ] {
+        let place = [Criterion::Adapter(1), Criterion::Lun(1), criterion];
+        let query = DiskQuery::all(place).unwrap();
+        refuses(Feature::DeviceCriteria, small().found_by(query));
     }
 }
 

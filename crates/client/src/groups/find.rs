@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use node::api::{Cause, Condition, Disks, Error, Feature, Iscsi, Result, Volumes};
+use node::api::{Cause, Condition, Disks, Error, Iscsi, Result, Volumes};
 use node::{Criterion, DiskQuery, Excluded, FoundDisk, SeenDisk};
 use os::{Deadline, DiskNumber, VolumeId, WinPath};
 
@@ -70,27 +70,14 @@ pub(super) fn require(
 /// What csi-proxy leaves out of its lists cannot be asked for, and is never passed over.
 fn require_listed(wanted: &DiskQuery) -> Read<()> {
     let mut criteria = wanted.criteria().iter();
-    match criteria.find(|criterion| !is_listed(criterion)) {
+    let lacking = |criterion: &Criterion| Some((criterion.to_string(), criterion.feature()?));
+    match criteria.find_map(lacking) {
         None => Ok(()),
-        Some(criterion) => {
+        Some((criterion, feature)) => {
             let what = format_args!("finding a disk by its {criterion}");
-            Err(unsupported(what, Feature::DeviceCriteria))
+            Err(unsupported(what, feature))
         }
     }
-}
-
-fn is_listed(criterion: &Criterion) -> bool {
-    matches!(
-        criterion,
-        Criterion::Adapter(_)
-            | Criterion::Bus(_)
-            | Criterion::IscsiTarget { .. }
-            | Criterion::Lun(_)
-            | Criterion::Page83(_)
-            | Criterion::Serial(_)
-            | Criterion::Size(_)
-            | Criterion::Target(_)
-    )
 }
 
 /// All disks that any list has. One that the list of names leaves out, or whose length does not come, is silent

@@ -1,5 +1,5 @@
 use transport::Code;
-use wincsi::disks::{DiskQuery, FoundDisk};
+use wincsi::disks::{Criterion, DiskQuery, FoundDisk};
 use wincsi::volumes::{FoundVolume, NewSize};
 use wincsi::{Cause, Condition, Deadline, Error, Feature, WinPath};
 
@@ -176,7 +176,7 @@ impl DiskVolumes {
 
     /// Refuses what the host cannot do, before anything is changed.
     fn check_host(&self, request: &Stage) -> Result<(), StageError> {
-        let needs = request.wanted.needs().into_iter();
+        let needs = request.needs().into_iter();
         let mut lacks = needs.filter(|(feature, _)| !self.node.supports(*feature));
         match lacks.next() {
             None => Ok(()),
@@ -429,6 +429,15 @@ impl Stage {
         let what = match () {
             () if record.wanted != self.wanted => "capability",
             () if record.staging != self.staging => "staging path",
+    /// The features that not each host has, with what needs them.
+    fn needs(&self) -> Vec<(Feature, &'static str)> {
+        let mut criteria = self.disk.criteria().iter();
+        let device = criteria.find_map(Criterion::feature);
+        let device =
+            device.map(|feature| (feature, "a disk that is found by NVMe namespace or port"));
+        device.into_iter().chain(self.wanted.needs()).collect()
+    }
+
             () if record.disk != self.disk => "disk",
             () => return Ok(()),
         };

@@ -2,6 +2,7 @@ use std::fmt;
 
 use super::name::{Page83, SerialNumber};
 use super::seen::SeenDisk;
+use crate::api::Feature;
 use crate::{Portal, TargetName};
 
 /// What is known of a disk, all of which must hold.
@@ -268,6 +269,26 @@ impl Criterion {
     #[must_use]
     pub fn is_name(&self) -> bool {
         matches!(self, Self::Page83(_) | Self::Serial(_))
+    }
+
+    /// The feature that finding a disk by it needs.
+    #[must_use]
+    pub fn feature(&self) -> Option<Feature> {
+        match self {
+            Self::Device(_)
+            | Self::Function(_)
+            | Self::Namespace(_)
+            | Self::NvmeLun { .. }
+            | Self::Port(_) => Some(Feature::DeviceCriteria),
+            Self::Adapter(_)
+            | Self::Bus(_)
+            | Self::IscsiTarget { .. }
+            | Self::Lun(_)
+            | Self::Page83(_)
+            | Self::Serial(_)
+            | Self::Size(_)
+            | Self::Target(_) => None,
+        }
     }
 
     fn is_unit(&self) -> bool {
