@@ -17,9 +17,11 @@ use wincsi::disks::{Criterion, DiskQuery, NamespaceConvention};
 use wincsi_driver::disk::StageError;
 use wincsi_driver::record::{Access, Choice, FileSystem};
 
-use self::fixture::{Fixture, Host};
+use self::fixture::{Fixture, GIB, Host, STAGING, TARGET};
 
 const HOST: Host = Host::Pipes;
+
+const MIB: u64 = 1 << 20;
 
 /// Why cases of tests/disks do not run here.
 #[derive(Clone, Copy)]
@@ -32,9 +34,10 @@ enum Needs {
     Operations,
 }
 
-const LEFT_OUT: [(&str, Needs); 9] = [
+const LEFT_OUT: [(&str, Needs); 10] = [
     ("away", Needs::Clock),
     ("crash", Needs::Operations),
+    ("growth", Needs::Feature(Feature::SmallGrowth)),
     ("health", Needs::Clock),
     ("inventories", Needs::Feature(Feature::GuardedDisks)),
     ("late", Needs::Clock),
@@ -110,6 +113,44 @@ fn criteria_that_the_pipes_lack_are_refused_by_name_before_anything_is_touched()
         let query = DiskQuery::all(place).unwrap();
         refuses(Feature::DeviceCriteria, small().found_by(query));
     }
+}
+
+#[test]
+fn a_growth_that_the_pipes_leave_undone_is_refused_with_the_size_that_works() {
+    let mut fixture = Fixture::new();
+    fixture.stage().unwrap();
+    fixture.publish(TARGET).unwrap();
+    let before = fixture.stats(TARGET).unwrap().space.total;
+    for mib in [1, 52] {
+        fixture.grow(2 * GIB + mib * MIB);
+        for _ in 0..2 {
+            let error = fixture.expand(TARGET, 2 * GIB + mib * MIB).unwrap_err();
+            assert_eq!(error.code(), Code::OutOfRange, "{error}");
+            let least = (2 * GIB + 100 * MIB).to_string();
+            assert!(error.to_string().contains(&least), "{error}");
+            fixture.restart_driver();
+            fixture.stage().unwrap();
+        }
+        assert_eq!(fixture.stats(TARGET).unwrap().space.total, before);
+    }
+    fixture.grow(2 * GIB + 100 * MIB);
+    for _ in 0..2 {
+        let size = fixture.expand(TARGET, 2 * GIB + 100 * MIB).unwrap();
+        assert_eq!(size, before + 100 * MIB);
+    }
+    fixture.grow(2 * GIB + 199 * MIB);
+    let error = fixture.expand(TARGET, 2 * GIB + 199 * MIB).unwrap_err();
+    assert_eq!(error.code(), Code::OutOfRange, "{error}");
+}
+
+#[test]
+fn a_volume_that_did_not_grow_is_no_growth_left_undone() {
+    let fixture = Fixture::new();
+    fixture.stage().unwrap();
+    let size = fixture.stats(STAGING).unwrap().space.total;
+    assert_eq!(fixture.expand(STAGING, 2 * GIB).unwrap(), size);
+    fixture.grow(2 * GIB + 4096);
+    assert_eq!(fixture.expand(STAGING, 2 * GIB).unwrap(), size);
 }
 
 /// Read whole, before and after.

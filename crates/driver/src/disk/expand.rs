@@ -1,9 +1,15 @@
 use transport::Code;
-use wincsi::Error;
-use wincsi::volumes::{FoundVolume, NewSize};
+use wincsi::volumes::{FoundVolume, NewSize, VolumeId};
+use wincsi::{Deadline, Error, Feature};
 
 use super::{DiskVolumes, Shared, place};
-use crate::record::{Access, VolumeHandle};
+use crate::record::{Access, Record, VolumeHandle};
+
+/// What csi-proxy grows a volume by at least, in bytes.
+const LEAST_GROWTH: u64 = 100 << 20;
+
+/// Sizes are taken down to whole MiB.
+const MIB: u64 = 1 << 20;
 
 /// Why a volume was not grown.
 #[derive(Debug, thiserror::Error)]
@@ -21,6 +27,20 @@ pub enum ExpandError {
         volume: VolumeHandle,
         /// The path, as kubelet wrote it.
         path: String,
+    },
+    /// The disk has grown by less than the host grows a volume by.
+    #[error(
+        "the disk of volume {volume} has grown by {grown} bytes, and -host=proxy grows a volume by {least_growth} or \
+         more: request {least} bytes, or use -host=native",
+        least_growth = LEAST_GROWTH
+    )]
+    TooLittle {
+        /// The volume.
+        volume: VolumeHandle,
+        /// By how much the disk has grown, in bytes.
+        grown: u64,
+        /// The least size at which the volume grows, in bytes.
+        least: u64,
     },
     /// The disk has not grown as far yet.
     #[error(
@@ -46,6 +66,7 @@ impl ExpandError {
         match self {
             Self::NoVolume { .. } => Code::NotFound,
             Self::Away { .. } | Self::TooSmall { .. } => Code::Unavailable,
+            Self::TooLittle { .. } => Code::OutOfRange,
             Self::Shared(shared) => shared.code(),
         }
     }
@@ -84,9 +105,10 @@ impl DiskVolumes {
                 wanted,
             });
         }
-        Ok(self
-            .grow(&found, record.wanted.access)
-            .map_err(Shared::from)?)
+        match self.node.supports(Feature::SmallGrowth) {
+            true => Ok(self.grow(&record, &found).map_err(Shared::from)?),
+            false => self.grow_by_much(&record, &found, disk),
+        }
     }
 
     /// The length of the volume's disk, after the node has looked whether it grew.
@@ -97,11 +119,55 @@ impl DiskVolumes {
         disks.size(disk, deadline)
     }
 
-    fn grow(&self, volume: &FoundVolume, access: Access) -> Result<u64, Error> {
+    fn grow(&self, record: &Record, volume: &FoundVolume) -> Result<u64, Error> {
         let (volumes, deadline) = (self.node.volumes(), self.deadline());
-        if access == Access::ReadWrite {
+        if record.wanted.access == Access::ReadWrite {
             volumes.resize(volume, NewSize::Maximum, deadline)?;
         }
         Ok(volumes.stats(volume.id(), deadline)?.total)
+    }
+
+    /// Grows a volume through a host that reports success also when it leaves a growth undone because it is small. Then
+    /// the volume is as large as before the call, and its disk is larger than when the volume was staged or grown last.
+    fn grow_by_much(
+        &self,
+        record: &Record,
+        volume: &FoundVolume,
+        disk: u64,
+    ) -> Result<u64, ExpandError> {
+        let before = self.node.volumes().stats(volume.id(), self.deadline());
+        let before = before.map_err(Shared::from)?.total;
+        let after = self.grow(record, volume).map_err(Shared::from)?;
+        let base = record.disk_bytes.unwrap_or(disk);
+        let grown = disk.saturating_sub(base);
+        let is_undone = after <= before && (MIB..LEAST_GROWTH).contains(&grown);
+        if is_undone && record.wanted.access == Access::ReadWrite {
+            let (volume, least) = (record.volume.clone(), base + LEAST_GROWTH);
+            return Err(ExpandError::TooLittle {
+                volume,
+                grown,
+                least,
+            });
+        }
+        self.note_growth_base(&record.volume, disk)?;
+        Ok(after)
+    }
+
+    fn note_growth_base(&self, volume: &VolumeHandle, disk: u64) -> Result<(), Shared> {
+        let slot = self.store.slot(volume)?;
+        Ok(slot.change(|record| record.disk_bytes = Some(disk))?)
+    }
+
+    /// The length of the disk of a volume that was just staged, on hosts that may leave a growth undone. No stage fails for
+    /// it: without it the next growth is taken for done.
+    pub(super) fn growth_base(&self, volume: VolumeId, deadline: Deadline) -> Option<u64> {
+        if self.node.supports(Feature::SmallGrowth) {
+            return None;
+        }
+        let disk = self.node.volumes().disk_number(volume, deadline);
+        let length = disk.and_then(|disk| self.node.disks().size(disk, deadline));
+        length
+            .inspect_err(|error| tracing::warn!("the length of the disk is not known: {error}"))
+            .ok()
     }
 }

@@ -346,10 +346,15 @@ impl Staging<'_> {
 
     fn note_staged(&self, found: &FoundVolume) -> Result<(), Shared> {
         let boot = self.volumes.boot();
+        let before = self.before.as_ref();
+        let disk_bytes = before
+            .and_then(|record| record.disk_bytes)
+            .or_else(|| self.volumes.growth_base(found.id(), self.deadline));
         let note = |record: &mut Record| {
             record.state = State::Staged;
             record.mounted = Some(found.id());
             record.boot = boot;
+            record.disk_bytes = disk_bytes;
         };
         self.slot.change(note)?;
         self.volumes.note_normal(&self.request.volume, None);
@@ -424,11 +429,6 @@ impl Staging<'_> {
 }
 
 impl Stage {
-    /// Refuses to stage a volume that is staged as something else.
-    fn agrees_with(&self, record: &Record) -> Result<(), StageError> {
-        let what = match () {
-            () if record.wanted != self.wanted => "capability",
-            () if record.staging != self.staging => "staging path",
     /// The features that not each host has, with what needs them.
     fn needs(&self) -> Vec<(Feature, &'static str)> {
         let mut criteria = self.disk.criteria().iter();
@@ -438,6 +438,11 @@ impl Stage {
         device.into_iter().chain(self.wanted.needs()).collect()
     }
 
+    /// Refuses to stage a volume that is staged as something else.
+    fn agrees_with(&self, record: &Record) -> Result<(), StageError> {
+        let what = match () {
+            () if record.wanted != self.wanted => "capability",
+            () if record.staging != self.staging => "staging path",
             () if record.disk != self.disk => "disk",
             () => return Ok(()),
         };
@@ -455,6 +460,7 @@ impl Stage {
             brought_online,
             mounted: None,
             boot: None,
+            disk_bytes: None,
             published: Vec::new(),
         }
     }

@@ -70,6 +70,8 @@ pub struct Record {
     pub mounted: Option<VolumeId>,
     /// The boot in which it was staged last, where the node reports one.
     pub boot: Option<String>,
+    /// The length of its disk in bytes when the volume was staged or grown last, on hosts that may leave a growth undone.
+    pub disk_bytes: Option<u64>,
     /// Where it is published, or was about to be.
     pub published: Vec<WinPath>,
 }

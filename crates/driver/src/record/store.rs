@@ -305,6 +305,7 @@ mod tests {
             brought_online: true,
             mounted: None,
             boot: None,
+            disk_bytes: None,
             published: Vec::new(),
         }
     }

@@ -59,6 +59,8 @@ struct Text {
     mounted: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     boot: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    disk_bytes: Option<u64>,
     published: Vec<String>,
 }
 
@@ -113,6 +115,7 @@ impl Record {
             brought_online: self.brought_online,
             mounted: self.mounted.map(|id| id.to_string()),
             boot: self.boot.clone(),
+            disk_bytes: self.disk_bytes,
             published: self.published.iter().map(WinPath::to_string).collect(),
         };
         Ok(serde_json::to_string(&text)?)
@@ -148,6 +151,7 @@ impl Record {
                 None => None,
             },
             boot: text.boot,
+            disk_bytes: text.disk_bytes,
             published: published.collect::<Result<_, _>>()?,
         })
     }
@@ -199,6 +203,7 @@ mod tests {
                     .unwrap(),
             ),
             boot: Some(String::from("boot 1")),
+            disk_bytes: Some(2 << 30),
             published: vec![r"C:\pods\1\mount".parse().unwrap()],
         }
     }

@@ -5,6 +5,7 @@
 mod away;
 mod crash;
 mod fixture;
+mod growth;
 mod health;
 mod inventories;
 mod late;

@@ -167,6 +167,7 @@ fn put(
         brought_online: true,
         mounted,
         boot,
+        disk_bytes: None,
         published: vec![volume.target().parse()?],
     };
     Ok(store.slot(&handle)?.put(&record)?)
