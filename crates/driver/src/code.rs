@@ -133,19 +133,6 @@ fn of_condition(condition: Condition) -> Code {
     }
 }
 
-/// The codes by condition, of a call that left nothing behind and of one that left something, or may have: as Markdown
-/// for docs/disks.md.
-#[doc(hidden)]
-#[must_use]
-pub fn code_rows() -> String {
-    let row = |condition: &Condition| {
-        let error = Error::new("", "", Cause::failed(*condition, ""));
-        let [nothing, something] = [Left::Nothing, Left::Something].map(|left| of(&error, left));
-        format!("| `{condition}` | {nothing} | {something} |\n")
-    };
-    Condition::ALL.iter().map(row).collect()
-}
-
 /// A condition that the table does not have is of a newer library: nothing is known of it.
 fn meaning(condition: Condition) -> Meaning {
     let mut rows = TABLE.iter();

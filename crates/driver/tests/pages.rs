@@ -1,18 +1,234 @@
-//! The tables of docs/disks.md are those of the code.
+//! The tables of docs/disks.md are those of the code, and its example is the one in deploy/.
 
-use wincsi_driver::code::code_rows;
-use wincsi_driver::kubelet::{attribute_rows, format_rows};
+#![allow(clippy::unwrap_used, reason = "test code")]
+
+use std::path::PathBuf;
+
+use transport::{Code, Status};
+use wincsi::{Cause, Error, Feature, WinPath};
+use wincsi_driver::code::Left;
+use wincsi_driver::disk::{
+    ExpandError, PublishError, Shared, StageError, StatsError, UnpublishError, UnstageError,
+    code_rows,
+};
+use wincsi_driver::in_flight::InFlight;
+use wincsi_driver::kubelet::{Refusal, attribute_rows, format_rows};
+use wincsi_driver::record::{StoreError, TextError, VolumeHandle};
 
 const PAGE: &str = include_str!("../../../docs/disks.md");
+const EXAMPLE: &str = include_str!("../../../deploy/example.yaml");
 
 #[test]
 fn the_page_of_disks_has_the_tables_of_keys_and_codes() {
-    let page = PAGE.replace("\r\n", "\n");
     for (name, rows) in [
         ("attribute_rows", attribute_rows()),
         ("format_rows", format_rows()),
         ("code_rows", code_rows()),
+        ("refusals", refusals()),
     ] {
-        assert!(page.contains(&rows), "docs/disks.md lacks {name}:\n{rows}");
+        assert!(
+            page().contains(&rows),
+            "docs/disks.md lacks {name}:\n{rows}"
+        );
+    }
+}
+
+#[test]
+fn the_page_of_disks_has_the_example_that_is_applied() {
+    let example = EXAMPLE.replace("\r\n", "\n");
+    let block = format!("```yaml\n{example}```\n");
+    assert!(page().contains(&block), "docs/disks.md lacks:\n{block}");
+}
+
+fn page() -> String {
+    PAGE.replace("\r\n", "\n")
+}
+
+/// Each error of each RPC but failures of the node, which have a table of their own.
+fn refusals() -> String {
+    let rows = of_each().into_iter().chain(of_stage()).chain(of_publish());
+    let rows = rows
+        .chain(of_unstage())
+        .chain(of_stats())
+        .chain(of_expand());
+    rows.map(|(rpc, code, when)| format!("| {rpc} | {code} | {when} |\n"))
+        .collect()
+}
+
+type Row = (&'static str, Code, &'static str);
+
+fn of_each() -> Vec<Row> {
+    let refused = Status::from(Refusal::Missing("volume id"));
+    let running = InFlight::default();
+    let _turn = running.alone(&volume()).unwrap();
+    let busy = running.alone(&volume()).err().unwrap();
+    let [busy, unreadable] = [Shared::from(busy), Shared::from(unreadable())];
+    vec![
+        (
+            "each",
+            refused.code,
+            "the request has a field that is missing or cannot be: a path, an attribute, a filesystem, a block volume, writers on many nodes",
+        ),
+        ("each", code_of(busy), "another call for the volume runs"),
+        (
+            "each",
+            code_of(unreadable),
+            "the volume's record cannot be read or written",
+        ),
+    ]
+}
+
+/// No RPC answers what each of them shares otherwise.
+fn code_of(shared: Shared) -> Code {
+    UnpublishError::from(shared).code()
+}
+
+fn of_stage() -> Vec<Row> {
+    let what = "disk";
+    let feature = Feature::FormatOptions;
+    let writable = |left| StageError::CameOnlineWritable {
+        volume: volume(),
+        left,
+    };
+    let errors = [
+        writable(Left::Nothing),
+        writable(Left::Something),
+        StageError::HostLacks {
+            volume: volume(),
+            what,
+            feature,
+        },
+        StageError::OtherAccess {
+            volume: volume(),
+            other: volume(),
+        },
+        StageError::StagedOtherwise {
+            volume: volume(),
+            what,
+        },
+    ];
+    let when = |error: &StageError| match error {
+        StageError::CameOnlineWritable {
+            left: Left::Nothing,
+            ..
+        } => "the disk of readers on many nodes came online writable",
+        StageError::CameOnlineWritable { .. } => "the same, of a volume that was staged before",
+        StageError::HostLacks { .. } => "`-host=proxy` lacks what the volume needs",
+        StageError::OtherAccess { .. } => "another volume has the disk with another access mode",
+        StageError::StagedOtherwise { .. } => {
+            "the volume is staged with another capability, at another path or from another disk"
+        }
+        StageError::Shared(_) => "",
+    };
+    let row = |error: &StageError| ("NodeStage", error.code(), when(error));
+    errors.iter().map(row).collect()
+}
+
+fn of_publish() -> Vec<Row> {
+    let errors = [
+        PublishError::NotStaged {
+            volume: volume(),
+            staging: path(),
+        },
+        PublishError::PublishedElsewhere {
+            volume: volume(),
+            target: path(),
+        },
+        PublishError::TargetTaken {
+            volume: volume(),
+            error: Box::new(Error::new("", "", Cause::Deadline)),
+        },
+    ];
+    let when = |error: &PublishError| match error {
+        PublishError::NotStaged { .. } => {
+            "the volume is not staged there, and cannot be restored; the staging path is missing"
+        }
+        PublishError::PublishedElsewhere { .. } => "the volume's one target is another",
+        PublishError::TargetTaken { .. } => "something else is at the target",
+        PublishError::Shared(_) => "",
+    };
+    let row = |error: &PublishError| ("NodePublish", error.code(), when(error));
+    errors.iter().map(row).collect()
+}
+
+fn of_unstage() -> Vec<Row> {
+    let errors = [UnstageError::Published {
+        volume: volume(),
+        target: path(),
+    }];
+    let when = |error: &UnstageError| match error {
+        UnstageError::Published { .. } => "the volume is published",
+        UnstageError::Shared(_) => "",
+    };
+    let row = |error: &UnstageError| ("NodeUnstage", error.code(), when(error));
+    errors.iter().map(row).collect()
+}
+
+fn of_stats() -> Vec<Row> {
+    let errors = [
+        StatsError::NoVolume { volume: volume() },
+        StatsError::NotThere {
+            volume: volume(),
+            path: String::new(),
+        },
+        StatsError::Away {
+            volume: volume(),
+            path: path(),
+        },
+    ];
+    let when = |error: &StatsError| match error {
+        StatsError::NoVolume { .. } => "the volume is not staged",
+        StatsError::NotThere { .. } => "the volume is not at that path, or it is no path",
+        StatsError::Away { .. } => "the volume is away, and its figures were never read",
+        StatsError::Shared(_) => "",
+    };
+    let row = |error: &StatsError| ("NodeGetVolumeStats", error.code(), when(error));
+    errors.iter().map(row).collect()
+}
+
+fn of_expand() -> Vec<Row> {
+    let errors = [
+        ExpandError::NoVolume { volume: volume() },
+        ExpandError::Away {
+            volume: volume(),
+            path: String::new(),
+        },
+        ExpandError::TooSmall {
+            volume: volume(),
+            disk: 1,
+            wanted: 2,
+        },
+        ExpandError::TooLittle {
+            volume: volume(),
+            grown: 1,
+            least: 2,
+        },
+    ];
+    let when = |error: &ExpandError| match error {
+        ExpandError::NoVolume { .. } => "the volume is not staged",
+        ExpandError::Away { .. } => "the volume is not at that path now, or it is no path",
+        ExpandError::TooSmall { .. } => "the disk has not grown yet",
+        ExpandError::TooLittle { .. } => {
+            "`-host=proxy` grows a volume by 100 MiB or more, and the disk has grown by less"
+        }
+        ExpandError::Shared(_) => "",
+    };
+    let row = |error: &ExpandError| ("NodeExpand", error.code(), when(error));
+    errors.iter().map(row).collect()
+}
+
+fn volume() -> VolumeHandle {
+    VolumeHandle::parse("volume").unwrap()
+}
+
+fn path() -> WinPath {
+    r"C:\path".parse().unwrap()
+}
+
+fn unreadable() -> StoreError {
+    let (file, reason) = (PathBuf::new(), TextError::Version(2));
+    StoreError::Unreadable {
+        file,
+        reason: reason.into(),
     }
 }

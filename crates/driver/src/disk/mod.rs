@@ -3,6 +3,7 @@
 //! Every operation may be repeated at any point, also by another process after this one died. Each takes its turn among
 //! the calls for its volume ([`InFlight`]), and writes the record before it changes the node.
 
+mod codes;
 mod error;
 mod expand;
 mod health;
@@ -29,6 +30,7 @@ use crate::in_flight::InFlight;
 use crate::machine::Machine;
 use crate::record::{Record, Store, VolumeHandle};
 
+pub use self::codes::code_rows;
 pub use self::error::{NodeError, Shared};
 pub use self::expand::ExpandError;
 pub(crate) use self::kubelet::place;

@@ -50,6 +50,18 @@ pub enum PublishError {
 }
 
 impl PublishError {
+    /// Of a link that was not made.
+    pub(super) fn of_link(volume: &VolumeHandle, error: Error) -> Self {
+        match (error.condition(), &error.cause) {
+            (Some(Condition::AlreadyExists | Condition::NotEmpty), _)
+            | (_, Cause::InvalidArgument(_)) => Self::TargetTaken {
+                volume: volume.clone(),
+                error: Box::new(error),
+            },
+            _ => Shared::from(error).into(),
+        }
+    }
+
     /// The code for kubelet.
     #[must_use]
     pub fn code(&self) -> Code {
@@ -129,11 +141,7 @@ impl DiskVolumes {
             }
             made => made,
         };
-        made.map_err(|error| match (error.condition(), &error.cause) {
-            (Some(Condition::AlreadyExists | Condition::NotEmpty), _)
-            | (_, Cause::InvalidArgument(_)) => request.taken(error),
-            _ => Shared::from(error).into(),
-        })
+        made.map_err(|error| PublishError::of_link(&request.volume, error))
     }
 
     fn make_link(&self, request: &Publish, deadline: Deadline) -> Result<(), Error> {
@@ -169,12 +177,6 @@ impl Publish {
             volume: self.volume.clone(),
             staging: self.staging.clone(),
         }
-    }
-
-    fn taken(&self, error: Error) -> PublishError {
-        let volume = self.volume.clone();
-        let error = Box::new(error);
-        PublishError::TargetTaken { volume, error }
     }
 
     fn check_targets(&self, record: &Record) -> Result<(), PublishError> {
