@@ -24,6 +24,29 @@ fn a_volume_whose_disk_is_gone_is_abnormal_with_its_last_figures_until_it_is_bac
 }
 
 #[test]
+fn a_volume_that_becomes_abnormal_is_one_event_until_it_is_normal_again() {
+    let fixture = Fixture::new();
+    fixture.stage().unwrap();
+    fixture.stats(STAGING).unwrap();
+    assert_eq!(fixture.events(), [""; 0]);
+    for times in 1..=2 {
+        fixture.pull_out();
+        for _ in 0..2 {
+            assert!(fixture.stats(STAGING).unwrap().abnormal.is_some());
+        }
+        let events = fixture.events();
+        assert_eq!(events.len(), times, "{events:?}");
+        let event = events.last().unwrap();
+        assert!(
+            event.contains("vol-1") && event.contains("abnormal"),
+            "{event}"
+        );
+        fixture.plug_in();
+        fixture.stage().unwrap();
+    }
+}
+
+#[test]
 fn a_volume_of_which_no_figures_are_known_is_unavailable_while_it_is_away() {
     let fixture = Fixture::new();
     fixture.stage().unwrap();
