@@ -12,6 +12,7 @@ use prost::Message as _;
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 use transport::{CallError, Channel, ChannelOptions, Endpoint};
+use wincsi::sim::{Bus, Content, DiskSpec, HardwareControl, IdentifierKind};
 use wire::Rpc;
 use wire::csi::v1::node::NodeGetInfo;
 use wire::csi::v1::volume_capability::access_mode::Mode;
@@ -25,6 +26,8 @@ const TIMEOUT: Duration = Duration::from_secs(120);
 
 /// Leaves the processor to those who are waited for.
 const PAUSE: Duration = Duration::from_millis(5);
+
+const IDENTIFIER: &str = "60022480aabbccddeeff001122334455";
 
 /// A kubelet's folder, and what kubelet does to register a driver.
 pub(crate) struct Kubelet {
@@ -85,13 +88,37 @@ impl Kubelet {
 
     /// Runs a command of the program to its end.
     pub(crate) fn run(&self, words: &[&str], flags: &[&str]) -> Ended {
+        self.spawn(words, flags).end()
+    }
+
+    /// Starts a command of the program.
+    pub(crate) fn spawn(&self, words: &[&str], flags: &[&str]) -> Running {
         let log = self.home.path().join("command.log");
-        let mut child = self.command(words, flags, &log).spawn().unwrap();
-        let status = wait_for_end(&mut child);
-        Ended {
-            code: status,
-            output: fs::read_to_string(log).unwrap(),
-        }
+        let child = self.command(words, flags, &log).spawn().unwrap();
+        Running { child, log }
+    }
+
+    /// Plugs a blank disk into the simulated node.
+    pub(crate) fn plug_in_disk(&self) {
+        let disk = DiskSpec::on(Bus::Sas).lun(1);
+        let disk = disk.identified(IdentifierKind::Naa, IDENTIFIER);
+        let blank = Content::blank(256 << 20);
+        let hardware = HardwareControl::at(self.home.path().join("node"));
+        hardware.attach_disk("data", &disk, &blank).unwrap();
+    }
+
+    /// Has the partitioning of a disk hang until [`Self::release`].
+    pub(crate) fn hang(&self) {
+        let fault = "[[fault]]\noperation = \"MSFT_Disk.Initialize\"\neffect = \"hang\"\n";
+        fs::write(self.faults(), fault).unwrap();
+    }
+
+    pub(crate) fn release(&self) {
+        fs::write(self.faults(), "").unwrap();
+    }
+
+    fn faults(&self) -> PathBuf {
+        self.home.path().join("node/faults.toml")
     }
 
     fn command(&self, words: &[&str], flags: &[&str], log: &Path) -> Command {
@@ -108,6 +135,34 @@ impl Kubelet {
             .stdout(output.try_clone().unwrap())
             .stderr(output);
         command
+    }
+}
+
+/// A command that runs.
+pub(crate) struct Running {
+    child: Child,
+    log: PathBuf,
+}
+
+impl Running {
+    pub(crate) fn has_ended(&mut self) -> bool {
+        self.child.try_wait().unwrap().is_some()
+    }
+
+    pub(crate) fn end(mut self) -> Ended {
+        let status = wait_for_end(&mut self.child);
+        Ended {
+            code: status,
+            output: fs::read_to_string(&self.log).unwrap(),
+        }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // It has ended already, or need not end well.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
     }
 }
 
@@ -205,7 +260,15 @@ fn wait_for_end(child: &mut Child) -> Option<i32> {
 
 /// A stage of a volume whose disk does not come.
 pub(crate) fn late_disk(volume: &str) -> NodeStageVolumeRequest {
-    let identifier = String::from("600224801234567890abcdef0000ffff");
+    stage_of(volume, "600224801234567890abcdef0000ffff")
+}
+
+/// A stage of a volume of the disk that [`Kubelet::plug_in_disk`] plugs in.
+pub(crate) fn stage_of_disk(volume: &str) -> NodeStageVolumeRequest {
+    stage_of(volume, IDENTIFIER)
+}
+
+fn stage_of(volume: &str, identifier: &str) -> NodeStageVolumeRequest {
     let staging = r"C:\var\lib\kubelet\plugins\kubernetes.io\csi\d";
     let capability = VolumeCapability {
         access_mode: Some(AccessMode {
@@ -215,7 +278,7 @@ pub(crate) fn late_disk(volume: &str) -> NodeStageVolumeRequest {
     };
     let mut request = NodeStageVolumeRequest::default();
     request.volume_id = volume.to_owned();
-    request.publish_context = [(String::from("page83"), identifier)].into();
+    request.publish_context = [(String::from("page83"), identifier.to_owned())].into();
     request.staging_target_path = format!(r"{staging}\{volume}\globalmount");
     request.volume_capability = Some(capability);
     request

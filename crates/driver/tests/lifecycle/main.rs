@@ -20,7 +20,7 @@ use wire::csi::v1::{NodeGetInfoRequest, ProbeRequest};
 use wire::pluginregistration::v1::InfoRequest;
 use wire::pluginregistration::v1::registration::GetInfo;
 
-use self::fixture::{Driver, Kubelet, call, late_disk};
+use self::fixture::{Driver, Kubelet, call, late_disk, stage_of_disk};
 
 /// Connections at each service.
 const CROWD: usize = 100;
@@ -198,6 +198,36 @@ fn a_drain_ends_admission_and_names_what_still_runs() {
 }
 
 #[test]
+fn a_drain_waits_for_the_call_that_runs_and_ends_with_it() {
+    let kubelet = Kubelet::new();
+    let driver = Driver::start(&kubelet);
+    kubelet.register();
+    kubelet.plug_in_disk();
+    kubelet.hang();
+    let csi = kubelet.csi();
+    let staging = thread::spawn(move || call::<NodeStageVolume>(&csi, &stage_of_disk("vol-1")));
+    driver.wait_for("a stage runs", |driver| {
+        driver.figure("wincsi_running_calls") == 1
+    });
+    let mut drain = kubelet.spawn(&["node", "drain"], &["-pre-stop-timeout=100"]);
+    driver.wait_for("the drain begins", |driver| {
+        driver.figure("wincsi_draining") == 1
+    });
+    let refused = call::<NodeStageVolume>(&kubelet.csi(), &stage_of_disk("vol-2")).unwrap_err();
+    assert!(matches!(refused, CallError::Status(status) if status.code == Code::Unavailable));
+    assert!(!drain.has_ended() && !staging.is_finished());
+    kubelet.release();
+    staging.join().unwrap().unwrap();
+    let drained = drain.end();
+    assert_eq!(drained.code, Some(0), "{}", drained.output);
+    assert!(
+        drained.output.contains("no call runs"),
+        "{}",
+        drained.output
+    );
+}
+
+#[test]
 fn a_drain_of_an_idle_driver_succeeds_and_one_without_a_driver_fails() {
     let kubelet = Kubelet::new();
     let mut driver = Driver::start(&kubelet);
@@ -254,6 +284,20 @@ fn a_file_of_the_sockets_name_is_left() {
     assert!(
         !kubelet.csi_path().exists(),
         "what does not start leaves nothing"
+    );
+}
+
+#[test]
+fn kubelet_finds_no_registration_before_csi_is_served() {
+    let kubelet = Kubelet::new();
+    std::fs::create_dir_all(kubelet.csi_path().parent().unwrap()).unwrap();
+    std::fs::write(kubelet.csi_path(), "of somebody").unwrap();
+    let refused = kubelet.run(&["node"], &[]);
+    assert_eq!(refused.code, Some(1), "{}", refused.output);
+    assert!(refused.output.contains("csi.sock"), "{}", refused.output);
+    assert!(
+        !kubelet.registration_path().exists(),
+        "kubelet would call a CSI that is not served"
     );
 }
 

@@ -34,6 +34,7 @@ pub(crate) struct Driver {
     registry: Channel,
     folder: TempDir,
     flags: Vec<String>,
+    starts: usize,
     pages: SocketAddr,
     /// Where drive C of the node lies.
     drive_c: PathBuf,
@@ -78,6 +79,7 @@ impl Driver {
             registry,
             folder,
             flags,
+            starts: 1,
             pages,
             drive_c,
         }
@@ -85,16 +87,32 @@ impl Driver {
 
     /// The process dies, and another starts.
     pub(crate) fn die_and_start(&mut self) {
+        self.die();
+        self.start_again();
+    }
+
+    /// The process dies, and the test has the node.
+    pub(crate) fn end_and_open(&mut self) -> SimNode {
+        self.die();
+        SimNode::open(&self.folder.path().join("node"), ClockMode::Real).unwrap()
+    }
+
+    fn die(&mut self) {
         let _ = self.process.kill();
         let _ = self.process.wait();
+    }
+
+    /// Another process starts after one that died.
+    pub(crate) fn start_again(&mut self) {
         let log = self.folder.path().join("log");
         self.process = spawn(&self.flags, &log);
         look_until("another process that answers", || {
             self.call::<wire::csi::v1::identity::Probe>(&Default::default())
                 .is_ok()
         });
+        self.starts += 1;
         // Until then a call for a volume may meet the start's comparison, and is `Aborted`; kubelet repeats it.
-        let compared = |log: &str| log.matches("records compared").count() == 2;
+        let compared = |log: &str| log.matches("records compared").count() == self.starts;
         look_until("the start's comparison", || compared(&self.log()));
     }
 
@@ -136,6 +154,20 @@ impl Driver {
     pub(crate) fn grow_disk(&self, length: u64) {
         let hardware = HardwareControl::at(self.folder.path().join("node"));
         hardware.grow_disk(DISK, length).unwrap();
+    }
+
+    /// The bytes of a cluster, by the first boot sector of NTFS on the disk.
+    pub(crate) fn allocation_unit(&self) -> u32 {
+        let hardware = HardwareControl::at(self.folder.path().join("node"));
+        let sector_at = |mib: u64| {
+            let mut sector = [0; 512];
+            hardware.read_disk(DISK, mib << 20, &mut sector).unwrap();
+            sector
+        };
+        let mut sectors = (1..256).map(sector_at);
+        let boot = sectors.find(|sector| sector[3..7] == *b"NTFS").unwrap();
+        let sector_bytes = u32::from(u16::from_le_bytes([boot[11], boot[12]]));
+        sector_bytes * u32::from(boot[13])
     }
 
     /// Whether nothing has partitioned the disk.

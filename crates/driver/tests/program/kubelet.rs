@@ -65,6 +65,18 @@ impl Volume {
         driver.call::<NodeStageVolume>(&self.to_stage()).map(drop)
     }
 
+    pub(crate) fn stage_with(
+        &self,
+        driver: &Driver,
+        attributes: &[(&str, &str)],
+    ) -> Result<(), Status> {
+        let mut request = self.to_stage();
+        let pairs = attributes.iter();
+        let owned = pairs.map(|(key, value)| ((*key).to_owned(), (*value).to_owned()));
+        request.volume_context = owned.collect();
+        driver.call::<NodeStageVolume>(&request).map(drop)
+    }
+
     pub(crate) fn publish(&self, driver: &Driver) -> Result<(), Status> {
         let request = self.to_publish();
         driver.call::<NodePublishVolume>(&request).map(drop)

@@ -7,6 +7,7 @@
 )]
 
 mod driver;
+mod format;
 mod handles;
 mod kubelet;
 mod life;
