@@ -276,7 +276,7 @@ impl Staging<'_> {
             wanted,
             ..
         } = self.request;
-        let others = self.volumes.store.records().into_iter();
+        let others = self.volumes.store.records();
         let mut others = others.filter(|one| one.volume != *volume && one.disk == *disk);
         match others.find(|one| one.wanted.access != wanted.access) {
             Some(other) => Err(self.unchanged(StepError::OtherAccess(other.volume))),
@@ -345,7 +345,7 @@ impl Staging<'_> {
     }
 
     fn note_staged(&self, found: &FoundVolume) -> Result<(), Shared> {
-        let boot = self.volumes.boot();
+        let boot = self.volumes.boot(self.deadline);
         let note = |record: &mut Record| {
             record.state = State::Staged;
             record.mounted = Some(found.id());
