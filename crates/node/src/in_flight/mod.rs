@@ -341,6 +341,8 @@ mod tests {
     use crate::waits::Unheard;
 
     const DISK: Object = Object::Disk(DiskNumber(3));
+    /// Only a test that has failed already waits so long.
+    const LONG: Duration = Duration::from_secs(60);
 
     fn in_flight() -> (InFlight, Arc<HandClock>) {
         let clock = Arc::new(HandClock::default());
@@ -443,6 +445,28 @@ mod tests {
         });
         assert_eq!(waiter.unwrap().join().unwrap(), Ok(()));
         assert_eq!(in_flight.under_way(), 0);
+    }
+
+    #[test]
+    fn the_end_of_a_look_wakes_one_that_waits_for_its_object() {
+        let (in_flight, _) = in_flight();
+        let looking = in_flight.begin(&DISK).unwrap();
+        let waiter = {
+            let in_flight = in_flight.clone();
+            thread::spawn(move || {
+                let mut table = in_flight.table();
+                let ended = table.enqueue(&DISK);
+                let (mut table, waited) = ended.wait_timeout(table, LONG).unwrap();
+                table.leave(&DISK);
+                !waited.timed_out()
+            })
+        };
+        while in_flight.waiting() == 0 {
+            thread::yield_now();
+        }
+        drop(looking);
+        assert!(waiter.join().unwrap());
+        assert_eq!(in_flight.waiting(), 0);
     }
 
     /// Who waits behind others that all end in time does not wait for ever.
