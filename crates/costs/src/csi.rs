@@ -122,7 +122,7 @@ pub const ROWS: &[CsiRow] = &[
         &[LIST_IDS, IS_MISSING, MKDIR, AT_FOLDER, PARTITIONED, IS_ONLINE, VOLUMES, IS_FORMATTED,
           MOUNT, RESCAN, DISK_STATS, AT_MOUNT, VOLUME_STATS],
     ], |node| with_disk(node, stage_formatted)),
-    row("NodeStageVolume", "it is staged", [12, 1, 102, 26, 0], [
+    row("NodeStageVolume", "it is staged", [1, 0, 21, 7, 0], [
         &[RESCAN, LOCATIONS, EXISTS, IS_LINK, PARTITIONED, VOLUMES, IS_FORMATTED, IS_MOUNTED,
           BY_NUMBER],
         &[LIST_IDS, IS_LINK],

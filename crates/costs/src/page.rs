@@ -59,7 +59,8 @@ gce-pd `b560165`, aws-ebs `429e202`. What they do in their own process, such as 
 disk is online, and the node has two others, each of which is asked who it is when the disk is looked for.
 
 NodeStageVolume has more queries than other drivers: before each change of the disk it proves anew, under the disk's lock,
-that the number is still that of the disk which the request names.
+that the number is still that of the disk which the request names. A repeated call for a staged volume proves once that the
+mounted volume is the recorded one and lies on that disk, and changes nothing.
 
 ";
 

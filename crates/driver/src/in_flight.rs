@@ -2,9 +2,12 @@
 //!
 //! A stage, an unstage and an expansion have their volume to themselves. Publishes and unpublishes of one volume run side
 //! by side at different targets. A call that meets another is rejected at once (`Aborted`); kubelet repeats it.
+//!
+//! What no call asked for is never a reason to reject one. It watches a volume while it looks at it, and calls run beside.
+//! It acts only if none came since, and a call that comes while it acts waits until it has.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 use crate::record::VolumeHandle;
 
@@ -17,12 +20,20 @@ pub struct Busy {
 
 /// The calls that run.
 #[derive(Debug, Default)]
-pub struct InFlight(Mutex<BTreeMap<VolumeHandle, Use>>);
+pub struct InFlight {
+    uses: Mutex<BTreeMap<VolumeHandle, Use>>,
+    /// A volume that was used without a call is not any more.
+    released: Condvar,
+}
 
 #[derive(Debug)]
 enum Use {
     Alone,
     At(BTreeSet<String>),
+    /// Something other than a call looks at it.
+    Watched,
+    /// Something other than a call changes it.
+    BetweenCalls,
 }
 
 impl InFlight {
@@ -31,9 +42,10 @@ impl InFlight {
     /// # Errors
     /// One does.
     pub fn alone(&self, volume: &VolumeHandle) -> Result<Turn<'_>, Busy> {
-        let mut uses = self.lock();
-        if uses.contains_key(volume) {
-            return Err(Busy::of(volume));
+        let mut uses = self.lock_for_call(volume);
+        match uses.get(volume) {
+            None | Some(Use::Watched) => {}
+            Some(_) => return Err(Busy::of(volume)),
         }
         uses.insert(volume.clone(), Use::Alone);
         Ok(Turn::new(self, volume, None))
@@ -44,18 +56,40 @@ impl InFlight {
     /// # Errors
     /// One does.
     pub fn at(&self, volume: &VolumeHandle, target: &str) -> Result<Turn<'_>, Busy> {
-        let mut uses = self.lock();
-        let of_volume = uses
-            .entry(volume.clone())
-            .or_insert_with(|| Use::At(BTreeSet::new()));
+        let mut uses = self.lock_for_call(volume);
+        let of_volume = uses.entry(volume.clone()).or_insert(Use::Watched);
+        if matches!(of_volume, Use::Watched) {
+            *of_volume = Use::At(BTreeSet::new());
+        }
         let is_free = match of_volume {
-            Use::Alone => false,
             Use::At(targets) => targets.insert(target.to_owned()),
+            Use::Alone | Use::Watched | Use::BetweenCalls => false,
         };
         match is_free {
             true => Ok(Turn::new(self, volume, Some(target.to_owned()))),
             false => Err(Busy::of(volume)),
         }
+    }
+
+    /// Watches a volume; none if a call for it runs, or it is watched.
+    pub fn watch(&self, volume: &VolumeHandle) -> Option<Watch<'_>> {
+        let mut uses = self.lock();
+        if uses.contains_key(volume) {
+            return None;
+        }
+        uses.insert(volume.clone(), Use::Watched);
+        Some(Watch {
+            of: self,
+            volume: volume.clone(),
+        })
+    }
+
+    /// Waits while something other than a call has the volume.
+    fn lock_for_call(&self, volume: &VolumeHandle) -> MutexGuard<'_, BTreeMap<VolumeHandle, Use>> {
+        let is_between =
+            |uses: &mut BTreeMap<_, _>| matches!(uses.get(volume), Some(Use::BetweenCalls));
+        let waited = self.released.wait_while(self.lock(), is_between);
+        waited.unwrap_or_else(PoisonError::into_inner)
     }
 
     fn end(&self, volume: &VolumeHandle, target: Option<&str>) {
@@ -67,13 +101,13 @@ impl InFlight {
             }
             _ => true,
         };
-        if is_over {
-            uses.remove(volume);
+        if is_over && matches!(uses.remove(volume), Some(Use::BetweenCalls)) {
+            self.released.notify_all();
         }
     }
 
     fn lock(&self) -> MutexGuard<'_, BTreeMap<VolumeHandle, Use>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.uses.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -81,6 +115,35 @@ impl Busy {
     fn of(volume: &VolumeHandle) -> Self {
         let volume = volume.clone();
         Self { volume }
+    }
+}
+
+/// A look at a volume beside which calls run, until it is dropped.
+#[derive(Debug)]
+pub struct Watch<'a> {
+    of: &'a InFlight,
+    volume: VolumeHandle,
+}
+
+impl<'a> Watch<'a> {
+    /// A turn for which calls wait; none if a call came since the watch began. It should be short.
+    pub fn unless_called(self) -> Option<Turn<'a>> {
+        let mut uses = self.of.lock();
+        let of_volume = uses.get_mut(&self.volume)?;
+        if !matches!(of_volume, Use::Watched) {
+            return None;
+        }
+        *of_volume = Use::BetweenCalls;
+        Some(Turn::new(self.of, &self.volume, None))
+    }
+}
+
+impl Drop for Watch<'_> {
+    fn drop(&mut self) {
+        let mut uses = self.of.lock();
+        if matches!(uses.get(&self.volume), Some(Use::Watched)) {
+            uses.remove(&self.volume);
+        }
     }
 }
 
@@ -107,7 +170,16 @@ impl Drop for Turn<'_> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::mpsc;
+    use std::thread;
+    use std::time::Duration;
+
     use super::*;
+
+    const LONG: Duration = Duration::from_secs(120);
+
+    /// So often the processor goes to a thread that is about to be rejected, if it is.
+    const YIELDS: u32 = 1_000;
 
     fn volume(name: &str) -> VolumeHandle {
         VolumeHandle::parse(name).unwrap()
@@ -141,5 +213,45 @@ mod tests {
         let running = InFlight::default();
         let _turn = running.alone(&volume("v")).unwrap();
         assert!(running.alone(&volume("w")).is_ok());
+    }
+
+    #[test]
+    fn a_call_runs_beside_a_watch_which_then_has_no_turn() {
+        let (running, volume) = (InFlight::default(), volume("v"));
+        let calls: [fn(&InFlight, &VolumeHandle); 2] = [
+            |running, volume| drop(running.alone(volume).unwrap()),
+            |running, volume| drop(running.at(volume, "a").unwrap()),
+        ];
+        for call in calls {
+            let watch = running.watch(&volume).unwrap();
+            call(&running, &volume);
+            assert!(watch.unless_called().is_none());
+        }
+        let turn = running.alone(&volume).unwrap();
+        assert!(running.watch(&volume).is_none());
+        drop(turn);
+        drop(running.watch(&volume).unwrap());
+        assert!(running.lock().is_empty());
+    }
+
+    #[test]
+    fn a_call_waits_for_a_turn_between_calls_and_is_not_rejected() {
+        let (running, volume) = (InFlight::default(), volume("v"));
+        let turn = running.watch(&volume).unwrap().unless_called().unwrap();
+        let (sender, receiver) = mpsc::channel();
+        let called = thread::scope(|scope| {
+            scope.spawn(|| {
+                sender.send(None).unwrap();
+                let called = running.alone(&volume).map(drop);
+                sender.send(Some(called)).unwrap();
+            });
+            assert_eq!(receiver.recv_timeout(LONG), Ok(None));
+            (0..YIELDS).for_each(|_| thread::yield_now());
+            let early = receiver.try_recv();
+            drop(turn);
+            early.or_else(|_| receiver.recv_timeout(LONG))
+        });
+        assert_eq!(called, Ok(Some(Ok(()))));
+        assert!(running.lock().is_empty());
     }
 }

@@ -115,7 +115,10 @@ fn criteria_that_the_pipes_lack_are_refused_by_name_before_anything_is_touched()
     ] {
         let place = [Criterion::Adapter(1), Criterion::Lun(1), criterion];
         let query = DiskQuery::all(place).unwrap();
-        refuses(Feature::DeviceCriteria, small().found_by(query));
+        refuses(
+            Feature::DeviceCriteria,
+            small().identified_by(&query.to_record()),
+        );
     }
 }
 

@@ -142,7 +142,7 @@ fn staged(program: &Path, volumes: u32) -> Result<Staged> {
     Staged::parse(&output)
 }
 
-/// What `wincsi node` holds with the records of no and of many volumes, before any call.
+/// What `wincsi node` holds with the records of no and of many volumes, none of which is there, before any call.
 fn memory(program: &Path, plugin: &Path, volumes: u32) -> Result<Memory> {
     let held = |volumes: u32| -> Result<u64> {
         let home = trial::private_dir()?;
@@ -152,7 +152,7 @@ fn memory(program: &Path, plugin: &Path, volumes: u32) -> Result<Memory> {
         let mut command = plugin_command(plugin, home.path(), &records);
         let log = home.path().join("wincsi.log");
         let mut node = Background::start("wincsi", &mut command, &log)?;
-        node.wait_for_line("serving CSI", START)?;
+        node.wait_for_line("records compared", START)?;
         settled_memory(&mut node)
     };
     Ok(Memory {

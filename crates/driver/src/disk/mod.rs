@@ -116,11 +116,11 @@ impl DiskVolumes {
     }
 
     /// This boot, if the node reports it. No call fails for it: a start then removes no entry of a recorded volume.
-    fn boot(&self) -> Option<String> {
+    fn boot(&self, deadline: Deadline) -> Option<String> {
         if !self.node.supports(Feature::SystemIdentity) {
             return None;
         }
-        let boot = self.node.system().boot_id(self.deadline());
+        let boot = self.node.system().boot_id(deadline);
         boot.inspect_err(|error| tracing::warn!("this boot is not known: {error}"))
             .map(|boot| boot.0)
             .ok()

@@ -3,18 +3,34 @@
 //! Kubelet makes the staging folder before it calls NodeStageVolume. If a mounted folder or a link is there whose volume
 //! or share is gone, as after a restart of the machine, kubelets before 1.28 (kubernetes#119735), and some that are built
 //! with Go 1.23 or later (kubernetes#130300), fail there, and never call the driver. So the start removes such an entry.
+//!
+//! Calls come first: the comparison looks beside them, acts on a volume only if no call for it came since the look, and is
+//! bounded, whatever hangs.
 
 use std::collections::BTreeSet;
-use std::sync::OnceLock;
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::thread;
+use std::time::Duration;
 
 use wincsi::filesystem::{Component, LeadsTo, LinkTarget, Look};
-use wincsi::{Cause, Condition, Error, Feature, ResultExt as _, WinPath};
+use wincsi::{Cause, Condition, Deadline, Error, Feature, ResultExt as _, WinPath};
 
 use super::{DiskVolumes, VolData};
 use crate::record::{Record, State, VolumeHandle};
 
 /// No directory of kubelet's that the start lists has more entries.
 const MOST: usize = 20_000;
+
+/// How long a look may take: a volume that answers does so in milliseconds.
+const LOOK: Duration = Duration::from_secs(10);
+
+/// How long all may take. Kubelet's calls find what is not looked at by then.
+const ALL: Duration = Duration::from_secs(60);
+
+/// How many volumes are looked at at a time.
+const ABREAST: usize = 32;
+
+const STACK_BYTES: usize = 256 << 10;
 
 /// What a start found.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -25,13 +41,15 @@ pub struct Reconciliation {
     pub away: Vec<VolumeHandle>,
     /// Those of which a call did not end.
     pub interrupted: Vec<VolumeHandle>,
+    /// Those at which there was no time to look.
+    pub unseen: Vec<VolumeHandle>,
     /// Entries that led nowhere and were removed.
     pub removed: Vec<WinPath>,
 }
 
 /// The state of a staging path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Place {
+pub(super) enum Place {
     /// The record's volume is mounted there.
     Live,
     /// A mounted folder or a link is there that leads nowhere.
@@ -41,148 +59,175 @@ enum Place {
 }
 
 impl DiskVolumes {
-    /// Compares the records with the node, and removes entries of kubelet's staging folder that lead nowhere. It may take
-    /// long, is safe beside calls, and may be repeated. What cannot be read is logged and left alone.
+    /// Compares the records with the node, and removes entries of kubelet's staging folder that lead nowhere. It is safe
+    /// beside calls, and may be repeated. What cannot be read is logged and left alone.
     pub fn reconcile(&self) -> Reconciliation {
-        let boot = self.boot();
-        let records = self.store.records();
-        let mut outcome = Reconciliation {
-            volumes: records.len(),
-            ..Reconciliation::default()
+        let mut comparison = Comparison {
+            volumes: self,
+            until: self.node.deadline(ALL),
+            boot: None,
+            outcome: Mutex::default(),
         };
-        for record in &records {
-            self.reconcile_volume(record, boot.as_deref(), &mut outcome);
+        comparison.boot = self.boot(comparison.deadline());
+        comparison.run()
+    }
+
+    /// What is exactly at a record's staging path.
+    pub(super) fn place_of(&self, record: &Record, deadline: Deadline) -> Result<Place, Error> {
+        if !self.node.supports(Feature::EntryLooks) {
+            let live = self.live(record, &record.staging, deadline)?;
+            return Ok(live.map_or(Place::NotMounted, |_| Place::Live));
         }
-        if let Err(error) = self.sweep_unrecorded(&records, &mut outcome) {
+        Ok(
+            match self.node.filesystem().look(&record.staging, deadline)? {
+                Look::MountedFolder { volume, is_there } if is_there => {
+                    match record.mounted == Some(volume) {
+                        true => Place::Live,
+                        false => Place::NotMounted,
+                    }
+                }
+                look if is_dangling(&look) => Place::Dangling,
+                _ => Place::NotMounted,
+            },
+        )
+    }
+}
+
+/// One comparison.
+struct Comparison<'a> {
+    volumes: &'a DiskVolumes,
+    until: Deadline,
+    boot: Option<String>,
+    outcome: Mutex<Reconciliation>,
+}
+
+impl Comparison<'_> {
+    fn run(self) -> Reconciliation {
+        let recorded = self.volumes.store.volumes();
+        self.outcome().volumes = recorded.len();
+        side_by_side(recorded, |volume| self.compare(&volume));
+        if let Err(error) = self.sweep_unrecorded() {
             tracing::warn!("kubelet's staging folders are not swept: {error}");
         }
+        let outcome = self.outcome.into_inner();
+        let outcome = outcome.unwrap_or_else(PoisonError::into_inner);
         tracing::info!(
-            "{} volumes have a record; {} are away, {} were interrupted, {} dangling entries were removed",
+            "{} volumes have a record; {} are away, {} were interrupted, {} were not looked at in time, \
+             {} dangling entries were removed",
             outcome.volumes,
             outcome.away.len(),
             outcome.interrupted.len(),
+            outcome.unseen.len(),
             outcome.removed.len()
         );
         outcome
     }
 
-    /// A volume that a call has now is that call's business.
-    fn reconcile_volume(&self, record: &Record, boot: Option<&str>, outcome: &mut Reconciliation) {
-        let Ok(_turn) = self.running.alone(&record.volume) else {
-            return;
-        };
-        let Ok(Some(record)) = self.store.get(&record.volume) else {
-            return;
-        };
-        let volume = &record.volume;
-        if record.state != State::Staged {
-            tracing::warn!("volume {volume}: a call did not end; kubelet's next one goes on");
-            outcome.interrupted.push(volume.clone());
-            return;
+    /// A volume that a call has, or had since, is that call's business.
+    fn compare(&self, volume: &VolumeHandle) {
+        if self.is_over() {
+            return self.outcome().unseen.push(volume.clone());
         }
-        let place = match self.place_of(&record) {
-            Ok(Place::Live) => return self.note_normal(volume, None),
-            Ok(place) => place,
-            Err(error) => return self.note_abnormal(volume, &error.to_string()),
+        let Some(watch) = self.volumes.running.watch(volume) else {
+            return;
         };
-        let text = format!("volume {volume} is not mounted at {}", record.staging);
-        self.note_abnormal(volume, &text);
-        outcome.away.push(volume.clone());
-        let is_other_boot = record
-            .boot
-            .as_deref()
-            .zip(boot)
-            .is_some_and(|(a, b)| a != b);
-        if place == Place::Dangling && is_other_boot {
-            self.sweep(&record.staging, outcome);
+        let Ok(Some(record)) = self.volumes.store.get(volume) else {
+            return;
+        };
+        let place = match record.state {
+            State::Staged => Some(self.volumes.place_of(&record, self.deadline())),
+            State::Staging | State::Unstaging => None,
+        };
+        let Some(_turn) = watch.unless_called() else {
+            return;
+        };
+        match place {
+            Some(Ok(Place::Live)) => self.volumes.note_normal(volume, None),
+            Some(Ok(place)) => self.note_away(&record, place),
+            Some(Err(error)) => self.volumes.note_abnormal(volume, &error.to_string()),
+            None => {
+                tracing::warn!("volume {volume}: a call did not end; kubelet's next one goes on");
+                self.outcome().interrupted.push(volume.clone());
+            }
         }
     }
 
-    fn place_of(&self, record: &Record) -> Result<Place, Error> {
-        if !self.node.supports(Feature::EntryLooks) {
-            let live = self.live(record, &record.staging, self.deadline())?;
-            return Ok(live.map_or(Place::NotMounted, |_| Place::Live));
+    /// The caller holds the volume.
+    fn note_away(&self, record: &Record, place: Place) {
+        let volume = &record.volume;
+        let text = format!("volume {volume} is not mounted at {}", record.staging);
+        self.volumes.note_abnormal(volume, &text);
+        self.outcome().away.push(volume.clone());
+        let boots = record.boot.as_deref().zip(self.boot.as_deref());
+        if place == Place::Dangling && boots.is_some_and(|(of_record, now)| of_record != now) {
+            self.sweep(&record.staging);
         }
-        Ok(match self.look(&record.staging)? {
-            Look::MountedFolder { volume, is_there } if is_there => {
-                match record.mounted == Some(volume) {
-                    true => Place::Live,
-                    false => Place::NotMounted,
-                }
-            }
-            look if is_dangling(&look) => Place::Dangling,
-            _ => Place::NotMounted,
-        })
     }
 
     /// Removes staging entries that lead nowhere and that neither a record nor a pod's link refers to.
-    fn sweep_unrecorded(
-        &self,
-        records: &[Record],
-        outcome: &mut Reconciliation,
-    ) -> Result<(), Error> {
-        let Some(folder) = self.kubelet.staging_folder() else {
+    fn sweep_unrecorded(&self) -> Result<(), Error> {
+        let Some(folder) = self.volumes.kubelet.staging_folder() else {
             return Ok(());
         };
-        if !self.node.supports(Feature::EntryLooks) {
+        if !self.volumes.node.supports(Feature::EntryLooks) {
             return Ok(());
         }
-        let recorded: BTreeSet<_> = records.iter().map(|one| one.staging.folded()).collect();
+        let entries = self.entries(&folder)?.into_iter();
+        let stagings = entries.filter_map(|entry| below(&folder.join(entry), &["globalmount"]));
+        let recorded = self.volumes.store.records();
+        let recorded: BTreeSet<_> = recorded.map(|one| one.staging.folded()).collect();
+        let unrecorded = stagings.filter(|staging| !recorded.contains(&staging.folded()));
         let links = OnceLock::new();
-        for entry in self.entries(&folder)? {
-            let Some(staging) = below(&folder.join(entry), &["globalmount"]) else {
-                continue;
-            };
-            if !recorded.contains(&staging.folded()) && is_dangling(&self.look(&staging)?) {
-                self.sweep_unless_used(&staging, &links, outcome)?;
+        side_by_side(unrecorded.collect(), |staging| {
+            if let Err(error) = self.sweep_unless_used(&staging, &links) {
+                tracing::warn!("{staging} is not swept: {error}");
             }
-        }
+        });
         Ok(())
     }
 
-    fn sweep_unless_used(
-        &self,
-        staging: &WinPath,
-        links: &OnceLock<BTreeSet<String>>,
-        outcome: &mut Reconciliation,
-    ) -> Result<(), Error> {
-        let data = VolData::beside(staging, self.machine.as_ref());
-        let volume = data.and_then(|data| data.volume_of(&self.kubelet.driver_name));
-        let Some(volume) = volume else {
+    fn sweep_unless_used(&self, staging: &WinPath, links: &Links) -> Result<(), Error> {
+        if !is_dangling(&self.look(staging)?) {
+            return Ok(());
+        }
+        let data = VolData::beside(staging, self.volumes.machine.as_ref());
+        let volume = data.and_then(|data| data.volume_of(&self.volumes.kubelet.driver_name));
+        let watch = volume
+            .as_ref()
+            .and_then(|one| self.volumes.running.watch(one));
+        let (Some(volume), Some(watch)) = (&volume, watch) else {
             return Ok(());
         };
-        let Ok(_turn) = self.running.alone(&volume) else {
-            return Ok(());
-        };
-        let targets = match links.get() {
-            Some(targets) => targets,
-            None => {
-                let targets = self.link_targets()?;
-                links.get_or_init(|| targets)
-            }
-        };
-        let is_recorded = self
-            .store
-            .get(&volume)
-            .map_or(true, |record| record.is_some());
-        if !is_recorded && !targets.contains(&staging.folded()) {
-            self.sweep(staging, outcome);
+        let targets = links.get_or_init(|| self.link_targets());
+        let is_used = targets
+            .as_ref()
+            .map_err(Error::clone)?
+            .contains(&staging.folded());
+        let record = self.volumes.store.get(volume);
+        if !is_used
+            && matches!(record, Ok(None))
+            && let Some(_turn) = watch.unless_called()
+        {
+            self.sweep(staging);
         }
         Ok(())
     }
 
     /// Removes an entry that still leads nowhere. The caller holds its volume.
-    fn sweep(&self, staging: &WinPath, outcome: &mut Reconciliation) {
+    fn sweep(&self, staging: &WinPath) {
         let removed = self
             .look(staging)
             .and_then(|look| match is_dangling(&look) {
-                true => self.remove_entry(staging, self.deadline()).map(|()| true),
+                true => self
+                    .volumes
+                    .remove_entry(staging, self.deadline())
+                    .map(|()| true),
                 false => Ok(false),
             });
         match removed {
             Ok(true) => {
                 tracing::warn!("removed {staging}, which led nowhere");
-                outcome.removed.push(staging.clone());
+                self.outcome().removed.push(staging.clone());
             }
             Ok(false) => {}
             Err(error) => tracing::warn!("{staging} leads nowhere and stays: {error}"),
@@ -192,7 +237,7 @@ impl DiskVolumes {
     /// Where the links of pods lead, folded.
     fn link_targets(&self) -> Result<BTreeSet<String>, Error> {
         let mut targets = BTreeSet::new();
-        let Some(pods) = self.kubelet.pods_folder() else {
+        let Some(pods) = self.volumes.kubelet.pods_folder() else {
             return Ok(targets);
         };
         for pod in self.entries(&pods)? {
@@ -209,7 +254,8 @@ impl DiskVolumes {
     }
 
     fn target_of(&self, link: &WinPath) -> Result<Option<String>, Error> {
-        let target = self.node.filesystem().read_link(link, self.deadline());
+        let files = self.volumes.node.filesystem();
+        let target = files.read_link(link, self.deadline());
         Ok(match target.none_if(Condition::NotFound)?.flatten() {
             Some(LinkTarget::Path(path)) => Some(path.folded()),
             Some(LinkTarget::Volume(_)) | None => None,
@@ -218,28 +264,62 @@ impl DiskVolumes {
 
     /// The names in a directory; none of one that is not there.
     fn entries(&self, directory: &WinPath) -> Result<Vec<Component>, Error> {
-        let listed = self
-            .node
-            .filesystem()
-            .list(directory, MOST, self.deadline());
-        match listed {
+        let files = self.volumes.node.filesystem();
+        match files.list(directory, MOST, self.until) {
             Ok(listing) if !listing.is_whole => {
                 let cause = Cause::InvalidArgument(format!("it has more than {MOST} entries"));
                 Err(Error::new("list", directory, cause))
             }
-            Ok(listing) => Ok(listing
-                .entries
-                .into_iter()
-                .map(|entry| entry.name)
-                .collect()),
+            Ok(listing) => {
+                let entries = listing.entries.into_iter();
+                Ok(entries.map(|entry| entry.name).collect())
+            }
             Err(error) if super::is_nothing_mounted(&error) => Ok(Vec::new()),
             Err(error) => Err(error),
         }
     }
 
     fn look(&self, path: &WinPath) -> Result<Look, Error> {
-        self.node.filesystem().look(path, self.deadline())
+        self.volumes.node.filesystem().look(path, self.deadline())
     }
+
+    fn deadline(&self) -> Deadline {
+        self.volumes.node.deadline(LOOK).min(self.until)
+    }
+
+    fn is_over(&self) -> bool {
+        self.volumes.node.deadline(Duration::ZERO) >= self.until
+    }
+
+    fn outcome(&self) -> MutexGuard<'_, Reconciliation> {
+        self.outcome.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Where the links of pods lead, read when the first entry needs it.
+type Links = OnceLock<Result<BTreeSet<String>, Error>>;
+
+/// Acts on each item, on a few threads. The caller's is one of them, so that too few threads only make it slower.
+fn side_by_side<T: Send>(items: Vec<T>, act: impl Fn(T) + Sync) {
+    let others = items.len().min(ABREAST).saturating_sub(1);
+    let items = Mutex::new(items.into_iter());
+    let next = || items.lock().unwrap_or_else(PoisonError::into_inner).next();
+    let work = || {
+        while let Some(item) = next() {
+            act(item);
+        }
+    };
+    thread::scope(|scope| {
+        for _ in 0..others {
+            let thread = thread::Builder::new().name(String::from("reconcile"));
+            let thread = thread.stack_size(STACK_BYTES);
+            if let Err(error) = thread.spawn_scoped(scope, work) {
+                tracing::warn!("the records are compared on fewer threads: {error}");
+                break;
+            }
+        }
+        work();
+    });
 }
 
 fn is_dangling(look: &Look) -> bool {

@@ -1,8 +1,9 @@
 use transport::Code;
 use wincsi::disks::{Criterion, DiskQuery, FoundDisk};
-use wincsi::volumes::{FoundVolume, NewSize};
+use wincsi::volumes::{FoundVolume, NewSize, VolumeId};
 use wincsi::{Cause, Condition, Deadline, Error, Feature, WinPath};
 
+use super::reconcile::Place;
 use super::{ARRIVAL, DiskVolumes, NodeError, Shared};
 use crate::code::Left;
 use crate::record::{Access, Record, Slot, State, VolumeHandle, Wanted};
@@ -191,10 +192,34 @@ impl DiskVolumes {
 
 impl Staging<'_> {
     fn run(self) -> Result<(), StageError> {
-        match self.bring() {
-            Ok(found) => Ok(self.note_staged(&found)?),
+        let brought = match self.already_staged() {
+            Some(volume) => Ok(volume),
+            None => self.bring().map(|found| found.id()),
+        };
+        match brought {
+            Ok(volume) => Ok(self.note_staged(volume)?),
             Err(failure) => Err(self.fail(failure)),
         }
+    }
+
+    /// The volume, if nothing is to do: it is staged by its record, it alone is mounted at the staging path, its disk is
+    /// still the one that the request names, and that disk is as writable as it should be. Whatever differs, or cannot be
+    /// read, is left to the steps.
+    fn already_staged(&self) -> Option<VolumeId> {
+        let (node, deadline) = (&self.volumes.node, self.deadline);
+        let before = self.before.as_ref();
+        let record = before.filter(|record| record.state == State::Staged)?;
+        let volume = record.mounted?;
+        if !node.supports(Feature::ReadOnlyDisks)
+            || self.volumes.place_of(record, deadline).ok()? != Place::Live
+        {
+            return None;
+        }
+        let named = node.disks().find(&self.request.disk, deadline).ok()?;
+        let disk = node.volumes().disk_number(volume, deadline).ok()?;
+        let is_read_only = node.disks().is_read_only(disk, deadline).ok()?;
+        let is_for_readers = self.request.wanted.access != Access::ReadWrite;
+        (named.number() == disk && is_read_only == is_for_readers).then_some(volume)
     }
 
     /// Each step leaves alone what is as it should be.
@@ -276,7 +301,7 @@ impl Staging<'_> {
             wanted,
             ..
         } = self.request;
-        let others = self.volumes.store.records().into_iter();
+        let others = self.volumes.store.records();
         let mut others = others.filter(|one| one.volume != *volume && one.disk == *disk);
         match others.find(|one| one.wanted.access != wanted.access) {
             Some(other) => Err(self.unchanged(StepError::OtherAccess(other.volume))),
@@ -344,15 +369,15 @@ impl Staging<'_> {
         Err(Error::new("stage", &self.request.volume, cause))
     }
 
-    fn note_staged(&self, found: &FoundVolume) -> Result<(), Shared> {
-        let boot = self.volumes.boot();
+    fn note_staged(&self, volume: VolumeId) -> Result<(), Shared> {
+        let boot = self.volumes.boot(self.deadline);
         let before = self.before.as_ref();
         let disk_bytes = before
             .and_then(|record| record.disk_bytes)
-            .or_else(|| self.volumes.growth_base(found.id(), self.deadline));
+            .or_else(|| self.volumes.growth_base(volume, self.deadline));
         let note = |record: &mut Record| {
             record.state = State::Staged;
-            record.mounted = Some(found.id());
+            record.mounted = Some(volume);
             record.boot = boot;
             record.disk_bytes = disk_bytes;
         };

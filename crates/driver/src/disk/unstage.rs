@@ -185,7 +185,7 @@ impl DiskVolumes {
         disk: &FoundDisk,
         deadline: Deadline,
     ) -> Result<Option<VolumeHandle>, Error> {
-        let others = self.store.records().into_iter();
+        let others = self.store.records();
         let mut others = others.filter(|record| record.volume != *volume).peekable();
         if others.peek().is_none() {
             return Ok(None);

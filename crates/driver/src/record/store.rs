@@ -117,11 +117,18 @@ impl Store {
         }
     }
 
-    /// All records that were read.
-    pub fn records(&self) -> Vec<Record> {
-        let slots: Vec<_> = self.slots().values().cloned().collect();
-        let records = slots.iter().filter_map(|slot| slot.get().ok().flatten());
-        records.collect()
+    /// All records that were read, each parsed when it is taken: together they would take much memory.
+    pub fn records(&self) -> impl Iterator<Item = Record> + use<> {
+        let slots = Vec::from_iter(self.slots().values().cloned());
+        let slots = slots.into_iter();
+        slots.filter_map(|slot| slot.get().ok().flatten())
+    }
+
+    /// The volumes that have a record.
+    pub fn volumes(&self) -> Vec<VolumeHandle> {
+        let slots = self.slots().clone().into_iter();
+        let recorded = slots.filter(|(_, slot)| slot.has_record());
+        recorded.map(|(volume, _)| volume).collect()
     }
 
     /// How many volumes have a record.
@@ -321,7 +328,7 @@ mod tests {
         store.slot(&volume()).unwrap().put(&record()).unwrap();
 
         let store = Store::open(folder.path()).unwrap();
-        assert_eq!(store.records(), [record()]);
+        assert_eq!(Vec::from_iter(store.records()), [record()]);
         let slot = store.slot(&volume()).unwrap();
         slot.change(|record| record.state = State::Staged).unwrap();
         let staged = slot.get().unwrap().map(|record| record.state);
@@ -329,7 +336,7 @@ mod tests {
 
         slot.remove().unwrap();
         slot.remove().unwrap();
-        assert_eq!(Store::open(folder.path()).unwrap().records(), []);
+        assert_eq!(Store::open(folder.path()).unwrap().volumes(), []);
     }
 
     #[test]
@@ -356,6 +363,6 @@ mod tests {
         assert_eq!(store.get(&volume()).unwrap(), None);
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
         store.slot(&volume()).unwrap().put(&record()).unwrap();
-        assert_eq!(store.records(), [record()]);
+        assert_eq!(Vec::from_iter(store.records()), [record()]);
     }
 }

@@ -2,7 +2,7 @@
 
 use transport::Code;
 
-use crate::fixture::{Fixture, GIB, STAGING, TARGET};
+use crate::fixture::{Fixture, GIB, INTRUDER, STAGING, TARGET};
 
 fn published() -> Fixture {
     let fixture = Fixture::new();
@@ -32,6 +32,20 @@ fn a_repeated_stage_under_an_open_file_cuts_nothing() {
     };
     assert!(!trace.iter().any(|op| cuts(op.operation)), "{trace:?}");
     assert!(fixture.is_online() && fixture.has_file(TARGET));
+}
+
+#[test]
+fn a_repeated_stage_does_not_take_the_mount_of_a_disk_that_moved_for_the_one_in_its_place() {
+    let fixture = Fixture::of_length(GIB / 8).identified_by("v1 adapter=1 lun=1");
+    fixture.stage().unwrap();
+    fixture.write();
+    fixture.move_to_another_place();
+    fixture.publish(TARGET).unwrap();
+    assert!(fixture.has_file(TARGET), "the volume is still mounted");
+    let before = fixture.content_of(INTRUDER);
+    let error = fixture.stage().unwrap_err();
+    assert!(fixture.content_of(INTRUDER) == before, "{error}");
+    assert!(fixture.has_mount_entry() && fixture.has_link_entry());
 }
 
 #[test]

@@ -40,6 +40,16 @@ fn a_shared_disk_that_came_online_writable_is_refused_and_left_as_it_is() {
 }
 
 #[test]
+fn a_shared_disk_that_became_writable_is_refused_by_a_repeated_stage() {
+    let fixture = written(Access::SharedReadOnly);
+    fixture.stage().unwrap();
+    fixture.bring_online();
+    assert!(!fixture.is_read_only());
+    let error = fixture.stage().unwrap_err();
+    assert_eq!(error.code(), Code::Unavailable, "{error}");
+}
+
+#[test]
 fn a_disk_of_one_node_that_came_online_writable_is_made_read_only() {
     let fixture = written(Access::ReadOnly);
     fixture.bring_online();

@@ -1,8 +1,13 @@
 //! What a start finds.
 
+use std::thread;
+use std::time::Duration;
+
 use wincsi::Win32;
 
 use crate::fixture::{Fixture, STAGING, TARGET, VOLUME};
+
+const OTHER_STAGING: &str = r"C:\var\lib\kubelet\plugins\kubernetes.io\csi\d\2\globalmount";
 
 #[test]
 fn a_start_counts_volumes_that_are_mounted_as_they_were() {
@@ -73,4 +78,79 @@ fn a_call_that_did_not_end_is_reported_and_left_to_kubelet() {
     let outcome = fixture.reconcile();
     assert_eq!(outcome.interrupted.len(), 1, "{outcome:?}");
     fixture.stage().unwrap();
+}
+
+#[test]
+fn kubelets_calls_run_beside_a_look_that_hangs_and_their_outcome_counts() {
+    let fixture = Fixture::new();
+    fixture.stage().unwrap();
+    fixture.hang_once("GetFileAttributesExW", STAGING);
+    let outcome = thread::scope(|scope| {
+        let start = scope.spawn(|| fixture.reconcile());
+        fixture.wait_until_one_hangs();
+        let published = fixture.publish(TARGET);
+        let unpublished = fixture.unpublish(TARGET);
+        let unstaged = fixture.unstage();
+        fixture.heal();
+        published.unwrap();
+        unpublished.unwrap();
+        unstaged.unwrap();
+        start.join().unwrap()
+    });
+    assert!(outcome.away.is_empty(), "{outcome:?}");
+    assert!(!fixture.metrics().contains("wincsi_volume_abnormal{"));
+    fixture.assert_put_away("after the comparison");
+}
+
+#[test]
+fn a_volume_that_hangs_keeps_no_other_from_its_look_and_its_own_look_ends() {
+    let mut fixture = Fixture::new();
+    fixture.stage().unwrap();
+    fixture.stage_other(OTHER_STAGING).unwrap();
+    fixture.pull_out();
+    fixture.reboot();
+    fixture.hang_once("GetFileAttributesExW", STAGING);
+    let outcome = thread::scope(|scope| {
+        let start = scope.spawn(|| fixture.reconcile());
+        fixture.wait_until_one_hangs();
+        let is_swept = fixture.becomes(|fixture| !fixture.exists(OTHER_STAGING));
+        fixture.let_pass(Duration::from_secs(10));
+        let ends = fixture.becomes(|_| start.is_finished());
+        fixture.heal();
+        assert!(is_swept && ends, "swept: {is_swept}, ended: {ends}");
+        start.join().unwrap()
+    });
+    assert_eq!(
+        (outcome.away.len(), outcome.removed.len()),
+        (1, 1),
+        "{outcome:?}"
+    );
+    let metrics = fixture.metrics();
+    assert!(
+        metrics.contains(r#"wincsi_volume_abnormal{volume="vol-1"} 1"#),
+        "{metrics}"
+    );
+}
+
+#[test]
+fn a_node_that_hangs_ends_the_comparison_and_leaves_its_volumes_to_calls() {
+    let fixture = Fixture::new();
+    fixture.stage().unwrap();
+    fixture.hang_once("NtQuerySystemInformation", "*");
+    let outcome = thread::scope(|scope| {
+        let start = scope.spawn(|| fixture.reconcile());
+        fixture.wait_until_one_hangs();
+        fixture.let_pass(Duration::from_secs(60));
+        let ends = fixture.becomes(|_| start.is_finished());
+        fixture.heal();
+        assert!(ends, "it waits for the node");
+        start.join().unwrap()
+    });
+    assert_eq!(
+        (outcome.volumes, outcome.unseen.len()),
+        (1, 1),
+        "{outcome:?}"
+    );
+    assert!(!fixture.metrics().contains("wincsi_volume_abnormal{"));
+    fixture.publish(TARGET).unwrap();
 }

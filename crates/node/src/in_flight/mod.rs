@@ -51,8 +51,9 @@ const SHARE_WITHIN: Duration = Duration::from_secs(2 * 60);
 /// How many may look at one volume's files, or at one path, at a time: so many threads are lost at most.
 const ABREAST: usize = 8;
 
-/// How many may ask at a time which volume a drive is. Each call with a path asks for drive C several times, and one at
-/// a time they took turns: a hundred stages of as many disks were as slow as four in a row.
+/// How many may ask at a time which volume a drive is, or by which name the mount manager knows that volume. Each call
+/// with a path asks both for drive C several times, and one at a time they took turns: a hundred stages of as many disks
+/// were as slow as four in a row.
 const DRIVE_ABREAST: usize = 64;
 
 /// What is looked at.
@@ -63,7 +64,7 @@ pub(crate) enum Object {
     /// What a volume has cached. To write that may take long on a volume that answers well.
     Cache(VolumeId),
     Disk(DiskNumber),
-    /// Which volume a drive is, by the mount manager's word.
+    /// Which volume a drive, or a volume's own name, is, by the mount manager's word.
     Drive(String),
     /// What is in a volume, by paths that name it.
     Files(VolumeId),
@@ -125,7 +126,6 @@ impl fmt::Display for Object {
 #[derive(Clone)]
 pub(crate) struct InFlight {
     table: Arc<Mutex<Reads>>,
-    ended: Arc<Condvar>,
     clock: Arc<dyn Clock>,
     waits: Arc<dyn Waits>,
 }
@@ -134,7 +134,6 @@ impl InFlight {
     pub(crate) fn new(clock: Arc<dyn Clock>, waits: Arc<dyn Waits>) -> Self {
         Self {
             table: Arc::default(),
-            ended: Arc::default(),
             clock,
             waits,
         }
@@ -182,25 +181,16 @@ impl InFlight {
             }
             // Who may not be heard to wait waits all the same: the look has its own limit.
             heard.get_or_insert_with(|| self.waits.begin());
-            table = self.wait(table, ticket);
+            let is_moved;
+            (table, is_moved) = wait(table, object);
             let is_over = patience.left(&*self.clock).is_none();
-            table.give_up(ticket, self.clock.now());
+            if !is_moved {
+                table.give_up(ticket, self.clock.now());
+            }
             if is_over {
                 return Err(not_answering(object));
             }
         }
-    }
-
-    /// Waits for that look to end, for a moment. What has been under way for long by the clock is waited for
-    /// that moment as well: a clock that leaps makes nobody silent.
-    fn wait<'t>(&self, mut table: MutexGuard<'t, Reads>, ticket: u64) -> MutexGuard<'t, Reads> {
-        table.waiting += 1;
-        let (mut table, _) = self
-            .ended
-            .wait_timeout_while(table, SLICE, |table| table.is_awaited(ticket))
-            .unwrap_or_else(PoisonError::into_inner);
-        table.waiting -= 1;
-        table
     }
 
     /// A panic elsewhere cannot leave the table half changed: nothing in here can panic.
@@ -210,13 +200,23 @@ impl InFlight {
 
     #[cfg(test)]
     pub(crate) fn waiting(&self) -> usize {
-        self.table().waiting
+        self.table().waiting()
     }
 
     #[cfg(test)]
     fn under_way(&self) -> usize {
         self.table().under_way.len()
     }
+}
+
+/// Waits for a look at the object to end, for a moment, and returns whether one did. What has been under way for long by
+/// the clock is waited for that moment as well: a clock that leaps makes nobody silent.
+fn wait<'t>(mut table: MutexGuard<'t, Reads>, object: &Object) -> (MutexGuard<'t, Reads>, bool) {
+    let ended = table.enqueue(object);
+    let waited = ended.wait_timeout(table, SLICE);
+    let (mut table, waited) = waited.unwrap_or_else(PoisonError::into_inner);
+    table.leave(object);
+    (table, !waited.timed_out())
 }
 
 fn not_answering(object: &Object) -> os::Error {
@@ -231,11 +231,8 @@ struct InFlightGuard<'a> {
 
 impl Drop for InFlightGuard<'_> {
     fn drop(&mut self) {
-        let mut table = self.in_flight.table();
-        table.under_way.remove(&self.ticket);
-        if table.waiting > 0 {
-            self.in_flight.ended.notify_all();
-        }
+        let now = self.in_flight.clock.now();
+        self.in_flight.table().end(self.ticket, now);
     }
 }
 
@@ -244,8 +241,15 @@ struct Reads {
     /// By their tickets, the oldest first.
     under_way: BTreeMap<u64, PendingRead>,
     next: u64,
-    /// Threads that wait for a look to end.
+    /// Those who wait for a look at an object to end, and no others, are woken by its end: a hundred calls at a time, each
+    /// of many looks, would keep the processors busy with waking one another.
+    queues: BTreeMap<Object, Queue>,
+}
+
+#[derive(Default)]
+struct Queue {
     waiting: usize,
+    ended: Arc<Condvar>,
 }
 
 struct PendingRead {
@@ -294,9 +298,36 @@ impl Reads {
         }
     }
 
-    fn is_awaited(&self, ticket: u64) -> bool {
-        let look = self.under_way.get(&ticket);
-        look.is_some_and(|look| !look.is_given_up)
+    fn enqueue(&mut self, object: &Object) -> Arc<Condvar> {
+        let queue = self.queues.entry(object.clone()).or_default();
+        queue.waiting += 1;
+        Arc::clone(&queue.ended)
+    }
+
+    fn leave(&mut self, object: &Object) {
+        if let Some(queue) = self.queues.get_mut(object) {
+            queue.waiting -= 1;
+            if queue.waiting == 0 {
+                self.queues.remove(object);
+            }
+        }
+    }
+
+    /// The end makes room for one more, but that of a look that was old: it alone kept all others waiting.
+    fn end(&mut self, ticket: u64, now: Moment) {
+        let Some(look) = self.under_way.remove(&ticket) else {
+            return;
+        };
+        match self.queues.get(&look.object) {
+            Some(queue) if look.is_over(now) => queue.ended.notify_all(),
+            Some(queue) => queue.ended.notify_one(),
+            None => {}
+        }
+    }
+
+    #[cfg(test)]
+    fn waiting(&self) -> usize {
+        self.queues.values().map(|queue| queue.waiting).sum()
     }
 }
 
@@ -310,6 +341,8 @@ mod tests {
     use crate::waits::Unheard;
 
     const DISK: Object = Object::Disk(DiskNumber(3));
+    /// Only a test that has failed already waits so long.
+    const LONG: Duration = Duration::from_secs(60);
 
     fn in_flight() -> (InFlight, Arc<HandClock>) {
         let clock = Arc::new(HandClock::default());
@@ -343,7 +376,7 @@ mod tests {
     fn waiter_for(in_flight: &InFlight) -> JoinHandle<os::Result<()>> {
         let others = in_flight.clone();
         let waiter = thread::spawn(move || others.at(&DISK, nothing));
-        while in_flight.table().waiting == 0 {
+        while in_flight.waiting() == 0 {
             thread::yield_now();
         }
         waiter
@@ -412,6 +445,28 @@ mod tests {
         });
         assert_eq!(waiter.unwrap().join().unwrap(), Ok(()));
         assert_eq!(in_flight.under_way(), 0);
+    }
+
+    #[test]
+    fn the_end_of_a_look_wakes_one_that_waits_for_its_object() {
+        let (in_flight, _) = in_flight();
+        let looking = in_flight.begin(&DISK).unwrap();
+        let waiter = {
+            let in_flight = in_flight.clone();
+            thread::spawn(move || {
+                let mut table = in_flight.table();
+                let ended = table.enqueue(&DISK);
+                let (mut table, waited) = ended.wait_timeout(table, LONG).unwrap();
+                table.leave(&DISK);
+                !waited.timed_out()
+            })
+        };
+        while in_flight.waiting() == 0 {
+            thread::yield_now();
+        }
+        drop(looking);
+        assert!(waiter.join().unwrap());
+        assert_eq!(in_flight.waiting(), 0);
     }
 
     /// Who waits behind others that all end in time does not wait for ever.

@@ -54,7 +54,7 @@ fn looked_at(op: &Op<'_>) -> Option<Object> {
 
 fn of_mount(path: &WinPath) -> Object {
     match (path.root(), path.name()) {
-        (Root::Drive(_), None) => Object::Drive(path.folded()),
+        (Root::Drive(_) | Root::Volume(_), None) => Object::Drive(path.folded()),
         _ => Object::Folder(path.folded()),
     }
 }
@@ -115,7 +115,8 @@ mod tests {
     }
 
     #[test]
-    fn a_drive_is_told_from_a_folder_where_a_volume_is_mounted() {
+    fn a_drive_or_volume_is_told_from_a_folder_where_a_volume_is_mounted() {
+        let volume = WinPath::of_root(Root::Volume(VolumeId(Uuid::from_u128(7))));
         let paths = [r"C:\", r"C:\x"].map(|path| path.parse::<WinPath>().unwrap());
         let at = |path| {
             object(
@@ -126,6 +127,7 @@ mod tests {
         };
         let [drive, folder] = &paths;
         assert_eq!(at(drive), Some(Object::Drive(drive.folded())));
+        assert_eq!(at(&volume), Some(Object::Drive(volume.folded())));
         assert_eq!(at(folder), Some(Object::Folder(folder.folded())));
     }
 
