@@ -3,6 +3,7 @@
 //! A record is written before the act that it tells of, and goes after everything else of the volume has gone. So a
 //! driver that died knows what may be left, and an unstage without any context finds its disk.
 
+mod lock;
 mod store;
 mod text;
 mod wanted;

@@ -4,8 +4,9 @@ use std::fs::{self, File};
 use std::io::{self, ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
-use super::{Record, TextError, VolumeHandle};
+use super::{Record, TextError, VolumeHandle, lock};
 
 /// Why a record was not read or written.
 #[derive(Debug, thiserror::Error)]
@@ -20,6 +21,15 @@ pub enum StoreError {
         /// Why.
         source: io::Error,
     },
+    /// Another process has the records.
+    #[error(
+        "another process has the records in {}: end it, or give each driver a -state-dir of its own",
+        folder.display()
+    )]
+    InUse {
+        /// The folder.
+        folder: PathBuf,
+    },
     /// The file is no record that this version reads. It stays as it is.
     #[error("the record {} is not read: {reason}", file.display())]
     Unreadable {
@@ -30,7 +40,7 @@ pub enum StoreError {
     },
 }
 
-/// The records of all volumes, a file each.
+/// The records of all volumes, a file each. One process has them, as it trusts what it remembers of them.
 ///
 /// A file that is no record of this version stays as it is: the calls for its volume fail, and only these.
 #[derive(Debug)]
@@ -38,6 +48,7 @@ pub struct Store {
     folder: PathBuf,
     unreadable: usize,
     slots: Mutex<BTreeMap<VolumeHandle, Arc<Slot>>>,
+    _lock: File,
 }
 
 /// The place of one volume's record. Calls for one volume change it in turn, those for others side by side.
@@ -60,12 +71,21 @@ impl Store {
     /// mounted and taken offline.
     ///
     /// # Errors
-    /// The folder cannot be closed, or it or a file of it cannot be read.
+    /// Another process has them; the folder cannot be closed; it or a file of it cannot be read.
     pub fn open(folder: &Path) -> Result<Self, StoreError> {
+        Self::open_within(folder, Duration::ZERO)
+    }
+
+    /// As [`Store::open`], and waits so long for another process to end that has them.
+    ///
+    /// # Errors
+    /// As [`Store::open`].
+    pub fn open_within(folder: &Path, patience: Duration) -> Result<Self, StoreError> {
         if let Some(parent) = folder.parent() {
             fs::create_dir_all(parent).map_err(failed("make", parent))?;
         }
         transport::close_folder(folder).map_err(failed("close", folder))?;
+        let lock = lock::take(folder, patience)?;
         let (mut slots, mut unreadable) = (BTreeMap::new(), 0);
         for entry in fs::read_dir(folder).map_err(failed("list", folder))? {
             let file = entry.map_err(failed("list", folder))?.path();
@@ -88,6 +108,7 @@ impl Store {
             folder: folder.to_owned(),
             unreadable,
             slots: Mutex::new(slots),
+            _lock: lock,
         })
     }
 
@@ -269,7 +290,10 @@ fn replace(file: &Path, text: &str) -> io::Result<()> {
     fs::rename(&beside, file)
 }
 
-fn failed(operation: &'static str, file: &Path) -> impl Fn(io::Error) -> StoreError + use<> {
+pub(super) fn failed(
+    operation: &'static str,
+    file: &Path,
+) -> impl Fn(io::Error) -> StoreError + use<> {
     let file = file.to_owned();
     move |source| StoreError::Io {
         operation,
@@ -319,6 +343,7 @@ mod tests {
         let store = Store::open(folder.path()).unwrap();
         store.slot(&volume()).unwrap().put(&record()).unwrap();
 
+        drop(store);
         let store = Store::open(folder.path()).unwrap();
         assert_eq!(store.records(), [record()]);
         let slot = store.slot(&volume()).unwrap();
@@ -328,6 +353,7 @@ mod tests {
 
         slot.remove().unwrap();
         slot.remove().unwrap();
+        drop(store);
         assert_eq!(Store::open(folder.path()).unwrap().records(), []);
     }
 
@@ -353,8 +379,25 @@ mod tests {
         fs::write(file.with_extension("new"), "{").unwrap();
         let store = Store::open(folder.path()).unwrap();
         assert_eq!(store.get(&volume()).unwrap(), None);
-        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+        assert!(!file.with_extension("new").exists());
         store.slot(&volume()).unwrap().put(&record()).unwrap();
         assert_eq!(store.records(), [record()]);
+    }
+
+    #[test]
+    fn one_process_has_the_records_and_another_touches_nothing() {
+        let folder = folder();
+        let store = Store::open(folder.path()).unwrap();
+        let written = folder
+            .path()
+            .join(volume().file_name())
+            .with_extension("new");
+        fs::write(&written, "{").unwrap();
+        let refused = Store::open(folder.path()).unwrap_err().to_string();
+        let names = [folder.path().to_str().unwrap(), "-state-dir"];
+        assert!(names.iter().all(|name| refused.contains(name)), "{refused}");
+        assert!(written.exists());
+        drop(store);
+        Store::open(folder.path()).unwrap();
     }
 }
