@@ -86,7 +86,7 @@ impl StageError {
 struct Staging<'a> {
     volumes: &'a DiskVolumes,
     request: &'a Stage,
-    slot: &'a Slot,
+    slot: &'a Slot<'a>,
     /// The record from before the call.
     before: Option<Record>,
     deadline: Deadline,
@@ -148,7 +148,7 @@ impl DiskVolumes {
     }
 
     /// Stages a volume anew from its record, as after a reboot.
-    pub(super) fn restage(&self, record: &Record, slot: &Slot) -> Result<(), StageError> {
+    pub(super) fn restage(&self, record: &Record, slot: &Slot<'_>) -> Result<(), StageError> {
         let request = Stage {
             volume: record.volume.clone(),
             staging: record.staging.clone(),
@@ -161,7 +161,7 @@ impl DiskVolumes {
     fn staging<'a>(
         &'a self,
         request: &'a Stage,
-        slot: &'a Slot,
+        slot: &'a Slot<'a>,
         before: Option<Record>,
     ) -> Staging<'a> {
         let deadline = self.deadline();

@@ -6,7 +6,9 @@ use serde::{Deserialize, Serialize};
 use wincsi::WinPath;
 use wincsi::disks::DiskQuery;
 
-use super::{Access, Choice, FileSystem, Format, Record, State, Targets, VolumeHandle, Wanted};
+use super::{
+    Access, Choice, FileSystem, Format, HandleError, Record, State, Targets, VolumeHandle, Wanted,
+};
 
 /// The version that is written. One that is not known is left alone.
 const VERSION: u32 = 1;
@@ -26,6 +28,12 @@ pub enum TextError {
         value: String,
         /// What is wrong with it.
         reason: String,
+    },
+    /// It is a record of another volume than its file's name says.
+    #[error("it is of volume {volume}, whose record has another name")]
+    OtherVolume {
+        /// The volume.
+        volume: VolumeHandle,
     },
     /// A later version wrote it.
     #[error("of version {0}; this wincsi reads version {VERSION}")]
@@ -124,10 +132,11 @@ impl Record {
             return Err(TextError::Version(version));
         }
         let text: Text = serde_json::from_str(text)?;
-        let empty = || value("volume", "", "a handle is not empty");
+        let volume = VolumeHandle::parse(&text.volume);
+        let refused = |error: HandleError| value("volume", &text.volume, &error.to_string());
         let published = text.published.iter().map(|path| parsed("published", path));
         Ok(Self {
-            volume: VolumeHandle::parse(&text.volume).ok_or_else(empty)?,
+            volume: volume.map_err(refused)?,
             state: text.state.into(),
             staging: parsed("staging", &text.staging)?,
             disk: DiskQuery::from_record(&text.disk)
