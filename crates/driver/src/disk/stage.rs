@@ -1,6 +1,6 @@
 use transport::Code;
 use wincsi::disks::{DiskQuery, FoundDisk};
-use wincsi::volumes::{FoundVolume, NewSize};
+use wincsi::volumes::{FoundVolume, NewSize, Resized};
 use wincsi::{Cause, Condition, Deadline, Error, Feature, WinPath};
 
 use super::{ARRIVAL, DiskVolumes, NodeError, Shared};
@@ -192,13 +192,13 @@ impl DiskVolumes {
 impl Staging<'_> {
     fn run(self) -> Result<(), StageError> {
         match self.bring() {
-            Ok(found) => Ok(self.note_staged(&found)?),
+            Ok((found, size)) => Ok(self.note_staged(&found, size)?),
             Err(failure) => Err(self.fail(failure)),
         }
     }
 
     /// Each step leaves alone what is as it should be.
-    fn bring(&self) -> Result<FoundVolume, Failure> {
+    fn bring(&self) -> Result<(FoundVolume, Option<u64>), Failure> {
         let was_staged = self.was_staged();
         let was_staged = was_staged.map_err(|error| self.unchanged(StepError::Node(error)))?;
         let (disk, brought_online) = self.find_and_begin().map_err(|failure| match was_staged {
@@ -297,7 +297,8 @@ impl Staging<'_> {
         }
     }
 
-    fn mount(&self, disk: &FoundDisk) -> Result<FoundVolume, Error> {
+    /// The volume, and its size if the node reports one.
+    fn mount(&self, disk: &FoundDisk) -> Result<(FoundVolume, Option<u64>), Error> {
         let (node, deadline) = (&self.volumes.node, self.deadline);
         let (access, staging) = (self.request.wanted.access, &self.request.staging);
         let volume = match access {
@@ -310,11 +311,23 @@ impl Staging<'_> {
         };
         node.filesystem().make_directory(staging, deadline)?;
         node.volumes().mount(&volume, staging, deadline)?;
-        if access == Access::ReadWrite {
-            let size = NewSize::Maximum;
-            node.volumes().resize(&volume, size, deadline)?;
+        let size = self.size_after_growth(&volume)?;
+        Ok((volume, size))
+    }
+
+    /// Grows a volume for writers. A growth reports the size; without one it is read, and then no failure matters.
+    fn size_after_growth(&self, volume: &FoundVolume) -> Result<Option<u64>, Error> {
+        let (volumes, deadline) = (self.volumes.node.volumes(), self.deadline);
+        if self.request.wanted.access == Access::ReadWrite {
+            match volumes.resize(volume, NewSize::Maximum, deadline)? {
+                Resized::Grown { to: size, .. }
+                | Resized::Filled { size }
+                | Resized::Unchanged { size } => return Ok(Some(size)),
+                _ => {}
+            }
         }
-        Ok(volume)
+        let space = volumes.stats(volume.id(), deadline);
+        Ok(space.ok().map(|space| space.total))
     }
 
     fn make_usable(&self, disk: &FoundDisk) -> Result<FoundVolume, Error> {
@@ -344,11 +357,12 @@ impl Staging<'_> {
         Err(Error::new("stage", &self.request.volume, cause))
     }
 
-    fn note_staged(&self, found: &FoundVolume) -> Result<(), Shared> {
+    fn note_staged(&self, found: &FoundVolume, size: Option<u64>) -> Result<(), Shared> {
         let boot = self.volumes.boot();
         let note = |record: &mut Record| {
             record.state = State::Staged;
             record.mounted = Some(found.id());
+            record.size = size;
             record.boot = boot;
         };
         self.slot.change(note)?;
@@ -445,6 +459,7 @@ impl Stage {
             wanted: self.wanted.clone(),
             brought_online,
             mounted: None,
+            size: None,
             boot: None,
             published: Vec::new(),
         }

@@ -91,6 +91,8 @@ pub struct Record {
     pub brought_online: bool,
     /// The volume of Windows that was mounted at the staging path.
     pub mounted: Option<VolumeId>,
+    /// Its size in bytes, as far as the last stage or expansion reported it.
+    pub size: Option<u64>,
     /// The boot in which it was staged last, where the node reports one.
     pub boot: Option<String>,
     /// Where it is published, or was about to be.

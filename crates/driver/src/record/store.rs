@@ -408,6 +408,7 @@ mod tests {
             },
             brought_online: true,
             mounted: None,
+            size: None,
             boot: None,
             published: Vec::new(),
         }

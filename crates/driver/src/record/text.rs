@@ -66,6 +66,8 @@ struct Text {
     #[serde(skip_serializing_if = "Option::is_none")]
     mounted: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    size: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     boot: Option<String>,
     published: Vec<String>,
 }
@@ -120,6 +122,7 @@ impl Record {
             targets: self.wanted.targets.into(),
             brought_online: self.brought_online,
             mounted: self.mounted.map(|id| id.to_string()),
+            size: self.size,
             boot: self.boot.clone(),
             published: self.published.iter().map(WinPath::to_string).collect(),
         };
@@ -156,6 +159,7 @@ impl Record {
                 Some(id) => Some(parsed("mounted", &id)?),
                 None => None,
             },
+            size: text.size,
             boot: text.boot,
             published: published.collect::<Result<_, _>>()?,
         })
@@ -207,6 +211,7 @@ mod tests {
                     .parse()
                     .unwrap(),
             ),
+            size: Some(1 << 30),
             boot: Some(String::from("boot 1")),
             published: vec![r"C:\pods\1\mount".parse().unwrap()],
         }

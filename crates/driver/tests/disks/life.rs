@@ -16,7 +16,7 @@ fn a_volume_lives_from_stage_to_unstage_and_every_call_may_be_repeated() {
     }
     fixture.write();
     assert!(fixture.has_file(TARGET));
-    let space = fixture.stats(TARGET).unwrap().space;
+    let space = fixture.stats(TARGET).unwrap().usage.space.unwrap();
     assert!(space.total > GIB && space.free < space.total, "{space:?}");
     for _ in 0..2 {
         fixture.unpublish(TARGET).unwrap();
@@ -40,7 +40,7 @@ fn a_disk_that_grew_grows_at_expand_and_at_the_next_stage() {
     fixture.unstage().unwrap();
     fixture.grow(4 * GIB);
     fixture.stage().unwrap();
-    assert!(fixture.stats(STAGING).unwrap().space.total > 3 * GIB + GIB / 2);
+    assert!(fixture.stats(STAGING).unwrap().usage.total > 3 * GIB + GIB / 2);
 }
 
 #[test]
