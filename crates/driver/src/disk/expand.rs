@@ -3,7 +3,7 @@ use wincsi::Error;
 use wincsi::volumes::{FoundVolume, NewSize};
 
 use super::{DiskVolumes, Shared, place};
-use crate::record::{Access, VolumeHandle};
+use crate::record::{Access, Record, VolumeHandle};
 
 /// Why a volume was not grown.
 #[derive(Debug, thiserror::Error)]
@@ -84,9 +84,12 @@ impl DiskVolumes {
                 wanted,
             });
         }
-        Ok(self
-            .grow(&found, record.wanted.access)
-            .map_err(Shared::from)?)
+        let grown = self.grow(&found, record.wanted.access);
+        let size = grown.map_err(Shared::from)?;
+        let slot = self.store.slot(volume).map_err(Shared::from)?;
+        let note = |record: &mut Record| record.size = Some(size);
+        slot.change(note).map_err(Shared::from)?;
+        Ok(size)
     }
 
     /// The length of the volume's disk, after the node has looked whether it grew.
