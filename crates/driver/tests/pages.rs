@@ -67,7 +67,7 @@ fn of_each() -> Vec<Row> {
         (
             "each",
             refused.code,
-            "the request has a field that is missing or cannot be: a path, an attribute, a filesystem, a block volume, writers on many nodes",
+            "the request has a field that is missing or cannot be: a volume id of more than 1024 bytes, a path, an attribute, a filesystem, a block volume, writers on many nodes",
         ),
         ("each", code_of(busy), "another call for the volume runs"),
         (
@@ -179,7 +179,9 @@ fn of_stats() -> Vec<Row> {
     let when = |error: &StatsError| match error {
         StatsError::NoVolume { .. } => "the volume is not staged",
         StatsError::NotThere { .. } => "the volume is not at that path, or it is no path",
-        StatsError::Away { .. } => "the volume is away, and its figures were never read",
+        StatsError::Away { .. } => {
+            "the volume is away, and neither this process nor its record has its size"
+        }
         StatsError::Shared(_) => "",
     };
     let row = |error: &StatsError| ("NodeGetVolumeStats", error.code(), when(error));

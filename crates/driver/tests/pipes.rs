@@ -127,7 +127,7 @@ fn a_growth_that_the_pipes_leave_undone_is_refused_with_the_size_that_works() {
     let mut fixture = Fixture::new();
     fixture.stage().unwrap();
     fixture.publish(TARGET).unwrap();
-    let before = fixture.stats(TARGET).unwrap().space.total;
+    let before = fixture.stats(TARGET).unwrap().usage.total;
     for mib in [1, 52] {
         fixture.grow(2 * GIB + mib * MIB);
         for _ in 0..2 {
@@ -138,7 +138,7 @@ fn a_growth_that_the_pipes_leave_undone_is_refused_with_the_size_that_works() {
             fixture.restart_driver();
             fixture.stage().unwrap();
         }
-        assert_eq!(fixture.stats(TARGET).unwrap().space.total, before);
+        assert_eq!(fixture.stats(TARGET).unwrap().usage.total, before);
     }
     fixture.grow(2 * GIB + 100 * MIB);
     for _ in 0..2 {
@@ -154,7 +154,7 @@ fn a_growth_that_the_pipes_leave_undone_is_refused_with_the_size_that_works() {
 fn a_volume_that_did_not_grow_is_no_growth_left_undone() {
     let fixture = Fixture::new();
     fixture.stage().unwrap();
-    let size = fixture.stats(STAGING).unwrap().space.total;
+    let size = fixture.stats(STAGING).unwrap().usage.total;
     assert_eq!(fixture.expand(STAGING, 2 * GIB).unwrap(), size);
     fixture.grow(2 * GIB + 4096);
     assert_eq!(fixture.expand(STAGING, 2 * GIB).unwrap(), size);

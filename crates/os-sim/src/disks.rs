@@ -8,7 +8,7 @@ use os::{
 use crate::gate::Op;
 use crate::hardware::{IdentifierPage, page83};
 use crate::machine::{Machine, Present};
-use crate::ondisk::gpt;
+use crate::ondisk;
 use crate::shared_node::SharedNode;
 
 /// The kernel's disks.
@@ -174,7 +174,7 @@ fn grow(
     if reaches.is_none_or(|end| end > table.limit(partition, area.length)) {
         return Err(Win32::INVALID_PARAMETER.into());
     }
-    gpt::resize(area, partition, length).map_err(|_| Win32::IO_DEVICE)?;
+    ondisk::resize(area, partition, length).map_err(|_| Win32::IO_DEVICE)?;
     machine.settle(name);
     Ok(())
 }

@@ -22,7 +22,7 @@ pub(crate) fn write(group_version: &GroupVersion, directory: &Path) -> Result<()
     )?;
 
     let file = names::rust_file(&group_version.file);
-    let secret: Vec<_> = secrets::messages(&file).cloned().collect();
+    let secret: Vec<_> = secrets::messages(&file).collect();
     Config::new()
         .btree_map(["."])
         .skip_debug(secrets::paths(&file, &secret))

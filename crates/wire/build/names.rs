@@ -60,3 +60,15 @@ fn rename_message(message: &mut DescriptorProto) {
 fn rename(name: &mut Option<String>, rule: fn(&str) -> String) {
     *name = name.as_deref().map(rule);
 }
+
+/// `GroupController` to `group_controller`.
+pub(crate) fn module(name: &str) -> String {
+    let mut module = String::new();
+    for letter in name.chars() {
+        if letter.is_ascii_uppercase() && !module.is_empty() {
+            module.push('_');
+        }
+        module.push(letter.to_ascii_lowercase());
+    }
+    module
+}

@@ -11,9 +11,9 @@ use prost_types::{DescriptorProto, FileDescriptorProto, ServiceDescriptorProto};
 use protox::Compiler;
 
 use crate::messages::write_rpcs;
-use crate::secrets;
 use crate::table::{Names, Row};
 use crate::version::{Stability, Version};
+use crate::{names, secrets};
 
 /// The interfaces: the module, which is also the folder of `v1.proto`, and what its documentation says.
 const INTERFACES: [(&str, &str); 3] = [
@@ -54,7 +54,7 @@ fn write(
         .open_file(format!("{name}/v1.proto"))?
         .file_descriptor_set();
     let file = set.file.last().cloned().ok_or("an empty descriptor set")?;
-    let secret: Vec<_> = secrets::messages(&file).cloned().collect();
+    let secret: Vec<_> = secrets::messages(&file).collect();
     Config::new()
         .btree_map(["."])
         .skip_debug(secrets::paths(&file, &secret))
@@ -76,7 +76,7 @@ fn write_module(
 ) -> fmt::Result {
     let package = file.package();
     let services: String = unary_services(file)
-        .map(|service| format!("{}::GROUP, ", module_name(service.name())))
+        .map(|service| format!("{}::GROUP, ", names::module(service.name())))
         .collect();
     writeln!(
         code,
@@ -121,7 +121,7 @@ impl ServiceGenerator for Services {
 impl Services {
     fn write_service(&self, service: &Service, code: &mut String) -> fmt::Result {
         service.comments.append_with_indent(0, code);
-        writeln!(code, "pub mod {} {{", module_name(&service.proto_name))?;
+        writeln!(code, "pub mod {} {{", names::module(&service.proto_name))?;
         let names = Names {
             group: self.name,
             version: Version::new(1, Stability::Stable),
@@ -139,16 +139,4 @@ fn unary_services(file: &FileDescriptorProto) -> impl Iterator<Item = &ServiceDe
         let mut methods = service.method.iter();
         !methods.any(|method| method.client_streaming() || method.server_streaming())
     })
-}
-
-/// `GroupController` to `group_controller`.
-fn module_name(service: &str) -> String {
-    let mut name = String::new();
-    for letter in service.chars() {
-        if letter.is_ascii_uppercase() && !name.is_empty() {
-            name.push('_');
-        }
-        name.push(letter.to_ascii_lowercase());
-    }
-    name
 }

@@ -1,14 +1,24 @@
-//! Keeps secrets out of debug output, and wipes them when their message is dropped.
+//! Keeps secrets out of debug output, and wipes them when their message is dropped. The values of CSI's volume and
+//! publish contexts count as secrets: kubelet puts a pod's service account tokens there.
 
 use std::fmt::{self, Write};
 
 use prost_types::field_descriptor_proto::Label;
 use prost_types::{DescriptorProto, FieldDescriptorProto, FileDescriptorProto};
 
-/// The messages of a file that hold a secret, with Rust's names for their fields.
-pub(crate) fn messages(file: &FileDescriptorProto) -> impl Iterator<Item = &DescriptorProto> {
-    let holds_secret = |message: &&DescriptorProto| message.field.iter().any(is_secret);
-    file.message_type.iter().filter(holds_secret)
+use crate::names;
+
+/// The messages of a file that hold a secret, with Rust's names for their fields. The name of a nested one has its
+/// parent's before it.
+pub(crate) fn messages(file: &FileDescriptorProto) -> impl Iterator<Item = DescriptorProto> {
+    let all = file.message_type.iter().flat_map(|message| {
+        let nested = message.nested_type.iter().map(|nested| DescriptorProto {
+            name: Some(format!("{}.{}", message.name(), nested.name())),
+            ..nested.clone()
+        });
+        nested.chain([message.clone()])
+    });
+    all.filter(|message| message.field.iter().any(is_hidden))
 }
 
 /// What prost calls these messages.
@@ -20,7 +30,10 @@ pub(crate) fn paths(file: &FileDescriptorProto, messages: &[DescriptorProto]) ->
 /// The implementations that replace prost's Debug and wipe the secrets.
 pub(crate) fn write_impls(message: &DescriptorProto, code: &mut String) -> fmt::Result {
     write_debug(message, code)?;
-    write_drop(message, code)
+    match message.field.iter().any(is_secret) {
+        true => write_drop(message, code),
+        false => Ok(()),
+    }
 }
 
 /// The method of a call that lists the secrets of its request.
@@ -45,18 +58,21 @@ pub(crate) fn write_list(message: &DescriptorProto, code: &mut String) -> fmt::R
 }
 
 fn write_debug(message: &DescriptorProto, code: &mut String) -> fmt::Result {
-    let name = message.name();
+    let (path, name) = rust_path(message);
     writeln!(
         code,
-        "impl ::core::fmt::Debug for {name} {{
+        "impl ::core::fmt::Debug for {path} {{
     fn fmt(&self, f: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {{
         f.debug_struct({name:?})"
     )?;
     for field in &message.field {
         let name = field.name();
-        let value = match is_secret(field) {
-            true => r#"::core::format_args!("<redacted>")"#.to_owned(),
-            false => format!("self.{name}"),
+        let value = match field {
+            field if is_secret(field) => r#"::core::format_args!("<redacted>")"#.to_owned(),
+            field if is_context(field) => {
+                format!("self.{name}.keys().collect::<::std::vec::Vec<_>>()")
+            }
+            _ => format!("self.{name}"),
         };
         writeln!(code, "            .field({name:?}, &{value})")?;
     }
@@ -66,7 +82,7 @@ fn write_debug(message: &DescriptorProto, code: &mut String) -> fmt::Result {
 fn write_drop(message: &DescriptorProto, code: &mut String) -> fmt::Result {
     let name = message.name();
     writeln!(code, "impl Drop for {name} {{\n    fn drop(&mut self) {{")?;
-    for field in message.field.iter().filter(|field| is_secret(field)) {
+    for field in message.field.iter().filter(|field| is_hidden(field)) {
         let name = field.name();
         match field.label() {
             Label::Repeated => writeln!(
@@ -83,6 +99,23 @@ fn write_drop(message: &DescriptorProto, code: &mut String) -> fmt::Result {
         code,
         "    }}\n}}\nimpl ::zeroize::ZeroizeOnDrop for {name} {{}}"
     )
+}
+
+/// The type of a message, and its last name.
+fn rust_path(message: &DescriptorProto) -> (String, &str) {
+    match message.name().split_once('.') {
+        Some((parent, name)) => (format!("{}::{name}", names::module(parent)), name),
+        None => (message.name().to_owned(), message.name()),
+    }
+}
+
+fn is_hidden(field: &FieldDescriptorProto) -> bool {
+    is_secret(field) || is_context(field)
+}
+
+/// A map whose keys say what it has.
+fn is_context(field: &FieldDescriptorProto) -> bool {
+    field.name().ends_with("_context")
 }
 
 /// A secret is a text or, in CSI, a map of texts.

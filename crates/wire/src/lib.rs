@@ -31,8 +31,9 @@
 //!
 //! # Secrets
 //! A message with a password or a secret, or CSI's map of secrets, shows `<redacted>` for it in debug output and
-//! wipes it when dropped. Take such a field out with [`std::mem::take`]. Buffers that the message was decoded from
-//! or encoded to are the business of their owners.
+//! wipes it when dropped. Of CSI's volume and publish contexts debug output shows the keys alone, because kubelet puts
+//! service account tokens there; a request with secrets wipes them too. Take such a field out with
+//! [`std::mem::take`]. Buffers that the message was decoded from or encoded to are the business of their owners.
 //!
 //! # Adding a version
 //! Paths are from `crates/`. A test fails until each of steps 1 to 5 is done.

@@ -204,6 +204,37 @@ fn secrets_of_csi_are_a_map_that_is_sent_and_listed_and_never_shown() {
 }
 
 #[test]
+fn debug_output_shows_the_keys_of_contexts_and_no_value() {
+    let key = "csi.storage.k8s.io/serviceAccount.tokens";
+    let context = || [(key.to_owned(), "hunter2".to_owned())].into();
+    let mut stage = stage_request();
+    stage.volume_context = context();
+    stage.publish_context = context();
+    let mut publish = csi::v1::NodePublishVolumeRequest::default();
+    publish.volume_context = context();
+    let volume = csi::v1::Volume {
+        volume_context: context(),
+        ..Default::default()
+    };
+    let published = csi::v1::ControllerPublishVolumeResponse {
+        publish_context: context(),
+    };
+    let confirmed = csi::v1::validate_volume_capabilities_response::Confirmed {
+        volume_context: context(),
+        ..Default::default()
+    };
+    for text in [
+        format!("{stage:?}"),
+        format!("{publish:?}"),
+        format!("{volume:#?}"),
+        format!("{published:?}"),
+        format!("{confirmed:?}"),
+    ] {
+        assert!(text.contains(key) && !text.contains("hunter2"), "{text}");
+    }
+}
+
+#[test]
 fn wrapped_values_of_csi_tell_false_from_unsaid() {
     let ready = |ready| csi::v1::ProbeResponse { ready };
     assert_wire(ready(None), b"");

@@ -105,10 +105,14 @@ impl DiskVolumes {
                 wanted,
             });
         }
-        match self.node.supports(Feature::SmallGrowth) {
-            true => Ok(self.grow(&record, &found).map_err(Shared::from)?),
-            false => self.grow_by_much(&record, &found, disk),
-        }
+        let grows_by_any = self.node.supports(Feature::SmallGrowth);
+        let size = match grows_by_any {
+            true => self.grow(&record, &found).map_err(Shared::from)?,
+            false => self.grow_by_much(&record, &found, disk)?,
+        };
+        let disk_bytes = (!grows_by_any).then_some(disk);
+        self.note_growth(volume, size, disk_bytes)?;
+        Ok(size)
     }
 
     /// The length of the volume's disk, after the node has looked whether it grew.
@@ -149,13 +153,20 @@ impl DiskVolumes {
                 least,
             });
         }
-        self.note_growth_base(&record.volume, disk)?;
         Ok(after)
     }
 
-    fn note_growth_base(&self, volume: &VolumeHandle, disk: u64) -> Result<(), Shared> {
+    fn note_growth(
+        &self,
+        volume: &VolumeHandle,
+        size: u64,
+        disk_bytes: Option<u64>,
+    ) -> Result<(), Shared> {
         let slot = self.store.slot(volume)?;
-        Ok(slot.change(|record| record.disk_bytes = Some(disk))?)
+        Ok(slot.change(|record| {
+            record.size = Some(size);
+            record.disk_bytes = disk_bytes;
+        })?)
     }
 
     /// The length of the disk of a volume that was just staged, on hosts that may leave a growth undone. No stage fails for

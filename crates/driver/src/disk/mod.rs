@@ -38,7 +38,7 @@ pub use self::kubelet::{Kubelet, PlaceError};
 pub use self::publish::{Publish, PublishError};
 pub use self::reconcile::Reconciliation;
 pub use self::stage::{Stage, StageError};
-pub use self::stats::{Stats, StatsError};
+pub use self::stats::{Stats, StatsError, Usage};
 pub use self::unpublish::UnpublishError;
 pub use self::unstage::UnstageError;
 

@@ -99,7 +99,7 @@ impl DiskVolumes {
     }
 
     /// Checks and notes the target in one step, as another publish may run beside.
-    fn note_target(&self, slot: &Slot, request: &Publish) -> Result<(), PublishError> {
+    fn note_target(&self, slot: &Slot<'_>, request: &Publish) -> Result<(), PublishError> {
         let mut checked = Ok(());
         let note = |record: &mut Record| {
             checked = request.check_targets(record);
@@ -112,7 +112,12 @@ impl DiskVolumes {
     }
 
     /// Makes sure that the staging path is the volume's live mount, and makes it so where it was, as after a reboot.
-    fn prove(&self, record: &Record, slot: &Slot, request: &Publish) -> Result<(), PublishError> {
+    fn prove(
+        &self,
+        record: &Record,
+        slot: &Slot<'_>,
+        request: &Publish,
+    ) -> Result<(), PublishError> {
         let live = |record: &Record| {
             let found = self.live(record, &record.staging, self.deadline());
             found.map(|found| found.is_some()).map_err(Shared::from)

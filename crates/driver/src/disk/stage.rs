@@ -1,6 +1,6 @@
 use transport::Code;
 use wincsi::disks::{Criterion, DiskQuery, FoundDisk};
-use wincsi::volumes::{FoundVolume, NewSize, VolumeId};
+use wincsi::volumes::{FoundVolume, NewSize, Resized, VolumeId};
 use wincsi::{Cause, Condition, Deadline, Error, Feature, WinPath};
 
 use super::reconcile::Place;
@@ -87,7 +87,7 @@ impl StageError {
 struct Staging<'a> {
     volumes: &'a DiskVolumes,
     request: &'a Stage,
-    slot: &'a Slot,
+    slot: &'a Slot<'a>,
     /// The record from before the call.
     before: Option<Record>,
     deadline: Deadline,
@@ -149,7 +149,7 @@ impl DiskVolumes {
     }
 
     /// Stages a volume anew from its record, as after a reboot.
-    pub(super) fn restage(&self, record: &Record, slot: &Slot) -> Result<(), StageError> {
+    pub(super) fn restage(&self, record: &Record, slot: &Slot<'_>) -> Result<(), StageError> {
         let request = Stage {
             volume: record.volume.clone(),
             staging: record.staging.clone(),
@@ -162,7 +162,7 @@ impl DiskVolumes {
     fn staging<'a>(
         &'a self,
         request: &'a Stage,
-        slot: &'a Slot,
+        slot: &'a Slot<'a>,
         before: Option<Record>,
     ) -> Staging<'a> {
         let deadline = self.deadline();
@@ -193,19 +193,19 @@ impl DiskVolumes {
 impl Staging<'_> {
     fn run(self) -> Result<(), StageError> {
         let brought = match self.already_staged() {
-            Some(volume) => Ok(volume),
-            None => self.bring().map(|found| found.id()),
+            Some(staged) => Ok(staged),
+            None => self.bring().map(|(found, size)| (found.id(), size)),
         };
         match brought {
-            Ok(volume) => Ok(self.note_staged(volume)?),
+            Ok((volume, size)) => Ok(self.note_staged(volume, size)?),
             Err(failure) => Err(self.fail(failure)),
         }
     }
 
-    /// The volume, if nothing is to do: it is staged by its record, it alone is mounted at the staging path, its disk is
-    /// still the one that the request names, and that disk is as writable as it should be. Whatever differs, or cannot be
-    /// read, is left to the steps.
-    fn already_staged(&self) -> Option<VolumeId> {
+    /// The volume and its recorded size, if nothing is to do: it is staged by its record, it alone is mounted at the
+    /// staging path, its disk is still the one that the request names, and that disk is as writable as it should be.
+    /// Whatever differs, or cannot be read, is left to the steps.
+    fn already_staged(&self) -> Option<(VolumeId, Option<u64>)> {
         let (node, deadline) = (&self.volumes.node, self.deadline);
         let before = self.before.as_ref();
         let record = before.filter(|record| record.state == State::Staged)?;
@@ -219,11 +219,12 @@ impl Staging<'_> {
         let disk = node.volumes().disk_number(volume, deadline).ok()?;
         let is_read_only = node.disks().is_read_only(disk, deadline).ok()?;
         let is_for_readers = self.request.wanted.access != Access::ReadWrite;
-        (named.number() == disk && is_read_only == is_for_readers).then_some(volume)
+        let is_as_named = named.number() == disk && is_read_only == is_for_readers;
+        is_as_named.then_some((volume, record.size))
     }
 
     /// Each step leaves alone what is as it should be.
-    fn bring(&self) -> Result<FoundVolume, Failure> {
+    fn bring(&self) -> Result<(FoundVolume, Option<u64>), Failure> {
         let was_staged = self.was_staged();
         let was_staged = was_staged.map_err(|error| self.unchanged(StepError::Node(error)))?;
         let (disk, brought_online) = self.find_and_begin().map_err(|failure| match was_staged {
@@ -322,7 +323,8 @@ impl Staging<'_> {
         }
     }
 
-    fn mount(&self, disk: &FoundDisk) -> Result<FoundVolume, Error> {
+    /// The volume, and its size if the node reports one.
+    fn mount(&self, disk: &FoundDisk) -> Result<(FoundVolume, Option<u64>), Error> {
         let (node, deadline) = (&self.volumes.node, self.deadline);
         let (access, staging) = (self.request.wanted.access, &self.request.staging);
         let volume = match access {
@@ -335,11 +337,23 @@ impl Staging<'_> {
         };
         node.filesystem().make_directory(staging, deadline)?;
         node.volumes().mount(&volume, staging, deadline)?;
-        if access == Access::ReadWrite {
-            let size = NewSize::Maximum;
-            node.volumes().resize(&volume, size, deadline)?;
+        let size = self.size_after_growth(&volume)?;
+        Ok((volume, size))
+    }
+
+    /// Grows a volume for writers. A growth reports the size; without one it is read, and then no failure matters.
+    fn size_after_growth(&self, volume: &FoundVolume) -> Result<Option<u64>, Error> {
+        let (volumes, deadline) = (self.volumes.node.volumes(), self.deadline);
+        if self.request.wanted.access == Access::ReadWrite {
+            match volumes.resize(volume, NewSize::Maximum, deadline)? {
+                Resized::Grown { to: size, .. }
+                | Resized::Filled { size }
+                | Resized::Unchanged { size } => return Ok(Some(size)),
+                _ => {}
+            }
         }
-        Ok(volume)
+        let space = volumes.stats(volume.id(), deadline);
+        Ok(space.ok().map(|space| space.total))
     }
 
     fn make_usable(&self, disk: &FoundDisk) -> Result<FoundVolume, Error> {
@@ -369,7 +383,7 @@ impl Staging<'_> {
         Err(Error::new("stage", &self.request.volume, cause))
     }
 
-    fn note_staged(&self, volume: VolumeId) -> Result<(), Shared> {
+    fn note_staged(&self, volume: VolumeId, size: Option<u64>) -> Result<(), Shared> {
         let boot = self.volumes.boot(self.deadline);
         let before = self.before.as_ref();
         let disk_bytes = before
@@ -378,6 +392,7 @@ impl Staging<'_> {
         let note = |record: &mut Record| {
             record.state = State::Staged;
             record.mounted = Some(volume);
+            record.size = size;
             record.boot = boot;
             record.disk_bytes = disk_bytes;
         };
@@ -484,6 +499,7 @@ impl Stage {
             wanted: self.wanted.clone(),
             brought_online,
             mounted: None,
+            size: None,
             boot: None,
             disk_bytes: None,
             published: Vec::new(),

@@ -8,10 +8,19 @@ use crate::record::{Record, VolumeHandle};
 /// The figures of a volume.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stats {
-    /// Size and free space, in bytes; the last that are known if the volume is abnormal.
-    pub space: Space,
+    /// Those of the last call that reached the volume, if it is abnormal.
+    pub usage: Usage,
     /// What is wrong with the volume.
     pub abnormal: Option<String>,
+}
+
+/// How full a volume is, in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Usage {
+    /// Its size.
+    pub total: u64,
+    /// What is on it; `None` if no call of this process reached the volume.
+    pub space: Option<Space>,
 }
 
 /// Why a volume's figures are not known.
@@ -71,8 +80,10 @@ impl DiskVolumes {
         let reason = match self.measure(&record, &at) {
             Ok(Some(space)) => {
                 self.note_normal(volume, Some(space));
-                let abnormal = None;
-                return Ok(Stats { space, abnormal });
+                return Ok(Stats {
+                    usage: Usage::of(space),
+                    abnormal: None,
+                });
             }
             Ok(None) if !record.is_at(&at) => return Err(not_there(volume, path)),
             Ok(None) => StatsError::Away {
@@ -81,15 +92,19 @@ impl DiskVolumes {
             },
             Err(error) => Shared::from(error).into(),
         };
-        self.last_known(volume, reason)
+        self.last_known(&record, reason)
     }
 
-    fn last_known(&self, volume: &VolumeHandle, reason: StatsError) -> Result<Stats, StatsError> {
-        let text = reason.to_string();
+    /// The size alone, of the record, if another process read the figures.
+    fn last_known(&self, record: &Record, reason: StatsError) -> Result<Stats, StatsError> {
+        let (text, volume) = (reason.to_string(), &record.volume);
         self.note_abnormal(volume, &text);
-        let space = self.health.last_space(volume).ok_or(reason)?;
-        let abnormal = Some(text);
-        Ok(Stats { space, abnormal })
+        let recorded = record.size.map(Usage::of_size);
+        let usage = self.health.last_space(volume).map(Usage::of);
+        Ok(Stats {
+            usage: usage.or(recorded).ok_or(reason)?,
+            abnormal: Some(text),
+        })
     }
 
     fn measure(&self, record: &Record, at: &WinPath) -> Result<Option<Space>, Error> {
@@ -98,6 +113,27 @@ impl DiskVolumes {
             Some(found) => self.node.volumes().stats(found.id(), deadline).map(Some),
             None => Ok(None),
         }
+    }
+}
+
+impl Usage {
+    fn of(space: Space) -> Self {
+        Self {
+            total: space.total,
+            space: Some(space),
+        }
+    }
+
+    fn of_size(total: u64) -> Self {
+        let space = None;
+        Self { total, space }
+    }
+
+    /// What is occupied.
+    #[must_use]
+    pub fn used(&self) -> Option<u64> {
+        self.space
+            .map(|space| space.total.saturating_sub(space.free))
     }
 }
 

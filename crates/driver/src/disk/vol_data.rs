@@ -29,9 +29,9 @@ impl VolData {
 
     /// The volume, if it is one of this driver.
     pub(super) fn volume_of(&self, driver_name: &str) -> Option<VolumeHandle> {
-        let is_ours = self.driver_name == driver_name;
-        is_ours
-            .then(|| VolumeHandle::parse(&self.volume_handle))
-            .flatten()
+        match self.driver_name == driver_name {
+            true => VolumeHandle::parse(&self.volume_handle).ok(),
+            false => None,
+        }
     }
 }

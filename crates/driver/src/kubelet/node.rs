@@ -163,7 +163,7 @@ impl NodeService {
     ) -> Result<NodeGetVolumeStatsResponse, Status> {
         let volume = request::volume(&request.volume_id)?;
         let path = request::given("volume path", &request.volume_path)?;
-        let Stats { space, abnormal } = self
+        let Stats { usage, abnormal } = self
             .disks
             .stats(&volume, path)
             .map_err(|error| Status::new(error.code(), error.to_string()))?;
@@ -172,9 +172,10 @@ impl NodeService {
             message: abnormal.unwrap_or_else(|| String::from("the volume is mounted and answers")),
         };
         let usage = VolumeUsage {
-            available: signed(space.available),
-            total: signed(space.total),
-            used: signed(space.total.saturating_sub(space.free)),
+            // Both are optional, and left out as zero.
+            available: usage.space.map_or(0, |space| signed(space.available)),
+            used: usage.used().map_or(0, signed),
+            total: signed(usage.total),
             unit: Unit::Bytes.into(),
         };
         Ok(NodeGetVolumeStatsResponse {

@@ -10,7 +10,7 @@ use wire::csi::v1::volume_capability::access_mode::Mode;
 use super::AttributeError;
 use crate::disk::{PlaceError, place};
 use crate::record::{
-    Access, Choice, FileSystem, Format, FormatError, Targets, VolumeHandle, Wanted,
+    Access, Choice, FileSystem, Format, FormatError, HandleError, Targets, VolumeHandle, Wanted,
 };
 
 /// A request that no repetition helps.
@@ -36,6 +36,9 @@ pub enum Refusal {
     /// Windows does not format so.
     #[error("the volume cannot be formatted so: {0}")]
     Format(#[from] FormatError),
+    /// The volume id is none.
+    #[error("the volume id is refused: {0}")]
+    VolumeId(HandleError),
     /// Something that the request needs is not in it.
     #[error("the {0} is missing")]
     Missing(&'static str),
@@ -53,7 +56,8 @@ pub enum Refusal {
 
 /// The volume of a request.
 pub(super) fn volume(id: &str) -> Result<VolumeHandle, Refusal> {
-    VolumeHandle::parse(id).ok_or(Refusal::Missing("volume id"))
+    given("volume id", id)?;
+    VolumeHandle::parse(id).map_err(Refusal::VolumeId)
 }
 
 /// A path of a request, which kubelet writes with or without a drive.

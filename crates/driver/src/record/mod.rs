@@ -3,6 +3,7 @@
 //! A record is written before the act that it tells of, and goes after everything else of the volume has gone. So a
 //! driver that died knows what may be left, and an unstage without any context finds its disk.
 
+mod lock;
 mod store;
 mod text;
 mod wanted;
@@ -26,11 +27,33 @@ pub struct VolumeHandle(String);
 /// The namespace of the names of record files: a random UUID, which stays.
 const RECORDS: Uuid = Uuid::from_u128(0x5b0e_8c1e_3f0a_4c58_9a51_2d6c_b7e4_91f3);
 
+/// Why a text is no handle.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum HandleError {
+    /// It is empty.
+    #[error("it is empty")]
+    Empty,
+    /// It is longer than any that a controller makes.
+    #[error("it has {0} bytes, and may have {LONGEST} at most", LONGEST = VolumeHandle::LONGEST)]
+    TooLong(usize),
+}
+
 impl VolumeHandle {
-    /// The handle; `None` of an empty text.
-    #[must_use]
-    pub fn parse(text: &str) -> Option<Self> {
-        (!text.is_empty()).then(|| Self(text.to_owned()))
+    /// The most bytes of a handle. CSI's limit of 128 bytes (spec.md, "Size Limits") is less than what drivers use: the
+    /// resource id of an Azure disk has up to 272 characters, as its resource group has 90 and its name 80
+    /// (<https://learn.microsoft.com/azure/azure-resource-manager/management/resource-name-rules>).
+    pub const LONGEST: usize = 1024;
+
+    /// The handle.
+    ///
+    /// # Errors
+    /// The text is empty or too long.
+    pub fn parse(text: &str) -> Result<Self, HandleError> {
+        match text.len() {
+            0 => Err(HandleError::Empty),
+            length if length > Self::LONGEST => Err(HandleError::TooLong(length)),
+            _ => Ok(Self(text.to_owned())),
+        }
     }
 
     /// The handle as it was given.
@@ -68,6 +91,8 @@ pub struct Record {
     pub brought_online: bool,
     /// The volume of Windows that was mounted at the staging path.
     pub mounted: Option<VolumeId>,
+    /// Its size in bytes, as far as the last stage or expansion reported it.
+    pub size: Option<u64>,
     /// The boot in which it was staged last, where the node reports one.
     pub boot: Option<String>,
     /// The length of its disk in bytes when the volume was staged or grown last, on hosts that may leave a growth undone.
@@ -92,5 +117,25 @@ impl Record {
     #[must_use]
     pub fn is_at(&self, path: &WinPath) -> bool {
         self.staging == *path || self.published.contains(path)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_handle_may_be_as_long_as_azures_and_has_a_limit() {
+        let (group, disk) = ("g".repeat(90), "d".repeat(80));
+        let azure = format!(
+            "/subscriptions/{}/resourceGroups/{group}/providers/Microsoft.Compute/disks/{disk}",
+            Uuid::nil()
+        );
+        assert_eq!(azure.len(), 272);
+        VolumeHandle::parse(&azure).unwrap();
+        let handle = |length| VolumeHandle::parse(&"x".repeat(length));
+        assert!(handle(VolumeHandle::LONGEST).is_ok());
+        assert_eq!(handle(0), Err(HandleError::Empty));
+        assert_eq!(handle(1025), Err(HandleError::TooLong(1025)));
     }
 }

@@ -4,8 +4,9 @@ use std::fs::{self, File};
 use std::io::{self, ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
-use super::{Record, TextError, VolumeHandle};
+use super::{Record, TextError, VolumeHandle, lock};
 
 /// Why a record was not read or written.
 #[derive(Debug, thiserror::Error)]
@@ -20,6 +21,15 @@ pub enum StoreError {
         /// Why.
         source: io::Error,
     },
+    /// Another process has the records.
+    #[error(
+        "another process has the records in {}: end it, or give each driver a -state-dir of its own",
+        folder.display()
+    )]
+    InUse {
+        /// The folder.
+        folder: PathBuf,
+    },
     /// The file is no record that this version reads. It stays as it is.
     #[error("the record {} is not read: {reason}", file.display())]
     Unreadable {
@@ -30,19 +40,32 @@ pub enum StoreError {
     },
 }
 
-/// The records of all volumes, a file each.
+/// The records of all volumes, a file each. One process has them, as it trusts what it remembers of them.
 ///
 /// A file that is no record of this version stays as it is: the calls for its volume fail, and only these.
 #[derive(Debug)]
 pub struct Store {
     folder: PathBuf,
     unreadable: usize,
-    slots: Mutex<BTreeMap<VolumeHandle, Arc<Slot>>>,
+    places: Mutex<Places>,
+    _lock: File,
 }
 
+/// Of volumes that have a record, and no others: anybody may make up handles.
+type Places = BTreeMap<VolumeHandle, Arc<Place>>;
+
 /// The place of one volume's record. Calls for one volume change it in turn, those for others side by side.
+///
+/// While there is no record, one call at a time may make one.
 #[derive(Debug)]
-pub struct Slot {
+pub struct Slot<'a> {
+    store: &'a Store,
+    volume: VolumeHandle,
+    place: Arc<Place>,
+}
+
+#[derive(Debug)]
+struct Place {
     file: PathBuf,
     content: Mutex<Content>,
 }
@@ -60,13 +83,22 @@ impl Store {
     /// mounted and taken offline.
     ///
     /// # Errors
-    /// The folder cannot be closed, or it or a file of it cannot be read.
+    /// Another process has them; the folder cannot be closed; it or a file of it cannot be read.
     pub fn open(folder: &Path) -> Result<Self, StoreError> {
+        Self::open_within(folder, Duration::ZERO)
+    }
+
+    /// As [`Store::open`], and waits so long for another process to end that has them.
+    ///
+    /// # Errors
+    /// As [`Store::open`].
+    pub fn open_within(folder: &Path, patience: Duration) -> Result<Self, StoreError> {
         if let Some(parent) = folder.parent() {
             fs::create_dir_all(parent).map_err(failed("make", parent))?;
         }
         transport::close_folder(folder).map_err(failed("close", folder))?;
-        let (mut slots, mut unreadable) = (BTreeMap::new(), 0);
+        let lock = lock::take(folder, patience)?;
+        let (mut places, mut unreadable) = (Places::new(), 0);
         for entry in fs::read_dir(folder).map_err(failed("list", folder))? {
             let file = entry.map_err(failed("list", folder))?.path();
             match file.extension().and_then(OsStr::to_str) {
@@ -78,16 +110,17 @@ impl Store {
                 }
                 _ => continue,
             }
-            let slot = Slot::read(file).inspect_err(|error| tracing::error!("{error}"));
-            match slot.map(|slot| (slot.volume(), slot)) {
-                Ok((Some(volume), slot)) => drop(slots.insert(volume, Arc::new(slot))),
+            let place = Place::read(file).inspect_err(|error| tracing::error!("{error}"));
+            match place.map(|place| (place.volume(), place)) {
+                Ok((Some(volume), place)) => drop(places.insert(volume, Arc::new(place))),
                 _ => unreadable += 1,
             }
         }
         Ok(Self {
             folder: folder.to_owned(),
             unreadable,
-            slots: Mutex::new(slots),
+            places: Mutex::new(places),
+            _lock: lock,
         })
     }
 
@@ -95,14 +128,25 @@ impl Store {
     ///
     /// # Errors
     /// Its file is there and cannot be read.
-    pub fn slot(&self, volume: &VolumeHandle) -> Result<Arc<Slot>, StoreError> {
-        let mut slots = self.slots();
-        if let Some(slot) = slots.get(volume) {
-            return Ok(Arc::clone(slot));
+    pub fn slot(&self, volume: &VolumeHandle) -> Result<Slot<'_>, StoreError> {
+        let place = match self.place(volume) {
+            Some(place) => place,
+            None => self.find(volume)?,
+        };
+        Ok(Slot {
+            store: self,
+            volume: volume.clone(),
+            place,
+        })
+    }
+
+    /// The place of a volume that was not remembered.
+    fn find(&self, volume: &VolumeHandle) -> Result<Arc<Place>, StoreError> {
+        let place = self.read(volume)?;
+        match place.has_record() {
+            true => Ok(self.remember(volume, Arc::new(place))),
+            false => Ok(Arc::new(place)),
         }
-        let slot = Arc::new(Slot::read(self.folder.join(volume.file_name()))?);
-        slots.insert(volume.clone(), Arc::clone(&slot));
-        Ok(slot)
     }
 
     /// The volume's record, if there is one.
@@ -110,31 +154,27 @@ impl Store {
     /// # Errors
     /// It cannot be read.
     pub fn get(&self, volume: &VolumeHandle) -> Result<Option<Record>, StoreError> {
-        let known = self.slots().get(volume).cloned();
-        match known {
-            Some(slot) => slot.get(),
-            None => Slot::read(self.folder.join(volume.file_name()))?.get(),
+        match self.place(volume) {
+            Some(place) => place.get(),
+            None => self.read(volume)?.get(),
         }
     }
 
     /// All records that were read, each parsed when it is taken: together they would take much memory.
     pub fn records(&self) -> impl Iterator<Item = Record> + use<> {
-        let slots = Vec::from_iter(self.slots().values().cloned());
-        let slots = slots.into_iter();
-        slots.filter_map(|slot| slot.get().ok().flatten())
+        let places = Vec::from_iter(self.places().values().cloned());
+        let places = places.into_iter();
+        places.filter_map(|place| place.get().ok().flatten())
     }
 
     /// The volumes that have a record.
     pub fn volumes(&self) -> Vec<VolumeHandle> {
-        let slots = self.slots().clone().into_iter();
-        let recorded = slots.filter(|(_, slot)| slot.has_record());
-        recorded.map(|(volume, _)| volume).collect()
+        self.places().keys().cloned().collect()
     }
 
     /// How many volumes have a record.
     pub fn recorded(&self) -> usize {
-        let slots: Vec<_> = self.slots().values().cloned().collect();
-        slots.iter().filter(|slot| slot.has_record()).count()
+        self.places().len()
     }
 
     /// How many files are no record that this version reads.
@@ -142,12 +182,66 @@ impl Store {
         self.unreadable
     }
 
-    fn slots(&self) -> MutexGuard<'_, BTreeMap<VolumeHandle, Arc<Slot>>> {
-        self.slots.lock().unwrap_or_else(PoisonError::into_inner)
+    fn read(&self, volume: &VolumeHandle) -> Result<Place, StoreError> {
+        let place = Place::read(self.folder.join(volume.file_name()))?;
+        // Handles whose files have one name can be made: the name is a hash.
+        place.require(volume)?;
+        Ok(place)
+    }
+
+    fn place(&self, volume: &VolumeHandle) -> Option<Arc<Place>> {
+        self.places().get(volume).cloned()
+    }
+
+    /// The volume's place from now on: another call may have been faster.
+    fn remember(&self, volume: &VolumeHandle, place: Arc<Place>) -> Arc<Place> {
+        Arc::clone(self.places().entry(volume.clone()).or_insert(place))
+    }
+
+    fn places(&self) -> MutexGuard<'_, Places> {
+        self.places.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Slot {
+impl Slot<'_> {
+    /// The record, if there is one.
+    ///
+    /// # Errors
+    /// It cannot be read.
+    pub fn get(&self) -> Result<Option<Record>, StoreError> {
+        self.place.get()
+    }
+
+    /// Replaces the record. After a crash there is the old one or the new one, whole.
+    ///
+    /// # Errors
+    /// The system refuses, or there is one that cannot be read.
+    pub fn put(&self, record: &Record) -> Result<(), StoreError> {
+        self.place.put(record)?;
+        self.store.remember(&self.volume, Arc::clone(&self.place));
+        Ok(())
+    }
+
+    /// Changes the record, if there is one, as one step among the calls for its volume.
+    ///
+    /// # Errors
+    /// As [`Slot::put`].
+    pub fn change(&self, how: impl FnOnce(&mut Record)) -> Result<(), StoreError> {
+        self.place.change(how)
+    }
+
+    /// Removes the record. One that is gone already is success.
+    ///
+    /// # Errors
+    /// The system refuses, or there is one that cannot be read.
+    pub fn remove(&self) -> Result<(), StoreError> {
+        self.place.remove()?;
+        self.store.places().remove(&self.volume);
+        Ok(())
+    }
+}
+
+impl Place {
     fn read(file: PathBuf) -> Result<Self, StoreError> {
         let content = match fs::read(&file) {
             // What is no text is no record.
@@ -159,11 +253,7 @@ impl Slot {
         Ok(Self { file, content })
     }
 
-    /// The record, if there is one.
-    ///
-    /// # Errors
-    /// It cannot be read.
-    pub fn get(&self) -> Result<Option<Record>, StoreError> {
+    fn get(&self) -> Result<Option<Record>, StoreError> {
         match &*self.content() {
             Content::None => Ok(None),
             Content::Record(text) => self.parsed(text).map(Some),
@@ -171,20 +261,12 @@ impl Slot {
         }
     }
 
-    /// Replaces the record. After a crash there is the old one or the new one, whole.
-    ///
-    /// # Errors
-    /// The system refuses, or there is one that cannot be read.
-    pub fn put(&self, record: &Record) -> Result<(), StoreError> {
+    fn put(&self, record: &Record) -> Result<(), StoreError> {
         let mut content = self.content();
         self.write(&mut content, record)
     }
 
-    /// Changes the record, if there is one, as one step among the calls for its volume.
-    ///
-    /// # Errors
-    /// As [`Slot::put`].
-    pub fn change(&self, how: impl FnOnce(&mut Record)) -> Result<(), StoreError> {
+    fn change(&self, how: impl FnOnce(&mut Record)) -> Result<(), StoreError> {
         let mut content = self.content();
         let mut changed = match &*content {
             Content::Record(text) => self.parsed(text)?,
@@ -194,11 +276,7 @@ impl Slot {
         self.write(&mut content, &changed)
     }
 
-    /// Removes the record. One that is gone already is success.
-    ///
-    /// # Errors
-    /// The system refuses, or there is one that cannot be read.
-    pub fn remove(&self) -> Result<(), StoreError> {
+    fn remove(&self) -> Result<(), StoreError> {
         let mut content = self.content();
         if let Content::Unreadable(reason) = &*content {
             return Err(self.unreadable(reason));
@@ -231,6 +309,14 @@ impl Slot {
         self.get().ok().flatten().map(|record| record.volume)
     }
 
+    /// A record of another volume is none of this one.
+    fn require(&self, volume: &VolumeHandle) -> Result<(), StoreError> {
+        match self.volume() {
+            Some(other) if other != *volume => Err(self.unreadable(&Arc::new(of_other(&other)))),
+            _ => Ok(()),
+        }
+    }
+
     fn has_record(&self) -> bool {
         matches!(&*self.content(), Content::Record(_))
     }
@@ -253,14 +339,27 @@ impl Slot {
 
 impl Content {
     fn of(file: &Path, text: &str) -> Self {
-        match Record::from_text(text) {
-            Ok(_) => Self::Record(text.into()),
+        let has_its_name = |record: &Record| {
+            let name = record.volume.file_name();
+            file.file_name() == Some(OsStr::new(&name))
+        };
+        let record = Record::from_text(text).and_then(|record| match has_its_name(&record) {
+            true => Ok(()),
+            false => Err(of_other(&record.volume)),
+        });
+        match record {
+            Ok(()) => Self::Record(text.into()),
             Err(reason) => {
                 tracing::error!("the record {} is not read: {reason}", file.display());
                 Self::Unreadable(Arc::new(reason))
             }
         }
     }
+}
+
+fn of_other(volume: &VolumeHandle) -> TextError {
+    let volume = volume.clone();
+    TextError::OtherVolume { volume }
 }
 
 /// Of the file that is written beside a record.
@@ -276,7 +375,10 @@ fn replace(file: &Path, text: &str) -> io::Result<()> {
     fs::rename(&beside, file)
 }
 
-fn failed(operation: &'static str, file: &Path) -> impl Fn(io::Error) -> StoreError + use<> {
+pub(super) fn failed(
+    operation: &'static str,
+    file: &Path,
+) -> impl Fn(io::Error) -> StoreError + use<> {
     let file = file.to_owned();
     move |source| StoreError::Io {
         operation,
@@ -311,6 +413,7 @@ mod tests {
             },
             brought_online: true,
             mounted: None,
+            size: None,
             boot: None,
             disk_bytes: None,
             published: Vec::new(),
@@ -327,6 +430,7 @@ mod tests {
         let store = Store::open(folder.path()).unwrap();
         store.slot(&volume()).unwrap().put(&record()).unwrap();
 
+        drop(store);
         let store = Store::open(folder.path()).unwrap();
         assert_eq!(Vec::from_iter(store.records()), [record()]);
         let slot = store.slot(&volume()).unwrap();
@@ -336,6 +440,7 @@ mod tests {
 
         slot.remove().unwrap();
         slot.remove().unwrap();
+        drop(store);
         assert_eq!(Store::open(folder.path()).unwrap().volumes(), []);
     }
 
@@ -361,8 +466,84 @@ mod tests {
         fs::write(file.with_extension("new"), "{").unwrap();
         let store = Store::open(folder.path()).unwrap();
         assert_eq!(store.get(&volume()).unwrap(), None);
-        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+        assert!(!file.with_extension("new").exists());
         store.slot(&volume()).unwrap().put(&record()).unwrap();
         assert_eq!(Vec::from_iter(store.records()), [record()]);
+    }
+
+    #[test]
+    fn one_process_has_the_records_and_another_touches_nothing() {
+        let folder = folder();
+        let store = Store::open(folder.path()).unwrap();
+        let written = folder
+            .path()
+            .join(volume().file_name())
+            .with_extension("new");
+        fs::write(&written, "{").unwrap();
+        let refused = Store::open(folder.path()).unwrap_err().to_string();
+        let names = [folder.path().to_str().unwrap(), "-state-dir"];
+        assert!(names.iter().all(|name| refused.contains(name)), "{refused}");
+        assert!(written.exists());
+        drop(store);
+        Store::open(folder.path()).unwrap();
+    }
+
+    #[test]
+    fn nothing_is_kept_of_volumes_without_a_record() {
+        let folder = folder();
+        let store = Store::open(folder.path()).unwrap();
+        for number in 0..100 {
+            let unknown = VolumeHandle::parse(&format!("unknown-{number}")).unwrap();
+            let slot = store.slot(&unknown).unwrap();
+            slot.change(|record| record.state = State::Staged).unwrap();
+            slot.remove().unwrap();
+        }
+        assert_eq!(store.places().len(), 0);
+        let slot = store.slot(&volume()).unwrap();
+        slot.put(&record()).unwrap();
+        assert_eq!(Vec::from_iter(store.records()), [record()]);
+        slot.remove().unwrap();
+        assert_eq!(store.places().len(), 0);
+    }
+
+    #[test]
+    fn a_record_that_came_later_is_shared_by_calls_at_once() {
+        let folder = folder();
+        let store = Store::open(folder.path()).unwrap();
+        let text = record().to_text().unwrap();
+        fs::write(folder.path().join(volume().file_name()), text).unwrap();
+        let [one, other] = [(); 2].map(|()| store.slot(&volume()).unwrap());
+        one.change(|record| record.state = State::Staged).unwrap();
+        let seen = other.get().unwrap().map(|record| record.state);
+        assert_eq!(seen, Some(State::Staged));
+        assert_eq!(store.recorded(), 1);
+    }
+
+    #[test]
+    fn a_record_of_another_volume_fails_the_calls_and_stays() {
+        let folder = folder();
+        let other = VolumeHandle::parse("other").unwrap();
+        let (text, file) = (
+            record().to_text().unwrap(),
+            folder.path().join(other.file_name()),
+        );
+        fs::write(&file, &text).unwrap();
+        let store = Store::open(folder.path()).unwrap();
+        assert_eq!((store.recorded(), store.unreadable()), (0, 1));
+        let slot = store.slot(&other).unwrap();
+        assert!(slot.get().is_err() && store.get(&other).is_err());
+        assert!(slot.put(&record()).is_err() && slot.remove().is_err());
+        assert_eq!(fs::read_to_string(&file).unwrap(), text);
+    }
+
+    #[test]
+    fn handles_whose_files_have_one_name_are_two_volumes() {
+        let folder = folder();
+        let file = folder.path().join(volume().file_name());
+        fs::write(&file, record().to_text().unwrap()).unwrap();
+        let place = Place::read(file).unwrap();
+        place.require(&volume()).unwrap();
+        let other = VolumeHandle::parse("other").unwrap();
+        assert!(place.require(&other).is_err());
     }
 }

@@ -6,7 +6,9 @@ use serde::{Deserialize, Serialize};
 use wincsi::WinPath;
 use wincsi::disks::DiskQuery;
 
-use super::{Access, Choice, FileSystem, Format, Record, State, Targets, VolumeHandle, Wanted};
+use super::{
+    Access, Choice, FileSystem, Format, HandleError, Record, State, Targets, VolumeHandle, Wanted,
+};
 
 /// The version that is written. One that is not known is left alone.
 const VERSION: u32 = 1;
@@ -26,6 +28,12 @@ pub enum TextError {
         value: String,
         /// What is wrong with it.
         reason: String,
+    },
+    /// It is a record of another volume than its file's name says.
+    #[error("it is of volume {volume}, whose record has another name")]
+    OtherVolume {
+        /// The volume.
+        volume: VolumeHandle,
     },
     /// A later version wrote it.
     #[error("of version {0}; this wincsi reads version {VERSION}")]
@@ -57,6 +65,8 @@ struct Text {
     brought_online: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     mounted: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    size: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     boot: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -114,6 +124,7 @@ impl Record {
             targets: self.wanted.targets.into(),
             brought_online: self.brought_online,
             mounted: self.mounted.map(|id| id.to_string()),
+            size: self.size,
             boot: self.boot.clone(),
             disk_bytes: self.disk_bytes,
             published: self.published.iter().map(WinPath::to_string).collect(),
@@ -127,10 +138,11 @@ impl Record {
             return Err(TextError::Version(version));
         }
         let text: Text = serde_json::from_str(text)?;
-        let empty = || value("volume", "", "a handle is not empty");
+        let volume = VolumeHandle::parse(&text.volume);
+        let refused = |error: HandleError| value("volume", &text.volume, &error.to_string());
         let published = text.published.iter().map(|path| parsed("published", path));
         Ok(Self {
-            volume: VolumeHandle::parse(&text.volume).ok_or_else(empty)?,
+            volume: volume.map_err(refused)?,
             state: text.state.into(),
             staging: parsed("staging", &text.staging)?,
             disk: DiskQuery::from_record(&text.disk)
@@ -150,6 +162,7 @@ impl Record {
                 Some(id) => Some(parsed("mounted", &id)?),
                 None => None,
             },
+            size: text.size,
             boot: text.boot,
             disk_bytes: text.disk_bytes,
             published: published.collect::<Result<_, _>>()?,
@@ -202,6 +215,7 @@ mod tests {
                     .parse()
                     .unwrap(),
             ),
+            size: Some(1 << 30),
             boot: Some(String::from("boot 1")),
             disk_bytes: Some(2 << 30),
             published: vec![r"C:\pods\1\mount".parse().unwrap()],

@@ -30,6 +30,9 @@ use crate::record::{Store, StoreError};
 /// How long the firmware may take to report its UUID.
 const FIRMWARE: Duration = Duration::from_secs(30);
 
+/// How long a process may take to end after the calls that it drains.
+const END: Duration = Duration::from_secs(2);
+
 /// Why the driver did not start.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
@@ -45,7 +48,7 @@ pub enum StartError {
     /// Nothing says where records go.
     #[error("a tcp endpoint needs -state-dir")]
     NoRecords,
-    /// The records cannot be read.
+    /// The records cannot be had.
     #[error(transparent)]
     Records(#[from] StoreError),
 }
@@ -63,9 +66,10 @@ pub struct RunningServer {
 /// See [`StartError`].
 pub fn start(config: &Config) -> Result<RunningServer, StartError> {
     let placement = Placement::by(|name| env::var(name).ok());
+    // First: the process before this one may work on the node until it ends.
+    let store = records(config)?;
     let Host { node, machine } = host::open(config, &placement)?;
     let info = info(config, node.as_ref())?;
-    let store = Store::open(&config.records().ok_or(StartError::NoRecords)?)?;
     let kubelet = Kubelet {
         driver_name: config.driver_name.clone(),
         folder: config.kubelet_folder(),
@@ -99,6 +103,12 @@ pub fn start(config: &Config) -> Result<RunningServer, StartError> {
         pages,
         keeper,
     })
+}
+
+/// Waits for a process that is being stopped, which has `-drain-timeout` for its calls.
+fn records(config: &Config) -> Result<Store, StartError> {
+    let folder = config.records().ok_or(StartError::NoRecords)?;
+    Ok(Store::open_within(&folder, config.drain_timeout + END)?)
 }
 
 fn info(config: &Config, node: &dyn NodeApi) -> Result<NodeInfo, StartError> {

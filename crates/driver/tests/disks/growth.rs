@@ -9,7 +9,7 @@ fn a_volume_grows_by_one_mib_while_a_pod_has_it() {
     let fixture = Fixture::new();
     fixture.stage().unwrap();
     fixture.publish(TARGET).unwrap();
-    let before = fixture.stats(TARGET).unwrap().space.total;
+    let before = fixture.stats(TARGET).unwrap().usage.total;
     for (mib, at) in [(1, TARGET), (53, STAGING)] {
         let length = 2 * GIB + mib * MIB;
         fixture.grow(length);
@@ -17,7 +17,7 @@ fn a_volume_grows_by_one_mib_while_a_pod_has_it() {
             assert_eq!(fixture.expand(at, length).unwrap(), before + mib * MIB);
         }
         assert_eq!(
-            fixture.stats(TARGET).unwrap().space.total,
+            fixture.stats(TARGET).unwrap().usage.total,
             before + mib * MIB
         );
     }
@@ -27,9 +27,9 @@ fn a_volume_grows_by_one_mib_while_a_pod_has_it() {
 fn a_volume_whose_disk_grew_by_one_mib_grows_when_it_is_staged() {
     let fixture = Fixture::new();
     fixture.stage().unwrap();
-    let before = fixture.stats(STAGING).unwrap().space.total;
+    let before = fixture.stats(STAGING).unwrap().usage.total;
     fixture.unstage().unwrap();
     fixture.grow(2 * GIB + MIB);
     fixture.stage().unwrap();
-    assert_eq!(fixture.stats(STAGING).unwrap().space.total, before + MIB);
+    assert_eq!(fixture.stats(STAGING).unwrap().usage.total, before + MIB);
 }

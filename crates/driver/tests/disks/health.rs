@@ -1,8 +1,9 @@
 //! The condition of volumes.
 
-use transport::Code;
+use wincsi::Feature;
+use wincsi_driver::record::Access;
 
-use crate::fixture::{Fixture, STAGING, TARGET};
+use crate::fixture::{Fixture, GIB, STAGING, TARGET};
 
 #[test]
 fn a_volume_whose_disk_is_gone_is_abnormal_with_its_last_figures_until_it_is_back() {
@@ -13,7 +14,7 @@ fn a_volume_whose_disk_is_gone_is_abnormal_with_its_last_figures_until_it_is_bac
     assert_eq!(before.abnormal, None);
     fixture.pull_out();
     let away = fixture.stats(TARGET).unwrap();
-    assert_eq!(away.space, before.space);
+    assert_eq!(away.usage, before.usage);
     assert!(away.abnormal.is_some());
     let line = r#"wincsi_volume_abnormal{volume="vol-1"} 1"#;
     assert!(fixture.metrics().contains(line), "{}", fixture.metrics());
@@ -47,10 +48,35 @@ fn a_volume_that_becomes_abnormal_is_one_event_until_it_is_normal_again() {
 }
 
 #[test]
-fn a_volume_of_which_no_figures_are_known_is_unavailable_while_it_is_away() {
-    let fixture = Fixture::new();
+fn a_volume_that_is_away_since_another_process_is_abnormal_and_has_its_size() {
+    for access in [Access::ReadWrite, Access::ReadOnly] {
+        let mut fixture = Fixture::new();
+        if access == Access::ReadOnly && !fixture.host_supports(Feature::ReadOnlyDisks) {
+            continue;
+        }
+        fixture.stage().unwrap();
+        fixture.unstage().unwrap();
+        fixture = fixture.for_readers(access);
+        fixture.stage().unwrap();
+        let before = fixture.stats(STAGING).unwrap().usage.total;
+        fixture.pull_out();
+        fixture.restart_driver();
+        let away = fixture.stats(STAGING).unwrap();
+        assert!(away.abnormal.is_some());
+        // A partition is larger than its filesystem by what NTFS keeps for itself.
+        let more = away.usage.total.checked_sub(before).unwrap();
+        assert!(more < 4 << 20, "{before}, {:?}", away.usage);
+        assert_eq!(away.usage.space, None);
+    }
+}
+
+#[test]
+fn an_expansion_is_known_to_the_next_process() {
+    let mut fixture = Fixture::new();
     fixture.stage().unwrap();
+    fixture.grow(3 * GIB);
+    let grown = fixture.expand(STAGING, 3 * GIB).unwrap();
     fixture.pull_out();
-    let error = fixture.stats(STAGING).unwrap_err();
-    assert_eq!(error.code(), Code::Unavailable, "{error}");
+    fixture.restart_driver();
+    assert_eq!(fixture.stats(STAGING).unwrap().usage.total, grown);
 }

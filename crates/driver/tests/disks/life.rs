@@ -16,7 +16,7 @@ fn a_volume_lives_from_stage_to_unstage_and_every_call_may_be_repeated() {
     }
     fixture.write();
     assert!(fixture.has_file(TARGET));
-    let space = fixture.stats(TARGET).unwrap().space;
+    let space = fixture.stats(TARGET).unwrap().usage.space.unwrap();
     assert!(space.total > GIB && space.free < space.total, "{space:?}");
     for _ in 0..2 {
         fixture.unpublish(TARGET).unwrap();
@@ -40,7 +40,7 @@ fn a_disk_that_grew_grows_at_expand_and_at_the_next_stage() {
     fixture.unstage().unwrap();
     fixture.grow(4 * GIB);
     fixture.stage().unwrap();
-    assert!(fixture.stats(STAGING).unwrap().space.total > 3 * GIB + GIB / 2);
+    assert!(fixture.stats(STAGING).unwrap().usage.total > 3 * GIB + GIB / 2);
 }
 
 #[test]
@@ -75,6 +75,28 @@ fn a_disk_with_data_of_others_is_taken_offline_again_and_its_data_stay() {
     assert!(!fixture.is_online());
     assert!(!fixture.exists(STAGING));
     assert_eq!(fixture.records(), 0);
+}
+
+/// From sector 2048 on for 1 GiB, of Windows's type.
+const MBR_PARTITION: [u8; 16] = [0, 0, 2, 0, 7, 0, 0, 0, 0, 8, 0, 0, 0, 0, 0x20, 0];
+
+#[test]
+fn an_empty_partition_of_windows_on_an_mbr_disk_is_formatted_and_grown_where_it_is() {
+    let fixture = Fixture::with_content(|disk| {
+        disk[446..462].copy_from_slice(&MBR_PARTITION);
+        disk[510..512].copy_from_slice(&[0x55, 0xaa]);
+    });
+    fixture.stage().unwrap();
+    fixture.write();
+    let total = fixture.stats(STAGING).unwrap().usage.total;
+    assert!(total > 2 * GIB - GIB / 100, "{total}");
+    fixture.unstage().unwrap();
+    fixture.grow(3 * GIB);
+    fixture.stage().unwrap();
+    fixture.publish(TARGET).unwrap();
+    assert!(fixture.has_file(TARGET));
+    let total = fixture.stats(STAGING).unwrap().usage.total;
+    assert!(total > 3 * GIB - GIB / 100, "{total}");
 }
 
 #[test]

@@ -67,7 +67,7 @@ fn readers_volumes_do_not_grow_and_get_no_label() {
     let fixture = written(Access::ReadOnly).formatted_with(labelled);
     fixture.grow(3 << 30);
     fixture.stage().unwrap();
-    let total = fixture.stats(STAGING).unwrap().space.total;
+    let total = fixture.stats(STAGING).unwrap().usage.total;
     assert!(total < 2 << 30, "{total}");
     assert_eq!(fixture.expand(STAGING, 3 << 30).unwrap(), total);
 }

@@ -179,12 +179,17 @@ impl Driver {
 
     /// Starts it, and waits until it is ready.
     pub(crate) fn with_flags(kubelet: &Kubelet, flags: &[&str]) -> Self {
-        let log = kubelet.home.path().join("driver.log");
-        let flags = [&["-metrics-address=127.0.0.1:0"], flags].concat();
-        let child = kubelet.command(&["node"], &flags, &log).spawn().unwrap();
-        let driver = Self { child, log };
+        let driver = Self::spawned(kubelet, "driver.log", flags);
         driver.wait_for_line("] ready");
         driver
+    }
+
+    /// Starts it with a log of this name.
+    pub(crate) fn spawned(kubelet: &Kubelet, log: &str, flags: &[&str]) -> Self {
+        let log = kubelet.home.path().join(log);
+        let flags = [&["-metrics-address=127.0.0.1:0"], flags].concat();
+        let child = kubelet.command(&["node"], &flags, &log).spawn().unwrap();
+        Self { child, log }
     }
 
     /// Asks it to end as a container's runtime does, and returns its exit code.

@@ -124,8 +124,21 @@ fn a_killed_driver_is_replaced_where_its_sockets_are_left() {
 fn a_second_driver_takes_nothing_from_the_first() {
     let kubelet = Kubelet::new();
     let _first = Driver::start(&kubelet);
-    let second = kubelet.run(&["node"], &["-metrics-address="]);
+    let second = kubelet.run(&["node"], &["-metrics-address=", "-drain-timeout=0"]);
     assert_eq!(second.code, Some(1), "{}", second.output);
+    assert!(second.output.contains("-state-dir"), "{}", second.output);
+    assert_eq!(kubelet.register(), "node-1");
+}
+
+#[test]
+fn a_driver_that_starts_waits_for_the_end_of_the_one_before_it() {
+    let kubelet = Kubelet::new();
+    let mut old = Driver::start(&kubelet);
+    let new = Driver::spawned(&kubelet, "new.log", &["-drain-timeout=60"]);
+    new.wait_for_line("waiting 62s for its end");
+    assert_eq!(kubelet.register(), "node-1");
+    assert_eq!(old.terminate(), Some(0));
+    new.wait_for_line("] ready");
     assert_eq!(kubelet.register(), "node-1");
 }
 

@@ -175,8 +175,9 @@ impl Driver {
     /// The records: names of files, and what they hold.
     pub(crate) fn records(&self) -> Vec<(String, String)> {
         let files = fs::read_dir(self.folder.path().join("records")).unwrap();
-        let files = files.map(|file| {
-            let file = file.unwrap();
+        let files = files.map(|file| file.unwrap());
+        // Wine keeps others from reading what is locked.
+        let files = files.filter(|file| file.file_name() != "lock").map(|file| {
             let name = file.file_name().into_string().unwrap();
             (name, fs::read_to_string(file.path()).unwrap())
         });

@@ -8,6 +8,8 @@ use transport::Code;
 use crate::driver::Driver;
 use crate::kubelet::Volume;
 
+const LONGEST: usize = 1024;
+
 fn handles() -> Vec<String> {
     let texts = [
         "vol-a",
@@ -30,7 +32,7 @@ fn handles() -> Vec<String> {
         "${jndi:x}",
     ];
     let mut handles: Vec<_> = texts.map(str::to_owned).into();
-    handles.push("x".repeat(64 << 10));
+    handles.push("x".repeat(LONGEST));
     handles
 }
 
@@ -83,16 +85,22 @@ fn check_records(driver: &Driver, handles: &[String]) {
 }
 
 #[test]
-fn no_handle_is_refused_in_each_call() {
+fn no_handle_and_a_too_long_one_are_refused_in_each_call() {
     let driver = Driver::start();
-    let volume = Volume::new("");
+    for handle in ["", &"x".repeat(LONGEST + 1)] {
+        refuse_in_each_call(&driver, &Volume::new(handle));
+    }
+    assert_eq!(driver.records(), []);
+}
+
+fn refuse_in_each_call(driver: &Driver, volume: &Volume) {
     for (call, done) in [
-        ("stage", volume.stage(&driver)),
-        ("publish", volume.publish(&driver)),
-        ("stats", volume.stats(&driver).map(drop)),
-        ("expand", volume.expand(&driver, 0).map(drop)),
-        ("unpublish", volume.unpublish(&driver)),
-        ("unstage", volume.unstage(&driver)),
+        ("stage", volume.stage(driver)),
+        ("publish", volume.publish(driver)),
+        ("stats", volume.stats(driver).map(drop)),
+        ("expand", volume.expand(driver, 0).map(drop)),
+        ("unpublish", volume.unpublish(driver)),
+        ("unstage", volume.unstage(driver)),
     ] {
         let status = done.unwrap_err();
         assert_eq!(status.code, Code::InvalidArgument, "{call}: {status}");

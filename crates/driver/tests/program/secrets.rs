@@ -45,16 +45,16 @@ fn secrets_and_tokens_reach_no_output() {
     }
 }
 
-/// What it is answered, and what debug output has of the request's secrets.
+/// The answer, and debug output of the request.
 fn stage(driver: &Driver, volume: &Volume) -> String {
     let mut request = volume.to_stage();
     request
         .secrets
         .insert(String::from("password"), SECRET.to_owned());
-    let shown = format!("{request:?}");
     request
         .volume_context
         .insert(TOKENS.to_owned(), TOKEN.to_owned());
+    let shown = format!("{request:?}");
     let answer = driver.call::<NodeStageVolume>(&request);
     format!("{shown} {answer:?}")
 }
@@ -64,10 +64,10 @@ fn publish(driver: &Driver, volume: &Volume) -> String {
     request
         .secrets
         .insert(String::from("password"), SECRET.to_owned());
-    let shown = format!("{request:?}");
     request
         .volume_context
         .insert(TOKENS.to_owned(), TOKEN.to_owned());
+    let shown = format!("{request:?}");
     let answer = driver.call::<NodePublishVolume>(&request);
     format!("{shown} {answer:?}")
 }

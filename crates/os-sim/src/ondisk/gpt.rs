@@ -95,7 +95,7 @@ pub(crate) fn add(area: Area<'_>, new: &NewPartition) -> io::Result<()> {
 }
 
 /// Gives the partition another length.
-pub(crate) fn resize(area: Area<'_>, partition: &Partition, length: u64) -> io::Result<()> {
+pub(super) fn resize(area: Area<'_>, partition: &Partition, length: u64) -> io::Result<()> {
     change(area, |gpt| {
         let sector = gpt.sector_size;
         entry(gpt, partition)?.ending_lba = (partition.offset + length) / sector - 1;

@@ -60,21 +60,35 @@ pub(crate) fn become_dynamic(area: Area<'_>, offset: u64, length: u64) -> std::i
     write_first(area, [0, PartitionEntry::MBR_DYNAMIC], offset, length)
 }
 
+/// Gives the partition another length.
+pub(super) fn resize(area: Area<'_>, partition: &Partition, length: u64) -> std::io::Result<()> {
+    let mut sector = [0; 512];
+    area.read(0, &mut sector)?;
+    let first = sectors(area, partition.offset)?.to_le_bytes();
+    let mut entries = ENTRIES.into_iter();
+    let entry = entries.find(|at| sector[at + 8..at + 12] == first);
+    let entry = entry.ok_or_else(|| std::io::Error::other("the table has no such partition"))?;
+    let at = u64::try_from(entry + 12).map_err(std::io::Error::other)?;
+    let length = sectors(area, length)?.to_le_bytes();
+    area.medium.write(at, &length)
+}
+
+fn sectors(area: Area<'_>, bytes: u64) -> std::io::Result<u32> {
+    let sectors = u32::try_from(bytes / u64::from(area.sector_size));
+    sectors.map_err(std::io::Error::other)
+}
+
 fn write_first(
     area: Area<'_>,
     [status, kind]: [u8; 2],
     offset: u64,
     length: u64,
 ) -> std::io::Result<()> {
-    let sectors = |bytes: u64| {
-        let sectors = u32::try_from(bytes / u64::from(area.sector_size));
-        sectors.map_err(std::io::Error::other)
-    };
     let mut entry = [0; 16];
     entry[0] = status;
     entry[4] = kind;
-    entry[8..12].copy_from_slice(&sectors(offset)?.to_le_bytes());
-    entry[12..].copy_from_slice(&sectors(length)?.to_le_bytes());
+    entry[8..12].copy_from_slice(&sectors(area, offset)?.to_le_bytes());
+    entry[12..].copy_from_slice(&sectors(area, length)?.to_le_bytes());
     let at = u64::try_from(ENTRIES[0]).map_err(std::io::Error::other)?;
     area.medium.write(at, &entry)
 }

@@ -6,7 +6,7 @@ use os::{Outcome, Value, VolumeId};
 use super::disk::written;
 use super::{Found, failing};
 use crate::machine::Machine;
-use crate::ondisk::{Filesystem, MIB, Partition, Table, filesystem, gpt};
+use crate::ondisk::{self, Filesystem, MIB, Partition, Table, filesystem, gpt};
 use crate::provider::{Done, MethodCall};
 
 impl Machine {
@@ -16,7 +16,7 @@ impl Machine {
             return Ok(failing(codes::FAILED));
         };
         let kernel = self.kernel(&found.disk)?;
-        if kernel.is_offline || kernel.is_read_only || partition.mbr_type.is_some() {
+        if kernel.is_offline || kernel.is_read_only {
             return Ok(failing(codes::ACCESS_DENIED));
         }
         let area = self.area(&found.disk)?;
@@ -27,7 +27,7 @@ impl Machine {
             Ok(size) => size,
             Err(outcome) => return Ok(outcome),
         };
-        let mut outcome = written(gpt::resize(area, &partition, size));
+        let mut outcome = written(ondisk::resize(area, &partition, size));
         if call.half_way.is_some() {
             outcome = failing(codes::FAILED);
         } else if let Some(filesystem) = filesystem.filter(|_| outcome.code == 0) {

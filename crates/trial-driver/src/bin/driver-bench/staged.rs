@@ -166,6 +166,7 @@ fn put(
         },
         brought_online: true,
         mounted,
+        size: None,
         boot,
         disk_bytes: None,
         published: vec![volume.target().parse()?],
