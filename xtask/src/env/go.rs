@@ -23,7 +23,11 @@ pub(crate) struct Module {
     dir: &'static str,
     file: &'static str,
     tags: &'static str,
+    /// The values of GOOS that its packages are loaded and vetted for. Each more compiles all that it imports.
+    pub(crate) systems: &'static [&'static str],
 }
+
+const BOTH: &[&str] = &["linux", "windows"];
 
 /// The sets that the tests run with; tests/go/doc.go says why there are several.
 pub(crate) const CLIENTS: &[Module] = &[
@@ -32,18 +36,21 @@ pub(crate) const CLIENTS: &[Module] = &[
         dir: "tests/go",
         file: "go.mod",
         tags: "v2alpha1",
+        systems: BOTH,
     },
     Module {
         name: "client-1.3.0-grpc-1.38",
         dir: "tests/go",
         file: "client-1.3.0.mod",
         tags: "v2alpha1",
+        systems: BOTH,
     },
     Module {
         name: "client-1.0.1-grpc-1.27",
         dir: "tests/go",
         file: "client-1.0.1.mod",
         tags: "",
+        systems: BOTH,
     },
 ];
 
@@ -53,6 +60,7 @@ pub(crate) const BENCH: Module = Module {
     dir: "bench/go",
     file: "go.mod",
     tags: "",
+    systems: &["windows"],
 };
 
 /// csi-sanity.
@@ -61,6 +69,7 @@ pub(crate) const SANITY: Module = Module {
     dir: "tests/cluster/sanity",
     file: "go.mod",
     tags: "",
+    systems: &["linux"],
 };
 
 /// What reads the image as containerd and hcsshim do.
@@ -69,6 +78,7 @@ pub(crate) const DEPLOY: Module = Module {
     dir: "tests/deploy",
     file: "go.mod",
     tags: "",
+    systems: BOTH,
 };
 
 /// Kubernetes: the control plane, and kubelet's code in a program of ours.
@@ -77,6 +87,7 @@ pub(crate) const CLUSTER: Module = Module {
     dir: "tests/cluster/kube",
     file: "go.mod",
     tags: "",
+    systems: BOTH,
 };
 
 /// The controllers that stand beside a CSI driver.
@@ -85,6 +96,7 @@ pub(crate) const SIDECARS: Module = Module {
     dir: "tests/cluster/sidecars",
     file: "go.mod",
     tags: "",
+    systems: &["linux"],
 };
 
 /// The Go command.
@@ -239,7 +251,7 @@ fn make_venv(venv: &Path) -> Result<()> {
 fn download(provision: &Provision) -> Result<()> {
     let go = provision.go()?;
     for module in CLIENTS.iter().chain([&BENCH, &SANITY, &DEPLOY]) {
-        for system in ["linux", "windows"] {
+        for system in module.systems {
             let mut command = go.command(*module, &["list", "-deps", "-test", "./..."]);
             let done = process::capture(command.env("GOOS", system), INSTALL)?;
             done.success("go list")?;

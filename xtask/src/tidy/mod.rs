@@ -174,7 +174,7 @@ fn go_vet(provision: &Provision) -> Result<()> {
     let go = provision.go()?;
     let more = [env::GO_BENCH, env::GO_DEPLOY, env::GO_SANITY];
     for module in env::GO_CLIENTS.iter().chain(&more) {
-        for system in ["linux", "windows"] {
+        for system in module.systems {
             run(go.command(*module, &["vet", "./..."]).env("GOOS", system))?;
         }
     }

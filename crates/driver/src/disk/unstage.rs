@@ -54,8 +54,10 @@ impl DiskVolumes {
         let mark = |record: &mut Record| record.state = State::Unstaging;
         slot.change(mark).map_err(Shared::from)?;
         self.put_away(&record, staging).map_err(Shared::from)?;
+        slot.remove().map_err(Shared::from)?;
+        // Last: what a stats that runs beside noted meanwhile is forgotten too.
         self.health.forget(volume);
-        Ok(slot.remove().map_err(Shared::from)?)
+        Ok(())
     }
 
     /// A target that is gone does not count.

@@ -15,7 +15,13 @@ const PAUSE: Duration = Duration::from_millis(50);
 /// process ends, however it ends. Waits so long for another process that has them.
 pub(super) fn take(folder: &Path, patience: Duration) -> Result<File, StoreError> {
     let file = folder.join(NAME);
-    let file = File::create(&file).map_err(failed("make", &file))?;
+    // Not truncated, which Windows may refuse where another process has a range of it locked.
+    let opened = File::options()
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .open(&file);
+    let file = opened.map_err(failed("make", &file))?;
     let end = Instant::now() + patience;
     let mut reported = false;
     while !is_taken(&file, folder)? {

@@ -495,10 +495,11 @@ mod tests {
         for number in 0..100 {
             let unknown = VolumeHandle::parse(&format!("unknown-{number}")).unwrap();
             let slot = store.slot(&unknown).unwrap();
+            assert_eq!(slot.get().unwrap(), None);
             slot.change(|record| record.state = State::Staged).unwrap();
+            assert_eq!(store.places().len(), 0);
             slot.remove().unwrap();
         }
-        assert_eq!(store.places().len(), 0);
         let slot = store.slot(&volume()).unwrap();
         slot.put(&record()).unwrap();
         assert_eq!(Vec::from_iter(store.records()), [record()]);

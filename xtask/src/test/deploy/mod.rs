@@ -9,9 +9,9 @@ use anyhow::Result;
 use super::Session;
 use super::counts::Counts;
 use super::outcome::{Failure, Outcome};
-use crate::cargo::{self, Build};
+use crate::cargo;
 use crate::env::{self, GoModule};
-use crate::{image, process};
+use crate::{demo, image, process};
 
 mod judges;
 mod start;
@@ -20,14 +20,8 @@ const BUILD: Duration = Duration::from_secs(10 * 60);
 
 pub(super) fn run(session: &Session) -> Result<Outcome> {
     let host = session.wine()?[0];
+    let exe = session.built(host)?.binary(demo::WINCSI)?;
     let started = Instant::now();
-    let exe = Build {
-        package: "wincsi-driver",
-        binary: "wincsi",
-        profile: "dev",
-        target: host.target(),
-    }
-    .run()?;
     let programs = Programs::build(session)?;
     let mut outcome = Outcome {
         building: started.elapsed(),
@@ -35,7 +29,7 @@ pub(super) fn run(session: &Session) -> Result<Outcome> {
     };
     let folder = tempfile::tempdir()?;
     let layout = folder.path().join("image");
-    image::write(&exe, &layout)?;
+    image::write(exe, &layout)?;
     for (name, judge) in judges::ALL {
         let judged = judge(&judges::Image {
             layout: &layout,
@@ -44,7 +38,7 @@ pub(super) fn run(session: &Session) -> Result<Outcome> {
         });
         outcome.add(judged_as(name, judged));
     }
-    outcome.add(start::daemon_sets(host, &exe, &programs)?);
+    outcome.add(start::daemon_sets(host, exe, &programs)?);
     Ok(outcome)
 }
 
