@@ -12,8 +12,10 @@ use super::{
 use crate::code::Left;
 use crate::record::VolumeHandle;
 
+type Column = (&'static str, fn(Error) -> Code);
+
 /// The RPCs that work on volumes, as docs/disks.md has them side by side, and what each answers.
-const COLUMNS: [(&str, fn(Error) -> Code); 7] = [
+const COLUMNS: [Column; 7] = [
     ("NodeStage, nothing left", |error| {
         staged(error, Left::Nothing)
     }),
