@@ -111,7 +111,7 @@ fn plugin(arguments: &Arguments, calls: &Arc<Calls>) -> anyhow::Result<Router> {
     let mut router = Router::counting(calls);
     let identity = Identity {
         name: NAME.to_owned(),
-        controlling: Controlling::Here,
+        controlling: Controlling::Somewhere,
     };
     identity.register(&mut router);
     if arguments.part != Part::Controller {

@@ -17,7 +17,7 @@ use program::log;
 use transport::{Endpoint, EndpointError};
 use wincsi::WinPath;
 
-use crate::kubelet::Luns;
+use crate::kubelet::{Controlling, Luns};
 
 pub use program::flags::{FlagError, Invocation, unicode};
 
@@ -28,6 +28,8 @@ pub use self::page::page;
 pub struct Config {
     /// What azuredisk's key `LUN` counts.
     pub azure_luns: Luns,
+    /// Whether the driver has a controller.
+    pub controlling: Controlling,
     /// How long a stop waits for calls in flight.
     pub drain_timeout: Duration,
     /// The driver's name.
@@ -105,6 +107,7 @@ impl Default for Config {
     fn default() -> Self {
         Self {
             azure_luns: Luns::Unknown,
+            controlling: Controlling::Nowhere,
             drain_timeout: Duration::from_secs(3),
             driver_name: crate::NAME.to_owned(),
             endpoint: None,
@@ -290,6 +293,13 @@ mod tests {
         let config = config(&["-topology=a=1", "-topology=b=2"], &[]);
         let expected = [("a", "1"), ("b", "2")].map(|(k, v)| (k.to_owned(), v.to_owned()));
         assert_eq!(config.topology, expected.into());
+    }
+
+    #[test]
+    fn the_driver_has_a_controller_where_the_flag_says_so() {
+        let controlling = |arguments: &[&str]| config(arguments, &[]).controlling;
+        assert_eq!(controlling(&[]), Controlling::Nowhere);
+        assert_eq!(controlling(&["-controller"]), Controlling::Somewhere);
     }
 
     #[test]

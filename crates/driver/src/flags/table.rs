@@ -5,7 +5,7 @@ use program::flags::{Apply, Flag, Instead, Klog, Section, Value, optional, set};
 use program::http::{BarePort, BindAddress};
 
 use super::{Config, Host, Patience, Registering, endpoint};
-use crate::kubelet::Luns;
+use crate::kubelet::{Controlling, Luns};
 
 /// Every flag.
 pub(super) const SECTIONS: &[Section<Config>] = &[
@@ -35,6 +35,13 @@ const FLAGS: &[Flag<Config>] = &[
         default: "",
         help: "What the key LUN of azuredisk's publish context counts on this node: LUNs of this SCSI adapter, or namespaces of the NVMe controller at this adapter. Empty: the volume's attributes name the adapter.",
         apply: Apply::Text(|config, text| azure_luns(text).map(|luns| config.azure_luns = luns)),
+    },
+    Flag {
+        name: "controller",
+        value: Value::Bool,
+        default: "false",
+        help: "A controller of this driver runs in the cluster: report the capability CONTROLLER_SERVICE, as CSI has every instance of a driver report what all of them can.",
+        apply: Apply::Bool(|config, is_there| config.controlling = controlling(is_there)),
     },
     Flag {
         name: "drain-timeout",
@@ -194,6 +201,13 @@ fn azure_luns(text: &str) -> Result<Luns, &'static str> {
         "scsi" => Ok(Luns::Scsi { adapter }),
         "nvme" => Ok(Luns::Nvme { adapter }),
         _ => Err(FORM),
+    }
+}
+
+fn controlling(is_there: bool) -> Controlling {
+    match is_there {
+        true => Controlling::Somewhere,
+        false => Controlling::Nowhere,
     }
 }
 

@@ -17,8 +17,8 @@ pub struct Identity {
 /// Whether the driver has a controller, somewhere: a plugin's capabilities are those of all its instances.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Controlling {
-    /// It has.
-    Here,
+    /// It has, in this process or another.
+    Somewhere,
     /// It has none: something else makes the volumes.
     Nowhere,
 }
@@ -47,7 +47,7 @@ fn capabilities(controlling: Controlling) -> GetPluginCapabilitiesResponse {
         r#type: volume_expansion::Type::Online.into(),
     };
     let mut types = vec![plugin_capability::Type::VolumeExpansion(expansion)];
-    if controlling == Controlling::Here {
+    if controlling == Controlling::Somewhere {
         let controller = plugin_capability::Service {
             r#type: service::Type::ControllerService.into(),
         };
@@ -56,5 +56,23 @@ fn capabilities(controlling: Controlling) -> GetPluginCapabilitiesResponse {
     let capability = |one| PluginCapability { r#type: Some(one) };
     GetPluginCapabilitiesResponse {
         capabilities: types.into_iter().map(capability).collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_controller_is_reported_only_where_the_driver_has_one() {
+        let reported = |controlling| {
+            let response = capabilities(controlling);
+            let is_service = |one: &PluginCapability| {
+                matches!(one.r#type, Some(plugin_capability::Type::Service(_)))
+            };
+            response.capabilities.iter().any(is_service)
+        };
+        assert!(reported(Controlling::Somewhere));
+        assert!(!reported(Controlling::Nowhere));
     }
 }

@@ -23,7 +23,7 @@ use crate::admission::Admission;
 use crate::disk::{DiskVolumes, Kubelet};
 use crate::flags::{Config, Registering};
 use crate::host::{self, Host, HostError, Placement};
-use crate::kubelet::{Controlling, Identity, NodeInfo, NodeService, Registration, Router};
+use crate::kubelet::{Identity, NodeInfo, NodeService, Registration, Router};
 use crate::lifecycle;
 use crate::record::{Store, StoreError};
 
@@ -127,7 +127,7 @@ fn csi(
     let mut router = Router::counting(calls).admitted_by(admission);
     let identity = Identity {
         name: config.driver_name.clone(),
-        controlling: Controlling::Nowhere,
+        controlling: config.controlling,
     };
     identity.register(&mut router);
     NodeService::new(Arc::clone(volumes), info).register(&mut router);
