@@ -7,6 +7,8 @@ use std::{fmt, io};
 
 use thiserror::Error;
 
+use crate::SocketId;
+
 /// The address of a server: a named pipe on Windows, a Unix socket, or a tcp port of the loopback interface.
 ///
 /// All forms parse on every system, so that configuration can be checked anywhere; only serving
@@ -82,6 +84,18 @@ impl Endpoint {
     /// When the address is not a loopback one, or the port is 0.
     pub fn tcp(address: SocketAddr) -> Result<Self, EndpointError> {
         LoopbackAddress::new(address).map(Self::Tcp)
+    }
+
+    /// The identity of the Unix socket that has the path now, served or not; `None` if nothing is there. Links are not
+    /// followed. Pipes and ports have none.
+    ///
+    /// # Errors
+    /// Something else than a socket has the path (`AlreadyExists`), or the system refuses.
+    pub fn socket_id(&self) -> io::Result<Option<SocketId>> {
+        match self {
+            Self::Socket(path) => crate::sys::socket_id(path),
+            Self::Pipe(_) | Self::Tcp(_) => Ok(None),
+        }
     }
 
     /// Removes the file of a Unix socket, served or not, and returns whether there was one. Links are not followed.

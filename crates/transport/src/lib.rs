@@ -132,6 +132,7 @@ pub use options::*;
 pub use server::*;
 pub use service::*;
 pub use status::*;
+pub use sys::SocketId;
 pub use waiting::Waiting;
 
 /// Makes a folder that nobody but LocalSystem and Administrators enters, elsewhere nobody but this user, as a server does

@@ -23,7 +23,7 @@ struct Shared {
 
 struct Progress {
     is_registered: bool,
-    /// When the socket was made.
+    /// When the socket was made, or was found to be gone.
     offered: Instant,
     last_call: Option<Instant>,
     /// How often the socket was made anew.
@@ -71,10 +71,15 @@ impl Registration {
 
     /// Notes that the socket was made anew.
     pub fn note_renewal(&self) {
+        self.progress().renewals += 1;
+    }
+
+    /// Notes that the socket is gone, so that kubelet has to register the driver again.
+    pub fn note_loss(&self) {
         let now = (self.0.clock)();
         let mut progress = self.progress();
+        progress.is_registered = false;
         progress.offered = now;
-        progress.renewals += 1;
     }
 
     /// Answers its RPCs.
@@ -104,7 +109,7 @@ impl Registration {
         page.family(name, help, Kind::Gauge);
         page.sample(name, &[], u8::from(is_registered));
         let name = "wincsi_registration_renewals_total";
-        let help = "How often the registration socket was made anew because kubelet did not call.";
+        let help = "How often the registration socket was made anew: kubelet did not call, or its file was gone.";
         page.family(name, help, Kind::Counter);
         page.sample(name, &[], renewals);
         if let Some(age) = age {

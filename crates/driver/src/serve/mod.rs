@@ -166,7 +166,7 @@ fn registered(
         registration,
         admission: Arc::clone(admission),
         patience: config.registration_timeout,
-        server: Mutex::default(),
+        served: Mutex::default(),
     };
     registrar.serve()?;
     Ok(Some(Keeper::of(registrar)))

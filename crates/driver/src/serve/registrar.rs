@@ -1,17 +1,22 @@
-//! The registration socket: served, made anew while kubelet does not call, and left at the end.
+//! The registration socket: served, made anew when it is gone or kubelet does not call, and left at the end.
 //!
 //! Kubelet removes a driver from CSINode, and with it the node's volume limit, when the socket's file goes
 //! (<https://github.com/kubernetes/kubernetes/issues/126921>). So a stop leaves the file, and the next process replaces
 //! it when it is ready to answer. And kubelet can miss a socket, on Windows above all
 //! (<https://github.com/kubernetes-csi/node-driver-registrar/issues/143>), where another one helps.
+//!
+//! The file can also go while the driver is registered, for example when `plugins_registry` is cleared. Kubelet then
+//! removes the driver, and only another file brings it back. A socket of another process in its place is left as long as
+//! that process serves it: `transport` dials a socket before it replaces it.
 
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
+use std::{fmt, io};
 
 use transport::{
-    BindError, Endpoint, Server, ServerOptions, Service, SocketAtEnd, SocketFolder, Usage,
+    BindError, Endpoint, Server, ServerOptions, Service, SocketAtEnd, SocketFolder, SocketId, Usage,
 };
 
 use crate::admission::Admission;
@@ -22,6 +27,9 @@ use crate::kubelet::Registration;
 const MOST_CONNECTIONS: usize = 256;
 const MOST_CALLS: usize = 128;
 
+/// How often the socket's file is looked at.
+const PACE: Duration = Duration::from_secs(10);
+
 /// Serves the registration.
 pub(super) struct Registrar {
     pub(super) endpoint: Endpoint,
@@ -30,7 +38,40 @@ pub(super) struct Registrar {
     pub(super) admission: Arc<Admission>,
     /// How long kubelet may leave the socket alone.
     pub(super) patience: Patience,
-    pub(super) server: Mutex<Option<Server>>,
+    pub(super) served: Mutex<Option<Served>>,
+}
+
+/// A socket that is served.
+pub(super) struct Served {
+    server: Server,
+    /// None of a port.
+    socket: Option<SocketId>,
+}
+
+/// What has the path of the registration.
+#[derive(Debug, Eq, PartialEq)]
+enum File {
+    /// The socket that is served here, or a port, which has no file.
+    Own,
+    /// Nothing.
+    Missing,
+    /// Something else.
+    Foreign,
+}
+
+/// Why the socket is made anew.
+enum Reason {
+    Missing,
+    Silence(Duration),
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Missing => f.write_str("its file is gone"),
+            Self::Silence(time) => write!(f, "kubelet has not called for {} s", time.as_secs()),
+        }
+    }
 }
 
 impl Registrar {
@@ -46,50 +87,92 @@ impl Registrar {
         let services = vec![(self.endpoint.clone(), Arc::clone(&self.service))];
         let server = Server::bind(services, options)?;
         tracing::info!("registration at {}", self.endpoint);
-        *self.lock() = Some(server);
+        let socket = self.endpoint.socket_id().ok().flatten();
+        *self.lock() = Some(Served { server, socket });
         Ok(())
     }
 
-    /// Makes the socket anew if kubelet has not called for too long, and returns when to look again.
-    pub(super) fn look(&self, patience: Duration) -> Duration {
-        match self.registration.silence() {
-            // A driver that is drained, or deregistered after that, is about to end.
-            Some(silence) if silence >= patience && self.admission.is_open() => {
-                self.renew(silence);
-                patience
+    /// Makes the socket anew if its file is gone or kubelet has not called for too long, and returns when to look again.
+    pub(super) fn look(&self) -> Duration {
+        // A driver that is drained, or deregistered after that, is about to end.
+        if !self.admission.is_open() {
+            return PACE;
+        }
+        let file = self.file();
+        if file == File::Foreign && self.registration.is_registered() {
+            tracing::warn!("{} is another's now: it is left", self.endpoint);
+            self.registration.note_loss();
+        }
+        let reason = match file {
+            File::Missing => Some(Reason::Missing),
+            File::Own | File::Foreign => self.overlong_silence(),
+        };
+        if let Some(reason) = reason {
+            self.renew(&reason);
+        }
+        self.pause()
+    }
+
+    fn file(&self) -> File {
+        if !matches!(self.endpoint, Endpoint::Socket(_)) {
+            return File::Own;
+        }
+        let now = self.endpoint.socket_id();
+        let own = self.lock().as_ref().and_then(|served| served.socket);
+        match now {
+            Ok(None) => File::Missing,
+            Ok(now) if now == own => File::Own,
+            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
+                tracing::error!("registration: {}: {error}", self.endpoint);
+                File::Own
             }
-            Some(silence) if silence < patience => patience.saturating_sub(silence),
-            _ => patience,
+            Ok(_) | Err(_) => File::Foreign,
         }
     }
 
-    fn renew(&self, silence: Duration) {
-        tracing::warn!(
-            "kubelet has not called {} for {} s: the socket is made anew",
-            self.endpoint,
-            silence.as_secs()
-        );
+    fn overlong_silence(&self) -> Option<Reason> {
+        let Patience::Limited(patience) = self.patience else {
+            return None;
+        };
+        let silence = self.registration.silence()?;
+        (silence >= patience).then_some(Reason::Silence(silence))
+    }
+
+    /// Until the file is looked at again, or the silence is too long.
+    fn pause(&self) -> Duration {
+        match (self.patience, self.registration.silence()) {
+            (Patience::Limited(patience), Some(silence)) => {
+                PACE.min(patience.saturating_sub(silence))
+            }
+            _ => PACE,
+        }
+    }
+
+    fn renew(&self, reason: &Reason) {
+        tracing::warn!("{}: {reason}: the socket is made anew", self.endpoint);
         self.end();
-        // Also when it fails, so that the next try comes after the same time.
-        self.registration.note_renewal();
-        if let Err(error) = self.serve() {
-            tracing::error!("registration: {error}; it is tried again");
+        // Before kubelet can find the new one.
+        self.registration.note_loss();
+        match self.serve() {
+            Ok(()) => self.registration.note_renewal(),
+            Err(error) => tracing::error!("registration: {error}; it is tried again"),
         }
     }
 
     /// Stops serving. The file stays.
     fn end(&self) {
-        let server = self.lock().take();
-        drop(server);
+        let served = self.lock().take();
+        drop(served);
     }
 
     /// What the registration's server holds.
     pub(super) fn usage(&self) -> Option<Usage> {
-        self.lock().as_ref().map(Server::usage)
+        let served = self.lock();
+        served.as_ref().map(|served| served.server.usage())
     }
 
-    fn lock(&self) -> MutexGuard<'_, Option<Server>> {
-        self.server.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, Option<Served>> {
+        self.served.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -102,10 +185,7 @@ pub(super) struct Keeper {
 impl Keeper {
     pub(super) fn of(registrar: Registrar) -> Self {
         let registrar = Arc::new(registrar);
-        let thread = match registrar.patience {
-            Patience::Endless => None,
-            Patience::Limited(patience) => keep(&registrar, patience),
-        };
+        let thread = keep(&registrar);
         Self { registrar, thread }
     }
 
@@ -114,13 +194,13 @@ impl Keeper {
     }
 }
 
-fn keep(registrar: &Arc<Registrar>, patience: Duration) -> Option<(Sender<()>, JoinHandle<()>)> {
+fn keep(registrar: &Arc<Registrar>) -> Option<(Sender<()>, JoinHandle<()>)> {
     let (sender, end) = mpsc::channel();
     let registrar = Arc::clone(registrar);
     let look = move || {
-        let mut wait = patience;
+        let mut wait = registrar.pause();
         while end.recv_timeout(wait) == Err(RecvTimeoutError::Timeout) {
-            wait = registrar.look(patience);
+            wait = registrar.look();
         }
     };
     let thread = thread::Builder::new().name(String::from("registration"));
@@ -144,8 +224,9 @@ impl Drop for Keeper {
 #[cfg(all(test, unix))]
 #[allow(clippy::unwrap_used, reason = "test code")]
 mod tests {
+    use std::fs;
     use std::os::unix::fs::MetadataExt as _;
-    use std::os::unix::net::UnixStream;
+    use std::os::unix::net::{UnixListener, UnixStream};
     use std::path::{Path, PathBuf};
     use std::sync::atomic::{AtomicU64, Ordering};
     use std::time::Instant;
@@ -173,7 +254,9 @@ mod tests {
     impl Fixture {
         fn new() -> Self {
             let home = tempfile::tempdir().unwrap();
-            let path = home.path().join("d-reg.sock");
+            let folder = home.path().join("plugins_registry");
+            fs::create_dir(&folder).unwrap();
+            let path = folder.join("d-reg.sock");
             let (start, seconds) = (Instant::now(), Arc::new(AtomicU64::new(0)));
             let moved = Arc::clone(&seconds);
             let clock = move || start + Duration::from_secs(moved.load(Ordering::SeqCst));
@@ -186,7 +269,7 @@ mod tests {
                 registration,
                 admission: Arc::default(),
                 patience: Patience::Limited(PATIENCE),
-                server: Mutex::default(),
+                served: Mutex::default(),
             };
             registrar.serve().unwrap();
             Self {
@@ -199,7 +282,7 @@ mod tests {
 
         fn look_after(&self, seconds: u64) -> Duration {
             self.seconds.fetch_add(seconds, Ordering::SeqCst);
-            self.registrar.look(PATIENCE)
+            self.registrar.look()
         }
 
         fn call<R: Rpc>(&self, request: &R::Request) {
@@ -217,6 +300,10 @@ mod tests {
                 plugin_registered,
                 error,
             });
+        }
+
+        fn is_registered(&self) -> bool {
+            self.registrar.registration.is_registered()
         }
 
         fn renewals(&self) -> String {
@@ -245,11 +332,11 @@ mod tests {
             (fixture.renewals().as_str(), made(&fixture.path)),
             ("0", first)
         );
-        assert_eq!(fixture.look_after(1), PATIENCE);
+        assert_eq!(fixture.look_after(1), PACE);
         assert_eq!(fixture.renewals(), "1");
         assert_ne!(made(&fixture.path), first);
         fixture.call::<GetInfo>(&InfoRequest {});
-        assert!(!fixture.registrar.registration.is_registered());
+        assert!(!fixture.is_registered());
     }
 
     #[test]
@@ -259,9 +346,55 @@ mod tests {
         fixture.look_after(600);
         assert_eq!(fixture.renewals(), "0");
         fixture.notify(false);
-        assert_eq!(fixture.look_after(20), Duration::from_secs(40));
-        fixture.look_after(40);
+        assert_eq!(fixture.look_after(55), Duration::from_secs(5));
+        fixture.look_after(5);
         assert_eq!(fixture.renewals(), "1");
+    }
+
+    #[test]
+    fn a_registered_driver_whose_file_is_gone_gets_another_and_has_to_be_registered_again() {
+        let mut fixture = Fixture::new();
+        fixture.registrar.patience = Patience::Endless;
+        fixture.notify(true);
+        fs::remove_file(&fixture.path).unwrap();
+        assert_eq!(fixture.look_after(1), PACE);
+        assert_eq!(fixture.renewals(), "1");
+        assert!(!fixture.is_registered());
+        fixture.notify(true);
+        assert!(fixture.is_registered());
+    }
+
+    #[test]
+    fn a_folder_that_is_gone_has_the_socket_once_it_is_back() {
+        let fixture = Fixture::new();
+        fixture.notify(true);
+        let folder = fixture.path.parent().unwrap();
+        fs::remove_dir_all(folder).unwrap();
+        fixture.look_after(1);
+        assert_eq!(fixture.renewals(), "0");
+        fs::create_dir(folder).unwrap();
+        fixture.look_after(1);
+        assert_eq!(fixture.renewals(), "1");
+        fixture.call::<GetInfo>(&InfoRequest {});
+    }
+
+    #[test]
+    fn the_socket_of_another_process_is_left_until_that_has_ended() {
+        let fixture = Fixture::new();
+        fixture.notify(true);
+        fs::remove_file(&fixture.path).unwrap();
+        let other = UnixListener::bind(&fixture.path).unwrap();
+        let of_other = made(&fixture.path);
+        fixture.look_after(1);
+        assert!(!fixture.is_registered());
+        fixture.look_after(60);
+        assert_eq!(made(&fixture.path), of_other);
+        assert_eq!(fixture.renewals(), "0");
+        // It leaves its file, as one that is killed does.
+        drop(other);
+        fixture.look_after(60);
+        assert_eq!(fixture.renewals(), "1");
+        fixture.call::<GetInfo>(&InfoRequest {});
     }
 
     #[test]
@@ -269,7 +402,7 @@ mod tests {
         let fixture = Fixture::new();
         fixture.seconds.fetch_add(50, Ordering::SeqCst);
         fixture.call::<GetInfo>(&InfoRequest {});
-        assert_eq!(fixture.look_after(50), Duration::from_secs(10));
+        assert_eq!(fixture.look_after(53), Duration::from_secs(7));
     }
 
     #[test]

@@ -272,6 +272,8 @@ fn deregister_removes_the_drivers_socket_and_no_other() {
         other.output
     );
     assert!(path.exists());
+    // One that is not drained makes another.
+    assert_eq!(kubelet.run(&["node", "drain"], &[]).code, Some(0));
     // Removed also from under a driver that runs, and from one that was killed.
     for _ in 0..2 {
         let removed = kubelet.run(&["node", "deregister"], &[]);

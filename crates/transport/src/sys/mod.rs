@@ -30,7 +30,7 @@ use std::sync::Arc;
 use std::{fmt, io};
 
 use self::folder::Unfit;
-use self::os::SocketFile;
+use self::os::{EntryId, SocketFile};
 use crate::Peer;
 
 #[cfg_attr(windows, path = "windows/mod.rs")]
@@ -42,6 +42,11 @@ pub(crate) use os::{
     wait,
 };
 
+/// Which file a Unix socket is. While a socket is served, no other has its id, also when its file was removed: so Linux
+/// has it, where the server keeps the inode; of Windows it is not known.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct SocketId(EntryId);
+
 /// Removes the socket at a path, and returns whether one was there.
 pub(crate) fn remove_socket(path: &Path) -> io::Result<bool> {
     let Some(file) = SocketFile::at(path)? else {
@@ -51,6 +56,11 @@ pub(crate) fn remove_socket(path: &Path) -> io::Result<bool> {
         Some(owner) => Err(Unfit::ForeignSocket(owner).into()),
         None => file.remove().map(|()| true),
     }
+}
+
+/// The identity of the socket at a path, unless none is there.
+pub(crate) fn socket_id(path: &Path) -> io::Result<Option<SocketId>> {
+    Ok(SocketFile::at(path)?.map(|file| SocketId(file.id())))
 }
 
 /// Takes the clients of an endpoint.

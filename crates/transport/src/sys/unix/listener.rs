@@ -234,6 +234,26 @@ mod tests {
     }
 
     #[test]
+    fn a_socket_that_is_served_shares_its_id_with_no_successor_at_its_path() {
+        let home = tempfile::tempdir().unwrap();
+        let path = home.path().join("a.sock");
+        let endpoint = Endpoint::socket(&path);
+        let id = || endpoint.socket_id().unwrap();
+        assert_eq!(id(), None);
+        let _first = UnixListener::bind(&path).unwrap();
+        let first = id();
+        assert_eq!((first.is_some(), id()), (true, first));
+        fs::remove_file(&path).unwrap();
+        assert_eq!(id(), None);
+        let _second = UnixListener::bind(&path).unwrap();
+        assert!(id().is_some() && id() != first);
+        fs::remove_file(&path).unwrap();
+        fs::write(&path, "of somebody").unwrap();
+        let refused = endpoint.socket_id().unwrap_err();
+        assert_eq!(refused.kind(), io::ErrorKind::AlreadyExists);
+    }
+
+    #[test]
     fn of_servers_that_start_at_once_one_serves_and_keeps_its_socket() {
         for _ in 0..200 {
             let home = tempfile::tempdir().unwrap();

@@ -19,7 +19,7 @@ use crate::pool::Worker;
 use crate::{Endpoint, EndpointError};
 
 pub(crate) use listener::listen_at as listen;
-pub(crate) use socket_file::{SocketFile, close_folder};
+pub(crate) use socket_file::{EntryId, SocketFile, close_folder};
 pub(crate) use stream::Stream;
 pub(crate) use watch::{Watch, Watcher};
 

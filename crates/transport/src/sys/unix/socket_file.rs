@@ -24,8 +24,15 @@ const FOLDER: OFlags = OFlags::RDONLY
 #[derive(Debug)]
 pub(crate) struct SocketFile {
     path: PathBuf,
-    inode: u64,
+    id: EntryId,
     owner: u32,
+}
+
+/// What tells a file from all others of this machine that there are at the same time.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) struct EntryId {
+    device: u64,
+    inode: u64,
 }
 
 impl SocketFile {
@@ -37,13 +44,20 @@ impl SocketFile {
         match fs::symlink_metadata(path) {
             Ok(meta) if meta.file_type().is_socket() => Ok(Some(Self {
                 path: path.to_owned(),
-                inode: meta.ino(),
+                id: EntryId {
+                    device: meta.dev(),
+                    inode: meta.ino(),
+                },
                 owner: meta.uid(),
             })),
             Ok(_) => Err(io::ErrorKind::AlreadyExists.into()),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(error),
         }
+    }
+
+    pub(crate) fn id(&self) -> EntryId {
+        self.id
     }
 
     /// Whose it is, unless it is this process's user's.
@@ -54,7 +68,7 @@ impl SocketFile {
     /// Removes it, unless another has taken its place.
     pub(crate) fn remove(&self) -> io::Result<()> {
         match Self::at(&self.path) {
-            Ok(Some(now)) if now.inode == self.inode => fs::remove_file(&self.path),
+            Ok(Some(now)) if now.id == self.id => fs::remove_file(&self.path),
             _ => Ok(()),
         }
     }

@@ -44,7 +44,7 @@ pub(super) enum Kind {
 
 /// What tells an entry from all others of this machine that there are at the same time.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) struct EntryId {
+pub(crate) struct EntryId {
     volume: u32,
     index: [u32; 2],
 }

@@ -26,6 +26,7 @@ use self::socket_listener::SocketListener;
 use super::{Interest, Listener, Waitable};
 use crate::{Endpoint, EndpointError, ServerOptions};
 
+pub(crate) use entry::EntryId;
 pub(crate) use event::thread_may_end;
 pub(crate) use socket_file::{SocketFile, close_folder};
 pub(crate) use stream::Stream;

@@ -46,6 +46,10 @@ impl SocketFile {
         }
     }
 
+    pub(crate) fn id(&self) -> EntryId {
+        self.id
+    }
+
     /// Whose it is, unless it is this process's.
     pub(crate) fn foreign_owner(&self) -> Option<String> {
         self.foreign_owner.clone()
