@@ -175,7 +175,8 @@ impl fmt::Display for Case<'_> {
     }
 }
 
-/// Everything that can go wrong at each of the operations.
+/// Everything that can go wrong at each of the operations. A death before one is a death after the one before it: in
+/// between nothing takes effect.
 fn cases(operations: &[Op]) -> Vec<Case<'_>> {
     let refused = Effect::Answer(Outcome::of(codes::FAILED.code));
     let modes = MODES.into_iter();
@@ -191,5 +192,6 @@ fn cases(operations: &[Op]) -> Vec<Case<'_>> {
                 effect: effect.clone(),
             })
         })
+        .filter(|case| case.index == 0 || case.effect != Effect::Kill(Kill::Before))
         .collect()
 }
