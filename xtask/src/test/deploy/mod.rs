@@ -9,9 +9,8 @@ use anyhow::Result;
 use super::Session;
 use super::counts::Counts;
 use super::outcome::{Failure, Outcome};
-use crate::cargo;
 use crate::env::{self, GoModule};
-use crate::{demo, image, process};
+use crate::{cargo, demo, image, process};
 
 mod judges;
 mod start;
