@@ -1,4 +1,4 @@
-//! The trial driver and its simulated node, as csi-sanity and the cluster meet them.
+//! `wincsi node` on a simulated node, with a controller for tests, as csi-sanity and the cluster meet them.
 
 use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt;
@@ -9,18 +9,28 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use tempfile::TempDir;
 
+use crate::host::Host;
 use crate::process;
 
-/// The package, its driver, and its program that makes the node and writes there as a pod does.
+/// The node plugin: its package and program.
+pub(crate) const PLUGIN_PACKAGE: &str = "wincsi-driver";
+pub(crate) const PLUGIN: &str = "wincsi";
+
+/// What stands beside it in a trial: the package, its controller, and its program that makes the node and writes there as
+/// a pod does.
 pub(crate) const PACKAGE: &str = "wincsi-trial-driver";
-pub(crate) const DRIVER: &str = "trial-driver";
+pub(crate) const CONTROLLER: &str = "trial-controller";
 pub(crate) const TOOL: &str = "trial-node";
 
 /// The node's name.
 pub(crate) const NODE: &str = "trial-node";
 
-/// What the driver prints when it serves.
-pub(crate) const SERVES: &str = "serving ";
+/// What the plugin logs when it serves CSI and its registration, and what the controller prints.
+pub(crate) const PLUGIN_SERVES: &str = "] ready";
+pub(crate) const CONTROLLER_SERVES: &str = "serving ";
+
+/// Where in the node's folder the plugin has its records.
+pub(crate) const RECORDS: &str = "records";
 
 const SHORT: Duration = Duration::from_secs(60);
 
@@ -30,6 +40,25 @@ pub(crate) fn private_dir() -> Result<TempDir> {
     builder.prefix("wincsi-trial-");
     let dir = builder.permissions(Permissions::from_mode(0o700)).tempdir();
     dir.context("make a folder")
+}
+
+/// `wincsi node` on the node in a folder; where it serves is left to say.
+pub(crate) fn plugin(host: Host<'_>, exe: &Path, folder: &Path) -> Command {
+    let mut command = host.command(exe);
+    command.args(["node", "-host=sim", "-controller", "-v=4"]);
+    command.arg(format!("-nodeid={NODE}"));
+    command.arg(format!("-simulate={}", host.path(folder)));
+    let records = folder.join(RECORDS);
+    command.arg(format!("-state-dir={}", host.path(&records)));
+    command
+}
+
+/// The controller of the disks of the node in a folder, at a socket.
+pub(crate) fn controller(exe: &Path, folder: &Path, socket: &Path) -> Command {
+    let mut command = Command::new(exe);
+    command.arg("--endpoint").arg(socket);
+    command.args(["--node-id", NODE, "--node"]).arg(folder);
+    command
 }
 
 /// Makes the node in a folder, and answers which folder of this machine is its drive C.

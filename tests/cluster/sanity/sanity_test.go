@@ -1,5 +1,6 @@
-// Package sanity runs csi-sanity's cases against the driver at WINCSI_ENDPOINT, which serves a simulated node, and makes
-// the calls of a kubelet that registers it at WINCSI_REGISTRATION.
+// Package sanity runs csi-sanity's cases against the node plugin at WINCSI_ENDPOINT, which serves a simulated node, and the
+// controller of its disks at WINCSI_CONTROLLER_ENDPOINT, and makes the calls of a kubelet that registers the plugin at
+// WINCSI_REGISTRATION.
 package sanity
 
 import (
@@ -19,6 +20,7 @@ func TestSanity(t *testing.T) {
 	drive := driveC(os.Getenv("WINCSI_DRIVE_C"))
 	config := sanity.NewTestConfig()
 	config.Address = os.Getenv("WINCSI_ENDPOINT")
+	config.ControllerAddress = os.Getenv("WINCSI_CONTROLLER_ENDPOINT")
 	config.TargetPath = `C:\csi\mount`
 	config.StagingPath = `C:\csi\staging`
 	config.CreateTargetDir = drive.create

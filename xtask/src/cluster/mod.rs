@@ -48,8 +48,8 @@ pub(crate) struct Cluster {
     /// Use kubelet's and the driver's Windows programs, under Wine
     #[arg(long)]
     wine: bool,
-    /// Use a driver whose publish does nothing, which has to be found out
-    #[arg(long)]
+    /// Answer for the driver when kubelet publishes, without a word to it, which has to be found out
+    #[arg(long, conflicts_with = "wine")]
     broken_publish: bool,
 }
 

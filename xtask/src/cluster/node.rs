@@ -10,7 +10,7 @@ use anyhow::{Context, Result, bail, ensure};
 use super::plane::Plane;
 use super::programs::Programs;
 use super::running::RunningCluster;
-use super::sockets::{self, Sockets};
+use super::sockets::Sockets;
 use super::{sidecars, wine};
 use crate::host::Host;
 use crate::process;
@@ -26,7 +26,7 @@ pub(super) const ROOT: &str = "var/lib/kubelet";
 pub(super) const DRIVER: &str = "driver";
 pub(super) const KUBELET_PROGRAM: &str = "kubelet";
 
-/// Whether the driver really publishes volumes.
+/// Whether kubelet's calls to publish volumes come to the driver.
 #[derive(Clone, Copy, Eq, PartialEq)]
 pub(super) enum Publishing {
     Works,
@@ -78,28 +78,22 @@ impl<'a> Node<'a> {
     }
 
     pub(super) fn start_driver(&self, running: &mut RunningCluster) -> Result<()> {
-        let (host, sockets) = (self.host, &self.sockets);
-        let mut driver = host.command(&self.programs.driver);
-        driver.args(["--part", "node", "--endpoint", &sockets.csi]);
-        driver.args(["--registration", &sockets.registration]);
-        driver.args(["--kubelet-endpoint", &sockets.for_kubelet]);
-        driver.args(["--node", &host.path(&self.folder), "--node-id", NODE]);
-        if self.publishing == Publishing::Broken {
-            driver.arg("--broken-publish");
-        }
+        let sockets = &self.sockets;
+        let mut driver = trial::plugin(self.host, &self.programs.plugin, &self.folder);
+        driver.arg(format!("-endpoint={}", sockets.csi));
+        driver.arg(format!("-registration-endpoint={}", sockets.registration));
+        driver.arg(format!("-kubelet-endpoint={}", sockets.for_kubelet));
         running.start(DRIVER, &mut driver)?;
-        running.wait_for_line(DRIVER, trial::SERVES)?;
+        running.wait_for_line(DRIVER, trial::PLUGIN_SERVES)?;
         sockets.show_registration()
     }
 
     /// The part that stands beside no node: the controllers lose no driver when that of the node ends.
     fn start_controller(&self, running: &mut RunningCluster) -> Result<()> {
-        let mut controller = Command::new(&self.programs.controller);
-        let endpoint = sockets::unix(&self.sockets.controller);
-        controller.args(["--part", "controller", "--endpoint", &endpoint]);
-        controller.args(["--node-id", NODE, "--node"]);
-        running.start("controller", controller.arg(&self.folder))?;
-        running.wait_for_line("controller", trial::SERVES)
+        let socket = &self.sockets.controller;
+        let mut controller = trial::controller(&self.programs.controller, &self.folder, socket);
+        running.start("controller", &mut controller)?;
+        running.wait_for_line("controller", trial::CONTROLLER_SERVES)
     }
 
     pub(super) fn start_kubelet(&self, running: &mut RunningCluster) -> Result<()> {
@@ -114,6 +108,9 @@ impl<'a> Node<'a> {
                 kubelet.args(["--listen", &sockets.for_kubelet]);
                 kubelet.args(["--root-on-node", KUBELET]);
                 kubelet.env("TMPDIR", running.dir());
+                if self.publishing == Publishing::Broken {
+                    kubelet.arg("--broken-publish");
+                }
             }
             Host::Wine(_) => {
                 kubelet.args(["--root-dir", KUBELET]);
@@ -127,6 +124,11 @@ impl<'a> Node<'a> {
         let mut command = self.tool("reboot");
         let printed = process::capture(&mut command, SHORT)?.success("trial-node reboot")?;
         Ok(printed.trim().to_owned())
+    }
+
+    /// Removes the driver's registration socket, as when kubelet's folder is cleared.
+    pub(super) fn remove_registration(&self) -> Result<()> {
+        self.sockets.remove_registration()
     }
 
     /// Has the node follow this script of faults; an empty one ends them.
@@ -209,7 +211,7 @@ impl<'a> Node<'a> {
 
     /// Fails when the driver keeps a record of a volume.
     pub(super) fn expect_no_record(&self) -> Result<()> {
-        let records = fs::read_dir(self.folder.join("records")).context("read the records")?;
+        let records = fs::read_dir(self.folder.join(trial::RECORDS)).context("read the records")?;
         let named = records.map(|entry| entry.map(|entry| entry.path()));
         let named = named.collect::<Result<Vec<_>, _>>()?;
         // Beside them lies the lock of the process that has them.

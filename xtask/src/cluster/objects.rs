@@ -4,8 +4,8 @@ use serde_json::{Value, json};
 
 use crate::trial::NODE;
 
-/// The trial driver's name, as it answers GetPluginInfo.
-pub(super) const DRIVER: &str = "trial.wincsi.example.com";
+/// The driver's name.
+pub(super) const DRIVER: &str = "wincsi.io";
 
 const CLASS: &str = "trial";
 const CLAIM: &str = "trial-data";

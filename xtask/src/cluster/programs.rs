@@ -23,9 +23,9 @@ pub(super) struct Programs {
     pub(super) resizer: PathBuf,
     /// Kubelet's code without containers.
     pub(super) kubelet: PathBuf,
-    /// The driver, for the host.
-    pub(super) driver: PathBuf,
-    /// The driver, for this machine.
+    /// `wincsi node`, for the host.
+    pub(super) plugin: PathBuf,
+    /// Makes, attaches and grows simulated disks.
     pub(super) controller: PathBuf,
     /// Makes the simulated node, and writes there as a pod does.
     pub(super) node: PathBuf,
@@ -53,9 +53,9 @@ impl Programs {
             provisioner: dir.join("csi-provisioner"),
             resizer: dir.join("csi-resizer"),
             kubelet,
-            driver: ours(trial::DRIVER, host)?,
-            controller: ours(trial::DRIVER, Host::Linux)?,
-            node: ours(trial::TOOL, Host::Linux)?,
+            plugin: ours(trial::PLUGIN_PACKAGE, trial::PLUGIN, host)?,
+            controller: ours(trial::PACKAGE, trial::CONTROLLER, Host::Linux)?,
+            node: ours(trial::PACKAGE, trial::TOOL, Host::Linux)?,
         })
     }
 }
@@ -91,9 +91,9 @@ fn debians(name: &str) -> Result<PathBuf> {
     env::find_program(name).with_context(|| format!("no {name}"))
 }
 
-fn ours(binary: &str, host: Host<'_>) -> Result<PathBuf> {
+fn ours(package: &str, binary: &str, host: Host<'_>) -> Result<PathBuf> {
     Build {
-        package: trial::PACKAGE,
+        package,
         binary,
         profile: "dev",
         target: host.target(),

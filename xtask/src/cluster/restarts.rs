@@ -1,4 +1,5 @@
-//! Deaths and restarts below a pod that runs: of the driver, of kubelet, of the whole node.
+//! Deaths and restarts below a pod that runs: of the driver, of kubelet, of the whole node; and a loss of the driver's
+//! registration socket.
 
 use std::time::Duration;
 
@@ -25,9 +26,10 @@ impl Life<'_> {
     /// Ends the driver, kubelet and the node below a pod, and starts them again.
     pub(super) fn restart(&mut self, pod: &Pod) -> Result<()> {
         self.kill_driver(pod)?;
-        // Under Wine a signal kills.
+        // Under Wine a signal kills, and there is no socket.
         if let Host::Linux = self.node.host {
             self.update_driver(pod)?;
+            self.remove_registration(pod)?;
         }
         self.kill_kubelet(pod)?;
         self.reboot(pod)
@@ -38,7 +40,7 @@ impl Life<'_> {
         self.running.kill(DRIVER)?;
         let place = self.read_file(pod)?;
         self.node.start_driver(self.running)?;
-        let gap = self.registered_again(watch)?;
+        let gap = self.registered_again(watch, 0)?;
         self.driver_has_done("NodeGetVolumeStats")?;
         let shown_by = format!("{gap}; its successor reports the volume's figures; {place}");
         self.done("driver killed", &shown_by);
@@ -50,15 +52,28 @@ impl Life<'_> {
         let watch = CsiNodeWatch::start(self.running, &self.plane.api)?;
         let took = self.running.stop(DRIVER)?;
         self.node.start_driver(self.running)?;
-        let gap = self.registered_again(watch)?;
+        let gap = self.registered_again(watch, 0)?;
         let (took, place) = (seconds(took), self.read_file(pod)?);
         let shown_by = format!("SIGTERM ended it in {took}; {gap}; {place}");
         self.done("driver updated", &shown_by);
         Ok(())
     }
 
-    fn registered_again(&mut self, watch: CsiNodeWatch) -> Result<String> {
-        self.running.wait_for_line(DRIVER, REGISTERED)?;
+    /// The socket's file goes from under a driver that kubelet has registered.
+    fn remove_registration(&mut self, pod: &Pod) -> Result<()> {
+        let watch = CsiNodeWatch::start(self.running, &self.plane.api)?;
+        let registered = self.running.times_printed(DRIVER, REGISTERED)?;
+        self.node.remove_registration()?;
+        let gap = self.registered_again(watch, registered)?;
+        let place = self.read_file(pod)?;
+        let shown_by = format!("the driver made another socket; {gap}; {place}");
+        self.done("socket removed", &shown_by);
+        Ok(())
+    }
+
+    /// Waits until kubelet has registered the driver that runs more than so many times.
+    fn registered_again(&mut self, watch: CsiNodeWatch, than: usize) -> Result<String> {
+        self.running.wait_for_another(DRIVER, REGISTERED, than)?;
         let gap = watch.end(self.running, &self.plane.api)?;
         Ok(format!("CSINode lacked it for {}", seconds(gap)))
     }

@@ -10,7 +10,7 @@ use super::running::RunningCluster;
 use crate::host::{self, Host};
 
 /// Where below its root kubelet looks for drivers.
-const REGISTRATION: &str = "plugins_registry/trial.sock";
+const REGISTRATION: &str = "plugins_registry/wincsi.io-reg.sock";
 
 pub(super) struct Sockets {
     /// The driver's flags: where it serves CSI and kubelet's registration.
@@ -60,6 +60,12 @@ impl Sockets {
         })
     }
 
+    /// Removes the socket by which kubelet finds the driver.
+    pub(super) fn remove_registration(&self) -> Result<()> {
+        let socket = self.root.join(REGISTRATION);
+        fs::remove_file(&socket).with_context(|| socket.display().to_string())
+    }
+
     /// Makes the file anew in which kubelet's program reads where the registration is (see `wine`), as a driver that
     /// starts makes its socket anew.
     pub(super) fn show_registration(&self) -> Result<()> {
@@ -71,6 +77,6 @@ impl Sockets {
     }
 }
 
-pub(super) fn unix(socket: &Path) -> String {
+fn unix(socket: &Path) -> String {
     format!("unix:{}", socket.display())
 }

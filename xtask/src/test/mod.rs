@@ -89,7 +89,7 @@ const STEPS: &[Step] = &[
     },
     Step {
         name: "sanity",
-        about: "csi-sanity, and kubelet's dials, against the trial driver on Unix sockets",
+        about: "csi-sanity, and kubelet's dials, against wincsi node on Unix sockets",
         needs: &[Need::Go, Need::GoModules],
         run: sanity::linux,
     },

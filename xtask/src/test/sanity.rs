@@ -1,4 +1,4 @@
-//! The step that tries the trial driver by csi-sanity, and as kubelet dials a driver.
+//! The step that tries `wincsi node` by csi-sanity, and as kubelet dials a driver.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -30,8 +30,11 @@ const OPTIONAL: [&str; 2] = [
 
 pub(super) fn linux(session: &Session) -> Result<Outcome> {
     let built = session.built(Host::Linux)?;
-    let driver = built.binary(trial::DRIVER)?;
-    let tool = built.binary(trial::TOOL)?;
+    let programs = Programs {
+        plugin: built.binary(trial::PLUGIN)?,
+        controller: built.binary(trial::CONTROLLER)?,
+        tool: built.binary(trial::TOOL)?,
+    };
     let started = Instant::now();
     let test = build(session)?;
     let mut outcome = Outcome {
@@ -39,10 +42,10 @@ pub(super) fn linux(session: &Session) -> Result<Outcome> {
         ..Outcome::default()
     };
     outcome.add(Outcome::steady("csi-sanity", || {
-        DriverFixture::set(driver, tool)?.sanity(&test)
+        DriverFixture::set(&programs)?.sanity(&test)
     })?);
     outcome.add(Outcome::steady("kubelet's dials", || {
-        DriverFixture::set(driver, tool)?.dials(&test)
+        DriverFixture::set(&programs)?.dials(&test)
     })?);
     Ok(outcome)
 }
@@ -57,28 +60,39 @@ fn build(session: &Session) -> Result<PathBuf> {
     Ok(test)
 }
 
-/// A driver that serves a node of its own.
+struct Programs<'a> {
+    plugin: &'a Path,
+    controller: &'a Path,
+    tool: &'a Path,
+}
+
+/// A driver that serves a node of its own: `wincsi node`, and the controller for tests.
 struct DriverFixture {
-    driver: Background,
+    plugin: Background,
+    controller: Background,
     dir: tempfile::TempDir,
     drive_c: PathBuf,
 }
 
 impl DriverFixture {
-    fn set(driver: &Path, tool: &Path) -> Result<Self> {
+    fn set(programs: &Programs<'_>) -> Result<Self> {
         let dir = trial::private_dir()?;
-        let drive_c = trial::make_node(tool, &dir.path().join("node"))?;
-        let mut command = Command::new(driver);
-        command.arg("--node").arg(dir.path().join("node"));
-        for name in ["endpoint", "registration"] {
-            let socket = dir.path().join(name);
-            command.arg(format!("--{name}=unix:{}", socket.display()));
-        }
-        let log = dir.path().join("driver.log");
-        let mut driver = Background::start("trial-driver", &mut command, &log)?;
-        driver.wait_for_line(trial::SERVES, START)?;
+        let [node, at_controller] = ["node", "controller"].map(|name| dir.path().join(name));
+        let drive_c = trial::make_node(programs.tool, &node)?;
+        let mut plugin = trial::plugin(Host::Linux, programs.plugin, &node);
+        let at = dir.path().display();
+        plugin.arg(format!("-endpoint=unix:{at}/csi"));
+        plugin.arg(format!("-registration-endpoint=unix:{at}/registration"));
+        let log = dir.path().join("wincsi.log");
+        let mut plugin = Background::start("wincsi", &mut plugin, &log)?;
+        let mut controller = trial::controller(programs.controller, &node, &at_controller);
+        let log = dir.path().join("controller.log");
+        let mut controller = Background::start("controller", &mut controller, &log)?;
+        plugin.wait_for_line(trial::PLUGIN_SERVES, START)?;
+        controller.wait_for_line(trial::CONTROLLER_SERVES, START)?;
         Ok(Self {
-            driver,
+            plugin,
+            controller,
             dir,
             drive_c,
         })
@@ -101,7 +115,9 @@ impl DriverFixture {
             outcome.add(Outcome::failed(Failure::new(what, done.output)));
         }
         for failure in &mut outcome.failures {
-            failure.output += &format!("\nthe end of the driver's log:\n{}", self.driver.tail());
+            for (name, program) in [("wincsi", &self.plugin), ("controller", &self.controller)] {
+                failure.output += &format!("\nthe end of {name}'s log:\n{}", program.tail());
+            }
         }
         let (passed, seconds) = (outcome.counts.passed, done.took.as_secs_f32());
         println!("{passed:>4} passed {seconds:>6.1} s  csi-sanity");
@@ -120,12 +136,13 @@ impl DriverFixture {
     }
 
     fn command(&self, test: &Path, name: &str) -> Command {
-        let endpoint = self.dir.path().join("endpoint");
+        let socket = |name| format!("unix:{}", self.dir.path().join(name).display());
         let mut command = Command::new(test);
         command
             .args(["-test.v", "-test.count=1"])
             .arg(format!("-test.run=^{name}$"))
-            .env("WINCSI_ENDPOINT", format!("unix:{}", endpoint.display()))
+            .env("WINCSI_ENDPOINT", socket("csi"))
+            .env("WINCSI_CONTROLLER_ENDPOINT", socket("controller"))
             .env("WINCSI_REGISTRATION", self.dir.path().join("registration"))
             .env("WINCSI_DRIVE_C", &self.drive_c);
         command

@@ -1,4 +1,4 @@
-//! A simulated node for the trial driver, made before there is a driver, restarted, and used as a pod would use it: it
+//! A simulated node, made before there is a driver, restarted, and used as a pod would use it: it
 //! writes and reads where a path leads once the links and mounted folders on its way are followed.
 
 use std::path::{Path, PathBuf};

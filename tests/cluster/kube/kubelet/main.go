@@ -37,6 +37,7 @@ var (
 	root       = flag.String("root-dir", "", "kubelet's root folder")
 	driver     = flag.String("driver", "", "the driver's CSI socket; empty when its paths need no translation")
 	listen     = flag.String("listen", "", "the CSI socket that the driver names at its registration")
+	broken     = flag.Bool("broken-publish", false, "answer NodePublishVolume for the driver, and do nothing")
 	rootOnNode = flag.String("root-on-node", `C:\var\lib\kubelet`, "the root folder as the driver is to see it")
 )
 
@@ -44,7 +45,9 @@ func main() {
 	klog.InitFlags(nil)
 	flag.Parse()
 	if *driver != "" {
-		must(translate(*listen, *driver, *root, *rootOnNode))
+		must(translate(*listen, translator{
+			driver: *driver, from: *root, to: *rootOnNode, publishesNothing: *broken,
+		}))
 	}
 	kubelet(context.Background()).Run(context.Background())
 }

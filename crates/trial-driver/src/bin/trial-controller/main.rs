@@ -1,0 +1,67 @@
+//! A CSI controller for tests, which plugs simulated disks into a node of `wincsi node -host=sim`, or of any other
+//! process: the two share the node's folder.
+
+mod controller;
+mod volume;
+
+use std::path::PathBuf;
+use std::sync::{Arc, mpsc};
+use std::time::Duration;
+
+use anyhow::Context as _;
+use clap::Parser;
+use driver::kubelet::{Controlling, Identity, Router};
+use program::log;
+use program::metrics::Calls;
+use transport::{Endpoint, Server, ServerOptions};
+use wincsi::sim::HardwareControl;
+
+use crate::controller::Controller;
+
+/// A CSI controller for tests: it makes, attaches and grows the disks of a simulated node.
+#[derive(Parser)]
+struct Arguments {
+    /// Where it serves CSI: unix:PATH or tcp://127.0.0.1:PORT.
+    #[arg(long)]
+    endpoint: Endpoint,
+    /// The folder of the simulated node.
+    #[arg(long)]
+    node: PathBuf,
+    /// The node's id, as its plugin reports it.
+    #[arg(long)]
+    node_id: String,
+}
+
+/// How long calls may run on after a signal.
+const DRAIN: Duration = Duration::from_secs(4);
+
+fn main() -> anyhow::Result<()> {
+    let arguments = Arguments::parse();
+    log::start(&log::Options {
+        verbosity: 4,
+        ..log::Options::default()
+    })?;
+    let (stop, stopped) = mpsc::channel();
+    let stop = move || {
+        let _ = stop.send(());
+    };
+    ctrlc::set_handler(stop).context("cannot watch for signals")?;
+    let server = serve(&arguments)?;
+    println!("serving {}", arguments.endpoint);
+    let _ = stopped.recv();
+    server.shutdown(DRAIN);
+    Ok(())
+}
+
+fn serve(arguments: &Arguments) -> anyhow::Result<Server> {
+    let mut router = Router::counting(&Arc::<Calls>::default());
+    let identity = Identity {
+        name: driver::NAME.to_owned(),
+        controlling: Controlling::Somewhere,
+    };
+    identity.register(&mut router);
+    let hardware = HardwareControl::at(&arguments.node);
+    Controller::new(hardware, &arguments.node_id).register(&mut router);
+    let services = vec![(arguments.endpoint.clone(), Arc::new(router) as _)];
+    Ok(Server::bind(services, ServerOptions::default())?)
+}
