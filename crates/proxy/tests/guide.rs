@@ -32,7 +32,7 @@ struct Step {
 /// The reader's folder: not within the checkout, whose workspace cargo would take its project for a part of.
 struct Reader {
     home: TempDir,
-    /// What cargo has built stays from run to run.
+    /// The workspace's, which has most of what the project depends on already.
     target: PathBuf,
     /// Ended with the reader.
     servers: Vec<Child>,
@@ -53,7 +53,7 @@ impl Reader {
         std::os::unix::fs::symlink(ROOT, home.path().join("wincsi")).unwrap();
         Self {
             home,
-            target: Path::new(env!("CARGO_TARGET_TMPDIR")).join("guide"),
+            target: Path::new(env!("CARGO_TARGET_TMPDIR")).join(".."),
             servers: Vec::new(),
         }
     }
