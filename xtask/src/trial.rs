@@ -1,12 +1,12 @@
 //! `wincsi node` on a simulated node, with a controller for tests, as csi-sanity and the cluster meet them.
 
-use std::fs::Permissions;
+use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use tempfile::TempDir;
 
 use crate::host::Host;
@@ -33,6 +33,16 @@ pub(crate) const CONTROLLER_SERVES: &str = "serving ";
 pub(crate) const RECORDS: &str = "records";
 
 const SHORT: Duration = Duration::from_secs(60);
+
+/// Fails when there is a record of a volume in the plugin's folder. The lock of the process that has them stays there.
+pub(crate) fn expect_no_record(folder: &Path) -> Result<()> {
+    let left = fs::read_dir(folder).context("read the records")?;
+    let names = left.map(|entry| entry.map(|entry| entry.file_name()));
+    let mut names = names.collect::<Result<Vec<_>, _>>()?;
+    names.retain(|name| name != "lock");
+    ensure!(names.is_empty(), "wincsi has records left: {names:?}");
+    Ok(())
+}
 
 /// A folder that this user alone may enter: one with tokens, and with sockets, whose server insists on it.
 pub(crate) fn private_dir() -> Result<TempDir> {

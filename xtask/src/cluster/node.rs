@@ -211,14 +211,7 @@ impl<'a> Node<'a> {
 
     /// Fails when the driver keeps a record of a volume.
     pub(super) fn expect_no_record(&self) -> Result<()> {
-        let records = fs::read_dir(self.folder.join(trial::RECORDS)).context("read the records")?;
-        let named = records.map(|entry| entry.map(|entry| entry.path()));
-        let named = named.collect::<Result<Vec<_>, _>>()?;
-        // Beside them lies the lock of the process that has them.
-        let is_record = |file: &&PathBuf| file.extension().is_some_and(|end| end == "json");
-        let left = named.iter().filter(is_record).count();
-        ensure!(left == 0, "the driver has {left} records of volumes left");
-        Ok(())
+        trial::expect_no_record(&self.folder.join(trial::RECORDS))
     }
 
     fn disk(&self, file: &str) -> Result<String> {
