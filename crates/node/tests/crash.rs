@@ -3,8 +3,8 @@
 //!
 //! Each scenario is run once undisturbed, which gives the operations that it makes and the state
 //! that it leaves. Then, for every one of those operations, it is run on a fresh node that fails
-//! there, or fails after the effect, or dies before, or dies after; it is called again, after a death
-//! by another process; and the state must be the same: nothing leaked, nothing lost. Paths are resolved
+//! there, or fails after the effect, or dies after, or dies before the first; it is called again, after a
+//! death by another process; and the state must be the same: nothing leaked, nothing lost. Paths are resolved
 //! within the kubelet's folder at each call, as csi-proxy does it, so that this is cut off as well.
 //!
 //! Here are disks, volumes and whole stagings; what is done to paths is in `crash_paths.rs` and
