@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow, ensure};
-use driver::disk::{DiskVolumes, Kubelet};
+use driver::volume::{Volumes, Kubelet};
 use driver::kubelet::{NodeInfo, NodeService, Router};
 use driver::machine::Own;
 use driver::record::Store;
@@ -312,7 +312,7 @@ fn plugin(node: Node, home: &Path) -> Result<Arc<dyn Service>> {
         driver_name: driver::NAME.to_owned(),
         folder: None,
     };
-    let volumes = DiskVolumes::new(Arc::new(node), store, Arc::new(Own), kubelet);
+    let volumes = Volumes::new(Arc::new(node), store, Arc::new(Own), kubelet);
     let volumes = Arc::new(volumes);
     let mut router = Router::counting(&Arc::default());
     NodeService::new(volumes, NodeInfo::default()).register(&mut router);

@@ -5,7 +5,7 @@
 //! WMI and no Win32, and passes disk numbers on as it finds them.
 //!
 //! - [`kubelet`]: messages to requests, outcomes to messages and codes.
-//! - [`disk`]: the operations on volumes that are disks.
+//! - [`volume`]: the operations on volumes.
 //! - [`record`]: one record a volume, on this machine's disk, written before the act.
 //! - [`code`]: the table of conditions and gRPC codes.
 //! - [`machine`]: kubelet's files and the event log.
@@ -16,7 +16,6 @@
 
 pub mod admission;
 pub mod code;
-pub mod disk;
 pub mod flags;
 pub mod host;
 pub mod in_flight;
@@ -25,6 +24,7 @@ pub mod lifecycle;
 pub mod machine;
 pub mod record;
 pub mod serve;
+pub mod volume;
 
 /// The driver's name in Kubernetes, unless `-drivername` has another.
 pub const NAME: &str = "wincsi.io";

@@ -16,8 +16,8 @@ use std::path::Path;
 use transport::Code;
 use wincsi::Feature;
 use wincsi::disks::{Criterion, DiskQuery, NamespaceConvention};
-use wincsi_driver::disk::StageError;
 use wincsi_driver::record::{Access, Choice, FileSystem};
+use wincsi_driver::volume::disk::StageError;
 
 use self::fixture::{Fixture, GIB, Host, STAGING, TARGET};
 

@@ -18,8 +18,9 @@ use wire::csi::v1::{
 };
 
 use super::{Attributes, Luns, Refusal, Router, Topology, request};
-use crate::disk::{DiskVolumes, Publish, Stage, Stats};
 use crate::record::Access;
+use crate::volume::disk::Stage;
+use crate::volume::{Publish, Stats, Volumes};
 
 const CAPABILITIES: [Capability; 5] = [
     Capability::StageUnstageVolume,
@@ -44,13 +45,13 @@ pub struct NodeInfo {
 
 /// The Node service.
 pub struct NodeService {
-    disks: Arc<DiskVolumes>,
+    disks: Arc<Volumes>,
     info: NodeInfo,
 }
 
 impl NodeService {
     /// The service of a node.
-    pub fn new(disks: Arc<DiskVolumes>, info: NodeInfo) -> Self {
+    pub fn new(disks: Arc<Volumes>, info: NodeInfo) -> Self {
         Self { disks, info }
     }
 

@@ -8,10 +8,10 @@ use wire::csi::v1::volume_capability::AccessType;
 use wire::csi::v1::volume_capability::access_mode::Mode;
 
 use super::AttributeError;
-use crate::disk::{PlaceError, place};
 use crate::record::{
     Access, Choice, FileSystem, Format, FormatError, HandleError, Targets, VolumeHandle, Wanted,
 };
+use crate::volume::{PlaceError, place};
 
 /// A request that no repetition helps.
 #[derive(Debug, thiserror::Error)]

@@ -20,12 +20,12 @@ use self::probe::NodeProbe;
 use self::reconcile::Reconciled;
 use self::registrar::{Keeper, Registrar};
 use crate::admission::Admission;
-use crate::disk::{DiskVolumes, Kubelet};
 use crate::flags::{Config, Registering};
 use crate::host::{self, Host, HostError, Placement};
 use crate::kubelet::{Accessibility, Identity, NodeInfo, NodeService, Registration, Router};
 use crate::lifecycle;
 use crate::record::{Store, StoreError};
+use crate::volume::{Kubelet, Volumes};
 
 /// How long the firmware may take to report its UUID.
 const FIRMWARE: Duration = Duration::from_secs(30);
@@ -74,7 +74,7 @@ pub fn start(config: &Config) -> Result<RunningServer, StartError> {
         driver_name: config.driver_name.clone(),
         folder: config.kubelet_folder(),
     };
-    let volumes = DiskVolumes::new(Arc::clone(&node), store, machine, kubelet);
+    let volumes = Volumes::new(Arc::clone(&node), store, machine, kubelet);
     let volumes = Arc::new(volumes);
     let (calls, admission) = (Arc::<Calls>::default(), Arc::<Admission>::default());
     let csi = csi(config, &volumes, info, &calls, &admission);
@@ -129,7 +129,7 @@ fn info(config: &Config, node: &dyn NodeApi) -> Result<NodeInfo, StartError> {
 
 fn csi(
     config: &Config,
-    volumes: &Arc<DiskVolumes>,
+    volumes: &Arc<Volumes>,
     info: NodeInfo,
     calls: &Arc<Calls>,
     admission: &Arc<Admission>,

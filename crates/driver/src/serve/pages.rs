@@ -8,7 +8,7 @@ use super::probe::NodeProbe;
 use super::reconcile::Reconciled;
 use super::registrar::Registrar;
 use crate::admission::Admission;
-use crate::disk::DiskVolumes;
+use crate::volume::Volumes;
 
 pub(super) const PATHS: &str = "/metrics, /healthz and /readyz";
 
@@ -21,7 +21,7 @@ pub(super) struct Pages {
     pub(super) server: Arc<Server>,
     pub(super) reconciled: Reconciled,
     pub(super) probe: NodeProbe,
-    pub(super) volumes: Arc<DiskVolumes>,
+    pub(super) volumes: Arc<Volumes>,
 }
 
 impl Site for Pages {

@@ -3,7 +3,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Instant;
 
-use crate::disk::DiskVolumes;
+use crate::volume::Volumes;
 
 /// Whether the records were compared with the node since the start.
 #[derive(Clone, Debug, Default)]
@@ -11,7 +11,7 @@ pub(super) struct Reconciled(Arc<AtomicBool>);
 
 impl Reconciled {
     /// Compares them on a thread of its own, beside calls: nobody waits for a server that hangs.
-    pub(super) fn in_background(volumes: &Arc<DiskVolumes>) -> Self {
+    pub(super) fn in_background(volumes: &Arc<Volumes>) -> Self {
         let reconciled = Self::default();
         let (volumes, done) = (Arc::clone(volumes), reconciled.clone());
         let compare = move || {

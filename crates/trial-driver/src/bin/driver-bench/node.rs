@@ -4,7 +4,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use driver::disk::{DiskVolumes, Kubelet};
+use driver::volume::{Volumes, Kubelet};
 use driver::kubelet::{NodeInfo, NodeService, Router};
 use driver::machine::Simulated;
 use driver::record::Store;
@@ -58,7 +58,7 @@ impl TestNode {
     }
 
     /// Serves the driver's Node service.
-    pub(crate) fn serve(&self, volumes: Arc<DiskVolumes>) -> anyhow::Result<(Server, Endpoint)> {
+    pub(crate) fn serve(&self, volumes: Arc<Volumes>) -> anyhow::Result<(Server, Endpoint)> {
         let mut router = Router::counting(&Arc::<Calls>::default());
         NodeService::new(volumes, NodeInfo::default()).register(&mut router);
         let endpoint = Endpoint::socket(self.home.path().join("csi").join("csi.sock"));
@@ -67,7 +67,7 @@ impl TestNode {
     }
 
     /// The driver as it starts: with the records that are there.
-    pub(crate) fn driver(&self) -> anyhow::Result<Arc<DiskVolumes>> {
+    pub(crate) fn driver(&self) -> anyhow::Result<Arc<Volumes>> {
         let store = Store::open(&self.records())?;
         let machine = Arc::new(Simulated(self.sim.files().clone()));
         let kubelet = Kubelet {
@@ -75,6 +75,6 @@ impl TestNode {
             folder: Some(r"C:\var\lib\kubelet".parse()?),
         };
         let node = self.node.clone();
-        Ok(Arc::new(DiskVolumes::new(node, store, machine, kubelet)))
+        Ok(Arc::new(Volumes::new(node, store, machine, kubelet)))
     }
 }

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use std::{fs, thread};
 
 use anyhow::Context as _;
-use driver::disk::DiskVolumes;
+use driver::volume::Volumes;
 use driver::kubelet::{Attributes, Luns};
 use driver::record::{Access, Format, Record, State, Store, Targets, VolumeHandle, Wanted};
 use transport::{Endpoint, Server};
@@ -82,7 +82,7 @@ impl Staged {
     }
 
     fn serve(&self) -> anyhow::Result<(Server, Endpoint)> {
-        let driver: Arc<DiskVolumes> = self.node.driver()?;
+        let driver: Arc<Volumes> = self.node.driver()?;
         self.node.serve(driver)
     }
 }

@@ -1,7 +1,8 @@
 use transport::Code;
 use wincsi::{Cause, Condition, Deadline, Error, Feature, WinPath};
 
-use super::{DiskVolumes, Shared, StageError};
+use super::disk::StageError;
+use super::{Shared, Volumes};
 use crate::record::{Record, Slot, State, Targets, VolumeHandle};
 
 /// A NodePublishVolume.
@@ -73,7 +74,7 @@ impl PublishError {
     }
 }
 
-impl DiskVolumes {
+impl Volumes {
     /// Publishes a staged volume: a directory link at the target leads to the staging path, which is proved to be this
     /// volume's live mount, so that no pod writes to the node's own disk.
     ///

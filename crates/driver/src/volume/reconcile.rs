@@ -15,7 +15,8 @@ use std::time::Duration;
 use wincsi::filesystem::{Component, LeadsTo, LinkTarget, Look};
 use wincsi::{Cause, Condition, Deadline, Error, Feature, ResultExt as _, WinPath};
 
-use super::{DiskVolumes, VolData};
+use super::vol_data::VolData;
+use super::{Volumes, is_nothing_mounted};
 use crate::record::{Record, State, VolumeHandle};
 
 /// No directory of kubelet's that the start lists has more entries.
@@ -58,7 +59,7 @@ pub(super) enum Place {
     NotMounted,
 }
 
-impl DiskVolumes {
+impl Volumes {
     /// Compares the records with the node, and removes entries of kubelet's staging folder that lead nowhere. It is safe
     /// beside calls, and may be repeated. What cannot be read is logged and left alone.
     pub fn reconcile(&self) -> Reconciliation {
@@ -95,7 +96,7 @@ impl DiskVolumes {
 
 /// One comparison.
 struct Comparison<'a> {
-    volumes: &'a DiskVolumes,
+    volumes: &'a Volumes,
     until: Deadline,
     boot: Option<String>,
     outcome: Mutex<Reconciliation>,
@@ -274,7 +275,7 @@ impl Comparison<'_> {
                 let entries = listing.entries.into_iter();
                 Ok(entries.map(|entry| entry.name).collect())
             }
-            Err(error) if super::is_nothing_mounted(&error) => Ok(Vec::new()),
+            Err(error) if is_nothing_mounted(&error) => Ok(Vec::new()),
             Err(error) => Err(error),
         }
     }

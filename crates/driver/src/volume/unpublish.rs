@@ -1,7 +1,7 @@
 use transport::Code;
 use wincsi::WinPath;
 
-use super::{DiskVolumes, Shared};
+use super::{Shared, Volumes};
 use crate::record::{Record, VolumeHandle};
 
 /// Why a volume was not unpublished.
@@ -21,7 +21,7 @@ impl UnpublishError {
     }
 }
 
-impl DiskVolumes {
+impl Volumes {
     /// Unpublishes a volume: a link or an empty directory at the target goes. A directory with content is an error that
     /// names it, because it lies on the node's own disk.
     ///

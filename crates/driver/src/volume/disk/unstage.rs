@@ -4,8 +4,9 @@ use wincsi::filesystem::Look;
 use wincsi::volumes::VolumeId;
 use wincsi::{Condition, Deadline, Error, Feature, ResultExt as _, WinPath};
 
-use super::{DiskVolumes, Shared, VolData};
 use crate::record::{Record, State, VolumeHandle};
+use crate::volume::vol_data::VolData;
+use crate::volume::{Shared, Volumes};
 
 /// Why a volume was not unstaged.
 #[derive(Debug, thiserror::Error)]
@@ -34,7 +35,7 @@ impl UnstageError {
     }
 }
 
-impl DiskVolumes {
+impl Volumes {
     /// Unstages a volume: writes what is cached, unmounts the volume, and takes its disk offline unless something else
     /// uses it. A disk that was pulled out is no error.
     ///

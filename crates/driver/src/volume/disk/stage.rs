@@ -1,12 +1,17 @@
+use std::time::Duration;
+
 use transport::Code;
 use wincsi::disks::{Criterion, DiskQuery, FoundDisk};
 use wincsi::volumes::{FoundVolume, NewSize, Resized, VolumeId};
 use wincsi::{Cause, Condition, Deadline, Error, Feature, WinPath};
 
-use super::reconcile::Place;
-use super::{ARRIVAL, DiskVolumes, NodeError, Shared};
 use crate::code::Left;
 use crate::record::{Access, Record, Slot, State, VolumeHandle, Wanted};
+use crate::volume::reconcile::Place;
+use crate::volume::{NodeError, Shared, Volumes};
+
+/// How long a stage waits for a disk that the controller has just attached. It leaves time for the rest of the call.
+const ARRIVAL: Duration = Duration::from_secs(60);
 
 /// A NodeStageVolume of a disk.
 #[derive(Clone, Debug)]
@@ -85,7 +90,7 @@ impl StageError {
 
 /// One call that stages a volume.
 struct Staging<'a> {
-    volumes: &'a DiskVolumes,
+    volumes: &'a Volumes,
     request: &'a Stage,
     slot: &'a Slot<'a>,
     /// The record from before the call.
@@ -127,7 +132,7 @@ impl Failure {
     }
 }
 
-impl DiskVolumes {
+impl Volumes {
     /// Stages a volume: finds its disk, brings it online, partitions and formats it if it is blank, mounts it at the
     /// staging path, and grows it to its end.
     ///
@@ -149,7 +154,11 @@ impl DiskVolumes {
     }
 
     /// Stages a volume anew from its record, as after a reboot.
-    pub(super) fn restage(&self, record: &Record, slot: &Slot<'_>) -> Result<(), StageError> {
+    pub(in crate::volume) fn restage(
+        &self,
+        record: &Record,
+        slot: &Slot<'_>,
+    ) -> Result<(), StageError> {
         let request = Stage {
             volume: record.volume.clone(),
             staging: record.staging.clone(),

@@ -2,7 +2,7 @@ use transport::Code;
 use wincsi::volumes::Space;
 use wincsi::{Error, WinPath};
 
-use super::{DiskVolumes, Shared, place};
+use super::{Shared, Volumes, place};
 use crate::record::{Record, VolumeHandle};
 
 /// The figures of a volume.
@@ -65,7 +65,7 @@ impl StatsError {
     }
 }
 
-impl DiskVolumes {
+impl Volumes {
     /// Size and free space of a volume, and what is wrong with it. The volume is looked up before the path is parsed.
     ///
     /// An abnormal volume has the figures of the last call that reached it, because kubelet rejects an answer without

@@ -1,19 +1,17 @@
-//! Volumes that are disks: stage, publish, grow, report, unpublish, unstage.
+//! Volumes of every kind: publish, report, unpublish, and what a start compares. [`disk`] has what disks need.
 //!
 //! Every operation may be repeated at any point, also by another process after this one died. Each takes its turn among
 //! the calls for its volume ([`InFlight`]), and writes the record before it changes the node.
 
 mod codes;
+pub mod disk;
 mod error;
-mod expand;
 mod health;
 mod kubelet;
 mod publish;
 mod reconcile;
-mod stage;
 mod stats;
 mod unpublish;
-mod unstage;
 mod vol_data;
 
 use std::sync::Arc;
@@ -21,35 +19,28 @@ use std::time::Duration;
 
 use program::metrics::{Exposition, Kind};
 use wincsi::filesystem::Look;
-use wincsi::volumes::{FoundVolume, Space, VolumeId};
+use wincsi::volumes::Space;
 use wincsi::{Cause, Condition, Deadline, Error, Feature, NodeApi, WinPath};
 
 use self::health::{Health, News};
-use self::vol_data::VolData;
 use crate::in_flight::InFlight;
 use crate::machine::Machine;
-use crate::record::{Record, Store, VolumeHandle};
+use crate::record::{Store, VolumeHandle};
 
 pub use self::codes::code_rows;
 pub use self::error::{NodeError, Shared};
-pub use self::expand::ExpandError;
 pub(crate) use self::kubelet::place;
 pub use self::kubelet::{Kubelet, PlaceError};
 pub use self::publish::{Publish, PublishError};
 pub use self::reconcile::Reconciliation;
-pub use self::stage::{Stage, StageError};
 pub use self::stats::{Stats, StatsError, Usage};
 pub use self::unpublish::UnpublishError;
-pub use self::unstage::UnstageError;
 
 /// How long a call may take: less than the two minutes after which kubelet calls again.
 const CALL: Duration = Duration::from_secs(110);
 
-/// How long a stage waits for a disk that the controller has just attached. It leaves time for the rest of the call.
-const ARRIVAL: Duration = Duration::from_secs(60);
-
-/// The disks of a node, as CSI volumes.
-pub struct DiskVolumes {
+/// The volumes of a node.
+pub struct Volumes {
     node: Arc<dyn NodeApi>,
     store: Store,
     machine: Arc<dyn Machine>,
@@ -58,7 +49,7 @@ pub struct DiskVolumes {
     health: Health,
 }
 
-impl DiskVolumes {
+impl Volumes {
     /// The volumes of a node, with the records of what was done of them before.
     pub fn new(
         node: Arc<dyn NodeApi>,
@@ -126,54 +117,6 @@ impl DiskVolumes {
             .ok()
     }
 
-    /// The volume that is mounted where a path leads to by links, if it is the one that the record has.
-    fn live(
-        &self,
-        record: &Record,
-        path: &WinPath,
-        deadline: Deadline,
-    ) -> Result<Option<FoundVolume>, Error> {
-        match self.node.volumes().find_at(path, deadline) {
-            Ok(found) if record.mounted == Some(found.id()) => Ok(Some(found)),
-            Ok(_) => Ok(None),
-            Err(error) if is_nothing_mounted(&error) => Ok(None),
-            Err(error) => match self.is_stale(path, deadline)? {
-                true => Ok(None),
-                false => Err(error),
-            },
-        }
-    }
-
-    /// Whether a mounted folder is there whose volume is gone.
-    fn is_stale(&self, at: &WinPath, deadline: Deadline) -> Result<bool, Error> {
-        let entry = self.entry(at, deadline)?;
-        let is_there = |entry: &Look| {
-            !matches!(
-                entry,
-                Look::MountedFolder {
-                    is_there: false,
-                    ..
-                }
-            )
-        };
-        Ok(!entry.as_ref().is_none_or(is_there))
-    }
-
-    /// Unmounts what is mounted exactly at a path, and removes the folder, if it is empty. What is not there is success,
-    /// and of a link the link alone is removed.
-    fn dismount(&self, at: &WinPath, deadline: Deadline) -> Result<(), Error> {
-        let mounted = match self.entry(at, deadline)? {
-            Some(Look::Link(_) | Look::Missing) => None,
-            // Also one whose volume is gone, as its disk was pulled out.
-            Some(Look::MountedFolder { volume, .. }) => Some(volume),
-            _ => self.mounted_at(at, deadline)?,
-        };
-        if let Some(volume) = mounted {
-            self.node.volumes().unmount(volume, at, deadline)?;
-        }
-        self.remove(at, deadline)
-    }
-
     /// The entry at a path; none if the host cannot tell. A file is an error.
     fn entry(&self, at: &WinPath, deadline: Deadline) -> Result<Option<Look>, Error> {
         if !self.node.supports(Feature::EntryLooks) {
@@ -185,14 +128,6 @@ impl DiskVolumes {
                 Err(Error::new("remove", at, cause))
             }
             look => Ok(Some(look)),
-        }
-    }
-
-    fn mounted_at(&self, at: &WinPath, deadline: Deadline) -> Result<Option<VolumeId>, Error> {
-        match self.node.volumes().of_target(at, deadline) {
-            Ok(volume) => Ok(Some(volume)),
-            Err(error) if is_nothing_mounted(&error) => Ok(None),
-            Err(error) => Err(error),
         }
     }
 

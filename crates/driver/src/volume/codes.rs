@@ -5,10 +5,8 @@ use std::fmt::Write as _;
 use transport::Code;
 use wincsi::{Cause, Condition, Error, Feature, Needs, Unreachable};
 
-use super::{
-    ExpandError, NodeError, PublishError, Shared, StageError, StatsError, UnpublishError,
-    UnstageError,
-};
+use super::disk::{ExpandError, StageError, UnstageError};
+use super::{NodeError, PublishError, Shared, StatsError, UnpublishError};
 use crate::code::Left;
 use crate::record::VolumeHandle;
 

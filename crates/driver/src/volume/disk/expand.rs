@@ -2,8 +2,8 @@ use transport::Code;
 use wincsi::volumes::{FoundVolume, NewSize, VolumeId};
 use wincsi::{Deadline, Error, Feature};
 
-use super::{DiskVolumes, Shared, place};
 use crate::record::{Access, Record, VolumeHandle};
+use crate::volume::{Shared, Volumes, place};
 
 /// What csi-proxy grows a volume by at least, in bytes.
 const LEAST_GROWTH: u64 = 100 << 20;
@@ -72,7 +72,7 @@ impl ExpandError {
     }
 }
 
-impl DiskVolumes {
+impl Volumes {
     /// Grows a volume to the end of its disk, and returns its size in bytes. A read-only volume keeps its size.
     ///
     /// # Errors

@@ -1,0 +1,74 @@
+//! Volumes that are disks: stage, grow, unstage, and whether one is mounted where it belongs.
+
+mod expand;
+mod stage;
+mod unstage;
+
+use wincsi::filesystem::Look;
+use wincsi::volumes::{FoundVolume, VolumeId};
+use wincsi::{Deadline, Error, WinPath};
+
+use super::{Volumes, is_nothing_mounted};
+use crate::record::Record;
+
+pub use self::expand::ExpandError;
+pub use self::stage::{Stage, StageError};
+pub use self::unstage::UnstageError;
+
+impl Volumes {
+    /// The volume that is mounted where a path leads to by links, if it is the one that the record has.
+    pub(super) fn live(
+        &self,
+        record: &Record,
+        path: &WinPath,
+        deadline: Deadline,
+    ) -> Result<Option<FoundVolume>, Error> {
+        match self.node.volumes().find_at(path, deadline) {
+            Ok(found) if record.mounted == Some(found.id()) => Ok(Some(found)),
+            Ok(_) => Ok(None),
+            Err(error) if is_nothing_mounted(&error) => Ok(None),
+            Err(error) => match self.is_stale(path, deadline)? {
+                true => Ok(None),
+                false => Err(error),
+            },
+        }
+    }
+
+    /// Whether a mounted folder is there whose volume is gone.
+    fn is_stale(&self, at: &WinPath, deadline: Deadline) -> Result<bool, Error> {
+        let entry = self.entry(at, deadline)?;
+        let is_there = |entry: &Look| {
+            !matches!(
+                entry,
+                Look::MountedFolder {
+                    is_there: false,
+                    ..
+                }
+            )
+        };
+        Ok(!entry.as_ref().is_none_or(is_there))
+    }
+
+    /// Unmounts what is mounted exactly at a path, and removes the folder, if it is empty. What is not there is success,
+    /// and of a link the link alone is removed.
+    pub(super) fn dismount(&self, at: &WinPath, deadline: Deadline) -> Result<(), Error> {
+        let mounted = match self.entry(at, deadline)? {
+            Some(Look::Link(_) | Look::Missing) => None,
+            // Also one whose volume is gone, as its disk was pulled out.
+            Some(Look::MountedFolder { volume, .. }) => Some(volume),
+            _ => self.mounted_at(at, deadline)?,
+        };
+        if let Some(volume) = mounted {
+            self.node.volumes().unmount(volume, at, deadline)?;
+        }
+        self.remove(at, deadline)
+    }
+
+    fn mounted_at(&self, at: &WinPath, deadline: Deadline) -> Result<Option<VolumeId>, Error> {
+        match self.node.volumes().of_target(at, deadline) {
+            Ok(volume) => Ok(Some(volume)),
+            Err(error) if is_nothing_mounted(&error) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+}
