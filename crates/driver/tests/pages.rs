@@ -10,8 +10,10 @@ use wincsi_driver::code::Left;
 use wincsi_driver::in_flight::InFlight;
 use wincsi_driver::kubelet::{Refusal, attribute_rows, format_rows};
 use wincsi_driver::record::{StoreError, TextError, VolumeHandle};
-use wincsi_driver::volume::disk::{ExpandError, StageError, UnstageError};
-use wincsi_driver::volume::{PublishError, Shared, StatsError, UnpublishError, code_rows};
+use wincsi_driver::volume::disk::{ExpandError, StageError};
+use wincsi_driver::volume::{
+    PublishError, Shared, StatsError, UnpublishError, UnstageError, code_rows,
+};
 
 const PAGE: &str = include_str!("../../../docs/disks.md");
 const EXAMPLE: &str = include_str!("../../../deploy/example.yaml");

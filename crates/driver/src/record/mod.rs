@@ -74,17 +74,42 @@ impl fmt::Display for VolumeHandle {
     }
 }
 
-/// What this driver did of a volume.
+/// What this driver did of a volume, of one kind or of any.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Record {
+pub struct Record<W = What> {
     /// The volume.
     pub volume: VolumeHandle,
     /// How far it is.
     pub state: State,
     /// Where kubelet wants it staged.
     pub staging: WinPath,
-    /// The properties that identify its disk.
-    pub disk: DiskQuery,
+    /// The boot in which it was staged last, where the node reports one.
+    pub boot: Option<String>,
+    /// Where it is published, or was about to be.
+    pub published: Vec<WinPath>,
+    /// What it is on the node.
+    pub what: W,
+}
+
+/// What a volume is on the node.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum What {
+    /// A disk.
+    Disk(Disk),
+}
+
+/// A record, by its kind.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ByKind {
+    /// Of a disk.
+    Disk(Record<Disk>),
+}
+
+/// A volume that is a disk.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Disk {
+    /// The properties that identify the disk.
+    pub query: DiskQuery,
     /// What was requested.
     pub wanted: Wanted,
     /// Whether the disk was offline until this driver brought it online, or was about to.
@@ -93,12 +118,17 @@ pub struct Record {
     pub mounted: Option<VolumeId>,
     /// Its size in bytes, as far as the last stage or expansion reported it.
     pub size: Option<u64>,
-    /// The boot in which it was staged last, where the node reports one.
-    pub boot: Option<String>,
     /// The length of its disk in bytes when the volume was staged or grown last, on hosts that may leave a growth undone.
     pub disk_bytes: Option<u64>,
-    /// Where it is published, or was about to be.
-    pub published: Vec<WinPath>,
+}
+
+/// What a record may be of.
+pub trait OfVolume: Sized {
+    /// The same, if it is of this kind.
+    fn of(what: What) -> Option<Self>;
+
+    /// The same, of any kind.
+    fn into_what(self) -> What;
 }
 
 /// How far a volume is.
@@ -112,7 +142,96 @@ pub enum State {
     Unstaging,
 }
 
+impl OfVolume for What {
+    fn of(what: What) -> Option<Self> {
+        Some(what)
+    }
+
+    fn into_what(self) -> What {
+        self
+    }
+}
+
+impl OfVolume for Disk {
+    fn of(what: What) -> Option<Self> {
+        let What::Disk(disk) = what;
+        Some(disk)
+    }
+
+    fn into_what(self) -> What {
+        What::Disk(self)
+    }
+}
+
 impl Record {
+    /// The record, if it is of this kind.
+    #[must_use]
+    pub fn of<W: OfVolume>(self) -> Option<Record<W>> {
+        let what = W::of(self.what)?;
+        Some(Record {
+            volume: self.volume,
+            state: self.state,
+            staging: self.staging,
+            boot: self.boot,
+            published: self.published,
+            what,
+        })
+    }
+
+    /// The volume's size in bytes, as far as it is recorded.
+    #[must_use]
+    pub fn size(&self) -> Option<u64> {
+        let What::Disk(disk) = &self.what;
+        disk.size
+    }
+
+    /// The record, by its kind.
+    #[must_use]
+    pub fn by_kind(self) -> ByKind {
+        let Self {
+            volume,
+            state,
+            staging,
+            boot,
+            published,
+            what,
+        } = self;
+        match what {
+            What::Disk(what) => ByKind::Disk(Record {
+                volume,
+                state,
+                staging,
+                boot,
+                published,
+                what,
+            }),
+        }
+    }
+
+    /// How many targets the volume may have.
+    #[must_use]
+    pub fn targets(&self) -> Targets {
+        let What::Disk(disk) = &self.what;
+        disk.wanted.targets
+    }
+}
+
+impl<W: OfVolume> Record<W> {
+    /// The record, as one of any kind.
+    #[must_use]
+    pub fn of_any(self) -> Record {
+        Record {
+            volume: self.volume,
+            state: self.state,
+            staging: self.staging,
+            boot: self.boot,
+            published: self.published,
+            what: self.what.into_what(),
+        }
+    }
+}
+
+impl<W> Record<W> {
     /// Whether the volume belongs at a path: it is staged or published there.
     #[must_use]
     pub fn is_at(&self, path: &WinPath) -> bool {

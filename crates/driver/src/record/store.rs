@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use super::{Record, TextError, VolumeHandle, lock};
+use super::{OfVolume, Record, TextError, VolumeHandle, lock};
 
 /// Why a record was not read or written.
 #[derive(Debug, thiserror::Error)]
@@ -167,6 +167,11 @@ impl Store {
         places.filter_map(|place| place.get().ok().flatten())
     }
 
+    /// All records of one kind.
+    pub fn records_of<W: OfVolume>(&self) -> impl Iterator<Item = Record<W>> + use<W> {
+        self.records().filter_map(Record::of)
+    }
+
     /// The volumes that have a record.
     pub fn volumes(&self) -> Vec<VolumeHandle> {
         self.places().keys().cloned().collect()
@@ -216,17 +221,17 @@ impl Slot<'_> {
     ///
     /// # Errors
     /// The system refuses, or there is one that cannot be read.
-    pub fn put(&self, record: &Record) -> Result<(), StoreError> {
-        self.place.put(record)?;
+    pub fn put<W: OfVolume>(&self, record: Record<W>) -> Result<(), StoreError> {
+        self.place.put(&record.of_any())?;
         self.store.remember(&self.volume, Arc::clone(&self.place));
         Ok(())
     }
 
-    /// Changes the record, if there is one, as one step among the calls for its volume.
+    /// Changes the record, if there is one of this kind, as one step among the calls for its volume.
     ///
     /// # Errors
     /// As [`Slot::put`].
-    pub fn change(&self, how: impl FnOnce(&mut Record)) -> Result<(), StoreError> {
+    pub fn change<W: OfVolume>(&self, how: impl FnOnce(&mut Record<W>)) -> Result<(), StoreError> {
         self.place.change(how)
     }
 
@@ -266,14 +271,17 @@ impl Place {
         self.write(&mut content, record)
     }
 
-    fn change(&self, how: impl FnOnce(&mut Record)) -> Result<(), StoreError> {
+    fn change<W: OfVolume>(&self, how: impl FnOnce(&mut Record<W>)) -> Result<(), StoreError> {
         let mut content = self.content();
-        let mut changed = match &*content {
-            Content::Record(text) => self.parsed(text)?,
-            _ => return Ok(()),
+        let record = match &*content {
+            Content::Record(text) => self.parsed(text)?.of(),
+            _ => None,
         };
-        how(&mut changed);
-        self.write(&mut content, &changed)
+        let Some(mut record) = record else {
+            return Ok(());
+        };
+        how(&mut record);
+        self.write(&mut content, &record.of_any())
     }
 
     fn remove(&self) -> Result<(), StoreError> {
@@ -394,7 +402,7 @@ mod tests {
     use wincsi::disks::DiskQuery;
 
     use super::*;
-    use crate::record::{Access, Format, State, Targets, Wanted};
+    use crate::record::{Access, Disk, Format, State, Targets, Wanted, What};
 
     fn volume() -> VolumeHandle {
         VolumeHandle::parse("server/share#1").unwrap()
@@ -405,18 +413,21 @@ mod tests {
             volume: volume(),
             state: State::Staging,
             staging: r"C:\staging".parse().unwrap(),
-            disk: DiskQuery::from_record("v1 page83=600224801234567890abcdef00000001").unwrap(),
-            wanted: Wanted {
-                format: Format::default(),
-                access: Access::ReadWrite,
-                targets: Targets::Many,
-            },
-            brought_online: true,
-            mounted: None,
-            size: None,
             boot: None,
-            disk_bytes: None,
             published: Vec::new(),
+            what: What::Disk(Disk {
+                query: DiskQuery::from_record("v1 page83=600224801234567890abcdef00000001")
+                    .unwrap(),
+                wanted: Wanted {
+                    format: Format::default(),
+                    access: Access::ReadWrite,
+                    targets: Targets::Many,
+                },
+                brought_online: true,
+                mounted: None,
+                size: None,
+                disk_bytes: None,
+            }),
         }
     }
 
@@ -428,14 +439,15 @@ mod tests {
     fn a_record_outlives_its_process_and_goes_once() {
         let folder = folder();
         let store = Store::open(folder.path()).unwrap();
-        store.slot(&volume()).unwrap().put(&record()).unwrap();
+        store.slot(&volume()).unwrap().put(record()).unwrap();
 
         drop(store);
         let store = Store::open(folder.path()).unwrap();
         assert_eq!(Vec::from_iter(store.records()), [record()]);
         let slot = store.slot(&volume()).unwrap();
-        slot.change(|record| record.state = State::Staged).unwrap();
-        let staged = slot.get().unwrap().map(|record| record.state);
+        slot.change(|record: &mut Record| record.state = State::Staged)
+            .unwrap();
+        let staged = slot.get().unwrap().map(|record: Record| record.state);
         assert_eq!(staged, Some(State::Staged));
 
         slot.remove().unwrap();
@@ -452,7 +464,7 @@ mod tests {
         let store = Store::open(folder.path()).unwrap();
         let slot = store.slot(&volume()).unwrap();
         assert!(slot.get().is_err());
-        assert!(slot.put(&record()).is_err());
+        assert!(slot.put(record()).is_err());
         assert!(slot.remove().is_err());
         assert_eq!(fs::read_to_string(&file).unwrap(), r#"{"version": 7}"#);
         let other = VolumeHandle::parse("other").unwrap();
@@ -467,7 +479,7 @@ mod tests {
         let store = Store::open(folder.path()).unwrap();
         assert_eq!(store.get(&volume()).unwrap(), None);
         assert!(!file.with_extension("new").exists());
-        store.slot(&volume()).unwrap().put(&record()).unwrap();
+        store.slot(&volume()).unwrap().put(record()).unwrap();
         assert_eq!(Vec::from_iter(store.records()), [record()]);
     }
 
@@ -496,12 +508,13 @@ mod tests {
             let unknown = VolumeHandle::parse(&format!("unknown-{number}")).unwrap();
             let slot = store.slot(&unknown).unwrap();
             assert_eq!(slot.get().unwrap(), None);
-            slot.change(|record| record.state = State::Staged).unwrap();
+            slot.change(|record: &mut Record| record.state = State::Staged)
+                .unwrap();
             assert_eq!(store.places().len(), 0);
             slot.remove().unwrap();
         }
         let slot = store.slot(&volume()).unwrap();
-        slot.put(&record()).unwrap();
+        slot.put(record()).unwrap();
         assert_eq!(Vec::from_iter(store.records()), [record()]);
         slot.remove().unwrap();
         assert_eq!(store.places().len(), 0);
@@ -514,8 +527,9 @@ mod tests {
         let text = record().to_text().unwrap();
         fs::write(folder.path().join(volume().file_name()), text).unwrap();
         let [one, other] = [(); 2].map(|()| store.slot(&volume()).unwrap());
-        one.change(|record| record.state = State::Staged).unwrap();
-        let seen = other.get().unwrap().map(|record| record.state);
+        one.change(|record: &mut Record| record.state = State::Staged)
+            .unwrap();
+        let seen = other.get().unwrap().map(|record: Record| record.state);
         assert_eq!(seen, Some(State::Staged));
         assert_eq!(store.recorded(), 1);
     }
@@ -533,7 +547,7 @@ mod tests {
         assert_eq!((store.recorded(), store.unreadable()), (0, 1));
         let slot = store.slot(&other).unwrap();
         assert!(slot.get().is_err() && store.get(&other).is_err());
-        assert!(slot.put(&record()).is_err() && slot.remove().is_err());
+        assert!(slot.put(record()).is_err() && slot.remove().is_err());
         assert_eq!(fs::read_to_string(&file).unwrap(), text);
     }
 

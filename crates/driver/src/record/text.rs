@@ -7,7 +7,8 @@ use wincsi::WinPath;
 use wincsi::disks::DiskQuery;
 
 use super::{
-    Access, Choice, FileSystem, Format, HandleError, Record, State, Targets, VolumeHandle, Wanted,
+    Access, Choice, Disk, FileSystem, Format, HandleError, Record, State, Targets, VolumeHandle,
+    Wanted, What,
 };
 
 /// The version that is written. One that is not known is left alone.
@@ -109,24 +110,25 @@ written!(TargetsText Targets One Many);
 impl Record {
     /// The record as one line of JSON.
     pub(super) fn to_text(&self) -> Result<String, TextError> {
-        let choice = self.wanted.format.choice().clone();
+        let What::Disk(disk) = &self.what;
+        let choice = disk.wanted.format.choice().clone();
         let text = Text {
             version: VERSION,
             volume: self.volume.as_str().to_owned(),
             state: self.state.into(),
             staging: self.staging.to_string(),
-            disk: self.disk.to_record(),
+            disk: disk.query.to_record(),
             file_system: choice.file_system.into(),
             allocation_unit: choice.allocation_unit,
             label: choice.label,
             root_acl: choice.root_acl,
-            access: self.wanted.access.into(),
-            targets: self.wanted.targets.into(),
-            brought_online: self.brought_online,
-            mounted: self.mounted.map(|id| id.to_string()),
-            size: self.size,
+            access: disk.wanted.access.into(),
+            targets: disk.wanted.targets.into(),
+            brought_online: disk.brought_online,
+            mounted: disk.mounted.map(|id| id.to_string()),
+            size: disk.size,
             boot: self.boot.clone(),
-            disk_bytes: self.disk_bytes,
+            disk_bytes: disk.disk_bytes,
             published: self.published.iter().map(WinPath::to_string).collect(),
         };
         Ok(serde_json::to_string(&text)?)
@@ -145,27 +147,29 @@ impl Record {
             volume: volume.map_err(refused)?,
             state: text.state.into(),
             staging: parsed("staging", &text.staging)?,
-            disk: DiskQuery::from_record(&text.disk)
-                .map_err(|error| value("disk", &text.disk, &error.to_string()))?,
-            wanted: Wanted {
-                format: format(Choice {
-                    file_system: text.file_system.into(),
-                    allocation_unit: text.allocation_unit,
-                    label: text.label,
-                    root_acl: text.root_acl,
-                })?,
-                access: text.access.into(),
-                targets: text.targets.into(),
-            },
-            brought_online: text.brought_online,
-            mounted: match text.mounted {
-                Some(id) => Some(parsed("mounted", &id)?),
-                None => None,
-            },
-            size: text.size,
             boot: text.boot,
-            disk_bytes: text.disk_bytes,
             published: published.collect::<Result<_, _>>()?,
+            what: What::Disk(Disk {
+                query: DiskQuery::from_record(&text.disk)
+                    .map_err(|error| value("disk", &text.disk, &error.to_string()))?,
+                wanted: Wanted {
+                    format: format(Choice {
+                        file_system: text.file_system.into(),
+                        allocation_unit: text.allocation_unit,
+                        label: text.label,
+                        root_acl: text.root_acl,
+                    })?,
+                    access: text.access.into(),
+                    targets: text.targets.into(),
+                },
+                brought_online: text.brought_online,
+                mounted: match text.mounted {
+                    Some(id) => Some(parsed("mounted", &id)?),
+                    None => None,
+                },
+                size: text.size,
+                disk_bytes: text.disk_bytes,
+            }),
         })
     }
 }
@@ -197,28 +201,31 @@ mod tests {
             volume: VolumeHandle::parse(r"vol/ä#1").unwrap(),
             state: State::Staged,
             staging: r"C:\var\lib\kubelet\plugins\x\globalmount".parse().unwrap(),
-            disk: DiskQuery::from_record("v1 page83=600224801234567890abcdef00000001").unwrap(),
-            wanted: Wanted {
-                format: Format::of(Choice {
-                    file_system: FileSystem::Refs,
-                    allocation_unit: Some(65_536),
-                    label: String::from("data"),
-                    root_acl: Some(String::from("D:(A;OICI;FA;;;SY)")),
-                })
-                .unwrap(),
-                access: Access::SharedReadOnly,
-                targets: Targets::One,
-            },
-            brought_online: true,
-            mounted: Some(
-                r"\\?\Volume{6a5cbf4c-0bd5-4d1a-8c6b-64a0ef0f4b9e}\"
-                    .parse()
-                    .unwrap(),
-            ),
-            size: Some(1 << 30),
             boot: Some(String::from("boot 1")),
-            disk_bytes: Some(2 << 30),
             published: vec![r"C:\pods\1\mount".parse().unwrap()],
+            what: What::Disk(Disk {
+                query: DiskQuery::from_record("v1 page83=600224801234567890abcdef00000001")
+                    .unwrap(),
+                wanted: Wanted {
+                    format: Format::of(Choice {
+                        file_system: FileSystem::Refs,
+                        allocation_unit: Some(65_536),
+                        label: String::from("data"),
+                        root_acl: Some(String::from("D:(A;OICI;FA;;;SY)")),
+                    })
+                    .unwrap(),
+                    access: Access::SharedReadOnly,
+                    targets: Targets::One,
+                },
+                brought_online: true,
+                mounted: Some(
+                    r"\\?\Volume{6a5cbf4c-0bd5-4d1a-8c6b-64a0ef0f4b9e}\"
+                        .parse()
+                        .unwrap(),
+                ),
+                size: Some(1 << 30),
+                disk_bytes: Some(2 << 30),
+            }),
         }
     }
 

@@ -5,8 +5,8 @@ use std::fmt::Write as _;
 use transport::Code;
 use wincsi::{Cause, Condition, Error, Feature, Needs, Unreachable};
 
-use super::disk::{ExpandError, StageError, UnstageError};
-use super::{NodeError, PublishError, Shared, StatsError, UnpublishError};
+use super::disk::{ExpandError, StageError};
+use super::{NodeError, PublishError, Shared, StatsError, UnpublishError, UnstageError};
 use crate::code::Left;
 use crate::record::VolumeHandle;
 

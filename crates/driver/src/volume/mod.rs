@@ -12,6 +12,7 @@ mod publish;
 mod reconcile;
 mod stats;
 mod unpublish;
+mod unstage;
 mod vol_data;
 
 use std::sync::Arc;
@@ -35,6 +36,7 @@ pub use self::publish::{Publish, PublishError};
 pub use self::reconcile::Reconciliation;
 pub use self::stats::{Stats, StatsError, Usage};
 pub use self::unpublish::UnpublishError;
+pub use self::unstage::UnstageError;
 
 /// How long a call may take: less than the two minutes after which kubelet calls again.
 const CALL: Duration = Duration::from_secs(110);

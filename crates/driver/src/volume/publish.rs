@@ -1,9 +1,8 @@
 use transport::Code;
 use wincsi::{Cause, Condition, Deadline, Error, Feature, WinPath};
 
-use super::disk::StageError;
 use super::{Shared, Volumes};
-use crate::record::{Record, Slot, State, Targets, VolumeHandle};
+use crate::record::{ByKind, Record, Slot, State, Targets, VolumeHandle};
 
 /// A NodePublishVolume.
 #[derive(Clone, Debug)]
@@ -89,7 +88,7 @@ impl Volumes {
         let record = record
             .filter(|record| record.state == State::Staged && record.staging == request.staging)
             .ok_or_else(|| request.not_staged())?;
-        self.prove(&record, &slot, request)?;
+        self.prove(record, &slot, request)?;
         self.note_target(&slot, request)?;
         let linked = self.link(request);
         if let Err(PublishError::TargetTaken { .. }) = &linked {
@@ -112,28 +111,15 @@ impl Volumes {
         checked
     }
 
-    /// Makes sure that the staging path is the volume's live mount, and makes it so where it was, as after a reboot.
+    /// Makes sure that the staging path is the volume's own, and makes it so where it was, as after a reboot.
     fn prove(
         &self,
-        record: &Record,
+        record: Record,
         slot: &Slot<'_>,
         request: &Publish,
     ) -> Result<(), PublishError> {
-        let live = |record: &Record| {
-            let found = self.live(record, &record.staging, self.deadline());
-            found.map(|found| found.is_some()).map_err(Shared::from)
-        };
-        if live(record)? {
-            return Ok(());
-        }
-        self.restage(record, slot).map_err(|error| match error {
-            StageError::Shared(shared) => shared.into(),
-            _ => request.not_staged(),
-        })?;
-        let record = slot.get().map_err(Shared::from)?;
-        match record.as_ref().map(live).transpose()? {
-            Some(true) => Ok(()),
-            _ => Err(request.not_staged()),
+        match record.by_kind() {
+            ByKind::Disk(record) => self.prove_disk(&record, slot, request),
         }
     }
 
@@ -178,7 +164,7 @@ impl Volumes {
 }
 
 impl Publish {
-    fn not_staged(&self) -> PublishError {
+    pub(super) fn not_staged(&self) -> PublishError {
         PublishError::NotStaged {
             volume: self.volume.clone(),
             staging: self.staging.clone(),
@@ -186,7 +172,7 @@ impl Publish {
     }
 
     fn check_targets(&self, record: &Record) -> Result<(), PublishError> {
-        let is_one = self.targets == Targets::One || record.wanted.targets == Targets::One;
+        let is_one = self.targets == Targets::One || record.targets() == Targets::One;
         let mut others = record
             .published
             .iter()

@@ -17,7 +17,7 @@ use wincsi::{Cause, Condition, Deadline, Error, Feature, ResultExt as _, WinPath
 
 use super::vol_data::VolData;
 use super::{Volumes, is_nothing_mounted};
-use crate::record::{Record, State, VolumeHandle};
+use crate::record::{ByKind, Record, State, VolumeHandle};
 
 /// No directory of kubelet's that the start lists has more entries.
 const MOST: usize = 20_000;
@@ -74,23 +74,10 @@ impl Volumes {
     }
 
     /// What is exactly at a record's staging path.
-    pub(super) fn place_of(&self, record: &Record, deadline: Deadline) -> Result<Place, Error> {
-        if !self.node.supports(Feature::EntryLooks) {
-            let live = self.live(record, &record.staging, deadline)?;
-            return Ok(live.map_or(Place::NotMounted, |_| Place::Live));
+    fn place_of(&self, record: Record, deadline: Deadline) -> Result<Place, Error> {
+        match record.by_kind() {
+            ByKind::Disk(record) => self.disk_place(&record, deadline),
         }
-        Ok(
-            match self.node.filesystem().look(&record.staging, deadline)? {
-                Look::MountedFolder { volume, is_there } if is_there => {
-                    match record.mounted == Some(volume) {
-                        true => Place::Live,
-                        false => Place::NotMounted,
-                    }
-                }
-                look if is_dangling(&look) => Place::Dangling,
-                _ => Place::NotMounted,
-            },
-        )
     }
 }
 
@@ -136,7 +123,7 @@ impl Comparison<'_> {
             return;
         };
         let place = match record.state {
-            State::Staged => Some(self.volumes.place_of(&record, self.deadline())),
+            State::Staged => Some(self.volumes.place_of(record.clone(), self.deadline())),
             State::Staging | State::Unstaging => None,
         };
         let Some(_turn) = watch.unless_called() else {
@@ -323,7 +310,7 @@ fn side_by_side<T: Send>(items: Vec<T>, act: impl Fn(T) + Sync) {
     });
 }
 
-fn is_dangling(look: &Look) -> bool {
+pub(super) fn is_dangling(look: &Look) -> bool {
     match look {
         Look::MountedFolder { is_there, .. } => !is_there,
         Look::Link(link) => link.leads == LeadsTo::Nothing,

@@ -3,7 +3,7 @@ use wincsi::volumes::Space;
 use wincsi::{Error, WinPath};
 
 use super::{Shared, Volumes, place};
-use crate::record::{Record, VolumeHandle};
+use crate::record::{ByKind, Record, VolumeHandle};
 
 /// The figures of a volume.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -77,7 +77,7 @@ impl Volumes {
         let record = self.store.get(volume).map_err(Shared::from)?;
         let record = record.ok_or_else(|| no_volume(volume))?;
         let at = place(path).map_err(|_| not_there(volume, path))?;
-        let reason = match self.measure(&record, &at) {
+        let reason = match self.measure(record.clone(), &at) {
             Ok(Some(space)) => {
                 self.note_normal(volume, Some(space));
                 return Ok(Stats {
@@ -99,7 +99,7 @@ impl Volumes {
     fn last_known(&self, record: &Record, reason: StatsError) -> Result<Stats, StatsError> {
         let (text, volume) = (reason.to_string(), &record.volume);
         self.note_abnormal(volume, &text);
-        let recorded = record.size.map(Usage::of_size);
+        let recorded = record.size().map(Usage::of_size);
         let usage = self.health.last_space(volume).map(Usage::of);
         Ok(Stats {
             usage: usage.or(recorded).ok_or(reason)?,
@@ -107,11 +107,9 @@ impl Volumes {
         })
     }
 
-    fn measure(&self, record: &Record, at: &WinPath) -> Result<Option<Space>, Error> {
-        let deadline = self.deadline();
-        match self.live(record, at, deadline)? {
-            Some(found) => self.node.volumes().stats(found.id(), deadline).map(Some),
-            None => Ok(None),
+    fn measure(&self, record: Record, at: &WinPath) -> Result<Option<Space>, Error> {
+        match record.by_kind() {
+            ByKind::Disk(record) => self.measure_disk(&record, at),
         }
     }
 }

@@ -2,7 +2,7 @@ use transport::Code;
 use wincsi::volumes::{FoundVolume, NewSize, VolumeId};
 use wincsi::{Deadline, Error, Feature};
 
-use crate::record::{Access, Record, VolumeHandle};
+use crate::record::{Access, ByKind, Disk, Record, VolumeHandle};
 use crate::volume::{Shared, Volumes, place};
 
 /// What csi-proxy grows a volume by at least, in bytes.
@@ -89,6 +89,7 @@ impl Volumes {
             let volume = volume.clone();
             ExpandError::NoVolume { volume }
         })?;
+        let ByKind::Disk(record) = record.by_kind();
         let away = || ExpandError::Away {
             volume: volume.clone(),
             path: path.to_owned(),
@@ -123,9 +124,9 @@ impl Volumes {
         disks.size(disk, deadline)
     }
 
-    fn grow(&self, record: &Record, volume: &FoundVolume) -> Result<u64, Error> {
+    fn grow(&self, record: &Record<Disk>, volume: &FoundVolume) -> Result<u64, Error> {
         let (volumes, deadline) = (self.node.volumes(), self.deadline());
-        if record.wanted.access == Access::ReadWrite {
+        if record.what.wanted.access == Access::ReadWrite {
             volumes.resize(volume, NewSize::Maximum, deadline)?;
         }
         Ok(volumes.stats(volume.id(), deadline)?.total)
@@ -135,17 +136,17 @@ impl Volumes {
     /// the volume is as large as before the call, and its disk is larger than when the volume was staged or grown last.
     fn grow_by_much(
         &self,
-        record: &Record,
+        record: &Record<Disk>,
         volume: &FoundVolume,
         disk: u64,
     ) -> Result<u64, ExpandError> {
         let before = self.node.volumes().stats(volume.id(), self.deadline());
         let before = before.map_err(Shared::from)?.total;
         let after = self.grow(record, volume).map_err(Shared::from)?;
-        let base = record.disk_bytes.unwrap_or(disk);
+        let base = record.what.disk_bytes.unwrap_or(disk);
         let grown = disk.saturating_sub(base);
         let is_undone = after <= before && (MIB..LEAST_GROWTH).contains(&grown);
-        if is_undone && record.wanted.access == Access::ReadWrite {
+        if is_undone && record.what.wanted.access == Access::ReadWrite {
             let (volume, least) = (record.volume.clone(), base + LEAST_GROWTH);
             return Err(ExpandError::TooLittle {
                 volume,
@@ -163,9 +164,9 @@ impl Volumes {
         disk_bytes: Option<u64>,
     ) -> Result<(), Shared> {
         let slot = self.store.slot(volume)?;
-        Ok(slot.change(|record| {
-            record.size = Some(size);
-            record.disk_bytes = disk_bytes;
+        Ok(slot.change(|record: &mut Record<Disk>| {
+            record.what.size = Some(size);
+            record.what.disk_bytes = disk_bytes;
         })?)
     }
 

@@ -1,36 +1,73 @@
 //! Volumes that are disks: stage, grow, unstage, and whether one is mounted where it belongs.
 
 mod expand;
+mod publish;
 mod stage;
-mod unstage;
+pub(super) mod unstage;
 
 use wincsi::filesystem::Look;
-use wincsi::volumes::{FoundVolume, VolumeId};
-use wincsi::{Deadline, Error, WinPath};
+use wincsi::volumes::{FoundVolume, Space, VolumeId};
+use wincsi::{Deadline, Error, Feature, WinPath};
 
+use super::reconcile::{Place, is_dangling};
 use super::{Volumes, is_nothing_mounted};
-use crate::record::Record;
+use crate::record::{Disk, Record};
 
 pub use self::expand::ExpandError;
 pub use self::stage::{Stage, StageError};
-pub use self::unstage::UnstageError;
 
 impl Volumes {
     /// The volume that is mounted where a path leads to by links, if it is the one that the record has.
     pub(super) fn live(
         &self,
-        record: &Record,
+        record: &Record<Disk>,
         path: &WinPath,
         deadline: Deadline,
     ) -> Result<Option<FoundVolume>, Error> {
         match self.node.volumes().find_at(path, deadline) {
-            Ok(found) if record.mounted == Some(found.id()) => Ok(Some(found)),
+            Ok(found) if record.what.mounted == Some(found.id()) => Ok(Some(found)),
             Ok(_) => Ok(None),
             Err(error) if is_nothing_mounted(&error) => Ok(None),
             Err(error) => match self.is_stale(path, deadline)? {
                 true => Ok(None),
                 false => Err(error),
             },
+        }
+    }
+
+    /// What is exactly at a record's staging path.
+    pub(super) fn disk_place(
+        &self,
+        record: &Record<Disk>,
+        deadline: Deadline,
+    ) -> Result<Place, Error> {
+        if !self.node.supports(Feature::EntryLooks) {
+            let live = self.live(record, &record.staging, deadline)?;
+            return Ok(live.map_or(Place::NotMounted, |_| Place::Live));
+        }
+        Ok(
+            match self.node.filesystem().look(&record.staging, deadline)? {
+                Look::MountedFolder { volume, is_there } if is_there => {
+                    match record.what.mounted == Some(volume) {
+                        true => Place::Live,
+                        false => Place::NotMounted,
+                    }
+                }
+                look if is_dangling(&look) => Place::Dangling,
+                _ => Place::NotMounted,
+            },
+        )
+    }
+
+    pub(super) fn measure_disk(
+        &self,
+        record: &Record<Disk>,
+        at: &WinPath,
+    ) -> Result<Option<Space>, Error> {
+        let deadline = self.deadline();
+        match self.live(record, at, deadline)? {
+            Some(found) => self.node.volumes().stats(found.id(), deadline).map(Some),
+            None => Ok(None),
         }
     }
 

@@ -6,7 +6,7 @@ use wincsi::volumes::{FoundVolume, NewSize, Resized, VolumeId};
 use wincsi::{Cause, Condition, Deadline, Error, Feature, WinPath};
 
 use crate::code::Left;
-use crate::record::{Access, Record, Slot, State, VolumeHandle, Wanted};
+use crate::record::{Access, Disk, Record, Slot, State, VolumeHandle, Wanted};
 use crate::volume::reconcile::Place;
 use crate::volume::{NodeError, Shared, Volumes};
 
@@ -94,7 +94,7 @@ struct Staging<'a> {
     request: &'a Stage,
     slot: &'a Slot<'a>,
     /// The record from before the call.
-    before: Option<Record>,
+    before: Option<Record<Disk>>,
     deadline: Deadline,
 }
 
@@ -147,23 +147,21 @@ impl Volumes {
         let _turn = self.running.alone(volume).map_err(Shared::from)?;
         let slot = self.store.slot(volume).map_err(Shared::from)?;
         let before = slot.get().map_err(Shared::from)?;
-        if let Some(record) = &before {
-            request.agrees_with(record)?;
-        }
+        let before = before.map(|record| request.agreeing(record)).transpose()?;
         self.staging(request, &slot, before).run()
     }
 
     /// Stages a volume anew from its record, as after a reboot.
     pub(in crate::volume) fn restage(
         &self,
-        record: &Record,
+        record: &Record<Disk>,
         slot: &Slot<'_>,
     ) -> Result<(), StageError> {
         let request = Stage {
             volume: record.volume.clone(),
             staging: record.staging.clone(),
-            disk: record.disk.clone(),
-            wanted: record.wanted.clone(),
+            disk: record.what.query.clone(),
+            wanted: record.what.wanted.clone(),
         };
         self.staging(&request, slot, Some(record.clone())).run()
     }
@@ -172,7 +170,7 @@ impl Volumes {
         &'a self,
         request: &'a Stage,
         slot: &'a Slot<'a>,
-        before: Option<Record>,
+        before: Option<Record<Disk>>,
     ) -> Staging<'a> {
         let deadline = self.deadline();
         Staging {
@@ -218,9 +216,9 @@ impl Staging<'_> {
         let (node, deadline) = (&self.volumes.node, self.deadline);
         let before = self.before.as_ref();
         let record = before.filter(|record| record.state == State::Staged)?;
-        let volume = record.mounted?;
+        let volume = record.what.mounted?;
         if !node.supports(Feature::ReadOnlyDisks)
-            || self.volumes.place_of(record, deadline).ok()? != Place::Live
+            || self.volumes.disk_place(record, deadline).ok()? != Place::Live
         {
             return None;
         }
@@ -229,7 +227,7 @@ impl Staging<'_> {
         let is_read_only = node.disks().is_read_only(disk, deadline).ok()?;
         let is_for_readers = self.request.wanted.access != Access::ReadWrite;
         let is_as_named = named.number() == disk && is_read_only == is_for_readers;
-        is_as_named.then_some((volume, record.size))
+        is_as_named.then_some((volume, record.what.size))
     }
 
     /// Each step leaves alone what is as it should be.
@@ -262,7 +260,7 @@ impl Staging<'_> {
 
     /// Before the call, by the record or by the path. A stage that began, and mounted nothing, is none.
     fn was_staged(&self) -> Result<bool, Error> {
-        let is_recorded = |record: &Record| record.state != State::Staging;
+        let is_recorded = |record: &Record<Disk>| record.state != State::Staging;
         if self.before.as_ref().is_some_and(is_recorded) {
             return Ok(true);
         }
@@ -288,16 +286,16 @@ impl Staging<'_> {
         }
         let record = self.request.record(!is_online);
         self.slot
-            .put(&record)
+            .put(record)
             .map_err(|error| self.unchanged(StepError::Shared(error.into())))?;
         Ok(!is_online)
     }
 
-    fn begin_again(&self, record: &Record, is_online: bool) -> Result<bool, Failure> {
-        let brought_online = record.brought_online || !is_online;
-        if brought_online != record.brought_online {
+    fn begin_again(&self, record: &Record<Disk>, is_online: bool) -> Result<bool, Failure> {
+        let brought_online = record.what.brought_online || !is_online;
+        if brought_online != record.what.brought_online {
             self.slot
-                .change(|record| record.brought_online = true)
+                .change(|record: &mut Record<Disk>| record.what.brought_online = true)
                 .map_err(|error| self.unchanged(StepError::Shared(error.into())))?;
         }
         Ok(brought_online)
@@ -311,9 +309,9 @@ impl Staging<'_> {
             wanted,
             ..
         } = self.request;
-        let others = self.volumes.store.records();
-        let mut others = others.filter(|one| one.volume != *volume && one.disk == *disk);
-        match others.find(|one| one.wanted.access != wanted.access) {
+        let others = self.volumes.store.records_of::<Disk>();
+        let mut others = others.filter(|one| one.volume != *volume && one.what.query == *disk);
+        match others.find(|one| one.what.wanted.access != wanted.access) {
             Some(other) => Err(self.unchanged(StepError::OtherAccess(other.volume))),
             None => Ok(()),
         }
@@ -379,7 +377,7 @@ impl Staging<'_> {
 
     /// Whether the disk has the volume that was staged before: a disk that came to its place is never formatted for it.
     fn require_recorded(&self, disk: &FoundDisk) -> Result<(), Error> {
-        let recorded = self.before.as_ref().and_then(|record| record.mounted);
+        let recorded = self.before.as_ref().and_then(|record| record.what.mounted);
         let Some(recorded) = recorded else {
             return Ok(());
         };
@@ -396,14 +394,14 @@ impl Staging<'_> {
         let boot = self.volumes.boot(self.deadline);
         let before = self.before.as_ref();
         let disk_bytes = before
-            .and_then(|record| record.disk_bytes)
+            .and_then(|record| record.what.disk_bytes)
             .or_else(|| self.volumes.growth_base(volume, self.deadline));
-        let note = |record: &mut Record| {
+        let note = |record: &mut Record<Disk>| {
             record.state = State::Staged;
-            record.mounted = Some(volume);
-            record.size = size;
+            record.what.mounted = Some(volume);
+            record.what.size = size;
             record.boot = boot;
-            record.disk_bytes = disk_bytes;
+            record.what.disk_bytes = disk_bytes;
         };
         self.slot.change(note)?;
         self.volumes.note_normal(&self.request.volume, None);
@@ -487,31 +485,36 @@ impl Stage {
         device.into_iter().chain(self.wanted.needs()).collect()
     }
 
-    /// Refuses to stage a volume that is staged as something else.
-    fn agrees_with(&self, record: &Record) -> Result<(), StageError> {
-        let what = match () {
-            () if record.wanted != self.wanted => "capability",
-            () if record.staging != self.staging => "staging path",
-            () if record.disk != self.disk => "disk",
-            () => return Ok(()),
+    /// The record, unless the volume is staged as something else.
+    fn agreeing(&self, record: Record) -> Result<Record<Disk>, StageError> {
+        let otherwise = |what| {
+            let volume = self.volume.clone();
+            StageError::StagedOtherwise { volume, what }
         };
-        let volume = self.volume.clone();
-        Err(StageError::StagedOtherwise { volume, what })
+        let record: Record<Disk> = record.of().ok_or_else(|| otherwise("kind of storage"))?;
+        match () {
+            () if record.what.wanted != self.wanted => Err(otherwise("capability")),
+            () if record.staging != self.staging => Err(otherwise("staging path")),
+            () if record.what.query != self.disk => Err(otherwise("disk")),
+            () => Ok(record),
+        }
     }
 
-    fn record(&self, brought_online: bool) -> Record {
+    fn record(&self, brought_online: bool) -> Record<Disk> {
         Record {
             volume: self.volume.clone(),
             state: State::Staging,
             staging: self.staging.clone(),
-            disk: self.disk.clone(),
-            wanted: self.wanted.clone(),
-            brought_online,
-            mounted: None,
-            size: None,
             boot: None,
-            disk_bytes: None,
             published: Vec::new(),
+            what: Disk {
+                query: self.disk.clone(),
+                wanted: self.wanted.clone(),
+                brought_online,
+                mounted: None,
+                size: None,
+                disk_bytes: None,
+            },
         }
     }
 }

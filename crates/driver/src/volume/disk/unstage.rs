@@ -1,89 +1,25 @@
-use transport::Code;
 use wincsi::disks::FoundDisk;
 use wincsi::filesystem::Look;
 use wincsi::volumes::VolumeId;
 use wincsi::{Condition, Deadline, Error, Feature, ResultExt as _, WinPath};
 
-use crate::record::{Record, State, VolumeHandle};
+use crate::record::{Disk, Record, VolumeHandle};
+use crate::volume::Volumes;
 use crate::volume::vol_data::VolData;
-use crate::volume::{Shared, Volumes};
-
-/// Why a volume was not unstaged.
-#[derive(Debug, thiserror::Error)]
-pub enum UnstageError {
-    /// The volume is published: kubelet unpublishes first.
-    #[error("volume {volume} is published at {target}")]
-    Published {
-        /// The volume.
-        volume: VolumeHandle,
-        /// A target.
-        target: WinPath,
-    },
-    /// What may keep each call from its end.
-    #[error(transparent)]
-    Shared(#[from] Shared),
-}
-
-impl UnstageError {
-    /// The code for kubelet.
-    #[must_use]
-    pub fn code(&self) -> Code {
-        match self {
-            Self::Published { .. } => Code::FailedPrecondition,
-            Self::Shared(shared) => shared.code(),
-        }
-    }
-}
 
 impl Volumes {
-    /// Unstages a volume: writes what is cached, unmounts the volume, and takes its disk offline unless something else
-    /// uses it. A disk that was pulled out is no error.
-    ///
-    /// Without a record the disk is the one that is mounted exactly at the staging path, if kubelet's own file beside it
-    /// names this driver and the volume. Otherwise what is mounted there is unmounted, and the disk stays online.
-    ///
-    /// # Errors
-    /// See [`UnstageError`].
-    pub fn unstage(&self, volume: &VolumeHandle, staging: &WinPath) -> Result<(), UnstageError> {
-        let _turn = self.running.alone(volume).map_err(Shared::from)?;
-        let slot = self.store.slot(volume).map_err(Shared::from)?;
-        let Some(record) = slot.get().map_err(Shared::from)? else {
-            let unstaged = self.unstage_unrecorded(volume, staging);
-            return Ok(unstaged.map_err(Shared::from)?);
-        };
-        self.check_unpublished(&record)?;
-        let mark = |record: &mut Record| record.state = State::Unstaging;
-        slot.change(mark).map_err(Shared::from)?;
-        self.put_away(&record, staging).map_err(Shared::from)?;
-        slot.remove().map_err(Shared::from)?;
-        // Last: what a stats that runs beside noted meanwhile is forgotten too.
-        self.health.forget(volume);
-        Ok(())
-    }
-
-    /// A target that is gone does not count.
-    fn check_unpublished(&self, record: &Record) -> Result<(), UnstageError> {
-        for target in &record.published {
-            let files = self.node.filesystem();
-            let exists = files.path_exists(target, self.deadline());
-            if exists.map_err(Shared::from)? {
-                return Err(UnstageError::Published {
-                    volume: record.volume.clone(),
-                    target: target.clone(),
-                });
-            }
-        }
-        Ok(())
-    }
-
-    fn put_away(&self, record: &Record, staging: &WinPath) -> Result<(), Error> {
+    pub(in crate::volume) fn put_away_disk(
+        &self,
+        record: &Record<Disk>,
+        staging: &WinPath,
+    ) -> Result<(), Error> {
         let deadline = self.deadline();
         self.dismount(staging, deadline)?;
         if *staging != record.staging {
             self.dismount(&record.staging, deadline)?;
         }
         self.node.disks().rescan(deadline)?;
-        let found = self.node.disks().find(&record.disk, deadline);
+        let found = self.node.disks().find(&record.what.query, deadline);
         match found.none_if(Condition::NotFound)? {
             Some(disk) if self.has_recorded(record, &disk, deadline)? => {
                 self.release(&record.volume, &disk, deadline)
@@ -100,11 +36,11 @@ impl Volumes {
     /// Whether the disk has the volume that was staged, or none was.
     fn has_recorded(
         &self,
-        record: &Record,
+        record: &Record<Disk>,
         disk: &FoundDisk,
         deadline: Deadline,
     ) -> Result<bool, Error> {
-        let Some(mounted) = record.mounted else {
+        let Some(mounted) = record.what.mounted else {
             return Ok(true);
         };
         let volumes = self
@@ -115,7 +51,11 @@ impl Volumes {
         Ok(volumes.is_empty() || volumes.contains(&mounted))
     }
 
-    fn unstage_unrecorded(&self, volume: &VolumeHandle, staging: &WinPath) -> Result<(), Error> {
+    pub(in crate::volume) fn unstage_unrecorded(
+        &self,
+        volume: &VolumeHandle,
+        staging: &WinPath,
+    ) -> Result<(), Error> {
         let deadline = self.deadline();
         let disk = match self.is_of_kubelet(volume, staging) {
             true => self.disk_mounted_at(staging, deadline)?,
@@ -188,7 +128,7 @@ impl Volumes {
         disk: &FoundDisk,
         deadline: Deadline,
     ) -> Result<Option<VolumeHandle>, Error> {
-        let others = self.store.records();
+        let others = self.store.records_of::<Disk>();
         let mut others = others.filter(|record| record.volume != *volume).peekable();
         if others.peek().is_none() {
             return Ok(None);
@@ -198,9 +138,9 @@ impl Volumes {
             .volumes()
             .list_on_disk(disk.number(), None, deadline);
         let on_disk: Vec<VolumeId> = volumes.none_if(Condition::NotFound)?.unwrap_or_default();
-        let names_disk = |record: &Record| {
-            let is_mounted = record.mounted.is_some_and(|id| on_disk.contains(&id));
-            is_mounted || record.disk == *disk.wanted()
+        let names_disk = |record: &Record<Disk>| {
+            let is_mounted = record.what.mounted.is_some_and(|id| on_disk.contains(&id));
+            is_mounted || record.what.query == *disk.wanted()
         };
         Ok(others.find(names_disk).map(|record| record.volume))
     }

@@ -1,0 +1,30 @@
+use super::StageError;
+use crate::record::{Disk, Record, Slot};
+use crate::volume::{Publish, PublishError, Shared, Volumes};
+
+impl Volumes {
+    /// Makes sure that the staging path is the volume's live mount, and makes it so where it was, as after a reboot.
+    pub(in crate::volume) fn prove_disk(
+        &self,
+        record: &Record<Disk>,
+        slot: &Slot<'_>,
+        request: &Publish,
+    ) -> Result<(), PublishError> {
+        let live = |record: &Record<Disk>| {
+            let found = self.live(record, &record.staging, self.deadline());
+            found.map(|found| found.is_some()).map_err(Shared::from)
+        };
+        if live(record)? {
+            return Ok(());
+        }
+        self.restage(record, slot).map_err(|error| match error {
+            StageError::Shared(shared) => shared.into(),
+            _ => request.not_staged(),
+        })?;
+        let record = slot.get().map_err(Shared::from)?;
+        match record.and_then(Record::of).as_ref().map(live).transpose()? {
+            Some(true) => Ok(()),
+            _ => Err(request.not_staged()),
+        }
+    }
+}

@@ -1,0 +1,80 @@
+use transport::Code;
+use wincsi::{Error, WinPath};
+
+use super::{Shared, Volumes};
+use crate::record::{ByKind, Record, State, VolumeHandle};
+
+/// Why a volume was not unstaged.
+#[derive(Debug, thiserror::Error)]
+pub enum UnstageError {
+    /// The volume is published: kubelet unpublishes first.
+    #[error("volume {volume} is published at {target}")]
+    Published {
+        /// The volume.
+        volume: VolumeHandle,
+        /// A target.
+        target: WinPath,
+    },
+    /// What may keep each call from its end.
+    #[error(transparent)]
+    Shared(#[from] Shared),
+}
+
+impl UnstageError {
+    /// The code for kubelet.
+    #[must_use]
+    pub fn code(&self) -> Code {
+        match self {
+            Self::Published { .. } => Code::FailedPrecondition,
+            Self::Shared(shared) => shared.code(),
+        }
+    }
+}
+
+impl Volumes {
+    /// Unstages a volume: writes what is cached, unmounts the volume, and takes its disk offline unless something else
+    /// uses it. A disk that was pulled out is no error.
+    ///
+    /// Without a record the disk is the one that is mounted exactly at the staging path, if kubelet's own file beside it
+    /// names this driver and the volume. Otherwise what is mounted there is unmounted, and the disk stays online.
+    ///
+    /// # Errors
+    /// See [`UnstageError`].
+    pub fn unstage(&self, volume: &VolumeHandle, staging: &WinPath) -> Result<(), UnstageError> {
+        let _turn = self.running.alone(volume).map_err(Shared::from)?;
+        let slot = self.store.slot(volume).map_err(Shared::from)?;
+        let Some(record) = slot.get().map_err(Shared::from)? else {
+            let unstaged = self.unstage_unrecorded(volume, staging);
+            return Ok(unstaged.map_err(Shared::from)?);
+        };
+        self.check_unpublished(&record)?;
+        let mark = |record: &mut Record| record.state = State::Unstaging;
+        slot.change(mark).map_err(Shared::from)?;
+        self.put_away(record, staging).map_err(Shared::from)?;
+        slot.remove().map_err(Shared::from)?;
+        // Last: what a stats that runs beside noted meanwhile is forgotten too.
+        self.health.forget(volume);
+        Ok(())
+    }
+
+    /// A target that is gone does not count.
+    fn check_unpublished(&self, record: &Record) -> Result<(), UnstageError> {
+        for target in &record.published {
+            let files = self.node.filesystem();
+            let exists = files.path_exists(target, self.deadline());
+            if exists.map_err(Shared::from)? {
+                return Err(UnstageError::Published {
+                    volume: record.volume.clone(),
+                    target: target.clone(),
+                });
+            }
+        }
+        Ok(())
+    }
+
+    fn put_away(&self, record: Record, staging: &WinPath) -> Result<(), Error> {
+        match record.by_kind() {
+            ByKind::Disk(record) => self.put_away_disk(&record, staging),
+        }
+    }
+}
