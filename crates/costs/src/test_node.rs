@@ -7,10 +7,10 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow, ensure};
-use driver::volume::{Volumes, Kubelet};
 use driver::kubelet::{NodeInfo, NodeService, Router};
 use driver::machine::Own;
 use driver::record::Store;
+use driver::volume::{Kubelet, Volumes};
 use node::{Node, Options};
 use os::{Os, WinPath};
 use os_sim::iscsi::IscsiControl;

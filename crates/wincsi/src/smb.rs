@@ -3,5 +3,5 @@
 pub use node::api::Smb;
 pub use node::{
     Credentials, MapOutcome, MapRequest, MappingOptions, MappingStatus, Privacy, RemotePath,
-    ResolvedPath, ShareMapping, Transport,
+    ResolvedPath, ShareMapping, SmbError, Transport, UnmapOutcome,
 };

@@ -6,6 +6,7 @@ mod node;
 mod registration;
 mod request;
 mod router;
+mod share;
 mod topology;
 
 pub use self::attributes::{AttributeError, Attributes, Luns, attribute_rows};

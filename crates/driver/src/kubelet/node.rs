@@ -1,6 +1,7 @@
 use std::sync::Arc;
 
 use transport::{Code, Status};
+use wincsi::smb::Credentials;
 use wire::csi::v1::node::{
     NodeExpandVolume, NodeGetCapabilities, NodeGetInfo, NodeGetVolumeStats, NodePublishVolume,
     NodeStageVolume, NodeUnpublishVolume, NodeUnstageVolume,
@@ -17,10 +18,10 @@ use wire::csi::v1::{
     VolumeCondition, VolumeUsage,
 };
 
+use super::share::ShareRequest;
 use super::{Attributes, Luns, Refusal, Router, Topology, request};
-use crate::record::Access;
-use crate::volume::disk::Stage;
-use crate::volume::{Publish, Stats, Volumes};
+use crate::record::{Access, Lifetime, Targets, VolumeHandle};
+use crate::volume::{Publish, Stats, Volumes, disk, share};
 
 const CAPABILITIES: [Capability; 5] = [
     Capability::StageUnstageVolume,
@@ -45,14 +46,14 @@ pub struct NodeInfo {
 
 /// The Node service.
 pub struct NodeService {
-    disks: Arc<Volumes>,
+    volumes: Arc<Volumes>,
     info: NodeInfo,
 }
 
 impl NodeService {
     /// The service of a node.
-    pub fn new(disks: Arc<Volumes>, info: NodeInfo) -> Self {
-        Self { disks, info }
+    pub fn new(volumes: Arc<Volumes>, info: NodeInfo) -> Self {
+        Self { volumes, info }
     }
 
     /// Answers its RPCs.
@@ -91,6 +92,23 @@ impl NodeService {
     fn stage(&self, request: NodeStageVolumeRequest) -> Result<NodeStageVolumeResponse, Status> {
         let volume = request::volume(&request.volume_id)?;
         request::given("staging path", &request.staging_target_path)?;
+        let share = ShareRequest {
+            context: &request.volume_context,
+            secrets: &request.secrets,
+            capability: request.volume_capability.as_ref(),
+        };
+        match share.is_one() {
+            true => self.stage_share(volume, &share, &request.staging_target_path)?,
+            false => self.stage_disk(volume, &request)?,
+        }
+        Ok(NodeStageVolumeResponse {})
+    }
+
+    fn stage_disk(
+        &self,
+        volume: VolumeHandle,
+        request: &NodeStageVolumeRequest,
+    ) -> Result<(), Status> {
         let capability = request.volume_capability.as_ref();
         let wanted = request::wanted(capability, &request.volume_context)?;
         let attributes = Attributes {
@@ -98,15 +116,29 @@ impl NodeService {
             publish: &request.publish_context,
             volume: &request.volume_context,
         };
-        let stage = Stage {
+        let stage = disk::Stage {
             volume,
             disk: attributes.query(self.info.luns).map_err(Refusal::from)?,
             staging: request::path("staging path", &request.staging_target_path)?,
             wanted,
         };
-        let staged = self.disks.stage(&stage);
-        staged.map_err(|error| Status::new(error.code(), error.to_string()))?;
-        Ok(NodeStageVolumeResponse {})
+        let staged = self.volumes.stage(&stage);
+        staged.map_err(|error| Status::new(error.code(), error.to_string()))
+    }
+
+    fn stage_share(
+        &self,
+        volume: VolumeHandle,
+        share: &ShareRequest<'_>,
+        staging: &str,
+    ) -> Result<(), Status> {
+        let stage = share::Stage {
+            volume,
+            wanted: share.wanted(Lifetime::Persistent)?,
+            staging: request::path("staging path", staging)?,
+        };
+        let staged = self.volumes.stage_share(&stage);
+        staged.map_err(|error| Status::new(error.code(), error.to_string()))
     }
 
     fn unstage(
@@ -115,7 +147,7 @@ impl NodeService {
     ) -> Result<NodeUnstageVolumeResponse, Status> {
         let volume = request::volume(&request.volume_id)?;
         let staging = request::path("staging path", &request.staging_target_path)?;
-        let unstaged = self.disks.unstage(&volume, &staging);
+        let unstaged = self.volumes.unstage(&volume, &staging);
         unstaged.map_err(|error| Status::new(error.code(), error.to_string()))?;
         Ok(NodeUnstageVolumeResponse {})
     }
@@ -126,13 +158,39 @@ impl NodeService {
     ) -> Result<NodePublishVolumeResponse, Status> {
         let volume = request::volume(&request.volume_id)?;
         request::given("target path", &request.target_path)?;
-        let capability = request.volume_capability.as_ref();
-        let wanted = request::wanted(capability, &request.volume_context)?;
+        let share = ShareRequest {
+            context: &request.volume_context,
+            secrets: &request.secrets,
+            capability: request.volume_capability.as_ref(),
+        };
+        match (share.is_one(), share.lifetime()) {
+            (true, Lifetime::Inline) => self.publish_inline(volume, &share, &request)?,
+            (true, Lifetime::Persistent) => {
+                let (targets, access) = (share.targets()?, share.access());
+                self.publish_staged(volume, &request, (targets, access), share.credentials())?;
+            }
+            (false, Lifetime::Inline) => return Err(Refusal::InlineDisk.into()),
+            (false, Lifetime::Persistent) => {
+                let capability = request.volume_capability.as_ref();
+                let wanted = request::wanted(capability, &request.volume_context)?;
+                self.publish_staged(volume, &request, (wanted.targets, wanted.access), None)?;
+            }
+        }
+        Ok(NodePublishVolumeResponse {})
+    }
+
+    fn publish_staged(
+        &self,
+        volume: VolumeHandle,
+        request: &NodePublishVolumeRequest,
+        (targets, access): (Targets, Access),
+        credentials: Option<Credentials>,
+    ) -> Result<(), Status> {
         if request.staging_target_path.is_empty() {
             let text = "the volume is not staged: the staging path is missing";
             return Err(Status::new(Code::FailedPrecondition, text));
         }
-        if request.readonly && wanted.access == Access::ReadWrite {
+        if request.readonly && access == Access::ReadWrite {
             // Windows has no read-only link: pods of one volume share what its disk allows.
             tracing::warn!("volume {volume}: readOnly of the pod is accepted and has no effect");
         }
@@ -140,11 +198,25 @@ impl NodeService {
             volume,
             staging: request::path("staging path", &request.staging_target_path)?,
             target: request::path("target path", &request.target_path)?,
-            targets: wanted.targets,
+            targets,
         };
-        let published = self.disks.publish(&publish);
-        published.map_err(|error| Status::new(error.code(), error.to_string()))?;
-        Ok(NodePublishVolumeResponse {})
+        let published = self.volumes.publish(&publish, credentials);
+        published.map_err(|error| Status::new(error.code(), error.to_string()))
+    }
+
+    fn publish_inline(
+        &self,
+        volume: VolumeHandle,
+        share: &ShareRequest<'_>,
+        request: &NodePublishVolumeRequest,
+    ) -> Result<(), Status> {
+        let stage = share::Stage {
+            volume,
+            wanted: share.wanted(Lifetime::Inline)?,
+            staging: request::path("target path", &request.target_path)?,
+        };
+        let staged = self.volumes.stage_share(&stage);
+        staged.map_err(|error| Status::new(error.code(), error.to_string()))
     }
 
     fn unpublish(
@@ -153,7 +225,7 @@ impl NodeService {
     ) -> Result<NodeUnpublishVolumeResponse, Status> {
         let volume = request::volume(&request.volume_id)?;
         let target = request::path("target path", &request.target_path)?;
-        let unpublished = self.disks.unpublish(&volume, &target);
+        let unpublished = self.volumes.unpublish(&volume, &target);
         unpublished.map_err(|error| Status::new(error.code(), error.to_string()))?;
         Ok(NodeUnpublishVolumeResponse {})
     }
@@ -165,7 +237,7 @@ impl NodeService {
         let volume = request::volume(&request.volume_id)?;
         let path = request::given("volume path", &request.volume_path)?;
         let Stats { usage, abnormal } = self
-            .disks
+            .volumes
             .stats(&volume, path)
             .map_err(|error| Status::new(error.code(), error.to_string()))?;
         let condition = VolumeCondition {
@@ -191,7 +263,7 @@ impl NodeService {
         let range = request.capacity_range.unwrap_or_default();
         let wanted = u64::try_from(range.required_bytes).ok();
         let size = self
-            .disks
+            .volumes
             .expand(&volume, path, wanted)
             .map_err(|error| Status::new(error.code(), error.to_string()))?;
         Ok(NodeExpandVolumeResponse {

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use wincsi::WinPath;
+use wincsi::smb::SmbError;
 use wire::csi::v1::VolumeCapability;
 use wire::csi::v1::volume_capability::AccessType;
 use wire::csi::v1::volume_capability::access_mode::Mode;
@@ -24,6 +25,12 @@ pub enum Refusal {
     /// The attributes do not identify one disk.
     #[error(transparent)]
     Attributes(#[from] AttributeError),
+    /// A disk belongs to a PersistentVolume.
+    #[error("an inline volume has to be a share: its attribute source is missing")]
+    InlineDisk,
+    /// The source and the folder are no share.
+    #[error("the volume's source is refused: {0}")]
+    Share(SmbError),
     /// Windows has no raw block volumes in pods.
     #[error("block volumes do not exist on Windows: the volume needs volumeMode Filesystem")]
     Block,

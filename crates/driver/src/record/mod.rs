@@ -4,6 +4,7 @@
 //! driver that died knows what may be left, and an unstage without any context finds its disk.
 
 mod lock;
+mod share;
 mod store;
 mod text;
 mod wanted;
@@ -14,6 +15,7 @@ use wincsi::WinPath;
 use wincsi::disks::DiskQuery;
 use wincsi::volumes::VolumeId;
 
+pub use self::share::{Lifetime, SecretHash, Share, ShareOptions};
 pub use self::store::{Slot, Store, StoreError};
 pub use self::text::TextError;
 pub use self::wanted::{Access, Choice, FileSystem, Format, FormatError, Targets, Wanted};
@@ -96,6 +98,8 @@ pub struct Record<W = What> {
 pub enum What {
     /// A disk.
     Disk(Disk),
+    /// A share.
+    Share(Share),
 }
 
 /// A record, by its kind.
@@ -103,6 +107,8 @@ pub enum What {
 pub enum ByKind {
     /// Of a disk.
     Disk(Record<Disk>),
+    /// Of a share.
+    Share(Record<Share>),
 }
 
 /// A volume that is a disk.
@@ -154,8 +160,10 @@ impl OfVolume for What {
 
 impl OfVolume for Disk {
     fn of(what: What) -> Option<Self> {
-        let What::Disk(disk) = what;
-        Some(disk)
+        match what {
+            What::Disk(disk) => Some(disk),
+            What::Share(_) => None,
+        }
     }
 
     fn into_what(self) -> What {
@@ -163,56 +171,53 @@ impl OfVolume for Disk {
     }
 }
 
+impl OfVolume for Share {
+    fn of(what: What) -> Option<Self> {
+        match what {
+            What::Share(share) => Some(share),
+            What::Disk(_) => None,
+        }
+    }
+
+    fn into_what(self) -> What {
+        What::Share(self)
+    }
+}
+
 impl Record {
     /// The record, if it is of this kind.
     #[must_use]
     pub fn of<W: OfVolume>(self) -> Option<Record<W>> {
-        let what = W::of(self.what)?;
-        Some(Record {
-            volume: self.volume,
-            state: self.state,
-            staging: self.staging,
-            boot: self.boot,
-            published: self.published,
-            what,
-        })
+        let (what, rest) = self.parted();
+        Some(rest.with(W::of(what)?))
     }
 
     /// The volume's size in bytes, as far as it is recorded.
     #[must_use]
     pub fn size(&self) -> Option<u64> {
-        let What::Disk(disk) = &self.what;
-        disk.size
+        match &self.what {
+            What::Disk(disk) => disk.size,
+            What::Share(_) => None,
+        }
     }
 
     /// The record, by its kind.
     #[must_use]
     pub fn by_kind(self) -> ByKind {
-        let Self {
-            volume,
-            state,
-            staging,
-            boot,
-            published,
-            what,
-        } = self;
+        let (what, rest) = self.parted();
         match what {
-            What::Disk(what) => ByKind::Disk(Record {
-                volume,
-                state,
-                staging,
-                boot,
-                published,
-                what,
-            }),
+            What::Disk(disk) => ByKind::Disk(rest.with(disk)),
+            What::Share(share) => ByKind::Share(rest.with(share)),
         }
     }
 
     /// How many targets the volume may have.
     #[must_use]
     pub fn targets(&self) -> Targets {
-        let What::Disk(disk) = &self.what;
-        disk.wanted.targets
+        match &self.what {
+            What::Disk(disk) => disk.wanted.targets,
+            What::Share(share) => share.targets,
+        }
     }
 }
 
@@ -220,18 +225,35 @@ impl<W: OfVolume> Record<W> {
     /// The record, as one of any kind.
     #[must_use]
     pub fn of_any(self) -> Record {
+        let (what, rest) = self.parted();
+        rest.with(what.into_what())
+    }
+}
+
+impl<W> Record<W> {
+    fn parted(self) -> (W, Record<()>) {
+        let rest = Record {
+            volume: self.volume,
+            state: self.state,
+            staging: self.staging,
+            boot: self.boot,
+            published: self.published,
+            what: (),
+        };
+        (self.what, rest)
+    }
+
+    fn with<T>(self, what: T) -> Record<T> {
         Record {
             volume: self.volume,
             state: self.state,
             staging: self.staging,
             boot: self.boot,
             published: self.published,
-            what: self.what.into_what(),
+            what,
         }
     }
-}
 
-impl<W> Record<W> {
     /// Whether the volume belongs at a path: it is staged or published there.
     #[must_use]
     pub fn is_at(&self, path: &WinPath) -> bool {

@@ -5,14 +5,16 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 use wincsi::WinPath;
 use wincsi::disks::DiskQuery;
+use wincsi::smb::RemotePath;
 
 use super::{
-    Access, Choice, Disk, FileSystem, Format, HandleError, Record, State, Targets, VolumeHandle,
-    Wanted, What,
+    Access, ByKind, Choice, Disk, FileSystem, Format, Lifetime, Record, SecretHash, Share,
+    ShareOptions, State, Targets, VolumeHandle, Wanted, What,
 };
 
-/// The version that is written. One that is not known is left alone.
-const VERSION: u32 = 1;
+/// The versions that are written, of disks and of shares. One that is not known is left alone.
+const DISKS: u32 = 1;
+const SHARES: u32 = 2;
 
 /// Why a text is no record that this version reads.
 #[derive(Debug, thiserror::Error)]
@@ -37,7 +39,7 @@ pub enum TextError {
         volume: VolumeHandle,
     },
     /// A later version wrote it.
-    #[error("of version {0}; this wincsi reads version {VERSION}")]
+    #[error("of version {0}; this wincsi reads versions {DISKS} and {SHARES}")]
     Version(u32),
 }
 
@@ -46,9 +48,10 @@ struct Versioned {
     version: u32,
 }
 
+/// A record of a disk, of version 1: as it was when there were no other volumes.
 #[derive(Deserialize, Serialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-struct Text {
+struct DiskText {
     version: u32,
     volume: String,
     state: StateText,
@@ -75,8 +78,31 @@ struct Text {
     published: Vec<String>,
 }
 
+/// A record of a share, of version 2.
+#[derive(Deserialize, Serialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct ShareText {
+    version: u32,
+    volume: String,
+    state: StateText,
+    staging: String,
+    remote: String,
+    server: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    user: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    secret: Option<SecretHash>,
+    options: ShareOptions,
+    targets: TargetsText,
+    made_mapping: bool,
+    lifetime: LifetimeText,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    boot: Option<String>,
+    published: Vec<String>,
+}
+
 /// An enum whose variants are written in kebab-case, and its conversions.
-macro_rules! written {
+macro_rules! kebab {
     ($text:ident $of:ident $($variant:ident)+) => {
         #[derive(Clone, Copy, Deserialize, Serialize)]
         #[serde(rename_all = "kebab-case")]
@@ -102,21 +128,40 @@ macro_rules! written {
     };
 }
 
-written!(StateText State Staging Staged Unstaging);
-written!(FileSystemText FileSystem Ntfs Refs);
-written!(AccessText Access ReadWrite ReadOnly SharedReadOnly);
-written!(TargetsText Targets One Many);
+kebab!(StateText State Staging Staged Unstaging);
+kebab!(FileSystemText FileSystem Ntfs Refs);
+kebab!(AccessText Access ReadWrite ReadOnly SharedReadOnly);
+kebab!(TargetsText Targets One Many);
+kebab!(LifetimeText Lifetime Persistent Inline);
 
 impl Record {
     /// The record as one line of JSON.
     pub(super) fn to_text(&self) -> Result<String, TextError> {
-        let What::Disk(disk) = &self.what;
+        Ok(match self.clone().by_kind() {
+            ByKind::Disk(record) => serde_json::to_string(&DiskText::of(&record))?,
+            ByKind::Share(record) => serde_json::to_string(&ShareText::of(record))?,
+        })
+    }
+
+    pub(super) fn from_text(text: &str) -> Result<Self, TextError> {
+        let Versioned { version } = serde_json::from_str(text)?;
+        match version {
+            DISKS => serde_json::from_str::<DiskText>(text)?.read(),
+            SHARES => serde_json::from_str::<ShareText>(text)?.read(),
+            later => Err(TextError::Version(later)),
+        }
+    }
+}
+
+impl DiskText {
+    fn of(record: &Record<Disk>) -> Self {
+        let disk = &record.what;
         let choice = disk.wanted.format.choice().clone();
-        let text = Text {
-            version: VERSION,
-            volume: self.volume.as_str().to_owned(),
-            state: self.state.into(),
-            staging: self.staging.to_string(),
+        Self {
+            version: DISKS,
+            volume: record.volume.as_str().to_owned(),
+            state: record.state.into(),
+            staging: record.staging.to_string(),
             disk: disk.query.to_record(),
             file_system: choice.file_system.into(),
             allocation_unit: choice.allocation_unit,
@@ -127,51 +172,99 @@ impl Record {
             brought_online: disk.brought_online,
             mounted: disk.mounted.map(|id| id.to_string()),
             size: disk.size,
-            boot: self.boot.clone(),
+            boot: record.boot.clone(),
             disk_bytes: disk.disk_bytes,
-            published: self.published.iter().map(WinPath::to_string).collect(),
-        };
-        Ok(serde_json::to_string(&text)?)
+            published: written(&record.published),
+        }
     }
 
-    pub(super) fn from_text(text: &str) -> Result<Self, TextError> {
-        let Versioned { version } = serde_json::from_str(text)?;
-        if version != VERSION {
-            return Err(TextError::Version(version));
-        }
-        let text: Text = serde_json::from_str(text)?;
-        let volume = VolumeHandle::parse(&text.volume);
-        let refused = |error: HandleError| value("volume", &text.volume, &error.to_string());
-        let published = text.published.iter().map(|path| parsed("published", path));
-        Ok(Self {
-            volume: volume.map_err(refused)?,
-            state: text.state.into(),
-            staging: parsed("staging", &text.staging)?,
-            boot: text.boot,
-            published: published.collect::<Result<_, _>>()?,
-            what: What::Disk(Disk {
-                query: DiskQuery::from_record(&text.disk)
-                    .map_err(|error| value("disk", &text.disk, &error.to_string()))?,
-                wanted: Wanted {
-                    format: format(Choice {
-                        file_system: text.file_system.into(),
-                        allocation_unit: text.allocation_unit,
-                        label: text.label,
-                        root_acl: text.root_acl,
-                    })?,
-                    access: text.access.into(),
-                    targets: text.targets.into(),
-                },
-                brought_online: text.brought_online,
-                mounted: match text.mounted {
-                    Some(id) => Some(parsed("mounted", &id)?),
-                    None => None,
-                },
-                size: text.size,
-                disk_bytes: text.disk_bytes,
-            }),
+    fn read(self) -> Result<Record, TextError> {
+        let disk = Disk {
+            query: DiskQuery::from_record(&self.disk)
+                .map_err(|error| value("disk", &self.disk, &error.to_string()))?,
+            wanted: Wanted {
+                format: format(Choice {
+                    file_system: self.file_system.into(),
+                    allocation_unit: self.allocation_unit,
+                    label: self.label,
+                    root_acl: self.root_acl,
+                })?,
+                access: self.access.into(),
+                targets: self.targets.into(),
+            },
+            brought_online: self.brought_online,
+            mounted: match self.mounted {
+                Some(id) => Some(parsed("mounted", &id)?),
+                None => None,
+            },
+            size: self.size,
+            disk_bytes: self.disk_bytes,
+        };
+        Ok(Record {
+            volume: volume(&self.volume)?,
+            state: self.state.into(),
+            staging: parsed("staging", &self.staging)?,
+            boot: self.boot,
+            published: targets(&self.published)?,
+            what: What::Disk(disk),
         })
     }
+}
+
+impl ShareText {
+    fn of(record: Record<Share>) -> Self {
+        let share = record.what;
+        Self {
+            version: SHARES,
+            volume: record.volume.as_str().to_owned(),
+            state: record.state.into(),
+            staging: record.staging.to_string(),
+            remote: share.remote.to_string(),
+            server: share.server,
+            user: share.user,
+            secret: share.secret,
+            options: share.options,
+            targets: share.targets.into(),
+            made_mapping: share.made_mapping,
+            lifetime: share.lifetime.into(),
+            boot: record.boot,
+            published: written(&record.published),
+        }
+    }
+
+    fn read(self) -> Result<Record, TextError> {
+        let remote = RemotePath::parse(&self.remote);
+        let share = Share {
+            remote: remote.map_err(|error| value("remote", &self.remote, &error.to_string()))?,
+            server: self.server,
+            user: self.user,
+            secret: self.secret,
+            options: self.options,
+            targets: self.targets.into(),
+            made_mapping: self.made_mapping,
+            lifetime: self.lifetime.into(),
+        };
+        Ok(Record {
+            volume: volume(&self.volume)?,
+            state: self.state.into(),
+            staging: parsed("staging", &self.staging)?,
+            boot: self.boot,
+            published: targets(&self.published)?,
+            what: What::Share(share),
+        })
+    }
+}
+
+fn written(paths: &[WinPath]) -> Vec<String> {
+    paths.iter().map(WinPath::to_string).collect()
+}
+
+fn targets(texts: &[String]) -> Result<Vec<WinPath>, TextError> {
+    texts.iter().map(|path| parsed("published", path)).collect()
+}
+
+fn volume(text: &str) -> Result<VolumeHandle, TextError> {
+    VolumeHandle::parse(text).map_err(|error| value("volume", text, &error.to_string()))
 }
 
 fn format(choice: Choice) -> Result<Format, TextError> {
@@ -229,16 +322,38 @@ mod tests {
         }
     }
 
+    fn record_of_share() -> Record {
+        let share = Share {
+            remote: RemotePath::parse("//Files/Data$/ordner/ä").unwrap(),
+            server: String::from("files"),
+            user: Some(String::from(r"DOMAIN\user")),
+            secret: Some(SecretHash(String::from("$argon2id$"))),
+            options: ShareOptions {
+                privacy: Some(true),
+                ..ShareOptions::default()
+            },
+            targets: Targets::Many,
+            made_mapping: true,
+            lifetime: Lifetime::Inline,
+        };
+        Record {
+            what: What::Share(share),
+            ..record()
+        }
+    }
+
     #[test]
     fn a_record_is_read_as_it_was_written() {
-        let text = record().to_text().unwrap();
-        assert_eq!(Record::from_text(&text).unwrap(), record());
+        for record in [record(), record_of_share()] {
+            let text = record.to_text().unwrap();
+            assert_eq!(Record::from_text(&text).unwrap(), record);
+        }
     }
 
     #[test]
     fn a_record_of_a_later_version_is_named_by_its_version_whatever_else_is_in_it() {
-        let error = Record::from_text(r#"{"version": 2, "volumes": []}"#).unwrap_err();
-        assert!(matches!(error, TextError::Version(2)), "{error}");
+        let error = Record::from_text(r#"{"version": 3, "volumes": []}"#).unwrap_err();
+        assert!(matches!(error, TextError::Version(3)), "{error}");
     }
 
     #[test]

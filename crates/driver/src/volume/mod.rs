@@ -10,6 +10,7 @@ mod health;
 mod kubelet;
 mod publish;
 mod reconcile;
+pub mod share;
 mod stats;
 mod unpublish;
 mod unstage;
@@ -24,6 +25,7 @@ use wincsi::volumes::Space;
 use wincsi::{Cause, Condition, Deadline, Error, Feature, NodeApi, WinPath};
 
 use self::health::{Health, News};
+use self::share::Shares;
 use crate::in_flight::InFlight;
 use crate::machine::Machine;
 use crate::record::{Store, VolumeHandle};
@@ -49,6 +51,7 @@ pub struct Volumes {
     kubelet: Kubelet,
     running: InFlight,
     health: Health,
+    shares: Shares,
 }
 
 impl Volumes {
@@ -60,6 +63,7 @@ impl Volumes {
         kubelet: Kubelet,
     ) -> Self {
         Self {
+            shares: Shares::of(&store),
             node,
             store,
             machine,
@@ -87,6 +91,7 @@ impl Volumes {
         for volume in self.health.abnormal_volumes() {
             page.sample(name, &[("volume", volume.as_str())], 1);
         }
+        self.shares.render(page);
     }
 
     fn note_normal(&self, volume: &VolumeHandle, space: Option<Space>) {

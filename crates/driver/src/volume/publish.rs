@@ -1,4 +1,5 @@
 use transport::Code;
+use wincsi::smb::Credentials;
 use wincsi::{Cause, Condition, Deadline, Error, Feature, WinPath};
 
 use super::{Shared, Volumes};
@@ -75,11 +76,16 @@ impl PublishError {
 
 impl Volumes {
     /// Publishes a staged volume: a directory link at the target leads to the staging path, which is proved to be this
-    /// volume's live mount, so that no pod writes to the node's own disk.
+    /// volume's live mount or link, so that no pod writes to the node's own disk. With credentials, the mapping of a share
+    /// is made again where Windows let it go.
     ///
     /// # Errors
     /// See [`PublishError`].
-    pub fn publish(&self, request: &Publish) -> Result<(), PublishError> {
+    pub fn publish(
+        &self,
+        request: &Publish,
+        credentials: Option<Credentials>,
+    ) -> Result<(), PublishError> {
         let (volume, target) = (&request.volume, &request.target);
         let turn = self.running.at(volume, &target.folded());
         let _turn = turn.map_err(Shared::from)?;
@@ -88,7 +94,7 @@ impl Volumes {
         let record = record
             .filter(|record| record.state == State::Staged && record.staging == request.staging)
             .ok_or_else(|| request.not_staged())?;
-        self.prove(record, &slot, request)?;
+        self.prove(record, &slot, request, credentials)?;
         self.note_target(&slot, request)?;
         let linked = self.link(request);
         if let Err(PublishError::TargetTaken { .. }) = &linked {
@@ -117,9 +123,11 @@ impl Volumes {
         record: Record,
         slot: &Slot<'_>,
         request: &Publish,
+        credentials: Option<Credentials>,
     ) -> Result<(), PublishError> {
         match record.by_kind() {
             ByKind::Disk(record) => self.prove_disk(&record, slot, request),
+            ByKind::Share(record) => self.prove_share(&record, slot, request, credentials),
         }
     }
 

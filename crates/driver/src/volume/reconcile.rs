@@ -77,6 +77,7 @@ impl Volumes {
     fn place_of(&self, record: Record, deadline: Deadline) -> Result<Place, Error> {
         match record.by_kind() {
             ByKind::Disk(record) => self.disk_place(&record, deadline),
+            ByKind::Share(record) => self.share_place(&record, deadline),
         }
     }
 }

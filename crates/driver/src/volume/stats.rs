@@ -110,6 +110,7 @@ impl Volumes {
     fn measure(&self, record: Record, at: &WinPath) -> Result<Option<Space>, Error> {
         match record.by_kind() {
             ByKind::Disk(record) => self.measure_disk(&record, at),
+            ByKind::Share(record) => self.measure_share(&record, at),
         }
     }
 }

@@ -2,7 +2,7 @@ use transport::Code;
 use wincsi::WinPath;
 
 use super::{Shared, Volumes};
-use crate::record::{Record, VolumeHandle};
+use crate::record::{Lifetime, Record, VolumeHandle, What};
 
 /// Why a volume was not unpublished.
 #[derive(Debug, thiserror::Error)]
@@ -28,6 +28,9 @@ impl Volumes {
     /// # Errors
     /// See [`UnpublishError`].
     pub fn unpublish(&self, volume: &VolumeHandle, target: &WinPath) -> Result<(), UnpublishError> {
+        if self.is_inline(volume, target)? {
+            return Ok(self.end_inline(volume, target)?);
+        }
         let turn = self.running.at(volume, &target.folded());
         let _turn = turn.map_err(Shared::from)?;
         let slot = self.store.slot(volume).map_err(Shared::from)?;
@@ -38,5 +41,26 @@ impl Volumes {
             record.published.retain(|one| one != target);
         };
         Ok(slot.change(note).map_err(Shared::from)?)
+    }
+
+    fn end_inline(&self, volume: &VolumeHandle, target: &WinPath) -> Result<(), Shared> {
+        let _turn = self.running.alone(volume)?;
+        let slot = self.store.slot(volume)?;
+        match slot.get()? {
+            Some(record) => self.end(record, &slot, target),
+            None => Ok(()),
+        }
+    }
+
+    /// Whether the volume is its pod's own, and lies at the target itself.
+    fn is_inline(&self, volume: &VolumeHandle, target: &WinPath) -> Result<bool, Shared> {
+        let record = self.store.get(volume)?;
+        Ok(record.is_some_and(|record| {
+            let is_inline = matches!(
+                &record.what,
+                What::Share(share) if share.lifetime == Lifetime::Inline
+            );
+            is_inline && record.staging == *target
+        }))
     }
 }

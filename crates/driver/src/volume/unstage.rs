@@ -2,7 +2,7 @@ use transport::Code;
 use wincsi::{Error, WinPath};
 
 use super::{Shared, Volumes};
-use crate::record::{ByKind, Record, State, VolumeHandle};
+use crate::record::{ByKind, Record, Slot, State, VolumeHandle};
 
 /// Why a volume was not unstaged.
 #[derive(Debug, thiserror::Error)]
@@ -48,12 +48,23 @@ impl Volumes {
             return Ok(unstaged.map_err(Shared::from)?);
         };
         self.check_unpublished(&record)?;
+        Ok(self.end(record, &slot, staging)?)
+    }
+
+    /// Takes down what is left of a volume, and its record last.
+    pub(super) fn end(
+        &self,
+        record: Record,
+        slot: &Slot<'_>,
+        staging: &WinPath,
+    ) -> Result<(), Shared> {
+        let volume = record.volume.clone();
         let mark = |record: &mut Record| record.state = State::Unstaging;
-        slot.change(mark).map_err(Shared::from)?;
-        self.put_away(record, staging).map_err(Shared::from)?;
-        slot.remove().map_err(Shared::from)?;
+        slot.change(mark)?;
+        self.put_away(record, staging)?;
+        slot.remove()?;
         // Last: what a stats that runs beside noted meanwhile is forgotten too.
-        self.health.forget(volume);
+        self.health.forget(&volume);
         Ok(())
     }
 
@@ -75,6 +86,7 @@ impl Volumes {
     fn put_away(&self, record: Record, staging: &WinPath) -> Result<(), Error> {
         match record.by_kind() {
             ByKind::Disk(record) => self.put_away_disk(&record, staging),
+            ByKind::Share(record) => self.put_away_share(&record, staging, self.deadline()),
         }
     }
 }

@@ -73,7 +73,8 @@ impl ExpandError {
 }
 
 impl Volumes {
-    /// Grows a volume to the end of its disk, and returns its size in bytes. A read-only volume keeps its size.
+    /// Grows a volume to the end of its disk, and returns its size in bytes. A read-only volume keeps its size, and a share
+    /// has none.
     ///
     /// # Errors
     /// See [`ExpandError`].
@@ -89,7 +90,11 @@ impl Volumes {
             let volume = volume.clone();
             ExpandError::NoVolume { volume }
         })?;
-        let ByKind::Disk(record) = record.by_kind();
+        let record = match record.by_kind() {
+            ByKind::Disk(record) => record,
+            // A share has no size of its own: what its volume may take is the server's to say.
+            ByKind::Share(_) => return Ok(wanted.unwrap_or_default()),
+        };
         let away = || ExpandError::Away {
             volume: volume.clone(),
             path: path.to_owned(),

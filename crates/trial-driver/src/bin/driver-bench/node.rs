@@ -4,10 +4,10 @@ use std::fs;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use driver::volume::{Volumes, Kubelet};
 use driver::kubelet::{NodeInfo, NodeService, Router};
 use driver::machine::Simulated;
 use driver::record::Store;
+use driver::volume::{Kubelet, Volumes};
 use program::metrics::Calls;
 use tempfile::TempDir;
 use transport::{Endpoint, Server, ServerOptions};

@@ -7,9 +7,9 @@ use std::time::{Duration, Instant};
 use std::{fs, thread};
 
 use anyhow::Context as _;
-use driver::volume::Volumes;
 use driver::kubelet::{Attributes, Luns};
-use driver::record::{Access, Format, Record, State, Store, Targets, VolumeHandle, Wanted};
+use driver::record::{Access, Disk, Format, Record, State, Store, Targets, VolumeHandle, Wanted};
+use driver::volume::Volumes;
 use transport::{Endpoint, Server};
 use wincsi::filesystem::LinkKind;
 use wincsi::sim::{Inventory, Latency};
@@ -158,20 +158,22 @@ fn put(
         volume: handle.clone(),
         state: State::Staged,
         staging: volume.staging().parse()?,
-        disk: attributes.query(Luns::Unknown)?,
-        wanted: Wanted {
-            format: Format::default(),
-            access: Access::ReadWrite,
-            targets: Targets::Many,
-        },
-        brought_online: true,
-        mounted,
-        size: None,
         boot,
-        disk_bytes: None,
         published: vec![volume.target().parse()?],
+        what: Disk {
+            query: attributes.query(Luns::Unknown)?,
+            wanted: Wanted {
+                format: Format::default(),
+                access: Access::ReadWrite,
+                targets: Targets::Many,
+            },
+            brought_online: true,
+            mounted,
+            size: None,
+            disk_bytes: None,
+        },
     };
-    Ok(store.slot(&handle)?.put(&record)?)
+    Ok(store.slot(&handle)?.put(record)?)
 }
 
 fn milliseconds(took: Duration) -> f64 {

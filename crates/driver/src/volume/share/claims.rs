@@ -1,0 +1,230 @@
+//! Which volumes use which shares now.
+//!
+//! A volume claims its share before its record is written. Before the share is unmapped it is leaving: then it uses the
+//! share no more, and who claims the share meanwhile takes the mapping over. So the claims are the records, in a form in
+//! which each call can look through them.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use crate::record::{Record, Share, State, VolumeHandle};
+
+/// The claims of the live volumes.
+#[derive(Debug, Default)]
+pub(super) struct Claims(Mutex<Inner>);
+
+#[derive(Debug, Default)]
+struct Inner {
+    claims: BTreeMap<VolumeHandle, Claim>,
+    /// Shares that are being unmapped, on hosts that do not ask in between whether somebody uses them.
+    unmapped: BTreeSet<String>,
+}
+
+/// One volume's use of a share.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Claim {
+    /// The server as the volume names it, in lower case.
+    pub(super) server: String,
+    /// What is mapped, in lower case.
+    pub(super) share: String,
+    /// As whom, in lower case: names of users have no case.
+    pub(super) user: Option<String>,
+    /// Whether the mapping is this driver's.
+    pub(super) is_ours: bool,
+    /// Whether the volume is being unstaged.
+    pub(super) is_leaving: bool,
+}
+
+/// Why a share cannot be claimed.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Refused {
+    /// This volume uses the same server as another user.
+    OtherUser(VolumeHandle),
+    /// The share is being unmapped.
+    Unmapping,
+}
+
+impl Claim {
+    pub(super) fn of(record: &Record<Share>) -> Self {
+        let share = &record.what;
+        Self {
+            server: share.server.clone(),
+            share: share.remote.share(),
+            user: share.user.as_ref().map(|user| user.to_lowercase()),
+            is_ours: share.made_mapping,
+            is_leaving: record.state == State::Unstaging,
+        }
+    }
+}
+
+impl Claims {
+    /// The claims of the records that a driver before this one left.
+    pub(super) fn of(records: impl Iterator<Item = Record<Share>>) -> Self {
+        let claims = records.map(|record| (record.volume.clone(), Claim::of(&record)));
+        Self(Mutex::new(Inner {
+            claims: claims.collect(),
+            unmapped: BTreeSet::new(),
+        }))
+    }
+
+    /// Claims a share for a volume, which may have claimed it before. The mapping is this driver's if the claim says so,
+    /// or that of another volume does; returns whether it is.
+    pub(super) fn claim(&self, volume: &VolumeHandle, claim: Claim) -> Result<bool, Refused> {
+        let mut inner = self.lock();
+        let mut others = inner.claims.iter().filter(|(other, _)| *other != volume);
+        let other =
+            others.find(|(_, other)| other.server == claim.server && other.user != claim.user);
+        if let Some((other, _)) = other {
+            return Err(Refused::OtherUser(other.clone()));
+        }
+        if inner.unmapped.contains(&claim.share) {
+            return Err(Refused::Unmapping);
+        }
+        let mut of_share = inner
+            .claims
+            .values()
+            .filter(|other| other.share == claim.share);
+        let is_ours = claim.is_ours || of_share.any(|other| other.is_ours);
+        let claim = Claim { is_ours, ..claim };
+        inner.claims.insert(volume.clone(), claim);
+        Ok(is_ours)
+    }
+
+    /// The volume uses its share no more. Its claim stays until the share is unmapped, or others use it.
+    pub(super) fn leave(&self, volume: &VolumeHandle) {
+        if let Some(claim) = self.lock().claims.get_mut(volume) {
+            claim.is_leaving = true;
+        }
+    }
+
+    /// Gives a volume's claim up.
+    pub(super) fn release(&self, volume: &VolumeHandle) {
+        self.lock().claims.remove(volume);
+    }
+
+    /// The volumes that use a share.
+    pub(super) fn users_of(&self, share: &str) -> Vec<VolumeHandle> {
+        self.lock().users_of(share)
+    }
+
+    /// Notes that the mapping of a share is this driver's, for the volumes that use it, and returns them.
+    pub(super) fn adopt(&self, share: &str) -> Vec<VolumeHandle> {
+        let mut inner = self.lock();
+        let of_share = inner
+            .claims
+            .values_mut()
+            .filter(|claim| claim.share == share);
+        of_share.for_each(|claim| claim.is_ours = true);
+        inner.users_of(share)
+    }
+
+    /// Unmaps a share that nobody uses, while nobody can claim it; none if somebody uses it, or it is being unmapped.
+    pub(super) fn unmap<T>(&self, share: &str, unmap: impl FnOnce() -> T) -> Option<T> {
+        let mut inner = self.lock();
+        if !inner.users_of(share).is_empty() || !inner.unmapped.insert(share.to_owned()) {
+            return None;
+        }
+        drop(inner);
+        let unmapping = Unmapping { of: self, share };
+        let done = unmap();
+        drop(unmapping);
+        Some(done)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Inner {
+    fn users_of(&self, share: &str) -> Vec<VolumeHandle> {
+        let claims = self.claims.iter();
+        let using = claims.filter(|(_, claim)| claim.share == share && !claim.is_leaving);
+        using.map(|(volume, _)| volume.clone()).collect()
+    }
+}
+
+/// A share that is being unmapped, until this is dropped.
+struct Unmapping<'a> {
+    of: &'a Claims,
+    share: &'a str,
+}
+
+impl Drop for Unmapping<'_> {
+    fn drop(&mut self) {
+        self.of.lock().unmapped.remove(self.share);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn volume(name: &str) -> VolumeHandle {
+        VolumeHandle::parse(name).unwrap()
+    }
+
+    fn claim(share: &str, user: &str) -> Claim {
+        Claim {
+            server: String::from("files"),
+            share: share.to_owned(),
+            user: Some(user.to_owned()),
+            is_ours: false,
+            is_leaving: false,
+        }
+    }
+
+    #[test]
+    fn one_server_is_used_as_one_user_and_the_refusal_names_the_volume() {
+        let claims = Claims::default();
+        assert_eq!(claims.claim(&volume("a"), claim("s", "one")), Ok(false));
+        assert_eq!(claims.claim(&volume("b"), claim("t", "one")), Ok(false));
+        let refused = claims.claim(&volume("c"), claim("u", "two"));
+        assert_eq!(refused, Err(Refused::OtherUser(volume("a"))));
+        claims.release(&volume("a"));
+        claims.release(&volume("b"));
+        assert_eq!(claims.claim(&volume("c"), claim("u", "two")), Ok(false));
+    }
+
+    #[test]
+    fn a_mapping_stays_this_drivers_until_its_last_volume_is_gone() {
+        let claims = Claims::default();
+        let ours = Claim {
+            is_ours: true,
+            ..claim("s", "one")
+        };
+        assert_eq!(claims.claim(&volume("a"), ours), Ok(true));
+        assert_eq!(claims.claim(&volume("b"), claim("s", "one")), Ok(true));
+        assert_eq!(claims.claim(&volume("c"), claim("t", "one")), Ok(false));
+        claims.release(&volume("a"));
+        assert_eq!(claims.claim(&volume("d"), claim("s", "one")), Ok(true));
+    }
+
+    #[test]
+    fn who_comes_while_the_last_volume_leaves_takes_its_mapping_over() {
+        let claims = Claims::default();
+        let ours = Claim {
+            is_ours: true,
+            ..claim("s", "one")
+        };
+        claims.claim(&volume("a"), ours).unwrap();
+        claims.leave(&volume("a"));
+        assert_eq!(claims.users_of("s"), []);
+        assert_eq!(claims.claim(&volume("b"), claim("s", "one")), Ok(true));
+        assert_eq!(claims.users_of("s"), [volume("b")]);
+    }
+
+    #[test]
+    fn a_share_is_unmapped_when_nobody_uses_it_and_nobody_claims_it_meanwhile() {
+        let claims = Claims::default();
+        claims.claim(&volume("a"), claim("s", "one")).unwrap();
+        assert_eq!(claims.unmap("s", || ()), None);
+        claims.leave(&volume("a"));
+        let meanwhile = claims.unmap("s", || {
+            assert_eq!(claims.unmap("s", || ()), None);
+            claims.claim(&volume("b"), claim("s", "one"))
+        });
+        assert_eq!(meanwhile, Some(Err(Refused::Unmapping)));
+        assert_eq!(claims.claim(&volume("b"), claim("s", "one")), Ok(false));
+    }
+}

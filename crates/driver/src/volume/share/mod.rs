@@ -1,0 +1,191 @@
+//! Volumes that are shares, or folders below one.
+//!
+//! A volume is staged by a directory link to its UNC path. Only the share's root is mapped, once for all its volumes.
+//! *Our* mappings, which this driver made, are those of the shares that a live record names; others' mappings stay.
+
+mod claims;
+mod error;
+mod publish;
+mod secrets;
+mod stage;
+mod unstage;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use program::metrics::{Exposition, Kind};
+use wincsi::filesystem::LinkTarget;
+use wincsi::smb::{MappingStatus, RemotePath, ShareMapping};
+use wincsi::volumes::Space;
+use wincsi::{Condition, Deadline, Error, Feature, ResultExt as _, WinPath};
+
+use self::claims::Claims;
+use self::secrets::Secrets;
+use super::Volumes;
+use super::reconcile::Place;
+use crate::record::{Record, Share, Store};
+
+pub use self::error::StageError;
+pub use self::stage::{Stage, Wanted};
+
+/// How long a share may take to answer where no call waits for it alone: one that lives does so in milliseconds.
+const ANSWER: Duration = Duration::from_secs(10);
+
+/// What the calls for shares know of each other.
+#[derive(Debug)]
+pub(super) struct Shares {
+    claims: Arc<Claims>,
+    secrets: Secrets,
+    other_secrets: AtomicU64,
+}
+
+impl Shares {
+    /// By the records of a driver before this one.
+    pub(super) fn of(store: &Store) -> Self {
+        Self {
+            claims: Arc::new(Claims::of(store.records_of())),
+            secrets: Secrets::of(store.records_of()),
+            other_secrets: AtomicU64::default(),
+        }
+    }
+
+    fn note_other_secret(&self) {
+        self.other_secrets.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Adds what is known of the shares to a page of metrics, without a query to the node.
+    pub(super) fn render(&self, page: &mut Exposition) {
+        let name = "wincsi_smb_other_password_total";
+        let help = "Calls that were served by a mapping that was made with another password.";
+        page.family(name, help, Kind::Counter);
+        page.sample(name, &[], self.other_secrets.load(Ordering::Relaxed));
+    }
+}
+
+impl Volumes {
+    /// What is exactly at a record's staging path. Nothing is asked of any server.
+    pub(super) fn share_place(
+        &self,
+        record: &Record<Share>,
+        deadline: Deadline,
+    ) -> Result<Place, Error> {
+        if !self.leads_to_share(&record.staging, record, deadline)? {
+            return Ok(Place::NotMounted);
+        }
+        Ok(match self.is_mapped(&record.what.remote, deadline)? {
+            true => Place::Live,
+            false => Place::Dangling,
+        })
+    }
+
+    /// Whether the staging path leads to the share, and the share answers at its mapping. It is asked itself only where
+    /// Windows does not call the mapping OK: one that it calls disconnected comes back when somebody uses it.
+    fn is_share_live(&self, record: &Record<Share>, deadline: Deadline) -> Result<bool, Error> {
+        if self.share_place(record, deadline)? != Place::Live {
+            return Ok(false);
+        }
+        match self.mapping_status(&record.what.remote, deadline)? {
+            None | Some(MappingStatus::Ok) => Ok(true),
+            Some(_) => Ok(self.share_space(record).is_ok()),
+        }
+    }
+
+    /// Size and free space of a share, if the path belongs to the volume and leads to it.
+    pub(super) fn measure_share(
+        &self,
+        record: &Record<Share>,
+        at: &WinPath,
+    ) -> Result<Option<Space>, Error> {
+        let deadline = self.deadline();
+        let is_there = match *at == record.staging {
+            true => self.leads_to_share(at, record, deadline)?,
+            false => {
+                self.leads_to(at, &record.staging, deadline)?
+                    && self.leads_to_share(&record.staging, record, deadline)?
+            }
+        };
+        match is_there {
+            true => self.share_space(record).map(Some),
+            false => Ok(None),
+        }
+    }
+
+    fn share_space(&self, record: &Record<Share>) -> Result<Space, Error> {
+        let files = self.node.filesystem();
+        files.space(record.what.remote.path(), self.node.deadline(ANSWER))
+    }
+
+    fn leads_to_share(
+        &self,
+        at: &WinPath,
+        record: &Record<Share>,
+        deadline: Deadline,
+    ) -> Result<bool, Error> {
+        self.leads_to(at, record.what.remote.path(), deadline)
+    }
+
+    /// Whether exactly this path is a link to that one. A host that reads no links takes each for the right one.
+    fn leads_to(&self, at: &WinPath, to: &WinPath, deadline: Deadline) -> Result<bool, Error> {
+        let files = self.node.filesystem();
+        if !self.node.supports(Feature::EntryLooks) {
+            let is_link = files.is_symlink(at, deadline);
+            return Ok(is_link.none_if(Condition::NotFound)?.unwrap_or(false));
+        }
+        let target = files.read_link(at, deadline);
+        Ok(match target.none_if(Condition::NotFound)?.flatten() {
+            Some(LinkTarget::Path(path)) => path.folded() == to.folded(),
+            Some(LinkTarget::Volume(_)) | None => false,
+        })
+    }
+
+    /// Whether the share, or a folder on the way to the path, is mapped. A host that does not list mappings has it mapped.
+    fn is_mapped(&self, remote: &RemotePath, deadline: Deadline) -> Result<bool, Error> {
+        Ok(match self.mappings_of(remote, deadline)? {
+            Some(mappings) => !mappings.is_empty(),
+            None => true,
+        })
+    }
+
+    /// How the mapping fares by which a path is reached, if the host reports it.
+    fn mapping_status(
+        &self,
+        remote: &RemotePath,
+        deadline: Deadline,
+    ) -> Result<Option<MappingStatus>, Error> {
+        let mappings = self.mappings_of(remote, deadline)?.unwrap_or_default();
+        let mut statuses = mappings.iter().filter_map(|mapping| mapping.status);
+        let first = statuses.next();
+        Ok(match first {
+            Some(MappingStatus::Ok) => first,
+            _ => statuses
+                .find(|status| *status == MappingStatus::Ok)
+                .or(first),
+        })
+    }
+
+    /// The mappings by which a path is reached: of its share, or of a folder on the way. None if the host does not list
+    /// mappings.
+    fn mappings_of(
+        &self,
+        remote: &RemotePath,
+        deadline: Deadline,
+    ) -> Result<Option<Vec<ShareMapping>>, Error> {
+        if !self.node.supports(Feature::MappingList) {
+            return Ok(None);
+        }
+        let mut mappings = self.node.smb().mappings(deadline)?;
+        mappings.retain(|mapping| is_on_the_way(&mapping.remote, remote.path()));
+        Ok(Some(mappings))
+    }
+}
+
+/// Whether a mapping is of the share that a path is on, or of a folder that the path lies in.
+fn is_on_the_way(mapped: &str, path: &WinPath) -> bool {
+    let names = |text: &str| -> Vec<String> {
+        let text = text.to_lowercase();
+        let names = text.split('\\').filter(|name| !name.is_empty());
+        names.map(str::to_owned).collect()
+    };
+    names(&path.to_string()).starts_with(&names(mapped))
+}

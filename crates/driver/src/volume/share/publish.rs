@@ -1,0 +1,80 @@
+use wincsi::smb::{Credentials, MappingStatus};
+use wincsi::{Deadline, Error, Feature};
+
+use super::{Stage, StageError, Wanted};
+use crate::record::{Record, Share, Slot};
+use crate::volume::reconcile::Place;
+use crate::volume::{Publish, PublishError, Shared, Volumes};
+
+impl Volumes {
+    /// Makes sure that the staging path leads to the share, and that the share is mapped. Where Windows let the mapping go,
+    /// as after a restart of the machine, it is made again with the credentials of the request; without any the volume is
+    /// abnormal, and a stage has to come first.
+    pub(in crate::volume) fn prove_share(
+        &self,
+        record: &Record<Share>,
+        slot: &Slot<'_>,
+        request: &Publish,
+        credentials: Option<Credentials>,
+    ) -> Result<(), PublishError> {
+        let deadline = self.deadline();
+        if self.is_share_live(record, deadline).map_err(Shared::from)? {
+            return Ok(());
+        }
+        if credentials.is_some() {
+            return self.renew(record, slot, request, credentials);
+        }
+        let status = self.mapping_status(&record.what.remote, deadline);
+        if status.map_err(Shared::from)? == Some(MappingStatus::Ok) {
+            return Ok(self.link_share(record, deadline).map_err(Shared::from)?);
+        }
+        let share = record.what.remote.share();
+        let text = format!("{share} is not mapped, or does not answer");
+        self.note_abnormal(&record.volume, &text);
+        Err(request.not_staged())
+    }
+
+    fn renew(
+        &self,
+        record: &Record<Share>,
+        slot: &Slot<'_>,
+        request: &Publish,
+        credentials: Option<Credentials>,
+    ) -> Result<(), PublishError> {
+        let share = &record.what;
+        let stage = Stage {
+            volume: record.volume.clone(),
+            staging: record.staging.clone(),
+            wanted: Wanted {
+                remote: share.remote.clone(),
+                server: share.server.clone(),
+                credentials,
+                options: share.options.clone(),
+                targets: share.targets,
+                lifetime: share.lifetime,
+            },
+        };
+        let staged = self.stage_share_in_turn(&stage, slot);
+        staged.map_err(|error| match error {
+            StageError::Shared(shared) => shared.into(),
+            other => {
+                tracing::warn!("{other}");
+                request.not_staged()
+            }
+        })
+    }
+
+    /// The mapping is there, and the link alone is not.
+    fn link_share(&self, record: &Record<Share>, deadline: Deadline) -> Result<(), Error> {
+        if self.share_place(record, deadline)? == Place::Live {
+            return Ok(());
+        }
+        let (to, at) = (record.what.remote.path(), &record.staging);
+        self.remove_entry(at, deadline)?;
+        let files = self.node.filesystem();
+        match self.node.supports(Feature::DirectoryLinks) {
+            true => files.link_directory(to, at, deadline),
+            false => files.create_symlink(to, at, deadline),
+        }
+    }
+}

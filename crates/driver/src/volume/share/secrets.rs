@@ -1,0 +1,245 @@
+//! With which credentials shares are mapped, as far as this driver knows.
+//!
+//! A record keeps a slow, salted hash, and no other trace of a credential. In memory a hash is compared under a key that
+//! this process drew, so that the slow one is made once for each mapping, and tried once for each credential.
+
+use std::collections::BTreeMap;
+use std::hash::{BuildHasher as _, RandomState};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use argon2::password_hash::phc::PasswordHash;
+use argon2::password_hash::{self, PasswordHasher as _, PasswordVerifier as _};
+use argon2::{Algorithm, Argon2, Params, Version};
+use wincsi::smb::Credentials;
+use zeroize::Zeroizing;
+
+use crate::record::{Record, SecretHash, Share};
+
+/// Memory in KiB and passes of a hash: the least of both that OWASP names for Argon2id
+/// (<https://cheatsheetseries.owasp.org/cheatsheets/Password_Storage_Cheat_Sheet.html>).
+const MEMORY_KIB: u32 = 7 * 1024;
+const PASSES: u32 = 5;
+
+/// How many credentials that a mapping does not have are remembered, so that a caller who repeats one costs little.
+const REFUTED: usize = 8;
+
+/// What is known of the credentials of mappings, by share.
+#[derive(Debug, Default)]
+pub(super) struct Secrets {
+    key: RandomState,
+    shares: Mutex<BTreeMap<String, Known>>,
+    /// Held while a slow hash is made: each takes 7 MiB.
+    hashing: Mutex<()>,
+}
+
+#[derive(Debug)]
+struct Known {
+    slow: SecretHash,
+    quick: Option<u64>,
+    refuted: Vec<u64>,
+}
+
+/// A credential beside that of a mapping.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Comparison {
+    /// It is the same.
+    Same,
+    /// It is another.
+    Differs,
+    /// This driver does not know with which the share was mapped.
+    Unknown,
+}
+
+impl Secrets {
+    /// What the records of a driver before this one tell.
+    pub(super) fn of(records: impl Iterator<Item = Record<Share>>) -> Self {
+        let known = records.filter_map(|record| {
+            let slow = record.what.secret?;
+            Some((record.what.remote.share(), Known::of(slow)))
+        });
+        Self {
+            shares: Mutex::new(known.collect()),
+            ..Self::default()
+        }
+    }
+
+    /// Notes with which credentials a share was mapped just now, and returns their hash for the record; none if it cannot
+    /// be made, and then nothing is known of the mapping.
+    pub(super) fn note(
+        &self,
+        share: &str,
+        credentials: Option<&Credentials>,
+    ) -> Option<SecretHash> {
+        let text = text_of(credentials);
+        let quick = self.quick(&text);
+        let slow = self.slow(&text)?;
+        let known = Known {
+            quick: Some(quick),
+            ..Known::of(slow.clone())
+        };
+        self.shares().insert(share.to_owned(), known);
+        Some(slow)
+    }
+
+    /// The hash of the credential with which a share is mapped.
+    pub(super) fn hash_of(&self, share: &str) -> Option<SecretHash> {
+        self.shares().get(share).map(|known| known.slow.clone())
+    }
+
+    /// Compares a credential with that of a share's mapping.
+    pub(super) fn compare(&self, share: &str, credentials: Option<&Credentials>) -> Comparison {
+        let text = text_of(credentials);
+        let quick = self.quick(&text);
+        let slow = match self.shares().get(share) {
+            None => return Comparison::Unknown,
+            Some(known) => match known.compare(quick) {
+                Comparison::Unknown => known.slow.clone(),
+                compared => return compared,
+            },
+        };
+        let is_same = self.verify(&slow, &text);
+        if let Some(known) = self.shares().get_mut(share)
+            && known.slow == slow
+        {
+            known.learn(quick, is_same);
+        }
+        match is_same {
+            true => Comparison::Same,
+            false => Comparison::Differs,
+        }
+    }
+
+    /// The share is not mapped any more.
+    pub(super) fn forget(&self, share: &str) {
+        self.shares().remove(share);
+    }
+
+    fn quick(&self, text: &str) -> u64 {
+        self.key.hash_one(text)
+    }
+
+    fn slow(&self, text: &str) -> Option<SecretHash> {
+        let _one_at_a_time = self.hashing();
+        let hashed = argon2().and_then(|argon2| argon2.hash_password(text.as_bytes()));
+        hashed
+            .map(|hash: PasswordHash| SecretHash(hash.to_string()))
+            .inspect_err(|error| tracing::error!("a credential cannot be hashed: {error}"))
+            .ok()
+    }
+
+    fn verify(&self, slow: &SecretHash, text: &str) -> bool {
+        let _one_at_a_time = self.hashing();
+        let (Ok(hash), Ok(argon2)) = (PasswordHash::new(&slow.0), argon2()) else {
+            return false;
+        };
+        argon2.verify_password(text.as_bytes(), &hash).is_ok()
+    }
+
+    fn shares(&self) -> MutexGuard<'_, BTreeMap<String, Known>> {
+        self.shares.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn hashing(&self) -> MutexGuard<'_, ()> {
+        self.hashing.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Known {
+    fn of(slow: SecretHash) -> Self {
+        Self {
+            slow,
+            quick: None,
+            refuted: Vec::new(),
+        }
+    }
+
+    fn compare(&self, quick: u64) -> Comparison {
+        match self.quick {
+            Some(known) if known == quick => Comparison::Same,
+            Some(_) => Comparison::Differs,
+            None if self.refuted.contains(&quick) => Comparison::Differs,
+            None => Comparison::Unknown,
+        }
+    }
+
+    fn learn(&mut self, quick: u64, is_same: bool) {
+        match is_same {
+            true => self.quick = Some(quick),
+            false => {
+                self.refuted.truncate(REFUTED - 1);
+                self.refuted.insert(0, quick);
+            }
+        }
+    }
+}
+
+fn argon2() -> password_hash::Result<Argon2<'static>> {
+    let params = Params::new(MEMORY_KIB, PASSES, 1, None)?;
+    Ok(Argon2::new(Algorithm::Argon2id, Version::V0x13, params))
+}
+
+/// The user in lower case, as names of users have no case, and the password; both are empty without a user.
+fn text_of(credentials: Option<&Credentials>) -> Zeroizing<String> {
+    let Some(credentials) = credentials else {
+        return Zeroizing::default();
+    };
+    let (user, password) = (
+        credentials.username().to_lowercase(),
+        credentials.expose_password(),
+    );
+    let mut text = Zeroizing::new(String::with_capacity(user.len() + 1 + password.len()));
+    text.push_str(&user);
+    text.push('\0');
+    text.push_str(password);
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn user(name: &str, password: &str) -> Credentials {
+        Credentials::new(name, Zeroizing::new(password.to_owned())).unwrap()
+    }
+
+    #[test]
+    fn a_credential_is_compared_with_that_of_the_mapping() {
+        let secrets = Secrets::default();
+        let (one, other) = (user("U", "one"), user("u", "two"));
+        assert_eq!(secrets.compare("s", Some(&one)), Comparison::Unknown);
+        secrets.note("s", Some(&one)).unwrap();
+        assert_eq!(
+            secrets.compare("s", Some(&user("u", "one"))),
+            Comparison::Same
+        );
+        assert_eq!(secrets.compare("s", Some(&other)), Comparison::Differs);
+        assert_eq!(secrets.compare("s", None), Comparison::Differs);
+        secrets.forget("s");
+        assert_eq!(secrets.compare("s", Some(&one)), Comparison::Unknown);
+    }
+
+    #[test]
+    fn the_next_process_knows_it_by_the_hash_alone() {
+        let one = user("u", "canary");
+        let slow = Secrets::default().note("s", Some(&one)).unwrap();
+        assert!(!slow.0.contains("canary"));
+        let next = Secrets::default();
+        next.shares().insert(String::from("s"), Known::of(slow));
+        assert_eq!(
+            next.compare("s", Some(&user("u", "two"))),
+            Comparison::Differs
+        );
+        assert_eq!(next.compare("s", Some(&one)), Comparison::Same);
+        assert_eq!(
+            next.compare("s", Some(&user("u", "two"))),
+            Comparison::Differs
+        );
+    }
+
+    #[test]
+    fn equal_credentials_have_different_hashes() {
+        let secrets = Secrets::default();
+        let one = user("u", "one");
+        assert_ne!(secrets.note("s", Some(&one)), secrets.note("t", Some(&one)));
+    }
+}

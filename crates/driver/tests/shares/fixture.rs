@@ -1,0 +1,281 @@
+//! A simulated node beside a server with shares, and a driver on it.
+
+use std::fs;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tempfile::TempDir;
+use wincsi::filesystem::Look;
+use wincsi::sim::smb::{ServerSpec, SmbControl};
+use wincsi::sim::{ClockMode, NodeSpec, SimNode};
+use wincsi::smb::{Credentials, MapRequest, RemotePath};
+use wincsi::{Deadline, Node, NodeApi, Options, WinPath};
+use wincsi_driver::machine::Simulated;
+use wincsi_driver::record::{Lifetime, ShareOptions, Store, Targets, VolumeHandle};
+use wincsi_driver::volume::share::{Stage, StageError, Wanted};
+use wincsi_driver::volume::{
+    Kubelet, Publish, PublishError, Reconciliation, Stats, StatsError, UnpublishError,
+    UnstageError, Volumes,
+};
+use zeroize::Zeroizing;
+
+pub(crate) const SERVER: &str = "files";
+pub(crate) const SHARE: &str = "data";
+pub(crate) const ROOT: &str = r"\\files\data";
+pub(crate) const USER: &str = r"FILES\pods";
+pub(crate) const PASSWORD: &str = "correct horse";
+
+const DRIVER: &str = "smb.csi.k8s.io";
+const KUBELET: &str = r"C:\var\lib\kubelet";
+
+pub(crate) struct Fixture {
+    pub(crate) sim: SimNode,
+    /// What is done on the node past the driver.
+    hand: Node,
+    /// None between two processes: the records are one's alone.
+    volumes: Option<Volumes>,
+    home: TempDir,
+}
+
+/// One volume, as its PV and its Secret describe it.
+pub(crate) struct Volume<'a> {
+    pub(crate) handle: &'a str,
+    pub(crate) remote: &'a str,
+    pub(crate) user: &'a str,
+    pub(crate) password: &'a str,
+    pub(crate) lifetime: Lifetime,
+}
+
+/// A volume of this handle on the share itself.
+pub(crate) fn volume(handle: &str) -> Volume<'_> {
+    Volume {
+        handle,
+        remote: ROOT,
+        user: USER,
+        password: PASSWORD,
+        lifetime: Lifetime::Persistent,
+    }
+}
+
+impl Volume<'_> {
+    pub(crate) fn staging(&self) -> String {
+        let name = format!(
+            "{:x}",
+            self.handle.len() * 31 + self.handle.bytes().map(usize::from).sum::<usize>()
+        );
+        format!(
+            r"{KUBELET}\plugins\kubernetes.io\csi\{DRIVER}\{name}-{}\globalmount",
+            self.handle.replace(['/', '#'], "-")
+        )
+    }
+
+    pub(crate) fn target(&self, pod: &str) -> String {
+        let pv = self.handle.replace(['/', '#'], "-");
+        format!(r"{KUBELET}\pods\{pod}\volumes\kubernetes.io~csi\{pv}\mount")
+    }
+
+    fn credentials(&self) -> Option<Credentials> {
+        Credentials::new(self.user, Zeroizing::new(self.password.to_owned()))
+    }
+
+    fn handle(&self) -> VolumeHandle {
+        VolumeHandle::parse(self.handle).unwrap()
+    }
+
+    fn stage(&self, at: &str) -> Stage {
+        let remote = RemotePath::parse(self.remote).unwrap();
+        Stage {
+            volume: self.handle(),
+            staging: path(at),
+            wanted: Wanted {
+                server: remote.server(),
+                remote,
+                credentials: self.credentials(),
+                options: ShareOptions::default(),
+                targets: Targets::Many,
+                lifetime: self.lifetime,
+            },
+        }
+    }
+}
+
+impl Fixture {
+    /// A node beside a server with one share.
+    pub(crate) fn new() -> Self {
+        let home = tempfile::tempdir().unwrap();
+        let folder = home.path().join("node");
+        let sim = SimNode::create(&folder, &NodeSpec::named("n"), ClockMode::Virtual).unwrap();
+        let fixture = Self {
+            hand: Node::new(sim.os(), Options::default()),
+            volumes: Some(driver(&home, &sim)),
+            sim,
+            home,
+        };
+        fixture.add_server(SERVER, &ServerSpec::sharing(SHARE, USER, PASSWORD));
+        fixture
+    }
+
+    pub(crate) fn add_server(&self, name: &str, server: &ServerSpec) {
+        self.smb().add_server(name, server).unwrap();
+    }
+
+    pub(crate) fn smb(&self) -> SmbControl {
+        SmbControl::at(self.home.path().join("node"))
+    }
+
+    pub(crate) fn stage(&self, volume: &Volume<'_>) -> Result<(), StageError> {
+        let staging = volume.staging();
+        self.make_directory(&staging);
+        self.volumes().stage_share(&volume.stage(&staging))
+    }
+
+    pub(crate) fn unstage(&self, volume: &Volume<'_>) -> Result<(), UnstageError> {
+        let staging = path(&volume.staging());
+        self.volumes().unstage(&volume.handle(), &staging)
+    }
+
+    pub(crate) fn publish(&self, volume: &Volume<'_>, pod: &str) -> Result<(), PublishError> {
+        self.publish_with(volume, pod, None)
+    }
+
+    /// With node-publish secrets.
+    pub(crate) fn publish_with_secret(
+        &self,
+        volume: &Volume<'_>,
+        pod: &str,
+    ) -> Result<(), PublishError> {
+        self.publish_with(volume, pod, volume.credentials())
+    }
+
+    fn publish_with(
+        &self,
+        volume: &Volume<'_>,
+        pod: &str,
+        credentials: Option<Credentials>,
+    ) -> Result<(), PublishError> {
+        let publish = Publish {
+            volume: volume.handle(),
+            staging: path(&volume.staging()),
+            target: path(&volume.target(pod)),
+            targets: Targets::Many,
+        };
+        self.volumes().publish(&publish, credentials)
+    }
+
+    /// Publishes an inline volume.
+    pub(crate) fn publish_inline(&self, volume: &Volume<'_>, pod: &str) -> Result<(), StageError> {
+        self.volumes()
+            .stage_share(&volume.stage(&volume.target(pod)))
+    }
+
+    pub(crate) fn unpublish(&self, volume: &Volume<'_>, pod: &str) -> Result<(), UnpublishError> {
+        let target = path(&volume.target(pod));
+        self.volumes().unpublish(&volume.handle(), &target)
+    }
+
+    pub(crate) fn stats(&self, volume: &Volume<'_>, pod: &str) -> Result<Stats, StatsError> {
+        self.volumes().stats(&volume.handle(), &volume.target(pod))
+    }
+
+    pub(crate) fn reconcile(&self) -> Reconciliation {
+        self.volumes().reconcile()
+    }
+
+    pub(crate) fn metrics(&self) -> String {
+        let mut page = program::metrics::Exposition::default();
+        self.volumes().render(&mut page);
+        page.into_text()
+    }
+
+    /// The mappings of the node, also those that others made.
+    pub(crate) fn mappings(&self) -> Vec<String> {
+        let mappings = NodeApi::smb(&self.hand).mappings(self.soon()).unwrap();
+        mappings
+            .into_iter()
+            .map(|one| one.remote.to_lowercase())
+            .collect()
+    }
+
+    /// Somebody else maps a share.
+    pub(crate) fn map_by_hand(&self, remote: &str, user: &str, password: &str) {
+        let remote = RemotePath::parse(remote).unwrap();
+        let credentials = Credentials::new(user, Zeroizing::new(password.to_owned()));
+        let request = MapRequest::of(&remote).with_credentials(credentials.as_ref());
+        NodeApi::smb(&self.hand).map(&request, self.soon()).unwrap();
+    }
+
+    pub(crate) fn unmap_by_hand(&self, remote: &str) {
+        let remote = RemotePath::parse(remote).unwrap();
+        NodeApi::smb(&self.hand)
+            .unmap(&remote, self.soon())
+            .unwrap();
+    }
+
+    pub(crate) fn restart_driver(&mut self) {
+        self.volumes = None;
+        self.volumes = Some(driver(&self.home, &self.sim));
+    }
+
+    pub(crate) fn reboot(&mut self) {
+        self.sim.reboot().unwrap();
+        self.restart_driver();
+    }
+
+    /// Whether anything is at a path.
+    pub(crate) fn exists(&self, at: &str) -> bool {
+        let look = NodeApi::filesystem(&self.hand).look(&path(at), self.soon());
+        look.unwrap() != Look::Missing
+    }
+
+    /// Makes a folder of a share.
+    pub(crate) fn make_folder(&self, name: &str) -> PathBuf {
+        let folder = self.smb().share_folder(SERVER, SHARE).join(name);
+        fs::create_dir_all(&folder).unwrap();
+        folder
+    }
+
+    /// Writes a file through a path of the node, as a pod does.
+    pub(crate) fn write(&self, at: &str, text: &str) {
+        let file = path(&format!(r"{at}\written.txt"));
+        self.sim.files().write_file(&file, text.as_bytes()).unwrap();
+    }
+
+    /// How many volumes have a record.
+    pub(crate) fn records(&self) -> usize {
+        let entries = fs::read_dir(self.home.path().join("records")).unwrap();
+        let names = entries.map(|entry| entry.unwrap().path());
+        names.filter(|file| file.extension().is_some()).count()
+    }
+
+    fn make_directory(&self, at: &str) {
+        // Kubelet makes it, unless something is there.
+        if !self.exists(at) {
+            let files = NodeApi::filesystem(&self.hand);
+            files.make_directory(&path(at), self.soon()).unwrap();
+        }
+    }
+
+    fn volumes(&self) -> &Volumes {
+        self.volumes.as_ref().unwrap()
+    }
+
+    fn soon(&self) -> Deadline {
+        self.hand.deadline(Duration::from_secs(60))
+    }
+}
+
+fn driver(home: &TempDir, sim: &SimNode) -> Volumes {
+    let node = Arc::new(Node::new(sim.os(), Options::default()));
+    let machine = Arc::new(Simulated(sim.files().clone()));
+    let kubelet = Kubelet {
+        driver_name: DRIVER.to_owned(),
+        folder: KUBELET.parse().ok(),
+    };
+    let store = Store::open(&home.path().join("records")).unwrap();
+    Volumes::new(node, store, machine, kubelet)
+}
+
+pub(crate) fn path(text: &str) -> WinPath {
+    text.parse().unwrap()
+}

@@ -1,0 +1,61 @@
+//! A volume from its stage to its unstage.
+
+use transport::Code;
+
+use crate::fixture::{Fixture, ROOT, SERVER, SHARE, Volume, volume};
+
+#[test]
+fn a_share_is_staged_published_measured_and_gone() {
+    let fixture = Fixture::new();
+    let volume = volume("pv");
+    fixture.stage(&volume).unwrap();
+    assert_eq!(fixture.mappings(), [ROOT]);
+    fixture.publish(&volume, "pod").unwrap();
+    fixture.write(&volume.target("pod"), "by a pod");
+    let file = fixture
+        .smb()
+        .share_folder(SERVER, SHARE)
+        .join("written.txt");
+    assert_eq!(std::fs::read_to_string(file).unwrap(), "by a pod");
+    let stats = fixture.stats(&volume, "pod").unwrap();
+    assert_eq!(stats.abnormal, None);
+    assert!(stats.usage.total > 0);
+    fixture.unpublish(&volume, "pod").unwrap();
+    fixture.unstage(&volume).unwrap();
+    assert_eq!(fixture.mappings(), [""; 0]);
+    assert!(!fixture.exists(&volume.staging()));
+    assert_eq!(fixture.records(), 0);
+}
+
+#[test]
+fn volumes_of_one_share_have_one_mapping_until_the_last_is_gone() {
+    let fixture = Fixture::new();
+    fixture.make_folder("a");
+    let (one, other) = (
+        volume("1"),
+        Volume {
+            remote: r"\\files\data\a",
+            ..volume("2")
+        },
+    );
+    fixture.stage(&one).unwrap();
+    fixture.stage(&other).unwrap();
+    assert_eq!(fixture.mappings(), [ROOT]);
+    fixture.unstage(&one).unwrap();
+    assert_eq!(fixture.mappings(), [ROOT]);
+    fixture.unstage(&other).unwrap();
+    assert_eq!(fixture.mappings(), [""; 0]);
+}
+
+#[test]
+fn a_folder_that_the_share_lacks_is_not_found_and_leaves_nothing() {
+    let fixture = Fixture::new();
+    let missing = Volume {
+        remote: r"\\files\data\none",
+        ..volume("1")
+    };
+    let error = fixture.stage(&missing).unwrap_err();
+    assert_eq!(error.code(), Code::NotFound, "{error}");
+    assert_eq!(fixture.mappings(), [""; 0]);
+    assert_eq!(fixture.records(), 0);
+}

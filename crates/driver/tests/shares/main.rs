@@ -1,0 +1,6 @@
+//! Volumes that are shares, as kubelet drives them, on a simulated node.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "test code")]
+
+mod fixture;
+mod life;
