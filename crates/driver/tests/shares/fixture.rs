@@ -1,10 +1,12 @@
 //! A simulated node beside a server with shares, and a driver on it.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use serde_json::Value;
 use tempfile::TempDir;
 use wincsi::filesystem::Look;
 use wincsi::sim::smb::{ServerSpec, SmbControl};
@@ -28,6 +30,12 @@ pub(crate) const PASSWORD: &str = "correct horse";
 
 const DRIVER: &str = "smb.csi.k8s.io";
 const KUBELET: &str = r"C:\var\lib\kubelet";
+
+/// How long a call may go without an operation until it is looked at whether it has ended.
+pub(crate) const GLANCE: Duration = Duration::from_millis(2);
+
+/// Files of records, and their texts.
+pub(crate) type Records = BTreeMap<PathBuf, String>;
 
 pub(crate) struct Fixture {
     pub(crate) sim: SimNode,
@@ -125,9 +133,18 @@ impl Fixture {
     }
 
     pub(crate) fn stage(&self, volume: &Volume<'_>) -> Result<(), StageError> {
-        let staging = volume.staging();
-        self.make_directory(&staging);
-        self.volumes().stage_share(&volume.stage(&staging))
+        self.make_staging_folder(volume);
+        self.stage_again(volume)
+    }
+
+    /// Kubelet makes it before it calls.
+    pub(crate) fn make_staging_folder(&self, volume: &Volume<'_>) {
+        self.make_directory(&volume.staging());
+    }
+
+    /// Without what kubelet does before.
+    pub(crate) fn stage_again(&self, volume: &Volume<'_>) -> Result<(), StageError> {
+        self.volumes().stage_share(&volume.stage(&volume.staging()))
     }
 
     pub(crate) fn unstage(&self, volume: &Volume<'_>) -> Result<(), UnstageError> {
@@ -205,16 +222,85 @@ impl Fixture {
         NodeApi::smb(&self.hand).map(&request, self.soon()).unwrap();
     }
 
-    pub(crate) fn unmap_by_hand(&self, remote: &str) {
+    /// As [`Self::map_by_hand`]; whether it came through.
+    pub(crate) fn try_map_by_hand(&self, remote: &str, user: &str, password: &str) -> bool {
         let remote = RemotePath::parse(remote).unwrap();
-        NodeApi::smb(&self.hand)
-            .unmap(&remote, self.soon())
-            .unwrap();
+        let credentials = Credentials::new(user, Zeroizing::new(password.to_owned()));
+        let request = MapRequest::of(&remote).with_credentials(credentials.as_ref());
+        NodeApi::smb(&self.hand).map(&request, self.soon()).is_ok()
+    }
+
+    /// Whether there was a mapping that went.
+    pub(crate) fn try_unmap_by_hand(&self, remote: &str) -> bool {
+        let remote = RemotePath::parse(remote).unwrap();
+        NodeApi::smb(&self.hand).unmap(&remote, self.soon()).is_ok()
     }
 
     pub(crate) fn restart_driver(&mut self) {
         self.volumes = None;
         self.volumes = Some(driver(&self.home, &self.sim));
+    }
+
+    /// As [`Self::restart_driver`], with the comparison of the start.
+    pub(crate) fn restart(&mut self) {
+        self.restart_driver();
+        self.reconcile();
+    }
+
+    /// The driver starts after a death that left these records.
+    pub(crate) fn restart_with(&mut self, records: &Records) {
+        self.volumes = None;
+        for file in self.record_files() {
+            fs::remove_file(file).unwrap();
+        }
+        for (file, text) in records {
+            fs::write(file, text).unwrap();
+        }
+        self.restart();
+    }
+
+    pub(crate) fn copy_of_records(&self) -> Records {
+        let files = self.record_files().into_iter();
+        files
+            .map(|file| (file.clone(), fs::read_to_string(file).unwrap()))
+            .collect()
+    }
+
+    pub(crate) fn has_record(&self, volume: &Volume<'_>) -> bool {
+        let of = |record: &Value| record["volume"] == volume.handle;
+        self.parsed_records().iter().any(of)
+    }
+
+    /// Whether a share is mapped for a record of this boot.
+    pub(crate) fn is_ours(&self, share: &str) -> bool {
+        let boot = NodeApi::system(&self.hand).boot_id(self.soon()).unwrap().0;
+        let is_ours = |record: &Value| {
+            let remote = RemotePath::parse(record["remote"].as_str().unwrap());
+            remote.unwrap().share() == share && record["boot"] == boot
+        };
+        self.parsed_records().iter().any(is_ours)
+    }
+
+    /// What the records have mapped.
+    pub(crate) fn shares_of_records(&self) -> BTreeSet<String> {
+        let records = self.parsed_records().into_iter();
+        let remotes = records.map(|record| record["remote"].as_str().unwrap().to_owned());
+        remotes
+            .map(|remote| RemotePath::parse(&remote).unwrap().share())
+            .collect()
+    }
+
+    fn parsed_records(&self) -> Vec<Value> {
+        let files = self.record_files().into_iter();
+        files
+            .map(|file| serde_json::from_str(&fs::read_to_string(file).unwrap()).unwrap())
+            .collect()
+    }
+
+    fn record_files(&self) -> Vec<PathBuf> {
+        let entries = fs::read_dir(self.home.path().join("records")).unwrap();
+        let files = entries.map(|entry| entry.unwrap().path());
+        files.filter(|file| file.extension().is_some()).collect()
     }
 
     pub(crate) fn reboot(&mut self) {
@@ -243,9 +329,7 @@ impl Fixture {
 
     /// How many volumes have a record.
     pub(crate) fn records(&self) -> usize {
-        let entries = fs::read_dir(self.home.path().join("records")).unwrap();
-        let names = entries.map(|entry| entry.unwrap().path());
-        names.filter(|file| file.extension().is_some()).count()
+        self.record_files().len()
     }
 
     fn make_directory(&self, at: &str) {

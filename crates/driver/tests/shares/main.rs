@@ -4,3 +4,4 @@
 
 mod fixture;
 mod life;
+mod random;

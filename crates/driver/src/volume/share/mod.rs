@@ -70,10 +70,23 @@ impl Volumes {
         record: &Record<Share>,
         deadline: Deadline,
     ) -> Result<Place, Error> {
+        self.share_place_among(self.mappings(deadline)?.as_deref(), record, deadline)
+    }
+
+    /// As [`Self::share_place`], by a list of mappings; none if the host does not list them.
+    pub(super) fn share_place_among(
+        &self,
+        mappings: Option<&[ShareMapping]>,
+        record: &Record<Share>,
+        deadline: Deadline,
+    ) -> Result<Place, Error> {
         if !self.leads_to_share(&record.staging, record, deadline)? {
             return Ok(Place::NotMounted);
         }
-        Ok(match self.is_mapped(&record.what.remote, deadline)? {
+        let path = record.what.remote.path();
+        let is_mapped =
+            |mappings: &[ShareMapping]| mappings.iter().any(|one| is_on_the_way(&one.remote, path));
+        Ok(match mappings.is_none_or(is_mapped) {
             true => Place::Live,
             false => Place::Dangling,
         })
@@ -171,12 +184,19 @@ impl Volumes {
         remote: &RemotePath,
         deadline: Deadline,
     ) -> Result<Option<Vec<ShareMapping>>, Error> {
-        if !self.node.supports(Feature::MappingList) {
-            return Ok(None);
+        let mappings = self.mappings(deadline)?;
+        Ok(mappings.map(|mut mappings| {
+            mappings.retain(|mapping| is_on_the_way(&mapping.remote, remote.path()));
+            mappings
+        }))
+    }
+
+    /// All mappings; none if the host does not list them.
+    pub(super) fn mappings(&self, deadline: Deadline) -> Result<Option<Vec<ShareMapping>>, Error> {
+        match self.node.supports(Feature::MappingList) {
+            true => self.node.smb().mappings(deadline).map(Some),
+            false => Ok(None),
         }
-        let mut mappings = self.node.smb().mappings(deadline)?;
-        mappings.retain(|mapping| is_on_the_way(&mapping.remote, remote.path()));
-        Ok(Some(mappings))
     }
 }
 

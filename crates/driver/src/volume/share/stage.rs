@@ -41,6 +41,8 @@ struct Staging<'a> {
     slot: &'a Slot<'a>,
     /// The record from before the call.
     before: Option<Record<Share>>,
+    /// This boot, if the node reports it.
+    boot: Option<String>,
     deadline: Deadline,
 }
 
@@ -63,12 +65,14 @@ impl Volumes {
     ) -> Result<(), StageError> {
         let before = slot.get().map_err(Shared::from)?;
         let before = before.map(|record| request.agreeing(record)).transpose()?;
+        let deadline = self.deadline();
         let staging = Staging {
             volumes: self,
             request,
             slot,
             before,
-            deadline: self.deadline(),
+            boot: self.boot(deadline),
+            deadline,
         };
         staging.run()
     }
@@ -173,14 +177,11 @@ impl Staging<'_> {
         })
     }
 
-    /// Whether this driver made the mapping, or is about to. A host that does not list mappings has none of others, as far
+    /// Whether this driver made the mapping in this boot, or is about to. A host that does not list mappings has none of others, as far
     /// as anybody can tell.
     fn makes_mapping(&self) -> Result<bool, Error> {
-        if self
-            .before
-            .as_ref()
-            .is_some_and(|record| record.what.made_mapping)
-        {
+        let before = self.before.as_ref();
+        if before.is_some_and(|record| record.made_mapping_in(self.boot.as_deref())) {
             return Ok(true);
         }
         let remote = &self.request.wanted.remote;
@@ -194,11 +195,14 @@ impl Staging<'_> {
     /// Writes the record before the first act on the node.
     fn begin(&self, is_ours: bool) -> Result<(), StageError> {
         let written = match &self.before {
-            None => self.slot.put(self.request.record(is_ours)),
+            None => self
+                .slot
+                .put(self.request.record(is_ours, self.boot.clone())),
             Some(_) => self.slot.change(|record: &mut Record<Share>| {
                 if record.state == State::Unstaging {
                     record.state = State::Staging;
                 }
+                record.boot.clone_from(&self.boot);
                 record.what.made_mapping = is_ours;
                 record.what.remote = self.request.wanted.remote.clone();
                 record.what.user = self.request.wanted.user().map(str::to_owned);
@@ -252,10 +256,8 @@ impl Staging<'_> {
                 secrets.hash_of(share)
             }
         };
-        let boot = self.volumes.boot(self.deadline);
         let note = |record: &mut Record<Share>| {
             record.state = State::Staged;
-            record.boot = boot;
             record.what.secret = secret;
         };
         self.slot.change(note).map_err(Shared::from)?;
@@ -348,12 +350,12 @@ impl Stage {
         below_server(&share.remote) == below_server(&self.wanted.remote)
     }
 
-    fn record(&self, made_mapping: bool) -> Record<Share> {
+    fn record(&self, made_mapping: bool, boot: Option<String>) -> Record<Share> {
         Record {
             volume: self.volume.clone(),
             state: State::Staging,
             staging: self.staging.clone(),
-            boot: None,
+            boot,
             published: Vec::new(),
             what: Share {
                 remote: self.wanted.remote.clone(),

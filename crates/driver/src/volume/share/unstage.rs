@@ -20,7 +20,7 @@ impl Volumes {
         }
         let (volume, remote) = (&record.volume, &record.what.remote);
         self.shares.claims.leave(volume);
-        match record.what.made_mapping {
+        match record.made_mapping_in(self.boot(deadline).as_deref()) {
             true => self.unmap_unless_used(remote, deadline)?,
             false => {
                 let share = remote.share();
@@ -39,7 +39,7 @@ impl Volumes {
             false => self.unmap_between_claims(remote, deadline),
         };
         match unmapped.none_if(Condition::NotMapped)? {
-            Some(UnmapOutcome::InUse) => self.adopt(&share),
+            Some(UnmapOutcome::InUse) => self.adopt(&share, deadline),
             _ if self.shares.claims.users_of(&share).is_empty() => {
                 self.shares.secrets.forget(&share);
             }
@@ -73,10 +73,14 @@ impl Volumes {
     }
 
     /// The mapping of a share is this driver's from now on, so that the last of its volumes unmaps it.
-    fn adopt(&self, share: &str) {
+    fn adopt(&self, share: &str, deadline: Deadline) {
+        let boot = self.boot(deadline);
         for volume in self.shares.claims.adopt(share) {
             let adopted = self.store.slot(&volume).and_then(|slot| {
-                slot.change(|record: &mut Record<Share>| record.what.made_mapping = true)
+                slot.change(|record: &mut Record<Share>| {
+                    record.boot.clone_from(&boot);
+                    record.what.made_mapping = true;
+                })
             });
             if let Err(error) = adopted {
                 tracing::warn!("volume {volume}: {share} may stay mapped: {error}");
