@@ -3,6 +3,8 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "test code")]
 
+#[path = "deaths/mod.rs"]
+mod deaths;
 #[path = "disks/fixture/mod.rs"]
 mod fixture;
 #[path = "disks/health.rs"]
@@ -19,6 +21,7 @@ use wincsi::disks::{Criterion, DiskQuery, NamespaceConvention};
 use wincsi_driver::record::{Access, Choice, FileSystem};
 use wincsi_driver::volume::disk::StageError;
 
+use self::deaths::Mortal as _;
 use self::fixture::{Fixture, GIB, Host, STAGING, TARGET};
 
 const HOST: Host = Host::Pipes;

@@ -13,7 +13,8 @@ use wincsi::disks::DiskQuery;
 use wincsi::sim::{Address, Bus, Content, DiskSpec, IdentifierKind, IdentifierPage};
 use wincsi_driver::kubelet::{Attributes, Luns};
 
-use crate::fixture::{Fixture, STAGING, Sparse};
+use crate::deaths::Sparse;
+use crate::fixture::{Fixture, STAGING};
 
 const LENGTH: u64 = 32 << 20;
 

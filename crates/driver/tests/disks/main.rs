@@ -4,6 +4,8 @@
 
 mod away;
 mod crash;
+#[path = "../deaths/mod.rs"]
+mod deaths;
 mod fixture;
 mod growth;
 mod health;

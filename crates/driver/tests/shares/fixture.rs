@@ -22,17 +22,19 @@ use wincsi_driver::volume::{
 };
 use zeroize::Zeroizing;
 
+use crate::deaths::{Mortal, NODE, RECORDS, Snapshot};
+
 pub(crate) const SERVER: &str = "files";
 pub(crate) const SHARE: &str = "data";
 pub(crate) const ROOT: &str = r"\\files\data";
 pub(crate) const USER: &str = r"FILES\pods";
 pub(crate) const PASSWORD: &str = "correct horse";
 
+/// A pod.
+pub(crate) const POD: &str = "pod-1";
+
 const DRIVER: &str = "smb.csi.k8s.io";
 const KUBELET: &str = r"C:\var\lib\kubelet";
-
-/// How long a call may go without an operation until it is looked at whether it has ended.
-pub(crate) const GLANCE: Duration = Duration::from_millis(2);
 
 /// Files of records, and their texts.
 pub(crate) type Records = BTreeMap<PathBuf, String>;
@@ -112,16 +114,30 @@ impl Fixture {
     /// A node beside a server with one share.
     pub(crate) fn new() -> Self {
         let home = tempfile::tempdir().unwrap();
-        let folder = home.path().join("node");
-        let sim = SimNode::create(&folder, &NodeSpec::named("n"), ClockMode::Virtual).unwrap();
-        let fixture = Self {
+        let folder = home.path().join(NODE);
+        let spec = NodeSpec::named("n");
+        let sim = SimNode::create(&folder, &spec, ClockMode::Virtual).unwrap();
+        let fixture = Self::with(home, sim);
+        fixture.add_server(SERVER, &ServerSpec::sharing(SHARE, USER, PASSWORD));
+        fixture
+    }
+
+    /// A node of a folder, with the records in it.
+    fn with(home: TempDir, sim: SimNode) -> Self {
+        Self {
             hand: Node::new(sim.os(), Options::default()),
             volumes: Some(driver(&home, &sim)),
             sim,
             home,
-        };
-        fixture.add_server(SERVER, &ServerSpec::sharing(SHARE, USER, PASSWORD));
-        fixture
+        }
+    }
+
+    /// The driver starts on a machine that this is left of.
+    pub(crate) fn revived(&self, left: &Snapshot) -> Self {
+        let home = tempfile::tempdir().unwrap();
+        left.revive(self.home.path(), home.path());
+        let sim = SimNode::open(&home.path().join(NODE), ClockMode::Virtual).unwrap();
+        Self::with(home, sim)
     }
 
     pub(crate) fn add_server(&self, name: &str, server: &ServerSpec) {
@@ -129,7 +145,7 @@ impl Fixture {
     }
 
     pub(crate) fn smb(&self) -> SmbControl {
-        SmbControl::at(self.home.path().join("node"))
+        SmbControl::at(self.home.path().join(NODE))
     }
 
     pub(crate) fn stage(&self, volume: &Volume<'_>) -> Result<(), StageError> {
@@ -298,7 +314,7 @@ impl Fixture {
     }
 
     fn record_files(&self) -> Vec<PathBuf> {
-        let entries = fs::read_dir(self.home.path().join("records")).unwrap();
+        let entries = fs::read_dir(self.home.path().join(RECORDS)).unwrap();
         let files = entries.map(|entry| entry.unwrap().path());
         files.filter(|file| file.extension().is_some()).collect()
     }
@@ -306,6 +322,14 @@ impl Fixture {
     pub(crate) fn reboot(&mut self) {
         self.sim.reboot().unwrap();
         self.restart_driver();
+    }
+
+    /// Kubelet takes a pod's volume down, as often as it takes.
+    pub(crate) fn delete_pod(&self, volume: &Volume<'_>) {
+        self.unpublish(volume, POD).unwrap();
+        if volume.lifetime == Lifetime::Persistent {
+            self.unstage(volume).unwrap();
+        }
     }
 
     /// Whether anything is at a path.
@@ -349,6 +373,16 @@ impl Fixture {
     }
 }
 
+impl Mortal for Fixture {
+    fn sim(&self) -> &SimNode {
+        &self.sim
+    }
+
+    fn snapshot(&self) -> Snapshot {
+        Snapshot::of(self.home.path())
+    }
+}
+
 fn driver(home: &TempDir, sim: &SimNode) -> Volumes {
     let node = Arc::new(Node::new(sim.os(), Options::default()));
     let machine = Arc::new(Simulated(sim.files().clone()));
@@ -356,7 +390,7 @@ fn driver(home: &TempDir, sim: &SimNode) -> Volumes {
         driver_name: DRIVER.to_owned(),
         folder: KUBELET.parse().ok(),
     };
-    let store = Store::open(&home.path().join("records")).unwrap();
+    let store = Store::open(&home.path().join(RECORDS)).unwrap();
     Volumes::new(node, store, machine, kubelet)
 }
 

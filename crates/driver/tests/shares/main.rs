@@ -2,6 +2,9 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "test code")]
 
+mod crash;
+#[path = "../deaths/mod.rs"]
+mod deaths;
 mod fixture;
 mod life;
 mod random;

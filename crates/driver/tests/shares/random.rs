@@ -9,6 +9,7 @@ use wincsi::sim::smb::{ServerHealth, ServerSpec, Share};
 use wincsi::sim::{Effect, Rule};
 use wincsi_driver::record::Lifetime;
 
+use crate::deaths::{GLANCE, hang};
 use crate::fixture::{Fixture, PASSWORD, USER, Volume};
 
 /// How many steps are taken, unless the variable has another number.
@@ -235,13 +236,12 @@ impl World {
     /// The driver is killed before one operation of the call, and starts again.
     fn die_in(&mut self, step: Step, at: usize) {
         let faults = self.fixture.sim.faults();
-        let hang = || Rule::on("*", Effect::Hang);
         let records = thread::scope(|scope| {
             let mut held = faults.add(hang());
             let running = scope.spawn(|| self.call(step));
             let mut operations = 0;
             while !running.is_finished() {
-                if !faults.wait_until_hanging(1, crate::fixture::GLANCE) {
+                if !faults.wait_until_hanging(1, GLANCE) {
                     continue;
                 }
                 if operations == at {

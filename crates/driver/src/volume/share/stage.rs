@@ -85,6 +85,7 @@ impl Staging<'_> {
             return Ok(());
         }
         self.check_host()?;
+        self.start_over().map_err(Shared::from)?;
         self.check_mapping()?;
         let share = self.request.wanted.remote.share();
         let is_ours = self.claim(&share)?;
@@ -103,6 +104,23 @@ impl Staging<'_> {
         };
         let is_live = self.volumes.is_share_live(record, self.deadline);
         Ok(is_live.map_err(Shared::from)?)
+    }
+
+    /// A driver that died in a stage may have mapped the share, and nobody knows with which credential. If no other volume
+    /// uses that mapping, it goes.
+    fn start_over(&self) -> Result<(), Error> {
+        let interrupted = self
+            .before
+            .as_ref()
+            .filter(|record| record.state == State::Staging);
+        match interrupted {
+            Some(record) if record.made_mapping_in(self.boot.as_deref()) => {
+                self.volumes.shares.claims.leave(&record.volume);
+                self.volumes
+                    .unmap_unless_used(&record.what.remote, self.deadline)
+            }
+            _ => Ok(()),
+        }
     }
 
     fn check_host(&self) -> Result<(), StageError> {

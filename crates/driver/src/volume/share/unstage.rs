@@ -32,7 +32,11 @@ impl Volumes {
     }
 
     /// Unmaps a share of this driver's. Where a volume uses it, the mapping is that volume's to remove.
-    fn unmap_unless_used(&self, remote: &RemotePath, deadline: Deadline) -> Result<(), Error> {
+    pub(super) fn unmap_unless_used(
+        &self,
+        remote: &RemotePath,
+        deadline: Deadline,
+    ) -> Result<(), Error> {
         let share = remote.share();
         let unmapped = match self.node.supports(Feature::ConditionalUnmap) {
             true => self.unmap_by_condition(remote, deadline),
