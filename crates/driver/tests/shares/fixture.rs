@@ -232,10 +232,7 @@ impl Fixture {
 
     /// Somebody else maps a share.
     pub(crate) fn map_by_hand(&self, remote: &str, user: &str, password: &str) {
-        let remote = RemotePath::parse(remote).unwrap();
-        let credentials = Credentials::new(user, Zeroizing::new(password.to_owned()));
-        let request = MapRequest::of(&remote).with_credentials(credentials.as_ref());
-        NodeApi::smb(&self.hand).map(&request, self.soon()).unwrap();
+        assert!(self.try_map_by_hand(remote, user, password));
     }
 
     /// As [`Self::map_by_hand`]; whether it came through.
@@ -330,6 +327,19 @@ impl Fixture {
         if volume.lifetime == Lifetime::Persistent {
             self.unstage(volume).unwrap();
         }
+    }
+
+    /// Kubelet does so after another driver's NodeUnstageVolume.
+    pub(crate) fn remove_staging_folder(&self, volume: &Volume<'_>) {
+        let (files, staging) = (NodeApi::filesystem(&self.hand), path(&volume.staging()));
+        files.remove_entry(&staging, self.soon()).unwrap();
+        let folder = staging.parent().unwrap();
+        files.remove_entry(&folder, self.soon()).unwrap();
+    }
+
+    /// Time passes on the node.
+    pub(crate) fn let_pass(&self, time: Duration) {
+        self.sim.os().clock.sleep(time);
     }
 
     /// Whether anything is at a path.

@@ -6,5 +6,8 @@ mod crash;
 #[path = "../deaths/mod.rs"]
 mod deaths;
 mod fixture;
+mod inline;
 mod life;
 mod random;
+mod renewal;
+mod users;

@@ -8,6 +8,7 @@ mod error;
 mod publish;
 mod secrets;
 mod stage;
+mod stats;
 mod unstage;
 
 use std::sync::Arc;
@@ -22,6 +23,7 @@ use wincsi::{Condition, Deadline, Error, Feature, ResultExt as _, WinPath};
 
 use self::claims::Claims;
 use self::secrets::Secrets;
+use self::stats::Figures;
 use super::Volumes;
 use super::reconcile::Place;
 use crate::record::{Record, Share, Store};
@@ -37,6 +39,7 @@ const ANSWER: Duration = Duration::from_secs(10);
 pub(super) struct Shares {
     claims: Arc<Claims>,
     secrets: Secrets,
+    figures: Figures,
     other_secrets: AtomicU64,
 }
 
@@ -46,6 +49,7 @@ impl Shares {
         Self {
             claims: Arc::new(Claims::of(store.records_of())),
             secrets: Secrets::of(store.records_of()),
+            figures: Figures::default(),
             other_secrets: AtomicU64::default(),
         }
     }
@@ -101,26 +105,6 @@ impl Volumes {
         match self.mapping_status(&record.what.remote, deadline)? {
             None | Some(MappingStatus::Ok) => Ok(true),
             Some(_) => Ok(self.share_space(record).is_ok()),
-        }
-    }
-
-    /// Size and free space of a share, if the path belongs to the volume and leads to it.
-    pub(super) fn measure_share(
-        &self,
-        record: &Record<Share>,
-        at: &WinPath,
-    ) -> Result<Option<Space>, Error> {
-        let deadline = self.deadline();
-        let is_there = match *at == record.staging {
-            true => self.leads_to_share(at, record, deadline)?,
-            false => {
-                self.leads_to(at, &record.staging, deadline)?
-                    && self.leads_to_share(&record.staging, record, deadline)?
-            }
-        };
-        match is_there {
-            true => self.share_space(record).map(Some),
-            false => Ok(None),
         }
     }
 

@@ -28,6 +28,7 @@ impl Volumes {
             }
         }
         self.shares.claims.release(volume);
+        self.shares.figures.forget(volume);
         Ok(())
     }
 
