@@ -4,7 +4,7 @@
 //! moment leaves, so none of the driver's code runs after its death. Between two operations lie the writes of records: a
 //! death right after the first operation leaves the records from before it.
 
-#![allow(dead_code, reason = "each test program uses a part")]
+#![allow(dead_code, unused_imports, reason = "each test program uses a part")]
 
 mod snapshot;
 

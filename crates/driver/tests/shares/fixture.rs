@@ -1,5 +1,7 @@
 //! A simulated node beside a server with shares, and a driver on it.
 
+#![allow(dead_code, reason = "each test program uses a part")]
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::PathBuf;
@@ -23,6 +25,7 @@ use wincsi_driver::volume::{
 use zeroize::Zeroizing;
 
 use crate::deaths::{Mortal, NODE, RECORDS, Snapshot};
+use crate::served::Served;
 
 pub(crate) const SERVER: &str = "files";
 pub(crate) const SHARE: &str = "data";
@@ -39,10 +42,19 @@ const KUBELET: &str = r"C:\var\lib\kubelet";
 /// Files of records, and their texts.
 pub(crate) type Records = BTreeMap<PathBuf, String>;
 
+/// Who does the work on the node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Host {
+    InProcess,
+    /// csi-proxy, over its pipes.
+    Pipes,
+}
+
 pub(crate) struct Fixture {
     pub(crate) sim: SimNode,
     /// What is done on the node past the driver.
     hand: Node,
+    served: Option<Served>,
     /// None between two processes: the records are one's alone.
     volumes: Option<Volumes>,
     home: TempDir,
@@ -124,9 +136,11 @@ impl Fixture {
 
     /// A node of a folder, with the records in it.
     fn with(home: TempDir, sim: SimNode) -> Self {
+        let served = (crate::HOST == Host::Pipes).then(|| Served::start(&sim, home.path()));
         Self {
             hand: Node::new(sim.os(), Options::default()),
-            volumes: Some(driver(&home, &sim)),
+            volumes: Some(driver(&home, &sim, served.as_ref())),
+            served,
             sim,
             home,
         }
@@ -251,7 +265,7 @@ impl Fixture {
 
     pub(crate) fn restart_driver(&mut self) {
         self.volumes = None;
-        self.volumes = Some(driver(&self.home, &self.sim));
+        self.volumes = Some(driver(&self.home, &self.sim, self.served.as_ref()));
     }
 
     /// As [`Self::restart_driver`], with the comparison of the start.
@@ -393,8 +407,11 @@ impl Mortal for Fixture {
     }
 }
 
-fn driver(home: &TempDir, sim: &SimNode) -> Volumes {
-    let node = Arc::new(Node::new(sim.os(), Options::default()));
+fn driver(home: &TempDir, sim: &SimNode, served: Option<&Served>) -> Volumes {
+    let node: Arc<dyn NodeApi> = match served {
+        Some(served) => Arc::new(served.client()),
+        None => Arc::new(Node::new(sim.os(), Options::default())),
+    };
     let machine = Arc::new(Simulated(sim.files().clone()));
     let kubelet = Kubelet {
         driver_name: DRIVER.to_owned(),

@@ -265,11 +265,15 @@ impl Staging<'_> {
 
     fn note_staged(&self, share: &str, outcome: MapOutcome) -> Result<(), StageError> {
         let secrets = &self.volumes.shares.secrets;
-        let secret = match outcome {
-            MapOutcome::Made | MapOutcome::Unreported => {
-                secrets.note(share, self.request.wanted.credentials.as_ref())
-            }
-            _ => {
+        let is_made = match outcome {
+            MapOutcome::Made => true,
+            // Most likely, if no other volume needed the mapping before.
+            MapOutcome::Unreported => self.volumes.shares.claims.users_of(share).len() == 1,
+            _ => false,
+        };
+        let secret = match is_made {
+            true => secrets.note(share, self.request.wanted.credentials.as_ref()),
+            false => {
                 self.compare_secret();
                 secrets.hash_of(share)
             }
