@@ -39,13 +39,14 @@ enum Needs {
     Operations,
 }
 
-const LEFT_OUT: [(&str, Needs); 9] = [
+const LEFT_OUT: [(&str, Needs); 10] = [
     ("away", Needs::Clock),
     ("crash", Needs::Operations),
     ("growth", Needs::Feature(Feature::SmallGrowth)),
     ("inventories", Needs::Feature(Feature::GuardedDisks)),
     ("late", Needs::Clock),
     ("machines", Needs::Feature(Feature::DeviceCriteria)),
+    ("protected", Needs::Feature(Feature::WriteProtection)),
     ("readers", Needs::Feature(Feature::ReadOnlyDisks)),
     ("reconcile", Needs::Feature(Feature::EntryLooks)),
     ("unstage", Needs::Feature(Feature::CheckedOffline)),
@@ -105,6 +106,9 @@ fn what_the_pipes_lack_is_refused_by_name_before_anything_is_touched() {
     }
     for access in [Access::ReadOnly, Access::SharedReadOnly] {
         refuses(Feature::ReadOnlyDisks, small().for_readers(access));
+        let protected = small().for_readers(access);
+        protected.write_protect();
+        refuses(Feature::ReadOnlyDisks, protected);
     }
 }
 

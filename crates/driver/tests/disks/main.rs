@@ -13,6 +13,7 @@ mod inventories;
 mod late;
 mod life;
 mod machines;
+mod protected;
 mod readers;
 mod reconcile;
 mod unstage;
