@@ -182,7 +182,7 @@ fn of_stats() -> Vec<Row> {
         StatsError::Away { .. } => {
             "the volume is away, and neither this process nor its record has its size"
         }
-        StatsError::Shared(_) => "",
+        StatsError::HostLacks { .. } | StatsError::Shared(_) => "",
     };
     let row = |error: &StatsError| ("NodeGetVolumeStats", error.code(), when(error));
     errors.iter().map(row).collect()
@@ -228,7 +228,7 @@ fn path() -> WinPath {
 }
 
 fn unreadable() -> StoreError {
-    let (file, reason) = (PathBuf::new(), TextError::Version(2));
+    let (file, reason) = (PathBuf::new(), TextError::Version(3));
     StoreError::Unreadable {
         file,
         reason: reason.into(),

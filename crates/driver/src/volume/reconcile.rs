@@ -144,9 +144,8 @@ impl Comparison<'_> {
     /// Whether another driver unstaged the volume since, as after a rollback: then kubelet removed the folder in which the
     /// staging path lies, and calls nobody for the volume any more.
     fn is_abandoned(&self, record: &Record) -> bool {
-        let folder = match (&record.what, record.staging.parent()) {
-            (What::Share(_), Some(folder)) => folder,
-            _ => return false,
+        let (What::Share(_), Some(folder)) = (&record.what, record.staging.parent()) else {
+            return false;
         };
         let supports = self.volumes.node.supports(Feature::EntryLooks);
         supports && self.look(&folder).is_ok_and(|look| look == Look::Missing)

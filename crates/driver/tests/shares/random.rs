@@ -135,7 +135,7 @@ impl World {
         let mut taken = Vec::new();
         for _ in 0..steps {
             let step = random.step();
-            let dies_at = random.one_of(12).then(|| random.below(14));
+            let dies_at = random.one_of(25).then(|| random.below(14));
             taken.push((step, dies_at));
             self.take(step, dies_at);
             if let Err(broken) = self.check() {
