@@ -22,7 +22,7 @@ use std::time::Duration;
 use program::metrics::{Exposition, Kind};
 use wincsi::filesystem::Look;
 use wincsi::volumes::{FoundVolume, Space, VolumeId};
-use wincsi::{Cause, Condition, Deadline, Error, Feature, NodeApi, WinPath};
+use wincsi::{Cause, Condition, Deadline, Error, Feature, NodeApi, ResultExt as _, WinPath};
 
 use self::health::{Health, News};
 use self::vol_data::VolData;
@@ -56,6 +56,8 @@ pub struct DiskVolumes {
     kubelet: Kubelet,
     running: InFlight,
     health: Health,
+    /// How long a stage waits for its disk.
+    arrival: Duration,
 }
 
 impl DiskVolumes {
@@ -73,7 +75,15 @@ impl DiskVolumes {
             kubelet,
             running: InFlight::default(),
             health: Health::default(),
+            arrival: ARRIVAL,
         }
+    }
+
+    /// The same, where a stage waits so long for its disk: for tests of a host whose clock they cannot move.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn waiting_for_disks(self, arrival: Duration) -> Self {
+        Self { arrival, ..self }
     }
 
     /// Adds what is known of the volumes to a page of metrics, without a query to the node.
@@ -160,16 +170,41 @@ impl DiskVolumes {
     }
 
     /// Unmounts what is mounted exactly at a path, and removes the folder, if it is empty. What is not there is success,
-    /// and of a link the link alone is removed.
-    fn dismount(&self, at: &WinPath, deadline: Deadline) -> Result<(), Error> {
+    /// and of a link the link alone is removed. `recorded` is the volume that the record has there.
+    fn dismount(
+        &self,
+        at: &WinPath,
+        recorded: Option<VolumeId>,
+        deadline: Deadline,
+    ) -> Result<(), Error> {
         let mounted = match self.entry(at, deadline)? {
             Some(Look::Link(_) | Look::Missing) => None,
             // Also one whose volume is gone, as its disk was pulled out.
             Some(Look::MountedFolder { volume, .. }) => Some(volume),
-            _ => self.mounted_at(at, deadline)?,
+            Some(_) => self.mounted_at(at, deadline)?,
+            None => return self.dismount_unseen(at, recorded, deadline),
         };
         if let Some(volume) = mounted {
             self.node.volumes().unmount(volume, at, deadline)?;
+        }
+        self.remove(at, deadline)
+    }
+
+    /// [`Self::dismount`] through a host that cannot tell what is at the path: it follows links, and does not reach a
+    /// volume whose disk is gone. Its unmount knows both.
+    fn dismount_unseen(
+        &self,
+        at: &WinPath,
+        recorded: Option<VolumeId>,
+        deadline: Deadline,
+    ) -> Result<(), Error> {
+        let mounted = match self.mounted_at(at, deadline) {
+            Err(error) if error.is(Condition::OutOfReach) => Some(recorded.ok_or(error)?),
+            mounted => mounted?,
+        };
+        if let Some(volume) = mounted {
+            let unmounted = self.node.volumes().unmount(volume, at, deadline);
+            unmounted.ok_if(Condition::NotAMountedFolder)?;
         }
         self.remove(at, deadline)
     }

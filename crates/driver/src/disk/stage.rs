@@ -4,7 +4,7 @@ use wincsi::volumes::{FoundVolume, NewSize, Resized, VolumeId};
 use wincsi::{Cause, Condition, Deadline, Error, Feature, WinPath};
 
 use super::reconcile::Place;
-use super::{ARRIVAL, DiskVolumes, NodeError, Shared};
+use super::{DiskVolumes, NodeError, Shared};
 use crate::code::Left;
 use crate::record::{Access, Record, Slot, State, VolumeHandle, Wanted};
 
@@ -245,7 +245,7 @@ impl Staging<'_> {
 
     fn find_and_begin(&self) -> Result<(FoundDisk, bool), Failure> {
         let disks = self.volumes.node.disks();
-        let disk = disks.find_attached(&self.request.disk, ARRIVAL, self.deadline);
+        let disk = disks.find_attached(&self.request.disk, self.volumes.arrival, self.deadline);
         let disk = disk.map_err(|error| self.unchanged(StepError::Node(error)))?;
         let brought_online = self.begin(&disk)?;
         Ok((disk, brought_online))
@@ -457,7 +457,8 @@ impl Staging<'_> {
 
     fn take_back(&self, disk: &FoundDisk, brought_online: bool) -> Result<(), Error> {
         let deadline = self.volumes.deadline();
-        self.volumes.dismount(&self.request.staging, deadline)?;
+        self.volumes
+            .dismount(&self.request.staging, None, deadline)?;
         if !brought_online {
             return Ok(());
         }

@@ -77,9 +77,9 @@ impl DiskVolumes {
 
     fn put_away(&self, record: &Record, staging: &WinPath) -> Result<(), Error> {
         let deadline = self.deadline();
-        self.dismount(staging, deadline)?;
+        self.dismount(staging, record.mounted, deadline)?;
         if *staging != record.staging {
-            self.dismount(&record.staging, deadline)?;
+            self.dismount(&record.staging, record.mounted, deadline)?;
         }
         self.node.disks().rescan(deadline)?;
         let found = self.node.disks().find(&record.disk, deadline);
@@ -120,7 +120,7 @@ impl DiskVolumes {
             true => self.disk_mounted_at(staging, deadline)?,
             false => None,
         };
-        self.dismount(staging, deadline)?;
+        self.dismount(staging, None, deadline)?;
         match disk {
             Some(disk) => self.release(volume, &disk, deadline),
             None => {

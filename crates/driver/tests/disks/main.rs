@@ -13,6 +13,7 @@ mod life;
 mod machines;
 mod readers;
 mod reconcile;
+mod sweeps;
 mod unstage;
 
 use self::fixture::Host;
