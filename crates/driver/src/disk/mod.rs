@@ -107,14 +107,16 @@ impl DiskVolumes {
     }
 
     fn note_normal(&self, volume: &VolumeHandle, space: Option<Space>) {
-        if self.health.normal(volume, space) == News::Changed {
+        let is_recorded = || self.store.has(volume);
+        if self.health.normal(volume, space, is_recorded) == News::Changed {
             tracing::info!("volume {volume} is normal again");
         }
     }
 
     /// Reports once until the volume is normal again.
     fn note_abnormal(&self, volume: &VolumeHandle, reason: &str) {
-        if self.health.abnormal(volume, reason) == News::Changed {
+        let is_recorded = || self.store.has(volume);
+        if self.health.abnormal(volume, reason, is_recorded) == News::Changed {
             tracing::error!("volume {volume} is abnormal: {reason}");
             let event = format!("volume {volume} is abnormal: {reason}");
             self.machine.report(&event);
@@ -200,6 +202,7 @@ impl DiskVolumes {
     ) -> Result<(), Error> {
         let mounted = match self.mounted_at(at, deadline) {
             Err(error) if error.is(Condition::OutOfReach) => Some(recorded.ok_or(error)?),
+            Err(error) if error.is(Condition::DanglingLink) => None,
             mounted => mounted?,
         };
         if let Some(volume) = mounted {

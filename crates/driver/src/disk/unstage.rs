@@ -55,7 +55,7 @@ impl DiskVolumes {
         slot.change(mark).map_err(Shared::from)?;
         self.put_away(&record, staging).map_err(Shared::from)?;
         slot.remove().map_err(Shared::from)?;
-        // Last: what a stats that runs beside noted meanwhile is forgotten too.
+        // Last: what a stats that runs beside noted meanwhile is forgotten too, and it notes nothing after this.
         self.health.forget(volume);
         Ok(())
     }

@@ -62,6 +62,16 @@ fn without_a_record_a_link_at_the_staging_path_is_removed_and_the_disk_behind_it
 }
 
 #[test]
+fn a_link_at_the_staging_path_that_leads_nowhere_is_removed() {
+    let fixture = Fixture::new();
+    fixture.make_directory(ELSEWHERE);
+    fixture.link(ELSEWHERE, STAGING);
+    fixture.remove_directory(ELSEWHERE);
+    fixture.unstage().unwrap();
+    assert!(!fixture.exists(STAGING));
+}
+
+#[test]
 fn a_volume_whose_disk_was_pulled_out_is_unstaged() {
     let fixture = Fixture::new();
     fixture.stage().unwrap();
