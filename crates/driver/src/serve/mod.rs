@@ -167,6 +167,7 @@ fn registered(
         admission: Arc::clone(admission),
         patience: config.registration_timeout,
         served: Mutex::default(),
+        trouble: Mutex::default(),
     };
     registrar.serve()?;
     Ok(Some(Keeper::of(registrar)))
