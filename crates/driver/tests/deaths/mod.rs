@@ -6,6 +6,11 @@
 
 #![allow(dead_code, unused_imports, reason = "each test program uses a part")]
 
+#[cfg(unix)]
+mod holes;
+#[cfg(not(unix))]
+#[path = "no_holes.rs"]
+mod holes;
 mod snapshot;
 
 use std::error::Error;

@@ -5,11 +5,16 @@ use std::collections::BTreeSet;
 use std::io::{self, Write as _};
 
 use crate::deaths::{Done, Snapshot, deaths_in, on_all_processors};
-use crate::fixture::{Fixture, TARGET};
+use crate::fixture::{Fixture, Host, TARGET};
 
 const MIB: u64 = 1 << 20;
 /// Small, because it is read before each operation.
 const LENGTH: u64 = 64 * MIB;
+/// As little as the host grows a volume by.
+const GROWN: u64 = match crate::HOST {
+    Host::InProcess => LENGTH + 32 * MIB,
+    Host::Pipes => LENGTH + 100 * MIB,
+};
 
 struct Scenario {
     name: &'static str,
@@ -28,7 +33,7 @@ static SCENARIOS: [Scenario; 9] = [
         prepare: |fixture| {
             stage_and_write(fixture);
             fixture.unstage().unwrap();
-            fixture.grow(LENGTH + 32 * MIB);
+            fixture.grow(GROWN);
         },
         call: stage,
     },
@@ -60,9 +65,9 @@ static SCENARIOS: [Scenario; 9] = [
         name: "expand",
         prepare: |fixture| {
             publish_and_write(fixture);
-            fixture.grow(LENGTH + 32 * MIB);
+            fixture.grow(GROWN);
         },
-        call: |fixture| Ok(fixture.expand(TARGET, LENGTH + 32 * MIB).map(drop)?),
+        call: |fixture| Ok(fixture.expand(TARGET, GROWN).map(drop)?),
     },
     Scenario {
         name: "unpublish",

@@ -282,7 +282,9 @@ impl Classified for VolumeError {
         Kind::Condition(match self {
             Self::FormatUnseen { .. } => Condition::NotReady,
             Self::InUse { .. } => Condition::InUse,
-            Self::NotMounted { .. } => Condition::NotAMountedFolder,
+            Self::NotAMountedFolder { .. } | Self::NotMounted { .. } => {
+                Condition::NotAMountedFolder
+            }
             Self::NotReleased { .. } => Condition::NotBlank,
             Self::Moved { .. } | Self::NotMountedThere { .. } | Self::OnAnotherDisk { .. } => {
                 Condition::Changed

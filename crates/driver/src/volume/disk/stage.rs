@@ -11,7 +11,7 @@ use crate::volume::reconcile::Place;
 use crate::volume::{NodeError, Shared, Volumes};
 
 /// How long a stage waits for a disk that the controller has just attached. It leaves time for the rest of the call.
-const ARRIVAL: Duration = Duration::from_secs(60);
+pub(in crate::volume) const ARRIVAL: Duration = Duration::from_secs(60);
 
 /// A NodeStageVolume of a disk.
 #[derive(Clone, Debug)]
@@ -252,7 +252,7 @@ impl Staging<'_> {
 
     fn find_and_begin(&self) -> Result<(FoundDisk, bool), Failure> {
         let disks = self.volumes.node.disks();
-        let disk = disks.find_attached(&self.request.disk, ARRIVAL, self.deadline);
+        let disk = disks.find_attached(&self.request.disk, self.volumes.arrival, self.deadline);
         let disk = disk.map_err(|error| self.unchanged(StepError::Node(error)))?;
         let brought_online = self.begin(&disk)?;
         Ok((disk, brought_online))
@@ -508,7 +508,8 @@ impl Staging<'_> {
 
     fn take_back(&self, disk: &FoundDisk, brought_online: bool) -> Result<(), Error> {
         let deadline = self.volumes.deadline();
-        self.volumes.dismount(&self.request.staging, deadline)?;
+        self.volumes
+            .dismount(&self.request.staging, None, deadline)?;
         if !brought_online {
             return Ok(());
         }
