@@ -94,6 +94,11 @@ impl Volumes {
         self.shares.render(page);
     }
 
+    /// Reports an event to the people who look after the machine.
+    pub fn report(&self, event: &str) {
+        self.machine.report(event);
+    }
+
     fn note_normal(&self, volume: &VolumeHandle, space: Option<Space>) {
         if self.health.normal(volume, space) == News::Changed {
             tracing::info!("volume {volume} is normal again");
@@ -105,7 +110,7 @@ impl Volumes {
         if self.health.abnormal(volume, reason) == News::Changed {
             tracing::error!("volume {volume} is abnormal: {reason}");
             let event = format!("volume {volume} is abnormal: {reason}");
-            self.machine.report(&event);
+            self.report(&event);
         }
     }
 
