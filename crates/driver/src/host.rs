@@ -4,6 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use wincsi::sim::{ClockMode, CreateError, NodeSpec, SimNode};
+use wincsi::smb::Privacy;
 use wincsi::{Node, NodeApi, NotWindows, Options, pipes};
 
 use crate::flags::{Config, Host as Mode};
@@ -92,7 +93,7 @@ pub fn open(config: &Config, placement: &Placement) -> Result<Host, HostError> {
             }
             let os = wincsi::native(crate::EVENT_SOURCE)?;
             tracing::info!("operations: native, {place}");
-            Arc::new(Node::new(os, Options::default()))
+            Arc::new(Node::new(os, options(config)))
         }
         (Mode::Proxy, _) => {
             tracing::info!("operations: through csi-proxy's pipes, {place}");
@@ -103,24 +104,33 @@ pub fn open(config: &Config, placement: &Placement) -> Result<Host, HostError> {
         }
         (Mode::Simulated, _) => {
             let folder = config.simulate.as_deref().ok_or(HostError::NoFolder)?;
-            return simulated(folder, &config.node_id);
+            return simulated(folder, config);
         }
     };
     let machine = Arc::new(Own);
     Ok(Host { node, machine })
 }
 
-fn simulated(folder: &Path, name: &str) -> Result<Host, HostError> {
+fn options(config: &Config) -> Options {
+    let mut options = Options::default();
+    options.privacy = match config.require_privacy {
+        true => Privacy::All,
+        false => Privacy::Unasked,
+    };
+    options
+}
+
+fn simulated(folder: &Path, config: &Config) -> Result<Host, HostError> {
     tracing::warn!(
         "SIMULATED NODE in {}: nothing here touches a real disk",
         folder.display()
     );
     let node = match SimNode::exists(folder) {
         true => SimNode::open(folder, ClockMode::Real)?,
-        false => SimNode::create(folder, &NodeSpec::named(name), ClockMode::Real)?,
+        false => SimNode::create(folder, &NodeSpec::named(&config.node_id), ClockMode::Real)?,
     };
     Ok(Host {
-        node: Arc::new(Node::new(node.os(), Options::default())),
+        node: Arc::new(Node::new(node.os(), options(config))),
         machine: Arc::new(Simulated(node.files().clone())),
     })
 }

@@ -8,6 +8,7 @@
 //! - [`volume`]: the operations on volumes.
 //! - [`record`]: one record a volume, on this machine's disk, written before the act.
 //! - [`code`]: the table of conditions and gRPC codes.
+//! - [`cluster_dns`]: addresses of the cluster's services.
 //! - [`machine`]: kubelet's files and the event log.
 //! - [`in_flight`]: which calls run, so that none meets another for the same volume.
 //! - [`admission`]: whether calls may begin, and which a drain waits for.
@@ -15,6 +16,7 @@
 //! - [`serve`]: sockets, registration, health, and the order of start and end.
 
 pub mod admission;
+pub mod cluster_dns;
 pub mod code;
 pub mod flags;
 pub mod host;

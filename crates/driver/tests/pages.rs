@@ -1,4 +1,4 @@
-//! The tables of docs/disks.md are those of the code, and its example is the one in deploy/.
+//! The tables of docs/disks.md and docs/smb.md are those of the code, and their examples are those in deploy/.
 
 #![allow(clippy::unwrap_used, reason = "test code")]
 
@@ -6,17 +6,21 @@ use std::path::PathBuf;
 
 use transport::{Code, Status};
 use wincsi::{Cause, Error, Feature, WinPath};
+use wincsi_driver::cluster_dns::ClusterDns;
 use wincsi_driver::code::Left;
 use wincsi_driver::in_flight::InFlight;
-use wincsi_driver::kubelet::{Refusal, attribute_rows, format_rows};
+use wincsi_driver::kubelet::{Refusal, attribute_rows, format_rows, option_rows};
 use wincsi_driver::record::{StoreError, TextError, VolumeHandle};
 use wincsi_driver::volume::disk::{ExpandError, StageError};
+use wincsi_driver::volume::share::StageError as ShareError;
 use wincsi_driver::volume::{
     PublishError, Shared, StatsError, UnpublishError, UnstageError, code_rows,
 };
 
 const PAGE: &str = include_str!("../../../docs/disks.md");
 const EXAMPLE: &str = include_str!("../../../deploy/example.yaml");
+const SHARES: &str = include_str!("../../../docs/smb.md");
+const EXAMPLE_OF_SHARES: &str = include_str!("../../../deploy/example-smb.yaml");
 
 #[test]
 fn the_page_of_disks_has_the_tables_of_the_code_and_the_example_that_is_applied() {
@@ -35,17 +39,32 @@ fn the_page_of_disks_has_the_tables_of_the_code_and_the_example_that_is_applied(
     }
 }
 
+#[test]
+fn the_page_of_shares_has_the_tables_of_options_and_codes_and_the_example_that_is_applied() {
+    let example = EXAMPLE_OF_SHARES.replace("\r\n", "\n");
+    for (name, text) in [
+        ("option_rows", option_rows()),
+        ("of_shares", rows(of_shares())),
+        ("example-smb.yaml", format!("```yaml\n{example}```\n")),
+    ] {
+        let page = SHARES.replace("\r\n", "\n");
+        assert!(page.contains(&text), "docs/smb.md lacks {name}:\n{text}");
+    }
+}
+
 fn page() -> String {
     PAGE.replace("\r\n", "\n")
 }
 
 /// Each error of each RPC but failures of the node, which have a table of their own.
 fn refusals() -> String {
-    let rows = of_each().into_iter().chain(of_stage()).chain(of_publish());
-    let rows = rows
-        .chain(of_unstage())
-        .chain(of_stats())
-        .chain(of_expand());
+    let all = of_each().into_iter().chain(of_stage()).chain(of_publish());
+    let all = all.chain(of_unstage()).chain(of_stats()).chain(of_expand());
+    rows(all)
+}
+
+fn rows(rows: impl IntoIterator<Item = Row>) -> String {
+    let rows = rows.into_iter();
     rows.map(|(rpc, code, when)| format!("| {rpc} | {code} | {when} |\n"))
         .collect()
 }
@@ -116,6 +135,70 @@ fn of_stage() -> Vec<Row> {
         StageError::Shared(_) => "",
     };
     let row = |error: &StageError| ("NodeStage", error.code(), when(error));
+    errors.iter().map(row).collect()
+}
+
+fn of_shares() -> Vec<Row> {
+    let refused = Status::from(Refusal::SecretName);
+    let unresolved = ClusterDns::parse("127.0.0.1:1").unwrap();
+    // No server is asked for a name that is none.
+    let unresolved = unresolved.address_of(&"a".repeat(64)).unwrap_err();
+    let before = [
+        (
+            "NodeStage",
+            refused.code,
+            "source, user or options are refused: the tables above have each",
+        ),
+        (
+            "NodeStage",
+            Status::from(unresolved).code,
+            "the cluster's DNS has no address for the server",
+        ),
+    ];
+    before.into_iter().chain(of_share_stage()).collect()
+}
+
+fn of_share_stage() -> Vec<Row> {
+    let share = String::new;
+    let errors = [
+        ShareError::OtherUser {
+            volume: volume(),
+            server: share(),
+            user: None,
+            other: volume(),
+        },
+        ShareError::OthersMapping {
+            volume: volume(),
+            share: share(),
+            is_known: true,
+        },
+        ShareError::HostLacks {
+            volume: volume(),
+            what: "",
+            feature: Feature::MapOptions,
+        },
+        ShareError::StagedOtherwise {
+            volume: volume(),
+            what: "",
+        },
+        ShareError::Unmapping {
+            volume: volume(),
+            share: share(),
+        },
+    ];
+    let when = |error: &ShareError| match error {
+        ShareError::OtherUser { .. } => "another volume uses the server as another user",
+        ShareError::OthersMapping { .. } => {
+            "the volume is inline, and the share is mapped with another credential, or with one that nobody knows"
+        }
+        ShareError::HostLacks { .. } => "`-host=proxy` lacks what the volume needs",
+        ShareError::StagedOtherwise { .. } => {
+            "the volume is staged from another source, with other options, or at another path"
+        }
+        ShareError::Unmapping { .. } => "the share is being unmapped for its last volume",
+        ShareError::Shared(_) => "",
+    };
+    let row = |error: &ShareError| ("NodeStage", error.code(), when(error));
     errors.iter().map(row).collect()
 }
 

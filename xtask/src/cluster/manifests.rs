@@ -95,6 +95,7 @@ fn path(one: &Manifest) -> Result<String> {
         "PersistentVolume" => ("/api/v1", "persistentvolumes"),
         "PersistentVolumeClaim" => ("/api/v1", "persistentvolumeclaims"),
         "Pod" => ("/api/v1", "pods"),
+        "Secret" => ("/api/v1", "secrets"),
         kind => bail!("the place of a {kind} is not known"),
     };
     let name = one.name();

@@ -20,7 +20,13 @@ pub(super) fn replacement_of(name: &str) -> Option<&'static str> {
 }
 
 /// Those that mean the same here and have the same name.
-pub(super) const SHARED: &[&str] = &["drivername", "endpoint", "metrics-address", "nodeid"];
+pub(super) const SHARED: &[&str] = &[
+    "drivername",
+    "endpoint",
+    "metrics-address",
+    "nodeid",
+    "vol-stats-cache-expire-in-minutes",
+];
 
 const BOTH: &str = "csi-driver-smb, azuredisk";
 const SMB: &str = "csi-driver-smb";
@@ -34,9 +40,8 @@ const HOST: &str =
     "leave it out, a HostProcess container is recognised; or set -host=native or -host=proxy";
 const PIPES: &str =
     "leave it out: with -host=proxy the newest versions that csi-proxy serves are used";
-const STATS: &str = "leave it out: stats are read at each call";
-const KERBEROS: &str = "leave it out: Windows has no Kerberos cache files";
-const SHARES: &str = "leave it out: shares are no volumes of this driver yet";
+const KERBEROS: &str =
+    "leave it out: Windows has no Kerberos cache files, and logs on with the Secret's user";
 const FORMATS: &str =
     "leave it out: formats of different disks run side by side, each with a deadline";
 
@@ -57,7 +62,7 @@ pub(super) const FOREIGN: &[ForeignFlag] = &[
     foreign(
         "enable-get-volume-stats",
         SMB,
-        "leave it out: stats are always announced",
+        "leave it out: stats are always announced, and those of shares are cached",
     ),
     foreign("enable-list-snapshots", DISK, CONTROLLER),
     foreign("enable-list-volumes", DISK, CONTROLLER),
@@ -83,7 +88,11 @@ pub(super) const FOREIGN: &[ForeignFlag] = &[
     foreign("pre-stop-hook", DISK, "run `wincsi node drain` in preStop"),
     foreign("remove-archived-volume-path", SMB, CONTROLLER),
     foreign("remove-not-ready-taint", DISK, NO_API),
-    foreign("remove-smb-mapping-during-unmount", SMB, SHARES),
+    foreign(
+        "remove-smb-mapping-during-unmount",
+        SMB,
+        "leave it out: a share that this driver mapped is unmapped with its last volume",
+    ),
     foreign(
         "reserved-data-disk-slot-num",
         DISK,
@@ -101,13 +110,12 @@ pub(super) const FOREIGN: &[ForeignFlag] = &[
     foreign("ver", SMB, "use -version"),
     foreign("vm-type", DISK, CLOUD),
     foreign("vmss-cache-ttl-seconds", DISK, CLOUD),
-    foreign("vol-stats-cache-expire-in-minutes", BOTH, STATS),
     foreign("volume-attach-limit", DISK, "set -max-volumes"),
     foreign("wait-for-snapshot-ready", DISK, CONTROLLER),
     foreign(
         "working-mount-dir",
         SMB,
-        "leave it out: the node plugin mounts where kubelet names",
+        "leave it out: only a controller mounts shares for itself",
     ),
 ];
 

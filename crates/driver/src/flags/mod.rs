@@ -16,11 +16,14 @@ use program::log;
 use transport::{Endpoint, EndpointError};
 use wincsi::WinPath;
 
-use crate::kubelet::{Controlling, Luns, Topology};
+use crate::kubelet::{Controlling, Luns, ShareRules, Topology};
 
 pub use program::flags::{FlagError, Invocation, unicode};
 
 pub use self::page::page;
+
+/// As csi-driver-smb has it.
+const STATS_CACHE: Duration = Duration::from_secs(10 * 60);
 
 /// What the command line asks for.
 #[derive(Clone, Debug)]
@@ -63,10 +66,16 @@ pub struct Config {
     pub registration_timeout: Patience,
     /// Where registration is served; `None` is below the kubelet's folder.
     pub registration_endpoint: Option<Endpoint>,
+    /// Whether mappings of shares have to be encrypted, where a volume's options do not say.
+    pub require_privacy: bool,
+    /// How requests for shares are read.
+    pub shares: ShareRules,
     /// The folder of the simulated node.
     pub simulate: Option<PathBuf>,
     /// The folder of the records; `None` is beside the socket of CSI.
     pub state_dir: Option<PathBuf>,
+    /// How long figures of a share are answered again before the share is asked anew.
+    pub stats_cache: Duration,
     /// Where the node is.
     pub topology: Topology,
 }
@@ -124,8 +133,11 @@ impl Default for Config {
             registration: Registering::Itself,
             registration_endpoint: None,
             registration_timeout: Patience::Limited(Duration::from_secs(60)),
+            require_privacy: true,
+            shares: ShareRules::default(),
             simulate: None,
             state_dir: None,
+            stats_cache: STATS_CACHE,
             topology: Topology::default(),
         }
     }
@@ -248,6 +260,7 @@ fn endpoint(text: &str) -> Result<Option<Endpoint>, &'static str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::kubelet::Strictness;
 
     fn config(arguments: &[&str], variables: &[(&str, &str)]) -> Config {
         let arguments: Vec<_> = arguments.iter().map(|one| (*one).to_owned()).collect();
@@ -321,6 +334,11 @@ mod tests {
             &["stray", "-max-volumes=3"],
             &["-max-volumes=3", "drain"],
             &["-registration-timeout=x"],
+            &["-mount-options=loose"],
+            &["-readonly="],
+            &["-cluster-dns=dns.example"],
+            &["-vol-stats-cache-expire-in-minutes=x"],
+            &["-vol-stats-cache-expire-in-minutes=9223372036854775807"],
         ] {
             let arguments: Vec<_> = arguments.iter().map(|one| (*one).to_owned()).collect();
             assert!(parse(&arguments, |_| None).is_err(), "{arguments:?}");
@@ -334,6 +352,10 @@ mod tests {
             ("-kubeconfig=C:\\k", "calls no Kubernetes API"),
             ("--enable-windows-host-process", "-host=native"),
             ("-pre-stop-hook=true", "wincsi node drain"),
+            (
+                "--remove-smb-mapping-during-unmount",
+                "with its last volume",
+            ),
         ] {
             let refused = parse(&[argument.to_owned()], |_| None).unwrap_err();
             let text = refused.to_string();
@@ -357,6 +379,42 @@ mod tests {
         assert_eq!(patience("-registration-timeout=0"), Patience::Endless);
         let ten = Patience::Limited(Duration::from_secs(10));
         assert_eq!(patience("-registration-timeout=10"), ten);
+    }
+
+    #[test]
+    fn figures_of_shares_are_kept_as_long_as_csi_driver_smb_keeps_them() {
+        let kept = |arguments: &[&str]| config(arguments, &[]).stats_cache.as_secs() / 60;
+        assert_eq!(kept(&[]), 10);
+        for (minutes, expected) in [("3", 3), ("0", 10), ("-1", 10)] {
+            let flag = format!("-vol-stats-cache-expire-in-minutes={minutes}");
+            assert_eq!(kept(&[&flag]), expected, "{minutes}");
+        }
+    }
+
+    #[test]
+    fn shares_are_read_leniently_unless_flags_say_otherwise() {
+        let read = |arguments: &[&str]| {
+            let config = config(arguments, &[]);
+            (
+                config.shares.options,
+                config.shares.readers,
+                config.require_privacy,
+            )
+        };
+        assert_eq!(read(&[]), (Strictness::Lenient, Strictness::Lenient, true));
+        let flags = [
+            "-mount-options=strict",
+            "-readonly=strict",
+            "-require-privacy=false",
+        ];
+        assert_eq!(
+            read(&flags),
+            (Strictness::Strict, Strictness::Strict, false)
+        );
+        assert_eq!(
+            read(&flags[..1]),
+            (Strictness::Strict, Strictness::Lenient, true)
+        );
     }
 
     #[test]

@@ -4,8 +4,9 @@ use std::time::Duration;
 use program::flags::{Apply, Flag, Instead, Klog, Section, Value, optional, set};
 use program::http::{BarePort, BindAddress};
 
-use super::{Config, Host, Patience, Registering, endpoint};
-use crate::kubelet::{Controlling, Luns};
+use super::{Config, Host, Patience, Registering, STATS_CACHE, endpoint};
+use crate::cluster_dns::ClusterDns;
+use crate::kubelet::{Controlling, Luns, Strictness};
 
 /// Every flag.
 pub(super) const SECTIONS: &[Section<Config>] = &[
@@ -35,6 +36,18 @@ const FLAGS: &[Flag<Config>] = &[
         default: "",
         help: "What the key LUN of azuredisk's publish context counts on this node: LUNs of this SCSI adapter, or namespaces of the NVMe controller at this adapter. Empty: the volume's attributes name the adapter.",
         apply: Apply::Text(|config, text| azure_luns(text).map(|luns| config.azure_luns = luns)),
+    },
+    Flag {
+        name: "cluster-dns",
+        value: Value::Of("address[:port]"),
+        default: "",
+        help: "Resolve servers whose names end in .svc.cluster.local with this DNS server: the cluster's, which a node does not use itself. Empty: Windows gets each name as it is.",
+        apply: Apply::Text(|config, text| {
+            set(
+                &mut config.shares.cluster_dns,
+                optional(text).map(ClusterDns::parse).transpose()?,
+            )
+        }),
     },
     Flag {
         name: "controller",
@@ -109,6 +122,15 @@ const FLAGS: &[Flag<Config>] = &[
         }),
     },
     Flag {
+        name: "mount-options",
+        value: Value::Of("lenient|strict"),
+        default: "lenient",
+        help: "Mount options of shares that are unknown, ask for Kerberos or hold a credential: lenient ignores them with a warning, strict refuses the volume.",
+        apply: Apply::Text(|config, text| {
+            strictness(text).map(|strictness| config.shares.options = strictness)
+        }),
+    },
+    Flag {
         name: "nodeid",
         value: Value::Of("id"),
         default: "",
@@ -129,6 +151,15 @@ const FLAGS: &[Flag<Config>] = &[
         help: "With -host=proxy: the folder of csi-proxy's sockets, where there are no named pipes.",
         apply: Apply::Text(|config, text| {
             set(&mut config.proxy_sockets, optional(text).map(PathBuf::from))
+        }),
+    },
+    Flag {
+        name: "readonly",
+        value: Value::Of("lenient|strict"),
+        default: "lenient",
+        help: "Shares that are read-only, which nothing on a Windows node enforces: lenient takes them with a warning, strict refuses them.",
+        apply: Apply::Text(|config, text| {
+            strictness(text).map(|strictness| config.shares.readers = strictness)
         }),
     },
     Flag {
@@ -155,6 +186,13 @@ const FLAGS: &[Flag<Config>] = &[
         apply: Apply::Text(|config, text| {
             patience(text).map(|time| config.registration_timeout = time)
         }),
+    },
+    Flag {
+        name: "require-privacy",
+        value: Value::Bool,
+        default: "true",
+        help: "Require encryption of SMB mappings. Without it the mount option seal requires it of one volume. With -host=proxy csi-proxy's own flag decides.",
+        apply: Apply::Bool(|config, on| config.require_privacy = on),
     },
     Flag {
         name: "simulate",
@@ -187,6 +225,13 @@ const FLAGS: &[Flag<Config>] = &[
         default: "",
         help: "Print the version, and end.",
         apply: Apply::Instead(Instead::Version),
+    },
+    Flag {
+        name: "vol-stats-cache-expire-in-minutes",
+        value: Value::Of("minutes"),
+        default: "10",
+        help: "How long size and free space of a share are answered again before the share is asked anew. 0 or less is 10.",
+        apply: Apply::Text(|config, text| stats_cache(text).map(|time| config.stats_cache = time)),
     },
 ];
 
@@ -230,6 +275,22 @@ fn driver_name(text: &str) -> Result<&str, &'static str> {
         true => Ok(text),
         false => Err("it must have 1 to 63 letters, digits, dots and hyphens"),
     }
+}
+
+fn strictness(text: &str) -> Result<Strictness, &'static str> {
+    match text {
+        "lenient" => Ok(Strictness::Lenient),
+        "strict" => Ok(Strictness::Strict),
+        _ => Err("it must be lenient or strict"),
+    }
+}
+
+fn stats_cache(text: &str) -> Result<Duration, &'static str> {
+    let minutes: i32 = text.parse().map_err(|_| "it must be a number of minutes")?;
+    Ok(match u64::try_from(minutes) {
+        Ok(minutes @ 1..) => Duration::from_secs(minutes * 60),
+        _ => STATS_CACHE,
+    })
 }
 
 fn host(text: &str) -> Result<Host, &'static str> {

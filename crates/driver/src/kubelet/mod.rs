@@ -15,4 +15,7 @@ pub use self::node::{NodeInfo, NodeService};
 pub use self::registration::{Clock, Registration};
 pub use self::request::{Refusal, format_rows};
 pub use self::router::Router;
+pub use self::share::{
+    OptionError, SecretError, ShareRequests, ShareRules, SourceError, Strictness, option_rows,
+};
 pub use self::topology::Topology;

@@ -1,6 +1,7 @@
 use std::sync::Arc;
 
 use transport::{Code, Status};
+use wincsi::WinPath;
 use wincsi::smb::Credentials;
 use wire::csi::v1::node::{
     NodeExpandVolume, NodeGetCapabilities, NodeGetInfo, NodeGetVolumeStats, NodePublishVolume,
@@ -19,7 +20,7 @@ use wire::csi::v1::{
 };
 
 use super::share::ShareRequest;
-use super::{Attributes, Luns, Refusal, Router, Topology, request};
+use super::{Attributes, Luns, Refusal, Router, ShareRequests, Topology, request};
 use crate::record::{Access, Lifetime, Targets, VolumeHandle};
 use crate::volume::{Publish, Stats, Volumes, disk, share};
 
@@ -48,12 +49,24 @@ pub struct NodeInfo {
 pub struct NodeService {
     volumes: Arc<Volumes>,
     info: NodeInfo,
+    shares: Arc<ShareRequests>,
 }
 
 impl NodeService {
     /// The service of a node.
     pub fn new(volumes: Arc<Volumes>, info: NodeInfo) -> Self {
-        Self { volumes, info }
+        Self {
+            volumes,
+            info,
+            shares: Arc::default(),
+        }
+    }
+
+    /// The service, with requests for shares read by these.
+    #[must_use]
+    pub fn with_shares(mut self, shares: &Arc<ShareRequests>) -> Self {
+        self.shares = Arc::clone(shares);
+        self
     }
 
     /// Answers its RPCs.
@@ -132,10 +145,23 @@ impl NodeService {
         share: &ShareRequest<'_>,
         staging: &str,
     ) -> Result<(), Status> {
+        let staging = request::path("staging path", staging)?;
+        self.stage_share_at(volume, share, Lifetime::Persistent, staging)
+    }
+
+    fn stage_share_at(
+        &self,
+        volume: VolumeHandle,
+        share: &ShareRequest<'_>,
+        lifetime: Lifetime,
+        staging: WinPath,
+    ) -> Result<(), Status> {
+        let report = |event: &str| self.volumes.report(event);
+        let wanted = self.shares.wanted(&volume, share, lifetime, report)?;
         let stage = share::Stage {
             volume,
-            wanted: share.wanted(Lifetime::Persistent)?,
-            staging: request::path("staging path", staging)?,
+            staging,
+            wanted,
         };
         let staged = self.volumes.stage_share(&stage);
         staged.map_err(|error| Status::new(error.code(), error.to_string()))
@@ -166,14 +192,20 @@ impl NodeService {
         match (share.is_one(), share.lifetime()) {
             (true, Lifetime::Inline) => self.publish_inline(volume, &share, &request)?,
             (true, Lifetime::Persistent) => {
-                let (targets, access) = (share.targets()?, share.access());
-                self.publish_staged(volume, &request, (targets, access), share.credentials())?;
+                let asked = self.shares.publish(&volume, &share, access_of(&request))?;
+                self.publish_staged(volume, &request, asked)?;
             }
             (false, Lifetime::Inline) => return Err(Refusal::InlineDisk.into()),
             (false, Lifetime::Persistent) => {
                 let capability = request.volume_capability.as_ref();
                 let wanted = request::wanted(capability, &request.volume_context)?;
-                self.publish_staged(volume, &request, (wanted.targets, wanted.access), None)?;
+                if request.readonly && wanted.access == Access::ReadWrite {
+                    // Windows has no read-only link: pods of one volume share what its disk allows.
+                    tracing::warn!(
+                        "volume {volume}: readOnly of the pod is accepted and has no effect"
+                    );
+                }
+                self.publish_staged(volume, &request, (wanted.targets, None))?;
             }
         }
         Ok(NodePublishVolumeResponse {})
@@ -183,16 +215,11 @@ impl NodeService {
         &self,
         volume: VolumeHandle,
         request: &NodePublishVolumeRequest,
-        (targets, access): (Targets, Access),
-        credentials: Option<Credentials>,
+        (targets, credentials): (Targets, Option<Credentials>),
     ) -> Result<(), Status> {
         if request.staging_target_path.is_empty() {
             let text = "the volume is not staged: the staging path is missing";
             return Err(Status::new(Code::FailedPrecondition, text));
-        }
-        if request.readonly && access == Access::ReadWrite {
-            // Windows has no read-only link: pods of one volume share what its disk allows.
-            tracing::warn!("volume {volume}: readOnly of the pod is accepted and has no effect");
         }
         let publish = Publish {
             volume,
@@ -210,13 +237,8 @@ impl NodeService {
         share: &ShareRequest<'_>,
         request: &NodePublishVolumeRequest,
     ) -> Result<(), Status> {
-        let stage = share::Stage {
-            volume,
-            wanted: share.wanted(Lifetime::Inline)?,
-            staging: request::path("target path", &request.target_path)?,
-        };
-        let staged = self.volumes.stage_share(&stage);
-        staged.map_err(|error| Status::new(error.code(), error.to_string()))
+        let target = request::path("target path", &request.target_path)?;
+        self.stage_share_at(volume, share, Lifetime::Inline, target)
     }
 
     fn unpublish(
@@ -275,6 +297,13 @@ impl NodeService {
 impl From<Refusal> for Status {
     fn from(refusal: Refusal) -> Self {
         Self::new(Code::InvalidArgument, refusal.to_string())
+    }
+}
+
+fn access_of(request: &NodePublishVolumeRequest) -> Access {
+    match request.readonly {
+        true => Access::ReadOnly,
+        false => Access::ReadWrite,
     }
 }
 

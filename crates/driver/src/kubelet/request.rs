@@ -3,14 +3,14 @@
 use std::collections::BTreeMap;
 
 use wincsi::WinPath;
-use wincsi::smb::SmbError;
 use wire::csi::v1::VolumeCapability;
 use wire::csi::v1::volume_capability::AccessType;
 use wire::csi::v1::volume_capability::access_mode::Mode;
 
-use super::AttributeError;
+use super::{AttributeError, OptionError, SecretError, SourceError};
 use crate::record::{
-    Access, Choice, FileSystem, Format, FormatError, HandleError, Targets, VolumeHandle, Wanted,
+    Access, Choice, FileSystem, Format, FormatError, HandleError, Lifetime, Targets, VolumeHandle,
+    Wanted,
 };
 use crate::volume::{PlaceError, place};
 
@@ -28,9 +28,31 @@ pub enum Refusal {
     /// A disk belongs to a PersistentVolume.
     #[error("an inline volume has to be a share: its attribute source is missing")]
     InlineDisk,
-    /// The source and the folder are no share.
-    #[error("the volume's source is refused: {0}")]
-    Share(SmbError),
+    /// Source and folder are no share.
+    #[error("the volume is refused: {0}")]
+    Source(#[from] SourceError),
+    /// A mount option has a value that it cannot have.
+    #[error(transparent)]
+    MountOption(#[from] OptionError),
+    /// Mount options that would be ignored.
+    #[error("-mount-options=strict refuses mount options: {0}")]
+    MountOptions(String),
+    /// Nothing on the node keeps pods from writing to a share.
+    #[error(
+        "-readonly=strict refuses a share that is read-only, because nothing on this node enforces it: give the volume's user a share that it cannot write to"
+    )]
+    ReadersOfShare,
+    /// The Secret holds what Windows cannot take.
+    #[error(transparent)]
+    Secret(#[from] SecretError),
+    /// An inline volume names a Secret that is not in the request.
+    #[error(
+        "the attribute secretName needs the Kubernetes API, which the node plugin does not call: name the Secret as nodePublishSecretRef of the pod's volume"
+    )]
+    SecretName,
+    /// There is no user.
+    #[error("the volume has no user: {place} has to name a Secret with the keys username and password, or the mount options have guest", place = place_of_secret(*.0))]
+    NoUser(Lifetime),
     /// Windows has no raw block volumes in pods.
     #[error("block volumes do not exist on Windows: the volume needs volumeMode Filesystem")]
     Block,
@@ -59,6 +81,15 @@ pub enum Refusal {
         /// What is wrong with it.
         reason: PlaceError,
     },
+}
+
+fn place_of_secret(lifetime: Lifetime) -> &'static str {
+    match lifetime {
+        Lifetime::Persistent => {
+            "nodeStageSecretRef of the PersistentVolume (csi.storage.k8s.io/node-stage-secret-name of its StorageClass)"
+        }
+        Lifetime::Inline => "nodePublishSecretRef of the pod's volume",
+    }
 }
 
 /// The volume of a request.

@@ -22,7 +22,9 @@ use self::registrar::{Keeper, Registrar};
 use crate::admission::Admission;
 use crate::flags::{Config, Registering};
 use crate::host::{self, Host, HostError, Placement};
-use crate::kubelet::{Accessibility, Identity, NodeInfo, NodeService, Registration, Router};
+use crate::kubelet::{
+    Accessibility, Identity, NodeInfo, NodeService, Registration, Router, ShareRequests,
+};
 use crate::lifecycle;
 use crate::record::{Store, StoreError};
 use crate::volume::{Kubelet, Volumes};
@@ -77,7 +79,9 @@ pub fn start(config: &Config) -> Result<RunningServer, StartError> {
     let volumes = Volumes::new(Arc::clone(&node), store, machine, kubelet);
     let volumes = Arc::new(volumes);
     let (calls, admission) = (Arc::<Calls>::default(), Arc::<Admission>::default());
-    let csi = csi(config, &volumes, info, &calls, &admission);
+    let shares = Arc::new(ShareRequests::by(config.shares.clone()));
+    let node_service = NodeService::new(Arc::clone(&volumes), info).with_shares(&shares);
+    let csi = csi(config, node_service, &calls, &admission);
     let services = vec![(config.csi_endpoint(), csi)];
     let server = Arc::new(Server::bind(services, ServerOptions::default())?);
     tracing::info!(
@@ -95,6 +99,7 @@ pub fn start(config: &Config) -> Result<RunningServer, StartError> {
         reconciled: Reconciled::in_background(&volumes),
         probe: NodeProbe::of(node, &config.kubelet_path),
         volumes,
+        shares,
     };
     let serve = |address| HttpServer::start(address, Arc::new(site), pages::PATHS);
     let pages = config.metrics_address.as_ref().map(serve);
@@ -129,8 +134,7 @@ fn info(config: &Config, node: &dyn NodeApi) -> Result<NodeInfo, StartError> {
 
 fn csi(
     config: &Config,
-    volumes: &Arc<Volumes>,
-    info: NodeInfo,
+    node_service: NodeService,
     calls: &Arc<Calls>,
     admission: &Arc<Admission>,
 ) -> Arc<dyn Service> {
@@ -144,7 +148,7 @@ fn csi(
         },
     };
     identity.register(&mut router);
-    NodeService::new(Arc::clone(volumes), info).register(&mut router);
+    node_service.register(&mut router);
     lifecycle::serve(admission, &mut router);
     Arc::new(router)
 }

@@ -105,6 +105,11 @@ impl Volumes {
         self.shares.render(page);
     }
 
+    /// Reports an event to the people who look after the machine.
+    pub fn report(&self, event: &str) {
+        self.machine.report(event);
+    }
+
     fn note_normal(&self, volume: &VolumeHandle, space: Option<Space>) {
         let is_recorded = || self.store.has(volume);
         if self.health.normal(volume, space, is_recorded) == News::Changed {
@@ -118,7 +123,7 @@ impl Volumes {
         if self.health.abnormal(volume, reason, is_recorded) == News::Changed {
             tracing::error!("volume {volume} is abnormal: {reason}");
             let event = format!("volume {volume} is abnormal: {reason}");
-            self.machine.report(&event);
+            self.report(&event);
         }
     }
 

@@ -1,6 +1,9 @@
 //! Secrets and tokens that kubelet sends with a call reach no output, at the most talkative.
 
+use std::collections::BTreeMap;
+
 use wire::csi::v1::node::{NodePublishVolume, NodeStageVolume};
+use wire::csi::v1::volume_capability::{AccessType, MountVolume};
 
 use crate::driver::Driver;
 use crate::kubelet::Volume;
@@ -24,6 +27,7 @@ fn secrets_and_tokens_reach_no_output() {
         path.clone_into(&mut elsewhere.staging);
         outputs.extend([stage(&driver, &elsewhere), publish(&driver, &elsewhere)]);
     }
+    outputs.extend(refused_shares(&driver));
     outputs.push(format!("{:?}", volume.stats(&driver).unwrap()));
     volume.unpublish(&driver).unwrap();
     volume.unstage(&driver).unwrap();
@@ -43,6 +47,66 @@ fn secrets_and_tokens_reach_no_output() {
             );
         }
     }
+}
+
+/// The answers for shares, with the secret wherever people have put one. No server of the node has them.
+fn refused_shares(driver: &Driver) -> Vec<String> {
+    let source = "//files/data";
+    let with_secret = format!("//pods:{SECRET}@files/data");
+    let [flag, list, value, port] = [
+        format!("password={SECRET}"),
+        format!("vers=3.0,pass=x,{SECRET},{SECRET}=x"),
+        format!("bogus={SECRET},sec={SECRET},cache={SECRET}"),
+        format!("port={SECRET}"),
+    ];
+    let cases = [
+        (source, vec![flag.clone(), list, value]),
+        (source, vec![port]),
+        (source, vec![SECRET.to_owned()]),
+        (&with_secret, vec![]),
+    ];
+    let answers = cases.into_iter().flat_map(|(source, flags)| {
+        let staged = stage_share(driver, source, flags);
+        [staged, publish_inline(driver, source, &flag)]
+    });
+    answers.collect()
+}
+
+fn stage_share(driver: &Driver, source: &str, flags: Vec<String>) -> String {
+    let mut request = Volume::new("vol-share").to_stage();
+    request.volume_context = share(source);
+    request.secrets = secrets();
+    let capability = request.volume_capability.as_mut().unwrap();
+    capability.access_type = Some(AccessType::Mount(MountVolume {
+        mount_flags: flags,
+        ..Default::default()
+    }));
+    format!("{:?}", driver.call::<NodeStageVolume>(&request))
+}
+
+fn publish_inline(driver: &Driver, source: &str, options: &str) -> String {
+    let mut request = Volume::new("vol-inline").to_publish();
+    request.staging_target_path.clear();
+    request.volume_context = share(source);
+    let more = [
+        ("csi.storage.k8s.io/ephemeral", "true"),
+        ("mountOptions", options),
+    ];
+    let more = more.map(|(key, value)| (key.to_owned(), value.to_owned()));
+    request.volume_context.extend(more);
+    request.secrets = secrets();
+    format!("{:?}", driver.call::<NodePublishVolume>(&request))
+}
+
+fn share(source: &str) -> BTreeMap<String, String> {
+    [(String::from("source"), source.to_owned())].into()
+}
+
+fn secrets() -> BTreeMap<String, String> {
+    let pairs = [("username", "pods"), ("password", SECRET)];
+    pairs
+        .map(|(key, value)| (key.to_owned(), value.to_owned()))
+        .into()
 }
 
 /// The answer, and debug output of the request.

@@ -1,0 +1,157 @@
+//! One question and its answer: over UDP, and over TCP if the answer is too long for that (RFC 1035, 4.2).
+
+use std::io::{self, Read as _, Write as _};
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream, UdpSocket};
+use std::time::{Duration, Instant};
+
+use simple_dns::{
+    CLASS, Name, Packet, PacketFlag, QCLASS, QTYPE, Question, SimpleDnsError, TYPE, header_buffer,
+};
+use uuid::Uuid;
+
+/// How often a question is sent. A datagram may be lost.
+const ATTEMPTS: usize = 2;
+
+/// The longest datagram that is read: twice what UDP carries without an extension.
+const LONGEST_DATAGRAM: usize = 1024;
+
+/// A question.
+pub(super) struct Query<'a> {
+    id: u16,
+    name: Name<'a>,
+    kind: TYPE,
+    message: Vec<u8>,
+}
+
+impl<'a> Query<'a> {
+    pub(super) fn new(name: &'a str, kind: TYPE) -> Result<Self, SimpleDnsError> {
+        let name = Name::new(name)?;
+        let id = random_id();
+        let mut packet = Packet::new_query(id);
+        packet.set_flags(PacketFlag::RECURSION_DESIRED);
+        packet.questions.push(Question::new(
+            name.clone(),
+            QTYPE::TYPE(kind),
+            QCLASS::CLASS(CLASS::IN),
+            false,
+        ));
+        let message = packet.build_bytes_vec()?;
+        drop(packet);
+        Ok(Self {
+            id,
+            name,
+            kind,
+            message,
+        })
+    }
+
+    pub(super) fn name(&self) -> &Name<'a> {
+        &self.name
+    }
+
+    /// Asks a server, which has this long for each attempt.
+    pub(super) fn ask(&self, server: SocketAddr, patience: Duration) -> io::Result<Vec<u8>> {
+        let mut attempt = self.over_udp(server, patience);
+        for _ in 1..ATTEMPTS {
+            if attempt.is_ok() {
+                break;
+            }
+            attempt = self.over_udp(server, patience);
+        }
+        let answer = attempt?;
+        match header_buffer::has_flags(&answer, PacketFlag::TRUNCATION) {
+            Ok(false) => Ok(answer),
+            _ => self.over_tcp(server, patience),
+        }
+    }
+
+    /// The first datagram that is an answer to this. A connected socket gets none but those of its peer, and each
+    /// attempt has a socket and so a port of its own.
+    fn over_udp(&self, server: SocketAddr, patience: Duration) -> io::Result<Vec<u8>> {
+        let deadline = Instant::now() + patience;
+        let socket = UdpSocket::bind(match server {
+            SocketAddr::V4(_) => SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0)),
+            SocketAddr::V6(_) => SocketAddr::from((Ipv6Addr::UNSPECIFIED, 0)),
+        })?;
+        socket.connect(server)?;
+        socket.send(&self.message)?;
+        let mut datagram = vec![0; LONGEST_DATAGRAM];
+        loop {
+            socket.set_read_timeout(Some(left(deadline)?))?;
+            let length = socket.recv(&mut datagram).map_err(silence)?;
+            if self.is_answered_by(&datagram[..length]) {
+                datagram.truncate(length);
+                return Ok(datagram);
+            }
+        }
+    }
+
+    fn over_tcp(&self, server: SocketAddr, patience: Duration) -> io::Result<Vec<u8>> {
+        let deadline = Instant::now() + patience;
+        let mut stream = TcpStream::connect_timeout(&server, patience).map_err(silence)?;
+        stream.set_write_timeout(Some(patience))?;
+        let length = u16::try_from(self.message.len()).map_err(io::Error::other)?;
+        stream.write_all(&[&length.to_be_bytes(), &*self.message].concat())?;
+        let mut length = [0; 2];
+        fill(&mut stream, &mut length, deadline)?;
+        let mut answer = vec![0; u16::from_be_bytes(length).into()];
+        fill(&mut stream, &mut answer, deadline)?;
+        match self.is_answered_by(&answer) {
+            true => Ok(answer),
+            false => Err(io::Error::other("the answer is to another question")),
+        }
+    }
+
+    /// Whether a message answers this question and no other. One that was cut may end anywhere, and counts by its head.
+    fn is_answered_by(&self, message: &[u8]) -> bool {
+        let has = |flag| header_buffer::has_flags(message, flag) == Ok(true);
+        if header_buffer::id(message) != Ok(self.id) || !has(PacketFlag::RESPONSE) {
+            return false;
+        }
+        if has(PacketFlag::TRUNCATION) {
+            return true;
+        }
+        let Ok(packet) = Packet::parse(message) else {
+            return false;
+        };
+        let is_this = |question: &Question<'_>| {
+            question.qname == self.name && question.qtype == QTYPE::TYPE(self.kind)
+        };
+        packet.questions.len() == 1 && packet.questions.iter().all(is_this)
+    }
+}
+
+/// Not to be guessed: these two bytes of a random UUID are all random (RFC 9562, 5.4).
+fn random_id() -> u16 {
+    let [first, second, ..] = *Uuid::new_v4().as_bytes();
+    u16::from_be_bytes([first, second])
+}
+
+fn fill(stream: &mut TcpStream, mut rest: &mut [u8], deadline: Instant) -> io::Result<()> {
+    while !rest.is_empty() {
+        stream.set_read_timeout(Some(left(deadline)?))?;
+        match stream.read(rest).map_err(silence)? {
+            0 => return Err(io::ErrorKind::UnexpectedEof.into()),
+            length => rest = &mut rest[length..],
+        }
+    }
+    Ok(())
+}
+
+fn left(deadline: Instant) -> io::Result<Duration> {
+    let left = deadline.saturating_duration_since(Instant::now());
+    match left {
+        Duration::ZERO => Err(silence(io::ErrorKind::TimedOut.into())),
+        left => Ok(left),
+    }
+}
+
+/// The same error, in words that say who is silent.
+fn silence(error: io::Error) -> io::Error {
+    match error.kind() {
+        io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => {
+            io::Error::new(io::ErrorKind::TimedOut, "the server does not answer")
+        }
+        _ => error,
+    }
+}

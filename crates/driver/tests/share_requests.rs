@@ -1,0 +1,427 @@
+//! Requests for shares, as kubelet sends them, on a simulated node beside a server with shares.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "test code")]
+
+use std::net::UdpSocket;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+use std::{io, thread};
+
+use program::metrics::Exposition;
+use prost::Message as _;
+use simple_dns::rdata::{A, RData};
+use simple_dns::{CLASS, Packet, QTYPE, RCODE, ResourceRecord, TYPE};
+use tempfile::TempDir;
+use transport::{Call, Code, Service as _, Status};
+use wincsi::sim::smb::{ServerSpec, SmbControl};
+use wincsi::sim::{ClockMode, NodeSpec, SimNode};
+use wincsi::{Node, NodeApi as _, Options, WinPath};
+use wincsi_driver::cluster_dns::ClusterDns;
+use wincsi_driver::kubelet::{
+    NodeInfo, NodeService, Router, ShareRequests, ShareRules, Strictness,
+};
+use wincsi_driver::machine::Machine;
+use wincsi_driver::record::Store;
+use wincsi_driver::volume::{Kubelet, Volumes};
+use wire::Rpc;
+use wire::csi::v1::node::{NodePublishVolume, NodeStageVolume};
+use wire::csi::v1::volume_capability::access_mode::Mode;
+use wire::csi::v1::volume_capability::{AccessMode, AccessType, MountVolume};
+use wire::csi::v1::{NodePublishVolumeRequest, NodeStageVolumeRequest, VolumeCapability};
+
+const PASSWORD: &str = "correct horse";
+const STAGING: &str = r"C:\var\lib\kubelet\plugins\kubernetes.io\csi\wincsi.io\1\globalmount";
+const TARGET: &str = r"C:\var\lib\kubelet\pods\1\volumes\kubernetes.io~csi\pv\mount";
+const ADDRESS: [u8; 4] = [10, 0, 0, 7];
+
+/// What is reported to people.
+#[derive(Default)]
+struct Events(Mutex<Vec<String>>);
+
+impl Machine for Events {
+    fn read(&self, _file: &WinPath) -> io::Result<String> {
+        Err(io::ErrorKind::NotFound.into())
+    }
+
+    fn report(&self, event: &str) {
+        self.0.lock().unwrap().push(event.to_owned());
+    }
+}
+
+struct Fixture {
+    router: Router,
+    shares: Arc<ShareRequests>,
+    events: Arc<Events>,
+    node: Arc<Node>,
+    _home: TempDir,
+}
+
+impl Fixture {
+    /// A driver that reads requests by these rules, beside the servers `files` and 10.0.0.7.
+    fn by(rules: ShareRules) -> Self {
+        let home = tempfile::tempdir().unwrap();
+        let folder = home.path().join("node");
+        let sim = SimNode::create(&folder, &NodeSpec::named("n"), ClockMode::Real).unwrap();
+        let mut server = ServerSpec::sharing("data", r"AZURE\pods", PASSWORD);
+        for name in ["files", "10.0.0.7"] {
+            SmbControl::at(&folder).add_server(name, &server).unwrap();
+        }
+        server.encryption = false;
+        SmbControl::at(&folder).add_server("old", &server).unwrap();
+        let node = Arc::new(Node::new(sim.os(), Options::default()));
+        let (events, shares) = (Arc::<Events>::default(), Arc::new(ShareRequests::by(rules)));
+        let kubelet = Kubelet {
+            driver_name: String::from("wincsi.io"),
+            folder: r"C:\var\lib\kubelet".parse().ok(),
+        };
+        let store = Store::open(&home.path().join("records")).unwrap();
+        let machine = Arc::clone(&events) as Arc<dyn Machine>;
+        let volumes = Volumes::new(Arc::clone(&node) as _, store, machine, kubelet);
+        let mut router = Router::counting(&Arc::default());
+        NodeService::new(Arc::new(volumes), NodeInfo::default())
+            .with_shares(&shares)
+            .register(&mut router);
+        Self {
+            router,
+            shares,
+            events,
+            node,
+            _home: home,
+        }
+    }
+
+    fn lenient() -> Self {
+        Self::by(ShareRules::default())
+    }
+
+    fn call<R: Rpc>(&self, request: &R::Request) -> Result<(), Status> {
+        let deadline = Instant::now() + Duration::from_secs(60);
+        let message = request.encode_to_vec().into();
+        let call = Call::in_process(R::PATH, message, deadline).unwrap();
+        self.router.call(&call).map(drop)
+    }
+
+    fn stage(&self, volume: &Volume) -> Result<(), Status> {
+        self.call::<NodeStageVolume>(&NodeStageVolumeRequest {
+            volume_id: String::from("pv"),
+            staging_target_path: STAGING.to_owned(),
+            volume_capability: Some(volume.capability()),
+            secrets: owned(&volume.secrets),
+            volume_context: owned(&volume.context),
+            publish_context: Default::default(),
+        })
+    }
+
+    fn publish(&self, volume: &Volume) -> Result<(), Status> {
+        self.call::<NodePublishVolume>(&NodePublishVolumeRequest {
+            volume_id: String::from("pv"),
+            staging_target_path: STAGING.to_owned(),
+            target_path: TARGET.to_owned(),
+            volume_capability: Some(volume.capability()),
+            readonly: volume.readonly,
+            secrets: owned(&volume.secrets),
+            volume_context: owned(&volume.context),
+            publish_context: Default::default(),
+        })
+    }
+
+    fn refusal(&self, volume: &Volume) -> String {
+        let refused = self.stage(volume).unwrap_err();
+        assert_eq!(refused.code, Code::InvalidArgument, "{refused}");
+        refused.to_string()
+    }
+
+    /// The mappings, and whether they are encrypted.
+    fn mappings(&self) -> Vec<(String, Option<bool>)> {
+        let deadline = self.node.deadline(Duration::from_secs(60));
+        let mappings = self.node.smb().mappings(deadline).unwrap();
+        let mappings = mappings.into_iter();
+        mappings
+            .map(|it| (it.remote.to_lowercase(), it.privacy))
+            .collect()
+    }
+
+    fn metrics(&self) -> String {
+        let mut page = Exposition::default();
+        self.shares.render(&mut page);
+        page.into_text()
+    }
+
+    fn events(&self) -> Vec<String> {
+        self.events.0.lock().unwrap().clone()
+    }
+}
+
+#[derive(Clone)]
+struct Volume {
+    context: Vec<(&'static str, &'static str)>,
+    secrets: Vec<(&'static str, &'static str)>,
+    flags: Vec<&'static str>,
+    mode: Mode,
+    readonly: bool,
+}
+
+impl Volume {
+    fn of(source: &'static str) -> Self {
+        Self {
+            context: vec![("source", source)],
+            secrets: vec![("username", "pods"), ("password", PASSWORD)],
+            flags: Vec::new(),
+            mode: Mode::MultiNodeMultiWriter,
+            readonly: false,
+        }
+    }
+
+    fn inline(source: &'static str) -> Self {
+        let mut volume = Self::of(source);
+        volume
+            .context
+            .push(("csi.storage.k8s.io/ephemeral", "true"));
+        volume
+    }
+
+    fn with(mut self, flags: &[&'static str]) -> Self {
+        self.flags = flags.to_vec();
+        self
+    }
+
+    fn capability(&self) -> VolumeCapability {
+        let mount = MountVolume {
+            mount_flags: self.flags.iter().map(|flag| (*flag).to_owned()).collect(),
+            ..Default::default()
+        };
+        VolumeCapability {
+            access_type: Some(AccessType::Mount(mount)),
+            access_mode: Some(AccessMode {
+                mode: self.mode.into(),
+            }),
+        }
+    }
+}
+
+fn owned<T: FromIterator<(String, String)>>(pairs: &[(&str, &str)]) -> T {
+    let pairs = pairs.iter();
+    pairs
+        .map(|(key, value)| ((*key).to_owned(), (*value).to_owned()))
+        .collect()
+}
+
+fn strict() -> ShareRules {
+    ShareRules {
+        options: Strictness::Strict,
+        readers: Strictness::Strict,
+        ..ShareRules::default()
+    }
+}
+
+#[test]
+fn options_that_mean_nothing_here_are_accepted_counted_and_reported_once() {
+    let fixture = Fixture::lenient();
+    let carried = ["vers=3.0", "dir_mode=0777,nobrl", "sec=krb5", "bogus=x"];
+    let volume = Volume::of("//files/data").with(&carried);
+    fixture.stage(&volume).unwrap();
+    fixture.stage(&volume).unwrap();
+    let page = fixture.metrics();
+    for labels in [
+        "option=\"vers\",class=\"linux\"",
+        "option=\"sec\",class=\"kerberos\"",
+        "option=\"unknown\",class=\"unknown\"",
+    ] {
+        assert!(page.contains(&format!("{{{labels}}} 2\n")), "{page}");
+    }
+    let events = fixture.events();
+    assert_eq!(events.len(), 1, "{events:?}");
+    assert!(events[0].contains("pv") && events[0].contains("sec=krb5"));
+    assert!(!events[0].contains("vers"), "{events:?}");
+}
+
+#[test]
+fn strict_options_are_refused_by_name_and_those_of_linux_are_not() {
+    let fixture = Fixture::by(strict());
+    for (flag, name) in [
+        ("bogus=horse", "bogus"),
+        ("sec=krb5", "sec=krb5"),
+        ("password=horse", "password"),
+    ] {
+        let refused = fixture.refusal(&Volume::of("//files/data").with(&["vers=3.0", flag]));
+        assert!(
+            refused.contains(name) && !refused.contains("horse"),
+            "{refused}"
+        );
+        assert!(!refused.contains("vers"), "{refused}");
+    }
+    assert_eq!(fixture.mappings(), []);
+    let of_linux = Volume::of("//files/data").with(&["vers=3.0", "uid=0"]);
+    fixture.stage(&of_linux).unwrap();
+}
+
+#[test]
+fn an_option_that_windows_has_reaches_the_mapping() {
+    let fixture = Fixture::lenient();
+    let sealed = Volume::of("//files/data").with(&["seal"]);
+    fixture.stage(&sealed).unwrap();
+    let expected = (String::from(r"\\files\data"), Some(true));
+    assert_eq!(fixture.mappings(), [expected]);
+    let old = fixture.stage(&Volume::of("//old/data").with(&["seal"]));
+    assert!(old.is_err());
+}
+
+#[test]
+fn an_inline_volume_has_its_options_in_the_context_and_others_do_not() {
+    let fixture = Fixture::by(strict());
+    let bogus = ("mountOptions", "vers=3.0,bogus");
+    let mut inline = Volume::inline("//files/data");
+    inline.context.push(bogus);
+    let refused = fixture.publish(&inline).unwrap_err();
+    assert!(refused.to_string().contains("bogus"), "{refused}");
+    let mut persistent = Volume::of("//files/data");
+    persistent.context.push(bogus);
+    fixture.stage(&persistent).unwrap();
+}
+
+#[test]
+fn a_volume_without_a_user_is_refused_with_the_place_of_the_secret() {
+    let fixture = Fixture::lenient();
+    let nobody = |mut volume: Volume| {
+        volume.secrets = vec![("password", PASSWORD)];
+        volume
+    };
+    let refused = fixture.refusal(&nobody(Volume::of("//files/data")));
+    assert!(refused.contains("nodeStageSecretRef"), "{refused}");
+    let refused = fixture.publish(&nobody(Volume::inline("//files/data")));
+    let refused = refused.unwrap_err().to_string();
+    assert!(refused.contains("nodePublishSecretRef"), "{refused}");
+    // Without a user the server decides, and this one knows no guests.
+    let guest = nobody(Volume::of("//files/data")).with(&["guest"]);
+    assert_ne!(
+        fixture.stage(&guest).unwrap_err().code,
+        Code::InvalidArgument
+    );
+}
+
+#[test]
+fn an_inline_volume_that_names_its_secret_for_another_driver_is_refused_by_name() {
+    let fixture = Fixture::lenient();
+    let mut volume = Volume::inline("//files/data");
+    volume.context.push(("secretName", "smb"));
+    let refused = fixture.publish(&volume).unwrap_err();
+    assert_eq!(refused.code, Code::InvalidArgument);
+    assert!(
+        refused.to_string().contains("nodePublishSecretRef"),
+        "{refused}"
+    );
+    assert_eq!(fixture.mappings(), []);
+}
+
+#[test]
+fn a_staged_volume_is_published_without_secrets() {
+    let fixture = Fixture::lenient();
+    let mut volume = Volume::of("//files/data");
+    fixture.stage(&volume).unwrap();
+    volume.secrets.clear();
+    fixture.publish(&volume).unwrap();
+}
+
+#[test]
+fn readers_of_a_share_are_accepted_unless_flags_refuse_them() {
+    let readers = {
+        let reads = |mode, flags: &[&'static str], readonly| Volume {
+            mode,
+            readonly,
+            ..Volume::of("//files/data").with(flags)
+        };
+        [
+            reads(Mode::SingleNodeReaderOnly, &[], false),
+            reads(Mode::MultiNodeReaderOnly, &[], false),
+            reads(Mode::MultiNodeMultiWriter, &["ro"], false),
+            reads(Mode::MultiNodeMultiWriter, &[], true),
+        ]
+    };
+    for volume in readers {
+        let writers = Volume::of("//files/data");
+        let fixture = Fixture::lenient();
+        fixture.stage(&volume).unwrap();
+        fixture.publish(&volume).unwrap();
+        let fixture = Fixture::by(strict());
+        fixture.stage(&writers).unwrap();
+        let refused = fixture.publish(&volume).unwrap_err();
+        assert_eq!(refused.code, Code::InvalidArgument);
+        assert!(
+            refused.to_string().contains("-readonly=strict"),
+            "{refused}"
+        );
+        if !volume.readonly {
+            assert!(fixture.refusal(&volume).contains("-readonly=strict"));
+        }
+        fixture.publish(&writers).unwrap();
+    }
+}
+
+#[test]
+fn a_service_of_the_cluster_is_mapped_by_its_address_and_other_names_as_they_are() {
+    let (dns, asked) = dns(RCODE::NoError);
+    let fixture = Fixture::by(dns.clone());
+    let service = "//samba.files.SVC.cluster.local/data";
+    fixture.stage(&Volume::of(service)).unwrap();
+    let mappings: Vec<_> = fixture
+        .mappings()
+        .into_iter()
+        .map(|(remote, _)| remote)
+        .collect();
+    assert_eq!(mappings, [r"\\10.0.0.7\data"]);
+    assert_eq!(*asked.lock().unwrap(), ["samba.files.svc.cluster.local"]);
+    let fixture = Fixture::by(dns);
+    fixture.stage(&Volume::of("//files/data")).unwrap();
+    assert_eq!(asked.lock().unwrap().len(), 1);
+}
+
+#[test]
+fn a_service_that_is_not_there_is_asked_for_again_by_kubelet() {
+    let (dns, _) = dns(RCODE::NameError);
+    let fixture = Fixture::by(dns);
+    let error = fixture.stage(&Volume::of("//samba.files.svc.cluster.local/data"));
+    let error = error.unwrap_err();
+    assert_eq!(error.code, Code::Unavailable);
+    let text = error.to_string();
+    assert!(
+        text.contains("samba.files.svc.cluster.local") && text.contains("127.0.0.1:"),
+        "{text}"
+    );
+    let as_given = Fixture::lenient().stage(&Volume::of("//samba.files.svc.cluster.local/data"));
+    assert!(!as_given.unwrap_err().to_string().contains("-cluster-dns"));
+}
+
+/// The rules of a driver beside a DNS server of the cluster, and the names that it was asked for.
+fn dns(rcode: RCODE) -> (ShareRules, Arc<Mutex<Vec<String>>>) {
+    let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let server = socket.local_addr().unwrap().to_string();
+    let asked = Arc::<Mutex<Vec<String>>>::default();
+    let names = Arc::clone(&asked);
+    thread::spawn(move || {
+        let mut buffer = [0; 512];
+        while let Ok((length, from)) = socket.recv_from(&mut buffer) {
+            let query = Packet::parse(&buffer[..length]).unwrap();
+            let name = query.questions[0].qname.clone();
+            names.lock().unwrap().push(name.to_string());
+            let mut answer = Packet::new_reply(query.id());
+            answer.questions.clone_from(&query.questions);
+            *answer.rcode_mut() = rcode;
+            if rcode == RCODE::NoError && query.questions[0].qtype == QTYPE::TYPE(TYPE::A) {
+                let address = u32::from_be_bytes(ADDRESS);
+                let data = RData::A(A { address });
+                answer
+                    .answers
+                    .push(ResourceRecord::new(name, CLASS::IN, 5, data));
+            }
+            socket
+                .send_to(&answer.build_bytes_vec().unwrap(), from)
+                .unwrap();
+        }
+    });
+    let cluster_dns = Some(ClusterDns::parse(&server).unwrap());
+    let rules = ShareRules {
+        cluster_dns,
+        ..ShareRules::default()
+    };
+    (rules, asked)
+}
