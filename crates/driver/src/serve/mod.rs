@@ -76,7 +76,8 @@ pub fn start(config: &Config) -> Result<RunningServer, StartError> {
         driver_name: config.driver_name.clone(),
         folder: config.kubelet_folder(),
     };
-    let volumes = Volumes::new(Arc::clone(&node), store, machine, kubelet);
+    let volumes = Volumes::new(Arc::clone(&node), store, machine, kubelet)
+        .keeping_figures_for(config.stats_cache);
     let volumes = Arc::new(volumes);
     let (calls, admission) = (Arc::<Calls>::default(), Arc::<Admission>::default());
     let shares = Arc::new(ShareRequests::by(config.shares.clone()));

@@ -77,6 +77,13 @@ impl Volumes {
         }
     }
 
+    /// The same, which keeps the figures of shares so long.
+    #[must_use]
+    pub fn keeping_figures_for(mut self, time: Duration) -> Self {
+        self.shares.figures.keep_for(time);
+        self
+    }
+
     /// The same, where a stage waits so long for its disk: for tests of a host whose clock they cannot move.
     #[doc(hidden)]
     #[must_use]

@@ -37,6 +37,7 @@ impl Volumes {
         slot.get().map_err(Shared::from)?;
         let removed = self.remove_entry(target, self.deadline());
         removed.map_err(Shared::from)?;
+        self.shares.figures.forget_at(volume, target);
         let note = |record: &mut Record| {
             record.published.retain(|one| one != target);
         };

@@ -19,6 +19,7 @@ struct Scenario {
 const INLINE: Volume<'static> = Volume {
     handle: "pv",
     remote: ROOT,
+    server: None,
     user: USER,
     password: PASSWORD,
     lifetime: Lifetime::Inline,

@@ -64,6 +64,8 @@ pub(crate) struct Fixture {
 pub(crate) struct Volume<'a> {
     pub(crate) handle: &'a str,
     pub(crate) remote: &'a str,
+    /// The server as the PV names it, if the remote path has its address.
+    pub(crate) server: Option<&'a str>,
     pub(crate) user: &'a str,
     pub(crate) password: &'a str,
     pub(crate) lifetime: Lifetime,
@@ -74,6 +76,7 @@ pub(crate) fn volume(handle: &str) -> Volume<'_> {
     Volume {
         handle,
         remote: ROOT,
+        server: None,
         user: USER,
         password: PASSWORD,
         lifetime: Lifetime::Persistent,
@@ -111,7 +114,7 @@ impl Volume<'_> {
             volume: self.handle(),
             staging: path(at),
             wanted: Wanted {
-                server: remote.server(),
+                server: self.server.map_or_else(|| remote.server(), str::to_owned),
                 remote,
                 credentials: self.credentials(),
                 options: ShareOptions::default(),

@@ -297,6 +297,7 @@ impl World {
         Volume {
             handle: spec.handle,
             remote: spec.remote,
+            server: None,
             user: spec.user,
             password: match secret {
                 Secret::Wrong => "wrong",

@@ -2,6 +2,8 @@
 
 use transport::Code;
 
+use wincsi::sim::smb::ServerSpec;
+
 use crate::fixture::{Fixture, POD, ROOT, Volume, volume};
 
 #[test]
@@ -92,4 +94,28 @@ fn figures_of_a_share_are_kept_while_its_mapping_is_good_and_a_dead_one_is_abnor
     let dead = fixture.stats(&volume, POD).unwrap();
     assert_eq!(dead.usage, later.usage);
     assert!(dead.abnormal.is_some());
+}
+
+#[test]
+fn a_server_with_another_address_is_mapped_by_it_and_the_old_mapping_goes() {
+    let fixture = Fixture::new();
+    let moved = Volume {
+        remote: r"\\10.0.0.2\data",
+        server: Some("files"),
+        ..volume("pv")
+    };
+    let spec = ServerSpec::sharing(
+        crate::fixture::SHARE,
+        crate::fixture::USER,
+        crate::fixture::PASSWORD,
+    );
+    fixture.add_server("10.0.0.2", &spec);
+    fixture.stage(&volume("pv")).unwrap();
+    fixture.stage(&moved).unwrap();
+    assert_eq!(fixture.mappings(), [ROOT], "what serves is not cut");
+    assert!(fixture.try_unmap_by_hand(ROOT));
+    fixture.stage(&moved).unwrap();
+    assert_eq!(fixture.mappings(), [r"\\10.0.0.2\data"]);
+    fixture.unstage(&moved).unwrap();
+    assert_eq!(fixture.mappings(), [""; 0]);
 }

@@ -39,7 +39,7 @@ const ANSWER: Duration = Duration::from_secs(10);
 pub(super) struct Shares {
     claims: Arc<Claims>,
     secrets: Secrets,
-    figures: Figures,
+    pub(super) figures: Figures,
     other_secrets: AtomicU64,
 }
 

@@ -106,21 +106,23 @@ impl Staging<'_> {
         Ok(is_live.map_err(Shared::from)?)
     }
 
-    /// A driver that died in a stage may have mapped the share, and nobody knows with which credential. If no other volume
-    /// uses that mapping, it goes.
+    /// What an earlier stage mapped goes, unless another volume uses it: by one that did not end nobody knows with which
+    /// credential, and where the server has another address by now it is the wrong one.
     fn start_over(&self) -> Result<(), Error> {
-        let interrupted = self
-            .before
-            .as_ref()
-            .filter(|record| record.state == State::Staging);
-        match interrupted {
-            Some(record) if record.made_mapping_in(self.boot.as_deref()) => {
-                self.volumes.shares.claims.leave(&record.volume);
-                self.volumes
-                    .unmap_unless_used(&record.what.remote, self.deadline)
-            }
-            _ => Ok(()),
+        let Some(record) = &self.before else {
+            return Ok(());
+        };
+        let is_over = record.state == State::Staging || !self.is_same_share(record);
+        if !is_over || !record.made_mapping_in(self.boot.as_deref()) {
+            return Ok(());
         }
+        self.volumes.shares.claims.leave(&record.volume);
+        self.volumes
+            .unmap_unless_used(&record.what.remote, self.deadline)
+    }
+
+    fn is_same_share(&self, record: &Record<Share>) -> bool {
+        record.what.remote.share() == self.request.wanted.remote.share()
     }
 
     fn check_host(&self) -> Result<(), StageError> {
@@ -198,8 +200,10 @@ impl Staging<'_> {
     /// Whether this driver made the mapping in this boot, or is about to. A host that does not list mappings has none of others, as far
     /// as anybody can tell.
     fn makes_mapping(&self) -> Result<bool, Error> {
-        let before = self.before.as_ref();
-        if before.is_some_and(|record| record.made_mapping_in(self.boot.as_deref())) {
+        let made = |record: &Record<Share>| {
+            self.is_same_share(record) && record.made_mapping_in(self.boot.as_deref())
+        };
+        if self.before.as_ref().is_some_and(made) {
             return Ok(true);
         }
         let remote = &self.request.wanted.remote;

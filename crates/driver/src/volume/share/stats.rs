@@ -9,14 +9,33 @@ use wincsi::{Deadline, Error, WinPath};
 use crate::record::{Record, Share, VolumeHandle};
 use crate::volume::Volumes;
 
-/// How long the figures of a share are good: a server counts them each time it is asked.
+/// How long the figures of a share are good unless a flag has another time: a server counts them each time it is asked.
 const FRESH: Duration = Duration::from_secs(600);
 
 /// The figures of shares, by volume and path, and until when they are good.
-#[derive(Debug, Default)]
-pub(super) struct Figures(Mutex<BTreeMap<(VolumeHandle, String), (Deadline, Space)>>);
+#[derive(Debug)]
+pub(in crate::volume) struct Figures {
+    fresh_for: Duration,
+    kept: Mutex<Kept>,
+}
+
+type Kept = BTreeMap<(VolumeHandle, String), (Deadline, Space)>;
+
+impl Default for Figures {
+    fn default() -> Self {
+        Self {
+            fresh_for: FRESH,
+            kept: Mutex::default(),
+        }
+    }
+}
 
 impl Figures {
+    /// Figures are good for so long.
+    pub(in crate::volume) fn keep_for(&mut self, time: Duration) {
+        self.fresh_for = time;
+    }
+
     /// The figures that are still good now.
     fn fresh(&self, volume: &VolumeHandle, at: &WinPath, now: Deadline) -> Option<Space> {
         let figures = self.lock();
@@ -29,19 +48,24 @@ impl Figures {
         self.lock().insert(key, (until, space));
     }
 
+    /// The volume is not at that path any more.
+    pub(in crate::volume) fn forget_at(&self, volume: &VolumeHandle, at: &WinPath) {
+        self.lock().remove(&(volume.clone(), at.folded()));
+    }
+
     /// The volume is unstaged.
     pub(super) fn forget(&self, volume: &VolumeHandle) {
         self.lock().retain(|(other, _), _| other != volume);
     }
 
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<(VolumeHandle, String), (Deadline, Space)>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, Kept> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Volumes {
     /// Size and free space of a share, if the path belongs to the volume and leads to it; none if the share is not mapped
-    /// any more. The figures may be ten minutes old while Windows calls the mapping OK.
+    /// any more. The figures may be as old as `-vol-stats-cache-expire-in-minutes` while Windows calls the mapping OK.
     pub(in crate::volume) fn measure_share(
         &self,
         record: &Record<Share>,
@@ -58,7 +82,8 @@ impl Volumes {
             return Ok(Some(space));
         }
         let space = self.share_space(record)?;
-        figures.keep(&record.volume, at, (self.node.deadline(FRESH), space));
+        let until = self.node.deadline(figures.fresh_for);
+        figures.keep(&record.volume, at, (until, space));
         Ok(Some(space))
     }
 
