@@ -29,8 +29,10 @@ pub(super) struct Claim {
     pub(super) share: String,
     /// As whom, in lower case: names of users have no case.
     pub(super) user: Option<String>,
-    /// Whether the mapping is this driver's.
+    /// Whether the mapping is this driver's, which it is in one boot alone.
     pub(super) is_ours: bool,
+    /// That boot, where the node reports it.
+    pub(super) boot: Option<String>,
     /// Whether the volume is being unstaged.
     pub(super) is_leaving: bool,
 }
@@ -52,8 +54,15 @@ impl Claim {
             share: share.remote.share(),
             user: share.user.as_ref().map(|user| user.to_lowercase()),
             is_ours: share.made_mapping,
+            boot: record.boot.clone(),
             is_leaving: record.state == State::Unstaging,
         }
+    }
+
+    /// Whether the mapping is this driver's in the boot of another claim.
+    fn is_ours_in(&self, other: &Self) -> bool {
+        let boots = self.boot.as_ref().zip(other.boot.as_ref());
+        self.is_ours && boots.is_none_or(|(ours, theirs)| ours == theirs)
     }
 }
 
@@ -84,7 +93,7 @@ impl Claims {
             .claims
             .values()
             .filter(|other| other.share == claim.share);
-        let is_ours = claim.is_ours || of_share.any(|other| other.is_ours);
+        let is_ours = claim.is_ours || of_share.any(|other| other.is_ours_in(&claim));
         let claim = Claim { is_ours, ..claim };
         inner.claims.insert(volume.clone(), claim);
         Ok(is_ours)
@@ -108,13 +117,16 @@ impl Claims {
     }
 
     /// Notes that the mapping of a share is this driver's, for the volumes that use it, and returns them.
-    pub(super) fn adopt(&self, share: &str) -> Vec<VolumeHandle> {
+    pub(super) fn adopt(&self, share: &str, boot: Option<&str>) -> Vec<VolumeHandle> {
         let mut inner = self.lock();
         let of_share = inner
             .claims
             .values_mut()
             .filter(|claim| claim.share == share);
-        of_share.for_each(|claim| claim.is_ours = true);
+        of_share.for_each(|claim| {
+            claim.is_ours = true;
+            claim.boot = boot.map(str::to_owned);
+        });
         inner.users_of(share)
     }
 
@@ -170,6 +182,7 @@ mod tests {
             share: share.to_owned(),
             user: Some(user.to_owned()),
             is_ours: false,
+            boot: Some(String::from("now")),
             is_leaving: false,
         }
     }
@@ -198,6 +211,20 @@ mod tests {
         assert_eq!(claims.claim(&volume("c"), claim("t", "one")), Ok(false));
         claims.release(&volume("a"));
         assert_eq!(claims.claim(&volume("d"), claim("s", "one")), Ok(true));
+    }
+
+    #[test]
+    fn a_mapping_of_an_earlier_boot_is_this_drivers_no_more() {
+        let claims = Claims::default();
+        let before = Claim {
+            is_ours: true,
+            boot: Some(String::from("before")),
+            ..claim("s", "one")
+        };
+        claims.claim(&volume("a"), before).unwrap();
+        assert_eq!(claims.claim(&volume("b"), claim("s", "one")), Ok(false));
+        claims.adopt("s", Some("now"));
+        assert_eq!(claims.claim(&volume("c"), claim("s", "one")), Ok(true));
     }
 
     #[test]

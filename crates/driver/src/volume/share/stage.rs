@@ -180,6 +180,7 @@ impl Staging<'_> {
             share: share.to_owned(),
             user: wanted.user().map(|user| user.to_lowercase()),
             is_ours: self.makes_mapping().map_err(Shared::from)?,
+            boot: self.boot.clone(),
             is_leaving: false,
         };
         let claimed = self.volumes.shares.claims.claim(volume, claim);

@@ -80,7 +80,7 @@ impl Volumes {
     /// The mapping of a share is this driver's from now on, so that the last of its volumes unmaps it.
     fn adopt(&self, share: &str, deadline: Deadline) {
         let boot = self.boot(deadline);
-        for volume in self.shares.claims.adopt(share) {
+        for volume in self.shares.claims.adopt(share, boot.as_deref()) {
             let adopted = self.store.slot(&volume).and_then(|slot| {
                 slot.change(|record: &mut Record<Share>| {
                     record.boot.clone_from(&boot);
