@@ -84,6 +84,14 @@ impl Volumes {
         self
     }
 
+    /// The same, whose hashes of credentials are worth nothing: for tests that stage thousands of times.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn hashing_quickly(mut self) -> Self {
+        self.shares.hash_quickly();
+        self
+    }
+
     /// The same, where a stage waits so long for its disk: for tests of a host whose clock they cannot move.
     #[doc(hidden)]
     #[must_use]

@@ -421,7 +421,7 @@ fn driver(home: &TempDir, sim: &SimNode, served: Option<&Served>) -> Volumes {
         folder: KUBELET.parse().ok(),
     };
     let store = Store::open(&home.path().join(RECORDS)).unwrap();
-    Volumes::new(node, store, machine, kubelet)
+    Volumes::new(node, store, machine, kubelet).hashing_quickly()
 }
 
 pub(crate) fn path(text: &str) -> WinPath {

@@ -15,10 +15,14 @@ use zeroize::Zeroizing;
 
 use crate::record::{Record, SecretHash, Share};
 
-/// Memory in KiB and passes of a hash: the least of both that OWASP names for Argon2id
+/// Memory in KiB and passes of a hash.
+#[derive(Clone, Copy, Debug)]
+struct Cost(u32, u32);
+
+/// The least of both that OWASP names for Argon2id
 /// (<https://cheatsheetseries.owasp.org/cheatsheets/Password_Storage_Cheat_Sheet.html>).
-const MEMORY_KIB: u32 = 7 * 1024;
-const PASSES: u32 = 5;
+const SLOW: Cost = Cost(7 * 1024, 5);
+const QUICK: Cost = Cost(8, 1);
 
 /// How many credentials that a mapping does not have are remembered, so that a caller who repeats one costs little.
 const REFUTED: usize = 8;
@@ -30,6 +34,13 @@ pub(super) struct Secrets {
     shares: Mutex<BTreeMap<String, Known>>,
     /// Held while a slow hash is made: each takes 7 MiB.
     hashing: Mutex<()>,
+    cost: Cost,
+}
+
+impl Default for Cost {
+    fn default() -> Self {
+        SLOW
+    }
 }
 
 #[derive(Debug)]
@@ -61,6 +72,11 @@ impl Secrets {
             shares: Mutex::new(known.collect()),
             ..Self::default()
         }
+    }
+
+    /// Makes hashes that are worth nothing.
+    pub(super) fn hash_quickly(&mut self) {
+        self.cost = QUICK;
     }
 
     /// Notes with which credentials a share was mapped just now, and returns their hash for the record; none if it cannot
@@ -127,7 +143,9 @@ impl Secrets {
 
     fn slow(&self, text: &str) -> Option<SecretHash> {
         let _one_at_a_time = self.hashing();
-        let hashed = argon2().and_then(|argon2| argon2.hash_password(text.as_bytes()));
+        let hashed = self
+            .argon2()
+            .and_then(|argon2| argon2.hash_password(text.as_bytes()));
         hashed
             .map(|hash: PasswordHash| SecretHash(hash.to_string()))
             .inspect_err(|error| tracing::error!("a credential cannot be hashed: {error}"))
@@ -136,10 +154,16 @@ impl Secrets {
 
     fn verify(&self, slow: &SecretHash, text: &str) -> bool {
         let _one_at_a_time = self.hashing();
-        let (Ok(hash), Ok(argon2)) = (PasswordHash::new(&slow.0), argon2()) else {
+        let (Ok(hash), Ok(argon2)) = (PasswordHash::new(&slow.0), self.argon2()) else {
             return false;
         };
         argon2.verify_password(text.as_bytes(), &hash).is_ok()
+    }
+
+    fn argon2(&self) -> password_hash::Result<Argon2<'static>> {
+        let Cost(memory, passes) = self.cost;
+        let params = Params::new(memory, passes, 1, None)?;
+        Ok(Argon2::new(Algorithm::Argon2id, Version::V0x13, params))
     }
 
     fn shares(&self) -> MutexGuard<'_, BTreeMap<String, Known>> {
@@ -183,11 +207,6 @@ impl Known {
             }
         }
     }
-}
-
-fn argon2() -> password_hash::Result<Argon2<'static>> {
-    let params = Params::new(MEMORY_KIB, PASSES, 1, None)?;
-    Ok(Argon2::new(Algorithm::Argon2id, Version::V0x13, params))
 }
 
 /// The user in lower case, as names of users have no case, and the password; both are empty without a user.
