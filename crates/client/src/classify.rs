@@ -37,6 +37,10 @@ const PHRASES: &[(&str, Condition)] = &[
         Condition::NotAMountedFolder,
     ),
     ("not a mounted folder", Condition::NotAMountedFolder),
+    (
+        "is no mounted folder but something else",
+        Condition::NotAMountedFolder,
+    ),
     ("The access path is not valid", Condition::NotAMountedFolder),
     (
         "The requested access path is already in use",

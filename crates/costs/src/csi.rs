@@ -108,14 +108,14 @@ const IS_NO_LINK: Call = ("filesystem.IsSymlink", "a plain folder");
 /// In a row: queries, methods, handles, calls, waits; then the calls of azuredisk, gce-pd and aws-ebs.
 #[rustfmt::skip]
 pub const ROWS: &[CsiRow] = &[
-    row("NodeStageVolume", "a blank disk", [17, 6, 160, 38, 4], [
+    row("NodeStageVolume", "a blank disk", [17, 6, 163, 38, 4], [
         &[RESCAN, LOCATIONS, IS_MISSING, PARTITION, VOLUMES, IS_RAW, FORMAT, MOUNT, BY_NUMBER],
         &[LIST_IDS, IS_NO_LINK, DISK_STATS, PARTITION, IS_ONLINE, VOLUMES, IS_RAW, FORMAT, MOUNT,
           AT_MOUNT, IS_LARGE],
         &[LIST_IDS, IS_MISSING, MKDIR, AT_FOLDER, PARTITION, IS_ONLINE, VOLUMES, IS_RAW, FORMAT,
           MOUNT, RESCAN, DISK_STATS, AT_MOUNT, VOLUME_STATS],
     ], |node| with_disk(node, stage)),
-    row("NodeStageVolume", "a disk with its volume", [11, 1, 91, 31, 0], [
+    row("NodeStageVolume", "a disk with its volume", [11, 1, 92, 31, 0], [
         &[RESCAN, LOCATIONS, IS_MISSING, PARTITIONED, VOLUMES, IS_FORMATTED, MOUNT, BY_NUMBER],
         &[LIST_IDS, IS_NO_LINK, DISK_STATS, PARTITIONED, IS_ONLINE, VOLUMES, IS_FORMATTED, MOUNT,
           AT_MOUNT, IS_LARGE],
@@ -138,7 +138,7 @@ pub const ROWS: &[CsiRow] = &[
         &[AT_LINK, VOLUME_STATS],
         &[EXISTS],
     ], |node| published(node, stats)),
-    row("NodeExpandVolume", "the disk has grown", [2, 4, 18, 12, 0], [
+    row("NodeExpandVolume", "the disk has grown", [2, 4, 19, 12, 0], [
         &[AT_LINK, VOLUME_STATS, RESIZE, VOLUME_STATS],
         &[LIST_IDS, AT_LINK, RESIZE, DISK_STATS],
         &[AT_LINK, DISK_NUMBER, LIST_IDS, RESCAN, AT_LINK, RESIZE, DISK_STATS],

@@ -3,14 +3,30 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "test code")]
 
+#[path = "disks/away.rs"]
+mod away;
+#[path = "disks/crash.rs"]
+mod crash;
+#[path = "deaths/mod.rs"]
+mod deaths;
 #[path = "disks/fixture/mod.rs"]
 mod fixture;
 #[path = "disks/health.rs"]
 mod health;
+#[path = "disks/inventories.rs"]
+mod inventories;
+#[path = "disks/late.rs"]
+mod late;
 #[path = "disks/life.rs"]
 mod life;
+#[path = "disks/machines.rs"]
+mod machines;
+#[path = "disks/reconcile.rs"]
+mod reconcile;
+#[path = "disks/unstage.rs"]
+mod unstage;
 
-use std::collections::BTreeSet;
+use std::fs;
 use std::path::Path;
 
 use transport::Code;
@@ -19,59 +35,124 @@ use wincsi::disks::{Criterion, DiskQuery, NamespaceConvention};
 use wincsi_driver::record::{Access, Choice, FileSystem};
 use wincsi_driver::volume::disk::StageError;
 
+use self::deaths::Mortal as _;
 use self::fixture::{Fixture, GIB, Host, STAGING, TARGET};
 
 const HOST: Host = Host::Pipes;
 
 const MIB: u64 = 1 << 20;
 
-/// Why cases of tests/disks do not run here.
-#[derive(Clone, Copy)]
-enum Needs {
-    /// What the pipes lack.
-    Feature(Feature),
-    /// A clock that does not run while the driver waits for a disk.
-    Clock,
-    /// A node whose operations are held or counted, which the pipes do not change.
-    Operations,
-}
-
-const LEFT_OUT: [(&str, Needs); 9] = [
-    ("away", Needs::Clock),
-    ("crash", Needs::Operations),
-    ("growth", Needs::Feature(Feature::SmallGrowth)),
-    ("inventories", Needs::Feature(Feature::GuardedDisks)),
-    ("late", Needs::Clock),
-    ("machines", Needs::Feature(Feature::DeviceCriteria)),
-    ("readers", Needs::Feature(Feature::ReadOnlyDisks)),
-    ("reconcile", Needs::Feature(Feature::EntryLooks)),
-    ("unstage", Needs::Feature(Feature::CheckedOffline)),
+/// The cases of tests/disks that do not run here, each with what it needs and the pipes lack.
+const LEFT_OUT: [(&str, Feature); 19] = [
+    (
+        "growth::a_volume_grows_by_one_mib_while_a_pod_has_it",
+        Feature::SmallGrowth,
+    ),
+    (
+        "growth::a_volume_whose_disk_grew_by_one_mib_grows_when_it_is_staged",
+        Feature::SmallGrowth,
+    ),
+    (
+        "protected::a_device_that_answers_by_windows_attribute_is_none_that_is_protected",
+        Feature::WriteProtection,
+    ),
+    (
+        "protected::a_device_that_does_not_say_is_not_taken_for_protected",
+        Feature::WriteProtection,
+    ),
+    (
+        "protected::a_protected_disk_in_use_is_served_as_it_is",
+        Feature::WriteProtection,
+    ),
+    (
+        "protected::a_repeated_stage_leaves_readers_of_a_protected_device_alone",
+        Feature::WriteProtection,
+    ),
+    (
+        "protected::a_shared_disk_that_came_online_on_a_protected_device_is_served",
+        Feature::WriteProtection,
+    ),
+    (
+        "protected::a_writer_is_refused_by_name_and_the_protected_device_left_as_it_is",
+        Feature::WriteProtection,
+    ),
+    (
+        "protected::a_writer_whose_device_became_protected_stays_staged",
+        Feature::WriteProtection,
+    ),
+    (
+        "readers::a_disk_of_one_node_that_came_online_writable_is_made_read_only",
+        Feature::ReadOnlyDisks,
+    ),
+    (
+        "readers::a_shared_disk_that_became_writable_is_refused_by_a_repeated_stage",
+        Feature::ReadOnlyDisks,
+    ),
+    (
+        "readers::a_shared_disk_that_came_online_writable_is_refused_and_left_as_it_is",
+        Feature::ReadOnlyDisks,
+    ),
+    (
+        "readers::readers_get_their_disk_read_only_and_a_blank_one_is_not_formatted_for_them",
+        Feature::ReadOnlyDisks,
+    ),
+    (
+        "readers::readers_volumes_do_not_grow_and_get_no_label",
+        Feature::ReadOnlyDisks,
+    ),
+    (
+        "readers::the_disk_of_readers_is_online_read_only_and_shows_its_files",
+        Feature::ReadOnlyDisks,
+    ),
+    (
+        "sweeps::a_dangling_folder_without_a_record_goes_unless_a_pods_link_leads_to_it",
+        Feature::EntryLooks,
+    ),
+    (
+        "sweeps::a_node_that_hangs_ends_the_comparison_and_leaves_its_volumes_to_calls",
+        Feature::SystemIdentity,
+    ),
+    (
+        "sweeps::a_volume_that_hangs_keeps_no_other_from_its_look_and_its_own_look_ends",
+        Feature::EntryLooks,
+    ),
+    (
+        "sweeps::a_volume_that_is_away_after_a_reboot_is_abnormal_and_its_dangling_folder_goes",
+        Feature::EntryLooks,
+    ),
 ];
 
 #[test]
-fn every_file_of_cases_runs_here_or_is_left_out_by_name() {
+fn every_case_runs_here_or_is_left_out_by_name() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/disks");
-    let files = folder.read_dir().unwrap();
-    let files = files.filter_map(|file| {
-        let name = file.unwrap().file_name().into_string().unwrap();
-        let name = name.strip_suffix(".rs")?;
-        (name != "main").then(|| name.to_owned())
-    });
-    let left_out = LEFT_OUT.iter().map(|(name, _)| *name);
-    let expected: BTreeSet<_> = left_out
-        .chain(["health", "life"])
-        .map(str::to_owned)
-        .collect();
-    assert_eq!(files.collect::<BTreeSet<_>>(), expected);
+    let mut absent = Vec::new();
+    for file in folder.read_dir().unwrap() {
+        let file = file.unwrap().path();
+        let is_module = file.extension().is_some_and(|extension| extension == "rs");
+        let name = file.file_stem().unwrap().to_str().unwrap().to_owned();
+        if is_module && !runs_here(&name) {
+            let text = fs::read_to_string(&file).unwrap();
+            absent.extend(cases(&text).map(|case| format!("{name}::{case}")));
+        }
+    }
+    absent.sort();
+    assert_eq!(absent, LEFT_OUT.map(|(case, _)| case));
+}
+
+fn runs_here(file: &str) -> bool {
+    include_str!("pipes.rs").contains(&format!("#[path = \"disks/{file}.rs\"]"))
+}
+
+fn cases(text: &str) -> impl Iterator<Item = &str> {
+    let cases = text.split("#[test]\nfn ").skip(1);
+    cases.filter_map(|case| Some(case.split_once('(')?.0))
 }
 
 #[test]
 fn what_cases_are_left_out_for_the_pipes_do_lack() {
     let fixture = Fixture::new();
-    for (name, needs) in LEFT_OUT {
-        if let Needs::Feature(feature) = needs {
-            assert!(!fixture.host_supports(feature), "{name}: {feature}");
-        }
+    for (case, feature) in LEFT_OUT {
+        assert!(!fixture.host_supports(feature), "{case}: {feature}");
     }
 }
 
@@ -102,6 +183,9 @@ fn what_the_pipes_lack_is_refused_by_name_before_anything_is_touched() {
     }
     for access in [Access::ReadOnly, Access::SharedReadOnly] {
         refuses(Feature::ReadOnlyDisks, small().for_readers(access));
+        let protected = small().for_readers(access);
+        protected.write_protect();
+        refuses(Feature::ReadOnlyDisks, protected);
     }
 }
 
@@ -148,6 +232,39 @@ fn a_growth_that_the_pipes_leave_undone_is_refused_with_the_size_that_works() {
     fixture.grow(2 * GIB + 199 * MIB);
     let error = fixture.expand(TARGET, 2 * GIB + 199 * MIB).unwrap_err();
     assert_eq!(error.code(), Code::OutOfRange, "{error}");
+}
+
+/// What leads nowhere is removed where the driver can tell it from a link that leads somewhere.
+#[test]
+fn a_start_reports_a_volume_that_is_away_and_leaves_its_staging_path() {
+    let mut fixture = Fixture::new();
+    fixture.stage().unwrap();
+    fixture.pull_out();
+    fixture.reboot();
+    let outcome = fixture.reconcile();
+    assert!(outcome.removed.is_empty(), "{outcome:?}");
+    let line = r#"wincsi_volume_abnormal{volume="vol-1"} 1"#;
+    assert!(fixture.metrics().contains(line), "{}", fixture.metrics());
+    assert!(fixture.exists(STAGING));
+    fixture.plug_in();
+    fixture.publish(TARGET).unwrap();
+    fixture.reconcile();
+    assert!(!fixture.metrics().contains(line));
+}
+
+#[test]
+fn an_unstage_without_a_record_of_a_disk_that_was_pulled_out_is_repeated_until_it_is_back() {
+    let mut fixture = Fixture::new();
+    fixture.stage().unwrap();
+    fixture.pull_out();
+    fixture.forget();
+    let error = fixture.unstage().unwrap_err();
+    assert_eq!(error.code(), Code::Unavailable, "{error}");
+    assert!(error.to_string().contains(STAGING), "{error}");
+    assert!(fixture.exists(STAGING));
+    fixture.plug_in();
+    fixture.unstage().unwrap();
+    assert!(!fixture.exists(STAGING));
 }
 
 #[test]

@@ -464,6 +464,31 @@ pub const EXPERIMENTS: &[Experiment] = &[
         &[],
         "the suite's group `sockets`, and `Get-Acl` of a socket that a service of LocalSystem has made",
     ),
+    Experiment {
+        number: 44,
+        assumption: "IOCTL_DISK_IS_WRITABLE succeeds for a device that takes writes, also while the disk has the \
+                     read-only attribute; our code asks while that is clear, and is right either way",
+        operations: &["Disks::is_write_protected"],
+        schema: &[],
+        unrecorded: "the answer while the attribute is set",
+        case: Some("experiments::write_protection"),
+        scripts: &[],
+        by_hand: None,
+    },
+    by_hand(
+        45,
+        "IOCTL_DISK_IS_WRITABLE answers 19 for a device that protects itself, whose disk comes online and need not \
+         have the read-only attribute",
+        &["Disks::is_write_protected"],
+        "`Mount-DiskImage -Access ReadOnly` of a VHDX file, then the line of its disk in the suite's list of disks",
+    ),
+    by_hand(
+        46,
+        "vsphere: IOCTL_DISK_IS_WRITABLE does not answer 19 for a disk of PVSCSI, which refuses MODE SENSE and takes \
+         writes, once its read-only attribute is clear",
+        &["Disks::is_write_protected"],
+        "`attributes disk clear readonly` of `diskpart`, then the line of the disk in the suite's list of disks",
+    ),
 ];
 
 /// What the simulated machines assume, and a person on such a machine can look at.

@@ -19,6 +19,8 @@ pub struct StorageConditions {
     pub neighbour: Option<String>,
     /// What `MSFT_Disk.SetAttributes` answers for a disk that is offline.
     pub offline_attributes: OfflineAttributes,
+    /// What decides the answer to the question whether a device is write-protected.
+    pub write_protection: ProtectionAnswer,
 }
 
 impl Default for StorageConditions {
@@ -29,6 +31,7 @@ impl Default for StorageConditions {
             collision: Collision::default(),
             neighbour: None,
             offline_attributes: OfflineAttributes::default(),
+            write_protection: ProtectionAnswer::default(),
         }
     }
 }
@@ -69,4 +72,16 @@ pub enum OfflineAttributes {
     /// They are set, as by <https://github.com/hpe-storage/common-host-libs/pull/40>, on Server 2019.
     #[default]
     Set,
+}
+
+/// What `IOCTL_DISK_IS_WRITABLE` answers by. No page says it
+/// (<https://learn.microsoft.com/windows/win32/api/winioctl/ni-winioctl-ioctl_disk_is_writable>).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ProtectionAnswer {
+    /// The device alone.
+    #[default]
+    Device,
+    /// The device, or Windows's read-only attribute of the disk.
+    DeviceOrAttribute,
 }

@@ -5,6 +5,7 @@ use os::{
     PartitionNumber, Result, ScsiAddress, Win32,
 };
 
+use crate::conditions::ProtectionAnswer;
 use crate::gate::Op;
 use crate::hardware::{IdentifierPage, page83};
 use crate::machine::{Machine, Present};
@@ -97,6 +98,16 @@ impl os::Disks for Disks {
         })
     }
 
+    fn is_write_protected(&self, disk: DiskNumber) -> Result<bool> {
+        self.run("IOCTL_DISK_IS_WRITABLE", disk, |machine, name| {
+            let is_protected = machine.disk(name)?.disk.spec.write_protected;
+            Ok(match machine.spec.storage.write_protection {
+                ProtectionAnswer::Device => is_protected,
+                ProtectionAnswer::DeviceOrAttribute => machine.refuses_writes(name),
+            })
+        })
+    }
+
     fn set_access(&self, disk: DiskNumber, access: DiskAccess) -> Result<()> {
         self.run("IOCTL_DISK_SET_DISK_ATTRIBUTES", disk, |machine, name| {
             machine.change(name, |disk| {
@@ -165,7 +176,7 @@ fn grow(
     let area = machine.area(name)?;
     let table = &machine.disk(name)?.table;
     let partition = table.partition(number.0).ok_or(Win32::FILE_NOT_FOUND)?;
-    if machine.kernel(name)?.is_read_only {
+    if machine.refuses_writes(name) {
         return Err(Win32::WRITE_PROTECT.into());
     }
     let length = partition.length.checked_add(by);

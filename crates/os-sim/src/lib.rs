@@ -136,7 +136,7 @@ mod system_disk;
 mod volumes;
 
 pub use clock::ClockMode;
-pub use conditions::{Arrivals, Collision, OfflineAttributes, StorageConditions};
+pub use conditions::{Arrivals, Collision, OfflineAttributes, ProtectionAnswer, StorageConditions};
 pub use gate::{Effect, Faults, Kill, Op, Pattern, Rule, RuleId, ScriptError};
 pub use hardware::{
     Address, Arrives, Association, Bus, Content, DiskSpec, HardwareControl, HardwareError,

@@ -51,6 +51,9 @@ const METHODS: &[Method] = &[
     ("Disks", "grow_partition", Facility::Disks, |it| {
         it.os.disks.grow_partition(DISK, PartitionNumber(1), 0)
     }),
+    ("Disks", "is_write_protected", Facility::Disks, |it| {
+        it.os.disks.is_write_protected(DISK).map(drop)
+    }),
     ("Disks", "layout", Facility::Disks, |it| {
         it.os.disks.layout(DISK).map(drop)
     }),

@@ -8,8 +8,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use os::{
-    Arguments, Deadline, DiskNumber, PartitionEntry, PartitionStyle, Query, Target, Value,
-    VolumeId, Win32, WinPath,
+    Arguments, Deadline, DiskAttributes, DiskNumber, PartitionEntry, PartitionStyle, Query, Target,
+    Value, VolumeId, Win32, WinPath,
 };
 use wincsi_os_sim::{Arrivals, Bus, ClockMode, Content, DiskSpec, Effect, NodeSpec, Rule, SimNode};
 
@@ -338,4 +338,38 @@ fn the_provider_remembers_a_disk_that_was_pulled_out() {
         fixture.query(&Query::all("MSFT_Disk", &["Number"])).len(),
         1
     );
+}
+
+/// The provider's codes are those of the attribute: nothing was seen of a protected device.
+#[test]
+fn a_protected_device_takes_no_write_whatever_the_attribute_says() {
+    let (fixture, volume) = StorageFixture::formatted();
+    let (hardware, os) = (fixture.node.hardware(), &fixture.os);
+    hardware.grow_disk("data1", 2 * GIB).unwrap();
+    os.disks.update_properties(DATA).unwrap();
+    hardware.set_write_protected("data1", true).unwrap();
+    assert_eq!(os.disks.is_write_protected(DATA), Ok(true));
+    assert_eq!(
+        os.disks.attributes(DATA),
+        Ok(DiskAttributes {
+            offline: false,
+            read_only: false,
+        })
+    );
+    let refused = Some(Win32::WRITE_PROTECT);
+    let grown = os.disks.grow_partition(DATA, os::PartitionNumber(2), MIB);
+    assert_eq!(grown.unwrap_err().win32(), refused);
+    assert_eq!(os.volumes.flush(volume).unwrap_err().win32(), refused);
+    let file_system = os.volumes.file_system(volume).unwrap().unwrap();
+    assert!(file_system.read_only);
+    let path = fixture.partition().path;
+    let deleted = fixture.call(&path, "DeleteObject", &Arguments::none());
+    assert_eq!(deleted.code, 40001);
+    let disk = fixture.disk().path;
+    assert_eq!(fixture.call(&disk, "Offline", &Arguments::none()).code, 0);
+    assert_eq!(fixture.call(&disk, "Online", &Arguments::none()).code, 0);
+    hardware.set_write_protected("data1", false).unwrap();
+    assert_eq!(os.disks.is_write_protected(DATA), Ok(false));
+    let grown = os.disks.grow_partition(DATA, os::PartitionNumber(2), MIB);
+    grown.unwrap();
 }

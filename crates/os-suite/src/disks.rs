@@ -24,6 +24,7 @@ declare!("disks", &[Facility::Disks, Facility::Volumes];
     a_device_id_page_reads,
     a_device_says_what_it_hangs_on,
     the_disk_of_a_used_volume_is_online,
+    the_device_of_a_used_volume_takes_writes,
     looking_anew_changes_nothing_by_itself,
     an_unknown_disk_answers_nothing,
 );
@@ -189,6 +190,12 @@ fn the_disk_of_a_used_volume_is_online(fixture: &Fixture) -> Result<(), SuiteFai
     holds("it is writable", !attributes.read_only)
 }
 
+fn the_device_of_a_used_volume_takes_writes(fixture: &Fixture) -> Result<(), SuiteFailure> {
+    let disk = ours(fixture)?.disk;
+    let is_protected = fixture.disks()?.is_write_protected(disk)?;
+    holds("it is not write-protected", !is_protected)
+}
+
 fn looking_anew_changes_nothing_by_itself(fixture: &Fixture) -> Result<(), SuiteFailure> {
     let disk = ours(fixture)?.disk;
     let before = (our_layout(fixture)?, fixture.disks()?.length(disk)?);
@@ -204,6 +211,7 @@ fn an_unknown_disk_answers_nothing(fixture: &Fixture) -> Result<(), SuiteFailure
         disks.attributes(unknown).err(),
         disks.descriptor(unknown).err(),
         disks.device_id_page(unknown).err(),
+        disks.is_write_protected(unknown).err(),
         disks.layout(unknown).err(),
         disks.length(unknown).err(),
         disks.number_of(NO_DISK).err(),

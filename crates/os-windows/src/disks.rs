@@ -98,6 +98,17 @@ impl Disks for NativeDisks {
         })
     }
 
+    fn is_write_protected(&self, disk: DiskNumber) -> os::Result<bool> {
+        let code = codes::IOCTL_DISK_IS_WRITABLE;
+        let asked = open(disk, Purpose::AskDevice)
+            .and_then(|device| handle::control(&device, code, &[], &mut []));
+        match asked {
+            Ok(_) => Ok(false),
+            Err(Win32::WRITE_PROTECT) => Ok(true),
+            Err(code) => Err(failed("IOCTL_DISK_IS_WRITABLE", disk)(code)),
+        }
+    }
+
     fn set_access(&self, disk: DiskNumber, access: DiskAccess) -> os::Result<()> {
         let code = codes::IOCTL_DISK_SET_DISK_ATTRIBUTES;
         let request = match access {

@@ -75,6 +75,26 @@ pub trait Disks: Send + Sync {
     /// No such disk.
     fn attributes(&self, disk: DiskNumber) -> Result<DiskAttributes>;
 
+    /// Whether the device itself refuses writes (`IOCTL_DISK_IS_WRITABLE`, on a handle without access rights, as the code
+    /// is `FILE_ANY_ACCESS`). The code has no output: it fails with `STATUS_MEDIA_WRITE_PROTECTED`
+    /// ([`Win32::WRITE_PROTECT`](crate::Win32::WRITE_PROTECT)) if the device is write-protected.
+    ///
+    /// The read-only attribute is Windows's own and another thing: a disk may be in a read-only state without it if the
+    /// hardware is, a logical unit or a virtual disk on a read-only volume for example
+    /// (<https://learn.microsoft.com/openspecs/windows_protocols/ms-vds/d707bc3f-197c-4edc-9b16-c2274c50593f>,
+    /// `VDS_DF_CURRENT_READ_ONLY`), and a locked card without it answers the code
+    /// (<https://github.com/balena-io-modules/drivelist/pull/183>). No page says what a writable device answers while
+    /// the attribute is set, so the answer is of use only while [`Disks::attributes`] reports it clear.
+    ///
+    /// Sources, from Windows XP and Server 2003 on:
+    /// <https://learn.microsoft.com/windows/win32/api/winioctl/ni-winioctl-ioctl_disk_is_writable>,
+    /// <https://learn.microsoft.com/windows-hardware/drivers/ddi/ntdddisk/ni-ntdddisk-ioctl_disk_is_writable>; its
+    /// number and access: <https://ntdoc.m417z.com/ioctl_disk_is_writable>.
+    ///
+    /// # Errors
+    /// No such disk, or the device does not say: `STATUS_IO_DEVICE_ERROR` is one of the documented answers.
+    fn is_write_protected(&self, disk: DiskNumber) -> Result<bool>;
+
     /// Sets or clears the read-only attribute, until the next restart (`IOCTL_DISK_SET_DISK_ATTRIBUTES`, on a handle
     /// that may read and write). Offline and online disks take it; what the hardware allows does not change.
     ///

@@ -26,7 +26,8 @@ fn line(disks: &dyn Disks, number: DiskNumber) -> String {
             attributes.offline, attributes.read_only
         )
     });
-    format!("disk {number}: {table}; page 0x83: {page}; {state}")
+    let protected = text_or_error(disks.is_write_protected(number), |is_so| is_so.to_string());
+    format!("disk {number}: {table}; page 0x83: {page}; {state}, write-protected: {protected}")
 }
 
 fn text_or_error<T>(answer: Result<T>, say: impl FnOnce(T) -> String) -> String {

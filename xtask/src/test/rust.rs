@@ -52,6 +52,14 @@ const NOT_UNDER_WINE: &[(&str, &str)] = &[
         "a proxy on sockets, which are pipes there",
     ),
     (
+        "crates/driver/tests/share_pipes.rs",
+        "a proxy on sockets, which are pipes there",
+    ),
+    (
+        "crates/driver/tests/shares/main.rs",
+        "deaths and servers on the simulated node, the same everywhere; driver/tests/program runs",
+    ),
+    (
         "crates/proxy/tests/drivers/main.rs",
         "each driver's life of a volume, minutes in all; the demo plays one over the same pipes, and the \
          Go clients call every method",

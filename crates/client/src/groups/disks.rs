@@ -152,6 +152,12 @@ impl Disks for Node {
         Err(Error::new("look at disk", disk, cause))
     }
 
+    fn is_write_protected(&self, disk: DiskNumber, _deadline: Deadline) -> Result<bool> {
+        let what = "whether a device is write-protected";
+        let cause = unsupported(what, Feature::WriteProtection);
+        Err(Error::new("look at disk", disk, cause))
+    }
+
     fn bring_online_read_only(&self, disk: &FoundDisk, _deadline: Deadline) -> Result<()> {
         let cause = unsupported("a disk for readers alone", Feature::ReadOnlyDisks);
         Err(Error::new("online disk read-only", disk.number(), cause))

@@ -399,6 +399,16 @@ fn targets_without_a_volume_fail_alike() {
             .volumes()
             .unmount(volume, &plain, fixture.soon())
     });
+    fails(Condition::NotAMountedFolder, |fixture| {
+        let (volume, target) = (fixture.formatted_volume(), fixture.folder("target"));
+        fixture.mount(&target);
+        let (node, link) = (&*fixture.node, path("link"));
+        let linked = node
+            .filesystem()
+            .create_symlink(&target, &link, fixture.soon());
+        linked.unwrap();
+        node.volumes().unmount(volume, &link, fixture.soon())
+    });
     fails(Condition::TargetInUse, |fixture| {
         fixture.formatted_volume();
         let folder = fixture.folder("folder");

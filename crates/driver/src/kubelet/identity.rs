@@ -12,6 +12,8 @@ pub struct Identity {
     pub name: String,
     /// Whether the driver has a controller.
     pub controlling: Controlling,
+    /// Which nodes reach a volume.
+    pub accessibility: Accessibility,
 }
 
 /// Whether the driver has a controller, somewhere: a plugin's capabilities are those of all its instances.
@@ -33,14 +35,9 @@ pub enum Accessibility {
 }
 
 impl Identity {
-    /// Answers its RPCs for a driver whose nodes report no topology.
-    pub fn register(self, router: &mut Router) {
-        self.register_reached(Accessibility::Everywhere, router);
-    }
-
     /// Answers its RPCs.
-    pub fn register_reached(self, accessibility: Accessibility, router: &mut Router) {
-        let capabilities = capabilities(self.controlling, accessibility);
+    pub fn register(self, router: &mut Router) {
+        let capabilities = capabilities(self.controlling, self.accessibility);
         router.on::<GetPluginInfo>(move |_| Ok(self.info()));
         router.on::<GetPluginCapabilities>(move |_| Ok(capabilities.clone()));
         // Whether storage answers is not asked: no restart of the driver mends a dead server.

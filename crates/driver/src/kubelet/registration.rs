@@ -66,7 +66,13 @@ impl Registration {
     pub fn silence(&self) -> Option<Duration> {
         let progress = self.progress();
         let since = progress.last_call.max(Some(progress.offered))?;
-        (!progress.is_registered).then(|| (self.0.clock)().saturating_duration_since(since))
+        (!progress.is_registered).then(|| self.now().saturating_duration_since(since))
+    }
+
+    /// The present moment.
+    #[must_use]
+    pub fn now(&self) -> Instant {
+        (self.0.clock)()
     }
 
     /// Notes that the socket was made anew.
@@ -76,7 +82,7 @@ impl Registration {
 
     /// Notes that the socket is gone, so that kubelet has to register the driver again.
     pub fn note_loss(&self) {
-        let now = (self.0.clock)();
+        let now = self.now();
         let mut progress = self.progress();
         progress.is_registered = false;
         progress.offered = now;
@@ -86,7 +92,7 @@ impl Registration {
     pub fn register(&self, router: &mut Router) {
         let own = self.clone();
         router.on::<GetInfo>(move |_| {
-            own.progress().last_call = Some((own.0.clock)());
+            own.progress().last_call = Some(own.now());
             Ok(own.info())
         });
         let own = self.clone();
@@ -100,7 +106,7 @@ impl Registration {
     pub fn render(&self, page: &mut Exposition) {
         let (is_registered, renewals, age) = {
             let progress = self.progress();
-            let since = |call| (self.0.clock)().saturating_duration_since(call);
+            let since = |call| self.now().saturating_duration_since(call);
             let age = progress.last_call.map(since);
             (progress.is_registered, progress.renewals, age)
         };
@@ -135,7 +141,7 @@ impl Registration {
             true => tracing::info!("kubelet registered {name}"),
             false => tracing::error!("kubelet did not register {name}: {}", status.error),
         }
-        let now = (self.0.clock)();
+        let now = self.now();
         let mut progress = self.progress();
         progress.is_registered = status.plugin_registered;
         progress.last_call = Some(now);

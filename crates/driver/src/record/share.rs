@@ -4,7 +4,7 @@ use std::num::NonZeroU16;
 use serde::{Deserialize, Serialize};
 use wincsi::smb::{MappingOptions, RemotePath};
 
-use super::Targets;
+use super::{Record, Targets};
 
 /// A volume that is a share, or a folder below one.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,6 +25,15 @@ pub struct Share {
     pub made_mapping: bool,
     /// How long the volume lives.
     pub lifetime: Lifetime,
+}
+
+impl Record<Share> {
+    /// Whether this driver mapped the share in this boot. Its mappings end with the boot: what is mapped in the next one is
+    /// another's. Where no boot is known, the record's word counts.
+    pub(crate) fn made_mapping_in(&self, boot: Option<&str>) -> bool {
+        let boots = self.boot.as_deref().zip(boot);
+        self.what.made_mapping && boots.is_none_or(|(of_record, now)| of_record == now)
+    }
 }
 
 /// A slow, salted hash of a credential, in the PHC string format

@@ -177,6 +177,11 @@ impl Store {
         self.places().keys().cloned().collect()
     }
 
+    /// Whether the volume has a record.
+    pub fn has(&self, volume: &VolumeHandle) -> bool {
+        self.places().contains_key(volume)
+    }
+
     /// How many volumes have a record.
     pub fn recorded(&self) -> usize {
         self.places().len()

@@ -142,12 +142,12 @@ fn csi(
     let identity = Identity {
         name: config.driver_name.clone(),
         controlling: config.controlling,
+        accessibility: match config.topology.segments().is_empty() {
+            true => Accessibility::Everywhere,
+            false => Accessibility::ByTopology,
+        },
     };
-    let accessibility = match config.topology.segments().is_empty() {
-        true => Accessibility::Everywhere,
-        false => Accessibility::ByTopology,
-    };
-    identity.register_reached(accessibility, &mut router);
+    identity.register(&mut router);
     node_service.register(&mut router);
     lifecycle::serve(admission, &mut router);
     Arc::new(router)
@@ -171,6 +171,7 @@ fn registered(
         admission: Arc::clone(admission),
         patience: config.registration_timeout,
         served: Mutex::default(),
+        trouble: Mutex::default(),
     };
     registrar.serve()?;
     Ok(Some(Keeper::of(registrar)))

@@ -12,7 +12,7 @@
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use std::{fmt, io};
 
 use transport::{
@@ -30,6 +30,9 @@ const MOST_CALLS: usize = 128;
 /// How often the socket's file is looked at.
 const PACE: Duration = Duration::from_secs(10);
 
+/// How often a failure that lasts is logged again.
+const SELDOM: Duration = Duration::from_secs(600);
+
 /// Serves the registration.
 pub(super) struct Registrar {
     pub(super) endpoint: Endpoint,
@@ -39,6 +42,8 @@ pub(super) struct Registrar {
     /// How long kubelet may leave the socket alone.
     pub(super) patience: Patience,
     pub(super) served: Mutex<Option<Served>>,
+    /// What has failed since the socket was last served, and when it was logged.
+    pub(super) trouble: Mutex<Option<(String, Instant)>>,
 }
 
 /// A socket that is served.
@@ -89,6 +94,7 @@ impl Registrar {
         tracing::info!("registration at {}", self.endpoint);
         let socket = self.endpoint.socket_id().ok().flatten();
         *self.lock() = Some(Served { server, socket });
+        *self.trouble() = None;
         Ok(())
     }
 
@@ -123,7 +129,7 @@ impl Registrar {
             Ok(None) => File::Missing,
             Ok(now) if now == own => File::Own,
             Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
-                tracing::error!("registration: {}: {error}", self.endpoint);
+                self.report(format!("{}: {error}", self.endpoint));
                 File::Own
             }
             Ok(_) | Err(_) => File::Foreign,
@@ -149,13 +155,28 @@ impl Registrar {
     }
 
     fn renew(&self, reason: &Reason) {
-        tracing::warn!("{}: {reason}: the socket is made anew", self.endpoint);
         self.end();
         // Before kubelet can find the new one.
         self.registration.note_loss();
         match self.serve() {
-            Ok(()) => self.registration.note_renewal(),
-            Err(error) => tracing::error!("registration: {error}; it is tried again"),
+            Ok(()) => {
+                tracing::warn!("{}: {reason}: the socket is made anew", self.endpoint);
+                self.registration.note_renewal();
+            }
+            Err(error) => self.report(format!("{error}; it is tried again")),
+        }
+    }
+
+    /// Logs a failure when it begins, and seldom while it lasts.
+    fn report(&self, failure: String) {
+        let now = self.registration.now();
+        let mut trouble = self.trouble();
+        let is_known = trouble.as_ref().is_some_and(|(known, logged)| {
+            *known == failure && now.saturating_duration_since(*logged) < SELDOM
+        });
+        if !is_known {
+            tracing::error!("registration: {failure}");
+            *trouble = Some((failure, now));
         }
     }
 
@@ -173,6 +194,10 @@ impl Registrar {
 
     fn lock(&self) -> MutexGuard<'_, Option<Served>> {
         self.served.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn trouble(&self) -> MutexGuard<'_, Option<(String, Instant)>> {
+        self.trouble.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -229,7 +254,6 @@ mod tests {
     use std::os::unix::net::{UnixListener, UnixStream};
     use std::path::{Path, PathBuf};
     use std::sync::atomic::{AtomicU64, Ordering};
-    use std::time::Instant;
 
     use prost::Message as _;
     use tempfile::TempDir;
@@ -270,6 +294,7 @@ mod tests {
                 admission: Arc::default(),
                 patience: Patience::Limited(PATIENCE),
                 served: Mutex::default(),
+                trouble: Mutex::default(),
             };
             registrar.serve().unwrap();
             Self {
@@ -304,6 +329,13 @@ mod tests {
 
         fn is_registered(&self) -> bool {
             self.registrar.registration.is_registered()
+        }
+
+        fn seconds_since_logged(&self) -> Option<u64> {
+            let now = self.registrar.registration.now();
+            let trouble = self.registrar.trouble();
+            let (_, logged) = trouble.as_ref()?;
+            Some((now - *logged).as_secs())
         }
 
         fn renewals(&self) -> String {
@@ -376,6 +408,24 @@ mod tests {
         fixture.look_after(1);
         assert_eq!(fixture.renewals(), "1");
         fixture.call::<GetInfo>(&InfoRequest {});
+    }
+
+    #[test]
+    fn a_folder_that_is_gone_is_logged_when_it_goes_and_seldom_after_that() {
+        let fixture = Fixture::new();
+        let folder = fixture.path.parent().unwrap();
+        let seldom = SELDOM.as_secs();
+        for (seconds, logged_before) in [(1, 0), (10, 10), (10, 20), (seldom, 0), (10, 10)] {
+            let _ = fs::remove_dir_all(folder);
+            fixture.look_after(seconds);
+            assert_eq!(fixture.seconds_since_logged(), Some(logged_before));
+        }
+        fs::create_dir(folder).unwrap();
+        fixture.look_after(10);
+        assert_eq!(fixture.seconds_since_logged(), None);
+        fs::remove_dir_all(folder).unwrap();
+        fixture.look_after(10);
+        assert_eq!(fixture.seconds_since_logged(), Some(0));
     }
 
     #[test]

@@ -27,24 +27,50 @@ pub(super) enum News {
 }
 
 impl Health {
-    /// The volume is normal, and has these figures if they were read.
-    pub(super) fn normal(&self, volume: &VolumeHandle, space: Option<Space>) -> News {
-        let mut states = self.lock();
-        let state = states.entry(volume.clone()).or_default();
-        state.space = space.or(state.space);
-        match state.abnormal.take() {
-            Some(_) => News::Changed,
-            None => News::Known,
-        }
+    /// The volume is normal, and has these figures if they were read. Of one that has no record any more nothing is
+    /// noted.
+    pub(super) fn normal(
+        &self,
+        volume: &VolumeHandle,
+        space: Option<Space>,
+        is_recorded: impl FnOnce() -> bool,
+    ) -> News {
+        self.note(volume, is_recorded, |state| {
+            state.space = space.or(state.space);
+            match state.abnormal.take() {
+                Some(_) => News::Changed,
+                None => News::Known,
+            }
+        })
     }
 
-    /// The volume is abnormal for this reason.
-    pub(super) fn abnormal(&self, volume: &VolumeHandle, reason: &str) -> News {
+    /// The volume is abnormal for this reason. Of one that has no record any more nothing is noted.
+    pub(super) fn abnormal(
+        &self,
+        volume: &VolumeHandle,
+        reason: &str,
+        is_recorded: impl FnOnce() -> bool,
+    ) -> News {
+        self.note(volume, is_recorded, |state| {
+            match state.abnormal.replace(reason.to_owned()) {
+                Some(_) => News::Known,
+                None => News::Changed,
+            }
+        })
+    }
+
+    /// An unstage removes the record, and then has the volume forgotten: what is noted in one step with the look at the
+    /// record is forgotten after it, or never noted.
+    fn note(
+        &self,
+        volume: &VolumeHandle,
+        is_recorded: impl FnOnce() -> bool,
+        how: impl FnOnce(&mut State) -> News,
+    ) -> News {
         let mut states = self.lock();
-        let state = states.entry(volume.clone()).or_default();
-        match state.abnormal.replace(reason.to_owned()) {
-            Some(_) => News::Known,
-            None => News::Changed,
+        match is_recorded() {
+            true => how(states.entry(volume.clone()).or_default()),
+            false => News::Known,
         }
     }
 

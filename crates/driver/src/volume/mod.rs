@@ -24,6 +24,7 @@ use wincsi::filesystem::Look;
 use wincsi::volumes::Space;
 use wincsi::{Cause, Condition, Deadline, Error, Feature, NodeApi, WinPath};
 
+use self::disk::stage::ARRIVAL;
 use self::health::{Health, News};
 use self::share::Shares;
 use crate::in_flight::InFlight;
@@ -52,6 +53,8 @@ pub struct Volumes {
     running: InFlight,
     health: Health,
     shares: Shares,
+    /// How long a stage waits for its disk.
+    arrival: Duration,
 }
 
 impl Volumes {
@@ -70,7 +73,15 @@ impl Volumes {
             kubelet,
             running: InFlight::default(),
             health: Health::default(),
+            arrival: ARRIVAL,
         }
+    }
+
+    /// The same, where a stage waits so long for its disk: for tests of a host whose clock they cannot move.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn waiting_for_disks(self, arrival: Duration) -> Self {
+        Self { arrival, ..self }
     }
 
     /// Adds what is known of the volumes to a page of metrics, without a query to the node.
@@ -100,14 +111,16 @@ impl Volumes {
     }
 
     fn note_normal(&self, volume: &VolumeHandle, space: Option<Space>) {
-        if self.health.normal(volume, space) == News::Changed {
+        let is_recorded = || self.store.has(volume);
+        if self.health.normal(volume, space, is_recorded) == News::Changed {
             tracing::info!("volume {volume} is normal again");
         }
     }
 
     /// Reports once until the volume is normal again.
     fn note_abnormal(&self, volume: &VolumeHandle, reason: &str) {
-        if self.health.abnormal(volume, reason) == News::Changed {
+        let is_recorded = || self.store.has(volume);
+        if self.health.abnormal(volume, reason, is_recorded) == News::Changed {
             tracing::error!("volume {volume} is abnormal: {reason}");
             let event = format!("volume {volume} is abnormal: {reason}");
             self.report(&event);

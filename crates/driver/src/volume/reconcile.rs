@@ -13,11 +13,12 @@ use std::thread;
 use std::time::Duration;
 
 use wincsi::filesystem::{Component, LeadsTo, LinkTarget, Look};
+use wincsi::smb::ShareMapping;
 use wincsi::{Cause, Condition, Deadline, Error, Feature, ResultExt as _, WinPath};
 
 use super::vol_data::VolData;
-use super::{Volumes, is_nothing_mounted};
-use crate::record::{ByKind, Record, State, VolumeHandle};
+use super::{Shared, Volumes, is_nothing_mounted};
+use crate::record::{ByKind, Record, State, VolumeHandle, What};
 
 /// No directory of kubelet's that the start lists has more entries.
 const MOST: usize = 20_000;
@@ -67,18 +68,11 @@ impl Volumes {
             volumes: self,
             until: self.node.deadline(ALL),
             boot: None,
+            mappings: OnceLock::new(),
             outcome: Mutex::default(),
         };
         comparison.boot = self.boot(comparison.deadline());
         comparison.run()
-    }
-
-    /// What is exactly at a record's staging path.
-    fn place_of(&self, record: Record, deadline: Deadline) -> Result<Place, Error> {
-        match record.by_kind() {
-            ByKind::Disk(record) => self.disk_place(&record, deadline),
-            ByKind::Share(record) => self.share_place(&record, deadline),
-        }
     }
 }
 
@@ -87,6 +81,8 @@ struct Comparison<'a> {
     volumes: &'a Volumes,
     until: Deadline,
     boot: Option<String>,
+    /// Read when the first share needs them: one list serves all.
+    mappings: OnceLock<Result<Option<Vec<ShareMapping>>, Error>>,
     outcome: Mutex<Reconciliation>,
 }
 
@@ -123,13 +119,17 @@ impl Comparison<'_> {
         let Ok(Some(record)) = self.volumes.store.get(volume) else {
             return;
         };
+        let is_abandoned = self.is_abandoned(&record);
         let place = match record.state {
-            State::Staged => Some(self.volumes.place_of(record.clone(), self.deadline())),
+            State::Staged => Some(self.place_of(record.clone())),
             State::Staging | State::Unstaging => None,
         };
         let Some(_turn) = watch.unless_called() else {
             return;
         };
+        if is_abandoned {
+            return self.end_abandoned(record);
+        }
         match place {
             Some(Ok(Place::Live)) => self.volumes.note_normal(volume, None),
             Some(Ok(place)) => self.note_away(&record, place),
@@ -137,6 +137,43 @@ impl Comparison<'_> {
             None => {
                 tracing::warn!("volume {volume}: a call did not end; kubelet's next one goes on");
                 self.outcome().interrupted.push(volume.clone());
+            }
+        }
+    }
+
+    /// Whether another driver unstaged the volume since, as after a rollback: then kubelet removed the folder in which the
+    /// staging path lies, and calls nobody for the volume any more.
+    fn is_abandoned(&self, record: &Record) -> bool {
+        let (What::Share(_), Some(folder)) = (&record.what, record.staging.parent()) else {
+            return false;
+        };
+        let supports = self.volumes.node.supports(Feature::EntryLooks);
+        supports && self.look(&folder).is_ok_and(|look| look == Look::Missing)
+    }
+
+    /// The caller holds the volume.
+    fn end_abandoned(&self, record: Record) {
+        let (volume, staging) = (record.volume.clone(), record.staging.clone());
+        let slot = self.volumes.store.slot(&volume).map_err(Shared::from);
+        match slot.and_then(|slot| self.volumes.end(record, &slot, &staging)) {
+            Ok(()) => {
+                tracing::warn!("volume {volume}: kubelet removed {staging}, so its record goes");
+            }
+            Err(error) => tracing::warn!("volume {volume} has a record left: {error}"),
+        }
+    }
+
+    /// What is exactly at a record's staging path.
+    fn place_of(&self, record: Record) -> Result<Place, Error> {
+        match record.by_kind() {
+            ByKind::Disk(record) => self.volumes.disk_place(&record, self.deadline()),
+            ByKind::Share(record) => {
+                let mappings = self
+                    .mappings
+                    .get_or_init(|| self.volumes.mappings(self.deadline()));
+                let mappings = mappings.as_ref().map_err(Error::clone)?.as_deref();
+                self.volumes
+                    .share_place_among(mappings, &record, self.deadline())
             }
         }
     }
@@ -314,7 +351,10 @@ fn side_by_side<T: Send>(items: Vec<T>, act: impl Fn(T) + Sync) {
 pub(super) fn is_dangling(look: &Look) -> bool {
     match look {
         Look::MountedFolder { is_there, .. } => !is_there,
-        Look::Link(link) => link.leads == LeadsTo::Nothing,
+        Look::Link(link) => matches!(
+            link.leads,
+            LeadsTo::Nothing | LeadsTo::Share { is_mapped: false }
+        ),
         _ => false,
     }
 }

@@ -1,9 +1,9 @@
 use transport::Code;
 use wincsi::volumes::Space;
-use wincsi::{Error, WinPath};
+use wincsi::{Error, Feature, WinPath};
 
 use super::{Shared, Volumes, place};
-use crate::record::{ByKind, Record, VolumeHandle};
+use crate::record::{ByKind, Record, VolumeHandle, What};
 
 /// The figures of a volume.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -48,6 +48,16 @@ pub enum StatsError {
         /// The path.
         path: WinPath,
     },
+    /// The host mode has no figures of shares.
+    #[error(
+        "volume {volume} is a share, whose size -host=proxy does not report ({feature}): use -host=native"
+    )]
+    HostLacks {
+        /// The volume.
+        volume: VolumeHandle,
+        /// The feature that the host lacks.
+        feature: Feature,
+    },
     /// What may keep each call from its end.
     #[error(transparent)]
     Shared(#[from] Shared),
@@ -60,6 +70,7 @@ impl StatsError {
         match self {
             Self::NoVolume { .. } | Self::NotThere { .. } => Code::NotFound,
             Self::Away { .. } => Code::Unavailable,
+            Self::HostLacks { .. } => Code::FailedPrecondition,
             Self::Shared(shared) => shared.code(),
         }
     }
@@ -77,6 +88,7 @@ impl Volumes {
         let record = self.store.get(volume).map_err(Shared::from)?;
         let record = record.ok_or_else(|| no_volume(volume))?;
         let at = place(path).map_err(|_| not_there(volume, path))?;
+        self.require_figures(&record)?;
         let reason = match self.measure(record.clone(), &at) {
             Ok(Some(space)) => {
                 self.note_normal(volume, Some(space));
@@ -93,6 +105,17 @@ impl Volumes {
             Err(error) => Shared::from(error).into(),
         };
         self.last_known(&record, reason)
+    }
+
+    fn require_figures(&self, record: &Record) -> Result<(), StatsError> {
+        let feature = Feature::SpaceByPath;
+        match &record.what {
+            What::Share(_) if !self.node.supports(feature) => Err(StatsError::HostLacks {
+                volume: record.volume.clone(),
+                feature,
+            }),
+            _ => Ok(()),
+        }
     }
 
     /// The size alone, of the record, if another process read the figures.

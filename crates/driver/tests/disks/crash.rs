@@ -1,26 +1,20 @@
 //! The driver dies in each call, before and after each operation of the system, and in the middle of a write of its
 //! record; then it starts again, and kubelet repeats the call, or deletes the pod instead.
-//!
-//! A call runs once, and is held before each operation. What is on the disks then is what a death at that moment leaves,
-//! so none of the driver's code runs after its death. Between two operations lie the writes of records: a death right
-//! after the first operation leaves the records from before it.
 
 use std::collections::BTreeSet;
-use std::error::Error;
 use std::io::{self, Write as _};
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::thread;
-use std::time::Duration;
 
-use wincsi::sim::{Effect, Rule};
-
-use crate::fixture::{Fixture, Snapshot, TARGET};
+use crate::deaths::{Done, Snapshot, deaths_in, on_all_processors};
+use crate::fixture::{Fixture, Host, TARGET};
 
 const MIB: u64 = 1 << 20;
 /// Small, because it is read before each operation.
 const LENGTH: u64 = 64 * MIB;
-
-type Done = Result<(), Box<dyn Error + Send + Sync>>;
+/// As little as the host grows a volume by.
+const GROWN: u64 = match crate::HOST {
+    Host::InProcess => LENGTH + 32 * MIB,
+    Host::Pipes => LENGTH + 100 * MIB,
+};
 
 struct Scenario {
     name: &'static str,
@@ -39,7 +33,7 @@ static SCENARIOS: [Scenario; 9] = [
         prepare: |fixture| {
             stage_and_write(fixture);
             fixture.unstage().unwrap();
-            fixture.grow(LENGTH + 32 * MIB);
+            fixture.grow(GROWN);
         },
         call: stage,
     },
@@ -71,9 +65,9 @@ static SCENARIOS: [Scenario; 9] = [
         name: "expand",
         prepare: |fixture| {
             publish_and_write(fixture);
-            fixture.grow(LENGTH + 32 * MIB);
+            fixture.grow(GROWN);
         },
-        call: |fixture| Ok(fixture.expand(TARGET, LENGTH + 32 * MIB).map(drop)?),
+        call: |fixture| Ok(fixture.expand(TARGET, GROWN).map(drop)?),
     },
     Scenario {
         name: "unpublish",
@@ -132,7 +126,7 @@ fn no_death_loses_data_or_leaves_anything_behind() {
     let mut deaths = 0;
     let mut cases = Vec::new();
     for one in &prepared {
-        let left = one.deaths();
+        let left = deaths_in(&one.fixture, one.scenario.name, one.scenario.call);
         deaths += left.len();
         let distinct: BTreeSet<_> = left.into_iter().collect();
         for then in [Then::Repeats, Then::DeletesThePod] {
@@ -168,53 +162,6 @@ impl Prepared {
             has_file,
         }
     }
-
-    /// What each death leaves.
-    fn deaths(&self) -> Vec<Snapshot> {
-        let mut deaths = Vec::new();
-        let moments = self.moments();
-        for (before, after) in moments.iter().zip(moments.iter().skip(1)) {
-            deaths.push(before.clone());
-            deaths.push(after.with_records_of(before));
-            deaths.extend(after.torn_from(before));
-        }
-        deaths.extend(moments.last().cloned());
-        deaths
-    }
-
-    /// What is there before each operation of the call, and after the last.
-    fn moments(&self) -> Vec<Snapshot> {
-        let (fixture, faults) = (&self.fixture, self.fixture.sim.faults());
-        fixture.sim.take_trace();
-        let mut moments = Vec::new();
-        thread::scope(|scope| {
-            let mut held = faults.add(hang());
-            let running = scope.spawn(|| (self.scenario.call)(fixture));
-            while !running.is_finished() {
-                if faults.wait_until_hanging(1, GLANCE) {
-                    moments.push(fixture.snapshot());
-                    let next = faults.add(hang());
-                    faults.remove(held);
-                    held = next;
-                }
-            }
-            faults.remove(held);
-            let done = running.join().unwrap();
-            done.unwrap_or_else(|error| panic!("{}: {error}", self.scenario.name));
-        });
-        let operations = fixture.sim.take_trace().len();
-        assert_eq!(moments.len(), operations, "{}", self.scenario.name);
-        assert!(operations > 0, "{}", self.scenario.name);
-        moments.push(fixture.snapshot());
-        moments
-    }
-}
-
-/// How long a call may go without an operation until it is looked at whether it has ended.
-const GLANCE: Duration = Duration::from_millis(20);
-
-fn hang() -> Rule {
-    Rule::on("*", Effect::Hang)
 }
 
 impl Case<'_> {
@@ -241,19 +188,4 @@ impl Case<'_> {
             assert!(revived.has_file(TARGET), "{what}: the data are gone");
         }
     }
-}
-
-/// Each of these once, on as many threads as there are processors.
-fn on_all_processors<T: Sync>(all: &[T], act: impl Fn(&T) + Sync) {
-    let next = AtomicUsize::new(0);
-    let processors = thread::available_parallelism().map_or(1, usize::from);
-    thread::scope(|scope| {
-        for _ in 0..processors {
-            scope.spawn(|| {
-                while let Some(one) = all.get(next.fetch_add(1, Ordering::Relaxed)) {
-                    act(one);
-                }
-            });
-        }
-    });
 }

@@ -1,5 +1,7 @@
 //! The condition of volumes.
 
+use std::thread;
+
 use wincsi::Feature;
 use wincsi_driver::record::Access;
 
@@ -79,4 +81,21 @@ fn an_expansion_is_known_to_the_next_process() {
     fixture.pull_out();
     fixture.restart_driver();
     assert_eq!(fixture.stats(STAGING).unwrap().usage.total, grown);
+}
+
+#[test]
+fn a_look_that_outlasts_the_unstage_of_its_volume_leaves_no_condition_behind() {
+    let fixture = Fixture::new();
+    fixture.stage().unwrap();
+    fixture.hang_once("GetFileAttributesExW", STAGING);
+    thread::scope(|scope| {
+        let stats = scope.spawn(|| fixture.stats(STAGING));
+        fixture.wait_until_one_hangs();
+        let unstaged = fixture.unstage();
+        fixture.heal();
+        unstaged.unwrap();
+        let _ = stats.join().unwrap();
+    });
+    assert_eq!(fixture.events(), [""; 0]);
+    assert!(!fixture.metrics().contains("wincsi_volume_abnormal{"));
 }

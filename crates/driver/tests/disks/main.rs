@@ -4,6 +4,8 @@
 
 mod away;
 mod crash;
+#[path = "../deaths/mod.rs"]
+mod deaths;
 mod fixture;
 mod growth;
 mod health;
@@ -11,8 +13,10 @@ mod inventories;
 mod late;
 mod life;
 mod machines;
+mod protected;
 mod readers;
 mod reconcile;
+mod sweeps;
 mod unstage;
 
 use self::fixture::Host;

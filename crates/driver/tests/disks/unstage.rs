@@ -1,6 +1,7 @@
 //! What becomes of the disk at unstage.
 
 use transport::Code;
+use wincsi::Feature;
 use wincsi_driver::record::Access;
 
 use crate::fixture::{Fixture, STAGING, VOLUME};
@@ -32,7 +33,7 @@ fn a_disk_that_another_record_names_stays_online() {
 
 #[test]
 fn without_a_record_kubelets_own_file_tells_whose_disk_it_is() {
-    for (driver, volume, goes_offline) in [
+    for (driver, volume, is_ours) in [
         ("d", VOLUME, true),
         ("other.driver", VOLUME, false),
         ("d", "vol-9", false),
@@ -43,6 +44,7 @@ fn without_a_record_kubelets_own_file_tells_whose_disk_it_is() {
         fixture.forget();
         fixture.unstage().unwrap();
         assert!(!fixture.exists(STAGING));
+        let goes_offline = is_ours && fixture.host_supports(Feature::CheckedOffline);
         assert_eq!(!fixture.is_online(), goes_offline, "{driver} {volume}");
     }
 }
@@ -57,6 +59,16 @@ fn without_a_record_a_link_at_the_staging_path_is_removed_and_the_disk_behind_it
     fixture.unstage().unwrap();
     assert!(!fixture.exists(STAGING));
     assert!(fixture.exists(OTHER) && fixture.is_online());
+}
+
+#[test]
+fn a_link_at_the_staging_path_that_leads_nowhere_is_removed() {
+    let fixture = Fixture::new();
+    fixture.make_directory(ELSEWHERE);
+    fixture.link(ELSEWHERE, STAGING);
+    fixture.remove_directory(ELSEWHERE);
+    fixture.unstage().unwrap();
+    assert!(!fixture.exists(STAGING));
 }
 
 #[test]

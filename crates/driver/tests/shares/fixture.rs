@@ -1,10 +1,14 @@
 //! A simulated node beside a server with shares, and a driver on it.
 
+#![allow(dead_code, reason = "each test program uses a part")]
+
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use serde_json::Value;
 use tempfile::TempDir;
 use wincsi::filesystem::Look;
 use wincsi::sim::smb::{ServerSpec, SmbControl};
@@ -20,19 +24,37 @@ use wincsi_driver::volume::{
 };
 use zeroize::Zeroizing;
 
+use crate::deaths::{Mortal, NODE, RECORDS, Snapshot};
+use crate::served::Served;
+
 pub(crate) const SERVER: &str = "files";
 pub(crate) const SHARE: &str = "data";
 pub(crate) const ROOT: &str = r"\\files\data";
 pub(crate) const USER: &str = r"FILES\pods";
 pub(crate) const PASSWORD: &str = "correct horse";
 
+/// A pod.
+pub(crate) const POD: &str = "pod-1";
+
 const DRIVER: &str = "smb.csi.k8s.io";
 const KUBELET: &str = r"C:\var\lib\kubelet";
+
+/// Files of records, and their texts.
+pub(crate) type Records = BTreeMap<PathBuf, String>;
+
+/// Who does the work on the node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Host {
+    InProcess,
+    /// csi-proxy, over its pipes.
+    Pipes,
+}
 
 pub(crate) struct Fixture {
     pub(crate) sim: SimNode,
     /// What is done on the node past the driver.
     hand: Node,
+    served: Option<Served>,
     /// None between two processes: the records are one's alone.
     volumes: Option<Volumes>,
     home: TempDir,
@@ -104,16 +126,32 @@ impl Fixture {
     /// A node beside a server with one share.
     pub(crate) fn new() -> Self {
         let home = tempfile::tempdir().unwrap();
-        let folder = home.path().join("node");
-        let sim = SimNode::create(&folder, &NodeSpec::named("n"), ClockMode::Virtual).unwrap();
-        let fixture = Self {
-            hand: Node::new(sim.os(), Options::default()),
-            volumes: Some(driver(&home, &sim)),
-            sim,
-            home,
-        };
+        let folder = home.path().join(NODE);
+        let spec = NodeSpec::named("n");
+        let sim = SimNode::create(&folder, &spec, ClockMode::Virtual).unwrap();
+        let fixture = Self::with(home, sim);
         fixture.add_server(SERVER, &ServerSpec::sharing(SHARE, USER, PASSWORD));
         fixture
+    }
+
+    /// A node of a folder, with the records in it.
+    fn with(home: TempDir, sim: SimNode) -> Self {
+        let served = (crate::HOST == Host::Pipes).then(|| Served::start(&sim, home.path()));
+        Self {
+            hand: Node::new(sim.os(), Options::default()),
+            volumes: Some(driver(&home, &sim, served.as_ref())),
+            served,
+            sim,
+            home,
+        }
+    }
+
+    /// The driver starts on a machine that this is left of.
+    pub(crate) fn revived(&self, left: &Snapshot) -> Self {
+        let home = tempfile::tempdir().unwrap();
+        left.revive(self.home.path(), home.path());
+        let sim = SimNode::open(&home.path().join(NODE), ClockMode::Virtual).unwrap();
+        Self::with(home, sim)
     }
 
     pub(crate) fn add_server(&self, name: &str, server: &ServerSpec) {
@@ -121,13 +159,22 @@ impl Fixture {
     }
 
     pub(crate) fn smb(&self) -> SmbControl {
-        SmbControl::at(self.home.path().join("node"))
+        SmbControl::at(self.home.path().join(NODE))
     }
 
     pub(crate) fn stage(&self, volume: &Volume<'_>) -> Result<(), StageError> {
-        let staging = volume.staging();
-        self.make_directory(&staging);
-        self.volumes().stage_share(&volume.stage(&staging))
+        self.make_staging_folder(volume);
+        self.stage_again(volume)
+    }
+
+    /// Kubelet makes it before it calls.
+    pub(crate) fn make_staging_folder(&self, volume: &Volume<'_>) {
+        self.make_directory(&volume.staging());
+    }
+
+    /// Without what kubelet does before.
+    pub(crate) fn stage_again(&self, volume: &Volume<'_>) -> Result<(), StageError> {
+        self.volumes().stage_share(&volume.stage(&volume.staging()))
     }
 
     pub(crate) fn unstage(&self, volume: &Volume<'_>) -> Result<(), UnstageError> {
@@ -199,27 +246,114 @@ impl Fixture {
 
     /// Somebody else maps a share.
     pub(crate) fn map_by_hand(&self, remote: &str, user: &str, password: &str) {
+        assert!(self.try_map_by_hand(remote, user, password));
+    }
+
+    /// As [`Self::map_by_hand`]; whether it came through.
+    pub(crate) fn try_map_by_hand(&self, remote: &str, user: &str, password: &str) -> bool {
         let remote = RemotePath::parse(remote).unwrap();
         let credentials = Credentials::new(user, Zeroizing::new(password.to_owned()));
         let request = MapRequest::of(&remote).with_credentials(credentials.as_ref());
-        NodeApi::smb(&self.hand).map(&request, self.soon()).unwrap();
+        NodeApi::smb(&self.hand).map(&request, self.soon()).is_ok()
     }
 
-    pub(crate) fn unmap_by_hand(&self, remote: &str) {
+    /// Whether there was a mapping that went.
+    pub(crate) fn try_unmap_by_hand(&self, remote: &str) -> bool {
         let remote = RemotePath::parse(remote).unwrap();
-        NodeApi::smb(&self.hand)
-            .unmap(&remote, self.soon())
-            .unwrap();
+        NodeApi::smb(&self.hand).unmap(&remote, self.soon()).is_ok()
     }
 
     pub(crate) fn restart_driver(&mut self) {
         self.volumes = None;
-        self.volumes = Some(driver(&self.home, &self.sim));
+        self.volumes = Some(driver(&self.home, &self.sim, self.served.as_ref()));
+    }
+
+    /// As [`Self::restart_driver`], with the comparison of the start.
+    pub(crate) fn restart(&mut self) {
+        self.restart_driver();
+        self.reconcile();
+    }
+
+    /// The driver starts after a death that left these records.
+    pub(crate) fn restart_with(&mut self, records: &Records) {
+        self.volumes = None;
+        for file in self.record_files() {
+            fs::remove_file(file).unwrap();
+        }
+        for (file, text) in records {
+            fs::write(file, text).unwrap();
+        }
+        self.restart();
+    }
+
+    pub(crate) fn copy_of_records(&self) -> Records {
+        let files = self.record_files().into_iter();
+        files
+            .map(|file| (file.clone(), fs::read_to_string(file).unwrap()))
+            .collect()
+    }
+
+    pub(crate) fn has_record(&self, volume: &Volume<'_>) -> bool {
+        let of = |record: &Value| record["volume"] == volume.handle;
+        self.parsed_records().iter().any(of)
+    }
+
+    /// Whether a share is mapped for a record of this boot.
+    pub(crate) fn is_ours(&self, share: &str) -> bool {
+        let boot = NodeApi::system(&self.hand).boot_id(self.soon()).unwrap().0;
+        let is_ours = |record: &Value| {
+            let remote = RemotePath::parse(record["remote"].as_str().unwrap());
+            remote.unwrap().share() == share && record["boot"] == boot
+        };
+        self.parsed_records().iter().any(is_ours)
+    }
+
+    /// What the records have mapped.
+    pub(crate) fn shares_of_records(&self) -> BTreeSet<String> {
+        let records = self.parsed_records().into_iter();
+        let remotes = records.map(|record| record["remote"].as_str().unwrap().to_owned());
+        remotes
+            .map(|remote| RemotePath::parse(&remote).unwrap().share())
+            .collect()
+    }
+
+    fn parsed_records(&self) -> Vec<Value> {
+        let files = self.record_files().into_iter();
+        files
+            .map(|file| serde_json::from_str(&fs::read_to_string(file).unwrap()).unwrap())
+            .collect()
+    }
+
+    fn record_files(&self) -> Vec<PathBuf> {
+        let entries = fs::read_dir(self.home.path().join(RECORDS)).unwrap();
+        let files = entries.map(|entry| entry.unwrap().path());
+        files.filter(|file| file.extension().is_some()).collect()
     }
 
     pub(crate) fn reboot(&mut self) {
         self.sim.reboot().unwrap();
         self.restart_driver();
+    }
+
+    /// Kubelet takes a pod's volume down, as often as it takes.
+    pub(crate) fn delete_pod(&self, volume: &Volume<'_>) {
+        self.unpublish(volume, POD).unwrap();
+        if volume.lifetime == Lifetime::Persistent {
+            self.unstage(volume).unwrap();
+        }
+    }
+
+    /// Kubelet does so after another driver's NodeUnstageVolume.
+    pub(crate) fn remove_staging_folder(&self, volume: &Volume<'_>) {
+        let (files, staging) = (NodeApi::filesystem(&self.hand), path(&volume.staging()));
+        files.remove_entry(&staging, self.soon()).unwrap();
+        let folder = staging.parent().unwrap();
+        files.remove_entry(&folder, self.soon()).unwrap();
+    }
+
+    /// Time passes on the node.
+    pub(crate) fn let_pass(&self, time: Duration) {
+        self.sim.os().clock.sleep(time);
     }
 
     /// Whether anything is at a path.
@@ -243,9 +377,7 @@ impl Fixture {
 
     /// How many volumes have a record.
     pub(crate) fn records(&self) -> usize {
-        let entries = fs::read_dir(self.home.path().join("records")).unwrap();
-        let names = entries.map(|entry| entry.unwrap().path());
-        names.filter(|file| file.extension().is_some()).count()
+        self.record_files().len()
     }
 
     fn make_directory(&self, at: &str) {
@@ -265,14 +397,27 @@ impl Fixture {
     }
 }
 
-fn driver(home: &TempDir, sim: &SimNode) -> Volumes {
-    let node = Arc::new(Node::new(sim.os(), Options::default()));
+impl Mortal for Fixture {
+    fn sim(&self) -> &SimNode {
+        &self.sim
+    }
+
+    fn snapshot(&self) -> Snapshot {
+        Snapshot::of(self.home.path())
+    }
+}
+
+fn driver(home: &TempDir, sim: &SimNode, served: Option<&Served>) -> Volumes {
+    let node: Arc<dyn NodeApi> = match served {
+        Some(served) => Arc::new(served.client()),
+        None => Arc::new(Node::new(sim.os(), Options::default())),
+    };
     let machine = Arc::new(Simulated(sim.files().clone()));
     let kubelet = Kubelet {
         driver_name: DRIVER.to_owned(),
         folder: KUBELET.parse().ok(),
     };
-    let store = Store::open(&home.path().join("records")).unwrap();
+    let store = Store::open(&home.path().join(RECORDS)).unwrap();
     Volumes::new(node, store, machine, kubelet)
 }
 

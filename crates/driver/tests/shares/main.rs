@@ -2,5 +2,20 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "test code")]
 
+mod crash;
+#[path = "../deaths/mod.rs"]
+mod deaths;
 mod fixture;
+mod folders;
+mod inline;
 mod life;
+mod random;
+mod renewal;
+#[path = "../disks/fixture/pipes.rs"]
+mod served;
+mod users;
+
+use self::fixture::Host;
+
+/// tests/share_pipes.rs runs the cases that need no more than csi-proxy's pipes have.
+const HOST: Host = Host::InProcess;

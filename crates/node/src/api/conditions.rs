@@ -234,7 +234,9 @@ impl Classified for DiskError {
             Self::SeveralPage83 { .. } => Condition::Ambiguous,
             Self::StaysOffline { .. } => Condition::Offline,
             Self::OnlineWritable { .. } => Condition::OnlineWritable,
-            Self::ReadOnly { .. } | Self::StaysReadOnly { .. } => Condition::ReadOnly,
+            Self::ReadOnly { .. } | Self::StaysReadOnly { .. } | Self::WriteProtected { .. } => {
+                Condition::ReadOnly
+            }
             Self::Untold { .. } => Condition::Uncertain,
             Self::ViewsDiffer { .. } => Condition::OutOfDate,
             Self::Blank(error) => return error.kind(),
@@ -280,7 +282,9 @@ impl Classified for VolumeError {
         Kind::Condition(match self {
             Self::FormatUnseen { .. } => Condition::NotReady,
             Self::InUse { .. } => Condition::InUse,
-            Self::NotMounted { .. } => Condition::NotAMountedFolder,
+            Self::NotAMountedFolder { .. } | Self::NotMounted { .. } => {
+                Condition::NotAMountedFolder
+            }
             Self::NotReleased { .. } => Condition::NotBlank,
             Self::Moved { .. } | Self::NotMountedThere { .. } | Self::OnAnotherDisk { .. } => {
                 Condition::Changed

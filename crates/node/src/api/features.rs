@@ -74,6 +74,7 @@ features![
         "`Volumes::mount` and `Filesystem::make_directory` take a mounted folder whose volume is gone for a plain one",
         "they fail until `Filesystem::remove_entry` removes it";
     SystemIdentity "system-identity": "`System::boot_id`, `System::computer_name` and `System::uuid`", UNSUPPORTED;
+    WriteProtection "write-protection": "`Disks::is_write_protected`", UNSUPPORTED;
 ];
 
 impl Feature {

@@ -124,6 +124,20 @@ pub trait Disks: Sealed + Send + Sync {
     /// [`Feature::ReadOnlyDisks`](super::Feature::ReadOnlyDisks).
     fn is_read_only(&self, disk: DiskNumber, deadline: Deadline) -> Result<bool>;
 
+    /// Whether the device itself refuses writes: a locked card, a read-only export, a write-protected unit. This is not
+    /// the read-only attribute, which is Windows's own and which [`Disks::bring_online`] clears. What a writable device
+    /// answers while that attribute is set is not known, so ask while [`Disks::is_read_only`] is false.
+    ///
+    /// What would have to write to such a disk fails with [`ReadOnly`](super::Condition::ReadOnly), as after
+    /// [`Disks::bring_online_read_only`].
+    ///
+    /// # Errors
+    /// [`NotFound`](super::Condition::NotFound), [`NotAnswering`](super::Condition::NotAnswering),
+    /// [`DeviceFailed`](super::Condition::DeviceFailed) and others where the device does not say.
+    /// [`Cause::Unsupported`](super::Cause::Unsupported) without
+    /// [`Feature::WriteProtection`](super::Feature::WriteProtection).
+    fn is_write_protected(&self, disk: DiskNumber, deadline: Deadline) -> Result<bool>;
+
     /// Makes the disk writable and brings it online: what it needs to be staged. csi-proxy's pipes cannot
     /// tell whether a disk that is online is writable.
     ///

@@ -157,6 +157,13 @@ impl Disks for Node {
         })
     }
 
+    fn is_write_protected(&self, disk: DiskNumber, deadline: Deadline) -> Result<bool> {
+        run(self, "look at disk", disk, deadline, move |node| {
+            let disks = node.operations().disks();
+            disks.is_write_protected(disk, deadline)
+        })
+    }
+
     fn take_offline(&self, disk: &FoundDisk, deadline: Deadline) -> Result<()> {
         let found = disk.clone();
         run(self, "offline disk", disk.number(), deadline, move |node| {

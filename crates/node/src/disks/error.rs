@@ -154,6 +154,12 @@ pub enum DiskError {
         /// The provider's view.
         provider: String,
     },
+    /// The device refuses writes, and would have to be written. No attribute of Windows's is the reason.
+    #[error("disk {disk} is write-protected by its device")]
+    WriteProtected {
+        /// The disk.
+        disk: DiskNumber,
+    },
     /// A volume on the disk is in use, or not let go for another reason.
     #[error(transparent)]
     Volume(#[from] Box<VolumeError>),

@@ -81,14 +81,28 @@ pub(crate) fn refuse(
     }
 }
 
-/// Refuses a disk that is online for readers alone. Windows would say so too, in codes that are known of few methods;
-/// and `Initialize` makes such a disk writable.
+/// Refuses a disk that is online for readers alone, or whose device refuses writes. Windows would say so too, in codes
+/// that are known of few methods; and `Initialize` makes a read-only disk writable.
 pub(crate) fn refuse_read_only(node: &Node, disk: DiskNumber) -> Result<(), DiskError> {
-    let attributes = node.os().disks.attributes(disk);
-    let attributes = attributes.map_err(DiskError::kernel(disk))?;
-    match attributes.read_only && !attributes.offline {
-        true => Err(DiskError::ReadOnly { disk }),
-        false => Ok(()),
+    let disks = &node.os().disks;
+    let attributes = disks.attributes(disk).map_err(DiskError::kernel(disk))?;
+    match (attributes.read_only, attributes.offline) {
+        (_, true) => Ok(()),
+        (true, false) => Err(DiskError::ReadOnly { disk }),
+        (false, false) => refuse_protected(disk, disks.is_write_protected(disk)),
+    }
+}
+
+/// A device that does not say is written: a controller that refuses MODE SENSE may well take writes
+/// (<https://github.com/kubernetes-csi/csi-proxy/issues/437>).
+fn refuse_protected(disk: DiskNumber, protected: os::Result<bool>) -> Result<(), DiskError> {
+    match protected {
+        Ok(true) => Err(DiskError::WriteProtected { disk }),
+        Ok(false) => Ok(()),
+        Err(error) => {
+            tracing::debug!(disk = disk.0, %error, "a device does not say whether it is write-protected");
+            Ok(())
+        }
     }
 }
 

@@ -179,6 +179,21 @@ impl<'a> Disks<'a> {
         Ok(attributes.map_err(DiskError::kernel(disk))?.read_only)
     }
 
+    /// Whether the device itself refuses writes, whatever the read-only attribute of the disk is. What a writable device
+    /// answers while that attribute is set is not known, so ask while [`Disks::is_read_only`] is false.
+    ///
+    /// # Errors
+    /// There is no such disk, or the device does not say.
+    pub fn is_write_protected(
+        &self,
+        disk: DiskNumber,
+        deadline: Deadline,
+    ) -> Result<bool, DiskError> {
+        self.node.check(deadline, "look at disk", &disk)?;
+        let protected = self.node.os().disks.is_write_protected(disk);
+        protected.map_err(DiskError::kernel(disk))
+    }
+
     /// Brings the disk online and makes it writable, whichever of the two is missing. One of them alone is no
     /// success: the next call goes on. A disk that is both is left as it is.
     ///

@@ -84,7 +84,7 @@ impl WritableVolume {
         refused.map_err(VolumeError::from)
     }
 
-    /// Refuses a disk that a driver brought online for readers. csi-proxy's clients, who name volumes by id, are told
+    /// Refuses a disk that a driver brought online for readers, or whose device refuses writes. csi-proxy's clients, who name volumes by id, are told
     /// by Windows.
     pub(super) fn refuse_read_only(
         &self,

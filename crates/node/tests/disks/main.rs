@@ -21,3 +21,4 @@ mod spanned;
 #[path = "../support/mod.rs"]
 mod support;
 mod take_offline;
+mod write_protected;

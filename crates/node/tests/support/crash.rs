@@ -49,14 +49,15 @@ struct Sweep<'a> {
 
 impl Sweep<'_> {
     fn run(&self) {
-        let calm = self.prepared();
+        let original = self.prepared();
+        let calm = original.copied();
         let Scenario { name, act, .. } = self.scenario;
         act(&calm).unwrap_or_else(|error| panic!("{name}: {error}"));
         let operations = calm.sim.take_trace();
         let expected = calm.reopened().state();
         let cases = cases(&operations);
         for case in &cases {
-            self.disturbed(case, &expected);
+            self.disturbed(case, original.copied(), &expected);
         }
         assert!(!cases.is_empty(), "{name}: the trace is empty");
         let (reach, operations) = (self.reach, operations.len());
@@ -64,17 +65,14 @@ impl Sweep<'_> {
         counted(cases.len(), "cases", &about);
     }
 
-    /// A node as the operation finds it, that looks nothing up any more.
+    /// A node as the operation finds it.
     fn prepared(&self) -> NodeFixture {
-        let fixture = (self.scenario.prepare)().reaching(self.reach);
-        fixture.settle();
-        fixture
+        (self.scenario.prepare)().reaching(self.reach)
     }
 
-    fn disturbed(&self, case: &Case<'_>, expected: &str) {
+    fn disturbed(&self, case: &Case<'_>, fixture: NodeFixture, expected: &str) {
         let Self { scenario, reach } = self;
         let what = format!("{}, {reach:?}: {case}", scenario.name);
-        let fixture = self.prepared();
         let first = case.inject_crash(&fixture, scenario.act);
         refuse_texts_of_other_failures(&what, &first);
         assert_eq!(fixture.open(), Counts::default(), "{what}: leaks");

@@ -7,6 +7,7 @@
     reason = "these are helpers of tests"
 )]
 
+mod copy;
 pub(crate) mod crash;
 pub(crate) mod disk_images;
 pub(crate) mod initiator;
@@ -214,6 +215,17 @@ impl NodeFixture {
         drop((sim, node));
         let sim = SimNode::open(home.path(), ClockMode::Virtual).unwrap();
         Self::assembled(sim, options, home).reaching(reach)
+    }
+
+    /// The same node once more, in a folder and a process of its own, that looks nothing up any more. Preparing one
+    /// takes most of a test's time.
+    pub(crate) fn copied(&self) -> Self {
+        let home = tempfile::tempdir().unwrap();
+        copy::copy_folder(self.home.path(), home.path()).unwrap();
+        let sim = SimNode::open(home.path(), ClockMode::Virtual).unwrap();
+        let copied = Self::assembled(sim, self.options, home).reaching(self.reach);
+        copied.settle();
+        copied
     }
 
     /// The same node, to whose clients other folders are open.

@@ -242,6 +242,19 @@ impl HardwareControl {
             .map_err(|source| about(name, source))
     }
 
+    /// Has a device refuse writes from now on, or take them. What it has stays.
+    ///
+    /// # Errors
+    /// There is no disk of this name; a file cannot be written.
+    pub fn set_write_protected(
+        &self,
+        name: &str,
+        write_protected: bool,
+    ) -> Result<(), HardwareError> {
+        self.expect_disk(name)?;
+        self.change_spec(name, |spec| spec.write_protected = write_protected)
+    }
+
     /// Writes another specification for a disk, which the node notices.
     pub(super) fn change_spec(
         &self,
@@ -288,7 +301,10 @@ impl HardwareControl {
             Store::Memory(memory) => {
                 let memory = locked(memory);
                 let disk = memory.disks.get(name);
-                Ok(disk.map(|disk| format!("{:?}", disk.spec.extent)))
+                Ok(disk.map(|disk| {
+                    let spec = &disk.spec;
+                    format!("{:?}", (&spec.extent, spec.write_protected))
+                }))
             }
         }
     }

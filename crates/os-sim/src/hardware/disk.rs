@@ -54,6 +54,9 @@ pub struct DiskSpec {
     /// Stretches that answer with a medium error.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unreadable: Vec<Stretch>,
+    /// Whether the device refuses writes, whatever Windows's read-only attribute of the disk is.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub write_protected: bool,
     /// Its parts of volumes, if it is a dynamic disk.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub extent: Vec<VolumeExtent>,
@@ -237,6 +240,7 @@ impl DiskSpec {
             identifier_page: IdentifierPage::default(),
             roles: Vec::new(),
             unreadable: Vec::new(),
+            write_protected: false,
             extent: Vec::new(),
         }
     }

@@ -111,9 +111,15 @@ impl Machine {
     }
 
     pub(crate) fn is_read_only(&self, home: &Home) -> bool {
-        let disks = &self.state.disks;
-        let mut on = home.disks().into_iter().filter_map(|name| disks.get(name));
-        on.any(|disk| disk.is_read_only) || home.partition.is_read_only
+        let mut on = home.disks().into_iter();
+        on.any(|disk| self.refuses_writes(disk)) || home.partition.is_read_only
+    }
+
+    /// By Windows's attribute of the disk, or by the device.
+    pub(crate) fn refuses_writes(&self, disk: &str) -> bool {
+        let (known, present) = (self.state.disks.get(disk), self.present.get(disk));
+        known.is_some_and(|known| known.is_read_only)
+            || present.is_some_and(|present| present.disk.spec.write_protected)
     }
 
     pub(crate) fn label(&self, volume: VolumeId) -> String {

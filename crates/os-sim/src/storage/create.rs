@@ -43,7 +43,7 @@ impl Machine {
             Some(codes::DISK_NOT_INITIALIZED)
         } else if kernel.is_offline {
             Some(codes::DISK_OFFLINE)
-        } else if kernel.is_read_only {
+        } else if self.refuses_writes(&found.disk) {
             Some(codes::DISK_READ_ONLY)
         } else if matches!(style, PartitionStyle::Mbr { .. }) {
             Some(codes::NOT_SUPPORTED)

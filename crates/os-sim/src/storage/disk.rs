@@ -54,7 +54,7 @@ fn initialize(machine: &mut Machine, found: &Found, call: &MethodCall<'_>) -> Do
             disk.is_read_only = false;
         })?;
     }
-    if machine.kernel(&found.disk)?.is_read_only {
+    if machine.refuses_writes(&found.disk) {
         return Ok(failing(codes::ACCESS_DENIED));
     }
     let outcome = write_table(machine, found, call)?;
@@ -112,7 +112,7 @@ fn refuse_clearing(
         Some(codes::CRITICAL_DISK)
     } else if kernel.is_offline {
         Some(codes::DISK_OFFLINE)
-    } else if kernel.is_read_only {
+    } else if machine.refuses_writes(&found.disk) {
         Some(codes::DISK_READ_ONLY)
     } else if has_data && call.bool("RemoveData") != Some(true) {
         Some(codes::DATA_PARTITIONS_PRESENT)
@@ -126,7 +126,7 @@ fn online(machine: &mut Machine, found: &Found) -> Done<Outcome> {
         return Ok(failing(code));
     }
     if machine.has_twin(&found.disk) {
-        if machine.kernel(&found.disk)?.is_read_only {
+        if machine.refuses_writes(&found.disk) {
             return Ok(failing(codes::INVALID_PARAMETER));
         }
         machine.resign(&found.disk)?;

@@ -66,8 +66,8 @@ fn delete(machine: &mut Machine, found: &Found) -> Done<Outcome> {
     let Some(partition) = machine.partition(found) else {
         return Ok(failing(codes::FAILED));
     };
-    let kernel = machine.kernel(&found.disk)?;
-    let is_refused = kernel.is_offline || kernel.is_read_only;
+    let is_offline = machine.kernel(&found.disk)?.is_offline;
+    let is_refused = is_offline || machine.refuses_writes(&found.disk);
     if is_refused || machine.is_system_disk(&found.disk) || partition.mbr_type.is_some() {
         return Ok(failing(codes::ACCESS_DENIED));
     }

@@ -15,8 +15,7 @@ impl Machine {
         let Some(partition) = self.partition(found).cloned() else {
             return Ok(failing(codes::FAILED));
         };
-        let kernel = self.kernel(&found.disk)?;
-        if kernel.is_offline || kernel.is_read_only {
+        if self.kernel(&found.disk)?.is_offline || self.refuses_writes(&found.disk) {
             return Ok(failing(codes::ACCESS_DENIED));
         }
         let area = self.area(&found.disk)?;

@@ -44,6 +44,10 @@ pub(crate) const CASES: &[Case] = &[
         let attributes = fixture.disks()?.attributes(FIRST)?;
         holds("it is online", !attributes.offline)
     }),
+    case("drive::it_takes_writes", |fixture| {
+        let is_protected = fixture.disks()?.is_write_protected(FIRST)?;
+        holds("it takes writes", !is_protected)
+    }),
     case("drive::its_first_sectors_are_read", first_sectors),
     case("drive::it_is_looked_at_anew", |fixture| {
         Ok(fixture.disks()?.update_properties(FIRST)?)

@@ -119,6 +119,7 @@ pub(crate) const ANSWERS: &[Deviation] = &[
     row("disks::a_device_id_page_reads", NO_EXTENT),
     row("disks::a_device_says_what_it_hangs_on", NO_EXTENT),
     row("disks::the_disk_of_a_used_volume_is_online", NO_EXTENT),
+    row("disks::the_device_of_a_used_volume_takes_writes", NO_EXTENT),
     row("disks::looking_anew_changes_nothing_by_itself", NO_EXTENT),
     // The first drive is found by its name alone and answers few questions; there are no devices.
     row("disks::disks_are_listed_ascending_and_once", NO_DISKS),
@@ -142,6 +143,10 @@ pub(crate) const ANSWERS: &[Deviation] = &[
     row(
         "drive::it_has_attributes",
         "IOCTL_DISK_GET_DISK_ATTRIBUTES: Win32(50)",
+    ),
+    row(
+        "drive::it_takes_writes",
+        "IOCTL_DISK_IS_WRITABLE: Win32(50)",
     ),
     row("drive::its_first_sectors_are_read", "ReadFile: Win32(1)"),
     row(

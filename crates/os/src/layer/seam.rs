@@ -104,6 +104,8 @@ operations! {
             = Look Handle "IOCTL_DISK_GET_DRIVE_LAYOUT_EX" / "", Object::Disk(disk);
         fn attributes(disk: DiskNumber) -> DiskAttributes
             = Look Handle "IOCTL_DISK_GET_DISK_ATTRIBUTES" / "", Object::Disk(disk);
+        fn is_write_protected(disk: DiskNumber) -> bool
+            = Look Handle "IOCTL_DISK_IS_WRITABLE" / "", Object::Disk(disk);
         fn read(disk: DiskNumber, offset: u64, buffer: &mut [u8]) -> ()
             = Look Handle "ReadFile" / "", Object::Disk(disk);
         fn set_access(disk: DiskNumber, access: DiskAccess) -> ()

@@ -50,6 +50,26 @@ pub(super) fn online_read_only(fixture: &dyn MachineFixture) -> Sights {
     Ok(vec![Sight::of(is_as_assumed, seen)])
 }
 
+/// Whether the device's own answer shows Windows's attribute, with and without it, online and offline.
+pub(super) fn write_protection(fixture: &dyn MachineFixture) -> Sights {
+    let disk = Disk::initialised(fixture)?;
+    let disks = &fixture.node().os().disks;
+    let protected = || disks.is_write_protected(disk.number);
+    let plain = protected();
+    disk.call(&disk::SET_ATTRIBUTES, &read_only(true))?
+        .required()?;
+    let set = protected();
+    disk.call(&disk::OFFLINE, &Arguments::none())?.required()?;
+    let offline = protected();
+    let answers = [("without", plain), ("with", set), ("offline with", offline)];
+    let is_as_assumed = answers.iter().all(|(_, answer)| *answer == Ok(false));
+    let seen = answers.map(|(when, answer)| match answer {
+        Ok(is_so) => format!("{when} the attribute write-protected: {is_so}"),
+        Err(error) => format!("{when} the attribute {error}"),
+    });
+    Ok(vec![Sight::of(is_as_assumed, seen.join("; "))])
+}
+
 fn read_only(value: bool) -> Arguments {
     Arguments::none().with(disk::set_attributes::IS_READ_ONLY.name, Value::Bool(value))
 }

@@ -120,6 +120,7 @@ declare! {
     35 folders::file_link,
     36 folders::held_mounted_folder,
     37 methods::online_read_only,
+    44 methods::write_protection,
     3 shares::lost_share,
 }
 

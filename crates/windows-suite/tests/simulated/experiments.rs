@@ -30,7 +30,7 @@ pub(crate) fn trials() -> impl Iterator<Item = Trial> {
 type Scripted = (u8, &'static str, Rule);
 
 fn scripted() -> Vec<Scripted> {
-    [methods(), lookups(), vec![attributes()], mappings()].concat()
+    [methods(), lookups(), attributes(), mappings()].concat()
 }
 
 fn methods() -> Vec<Scripted> {
@@ -121,12 +121,20 @@ fn lookups() -> Vec<Scripted> {
     rows.into()
 }
 
-fn attributes() -> Scripted {
-    (
-        37,
-        "a_disk_that_takes_no_attribute_past_the_provider",
-        failed("IOCTL_DISK_SET_DISK_ATTRIBUTES", Win32::ACCESS_DENIED),
-    )
+fn attributes() -> Vec<Scripted> {
+    let rows = [
+        (
+            37,
+            "a_disk_that_takes_no_attribute_past_the_provider",
+            failed("IOCTL_DISK_SET_DISK_ATTRIBUTES", Win32::ACCESS_DENIED),
+        ),
+        (
+            44,
+            "a_device_that_answers_by_the_attribute",
+            failed("IOCTL_DISK_IS_WRITABLE", Win32::WRITE_PROTECT).from_nth(2),
+        ),
+    ];
+    rows.into()
 }
 
 fn mappings() -> Vec<Scripted> {

@@ -205,7 +205,7 @@ fn inventory_of_disks() -> Result<(), Failed> {
     let written = of(first).ok_or("not told")?;
     assert!(written.contains("no table; page 0x83: "), "{written}");
     assert!(
-        written.ends_with(" bytes; offline: true, read-only: true"),
+        written.ends_with(" bytes; offline: true, read-only: true, write-protected: false"),
         "{written}"
     );
     let refused = of(second).ok_or("not told")?;

@@ -55,7 +55,11 @@ func main() {
 func kubelet(ctx context.Context) *kubemark.HollowKubelet {
 	client := apiserver()
 	flags, config := kubemark.GetHollowKubeletConfig(&kubemark.HollowKubeletOptions{NodeName: *name, MaxPods: 110})
+	// It makes a temporary folder for its root, pods of files and logs, and leaves it.
+	must(os.RemoveAll(flags.RootDirectory))
 	flags.RootDirectory = *root
+	config.StaticPodPath = ""
+	config.PodLogsDir = filepath.Join(*root, "pod-logs")
 	config.NodeStatusUpdateFrequency.Duration = time.Second
 	config.SyncFrequency.Duration = time.Second
 	config.EnableServer = false

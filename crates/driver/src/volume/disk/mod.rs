@@ -2,12 +2,12 @@
 
 mod expand;
 mod publish;
-mod stage;
+pub(super) mod stage;
 pub(super) mod unstage;
 
 use wincsi::filesystem::Look;
 use wincsi::volumes::{FoundVolume, Space, VolumeId};
-use wincsi::{Deadline, Error, Feature, WinPath};
+use wincsi::{Condition, Deadline, Error, Feature, ResultExt as _, WinPath};
 
 use super::reconcile::{Place, is_dangling};
 use super::{Volumes, is_nothing_mounted};
@@ -87,16 +87,42 @@ impl Volumes {
     }
 
     /// Unmounts what is mounted exactly at a path, and removes the folder, if it is empty. What is not there is success,
-    /// and of a link the link alone is removed.
-    pub(super) fn dismount(&self, at: &WinPath, deadline: Deadline) -> Result<(), Error> {
+    /// and of a link the link alone is removed. `recorded` is the volume that the record has there.
+    fn dismount(
+        &self,
+        at: &WinPath,
+        recorded: Option<VolumeId>,
+        deadline: Deadline,
+    ) -> Result<(), Error> {
         let mounted = match self.entry(at, deadline)? {
             Some(Look::Link(_) | Look::Missing) => None,
             // Also one whose volume is gone, as its disk was pulled out.
             Some(Look::MountedFolder { volume, .. }) => Some(volume),
-            _ => self.mounted_at(at, deadline)?,
+            Some(_) => self.mounted_at(at, deadline)?,
+            None => return self.dismount_unseen(at, recorded, deadline),
         };
         if let Some(volume) = mounted {
             self.node.volumes().unmount(volume, at, deadline)?;
+        }
+        self.remove(at, deadline)
+    }
+
+    /// [`Self::dismount`] through a host that cannot tell what is at the path: it follows links, and does not reach a
+    /// volume whose disk is gone. Its unmount knows both.
+    fn dismount_unseen(
+        &self,
+        at: &WinPath,
+        recorded: Option<VolumeId>,
+        deadline: Deadline,
+    ) -> Result<(), Error> {
+        let mounted = match self.mounted_at(at, deadline) {
+            Err(error) if error.is(Condition::OutOfReach) => Some(recorded.ok_or(error)?),
+            Err(error) if error.is(Condition::DanglingLink) => None,
+            mounted => mounted?,
+        };
+        if let Some(volume) = mounted {
+            let unmounted = self.node.volumes().unmount(volume, at, deadline);
+            unmounted.ok_if(Condition::NotAMountedFolder)?;
         }
         self.remove(at, deadline)
     }

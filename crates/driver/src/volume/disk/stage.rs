@@ -11,7 +11,7 @@ use crate::volume::reconcile::Place;
 use crate::volume::{NodeError, Shared, Volumes};
 
 /// How long a stage waits for a disk that the controller has just attached. It leaves time for the rest of the call.
-const ARRIVAL: Duration = Duration::from_secs(60);
+pub(in crate::volume) const ARRIVAL: Duration = Duration::from_secs(60);
 
 /// A NodeStageVolume of a disk.
 #[derive(Clone, Debug)]
@@ -252,7 +252,7 @@ impl Staging<'_> {
 
     fn find_and_begin(&self) -> Result<(FoundDisk, bool), Failure> {
         let disks = self.volumes.node.disks();
-        let disk = disks.find_attached(&self.request.disk, ARRIVAL, self.deadline);
+        let disk = disks.find_attached(&self.request.disk, self.volumes.arrival, self.deadline);
         let disk = disk.map_err(|error| self.unchanged(StepError::Node(error)))?;
         let brought_online = self.begin(&disk)?;
         Ok((disk, brought_online))
@@ -317,7 +317,9 @@ impl Staging<'_> {
         }
     }
 
-    /// Windows may have written to a disk that it had online and writable, and another node uses it.
+    /// Windows may have written to a disk that it had online and writable, and another node uses it; but not to a device
+    /// that refuses writes. The device is asked while the read-only attribute is clear, as the attribute may be what it
+    /// would answer by.
     fn refuse_writable(&self, disk: &FoundDisk) -> Result<(), Failure> {
         if self.request.wanted.access != Access::SharedReadOnly {
             return Ok(());
@@ -325,9 +327,28 @@ impl Staging<'_> {
         let disks = self.volumes.node.disks();
         match disks.is_read_only(disk.number(), self.deadline) {
             Ok(true) => Ok(()),
+            Ok(false) if self.is_write_protected(disk) => Ok(()),
             Ok(false) => Err(self.unchanged(StepError::CameOnlineWritable)),
             Err(error) => Err(self.unchanged(StepError::Node(error))),
         }
+    }
+
+    /// A device that does not say, or that this host cannot ask, is none that is known to refuse writes.
+    fn is_write_protected(&self, disk: &FoundDisk) -> bool {
+        let node = &self.volumes.node;
+        if !node.supports(Feature::WriteProtection) {
+            return false;
+        }
+        let protected = node
+            .disks()
+            .is_write_protected(disk.number(), self.deadline);
+        protected.unwrap_or_else(|error| {
+            let volume = &self.request.volume;
+            tracing::info!(
+                "volume {volume}: its device does not say whether it is write-protected: {error}"
+            );
+            false
+        })
     }
 
     /// The volume, and its size if the node reports one.
@@ -337,7 +358,7 @@ impl Staging<'_> {
         let volume = match access {
             Access::ReadWrite => self.make_usable(disk)?,
             Access::ReadOnly | Access::SharedReadOnly => {
-                node.disks().bring_online_read_only(disk, deadline)?;
+                self.bring_online_read_only(disk)?;
                 self.require_recorded(disk)?;
                 node.volumes().find_on(disk, deadline)?
             }
@@ -363,9 +384,21 @@ impl Staging<'_> {
         Ok(space.ok().map(|space| space.total))
     }
 
+    /// A write-protected device whose disk is in use needs no attribute, for which the disk would have to go offline.
+    fn bring_online_read_only(&self, disk: &FoundDisk) -> Result<(), Error> {
+        let disks = self.volumes.node.disks();
+        match disks.bring_online_read_only(disk, self.deadline) {
+            Err(error) if error.is(Condition::OnlineWritable) && self.is_write_protected(disk) => {
+                Ok(())
+            }
+            done => done,
+        }
+    }
+
     fn make_usable(&self, disk: &FoundDisk) -> Result<FoundVolume, Error> {
         let (node, deadline) = (&self.volumes.node, self.deadline);
         node.disks().bring_online(disk, deadline)?;
+        self.refuse_write_protected(disk)?;
         self.require_recorded(disk)?;
         node.disks().partition(disk, deadline)?;
         let volume = node.volumes().find_on(disk, deadline)?;
@@ -373,6 +406,17 @@ impl Staging<'_> {
         node.volumes()
             .ensure_formatted(&volume, options, deadline)?;
         Ok(volume)
+    }
+
+    /// A format or a pod's first write would fail otherwise, in codes that do not name the device.
+    fn refuse_write_protected(&self, disk: &FoundDisk) -> Result<(), Error> {
+        if !self.is_write_protected(disk) {
+            return Ok(());
+        }
+        let text = "the device of its disk is write-protected, so pods can only read it: end the protection, or \
+                    use a ReadOnlyMany volume";
+        let cause = Cause::failed(Condition::ReadOnly, text);
+        Err(Error::new("stage", &self.request.volume, cause))
     }
 
     /// Whether the disk has the volume that was staged before: a disk that came to its place is never formatted for it.
@@ -464,7 +508,8 @@ impl Staging<'_> {
 
     fn take_back(&self, disk: &FoundDisk, brought_online: bool) -> Result<(), Error> {
         let deadline = self.volumes.deadline();
-        self.volumes.dismount(&self.request.staging, deadline)?;
+        self.volumes
+            .dismount(&self.request.staging, None, deadline)?;
         if !brought_online {
             return Ok(());
         }

@@ -14,9 +14,9 @@ impl Volumes {
         staging: &WinPath,
     ) -> Result<(), Error> {
         let deadline = self.deadline();
-        self.dismount(staging, deadline)?;
+        self.dismount(staging, record.what.mounted, deadline)?;
         if *staging != record.staging {
-            self.dismount(&record.staging, deadline)?;
+            self.dismount(&record.staging, record.what.mounted, deadline)?;
         }
         self.node.disks().rescan(deadline)?;
         let found = self.node.disks().find(&record.what.query, deadline);
@@ -61,7 +61,7 @@ impl Volumes {
             true => self.disk_mounted_at(staging, deadline)?,
             false => None,
         };
-        self.dismount(staging, deadline)?;
+        self.dismount(staging, None, deadline)?;
         match disk {
             Some(disk) => self.release(volume, &disk, deadline),
             None => {

@@ -8,6 +8,7 @@ mod error;
 mod publish;
 mod secrets;
 mod stage;
+mod stats;
 mod unstage;
 
 use std::sync::Arc;
@@ -22,6 +23,7 @@ use wincsi::{Condition, Deadline, Error, Feature, ResultExt as _, WinPath};
 
 use self::claims::Claims;
 use self::secrets::Secrets;
+use self::stats::Figures;
 use super::Volumes;
 use super::reconcile::Place;
 use crate::record::{Record, Share, Store};
@@ -37,6 +39,7 @@ const ANSWER: Duration = Duration::from_secs(10);
 pub(super) struct Shares {
     claims: Arc<Claims>,
     secrets: Secrets,
+    figures: Figures,
     other_secrets: AtomicU64,
 }
 
@@ -46,6 +49,7 @@ impl Shares {
         Self {
             claims: Arc::new(Claims::of(store.records_of())),
             secrets: Secrets::of(store.records_of()),
+            figures: Figures::default(),
             other_secrets: AtomicU64::default(),
         }
     }
@@ -70,10 +74,23 @@ impl Volumes {
         record: &Record<Share>,
         deadline: Deadline,
     ) -> Result<Place, Error> {
+        self.share_place_among(self.mappings(deadline)?.as_deref(), record, deadline)
+    }
+
+    /// As [`Self::share_place`], by a list of mappings; none if the host does not list them.
+    pub(super) fn share_place_among(
+        &self,
+        mappings: Option<&[ShareMapping]>,
+        record: &Record<Share>,
+        deadline: Deadline,
+    ) -> Result<Place, Error> {
         if !self.leads_to_share(&record.staging, record, deadline)? {
             return Ok(Place::NotMounted);
         }
-        Ok(match self.is_mapped(&record.what.remote, deadline)? {
+        let path = record.what.remote.path();
+        let is_mapped =
+            |mappings: &[ShareMapping]| mappings.iter().any(|one| is_on_the_way(&one.remote, path));
+        Ok(match mappings.is_none_or(is_mapped) {
             true => Place::Live,
             false => Place::Dangling,
         })
@@ -88,26 +105,6 @@ impl Volumes {
         match self.mapping_status(&record.what.remote, deadline)? {
             None | Some(MappingStatus::Ok) => Ok(true),
             Some(_) => Ok(self.share_space(record).is_ok()),
-        }
-    }
-
-    /// Size and free space of a share, if the path belongs to the volume and leads to it.
-    pub(super) fn measure_share(
-        &self,
-        record: &Record<Share>,
-        at: &WinPath,
-    ) -> Result<Option<Space>, Error> {
-        let deadline = self.deadline();
-        let is_there = match *at == record.staging {
-            true => self.leads_to_share(at, record, deadline)?,
-            false => {
-                self.leads_to(at, &record.staging, deadline)?
-                    && self.leads_to_share(&record.staging, record, deadline)?
-            }
-        };
-        match is_there {
-            true => self.share_space(record).map(Some),
-            false => Ok(None),
         }
     }
 
@@ -171,12 +168,19 @@ impl Volumes {
         remote: &RemotePath,
         deadline: Deadline,
     ) -> Result<Option<Vec<ShareMapping>>, Error> {
-        if !self.node.supports(Feature::MappingList) {
-            return Ok(None);
+        let mappings = self.mappings(deadline)?;
+        Ok(mappings.map(|mut mappings| {
+            mappings.retain(|mapping| is_on_the_way(&mapping.remote, remote.path()));
+            mappings
+        }))
+    }
+
+    /// All mappings; none if the host does not list them.
+    pub(super) fn mappings(&self, deadline: Deadline) -> Result<Option<Vec<ShareMapping>>, Error> {
+        match self.node.supports(Feature::MappingList) {
+            true => self.node.smb().mappings(deadline).map(Some),
+            false => Ok(None),
         }
-        let mut mappings = self.node.smb().mappings(deadline)?;
-        mappings.retain(|mapping| is_on_the_way(&mapping.remote, remote.path()));
-        Ok(Some(mappings))
     }
 }
 

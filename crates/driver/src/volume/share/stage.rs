@@ -41,6 +41,8 @@ struct Staging<'a> {
     slot: &'a Slot<'a>,
     /// The record from before the call.
     before: Option<Record<Share>>,
+    /// This boot, if the node reports it.
+    boot: Option<String>,
     deadline: Deadline,
 }
 
@@ -63,12 +65,14 @@ impl Volumes {
     ) -> Result<(), StageError> {
         let before = slot.get().map_err(Shared::from)?;
         let before = before.map(|record| request.agreeing(record)).transpose()?;
+        let deadline = self.deadline();
         let staging = Staging {
             volumes: self,
             request,
             slot,
             before,
-            deadline: self.deadline(),
+            boot: self.boot(deadline),
+            deadline,
         };
         staging.run()
     }
@@ -81,6 +85,7 @@ impl Staging<'_> {
             return Ok(());
         }
         self.check_host()?;
+        self.start_over().map_err(Shared::from)?;
         self.check_mapping()?;
         let share = self.request.wanted.remote.share();
         let is_ours = self.claim(&share)?;
@@ -99,6 +104,23 @@ impl Staging<'_> {
         };
         let is_live = self.volumes.is_share_live(record, self.deadline);
         Ok(is_live.map_err(Shared::from)?)
+    }
+
+    /// A driver that died in a stage may have mapped the share, and nobody knows with which credential. If no other volume
+    /// uses that mapping, it goes.
+    fn start_over(&self) -> Result<(), Error> {
+        let interrupted = self
+            .before
+            .as_ref()
+            .filter(|record| record.state == State::Staging);
+        match interrupted {
+            Some(record) if record.made_mapping_in(self.boot.as_deref()) => {
+                self.volumes.shares.claims.leave(&record.volume);
+                self.volumes
+                    .unmap_unless_used(&record.what.remote, self.deadline)
+            }
+            _ => Ok(()),
+        }
     }
 
     fn check_host(&self) -> Result<(), StageError> {
@@ -173,14 +195,11 @@ impl Staging<'_> {
         })
     }
 
-    /// Whether this driver made the mapping, or is about to. A host that does not list mappings has none of others, as far
+    /// Whether this driver made the mapping in this boot, or is about to. A host that does not list mappings has none of others, as far
     /// as anybody can tell.
     fn makes_mapping(&self) -> Result<bool, Error> {
-        if self
-            .before
-            .as_ref()
-            .is_some_and(|record| record.what.made_mapping)
-        {
+        let before = self.before.as_ref();
+        if before.is_some_and(|record| record.made_mapping_in(self.boot.as_deref())) {
             return Ok(true);
         }
         let remote = &self.request.wanted.remote;
@@ -194,11 +213,14 @@ impl Staging<'_> {
     /// Writes the record before the first act on the node.
     fn begin(&self, is_ours: bool) -> Result<(), StageError> {
         let written = match &self.before {
-            None => self.slot.put(self.request.record(is_ours)),
+            None => self
+                .slot
+                .put(self.request.record(is_ours, self.boot.clone())),
             Some(_) => self.slot.change(|record: &mut Record<Share>| {
                 if record.state == State::Unstaging {
                     record.state = State::Staging;
                 }
+                record.boot.clone_from(&self.boot);
                 record.what.made_mapping = is_ours;
                 record.what.remote = self.request.wanted.remote.clone();
                 record.what.user = self.request.wanted.user().map(str::to_owned);
@@ -243,19 +265,21 @@ impl Staging<'_> {
 
     fn note_staged(&self, share: &str, outcome: MapOutcome) -> Result<(), StageError> {
         let secrets = &self.volumes.shares.secrets;
-        let secret = match outcome {
-            MapOutcome::Made | MapOutcome::Unreported => {
-                secrets.note(share, self.request.wanted.credentials.as_ref())
-            }
-            _ => {
+        let is_made = match outcome {
+            MapOutcome::Made => true,
+            // Most likely, if no other volume needed the mapping before.
+            MapOutcome::Unreported => self.volumes.shares.claims.users_of(share).len() == 1,
+            _ => false,
+        };
+        let secret = match is_made {
+            true => secrets.note(share, self.request.wanted.credentials.as_ref()),
+            false => {
                 self.compare_secret();
                 secrets.hash_of(share)
             }
         };
-        let boot = self.volumes.boot(self.deadline);
         let note = |record: &mut Record<Share>| {
             record.state = State::Staged;
-            record.boot = boot;
             record.what.secret = secret;
         };
         self.slot.change(note).map_err(Shared::from)?;
@@ -348,12 +372,12 @@ impl Stage {
         below_server(&share.remote) == below_server(&self.wanted.remote)
     }
 
-    fn record(&self, made_mapping: bool) -> Record<Share> {
+    fn record(&self, made_mapping: bool, boot: Option<String>) -> Record<Share> {
         Record {
             volume: self.volume.clone(),
             state: State::Staging,
             staging: self.staging.clone(),
-            boot: None,
+            boot,
             published: Vec::new(),
             what: Share {
                 remote: self.wanted.remote.clone(),

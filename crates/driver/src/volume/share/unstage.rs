@@ -20,7 +20,7 @@ impl Volumes {
         }
         let (volume, remote) = (&record.volume, &record.what.remote);
         self.shares.claims.leave(volume);
-        match record.what.made_mapping {
+        match record.made_mapping_in(self.boot(deadline).as_deref()) {
             true => self.unmap_unless_used(remote, deadline)?,
             false => {
                 let share = remote.share();
@@ -28,18 +28,23 @@ impl Volumes {
             }
         }
         self.shares.claims.release(volume);
+        self.shares.figures.forget(volume);
         Ok(())
     }
 
     /// Unmaps a share of this driver's. Where a volume uses it, the mapping is that volume's to remove.
-    fn unmap_unless_used(&self, remote: &RemotePath, deadline: Deadline) -> Result<(), Error> {
+    pub(super) fn unmap_unless_used(
+        &self,
+        remote: &RemotePath,
+        deadline: Deadline,
+    ) -> Result<(), Error> {
         let share = remote.share();
         let unmapped = match self.node.supports(Feature::ConditionalUnmap) {
             true => self.unmap_by_condition(remote, deadline),
             false => self.unmap_between_claims(remote, deadline),
         };
         match unmapped.none_if(Condition::NotMapped)? {
-            Some(UnmapOutcome::InUse) => self.adopt(&share),
+            Some(UnmapOutcome::InUse) => self.adopt(&share, deadline),
             _ if self.shares.claims.users_of(&share).is_empty() => {
                 self.shares.secrets.forget(&share);
             }
@@ -73,10 +78,14 @@ impl Volumes {
     }
 
     /// The mapping of a share is this driver's from now on, so that the last of its volumes unmaps it.
-    fn adopt(&self, share: &str) {
+    fn adopt(&self, share: &str, deadline: Deadline) {
+        let boot = self.boot(deadline);
         for volume in self.shares.claims.adopt(share) {
             let adopted = self.store.slot(&volume).and_then(|slot| {
-                slot.change(|record: &mut Record<Share>| record.what.made_mapping = true)
+                slot.change(|record: &mut Record<Share>| {
+                    record.boot.clone_from(&boot);
+                    record.what.made_mapping = true;
+                })
             });
             if let Err(error) = adopted {
                 tracing::warn!("volume {volume}: {share} may stay mapped: {error}");

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use clap::Parser;
-use driver::kubelet::{Controlling, Identity, Router};
+use driver::kubelet::{Accessibility, Controlling, Identity, Router};
 use program::log;
 use program::metrics::Calls;
 use transport::{Endpoint, Server, ServerOptions};
@@ -58,6 +58,7 @@ fn serve(arguments: &Arguments) -> anyhow::Result<Server> {
     let identity = Identity {
         name: driver::NAME.to_owned(),
         controlling: Controlling::Somewhere,
+        accessibility: Accessibility::Everywhere,
     };
     identity.register(&mut router);
     let hardware = HardwareControl::at(&arguments.node);

@@ -1,0 +1,56 @@
+//! Volumes that a pod names itself.
+
+use transport::Code;
+use wincsi_driver::record::Lifetime;
+
+use crate::fixture::{Fixture, PASSWORD, POD, ROOT, USER, Volume, volume};
+
+fn inline(handle: &str) -> Volume<'_> {
+    Volume {
+        lifetime: Lifetime::Inline,
+        ..volume(handle)
+    }
+}
+
+#[test]
+fn an_inline_volume_lives_as_long_as_its_pod() {
+    let mut fixture = Fixture::new();
+    fixture.publish_inline(&inline("csi-1"), POD).unwrap();
+    fixture.write(&inline("csi-1").target(POD), "by a pod");
+    fixture.stats(&inline("csi-1"), POD).unwrap();
+    fixture.restart();
+    fixture.publish_inline(&inline("csi-1"), POD).unwrap();
+    fixture.unpublish(&inline("csi-1"), POD).unwrap();
+    assert!(!fixture.exists(&inline("csi-1").target(POD)));
+    assert_eq!((fixture.mappings().len(), fixture.records()), (0, 0));
+}
+
+#[test]
+fn an_inline_volume_is_served_by_a_mapping_of_its_own_credential_alone() {
+    let mut fixture = Fixture::new();
+    fixture.stage(&volume("pv")).unwrap();
+    for _ in 0..2 {
+        fixture.publish_inline(&inline("same"), POD).unwrap();
+        fixture.unpublish(&inline("same"), POD).unwrap();
+        let thief = Volume {
+            password: "guessed",
+            ..inline("thief")
+        };
+        let error = fixture.publish_inline(&thief, POD).unwrap_err();
+        assert_eq!(error.code(), Code::FailedPrecondition, "{error}");
+        assert!(!fixture.exists(&thief.target(POD)));
+        // The next process knows the credential by its slow hash alone.
+        fixture.restart();
+    }
+    assert_eq!((fixture.mappings().len(), fixture.records()), (1, 1));
+}
+
+#[test]
+fn an_inline_volume_is_refused_where_nobody_knows_the_credential_of_the_mapping() {
+    let fixture = Fixture::new();
+    fixture.map_by_hand(ROOT, USER, PASSWORD);
+    let error = fixture.publish_inline(&inline("csi-1"), POD).unwrap_err();
+    assert_eq!(error.code(), Code::FailedPrecondition, "{error}");
+    assert!(error.to_string().contains("nobody knows"), "{error}");
+    assert_eq!(fixture.records(), 0);
+}

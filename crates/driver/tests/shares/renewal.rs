@@ -1,0 +1,95 @@
+//! Mappings that Windows let go.
+
+use transport::Code;
+
+use crate::fixture::{Fixture, POD, ROOT, Volume, volume};
+
+#[test]
+fn a_publish_with_secrets_maps_a_share_again_after_a_reboot() {
+    let mut fixture = Fixture::new();
+    fixture.stage(&volume("pv")).unwrap();
+    fixture.reboot();
+    assert_eq!(fixture.mappings(), [""; 0]);
+    fixture.publish_with_secret(&volume("pv"), POD).unwrap();
+    assert_eq!(fixture.mappings(), [ROOT]);
+    fixture.write(&volume("pv").target(POD), "again");
+}
+
+#[test]
+fn a_publish_without_secrets_makes_no_link_to_a_share_that_is_not_mapped() {
+    let mut fixture = Fixture::new();
+    fixture.stage(&volume("pv")).unwrap();
+    fixture.reboot();
+    let error = fixture.publish(&volume("pv"), POD).unwrap_err();
+    assert_eq!(error.code(), Code::FailedPrecondition, "{error}");
+    assert!(!fixture.exists(&volume("pv").target(POD)));
+    let page = fixture.metrics();
+    assert!(
+        page.contains(r#"wincsi_volume_abnormal{volume="pv"} 1"#),
+        "{page}"
+    );
+    fixture.stage(&volume("pv")).unwrap();
+    fixture.publish(&volume("pv"), POD).unwrap();
+    assert!(!fixture.metrics().contains("wincsi_volume_abnormal{"));
+}
+
+#[test]
+fn a_link_of_a_share_is_swept_after_a_reboot_and_kept_while_a_mapping_serves_it() {
+    let mut fixture = Fixture::new();
+    fixture.stage(&volume("pv")).unwrap();
+    assert!(fixture.try_unmap_by_hand(ROOT));
+    fixture.restart();
+    assert!(fixture.exists(&volume("pv").staging()), "of this boot");
+    fixture.sim.reboot().unwrap();
+    fixture.map_by_hand(ROOT, crate::fixture::USER, crate::fixture::PASSWORD);
+    fixture.restart();
+    assert!(
+        fixture.exists(&volume("pv").staging()),
+        "somebody mapped it"
+    );
+    assert!(fixture.try_unmap_by_hand(ROOT));
+    fixture.restart();
+    assert!(!fixture.exists(&volume("pv").staging()));
+    fixture.stage(&volume("pv")).unwrap();
+    fixture.publish(&volume("pv"), POD).unwrap();
+}
+
+#[test]
+fn a_mapping_of_others_serves_a_volume_and_stays() {
+    let fixture = Fixture::new();
+    fixture.map_by_hand(ROOT, crate::fixture::USER, crate::fixture::PASSWORD);
+    fixture.stage(&volume("pv")).unwrap();
+    fixture.unstage(&volume("pv")).unwrap();
+    assert_eq!(fixture.mappings(), [ROOT]);
+}
+
+#[test]
+fn a_record_goes_whose_staging_folder_kubelet_removed_for_another_driver() {
+    let mut fixture = Fixture::new();
+    fixture.stage(&volume("pv")).unwrap();
+    fixture.remove_staging_folder(&volume("pv"));
+    fixture.restart();
+    assert_eq!((fixture.records(), fixture.mappings().len()), (0, 0));
+}
+
+#[test]
+fn figures_of_a_share_are_kept_while_its_mapping_is_good_and_a_dead_one_is_abnormal() {
+    use wincsi::sim::smb::ServerHealth;
+    let fixture = Fixture::new();
+    let volume = Volume { ..volume("pv") };
+    fixture.stage(&volume).unwrap();
+    fixture.publish(&volume, POD).unwrap();
+    let first = fixture.stats(&volume, POD).unwrap();
+    fixture.write(&volume.target(POD), "something");
+    assert_eq!(fixture.stats(&volume, POD).unwrap(), first);
+    fixture.let_pass(std::time::Duration::from_secs(601));
+    let later = fixture.stats(&volume, POD).unwrap();
+    assert_ne!(later.usage, first.usage);
+    fixture
+        .smb()
+        .set_condition(crate::fixture::SERVER, ServerHealth::Down)
+        .unwrap();
+    let dead = fixture.stats(&volume, POD).unwrap();
+    assert_eq!(dead.usage, later.usage);
+    assert!(dead.abnormal.is_some());
+}

@@ -1,0 +1,122 @@
+//! As whom shares are mapped: one user for each server, and whose password counts.
+
+use transport::Code;
+use wincsi::sim::smb::ServerSpec;
+
+use crate::fixture::{Fixture, POD, ROOT, SERVER, SHARE, USER, Volume, volume};
+
+const OTHER_USER: &str = r"FILES\others";
+
+#[test]
+fn two_users_of_one_server_are_refused_and_both_volumes_are_named() {
+    let fixture = Fixture::new();
+    fixture.stage(&volume("first")).unwrap();
+    let second = Volume {
+        user: OTHER_USER,
+        ..volume("second")
+    };
+    let error = fixture.stage(&second).unwrap_err();
+    assert_eq!(error.code(), Code::FailedPrecondition);
+    let text = error.to_string();
+    assert!(
+        text.contains("\"first\"") && text.contains("\"second\""),
+        "{text}"
+    );
+    assert_eq!(fixture.records(), 1);
+    fixture.unstage(&volume("first")).unwrap();
+    assert_eq!(
+        fixture.stage(&second).unwrap_err().code(),
+        Code::Unauthenticated
+    );
+}
+
+#[test]
+fn another_name_of_a_server_takes_another_user() {
+    let fixture = Fixture::new();
+    let alias = ServerSpec::sharing(SHARE, OTHER_USER, "their own");
+    fixture.add_server("alias", &alias);
+    fixture.stage(&volume("first")).unwrap();
+    let second = Volume {
+        remote: r"\\alias\data",
+        user: OTHER_USER,
+        password: "their own",
+        ..volume("second")
+    };
+    fixture.stage(&second).unwrap();
+    assert_eq!(fixture.mappings(), [r"\\alias\data", ROOT]);
+}
+
+#[test]
+fn a_wrong_password_of_the_first_volume_leaves_nothing() {
+    let fixture = Fixture::new();
+    let wrong = Volume {
+        password: "wrong",
+        ..volume("pv")
+    };
+    let error = fixture.stage(&wrong).unwrap_err();
+    assert_eq!(error.code(), Code::Unauthenticated, "{error}");
+    assert!(!error.to_string().contains("wrong"), "{error}");
+    assert_eq!(fixture.records(), 0);
+    assert_eq!(fixture.mappings(), [""; 0]);
+}
+
+#[test]
+fn a_volume_with_another_password_is_served_by_the_mapping_and_counted() {
+    let mut fixture = Fixture::new();
+    fixture.stage(&volume("first")).unwrap();
+    let rotated = Volume {
+        password: "rotated",
+        ..volume("second")
+    };
+    for (restarts, calls) in [(false, 1), (true, 2)] {
+        if restarts {
+            fixture.unstage(&rotated).unwrap();
+            fixture.restart();
+        }
+        fixture.stage(&rotated).unwrap();
+        fixture.publish(&rotated, POD).unwrap();
+        fixture.unpublish(&rotated, POD).unwrap();
+        let counted = format!(
+            "wincsi_smb_other_password_total {}",
+            if restarts { 1 } else { calls }
+        );
+        let page = fixture.metrics();
+        assert!(page.contains(&counted), "{page}");
+    }
+    assert_eq!(fixture.mappings(), [ROOT]);
+}
+
+#[test]
+fn a_stage_that_is_repeated_with_a_wrong_password_or_a_dead_server_cuts_nothing() {
+    use wincsi::sim::smb::ServerHealth;
+    let fixture = Fixture::new();
+    fixture.stage(&volume("pv")).unwrap();
+    fixture.publish(&volume("pv"), POD).unwrap();
+    let wrong = Volume {
+        password: "wrong",
+        ..volume("pv")
+    };
+    fixture.stage(&wrong).unwrap();
+    fixture.write(&volume("pv").target(POD), "still there");
+    fixture
+        .smb()
+        .set_condition(SERVER, ServerHealth::Down)
+        .unwrap();
+    for repeated in [fixture.stage(&wrong), fixture.stage(&volume("pv"))] {
+        if let Err(error) = repeated {
+            assert_eq!(error.code(), Code::Unavailable, "{error}");
+        }
+    }
+    assert_eq!(fixture.mappings(), [ROOT]);
+    fixture
+        .smb()
+        .set_condition(SERVER, ServerHealth::Up)
+        .unwrap();
+    fixture.write(&volume("pv").target(POD), "again");
+    fixture
+        .stage(&Volume {
+            user: USER,
+            ..volume("pv")
+        })
+        .unwrap();
+}
