@@ -162,6 +162,22 @@ mod tests {
     }
 
     #[test]
+    fn encryption_is_demanded_of_all_mappings_unless_a_flag_says_otherwise() {
+        let privacy = |require_privacy| {
+            let config = Config {
+                require_privacy,
+                ..Config::default()
+            };
+            options(&config).privacy
+        };
+        assert_eq!(
+            (privacy(true), privacy(false)),
+            (Privacy::All, Privacy::Unasked)
+        );
+        assert!(Config::default().require_privacy);
+    }
+
+    #[test]
     fn an_ordinary_container_works_through_the_pipes() {
         let config = Config {
             host: Mode::Proxy,

@@ -15,6 +15,7 @@ use tempfile::TempDir;
 use transport::{Call, Code, Service as _, Status};
 use wincsi::sim::smb::{ServerSpec, SmbControl};
 use wincsi::sim::{ClockMode, NodeSpec, SimNode};
+use wincsi::smb::Privacy;
 use wincsi::{Node, NodeApi as _, Options, WinPath};
 use wincsi_driver::cluster_dns::ClusterDns;
 use wincsi_driver::kubelet::{
@@ -62,13 +63,14 @@ impl Fixture {
         let home = tempfile::tempdir().unwrap();
         let folder = home.path().join("node");
         let sim = SimNode::create(&folder, &NodeSpec::named("n"), ClockMode::Real).unwrap();
-        let mut server = ServerSpec::sharing("data", r"AZURE\pods", PASSWORD);
+        let server = ServerSpec::sharing("data", r"AZURE\pods", PASSWORD);
         for name in ["files", "10.0.0.7"] {
             SmbControl::at(&folder).add_server(name, &server).unwrap();
         }
-        server.encryption = false;
-        SmbControl::at(&folder).add_server("old", &server).unwrap();
-        let node = Arc::new(Node::new(sim.os(), Options::default()));
+        // What a volume itself asks for is to be seen.
+        let mut options = Options::default();
+        options.privacy = Privacy::Unasked;
+        let node = Arc::new(Node::new(sim.os(), options));
         let (events, shares) = (Arc::<Events>::default(), Arc::new(ShareRequests::by(rules)));
         let kubelet = Kubelet {
             driver_name: String::from("wincsi.io"),
@@ -262,8 +264,12 @@ fn an_option_that_windows_has_reaches_the_mapping() {
     fixture.stage(&sealed).unwrap();
     let expected = (String::from(r"\\files\data"), Some(true));
     assert_eq!(fixture.mappings(), [expected]);
-    let old = fixture.stage(&Volume::of("//old/data").with(&["seal"]));
-    assert!(old.is_err());
+    let plain = Fixture::lenient();
+    plain.stage(&Volume::of("//files/data")).unwrap();
+    assert_eq!(
+        plain.mappings(),
+        [(String::from(r"\\files\data"), Some(false))]
+    );
 }
 
 #[test]
@@ -355,6 +361,13 @@ fn readers_of_a_share_are_accepted_unless_flags_refuse_them() {
         }
         fixture.publish(&writers).unwrap();
     }
+    let mut inline = Volume::inline("//files/data");
+    inline.readonly = true;
+    let refused = Fixture::by(strict()).publish(&inline).unwrap_err();
+    assert!(
+        refused.to_string().contains("-readonly=strict"),
+        "{refused}"
+    );
 }
 
 #[test]

@@ -109,6 +109,7 @@ impl NodeService {
             context: &request.volume_context,
             secrets: &request.secrets,
             capability: request.volume_capability.as_ref(),
+            of_pod: Access::ReadWrite,
         };
         match share.is_one() {
             true => self.stage_share(volume, &share, &request.staging_target_path)?,
@@ -188,11 +189,15 @@ impl NodeService {
             context: &request.volume_context,
             secrets: &request.secrets,
             capability: request.volume_capability.as_ref(),
+            of_pod: match request.readonly {
+                true => Access::ReadOnly,
+                false => Access::ReadWrite,
+            },
         };
         match (share.is_one(), share.lifetime()) {
             (true, Lifetime::Inline) => self.publish_inline(volume, &share, &request)?,
             (true, Lifetime::Persistent) => {
-                let asked = self.shares.publish(&volume, &share, access_of(&request))?;
+                let asked = self.shares.publish(&volume, &share)?;
                 self.publish_staged(volume, &request, asked)?;
             }
             (false, Lifetime::Inline) => return Err(Refusal::InlineDisk.into()),
@@ -297,13 +302,6 @@ impl NodeService {
 impl From<Refusal> for Status {
     fn from(refusal: Refusal) -> Self {
         Self::new(Code::InvalidArgument, refusal.to_string())
-    }
-}
-
-fn access_of(request: &NodePublishVolumeRequest) -> Access {
-    match request.readonly {
-        true => Access::ReadOnly,
-        false => Access::ReadWrite,
     }
 }
 

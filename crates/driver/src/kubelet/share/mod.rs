@@ -61,6 +61,8 @@ pub(super) struct ShareRequest<'a> {
     pub(super) context: &'a BTreeMap<String, String>,
     pub(super) secrets: &'a BTreeMap<String, String>,
     pub(super) capability: Option<&'a VolumeCapability>,
+    /// What the pod is to do, as far as it has a word of its own on it.
+    pub(super) of_pod: Access,
 }
 
 impl ShareRequests {
@@ -108,14 +110,9 @@ impl ShareRequests {
         &self,
         volume: &VolumeHandle,
         request: &ShareRequest<'_>,
-        of_pod: Access,
     ) -> Result<(Targets, Option<Credentials>), Refusal> {
         let options = request.options(Lifetime::Persistent)?;
-        let access = match of_pod {
-            Access::ReadWrite => request.access(&options),
-            readers => readers,
-        };
-        self.admit(volume, access)?;
+        self.admit(volume, request.access(&options))?;
         let credentials = request.credentials_of(options.user)?;
         Ok((request.targets()?, credentials))
     }
@@ -243,6 +240,7 @@ impl ShareRequest<'_> {
         match self.mode() {
             Some(Mode::SingleNodeReaderOnly) => Access::ReadOnly,
             Some(Mode::MultiNodeReaderOnly) => Access::SharedReadOnly,
+            _ if options.access == Access::ReadWrite => self.of_pod,
             _ => options.access,
         }
     }
