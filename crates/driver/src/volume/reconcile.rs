@@ -172,8 +172,7 @@ impl Comparison<'_> {
                     .mappings
                     .get_or_init(|| self.volumes.mappings(self.deadline()));
                 let mappings = mappings.as_ref().map_err(Error::clone)?.as_deref();
-                self.volumes
-                    .share_place_among(mappings, &record, self.deadline())
+                self.volumes.share_place(mappings, &record, self.deadline())
             }
         }
     }

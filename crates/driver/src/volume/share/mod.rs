@@ -73,17 +73,9 @@ impl Shares {
 }
 
 impl Volumes {
-    /// What is exactly at a record's staging path. Nothing is asked of any server.
+    /// What is exactly at a record's staging path, by a list of mappings; none if the host does not list them. Nothing is
+    /// asked of any server.
     pub(super) fn share_place(
-        &self,
-        record: &Record<Share>,
-        deadline: Deadline,
-    ) -> Result<Place, Error> {
-        self.share_place_among(self.mappings(deadline)?.as_deref(), record, deadline)
-    }
-
-    /// As [`Self::share_place`], by a list of mappings; none if the host does not list them.
-    pub(super) fn share_place_among(
         &self,
         mappings: Option<&[ShareMapping]>,
         record: &Record<Share>,
@@ -104,10 +96,12 @@ impl Volumes {
     /// Whether the staging path leads to the share, and the share answers at its mapping. It is asked itself only where
     /// Windows does not call the mapping OK: one that it calls disconnected comes back when somebody uses it.
     fn is_share_live(&self, record: &Record<Share>, deadline: Deadline) -> Result<bool, Error> {
-        if self.share_place(record, deadline)? != Place::Live {
+        let mappings = self.mappings_of(&record.what.remote, deadline)?;
+        let place = self.share_place(mappings.as_deref(), record, deadline)?;
+        if place != Place::Live {
             return Ok(false);
         }
-        match self.mapping_status(&record.what.remote, deadline)? {
+        match status_of(mappings.as_deref()) {
             None | Some(MappingStatus::Ok) => Ok(true),
             Some(_) => Ok(self.share_space(record).is_ok()),
         }
@@ -149,23 +143,6 @@ impl Volumes {
         })
     }
 
-    /// How the mapping fares by which a path is reached, if the host reports it.
-    fn mapping_status(
-        &self,
-        remote: &RemotePath,
-        deadline: Deadline,
-    ) -> Result<Option<MappingStatus>, Error> {
-        let mappings = self.mappings_of(remote, deadline)?.unwrap_or_default();
-        let mut statuses = mappings.iter().filter_map(|mapping| mapping.status);
-        let first = statuses.next();
-        Ok(match first {
-            Some(MappingStatus::Ok) => first,
-            _ => statuses
-                .find(|status| *status == MappingStatus::Ok)
-                .or(first),
-        })
-    }
-
     /// The mappings by which a path is reached: of its share, or of a folder on the way. None if the host does not list
     /// mappings.
     fn mappings_of(
@@ -187,6 +164,18 @@ impl Volumes {
             false => Ok(None),
         }
     }
+}
+
+/// How a path fares that is reached by these mappings, if the host reports it.
+fn status_of(mappings: Option<&[ShareMapping]>) -> Option<MappingStatus> {
+    let statuses = mappings.unwrap_or_default().iter();
+    let mut statuses = statuses.filter_map(|mapping| mapping.status);
+    let first = statuses.next()?;
+    let is_ok = |status: &MappingStatus| *status == MappingStatus::Ok;
+    Some(match is_ok(&first) {
+        true => first,
+        false => statuses.find(is_ok).unwrap_or(first),
+    })
 }
 
 /// Whether a mapping is of the share that a path is on, or of a folder that the path lies in.

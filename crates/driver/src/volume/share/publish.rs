@@ -1,9 +1,8 @@
 use wincsi::smb::{Credentials, MappingStatus};
 use wincsi::{Deadline, Error, Feature};
 
-use super::{Stage, StageError, Wanted};
+use super::{Stage, StageError, Wanted, status_of};
 use crate::record::{Record, Share, Slot};
-use crate::volume::reconcile::Place;
 use crate::volume::{Publish, PublishError, Shared, Volumes};
 
 impl Volumes {
@@ -24,8 +23,9 @@ impl Volumes {
         if credentials.is_some() {
             return self.renew(record, slot, request, credentials);
         }
-        let status = self.mapping_status(&record.what.remote, deadline);
-        if status.map_err(Shared::from)? == Some(MappingStatus::Ok) {
+        let mappings = self.mappings_of(&record.what.remote, deadline);
+        let mappings = mappings.map_err(Shared::from)?;
+        if status_of(mappings.as_deref()) == Some(MappingStatus::Ok) {
             return Ok(self.link_share(record, deadline).map_err(Shared::from)?);
         }
         let share = record.what.remote.share();
@@ -66,9 +66,6 @@ impl Volumes {
 
     /// The mapping is there, and the link alone is not.
     fn link_share(&self, record: &Record<Share>, deadline: Deadline) -> Result<(), Error> {
-        if self.share_place(record, deadline)? == Place::Live {
-            return Ok(());
-        }
         let (to, at) = (record.what.remote.path(), &record.staging);
         self.remove_entry(at, deadline)?;
         let files = self.node.filesystem();

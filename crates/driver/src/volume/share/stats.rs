@@ -6,6 +6,7 @@ use wincsi::smb::MappingStatus;
 use wincsi::volumes::Space;
 use wincsi::{Deadline, Error, WinPath};
 
+use super::status_of;
 use crate::record::{Record, Share, VolumeHandle};
 use crate::volume::Volumes;
 
@@ -75,7 +76,11 @@ impl Volumes {
         if !self.is_share_at(record, at, deadline)? {
             return Ok(None);
         }
-        let status = self.mapping_status(&record.what.remote, deadline)?;
+        let mappings = self.mappings_of(&record.what.remote, deadline)?;
+        if mappings.as_ref().is_some_and(Vec::is_empty) {
+            return Ok(None);
+        }
+        let status = status_of(mappings.as_deref());
         let (figures, now) = (&self.shares.figures, self.node.deadline(Duration::ZERO));
         let fresh = figures.fresh(&record.volume, at, now);
         if let (Some(space), None | Some(MappingStatus::Ok)) = (fresh, status) {
@@ -95,8 +100,6 @@ impl Volumes {
     ) -> Result<bool, Error> {
         let leads_to_staging =
             *at == record.staging || self.leads_to(at, &record.staging, deadline)?;
-        Ok(leads_to_staging
-            && self.leads_to_share(&record.staging, record, deadline)?
-            && self.is_mapped(&record.what.remote, deadline)?)
+        Ok(leads_to_staging && self.leads_to_share(&record.staging, record, deadline)?)
     }
 }
