@@ -489,6 +489,18 @@ pub const EXPERIMENTS: &[Experiment] = &[
         &["Disks::is_write_protected"],
         "`attributes disk clear readonly` of `diskpart`, then the line of the disk in the suite's list of disks",
     ),
+    by_hand(
+        47,
+        "a share is refused with 1219, or mapped, while a folder of it is mapped with the same credentials; a folder \
+         of a mapped share is refused; folders are mapped beside each other, and what is mapped so is removed by the \
+         folder's path alone",
+        &[
+            "MSFT_SmbGlobalMapping.Create",
+            "MSFT_SmbGlobalMapping.Remove",
+        ],
+        "`New-SmbGlobalMapping` of a folder, of its share and of another folder in each order, before and after a \
+         restart, and `Get-SmbGlobalMapping` after each",
+    ),
 ];
 
 /// What the simulated machines assume, and a person on such a machine can look at.

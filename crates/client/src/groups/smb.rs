@@ -13,7 +13,7 @@ impl Smb for Node {
             let cause = unsupported(option, Feature::MapOptions);
             return Err(Error::new(name, mapping.remote, cause));
         }
-        let remote = path_text(name, mapping.remote.path())?;
+        let remote = remote_text(name, mapping.remote)?;
         let link = mapping
             .link
             .map(|link| path_text(name, link.path()))
@@ -63,7 +63,7 @@ impl Smb for Node {
     /// csi-proxy 1.3 has one text for everything that is not found.
     fn unmap(&self, remote: &RemotePath, deadline: Deadline) -> Result<()> {
         let name = "unmap";
-        let text = path_text(name, remote.path())?;
+        let text = remote_text(name, remote)?;
         let spoken = dialects![
             smb[v1 v1beta2] RemoveSmbGlobalMapping: RemoveSmbGlobalMappingRequest {
                 remote_path: text.clone(),
@@ -74,6 +74,17 @@ impl Smb for Node {
         ];
         let removed = self.change(name, &[remote], deadline, &spoken);
         removed.map_err(not_mapped)
+    }
+}
+
+/// csi-proxy maps and unmaps the share of each path.
+fn remote_text(name: &'static str, remote: &RemotePath) -> Result<String> {
+    match remote.mapped_folders() {
+        0 => path_text(name, remote.path()),
+        _ => {
+            let cause = unsupported("the mapping of a folder", Feature::FolderMappings);
+            Err(Error::new(name, remote, cause))
+        }
     }
 }
 

@@ -44,6 +44,19 @@ fn an_option_of_a_mapping_does_not_fit_into_csi_proxys_protocol() {
     assert_eq!(lacks(&error), Some(Feature::MappingList), "{error}");
 }
 
+/// csi-proxy would map and unmap the share instead, which others use.
+#[test]
+fn a_folders_own_mapping_does_not_fit_into_csi_proxys_protocol() {
+    let own = ClientFixture::over_pipes();
+    let folder = format!(r"{}\folder", demo::SHARE);
+    let remote = RemotePath::parse(&folder).unwrap().folder_itself();
+    let mapped = own.node.smb().map(&MapRequest::of(&remote), own.soon());
+    let unmapped = own.node.smb().unmap(&remote, own.soon());
+    for error in [mapped.unwrap_err(), unmapped.unwrap_err()] {
+        assert_eq!(lacks(&error), Some(Feature::FolderMappings), "{error}");
+    }
+}
+
 /// What takes a lock of the node, or an attribute that the protocol has not, is not half done.
 #[test]
 fn disks_for_readers_and_unmapping_what_is_unused_are_offered_in_process_alone() {

@@ -9,7 +9,7 @@ use super::{Record, Targets};
 /// A volume that is a share, or a folder below one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Share {
-    /// What the staging link leads to.
+    /// What the staging link leads to, and how much of that is mapped.
     pub remote: RemotePath,
     /// The server as the volume names it, in lower case: Windows logs on to it as one user at a time.
     pub server: String,
@@ -23,6 +23,8 @@ pub struct Share {
     pub targets: Targets,
     /// Whether the share was unmapped until this driver mapped it, or was about to.
     pub made_mapping: bool,
+    /// Whether another driver staged the volume before, by a mapping that it leaves to this one.
+    pub taken_over: bool,
     /// How long the volume lives.
     pub lifetime: Lifetime,
 }

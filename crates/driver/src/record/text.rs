@@ -87,6 +87,9 @@ struct ShareText {
     state: StateText,
     staging: String,
     remote: String,
+    /// What is mapped, if it is a folder and not the share.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    mapped: Option<String>,
     server: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     user: Option<String>,
@@ -95,6 +98,7 @@ struct ShareText {
     options: ShareOptions,
     targets: TargetsText,
     made_mapping: bool,
+    taken_over: bool,
     lifetime: LifetimeText,
     #[serde(skip_serializing_if = "Option::is_none")]
     boot: Option<String>,
@@ -220,12 +224,14 @@ impl ShareText {
             state: record.state.into(),
             staging: record.staging.to_string(),
             remote: share.remote.to_string(),
+            mapped: (share.remote.mapped_folders() > 0).then(|| share.remote.share()),
             server: share.server,
             user: share.user,
             secret: share.secret,
             options: share.options,
             targets: share.targets.into(),
             made_mapping: share.made_mapping,
+            taken_over: share.taken_over,
             lifetime: share.lifetime.into(),
             boot: record.boot,
             published: written(&record.published),
@@ -233,15 +239,15 @@ impl ShareText {
     }
 
     fn read(self) -> Result<Record, TextError> {
-        let remote = RemotePath::parse(&self.remote);
         let share = Share {
-            remote: remote.map_err(|error| value("remote", &self.remote, &error.to_string()))?,
+            remote: remote(&self.remote, self.mapped.as_deref())?,
             server: self.server,
             user: self.user,
             secret: self.secret,
             options: self.options,
             targets: self.targets.into(),
             made_mapping: self.made_mapping,
+            taken_over: self.taken_over,
             lifetime: self.lifetime.into(),
         };
         Ok(Record {
@@ -265,6 +271,18 @@ fn targets(texts: &[String]) -> Result<Vec<WinPath>, TextError> {
 
 fn volume(text: &str) -> Result<VolumeHandle, TextError> {
     VolumeHandle::parse(text).map_err(|error| value("volume", text, &error.to_string()))
+}
+
+fn remote(text: &str, mapped: Option<&str>) -> Result<RemotePath, TextError> {
+    let parse = |field, text| {
+        RemotePath::parse(text).map_err(|error| value(field, text, &error.to_string()))
+    };
+    let remote = parse("remote", text)?;
+    let Some(mapped) = mapped else {
+        return Ok(remote);
+    };
+    let through = remote.through(&parse("mapped", mapped)?);
+    through.ok_or_else(|| value("mapped", mapped, "the remote path is elsewhere"))
 }
 
 fn format(choice: Choice) -> Result<Format, TextError> {
@@ -334,6 +352,7 @@ mod tests {
             },
             targets: Targets::Many,
             made_mapping: true,
+            taken_over: false,
             lifetime: Lifetime::Inline,
         };
         Record {
@@ -344,7 +363,12 @@ mod tests {
 
     #[test]
     fn a_record_is_read_as_it_was_written() {
-        for record in [record(), record_of_share()] {
+        let mut by_folder = record_of_share();
+        if let What::Share(share) = &mut by_folder.what {
+            share.remote = share.remote.clone().folder_itself();
+            share.taken_over = true;
+        }
+        for record in [record(), record_of_share(), by_folder] {
             let text = record.to_text().unwrap();
             assert_eq!(Record::from_text(&text).unwrap(), record);
         }

@@ -58,6 +58,11 @@ impl Kubelet {
         self.below(&["plugins", "kubernetes.io", "csi", &self.driver_name])
     }
 
+    /// The folder with a folder for each driver, in which each staged volume has one.
+    pub(super) fn drivers_folder(&self) -> Option<WinPath> {
+        self.below(&["plugins", "kubernetes.io", "csi"])
+    }
+
     /// The folder with a folder for each pod.
     pub(super) fn pods_folder(&self) -> Option<WinPath> {
         self.below(&["pods"])

@@ -8,6 +8,7 @@ pub mod disk;
 mod error;
 mod health;
 mod kubelet;
+mod links;
 mod publish;
 mod reconcile;
 pub mod share;

@@ -91,6 +91,9 @@ impl Volumes {
         let _turn = turn.map_err(Shared::from)?;
         let slot = self.store.slot(volume).map_err(Shared::from)?;
         let record = slot.get().map_err(Shared::from)?;
+        if record.is_none() {
+            return self.publish_unrecorded(request);
+        }
         let record = record
             .filter(|record| record.state == State::Staged && record.staging == request.staging)
             .ok_or_else(|| request.not_staged())?;
@@ -102,6 +105,15 @@ impl Volumes {
             slot.change(forget).map_err(Shared::from)?;
         }
         linked
+    }
+
+    /// Publishes a share that another driver of this name staged, if it is mapped.
+    fn publish_unrecorded(&self, request: &Publish) -> Result<(), PublishError> {
+        let is_live = self.is_unrecorded_live(&request.volume, &request.staging);
+        match is_live.map_err(Shared::from)? {
+            true => self.link(request),
+            false => Err(request.not_staged()),
+        }
     }
 
     /// Checks and notes the target in one step, as another publish may run beside.

@@ -12,16 +12,13 @@ use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use wincsi::filesystem::{Component, LeadsTo, LinkTarget, Look};
+use wincsi::filesystem::{LeadsTo, Look};
 use wincsi::smb::ShareMapping;
-use wincsi::{Cause, Condition, Deadline, Error, Feature, ResultExt as _, WinPath};
+use wincsi::{Deadline, Error, Feature, WinPath};
 
 use super::vol_data::VolData;
-use super::{Shared, Volumes, is_nothing_mounted};
+use super::{Shared, Volumes};
 use crate::record::{ByKind, Record, State, VolumeHandle, What};
-
-/// No directory of kubelet's that the start lists has more entries.
-const MOST: usize = 20_000;
 
 /// How long a look may take: a volume that answers does so in milliseconds.
 const LOOK: Duration = Duration::from_secs(10);
@@ -155,7 +152,7 @@ impl Comparison<'_> {
     fn end_abandoned(&self, record: Record) {
         let (volume, staging) = (record.volume.clone(), record.staging.clone());
         let slot = self.volumes.store.slot(&volume).map_err(Shared::from);
-        match slot.and_then(|slot| self.volumes.end(record, &slot, &staging)) {
+        match slot.and_then(|slot| self.volumes.end(record, &slot, &staging, self.deadline())) {
             Ok(()) => {
                 tracing::warn!("volume {volume}: kubelet removed {staging}, so its record goes");
             }
@@ -197,8 +194,7 @@ impl Comparison<'_> {
         if !self.volumes.node.supports(Feature::EntryLooks) {
             return Ok(());
         }
-        let entries = self.entries(&folder)?.into_iter();
-        let stagings = entries.filter_map(|entry| below(&folder.join(entry), &["globalmount"]));
+        let stagings = self.volumes.stagings_in(&folder, self.until)?.into_iter();
         let recorded = self.volumes.store.records();
         let recorded: BTreeSet<_> = recorded.map(|one| one.staging.folded()).collect();
         let unrecorded = stagings.filter(|staging| !recorded.contains(&staging.folded()));
@@ -262,46 +258,11 @@ impl Comparison<'_> {
     /// Where the links of pods lead, folded.
     fn link_targets(&self) -> Result<BTreeSet<String>, Error> {
         let mut targets = BTreeSet::new();
-        let Some(pods) = self.volumes.kubelet.pods_folder() else {
-            return Ok(targets);
-        };
-        for pod in self.entries(&pods)? {
-            let volumes = below(&pods.join(pod), &["volumes", "kubernetes.io~csi"]);
-            let Some(volumes) = volumes else { continue };
-            for volume in self.entries(&volumes)? {
-                let mount = below(&volumes.join(volume), &["mount"]);
-                if let Some(mount) = mount {
-                    targets.extend(self.target_of(&mount)?);
-                }
-            }
+        for mount in self.volumes.mounts_of_pods(self.until)? {
+            let target = self.volumes.link_target(&mount, self.deadline())?;
+            targets.extend(target.map(|target| target.folded()));
         }
         Ok(targets)
-    }
-
-    fn target_of(&self, link: &WinPath) -> Result<Option<String>, Error> {
-        let files = self.volumes.node.filesystem();
-        let target = files.read_link(link, self.deadline());
-        Ok(match target.none_if(Condition::NotFound)?.flatten() {
-            Some(LinkTarget::Path(path)) => Some(path.folded()),
-            Some(LinkTarget::Volume(_)) | None => None,
-        })
-    }
-
-    /// The names in a directory; none of one that is not there.
-    fn entries(&self, directory: &WinPath) -> Result<Vec<Component>, Error> {
-        let files = self.volumes.node.filesystem();
-        match files.list(directory, MOST, self.until) {
-            Ok(listing) if !listing.is_whole => {
-                let cause = Cause::InvalidArgument(format!("it has more than {MOST} entries"));
-                Err(Error::new("list", directory, cause))
-            }
-            Ok(listing) => {
-                let entries = listing.entries.into_iter();
-                Ok(entries.map(|entry| entry.name).collect())
-            }
-            Err(error) if is_nothing_mounted(&error) => Ok(Vec::new()),
-            Err(error) => Err(error),
-        }
     }
 
     fn look(&self, path: &WinPath) -> Result<Look, Error> {
@@ -356,10 +317,4 @@ pub(super) fn is_dangling(look: &Look) -> bool {
         ),
         _ => false,
     }
-}
-
-fn below(folder: &WinPath, names: &[&str]) -> Option<WinPath> {
-    names.iter().try_fold(folder.clone(), |path, name| {
-        Some(path.join(Component::parse(name).ok()?))
-    })
 }

@@ -86,7 +86,9 @@ impl Volumes {
     /// See [`StatsError`].
     pub fn stats(&self, volume: &VolumeHandle, path: &str) -> Result<Stats, StatsError> {
         let record = self.store.get(volume).map_err(Shared::from)?;
-        let record = record.ok_or_else(|| no_volume(volume))?;
+        let Some(record) = record else {
+            return self.stats_of_unrecorded(volume, path);
+        };
         let at = place(path).map_err(|_| not_there(volume, path))?;
         self.require_figures(&record)?;
         let reason = match self.measure(record.clone(), &at) {
@@ -105,6 +107,17 @@ impl Volumes {
             Err(error) => Shared::from(error).into(),
         };
         self.last_known(&record, reason)
+    }
+
+    fn stats_of_unrecorded(&self, volume: &VolumeHandle, path: &str) -> Result<Stats, StatsError> {
+        let at = place(path).map_err(|_| no_volume(volume))?;
+        let space = self.measure_unrecorded(volume, &at);
+        let space = space.map_err(Shared::from)?;
+        let space = space.ok_or_else(|| no_volume(volume))?;
+        Ok(Stats {
+            usage: Usage::of(space),
+            abnormal: None,
+        })
     }
 
     fn require_figures(&self, record: &Record) -> Result<(), StatsError> {

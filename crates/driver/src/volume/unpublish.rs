@@ -1,5 +1,5 @@
 use transport::Code;
-use wincsi::WinPath;
+use wincsi::{Error, WinPath};
 
 use super::{Shared, Volumes};
 use crate::record::{Lifetime, Record, VolumeHandle, What};
@@ -34,8 +34,10 @@ impl Volumes {
         let turn = self.running.at(volume, &target.folded());
         let _turn = turn.map_err(Shared::from)?;
         let slot = self.store.slot(volume).map_err(Shared::from)?;
-        slot.get().map_err(Shared::from)?;
-        let removed = self.remove_entry(target, self.deadline());
+        let removed = match slot.get().map_err(Shared::from)? {
+            Some(_) => self.remove_entry(target, self.deadline()),
+            None => self.unpublish_without_record(volume, target),
+        };
         removed.map_err(Shared::from)?;
         self.shares.figures.forget_at(volume, target);
         let note = |record: &mut Record| {
@@ -44,11 +46,23 @@ impl Volumes {
         Ok(slot.change(note).map_err(Shared::from)?)
     }
 
+    /// At the target of an inline volume that another driver published is the link to the share itself.
+    fn unpublish_without_record(
+        &self,
+        volume: &VolumeHandle,
+        target: &WinPath,
+    ) -> Result<(), Error> {
+        match self.unrecorded_share(volume, target, self.deadline())? {
+            Some(remote) => self.put_away_unrecorded(volume, target, &remote),
+            None => self.remove_entry(target, self.deadline()),
+        }
+    }
+
     fn end_inline(&self, volume: &VolumeHandle, target: &WinPath) -> Result<(), Shared> {
         let _turn = self.running.alone(volume)?;
         let slot = self.store.slot(volume)?;
         match slot.get()? {
-            Some(record) => self.end(record, &slot, target),
+            Some(record) => self.end(record, &slot, target, self.deadline()),
             None => Ok(()),
         }
     }

@@ -1,5 +1,5 @@
 use transport::Code;
-use wincsi::{Error, WinPath};
+use wincsi::{Deadline, Error, WinPath};
 
 use super::{Shared, Volumes};
 use crate::record::{ByKind, Record, Slot, State, VolumeHandle};
@@ -36,7 +36,8 @@ impl Volumes {
     /// uses it. A disk that was pulled out is no error.
     ///
     /// Without a record the disk is the one that is mounted exactly at the staging path, if kubelet's own file beside it
-    /// names this driver and the volume. Otherwise what is mounted there is unmounted, and the disk stays online.
+    /// names this driver and the volume. Otherwise what is mounted there is unmounted, and the disk stays online. A link
+    /// to a share goes with the mappings that nobody else uses, if that file names the volume, and alone otherwise.
     ///
     /// # Errors
     /// See [`UnstageError`].
@@ -44,11 +45,22 @@ impl Volumes {
         let _turn = self.running.alone(volume).map_err(Shared::from)?;
         let slot = self.store.slot(volume).map_err(Shared::from)?;
         let Some(record) = slot.get().map_err(Shared::from)? else {
-            let unstaged = self.unstage_unrecorded(volume, staging);
+            let unstaged = self.unstage_without_record(volume, staging);
             return Ok(unstaged.map_err(Shared::from)?);
         };
         self.check_unpublished(&record)?;
-        Ok(self.end(record, &slot, staging)?)
+        Ok(self.end(record, &slot, staging, self.deadline())?)
+    }
+
+    fn unstage_without_record(
+        &self,
+        volume: &VolumeHandle,
+        staging: &WinPath,
+    ) -> Result<(), Error> {
+        match self.unrecorded_share(volume, staging, self.deadline())? {
+            Some(remote) => self.put_away_unrecorded(volume, staging, &remote),
+            None => self.unstage_unrecorded(volume, staging),
+        }
     }
 
     /// Takes down what is left of a volume, and its record last.
@@ -57,11 +69,12 @@ impl Volumes {
         record: Record,
         slot: &Slot<'_>,
         staging: &WinPath,
+        deadline: Deadline,
     ) -> Result<(), Shared> {
         let volume = record.volume.clone();
         let mark = |record: &mut Record| record.state = State::Unstaging;
         slot.change(mark)?;
-        self.put_away(record, staging)?;
+        self.put_away(record, staging, deadline)?;
         slot.remove()?;
         // Last: what a stats that runs beside noted meanwhile is forgotten too.
         self.health.forget(&volume);
@@ -83,10 +96,10 @@ impl Volumes {
         Ok(())
     }
 
-    fn put_away(&self, record: Record, staging: &WinPath) -> Result<(), Error> {
+    fn put_away(&self, record: Record, staging: &WinPath, deadline: Deadline) -> Result<(), Error> {
         match record.by_kind() {
-            ByKind::Disk(record) => self.put_away_disk(&record, staging),
-            ByKind::Share(record) => self.put_away_share(&record, staging, self.deadline()),
+            ByKind::Disk(record) => self.put_away_disk(&record, staging, deadline),
+            ByKind::Share(record) => self.put_away_share(&record, staging, deadline),
         }
     }
 }

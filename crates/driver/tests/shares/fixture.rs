@@ -36,8 +36,8 @@ pub(crate) const PASSWORD: &str = "correct horse";
 /// A pod.
 pub(crate) const POD: &str = "pod-1";
 
-const DRIVER: &str = "smb.csi.k8s.io";
-const KUBELET: &str = r"C:\var\lib\kubelet";
+pub(crate) const DRIVER: &str = "smb.csi.k8s.io";
+pub(crate) const KUBELET: &str = r"C:\var\lib\kubelet";
 
 /// Files of records, and their texts.
 pub(crate) type Records = BTreeMap<PathBuf, String>;
@@ -53,11 +53,11 @@ pub(crate) enum Host {
 pub(crate) struct Fixture {
     pub(crate) sim: SimNode,
     /// What is done on the node past the driver.
-    hand: Node,
+    pub(crate) hand: Node,
     served: Option<Served>,
     /// None between two processes: the records are one's alone.
     volumes: Option<Volumes>,
-    home: TempDir,
+    pub(crate) home: TempDir,
 }
 
 /// One volume, as its PV and its Secret describe it.
@@ -100,7 +100,7 @@ impl Volume<'_> {
         format!(r"{KUBELET}\pods\{pod}\volumes\kubernetes.io~csi\{pv}\mount")
     }
 
-    fn credentials(&self) -> Option<Credentials> {
+    pub(crate) fn credentials(&self) -> Option<Credentials> {
         Credentials::new(self.user, Zeroizing::new(self.password.to_owned()))
     }
 
@@ -383,7 +383,7 @@ impl Fixture {
         self.record_files().len()
     }
 
-    fn make_directory(&self, at: &str) {
+    pub(crate) fn make_directory(&self, at: &str) {
         // Kubelet makes it, unless something is there.
         if !self.exists(at) {
             let files = NodeApi::filesystem(&self.hand);
@@ -395,7 +395,7 @@ impl Fixture {
         self.volumes.as_ref().unwrap()
     }
 
-    fn soon(&self) -> Deadline {
+    pub(crate) fn soon(&self) -> Deadline {
         self.hand.deadline(Duration::from_secs(60))
     }
 }

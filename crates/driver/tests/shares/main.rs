@@ -13,6 +13,8 @@ mod random;
 mod renewal;
 #[path = "../disks/fixture/pipes.rs"]
 mod served;
+mod takeover;
+mod upstream;
 mod users;
 
 use self::fixture::Host;

@@ -50,6 +50,8 @@ features![
     ErrorCodes "error-codes": "`Error::code` and `Error::system_text`", "both are `None`";
     FolderCheck "folder-check": "`Smb::map` refuses a folder that the share does not have",
         "the share is mapped, and the link leads nowhere";
+    FolderMappings "folder-mappings": "`Smb::map`, `Smb::unmap` and `Smb::unmap_unless` of a folder's own mapping",
+        UNSUPPORTED;
     FormatOptions "format-options":
         "`Volumes::ensure_formatted` with ReFS, allocation unit, label or access control list", UNSUPPORTED;
     GuardedDisks "guarded-disks": "`Disks::find` excludes the disks that are never written",

@@ -445,7 +445,8 @@ pub trait Smb: Sealed + Send + Sync {
     /// [`ServerAway`](super::Condition::ServerAway), [`CredentialsConflict`](super::Condition::CredentialsConflict),
     /// [`OtherOptions`](super::Condition::OtherOptions), [`UnknownOption`](super::Condition::UnknownOption).
     /// [`Cause::Unsupported`](super::Cause::Unsupported) without
-    /// [`Feature::MapOptions`](super::Feature::MapOptions), for each option.
+    /// [`Feature::MapOptions`](super::Feature::MapOptions), for each option, and without
+    /// [`Feature::FolderMappings`](super::Feature::FolderMappings) of a folder's own mapping.
     fn map(&self, mapping: &MapRequest<'_>, deadline: Deadline) -> Result<MapOutcome>;
 
     /// The mappings of the node, also those that others made, sorted by their remote paths. Nothing is asked of
@@ -461,7 +462,8 @@ pub trait Smb: Sealed + Send + Sync {
     ///
     /// # Errors
     /// [`NotMapped`](super::Condition::NotMapped), [`InUse`](super::Condition::InUse),
-    /// [`NotReady`](super::Condition::NotReady).
+    /// [`NotReady`](super::Condition::NotReady). [`Cause::Unsupported`](super::Cause::Unsupported) without
+    /// [`Feature::FolderMappings`](super::Feature::FolderMappings) of a folder's own mapping.
     fn unmap(&self, remote: &RemotePath, deadline: Deadline) -> Result<()>;
 
     /// As [`Smb::unmap`], unless somebody uses the share: `used` tells, by the driver's own records, say. It is asked

@@ -182,7 +182,7 @@ impl Share<'_> {
     /// The server has become unreachable, or Windows returned a code of neither list: then nothing was denied.
     pub(super) fn folder_answers(&self) -> Result<bool, SmbError> {
         let folder = self.remote.path();
-        if *folder == self.remote.root() {
+        if folder.components().is_empty() {
             return Ok(false);
         }
         let limit = self.patience();

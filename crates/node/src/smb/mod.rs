@@ -62,7 +62,7 @@ pub struct Smb<'a> {
 /// What [`Smb::map`] is to bring about.
 #[non_exhaustive]
 pub struct MapRequest<'a> {
-    /// The share, or a folder below it. What is mapped is always the share.
+    /// The share, or a folder below it. What is mapped is the share, unless the path says otherwise.
     pub remote: &'a RemotePath,
     /// As whom; `None` for the machine itself.
     pub credentials: Option<&'a Credentials>,

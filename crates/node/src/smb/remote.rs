@@ -4,9 +4,14 @@ use os::{Root, WinPath};
 
 use super::{Ipv6Server, SmbError};
 
-/// The UNC path of a share or of a folder below one.
+/// The UNC path of a share or of a folder below one, and how much of it is mapped: the share, unless
+/// [`RemotePath::folder_itself`] or [`RemotePath::through`] says otherwise.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct RemotePath(WinPath);
+pub struct RemotePath {
+    path: WinPath,
+    /// How many folders below the share are part of what is mapped.
+    mapped_folders: usize,
+}
 
 impl RemotePath {
     /// Reads a path as clients send it: with any separators, and with or without the leading ones. A server that is
@@ -49,25 +54,68 @@ impl RemotePath {
             return Err(invalid());
         }
         let path = format!(r"\\{}\{}", name(server), folders.join("\\"));
-        path.parse().map(Self).map_err(|_| invalid())
+        let path = path.parse().map_err(|_| invalid())?;
+        Ok(Self {
+            path,
+            mapped_folders: 0,
+        })
+    }
+
+    /// The same path, mapped whole instead of its share. Others map folders so, csi-driver-smb in HostProcess containers
+    /// for one; while such a mapping is there, Windows may refuse the share's (1219).
+    ///
+    /// Each operation works on that mapping then. It takes [`Feature::FolderMappings`](crate::api::Feature), unless the
+    /// path is a share's root.
+    #[must_use]
+    pub fn folder_itself(self) -> Self {
+        Self {
+            mapped_folders: self.path.components().len(),
+            ..self
+        }
+    }
+
+    /// The same path, reached by the mapping of this folder: of the share, or of a folder that the path is or lies in.
+    /// `None` if the path is elsewhere.
+    #[must_use]
+    pub fn through(&self, mapped: &Self) -> Option<Self> {
+        let folders = mapped.path.components().len();
+        let is_within = self.mapped_part(folders)?.folded() == mapped.path.folded();
+        is_within.then(|| Self {
+            path: self.path.clone(),
+            mapped_folders: folders,
+        })
+    }
+
+    /// How many folders below the share are part of what is mapped.
+    #[must_use]
+    pub fn mapped_folders(&self) -> usize {
+        self.mapped_folders
+    }
+
+    /// Share and that many folders; none if there are less.
+    fn mapped_part(&self, folders: usize) -> Option<WinPath> {
+        let mut names = self.path.components().iter();
+        let share = WinPath::of_root(self.path.root().clone());
+        (0..folders).try_fold(share, |path, _| Some(path.join(names.next()?.clone())))
     }
 
     /// The path as such.
     #[must_use]
     pub fn path(&self) -> &WinPath {
-        &self.0
+        &self.path
     }
 
-    /// The share, which is what is mapped: `\\server\share` in lower case, as csi-proxy spells it.
+    /// What is mapped, mostly the share: `\\server\share` in lower case, as csi-proxy spells it.
     #[must_use]
     pub fn share(&self) -> String {
-        let root = self.0.root().to_string();
+        let root = self.root().to_string();
         root.trim_end_matches('\\').to_lowercase()
     }
 
-    /// The root of the share.
+    /// What is mapped, as a path: mostly the root of the share.
     pub(super) fn root(&self) -> WinPath {
-        WinPath::of_root(self.0.root().clone())
+        let part = self.mapped_part(self.mapped_folders);
+        part.unwrap_or_else(|| self.path.clone())
     }
 
     /// The server, as it was named, in small letters: names that differ in case alone are one server's.
@@ -77,7 +125,7 @@ impl RemotePath {
     /// whichever share it is of. Two names of one server, an alias or its address, are two servers there.
     #[must_use]
     pub fn server(&self) -> String {
-        match self.0.root() {
+        match self.path.root() {
             Root::Share { host, .. } => host.to_lowercase(),
             other => other.to_string(),
         }
@@ -93,7 +141,7 @@ impl RemotePath {
 
 impl fmt::Display for RemotePath {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
+        self.path.fmt(f)
     }
 }
 
@@ -117,6 +165,33 @@ mod tests {
         }
         let share = RemotePath::parse("//Server/Share").unwrap();
         assert_eq!(link::text_to(share.path()), r"\\Server\Share\");
+    }
+
+    #[test]
+    fn what_is_mapped_may_be_a_folder_on_the_way() {
+        let remote = |text| RemotePath::parse(text).unwrap();
+        let path = remote("//Server/Share/Sub/dir");
+        let whole = path.clone().folder_itself();
+        assert_eq!(whole.share(), r"\\server\share\sub\dir");
+        assert_eq!((whole.server(), whole.mapped_folders()), (path.server(), 2));
+        assert_eq!(whole.path(), path.path());
+        let through = |text| path.through(&remote(text)).map(|path| path.share());
+        let sub = Some(String::from(r"\\server\share\sub"));
+        assert_eq!(through("//SERVER/share/sub"), sub);
+        assert_eq!(
+            through("//server/share/SUB/dir/").as_ref(),
+            Some(&whole.share())
+        );
+        assert_eq!(through("//server/share"), Some(path.share()));
+        for elsewhere in [
+            "//server/share/su",
+            "//server/share/sub/dir/x",
+            "//other/share",
+        ] {
+            assert_eq!(through(elsewhere), None, "{elsewhere}");
+        }
+        let share = remote("//server/share").folder_itself();
+        assert_eq!(share.share(), r"\\server\share");
     }
 
     #[test]

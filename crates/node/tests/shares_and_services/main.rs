@@ -7,6 +7,7 @@ mod iscsi;
 mod iscsi_sessions;
 mod services;
 mod smb;
+mod smb_folder_mappings;
 mod smb_folders;
 mod smb_options;
 mod smb_renewal;

@@ -82,6 +82,11 @@ impl Mappings {
         others.any(|it| !it.identity.is_given(credential) || remote.is_below(&it.remote))
     }
 
+    /// Whether a folder of this share is mapped.
+    pub(crate) fn has_folder_of(&self, share: &RemotePath) -> bool {
+        self.0.iter().any(|mapping| mapping.remote.is_below(share))
+    }
+
     pub(crate) fn uses_letter(&self, letter: &str) -> bool {
         let mut letters = self.0.iter().filter_map(|mapping| mapping.local.as_deref());
         letters.any(|used| same_name(used, letter))

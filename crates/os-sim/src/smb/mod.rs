@@ -12,6 +12,8 @@
 //!   nothing matches credentials that were saved. Both: kubernetes-csi/csi-driver-smb issue 219.
 //!   Some do not open it again until they are removed ([`SavedMappings::StayDead`]).
 //! - Since Server 2019 a share that is mapped cannot be mapped again, by the same user either: 0x80041001.
+//! - A folder below a mapped share is error 1219, whatever the credentials (the same issue). Nobody told whether the
+//!   share is, below which a folder is mapped: both can be had ([`FolderMappings`]).
 //! - A mapping that is listed as OK may be useless: who changes a password does not tell the clients.
 //!
 //! What has no part here: drive letters of mappings in paths, who may use a mapping (`FullAccess`,
@@ -29,7 +31,9 @@ mod server;
 mod tests;
 
 pub use control::SmbControl;
-pub use server::{SavedMappings, ServerHealth, ServerSpec, Share, User, WrongPassword};
+pub use server::{
+    FolderMappings, SavedMappings, ServerHealth, ServerSpec, Share, User, WrongPassword,
+};
 
 pub(crate) use mapping::Mappings;
 

@@ -13,7 +13,7 @@ use super::mapping::{Identity, Mapping, Mappings, RemotePath};
 use super::refusal::{
     ALREADY_ASSIGNED, BAD_DEVICE, NO_ANSWER, NO_SUCH_HOST, NOBODY_LISTENS, refuse,
 };
-use super::server::{SavedMappings, ServerHealth, ServerSpec, Share};
+use super::server::{FolderMappings, SavedMappings, ServerHealth, ServerSpec, Share};
 use crate::machine::occupied;
 use crate::provider::Done;
 
@@ -168,13 +168,17 @@ impl Redirector {
     }
 
     fn refuse_conflict(&self, request: &Request) -> Result<(), Win32> {
-        match self
-            .mappings
-            .conflict(&request.remote, request.credential.as_ref())
-        {
+        let (remote, credential) = (&request.remote, request.credential.as_ref());
+        match self.mappings.conflict(remote, credential) || self.has_folder_in_the_way(remote) {
             true => Err(Win32::SESSION_CREDENTIAL_CONFLICT),
             false => Ok(()),
         }
+    }
+
+    fn has_folder_in_the_way(&self, remote: &RemotePath) -> bool {
+        let is_refused =
+            |(_, server): (&str, &ServerSpec)| server.folder_mappings == FolderMappings::InTheWay;
+        self.server(&remote.host).is_ok_and(is_refused) && self.mappings.has_folder_of(remote)
     }
 
     fn known(&self, request: &Request) -> Option<&Mapping> {

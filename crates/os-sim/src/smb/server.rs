@@ -43,6 +43,8 @@ pub struct ServerSpec {
     pub machine_accounts: bool,
     /// What becomes of the node's mappings of its shares when the node is restarted.
     pub saved_mappings: SavedMappings,
+    /// Whether a share is mapped beside a mapping of one of its folders.
+    pub folder_mappings: FolderMappings,
     /// The TCP ports that it listens at while it is not down.
     pub tcp_ports: Vec<u16>,
     /// What it says to a wrong password.
@@ -114,6 +116,18 @@ pub enum SavedMappings {
     /// 2025 (kubernetes-sigs/azurefile-csi-driver issue 2974 and pull request 3416). With which code their use
     /// fails, nobody told: 53 is assumed.
     StayDead,
+}
+
+/// What becomes of a request to map a share while a folder of it is mapped, with the same credentials.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum FolderMappings {
+    /// It is mapped beside.
+    #[default]
+    Beside,
+    /// It is refused with 1219, as the folder is while the share is mapped. No record has either (experiment 47 of
+    /// docs/fidelity.md).
+    InTheWay,
 }
 
 /// What a server says to a wrong password.
@@ -191,6 +205,7 @@ impl Default for ServerSpec {
             encryption: true,
             machine_accounts: false,
             saved_mappings: SavedMappings::default(),
+            folder_mappings: FolderMappings::default(),
             tcp_ports: vec![SMB_PORT],
             wrong_password: WrongPassword::default(),
             user: Vec::new(),

@@ -10,7 +10,7 @@ use os::{
 use tempfile::TempDir;
 
 use super::refusal::{ALREADY_ASSIGNED, BAD_DEVICE, NO_ANSWER, NO_SUCH_HOST, NOBODY_LISTENS};
-use super::{SavedMappings, ServerHealth, ServerSpec, SmbControl, User};
+use super::{FolderMappings, SavedMappings, ServerHealth, ServerSpec, SmbControl, User};
 use crate::{ClockMode, Effect, NodeSpec, Rule, Secret, SimNode};
 
 const SHARE: &str = r"\\files\data";
@@ -225,6 +225,22 @@ fn a_folder_below_a_mapped_share_conflicts_and_beside_a_mapped_folder_it_does_no
     let conflict = failing(Win32::SESSION_CREDENTIAL_CONFLICT);
     assert_eq!(fixture.map(r"\\FILES\data\three", ALICE), conflict);
     assert_eq!(fixture.mappings().len(), 3);
+}
+
+#[test]
+fn a_share_may_conflict_with_a_mapped_folder_of_it() {
+    let fixture = SmbFixture::new();
+    let in_the_way = |server: &mut ServerSpec| server.folder_mappings = FolderMappings::InTheWay;
+    fixture.servers.change_server("files", in_the_way).unwrap();
+    assert_eq!(fixture.map(r"\\files\data\one", ALICE), Ok(()));
+    let conflict = failing(Win32::SESSION_CREDENTIAL_CONFLICT);
+    assert_eq!(fixture.map(r"\\FILES\Data", ALICE), conflict);
+    assert_eq!(fixture.map(r"\\files\data\two", ALICE), Ok(()));
+    for mapping in fixture.mappings() {
+        fixture.remove(&mapping.path).unwrap();
+    }
+    assert_eq!(fixture.map(SHARE, ALICE), Ok(()));
+    assert_eq!(fixture.map(r"\\files\data\one", ALICE), conflict);
 }
 
 #[test]

@@ -12,8 +12,8 @@ impl Volumes {
         &self,
         record: &Record<Disk>,
         staging: &WinPath,
+        deadline: Deadline,
     ) -> Result<(), Error> {
-        let deadline = self.deadline();
         self.dismount(staging, record.what.mounted, deadline)?;
         if *staging != record.staging {
             self.dismount(&record.staging, record.what.mounted, deadline)?;
@@ -72,7 +72,11 @@ impl Volumes {
     }
 
     /// Whether kubelet's file beside the staging path names this driver and the volume.
-    fn is_of_kubelet(&self, volume: &VolumeHandle, staging: &WinPath) -> bool {
+    pub(in crate::volume) fn is_of_kubelet(
+        &self,
+        volume: &VolumeHandle,
+        staging: &WinPath,
+    ) -> bool {
         let data = VolData::beside(staging, self.machine.as_ref());
         data.is_some_and(|data| data.names(&self.kubelet.driver_name, volume))
     }

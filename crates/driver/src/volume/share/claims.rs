@@ -7,6 +7,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use wincsi::WinPath;
+
 use crate::record::{Record, Share, State, VolumeHandle};
 
 /// The claims of the live volumes.
@@ -18,6 +20,8 @@ struct Inner {
     claims: BTreeMap<VolumeHandle, Claim>,
     /// Shares that are being unmapped, on hosts that do not ask in between whether somebody uses them.
     unmapped: BTreeSet<String>,
+    /// The mappings of others that are being left, by the folded path of the link that is to go.
+    left: BTreeMap<String, Vec<String>>,
 }
 
 /// One volume's use of a share.
@@ -72,7 +76,7 @@ impl Claims {
         let claims = records.map(|record| (record.volume.clone(), Claim::of(&record)));
         Self(Mutex::new(Inner {
             claims: claims.collect(),
-            unmapped: BTreeSet::new(),
+            ..Inner::default()
         }))
     }
 
@@ -93,7 +97,10 @@ impl Claims {
             .claims
             .values()
             .filter(|other| other.share == claim.share);
-        let is_ours = claim.is_ours || of_share.any(|other| other.is_ours_in(&claim));
+        let mut left = inner.left.values().flatten();
+        let is_ours = claim.is_ours
+            || left.any(|left| *left == claim.share)
+            || of_share.any(|other| other.is_ours_in(&claim));
         let claim = Claim { is_ours, ..claim };
         inner.claims.insert(volume.clone(), claim);
         Ok(is_ours)
@@ -106,6 +113,19 @@ impl Claims {
         }
     }
 
+    /// A link of another driver's goes, until what is returned is dropped: who claims a mapping that it leaves has it as
+    /// this driver's.
+    pub(super) fn leave_others(&self, link: &WinPath) -> LeavingOthers<'_> {
+        let link = link.folded();
+        self.lock().left.insert(link.clone(), Vec::new());
+        LeavingOthers { of: self, link }
+    }
+
+    /// Whether a link of another driver's goes just now.
+    pub(super) fn is_left(&self, link: &WinPath) -> bool {
+        self.lock().left.contains_key(&link.folded())
+    }
+
     /// Gives a volume's claim up.
     pub(super) fn release(&self, volume: &VolumeHandle) {
         self.lock().claims.remove(volume);
@@ -114,6 +134,12 @@ impl Claims {
     /// The volumes that use a share.
     pub(super) fn users_of(&self, share: &str) -> Vec<VolumeHandle> {
         self.lock().users_of(share)
+    }
+
+    /// Whether the mapping that a volume claimed is this driver's by now.
+    pub(super) fn is_ours(&self, volume: &VolumeHandle) -> bool {
+        let inner = self.lock();
+        inner.claims.get(volume).is_some_and(|claim| claim.is_ours)
     }
 
     /// Notes that the mapping of a share is this driver's, for the volumes that use it, and returns them.
@@ -165,6 +191,28 @@ struct Unmapping<'a> {
 impl Drop for Unmapping<'_> {
     fn drop(&mut self) {
         self.of.lock().unmapped.remove(self.share);
+    }
+}
+
+/// A link of another driver's that goes, until this is dropped.
+pub(super) struct LeavingOthers<'a> {
+    of: &'a Claims,
+    link: String,
+}
+
+impl LeavingOthers<'_> {
+    /// It leaves this mapping.
+    pub(super) fn leaves(&self, share: &str) {
+        let mut inner = self.of.lock();
+        if let Some(left) = inner.left.get_mut(&self.link) {
+            left.push(share.to_owned());
+        }
+    }
+}
+
+impl Drop for LeavingOthers<'_> {
+    fn drop(&mut self) {
+        self.of.lock().left.remove(&self.link);
     }
 }
 
@@ -239,6 +287,21 @@ mod tests {
         assert_eq!(claims.users_of("s"), []);
         assert_eq!(claims.claim(&volume("b"), claim("s", "one")), Ok(true));
         assert_eq!(claims.users_of("s"), [volume("b")]);
+    }
+
+    #[test]
+    fn who_comes_while_another_driver_is_left_takes_its_mapping_over() {
+        let claims = Claims::default();
+        let link: WinPath = r"C:\globalmount".parse().unwrap();
+        let leaving = claims.leave_others(&link);
+        leaving.leaves("s");
+        assert_eq!(claims.claim(&volume("a"), claim("s", "one")), Ok(true));
+        assert_eq!(claims.claim(&volume("b"), claim("t", "one")), Ok(false));
+        assert!(claims.is_left(&link));
+        drop(leaving);
+        assert!(!claims.is_left(&link));
+        claims.release(&volume("a"));
+        assert_eq!(claims.claim(&volume("c"), claim("s", "one")), Ok(false));
     }
 
     #[test]

@@ -1,5 +1,5 @@
 use transport::Code;
-use wincsi::Feature;
+use wincsi::{Condition, Feature};
 
 use crate::record::VolumeHandle;
 use crate::volume::Shared;
@@ -72,6 +72,14 @@ pub enum StageError {
 }
 
 impl StageError {
+    /// Whether the node failed so.
+    pub(super) fn is(&self, condition: Condition) -> bool {
+        match self {
+            Self::Shared(Shared::Node(failed)) => failed.error.is(condition),
+            _ => false,
+        }
+    }
+
     /// The code for kubelet.
     #[must_use]
     pub fn code(&self) -> Code {

@@ -9,6 +9,7 @@ mod publish;
 mod secrets;
 mod stage;
 mod stats;
+mod takeover;
 mod unstage;
 
 use std::sync::Arc;

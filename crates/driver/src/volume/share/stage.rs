@@ -4,6 +4,7 @@ use wincsi::{Condition, Deadline, Error, Feature, WinPath};
 use super::StageError;
 use super::claims::{Claim, Refused};
 use super::secrets::Comparison;
+use super::unstage::Unmapped;
 use crate::code::Left;
 use crate::record::{Lifetime, Record, Share, ShareOptions, Slot, State, Targets, VolumeHandle};
 use crate::volume::{NodeError, Shared, Volumes};
@@ -41,6 +42,11 @@ struct Staging<'a> {
     slot: &'a Slot<'a>,
     /// The record from before the call.
     before: Option<Record<Share>>,
+    /// The request's path, and how much of it is to be mapped.
+    remote: RemotePath,
+    /// Whether that was mapped when the call began. A host that does not list mappings has none of others, as far as
+    /// anybody can tell.
+    was_mapped: bool,
     /// This boot, if the node reports it.
     boot: Option<String>,
     deadline: Deadline,
@@ -63,6 +69,27 @@ impl Volumes {
         request: &Stage,
         slot: &Slot<'_>,
     ) -> Result<(), StageError> {
+        let wanted = &request.wanted.remote;
+        let mapped = self.best_mapped(wanted, self.deadline());
+        let mapped = mapped.map_err(Shared::from)?;
+        match self.stage_by_mapping(request, slot, mapped) {
+            Err(error) if error.is(Condition::CredentialsConflict) => {
+                let folder = self.mapped_beside_others(wanted, self.deadline());
+                match folder.map_err(Shared::from)? {
+                    Some(folder) => self.stage_by_mapping(request, slot, (folder, false)),
+                    None => Err(error),
+                }
+            }
+            staged => staged,
+        }
+    }
+
+    fn stage_by_mapping(
+        &self,
+        request: &Stage,
+        slot: &Slot<'_>,
+        (remote, was_mapped): (RemotePath, bool),
+    ) -> Result<(), StageError> {
         let before = slot.get().map_err(Shared::from)?;
         let before = before.map(|record| request.agreeing(record)).transpose()?;
         let deadline = self.deadline();
@@ -71,6 +98,8 @@ impl Volumes {
             request,
             slot,
             before,
+            remote,
+            was_mapped,
             boot: self.boot(deadline),
             deadline,
         };
@@ -79,7 +108,7 @@ impl Volumes {
 }
 
 impl Staging<'_> {
-    fn run(self) -> Result<(), StageError> {
+    fn run(mut self) -> Result<(), StageError> {
         if self.is_staged()? {
             self.compare_secret();
             return Ok(());
@@ -87,9 +116,11 @@ impl Staging<'_> {
         self.check_host()?;
         self.start_over().map_err(Shared::from)?;
         self.check_mapping()?;
-        let share = self.request.wanted.remote.share();
+        let share = self.remote.share();
+        let taken_over = self.is_taken_over().map_err(Shared::from)?;
         let is_ours = self.claim(&share)?;
-        self.begin(is_ours)?;
+        self.begin(is_ours, taken_over)?;
+        self.note_adopted(is_ours)?;
         match self.map() {
             Ok(outcome) => self.note_staged(&share, outcome),
             Err(error) => Err(self.fail(error)),
@@ -108,21 +139,20 @@ impl Staging<'_> {
 
     /// What an earlier stage mapped goes, unless another volume uses it: by one that did not end nobody knows with which
     /// credential, and where the server has another address by now it is the wrong one.
-    fn start_over(&self) -> Result<(), Error> {
+    fn start_over(&mut self) -> Result<(), Error> {
         let Some(record) = &self.before else {
             return Ok(());
         };
-        let is_over = record.state == State::Staging || !self.is_same_share(record);
+        let is_over = record.state == State::Staging || self.same_mapping().is_none();
         if !is_over || !record.made_mapping_in(self.boot.as_deref()) {
             return Ok(());
         }
         self.volumes.shares.claims.leave(&record.volume);
-        self.volumes
-            .unmap_unless_used(&record.what.remote, self.deadline)
-    }
-
-    fn is_same_share(&self, record: &Record<Share>) -> bool {
-        record.what.remote.share() == self.request.wanted.remote.share()
+        let remote = &record.what.remote;
+        let unmapped = self.volumes.unmap_unless_used(remote, self.deadline)?;
+        let is_same = self.same_mapping().is_some();
+        self.was_mapped &= !is_same || unmapped == Unmapped::InUse;
+        Ok(())
     }
 
     fn check_host(&self) -> Result<(), StageError> {
@@ -149,14 +179,10 @@ impl Staging<'_> {
     /// with the volume's own credential. Nor may it be made anew with another.
     fn check_mapping(&self) -> Result<(), StageError> {
         let Stage { volume, wanted, .. } = self.request;
-        if wanted.lifetime == Lifetime::Persistent {
+        if wanted.lifetime == Lifetime::Persistent || !self.was_mapped {
             return Ok(());
         }
-        let is_mapped = self.volumes.is_mapped(&wanted.remote, self.deadline);
-        if !is_mapped.map_err(Shared::from)? {
-            return Ok(());
-        }
-        self.refuse_others(volume, &wanted.remote.share())
+        self.refuse_others(volume, &self.remote.share())
     }
 
     fn refuse_others(&self, volume: &VolumeHandle, share: &str) -> Result<(), StageError> {
@@ -179,12 +205,12 @@ impl Staging<'_> {
             server: wanted.server.clone(),
             share: share.to_owned(),
             user: wanted.user().map(|user| user.to_lowercase()),
-            is_ours: self.makes_mapping().map_err(Shared::from)?,
+            is_ours: self.makes_mapping(),
             boot: self.boot.clone(),
             is_leaving: false,
         };
         let claimed = self.volumes.shares.claims.claim(volume, claim);
-        claimed.map_err(|refused| match refused {
+        let is_ours = claimed.map_err(|refused| match refused {
             Refused::OtherUser(other) => StageError::OtherUser {
                 volume: volume.clone(),
                 server: wanted.server.clone(),
@@ -195,39 +221,72 @@ impl Staging<'_> {
                 volume: volume.clone(),
                 share: share.to_owned(),
             },
-        })
+        })?;
+        let has_gone = self.has_gone();
+        if has_gone.is_err() && self.before.is_none() {
+            self.volumes.shares.claims.release(volume);
+        }
+        Ok(is_ours || has_gone.map_err(Shared::from)?)
     }
 
-    /// Whether this driver made the mapping in this boot, or is about to. A host that does not list mappings has none of others, as far
-    /// as anybody can tell.
-    fn makes_mapping(&self) -> Result<bool, Error> {
-        let made = |record: &Record<Share>| {
-            self.is_same_share(record) && record.made_mapping_in(self.boot.as_deref())
-        };
-        if self.before.as_ref().is_some_and(made) {
-            return Ok(true);
+    /// Whether another's mapping that was there when the call began went before the claim.
+    fn has_gone(&self) -> Result<bool, Error> {
+        if !self.was_mapped {
+            return Ok(false);
         }
-        let remote = &self.request.wanted.remote;
-        let is_mapped = self.volumes.is_mapped(remote, self.deadline);
-        match self.volumes.node.supports(Feature::MappingList) {
-            true => is_mapped.map(|is_mapped| !is_mapped),
-            false => Ok(true),
+        let mapped = self
+            .volumes
+            .mapped_on_the_way(&self.remote, self.deadline)?;
+        Ok(!mapped.contains(&self.remote))
+    }
+
+    /// Another driver may have left the mapping to this volume after the claim, before there was a record to note it in.
+    fn note_adopted(&self, is_ours: bool) -> Result<(), StageError> {
+        let claims = &self.volumes.shares.claims;
+        if is_ours || !claims.is_ours(&self.request.volume) {
+            return Ok(());
         }
+        let note = |record: &mut Record<Share>| record.what.made_mapping = true;
+        Ok(self.slot.change(note).map_err(Shared::from)?)
+    }
+
+    /// Whether this driver made the mapping in this boot, or is about to.
+    fn makes_mapping(&self) -> bool {
+        let before = self.same_mapping();
+        !self.was_mapped
+            || before.is_some_and(|record| record.made_mapping_in(self.boot.as_deref()))
+    }
+
+    /// The record from before the call, if it was staged by the same mapping.
+    fn same_mapping(&self) -> Option<&Record<Share>> {
+        let before = self.before.as_ref();
+        before.filter(|record| record.what.remote.share() == self.remote.share())
+    }
+
+    /// Whether another driver staged the volume: by no record of this mapping, the link is there.
+    fn is_taken_over(&self) -> Result<bool, Error> {
+        if let Some(record) = self.same_mapping() {
+            return Ok(record.what.taken_over);
+        }
+        if !self.was_mapped {
+            return Ok(false);
+        }
+        let (staging, path) = (&self.request.staging, self.remote.path());
+        self.volumes.leads_to(staging, path, self.deadline)
     }
 
     /// Writes the record before the first act on the node.
-    fn begin(&self, is_ours: bool) -> Result<(), StageError> {
+    fn begin(&self, is_ours: bool, taken_over: bool) -> Result<(), StageError> {
         let written = match &self.before {
-            None => self
-                .slot
-                .put(self.request.record(is_ours, self.boot.clone())),
+            None => self.slot.put(self.record(is_ours, taken_over)),
             Some(_) => self.slot.change(|record: &mut Record<Share>| {
                 if record.state == State::Unstaging {
                     record.state = State::Staging;
                 }
                 record.boot.clone_from(&self.boot);
                 record.what.made_mapping = is_ours;
-                record.what.remote = self.request.wanted.remote.clone();
+                record.what.taken_over = taken_over;
+                record.what.remote = self.remote.clone();
                 record.what.user = self.request.wanted.user().map(str::to_owned);
             }),
         };
@@ -235,6 +294,32 @@ impl Staging<'_> {
             self.volumes.shares.claims.release(&self.request.volume);
         }
         Ok(written.map_err(Shared::from)?)
+    }
+
+    fn record(&self, made_mapping: bool, taken_over: bool) -> Record<Share> {
+        let Stage {
+            volume,
+            staging,
+            wanted,
+        } = self.request;
+        Record {
+            volume: volume.clone(),
+            state: State::Staging,
+            staging: staging.clone(),
+            boot: self.boot.clone(),
+            published: Vec::new(),
+            what: Share {
+                remote: self.remote.clone(),
+                server: wanted.server.clone(),
+                user: wanted.user().map(str::to_owned),
+                secret: None,
+                options: wanted.options.clone(),
+                targets: wanted.targets,
+                made_mapping,
+                taken_over,
+                lifetime: wanted.lifetime,
+            },
+        }
     }
 
     /// Maps the share and makes the link. What kubelet or a volume before left at the staging path goes: an empty
@@ -259,7 +344,7 @@ impl Staging<'_> {
             node.filesystem().make_directory(&parent, self.deadline)?;
         }
         let link = ResolvedPath::from(staging);
-        let mut request = MapRequest::of(&wanted.remote)
+        let mut request = MapRequest::of(&self.remote)
             .with_credentials(wanted.credentials.as_ref())
             .with_link(&link);
         if node.supports(Feature::MapOptions) {
@@ -295,7 +380,7 @@ impl Staging<'_> {
     /// A persistent volume is served by a mapping with another password: Windows has one for each server.
     fn compare_secret(&self) {
         let wanted = &self.request.wanted;
-        let (share, credentials) = (wanted.remote.share(), wanted.credentials.as_ref());
+        let (share, credentials) = (self.remote.share(), wanted.credentials.as_ref());
         let shares = &self.volumes.shares;
         if shares.secrets.compare(&share, credentials) == Comparison::Differs {
             shares.note_other_secret();
@@ -336,12 +421,21 @@ impl Staging<'_> {
             tracing::warn!("the record is not marked: {error}");
         }
         match self.slot.get().ok().flatten().and_then(Record::of) {
+            Some(Record { volume, what, .. }) if is_of_others(&what) => {
+                self.volumes.shares.claims.release(&volume);
+                Ok(())
+            }
             Some(record) => self
                 .volumes
                 .put_away_share(&record, &record.staging, deadline),
             None => Ok(()),
         }
     }
+}
+
+/// Link and mapping were there before the first stage of this driver, and pods may use them.
+fn is_of_others(share: &Share) -> bool {
+    share.taken_over && !share.made_mapping
 }
 
 impl Stage {
@@ -375,26 +469,6 @@ impl Stage {
                 .map(|(_, folder)| folder.trim_end_matches('\\').to_owned())
         };
         below_server(&share.remote) == below_server(&self.wanted.remote)
-    }
-
-    fn record(&self, made_mapping: bool, boot: Option<String>) -> Record<Share> {
-        Record {
-            volume: self.volume.clone(),
-            state: State::Staging,
-            staging: self.staging.clone(),
-            boot,
-            published: Vec::new(),
-            what: Share {
-                remote: self.wanted.remote.clone(),
-                server: self.wanted.server.clone(),
-                user: self.wanted.user().map(str::to_owned),
-                secret: None,
-                options: self.wanted.options.clone(),
-                targets: self.wanted.targets,
-                made_mapping,
-                lifetime: self.wanted.lifetime,
-            },
-        }
     }
 }
 

@@ -6,6 +6,17 @@ use wincsi::{Condition, Deadline, Error, Feature, ResultExt as _, WinPath};
 use crate::record::{Record, Share};
 use crate::volume::Volumes;
 
+/// What became of a mapping that a volume leaves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Unmapped {
+    /// It stays, for others.
+    InUse,
+    /// It was removed.
+    Now,
+    /// It was gone.
+    Before,
+}
+
 impl Volumes {
     /// Removes the link, and the mapping if this driver made it and no other volume uses it.
     pub(in crate::volume) fn put_away_share(
@@ -20,37 +31,60 @@ impl Volumes {
         }
         let (volume, remote) = (&record.volume, &record.what.remote);
         self.shares.claims.leave(volume);
-        match record.made_mapping_in(self.boot(deadline).as_deref()) {
-            true => self.unmap_unless_used(remote, deadline)?,
-            false => {
-                let share = remote.share();
-                tracing::info!("volume {volume}: {share} stays mapped, as others mapped it");
-            }
+        if self.leave_mapping(record, deadline)? == Unmapped::Before {
+            // Another driver had the volume meanwhile, by a mapping of its own.
+            let leaving = self.shares.claims.leave_others(&record.staging);
+            self.leave_mappings_of_others(&leaving, remote, deadline)?;
         }
         self.shares.claims.release(volume);
         self.shares.figures.forget(volume);
         Ok(())
     }
 
-    /// Unmaps a share of this driver's. Where a volume uses it, the mapping is that volume's to remove.
+    fn leave_mapping(&self, record: &Record<Share>, deadline: Deadline) -> Result<Unmapped, Error> {
+        let remote = &record.what.remote;
+        let is_ours = record.made_mapping_in(self.boot(deadline).as_deref());
+        match is_ours || record.what.taken_over {
+            true => self.unmap_unless_used(remote, deadline),
+            false => {
+                let (volume, share) = (&record.volume, remote.share());
+                tracing::info!("volume {volume}: {share} stays mapped, as others mapped it");
+                Ok(Unmapped::InUse)
+            }
+        }
+    }
+
+    /// Unmaps a share that is this driver's to unmap. Where a volume uses it, the mapping is that volume's to remove, and
+    /// where another driver's link leads there, that link's.
     pub(super) fn unmap_unless_used(
         &self,
         remote: &RemotePath,
         deadline: Deadline,
-    ) -> Result<(), Error> {
+    ) -> Result<Unmapped, Error> {
         let share = remote.share();
+        if !self.shares.claims.users_of(&share).is_empty() {
+            self.adopt(&share, deadline);
+            return Ok(Unmapped::InUse);
+        }
+        if self.is_used_by_others(remote, deadline)? {
+            return Ok(Unmapped::InUse);
+        }
         let unmapped = match self.node.supports(Feature::ConditionalUnmap) {
             true => self.unmap_by_condition(remote, deadline),
             false => self.unmap_between_claims(remote, deadline),
         };
-        match unmapped.none_if(Condition::NotMapped)? {
-            Some(UnmapOutcome::InUse) => self.adopt(&share, deadline),
-            _ if self.shares.claims.users_of(&share).is_empty() => {
-                self.shares.secrets.forget(&share);
-            }
-            _ => {}
+        let unmapped = unmapped.none_if(Condition::NotMapped)?;
+        if unmapped == Some(UnmapOutcome::InUse) {
+            self.adopt(&share, deadline);
+            return Ok(Unmapped::InUse);
         }
-        Ok(())
+        if self.shares.claims.users_of(&share).is_empty() {
+            self.shares.secrets.forget(&share);
+        }
+        Ok(match unmapped {
+            Some(_) => Unmapped::Now,
+            None => Unmapped::Before,
+        })
     }
 
     fn unmap_by_condition(

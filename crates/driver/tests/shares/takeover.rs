@@ -1,0 +1,426 @@
+//! The driver takes over a node where csi-driver-smb staged the volumes, and the way back.
+
+use std::thread;
+
+use transport::Code;
+use wincsi::sim::smb::{FolderMappings, ServerSpec};
+use wincsi::sim::{Effect, Rule};
+use wincsi::{NodeApi, Win32};
+
+use crate::fixture::{Fixture, KUBELET, PASSWORD, ROOT, SERVER, SHARE, USER, Volume, path, volume};
+use crate::upstream::{ByProxy, HostProcess, Upstream, clean_up, describe, link, prepare};
+
+const A: &str = r"\\files\data\a";
+const B: &str = r"\\files\data\b";
+const C: &str = r"\\files\data\c";
+
+const NONE: [&str; 0] = [];
+
+/// A volume that is a folder of the share.
+fn of<'a>(handle: &'a str, remote: &'a str) -> Volume<'a> {
+    Volume {
+        remote,
+        ..volume(handle)
+    }
+}
+
+/// A node beside a share with folders.
+fn node() -> Fixture {
+    let fixture = Fixture::new();
+    for folder in ["a", "b", "c"] {
+        fixture.make_folder(folder);
+    }
+    fixture
+}
+
+/// One where Windows refuses to map a share beside its folders.
+fn node_with_folders_in_the_way() -> Fixture {
+    let fixture = node();
+    let in_the_way = |server: &mut ServerSpec| server.folder_mappings = FolderMappings::InTheWay;
+    fixture.smb().change_server(SERVER, in_the_way).unwrap();
+    fixture
+}
+
+/// What a pod writes arrives in the volume's folder, and a mapping is on the way to it.
+#[track_caller]
+fn assert_lives(fixture: &Fixture, volume: &Volume<'_>, pod: &str) {
+    let text = format!("{} of {pod}", volume.handle);
+    fixture.write(&volume.target(pod), &text);
+    let folder = volume.remote.strip_prefix(ROOT).unwrap();
+    let share = fixture.smb().share_folder(SERVER, SHARE);
+    let file = share
+        .join(folder.trim_start_matches('\\').replace('\\', "/"))
+        .join("written.txt");
+    assert_eq!(std::fs::read_to_string(file).unwrap(), text);
+    let mappings = fixture.mappings();
+    let is_on_the_way = |mapped: &String| volume.remote.starts_with(mapped.as_str());
+    assert!(mappings.iter().any(is_on_the_way), "{mappings:?}");
+}
+
+#[track_caller]
+fn unstage(fixture: &Fixture, volume: &Volume<'_>) {
+    fixture.unstage(volume).unwrap();
+    assert!(!fixture.exists(&volume.staging()));
+    clean_up(fixture, volume);
+}
+
+/// The life of two volumes with a pod each that csi-driver-smb staged, and of a third that is new.
+#[track_caller]
+fn live_on(mut fixture: Fixture, upstream: &mut dyn Upstream, mapped: [&[&str]; 4]) {
+    let (a, b, c) = (of("a", A), of("b", B), of("c", C));
+    for volume in [&a, &b] {
+        upstream.stage(&fixture, volume);
+        upstream.publish(&fixture, volume, "old");
+    }
+    assert_eq!(fixture.mappings(), mapped[0]);
+    fixture.restart_driver();
+    fixture.reconcile();
+
+    fixture.publish(&a, "new").unwrap();
+    for pod in ["old", "new"] {
+        assert_lives(&fixture, &a, pod);
+        let stats = fixture.stats(&a, pod).unwrap();
+        assert!(stats.abnormal.is_none() && stats.usage.total > 0);
+        fixture.unpublish(&a, pod).unwrap();
+    }
+    prepare(&fixture, &c);
+    fixture.stage(&c).unwrap();
+    fixture.publish(&c, "new").unwrap();
+    assert_eq!(fixture.mappings(), mapped[1]);
+    unstage(&fixture, &a);
+    assert_eq!(fixture.mappings(), mapped[2]);
+    assert_lives(&fixture, &b, "old");
+    fixture.unpublish(&b, "old").unwrap();
+    unstage(&fixture, &b);
+    assert_eq!(fixture.mappings(), mapped[3]);
+    assert_lives(&fixture, &c, "new");
+    fixture.unpublish(&c, "new").unwrap();
+    unstage(&fixture, &c);
+    assert_eq!(fixture.mappings(), NONE);
+    assert_eq!(fixture.records(), 0);
+}
+
+#[test]
+fn volumes_that_were_staged_by_csi_proxy_live_on_and_their_mapping_goes_with_the_last() {
+    let fixture = node();
+    let mut upstream = ByProxy::on(&fixture);
+    live_on(fixture, &mut upstream, [&[ROOT]; 4]);
+}
+
+#[test]
+fn volumes_that_were_mapped_by_folder_live_on_and_each_mapping_goes_with_its_last() {
+    let mapped: [&[&str]; 4] = [&[A, B], &[A, B, C], &[B, C], &[C]];
+    live_on(node_with_folders_in_the_way(), &mut HostProcess, mapped);
+}
+
+#[test]
+fn the_share_is_mapped_beside_folders_where_windows_does_so() {
+    let mapped: [&[&str]; 4] = [&[A, B], &[ROOT, A, B], &[ROOT, B], &[ROOT]];
+    live_on(node(), &mut HostProcess, mapped);
+}
+
+#[test]
+fn the_share_is_mapped_once_the_last_mapping_of_a_folder_is_gone() {
+    let fixture = node_with_folders_in_the_way();
+    let (a, b, c) = (of("a", A), of("b", B), of("c", C));
+    HostProcess.stage(&fixture, &a);
+    fixture.stage(&b).unwrap();
+    assert_eq!(fixture.mappings(), [A, B]);
+    unstage(&fixture, &a);
+    fixture.unstage(&b).unwrap();
+    fixture.stage(&c).unwrap();
+    assert_eq!(fixture.mappings(), [ROOT]);
+}
+
+#[test]
+fn two_volumes_of_one_folder_share_its_mapping_until_the_last_is_gone() {
+    let fixture = node_with_folders_in_the_way();
+    fixture.make_folder(r"a/below");
+    let (a, b, below) = (of("a", A), of("b", A), of("c", r"\\files\data\a\below"));
+    HostProcess.stage(&fixture, &a);
+    for volume in [&b, &below] {
+        prepare(&fixture, volume);
+        fixture.stage(volume).unwrap();
+        fixture.publish(volume, "pod").unwrap();
+    }
+    assert_eq!(fixture.mappings(), [A]);
+    for volume in [&a, &b] {
+        unstage_published(&fixture, volume);
+        assert_eq!(fixture.mappings(), [A]);
+    }
+    assert_lives(&fixture, &below, "pod");
+    unstage_published(&fixture, &below);
+    assert_eq!(fixture.mappings(), NONE);
+}
+
+#[track_caller]
+fn unstage_published(fixture: &Fixture, volume: &Volume<'_>) {
+    fixture.unpublish(volume, "pod").unwrap();
+    unstage(fixture, volume);
+}
+
+/// As kubelet does after its own restart.
+#[test]
+fn a_volume_that_is_staged_again_keeps_the_mapping_that_it_has_and_takes_it_along() {
+    let by_proxy = node();
+    ByProxy::on(&by_proxy).stage(&by_proxy, &of("a", A));
+    let by_folder = node_with_folders_in_the_way();
+    HostProcess.stage(&by_folder, &of("a", A));
+    for (mut fixture, mapped) in [(by_proxy, ROOT), (by_folder, A)] {
+        let a = of("a", A);
+        fixture.stage(&a).unwrap();
+        assert_eq!(fixture.mappings(), [mapped]);
+        fixture.restart_driver();
+        fixture.publish(&a, "pod").unwrap();
+        assert_lives(&fixture, &a, "pod");
+        unstage_published(&fixture, &a);
+        assert_eq!(fixture.mappings(), NONE);
+    }
+}
+
+#[test]
+fn a_stage_that_fails_leaves_link_and_mapping_of_a_volume_that_is_taken_over() {
+    let fixture = node();
+    let a = of("a", A);
+    ByProxy::on(&fixture).stage(&fixture, &a);
+    let folder = fixture.make_folder("a");
+    std::fs::remove_dir(&folder).unwrap();
+    assert_eq!(fixture.stage(&a).unwrap_err().code(), Code::NotFound);
+    std::fs::create_dir(&folder).unwrap();
+    assert_eq!(fixture.records(), 0);
+    fixture.publish(&a, "pod").unwrap();
+    assert_lives(&fixture, &a, "pod");
+    unstage_published(&fixture, &a);
+    assert_eq!(fixture.mappings(), NONE);
+}
+
+#[test]
+fn another_user_than_that_of_a_mapped_folder_is_refused() {
+    let fixture = node_with_folders_in_the_way();
+    HostProcess.stage(&fixture, &of("a", A));
+    let other = Volume {
+        user: r"FILES\other",
+        ..of("b", B)
+    };
+    let error = fixture.stage(&other).unwrap_err();
+    assert_eq!(error.code(), Code::FailedPrecondition, "{error}");
+    assert_eq!(fixture.mappings(), [A]);
+    assert_eq!(fixture.records(), 0);
+}
+
+#[test]
+fn without_kubelets_file_or_by_that_of_another_driver_the_link_alone_goes() {
+    for driver in [None, Some("file.csi.azure.com")] {
+        let fixture = node();
+        let a = of("a", A);
+        HostProcess.stage(&fixture, &a);
+        let parent = path(&a.staging()).parent().unwrap();
+        match driver {
+            Some(driver) => describe(&fixture, &parent, driver, a.handle),
+            None => describe(&fixture, &parent, crate::fixture::DRIVER, "other"),
+        }
+        assert!(fixture.publish(&a, "pod").is_err());
+        assert!(fixture.stats(&a, "pod").is_err());
+        fixture.unstage(&a).unwrap();
+        assert!(!fixture.exists(&a.staging()));
+        assert_eq!(fixture.mappings(), [A]);
+    }
+}
+
+#[test]
+fn a_mapping_stays_while_a_link_of_another_driver_or_of_a_pod_leads_below_it() {
+    let staging = format!(r"{KUBELET}\plugins\kubernetes.io\csi\file.csi.azure.com\x\globalmount");
+    let mount = format!(r"{KUBELET}\pods\p\volumes\kubernetes.io~csi\inline\mount");
+    for other in [staging, mount] {
+        let fixture = node();
+        let (a, b) = (of("a", A), of("b", A));
+        let mut upstream = ByProxy::on(&fixture);
+        upstream.stage(&fixture, &a);
+        link(&fixture, &path(r"\\FILES\data\b\c"), &path(&other));
+        unstage(&fixture, &a);
+        assert_eq!(fixture.mappings(), [ROOT], "{other}");
+        // Nor does a volume of this driver take it along.
+        fixture.stage(&b).unwrap();
+        fixture.unstage(&b).unwrap();
+        assert_eq!(fixture.mappings(), [ROOT], "{other}");
+    }
+}
+
+#[test]
+fn the_mapping_of_this_driver_stays_for_a_link_of_another() {
+    let fixture = node();
+    let a = of("a", A);
+    fixture.stage(&a).unwrap();
+    let staging = format!(r"{KUBELET}\plugins\kubernetes.io\csi\file.csi.azure.com\x\globalmount");
+    link(&fixture, &path(B), &path(&staging));
+    fixture.unstage(&a).unwrap();
+    assert_eq!(fixture.mappings(), [ROOT]);
+}
+
+/// It is a link to the share at the pod's own path.
+#[test]
+fn an_inline_volume_of_csi_driver_smb_ends_with_its_mapping() {
+    let fixture = node();
+    let inline = of("csi-inline", A);
+    fixture.map_by_hand(ROOT, USER, PASSWORD);
+    let target = path(&inline.target("pod"));
+    link(&fixture, &path(A), &target);
+    let folder = target.parent().unwrap();
+    describe(&fixture, &folder, crate::fixture::DRIVER, inline.handle);
+    fixture.unpublish(&inline, "pod").unwrap();
+    assert!(!fixture.exists(&inline.target("pod")));
+    assert_eq!(fixture.mappings(), NONE);
+}
+
+#[test]
+fn an_unstage_that_failed_finds_the_mapping_when_it_is_repeated() {
+    let fixture = node();
+    let a = of("a", A);
+    ByProxy::on(&fixture).stage(&fixture, &a);
+    let fails = Effect::fail(Win32(5));
+    let rule = Rule::on("MSFT_SmbGlobalMapping.Remove", fails).times(1);
+    fixture.sim.faults().add(rule);
+    fixture.unstage(&a).unwrap_err();
+    assert!(fixture.exists(&a.staging()));
+    unstage(&fixture, &a);
+    assert_eq!(fixture.mappings(), NONE);
+}
+
+/// Calls for volumes of one mapping meet in every order: at the end the mapping is there for those that are staged.
+#[test]
+fn a_stage_beside_the_last_unstages_loses_nothing() {
+    for round in 0..20 {
+        let fixture = node();
+        let (a, b, c) = (of("a", A), of("b", B), of("c", C));
+        let mut upstream = ByProxy::on(&fixture);
+        for volume in [&a, &b] {
+            upstream.stage(&fixture, volume);
+        }
+        prepare(&fixture, &c);
+        thread::scope(|scope| {
+            for volume in [&a, &b] {
+                let fixture = &fixture;
+                scope.spawn(move || fixture.unstage(volume).unwrap());
+            }
+            fixture.stage(&c).unwrap();
+        });
+        assert_eq!(fixture.mappings(), [ROOT], "round {round}");
+        fixture.publish(&c, "pod").unwrap();
+        assert_lives(&fixture, &c, "pod");
+        unstage_published(&fixture, &c);
+        assert_eq!(fixture.mappings(), NONE, "round {round}");
+    }
+}
+
+/// csi-driver-smb's own part ends as it does: what it cuts then is in the page on migration.
+#[test]
+fn after_a_rollback_to_host_process_and_forward_again_nothing_of_a_live_pod_is_cut() {
+    let mut fixture = node();
+    let (a, b) = (of("a", A), of("b", B));
+    for volume in [&a, &b] {
+        prepare(&fixture, volume);
+        fixture.stage(volume).unwrap();
+        fixture.publish(volume, "old").unwrap();
+    }
+    let mut upstream = HostProcess;
+    upstream.publish(&fixture, &a, "back");
+    for pod in ["old", "back"] {
+        assert_lives(&fixture, &a, pod);
+        upstream.unpublish(&fixture, &a, pod);
+    }
+    upstream.unstage(&fixture, &a);
+    assert_lives(&fixture, &b, "old");
+
+    fixture.restart_driver();
+    fixture.reconcile();
+    assert_eq!(
+        fixture.records(),
+        1,
+        "that of the volume that is gone went too"
+    );
+    assert_eq!(fixture.mappings(), [ROOT]);
+    assert_lives(&fixture, &b, "old");
+    fixture.unpublish(&b, "old").unwrap();
+    unstage(&fixture, &b);
+    assert_eq!(fixture.mappings(), NONE);
+    assert_eq!(fixture.records(), 0);
+}
+
+#[test]
+fn after_a_rollback_to_csi_proxy_and_forward_again_nothing_of_a_live_pod_is_cut() {
+    let mut fixture = node();
+    let (a, b, c) = (of("a", A), of("b", B), of("c", C));
+    for volume in [&a, &b] {
+        prepare(&fixture, volume);
+        fixture.stage(volume).unwrap();
+    }
+    let mut upstream = ByProxy::on(&fixture);
+    upstream.stage(&fixture, &c);
+    upstream.publish(&fixture, &c, "back");
+
+    fixture.restart_driver();
+    fixture.reconcile();
+    for volume in [&a, &b] {
+        unstage(&fixture, volume);
+        assert_lives(&fixture, &c, "back");
+    }
+    fixture.unpublish(&c, "back").unwrap();
+    unstage(&fixture, &c);
+    assert_eq!(fixture.mappings(), NONE);
+}
+
+/// The page on migration warns of it.
+#[test]
+fn csi_driver_smb_that_lost_its_counts_removes_a_share_that_others_use() {
+    let mut fixture = node();
+    let (a, b) = (of("a", A), of("b", B));
+    let mut upstream = ByProxy::on(&fixture);
+    for volume in [&a, &b] {
+        upstream.stage(&fixture, volume);
+    }
+    upstream.restart();
+    upstream.unstage(&fixture, &a);
+    assert_eq!(fixture.mappings(), NONE);
+    // This driver puts it right at kubelet's next stage.
+    fixture.restart_driver();
+    assert!(fixture.publish(&b, "pod").is_err());
+    fixture.stage(&b).unwrap();
+    fixture.publish(&b, "pod").unwrap();
+    assert_lives(&fixture, &b, "pod");
+    unstage_published(&fixture, &b);
+    assert_eq!(fixture.mappings(), NONE);
+}
+
+/// Unstaged and staged again by csi-driver-smb, while the record lay there.
+#[test]
+fn a_mapping_that_came_under_a_record_goes_with_it() {
+    let mut fixture = node_with_folders_in_the_way();
+    let a = of("a", A);
+    prepare(&fixture, &a);
+    fixture.stage(&a).unwrap();
+    assert!(fixture.try_unmap_by_hand(ROOT));
+    let mut upstream = HostProcess;
+    upstream.unstage(&fixture, &a);
+    upstream.stage(&fixture, &a);
+    fixture.restart_driver();
+    fixture.reconcile();
+    assert_eq!(fixture.mappings(), [A]);
+    unstage(&fixture, &a);
+    assert_eq!(fixture.mappings(), NONE);
+}
+
+/// The features are not there over the pipes, and strangers' mappings cannot be listed.
+#[test]
+fn a_link_outside_of_any_share_is_no_volume_that_is_taken_over() {
+    let fixture = node();
+    let a = of("a", A);
+    prepare(&fixture, &a);
+    let files = NodeApi::filesystem(&fixture.hand);
+    let elsewhere = path(r"C:\elsewhere");
+    files.make_directory(&elsewhere, fixture.soon()).unwrap();
+    link(&fixture, &elsewhere, &path(&a.staging()));
+    assert!(fixture.publish(&a, "pod").is_err());
+    assert!(fixture.stats(&a, "pod").is_err());
+    unstage(&fixture, &a);
+    assert!(fixture.exists(r"C:\elsewhere"));
+}
