@@ -66,8 +66,9 @@ impl Volumes {
         machine: Arc<dyn Machine>,
         kubelet: Kubelet,
     ) -> Self {
+        let boot = boot_of(node.as_ref(), node.deadline(CALL));
         Self {
-            shares: Shares::of(&store),
+            shares: Shares::of(&store, boot.as_deref()),
             node,
             store,
             machine,
@@ -147,15 +148,8 @@ impl Volumes {
         self.node.deadline(CALL)
     }
 
-    /// This boot, if the node reports it. No call fails for it: a start then removes no entry of a recorded volume.
     fn boot(&self, deadline: Deadline) -> Option<String> {
-        if !self.node.supports(Feature::SystemIdentity) {
-            return None;
-        }
-        let boot = self.node.system().boot_id(deadline);
-        boot.inspect_err(|error| tracing::warn!("this boot is not known: {error}"))
-            .map(|boot| boot.0)
-            .ok()
+        boot_of(self.node.as_ref(), deadline)
     }
 
     /// The entry at a path; none if the host cannot tell. A file is an error.
@@ -187,6 +181,17 @@ impl Volumes {
             done => done,
         }
     }
+}
+
+/// This boot, if the node reports it. No call fails for it: a start then removes no entry of a recorded volume.
+fn boot_of(node: &dyn NodeApi, deadline: Deadline) -> Option<String> {
+    if !node.supports(Feature::SystemIdentity) {
+        return None;
+    }
+    let boot = node.system().boot_id(deadline);
+    boot.inspect_err(|error| tracing::warn!("this boot is not known: {error}"))
+        .map(|boot| boot.0)
+        .ok()
 }
 
 fn is_nothing_mounted(error: &Error) -> bool {

@@ -32,9 +32,14 @@ impl Volumes {
             return Ok(self.end_inline(volume, target)?);
         }
         let turn = self.running.at(volume, &target.folded());
-        let _turn = turn.map_err(Shared::from)?;
+        let turn = turn.map_err(Shared::from)?;
         let slot = self.store.slot(volume).map_err(Shared::from)?;
         let removed = match slot.get().map_err(Shared::from)? {
+            // It was published while this call came.
+            Some(record) if is_inline_at(&record, target) => {
+                drop(turn);
+                return Ok(self.end_inline(volume, target)?);
+            }
             Some(_) => self.remove_entry(target, self.deadline()),
             None => self.unpublish_without_record(volume, target),
         };
@@ -70,12 +75,14 @@ impl Volumes {
     /// Whether the volume is its pod's own, and lies at the target itself.
     fn is_inline(&self, volume: &VolumeHandle, target: &WinPath) -> Result<bool, Shared> {
         let record = self.store.get(volume)?;
-        Ok(record.is_some_and(|record| {
-            let is_inline = matches!(
-                &record.what,
-                What::Share(share) if share.lifetime == Lifetime::Inline
-            );
-            is_inline && record.staging == *target
-        }))
+        Ok(record.is_some_and(|record| is_inline_at(&record, target)))
     }
+}
+
+fn is_inline_at(record: &Record, target: &WinPath) -> bool {
+    let is_inline = matches!(
+        &record.what,
+        What::Share(share) if share.lifetime == Lifetime::Inline
+    );
+    is_inline && record.staging == *target
 }

@@ -78,6 +78,7 @@ impl Volumes {
         slot.remove()?;
         // Last: what a stats that runs beside noted meanwhile is forgotten too.
         self.health.forget(&volume);
+        self.shares.figures.forget(&volume);
         Ok(())
     }
 

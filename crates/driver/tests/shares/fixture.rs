@@ -301,6 +301,17 @@ impl Fixture {
         self.parsed_records().iter().any(of)
     }
 
+    /// What the volumes have that were staged in this boot.
+    pub(crate) fn shares_staged_in_this_boot(&self) -> BTreeSet<String> {
+        let boot = NodeApi::system(&self.hand).boot_id(self.soon()).unwrap().0;
+        let records = self.parsed_records().into_iter();
+        let staged = records.filter(|one| one["state"] == "staged" && one["boot"] == boot);
+        let remotes = staged.map(|record| record["remote"].as_str().unwrap().to_owned());
+        remotes
+            .map(|remote| RemotePath::parse(&remote).unwrap().share())
+            .collect()
+    }
+
     /// Whether a share is mapped for a record of this boot.
     pub(crate) fn is_ours(&self, share: &str) -> bool {
         let boot = NodeApi::system(&self.hand).boot_id(self.soon()).unwrap().0;

@@ -54,3 +54,37 @@ fn an_inline_volume_is_refused_where_nobody_knows_the_credential_of_the_mapping(
     assert!(error.to_string().contains("nobody knows"), "{error}");
     assert_eq!(fixture.records(), 0);
 }
+
+#[test]
+fn an_inline_volume_is_not_served_by_what_another_mapped_after_a_reboot() {
+    let mut fixture = Fixture::new();
+    fixture.publish_inline(&inline("csi-1"), POD).unwrap();
+    fixture.sim.reboot().unwrap();
+    fixture.map_by_hand(ROOT, USER, PASSWORD);
+    fixture.restart();
+    let again = fixture.publish_inline(&inline("csi-1"), POD).unwrap_err();
+    assert_eq!(again.code(), Code::Unavailable, "{again}");
+    let other = fixture.publish_inline(&inline("csi-2"), POD).unwrap_err();
+    assert_eq!(other.code(), Code::FailedPrecondition, "{other}");
+    assert_eq!(fixture.records(), 1);
+}
+
+#[test]
+fn a_refusal_leaves_nothing_of_an_inline_volume_whose_first_try_did_not_end() {
+    use wincsi::sim::smb::ServerHealth;
+    let fixture = Fixture::new();
+    let smb = fixture.smb();
+    smb.set_condition(crate::fixture::SERVER, ServerHealth::Down)
+        .unwrap();
+    let first = fixture.publish_inline(&inline("csi-1"), POD).unwrap_err();
+    assert_eq!((first.code(), fixture.records()), (Code::Unavailable, 1));
+    smb.set_condition(crate::fixture::SERVER, ServerHealth::Up)
+        .unwrap();
+    fixture.map_by_hand(ROOT, USER, PASSWORD);
+    let second = fixture.publish_inline(&inline("csi-1"), POD).unwrap_err();
+    assert_eq!(
+        (second.code(), fixture.records()),
+        (Code::FailedPrecondition, 0)
+    );
+    assert_eq!(fixture.mappings(), [ROOT], "of others");
+}

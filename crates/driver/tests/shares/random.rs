@@ -90,6 +90,10 @@ struct World {
     passwords: usize,
     /// What others mapped, and the passwords that they had.
     others: BTreeMap<usize, usize>,
+    /// Since which passwords each share is mapped.
+    mapped: BTreeMap<String, usize>,
+    /// What Windows let go since it was mapped last.
+    let_go: BTreeSet<String>,
 }
 
 #[test]
@@ -126,11 +130,14 @@ impl World {
             password: PASSWORD.to_owned(),
             passwords: 0,
             others: BTreeMap::new(),
+            mapped: BTreeMap::new(),
+            let_go: BTreeSet::new(),
         }
     }
 
     fn live(mut self, node: usize, steps: usize) {
-        let seed = [u8::try_from(node % 251).unwrap(); 32];
+        let mut seed = [7; 32];
+        seed[..8].copy_from_slice(&u64::try_from(node).unwrap().to_le_bytes());
         let mut random = Random(TestRng::from_seed(RngAlgorithm::ChaCha, &seed));
         let mut taken = Vec::new();
         for _ in 0..steps {
@@ -198,19 +205,22 @@ impl World {
         match step {
             Step::Stage(index, secret) => {
                 let volume = self.volume(index, secret);
-                let had_record = fixture.has_record(&volume);
                 let staged = match volume.lifetime {
                     Lifetime::Persistent => fixture.stage_again(&volume),
                     Lifetime::Inline => fixture.publish_inline(&volume, PODS[0]),
                 };
-                if let Err(error) = staged
-                    && wincsi_driver::code::is_final(error.code())
-                    && !had_record
-                {
-                    assert!(
-                        !fixture.has_record(&volume),
-                        "a final code left a record: {error}"
-                    );
+                let is_wrong = matches!(secret, Secret::Wrong);
+                match staged {
+                    Ok(()) if is_wrong && volume.lifetime == Lifetime::Inline => {
+                        panic!("an inline volume was served without its password");
+                    }
+                    Err(error) if wincsi_driver::code::is_final(error.code()) => {
+                        assert!(
+                            !fixture.has_record(&volume),
+                            "a final code left a record: {error}"
+                        );
+                    }
+                    _ => {}
                 }
             }
             Step::Publish(index, pod, secret) => {
@@ -284,11 +294,11 @@ impl World {
         }
     }
 
-    fn let_go(&self, index: usize) {
+    fn let_go(&mut self, index: usize) {
         let share = share_of(SPECS[index].remote);
         let is_others = self.others.keys().any(|other| OTHERS[*other].0 == share);
-        if !is_others {
-            self.fixture.try_unmap_by_hand(&share);
+        if !is_others && self.fixture.try_unmap_by_hand(&share) {
+            self.let_go.insert(share);
         }
     }
 
@@ -308,7 +318,8 @@ impl World {
     }
 
     /// Each mapping is another's, or that of a share which a record names.
-    fn check(&self) -> Result<(), String> {
+    fn check(&mut self) -> Result<(), String> {
+        self.check_mapped()?;
         let mappings = self.fixture.mappings();
         let records = self.fixture.shares_of_records();
         let others = self.others.keys().map(|index| OTHERS[*index].0.to_owned());
@@ -337,6 +348,26 @@ impl World {
             Some(gone) => Err(format!("{gone} was another's, and is gone")),
             None => Ok(()),
         }
+    }
+
+    /// Each share that a staged volume of this boot has is mapped, unless it was let go, or its password is an old one.
+    fn check_mapped(&mut self) -> Result<(), String> {
+        let mappings = self.fixture.mappings();
+        for mapping in &mappings {
+            self.let_go.remove(mapping);
+            self.mapped.entry(mapping.clone()).or_insert(self.passwords);
+        }
+        for share in self.fixture.shares_staged_in_this_boot() {
+            let is_old = self
+                .mapped
+                .get(&share)
+                .is_some_and(|since| *since != self.passwords);
+            if !mappings.contains(&share) && !self.let_go.contains(&share) && !is_old {
+                return Err(format!("{share} is not mapped, and a volume needs it"));
+            }
+        }
+        self.mapped.retain(|share, _| mappings.contains(share));
+        Ok(())
     }
 
     /// All comes back, and kubelet takes all down.

@@ -119,3 +119,44 @@ fn a_server_with_another_address_is_mapped_by_it_and_the_old_mapping_goes() {
     fixture.unstage(&moved).unwrap();
     assert_eq!(fixture.mappings(), [""; 0]);
 }
+
+#[test]
+fn a_publish_with_the_new_password_renews_a_mapping_whose_old_one_the_server_refuses() {
+    let fixture = Fixture::new();
+    fixture.stage(&volume("pv")).unwrap();
+    let changed = ServerSpec::sharing(crate::fixture::SHARE, crate::fixture::USER, "rotated");
+    let change = |server: &mut ServerSpec| server.user = changed.user;
+    fixture
+        .smb()
+        .change_server(crate::fixture::SERVER, change)
+        .unwrap();
+    let rotated = Volume {
+        password: "rotated",
+        ..volume("pv")
+    };
+    fixture.publish_with_secret(&rotated, POD).unwrap();
+    fixture.write(&rotated.target(POD), "by the new password");
+}
+
+#[test]
+fn volumes_of_one_server_get_a_new_user_after_a_reboot() {
+    let mut fixture = Fixture::new();
+    for handle in ["a", "b"] {
+        fixture.stage(&volume(handle)).unwrap();
+    }
+    let new = ServerSpec::sharing(crate::fixture::SHARE, r"FILES\new", "theirs");
+    let change = |server: &mut ServerSpec| server.user.extend(new.user);
+    fixture
+        .smb()
+        .change_server(crate::fixture::SERVER, change)
+        .unwrap();
+    fixture.reboot();
+    for handle in ["a", "b"] {
+        let volume = Volume {
+            user: r"FILES\new",
+            password: "theirs",
+            ..volume(handle)
+        };
+        fixture.stage(&volume).unwrap();
+    }
+}

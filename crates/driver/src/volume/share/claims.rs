@@ -65,8 +65,19 @@ impl Claim {
 
     /// Whether the mapping is this driver's in the boot of another claim.
     fn is_ours_in(&self, other: &Self) -> bool {
-        let boots = self.boot.as_ref().zip(other.boot.as_ref());
-        self.is_ours && boots.is_none_or(|(ours, theirs)| ours == theirs)
+        self.is_ours && self.is_of_boot(other.boot.as_deref())
+    }
+
+    /// Mappings end with their boot, and so do those who use them.
+    fn is_of_boot(&self, boot: Option<&str>) -> bool {
+        let boots = self.boot.as_deref().zip(boot);
+        boots.is_none_or(|(ours, other)| ours == other)
+    }
+
+    /// Whether both cannot be mapped at a time: one server, or one share by two names of its server, as two users.
+    fn conflicts_with(&self, other: &Self) -> bool {
+        let is_near = self.server == other.server || self.share == other.share;
+        is_near && self.user != other.user && self.is_of_boot(other.boot.as_deref())
     }
 }
 
@@ -85,8 +96,7 @@ impl Claims {
     pub(super) fn claim(&self, volume: &VolumeHandle, claim: Claim) -> Result<bool, Refused> {
         let mut inner = self.lock();
         let mut others = inner.claims.iter().filter(|(other, _)| *other != volume);
-        let other =
-            others.find(|(_, other)| other.server == claim.server && other.user != claim.user);
+        let other = others.find(|(_, other)| other.conflicts_with(&claim));
         if let Some((other, _)) = other {
             return Err(Refused::OtherUser(other.clone()));
         }
@@ -124,6 +134,20 @@ impl Claims {
     /// Whether a link of another driver's goes just now.
     pub(super) fn is_left(&self, link: &WinPath) -> bool {
         self.lock().left.contains_key(&link.folded())
+    }
+
+    /// The mapping that a volume uses is another's.
+    pub(super) fn disown(&self, volume: &VolumeHandle) {
+        if let Some(claim) = self.lock().claims.get_mut(volume) {
+            claim.is_ours = false;
+        }
+    }
+
+    /// Whether the mapping of a share is this driver's in a boot, by any volume's claim, also of one that leaves.
+    pub(super) fn has_ours(&self, share: &str, boot: Option<&str>) -> bool {
+        let inner = self.lock();
+        let mut of_share = inner.claims.values().filter(|claim| claim.share == share);
+        of_share.any(|claim| claim.is_ours && claim.is_of_boot(boot))
     }
 
     /// Gives a volume's claim up.
@@ -245,6 +269,32 @@ mod tests {
         claims.release(&volume("a"));
         claims.release(&volume("b"));
         assert_eq!(claims.claim(&volume("c"), claim("u", "two")), Ok(false));
+    }
+
+    #[test]
+    fn two_names_of_a_server_do_not_bring_two_users_to_one_mapping() {
+        let claims = Claims::default();
+        claims.claim(&volume("a"), claim("s", "one")).unwrap();
+        let by_address = Claim {
+            server: String::from("10.0.0.1"),
+            ..claim("s", "two")
+        };
+        let refused = claims.claim(&volume("b"), by_address);
+        assert_eq!(refused, Err(Refused::OtherUser(volume("a"))));
+    }
+
+    #[test]
+    fn a_user_of_an_earlier_boot_is_in_nobodys_way() {
+        let claims = Claims::default();
+        let before = |user| Claim {
+            boot: Some(String::from("before")),
+            ..claim("s", user)
+        };
+        claims.claim(&volume("a"), before("one")).unwrap();
+        claims.claim(&volume("b"), before("one")).unwrap();
+        claims.claim(&volume("a"), claim("s", "two")).unwrap();
+        claims.claim(&volume("b"), claim("s", "two")).unwrap();
+        assert!(claims.claim(&volume("c"), claim("s", "one")).is_err());
     }
 
     #[test]

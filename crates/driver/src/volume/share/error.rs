@@ -66,6 +66,9 @@ pub enum StageError {
         /// The share.
         share: String,
     },
+    /// The volume is refused, and something of an earlier call is left of it: kubelet calls again.
+    #[error(transparent)]
+    Unfinished(Box<Self>),
     /// What may keep each call from its end.
     #[error(transparent)]
     Shared(#[from] Shared),
@@ -89,6 +92,7 @@ impl StageError {
             }
             Self::StagedOtherwise { .. } => Code::AlreadyExists,
             Self::Unmapping { .. } => Code::Aborted,
+            Self::Unfinished(_) => Code::Unavailable,
             Self::Shared(shared) => shared.code(),
         }
     }

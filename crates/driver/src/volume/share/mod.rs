@@ -46,10 +46,10 @@ pub(super) struct Shares {
 
 impl Shares {
     /// By the records of a driver before this one.
-    pub(super) fn of(store: &Store) -> Self {
+    pub(super) fn of(store: &Store, boot: Option<&str>) -> Self {
         Self {
             claims: Arc::new(Claims::of(store.records_of())),
-            secrets: Secrets::of(store.records_of()),
+            secrets: Secrets::of(store.records_of(), boot),
             figures: Figures::default(),
             other_secrets: AtomicU64::default(),
         }

@@ -1,6 +1,7 @@
 use wincsi::smb::{Credentials, MappingStatus};
 use wincsi::{Deadline, Error, Feature};
 
+use super::secrets::Comparison;
 use super::{Stage, StageError, Wanted, status_of};
 use crate::record::{Record, Share, Slot};
 use crate::volume::{Publish, PublishError, Shared, Volumes};
@@ -17,10 +18,12 @@ impl Volumes {
         credentials: Option<Credentials>,
     ) -> Result<(), PublishError> {
         let deadline = self.deadline();
-        if self.is_share_live(record, deadline).map_err(Shared::from)? {
+        let is_live = self.is_share_live(record, deadline);
+        if is_live.map_err(Shared::from)? && !self.is_refused_since(record, credentials.as_ref()) {
+            self.compare_secret(&record.volume, &record.what.remote, credentials.as_ref());
             return Ok(());
         }
-        if credentials.is_some() {
+        if credentials.is_some() || record.what.user.is_none() {
             return self.renew(record, slot, request, credentials);
         }
         let mappings = self.mappings_of(&record.what.remote, deadline);
@@ -32,6 +35,17 @@ impl Volumes {
         let text = format!("{share} is not mapped, or does not answer");
         self.note_abnormal(&record.volume, &text);
         Err(request.not_staged())
+    }
+
+    /// Whether the Secret has another password than the mapping, and the server takes that of the mapping no more.
+    pub(super) fn is_refused_since(
+        &self,
+        record: &Record<Share>,
+        credentials: Option<&Credentials>,
+    ) -> bool {
+        let share = record.what.remote.share();
+        let compare = |one| self.shares.secrets.compare(&share, Some(one));
+        credentials.map(compare) == Some(Comparison::Differs) && self.share_space(record).is_err()
     }
 
     fn renew(

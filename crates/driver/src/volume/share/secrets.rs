@@ -62,9 +62,10 @@ pub(super) enum Comparison {
 }
 
 impl Secrets {
-    /// What the records of a driver before this one tell.
-    pub(super) fn of(records: impl Iterator<Item = Record<Share>>) -> Self {
-        let known = records.filter_map(|record| {
+    /// What the records of a driver before this one tell of the mappings that it made in this boot.
+    pub(super) fn of(records: impl Iterator<Item = Record<Share>>, boot: Option<&str>) -> Self {
+        let made = records.filter(|record| record.made_mapping_in(boot));
+        let known = made.filter_map(|record| {
             let slow = record.what.secret?;
             Some((record.what.remote.share(), Known::of(slow)))
         });

@@ -1,12 +1,14 @@
 use wincsi::smb::{Credentials, MapOutcome, MapRequest, RemotePath, ResolvedPath};
-use wincsi::{Condition, Deadline, Error, Feature, WinPath};
+use wincsi::{Cause, Condition, Deadline, Error, Feature, WinPath};
 
-use super::StageError;
 use super::claims::{Claim, Refused};
 use super::secrets::Comparison;
 use super::unstage::Unmapped;
+use super::{Shares, StageError};
 use crate::code::Left;
-use crate::record::{Lifetime, Record, Share, ShareOptions, Slot, State, Targets, VolumeHandle};
+use crate::record::{
+    Lifetime, Record, SecretHash, Share, ShareOptions, Slot, State, Targets, VolumeHandle,
+};
 use crate::volume::{NodeError, Shared, Volumes};
 
 /// A NodeStageVolume of a share.
@@ -107,23 +109,93 @@ impl Volumes {
     }
 }
 
+/// What a call has done when it is refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Did {
+    Nothing,
+    Map,
+}
+
+impl Volumes {
+    /// A persistent volume is served by a mapping with another password: Windows has one for each server.
+    pub(super) fn compare_secret(
+        &self,
+        volume: &VolumeHandle,
+        remote: &RemotePath,
+        credentials: Option<&Credentials>,
+    ) {
+        let share = remote.share();
+        if credentials.is_some()
+            && self.shares.secrets.compare(&share, credentials) == Comparison::Differs
+        {
+            self.shares.note_other_secret();
+            tracing::warn!(
+                "volume {volume}: {share} is mapped with another password, and serves it; \
+                 the new one is used once no volume of the share is left on this node"
+            );
+        }
+    }
+}
+
 impl Staging<'_> {
     fn run(mut self) -> Result<(), StageError> {
         if self.is_staged()? {
             self.compare_secret();
             return Ok(());
         }
+        let share = self.remote.share();
+        self.prepare(&share)
+            .map_err(|error| self.refuse(error, Did::Nothing))?;
+        match self.map() {
+            Ok(outcome) => {
+                let accepted = self.accept(&share, outcome);
+                accepted.map_err(|error| self.refuse(error, Did::Map))?;
+                self.note_staged(&share, outcome)
+            }
+            Err(error) => Err(self.fail(error)),
+        }
+    }
+
+    /// All that comes before the first act on the node.
+    fn prepare(&mut self, share: &str) -> Result<(), StageError> {
         self.check_host()?;
         self.start_over().map_err(Shared::from)?;
+        if !self.was_mapped && self.volumes.node.supports(Feature::MappingList) {
+            self.volumes.shares.secrets.forget(share);
+        }
         self.check_mapping()?;
-        let share = self.remote.share();
         let taken_over = self.is_taken_over().map_err(Shared::from)?;
-        let is_ours = self.claim(&share)?;
+        let is_ours = self.claim(share)?;
         self.begin(is_ours, taken_over)?;
-        self.note_adopted(is_ours)?;
-        match self.map() {
-            Ok(outcome) => self.note_staged(&share, outcome),
-            Err(error) => Err(self.fail(error)),
+        self.note_adopted(is_ours)
+    }
+
+    /// Refuses a mapping that was made, while this call waited for it, as another user, or for an inline volume with
+    /// another credential.
+    fn accept(&self, share: &str, outcome: MapOutcome) -> Result<(), StageError> {
+        let Stage { volume, wanted, .. } = self.request;
+        match (outcome, wanted.lifetime) {
+            (MapOutcome::ReusedOtherUser, _)
+            | (MapOutcome::ReusedOtherSecret, Lifetime::Inline) => Err(StageError::OthersMapping {
+                volume: volume.clone(),
+                share: share.to_owned(),
+                is_known: true,
+            }),
+            (MapOutcome::ReusedUnknown, Lifetime::Inline) => self.refuse_others(volume, share),
+            _ => Ok(()),
+        }
+    }
+
+    /// A refusal is final, and kubelet may forget the volume: so nothing is left of it, or kubelet calls again.
+    fn refuse(&self, error: StageError, did: Did) -> StageError {
+        let left = match (&error, &self.before, did) {
+            (StageError::Shared(_), _, _) | (_, None, Did::Nothing) => return error,
+            (_, Some(record), _) if record.state == State::Staged => Left::Something,
+            _ => self.undo(),
+        };
+        match left {
+            Left::Nothing => error,
+            Left::Something => StageError::Unfinished(Box::new(error)),
         }
     }
 
@@ -133,8 +205,18 @@ impl Staging<'_> {
         let Some(record) = before.filter(|record| record.state == State::Staged) else {
             return Ok(false);
         };
+        if record.what.lifetime == Lifetime::Inline && !self.has_credential_of_mapping() {
+            return Ok(false);
+        }
         let is_live = self.volumes.is_share_live(record, self.deadline);
-        Ok(is_live.map_err(Shared::from)?)
+        let credentials = self.request.wanted.credentials.as_ref();
+        Ok(is_live.map_err(Shared::from)? && !self.volumes.is_refused_since(record, credentials))
+    }
+
+    fn has_credential_of_mapping(&self) -> bool {
+        let credentials = self.request.wanted.credentials.as_ref();
+        let secrets = &self.volumes.shares.secrets;
+        secrets.compare(&self.remote.share(), credentials) == Comparison::Same
     }
 
     /// What an earlier stage mapped goes, unless another volume uses it: by one that did not end nobody knows with which
@@ -287,6 +369,7 @@ impl Staging<'_> {
                 record.what.made_mapping = is_ours;
                 record.what.taken_over = taken_over;
                 record.what.remote = self.remote.clone();
+                record.what.secret = None;
                 record.what.user = self.request.wanted.user().map(str::to_owned);
             }),
         };
@@ -354,22 +437,34 @@ impl Staging<'_> {
     }
 
     fn note_staged(&self, share: &str, outcome: MapOutcome) -> Result<(), StageError> {
-        let secrets = &self.volumes.shares.secrets;
+        let Shares {
+            claims, secrets, ..
+        } = &self.volumes.shares;
         let is_made = match outcome {
             MapOutcome::Made => true,
             // Most likely, if no other volume needed the mapping before.
-            MapOutcome::Unreported => self.volumes.shares.claims.users_of(share).len() == 1,
+            MapOutcome::Unreported => claims.users_of(share).len() == 1,
             _ => false,
         };
-        let secret = match is_made {
+        // Somebody else mapped the share after this call had looked.
+        let is_others = outcome == MapOutcome::ReusedUnknown && !self.was_mapped;
+        let is_same = matches!(outcome, MapOutcome::Reused | MapOutcome::ReusedOtherOptions);
+        let secret = match is_made || is_same {
             true => secrets.note(share, self.request.wanted.credentials.as_ref()),
             false => {
                 self.compare_secret();
                 secrets.hash_of(share)
             }
         };
+        if is_others {
+            claims.disown(&self.request.volume);
+        }
+        if is_made {
+            self.note_secret(share, secret.as_ref());
+        }
         let note = |record: &mut Record<Share>| {
             record.state = State::Staged;
+            record.what.made_mapping &= !is_others;
             record.what.secret = secret;
         };
         self.slot.change(note).map_err(Shared::from)?;
@@ -377,28 +472,65 @@ impl Staging<'_> {
         Ok(())
     }
 
-    /// A persistent volume is served by a mapping with another password: Windows has one for each server.
-    fn compare_secret(&self) {
-        let wanted = &self.request.wanted;
-        let (share, credentials) = (self.remote.share(), wanted.credentials.as_ref());
-        let shares = &self.volumes.shares;
-        if shares.secrets.compare(&share, credentials) == Comparison::Differs {
-            shares.note_other_secret();
-            let volume = &self.request.volume;
-            tracing::warn!(
-                "volume {volume}: {share} is mapped with another password, and serves it; \
-                 the new one is used once no volume of the share is left on this node"
-            );
+    /// The mapping that was just made is that of all volumes of the share.
+    fn note_secret(&self, share: &str, secret: Option<&SecretHash>) {
+        for volume in self.volumes.shares.claims.users_of(share) {
+            let noted = self.volumes.store.slot(&volume).and_then(|slot| {
+                slot.change(|record: &mut Record<Share>| record.what.secret = secret.cloned())
+            });
+            if let Err(error) = noted {
+                tracing::warn!("volume {volume}: its record has an old credential: {error}");
+            }
         }
     }
 
+    fn compare_secret(&self) {
+        let Stage { volume, wanted, .. } = self.request;
+        let credentials = wanted.credentials.as_ref();
+        self.volumes
+            .compare_secret(volume, &self.remote, credentials);
+    }
+
     fn fail(&self, error: Error) -> StageError {
+        let is_over = !error.is_transient() && !matches!(error.cause, Cause::Deadline);
         let left = match &self.before {
-            Some(_) => Left::Something,
-            None if error.is_transient() => Left::Something,
-            None => self.undo(),
+            None if is_over => {
+                self.disown_if_others(&error);
+                self.undo()
+            }
+            _ => {
+                self.note_unmade(&error);
+                Left::Something
+            }
         };
         Shared::from(Box::new(NodeError { error, left })).into()
+    }
+
+    /// A map that ended and made nothing: what is mapped when kubelet calls again is another's.
+    fn note_unmade(&self, error: &Error) {
+        let is_open =
+            self.was_mapped || matches!(error.cause, Cause::Deadline | Cause::Lost { .. });
+        let is_mapped = || self.volumes.is_mapped(&self.remote, self.deadline);
+        if is_open || is_mapped().unwrap_or(true) {
+            return;
+        }
+        self.disown();
+    }
+
+    /// These failures are of a mapping that is there, which this call did not make.
+    fn disown_if_others(&self, error: &Error) {
+        if !error.is(Condition::OtherOptions) && !error.is(Condition::CredentialsConflict) {
+            return;
+        }
+        self.disown();
+    }
+
+    fn disown(&self) {
+        self.volumes.shares.claims.disown(&self.request.volume);
+        let note = |record: &mut Record<Share>| record.what.made_mapping = false;
+        if let Err(error) = self.slot.change(note) {
+            tracing::warn!("the record is not marked: {error}");
+        }
     }
 
     /// The record goes if nothing is left of the volume.

@@ -55,7 +55,7 @@ impl Figures {
     }
 
     /// The volume is unstaged.
-    pub(super) fn forget(&self, volume: &VolumeHandle) {
+    pub(in crate::volume) fn forget(&self, volume: &VolumeHandle) {
         self.lock().retain(|(other, _), _| other != volume);
     }
 
@@ -89,6 +89,10 @@ impl Volumes {
         let space = self.share_space(record)?;
         let until = self.node.deadline(figures.fresh_for);
         figures.keep(&record.volume, at, (until, space));
+        if !matches!(self.store.get(&record.volume), Ok(Some(_))) {
+            // The volume was unstaged meanwhile.
+            figures.forget(&record.volume);
+        }
         Ok(Some(space))
     }
 

@@ -42,12 +42,17 @@ impl Volumes {
     }
 
     fn leave_mapping(&self, record: &Record<Share>, deadline: Deadline) -> Result<Unmapped, Error> {
-        let remote = &record.what.remote;
-        let is_ours = record.made_mapping_in(self.boot(deadline).as_deref());
+        let (remote, boot) = (&record.what.remote, self.boot(deadline));
+        let share = remote.share();
+        let is_ours = record.made_mapping_in(boot.as_deref())
+            || self.shares.claims.has_ours(&share, boot.as_deref());
         match is_ours || record.what.taken_over {
             true => self.unmap_unless_used(remote, deadline),
             false => {
-                let (volume, share) = (&record.volume, remote.share());
+                let volume = &record.volume;
+                if self.shares.claims.users_of(&share).is_empty() {
+                    self.shares.secrets.forget(&share);
+                }
                 tracing::info!("volume {volume}: {share} stays mapped, as others mapped it");
                 Ok(Unmapped::InUse)
             }
@@ -75,8 +80,10 @@ impl Volumes {
         };
         let unmapped = unmapped.none_if(Condition::NotMapped)?;
         if unmapped == Some(UnmapOutcome::InUse) {
-            self.adopt(&share, deadline);
-            return Ok(Unmapped::InUse);
+            return match self.adopt(&share, deadline) {
+                0 => self.unmap_unless_used(remote, deadline),
+                _ => Ok(Unmapped::InUse),
+            };
         }
         if self.shares.claims.users_of(&share).is_empty() {
             self.shares.secrets.forget(&share);
@@ -111,11 +118,13 @@ impl Volumes {
         }
     }
 
-    /// The mapping of a share is this driver's from now on, so that the last of its volumes unmaps it.
-    fn adopt(&self, share: &str, deadline: Deadline) {
+    /// The mapping of a share is this driver's from now on, so that the last of its volumes unmaps it. Returns how many
+    /// use it.
+    fn adopt(&self, share: &str, deadline: Deadline) -> usize {
         let boot = self.boot(deadline);
-        for volume in self.shares.claims.adopt(share, boot.as_deref()) {
-            let adopted = self.store.slot(&volume).and_then(|slot| {
+        let users = self.shares.claims.adopt(share, boot.as_deref());
+        for volume in &users {
+            let adopted = self.store.slot(volume).and_then(|slot| {
                 slot.change(|record: &mut Record<Share>| {
                     record.boot.clone_from(&boot);
                     record.what.made_mapping = true;
@@ -125,5 +134,6 @@ impl Volumes {
                 tracing::warn!("volume {volume}: {share} may stay mapped: {error}");
             }
         }
+        users.len()
     }
 }
