@@ -185,17 +185,24 @@ fn of_share_stage() -> Vec<Row> {
             volume: volume(),
             share: share(),
         },
+        ShareError::Unfinished(Box::new(ShareError::Unmapping {
+            volume: volume(),
+            share: share(),
+        })),
     ];
     let when = |error: &ShareError| match error {
         ShareError::OtherUser { .. } => "another volume uses the server as another user",
         ShareError::OthersMapping { .. } => {
-            "the volume is inline, and the share is mapped with another credential, or with one that nobody knows"
+            "the share is mapped as another user; or the volume is inline, and the share is mapped with another credential, or with one that nobody knows"
         }
         ShareError::HostLacks { .. } => "`-host=proxy` lacks what the volume needs",
         ShareError::StagedOtherwise { .. } => {
             "the volume is staged from another source, with other options, or at another path"
         }
         ShareError::Unmapping { .. } => "the share is being unmapped for its last volume",
+        ShareError::Unfinished(_) => {
+            "any of these, where something of an earlier call is left of the volume"
+        }
         ShareError::Shared(_) => "",
     };
     let row = |error: &ShareError| ("NodeStage", error.code(), when(error));

@@ -33,8 +33,13 @@ impl Record<Share> {
     /// Whether this driver mapped the share in this boot. Its mappings end with the boot: what is mapped in the next one is
     /// another's. Where no boot is known, the record's word counts.
     pub(crate) fn made_mapping_in(&self, boot: Option<&str>) -> bool {
+        self.what.made_mapping && self.is_of_boot(boot)
+    }
+
+    /// Whether the volume was staged in this boot, as far as both boots are known.
+    pub(crate) fn is_of_boot(&self, boot: Option<&str>) -> bool {
         let boots = self.boot.as_deref().zip(boot);
-        self.what.made_mapping && boots.is_none_or(|(of_record, now)| of_record == now)
+        boots.is_none_or(|(of_record, now)| of_record == now)
     }
 }
 

@@ -177,8 +177,10 @@ impl World {
             Step::ChangePassword => self.change_password(),
             Step::OthersMap(index) => self.others_map(index),
             Step::OthersUnmap(index) => {
-                if self.others.remove(&index).is_some() {
-                    self.fixture.try_unmap_by_hand(OTHERS[index].0);
+                if self.others.remove(&index).is_some()
+                    && self.fixture.try_unmap_by_hand(OTHERS[index].0)
+                {
+                    self.let_go.insert(OTHERS[index].0.to_owned());
                 }
             }
             Step::LetGo(volume) => self.let_go(volume),
@@ -270,6 +272,10 @@ impl World {
         });
         faults.clear();
         if let Some(records) = records {
+            // A record may tell of a mapping that its driver was about to make anew.
+            if let Step::Stage(index, _) | Step::Publish(index, ..) = step {
+                self.let_go.insert(share_of(SPECS[index].remote));
+            }
             self.fixture.restart_with(&records);
         }
     }
@@ -362,9 +368,13 @@ impl World {
                 .mapped
                 .get(&share)
                 .is_some_and(|since| *since != self.passwords);
-            if !mappings.contains(&share) && !self.let_go.contains(&share) && !is_old {
+            if mappings.contains(&share) || self.let_go.contains(&share) {
+                continue;
+            }
+            if !is_old {
                 return Err(format!("{share} is not mapped, and a volume needs it"));
             }
+            self.let_go.insert(share);
         }
         self.mapped.retain(|share, _| mappings.contains(share));
         Ok(())

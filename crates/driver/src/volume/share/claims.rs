@@ -155,9 +155,9 @@ impl Claims {
         self.lock().claims.remove(volume);
     }
 
-    /// The volumes that use a share.
-    pub(super) fn users_of(&self, share: &str) -> Vec<VolumeHandle> {
-        self.lock().users_of(share)
+    /// The volumes that use a share in this boot: those of an earlier one are staged again first.
+    pub(super) fn users_of(&self, share: &str, boot: Option<&str>) -> Vec<VolumeHandle> {
+        self.lock().users_of(share, boot)
     }
 
     /// Whether the mapping that a volume claimed is this driver's by now.
@@ -172,18 +172,23 @@ impl Claims {
         let of_share = inner
             .claims
             .values_mut()
-            .filter(|claim| claim.share == share);
+            .filter(|claim| claim.share == share && claim.is_of_boot(boot));
         of_share.for_each(|claim| {
             claim.is_ours = true;
             claim.boot = boot.map(str::to_owned);
         });
-        inner.users_of(share)
+        inner.users_of(share, boot)
     }
 
     /// Unmaps a share that nobody uses, while nobody can claim it; none if somebody uses it, or it is being unmapped.
-    pub(super) fn unmap<T>(&self, share: &str, unmap: impl FnOnce() -> T) -> Option<T> {
+    pub(super) fn unmap<T>(
+        &self,
+        share: &str,
+        boot: Option<&str>,
+        unmap: impl FnOnce() -> T,
+    ) -> Option<T> {
         let mut inner = self.lock();
-        if !inner.users_of(share).is_empty() || !inner.unmapped.insert(share.to_owned()) {
+        if !inner.users_of(share, boot).is_empty() || !inner.unmapped.insert(share.to_owned()) {
             return None;
         }
         drop(inner);
@@ -199,9 +204,11 @@ impl Claims {
 }
 
 impl Inner {
-    fn users_of(&self, share: &str) -> Vec<VolumeHandle> {
+    fn users_of(&self, share: &str, boot: Option<&str>) -> Vec<VolumeHandle> {
         let claims = self.claims.iter();
-        let using = claims.filter(|(_, claim)| claim.share == share && !claim.is_leaving);
+        let using = claims.filter(|(_, claim)| {
+            claim.share == share && !claim.is_leaving && claim.is_of_boot(boot)
+        });
         using.map(|(volume, _)| volume.clone()).collect()
     }
 }
@@ -321,6 +328,7 @@ mod tests {
         };
         claims.claim(&volume("a"), before).unwrap();
         assert_eq!(claims.claim(&volume("b"), claim("s", "one")), Ok(false));
+        assert_eq!(claims.users_of("s", Some("now")), [volume("b")]);
         claims.adopt("s", Some("now"));
         assert_eq!(claims.claim(&volume("c"), claim("s", "one")), Ok(true));
     }
@@ -334,9 +342,9 @@ mod tests {
         };
         claims.claim(&volume("a"), ours).unwrap();
         claims.leave(&volume("a"));
-        assert_eq!(claims.users_of("s"), []);
+        assert_eq!(claims.users_of("s", Some("now")), []);
         assert_eq!(claims.claim(&volume("b"), claim("s", "one")), Ok(true));
-        assert_eq!(claims.users_of("s"), [volume("b")]);
+        assert_eq!(claims.users_of("s", Some("now")), [volume("b")]);
     }
 
     #[test]
@@ -358,10 +366,10 @@ mod tests {
     fn a_share_is_unmapped_when_nobody_uses_it_and_nobody_claims_it_meanwhile() {
         let claims = Claims::default();
         claims.claim(&volume("a"), claim("s", "one")).unwrap();
-        assert_eq!(claims.unmap("s", || ()), None);
+        assert_eq!(claims.unmap("s", Some("now"), || ()), None);
         claims.leave(&volume("a"));
-        let meanwhile = claims.unmap("s", || {
-            assert_eq!(claims.unmap("s", || ()), None);
+        let meanwhile = claims.unmap("s", Some("now"), || {
+            assert_eq!(claims.unmap("s", Some("now"), || ()), None);
             claims.claim(&volume("b"), claim("s", "one"))
         });
         assert_eq!(meanwhile, Some(Err(Refused::Unmapping)));

@@ -23,11 +23,11 @@ pub enum StageError {
         /// The volume that uses the server.
         other: VolumeHandle,
     },
-    /// Another process mapped the share, or this driver as another credential, and an inline volume is served only by a
-    /// mapping of its own credential.
+    /// The share is mapped as another user; or with another credential or one that nobody knows, and an inline volume is
+    /// served only by a mapping of its own.
     #[error(
-        "inline volume {volume} is refused: {share} is mapped with {}, and an inline volume is served only by a \
-         mapping with its own credential",
+        "volume {volume} is refused: {share} is mapped with {}, and a volume is served only by a mapping of its own \
+         user, an inline volume only by one of its own credential",
         match is_known { true => "another credential", false => "a credential that nobody knows" }
     )]
     OthersMapping {

@@ -94,9 +94,13 @@ impl Volumes {
         })
     }
 
-    /// Whether the staging path leads to the share, and the share answers at its mapping. It is asked itself only where
+    /// Whether the volume was staged in this boot, the staging path leads to the share, and the share answers at its
+    /// mapping: one of another boot may be another user's. It is asked itself only where
     /// Windows does not call the mapping OK: one that it calls disconnected comes back when somebody uses it.
     fn is_share_live(&self, record: &Record<Share>, deadline: Deadline) -> Result<bool, Error> {
+        if !record.is_of_boot(self.boot(deadline).as_deref()) {
+            return Ok(false);
+        }
         let mappings = self.mappings_of(&record.what.remote, deadline)?;
         let place = self.share_place(mappings.as_deref(), record, deadline)?;
         if place != Place::Live {

@@ -443,7 +443,7 @@ impl Staging<'_> {
         let is_made = match outcome {
             MapOutcome::Made => true,
             // Most likely, if no other volume needed the mapping before.
-            MapOutcome::Unreported => claims.users_of(share).len() == 1,
+            MapOutcome::Unreported => claims.users_of(share, self.boot.as_deref()).len() == 1,
             _ => false,
         };
         // Somebody else mapped the share after this call had looked.
@@ -474,7 +474,8 @@ impl Staging<'_> {
 
     /// The mapping that was just made is that of all volumes of the share.
     fn note_secret(&self, share: &str, secret: Option<&SecretHash>) {
-        for volume in self.volumes.shares.claims.users_of(share) {
+        let boot = self.boot.as_deref();
+        for volume in self.volumes.shares.claims.users_of(share, boot) {
             let noted = self.volumes.store.slot(&volume).and_then(|slot| {
                 slot.change(|record: &mut Record<Share>| record.what.secret = secret.cloned())
             });
@@ -515,6 +516,12 @@ impl Staging<'_> {
             return;
         }
         self.disown();
+        // It is of the boot in which it was mapped last.
+        let boot = self.before.as_ref().and_then(|record| record.boot.clone());
+        let note = |record: &mut Record<Share>| record.boot = boot;
+        if let Err(error) = self.slot.change(note) {
+            tracing::warn!("the record is not marked: {error}");
+        }
     }
 
     /// These failures are of a mapping that is there, which this call did not make.

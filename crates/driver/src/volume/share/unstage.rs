@@ -50,7 +50,7 @@ impl Volumes {
             true => self.unmap_unless_used(remote, deadline),
             false => {
                 let volume = &record.volume;
-                if self.shares.claims.users_of(&share).is_empty() {
+                if !self.is_used(&share, boot.as_deref()) {
                     self.shares.secrets.forget(&share);
                 }
                 tracing::info!("volume {volume}: {share} stays mapped, as others mapped it");
@@ -66,8 +66,8 @@ impl Volumes {
         remote: &RemotePath,
         deadline: Deadline,
     ) -> Result<Unmapped, Error> {
-        let share = remote.share();
-        if !self.shares.claims.users_of(&share).is_empty() {
+        let (share, boot) = (remote.share(), self.boot(deadline));
+        if self.is_used(&share, boot.as_deref()) {
             self.adopt(&share, deadline);
             return Ok(Unmapped::InUse);
         }
@@ -75,8 +75,8 @@ impl Volumes {
             return Ok(Unmapped::InUse);
         }
         let unmapped = match self.node.supports(Feature::ConditionalUnmap) {
-            true => self.unmap_by_condition(remote, deadline),
-            false => self.unmap_between_claims(remote, deadline),
+            true => self.unmap_by_condition(remote, boot.clone(), deadline),
+            false => self.unmap_between_claims(remote, boot.as_deref(), deadline),
         };
         let unmapped = unmapped.none_if(Condition::NotMapped)?;
         if unmapped == Some(UnmapOutcome::InUse) {
@@ -85,7 +85,7 @@ impl Volumes {
                 _ => Ok(Unmapped::InUse),
             };
         }
-        if self.shares.claims.users_of(&share).is_empty() {
+        if !self.is_used(&share, boot.as_deref()) {
             self.shares.secrets.forget(&share);
         }
         Ok(match unmapped {
@@ -94,13 +94,18 @@ impl Volumes {
         })
     }
 
+    fn is_used(&self, share: &str, boot: Option<&str>) -> bool {
+        !self.shares.claims.users_of(share, boot).is_empty()
+    }
+
     fn unmap_by_condition(
         &self,
         remote: &RemotePath,
+        boot: Option<String>,
         deadline: Deadline,
     ) -> Result<UnmapOutcome, Error> {
         let (claims, share) = (Arc::clone(&self.shares.claims), remote.share());
-        let is_used = move || !claims.users_of(&share).is_empty();
+        let is_used = move || !claims.users_of(&share, boot.as_deref()).is_empty();
         self.node
             .smb()
             .unmap_unless(remote, Box::new(is_used), deadline)
@@ -109,10 +114,11 @@ impl Volumes {
     fn unmap_between_claims(
         &self,
         remote: &RemotePath,
+        boot: Option<&str>,
         deadline: Deadline,
     ) -> Result<UnmapOutcome, Error> {
         let unmap = || self.node.smb().unmap(remote, deadline);
-        match self.shares.claims.unmap(&remote.share(), unmap) {
+        match self.shares.claims.unmap(&remote.share(), boot, unmap) {
             Some(unmapped) => unmapped.map(|()| UnmapOutcome::Unmapped),
             None => Ok(UnmapOutcome::InUse),
         }
