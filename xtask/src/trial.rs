@@ -36,6 +36,11 @@ pub(crate) fn source() -> String {
     format!("//{SERVER}/{SHARE}")
 }
 
+/// Where what the share holds lies in the node's folder.
+pub(crate) fn share_folder() -> PathBuf {
+    Path::new("smb").join(SERVER).join(SHARE)
+}
+
 /// What the plugin logs when it serves CSI and its registration, and what the controller prints.
 pub(crate) const PLUGIN_SERVES: &str = "] ready";
 pub(crate) const CONTROLLER_SERVES: &str = "serving ";
@@ -91,10 +96,15 @@ pub(crate) fn make_node(tool: &Path, folder: &Path) -> Result<PathBuf> {
 
 /// Fails when the node has a share mapped.
 pub(crate) fn expect_no_mapping(tool: &Path, folder: &Path) -> Result<()> {
-    let mapped = run(tool, "mappings", folder, &[])?;
-    let mapped: Vec<_> = mapped.lines().collect();
+    let mapped = mappings(tool, folder)?;
     ensure!(mapped.is_empty(), "the node has mappings left: {mapped:?}");
     Ok(())
+}
+
+/// The shares that the node has mapped.
+pub(crate) fn mappings(tool: &Path, folder: &Path) -> Result<Vec<String>> {
+    let printed = run(tool, "mappings", folder, &[])?;
+    Ok(printed.lines().map(str::to_owned).collect())
 }
 
 fn run(tool: &Path, verb: &str, folder: &Path, more: &[&str]) -> Result<String> {
