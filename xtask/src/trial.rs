@@ -25,6 +25,22 @@ pub(crate) const TOOL: &str = "trial-node";
 /// The node's name.
 pub(crate) const NODE: &str = "trial-node";
 
+/// A server beside the node, its share, and who may use it.
+const SERVER: &str = "files.example.com";
+const SHARE: &str = "data";
+pub(crate) const USER: &str = r"FILES\pods";
+pub(crate) const PASSWORD: &str = "correct horse";
+
+/// The share as volumes name it.
+pub(crate) fn source() -> String {
+    format!("//{SERVER}/{SHARE}")
+}
+
+/// Where what the share holds lies in the node's folder.
+pub(crate) fn share_folder() -> PathBuf {
+    Path::new("smb").join(SERVER).join(SHARE)
+}
+
 /// What the plugin logs when it serves CSI and its registration, and what the controller prints.
 pub(crate) const PLUGIN_SERVES: &str = "] ready";
 pub(crate) const CONTROLLER_SERVES: &str = "serving ";
@@ -71,12 +87,30 @@ pub(crate) fn controller(exe: &Path, folder: &Path, socket: &Path) -> Command {
     command
 }
 
-/// Makes the node in a folder, and answers which folder of this machine is its drive C.
+/// Makes the node in a folder beside a server, and answers which folder of this machine is its drive C.
 pub(crate) fn make_node(tool: &Path, folder: &Path) -> Result<PathBuf> {
-    let mut command = Command::new(tool);
-    command.arg("make").arg(folder).args(["--name", NODE]);
-    let printed = process::capture(&mut command, SHORT)?.success("trial-node make")?;
+    let printed = run(tool, "make", folder, &["--name", NODE])?;
+    run(tool, "share", folder, &[SERVER, SHARE, USER, PASSWORD])?;
     Ok(PathBuf::from(printed.trim()))
+}
+
+/// Fails when the node has a share mapped.
+pub(crate) fn expect_no_mapping(tool: &Path, folder: &Path) -> Result<()> {
+    let mapped = mappings(tool, folder)?;
+    ensure!(mapped.is_empty(), "the node has mappings left: {mapped:?}");
+    Ok(())
+}
+
+/// The shares that the node has mapped.
+pub(crate) fn mappings(tool: &Path, folder: &Path) -> Result<Vec<String>> {
+    let printed = run(tool, "mappings", folder, &[])?;
+    Ok(printed.lines().map(str::to_owned).collect())
+}
+
+fn run(tool: &Path, verb: &str, folder: &Path, more: &[&str]) -> Result<String> {
+    let mut command = Command::new(tool);
+    command.arg(verb).arg(folder).args(more);
+    process::capture(&mut command, SHORT)?.success(&format!("trial-node {verb}"))
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 // Package sanity runs csi-sanity's cases against the node plugin at WINCSI_ENDPOINT, which serves a simulated node, and the
-// controller of its disks at WINCSI_CONTROLLER_ENDPOINT, and makes the calls of a kubelet that registers the plugin at
-// WINCSI_REGISTRATION.
+// controller of its volumes at WINCSI_CONTROLLER_ENDPOINT, and makes the calls of a kubelet that registers the plugin at
+// WINCSI_REGISTRATION. Volumes are disks, or folders of the share WINCSI_SOURCE with the secrets in WINCSI_SECRETS.
 package sanity
 
 import (
@@ -30,6 +30,10 @@ func TestSanity(t *testing.T) {
 	config.CheckPath = drive.check
 	config.TestVolumeSize = gibibyte
 	config.TestVolumeExpandSize = 2 * gibibyte
+	if source := os.Getenv("WINCSI_SOURCE"); source != "" {
+		config.TestVolumeParameters = map[string]string{"source": source}
+		config.SecretsFile = os.Getenv("WINCSI_SECRETS")
+	}
 	sanity.Test(t, config)
 }
 

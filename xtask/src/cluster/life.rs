@@ -1,4 +1,4 @@
-//! The life of a pod with a volume.
+//! The life of a pod with a disk, beside pods with shares.
 
 use anyhow::{Context, Result, ensure};
 use serde_json::Value;
@@ -7,12 +7,16 @@ use super::node::{DRIVER, Node};
 use super::objects::{self, text};
 use super::plane::Plane;
 use super::running::RunningCluster;
+use super::shares::SharePod;
 use super::steps::Steps;
 use crate::trial;
 
 /// What a pod writes, and where on its volume.
-const FILE: &str = "hello.txt";
+pub(super) const FILE: &str = "hello.txt";
 const TEXT: &str = "written by a pod";
+
+/// What the driver says of a call.
+pub(super) const UNSTAGED: &str = "NodeUnstageVolume: OK";
 
 /// Plays the life, on a cluster that runs.
 pub(super) struct Life<'a> {
@@ -31,27 +35,48 @@ pub(super) struct Volume {
 }
 
 /// A pod that runs.
-pub(super) struct Pod {
+struct Pod {
     volume: Volume,
     /// The folder that kubelet gave the driver to publish at, below kubelet's root.
     published_at: String,
 }
 
-impl Life<'_> {
-    /// From an empty cluster to a pod that has written a file on its volume.
-    pub(super) fn begin(&mut self) -> Result<Pod> {
-        self.register()?;
-        let volume = self.provision()?;
-        let pod = self.run_pod(volume)?;
-        self.write_file(&pod)?;
-        Ok(pod)
+/// The pods that run.
+pub(super) struct Pods {
+    disk: Pod,
+    shares: Vec<SharePod>,
+}
+
+impl Pods {
+    /// How many volumes kubelet has staged.
+    pub(super) fn staged(&self) -> usize {
+        1 + self.shares.iter().filter(|pod| pod.is_staged()).count()
     }
 
-    /// From there to a node and a cluster without the volume.
-    pub(super) fn end(&mut self, pod: Pod) -> Result<()> {
-        self.grow(&pod)?;
-        self.delete_pod(&pod)?;
-        self.delete_volume(&pod.volume)
+    /// How many volumes kubelet has published.
+    pub(super) fn published(&self) -> usize {
+        1 + self.shares.len()
+    }
+}
+
+impl Life<'_> {
+    /// From an empty cluster to pods that have written files on their volumes.
+    pub(super) fn begin(&mut self) -> Result<Pods> {
+        self.register()?;
+        let volume = self.provision()?;
+        let disk = self.run_pod(volume)?;
+        let place = self.write_file_at(&disk.published_at)?;
+        self.done("file written", &format!("on the simulated disk: {place}"));
+        let shares = self.begin_shares()?;
+        Ok(Pods { disk, shares })
+    }
+
+    /// From there to a node and a cluster without the volumes.
+    pub(super) fn end(&mut self, pods: &Pods) -> Result<()> {
+        self.end_shares(&pods.shares)?;
+        self.grow(&pods.disk)?;
+        self.delete_pod(&pods.disk)?;
+        self.delete_volume(&pods.disk.volume)
     }
 
     fn register(&mut self) -> Result<()> {
@@ -107,16 +132,20 @@ impl Life<'_> {
         })
     }
 
-    /// The proof that the driver did what it says: a write at the pod's path comes to the volume.
-    fn write_file(&self, pod: &Pod) -> Result<()> {
-        let place = self.node.write_as_pod(&pod.published_at, FILE, TEXT)?;
-        self.done("file written", &format!("on the simulated disk: {place}"));
-        Ok(())
+    /// The proof that the driver did what it says: a write at the pod's path comes to the volume. Answers where.
+    pub(super) fn write_file_at(&self, published_at: &str) -> Result<String> {
+        self.node.write_as_pod(published_at, FILE, TEXT)
     }
 
-    /// The volume is where it was, with what the pod wrote: answers where.
-    pub(super) fn read_file(&self, pod: &Pod) -> Result<String> {
-        self.node.read_as_pod(&pod.published_at, FILE, TEXT)
+    /// The volumes are where they were, with what the pods wrote: answers where.
+    pub(super) fn read_files(&self, pods: &Pods) -> Result<String> {
+        let read = |published_at: &str| self.node.read_as_pod(published_at, FILE, TEXT);
+        let on_disk = read(&pods.disk.published_at)?;
+        for pod in &pods.shares {
+            read(&pod.published_at)?;
+        }
+        self.node.expect_one_mapping()?;
+        Ok(format!("{on_disk} and on {} shares", pods.shares.len()))
     }
 
     fn grow(&mut self, pod: &Pod) -> Result<()> {
@@ -127,7 +156,7 @@ impl Life<'_> {
             (text(claim, "/status/capacity/storage") == grown).then_some(())
         })?;
         self.driver_has_done("NodeExpandVolume")?;
-        let place = self.node.write_as_pod(&pod.published_at, FILE, TEXT)?;
+        let place = self.write_file_at(&pod.published_at)?;
         let (from, to) = (objects::SIZE, objects::GROWN);
         let shown_by = format!("PVC's capacity from {from} to {to}, NodeExpandVolume, {place}");
         self.done("grown", &shown_by);
@@ -136,22 +165,18 @@ impl Life<'_> {
 
     fn delete_pod(&mut self, pod: &Pod) -> Result<()> {
         let path = objects::pod_path();
+        let unstaged = self.running.times_printed(DRIVER, UNSTAGED)?;
         self.plane.api.delete(&path)?;
         self.wait_until_gone(&path)?;
-        let left = self.node.on_drive_c(&pod.published_at);
-        ensure!(
-            !left.exists(),
-            "the pod is gone, and its volume's folder is left: {}",
-            left.display()
-        );
+        self.expect_unpublished(&pod.published_at)?;
         self.done(
             "pod deleted",
             "the API has none, kubelet's folder of its volume is gone",
         );
-        self.driver_has_done("NodeUnstageVolume")?;
+        self.running.wait_for_another(DRIVER, UNSTAGED, unstaged)?;
         self.node.expect_no_record()?;
-        let shown_by = "NodeUnstageVolume: OK, says the driver, and it keeps no record";
-        self.done("unstaged", shown_by);
+        let shown_by = format!("{UNSTAGED}, says the driver, and it keeps no record");
+        self.done("unstaged", &shown_by);
         let volume = &pod.volume;
         self.wait_for(objects::ATTACHMENTS, |list| {
             let all = objects::attachments_of(list, &volume.name);
@@ -159,6 +184,16 @@ impl Life<'_> {
         })?;
         let disk = self.node.disk_off_the_node(&volume.handle)?;
         self.done("detached", &format!("no VolumeAttachment, and {disk}"));
+        Ok(())
+    }
+
+    pub(super) fn expect_unpublished(&self, published_at: &str) -> Result<()> {
+        let left = self.node.on_drive_c(published_at);
+        ensure!(
+            !left.exists(),
+            "the pod is gone, and its volume's folder is left: {}",
+            left.display()
+        );
         Ok(())
     }
 
@@ -178,7 +213,11 @@ impl Life<'_> {
         self.running.wait_for_line(DRIVER, &format!("{call}: OK"))
     }
 
-    fn wait_for<T>(&mut self, path: &str, ready: impl Fn(&Value) -> Option<T>) -> Result<T> {
+    pub(super) fn wait_for<T>(
+        &mut self,
+        path: &str,
+        ready: impl Fn(&Value) -> Option<T>,
+    ) -> Result<T> {
         let api = &self.plane.api;
         self.running.wait(path, || {
             let found = api.find(path)?;
@@ -186,7 +225,7 @@ impl Life<'_> {
         })
     }
 
-    fn wait_until_gone(&mut self, path: &str) -> Result<()> {
+    pub(super) fn wait_until_gone(&mut self, path: &str) -> Result<()> {
         let api = &self.plane.api;
         self.running.wait(&format!("no {path}"), || {
             Ok(api.find(path)?.is_none().then_some(()))
@@ -199,7 +238,7 @@ impl Life<'_> {
 }
 
 /// The volume of a claim that is bound.
-fn bound_to(claim: &Value) -> Option<String> {
+pub(super) fn bound_to(claim: &Value) -> Option<String> {
     let is_bound = text(claim, "/status/phase") == Some("Bound");
     let volume = text(claim, "/spec/volumeName").filter(|_| is_bound);
     volume.map(str::to_owned)

@@ -27,6 +27,8 @@ mod plane;
 mod programs;
 mod restarts;
 mod running;
+mod share_objects;
+mod shares;
 mod sidecars;
 mod sockets;
 mod steps;
@@ -42,7 +44,7 @@ use self::steps::Steps;
 /// Start a Kubernetes, play a volume's life on a CSI driver, and take it down
 #[derive(Args)]
 pub(crate) struct Cluster {
-    /// Leave it up with the pod running, and say how to reach it, until Ctrl-C
+    /// Leave it up with the pods running, and say how to reach it, until Ctrl-C
     #[arg(long)]
     keep: bool,
     /// Use kubelet's and the driver's Windows programs, under Wine
@@ -77,13 +79,13 @@ impl Cluster {
             node: &node,
             steps: &steps,
         };
-        let pod = life.begin()?;
+        let pods = life.begin()?;
         if self.keep {
             println!("\n{}", invitation(&plane, &node));
             running.wait_for_interrupt()?;
         } else {
-            life.restart(&pod)?;
-            life.end(pod)?;
+            life.restart(&pods)?;
+            life.end(&pods)?;
         }
         let ended = running.end()?;
         steps.done(
@@ -104,7 +106,7 @@ impl Cluster {
 fn invitation(plane: &Plane, node: &Node<'_>) -> String {
     let (api, config) = (&plane.api, plane.kubeconfig.display());
     format!(
-        "The pod runs. Reach the cluster with\n  \
+        "The pods run. Reach the cluster with\n  \
          kubectl --kubeconfig={config} get pods,pvc,pv,volumeattachments\n  \
          curl --config {} {}/api/v1/namespaces/default/pods\n\
          What the programs say is in {}, the node in {}. Ctrl-C ends all.",

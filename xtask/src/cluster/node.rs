@@ -209,6 +209,25 @@ impl<'a> Node<'a> {
         }
     }
 
+    /// The folder of this machine that the share is.
+    pub(super) fn share_folder(&self) -> PathBuf {
+        self.folder.join(trial::share_folder())
+    }
+
+    pub(super) fn expect_no_mapping(&self) -> Result<()> {
+        trial::expect_no_mapping(&self.programs.node, &self.folder)
+    }
+
+    /// Fails unless one mapping serves all shares of the node's server.
+    pub(super) fn expect_one_mapping(&self) -> Result<()> {
+        let mapped = trial::mappings(&self.programs.node, &self.folder)?;
+        ensure!(
+            mapped.len() == 1,
+            "the node has not one mapping: {mapped:?}"
+        );
+        Ok(())
+    }
+
     /// Fails when the driver keeps a record of a volume.
     pub(super) fn expect_no_record(&self) -> Result<()> {
         trial::expect_no_record(&self.folder.join(trial::RECORDS))

@@ -48,7 +48,12 @@ pub(super) fn driver() -> Value {
         "apiVersion": "storage.k8s.io/v1",
         "kind": "CSIDriver",
         "metadata": {"name": DRIVER},
-        "spec": {"attachRequired": true},
+        "spec": {
+            "attachRequired": true,
+            // Without it the driver does not hear that a volume is inline.
+            "podInfoOnMount": true,
+            "volumeLifecycleModes": ["Persistent", "Ephemeral"],
+        },
     })
 }
 

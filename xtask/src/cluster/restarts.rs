@@ -1,4 +1,4 @@
-//! Deaths and restarts below a pod that runs: of the driver, of kubelet, of the whole node; and a loss of the driver's
+//! Deaths and restarts below pods that run: of the driver, of kubelet, of the whole node; and a loss of the driver's
 //! registration socket.
 
 use std::time::Duration;
@@ -6,7 +6,7 @@ use std::time::Duration;
 use anyhow::Result;
 
 use super::gap::CsiNodeWatch;
-use super::life::{Life, Pod};
+use super::life::{Life, Pods};
 use super::node::{DRIVER, KUBELET_PROGRAM};
 use crate::host::Host;
 
@@ -22,22 +22,22 @@ const NO_STORAGE_SERVICE: &str = "[[fault]]\n\
     effect = { fail = { hresult = 0x800706BA } }\n";
 
 impl Life<'_> {
-    /// Ends the driver, kubelet and the node below a pod, and starts them again.
-    pub(super) fn restart(&mut self, pod: &Pod) -> Result<()> {
-        self.kill_driver(pod)?;
+    /// Ends the driver, kubelet and the node below the pods, and starts them again.
+    pub(super) fn restart(&mut self, pods: &Pods) -> Result<()> {
+        self.kill_driver(pods)?;
         // Under Wine a signal kills, and there is no socket.
         if let Host::Linux = self.node.host {
-            self.update_driver(pod)?;
-            self.remove_registration(pod)?;
+            self.update_driver(pods)?;
+            self.remove_registration(pods)?;
         }
-        self.kill_kubelet(pod)?;
-        self.reboot(pod)
+        self.kill_kubelet(pods)?;
+        self.reboot(pods)
     }
 
-    fn kill_driver(&mut self, pod: &Pod) -> Result<()> {
+    fn kill_driver(&mut self, pods: &Pods) -> Result<()> {
         let watch = CsiNodeWatch::start(self.running, &self.plane.api)?;
         self.running.kill(DRIVER)?;
-        let place = self.read_file(pod)?;
+        let place = self.read_files(pods)?;
         self.node.start_driver(self.running)?;
         let gap = self.registered_again(watch, 0)?;
         self.driver_has_done("NodeGetVolumeStats")?;
@@ -47,24 +47,24 @@ impl Life<'_> {
     }
 
     /// The old process ends when it is asked to, and then the new one starts.
-    fn update_driver(&mut self, pod: &Pod) -> Result<()> {
+    fn update_driver(&mut self, pods: &Pods) -> Result<()> {
         let watch = CsiNodeWatch::start(self.running, &self.plane.api)?;
         let took = self.running.stop(DRIVER)?;
         self.node.start_driver(self.running)?;
         let gap = self.registered_again(watch, 0)?;
-        let (took, place) = (seconds(took), self.read_file(pod)?);
+        let (took, place) = (seconds(took), self.read_files(pods)?);
         let shown_by = format!("SIGTERM ended it in {took}; {gap}; {place}");
         self.done("driver updated", &shown_by);
         Ok(())
     }
 
     /// The socket's file goes from under a driver that kubelet has registered.
-    fn remove_registration(&mut self, pod: &Pod) -> Result<()> {
+    fn remove_registration(&mut self, pods: &Pods) -> Result<()> {
         let watch = CsiNodeWatch::start(self.running, &self.plane.api)?;
         let registered = self.running.times_printed(DRIVER, REGISTERED)?;
         self.node.remove_registration()?;
         let gap = self.registered_again(watch, registered)?;
-        let place = self.read_file(pod)?;
+        let place = self.read_files(pods)?;
         let shown_by = format!("the driver made another socket; {gap}; {place}");
         self.done("socket removed", &shown_by);
         Ok(())
@@ -78,36 +78,42 @@ impl Life<'_> {
     }
 
     /// Kubelet starts without a memory, and stages and publishes what is staged and published: here while the storage
-    /// service is away, which a volume that is live does without. The pod has its files open.
-    fn kill_kubelet(&mut self, pod: &Pod) -> Result<()> {
+    /// service is away, which a volume that is live does without. The pods have their files open.
+    fn kill_kubelet(&mut self, pods: &Pods) -> Result<()> {
         let staged = self.running.times_printed(DRIVER, STAGED)?;
         let published = self.running.times_printed(DRIVER, PUBLISHED)?;
         self.node.inject(NO_STORAGE_SERVICE)?;
         self.running.kill(KUBELET_PROGRAM)?;
         self.node.start_kubelet(self.running)?;
-        self.running.wait_for_another(DRIVER, STAGED, staged)?;
-        self.running
-            .wait_for_another(DRIVER, PUBLISHED, published)?;
+        self.wait_for_volumes(pods, staged, published)?;
         self.node.inject("")?;
-        let place = self.read_file(pod)?;
+        let place = self.read_files(pods)?;
         let shown_by = format!("{STAGED}, {PUBLISHED} without the storage service; {place}");
         self.done("kubelet killed", &shown_by);
         Ok(())
     }
 
-    fn reboot(&mut self, pod: &Pod) -> Result<()> {
+    fn reboot(&mut self, pods: &Pods) -> Result<()> {
         self.running.kill(KUBELET_PROGRAM)?;
         self.running.kill(DRIVER)?;
         let boot = self.node.reboot()?;
+        self.node.expect_no_mapping()?;
         self.node.start_driver(self.running)?;
         self.node.start_kubelet(self.running)?;
-        for line in [REGISTERED, STAGED, PUBLISHED] {
-            self.running.wait_for_line(DRIVER, line)?;
-        }
-        let place = self.read_file(pod)?;
-        let shown_by = format!("its boot {boot}; {STAGED}, {PUBLISHED}; {place}");
+        self.running.wait_for_line(DRIVER, REGISTERED)?;
+        self.wait_for_volumes(pods, 0, 0)?;
+        let place = self.read_files(pods)?;
+        let shown_by = format!("its boot {boot}; {STAGED}, {PUBLISHED}; mapped again; {place}");
         self.done("node rebooted", &shown_by);
         Ok(())
+    }
+
+    /// Waits until the driver has staged and published each volume once more than so many calls.
+    fn wait_for_volumes(&mut self, pods: &Pods, staged: usize, published: usize) -> Result<()> {
+        let (staged, published) = (staged + pods.staged(), published + pods.published());
+        self.running.wait_for_another(DRIVER, STAGED, staged - 1)?;
+        self.running
+            .wait_for_another(DRIVER, PUBLISHED, published - 1)
     }
 }
 

@@ -7,7 +7,7 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::Session;
 use super::counts::Counts;
@@ -41,9 +41,11 @@ pub(super) fn linux(session: &Session) -> Result<Outcome> {
         building: started.elapsed(),
         ..Outcome::default()
     };
-    outcome.add(Outcome::steady("csi-sanity", || {
-        DriverFixture::set(&programs)?.sanity(&test)
-    })?);
+    for volumes in [Volumes::Disks, Volumes::Shares] {
+        outcome.add(Outcome::steady(volumes.run(), || {
+            DriverFixture::set(&programs)?.sanity(&test, volumes)
+        })?);
+    }
     outcome.add(Outcome::steady("kubelet's dials", || {
         DriverFixture::set(&programs)?.dials(&test)
     })?);
@@ -60,6 +62,23 @@ fn build(session: &Session) -> Result<PathBuf> {
     Ok(test)
 }
 
+/// Which volumes csi-sanity makes.
+#[derive(Clone, Copy)]
+enum Volumes {
+    Disks,
+    Shares,
+}
+
+impl Volumes {
+    /// The run with these.
+    fn run(self) -> &'static str {
+        match self {
+            Self::Disks => "csi-sanity",
+            Self::Shares => "csi-sanity with shares",
+        }
+    }
+}
+
 struct Programs<'a> {
     plugin: &'a Path,
     controller: &'a Path,
@@ -71,7 +90,9 @@ struct DriverFixture {
     plugin: Background,
     controller: Background,
     dir: tempfile::TempDir,
+    node: PathBuf,
     drive_c: PathBuf,
+    tool: PathBuf,
 }
 
 impl DriverFixture {
@@ -94,14 +115,20 @@ impl DriverFixture {
             plugin,
             controller,
             dir,
+            node,
             drive_c,
+            tool: programs.tool.to_owned(),
         })
     }
 
     /// Each case of csi-sanity counts.
-    fn sanity(self, test: &Path) -> Result<Outcome> {
+    fn sanity(self, test: &Path, volumes: Volumes) -> Result<Outcome> {
         let report = self.dir.path().join("report.json");
         let mut command = self.command(test, "TestSanity");
+        if let Volumes::Shares = volumes {
+            command.env("WINCSI_SOURCE", trial::source());
+            command.env("WINCSI_SECRETS", self.write_secrets()?);
+        }
         command.arg("--ginkgo.no-color");
         command.arg(format!("--ginkgo.json-report={}", report.display()));
         let done = process::capture(&mut command, RUN)?;
@@ -109,7 +136,8 @@ impl DriverFixture {
             let end = process::tail(&done.output, 30);
             format!("csi-sanity wrote no report: {}\n{end}", done.status)
         })?;
-        let mut outcome = judge(&cases(&report)?);
+        let mut outcome = judge(&cases(&report)?, volumes.run());
+        outcome.check("after csi-sanity", self.expect_nothing_left());
         if !done.status.success() && outcome.failures.is_empty() {
             let what = format!("csi-sanity: {}, though no case failed", done.status);
             outcome.add(Outcome::failed(Failure::new(what, done.output)));
@@ -120,8 +148,22 @@ impl DriverFixture {
             }
         }
         let (passed, seconds) = (outcome.counts.passed, done.took.as_secs_f32());
-        println!("{passed:>4} passed {seconds:>6.1} s  csi-sanity");
+        println!("{passed:>4} passed {seconds:>6.1} s  {}", volumes.run());
         Ok(outcome)
+    }
+
+    /// The file of secrets that csi-sanity reads.
+    fn write_secrets(&self) -> Result<PathBuf> {
+        let secret = json!({"username": trial::USER, "password": trial::PASSWORD});
+        let secrets = json!({"NodeStageVolumeSecret": secret, "NodePublishVolumeSecret": secret});
+        let file = self.dir.path().join("secrets.yaml");
+        fs::write(&file, secrets.to_string()).context("write the secrets")?;
+        Ok(file)
+    }
+
+    fn expect_nothing_left(&self) -> Result<()> {
+        trial::expect_no_record(&self.node.join(trial::RECORDS))?;
+        trial::expect_no_mapping(&self.tool, &self.node)
     }
 
     fn dials(self, test: &Path) -> Result<Outcome> {
@@ -197,7 +239,7 @@ fn case(one: &Value) -> Case {
 }
 
 /// Cases that are not run are told of by their reason, and are failures where all have to run.
-fn judge(cases: &[Case]) -> Outcome {
+fn judge(cases: &[Case], run: &str) -> Outcome {
     let mut outcome = Outcome::default();
     let mut not_run: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
     for case in cases {
@@ -208,15 +250,16 @@ fn judge(cases: &[Case]) -> Outcome {
                 not_run.entry(reason).or_default().insert(name);
             }
             Ending::NotRun(reason) | Ending::Failed(reason) => {
-                outcome.add(Outcome::failed(Failure::new(name, reason)));
+                let what = format!("{run}: {name}");
+                outcome.add(Outcome::failed(Failure::new(what, reason)));
             }
         }
     }
     for (reason, names) in not_run {
         let (number, names) = (names.len(), Vec::from_iter(names).join("; "));
-        outcome.note(format!("csi-sanity: {number} not run, {reason}: {names}"));
+        outcome.note(format!("{run}: {number} not run, {reason}: {names}"));
     }
-    outcome.not_empty("csi-sanity")
+    outcome.not_empty(run)
 }
 
 fn may_be_left_out(case: &Case, reason: &str) -> bool {
@@ -238,7 +281,10 @@ mod tests {
     }
 
     fn judged(service: &str, state: &str, message: &str) -> Outcome {
-        judge(&cases(&report(service, state, message)).unwrap())
+        judge(
+            &cases(&report(service, state, message)).unwrap(),
+            "csi-sanity",
+        )
     }
 
     #[test]
@@ -248,7 +294,8 @@ mod tests {
         for state in ["failed", "panicked", "timedout"] {
             let failed = judged("Node Service", state, "why");
             assert_eq!(failed.counts, Counts::failed(1));
-            assert_eq!(failed.failures[0].what, "Node Service Call should work");
+            let what = "csi-sanity: Node Service Call should work";
+            assert_eq!(failed.failures[0].what, what);
             assert_eq!(failed.failures[0].output, "why");
         }
     }
@@ -257,7 +304,7 @@ mod tests {
     fn a_case_that_is_not_run_is_told_of_with_its_reason() {
         let mut all = cases(&report("Controller Service", "skipped", "no lists")).unwrap();
         all.extend(cases(&report("Node Service", "passed", "")).unwrap());
-        let left_out = judge(&all);
+        let left_out = judge(&all, "csi-sanity");
         assert_eq!(left_out.counts, Counts::passed(1));
         let note = "csi-sanity: 1 not run, no lists: Controller Service Call should work";
         assert_eq!(left_out.notes, [note]);
@@ -274,6 +321,6 @@ mod tests {
 
     #[test]
     fn a_report_without_a_case_is_red() {
-        assert_eq!(judge(&[]).counts, Counts::failed(1));
+        assert_eq!(judge(&[], "csi-sanity").counts, Counts::failed(1));
     }
 }

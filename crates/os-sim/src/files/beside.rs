@@ -6,21 +6,23 @@ use std::sync::Arc;
 use os::{Error, Root, Win32};
 
 use super::{FileTree, Roots};
+use crate::smb;
 
 impl FileTree {
     /// The files of a node that another process may have open, as a pod there sees them: on drive C, whose folder
-    /// [`FileTree::host_path`] answers for `C:\`, and on the volumes that mounted folders lead to.
+    /// [`FileTree::host_path`] answers for `C:\`, on the volumes that mounted folders lead to, and on the shares that
+    /// the node has mapped.
     #[must_use]
     pub fn beside(folder: &Path, drive_c: &Path) -> Self {
         Self::new(Arc::new(Folders {
-            volumes: folder.join("volumes"),
+            node: folder.to_owned(),
             drive_c: drive_c.to_owned(),
         }))
     }
 }
 
 struct Folders {
-    volumes: PathBuf,
+    node: PathBuf,
     drive_c: PathBuf,
 }
 
@@ -28,8 +30,15 @@ impl Roots for Folders {
     fn folder(&self, root: &Root) -> os::Result<PathBuf> {
         let place = match root {
             Root::Drive('C') => Some(self.drive_c.clone()),
-            Root::Volume(volume) => Some(self.volumes.join(volume.0.to_string())),
-            Root::Drive(_) | Root::Share { .. } => None,
+            Root::Drive(_) => None,
+            Root::Share { host, share } => {
+                let place = smb::share_folder_beside(&self.node, host, share);
+                Some(place.map_err(|cause| Error::new("CreateFileW", root, cause))?)
+            }
+            Root::Volume(volume) => {
+                let volumes = self.node.join("volumes");
+                Some(volumes.join(volume.0.to_string()))
+            }
         };
         let there = place.filter(|place| place.is_dir());
         there.ok_or_else(|| Error::new("CreateFileW", root, Win32::PATH_NOT_FOUND))

@@ -1,8 +1,11 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use super::mapping::Mappings;
 use super::server::{ServerHealth, ServerSpec};
+use crate::folder;
 use crate::hardware::HardwareError;
+use crate::machine::State;
 use crate::spec_files::SpecFiles;
 
 /// The hand that sets up SMB servers around a node, whether or not a process has the node open.
@@ -57,6 +60,27 @@ impl SmbControl {
     #[must_use]
     pub fn share_folder(&self, server: &str, share: &str) -> PathBuf {
         self.folder().join(server).join(share)
+    }
+
+    /// What the node has mapped, `\\server\share` each, also while a process has the node open.
+    ///
+    /// # Errors
+    /// The node's state cannot be read.
+    pub fn mapped(&self) -> Result<Vec<String>, HardwareError> {
+        let mappings = self.mappings().map_err(|source| HardwareError::File {
+            object: String::from("the node's state"),
+            source,
+        })?;
+        let remotes = mappings.0.iter().map(|one| one.remote.as_str().to_owned());
+        Ok(remotes.collect())
+    }
+
+    /// The mappings as the node wrote them last, which it does before a call that changes them returns.
+    pub(crate) fn mappings(&self) -> io::Result<Mappings> {
+        let file = self.0.folder().with_file_name("state.json");
+        let text = folder::text(&file)?.unwrap_or_else(|| String::from("{}"));
+        let state: State = serde_json::from_str(&text)?;
+        Ok(state.smb)
     }
 
     pub(crate) fn folder(&self) -> PathBuf {

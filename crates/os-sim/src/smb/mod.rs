@@ -37,7 +37,7 @@ pub use server::{
 
 pub(crate) use mapping::Mappings;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use os::schema::smb_global_mapping::{
@@ -103,6 +103,15 @@ impl Namespace for Smb {
 /// share (67), credentials that are not good today (1326).
 pub(crate) fn share_folder(machine: &mut Machine, host: &str, share: &str) -> Done<PathBuf> {
     with(machine, |redirector| redirector.share_folder(host, share))
+}
+
+/// As [`share_folder`], of a node that another process may have open: through the mappings that it has now.
+pub(crate) fn share_folder_beside(node: &Path, host: &str, share: &str) -> Done<PathBuf> {
+    let known = SmbControl::at(node).mappings();
+    let known = known.map_err(|error| Cause::Malformed(format!("the node's state: {error}")))?;
+    // The build says how a share is mapped, and nothing is mapped here.
+    let mut redirector = Redirector::new(Build::SERVER_2022, known, Some(node))?;
+    redirector.share_folder(host, share)
 }
 
 /// Size and free space of a share, as each user sees them.

@@ -1,3 +1,4 @@
+use std::fs;
 use std::time::Duration;
 
 use os::schema::Build;
@@ -11,6 +12,7 @@ use tempfile::TempDir;
 
 use super::refusal::{ALREADY_ASSIGNED, BAD_DEVICE, NO_ANSWER, NO_SUCH_HOST, NOBODY_LISTENS};
 use super::{FolderMappings, SavedMappings, ServerHealth, ServerSpec, SmbControl, User};
+use crate::files::FileTree;
 use crate::{ClockMode, Effect, NodeSpec, Rule, Secret, SimNode};
 
 const SHARE: &str = r"\\files\data";
@@ -462,4 +464,21 @@ fn every_mapping_outlives_the_process() {
     let fixture = fixture.reopened();
     assert_eq!(fixture.status(), status::OK.value);
     assert_eq!(fixture.look(SHARE), Ok(()));
+}
+
+#[test]
+fn another_process_reaches_what_the_node_has_mapped_and_nothing_else() {
+    let fixture = SmbFixture::new();
+    let drive_c = fixture.node.files().host_path(&r"C:\".parse().unwrap());
+    let beside = FileTree::beside(fixture.folder.path(), &drive_c.unwrap());
+    let file = r"\\FILES\Data\a.txt".parse().unwrap();
+    assert!(beside.write_file(&file, b"text").is_err());
+    assert_eq!(fixture.servers.mapped().unwrap(), [""; 0]);
+
+    fixture.map(SHARE, ALICE).unwrap();
+    beside.write_file(&file, b"text").unwrap();
+    let place = fixture.servers.share_folder("files", "data").join("a.txt");
+    assert_eq!(beside.host_path(&file).unwrap(), place);
+    assert_eq!(fs::read_to_string(place).unwrap(), "text");
+    assert_eq!(fixture.servers.mapped().unwrap(), [SHARE]);
 }

@@ -1,11 +1,14 @@
-//! A simulated node, made before there is a driver, restarted, and used as a pod would use it: it
+//! A simulated node beside an SMB server, made before there is a driver, restarted, and used as a pod would use it: it
 //! writes and reads where a path leads once the links and mounted folders on its way are followed.
 
+use std::fmt::Display;
+use std::fs;
 use std::path::{Path, PathBuf};
 
 use clap::{Parser, Subcommand};
 use wincsi::WinPath;
 use wincsi::sim::files::FileTree;
+use wincsi::sim::smb::{ServerSpec, SmbControl};
 use wincsi::sim::{ClockMode, NodeSpec, SimNode};
 
 /// Make a simulated node, restart it, or use a file on one as a pod does.
@@ -24,6 +27,20 @@ enum Command {
         #[arg(long)]
         name: String,
     },
+    /// Set up an SMB server beside a node, and print the folder of its share.
+    Share {
+        folder: PathBuf,
+        /// The server's name.
+        server: String,
+        /// The share's name.
+        share: String,
+        /// Who may use it, as `DOMAIN\user`.
+        user: String,
+        /// That user's password.
+        password: String,
+    },
+    /// Print the shares that a node has mapped, one a line, also while a process has the node open.
+    Mappings { folder: PathBuf },
     /// Restart a node that nobody has open, and print the id of its new boot.
     Reboot { folder: PathBuf },
     /// Print where on this machine a file of the node lies.
@@ -48,32 +65,58 @@ enum Command {
 }
 
 fn main() -> anyhow::Result<()> {
-    let place = match Arguments::parse().command {
-        Command::Make { folder, name } => make(&folder, &name)?,
-        Command::Reboot { folder } => {
-            println!("{}", reboot(&folder)?);
-            return Ok(());
+    match Arguments::parse().command {
+        Command::Make { folder, name } => print(make(&folder, &name)?.display()),
+        Command::Share {
+            folder,
+            server,
+            share,
+            user,
+            password,
+        } => {
+            let spec = ServerSpec::sharing(&share, &user, &password);
+            print(add_share(&folder, (&server, &share), &spec)?.display());
         }
+        Command::Mappings { folder } => {
+            let mapped = SmbControl::at(folder).mapped()?;
+            mapped.iter().for_each(print);
+        }
+        Command::Reboot { folder } => print(reboot(&folder)?),
         Command::Find {
             folder,
             drive_c,
             path,
-        } => find(&FileTree::beside(&folder, &drive_c), &path)?,
+        } => print(find(&FileTree::beside(&folder, &drive_c), &path)?.display()),
         Command::Write {
             folder,
             drive_c,
             path,
             text,
-        } => write(&FileTree::beside(&folder, &drive_c), &path, &text)?,
-    };
-    println!("{}", place.display());
+        } => print(write(&FileTree::beside(&folder, &drive_c), &path, &text)?.display()),
+    }
     Ok(())
+}
+
+fn print(what: impl Display) {
+    println!("{what}");
 }
 
 fn make(folder: &Path, name: &str) -> anyhow::Result<PathBuf> {
     let node = SimNode::create(folder, &NodeSpec::named(name), ClockMode::Real)?;
     let drive_c: WinPath = r"C:\".parse()?;
     Ok(node.files().host_path(&drive_c)?)
+}
+
+fn add_share(
+    folder: &Path,
+    (server, share): (&str, &str),
+    spec: &ServerSpec,
+) -> anyhow::Result<PathBuf> {
+    let control = SmbControl::at(folder);
+    control.add_server(server, spec)?;
+    let place = control.share_folder(server, share);
+    fs::create_dir_all(&place)?;
+    Ok(place)
 }
 
 fn reboot(folder: &Path) -> anyhow::Result<String> {
@@ -94,8 +137,6 @@ fn write(files: &FileTree, path: &WinPath, text: &str) -> anyhow::Result<PathBuf
 
 #[cfg(test)]
 mod tests {
-    use std::fs;
-
     use os::LinkKind;
 
     use super::*;

@@ -1,9 +1,11 @@
-//! The Controller service, for tests alone: it plugs simulated disks in.
+//! The Controller service, for tests alone: it plugs simulated disks in, and makes folders of shares.
 
+use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use driver::kubelet::Router;
 use transport::{Code, Status};
+use wincsi::sim::smb::SmbControl;
 use wincsi::sim::{
     Arrives, Bus, Content, DiskSpec, HardwareControl, HardwareError, IdentifierKind,
 };
@@ -24,10 +26,11 @@ use wire::csi::v1::{
     ValidateVolumeCapabilitiesResponse, Volume, VolumeCapability,
 };
 
+use crate::shares::{SOURCE, ShareVolume, Shares};
 use crate::volume::{PAGE83, VolumeName, check_given, named, not_found};
 
 /// How large a volume is when nobody says, in bytes.
-const USUAL: u64 = 1 << 30;
+pub(crate) const USUAL: u64 = 1 << 30;
 
 const OPERATIONS: [Operation; 3] = [
     Operation::CreateDeleteVolume,
@@ -40,16 +43,24 @@ const OPERATIONS: [Operation; 3] = [
 pub(crate) struct Controller {
     hardware: HardwareControl,
     node_id: Arc<str>,
-    /// Held by each call: the files behind the hardware are nobody else's.
-    turn: Arc<Mutex<()>>,
+    /// Held by each call: the files behind hardware and shares are nobody else's.
+    shares: Arc<Mutex<Shares>>,
 }
 
+/// What answers an RPC, with the shares in its hands.
+type Answer<R> = fn(
+    &Controller,
+    &mut Shares,
+    <R as wire::Rpc>::Request,
+) -> Result<<R as wire::Rpc>::Response, Status>;
+
 impl Controller {
-    pub(crate) fn new(hardware: HardwareControl, node_id: &str) -> Self {
+    /// That of the node in a folder.
+    pub(crate) fn new(node: &Path, node_id: &str) -> Self {
         Self {
-            hardware,
+            hardware: HardwareControl::at(node),
             node_id: node_id.into(),
-            turn: Arc::default(),
+            shares: Arc::new(Mutex::new(Shares::new(SmbControl::at(node)))),
         }
     }
 
@@ -63,24 +74,34 @@ impl Controller {
         self.on::<ControllerExpandVolume>(router, Self::expand);
     }
 
-    fn on<R: wire::Rpc>(
-        &self,
-        router: &mut Router,
-        answer: fn(&Self, R::Request) -> Result<R::Response, Status>,
-    ) {
+    fn on<R: wire::Rpc>(&self, router: &mut Router, answer: Answer<R>) {
         let controller = self.clone();
         router.on::<R>(move |request| {
-            let turn = controller.turn.lock();
-            let _turn = turn.unwrap_or_else(PoisonError::into_inner);
-            answer(&controller, request)
+            let shares = controller.shares.lock();
+            let mut shares = shares.unwrap_or_else(PoisonError::into_inner);
+            answer(&controller, &mut shares, request)
         });
     }
 
-    fn create(&self, request: CreateVolumeRequest) -> Result<CreateVolumeResponse, Status> {
+    fn create(
+        &self,
+        shares: &mut Shares,
+        request: CreateVolumeRequest,
+    ) -> Result<CreateVolumeResponse, Status> {
         check_given("name", &request.name)?;
         check_capabilities(&request.volume_capabilities)?;
         let wanted = Wanted::of(request.capacity_range)?;
-        let name = VolumeName::of_wish(&request.name);
+        let volume = match request.parameters.contains_key(SOURCE) {
+            true => shares.create(&request, &wanted)?,
+            false => self.create_disk(&request.name, &wanted)?,
+        };
+        Ok(CreateVolumeResponse {
+            volume: Some(volume),
+        })
+    }
+
+    fn create_disk(&self, name: &str, wanted: &Wanted) -> Result<Volume, Status> {
+        let name = VolumeName::of_wish(name);
         let length = match self.length(&name) {
             Some(length) if wanted.allows(length) => length,
             Some(length) => {
@@ -89,13 +110,10 @@ impl Controller {
             }
             None => self.make(&name, wanted.least)?,
         };
-        let volume = Volume {
+        Ok(Volume {
             capacity_bytes: signed(length)?,
             volume_id: name.as_str().to_owned(),
             ..Default::default()
-        };
-        Ok(CreateVolumeResponse {
-            volume: Some(volume),
         })
     }
 
@@ -111,9 +129,17 @@ impl Controller {
         Ok(length)
     }
 
-    fn delete(&self, request: DeleteVolumeRequest) -> Result<DeleteVolumeResponse, Status> {
+    fn delete(
+        &self,
+        shares: &mut Shares,
+        request: DeleteVolumeRequest,
+    ) -> Result<DeleteVolumeResponse, Status> {
         check_given("volume id", &request.volume_id)?;
         let done = DeleteVolumeResponse {};
+        if let Some(volume) = ShareVolume::of_id(&request.volume_id) {
+            shares.delete(&volume)?;
+            return Ok(done);
+        }
         let name = match named(&request.volume_id) {
             Err(status) if status.code == Code::NotFound => return Ok(done),
             name => name?,
@@ -130,17 +156,22 @@ impl Controller {
 
     fn publish(
         &self,
+        shares: &mut Shares,
         request: ControllerPublishVolumeRequest,
     ) -> Result<ControllerPublishVolumeResponse, Status> {
         check_given("volume id", &request.volume_id)?;
         check_given("node id", &request.node_id)?;
         check_capabilities(request.volume_capability.as_slice())?;
-        let name = named(&request.volume_id)?;
-        self.existing(&name)?;
+        self.existing(shares, &request.volume_id)?;
         if *request.node_id != *self.node_id {
             let text = format!("there is no node {:?}", request.node_id);
             return Err(Status::new(Code::NotFound, text));
         }
+        if ShareVolume::of_id(&request.volume_id).is_some() {
+            // Every node reaches a share.
+            return Ok(ControllerPublishVolumeResponse::default());
+        }
+        let name = named(&request.volume_id)?;
         match self.hardware.plug_disk(name.as_str()) {
             Ok(()) | Err(HardwareError::Missing(_)) => {}
             Err(error) => return Err(failed(error)),
@@ -153,6 +184,7 @@ impl Controller {
 
     fn unpublish(
         &self,
+        _shares: &mut Shares,
         request: ControllerUnpublishVolumeRequest,
     ) -> Result<ControllerUnpublishVolumeResponse, Status> {
         check_given("volume id", &request.volume_id)?;
@@ -169,14 +201,14 @@ impl Controller {
 
     fn validate(
         &self,
+        shares: &mut Shares,
         request: ValidateVolumeCapabilitiesRequest,
     ) -> Result<ValidateVolumeCapabilitiesResponse, Status> {
         check_given("volume id", &request.volume_id)?;
         if request.volume_capabilities.is_empty() {
             return Err(invalid("no capability is given"));
         }
-        let name = named(&request.volume_id)?;
-        self.existing(&name)?;
+        self.existing(shares, &request.volume_id)?;
         let checked = check_capabilities(&request.volume_capabilities);
         let confirmed = checked.is_ok().then(|| Confirmed {
             volume_capabilities: request.volume_capabilities.clone(),
@@ -190,29 +222,43 @@ impl Controller {
 
     fn expand(
         &self,
+        shares: &mut Shares,
         request: ControllerExpandVolumeRequest,
     ) -> Result<ControllerExpandVolumeResponse, Status> {
         check_given("volume id", &request.volume_id)?;
-        let name = named(&request.volume_id)?;
+        let length = self.existing(shares, &request.volume_id)?;
         let range = request.capacity_range;
         let wanted = Wanted::of(Some(range.ok_or_else(|| invalid("no size is given"))?))?;
-        let length = self.existing(&name)?;
-        if wanted.least > length {
+        let size = wanted.least.max(length);
+        let share = ShareVolume::of_id(&request.volume_id);
+        match &share {
+            Some(volume) => shares.grow(volume, size),
+            None => self.grow_disk(&named(&request.volume_id)?, size)?,
+        }
+        Ok(ControllerExpandVolumeResponse {
+            capacity_bytes: signed(size)?,
+            node_expansion_required: share.is_none(),
+        })
+    }
+
+    fn grow_disk(&self, name: &VolumeName, size: u64) -> Result<(), Status> {
+        if self.length(name).is_some_and(|length| size > length) {
             let place = match self.hardware.disk_length(name.as_str()) {
                 Ok(_) => self.hardware.clone(),
                 Err(_) => self.hardware.shelf(),
             };
-            let grown = place.grow_disk(name.as_str(), wanted.least);
+            let grown = place.grow_disk(name.as_str(), size);
             grown.map_err(failed)?;
         }
-        Ok(ControllerExpandVolumeResponse {
-            capacity_bytes: signed(wanted.least.max(length))?,
-            node_expansion_required: true,
-        })
+        Ok(())
     }
 
-    fn existing(&self, name: &VolumeName) -> Result<u64, Status> {
-        self.length(name).ok_or_else(|| not_found(name.as_str()))
+    /// The size of a volume that is there, in bytes.
+    fn existing(&self, shares: &Shares, id: &str) -> Result<u64, Status> {
+        match ShareVolume::of_id(id) {
+            Some(volume) => shares.existing(&volume),
+            None => self.length(&named(id)?).ok_or_else(|| not_found(id)),
+        }
     }
 
     fn length(&self, name: &VolumeName) -> Option<u64> {
@@ -224,8 +270,8 @@ impl Controller {
 }
 
 /// The sizes that a request allows, in bytes.
-struct Wanted {
-    least: u64,
+pub(crate) struct Wanted {
+    pub(crate) least: u64,
     most: u64,
 }
 
@@ -246,7 +292,7 @@ impl Wanted {
         Ok(Self { least, most })
     }
 
-    fn allows(&self, length: u64) -> bool {
+    pub(crate) fn allows(&self, length: u64) -> bool {
         (self.least..=self.most).contains(&length)
     }
 }
@@ -278,7 +324,7 @@ fn check_capability(capability: &VolumeCapability) -> Result<(), Status> {
     }
 }
 
-fn signed(length: u64) -> Result<i64, Status> {
+pub(crate) fn signed(length: u64) -> Result<i64, Status> {
     i64::try_from(length).map_err(|_| Status::new(Code::OutOfRange, "the size is too large"))
 }
 

@@ -1,7 +1,8 @@
 //! A CSI controller for tests, which plugs simulated disks into a node of `wincsi node -host=sim`, or of any other
-//! process: the two share the node's folder.
+//! process, and makes folders of the shares beside it: the two share the node's folder.
 
 mod controller;
+mod shares;
 mod volume;
 
 use std::path::PathBuf;
@@ -14,11 +15,10 @@ use driver::kubelet::{Accessibility, Controlling, Identity, Router};
 use program::log;
 use program::metrics::Calls;
 use transport::{Endpoint, Server, ServerOptions};
-use wincsi::sim::HardwareControl;
 
 use crate::controller::Controller;
 
-/// A CSI controller for tests: it makes, attaches and grows the disks of a simulated node.
+/// A CSI controller for tests: it makes, attaches and grows the disks of a simulated node, and makes folders of shares.
 #[derive(Parser)]
 struct Arguments {
     /// Where it serves CSI: unix:PATH or tcp://127.0.0.1:PORT.
@@ -61,8 +61,7 @@ fn serve(arguments: &Arguments) -> anyhow::Result<Server> {
         accessibility: Accessibility::Everywhere,
     };
     identity.register(&mut router);
-    let hardware = HardwareControl::at(&arguments.node);
-    Controller::new(hardware, &arguments.node_id).register(&mut router);
+    Controller::new(&arguments.node, &arguments.node_id).register(&mut router);
     let services = vec![(arguments.endpoint.clone(), Arc::new(router) as _)];
     Ok(Server::bind(services, ServerOptions::default())?)
 }
