@@ -143,6 +143,13 @@ impl Claims {
         }
     }
 
+    /// The volume is of this boot after all: its share was not mapped for it since.
+    pub(super) fn stay_in(&self, volume: &VolumeHandle, boot: Option<&str>) {
+        if let Some(claim) = self.lock().claims.get_mut(volume) {
+            claim.boot = boot.map(str::to_owned);
+        }
+    }
+
     /// Whether the mapping of a share is this driver's in a boot, by any volume's claim, also of one that leaves.
     pub(super) fn has_ours(&self, share: &str, boot: Option<&str>) -> bool {
         let inner = self.lock();

@@ -518,6 +518,8 @@ impl Staging<'_> {
         self.disown();
         // It is of the boot in which it was mapped last.
         let boot = self.before.as_ref().and_then(|record| record.boot.clone());
+        let volume = &self.request.volume;
+        self.volumes.shares.claims.stay_in(volume, boot.as_deref());
         let note = |record: &mut Record<Share>| record.boot = boot;
         if let Err(error) = self.slot.change(note) {
             tracing::warn!("the record is not marked: {error}");
