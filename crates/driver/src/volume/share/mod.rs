@@ -47,9 +47,10 @@ pub(super) struct Shares {
 impl Shares {
     /// By the records of a driver before this one.
     pub(super) fn of(store: &Store) -> Self {
+        let records: Vec<_> = store.records_of().collect();
         Self {
-            claims: Arc::new(Claims::of(store.records_of())),
-            secrets: Secrets::of(store.records_of()),
+            claims: Arc::new(Claims::of(&records)),
+            secrets: Secrets::of(&records),
             figures: Figures::default(),
             other_secrets: AtomicU64::default(),
         }

@@ -63,9 +63,9 @@ pub(super) enum Comparison {
 
 impl Secrets {
     /// What the records of a driver before this one tell.
-    pub(super) fn of(records: impl Iterator<Item = Record<Share>>) -> Self {
-        let known = records.filter_map(|record| {
-            let slow = record.what.secret?;
+    pub(super) fn of(records: &[Record<Share>]) -> Self {
+        let known = records.iter().filter_map(|record| {
+            let slow = record.what.secret.clone()?;
             Some((record.what.remote.share(), Known::of(slow)))
         });
         Self {
