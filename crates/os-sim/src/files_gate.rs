@@ -41,7 +41,7 @@ impl FilesGate {
     /// The same gate for what is done through a directory that is held.
     fn holding(&self, directory: WinPath) -> Arc<dyn Layer> {
         Arc::new(HeldGate {
-            _hold: self.hold(&directory),
+            hold: self.hold(&directory),
             gate: self.clone(),
             directory,
         })
@@ -81,7 +81,18 @@ impl Layer for FilesGate {
 struct HeldGate {
     gate: FilesGate,
     directory: WinPath,
-    _hold: Option<Hold>,
+    hold: Option<Hold>,
+}
+
+impl HeldGate {
+    /// The gate for a directory in this one, which lies on the same volume: only plain directories are held.
+    fn holding(&self, directory: WinPath) -> Arc<dyn Layer> {
+        Arc::new(Self {
+            hold: self.hold.as_ref().and_then(Hold::again),
+            gate: self.gate.clone(),
+            directory,
+        })
+    }
 }
 
 impl Layer for HeldGate {
@@ -96,9 +107,9 @@ impl Layer for HeldGate {
         match op.object {
             // What is reserved takes other names in the same directory.
             Object::Name(_) if op.method == "Held::reserve" => {
-                Some(self.gate.holding(self.directory.clone()))
+                Some(self.holding(self.directory.clone()))
             }
-            Object::Name(name) => Some(self.gate.holding(self.directory.join(name.clone()))),
+            Object::Name(name) => Some(self.holding(self.directory.join(name.clone()))),
             _ => None,
         }
     }
@@ -118,6 +129,20 @@ fn volume_of(machine: &Machine, host: &Path) -> Option<VolumeId> {
 pub(crate) struct Hold {
     pub(crate) volume: VolumeId,
     pub(crate) shared: Arc<SharedNode>,
+}
+
+impl Hold {
+    /// One more handle on the volume.
+    fn again(&self) -> Option<Self> {
+        let held = self.shared.with(|machine| {
+            machine.hold(self.volume);
+            Ok(())
+        });
+        held.ok().map(|()| Self {
+            volume: self.volume,
+            shared: Arc::clone(&self.shared),
+        })
+    }
 }
 
 impl Drop for Hold {

@@ -8,6 +8,7 @@ use anyhow::{Context, Result};
 use clap::Args;
 
 use super::contestant::Rival;
+use super::dead_servers::DeadServers;
 use super::staged::{Memory, Staged};
 use super::together::Together;
 use super::{machine, markdown, procfs};
@@ -21,6 +22,9 @@ const ROUNDS: u32 = 3;
 /// How many volumes are called for at a time, and how many are staged.
 const VOLUMES: u32 = 100;
 const STAGED: u32 = 10_000;
+
+/// How many shares each of twenty servers has.
+const SHARES: u32 = 50;
 
 const PROGRAM: &str = "driver-bench";
 
@@ -47,6 +51,8 @@ struct Plan {
     rounds: u32,
     volumes: u32,
     staged: u32,
+    /// How many shares each server has.
+    shares: u32,
 }
 
 impl Bench {
@@ -56,7 +62,12 @@ impl Bench {
         let plugin = build("wincsi-driver", "wincsi")?;
         let text = [
             head(plan)?,
-            self.together(&program, plan)?,
+            "Disks:".to_owned(),
+            self.together("disks", &program, plan)?,
+            "Folders of one share, which the first stage maps and the last unstage unmaps:"
+                .to_owned(),
+            self.together("folders", &program, plan)?,
+            dead_servers(&program, plan)?.render(),
             staged(&program, plan.staged)?.render(),
             memory(&program, &plugin, plan.staged)?.render(),
         ];
@@ -74,11 +85,13 @@ impl Bench {
                 rounds: 1,
                 volumes: 20,
                 staged: 500,
+                shares: 5,
             },
             false => Plan {
                 rounds: ROUNDS,
                 volumes: VOLUMES,
                 staged: STAGED,
+                shares: SHARES,
             },
         };
         Plan {
@@ -87,7 +100,7 @@ impl Bench {
         }
     }
 
-    fn together(&self, program: &Path, plan: Plan) -> Result<String> {
+    fn together(&self, kind: &str, program: &Path, plan: Plan) -> Result<String> {
         let ours = ("wincsi".to_owned(), program.to_owned());
         let rivals = self.rival.iter();
         let rivals = rivals.map(|rival| (rival.name.clone(), rival.file(PROGRAM)));
@@ -95,9 +108,9 @@ impl Bench {
         let mut measured: Vec<_> = builds.iter().map(|_| Together::default()).collect();
         for round in 1..=plan.rounds {
             for ((name, program), together) in builds.iter().zip(&mut measured) {
-                println!("round {round}: {name}");
+                println!("round {round} of {kind}: {name}");
                 let volumes = plan.volumes.to_string();
-                let output = run(program, &["side-by-side", "--volumes", &volumes])?;
+                let output = run(program, &[kind, "--volumes", &volumes])?;
                 together.add(&output).with_context(|| name.clone())?;
             }
         }
@@ -140,6 +153,11 @@ fn run(program: &Path, arguments: &[&str]) -> Result<String> {
 fn staged(program: &Path, volumes: u32) -> Result<Staged> {
     let output = run(program, &["staged", "--volumes", &volumes.to_string()])?;
     Staged::parse(&output)
+}
+
+fn dead_servers(program: &Path, plan: Plan) -> Result<DeadServers> {
+    let shares = plan.shares.to_string();
+    DeadServers::parse(&run(program, &["dead-servers", "--shares", &shares])?)
 }
 
 /// What `wincsi node` holds with the records of no and of many volumes, none of which is there, before any call.

@@ -7,6 +7,7 @@ use clap::{Args, Subcommand};
 
 mod attack;
 mod contestant;
+mod dead_servers;
 mod driver;
 mod fairness;
 mod machine;

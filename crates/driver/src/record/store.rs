@@ -111,8 +111,8 @@ impl Store {
                 _ => continue,
             }
             let place = Place::read(file).inspect_err(|error| tracing::error!("{error}"));
-            match place.map(|place| (place.volume(), place)) {
-                Ok((Some(volume), place)) => drop(places.insert(volume, Arc::new(place))),
+            match place {
+                Ok((place, Some(volume))) => drop(places.insert(volume, Arc::new(place))),
                 _ => unreadable += 1,
             }
         }
@@ -193,9 +193,9 @@ impl Store {
     }
 
     fn read(&self, volume: &VolumeHandle) -> Result<Place, StoreError> {
-        let place = Place::read(self.folder.join(volume.file_name()))?;
+        let (place, found) = Place::read(self.folder.join(volume.file_name()))?;
         // Handles whose files have one name can be made: the name is a hash.
-        place.require(volume)?;
+        place.require(volume, found.as_ref())?;
         Ok(place)
     }
 
@@ -252,15 +252,16 @@ impl Slot<'_> {
 }
 
 impl Place {
-    fn read(file: PathBuf) -> Result<Self, StoreError> {
-        let content = match fs::read(&file) {
+    /// The place of a file, and the volume of the record in it.
+    fn read(file: PathBuf) -> Result<(Self, Option<VolumeHandle>), StoreError> {
+        let (content, volume) = match fs::read(&file) {
             // What is no text is no record.
             Ok(bytes) => Content::of(&file, &String::from_utf8_lossy(&bytes)),
-            Err(error) if error.kind() == ErrorKind::NotFound => Content::None,
+            Err(error) if error.kind() == ErrorKind::NotFound => (Content::None, None),
             Err(error) => return Err(failed("read", &file)(error)),
         };
         let content = Mutex::new(content);
-        Ok(Self { file, content })
+        Ok((Self { file, content }, volume))
     }
 
     fn get(&self) -> Result<Option<Record>, StoreError> {
@@ -318,14 +319,14 @@ impl Place {
         Ok(())
     }
 
-    fn volume(&self) -> Option<VolumeHandle> {
-        self.get().ok().flatten().map(|record| record.volume)
-    }
-
     /// A record of another volume is none of this one.
-    fn require(&self, volume: &VolumeHandle) -> Result<(), StoreError> {
-        match self.volume() {
-            Some(other) if other != *volume => Err(self.unreadable(&Arc::new(of_other(&other)))),
+    fn require(
+        &self,
+        volume: &VolumeHandle,
+        found: Option<&VolumeHandle>,
+    ) -> Result<(), StoreError> {
+        match found {
+            Some(other) if other != volume => Err(self.unreadable(&Arc::new(of_other(other)))),
             _ => Ok(()),
         }
     }
@@ -351,20 +352,21 @@ impl Place {
 }
 
 impl Content {
-    fn of(file: &Path, text: &str) -> Self {
-        let has_its_name = |record: &Record| {
-            let name = record.volume.file_name();
+    fn of(file: &Path, text: &str) -> (Self, Option<VolumeHandle>) {
+        let has_its_name = |volume: &VolumeHandle| {
+            let name = volume.file_name();
             file.file_name() == Some(OsStr::new(&name))
         };
-        let record = Record::from_text(text).and_then(|record| match has_its_name(&record) {
-            true => Ok(()),
-            false => Err(of_other(&record.volume)),
-        });
-        match record {
-            Ok(()) => Self::Record(text.into()),
+        let volume =
+            Record::from_text(text).and_then(|record| match has_its_name(&record.volume) {
+                true => Ok(record.volume),
+                false => Err(of_other(&record.volume)),
+            });
+        match volume {
+            Ok(volume) => (Self::Record(text.into()), Some(volume)),
             Err(reason) => {
                 tracing::error!("the record {} is not read: {reason}", file.display());
-                Self::Unreadable(Arc::new(reason))
+                (Self::Unreadable(Arc::new(reason)), None)
             }
         }
     }
@@ -561,9 +563,9 @@ mod tests {
         let folder = folder();
         let file = folder.path().join(volume().file_name());
         fs::write(&file, record().to_text().unwrap()).unwrap();
-        let place = Place::read(file).unwrap();
-        place.require(&volume()).unwrap();
+        let (place, found) = Place::read(file).unwrap();
+        place.require(&volume(), found.as_ref()).unwrap();
         let other = VolumeHandle::parse("other").unwrap();
-        assert!(place.require(&other).is_err());
+        assert!(place.require(&other, found.as_ref()).is_err());
     }
 }

@@ -13,7 +13,7 @@ use crate::deaths::{GLANCE, hang};
 use crate::fixture::{Fixture, PASSWORD, USER, Volume};
 
 /// How many steps are taken, unless the variable has another number.
-const STEPS: usize = 20_000;
+const STEPS: usize = 5_000;
 const STEPS_VARIABLE: &str = "WINCSI_SMB_STEPS";
 
 /// Steps on one node: a new one has no history.

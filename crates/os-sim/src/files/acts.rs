@@ -85,7 +85,10 @@ impl FileTree {
     }
 
     pub(super) fn pinned(&self, directory: &WinPath) -> Result<Pin, Cause> {
-        let place = self.walk(directory, Final::Itself)?;
+        self.pinned_at(self.walk(directory, Final::Itself)?)
+    }
+
+    pub(super) fn pinned_at(&self, place: Destination) -> Result<Pin, Cause> {
         match place.found()? {
             Node::Directory { .. } => Ok(Pin::holding(HeldDirectory::new(self, place))),
             _ => Err(Win32::DIRECTORY.into()),

@@ -29,6 +29,10 @@ impl HeldDirectory {
         }
     }
 
+    fn place(&self) -> Destination {
+        Destination::directory(self.path.clone(), self.host.clone())
+    }
+
     /// What Windows answers who asks by the handle of a directory that is a reparse point by now, and
     /// does not want that followed.
     fn still_plain(&self) -> Result<(), Cause> {
@@ -44,7 +48,9 @@ impl Held for HeldDirectory {
         let path = self.path.join(name.clone());
         self.tree.look("NtCreateFile", &path, || {
             self.still_plain()?;
-            self.tree.pinned(&path)
+            // A disk that is pulled out takes its directories along, held or not.
+            self.tree.folder(path.root())?;
+            self.tree.pinned_at(self.place().enter(name)?)
         })
     }
 

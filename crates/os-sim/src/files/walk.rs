@@ -114,18 +114,24 @@ impl FileTree {
     }
 
     fn root(&self, path: &WinPath) -> Result<Destination, Cause> {
-        Ok(Destination {
-            path: path.prefix(0),
-            host: self.folder(path.root())?,
-            node: Some(Node::Directory { read_only: false }),
-            promised: Vec::new(),
-        })
+        let host = self.folder(path.root())?;
+        Ok(Destination::directory(path.prefix(0), host))
     }
 }
 
 impl Destination {
+    /// A plain directory, whose path is free of links.
+    pub(super) fn directory(path: WinPath, host: PathBuf) -> Self {
+        Self {
+            path,
+            host,
+            node: Some(Node::Directory { read_only: false }),
+            promised: Vec::new(),
+        }
+    }
+
     /// The entry of this directory with the name, which may not exist.
-    fn enter(&self, name: &os::Component) -> Result<Self, Cause> {
+    pub(super) fn enter(&self, name: &os::Component) -> Result<Self, Cause> {
         if names::is_impossible(name.as_os_str()) {
             return Err(Win32::INVALID_NAME.into());
         }

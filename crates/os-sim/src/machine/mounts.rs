@@ -1,5 +1,7 @@
 //! The mount manager's table, and who holds volumes.
 
+use std::ffi::OsStr;
+
 use os::{Cause, VolumeId, Win32, WinPath};
 
 use super::{Machine, Mount};
@@ -12,17 +14,15 @@ impl Machine {
     }
 
     pub(crate) fn forget_mount(&mut self, path: &WinPath) {
-        let folded = path.folded();
         let mounts = &mut self.state.mounts;
-        mounts.retain(|mount| mount.path.folded() != folded);
+        mounts.retain(|mount| !is_same(&mount.path, path));
     }
 
     /// The volume of a drive letter.
     pub(crate) fn volume_of_letter(&self, root: &WinPath) -> Result<VolumeId, Cause> {
-        let folded = root.folded();
         let mut mounts = self.state.mounts.iter();
         mounts
-            .find(|mount| mount.path.folded() == folded)
+            .find(|mount| is_same(&mount.path, root))
             .map(|mount| VolumeId(mount.volume))
             .ok_or_else(|| Win32::PATH_NOT_FOUND.into())
     }
@@ -61,4 +61,18 @@ impl Machine {
     pub(crate) fn is_system(&self, volume: VolumeId) -> bool {
         self.state.letter_of(volume) == Some('C')
     }
+}
+
+/// Whether two paths are one, whatever their case. Of thousands most have a name that differs for sure, which is seen
+/// without a copy of it.
+fn is_same(left: &WinPath, right: &WinPath) -> bool {
+    let (left_names, right_names) = (left.components(), right.components());
+    let mut pairs = left_names.iter().zip(right_names).rev();
+    left_names.len() == right_names.len()
+        && !pairs.any(|(left, right)| differ(left.as_os_str(), right.as_os_str()))
+        && left.folded() == right.folded()
+}
+
+fn differ(left: &OsStr, right: &OsStr) -> bool {
+    left.is_ascii() && right.is_ascii() && !left.eq_ignore_ascii_case(right)
 }

@@ -83,8 +83,9 @@ impl Claim {
 
 impl Claims {
     /// The claims of the records that a driver before this one left.
-    pub(super) fn of(records: impl Iterator<Item = Record<Share>>) -> Self {
-        let claims = records.map(|record| (record.volume.clone(), Claim::of(&record)));
+    pub(super) fn of(records: &[Record<Share>]) -> Self {
+        let records = records.iter();
+        let claims = records.map(|record| (record.volume.clone(), Claim::of(record)));
         Self(Mutex::new(Inner {
             claims: claims.collect(),
             ..Inner::default()

@@ -6,6 +6,7 @@
 mod claims;
 mod error;
 mod publish;
+mod request;
 mod secrets;
 mod stage;
 mod stats;
@@ -30,7 +31,7 @@ use super::reconcile::Place;
 use crate::record::{Record, Share, Store};
 
 pub use self::error::StageError;
-pub use self::stage::{Stage, Wanted};
+pub use self::request::{Stage, Wanted};
 
 /// How long a share may take to answer where no call waits for it alone: one that lives does so in milliseconds.
 const ANSWER: Duration = Duration::from_secs(10);
@@ -47,9 +48,10 @@ pub(super) struct Shares {
 impl Shares {
     /// By the records of a driver before this one.
     pub(super) fn of(store: &Store, boot: Option<&str>) -> Self {
+        let records: Vec<_> = store.records_of().collect();
         Self {
-            claims: Arc::new(Claims::of(store.records_of())),
-            secrets: Secrets::of(store.records_of(), boot),
+            claims: Arc::new(Claims::of(&records)),
+            secrets: Secrets::of(&records, boot),
             figures: Figures::default(),
             other_secrets: AtomicU64::default(),
         }

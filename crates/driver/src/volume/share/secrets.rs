@@ -63,10 +63,10 @@ pub(super) enum Comparison {
 
 impl Secrets {
     /// What the records of a driver before this one tell of the mappings that it made in this boot.
-    pub(super) fn of(records: impl Iterator<Item = Record<Share>>, boot: Option<&str>) -> Self {
-        let made = records.filter(|record| record.made_mapping_in(boot));
+    pub(super) fn of(records: &[Record<Share>], boot: Option<&str>) -> Self {
+        let made = records.iter().filter(|record| record.made_mapping_in(boot));
         let known = made.filter_map(|record| {
-            let slow = record.what.secret?;
+            let slow = record.what.secret.clone()?;
             Some((record.what.remote.share(), Known::of(slow)))
         });
         Self {

@@ -1,5 +1,6 @@
 //! A volume's calls, as kubelet makes them: each over a connection of its own.
 
+use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use prost::Message;
@@ -17,6 +18,10 @@ use wire::csi::v1::{
 
 /// Kubelet's deadline.
 const LIMIT: Duration = Duration::from_secs(120);
+
+/// Who may use the shares.
+pub(crate) const USER: &str = r"FILES\pods";
+pub(crate) const PASSWORD: &str = "correct horse";
 
 const KUBELET: &str = r"C:\var\lib\kubelet";
 
@@ -50,30 +55,56 @@ impl Step {
     }
 }
 
-/// A volume, which is the disk of this page 0x83 identifier.
-#[derive(Clone)]
+/// A volume, as its PersistentVolume and its Secret describe it.
+#[derive(Clone, Default)]
 pub(crate) struct Volume {
-    pub(crate) page83: String,
+    pub(crate) handle: String,
+    publish_context: BTreeMap<String, String>,
+    volume_context: BTreeMap<String, String>,
+    secrets: BTreeMap<String, String>,
 }
 
 impl Volume {
-    pub(crate) fn numbered(index: u32) -> Self {
+    /// The disk of this number, whose page 0x83 identifier is the handle.
+    pub(crate) fn disk(index: u32) -> Self {
         let page83 = format!("6002248{index:025x}");
-        Self { page83 }
+        Self {
+            handle: page83.clone(),
+            publish_context: text_map([("page83", page83)]),
+            ..Self::default()
+        }
+    }
+
+    /// The folder of this number on a share.
+    pub(crate) fn folder(source: &str, index: u32) -> Self {
+        let folder = Self::folder_name(index);
+        Self {
+            handle: format!("{}#{folder}", source.trim_start_matches('/')),
+            volume_context: text_map([("source", source.to_owned()), ("subDir", folder)]),
+            secrets: text_map([
+                ("username", USER.to_owned()),
+                ("password", PASSWORD.to_owned()),
+            ]),
+            ..Self::default()
+        }
+    }
+
+    pub(crate) fn folder_name(index: u32) -> String {
+        format!("pv-{index}")
     }
 
     pub(crate) fn staging(&self) -> String {
-        format!(
-            r"{KUBELET}\plugins\kubernetes.io\csi\bench\{}\globalmount",
-            self.page83
-        )
+        let name = self.name();
+        format!(r"{KUBELET}\plugins\kubernetes.io\csi\bench\{name}\globalmount")
     }
 
     pub(crate) fn target(&self) -> String {
-        format!(
-            r"{KUBELET}\pods\{}\volumes\kubernetes.io~csi\pv\mount",
-            self.page83
-        )
+        let name = self.name();
+        format!(r"{KUBELET}\pods\{name}\volumes\kubernetes.io~csi\pv\mount")
+    }
+
+    fn name(&self) -> String {
+        self.handle.replace(['/', '#'], "-")
     }
 
     /// Makes a call that succeeds, and returns how long it took.
@@ -89,8 +120,10 @@ impl Volume {
 
     fn stage(&self) -> NodeStageVolumeRequest {
         let mut stage = NodeStageVolumeRequest::default();
-        stage.volume_id.clone_from(&self.page83);
-        stage.publish_context = [("page83".to_owned(), self.page83.clone())].into();
+        stage.volume_id.clone_from(&self.handle);
+        stage.publish_context.clone_from(&self.publish_context);
+        stage.volume_context.clone_from(&self.volume_context);
+        stage.secrets.clone_from(&self.secrets);
         stage.staging_target_path = self.staging();
         stage.volume_capability = Some(capability());
         stage
@@ -98,7 +131,8 @@ impl Volume {
 
     fn publish(&self) -> NodePublishVolumeRequest {
         let mut publish = NodePublishVolumeRequest::default();
-        publish.volume_id.clone_from(&self.page83);
+        publish.volume_id.clone_from(&self.handle);
+        publish.volume_context.clone_from(&self.volume_context);
         publish.staging_target_path = self.staging();
         publish.target_path = self.target();
         publish.volume_capability = Some(capability());
@@ -107,7 +141,7 @@ impl Volume {
 
     fn stats(&self) -> NodeGetVolumeStatsRequest {
         NodeGetVolumeStatsRequest {
-            volume_id: self.page83.clone(),
+            volume_id: self.handle.clone(),
             volume_path: self.target(),
             ..Default::default()
         }
@@ -115,17 +149,24 @@ impl Volume {
 
     fn unpublish(&self) -> NodeUnpublishVolumeRequest {
         NodeUnpublishVolumeRequest {
-            volume_id: self.page83.clone(),
+            volume_id: self.handle.clone(),
             target_path: self.target(),
         }
     }
 
     fn unstage(&self) -> NodeUnstageVolumeRequest {
         NodeUnstageVolumeRequest {
-            volume_id: self.page83.clone(),
+            volume_id: self.handle.clone(),
             staging_target_path: self.staging(),
         }
     }
+}
+
+fn text_map<const N: usize>(entries: [(&str, String); N]) -> BTreeMap<String, String> {
+    let entries = entries.into_iter();
+    entries
+        .map(|(key, value)| (key.to_owned(), value))
+        .collect()
 }
 
 fn capability() -> VolumeCapability {

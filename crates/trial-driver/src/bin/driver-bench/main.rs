@@ -1,15 +1,17 @@
 //! What `cargo xtask bench driver` measures: CSI calls over the socket, on simulated nodes of many disks.
 //!
-//! Each figure is a line of words: what was measured, of which call, beside how many others, and milliseconds.
+//! Each figure is a line of words: what was measured, of which call, beside how many others, and milliseconds; where
+//! processor time counts, milliseconds of that too.
 
 mod calls;
+mod dead_servers;
 mod node;
 mod side_by_side;
 mod staged;
 
 use std::path::PathBuf;
 
-use clap::{Parser, Subcommand};
+use clap::{Args, Parser, Subcommand};
 
 /// Measure CSI calls over the socket, on simulated nodes.
 #[derive(Parser)]
@@ -20,14 +22,18 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
-    /// The life of volumes, one at a time and many at a time, where operations take as long as real ones.
-    SideBySide {
-        /// How many at a time.
+    /// The life of disks, one at a time and many at a time, where operations take as long as real ones.
+    Disks(Lives),
+    /// The life of folders of one share, likewise.
+    Folders(Lives),
+    /// Calls for shares of servers that live, on a node with servers that do not answer and on one without.
+    DeadServers {
+        /// How many shares each server has.
+        #[arg(long, default_value_t = 50)]
+        shares: u32,
+        /// How many times each call is made on each node.
         #[arg(long, default_value_t = 100)]
-        volumes: u32,
-        /// How many one at a time.
-        #[arg(long, default_value_t = 3)]
-        alone: u32,
+        calls: u32,
     },
     /// Start and stats with many staged volumes, and with few.
     Staged {
@@ -42,9 +48,21 @@ enum Command {
     Records { folder: PathBuf, volumes: u32 },
 }
 
+#[derive(Args)]
+struct Lives {
+    /// How many at a time.
+    #[arg(long, default_value_t = 100)]
+    volumes: u32,
+    /// How many one at a time.
+    #[arg(long, default_value_t = 3)]
+    alone: u32,
+}
+
 fn main() -> anyhow::Result<()> {
     match Arguments::parse().command {
-        Command::SideBySide { volumes, alone } => side_by_side::run(volumes, alone),
+        Command::Disks(Lives { volumes, alone }) => side_by_side::disks(volumes, alone),
+        Command::Folders(Lives { volumes, alone }) => side_by_side::folders(volumes, alone),
+        Command::DeadServers { shares, calls } => dead_servers::run(shares, calls),
         Command::Staged { volumes, calls } => staged::run(volumes, calls),
         Command::Records { folder, volumes } => staged::write_records(&folder, volumes),
     }

@@ -11,14 +11,19 @@ use driver::volume::{Kubelet, Volumes};
 use program::metrics::Calls;
 use tempfile::TempDir;
 use transport::{Endpoint, Server, ServerOptions};
+use wincsi::sim::smb::{ServerSpec, Share, SmbControl};
 use wincsi::sim::{
     Arrives, Bus, ClockMode, Content, DiskSpec, IdentifierKind, Inventory, Latency, NodeSpec,
     SimNode,
 };
 use wincsi::{Node, Options};
 
+use crate::calls::{PASSWORD, USER, Volume};
+
 /// How large a disk is, in bytes.
 const LENGTH: u64 = 1 << 30;
+
+const FILES: &str = "files";
 
 /// A node and its driver. Only the records and the files of volumes lie on this machine's disk.
 pub(crate) struct TestNode {
@@ -35,7 +40,7 @@ impl TestNode {
             latency,
             ..NodeSpec::named("bench")
         };
-        let files = home.path().join("files");
+        let files = home.path().join(FILES);
         fs::create_dir(&files)?;
         let sim = SimNode::in_memory_with_files(&spec, inventory, ClockMode::Real, &files)?;
         let node = Arc::new(Node::new(sim.os(), Options::default()));
@@ -51,6 +56,33 @@ impl TestNode {
         let blank = Content::blank(LENGTH);
         self.sim.hardware().attach_disk(page83, &disk, &blank)?;
         Ok(())
+    }
+
+    /// Sets up a server that shares so many folders of each of these names.
+    pub(crate) fn add_server(
+        &self,
+        name: &str,
+        shares: &[&str],
+        folders: u32,
+    ) -> anyhow::Result<()> {
+        let mut server = ServerSpec::sharing("", USER, PASSWORD);
+        server.share = shares.iter().map(|share| named(share)).collect();
+        self.smb().add_server(name, &server)?;
+        for share in shares {
+            let share = self.smb().share_folder(name, share);
+            for index in 0..folders {
+                fs::create_dir_all(share.join(Volume::folder_name(index)))?;
+            }
+        }
+        Ok(())
+    }
+
+    pub(crate) fn smb(&self) -> SmbControl {
+        SmbControl::at(self.files())
+    }
+
+    fn files(&self) -> PathBuf {
+        self.home.path().join(FILES)
     }
 
     pub(crate) fn records(&self) -> PathBuf {
@@ -76,5 +108,14 @@ impl TestNode {
         };
         let node = self.node.clone();
         Ok(Arc::new(Volumes::new(node, store, machine, kubelet)))
+    }
+}
+
+fn named(share: &str) -> Share {
+    Share {
+        name: share.to_owned(),
+        users: Vec::new(),
+        size: LENGTH,
+        quota: None,
     }
 }

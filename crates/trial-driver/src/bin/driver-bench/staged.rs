@@ -12,7 +12,7 @@ use driver::record::{Access, Disk, Format, Record, State, Store, Targets, Volume
 use driver::volume::Volumes;
 use transport::{Endpoint, Server};
 use wincsi::filesystem::LinkKind;
-use wincsi::sim::{Inventory, Latency};
+use wincsi::sim::{Effect, Inventory, Latency, Rule};
 use wincsi::volumes::VolumeId;
 use wincsi::{NodeApi, WinPath};
 
@@ -33,17 +33,27 @@ pub(crate) fn run(volumes: u32, calls: u32) -> anyhow::Result<()> {
         let (opened, reconciled) = staged.start()?;
         println!("open {} {}", staged.volumes, milliseconds(opened));
         println!("reconcile {} {}", staged.volumes, milliseconds(reconciled));
+        staged.node.sim.faults().add(mount_manager());
+        let (_, reconciled) = staged.start()?;
+        staged.node.sim.faults().clear();
+        println!("recorded {} {}", staged.volumes, milliseconds(reconciled));
     }
     let served = [few.serve()?, many.serve()?];
     for index in 0..calls {
         for (staged, (_, endpoint)) in [&few, &many].into_iter().zip(&served) {
             // A stride that has no divisor in common with either number of volumes.
-            let volume = Volume::numbered(index * 7919 % staged.volumes);
+            let volume = Volume::disk(index * 7919 % staged.volumes);
             let took = volume.call(Step::Stats, endpoint)?;
             println!("stats {} {}", staged.volumes, milliseconds(took));
         }
     }
     Ok(())
+}
+
+/// How long the mount manager of a real node takes (`os-sim/src/latency.rs`).
+fn mount_manager() -> Rule {
+    let delay = Effect::Delay(Duration::from_millis(9));
+    Rule::on("GetVolumeNameForVolumeMountPointW", delay)
 }
 
 /// Writes the records of so many staged volumes.
@@ -102,7 +112,7 @@ fn mount(node: &TestNode, volumes: u32) -> anyhow::Result<BTreeMap<u32, VolumeId
     }
     for index in 0..volumes {
         let volume = mounted.get(&index).context("a disk without a volume")?;
-        let paths = Volume::numbered(index);
+        let paths = Volume::disk(index);
         let (staging, target) = (paths.staging().parse()?, paths.target().parse()?);
         make_folders(node, &staging)?;
         os.volumes.set_mount_point(&staging, *volume)?;
@@ -146,11 +156,11 @@ fn put(
     index: u32,
     (mounted, boot): (Option<VolumeId>, Option<String>),
 ) -> anyhow::Result<()> {
-    let volume = Volume::numbered(index);
-    let handle = VolumeHandle::parse(&volume.page83).context("a handle")?;
-    let attributes = BTreeMap::from([("page83".to_owned(), volume.page83.clone())]);
+    let volume = Volume::disk(index);
+    let handle = VolumeHandle::parse(&volume.handle).context("a handle")?;
+    let attributes = BTreeMap::from([("page83".to_owned(), volume.handle.clone())]);
     let attributes = Attributes {
-        handle: &volume.page83,
+        handle: &volume.handle,
         publish: &attributes,
         volume: &BTreeMap::new(),
     };
