@@ -1,5 +1,6 @@
-//! The play of kubelet: it finds a driver's socket, registers the driver, and has it stage, publish, report, grow,
-//! unpublish and unstage a volume. Between the acts the node restarts, as a machine does that lost its power.
+//! The play of kubelet: it finds a driver's socket, registers the driver, and has it stage, publish, report, unpublish
+//! and unstage two volumes, a disk that grows, and a share. Between the acts the node restarts, as a machine does that
+//! lost its power.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -13,6 +14,7 @@ use transport::{Channel, ChannelOptions, Endpoint, Owner};
 use wincsi::WinPath;
 use wincsi::sim::demo;
 use wincsi::sim::files::FileTree;
+use wincsi::sim::smb::SmbControl;
 use wire::Rpc;
 use wire::csi::v1::node::{
     NodeExpandVolume, NodeGetInfo, NodeGetVolumeStats, NodePublishVolume, NodeStageVolume,
@@ -34,9 +36,6 @@ use crate::printer::{self, Lines};
 const CALL: Duration = Duration::from_secs(120);
 
 const GIB: i64 = 1 << 30;
-const VOLUME: &str = "demo-volume";
-const STAGING: &str = r"C:\var\lib\kubelet\plugins\kubernetes.io\csi\wincsi.io\demo\globalmount";
-const TARGET: &str = r"C:\var\lib\kubelet\pods\demo\volumes\kubernetes.io~csi\demo\mount";
 const FILE: &str = "hello.txt";
 const TEXT: &str = "written by a pod\n";
 
@@ -47,33 +46,97 @@ pub(crate) enum Act {
     Second,
 }
 
-/// What is around the driver: the hardware of its node, and the files as a pod sees them.
+type Attributes = BTreeMap<String, String>;
+
+/// A volume, as its PersistentVolume, its Secret and its attachment describe it.
+struct Volume {
+    id: &'static str,
+    staging: &'static str,
+    target: &'static str,
+    publish_context: Attributes,
+    context: Attributes,
+    secrets: Attributes,
+    /// What a stage does with it.
+    staged: String,
+}
+
+impl Volume {
+    /// The controller hands on from the attachment by what the disk is told.
+    fn disk() -> Self {
+        Self {
+            id: "demo-volume",
+            staging: r"C:\var\lib\kubelet\plugins\kubernetes.io\csi\wincsi.io\demo\globalmount",
+            target: r"C:\var\lib\kubelet\pods\demo\volumes\kubernetes.io~csi\demo\mount",
+            publish_context: attributes([("page83", demo::DISK_PAGE83)]),
+            context: Attributes::new(),
+            secrets: Attributes::new(),
+            staged: format!("the disk {} is mounted", demo::DISK_PAGE83),
+        }
+    }
+
+    fn share() -> Self {
+        let credentials = [
+            ("username", demo::SMB_USER),
+            ("password", demo::SMB_PASSWORD),
+        ];
+        let source = demo::SHARE.replace('\\', "/");
+        Self {
+            id: "demo-share",
+            staging: r"C:\var\lib\kubelet\plugins\kubernetes.io\csi\wincsi.io\share\globalmount",
+            target: r"C:\var\lib\kubelet\pods\demo\volumes\kubernetes.io~csi\share\mount",
+            publish_context: Attributes::new(),
+            context: attributes([("source", &source)]),
+            secrets: attributes(credentials),
+            staged: format!("{} is mapped, and linked", demo::SHARE),
+        }
+    }
+
+    fn file(&self) -> String {
+        format!(r"{}\{FILE}", self.target)
+    }
+}
+
+fn attributes<const N: usize>(entries: [(&str, &str); N]) -> Attributes {
+    let owned = entries.map(|(key, value)| (key.to_owned(), value.to_owned()));
+    owned.into()
+}
+
+/// What is around the driver: the hardware of its node, the shares that it mapped, and the files as a pod sees them.
 pub(crate) struct World {
     folder: PathBuf,
     files: FileTree,
-    file: WinPath,
 }
 
 impl World {
-    pub(crate) fn of(folder: &Path, drive_c: &Path) -> anyhow::Result<Self> {
-        Ok(Self {
+    pub(crate) fn of(folder: &Path, drive_c: &Path) -> Self {
+        Self {
             folder: folder.to_owned(),
             files: FileTree::beside(folder, drive_c),
-            file: format!(r"{TARGET}\{FILE}").parse()?,
-        })
+        }
     }
 
-    fn write(&self) -> anyhow::Result<()> {
-        self.files.write_file(&self.file, TEXT.as_bytes())?;
-        let place = self.files.host_path(&self.file)?;
+    /// Answers where the file came to lie on this machine.
+    fn write(&self, volume: &Volume) -> anyhow::Result<PathBuf> {
+        let file: WinPath = volume.file().parse()?;
+        self.files.write_file(&file, TEXT.as_bytes())?;
+        let place = self.files.host_path(&file)?;
         let kept = fs::read_to_string(&place)?;
         ensure!(kept == TEXT, "{} has something else", place.display());
+        Ok(place)
+    }
+
+    fn write_to_share(&self, volume: &Volume) -> anyhow::Result<()> {
+        let place = self.write(volume)?;
+        let share = SmbControl::at(&self.folder).share_folder(demo::SMB_SERVER, "share");
+        let is_there = fs::read_to_string(share.join(FILE))? == TEXT;
+        ensure!(is_there, "{} is not on the server", place.display());
         Ok(())
     }
 
-    fn expect_file(&self) -> anyhow::Result<()> {
-        let kept = self.files.read_file(&self.file)?;
-        ensure!(kept == TEXT.as_bytes(), "{}: another text", self.file);
+    fn expect_file(&self, volume: &Volume) -> anyhow::Result<()> {
+        let file: WinPath = volume.file().parse()?;
+        let kept = self.files.read_file(&file)?;
+        ensure!(kept == TEXT.as_bytes(), "{file}: another text");
         Ok(())
     }
 
@@ -81,6 +144,12 @@ impl World {
         let left = self.files.host_path(&path.parse()?);
         let left = left.is_ok_and(|place| place.exists());
         ensure!(!left, "{path} is left");
+        Ok(())
+    }
+
+    fn expect_no_mapping(&self) -> anyhow::Result<()> {
+        let mapped = SmbControl::at(&self.folder).mapped()?;
+        ensure!(mapped.is_empty(), "the node has mapped {mapped:?}");
         Ok(())
     }
 
@@ -96,12 +165,23 @@ pub(crate) fn play(
     registration: &Endpoint,
     act: Act,
 ) -> anyhow::Result<()> {
+    let (disk, share) = (Volume::disk(), Volume::share());
     let mut kubelet = Kubelet::register(lines, registration)?;
-    kubelet.stage()?;
-    kubelet.publish()?;
+    kubelet.stage(&disk)?;
+    kubelet.publish(&disk)?;
     match act {
-        Act::First => kubelet.use_volume(world),
-        Act::Second => kubelet.end(world),
+        Act::First => {
+            kubelet.use_disk(world, &disk)?;
+            kubelet.stage(&share)?;
+            kubelet.publish(&share)?;
+            kubelet.use_share(world, &share)
+        }
+        Act::Second => {
+            kubelet.end(world, &disk)?;
+            kubelet.renew(world, &share)?;
+            kubelet.end(world, &share)?;
+            world.expect_no_mapping()
+        }
     }
 }
 
@@ -141,50 +221,51 @@ impl<'a> Kubelet<'a> {
         Ok(Self { lines, csi })
     }
 
-    fn stage(&mut self) -> anyhow::Result<()> {
+    fn stage(&mut self, volume: &Volume) -> anyhow::Result<()> {
         let request = NodeStageVolumeRequest {
-            volume_id: VOLUME.to_owned(),
-            publish_context: publish_context(),
-            staging_target_path: STAGING.to_owned(),
+            volume_id: volume.id.to_owned(),
+            publish_context: volume.publish_context.clone(),
+            staging_target_path: volume.staging.to_owned(),
             volume_capability: Some(capability()),
-            secrets: BTreeMap::new(),
-            volume_context: BTreeMap::new(),
+            secrets: volume.secrets.clone(),
+            volume_context: volume.context.clone(),
         };
         self.call::<NodeStageVolume>("Node.NodeStageVolume", &request, |_| {
-            format!("the disk {} is mounted at {STAGING}", demo::DISK_PAGE83)
+            format!("{} at {}", volume.staged, volume.staging)
         })?;
         Ok(())
     }
 
-    fn publish(&mut self) -> anyhow::Result<()> {
+    fn publish(&mut self, volume: &Volume) -> anyhow::Result<()> {
         let request = NodePublishVolumeRequest {
-            volume_id: VOLUME.to_owned(),
-            publish_context: publish_context(),
-            staging_target_path: STAGING.to_owned(),
-            target_path: TARGET.to_owned(),
+            volume_id: volume.id.to_owned(),
+            publish_context: volume.publish_context.clone(),
+            staging_target_path: volume.staging.to_owned(),
+            target_path: volume.target.to_owned(),
             volume_capability: Some(capability()),
             readonly: false,
-            secrets: BTreeMap::new(),
-            volume_context: BTreeMap::new(),
+            secrets: volume.secrets.clone(),
+            volume_context: volume.context.clone(),
         };
         self.call::<NodePublishVolume>("Node.NodePublishVolume", &request, |_| {
-            format!("a link leads there from {TARGET}")
+            format!("a link leads there from {}", volume.target)
         })?;
         Ok(())
     }
 
-    /// The first act from here on: a pod writes, and its volume grows.
-    fn use_volume(&mut self, world: &World) -> anyhow::Result<()> {
-        let before = self.stats()?;
-        let written = world.file.to_string();
+    /// A pod writes, and its volume grows.
+    fn use_disk(&mut self, world: &World, volume: &Volume) -> anyhow::Result<()> {
+        let before = self.stats(volume)?;
         self.lines
-            .meanwhile("a pod writes a file", &written, || world.write())?;
+            .meanwhile("a pod writes a file", &volume.file(), || {
+                world.write(volume).map(drop)
+            })?;
         self.lines
             .meanwhile("the cloud grows the disk", "3 GiB", || world.grow())?;
         let request = NodeExpandVolumeRequest {
-            volume_id: VOLUME.to_owned(),
-            volume_path: TARGET.to_owned(),
-            staging_target_path: STAGING.to_owned(),
+            volume_id: volume.id.to_owned(),
+            volume_path: volume.target.to_owned(),
+            staging_target_path: volume.staging.to_owned(),
             capacity_range: Some(CapacityRange {
                 required_bytes: 3 * GIB,
                 limit_bytes: 0,
@@ -195,38 +276,58 @@ impl<'a> Kubelet<'a> {
         self.call::<NodeExpandVolume>("Node.NodeExpandVolume", &request, |grown| {
             format!("{} bytes", grown.capacity_bytes)
         })?;
-        let after = self.stats()?;
+        let after = self.stats(volume)?;
         ensure!(after.total > before.total, "the filesystem did not grow");
         Ok(())
     }
 
-    /// The second act from here on: the pod has its data again, and ends.
-    fn end(&mut self, world: &World) -> anyhow::Result<()> {
+    fn use_share(&mut self, world: &World, volume: &Volume) -> anyhow::Result<()> {
         self.lines
-            .meanwhile("the pod's file", "is there again", || world.expect_file())?;
-        self.stats()?;
+            .meanwhile("a pod writes a file", "and the server has it", || {
+                world.write_to_share(volume)
+            })?;
+        self.stats(volume)?;
+        Ok(())
+    }
+
+    /// Windows let the mapping go as it restarted: a publish that has the secrets makes it again.
+    fn renew(&mut self, world: &World, volume: &Volume) -> anyhow::Result<()> {
+        self.lines
+            .meanwhile("the restart", "took the mapping away", || {
+                world.expect_no_mapping()
+            })?;
+        self.publish(volume)
+    }
+
+    /// The pod has its data again, and ends.
+    fn end(&mut self, world: &World, volume: &Volume) -> anyhow::Result<()> {
+        self.lines
+            .meanwhile("the pod's file", "is there again", || {
+                world.expect_file(volume)
+            })?;
+        self.stats(volume)?;
         let request = NodeUnpublishVolumeRequest {
-            volume_id: VOLUME.to_owned(),
-            target_path: TARGET.to_owned(),
+            volume_id: volume.id.to_owned(),
+            target_path: volume.target.to_owned(),
         };
         self.call::<NodeUnpublishVolume>("Node.NodeUnpublishVolume", &request, |_| {
             "the link is gone".into()
         })?;
-        world.expect_none(TARGET)?;
+        world.expect_none(volume.target)?;
         let request = NodeUnstageVolumeRequest {
-            volume_id: VOLUME.to_owned(),
-            staging_target_path: STAGING.to_owned(),
+            volume_id: volume.id.to_owned(),
+            staging_target_path: volume.staging.to_owned(),
         };
         self.call::<NodeUnstageVolume>("Node.NodeUnstageVolume", &request, |_| {
             "unmounted, and the folder is gone".into()
         })?;
-        world.expect_none(STAGING)
+        world.expect_none(volume.staging)
     }
 
-    fn stats(&mut self) -> anyhow::Result<VolumeUsage> {
+    fn stats(&mut self, volume: &Volume) -> anyhow::Result<VolumeUsage> {
         let request = NodeGetVolumeStatsRequest {
-            volume_id: VOLUME.to_owned(),
-            volume_path: TARGET.to_owned(),
+            volume_id: volume.id.to_owned(),
+            volume_path: volume.target.to_owned(),
             ..Default::default()
         };
         let stats =
@@ -263,11 +364,6 @@ fn dial(endpoint: &Endpoint) -> anyhow::Result<Channel> {
 fn send<R: Rpc>(channel: &Channel, request: &R::Request) -> anyhow::Result<R::Response> {
     let answer = channel.call(R::PATH, &request.encode_to_vec(), Instant::now() + CALL)?;
     Ok(R::Response::decode(answer.as_slice())?)
-}
-
-/// What the controller hands on from the attachment: by what the disk is told.
-fn publish_context() -> BTreeMap<String, String> {
-    BTreeMap::from([("page83".to_owned(), demo::DISK_PAGE83.to_owned())])
 }
 
 fn capability() -> VolumeCapability {

@@ -124,7 +124,7 @@ impl Driver {
 
 impl Kubelet {
     fn play(&self) -> anyhow::Result<()> {
-        let world = World::of(&self.node, &self.drive_c)?;
+        let world = World::of(&self.node, &self.drive_c);
         let mut lines = Lines::begin();
         let outcome = kubelet::play(&mut lines, &world, &self.registration, self.act);
         lines.summary(&outcome);
