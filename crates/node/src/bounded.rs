@@ -1,11 +1,12 @@
+use std::panic::{self, AssertUnwindSafe};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::Duration;
-use std::{fmt, io, panic, thread};
+use std::{fmt, io};
 
 use os::{Clock, Deadline};
 
 use crate::poll::SLICE;
-use crate::{Crowded, Node};
+use crate::{Crowded, Node, workers};
 
 /// An operation has not ended, or not begun.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -116,25 +117,25 @@ pub(crate) fn race<T: Send + 'static>(
     run: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, Unfinished> {
     let (answer, answered) = mpsc::sync_channel(1);
-    let worker = thread::Builder::new()
-        .name(operation.to_owned())
-        .spawn(move || {
-            // Nobody listens any more after the deadline.
-            let _ = answer.send(run());
-        })
+    let work = move || {
+        let done = panic::catch_unwind(AssertUnwindSafe(run));
+        // Nobody listens any more after the deadline.
+        let _ = answer.send(done);
+    };
+    workers::run(operation, Box::new(work))
         .map_err(|error| Unfinished::no_thread(operation, &error))?;
     loop {
         let left = deadline.left(clock);
         match answered.recv_timeout(left.unwrap_or_default().min(SLICE)) {
-            Ok(value) => return Ok(value),
+            Ok(Ok(value)) => return Ok(value),
+            Ok(Err(panicked)) => panic::resume_unwind(panicked),
             Err(RecvTimeoutError::Timeout) if left.is_some() => {}
             Err(RecvTimeoutError::Timeout) => {
                 return Err(Unfinished::deadline(operation, &"in the background"));
             }
-            Err(RecvTimeoutError::Disconnected) => match worker.join() {
-                Ok(()) => return Err(Unfinished::deadline(operation, &"without an answer")),
-                Err(panicked) => panic::resume_unwind(panicked),
-            },
+            Err(RecvTimeoutError::Disconnected) => {
+                return Err(Unfinished::deadline(operation, &"without an answer"));
+            }
         }
     }
 }

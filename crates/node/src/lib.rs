@@ -115,6 +115,7 @@ mod storage;
 mod system;
 mod volumes;
 mod waits;
+mod workers;
 
 use std::sync::Arc;
 

@@ -84,7 +84,7 @@ impl Shares {
         for index in 0..SERVERS {
             node.add_server(&server(index), &names, FOLDERS)?;
         }
-        let (server, endpoint) = node.serve(node.driver()?)?;
+        let (server, endpoint) = node.serve(node.driver_hashing_quickly()?)?;
         let staged = Self {
             node,
             _server: server,

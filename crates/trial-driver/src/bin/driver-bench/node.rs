@@ -100,6 +100,15 @@ impl TestNode {
 
     /// The driver as it starts: with the records that are there.
     pub(crate) fn driver(&self) -> anyhow::Result<Arc<Volumes>> {
+        Ok(Arc::new(self.volumes()?))
+    }
+
+    /// The driver, for a node on which thousands of shares are mapped before anything is measured.
+    pub(crate) fn driver_hashing_quickly(&self) -> anyhow::Result<Arc<Volumes>> {
+        Ok(Arc::new(self.volumes()?.hashing_quickly()))
+    }
+
+    fn volumes(&self) -> anyhow::Result<Volumes> {
         let store = Store::open(&self.records())?;
         let machine = Arc::new(Simulated(self.sim.files().clone()));
         let kubelet = Kubelet {
@@ -107,7 +116,7 @@ impl TestNode {
             folder: Some(r"C:\var\lib\kubelet".parse()?),
         };
         let node = self.node.clone();
-        Ok(Arc::new(Volumes::new(node, store, machine, kubelet)))
+        Ok(Volumes::new(node, store, machine, kubelet))
     }
 }
 
