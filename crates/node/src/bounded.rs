@@ -122,8 +122,7 @@ pub(crate) fn race<T: Send + 'static>(
         // Nobody listens any more after the deadline.
         let _ = answer.send(done);
     };
-    workers::run(operation, Box::new(work))
-        .map_err(|error| Unfinished::no_thread(operation, &error))?;
+    workers::run(operation, Box::new(work))?;
     loop {
         let left = deadline.left(clock);
         match answered.recv_timeout(left.unwrap_or_default().min(SLICE)) {

@@ -3,11 +3,12 @@
 //! Each operation has a thread alone until it ends. A thread that ended one waits a while for the next: a start looks at
 //! thousands of volumes, and a thread for each look costs more than many a look does.
 
-use std::io;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, SyncSender};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread::{self, ThreadId};
 use std::time::Duration;
+
+use crate::Unfinished;
 
 /// How long a thread waits for its next operation.
 const IDLE: Duration = Duration::from_secs(1);
@@ -31,7 +32,7 @@ struct Waiting {
 ///
 /// # Errors
 /// The system has no thread to spare; then the operation does not run.
-pub(crate) fn run(operation: &'static str, work: Work) -> io::Result<()> {
+pub(crate) fn run(operation: &'static str, work: Work) -> Result<(), Unfinished> {
     let waiting = waiting().pop();
     let work = match waiting {
         Some(waiting) => match waiting.next.send(work) {
@@ -41,7 +42,10 @@ pub(crate) fn run(operation: &'static str, work: Work) -> io::Result<()> {
         None => work,
     };
     let thread = thread::Builder::new().name(operation.to_owned());
-    thread.spawn(move || serve(work)).map(drop)
+    let started = thread.spawn(move || serve(work));
+    started
+        .map(drop)
+        .map_err(|error| Unfinished::no_thread(operation, &error))
 }
 
 fn serve(first: Work) {
@@ -98,10 +102,10 @@ mod tests {
 
     /// The thread on which an operation ran that has ended.
     fn thread_of_one() -> ThreadId {
-        let (tell, told) = mpsc::channel();
-        let work = move || tell.send(thread::current().id()).unwrap();
+        let (send, received) = mpsc::channel();
+        let work = move || send.send(thread::current().id()).unwrap();
         run("note", Box::new(work)).unwrap();
-        told.recv().unwrap()
+        received.recv().unwrap()
     }
 
     #[test]

@@ -115,7 +115,7 @@ impl Shares {
         })
     }
 
-    /// Servers die: Windows has their mappings as disconnected, and whoever asks them for anything waits.
+    /// Servers die: Windows has their mappings as disconnected, and a call that asks them for anything waits.
     fn lose_servers(&self) -> anyhow::Result<()> {
         for index in SERVERS - DEAD..SERVERS {
             let name = server(index);
