@@ -105,9 +105,10 @@ impl Shares {
             Ok(())
         };
         thread::scope(|scope| {
-            let stagers: Vec<_> = (0..STAGERS)
-                .map(|first| scope.spawn(move || stage(first)))
-                .collect();
+            let mut stagers = Vec::new();
+            for first in 0..STAGERS {
+                stagers.push(scope.spawn(move || stage(first)));
+            }
             stagers.into_iter().try_for_each(|stager| {
                 let staged = stager.join();
                 staged.map_err(|_| anyhow::anyhow!("a stager panicked"))?
