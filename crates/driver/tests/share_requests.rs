@@ -320,6 +320,28 @@ fn an_inline_volume_that_names_its_secret_for_another_driver_is_refused_by_name(
 }
 
 #[test]
+fn an_inline_volume_is_no_guest_as_windows_may_connect_as_the_node() {
+    let fixture = Fixture::lenient();
+    for guest in ["guest", "sec=none"] {
+        let mut volume = Volume::inline("//files/data");
+        volume.context.push(("mountOptions", guest));
+        let refused = fixture.publish(&volume).unwrap_err();
+        assert_eq!(refused.code, Code::InvalidArgument, "{refused}");
+        assert_eq!(fixture.mappings(), []);
+    }
+}
+
+#[test]
+fn a_refused_request_is_repeated_while_its_inline_volume_is_there() {
+    let fixture = Fixture::lenient();
+    let mut volume = Volume::inline("//files/data");
+    fixture.publish(&volume).unwrap();
+    volume.secrets = vec![("password", PASSWORD)];
+    let refused = fixture.publish(&volume).unwrap_err();
+    assert_eq!(refused.code, Code::Unavailable, "{refused}");
+}
+
+#[test]
 fn a_staged_volume_is_published_without_secrets() {
     let fixture = Fixture::lenient();
     let mut volume = Volume::of("//files/data");

@@ -158,7 +158,8 @@ impl NodeService {
         staging: WinPath,
     ) -> Result<(), Status> {
         let report = |event: &str| self.volumes.report(event);
-        let wanted = self.shares.wanted(&volume, share, lifetime, report)?;
+        let wanted = self.shares.wanted(&volume, share, lifetime, report);
+        let wanted = wanted.map_err(|refusal| self.unless_left(&volume, lifetime, refusal))?;
         let stage = share::Stage {
             volume,
             staging,
@@ -166,6 +167,14 @@ impl NodeService {
         };
         let staged = self.volumes.stage_share(&stage);
         staged.map_err(|error| Status::new(error.code(), error.to_string()))
+    }
+
+    /// After a final code kubelet may forget the volume: not while something of an earlier call is left of it.
+    fn unless_left(&self, volume: &VolumeHandle, lifetime: Lifetime, refusal: Status) -> Status {
+        match self.volumes.is_left(volume, lifetime) {
+            true => Status::new(Code::Unavailable, refusal.message),
+            false => refusal,
+        }
     }
 
     fn unstage(

@@ -53,6 +53,11 @@ pub enum Refusal {
     /// There is no user.
     #[error("the volume has no user: {place} has to name a Secret with the keys username and password, or the mount options have guest", place = place_of_secret(*.0))]
     NoUser(Lifetime),
+    /// Without a user Windows may connect as the machine.
+    #[error(
+        "an inline volume needs a user: without one Windows may connect as the node, so the option guest is for PersistentVolumes"
+    )]
+    InlineGuest,
     /// Windows has no raw block volumes in pods.
     #[error("block volumes do not exist on Windows: the volume needs volumeMode Filesystem")]
     Block,

@@ -77,7 +77,7 @@ fn a_refusal_leaves_nothing_of_an_inline_volume_whose_first_try_did_not_end() {
     smb.set_condition(crate::fixture::SERVER, ServerHealth::Down)
         .unwrap();
     let first = fixture.publish_inline(&inline("csi-1"), POD).unwrap_err();
-    assert_eq!((first.code(), fixture.records()), (Code::Unavailable, 1));
+    assert_eq!((first.code(), fixture.records()), (Code::Unavailable, 0));
     smb.set_condition(crate::fixture::SERVER, ServerHealth::Up)
         .unwrap();
     fixture.map_by_hand(ROOT, USER, PASSWORD);
@@ -87,4 +87,29 @@ fn a_refusal_leaves_nothing_of_an_inline_volume_whose_first_try_did_not_end() {
         (Code::FailedPrecondition, 0)
     );
     assert_eq!(fixture.mappings(), [ROOT], "of others");
+}
+
+#[test]
+fn an_inline_volume_takes_no_dead_mapping_from_others() {
+    use wincsi::sim::smb::ServerSpec;
+    let fixture = Fixture::new();
+    fixture.map_by_hand(ROOT, USER, PASSWORD);
+    let changed = ServerSpec::sharing(crate::fixture::SHARE, USER, "rotated");
+    let change = |server: &mut ServerSpec| server.user = changed.user;
+    fixture
+        .smb()
+        .change_server(crate::fixture::SERVER, change)
+        .unwrap();
+    let inline = Volume {
+        password: "rotated",
+        ..inline("csi-1")
+    };
+    fixture.publish_inline(&inline, POD).unwrap_err();
+    assert_eq!(fixture.mappings(), [ROOT]);
+    fixture
+        .stage(&Volume {
+            password: "rotated",
+            ..volume("pv")
+        })
+        .unwrap();
 }

@@ -394,12 +394,13 @@ impl Smb for Node {
         let remote = mapping.remote.clone();
         let link = mapping.link.cloned();
         let credentials = mapping.credentials.and_then(again);
-        let options = mapping.options.clone();
+        let (options, keep) = (mapping.options.clone(), mapping.keep);
         run(self, "map", mapping.remote, deadline, move |node| {
-            let mapping = MapRequest::of(&remote)
+            let mut mapping = MapRequest::of(&remote)
                 .with_credentials(credentials.as_ref())
                 .with_link(link.as_ref())
                 .with_options(options);
+            mapping.keep = keep;
             node.operations().smb().map_existing(&mapping, deadline)
         })
     }

@@ -71,6 +71,9 @@ pub struct MapRequest<'a> {
     pub link: Option<&'a ResolvedPath>,
     /// What it is to be like.
     pub options: MappingOptions,
+    /// Whether a mapping that is there stays, however it fares: the request is of a caller who may not take it from
+    /// others.
+    pub keep: bool,
 }
 
 impl<'a> MapRequest<'a> {
@@ -82,7 +85,15 @@ impl<'a> MapRequest<'a> {
             credentials: None,
             link: None,
             options: MappingOptions::default(),
+            keep: false,
         }
+    }
+
+    /// With [`Self::keep`].
+    #[must_use]
+    pub fn keeping_what_is_mapped(mut self) -> Self {
+        self.keep = true;
+        self
     }
 
     /// With this as [`Self::credentials`].
@@ -179,7 +190,8 @@ impl<'a> Smb<'a> {
             None => None,
         };
         let (credentials, options) = (mapping.credentials, &mapping.options);
-        let wanted = RequestedMapping::new(credentials, options, self.node.options());
+        let mut wanted = RequestedMapping::new(credentials, options, self.node.options());
+        wanted.keeps = mapping.keep;
         let mapped = ensure(&share, &wanted, &mut held)?;
         if let (Some(link), Some(place)) = (mapping.link, place) {
             self.put(link, mapping.remote, place)?;

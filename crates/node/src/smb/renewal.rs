@@ -76,7 +76,7 @@ impl<'a> Share<'a> {
         wanted: &RequestedMapping<'_>,
         held: &mut LockGuard,
     ) -> Result<MapOutcome, SmbError> {
-        if self.is_of_other(wanted) {
+        if wanted.keeps || self.is_of_other(wanted) {
             return Err(self.away(why));
         }
         let Some(port) = wanted.tcp_port() else {
@@ -110,7 +110,7 @@ impl<'a> Share<'a> {
         if is_at_home || self.folder_answers()? {
             return self.reuse(mapping, wanted);
         }
-        if is_same {
+        if is_same || wanted.keeps {
             // The server would refuse the same credentials again.
             return Err(ProviderError::from(why).into());
         }

@@ -13,6 +13,8 @@ pub(super) struct RequestedMapping<'a> {
     pub(super) asked: &'a MappingOptions,
     /// The same, with the node's own word on encryption.
     pub(super) options: MappingOptions,
+    /// Whether a mapping that is there stays, however it fares.
+    pub(super) keeps: bool,
 }
 
 impl<'a> RequestedMapping<'a> {
@@ -25,6 +27,7 @@ impl<'a> RequestedMapping<'a> {
             credentials,
             asked,
             options: asked.or_of(node),
+            keeps: false,
         }
     }
 

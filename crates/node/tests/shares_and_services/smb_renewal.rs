@@ -44,6 +44,27 @@ fn refused_credentials_are_replaced_by_others_and_kept_for_the_same() {
     }
 }
 
+/// A pod's own volume may not take a mapping from others.
+#[test]
+fn a_request_that_keeps_what_is_mapped_makes_no_mapping_anew() {
+    let fixture = NodeFixture::with_server();
+    map(&fixture, SHARE, PASSWORD, None).unwrap();
+    looks_fail(&fixture, Win32(1326), 2);
+    let trace = fixture.trace(|| drop(keeping(&fixture, "other").unwrap_err()));
+    assert_eq!(changes(&trace), 0);
+    let dead = with_dead_mapping();
+    let trace = dead.trace(|| drop(keeping(&dead, PASSWORD).unwrap_err()));
+    assert_eq!(changes(&trace), 0);
+}
+
+fn keeping(fixture: &NodeFixture, password: &str) -> Result<MapOutcome, SmbError> {
+    let restarted = inject::node(fixture, |_| {});
+    let (remote, credentials) = (remote(SHARE), credentials(password));
+    let request = MapRequest::of(&remote).with_credentials(&credentials);
+    let smb = restarted.operations().smb();
+    smb.map(&request.keeping_what_is_mapped(), fixture.soon())
+}
+
 /// Whatever it is, pods may work with the mapping; also where Windows does not call it OK.
 #[test]
 fn any_other_code_fails_the_call_and_removes_nothing() {

@@ -256,6 +256,8 @@ impl ShareRequest<'_> {
         let credentials = self.credentials_of(user)?;
         match (user, &credentials) {
             (User::OfSecret, None) => Err(Refusal::NoUser(lifetime)),
+            // Windows may connect as the machine, which is not the pod's author.
+            (User::Guest, _) if lifetime == Lifetime::Inline => Err(Refusal::InlineGuest),
             _ => Ok(credentials),
         }
     }

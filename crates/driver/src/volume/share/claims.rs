@@ -29,6 +29,8 @@ struct Inner {
 pub(super) struct Claim {
     /// The server as the volume names it, in lower case.
     pub(super) server: String,
+    /// The same as Windows has it: the address, where the name was looked up.
+    pub(super) address: String,
     /// What is mapped, in lower case.
     pub(super) share: String,
     /// As whom, in lower case: names of users have no case.
@@ -55,6 +57,7 @@ impl Claim {
         let share = &record.what;
         Self {
             server: share.server.clone(),
+            address: share.remote.server(),
             share: share.remote.share(),
             user: share.user.as_ref().map(|user| user.to_lowercase()),
             is_ours: share.made_mapping,
@@ -74,9 +77,9 @@ impl Claim {
         boots.is_none_or(|(ours, other)| ours == other)
     }
 
-    /// Whether both cannot be mapped at a time: one server, or one share by two names of its server, as two users.
+    /// Whether both cannot be mapped at a time: one server, by its name or by its address, as two users.
     fn conflicts_with(&self, other: &Self) -> bool {
-        let is_near = self.server == other.server || self.share == other.share;
+        let is_near = self.server == other.server || self.address == other.address;
         is_near && self.user != other.user && self.is_of_boot(other.boot.as_deref())
     }
 }
@@ -266,6 +269,7 @@ mod tests {
     fn claim(share: &str, user: &str) -> Claim {
         Claim {
             server: String::from("files"),
+            address: String::from("files"),
             share: share.to_owned(),
             user: Some(user.to_owned()),
             is_ours: false,
@@ -290,11 +294,11 @@ mod tests {
     fn two_names_of_a_server_do_not_bring_two_users_to_one_mapping() {
         let claims = Claims::default();
         claims.claim(&volume("a"), claim("s", "one")).unwrap();
-        let by_address = Claim {
-            server: String::from("10.0.0.1"),
-            ..claim("s", "two")
+        let by_another_name = Claim {
+            server: String::from("alias"),
+            ..claim("t", "two")
         };
-        let refused = claims.claim(&volume("b"), by_address);
+        let refused = claims.claim(&volume("b"), by_another_name);
         assert_eq!(refused, Err(Refused::OtherUser(volume("a"))));
     }
 

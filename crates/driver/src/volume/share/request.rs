@@ -2,7 +2,7 @@ use wincsi::WinPath;
 use wincsi::smb::{Credentials, RemotePath};
 
 use super::StageError;
-use crate::record::{Lifetime, Record, Share, ShareOptions, Targets, VolumeHandle};
+use crate::record::{Lifetime, Record, Share, ShareOptions, State, Targets, VolumeHandle};
 
 /// A NodeStageVolume of a share.
 pub struct Stage {
@@ -31,9 +31,18 @@ pub struct Wanted {
 }
 
 impl Stage {
+    /// As [`Self::agreeing`]; what is left of a stage that did not end is no volume yet, and kubelet calls again.
+    pub(super) fn agreeing_or_left(&self, record: Record) -> Result<Record<Share>, StageError> {
+        let is_staged = record.state == State::Staged;
+        self.agreeing(record).map_err(|error| match is_staged {
+            true => error,
+            false => StageError::Unfinished(Box::new(error)),
+        })
+    }
+
     /// The record, unless the volume is staged as something else. Another address of the server and another user are no
     /// other volume: names are resolved anew, and secrets change.
-    pub(super) fn agreeing(&self, record: Record) -> Result<Record<Share>, StageError> {
+    fn agreeing(&self, record: Record) -> Result<Record<Share>, StageError> {
         let otherwise = |what| {
             let volume = self.volume.clone();
             StageError::StagedOtherwise { volume, what }

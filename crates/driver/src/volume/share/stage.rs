@@ -65,7 +65,9 @@ impl Volumes {
         (remote, was_mapped): (RemotePath, bool),
     ) -> Result<(), StageError> {
         let before = slot.get().map_err(Shared::from)?;
-        let before = before.map(|record| request.agreeing(record)).transpose()?;
+        let before = before
+            .map(|record| request.agreeing_or_left(record))
+            .transpose()?;
         let deadline = self.deadline();
         let staging = Staging {
             volumes: self,
@@ -132,8 +134,14 @@ impl Staging<'_> {
     fn prepare(&mut self, share: &str) -> Result<(), StageError> {
         self.check_host()?;
         self.start_over().map_err(Shared::from)?;
-        if !self.was_mapped && self.volumes.node.supports(Feature::MappingList) {
-            self.volumes.shares.secrets.forget(share);
+        let Shares {
+            claims, secrets, ..
+        } = &self.volumes.shares;
+        if !self.was_mapped
+            && self.volumes.node.supports(Feature::MappingList)
+            && claims.users_of(share, self.boot.as_deref()).is_empty()
+        {
+            secrets.forget(share);
         }
         self.check_mapping()?;
         let taken_over = self.is_taken_over().map_err(Shared::from)?;
@@ -257,6 +265,7 @@ impl Staging<'_> {
         let Stage { volume, wanted, .. } = self.request;
         let claim = Claim {
             server: wanted.server.clone(),
+            address: self.remote.server(),
             share: share.to_owned(),
             user: wanted.user().map(|user| user.to_lowercase()),
             is_ours: self.makes_mapping(),
@@ -402,6 +411,9 @@ impl Staging<'_> {
         let mut request = MapRequest::of(&self.remote)
             .with_credentials(wanted.credentials.as_ref())
             .with_link(&link);
+        if wanted.lifetime == Lifetime::Inline {
+            request = request.keeping_what_is_mapped();
+        }
         if node.supports(Feature::MapOptions) {
             request = request.with_options(wanted.options.of_mapping());
         }
@@ -471,28 +483,30 @@ impl Staging<'_> {
                 self.disown_if_others(&error);
                 self.undo()
             }
-            _ => {
-                self.note_unmade(&error);
+            _ if !self.is_unmade(&error) => Left::Something,
+            None => self.undo(),
+            Some(before) => {
+                self.stay_in(before.boot.as_deref());
                 Left::Something
             }
         };
         Shared::from(Box::new(NodeError { error, left })).into()
     }
 
-    /// A map that ended and made nothing: what is mapped when kubelet calls again is another's.
-    fn note_unmade(&self, error: &Error) {
-        let is_open =
-            self.was_mapped || matches!(error.cause, Cause::Deadline | Cause::Lost { .. });
+    /// Whether the map ended and made nothing: then nobody waits for this volume's server, and what is mapped when kubelet
+    /// calls again is another's.
+    fn is_unmade(&self, error: &Error) -> bool {
+        let is_open = matches!(error.cause, Cause::Deadline | Cause::Lost { .. });
         let is_mapped = || self.volumes.is_mapped(&self.remote, self.deadline);
-        if is_open || is_mapped().unwrap_or(true) {
-            return;
-        }
+        !self.was_mapped && !is_open && !is_mapped().unwrap_or(true)
+    }
+
+    /// The volume is of the boot in which it was mapped last.
+    fn stay_in(&self, boot: Option<&str>) {
         self.disown();
-        // It is of the boot in which it was mapped last.
-        let boot = self.before.as_ref().and_then(|record| record.boot.clone());
         let volume = &self.request.volume;
-        self.volumes.shares.claims.stay_in(volume, boot.as_deref());
-        let note = |record: &mut Record<Share>| record.boot = boot;
+        self.volumes.shares.claims.stay_in(volume, boot);
+        let note = |record: &mut Record<Share>| record.boot = boot.map(str::to_owned);
         if let Err(error) = self.slot.change(note) {
             tracing::warn!("the record is not marked: {error}");
         }
