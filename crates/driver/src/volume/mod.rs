@@ -66,9 +66,9 @@ impl Volumes {
         machine: Arc<dyn Machine>,
         kubelet: Kubelet,
     ) -> Self {
-        let boot = boot_of(node.as_ref(), node.deadline(CALL));
+        let boot = || boot_of(node.as_ref(), node.deadline(CALL));
         Self {
-            shares: Shares::of(&store, boot.as_deref()),
+            shares: Shares::of(&store, boot),
             node,
             store,
             machine,

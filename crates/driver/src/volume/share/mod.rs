@@ -46,12 +46,16 @@ pub(super) struct Shares {
 }
 
 impl Shares {
-    /// By the records of a driver before this one.
-    pub(super) fn of(store: &Store, boot: Option<&str>) -> Self {
+    /// By the records of a driver before this one. The boot is read if there are any.
+    pub(super) fn of(store: &Store, boot: impl FnOnce() -> Option<String>) -> Self {
         let records: Vec<_> = store.records_of().collect();
+        let boot = match records.is_empty() {
+            true => None,
+            false => boot(),
+        };
         Self {
             claims: Arc::new(Claims::of(&records)),
-            secrets: Secrets::of(&records, boot),
+            secrets: Secrets::of(&records, boot.as_deref()),
             figures: Figures::default(),
             other_secrets: AtomicU64::default(),
         }
