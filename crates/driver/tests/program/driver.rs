@@ -145,6 +145,10 @@ impl Driver {
         page
     }
 
+    pub(crate) fn becomes_ready(&self) {
+        look_until("ready", || self.page("/readyz").contains("200"));
+    }
+
     pub(crate) fn grow_disk(&self, length: u64) {
         let hardware = HardwareControl::at(self.folder.path().join("node"));
         hardware.grow_disk(DISK, length).unwrap();

@@ -121,8 +121,9 @@ fn expect_flags(prefix: &Prefix, program: &Program) -> Result<()> {
     let usage = process::capture(help.args(["node", "-help"]), START)?.success("-help")?;
     for (name, _) in &program.env {
         let flag = name.trim_start_matches("WINCSI_");
-        let flag = format!("-{} ", flag.to_lowercase().replace('_', "-"));
-        ensure!(usage.contains(&flag), "{name}: no flag {flag}");
+        let flag = format!("-{}", flag.to_lowercase().replace('_', "-"));
+        let is_there = usage.split_whitespace().any(|word| word == flag);
+        ensure!(is_there, "{name}: no flag {flag}");
     }
     Ok(())
 }
