@@ -55,8 +55,10 @@ func main() {
 func kubelet(ctx context.Context) *kubemark.HollowKubelet {
 	client := apiserver()
 	flags, config := kubemark.GetHollowKubeletConfig(&kubemark.HollowKubeletOptions{NodeName: *name, MaxPods: 110})
-	// It makes a temporary folder for its root, pods of files and logs, and leaves it.
-	must(os.RemoveAll(flags.RootDirectory))
+	// It makes a temporary folder for its root, pods of files and logs, and leaves it. Wine cannot remove it.
+	if err := os.RemoveAll(flags.RootDirectory); err != nil {
+		log.Print(err)
+	}
 	flags.RootDirectory = *root
 	config.StaticPodPath = ""
 	config.PodLogsDir = filepath.Join(*root, "pod-logs")
