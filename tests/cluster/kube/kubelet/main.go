@@ -57,7 +57,7 @@ func kubelet(ctx context.Context) *kubemark.HollowKubelet {
 	flags, config := kubemark.GetHollowKubeletConfig(&kubemark.HollowKubeletOptions{NodeName: *name, MaxPods: 110})
 	// It makes a temporary folder for its root, pods of files and logs, and leaves it. Wine cannot remove it.
 	if err := os.RemoveAll(flags.RootDirectory); err != nil {
-		log.Print(err)
+		klog.Warning(err)
 	}
 	flags.RootDirectory = *root
 	config.StaticPodPath = ""
