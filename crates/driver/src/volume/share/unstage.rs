@@ -74,21 +74,32 @@ impl Volumes {
         if self.is_used_by_others(remote, deadline)? {
             return Ok(Unmapped::InUse);
         }
-        let unmapped = match self.node.supports(Feature::ConditionalUnmap) {
-            true => self.unmap_by_condition(remote, boot.clone(), deadline),
-            false => self.unmap_between_claims(remote, boot.as_deref(), deadline),
+        let unmapped = self.unmap_once(remote, boot.as_deref(), deadline)?;
+        // A volume that claimed the share meanwhile may have left it by now.
+        let unmapped = match unmapped {
+            Unmapped::InUse if self.adopt(&share, deadline) == 0 => {
+                self.unmap_once(remote, boot.as_deref(), deadline)?
+            }
+            done => done,
         };
-        let unmapped = unmapped.none_if(Condition::NotMapped)?;
-        if unmapped == Some(UnmapOutcome::InUse) {
-            return match self.adopt(&share, deadline) {
-                0 => self.unmap_unless_used(remote, deadline),
-                _ => Ok(Unmapped::InUse),
-            };
-        }
-        if !self.is_used(&share, boot.as_deref()) {
+        if unmapped != Unmapped::InUse && !self.is_used(&share, boot.as_deref()) {
             self.shares.secrets.forget(&share);
         }
-        Ok(match unmapped {
+        Ok(unmapped)
+    }
+
+    fn unmap_once(
+        &self,
+        remote: &RemotePath,
+        boot: Option<&str>,
+        deadline: Deadline,
+    ) -> Result<Unmapped, Error> {
+        let unmapped = match self.node.supports(Feature::ConditionalUnmap) {
+            true => self.unmap_by_condition(remote, boot.map(str::to_owned), deadline),
+            false => self.unmap_between_claims(remote, boot, deadline),
+        };
+        Ok(match unmapped.none_if(Condition::NotMapped)? {
+            Some(UnmapOutcome::InUse) => Unmapped::InUse,
             Some(_) => Unmapped::Now,
             None => Unmapped::Before,
         })
@@ -120,6 +131,7 @@ impl Volumes {
         let unmap = || self.node.smb().unmap(remote, deadline);
         match self.shares.claims.unmap(&remote.share(), boot, unmap) {
             Some(unmapped) => unmapped.map(|()| UnmapOutcome::Unmapped),
+            // Another call that unmaps it now has a volume whose record stays until then.
             None => Ok(UnmapOutcome::InUse),
         }
     }
