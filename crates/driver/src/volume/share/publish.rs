@@ -1,9 +1,9 @@
-use wincsi::smb::{Credentials, MappingStatus};
+use wincsi::smb::{Credentials, MappingStatus, RemotePath};
 use wincsi::{Deadline, Error, Feature};
 
 use super::secrets::Comparison;
 use super::{Stage, StageError, Wanted, status_of};
-use crate::record::{Record, Share, Slot};
+use crate::record::{Record, Share, Slot, VolumeHandle};
 use crate::volume::{Publish, PublishError, Shared, Volumes};
 
 impl Volumes {
@@ -35,6 +35,25 @@ impl Volumes {
         let text = format!("{share} is not mapped, or does not answer");
         self.note_abnormal(&record.volume, &text);
         Err(request.not_staged())
+    }
+
+    /// A persistent volume is served by a mapping with another password: Windows has one for each server.
+    pub(super) fn compare_secret(
+        &self,
+        volume: &VolumeHandle,
+        remote: &RemotePath,
+        credentials: Option<&Credentials>,
+    ) {
+        let share = remote.share();
+        if credentials.is_some()
+            && self.shares.secrets.compare(&share, credentials) == Comparison::Differs
+        {
+            self.shares.note_other_secret();
+            tracing::warn!(
+                "volume {volume}: {share} is mapped with another password, and serves it; \
+                 the new one is used once no volume of the share is left on this node"
+            );
+        }
     }
 
     /// Whether the Secret has another password than the mapping, and the server takes that of the mapping no more.

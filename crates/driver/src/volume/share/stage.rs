@@ -1,4 +1,4 @@
-use wincsi::smb::{Credentials, MapOutcome, MapRequest, RemotePath, ResolvedPath};
+use wincsi::smb::{MapOutcome, MapRequest, RemotePath, ResolvedPath};
 use wincsi::{Cause, Condition, Deadline, Error, Feature};
 
 use super::claims::{Claim, Refused};
@@ -88,27 +88,6 @@ impl Volumes {
 enum Did {
     Nothing,
     Map,
-}
-
-impl Volumes {
-    /// A persistent volume is served by a mapping with another password: Windows has one for each server.
-    pub(super) fn compare_secret(
-        &self,
-        volume: &VolumeHandle,
-        remote: &RemotePath,
-        credentials: Option<&Credentials>,
-    ) {
-        let share = remote.share();
-        if credentials.is_some()
-            && self.shares.secrets.compare(&share, credentials) == Comparison::Differs
-        {
-            self.shares.note_other_secret();
-            tracing::warn!(
-                "volume {volume}: {share} is mapped with another password, and serves it; \
-                 the new one is used once no volume of the share is left on this node"
-            );
-        }
-    }
 }
 
 impl Staging<'_> {
@@ -514,10 +493,9 @@ impl Staging<'_> {
 
     /// These failures are of a mapping that is there, which this call did not make.
     fn disown_if_others(&self, error: &Error) {
-        if !error.is(Condition::OtherOptions) && !error.is(Condition::CredentialsConflict) {
-            return;
+        if error.is(Condition::OtherOptions) || error.is(Condition::CredentialsConflict) {
+            self.disown();
         }
-        self.disown();
     }
 
     fn disown(&self) {
