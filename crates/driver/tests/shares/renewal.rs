@@ -160,3 +160,18 @@ fn volumes_of_one_server_get_a_new_user_after_a_reboot() {
         fixture.stage(&volume).unwrap();
     }
 }
+
+#[test]
+fn a_publish_without_secrets_makes_no_link_to_what_another_mapped_after_a_reboot() {
+    let mut fixture = Fixture::new();
+    fixture.stage(&volume("pv")).unwrap();
+    fixture.reboot();
+    let theirs = ServerSpec::sharing(crate::fixture::SHARE, r"FILES\theirs", "their own");
+    let change = |server: &mut ServerSpec| server.user.extend(theirs.user);
+    let smb = fixture.smb();
+    smb.change_server(crate::fixture::SERVER, change).unwrap();
+    fixture.map_by_hand(ROOT, r"FILES\theirs", "their own");
+    let error = fixture.publish(&volume("pv"), POD).unwrap_err();
+    assert_eq!(error.code(), Code::FailedPrecondition, "{error}");
+    assert!(!fixture.exists(&volume("pv").target(POD)));
+}

@@ -28,7 +28,9 @@ impl Volumes {
         }
         let mappings = self.mappings_of(&record.what.remote, deadline);
         let mappings = mappings.map_err(Shared::from)?;
-        if status_of(mappings.as_deref()) == Some(MappingStatus::Ok) {
+        let is_ok = status_of(mappings.as_deref()) == Some(MappingStatus::Ok);
+        // What is mapped in another boot may be another user's.
+        if is_ok && record.is_of_boot(self.boot(deadline).as_deref()) {
             return Ok(self.link_share(record, deadline).map_err(Shared::from)?);
         }
         let share = record.what.remote.share();
