@@ -18,7 +18,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use program::metrics::{Exposition, Kind};
-use wincsi::filesystem::LinkTarget;
 use wincsi::smb::{MappingStatus, RemotePath, ShareMapping};
 use wincsi::volumes::Space;
 use wincsi::{Condition, Deadline, Error, Feature, ResultExt as _, WinPath};
@@ -108,8 +107,8 @@ impl Volumes {
     }
 
     /// Whether the volume was staged in this boot, the staging path leads to the share, and the share answers at its
-    /// mapping: one of another boot may be another user's. It is asked itself only where
-    /// Windows does not call the mapping OK: one that it calls disconnected comes back when somebody uses it.
+    /// mapping. A mapping of another boot may be another user's. The server is asked only where Windows does not call the
+    /// mapping OK: one that it calls disconnected comes back when somebody uses it.
     fn is_share_live(&self, record: &Record<Share>, deadline: Deadline) -> Result<bool, Error> {
         if !record.is_of_boot(self.boot(deadline).as_deref()) {
             return Ok(false);
@@ -146,11 +145,8 @@ impl Volumes {
             let is_link = files.is_symlink(at, deadline);
             return Ok(is_link.none_if(Condition::NotFound)?.unwrap_or(false));
         }
-        let target = files.read_link(at, deadline);
-        Ok(match target.none_if(Condition::NotFound)?.flatten() {
-            Some(LinkTarget::Path(path)) => path.folded() == to.folded(),
-            Some(LinkTarget::Volume(_)) | None => false,
-        })
+        let target = self.link_target(at, deadline)?;
+        Ok(target.is_some_and(|target| target.folded() == to.folded()))
     }
 
     /// Whether the share, or a folder on the way to the path, is mapped. A host that does not list mappings has it mapped.
@@ -196,12 +192,9 @@ fn status_of(mappings: Option<&[ShareMapping]>) -> Option<MappingStatus> {
     })
 }
 
-/// Whether a mapping is of the share that a path is on, or of a folder that the path lies in.
+/// Whether a mapping is of the share that a path is on, or of a folder that the path lies in. A share is mapped by its name
+/// in lower case.
 fn is_on_the_way(mapped: &str, path: &WinPath) -> bool {
-    let names = |text: &str| -> Vec<String> {
-        let text = text.to_lowercase();
-        let names = text.split('\\').filter(|name| !name.is_empty());
-        names.map(str::to_owned).collect()
-    };
-    names(&path.to_string()).starts_with(&names(mapped))
+    let mapped = mapped.parse::<WinPath>();
+    mapped.is_ok_and(|mapped| path.prefix(mapped.components().len()).folded() == mapped.folded())
 }
