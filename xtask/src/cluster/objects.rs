@@ -85,21 +85,30 @@ pub(super) fn growth() -> Value {
     json!({"spec": {"resources": {"requests": {"storage": GROWN}}}})
 }
 
-/// A pod on the node, named without a scheduler.
+/// The name of a pod's volume.
+pub(super) const DATA: &str = "data";
+
+/// The disk's pod.
 pub(super) fn pod() -> Value {
+    pod_with(POD, json!({"persistentVolumeClaim": {"claimName": CLAIM}}))
+}
+
+/// A pod on the node, named without a scheduler, with this volume.
+pub(super) fn pod_with(name: &str, mut volume: Value) -> Value {
+    volume["name"] = json!(DATA);
     json!({
         "apiVersion": "v1",
         "kind": "Pod",
-        "metadata": {"name": POD},
+        "metadata": {"name": name},
         "spec": {
             "nodeName": NODE,
             "terminationGracePeriodSeconds": 1,
             "containers": [{
                 "name": "trial",
                 "image": "example.com/trial:1",
-                "volumeMounts": [{"name": "data", "mountPath": "/data"}],
+                "volumeMounts": [{"name": DATA, "mountPath": "/data"}],
             }],
-            "volumes": [{"name": "data", "persistentVolumeClaim": {"claimName": CLAIM}}],
+            "volumes": [volume],
         },
     })
 }

@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
-use super::objects::DRIVER;
-use crate::trial::{self, NODE};
+use super::objects::{self, DRIVER};
+use crate::trial;
 
 /// The lists that objects are made in.
 pub(super) const SECRETS: &str = "/api/v1/namespaces/default/secrets";
@@ -13,9 +13,6 @@ const CLASS: &str = "smb";
 const SECRET: &str = "smbcreds";
 const NAMESPACE: &str = "default";
 const SIZE: &str = "1Gi";
-
-/// The name of a pod's volume.
-pub(super) const DATA: &str = "data";
 
 /// Where a pod's volume comes from.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -181,21 +178,5 @@ pub(super) fn pod(origin: Origin) -> Value {
             "nodePublishSecretRef": {"name": SECRET},
         }}),
     };
-    let mut volume = source;
-    volume["name"] = json!(DATA);
-    json!({
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": {"name": origin.name()},
-        "spec": {
-            "nodeName": NODE,
-            "terminationGracePeriodSeconds": 1,
-            "containers": [{
-                "name": "trial",
-                "image": "example.com/trial:1",
-                "volumeMounts": [{"name": DATA, "mountPath": "/data"}],
-            }],
-            "volumes": [volume],
-        },
-    })
+    objects::pod_with(origin.name(), source)
 }

@@ -78,7 +78,7 @@ impl Life<'_> {
         let api = &self.plane.api;
         let made = api.create(objects::PODS, &share_objects::pod(origin))?;
         let uid = text(&made, "/metadata/uid").context("the pod has no uid")?;
-        let name = volume.as_deref().unwrap_or(share_objects::DATA);
+        let name = volume.as_deref().unwrap_or(objects::DATA);
         Ok(SharePod {
             published_at: format!("pods/{uid}/volumes/kubernetes.io~csi/{name}/mount"),
             volume,
