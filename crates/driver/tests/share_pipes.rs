@@ -52,7 +52,10 @@ fn two_volumes_leave_a_share_while_one_of_them_has_it_unmapped() {
     for volume in &volumes {
         fixture.stage(volume).unwrap();
     }
-    let denied = Rule::on("SetFileInformationByHandle", Effect::fail(Win32::ACCESS_DENIED));
+    let denied = Rule::on(
+        "SetFileInformationByHandle",
+        Effect::fail(Win32::ACCESS_DENIED),
+    );
     faults.add(denied);
     for volume in &volumes {
         fixture.unstage(volume).unwrap_err();

@@ -65,7 +65,10 @@ impl Volumes {
         match disk {
             Some(disk) => self.release(volume, &disk, deadline),
             None => {
-                tracing::warn!("volume {volume} has no record: what was at {staging} is removed, and a disk stays online");
+                tracing::warn!(
+                    "volume {volume} has no record: what was at {staging} is removed, and a disk \
+                     stays online"
+                );
                 Ok(())
             }
         }
