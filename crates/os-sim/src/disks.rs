@@ -182,7 +182,8 @@ fn grow(
     let length = partition.length.checked_add(by);
     let length = length.ok_or(Win32::INVALID_PARAMETER)?;
     let reaches = partition.offset.checked_add(length);
-    if reaches.is_none_or(|end| end > table.limit(partition, area.length)) {
+    let reach = table.reach(area.length, area.sector_size);
+    if reaches.is_none_or(|end| end > table.limit(partition, reach)) {
         return Err(Win32::INVALID_PARAMETER.into());
     }
     ondisk::resize(area, partition, length).map_err(|_| Win32::IO_DEVICE)?;

@@ -3,7 +3,7 @@
 use std::num::NonZeroU64;
 
 use os::schema::{codes, partition};
-use os::{Arguments, Deadline, Value, VolumeId};
+use os::{Arguments, Deadline, PartitionStyle, Value, VolumeId};
 
 use super::fill::{Filling, Growth};
 use super::writable::WritableVolume;
@@ -184,7 +184,7 @@ impl Resizing<'_> {
         place: &WritableVolume,
         size: u64,
     ) -> Result<bool, VolumeError> {
-        Ok(next(place).is_none() && size <= self.length_of_disk(place)?)
+        Ok(next(place).is_none() && size <= self.reach_of_table(place)?)
     }
 
     /// A disk that has grown says so to nobody by itself. Drivers have all disks looked at before
@@ -209,21 +209,29 @@ impl Resizing<'_> {
         place.look_again(self.node, self.volume)
     }
 
-    /// From the partition's start to the next one's, or to 2 MiB before the disk's end, where the
-    /// second copy of the partition table is; whole MiB. There the provider's own largest partition ends
+    /// From the partition's start to the next one's, or to 2 MiB before the end of what the table reaches, where that
+    /// of a GPT has its second copy; whole MiB. There the provider's own largest partition ends
     /// (dsccommunity/StorageDsc issue 304). `GetSupportedSize` is not asked, as it needs the defragmenter
     /// (aws-ebs-csi-driver#2877).
     fn maximum(&self, place: &WritableVolume) -> Result<u64, VolumeError> {
-        let end_of_disk = self.length_of_disk(place)?.saturating_sub(KEPT);
+        let end_of_disk = self.reach_of_table(place)?.saturating_sub(KEPT);
         let end = next(place).unwrap_or(end_of_disk);
         let room = end.saturating_sub(place.partition.offset);
         Ok(room - room % MIB)
     }
 
-    fn length_of_disk(&self, place: &WritableVolume) -> Result<u64, VolumeError> {
-        let disk = place.disk.number;
-        let length = self.node.os().disks.length(disk);
-        Ok(length.map_err(DiskError::kernel(disk))?)
+    /// How much of its disk the partition table can give away: a master boot record numbers sectors by 32 bits,
+    /// which is 2 TiB with sectors of 512 bytes (Microsoft's knowledge base, 2581408).
+    fn reach_of_table(&self, place: &WritableVolume) -> Result<u64, VolumeError> {
+        let (disk, disks) = (place.disk.number, &self.node.os().disks);
+        let length = disks.length(disk).map_err(DiskError::kernel(disk))?;
+        match place.layout.style {
+            PartitionStyle::Mbr { .. } => {
+                let sector = disks.sector_size(disk).map_err(DiskError::kernel(disk))?;
+                Ok(length.min(u64::from(sector) << 32))
+            }
+            PartitionStyle::Gpt { .. } | PartitionStyle::Raw => Ok(length),
+        }
     }
 
     /// `None` when the partition is as large as the provider makes it.

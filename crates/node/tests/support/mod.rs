@@ -136,6 +136,26 @@ impl NodeFixture {
         fixture
     }
 
+    /// A node with a disk that has one blank MBR partition of this type.
+    pub(crate) fn with_mbr_partition(kind: u8, options: Options) -> Self {
+        let mut images = formats::fixtures::all().into_iter();
+        let image = images
+            .find(|image| image.name == "mbr-sfdisk")
+            .unwrap()
+            .image;
+        let fixture = Self::with(options);
+        fixture.plug(&DiskSpec::on(Bus::Sas).serial(DATA), DATA, image.length());
+        let hardware = fixture.sim.hardware();
+        for (at, bytes) in image.runs() {
+            hardware.write_disk(DATA, at, bytes).unwrap();
+        }
+        hardware.write_disk(DATA, 450, &[kind]).unwrap();
+        let disks = &fixture.os().disks;
+        disks.update_properties(fixture.disk()).unwrap();
+        fixture.disks().rescan(fixture.soon()).unwrap();
+        fixture
+    }
+
     /// A node with a disk that has one formatted volume.
     pub(crate) fn with_volume() -> Self {
         let fixture = Self::with_data_disk();

@@ -203,27 +203,6 @@ fn an_unfinished_volume_is_finished_without_a_list_too() {
     assert_eq!(ensure(&fixture, &ntfs()), Ok(Formatted::Before));
 }
 
-/// A disk with one blank MBR partition of this type.
-fn with_mbr_partition(kind: u8, options: Options) -> NodeFixture {
-    let mut fixtures = formats::fixtures::all().into_iter();
-    let mbr = fixtures.find(|disk_image| disk_image.name == "mbr-sfdisk");
-    let image = mbr.unwrap().image;
-    let fixture = NodeFixture::with(options);
-    fixture.plug(&DiskSpec::on(Bus::Sas).serial(DATA), DATA, image.length());
-    let hardware = fixture.sim.hardware();
-    for (at, bytes) in image.runs() {
-        hardware.write_disk(DATA, at, bytes).unwrap();
-    }
-    hardware.write_disk(DATA, 450, &[kind]).unwrap();
-    fixture
-        .os()
-        .disks
-        .update_properties(fixture.disk())
-        .unwrap();
-    fixture.disks().rescan(fixture.soon()).unwrap();
-    fixture
-}
-
 #[test]
 fn a_blank_partition_of_another_system_refuses_a_strict_node_alone() {
     for (kind, name) in [
@@ -233,7 +212,7 @@ fn a_blank_partition_of_another_system_refuses_a_strict_node_alone() {
         (0xFD, "0xFD (Linux RAID)"),
         (0x77, "0x77"),
     ] {
-        let fixture = with_mbr_partition(kind, Options::default());
+        let fixture = NodeFixture::with_mbr_partition(kind, Options::default());
         let error = ensure(&fixture, &ntfs()).unwrap_err();
         let text = format!("is not overwritten: its partition has the MBR type {name}");
         assert!(
@@ -245,10 +224,10 @@ fn a_blank_partition_of_another_system_refuses_a_strict_node_alone() {
         assert_eq!(again, Err(error));
         let mut options = Options::default();
         options.format_guard = FormatGuard::Signatures;
-        let lenient = with_mbr_partition(kind, options);
+        let lenient = NodeFixture::with_mbr_partition(kind, options);
         assert_eq!(ensure(&lenient, &ntfs()), Ok(Formatted::Now));
     }
-    let own = with_mbr_partition(0x07, Options::default());
+    let own = NodeFixture::with_mbr_partition(0x07, Options::default());
     assert_eq!(ensure(&own, &ntfs()), Ok(Formatted::Now));
 }
 

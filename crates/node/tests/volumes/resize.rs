@@ -7,7 +7,9 @@ use std::num::NonZeroU64;
 use os::schema::codes;
 use os::{Outcome, PartitionNumber, Win32};
 use os_sim::{Effect, Op, Rule};
-use wincsi_node::{FileSystemType, FormatOptions, NewSize, ProviderError, Resized, VolumeError};
+use wincsi_node::{
+    FileSystemType, FormatOptions, NewSize, Options, ProviderError, Resized, VolumeError,
+};
 
 use crate::support::{DATA, GIB, NodeFixture};
 
@@ -410,5 +412,32 @@ fn a_provider_that_takes_less_of_the_disk_for_its_maximum_fails_no_staging() {
     assert!(
         resize(&fixture, NewSize::Maximum).is_err(),
         "that is no rest"
+    );
+}
+
+/// An old server's disk, from a snapshot or of an administrator. With 512 bytes in a sector 2^32 of them are 2 TiB.
+#[test]
+fn an_mbr_partition_grows_as_far_as_its_table_reaches() {
+    const TIB: u64 = 1 << 40;
+    let fixture = NodeFixture::with_mbr_partition(0x07, Options::default());
+    let volumes = fixture.volumes();
+    let format = FormatOptions::new(FileSystemType::Ntfs);
+    volumes
+        .ensure_formatted(fixture.volume(), &format, fixture.soon())
+        .unwrap();
+    let from = length(&fixture);
+    fixture.sim.hardware().grow_disk(DATA, 3 * TIB).unwrap();
+    let too_large = resize(&fixture, bytes(3 * TIB));
+    assert!(
+        matches!(too_large, Err(VolumeError::TooLarge { maximum, .. }) if maximum < 2 * TIB),
+        "{too_large:?}"
+    );
+    let resized = resize(&fixture, NewSize::Maximum).unwrap();
+    let to = length(&fixture);
+    assert_eq!(resized, Resized::Grown { from, to });
+    assert!((2 * TIB - 20 * MIB..2 * TIB).contains(&to), "{to}");
+    assert_eq!(
+        resize(&fixture, NewSize::Maximum),
+        Ok(Resized::Unchanged { size: to })
     );
 }

@@ -134,6 +134,14 @@ impl Table {
         others.filter(|offset| *offset > partition.offset).min()
     }
 
+    /// How much of a disk of this length the table can give away: that of an MBR has 32 bits for a sector.
+    pub(crate) fn reach(&self, length: u64, sector_size: u32) -> u64 {
+        match self.style {
+            PartitionStyle::Mbr { .. } => length.min(u64::from(sector_size) << 32),
+            PartitionStyle::Gpt { .. } | PartitionStyle::Raw => length,
+        }
+    }
+
     /// Where the storage provider's partitions end at most. On a disk of 20 GiB `UseMaximumSize` left 2 MiB
     /// (dsccommunity/StorageDsc issue 304).
     pub(crate) fn end_of_room(length: u64) -> u64 {

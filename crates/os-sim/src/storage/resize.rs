@@ -87,10 +87,8 @@ impl Machine {
 
     /// How far the partition could reach as far as the provider knows the disk: up to the backup of the table.
     fn reach(&self, found: &Found, partition: &Partition) -> u64 {
-        let sector = self.area(&found.disk).map_or(512, |area| area.sector_size);
-        self.end(found, partition, |length| {
-            length.saturating_sub(gpt::backup(sector))
-        })
+        let backup = gpt::backup(self.sector_size(found));
+        self.end(found, partition, |length| length.saturating_sub(backup))
     }
 
     /// How far it can be made to reach.
@@ -102,8 +100,14 @@ impl Machine {
         let cached = self.state.storage.disks.get(&found.disk);
         let length = cached.map_or(0, |disk| disk.length);
         let table = self.present.get(&found.disk).map(|present| &present.table);
-        let end = table.and_then(|table| table.next(partition));
-        end.unwrap_or_else(|| of_disk(length)).max(partition.end())
+        let next = table.and_then(|table| table.next(partition));
+        let reach = table.map(|table| table.reach(length, self.sector_size(found)));
+        let end = next.unwrap_or_else(|| of_disk(reach.unwrap_or(length)));
+        end.max(partition.end())
+    }
+
+    fn sector_size(&self, found: &Found) -> u32 {
+        self.area(&found.disk).map_or(512, |area| area.sector_size)
     }
 
     fn smallest(&self, partition: &Partition, filesystem: Option<Filesystem>) -> u64 {
