@@ -290,6 +290,11 @@ fn of_expand() -> Vec<Row> {
             grown: 1,
             least: 2,
         },
+        ExpandError::NoRoom {
+            volume: volume(),
+            size: 1,
+            why: Box::new(Error::new("", "", Cause::Deadline)),
+        },
     ];
     let when = |error: &ExpandError| match error {
         ExpandError::NoVolume { .. } => "the volume is not staged",
@@ -297,6 +302,9 @@ fn of_expand() -> Vec<Row> {
         ExpandError::TooSmall { .. } => "the disk has not grown yet",
         ExpandError::TooLittle { .. } => {
             "`-host=proxy` grows a volume by 100 MiB or more, and the disk has grown by less"
+        }
+        ExpandError::NoRoom { .. } => {
+            "another partition is behind the volume's, or an MBR does not reach so far"
         }
         ExpandError::Shared(_) => "",
     };

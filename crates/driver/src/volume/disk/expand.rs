@@ -1,6 +1,8 @@
+use std::num::NonZeroU64;
+
 use transport::Code;
 use wincsi::volumes::{FoundVolume, NewSize, VolumeId};
-use wincsi::{Deadline, Error, Feature};
+use wincsi::{Condition, Deadline, Error, Feature};
 
 use crate::record::{Access, ByKind, Disk, Record, VolumeHandle};
 use crate::volume::{Shared, Volumes, place};
@@ -10,6 +12,9 @@ const LEAST_GROWTH: u64 = 100 << 20;
 
 /// Sizes are taken down to whole MiB.
 const MIB: u64 = 1 << 20;
+
+/// What tables and the partition that Windows reserves for itself take of a disk at most: less than this.
+const BESIDE_THE_VOLUME: u64 = 256 * MIB;
 
 /// Why a volume was not grown.
 #[derive(Debug, thiserror::Error)]
@@ -42,6 +47,16 @@ pub enum ExpandError {
         /// The least size at which the volume grows, in bytes.
         least: u64,
     },
+    /// Another partition lies behind the volume's, or the partition table does not reach to the end of the disk.
+    #[error("volume {volume} has all that it can have of its disk, {size} bytes: {why}")]
+    NoRoom {
+        /// The volume.
+        volume: VolumeHandle,
+        /// Its size in bytes.
+        size: u64,
+        /// Why it has no more.
+        why: Box<Error>,
+    },
     /// The disk has not grown as far yet.
     #[error(
         "the disk of volume {volume} has {disk} bytes, and {wanted} are wanted: it has not grown yet"
@@ -66,7 +81,7 @@ impl ExpandError {
         match self {
             Self::NoVolume { .. } => Code::NotFound,
             Self::Away { .. } | Self::TooSmall { .. } => Code::Unavailable,
-            Self::TooLittle { .. } => Code::OutOfRange,
+            Self::TooLittle { .. } | Self::NoRoom { .. } => Code::OutOfRange,
             Self::Shared(shared) => shared.code(),
         }
     }
@@ -118,7 +133,35 @@ impl Volumes {
         };
         let disk_bytes = (!grows_by_any).then_some(disk);
         self.note_growth(volume, size, disk_bytes)?;
+        if let Some(wanted) = wanted.and_then(NonZeroU64::new)
+            && record.what.wanted.access == Access::ReadWrite
+        {
+            self.require_size(volume, &found, size, wanted)?;
+        }
         Ok(size)
+    }
+
+    /// A volume that is far smaller than its disk has no room: a growth to the size says why.
+    fn require_size(
+        &self,
+        volume: &VolumeHandle,
+        found: &FoundVolume,
+        size: u64,
+        wanted: NonZeroU64,
+    ) -> Result<(), ExpandError> {
+        if size.saturating_add(BESIDE_THE_VOLUME) >= wanted.get() {
+            return Ok(());
+        }
+        let (wanted, deadline) = (NewSize::Bytes(wanted), self.deadline());
+        match self.node.volumes().resize(found, wanted, deadline) {
+            Ok(_) => Ok(()),
+            Err(why) if why.is(Condition::NoRoom) => Err(ExpandError::NoRoom {
+                volume: volume.clone(),
+                size,
+                why: Box::new(why),
+            }),
+            Err(error) => Err(Shared::from(error).into()),
+        }
     }
 
     /// The length of the volume's disk, after the node has looked whether it grew.
