@@ -1,11 +1,11 @@
 //! One at a time, and many at a time: disks that the controller has just attached, and folders of one share.
 
+use std::ops::AddAssign;
 use std::sync::Barrier;
 use std::time::{Duration, Instant};
 use std::{fs, thread};
 
 use anyhow::Context as _;
-use transport::Endpoint;
 use wincsi::Win32;
 use wincsi::sim::{Effect, Inventory, Latency, Rule};
 
@@ -17,31 +17,35 @@ const FIRST: u32 = 1_000;
 
 const CREATE: &str = "MSFT_SmbGlobalMapping.Create";
 
+/// All calls for a volume, each after the one before.
+const WHOLE_LIFE: &str = "whole-life";
+
 /// So many in a second, on each Linux that Rust supports.
 const TICKS: u64 = 100;
 
 pub(crate) fn disks(volumes: u32, alone: u32) -> anyhow::Result<()> {
     let node = TestNode::new(Latency::Recorded, Inventory::of(0))?;
-    let all = (FIRST..FIRST + volumes + alone).map(Volume::disk).collect();
+    let all = FIRST..FIRST + alone + 2 * volumes;
+    let all = all.map(Volume::disk).collect();
     live(&node, all, usize::try_from(alone)?, &|volume| {
         node.plug_in(&volume.handle)
     })
 }
 
-/// Folders of one share. The first stage of those at a time maps it; a second mapping fails its stage.
+/// Folders of one share. The first stage of those at a time maps it, twice; a third mapping fails its stage.
 pub(crate) fn folders(volumes: u32, alone: u32) -> anyhow::Result<()> {
     let node = TestNode::new(Latency::Recorded, Inventory::of(0))?;
-    let all: Vec<_> = (0..volumes + alone)
-        .map(|index| Volume::folder("//files/data", index))
-        .collect();
-    node.add_server("files", &["data"], volumes + alone)?;
-    let mappings = alone + 1;
+    let folders = alone + 2 * volumes;
+    let all = (0..folders).map(|index| Volume::folder("//files/data", index));
+    let all: Vec<_> = all.collect();
+    node.add_server("files", &["data"], folders)?;
+    let mappings = alone + 2;
     let one_more = Rule::on(CREATE, Effect::fail(Win32::INVALID_PARAMETER));
     node.sim.faults().add(one_more.from_nth(mappings + 1));
     live(&node, all, usize::try_from(alone)?, &|_| Ok(()))
 }
 
-/// The lives of volumes, one after another, and then of the others at a time.
+/// The lives of volumes, one after another; then those of the others at a time, in step, and each at its own pace.
 fn live(
     node: &TestNode,
     all: Vec<Volume>,
@@ -50,30 +54,46 @@ fn live(
 ) -> anyhow::Result<()> {
     let (server, endpoint) = node.serve(node.driver()?)?;
     let (alone, together) = all.split_at(alone);
+    let (in_step, at_own_pace) = together.split_at(together.len() / 2);
     for volume in alone {
         appear(volume)?;
+        let mut life = Cost::default();
         for step in Step::LIFE {
-            report(("alone", step, 1), || volume.call(step, &endpoint))?;
+            let cost = Cost::of(|| volume.call(step, &endpoint))?;
+            cost.report("alone", step.name(), 1);
+            life += cost;
         }
+        life.report("alone", WHOLE_LIFE, 1);
     }
-    together.iter().try_for_each(appear)?;
+    in_step.iter().try_for_each(appear)?;
     for step in Step::LIFE {
-        let what = ("last", step, together.len());
-        report(what, || at_once(together, step, &endpoint))?;
+        let call = |volume: &Volume| volume.call(step, &endpoint).map(drop);
+        let cost = Cost::of(|| at_once(in_step, &call))?;
+        cost.report("last", step.name(), in_step.len());
     }
+    at_own_pace.iter().try_for_each(appear)?;
+    let live = |volume: &Volume| {
+        let mut life = Step::LIFE.into_iter();
+        life.try_for_each(|step| volume.call(step, &endpoint).map(drop))
+    };
+    let cost = Cost::of(|| at_once(at_own_pace, &live))?;
+    cost.report("last", WHOLE_LIFE, at_own_pace.len());
     server.shutdown(Duration::from_secs(5));
     Ok(())
 }
 
-/// How long it takes until the last of the calls is answered.
-fn at_once(volumes: &[Volume], step: Step, endpoint: &Endpoint) -> anyhow::Result<Duration> {
+/// How long it takes until the last of the volumes has its answers.
+fn at_once(
+    volumes: &[Volume],
+    act: &(dyn Fn(&Volume) -> anyhow::Result<()> + Sync),
+) -> anyhow::Result<Duration> {
     let ready = Barrier::new(volumes.len() + 1);
     thread::scope(|scope| {
         let call = |volume| {
             let ready = &ready;
             scope.spawn(move || {
                 ready.wait();
-                Volume::call(volume, step, endpoint)
+                act(volume)
             })
         };
         let calls: Vec<_> = volumes.iter().map(call).collect();
@@ -89,16 +109,32 @@ fn at_once(volumes: &[Volume], step: Step, endpoint: &Endpoint) -> anyhow::Resul
     })
 }
 
-/// Prints how long the calls took, and the processor time that this process used meanwhile.
-fn report(
-    (what, step, beside): (&str, Step, usize),
-    calls: impl FnOnce() -> anyhow::Result<Duration>,
-) -> anyhow::Result<()> {
-    let before = processor_time()?;
-    let took = calls()?.as_secs_f64() * 1_000.0;
-    let busy = processor_time()?.saturating_sub(before).as_secs_f64() * 1_000.0;
-    println!("{what} {} {beside} {took:.3} {busy:.3}", step.name());
-    Ok(())
+/// What calls cost: until the last was answered, and the processor time that this process used meanwhile.
+#[derive(Clone, Copy, Default)]
+struct Cost {
+    took: Duration,
+    busy: Duration,
+}
+
+impl Cost {
+    fn of(calls: impl FnOnce() -> anyhow::Result<Duration>) -> anyhow::Result<Self> {
+        let before = processor_time()?;
+        let took = calls()?;
+        let busy = processor_time()?.saturating_sub(before);
+        Ok(Self { took, busy })
+    }
+
+    fn report(self, what: &str, call: &str, beside: usize) {
+        let [took, busy] = [self.took, self.busy].map(|time| time.as_secs_f64() * 1_000.0);
+        println!("{what} {call} {beside} {took:.3} {busy:.3}");
+    }
+}
+
+impl AddAssign for Cost {
+    fn add_assign(&mut self, other: Self) {
+        self.took += other.took;
+        self.busy += other.busy;
+    }
 }
 
 /// What the kernel counted for this process: client, plugin and simulator.
