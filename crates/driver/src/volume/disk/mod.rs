@@ -1,5 +1,6 @@
 //! Volumes that are disks: stage, grow, unstage, and whether one is mounted where it belongs.
 
+mod error;
 mod expand;
 mod publish;
 pub(super) mod stage;
@@ -13,8 +14,9 @@ use super::reconcile::{Place, is_dangling};
 use super::{Volumes, is_nothing_mounted};
 use crate::record::{Disk, Record};
 
+pub use self::error::StageError;
 pub use self::expand::ExpandError;
-pub use self::stage::{Stage, StageError};
+pub use self::stage::Stage;
 
 impl Volumes {
     /// The volume that is mounted where a path leads to by links, if it is the one that the record has.
