@@ -7,7 +7,6 @@ use std::path::PathBuf;
 use transport::{Code, Status};
 use wincsi::{Cause, Error, Feature, WinPath};
 use wincsi_driver::cluster_dns::ClusterDns;
-use wincsi_driver::code::Left;
 use wincsi_driver::in_flight::InFlight;
 use wincsi_driver::kubelet::{Refusal, attribute_rows, format_rows, option_rows};
 use wincsi_driver::record::{StoreError, TextError, VolumeHandle};
@@ -100,13 +99,8 @@ fn code_of(shared: Shared) -> Code {
 fn of_stage() -> Vec<Row> {
     let what = "disk";
     let feature = Feature::FormatOptions;
-    let writable = |left| StageError::CameOnlineWritable {
-        volume: volume(),
-        left,
-    };
     let errors = [
-        writable(Left::Nothing),
-        writable(Left::Something),
+        StageError::CameOnlineWritable { volume: volume() },
         StageError::HostLacks {
             volume: volume(),
             what,
@@ -120,17 +114,22 @@ fn of_stage() -> Vec<Row> {
             volume: volume(),
             what,
         },
+        StageError::Unfinished(Box::new(StageError::OtherAccess {
+            volume: volume(),
+            other: volume(),
+        })),
     ];
     let when = |error: &StageError| match error {
-        StageError::CameOnlineWritable {
-            left: Left::Nothing,
-            ..
-        } => "the disk of readers on many nodes came online writable",
-        StageError::CameOnlineWritable { .. } => "the same, of a volume that was staged before",
+        StageError::CameOnlineWritable { .. } => {
+            "the disk of readers on many nodes came online writable"
+        }
         StageError::HostLacks { .. } => "`-host=proxy` lacks what the volume needs",
         StageError::OtherAccess { .. } => "another volume has the disk with another access mode",
         StageError::StagedOtherwise { .. } => {
             "the volume is staged with another capability, at another path or from another disk"
+        }
+        StageError::Unfinished(_) => {
+            "the request is refused, and something is left of an earlier stage of the volume"
         }
         StageError::Shared(_) => "",
     };
@@ -260,6 +259,10 @@ fn of_stats() -> Vec<Row> {
             volume: volume(),
             path: path(),
         },
+        StatsError::HostLacks {
+            volume: volume(),
+            feature: Feature::MapOptions,
+        },
     ];
     let when = |error: &StatsError| match error {
         StatsError::NoVolume { .. } => "the volume is not staged",
@@ -267,7 +270,8 @@ fn of_stats() -> Vec<Row> {
         StatsError::Away { .. } => {
             "the volume is away, and neither this process nor its record has its size"
         }
-        StatsError::HostLacks { .. } | StatsError::Shared(_) => "",
+        StatsError::HostLacks { .. } => "`-host=proxy` has no figures of shares",
+        StatsError::Shared(_) => "",
     };
     let row = |error: &StatsError| ("NodeGetVolumeStats", error.code(), when(error));
     errors.iter().map(row).collect()

@@ -23,6 +23,8 @@ mod life;
 mod machines;
 #[path = "disks/reconcile.rs"]
 mod reconcile;
+#[path = "disks/repeated.rs"]
+mod repeated;
 #[path = "disks/unstage.rs"]
 mod unstage;
 
@@ -43,7 +45,7 @@ const HOST: Host = Host::Pipes;
 const MIB: u64 = 1 << 20;
 
 /// The cases of tests/disks that do not run here, each with what it needs and the pipes lack.
-const LEFT_OUT: [(&str, Feature); 19] = [
+const LEFT_OUT: [(&str, Feature); 21] = [
     (
         "growth::a_volume_grows_by_one_mib_while_a_pod_has_it",
         Feature::SmallGrowth,
@@ -101,6 +103,10 @@ const LEFT_OUT: [(&str, Feature); 19] = [
         Feature::ReadOnlyDisks,
     ),
     (
+        "readers::the_disk_of_readers_is_no_writers_by_whatever_name",
+        Feature::ReadOnlyDisks,
+    ),
+    (
         "readers::the_disk_of_readers_is_online_read_only_and_shows_its_files",
         Feature::ReadOnlyDisks,
     ),
@@ -118,6 +124,10 @@ const LEFT_OUT: [(&str, Feature); 19] = [
     ),
     (
         "sweeps::a_volume_that_is_away_after_a_reboot_is_abnormal_and_its_dangling_folder_goes",
+        Feature::EntryLooks,
+    ),
+    (
+        "sweeps::the_record_of_a_stage_that_kubelet_forgot_goes_at_the_next_start",
         Feature::EntryLooks,
     ),
 ];

@@ -83,7 +83,7 @@ const TABLE: &[Row] = &[
     ),
     row(
         "deviceName",
-        "GCE: the name by which the disk is attached",
+        "GCE: the name by which the disk is attached, as an attribute of the volume: its controller is not known to pass it",
         |text, _| page83(text),
     ),
     row(

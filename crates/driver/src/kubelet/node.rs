@@ -123,21 +123,31 @@ impl NodeService {
         volume: VolumeHandle,
         request: &NodeStageVolumeRequest,
     ) -> Result<(), Status> {
-        let capability = request.volume_capability.as_ref();
-        let wanted = request::wanted(capability, &request.volume_context)?;
+        let stage = self.disk_stage(&volume, request);
+        let stage = stage.map_err(|refusal| {
+            self.unless_left(&volume, Lifetime::Persistent, Status::from(refusal))
+        })?;
+        let staged = self.volumes.stage(&stage);
+        staged.map_err(|error| Status::new(error.code(), error.to_string()))
+    }
+
+    fn disk_stage(
+        &self,
+        volume: &VolumeHandle,
+        request: &NodeStageVolumeRequest,
+    ) -> Result<disk::Stage, Refusal> {
         let attributes = Attributes {
             handle: &request.volume_id,
             publish: &request.publish_context,
             volume: &request.volume_context,
         };
-        let stage = disk::Stage {
-            volume,
-            disk: attributes.query(self.info.luns).map_err(Refusal::from)?,
+        let capability = request.volume_capability.as_ref();
+        Ok(disk::Stage {
+            volume: volume.clone(),
+            disk: attributes.query(self.info.luns)?,
             staging: request::path("staging path", &request.staging_target_path)?,
-            wanted,
-        };
-        let staged = self.volumes.stage(&stage);
-        staged.map_err(|error| Status::new(error.code(), error.to_string()))
+            wanted: request::wanted(capability, &request.volume_context)?,
+        })
     }
 
     fn stage_share(

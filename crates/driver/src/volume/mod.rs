@@ -30,7 +30,7 @@ use self::health::{Health, News};
 use self::share::Shares;
 use crate::in_flight::InFlight;
 use crate::machine::Machine;
-use crate::record::{Store, VolumeHandle};
+use crate::record::{Lifetime, State, Store, VolumeHandle};
 
 pub use self::codes::code_rows;
 pub use self::error::{NodeError, Shared};
@@ -125,6 +125,13 @@ impl Volumes {
     /// Reports an event to the people who look after the machine.
     pub fn report(&self, event: &str) {
         self.machine.report(event);
+    }
+
+    /// Whether something is left of a volume that kubelet would not take down after a final code: of a stage that did not
+    /// end, or an inline volume.
+    pub(crate) fn is_left(&self, volume: &VolumeHandle, lifetime: Lifetime) -> bool {
+        let record = self.store.get(volume).ok().flatten();
+        record.is_some_and(|record| record.state != State::Staged || lifetime == Lifetime::Inline)
     }
 
     fn note_normal(&self, volume: &VolumeHandle, space: Option<Space>) {

@@ -143,10 +143,10 @@ impl Comparison<'_> {
         }
     }
 
-    /// Whether another driver unstaged the volume since, as after a rollback: then kubelet removed the folder in which the
-    /// staging path lies, and calls nobody for the volume any more.
+    /// Whether kubelet forgot the volume, or had another driver unstage it since, as after a rollback: then it removed the
+    /// folder in which the staging path lies, and calls nobody for the volume any more.
     fn is_abandoned(&self, record: &Record) -> bool {
-        let (What::Share(_), Some(folder)) = (&record.what, record.staging.parent()) else {
+        let Some(folder) = record.staging.parent() else {
             return false;
         };
         let supports = self.volumes.node.supports(Feature::EntryLooks);
@@ -157,7 +157,12 @@ impl Comparison<'_> {
     fn end_abandoned(&self, record: Record) {
         let (volume, staging) = (record.volume.clone(), record.staging.clone());
         let slot = self.volumes.store.slot(&volume).map_err(Shared::from);
-        match slot.and_then(|slot| self.volumes.end(record, &slot, &staging, self.deadline())) {
+        let ended = slot.and_then(|slot| match record.what {
+            // Its disk may be another driver's by now, and stays as it is.
+            What::Disk(_) => Ok(slot.remove()?),
+            What::Share(_) => self.volumes.end(record, &slot, &staging, self.deadline()),
+        });
+        match ended {
             Ok(()) => {
                 tracing::warn!("volume {volume}: kubelet removed {staging}, so its record goes");
             }

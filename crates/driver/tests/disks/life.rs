@@ -99,6 +99,23 @@ fn an_empty_partition_of_windows_on_an_mbr_disk_is_formatted_and_grown_where_it_
     assert!(total > 3 * GIB - GIB / 100, "{total}");
 }
 
+/// A master boot record reaches 2 TiB, with sectors of 512 bytes.
+#[test]
+fn a_volume_of_an_mbr_disk_has_what_its_table_reaches_and_an_expand_to_more_says_so() {
+    const TIB: u64 = 1 << 40;
+    let fixture = Fixture::with_content(|disk| {
+        disk[446..462].copy_from_slice(&MBR_PARTITION);
+        disk[510..512].copy_from_slice(&[0x55, 0xaa]);
+    });
+    fixture.grow(3 * TIB);
+    fixture.stage().unwrap();
+    let total = fixture.stats(STAGING).unwrap().usage.total;
+    assert!((2 * TIB - GIB..2 * TIB).contains(&total), "{total}");
+    let error = fixture.expand(STAGING, 3 * TIB).unwrap_err();
+    assert_eq!(error.code(), Code::FailedPrecondition, "{error}");
+    assert_eq!(fixture.expand(STAGING, 2 * TIB).unwrap(), total);
+}
+
 #[test]
 fn a_failure_that_may_come_right_keeps_the_record_and_is_not_final() {
     let fixture = Fixture::new();
@@ -138,7 +155,7 @@ fn what_kubelet_left_at_a_target_gives_way_and_a_folder_with_files_does_not() {
 
 #[test]
 fn a_volume_of_one_target_has_one() {
-    let fixture = Fixture::of_one_target();
+    let fixture = Fixture::new().for_one_target();
     fixture.stage().unwrap();
     fixture.publish(TARGET).unwrap();
     let second = fixture.publish(OTHER_TARGET).unwrap_err();

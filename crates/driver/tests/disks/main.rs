@@ -16,6 +16,7 @@ mod machines;
 mod protected;
 mod readers;
 mod reconcile;
+mod repeated;
 mod sweeps;
 mod unstage;
 

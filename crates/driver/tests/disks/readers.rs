@@ -50,6 +50,18 @@ fn a_shared_disk_that_became_writable_is_refused_by_a_repeated_stage() {
 }
 
 #[test]
+fn the_disk_of_readers_is_no_writers_by_whatever_name() {
+    let fixture = written(Access::SharedReadOnly);
+    fixture.stage().unwrap();
+    let fixture = fixture
+        .for_readers(Access::ReadWrite)
+        .identified_by("v1 adapter=1 lun=1");
+    let error = fixture.stage_other(r"C:\other").unwrap_err();
+    assert_eq!(error.code(), Code::FailedPrecondition, "{error}");
+    assert!(fixture.is_read_only());
+}
+
+#[test]
 fn a_disk_of_one_node_that_came_online_writable_is_made_read_only() {
     let fixture = written(Access::ReadOnly);
     fixture.bring_online();

@@ -1,7 +1,6 @@
 use transport::Code;
 use wincsi::Feature;
 
-use crate::code::Left;
 use crate::record::VolumeHandle;
 use crate::volume::Shared;
 
@@ -16,8 +15,6 @@ pub enum StageError {
     CameOnlineWritable {
         /// The volume.
         volume: VolumeHandle,
-        /// What is left of it.
-        left: Left,
     },
     /// The host mode cannot do what the volume needs.
     #[error(
@@ -47,6 +44,9 @@ pub enum StageError {
         /// What differs.
         what: &'static str,
     },
+    /// The volume is refused, and something of an earlier call is left of it: kubelet calls again.
+    #[error(transparent)]
+    Unfinished(Box<Self>),
     /// What may keep each call from its end.
     #[error(transparent)]
     Shared(#[from] Shared),
@@ -57,12 +57,16 @@ impl StageError {
     #[must_use]
     pub fn code(&self) -> Code {
         match self {
-            Self::CameOnlineWritable { left, .. } if *left == Left::Something => Code::Unavailable,
+            Self::Unfinished(_) => Code::Unavailable,
             Self::CameOnlineWritable { .. } | Self::HostLacks { .. } | Self::OtherAccess { .. } => {
                 Code::FailedPrecondition
             }
             Self::StagedOtherwise { .. } => Code::AlreadyExists,
             Self::Shared(shared) => shared.code(),
         }
+    }
+
+    pub(super) fn unfinished(self) -> Self {
+        Self::Unfinished(Box::new(self))
     }
 }

@@ -81,7 +81,9 @@ impl ExpandError {
         match self {
             Self::NoVolume { .. } => Code::NotFound,
             Self::Away { .. } | Self::TooSmall { .. } => Code::Unavailable,
-            Self::TooLittle { .. } | Self::NoRoom { .. } => Code::OutOfRange,
+            Self::TooLittle { .. } => Code::OutOfRange,
+            // With this code alone each kubelet lets pods start, grown or not.
+            Self::NoRoom { .. } => Code::FailedPrecondition,
             Self::Shared(shared) => shared.code(),
         }
     }

@@ -2,7 +2,7 @@ use std::time::Duration;
 
 use wincsi::disks::{Criterion, DiskQuery, FoundDisk};
 use wincsi::volumes::{FoundVolume, NewSize, Resized, VolumeId};
-use wincsi::{Cause, Condition, Deadline, Error, Feature, WinPath};
+use wincsi::{Cause, Condition, Deadline, Error, Feature, ResultExt as _, WinPath};
 
 use super::StageError;
 use crate::code::Left;
@@ -43,8 +43,7 @@ struct Failure {
 }
 
 enum StepError {
-    CameOnlineWritable,
-    OtherAccess(VolumeHandle),
+    Refused(StageError),
     Node(Error),
     Shared(Shared),
 }
@@ -80,13 +79,59 @@ impl Volumes {
     /// # Errors
     /// See [`StageError`].
     pub fn stage(&self, request: &Stage) -> Result<(), StageError> {
-        self.check_host(request)?;
         let volume = &request.volume;
         let _turn = self.running.alone(volume).map_err(Shared::from)?;
         let slot = self.store.slot(volume).map_err(Shared::from)?;
         let before = slot.get().map_err(Shared::from)?;
-        let before = before.map(|record| request.agreeing(record)).transpose()?;
+        let state = before.as_ref().map(|record| record.state);
+        let checked = self.check_host(request);
+        let before = checked.and_then(|()| self.agreeing(request, &slot, before));
+        let before = before.map_err(|error| match (error, state) {
+            (shared @ StageError::Shared(_), _) => shared,
+            (refused, None | Some(State::Staged)) => refused,
+            // What is left of a stage that did not end is no volume yet.
+            (refused, Some(_)) => refused.unfinished(),
+        })?;
         self.staging(request, &slot, before).run()
+    }
+
+    /// The record, unless the volume is staged as something else. A disk that is attached again may come to another
+    /// place: the request says where it is, and its volume is compared.
+    fn agreeing(
+        &self,
+        request: &Stage,
+        slot: &Slot<'_>,
+        record: Option<Record>,
+    ) -> Result<Option<Record<Disk>>, StageError> {
+        let Some(record) = record else {
+            return Ok(None);
+        };
+        let mut record = request.agreeing(record)?;
+        if record.what.query == request.disk {
+            return Ok(Some(record));
+        }
+        let elsewhere = self.is_live_elsewhere(&record, &request.disk);
+        if elsewhere.map_err(Shared::from)? {
+            return Err(request.staged_with_another("disk"));
+        }
+        record.what.query.clone_from(&request.disk);
+        let place = |record: &mut Record<Disk>| record.what.query.clone_from(&request.disk);
+        slot.change(place).map_err(Shared::from)?;
+        Ok(Some(record))
+    }
+
+    /// Whether the volume is mounted, and from another disk than this.
+    fn is_live_elsewhere(&self, record: &Record<Disk>, disk: &DiskQuery) -> Result<bool, Error> {
+        let (node, deadline) = (&self.node, self.deadline());
+        let is_live = self.disk_place(record, deadline)? == Place::Live;
+        let Some(volume) = record.what.mounted.filter(|_| is_live) else {
+            return Ok(false);
+        };
+        let named = node.disks().find(disk, deadline);
+        match named.none_if(Condition::NotFound)? {
+            Some(named) => Ok(named.number() != node.volumes().disk_number(volume, deadline)?),
+            None => Ok(true),
+        }
     }
 
     /// Stages a volume anew from its record, as after a reboot.
@@ -215,7 +260,7 @@ impl Staging<'_> {
         let disks = self.volumes.node.disks();
         let is_online = disks.is_online(disk.number(), self.deadline);
         let is_online = is_online.map_err(|error| self.unchanged(StepError::Node(error)))?;
-        self.refuse_other_access()?;
+        self.refuse_other_access(disk)?;
         if is_online {
             self.refuse_writable(disk)?;
         }
@@ -240,17 +285,18 @@ impl Staging<'_> {
     }
 
     /// Another volume of the same disk is for readers, and this one for writers, or the other way round.
-    fn refuse_other_access(&self) -> Result<(), Failure> {
-        let Stage {
-            volume,
-            disk,
-            wanted,
-            ..
-        } = self.request;
-        let others = self.volumes.store.records_of::<Disk>();
-        let mut others = others.filter(|one| one.volume != *volume && one.what.query == *disk);
-        match others.find(|one| one.what.wanted.access != wanted.access) {
-            Some(other) => Err(self.unchanged(StepError::OtherAccess(other.volume))),
+    fn refuse_other_access(&self, disk: &FoundDisk) -> Result<(), Failure> {
+        let Stage { volume, wanted, .. } = self.request;
+        let is_other = |record: &Record<Disk>| record.what.wanted.access != wanted.access;
+        let other = self
+            .volumes
+            .other_record_of(volume, disk, is_other, self.deadline);
+        match other.map_err(|error| self.unchanged(StepError::Node(error)))? {
+            Some(other) => {
+                let volume = volume.clone();
+                let refused = StageError::OtherAccess { volume, other };
+                Err(self.unchanged(StepError::Refused(refused)))
+            }
             None => Ok(()),
         }
     }
@@ -266,7 +312,11 @@ impl Staging<'_> {
         match disks.is_read_only(disk.number(), self.deadline) {
             Ok(true) => Ok(()),
             Ok(false) if self.is_write_protected(disk) => Ok(()),
-            Ok(false) => Err(self.unchanged(StepError::CameOnlineWritable)),
+            Ok(false) => {
+                let volume = self.request.volume.clone();
+                let refused = StageError::CameOnlineWritable { volume };
+                Err(self.unchanged(StepError::Refused(refused)))
+            }
             Err(error) => Err(self.unchanged(StepError::Node(error))),
         }
     }
@@ -402,18 +452,11 @@ impl Staging<'_> {
 
     fn fail(&self, Failure { error, undo }: Failure) -> StageError {
         let error = match *error {
-            StepError::CameOnlineWritable => {
-                return StageError::CameOnlineWritable {
-                    volume: self.request.volume.clone(),
-                    left: match undo {
-                        Undo::Unchanged => Left::Nothing,
-                        Undo::StagedBefore | Undo::Mount { .. } => Left::Something,
-                    },
+            StepError::Refused(refused) => {
+                return match undo {
+                    Undo::Unchanged => refused,
+                    Undo::StagedBefore | Undo::Mount { .. } => refused.unfinished(),
                 };
-            }
-            StepError::OtherAccess(other) => {
-                let volume = self.request.volume.clone();
-                return StageError::OtherAccess { volume, other };
             }
             StepError::Shared(shared) => return shared.into(),
             StepError::Node(error) => error,
@@ -468,19 +511,21 @@ impl Stage {
         device.into_iter().chain(self.wanted.needs()).collect()
     }
 
-    /// The record, unless the volume is staged as something else.
+    /// The record, unless the volume is staged for another use or at another path.
     fn agreeing(&self, record: Record) -> Result<Record<Disk>, StageError> {
-        let otherwise = |what| {
-            let volume = self.volume.clone();
-            StageError::StagedOtherwise { volume, what }
-        };
-        let record: Record<Disk> = record.of().ok_or_else(|| otherwise("kind of storage"))?;
+        let record: Record<Disk> = record
+            .of()
+            .ok_or_else(|| self.staged_with_another("kind of storage"))?;
         match () {
-            () if record.what.wanted != self.wanted => Err(otherwise("capability")),
-            () if record.staging != self.staging => Err(otherwise("staging path")),
-            () if record.what.query != self.disk => Err(otherwise("disk")),
+            () if record.what.wanted != self.wanted => Err(self.staged_with_another("capability")),
+            () if record.staging != self.staging => Err(self.staged_with_another("staging path")),
             () => Ok(record),
         }
+    }
+
+    fn staged_with_another(&self, what: &'static str) -> StageError {
+        let volume = self.volume.clone();
+        StageError::StagedOtherwise { volume, what }
     }
 
     fn record(&self, brought_online: bool) -> Record<Disk> {

@@ -114,7 +114,7 @@ impl Volumes {
             );
             return Ok(());
         }
-        if let Some(other) = self.other_record_of(volume, disk, deadline)? {
+        if let Some(other) = self.other_record_of(volume, disk, |_| true, deadline)? {
             tracing::warn!("volume {volume}: its disk stays online for volume {other}");
             return Ok(());
         }
@@ -128,15 +128,17 @@ impl Volumes {
         }
     }
 
-    /// Another volume whose record names the disk.
-    fn other_record_of(
+    /// Another volume whose record names the disk, or a volume on it, and whose record is such a one.
+    pub(super) fn other_record_of(
         &self,
         volume: &VolumeHandle,
         disk: &FoundDisk,
+        is_such: impl Fn(&Record<Disk>) -> bool,
         deadline: Deadline,
     ) -> Result<Option<VolumeHandle>, Error> {
         let others = self.store.records_of::<Disk>();
-        let mut others = others.filter(|record| record.volume != *volume).peekable();
+        let others = others.filter(|record| record.volume != *volume && is_such(record));
+        let mut others = others.peekable();
         if others.peek().is_none() {
             return Ok(None);
         }

@@ -27,7 +27,7 @@ use self::secrets::Secrets;
 use self::stats::Figures;
 use super::Volumes;
 use super::reconcile::Place;
-use crate::record::{Lifetime, Record, Share, State, Store, VolumeHandle};
+use crate::record::{Record, Share, Store};
 
 pub use self::error::StageError;
 pub use self::request::{Stage, Wanted};
@@ -79,13 +79,6 @@ impl Shares {
 }
 
 impl Volumes {
-    /// Whether something is left of a volume that kubelet would not take down after a final code: of a stage that did not
-    /// end, or an inline volume.
-    pub(crate) fn is_left(&self, volume: &VolumeHandle, lifetime: Lifetime) -> bool {
-        let record = self.store.get(volume).ok().flatten();
-        record.is_some_and(|record| record.state != State::Staged || lifetime == Lifetime::Inline)
-    }
-
     /// What is exactly at a record's staging path, by a list of mappings; none if the host does not list them. Nothing is
     /// asked of any server.
     pub(super) fn share_place(
