@@ -34,6 +34,8 @@ pub enum SocketFolder {
     /// keep the server from starting: such a folder is not changed.
     #[default]
     Own,
+    /// The same with other files of the server's in it, which may be there before it is closed.
+    OwnWithFiles,
     /// Somebody else's, as kubelet's `plugins_registry` is. It has to be there, and to let the server read it (on
     /// Windows: add files): while a socket is made in it, it is locked for other servers that start. Nothing of it is
     /// changed or looked at.

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use program::http::HttpServer;
 use program::metrics::Calls;
-use transport::{BindError, DrainReport, Endpoint, Server, ServerOptions, Service};
+use transport::{BindError, DrainReport, Endpoint, Server, ServerOptions, Service, SocketFolder};
 use wincsi::{Error, NodeApi};
 
 use self::pages::Pages;
@@ -84,14 +84,17 @@ pub fn start(config: &Config) -> Result<RunningServer, StartError> {
     let node_service = NodeService::new(Arc::clone(&volumes), info).with_shares(&shares);
     let csi = csi(config, node_service, &calls, &admission);
     let services = vec![(config.csi_endpoint(), csi)];
-    let server = Arc::new(Server::bind(services, ServerOptions::default())?);
+    let mut options = ServerOptions::default();
+    // The records lie beside the socket, unless a flag says where.
+    options.socket_folder = SocketFolder::OwnWithFiles;
+    let server = Arc::new(Server::bind(services, options)?);
     tracing::info!(
         "serving CSI as {} at {}",
         config.driver_name,
         config.csi_endpoint()
     );
     // The last step: what kubelet finds has to answer, and so has all that it calls then.
-    let keeper = registered(config, &calls, &admission)?;
+    let keeper = registered(config, &calls, &admission);
     let site = Pages {
         calls,
         admission,
@@ -114,7 +117,8 @@ pub fn start(config: &Config) -> Result<RunningServer, StartError> {
 /// Waits for a process that is being stopped, which has `-drain-timeout` for its calls.
 fn records(config: &Config) -> Result<Store, StartError> {
     let folder = config.records().ok_or(StartError::NoRecords)?;
-    Ok(Store::open_within(&folder, config.drain_timeout + END)?)
+    let patience = config.drain_timeout.saturating_add(END);
+    Ok(Store::open_within(&folder, patience)?)
 }
 
 fn info(config: &Config, node: &dyn NodeApi) -> Result<NodeInfo, StartError> {
@@ -154,13 +158,9 @@ fn csi(
     Arc::new(router)
 }
 
-fn registered(
-    config: &Config,
-    calls: &Arc<Calls>,
-    admission: &Arc<Admission>,
-) -> Result<Option<Keeper>, BindError> {
+fn registered(config: &Config, calls: &Arc<Calls>, admission: &Arc<Admission>) -> Option<Keeper> {
     if config.registration == Registering::Sidecar {
-        return Ok(None);
+        return None;
     }
     let registration = Registration::new(&config.driver_name, &dialled(config));
     let mut router = Router::counting(calls);
@@ -174,8 +174,8 @@ fn registered(
         served: Mutex::default(),
         trouble: Mutex::default(),
     };
-    registrar.serve()?;
-    Ok(Some(Keeper::of(registrar)))
+    registrar.begin();
+    Some(Keeper::of(registrar))
 }
 
 /// How kubelet dials CSI: the path of a socket as it is, which old kubelets take for one.

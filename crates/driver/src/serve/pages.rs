@@ -95,12 +95,11 @@ impl Pages {
 
     /// The cheap reasons first: the node is asked only when nothing else is missing.
     fn readiness(&self) -> Result<(), String> {
-        let is_registered = |one: &Arc<Registrar>| one.registration.is_registered();
         if !self.admission.is_open() {
             return Err(String::from("the driver is being drained"));
         }
-        if !self.registrar.as_ref().is_none_or(is_registered) {
-            return Err(String::from("kubelet has not registered the driver"));
+        if let Some(registrar) = &self.registrar {
+            registrar.require_registered()?;
         }
         if !self.reconciled.is_done() {
             return Err(String::from("the records are being compared with the node"));

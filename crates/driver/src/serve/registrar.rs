@@ -67,6 +67,7 @@ enum File {
 /// Why the socket is made anew.
 enum Reason {
     Missing,
+    Unserved,
     Silence(Duration),
 }
 
@@ -74,14 +75,22 @@ impl fmt::Display for Reason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Missing => f.write_str("its file is gone"),
+            Self::Unserved => f.write_str("it could not be served"),
             Self::Silence(time) => write!(f, "kubelet has not called for {} s", time.as_secs()),
         }
     }
 }
 
 impl Registrar {
+    /// Makes the socket and serves it, or tries again later: volumes need CSI, whoever has the path of the registration.
+    pub(super) fn begin(&self) {
+        if let Err(error) = self.serve() {
+            self.report(format!("{error}; it is tried again"));
+        }
+    }
+
     /// Makes the socket and serves it.
-    pub(super) fn serve(&self) -> Result<(), BindError> {
+    fn serve(&self) -> Result<(), BindError> {
         let mut options = ServerOptions::default();
         options.socket_folder = SocketFolder::Foreign;
         options.socket_at_end = SocketAtEnd::Left;
@@ -111,6 +120,7 @@ impl Registrar {
         }
         let reason = match file {
             File::Missing => Some(Reason::Missing),
+            File::Own | File::Foreign if self.lock().is_none() => Some(Reason::Unserved),
             File::Own | File::Foreign => self.overlong_silence(),
         };
         if let Some(reason) = reason {
@@ -178,6 +188,15 @@ impl Registrar {
             tracing::error!("registration: {failure}");
             *trouble = Some((failure, now));
         }
+    }
+
+    /// Otherwise the reason is what failed last, or that kubelet has not come.
+    pub(super) fn require_registered(&self) -> Result<(), String> {
+        if self.registration.is_registered() {
+            return Ok(());
+        }
+        let failure = self.trouble().as_ref().map(|(failure, _)| failure.clone());
+        Err(failure.unwrap_or_else(|| String::from("kubelet has not registered the driver")))
     }
 
     /// Stops serving. The file stays.
@@ -296,7 +315,7 @@ mod tests {
                 served: Mutex::default(),
                 trouble: Mutex::default(),
             };
-            registrar.serve().unwrap();
+            registrar.begin();
             Self {
                 _home: home,
                 path,
@@ -369,6 +388,23 @@ mod tests {
         assert_ne!(made(&fixture.path), first);
         fixture.call::<GetInfo>(&InfoRequest {});
         assert!(!fixture.is_registered());
+    }
+
+    #[test]
+    fn a_path_that_another_has_is_served_once_it_is_free() {
+        let mut fixture = Fixture::new();
+        fixture.registrar.patience = Patience::Endless;
+        fixture.registrar.end();
+        fs::remove_file(&fixture.path).unwrap();
+        fs::create_dir(&fixture.path).unwrap();
+        fixture.registrar.begin();
+        assert_eq!(fixture.seconds_since_logged(), Some(0));
+        fixture.look_after(1);
+        assert_eq!(fixture.renewals(), "0");
+        fs::remove_dir(&fixture.path).unwrap();
+        fixture.look_after(1);
+        fixture.call::<GetInfo>(&InfoRequest {});
+        assert_eq!(fixture.seconds_since_logged(), None);
     }
 
     #[test]

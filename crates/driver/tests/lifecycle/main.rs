@@ -6,6 +6,7 @@
 
 mod fixture;
 
+use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Barrier};
@@ -294,12 +295,31 @@ fn a_file_of_the_sockets_name_is_left() {
     let refused = kubelet.run(&["node", "deregister"], &[]);
     assert_eq!(refused.code, Some(1), "{}", refused.output);
     assert!(kubelet.registration_path().exists());
-    let refused = kubelet.run(&["node"], &[]);
-    assert_eq!(refused.code, Some(1), "{}", refused.output);
-    assert!(
-        !kubelet.csi_path().exists(),
-        "what does not start leaves nothing"
-    );
+}
+
+/// On Windows a server refuses to close a folder that has more in it than sockets.
+#[test]
+fn the_folder_of_the_sockets_is_closed_before_the_records_lie_in_it() {
+    let kubelet = Kubelet::new();
+    let _driver = Driver::start(&kubelet);
+    let folder = kubelet.csi_path().parent().unwrap().to_owned();
+    assert!(folder.join("volumes").is_dir());
+    let mode = folder.metadata().unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o700);
+}
+
+#[test]
+fn a_driver_serves_volumes_while_another_has_the_path_of_its_registration() {
+    let kubelet = Kubelet::new();
+    std::fs::write(kubelet.registration_path(), "of somebody").unwrap();
+    let driver = Driver::start(&kubelet);
+    driver.wait_for_line("wincsi.io-reg.sock");
+    call::<Probe>(&kubelet.csi(), &ProbeRequest {}).unwrap();
+    let (status, reason) = driver.get("/readyz");
+    assert_eq!(status, 503);
+    assert!(reason.contains("wincsi.io-reg.sock"), "{reason}");
+    let file = std::fs::read(kubelet.registration_path()).unwrap();
+    assert_eq!(file, b"of somebody");
 }
 
 #[test]

@@ -97,6 +97,7 @@ impl HeldFolder {
 pub(super) fn hold_folder(folder: &Path, whose: SocketFolder) -> io::Result<HeldFolder> {
     let fd = match whose {
         SocketFolder::Own => closed_folder(folder, Contents::Sockets)?,
+        SocketFolder::OwnWithFiles => closed_folder(folder, Contents::OwnFiles)?,
         SocketFolder::Foreign => open(folder, FOLDER, Mode::empty())?,
     };
     lock(&fd, folder, Instant::now() + TIMEOUT)?;

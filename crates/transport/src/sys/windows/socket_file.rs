@@ -95,6 +95,7 @@ pub(super) fn hold_folder(folder: &Path, whose: SocketFolder) -> io::Result<Held
     let deadline = Instant::now() + TIMEOUT;
     let pin = match whose {
         SocketFolder::Own => Some(closed_folder(folder, Contents::Sockets, deadline)?),
+        SocketFolder::OwnWithFiles => Some(closed_folder(folder, Contents::OwnFiles, deadline)?),
         SocketFolder::Foreign => None,
     };
     Ok(HeldFolder {
@@ -231,6 +232,19 @@ mod tests {
         drop(hold_folder(&folder, SocketFolder::Own).unwrap());
         assert_eq!(list_of(&folder), made);
         println!("{made}");
+    }
+
+    /// A driver's records lie beside its socket.
+    #[test]
+    fn an_open_folder_with_files_is_closed_for_the_server_whose_they_are() {
+        let home = tempfile::tempdir().unwrap();
+        let folder = home.path().join("driver");
+        fs::create_dir_all(folder.join("volumes")).unwrap();
+        let open = open_to_all(&folder);
+        hold_folder(&folder, SocketFolder::Own).unwrap_err();
+        assert_eq!(list_of(&folder), open);
+        drop(hold_folder(&folder, SocketFolder::OwnWithFiles).unwrap());
+        assert_ne!(list_of(&folder), open);
     }
 
     #[test]
