@@ -82,7 +82,7 @@ impl fmt::Display for Reason {
 }
 
 impl Registrar {
-    /// Makes the socket and serves it, or tries again later: volumes need CSI, whoever has the path of the registration.
+    /// Makes the socket and serves it, or tries again later: volumes need CSI also while another has the socket's path.
     pub(super) fn begin(&self) {
         if let Err(error) = self.serve() {
             self.report(format!("{error}; it is tried again"));
