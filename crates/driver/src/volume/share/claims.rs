@@ -154,6 +154,14 @@ impl Claims {
         }
     }
 
+    /// The volume uses another mapping of its server than before, which is this driver's to remove.
+    pub(super) fn move_to(&self, volume: &VolumeHandle, share: &str) {
+        if let Some(claim) = self.lock().claims.get_mut(volume) {
+            share.clone_into(&mut claim.share);
+            claim.is_ours = true;
+        }
+    }
+
     /// Whether the mapping of a share is this driver's in a boot, by any volume's claim, also of one that leaves.
     pub(super) fn has_ours(&self, share: &str, boot: Option<&str>) -> bool {
         let inner = self.lock();

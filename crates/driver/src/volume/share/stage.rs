@@ -525,8 +525,9 @@ impl Staging<'_> {
         if let Err(error) = self.slot.change(mark) {
             tracing::warn!("the record is not marked: {error}");
         }
-        match self.slot.get().ok().flatten().and_then(Record::of) {
-            Some(Record { volume, what, .. }) if is_of_others(&what) => {
+        match self.slot.get().ok().flatten().and_then(Record::of::<Share>) {
+            // Link and mapping were there before the first stage of this driver, and pods may use them.
+            Some(Record { volume, what, .. }) if what.taken_over => {
                 self.volumes.shares.claims.release(&volume);
                 Ok(())
             }
@@ -536,9 +537,4 @@ impl Staging<'_> {
             None => Ok(()),
         }
     }
-}
-
-/// Link and mapping were there before the first stage of this driver, and pods may use them.
-fn is_of_others(share: &Share) -> bool {
-    share.taken_over && !share.made_mapping
 }
