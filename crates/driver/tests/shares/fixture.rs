@@ -369,6 +369,21 @@ impl Fixture {
         look.unwrap() != Look::Missing
     }
 
+    /// The same, past the operations of the node: a hundredth of the cost.
+    pub(crate) fn has_entry(&self, at: &str) -> bool {
+        let at = path(at);
+        let (parent, name) = at.parent().zip(at.name()).unwrap();
+        let folder = self.sim.files().host_path(&parent);
+        let entry = folder.map(|folder| folder.join(name.to_string()));
+        entry.is_ok_and(|entry| fs::symlink_metadata(entry).is_ok())
+    }
+
+    /// This boot's id.
+    pub(crate) fn boot(&self) -> String {
+        let boot = NodeApi::system(&self.hand).boot_id(self.soon());
+        boot.unwrap().0
+    }
+
     /// Makes a folder of a share.
     pub(crate) fn make_folder(&self, name: &str) -> PathBuf {
         let folder = self.smb().share_folder(SERVER, SHARE).join(name);
@@ -389,7 +404,7 @@ impl Fixture {
 
     pub(crate) fn make_directory(&self, at: &str) {
         // Kubelet makes it, unless something is there.
-        if !self.exists(at) {
+        if !self.has_entry(at) {
             let files = NodeApi::filesystem(&self.hand);
             files.make_directory(&path(at), self.soon()).unwrap();
         }

@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use serde_json::Value;
+use wincsi::WinPath;
 use wincsi::smb::RemotePath;
-use wincsi::{NodeApi, WinPath};
 use wincsi_driver::record::Lifetime;
 
 use super::World;
@@ -41,7 +41,7 @@ impl World {
                 self.others.retain(is_there);
             }
             None => {
-                let records = recorded(&self.fixture);
+                let records = recorded(&self.fixture, &self.boot);
                 self.check_mapped(&now, &records)?;
                 for gone in before.difference(&now) {
                     self.check_gone(gone, &records, step, dies)?;
@@ -145,7 +145,7 @@ impl World {
 
     /// csi-driver-smb leaves mappings behind that no link leads to, and removes some that volumes need.
     pub(super) fn note_what_is_left(&mut self) {
-        let records = recorded(&self.fixture);
+        let records = recorded(&self.fixture, &self.boot);
         let is_left = |mapping: &&String| {
             let is_made = |one: &Recorded| one.is_of_boot && one.is_made && one.share == **mapping;
             let mut links = self.unrecorded_links_through(mapping, &records);
@@ -160,7 +160,7 @@ impl World {
 
     /// Whether a record of this boot has a share as its mapping.
     pub(super) fn is_recorded(&self, share: &str) -> bool {
-        let records = recorded(&self.fixture);
+        let records = recorded(&self.fixture, &self.boot);
         records
             .iter()
             .any(|one| one.is_of_boot && one.share == share)
@@ -202,9 +202,7 @@ fn is_through(mapping: &str, spec: &Spec) -> bool {
     remote.prefix(mapped.components().len()).folded() == mapped.folded()
 }
 
-fn recorded(fixture: &Fixture) -> Vec<Recorded> {
-    let boot = NodeApi::system(&fixture.hand).boot_id(fixture.soon());
-    let boot = boot.unwrap().0;
+fn recorded(fixture: &Fixture, boot: &str) -> Vec<Recorded> {
     let text = |record: &Value, name| record[name].as_str().map(str::to_owned);
     let records = fixture.parsed_records().into_iter();
     let read = records.map(|record| Recorded {

@@ -18,7 +18,7 @@ use crate::fixture::{Fixture, PASSWORD, USER, Volume, path};
 use crate::upstream::ByProxy;
 
 /// How many steps are taken, unless the variable has another number.
-const STEPS: usize = 5_000;
+const STEPS: usize = 20_000;
 const STEPS_VARIABLE: &str = "WINCSI_SMB_STEPS";
 
 /// Steps on one node: a new one has no history.
@@ -27,6 +27,7 @@ const STEPS_OF_A_NODE: usize = 500;
 /// What happened so far.
 struct World {
     fixture: Fixture,
+    boot: String,
     password: String,
     passwords: usize,
     /// What others mapped, and the passwords that they had.
@@ -83,6 +84,7 @@ impl World {
         fixture.make_folder("a");
         fixture.make_folder("b");
         Self {
+            boot: fixture.boot(),
             fixture,
             password: PASSWORD.to_owned(),
             passwords: 0,
@@ -158,6 +160,7 @@ impl World {
 
     fn reboot(&mut self) {
         self.fixture.sim.reboot().unwrap();
+        self.boot = self.fixture.boot();
         // So does the service csi-proxy.
         self.proxy = None;
         if self.upstream.is_none() {
@@ -304,15 +307,15 @@ impl World {
 
     /// Kubelet unstages a volume when no pod has it any more. What a driver knows of its pods, it refuses.
     fn is_unpublished(&self, volume: &Volume<'_>) -> bool {
-        let records = self.fixture.parsed_records();
-        let mut published = PODS.iter().map(|pod| volume.target(pod));
-        published.all(|target| {
+        let targets = PODS.iter().map(|pod| volume.target(pod));
+        let mut there = targets.filter(|target| self.fixture.has_entry(target));
+        there.all(|target| {
             let is_of_record = |record: &serde_json::Value| {
                 let published = record["published"].as_array().unwrap().iter();
                 let mut paths = published.filter_map(|one| one.as_str());
                 record["volume"] == volume.handle && paths.any(|one| path(one) == path(&target))
             };
-            !self.fixture.exists(&target) || records.iter().any(is_of_record)
+            self.fixture.parsed_records().iter().any(is_of_record)
         })
     }
 

@@ -56,7 +56,9 @@ impl World {
             }
             Step::Unstage(index) => {
                 let volume = volume(index, Secret::Right);
-                let is_published = PODS.iter().any(|pod| fixture.exists(&volume.target(pod)));
+                let is_published = PODS
+                    .iter()
+                    .any(|pod| fixture.has_entry(&volume.target(pod)));
                 match is_published || volume.lifetime == Lifetime::Inline {
                     true => Ok(()),
                     false => upstream.unstage(fixture, &volume),
