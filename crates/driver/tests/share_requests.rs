@@ -15,7 +15,7 @@ use tempfile::TempDir;
 use transport::{Call, Code, Service as _, Status};
 use wincsi::sim::smb::{ServerSpec, SmbControl};
 use wincsi::sim::{ClockMode, NodeSpec, SimNode};
-use wincsi::smb::Privacy;
+use wincsi::smb::{Privacy, RemotePath};
 use wincsi::{Node, NodeApi as _, Options, WinPath};
 use wincsi_driver::cluster_dns::ClusterDns;
 use wincsi_driver::kubelet::{
@@ -408,6 +408,27 @@ fn a_service_of_the_cluster_is_mapped_by_its_address_and_other_names_as_they_are
     let fixture = Fixture::by(dns);
     fixture.stage(&Volume::of("//files/data")).unwrap();
     assert_eq!(asked.lock().unwrap().len(), 1);
+}
+
+#[test]
+fn the_name_of_a_share_that_is_staged_is_asked_for_when_its_mapping_is_gone() {
+    let (dns, asked) = dns(RCODE::NoError);
+    let fixture = Fixture::by(dns);
+    let volume = Volume::of("//samba.files.svc.cluster.local/data");
+    for _ in 0..3 {
+        fixture.stage(&volume).unwrap();
+    }
+    assert_eq!(asked.lock().unwrap().len(), 1);
+    let remote = RemotePath::parse(r"\\10.0.0.7\data").unwrap();
+    let deadline = fixture.node.deadline(Duration::from_secs(60));
+    fixture.node.smb().unmap(&remote, deadline).unwrap();
+    fixture.stage(&volume).unwrap();
+    assert_eq!(asked.lock().unwrap().len(), 2);
+    let mut other = volume;
+    other.context = vec![("source", "//samba.files.svc.cluster.local/other")];
+    let refused = fixture.stage(&other).unwrap_err();
+    assert_eq!(refused.code, Code::AlreadyExists, "{refused}");
+    assert_eq!(asked.lock().unwrap().len(), 2);
 }
 
 #[test]

@@ -80,23 +80,24 @@ impl ShareRequests {
         self.counts.render(page);
     }
 
-    /// What the volume is to be like. `report` takes what people should look at, once for each volume.
+    /// What the volume is to be like, its server by the name that it has there. `report` takes what people should look at,
+    /// once for each volume.
     pub(super) fn wanted(
         &self,
         volume: &VolumeHandle,
         request: &ShareRequest<'_>,
         lifetime: Lifetime,
         report: impl FnOnce(&str),
-    ) -> Result<Wanted, Status> {
+    ) -> Result<Wanted, Refusal> {
         let targets = request.targets()?;
-        let given = source::remote(request.context).map_err(Refusal::from)?;
+        let given = source::remote(request.context)?;
         let options = request.options(lifetime)?;
         let credentials = request.credentials_to_stage(lifetime, options.user)?;
         self.note(volume, &options, report)?;
         self.admit(volume, request.access(&options))?;
         Ok(Wanted {
             server: given.server(),
-            remote: self.resolved(given)?,
+            remote: given,
             credentials,
             options: options.mapping,
             targets,
@@ -168,17 +169,17 @@ impl ShareRequests {
         }
     }
 
-    /// The share by its server's address, if its name is one of the cluster.
-    fn resolved(&self, given: RemotePath) -> Result<RemotePath, Status> {
-        let server = given.server();
-        let Some(dns) = &self.rules.cluster_dns else {
-            return Ok(given);
-        };
-        match ClusterDns::is_of_cluster(&server) {
-            true => Ok(source::at(&given, dns.address_of(&server)?).map_err(Refusal::from)?),
-            false => Ok(given),
-        }
+    /// Who resolves the server's name, if that is one of the cluster.
+    pub(super) fn dns_for(&self, remote: &RemotePath) -> Option<&ClusterDns> {
+        let dns = self.rules.cluster_dns.as_ref();
+        dns.filter(|_| ClusterDns::is_of_cluster(&remote.server()))
     }
+}
+
+/// The share by its server's address.
+pub(super) fn resolved(given: &RemotePath, dns: &ClusterDns) -> Result<RemotePath, Status> {
+    let address = dns.address_of(&given.server())?;
+    Ok(source::at(given, address).map_err(Refusal::from)?)
 }
 
 impl From<LookupError> for Status {

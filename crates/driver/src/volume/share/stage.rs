@@ -37,6 +37,39 @@ impl Volumes {
         self.stage_share_in_turn(request, &slot)
     }
 
+    /// As [`Self::stage_share`], of a request that names the server: `resolve` gives its path by the server's address, and
+    /// is asked in the volume's turn, if the volume is not staged. A name that nobody resolves now takes nothing from a
+    /// volume that is.
+    ///
+    /// # Errors
+    /// As [`Self::stage_share`]; that of `resolve`.
+    pub fn stage_resolved_share<E: From<StageError>>(
+        &self,
+        request: &mut Stage,
+        resolve: impl FnOnce(&RemotePath) -> Result<RemotePath, E>,
+    ) -> Result<(), E> {
+        let shared = |error| E::from(StageError::Shared(error));
+        let turn = self.running.alone(&request.volume);
+        let _turn = turn.map_err(|busy| shared(busy.into()))?;
+        let slot = self.store.slot(&request.volume);
+        let slot = slot.map_err(|error| shared(error.into()))?;
+        if self.is_share_staged(request, &slot)? {
+            return Ok(());
+        }
+        request.wanted.remote = resolve(&request.wanted.remote)?;
+        Ok(self.stage_share_in_turn(request, &slot)?)
+    }
+
+    /// Whether nothing is to do, by whatever address the volume was staged.
+    fn is_share_staged(&self, request: &Stage, slot: &Slot<'_>) -> Result<bool, StageError> {
+        let Some(record) = slot.get().map_err(Shared::from)? else {
+            return Ok(false);
+        };
+        let remote = request.agreeing_or_left(record)?.what.remote;
+        self.staging_of_share(request, slot, (remote, true))?
+            .is_done()
+    }
+
     /// As [`Self::stage_share`]; the caller has the volume's turn.
     pub(super) fn stage_share_in_turn(
         &self,
@@ -62,14 +95,23 @@ impl Volumes {
         &self,
         request: &Stage,
         slot: &Slot<'_>,
-        (remote, was_mapped): (RemotePath, bool),
+        mapped: (RemotePath, bool),
     ) -> Result<(), StageError> {
+        self.staging_of_share(request, slot, mapped)?.run()
+    }
+
+    fn staging_of_share<'a>(
+        &'a self,
+        request: &'a Stage,
+        slot: &'a Slot<'_>,
+        (remote, was_mapped): (RemotePath, bool),
+    ) -> Result<Staging<'a>, StageError> {
         let before = slot.get().map_err(Shared::from)?;
         let before = before
             .map(|record| request.agreeing_or_left(record))
             .transpose()?;
         let deadline = self.deadline();
-        let staging = Staging {
+        Ok(Staging {
             volumes: self,
             request,
             slot,
@@ -78,8 +120,7 @@ impl Volumes {
             was_mapped,
             boot: self.boot(deadline),
             deadline,
-        };
-        staging.run()
+        })
     }
 }
 
@@ -92,8 +133,7 @@ enum Did {
 
 impl Staging<'_> {
     fn run(mut self) -> Result<(), StageError> {
-        if self.is_staged()? {
-            self.compare_secret();
+        if self.is_done()? {
             return Ok(());
         }
         let share = self.remote.share();
@@ -107,6 +147,15 @@ impl Staging<'_> {
             }
             Err(error) => Err(self.fail(error)),
         }
+    }
+
+    /// Whether the volume is staged; then only its credential is compared.
+    fn is_done(&self) -> Result<bool, StageError> {
+        let is_staged = self.is_staged()?;
+        if is_staged {
+            self.compare_secret();
+        }
+        Ok(is_staged)
     }
 
     /// All that comes before the first act on the node.
