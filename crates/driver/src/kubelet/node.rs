@@ -158,7 +158,8 @@ impl NodeService {
         staging: WinPath,
     ) -> Result<(), Status> {
         let report = |event: &str| self.volumes.report(event);
-        let wanted = self.shares.wanted(&volume, share, lifetime, report);
+        let what = (lifetime, self.volumes.share_options_on_host());
+        let wanted = self.shares.wanted(&volume, share, what, report);
         let wanted =
             wanted.map_err(|refusal| self.unless_left(&volume, lifetime, refusal.into()))?;
         let mut stage = share::Stage {

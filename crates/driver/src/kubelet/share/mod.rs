@@ -18,7 +18,7 @@ use self::options::{Class, MountOptions, OptionCounts, User};
 use super::Refusal;
 use crate::cluster_dns::{ClusterDns, LookupError};
 use crate::record::{Access, Lifetime, Targets, VolumeHandle};
-use crate::volume::share::Wanted;
+use crate::volume::share::{OptionsOnHost, Wanted};
 
 pub use self::options::{OptionError, option_rows};
 pub use self::source::SourceError;
@@ -86,12 +86,15 @@ impl ShareRequests {
         &self,
         volume: &VolumeHandle,
         request: &ShareRequest<'_>,
-        lifetime: Lifetime,
+        (lifetime, on_host): (Lifetime, OptionsOnHost),
         report: impl FnOnce(&str),
     ) -> Result<Wanted, Refusal> {
         let targets = request.targets()?;
         let given = source::remote(request.context)?;
-        let options = request.options(lifetime)?;
+        let mut options = request.options(lifetime)?;
+        if on_host == OptionsOnHost::Dropped {
+            options.drop_those_of_mappings();
+        }
         let credentials = request.credentials_to_stage(lifetime, options.user)?;
         self.note(volume, &options, report)?;
         self.admit(volume, request.access(&options))?;

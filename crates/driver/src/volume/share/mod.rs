@@ -35,6 +35,15 @@ pub use self::request::{Stage, Wanted};
 /// How long a share may take to answer where no call waits for it alone: one that lives does so in milliseconds.
 const ANSWER: Duration = Duration::from_secs(10);
 
+/// What becomes of the options that a mapping is to have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OptionsOnHost {
+    /// Windows gets them.
+    Obeyed,
+    /// Nobody gets them.
+    Dropped,
+}
+
 /// What the calls for shares know of each other.
 #[derive(Debug)]
 pub(super) struct Shares {
@@ -79,6 +88,14 @@ impl Shares {
 }
 
 impl Volumes {
+    /// What becomes of the options of shares on this host.
+    pub(crate) fn share_options_on_host(&self) -> OptionsOnHost {
+        match self.node.supports(Feature::MapOptions) {
+            true => OptionsOnHost::Obeyed,
+            false => OptionsOnHost::Dropped,
+        }
+    }
+
     /// Whether something is left of a volume that kubelet would not take down after a final code: of a stage that did not
     /// end, or an inline volume.
     pub(crate) fn is_left(&self, volume: &VolumeHandle, lifetime: Lifetime) -> bool {

@@ -6,7 +6,7 @@ use super::secrets::Comparison;
 use super::unstage::Unmapped;
 use super::{Shares, Stage, StageError};
 use crate::code::Left;
-use crate::record::{Lifetime, Record, SecretHash, Share, ShareOptions, Slot, State, VolumeHandle};
+use crate::record::{Lifetime, Record, SecretHash, Share, Slot, State, VolumeHandle};
 use crate::volume::{NodeError, Shared, Volumes};
 
 /// One call that stages a share.
@@ -247,22 +247,17 @@ impl Staging<'_> {
 
     fn check_host(&self) -> Result<(), StageError> {
         let Stage { volume, wanted, .. } = self.request;
-        let lacks = |what, feature| StageError::HostLacks {
-            volume: volume.clone(),
-            what,
-            feature,
-        };
-        let supports = |feature| self.volumes.node.supports(feature);
-        if wanted.options != ShareOptions::default() && !supports(Feature::MapOptions) {
-            return Err(lacks("mount options", Feature::MapOptions));
+        let feature = Feature::MappingList;
+        match wanted.lifetime {
+            Lifetime::Inline if !self.volumes.node.supports(feature) => {
+                Err(StageError::HostLacks {
+                    volume: volume.clone(),
+                    what: "the list of mappings, as an inline volume",
+                    feature,
+                })
+            }
+            _ => Ok(()),
         }
-        if wanted.lifetime == Lifetime::Inline && !supports(Feature::MappingList) {
-            return Err(lacks(
-                "the list of mappings, as an inline volume",
-                Feature::MappingList,
-            ));
-        }
-        Ok(())
     }
 
     /// An inline volume is its author's, who may name each server: a mapping that is there serves it only if it was made
