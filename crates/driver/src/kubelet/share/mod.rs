@@ -24,7 +24,7 @@ pub use self::options::{OptionError, option_rows};
 pub use self::source::SourceError;
 pub use self::user::SecretError;
 
-/// How many volumes are remembered as reported. Beyond them each may be reported again.
+/// How many reports are remembered. Beyond them each may come again.
 const MOST_REPORTED: usize = 1024;
 
 /// Whether what means nothing on Windows is accepted.
@@ -53,7 +53,18 @@ pub struct ShareRules {
 pub struct ShareRequests {
     rules: ShareRules,
     counts: OptionCounts,
-    reported: Mutex<BTreeSet<VolumeHandle>>,
+    reported: Mutex<BTreeSet<(VolumeHandle, Report)>>,
+}
+
+/// What is said once of a volume: kubelet may publish it again and again (`requiresRepublish`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Report {
+    /// Its options that mean nothing on Windows.
+    OfLinux,
+    /// Its other options that are ignored.
+    Ignored,
+    /// That nothing makes it read-only.
+    Readers,
 }
 
 /// What a request says of a share.
@@ -130,7 +141,7 @@ impl ShareRequests {
     ) -> Result<(), Refusal> {
         self.counts.count(&options.seen);
         let of_linux = options.shown(|class| class == Class::Linux);
-        if !of_linux.is_empty() {
+        if !of_linux.is_empty() && self.is_first(volume, Report::OfLinux) {
             let names = of_linux.join(", ");
             tracing::info!("volume {volume}: mount options mean nothing on Windows: {names}");
         }
@@ -142,26 +153,27 @@ impl ShareRequests {
         if self.rules.options == Strictness::Strict {
             return Err(Refusal::MountOptions(names));
         }
-        let text = format!("volume {volume}: mount options are ignored: {names}");
-        tracing::warn!("{text}");
-        if self.is_first_report(volume) {
+        if self.is_first(volume, Report::Ignored) {
+            let text = format!("volume {volume}: mount options are ignored: {names}");
+            tracing::warn!("{text}");
             report(&text);
         }
         Ok(())
     }
 
-    fn is_first_report(&self, volume: &VolumeHandle) -> bool {
+    fn is_first(&self, volume: &VolumeHandle, report: Report) -> bool {
         let mut reported = self.reported.lock().unwrap_or_else(PoisonError::into_inner);
         if reported.len() >= MOST_REPORTED {
             reported.clear();
         }
-        reported.insert(volume.clone())
+        reported.insert((volume.clone(), report))
     }
 
     fn admit(&self, volume: &VolumeHandle, access: Access) -> Result<(), Refusal> {
         match (access, self.rules.readers) {
             (Access::ReadWrite, _) => Ok(()),
             (_, Strictness::Strict) => Err(Refusal::ReadersOfShare),
+            (_, Strictness::Lenient) if !self.is_first(volume, Report::Readers) => Ok(()),
             (_, Strictness::Lenient) => {
                 tracing::warn!(
                     "volume {volume}: read-only is accepted, and nothing on this node enforces it: \

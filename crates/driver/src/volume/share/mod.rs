@@ -5,6 +5,7 @@
 
 mod claims;
 mod error;
+mod other_secrets;
 mod publish;
 mod request;
 mod secrets;
@@ -14,7 +15,6 @@ mod takeover;
 mod unstage;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use program::metrics::{Exposition, Kind};
@@ -23,6 +23,7 @@ use wincsi::volumes::Space;
 use wincsi::{Condition, Deadline, Error, Feature, ResultExt as _, WinPath};
 
 use self::claims::Claims;
+use self::other_secrets::OtherSecrets;
 use self::secrets::Secrets;
 use self::stats::Figures;
 use super::Volumes;
@@ -50,7 +51,7 @@ pub(super) struct Shares {
     claims: Arc<Claims>,
     secrets: Secrets,
     pub(super) figures: Figures,
-    other_secrets: AtomicU64,
+    other_secrets: OtherSecrets,
 }
 
 impl Shares {
@@ -65,7 +66,7 @@ impl Shares {
             claims: Arc::new(Claims::of(&records)),
             secrets: Secrets::of(&records, boot.as_deref()),
             figures: Figures::default(),
-            other_secrets: AtomicU64::default(),
+            other_secrets: OtherSecrets::default(),
         }
     }
 
@@ -74,8 +75,10 @@ impl Shares {
         self.secrets.hash_quickly();
     }
 
-    fn note_other_secret(&self) {
-        self.other_secrets.fetch_add(1, Ordering::Relaxed);
+    /// Nothing is kept of a volume that is gone.
+    fn forget(&self, volume: &VolumeHandle) {
+        self.claims.release(volume);
+        self.other_secrets.end(volume);
     }
 
     /// Adds what is known of the shares to a page of metrics, without a query to the node.
@@ -83,7 +86,7 @@ impl Shares {
         let name = "wincsi_smb_other_password_total";
         let help = "Calls that were served by a mapping that was made with another password.";
         page.family(name, help, Kind::Counter);
-        page.sample(name, &[], self.other_secrets.load(Ordering::Relaxed));
+        page.sample(name, &[], self.other_secrets.calls());
     }
 }
 

@@ -572,7 +572,7 @@ impl Staging<'_> {
         match self.slot.get().ok().flatten().and_then(Record::of::<Share>) {
             // Link and mapping were there before the first stage of this driver, and pods may use them.
             Some(Record { volume, what, .. }) if what.taken_over => {
-                self.volumes.shares.claims.release(&volume);
+                self.volumes.shares.forget(&volume);
                 Ok(())
             }
             Some(record) => self

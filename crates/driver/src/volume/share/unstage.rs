@@ -36,7 +36,7 @@ impl Volumes {
             let leaving = self.shares.claims.leave_others(&record.staging);
             self.leave_mappings_of_others(&leaving, remote, deadline)?;
         }
-        self.shares.claims.release(volume);
+        self.shares.forget(volume);
         self.shares.figures.forget(volume);
         Ok(())
     }
