@@ -167,7 +167,7 @@ impl Staging<'_> {
         } = &self.volumes.shares;
         if !self.was_mapped
             && self.volumes.node.supports(Feature::MappingList)
-            && claims.users_of(share, self.boot.as_deref()).is_empty()
+            && !claims.is_used(share, self.boot.as_deref())
         {
             secrets.forget(share);
         }
