@@ -174,7 +174,7 @@ fn of_share_stage() -> Vec<Row> {
         ShareError::HostLacks {
             volume: volume(),
             what: "",
-            feature: Feature::MapOptions,
+            feature: Feature::MappingList,
         },
         ShareError::StagedOtherwise {
             volume: volume(),

@@ -2,6 +2,9 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "test code")]
 
+#[path = "disks/fixture/pipes.rs"]
+mod served;
+
 use std::net::UdpSocket;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -15,8 +18,8 @@ use tempfile::TempDir;
 use transport::{Call, Code, Service as _, Status};
 use wincsi::sim::smb::{ServerSpec, SmbControl};
 use wincsi::sim::{ClockMode, NodeSpec, SimNode};
-use wincsi::smb::Privacy;
-use wincsi::{Node, NodeApi as _, Options, WinPath};
+use wincsi::smb::{Privacy, RemotePath};
+use wincsi::{Node, NodeApi, Options, WinPath};
 use wincsi_driver::cluster_dns::ClusterDns;
 use wincsi_driver::kubelet::{
     NodeInfo, NodeService, Router, ShareRequests, ShareRules, Strictness,
@@ -29,6 +32,8 @@ use wire::csi::v1::node::{NodePublishVolume, NodeStageVolume};
 use wire::csi::v1::volume_capability::access_mode::Mode;
 use wire::csi::v1::volume_capability::{AccessMode, AccessType, MountVolume};
 use wire::csi::v1::{NodePublishVolumeRequest, NodeStageVolumeRequest, VolumeCapability};
+
+use self::served::Served;
 
 const PASSWORD: &str = "correct horse";
 const STAGING: &str = r"C:\var\lib\kubelet\plugins\kubernetes.io\csi\wincsi.io\1\globalmount";
@@ -54,12 +59,32 @@ struct Fixture {
     shares: Arc<ShareRequests>,
     events: Arc<Events>,
     node: Arc<Node>,
+    _pipes: Option<Pipes>,
     _home: TempDir,
 }
+
+/// csi-proxy, and the folder with its sockets.
+type Pipes = (Served, TempDir);
 
 impl Fixture {
     /// A driver that reads requests by these rules, beside the servers `files` and 10.0.0.7.
     fn by(rules: ShareRules) -> Self {
+        Self::on(rules, |_, node| (Arc::clone(node) as _, None))
+    }
+
+    /// The same, which does all through csi-proxy's pipes.
+    fn over_pipes(rules: ShareRules) -> Self {
+        Self::on(rules, |sim, _| {
+            let sockets = tempfile::tempdir().unwrap();
+            let served = Served::start(sim, sockets.path());
+            (Arc::new(served.client()), Some((served, sockets)))
+        })
+    }
+
+    fn on(
+        rules: ShareRules,
+        host: impl FnOnce(&SimNode, &Arc<Node>) -> (Arc<dyn NodeApi>, Option<Pipes>),
+    ) -> Self {
         let home = tempfile::tempdir().unwrap();
         let folder = home.path().join("node");
         let sim = SimNode::create(&folder, &NodeSpec::named("n"), ClockMode::Real).unwrap();
@@ -78,7 +103,8 @@ impl Fixture {
         };
         let store = Store::open(&home.path().join("records")).unwrap();
         let machine = Arc::clone(&events) as Arc<dyn Machine>;
-        let volumes = Volumes::new(Arc::clone(&node) as _, store, machine, kubelet);
+        let (host, pipes) = host(&sim, &node);
+        let volumes = Volumes::new(host, store, machine, kubelet);
         let mut router = Router::counting(&Arc::default());
         NodeService::new(Arc::new(volumes), NodeInfo::default())
             .with_shares(&shares)
@@ -88,6 +114,7 @@ impl Fixture {
             shares,
             events,
             node,
+            _pipes: pipes,
             _home: home,
         }
     }
@@ -408,6 +435,56 @@ fn a_service_of_the_cluster_is_mapped_by_its_address_and_other_names_as_they_are
     let fixture = Fixture::by(dns);
     fixture.stage(&Volume::of("//files/data")).unwrap();
     assert_eq!(asked.lock().unwrap().len(), 1);
+}
+
+#[test]
+fn the_name_of_a_share_that_is_staged_is_asked_for_when_its_mapping_is_gone() {
+    let (dns, asked) = dns(RCODE::NoError);
+    let fixture = Fixture::by(dns);
+    let volume = Volume::of("//samba.files.svc.cluster.local/data");
+    for _ in 0..3 {
+        fixture.stage(&volume).unwrap();
+    }
+    assert_eq!(asked.lock().unwrap().len(), 1);
+    let remote = RemotePath::parse(r"\\10.0.0.7\data").unwrap();
+    let deadline = fixture.node.deadline(Duration::from_secs(60));
+    fixture.node.smb().unmap(&remote, deadline).unwrap();
+    fixture.stage(&volume).unwrap();
+    assert_eq!(asked.lock().unwrap().len(), 2);
+    let mut other = volume;
+    other.context = vec![("source", "//samba.files.svc.cluster.local/other")];
+    let refused = fixture.stage(&other).unwrap_err();
+    assert_eq!(refused.code, Code::AlreadyExists, "{refused}");
+    assert_eq!(asked.lock().unwrap().len(), 2);
+}
+
+#[test]
+fn options_that_the_pipes_do_not_have_are_accepted_counted_and_reported_or_refused_if_strict() {
+    let volume = Volume::of("//files/data").with(&["seal,vers=3.0", "port=4450", "ro"]);
+    let fixture = Fixture::over_pipes(ShareRules::default());
+    for _ in 0..2 {
+        fixture.stage(&volume).unwrap();
+    }
+    assert_eq!(fixture.mappings().len(), 1);
+    let page = fixture.metrics();
+    for (labels, count) in [
+        ("option=\"seal\",class=\"pipes\"", 2),
+        ("option=\"port\",class=\"pipes\"", 2),
+        ("option=\"ro\",class=\"honoured\"", 2),
+    ] {
+        assert!(page.contains(&format!("{{{labels}}} {count}\n")), "{page}");
+    }
+    let events = fixture.events();
+    assert_eq!(events.len(), 1, "{events:?}");
+    assert!(
+        events[0].contains("seal (-host=proxy does not have it), port ("),
+        "{events:?}"
+    );
+    let refused = Fixture::over_pipes(strict()).refusal(&volume);
+    assert!(
+        refused.contains("seal") && !refused.contains("vers"),
+        "{refused}"
+    );
 }
 
 #[test]

@@ -19,7 +19,7 @@ use wire::csi::v1::{
     VolumeCondition, VolumeUsage,
 };
 
-use super::share::ShareRequest;
+use super::share::{ShareRequest, resolved};
 use super::{Attributes, Luns, Refusal, Router, ShareRequests, Topology, request};
 use crate::record::{Access, Lifetime, Targets, VolumeHandle};
 use crate::volume::{Publish, Stats, Volumes, disk, share};
@@ -168,15 +168,22 @@ impl NodeService {
         staging: WinPath,
     ) -> Result<(), Status> {
         let report = |event: &str| self.volumes.report(event);
-        let wanted = self.shares.wanted(&volume, share, lifetime, report);
-        let wanted = wanted.map_err(|refusal| self.unless_left(&volume, lifetime, refusal))?;
-        let stage = share::Stage {
-            volume,
+        let what = (lifetime, self.volumes.share_options_on_host());
+        let wanted = self.shares.wanted(&volume, share, what, report);
+        let wanted =
+            wanted.map_err(|refusal| self.unless_left(&volume, lifetime, refusal.into()))?;
+        let mut stage = share::Stage {
+            volume: volume.clone(),
             staging,
             wanted,
         };
-        let staged = self.volumes.stage_share(&stage);
-        staged.map_err(|error| Status::new(error.code(), error.to_string()))
+        let Some(dns) = self.shares.dns_for(&stage.wanted.remote) else {
+            return Ok(self.volumes.stage_share(&stage)?);
+        };
+        self.volumes.stage_resolved_share(&mut stage, |given| {
+            let resolved = resolved(given, dns);
+            resolved.map_err(|refusal| self.unless_left(&volume, lifetime, refusal))
+        })
     }
 
     /// After a final code kubelet may forget the volume: not while something of an earlier call is left of it.
@@ -315,6 +322,12 @@ impl NodeService {
         Ok(NodeExpandVolumeResponse {
             capacity_bytes: signed(size),
         })
+    }
+}
+
+impl From<share::StageError> for Status {
+    fn from(error: share::StageError) -> Self {
+        Self::new(error.code(), error.to_string())
     }
 }
 

@@ -3,7 +3,7 @@ use wincsi::smb::Credentials;
 use wincsi::{Cause, Condition, Deadline, Error, Feature, WinPath};
 
 use super::{Shared, Volumes};
-use crate::record::{ByKind, Record, Slot, State, Targets, VolumeHandle};
+use crate::record::{ByKind, Record, Slot, State, Targets, VolumeHandle, What};
 
 /// A NodePublishVolume.
 #[derive(Clone, Debug)]
@@ -91,7 +91,7 @@ impl Volumes {
         let _turn = turn.map_err(Shared::from)?;
         let slot = self.store.slot(volume).map_err(Shared::from)?;
         let record = slot.get().map_err(Shared::from)?;
-        if record.is_none() {
+        if record.as_ref().is_none_or(is_begun_share) {
             return self.publish_unrecorded(request);
         }
         let record = record
@@ -107,7 +107,8 @@ impl Volumes {
         linked
     }
 
-    /// Publishes a share that another driver of this name staged, if it is mapped.
+    /// Publishes a share that another driver of this name staged, if it is mapped. This driver may have begun before: kubelet
+    /// publishes what is staged.
     fn publish_unrecorded(&self, request: &Publish) -> Result<(), PublishError> {
         let is_live = self.is_unrecorded_live(&request.volume, &request.staging);
         match is_live.map_err(Shared::from)? {
@@ -181,6 +182,10 @@ impl Volumes {
             Err(error) => Err(error),
         }
     }
+}
+
+fn is_begun_share(record: &Record) -> bool {
+    record.state == State::Staging && matches!(record.what, What::Share(_))
 }
 
 impl Publish {

@@ -2,7 +2,7 @@
 
 #![allow(dead_code, reason = "each test program uses a part")]
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -10,9 +10,9 @@ use std::time::Duration;
 
 use serde_json::Value;
 use tempfile::TempDir;
-use wincsi::filesystem::Look;
+use wincsi::filesystem::{LinkTarget, Look};
 use wincsi::sim::smb::{ServerSpec, SmbControl};
-use wincsi::sim::{ClockMode, NodeSpec, SimNode};
+use wincsi::sim::{ClockMode, Inventory, NodeSpec, SimNode};
 use wincsi::smb::{Credentials, MapRequest, RemotePath};
 use wincsi::{Deadline, Node, NodeApi, Options, WinPath};
 use wincsi_driver::machine::Simulated;
@@ -135,6 +135,15 @@ impl Fixture {
         let fixture = Self::with(home, sim);
         fixture.add_server(SERVER, &ServerSpec::sharing(SHARE, USER, PASSWORD));
         fixture
+    }
+
+    /// The same, of a node that lives in memory but for its files: for tests that need thousands of operations.
+    pub(crate) fn in_memory() -> Self {
+        let home = tempfile::tempdir().unwrap();
+        let folder = home.path().join(NODE);
+        let (spec, none) = (NodeSpec::named("n"), Inventory::of(0));
+        let sim = SimNode::in_memory_with_files(&spec, none, ClockMode::Virtual, &folder).unwrap();
+        Self::with(home, sim)
     }
 
     /// A node of a folder, with the records in it.
@@ -261,13 +270,18 @@ impl Fixture {
     }
 
     /// Whether there was a mapping that went.
-    pub(crate) fn try_unmap_by_hand(&self, remote: &str) -> bool {
-        let remote = RemotePath::parse(remote).unwrap();
+    pub(crate) fn try_unmap_by_hand(&self, mapped: &str) -> bool {
+        let remote = RemotePath::parse(mapped).unwrap().folder_itself();
         NodeApi::smb(&self.hand).unmap(&remote, self.soon()).is_ok()
     }
 
-    pub(crate) fn restart_driver(&mut self) {
+    /// The driver ends, and nothing comes in its place.
+    pub(crate) fn stop_driver(&mut self) {
         self.volumes = None;
+    }
+
+    pub(crate) fn restart_driver(&mut self) {
+        self.stop_driver();
         self.volumes = Some(driver(&self.home, &self.sim, self.served.as_ref()));
     }
 
@@ -301,37 +315,7 @@ impl Fixture {
         self.parsed_records().iter().any(of)
     }
 
-    /// What the volumes have that were staged in this boot.
-    pub(crate) fn shares_staged_in_this_boot(&self) -> BTreeSet<String> {
-        let boot = NodeApi::system(&self.hand).boot_id(self.soon()).unwrap().0;
-        let records = self.parsed_records().into_iter();
-        let staged = records.filter(|one| one["state"] == "staged" && one["boot"] == boot);
-        let remotes = staged.map(|record| record["remote"].as_str().unwrap().to_owned());
-        remotes
-            .map(|remote| RemotePath::parse(&remote).unwrap().share())
-            .collect()
-    }
-
-    /// Whether a share is mapped for a record of this boot.
-    pub(crate) fn is_ours(&self, share: &str) -> bool {
-        let boot = NodeApi::system(&self.hand).boot_id(self.soon()).unwrap().0;
-        let is_ours = |record: &Value| {
-            let remote = RemotePath::parse(record["remote"].as_str().unwrap());
-            remote.unwrap().share() == share && record["boot"] == boot
-        };
-        self.parsed_records().iter().any(is_ours)
-    }
-
-    /// What the records have mapped.
-    pub(crate) fn shares_of_records(&self) -> BTreeSet<String> {
-        let records = self.parsed_records().into_iter();
-        let remotes = records.map(|record| record["remote"].as_str().unwrap().to_owned());
-        remotes
-            .map(|remote| RemotePath::parse(&remote).unwrap().share())
-            .collect()
-    }
-
-    fn parsed_records(&self) -> Vec<Value> {
+    pub(crate) fn parsed_records(&self) -> Vec<Value> {
         let files = self.record_files().into_iter();
         files
             .map(|file| serde_json::from_str(&fs::read_to_string(file).unwrap()).unwrap())
@@ -370,10 +354,34 @@ impl Fixture {
         self.sim.os().clock.sleep(time);
     }
 
+    /// Where exactly this path leads; none if it is no link.
+    pub(crate) fn link_target(&self, at: &str) -> Option<WinPath> {
+        let files = NodeApi::filesystem(&self.hand);
+        match files.read_link(&path(at), self.soon()).ok()?? {
+            LinkTarget::Path(target) => Some(target),
+            LinkTarget::Volume(_) => None,
+        }
+    }
+
     /// Whether anything is at a path.
     pub(crate) fn exists(&self, at: &str) -> bool {
         let look = NodeApi::filesystem(&self.hand).look(&path(at), self.soon());
         look.unwrap() != Look::Missing
+    }
+
+    /// The same, past the operations of the node: a hundredth of the cost.
+    pub(crate) fn has_entry(&self, at: &str) -> bool {
+        let at = path(at);
+        let (parent, name) = at.parent().zip(at.name()).unwrap();
+        let folder = self.sim.files().host_path(&parent);
+        let entry = folder.map(|folder| folder.join(name.to_string()));
+        entry.is_ok_and(|entry| fs::symlink_metadata(entry).is_ok())
+    }
+
+    /// This boot's id.
+    pub(crate) fn boot(&self) -> String {
+        let boot = NodeApi::system(&self.hand).boot_id(self.soon());
+        boot.unwrap().0
     }
 
     /// Makes a folder of a share.
@@ -396,7 +404,7 @@ impl Fixture {
 
     pub(crate) fn make_directory(&self, at: &str) {
         // Kubelet makes it, unless something is there.
-        if !self.exists(at) {
+        if !self.has_entry(at) {
             let files = NodeApi::filesystem(&self.hand);
             files.make_directory(&path(at), self.soon()).unwrap();
         }

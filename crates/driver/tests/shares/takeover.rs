@@ -69,8 +69,8 @@ fn unstage(fixture: &Fixture, volume: &Volume<'_>) {
 fn live_on(mut fixture: Fixture, upstream: &mut dyn Upstream, mapped: [&[&str]; 4]) {
     let (a, b, c) = (of("a", A), of("b", B), of("c", C));
     for volume in [&a, &b] {
-        upstream.stage(&fixture, volume);
-        upstream.publish(&fixture, volume, "old");
+        upstream.stage(&fixture, volume).unwrap();
+        upstream.publish(&fixture, volume, "old").unwrap();
     }
     assert_eq!(fixture.mappings(), mapped[0]);
     fixture.restart_driver();
@@ -123,7 +123,7 @@ fn the_share_is_mapped_beside_folders_where_windows_does_so() {
 fn the_share_is_mapped_once_the_last_mapping_of_a_folder_is_gone() {
     let fixture = node_with_folders_in_the_way();
     let (a, b, c) = (of("a", A), of("b", B), of("c", C));
-    HostProcess.stage(&fixture, &a);
+    HostProcess.stage(&fixture, &a).unwrap();
     fixture.stage(&b).unwrap();
     assert_eq!(fixture.mappings(), [A, B]);
     unstage(&fixture, &a);
@@ -137,7 +137,7 @@ fn two_volumes_of_one_folder_share_its_mapping_until_the_last_is_gone() {
     let fixture = node_with_folders_in_the_way();
     fixture.make_folder(r"a/below");
     let (a, b, below) = (of("a", A), of("b", A), of("c", r"\\files\data\a\below"));
-    HostProcess.stage(&fixture, &a);
+    HostProcess.stage(&fixture, &a).unwrap();
     for volume in [&b, &below] {
         prepare(&fixture, volume);
         fixture.stage(volume).unwrap();
@@ -163,9 +163,11 @@ fn unstage_published(fixture: &Fixture, volume: &Volume<'_>) {
 #[test]
 fn a_volume_that_is_staged_again_keeps_the_mapping_that_it_has_and_takes_it_along() {
     let by_proxy = node();
-    ByProxy::on(&by_proxy).stage(&by_proxy, &of("a", A));
+    ByProxy::on(&by_proxy)
+        .stage(&by_proxy, &of("a", A))
+        .unwrap();
     let by_folder = node_with_folders_in_the_way();
-    HostProcess.stage(&by_folder, &of("a", A));
+    HostProcess.stage(&by_folder, &of("a", A)).unwrap();
     for (mut fixture, mapped) in [(by_proxy, ROOT), (by_folder, A)] {
         let a = of("a", A);
         fixture.stage(&a).unwrap();
@@ -182,7 +184,7 @@ fn a_volume_that_is_staged_again_keeps_the_mapping_that_it_has_and_takes_it_alon
 fn a_stage_that_fails_leaves_link_and_mapping_of_a_volume_that_is_taken_over() {
     let fixture = node();
     let a = of("a", A);
-    ByProxy::on(&fixture).stage(&fixture, &a);
+    ByProxy::on(&fixture).stage(&fixture, &a).unwrap();
     let folder = fixture.make_folder("a");
     std::fs::remove_dir(&folder).unwrap();
     assert_eq!(fixture.stage(&a).unwrap_err().code(), Code::NotFound);
@@ -197,7 +199,7 @@ fn a_stage_that_fails_leaves_link_and_mapping_of_a_volume_that_is_taken_over() {
 #[test]
 fn another_user_than_that_of_a_mapped_folder_is_refused() {
     let fixture = node_with_folders_in_the_way();
-    HostProcess.stage(&fixture, &of("a", A));
+    HostProcess.stage(&fixture, &of("a", A)).unwrap();
     let other = Volume {
         user: r"FILES\other",
         ..of("b", B)
@@ -213,7 +215,7 @@ fn without_kubelets_file_or_by_that_of_another_driver_the_link_alone_goes() {
     for driver in [None, Some("file.csi.azure.com")] {
         let fixture = node();
         let a = of("a", A);
-        HostProcess.stage(&fixture, &a);
+        HostProcess.stage(&fixture, &a).unwrap();
         let parent = path(&a.staging()).parent().unwrap();
         match driver {
             Some(driver) => describe(&fixture, &parent, driver, a.handle),
@@ -235,8 +237,8 @@ fn a_mapping_stays_while_a_link_of_another_driver_or_of_a_pod_leads_below_it() {
         let fixture = node();
         let (a, b) = (of("a", A), of("b", A));
         let mut upstream = ByProxy::on(&fixture);
-        upstream.stage(&fixture, &a);
-        link(&fixture, &path(r"\\FILES\data\b\c"), &path(&other));
+        upstream.stage(&fixture, &a).unwrap();
+        link(&fixture, &path(r"\\FILES\data\b\c"), &path(&other)).unwrap();
         unstage(&fixture, &a);
         assert_eq!(fixture.mappings(), [ROOT], "{other}");
         // Nor does a volume of this driver take it along.
@@ -252,7 +254,7 @@ fn the_mapping_of_this_driver_stays_for_a_link_of_another() {
     let a = of("a", A);
     fixture.stage(&a).unwrap();
     let staging = format!(r"{KUBELET}\plugins\kubernetes.io\csi\file.csi.azure.com\x\globalmount");
-    link(&fixture, &path(B), &path(&staging));
+    link(&fixture, &path(B), &path(&staging)).unwrap();
     fixture.unstage(&a).unwrap();
     assert_eq!(fixture.mappings(), [ROOT]);
 }
@@ -264,7 +266,7 @@ fn an_inline_volume_of_csi_driver_smb_ends_with_its_mapping() {
     let inline = of("csi-inline", A);
     fixture.map_by_hand(ROOT, USER, PASSWORD);
     let target = path(&inline.target("pod"));
-    link(&fixture, &path(A), &target);
+    link(&fixture, &path(A), &target).unwrap();
     let folder = target.parent().unwrap();
     describe(&fixture, &folder, crate::fixture::DRIVER, inline.handle);
     fixture.unpublish(&inline, "pod").unwrap();
@@ -276,7 +278,7 @@ fn an_inline_volume_of_csi_driver_smb_ends_with_its_mapping() {
 fn an_unstage_that_failed_finds_the_mapping_when_it_is_repeated() {
     let fixture = node();
     let a = of("a", A);
-    ByProxy::on(&fixture).stage(&fixture, &a);
+    ByProxy::on(&fixture).stage(&fixture, &a).unwrap();
     let fails = Effect::fail(Win32(5));
     let rule = Rule::on("MSFT_SmbGlobalMapping.Remove", fails).times(1);
     fixture.sim.faults().add(rule);
@@ -294,7 +296,7 @@ fn a_stage_beside_the_last_unstages_loses_nothing() {
         let (a, b, c) = (of("a", A), of("b", B), of("c", C));
         let mut upstream = ByProxy::on(&fixture);
         for volume in [&a, &b] {
-            upstream.stage(&fixture, volume);
+            upstream.stage(&fixture, volume).unwrap();
         }
         prepare(&fixture, &c);
         thread::scope(|scope| {
@@ -323,12 +325,12 @@ fn after_a_rollback_to_host_process_and_forward_again_nothing_of_a_live_pod_is_c
         fixture.publish(volume, "old").unwrap();
     }
     let mut upstream = HostProcess;
-    upstream.publish(&fixture, &a, "back");
+    upstream.publish(&fixture, &a, "back").unwrap();
     for pod in ["old", "back"] {
         assert_lives(&fixture, &a, pod);
-        upstream.unpublish(&fixture, &a, pod);
+        upstream.unpublish(&fixture, &a, pod).unwrap();
     }
-    upstream.unstage(&fixture, &a);
+    upstream.unstage(&fixture, &a).unwrap();
     assert_lives(&fixture, &b, "old");
 
     fixture.restart_driver();
@@ -355,8 +357,8 @@ fn after_a_rollback_to_csi_proxy_and_forward_again_nothing_of_a_live_pod_is_cut(
         fixture.stage(volume).unwrap();
     }
     let mut upstream = ByProxy::on(&fixture);
-    upstream.stage(&fixture, &c);
-    upstream.publish(&fixture, &c, "back");
+    upstream.stage(&fixture, &c).unwrap();
+    upstream.publish(&fixture, &c, "back").unwrap();
 
     fixture.restart_driver();
     fixture.reconcile();
@@ -376,10 +378,10 @@ fn csi_driver_smb_that_lost_its_counts_removes_a_share_that_others_use() {
     let (a, b) = (of("a", A), of("b", B));
     let mut upstream = ByProxy::on(&fixture);
     for volume in [&a, &b] {
-        upstream.stage(&fixture, volume);
+        upstream.stage(&fixture, volume).unwrap();
     }
     upstream.restart();
-    upstream.unstage(&fixture, &a);
+    upstream.unstage(&fixture, &a).unwrap();
     assert_eq!(fixture.mappings(), NONE);
     // This driver puts it right at kubelet's next stage.
     fixture.restart_driver();
@@ -400,8 +402,8 @@ fn a_mapping_that_came_under_a_record_goes_with_it() {
     fixture.stage(&a).unwrap();
     assert!(fixture.try_unmap_by_hand(ROOT));
     let mut upstream = HostProcess;
-    upstream.unstage(&fixture, &a);
-    upstream.stage(&fixture, &a);
+    upstream.unstage(&fixture, &a).unwrap();
+    upstream.stage(&fixture, &a).unwrap();
     fixture.restart_driver();
     fixture.reconcile();
     assert_eq!(fixture.mappings(), [A]);
@@ -418,9 +420,90 @@ fn a_link_outside_of_any_share_is_no_volume_that_is_taken_over() {
     let files = NodeApi::filesystem(&fixture.hand);
     let elsewhere = path(r"C:\elsewhere");
     files.make_directory(&elsewhere, fixture.soon()).unwrap();
-    link(&fixture, &elsewhere, &path(&a.staging()));
+    link(&fixture, &elsewhere, &path(&a.staging())).unwrap();
     assert!(fixture.publish(&a, "pod").is_err());
     assert!(fixture.stats(&a, "pod").is_err());
     unstage(&fixture, &a);
     assert!(fixture.exists(r"C:\elsewhere"));
+}
+
+/// Windows let the share go, and csi-driver-smb mapped the folder: the link of a volume of this driver leads there.
+#[test]
+fn a_mapping_that_alone_serves_a_volume_is_its_own_once_csi_driver_smb_has_left_it() {
+    let mut fixture = node();
+    let (a, b, twin) = (of("a", A), of("b", B), of("twin", A));
+    for volume in [&a, &b] {
+        prepare(&fixture, volume);
+    }
+    fixture.stage(&a).unwrap();
+    assert!(fixture.try_unmap_by_hand(ROOT));
+    HostProcess.stage(&fixture, &twin).unwrap();
+    unstage(&fixture, &twin);
+    assert_eq!(fixture.mappings(), [A], "it serves a");
+    fixture.stage(&b).unwrap();
+    fixture.restart_driver();
+    assert_eq!(fixture.mappings(), [ROOT, A]);
+    unstage(&fixture, &a);
+    assert_eq!(fixture.mappings(), [ROOT]);
+    unstage(&fixture, &b);
+    assert_eq!(fixture.mappings(), NONE);
+}
+
+/// The share serves the volume of this driver: the folder that csi-driver-smb mapped beside is nobody's.
+#[test]
+fn a_mapping_goes_with_csi_driver_smbs_last_volume_where_others_below_it_have_their_own() {
+    let fixture = node();
+    let (a, b, twin) = (of("a", A), of("b", B), of("twin", A));
+    for volume in [&a, &b] {
+        prepare(&fixture, volume);
+    }
+    fixture.stage(&a).unwrap();
+    assert!(fixture.try_unmap_by_hand(ROOT));
+    HostProcess.stage(&fixture, &twin).unwrap();
+    fixture.stage(&b).unwrap();
+    assert_eq!(fixture.mappings(), [ROOT, A]);
+    unstage(&fixture, &twin);
+    assert_eq!(fixture.mappings(), [ROOT]);
+    for volume in [&a, &b] {
+        unstage(&fixture, volume);
+    }
+    assert_eq!(fixture.mappings(), NONE);
+}
+
+#[test]
+fn a_stage_that_fails_cuts_no_volume_that_is_taken_over_by_a_mapping_of_this_driver() {
+    let mut fixture = node();
+    let (a, b) = (of("a", A), of("b", B));
+    fixture.stage(&b).unwrap();
+    let mut upstream = ByProxy::on(&fixture);
+    upstream.stage(&fixture, &a).unwrap();
+    upstream.publish(&fixture, &a, "pod").unwrap();
+    fixture.restart_driver();
+    let folder = fixture.make_folder("a");
+    std::fs::remove_dir(&folder).unwrap();
+    assert_eq!(fixture.stage(&a).unwrap_err().code(), Code::NotFound);
+    std::fs::create_dir(&folder).unwrap();
+    assert_lives(&fixture, &a, "pod");
+    fixture.unstage(&b).unwrap();
+    assert_lives(&fixture, &a, "pod");
+    unstage_published(&fixture, &a);
+    assert_eq!(fixture.mappings(), NONE);
+}
+
+/// This driver was swapped in the middle of its stage, and kubelet repeated the call to csi-driver-smb.
+#[test]
+fn a_volume_that_csi_driver_smb_staged_after_this_driver_had_begun_is_published() {
+    let mut fixture = node();
+    let a = of("a", A);
+    let late = Rule::on("MSFT_SmbGlobalMapping.Create", Effect::Overrun);
+    fixture.sim.faults().add(late.times(1));
+    fixture.stage(&a).unwrap_err();
+    assert_eq!(fixture.records(), 1);
+    ByProxy::on(&fixture).stage(&fixture, &a).unwrap();
+    fixture.restart_driver();
+    fixture.reconcile();
+    fixture.publish(&a, "pod").unwrap();
+    assert_lives(&fixture, &a, "pod");
+    unstage_published(&fixture, &a);
+    assert_eq!(fixture.mappings(), NONE);
 }

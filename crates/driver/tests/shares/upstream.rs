@@ -4,29 +4,46 @@
 
 use std::collections::BTreeSet;
 
-use wincsi::filesystem::LinkTarget;
-use wincsi::smb::{MapRequest, MappingOptions, RemotePath, ResolvedPath};
-use wincsi::{NodeApi, WinPath, pipes};
+use wincsi::filesystem::Look;
+use wincsi::smb::{
+    MapRequest, MappingOptions, MappingStatus, RemotePath, ResolvedPath, ShareMapping,
+};
+use wincsi::{Cause, Error, NodeApi, WinPath, pipes};
 
 use crate::fixture::{DRIVER, Fixture, KUBELET, Volume, path};
 use crate::served::Served;
 
+/// How a call of kubelet's ends.
+pub(crate) type Answer = Result<(), Error>;
+
 /// csi-driver-smb in one of its two ways.
 pub(crate) trait Upstream {
-    /// NodeStageVolume.
-    fn stage(&mut self, fixture: &Fixture, volume: &Volume<'_>);
+    /// NodeStageVolume at a path; for an inline volume NodePublishVolume calls it with the target.
+    fn stage_at(&mut self, fixture: &Fixture, volume: &Volume<'_>, at: &WinPath) -> Answer;
 
     /// NodeUnstageVolume.
-    fn unstage(&mut self, fixture: &Fixture, volume: &Volume<'_>);
+    fn unstage_from(&mut self, fixture: &Fixture, volume: &Volume<'_>, at: &WinPath) -> Answer;
 
     /// NodePublishVolume: a link to the staging path.
-    fn publish(&self, fixture: &Fixture, volume: &Volume<'_>, pod: &str);
+    fn publish(&self, fixture: &Fixture, volume: &Volume<'_>, pod: &str) -> Answer;
 
-    /// NodeUnpublishVolume.
-    fn unpublish(&self, fixture: &Fixture, volume: &Volume<'_>, pod: &str) {
+    /// NodeUnpublishVolume. The mapping of an inline volume stays.
+    fn unpublish(&self, fixture: &Fixture, volume: &Volume<'_>, pod: &str) -> Answer {
         let files = NodeApi::filesystem(&fixture.hand);
-        let target = path(&volume.target(pod));
-        files.remove_entry(&target, fixture.soon()).unwrap();
+        files.remove_entry(&path(&volume.target(pod)), fixture.soon())
+    }
+
+    /// NodeStageVolume, after kubelet's part.
+    fn stage(&mut self, fixture: &Fixture, volume: &Volume<'_>) -> Answer {
+        prepare(fixture, volume);
+        self.stage_at(fixture, volume, &path(&volume.staging()))
+    }
+
+    /// NodeUnstageVolume, before kubelet's part.
+    fn unstage(&mut self, fixture: &Fixture, volume: &Volume<'_>) -> Answer {
+        self.unstage_from(fixture, volume, &path(&volume.staging()))?;
+        clean_up(fixture, volume);
+        Ok(())
     }
 }
 
@@ -58,94 +75,145 @@ impl ByProxy {
     }
 
     /// A path where something may be that is to go.
-    fn clear(client: &pipes::Node, fixture: &Fixture, at: &WinPath) {
+    fn clear(client: &pipes::Node, fixture: &Fixture, at: &WinPath) -> Answer {
         let files = NodeApi::filesystem(client);
-        if files.path_exists(at, fixture.soon()).unwrap() {
-            assert!(!files.is_symlink(at, fixture.soon()).unwrap());
-            files.remove_tree(at, fixture.soon()).unwrap();
+        if is_something(fixture, at) {
+            files.remove_tree(at, fixture.soon())?;
         }
         let parent = at.parent().unwrap();
-        if !files.path_exists(&parent, fixture.soon()).unwrap() {
-            files.make_directory(&parent, fixture.soon()).unwrap();
+        if !files.path_exists(&parent, fixture.soon())? {
+            files.make_directory(&parent, fixture.soon())?;
         }
+        Ok(())
     }
 }
 
 impl Upstream for ByProxy {
-    fn stage(&mut self, fixture: &Fixture, volume: &Volume<'_>) {
-        prepare(fixture, volume);
-        let (client, staging) = (self.client(), path(&volume.staging()));
-        Self::clear(&client, fixture, &staging);
+    fn stage_at(&mut self, fixture: &Fixture, volume: &Volume<'_>, at: &WinPath) -> Answer {
+        if is_mounted(fixture, at) {
+            return Ok(());
+        }
+        let client = self.client();
+        Self::clear(&client, fixture, at)?;
         let remote = RemotePath::parse(volume.remote).unwrap();
-        let (credentials, link) = (volume.credentials(), ResolvedPath::from(&staging));
+        let (credentials, link) = (volume.credentials(), ResolvedPath::from(at));
         let request = MapRequest::of(&remote)
             .with_credentials(credentials.as_ref())
             .with_link(&link);
-        client.smb().map(&request, fixture.soon()).unwrap();
-        self.counted
-            .insert((remote.share(), volume.handle.to_owned()));
+        client.smb().map(&request, fixture.soon())?;
+        let counted = (remote.share(), volume.handle.to_owned());
+        self.counted.insert(counted);
+        Ok(())
     }
 
-    fn unstage(&mut self, fixture: &Fixture, volume: &Volume<'_>) {
-        let (client, staging) = (self.client(), path(&volume.staging()));
-        let remote = linked_share(fixture, &staging).unwrap();
+    /// One that csi-proxy fails has dropped its count all the same.
+    fn unstage_from(&mut self, fixture: &Fixture, volume: &Volume<'_>, at: &WinPath) -> Answer {
+        let client = self.client();
+        let remote = linked_share(fixture, at).ok_or_else(|| no_link(at))?;
         let share = remote.share();
         self.counted
             .remove(&(share.clone(), volume.handle.to_owned()));
         if !self.counted.iter().any(|(counted, _)| *counted == share) {
-            client.smb().unmap(&remote, fixture.soon()).unwrap();
+            client.smb().unmap(&remote, fixture.soon())?;
         }
         let files = client.filesystem();
-        files.remove_tree(&staging, fixture.soon()).unwrap();
-        clean_up(fixture, volume);
+        files.remove_tree(at, fixture.soon())
     }
 
-    fn publish(&self, fixture: &Fixture, volume: &Volume<'_>, pod: &str) {
+    fn publish(&self, fixture: &Fixture, volume: &Volume<'_>, pod: &str) -> Answer {
         let (client, target) = (self.client(), path(&volume.target(pod)));
-        fixture.make_directory(&volume.target(pod));
-        Self::clear(&client, fixture, &target);
-        let files = client.filesystem();
-        files
-            .create_symlink(&path(&volume.staging()), &target, fixture.soon())
-            .unwrap();
+        if is_mounted(fixture, &target) {
+            return Ok(());
+        }
+        Self::clear(&client, fixture, &target)?;
+        let (files, staging) = (client.filesystem(), path(&volume.staging()));
+        files.create_symlink(&staging, &target, fixture.soon())
     }
 }
 
 impl Upstream for HostProcess {
-    fn stage(&mut self, fixture: &Fixture, volume: &Volume<'_>) {
-        prepare(fixture, volume);
+    fn stage_at(&mut self, fixture: &Fixture, volume: &Volume<'_>, at: &WinPath) -> Answer {
+        if is_mounted(fixture, at) {
+            return Ok(());
+        }
         let remote = RemotePath::parse(volume.remote).unwrap().folder_itself();
-        let credentials = volume.credentials();
-        let request = MapRequest::of(&remote)
-            .with_credentials(credentials.as_ref())
-            .with_options(MappingOptions::default().with_privacy(true));
-        NodeApi::smb(&fixture.hand)
-            .map(&request, fixture.soon())
-            .unwrap();
-        link(fixture, remote.path(), &path(&volume.staging()));
+        let found = mapping_of(fixture, &remote)?;
+        let is_ok = |found: &ShareMapping| found.status == Some(MappingStatus::Ok);
+        let reads = || opens(fixture, remote.path());
+        let (smb, soon) = (NodeApi::smb(&fixture.hand), fixture.soon());
+        match found.as_ref().map(is_ok) {
+            Some(true) if reads() => {}
+            Some(true) => {
+                smb.unmap(&remote, soon)?;
+                make_mapping(fixture, volume, &remote)?;
+            }
+            // Windows maps nothing twice.
+            Some(false) => return Err(refused("map", remote.path(), "it is mapped")),
+            None => make_mapping(fixture, volume, &remote)?,
+        }
+        link(fixture, remote.path(), at)
     }
 
-    fn unstage(&mut self, fixture: &Fixture, volume: &Volume<'_>) {
-        let staging = path(&volume.staging());
-        let remote = linked_share(fixture, &staging).unwrap();
-        if !has_twin(fixture, &staging, &remote) {
+    fn unstage_from(&mut self, fixture: &Fixture, _volume: &Volume<'_>, at: &WinPath) -> Answer {
+        let remote = linked_share(fixture, at).ok_or_else(|| no_link(at))?;
+        if !has_twin(fixture, at, &remote) {
             // A failure is logged there.
             let remote = remote.folder_itself();
             let unmapped = NodeApi::smb(&fixture.hand).unmap(&remote, fixture.soon());
             drop(unmapped);
         }
         let files = NodeApi::filesystem(&fixture.hand);
-        files.remove_entry(&staging, fixture.soon()).unwrap();
-        clean_up(fixture, volume);
+        files.remove_entry(at, fixture.soon())
     }
 
-    fn publish(&self, fixture: &Fixture, volume: &Volume<'_>, pod: &str) {
-        link(
-            fixture,
-            &path(&volume.staging()),
-            &path(&volume.target(pod)),
-        );
+    fn publish(&self, fixture: &Fixture, volume: &Volume<'_>, pod: &str) -> Answer {
+        let target = path(&volume.target(pod));
+        match is_mounted(fixture, &target) {
+            true => Ok(()),
+            false => link(fixture, &path(&volume.staging()), &target),
+        }
     }
+}
+
+/// `New-SmbGlobalMapping -RequirePrivacy $true`.
+fn make_mapping(fixture: &Fixture, volume: &Volume<'_>, remote: &RemotePath) -> Answer {
+    let credentials = volume.credentials();
+    let request = MapRequest::of(remote)
+        .with_credentials(credentials.as_ref())
+        .with_options(MappingOptions::default().with_privacy(true));
+    let mapped = NodeApi::smb(&fixture.hand).map(&request, fixture.soon());
+    mapped.map(drop)
+}
+
+/// The mapping of exactly that.
+fn mapping_of(fixture: &Fixture, remote: &RemotePath) -> Result<Option<ShareMapping>, Error> {
+    let mappings = NodeApi::smb(&fixture.hand).mappings(fixture.soon())?;
+    let mut mappings = mappings.into_iter();
+    Ok(mappings.find(|one| one.remote.to_lowercase() == remote.share()))
+}
+
+/// Whether it leaves what is there as it is: a link behind which a directory can be read.
+fn is_mounted(fixture: &Fixture, at: &WinPath) -> bool {
+    fixture.link_target(&at.to_string()).is_some() && opens(fixture, at)
+}
+
+fn opens(fixture: &Fixture, directory: &WinPath) -> bool {
+    let files = NodeApi::filesystem(&fixture.hand);
+    files.list(directory, 1000, fixture.soon()).is_ok()
+}
+
+fn is_something(fixture: &Fixture, at: &WinPath) -> bool {
+    let files = NodeApi::filesystem(&fixture.hand);
+    let look = files.look(at, fixture.soon());
+    look.is_ok_and(|look| look != Look::Missing)
+}
+
+fn no_link(at: &WinPath) -> Error {
+    refused("read the link", at, "it is none")
+}
+
+fn refused(operation: &'static str, object: &WinPath, why: &str) -> Error {
+    Error::new(operation, object, Cause::InvalidArgument(why.to_owned()))
 }
 
 /// Kubelet's part before a stage: its file about the volume, and the staging folder.
@@ -170,25 +238,20 @@ pub(crate) fn clean_up(fixture: &Fixture, volume: &Volume<'_>) {
     files.remove_tree(&parent, fixture.soon()).unwrap();
 }
 
-/// Makes a directory link, where at most an empty folder is.
-pub(crate) fn link(fixture: &Fixture, to: &WinPath, at: &WinPath) {
+/// Makes a directory link, where at most an empty folder or another link is.
+pub(crate) fn link(fixture: &Fixture, to: &WinPath, at: &WinPath) -> Answer {
     let files = NodeApi::filesystem(&fixture.hand);
-    files
-        .make_directory(&at.parent().unwrap(), fixture.soon())
-        .unwrap();
-    if files.path_exists(at, fixture.soon()).unwrap() {
-        files.remove_entry(at, fixture.soon()).unwrap();
+    files.make_directory(&at.parent().unwrap(), fixture.soon())?;
+    if is_something(fixture, at) {
+        files.remove_entry(at, fixture.soon())?;
     }
-    files.link_directory(to, at, fixture.soon()).unwrap();
+    files.link_directory(to, at, fixture.soon())
 }
 
 /// What a staging link leads to.
 fn linked_share(fixture: &Fixture, at: &WinPath) -> Option<RemotePath> {
-    let files = NodeApi::filesystem(&fixture.hand);
-    match files.read_link(at, fixture.soon()).ok()?? {
-        LinkTarget::Path(target) => RemotePath::parse(&target.to_string()).ok(),
-        LinkTarget::Volume(_) => None,
-    }
+    let target = fixture.link_target(&at.to_string())?;
+    RemotePath::parse(&target.to_string()).ok()
 }
 
 /// Whether another staging link of the driver has the very same target.

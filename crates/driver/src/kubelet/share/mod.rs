@@ -18,13 +18,13 @@ use self::options::{Class, MountOptions, OptionCounts, User};
 use super::Refusal;
 use crate::cluster_dns::{ClusterDns, LookupError};
 use crate::record::{Access, Lifetime, Targets, VolumeHandle};
-use crate::volume::share::Wanted;
+use crate::volume::share::{OptionsOnHost, Wanted};
 
 pub use self::options::{OptionError, option_rows};
 pub use self::source::SourceError;
 pub use self::user::SecretError;
 
-/// How many volumes are remembered as reported. Beyond them each may be reported again.
+/// How many reports are remembered. Beyond them each may come again.
 const MOST_REPORTED: usize = 1024;
 
 /// Whether what means nothing on Windows is accepted.
@@ -53,7 +53,18 @@ pub struct ShareRules {
 pub struct ShareRequests {
     rules: ShareRules,
     counts: OptionCounts,
-    reported: Mutex<BTreeSet<VolumeHandle>>,
+    reported: Mutex<BTreeSet<(VolumeHandle, Report)>>,
+}
+
+/// What is said once of a volume: kubelet may publish it again and again (`requiresRepublish`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Report {
+    /// Its options that mean nothing on Windows.
+    OfLinux,
+    /// Its other options that are ignored.
+    Ignored,
+    /// That nothing makes it read-only.
+    Readers,
 }
 
 /// What a request says of a share.
@@ -80,23 +91,27 @@ impl ShareRequests {
         self.counts.render(page);
     }
 
-    /// What the volume is to be like. `report` takes what people should look at, once for each volume.
+    /// What the volume is to be like, its server by the name that it has there. `report` takes what people should look at,
+    /// once for each volume.
     pub(super) fn wanted(
         &self,
         volume: &VolumeHandle,
         request: &ShareRequest<'_>,
-        lifetime: Lifetime,
+        (lifetime, on_host): (Lifetime, OptionsOnHost),
         report: impl FnOnce(&str),
-    ) -> Result<Wanted, Status> {
+    ) -> Result<Wanted, Refusal> {
         let targets = request.targets()?;
-        let given = source::remote(request.context).map_err(Refusal::from)?;
-        let options = request.options(lifetime)?;
+        let given = source::remote(request.context)?;
+        let mut options = request.options(lifetime)?;
+        if on_host == OptionsOnHost::Dropped {
+            options.drop_those_of_mappings();
+        }
         let credentials = request.credentials_to_stage(lifetime, options.user)?;
         self.note(volume, &options, report)?;
         self.admit(volume, request.access(&options))?;
         Ok(Wanted {
             server: given.server(),
-            remote: self.resolved(given)?,
+            remote: given,
             credentials,
             options: options.mapping,
             targets,
@@ -126,7 +141,7 @@ impl ShareRequests {
     ) -> Result<(), Refusal> {
         self.counts.count(&options.seen);
         let of_linux = options.shown(|class| class == Class::Linux);
-        if !of_linux.is_empty() {
+        if !of_linux.is_empty() && self.is_first(volume, Report::OfLinux) {
             let names = of_linux.join(", ");
             tracing::info!("volume {volume}: mount options mean nothing on Windows: {names}");
         }
@@ -138,26 +153,27 @@ impl ShareRequests {
         if self.rules.options == Strictness::Strict {
             return Err(Refusal::MountOptions(names));
         }
-        let text = format!("volume {volume}: mount options are ignored: {names}");
-        tracing::warn!("{text}");
-        if self.is_first_report(volume) {
+        if self.is_first(volume, Report::Ignored) {
+            let text = format!("volume {volume}: mount options are ignored: {names}");
+            tracing::warn!("{text}");
             report(&text);
         }
         Ok(())
     }
 
-    fn is_first_report(&self, volume: &VolumeHandle) -> bool {
+    fn is_first(&self, volume: &VolumeHandle, report: Report) -> bool {
         let mut reported = self.reported.lock().unwrap_or_else(PoisonError::into_inner);
         if reported.len() >= MOST_REPORTED {
             reported.clear();
         }
-        reported.insert(volume.clone())
+        reported.insert((volume.clone(), report))
     }
 
     fn admit(&self, volume: &VolumeHandle, access: Access) -> Result<(), Refusal> {
         match (access, self.rules.readers) {
             (Access::ReadWrite, _) => Ok(()),
             (_, Strictness::Strict) => Err(Refusal::ReadersOfShare),
+            (_, Strictness::Lenient) if !self.is_first(volume, Report::Readers) => Ok(()),
             (_, Strictness::Lenient) => {
                 tracing::warn!(
                     "volume {volume}: read-only is accepted, and nothing on this node enforces it: \
@@ -168,17 +184,17 @@ impl ShareRequests {
         }
     }
 
-    /// The share by its server's address, if its name is one of the cluster.
-    fn resolved(&self, given: RemotePath) -> Result<RemotePath, Status> {
-        let server = given.server();
-        let Some(dns) = &self.rules.cluster_dns else {
-            return Ok(given);
-        };
-        match ClusterDns::is_of_cluster(&server) {
-            true => Ok(source::at(&given, dns.address_of(&server)?).map_err(Refusal::from)?),
-            false => Ok(given),
-        }
+    /// Who resolves the server's name, if that is one of the cluster.
+    pub(super) fn dns_for(&self, remote: &RemotePath) -> Option<&ClusterDns> {
+        let dns = self.rules.cluster_dns.as_ref();
+        dns.filter(|_| ClusterDns::is_of_cluster(&remote.server()))
     }
+}
+
+/// The share by its server's address.
+pub(super) fn resolved(given: &RemotePath, dns: &ClusterDns) -> Result<RemotePath, Status> {
+    let address = dns.address_of(&given.server())?;
+    Ok(source::at(given, address).map_err(Refusal::from)?)
 }
 
 impl From<LookupError> for Status {

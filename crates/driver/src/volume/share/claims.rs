@@ -43,6 +43,15 @@ pub(super) struct Claim {
     pub(super) is_leaving: bool,
 }
 
+/// The volumes that use a share whose mapping is this driver's by now.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Adopted {
+    /// How many use it.
+    pub(super) users: usize,
+    /// Those of which it was another's before, or of another boot.
+    pub(super) new: Vec<VolumeHandle>,
+}
+
 /// Why a share cannot be claimed.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Refused {
@@ -75,6 +84,10 @@ impl Claim {
     fn is_of_boot(&self, boot: Option<&str>) -> bool {
         let boots = self.boot.as_deref().zip(boot);
         boots.is_none_or(|(ours, other)| ours == other)
+    }
+
+    fn uses(&self, share: &str, boot: Option<&str>) -> bool {
+        self.share == share && !self.is_leaving && self.is_of_boot(boot)
     }
 
     /// Whether both cannot be mapped at a time: one server, by its name or by its address, as two users.
@@ -154,6 +167,14 @@ impl Claims {
         }
     }
 
+    /// The volume uses another mapping of its server than before, which is this driver's to remove.
+    pub(super) fn move_to(&self, volume: &VolumeHandle, share: &str) {
+        if let Some(claim) = self.lock().claims.get_mut(volume) {
+            share.clone_into(&mut claim.share);
+            claim.is_ours = true;
+        }
+    }
+
     /// Whether the mapping of a share is this driver's in a boot, by any volume's claim, also of one that leaves.
     pub(super) fn has_ours(&self, share: &str, boot: Option<&str>) -> bool {
         let inner = self.lock();
@@ -171,24 +192,36 @@ impl Claims {
         self.lock().users_of(share, boot)
     }
 
+    /// Whether a volume uses a share in this boot.
+    pub(super) fn is_used(&self, share: &str, boot: Option<&str>) -> bool {
+        self.lock().is_used(share, boot)
+    }
+
     /// Whether the mapping that a volume claimed is this driver's by now.
     pub(super) fn is_ours(&self, volume: &VolumeHandle) -> bool {
         let inner = self.lock();
         inner.claims.get(volume).is_some_and(|claim| claim.is_ours)
     }
 
-    /// Notes that the mapping of a share is this driver's, for the volumes that use it, and returns them.
-    pub(super) fn adopt(&self, share: &str, boot: Option<&str>) -> Vec<VolumeHandle> {
+    /// Notes that the mapping of a share is this driver's in a boot, for the volumes that use it, and returns those of which
+    /// that is new.
+    pub(super) fn adopt(&self, share: &str, boot: Option<&str>) -> Adopted {
         let mut inner = self.lock();
-        let of_share = inner
+        let using = inner
             .claims
-            .values_mut()
-            .filter(|claim| claim.share == share && claim.is_of_boot(boot));
-        of_share.for_each(|claim| {
+            .iter_mut()
+            .filter(|(_, claim)| claim.share == share && claim.is_of_boot(boot));
+        let mut adopted = Adopted::default();
+        for (volume, claim) in using {
+            let is_new = !claim.is_ours || claim.boot.as_deref() != boot;
             claim.is_ours = true;
             claim.boot = boot.map(str::to_owned);
-        });
-        inner.users_of(share, boot)
+            if !claim.is_leaving {
+                adopted.users += 1;
+                adopted.new.extend(is_new.then(|| volume.clone()));
+            }
+        }
+        adopted
     }
 
     /// Unmaps a share that nobody uses, while nobody can claim it; none if somebody uses it, or it is being unmapped.
@@ -199,7 +232,7 @@ impl Claims {
         unmap: impl FnOnce() -> T,
     ) -> Option<T> {
         let mut inner = self.lock();
-        if !inner.users_of(share, boot).is_empty() || !inner.unmapped.insert(share.to_owned()) {
+        if inner.is_used(share, boot) || !inner.unmapped.insert(share.to_owned()) {
             return None;
         }
         drop(inner);
@@ -217,10 +250,12 @@ impl Claims {
 impl Inner {
     fn users_of(&self, share: &str, boot: Option<&str>) -> Vec<VolumeHandle> {
         let claims = self.claims.iter();
-        let using = claims.filter(|(_, claim)| {
-            claim.share == share && !claim.is_leaving && claim.is_of_boot(boot)
-        });
+        let using = claims.filter(|(_, claim)| claim.uses(share, boot));
         using.map(|(volume, _)| volume.clone()).collect()
+    }
+
+    fn is_used(&self, share: &str, boot: Option<&str>) -> bool {
+        self.claims.values().any(|claim| claim.uses(share, boot))
     }
 }
 
@@ -343,6 +378,23 @@ mod tests {
         assert_eq!(claims.users_of("s", Some("now")), [volume("b")]);
         claims.adopt("s", Some("now"));
         assert_eq!(claims.claim(&volume("c"), claim("s", "one")), Ok(true));
+    }
+
+    #[test]
+    fn a_mapping_is_adopted_once_for_each_volume() {
+        let claims = Claims::default();
+        for name in ["a", "b", "leaving"] {
+            claims.claim(&volume(name), claim("s", "one")).unwrap();
+        }
+        claims.leave(&volume("leaving"));
+        let adopted = |new: &[&str]| Adopted {
+            users: 2,
+            new: new.iter().map(|name| volume(name)).collect(),
+        };
+        assert_eq!(claims.adopt("s", Some("now")), adopted(&["a", "b"]));
+        assert_eq!(claims.adopt("s", Some("now")), adopted(&[]));
+        claims.disown(&volume("b"));
+        assert_eq!(claims.adopt("s", Some("now")), adopted(&["b"]));
     }
 
     #[test]

@@ -5,6 +5,7 @@
 
 mod claims;
 mod error;
+mod other_secrets;
 mod publish;
 mod request;
 mod secrets;
@@ -14,7 +15,6 @@ mod takeover;
 mod unstage;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use program::metrics::{Exposition, Kind};
@@ -23,11 +23,12 @@ use wincsi::volumes::Space;
 use wincsi::{Condition, Deadline, Error, Feature, ResultExt as _, WinPath};
 
 use self::claims::Claims;
+use self::other_secrets::OtherSecrets;
 use self::secrets::Secrets;
 use self::stats::Figures;
 use super::Volumes;
 use super::reconcile::Place;
-use crate::record::{Record, Share, Store};
+use crate::record::{Record, Share, Store, VolumeHandle};
 
 pub use self::error::StageError;
 pub use self::request::{Stage, Wanted};
@@ -35,13 +36,22 @@ pub use self::request::{Stage, Wanted};
 /// How long a share may take to answer where no call waits for it alone: one that lives does so in milliseconds.
 const ANSWER: Duration = Duration::from_secs(10);
 
+/// What becomes of the options that a mapping is to have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OptionsOnHost {
+    /// Windows gets them.
+    Obeyed,
+    /// Nobody gets them.
+    Dropped,
+}
+
 /// What the calls for shares know of each other.
 #[derive(Debug)]
 pub(super) struct Shares {
     claims: Arc<Claims>,
     secrets: Secrets,
     pub(super) figures: Figures,
-    other_secrets: AtomicU64,
+    other_secrets: OtherSecrets,
 }
 
 impl Shares {
@@ -56,7 +66,7 @@ impl Shares {
             claims: Arc::new(Claims::of(&records)),
             secrets: Secrets::of(&records, boot.as_deref()),
             figures: Figures::default(),
-            other_secrets: AtomicU64::default(),
+            other_secrets: OtherSecrets::default(),
         }
     }
 
@@ -65,8 +75,10 @@ impl Shares {
         self.secrets.hash_quickly();
     }
 
-    fn note_other_secret(&self) {
-        self.other_secrets.fetch_add(1, Ordering::Relaxed);
+    /// Nothing is kept of a volume that is gone.
+    fn forget(&self, volume: &VolumeHandle) {
+        self.claims.release(volume);
+        self.other_secrets.end(volume);
     }
 
     /// Adds what is known of the shares to a page of metrics, without a query to the node.
@@ -74,11 +86,19 @@ impl Shares {
         let name = "wincsi_smb_other_password_total";
         let help = "Calls that were served by a mapping that was made with another password.";
         page.family(name, help, Kind::Counter);
-        page.sample(name, &[], self.other_secrets.load(Ordering::Relaxed));
+        page.sample(name, &[], self.other_secrets.calls());
     }
 }
 
 impl Volumes {
+    /// What becomes of the options of shares on this host.
+    pub(crate) fn share_options_on_host(&self) -> OptionsOnHost {
+        match self.node.supports(Feature::MapOptions) {
+            true => OptionsOnHost::Obeyed,
+            false => OptionsOnHost::Dropped,
+        }
+    }
+
     /// What is exactly at a record's staging path, by a list of mappings; none if the host does not list them. Nothing is
     /// asked of any server.
     pub(super) fn share_place(

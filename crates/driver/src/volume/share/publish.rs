@@ -2,8 +2,9 @@ use wincsi::smb::{Credentials, MappingStatus, RemotePath};
 use wincsi::{Deadline, Error, Feature};
 
 use super::secrets::Comparison;
-use super::{Stage, StageError, Wanted, status_of};
+use super::{Shares, Stage, StageError, Wanted, status_of};
 use crate::record::{Record, Share, Slot, VolumeHandle};
+use crate::volume::health::News;
 use crate::volume::{Publish, PublishError, Shared, Volumes};
 
 impl Volumes {
@@ -46,15 +47,23 @@ impl Volumes {
         remote: &RemotePath,
         credentials: Option<&Credentials>,
     ) {
+        let Shares {
+            secrets,
+            other_secrets,
+            ..
+        } = &self.shares;
         let share = remote.share();
-        if credentials.is_some()
-            && self.shares.secrets.compare(&share, credentials) == Comparison::Differs
-        {
-            self.shares.note_other_secret();
-            tracing::warn!(
-                "volume {volume}: {share} is mapped with another password, and serves it; \
-                 the new one is used once no volume of the share is left on this node"
-            );
+        match credentials.map(|one| secrets.compare(&share, Some(one))) {
+            Some(Comparison::Differs) => {
+                if other_secrets.note(volume) == News::Changed {
+                    tracing::warn!(
+                        "volume {volume}: {share} is mapped with another password, and serves it; \
+                         the new one is used once no volume of the share is left on this node"
+                    );
+                }
+            }
+            Some(Comparison::Same) => other_secrets.end(volume),
+            Some(Comparison::Unknown) | None => {}
         }
     }
 

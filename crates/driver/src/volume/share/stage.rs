@@ -6,7 +6,7 @@ use super::secrets::Comparison;
 use super::unstage::Unmapped;
 use super::{Shares, Stage, StageError};
 use crate::code::Left;
-use crate::record::{Lifetime, Record, SecretHash, Share, ShareOptions, Slot, State, VolumeHandle};
+use crate::record::{Lifetime, Record, SecretHash, Share, Slot, State, VolumeHandle};
 use crate::volume::{NodeError, Shared, Volumes};
 
 /// One call that stages a share.
@@ -37,6 +37,39 @@ impl Volumes {
         self.stage_share_in_turn(request, &slot)
     }
 
+    /// As [`Self::stage_share`], of a request that names the server: `resolve` gives its path by the server's address, and
+    /// is asked in the volume's turn, if the volume is not staged. A name that nobody resolves now takes nothing from a
+    /// volume that is.
+    ///
+    /// # Errors
+    /// As [`Self::stage_share`]; that of `resolve`.
+    pub fn stage_resolved_share<E: From<StageError>>(
+        &self,
+        request: &mut Stage,
+        resolve: impl FnOnce(&RemotePath) -> Result<RemotePath, E>,
+    ) -> Result<(), E> {
+        let shared = |error| E::from(StageError::Shared(error));
+        let turn = self.running.alone(&request.volume);
+        let _turn = turn.map_err(|busy| shared(busy.into()))?;
+        let slot = self.store.slot(&request.volume);
+        let slot = slot.map_err(|error| shared(error.into()))?;
+        if self.is_share_staged(request, &slot)? {
+            return Ok(());
+        }
+        request.wanted.remote = resolve(&request.wanted.remote)?;
+        Ok(self.stage_share_in_turn(request, &slot)?)
+    }
+
+    /// Whether nothing is to do, by whatever address the volume was staged.
+    fn is_share_staged(&self, request: &Stage, slot: &Slot<'_>) -> Result<bool, StageError> {
+        let Some(record) = slot.get().map_err(Shared::from)? else {
+            return Ok(false);
+        };
+        let remote = request.agreeing_or_left(record)?.what.remote;
+        self.staging_of_share(request, slot, (remote, true))?
+            .is_done()
+    }
+
     /// As [`Self::stage_share`]; the caller has the volume's turn.
     pub(super) fn stage_share_in_turn(
         &self,
@@ -62,14 +95,23 @@ impl Volumes {
         &self,
         request: &Stage,
         slot: &Slot<'_>,
-        (remote, was_mapped): (RemotePath, bool),
+        mapped: (RemotePath, bool),
     ) -> Result<(), StageError> {
+        self.staging_of_share(request, slot, mapped)?.run()
+    }
+
+    fn staging_of_share<'a>(
+        &'a self,
+        request: &'a Stage,
+        slot: &'a Slot<'_>,
+        (remote, was_mapped): (RemotePath, bool),
+    ) -> Result<Staging<'a>, StageError> {
         let before = slot.get().map_err(Shared::from)?;
         let before = before
             .map(|record| request.agreeing_or_left(record))
             .transpose()?;
         let deadline = self.deadline();
-        let staging = Staging {
+        Ok(Staging {
             volumes: self,
             request,
             slot,
@@ -78,8 +120,7 @@ impl Volumes {
             was_mapped,
             boot: self.boot(deadline),
             deadline,
-        };
-        staging.run()
+        })
     }
 }
 
@@ -92,8 +133,7 @@ enum Did {
 
 impl Staging<'_> {
     fn run(mut self) -> Result<(), StageError> {
-        if self.is_staged()? {
-            self.compare_secret();
+        if self.is_done()? {
             return Ok(());
         }
         let share = self.remote.share();
@@ -109,6 +149,15 @@ impl Staging<'_> {
         }
     }
 
+    /// Whether the volume is staged; then only its credential is compared.
+    fn is_done(&self) -> Result<bool, StageError> {
+        let is_staged = self.is_staged()?;
+        if is_staged {
+            self.compare_secret();
+        }
+        Ok(is_staged)
+    }
+
     /// All that comes before the first act on the node.
     fn prepare(&mut self, share: &str) -> Result<(), StageError> {
         self.check_host()?;
@@ -118,7 +167,7 @@ impl Staging<'_> {
         } = &self.volumes.shares;
         if !self.was_mapped
             && self.volumes.node.supports(Feature::MappingList)
-            && claims.users_of(share, self.boot.as_deref()).is_empty()
+            && !claims.is_used(share, self.boot.as_deref())
         {
             secrets.forget(share);
         }
@@ -198,22 +247,17 @@ impl Staging<'_> {
 
     fn check_host(&self) -> Result<(), StageError> {
         let Stage { volume, wanted, .. } = self.request;
-        let lacks = |what, feature| StageError::HostLacks {
-            volume: volume.clone(),
-            what,
-            feature,
-        };
-        let supports = |feature| self.volumes.node.supports(feature);
-        if wanted.options != ShareOptions::default() && !supports(Feature::MapOptions) {
-            return Err(lacks("mount options", Feature::MapOptions));
+        let feature = Feature::MappingList;
+        match wanted.lifetime {
+            Lifetime::Inline if !self.volumes.node.supports(feature) => {
+                Err(StageError::HostLacks {
+                    volume: volume.clone(),
+                    what: "the list of mappings, as an inline volume",
+                    feature,
+                })
+            }
+            _ => Ok(()),
         }
-        if wanted.lifetime == Lifetime::Inline && !supports(Feature::MappingList) {
-            return Err(lacks(
-                "the list of mappings, as an inline volume",
-                Feature::MappingList,
-            ));
-        }
-        Ok(())
     }
 
     /// An inline volume is its author's, who may name each server: a mapping that is there serves it only if it was made
@@ -525,9 +569,10 @@ impl Staging<'_> {
         if let Err(error) = self.slot.change(mark) {
             tracing::warn!("the record is not marked: {error}");
         }
-        match self.slot.get().ok().flatten().and_then(Record::of) {
-            Some(Record { volume, what, .. }) if is_of_others(&what) => {
-                self.volumes.shares.claims.release(&volume);
+        match self.slot.get().ok().flatten().and_then(Record::of::<Share>) {
+            // Link and mapping were there before the first stage of this driver, and pods may use them.
+            Some(Record { volume, what, .. }) if what.taken_over => {
+                self.volumes.shares.forget(&volume);
                 Ok(())
             }
             Some(record) => self
@@ -536,9 +581,4 @@ impl Staging<'_> {
             None => Ok(()),
         }
     }
-}
-
-/// Link and mapping were there before the first stage of this driver, and pods may use them.
-fn is_of_others(share: &Share) -> bool {
-    share.taken_over && !share.made_mapping
 }

@@ -3,17 +3,17 @@
 //! They have no record: kubelet's file beside the link names driver and volume, and the link tells the share. With the
 //! last link goes the mapping, of the share or of a folder on the way: who made it is gone.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 
 use wincsi::filesystem::Root;
 use wincsi::smb::{RemotePath, ShareMapping};
 use wincsi::volumes::Space;
 use wincsi::{Deadline, Error, Feature, WinPath};
 
-use super::claims::{Claim, LeavingOthers};
+use super::claims::LeavingOthers;
 use super::unstage::Unmapped;
 use super::{ANSWER, is_on_the_way};
-use crate::record::{Share, VolumeHandle};
+use crate::record::{Record, Share, State, VolumeHandle};
 use crate::volume::Volumes;
 
 impl Volumes {
@@ -146,7 +146,8 @@ impl Volumes {
         Ok((has_folder && mappings.iter().any(is_beside)).then_some(folder))
     }
 
-    /// Whether a link of no live record leads to a mapping or below it: of another driver, or of one before this.
+    /// Whether a link leads to a mapping or below it that is none of this mapping's volumes': of another driver, or of one
+    /// before this; or of a volume of this boot whose own mapping is gone, which has this one from now on.
     pub(super) fn is_used_by_others(
         &self,
         mapped: &RemotePath,
@@ -155,13 +156,19 @@ impl Volumes {
         if !self.node.supports(Feature::EntryLooks) {
             return Ok(false);
         }
-        let (share, known) = (mapped.share(), self.links_of_records(&mapped.share()));
+        let (share, recorded) = (mapped.share(), self.links_of_records(deadline));
         let mut links = self.stagings(deadline)?;
         links.extend(self.mounts_of_pods(deadline)?);
-        links.retain(|link| !known.contains(&link.folded()) && !self.shares.claims.is_left(link));
+        links.retain(|link| !self.shares.claims.is_left(link));
         for link in links {
+            let record = match recorded.get(&link.folded()) {
+                Some(None) => continue,
+                Some(Some(record)) => Some(record),
+                None => None,
+            };
             let target = self.link_target(&link, deadline)?;
-            if target.is_some_and(|target| is_on_the_way(&share, &target)) {
+            let is_through = target.is_some_and(|target| is_on_the_way(&share, &target));
+            if is_through && self.needs(record, mapped, deadline)? {
                 tracing::info!("{share} stays mapped, as {link} leads there");
                 return Ok(true);
             }
@@ -169,15 +176,56 @@ impl Volumes {
         Ok(false)
     }
 
-    /// The links of the records that use a mapping, and those of all pods to a recorded staging path, folded.
-    fn links_of_records(&self, share: &str) -> BTreeSet<String> {
-        let mut links = BTreeSet::new();
+    /// Whether a mapping is needed by a link that leads through it, which may be of a record. That has the mapping from now
+    /// on if its own is gone.
+    fn needs(
+        &self,
+        record: Option<&Record<Share>>,
+        mapped: &RemotePath,
+        deadline: Deadline,
+    ) -> Result<bool, Error> {
+        let Some(record) = record else {
+            return Ok(true);
+        };
+        let remote = &record.what.remote;
+        if remote.share() == mapped.share()
+            || self.mapped_on_the_way(remote, deadline)?.contains(remote)
+        {
+            return Ok(false);
+        }
+        if let Some(remote) = remote.through(mapped) {
+            self.hand_over(&record.volume, &remote);
+        }
+        Ok(true)
+    }
+
+    /// A volume has another mapping than its own, which is gone, and takes that along when it leaves.
+    fn hand_over(&self, volume: &VolumeHandle, remote: &RemotePath) {
+        let noted = self.store.slot(volume).and_then(|slot| {
+            slot.change(|record: &mut Record<Share>| {
+                record.what.remote = remote.clone();
+                record.what.made_mapping = true;
+                record.what.secret = None;
+            })
+        });
+        match noted {
+            Ok(()) => self.shares.claims.move_to(volume, &remote.share()),
+            Err(error) => tracing::warn!("volume {volume} keeps its old mapping: {error}"),
+        }
+    }
+
+    /// The links of the records to shares, by their folded paths: each with its record, if it is of this boot, and none if
+    /// it needs no mapping, as those of all pods to a staging path.
+    fn links_of_records(&self, deadline: Deadline) -> BTreeMap<String, Option<Record<Share>>> {
+        let boot = self.boot(deadline);
+        let mut links = BTreeMap::new();
         for record in self.store.records() {
-            links.extend(record.published.iter().map(WinPath::folded));
-            let staging = record.staging.folded();
-            let uses = |record| Claim::of(record).share == share;
-            if record.of::<Share>().as_ref().is_some_and(uses) {
-                links.insert(staging);
+            let published = record.published.iter();
+            links.extend(published.map(|link| (link.folded(), None)));
+            if let Some(record) = record.of::<Share>() {
+                let is_live =
+                    record.state != State::Unstaging && record.is_of_boot(boot.as_deref());
+                links.insert(record.staging.folded(), is_live.then_some(record));
             }
         }
         links

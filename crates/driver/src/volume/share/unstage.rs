@@ -36,7 +36,7 @@ impl Volumes {
             let leaving = self.shares.claims.leave_others(&record.staging);
             self.leave_mappings_of_others(&leaving, remote, deadline)?;
         }
-        self.shares.claims.release(volume);
+        self.shares.forget(volume);
         self.shares.figures.forget(volume);
         Ok(())
     }
@@ -106,7 +106,7 @@ impl Volumes {
     }
 
     fn is_used(&self, share: &str, boot: Option<&str>) -> bool {
-        !self.shares.claims.users_of(share, boot).is_empty()
+        self.shares.claims.is_used(share, boot)
     }
 
     fn unmap_by_condition(
@@ -116,7 +116,7 @@ impl Volumes {
         deadline: Deadline,
     ) -> Result<UnmapOutcome, Error> {
         let (claims, share) = (Arc::clone(&self.shares.claims), remote.share());
-        let is_used = move || !claims.users_of(&share, boot.as_deref()).is_empty();
+        let is_used = move || claims.is_used(&share, boot.as_deref());
         self.node
             .smb()
             .unmap_unless(remote, Box::new(is_used), deadline)
@@ -137,21 +137,22 @@ impl Volumes {
     }
 
     /// The mapping of a share is this driver's from now on, so that the last of its volumes unmaps it. Returns how many
-    /// use it.
+    /// use it. Only the records of which that is news are written: a hundred volumes leave a share one by one.
     fn adopt(&self, share: &str, deadline: Deadline) -> usize {
         let boot = self.boot(deadline);
-        let users = self.shares.claims.adopt(share, boot.as_deref());
-        for volume in &users {
-            let adopted = self.store.slot(volume).and_then(|slot| {
+        let adopted = self.shares.claims.adopt(share, boot.as_deref());
+        for volume in &adopted.new {
+            let noted = self.store.slot(volume).and_then(|slot| {
                 slot.change(|record: &mut Record<Share>| {
                     record.boot.clone_from(&boot);
                     record.what.made_mapping = true;
                 })
             });
-            if let Err(error) = adopted {
+            if let Err(error) = noted {
                 tracing::warn!("volume {volume}: {share} may stay mapped: {error}");
+                self.shares.claims.disown(volume);
             }
         }
-        users.len()
+        adopted.users
     }
 }

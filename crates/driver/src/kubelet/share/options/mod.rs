@@ -43,6 +43,8 @@ pub(super) struct Seen {
     pub(super) shown: String,
     /// What becomes of it.
     pub(super) class: Class,
+    /// Whether the mapping is like it.
+    is_of_mapping: bool,
 }
 
 /// What becomes of an option.
@@ -52,6 +54,8 @@ pub(super) enum Class {
     Honoured,
     /// It means nothing on Windows.
     Linux,
+    /// Windows has it, and csi-proxy's pipes do not.
+    Pipes,
     /// It asks for Kerberos as Linux has it.
     Kerberos,
     /// It is a credential, which belongs into a Secret.
@@ -66,6 +70,7 @@ impl Class {
         match self {
             Self::Honoured => "honoured",
             Self::Linux => "linux",
+            Self::Pipes => "pipes",
             Self::Kerberos => "kerberos",
             Self::Credential => "credential",
             Self::Unknown => "unknown",
@@ -76,6 +81,7 @@ impl Class {
     pub(super) fn complaint(self) -> Option<&'static str> {
         match self {
             Self::Honoured | Self::Linux => None,
+            Self::Pipes => Some("-host=proxy does not have it"),
             Self::Kerberos => Some("Windows chooses Kerberos or NTLM itself"),
             Self::Credential => Some("credentials belong into the Secret"),
             Self::Unknown => Some("unknown"),
@@ -127,6 +133,13 @@ impl MountOptions {
         named.collect()
     }
 
+    /// Of a host that maps each share alike.
+    pub(super) fn drop_those_of_mappings(&mut self) {
+        for seen in self.seen.iter_mut().filter(|seen| seen.is_of_mapping) {
+            seen.class = Class::Pipes;
+        }
+    }
+
     fn read_text(&mut self, text: &str) -> Result<(), OptionError> {
         // A password may have a comma in it: what follows one is no name to show.
         let mut after_credential = false;
@@ -161,6 +174,7 @@ impl MountOptions {
     }
 
     fn read_row(&mut self, row: &Row, value: Option<&str>) -> Result<Seen, OptionError> {
+        let before = self.mapping.clone();
         let class = match row.reading {
             Reading::Windows { read, .. } => {
                 let read = read(self, value);
@@ -170,6 +184,7 @@ impl MountOptions {
             Reading::Credential => Class::Credential,
         };
         let mut seen = Seen::known(row.name, class);
+        seen.is_of_mapping = self.mapping != before;
         if let (Class::Kerberos, Some(value)) = (class, value) {
             // One of three words.
             seen.shown = format!("{}={value}", row.name);
@@ -180,8 +195,12 @@ impl MountOptions {
 
 impl Seen {
     fn known(name: &'static str, class: Class) -> Self {
-        let shown = name.to_owned();
-        Self { name, shown, class }
+        Self {
+            name,
+            shown: name.to_owned(),
+            class,
+            is_of_mapping: false,
+        }
     }
 
     fn unknown(name: &str) -> Self {
@@ -195,6 +214,7 @@ impl Seen {
                 false => NOT_SHOWN.to_owned(),
             },
             class: Class::Unknown,
+            is_of_mapping: false,
         }
     }
 }

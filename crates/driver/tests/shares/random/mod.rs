@@ -1,91 +1,33 @@
 //! Whatever happens on a node, in whatever order: after each step the mappings are those of the live records and of
 //! others, and at the end nothing is left.
 
+mod check;
+mod rollback;
+mod steps;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::{env, thread};
 
-use proptest::test_runner::{RngAlgorithm, TestRng};
-use wincsi::sim::smb::{ServerHealth, ServerSpec, Share};
+use wincsi::sim::smb::{FolderMappings, ServerHealth, ServerSpec, Share};
 use wincsi::sim::{Effect, Rule};
 use wincsi_driver::record::Lifetime;
 
+use self::steps::{Mode, OTHER_USER, OTHERS, PODS, Random, SERVERS, SPECS, Secret, Step};
 use crate::deaths::{GLANCE, hang};
-use crate::fixture::{Fixture, PASSWORD, USER, Volume};
+use crate::fixture::{Fixture, PASSWORD, USER, Volume, path};
+use crate::upstream::ByProxy;
 
 /// How many steps are taken, unless the variable has another number.
-const STEPS: usize = 5_000;
+const STEPS: usize = 20_000;
 const STEPS_VARIABLE: &str = "WINCSI_SMB_STEPS";
 
 /// Steps on one node: a new one has no history.
 const STEPS_OF_A_NODE: usize = 500;
 
-const OTHER_USER: &str = r"FILES\others";
-const PODS: [&str; 2] = ["pod-1", "pod-2"];
-const SERVERS: [&str; 2] = ["files", "nas"];
-/// Which others map, and as whom.
-const OTHERS: [(&str, &str); 2] = [(r"\\files\more", USER), (r"\\nas\data", OTHER_USER)];
-
-struct Spec {
-    handle: &'static str,
-    remote: &'static str,
-    user: &'static str,
-    lifetime: Lifetime,
-}
-
-const SPECS: [Spec; 8] = [
-    persistent("root", r"\\files\data", USER),
-    persistent("a", r"\\files\data\a", USER),
-    persistent("b", r"\\FILES\Data\b", USER),
-    persistent("more", r"\\files\more", USER),
-    persistent("nas", r"\\nas\data", USER),
-    persistent("second user", r"\\files\data\a", OTHER_USER),
-    inline("inline", r"\\files\data\a", USER),
-    inline("inline of another", r"\\nas\data", OTHER_USER),
-];
-
-const fn persistent(handle: &'static str, remote: &'static str, user: &'static str) -> Spec {
-    Spec {
-        handle,
-        remote,
-        user,
-        lifetime: Lifetime::Persistent,
-    }
-}
-
-const fn inline(handle: &'static str, remote: &'static str, user: &'static str) -> Spec {
-    Spec {
-        lifetime: Lifetime::Inline,
-        ..persistent(handle, remote, user)
-    }
-}
-
-#[derive(Clone, Copy, Debug)]
-enum Step {
-    Stage(usize, Secret),
-    Publish(usize, usize, Secret),
-    Unpublish(usize, usize),
-    Unstage(usize),
-    Stats(usize, usize),
-    Restart,
-    Reboot,
-    SetServer(usize, ServerHealth),
-    ChangePassword,
-    OthersMap(usize),
-    OthersUnmap(usize),
-    /// Windows lets a mapping of ours go.
-    LetGo(usize),
-}
-
-#[derive(Clone, Copy, Debug)]
-enum Secret {
-    Right,
-    Wrong,
-    None,
-}
-
 /// What happened so far.
 struct World {
     fixture: Fixture,
+    boot: String,
     password: String,
     passwords: usize,
     /// What others mapped, and the passwords that they had.
@@ -94,6 +36,18 @@ struct World {
     mapped: BTreeMap<String, usize>,
     /// What Windows let go since it was mapped last.
     let_go: BTreeSet<String>,
+    /// Volumes that were staged and not mapped after the last step.
+    unreached: BTreeSet<String>,
+    /// What was mapped after the last step.
+    seen: BTreeSet<String>,
+    /// csi-driver-smb's mode, while it has the node.
+    upstream: Option<Mode>,
+    /// csi-driver-smb in a container, once it was there.
+    proxy: Option<ByProxy>,
+    /// What was mapped while csi-driver-smb had the node.
+    theirs: BTreeSet<String>,
+    /// What csi-driver-smb left behind.
+    left: BTreeSet<String>,
 }
 
 #[test]
@@ -109,7 +63,7 @@ fn mappings_are_those_of_live_records_and_of_others_after_each_step() {
             scope.spawn(move || {
                 for node in (first..nodes).step_by(processors) {
                     let steps = STEPS_OF_A_NODE.min(steps - node * STEPS_OF_A_NODE);
-                    World::new().live(node, steps);
+                    World::new(node).live(node, steps);
                 }
             });
         }
@@ -117,36 +71,48 @@ fn mappings_are_those_of_live_records_and_of_others_after_each_step() {
 }
 
 impl World {
-    fn new() -> Self {
-        let fixture = Fixture::new();
+    /// On every second node Windows refuses to map a share beside its folders.
+    fn new(node: usize) -> Self {
+        let fixture = Fixture::in_memory();
         for server in SERVERS {
-            fixture.smb().remove_server(server).ok();
-            fixture.add_server(server, &spec(PASSWORD));
+            let mut spec = spec(PASSWORD);
+            if node % 2 == 1 {
+                spec.folder_mappings = FolderMappings::InTheWay;
+            }
+            fixture.add_server(server, &spec);
         }
         fixture.make_folder("a");
         fixture.make_folder("b");
         Self {
+            boot: fixture.boot(),
             fixture,
             password: PASSWORD.to_owned(),
             passwords: 0,
             others: BTreeMap::new(),
             mapped: BTreeMap::new(),
             let_go: BTreeSet::new(),
+            unreached: BTreeSet::new(),
+            seen: BTreeSet::new(),
+            upstream: None,
+            proxy: None,
+            theirs: BTreeSet::new(),
+            left: BTreeSet::new(),
         }
     }
 
     fn live(mut self, node: usize, steps: usize) {
-        let mut seed = [7; 32];
-        seed[..8].copy_from_slice(&u64::try_from(node).unwrap().to_le_bytes());
-        let mut random = Random(TestRng::from_seed(RngAlgorithm::ChaCha, &seed));
+        let mut random = Random::of(node);
         let mut taken = Vec::new();
         for _ in 0..steps {
-            let step = random.step();
+            let step = match self.upstream {
+                Some(_) if random.one_of(6) => Step::Forward,
+                _ => random.step(),
+            };
             let dies_at = random.one_of(25).then(|| random.below(14));
             taken.push((step, dies_at));
             self.take(step, dies_at);
-            if let Err(broken) = self.check() {
-                let last = &taken[taken.len().saturating_sub(25)..];
+            if let Err(broken) = self.check(step, dies_at.is_some()) {
+                let last = &taken[taken.len().saturating_sub(40)..];
                 let last: Vec<_> = last.iter().map(|step| format!("{step:?}")).collect();
                 panic!(
                     "node {node}, step {}: {broken}\n{}",
@@ -160,19 +126,13 @@ impl World {
 
     fn take(&mut self, step: Step, dies_at: Option<usize>) {
         match step {
-            Step::Restart => self.fixture.restart(),
-            Step::Reboot => {
-                self.fixture.reboot();
-                // One that this driver renewed for its volumes ends with the boot, as all that it makes.
-                let mappings = self.fixture.mappings();
-                self.others
-                    .retain(|index, _| mappings.contains(&OTHERS[*index].0.to_owned()));
-            }
+            Step::Rollback(mode) => self.roll_back(mode),
+            Step::Forward => self.come_forward(),
+            Step::Restart => self.restart(),
+            Step::Reboot => self.reboot(),
             Step::SetServer(server, health) => {
-                self.fixture
-                    .smb()
-                    .set_condition(SERVERS[server], health)
-                    .unwrap();
+                let smb = self.fixture.smb();
+                smb.set_condition(SERVERS[server], health).unwrap();
             }
             Step::ChangePassword => self.change_password(),
             Step::OthersMap(index) => self.others_map(index),
@@ -184,18 +144,51 @@ impl World {
                 }
             }
             Step::LetGo(volume) => self.let_go(volume),
-            Step::Stage(index, _) => {
+            _ => match self.upstream {
+                Some(mode) => self.call_upstream(mode, step),
+                None => self.call_or_die(step, dies_at),
+            },
+        }
+    }
+
+    fn restart(&mut self) {
+        match self.upstream {
+            Some(_) => self.restart_upstream(),
+            None => self.fixture.restart(),
+        }
+    }
+
+    fn reboot(&mut self) {
+        self.fixture.sim.reboot().unwrap();
+        self.boot = self.fixture.boot();
+        // So does the service csi-proxy.
+        self.proxy = None;
+        if self.upstream.is_none() {
+            self.fixture.restart_driver();
+        }
+        // One that this driver renewed for its volumes ends with the boot, as all that it makes.
+        let mappings = self.fixture.mappings();
+        self.others
+            .retain(|index, _| mappings.contains(&OTHERS[*index].0.to_owned()));
+    }
+
+    /// Kubelet's part before a call; whether it makes the call.
+    fn prepare(&self, step: Step) -> bool {
+        match step {
+            Step::Stage(index, _) if SPECS[index].lifetime == Lifetime::Persistent => {
                 let volume = self.volume(index, Secret::Right);
-                if volume.lifetime == Lifetime::Persistent {
-                    self.fixture.make_staging_folder(&volume);
-                }
-                self.call_or_die(step, dies_at);
+                self.fixture.make_staging_folder(&volume);
+                true
             }
-            _ => self.call_or_die(step, dies_at),
+            Step::Unstage(index) => self.is_unpublished(&self.volume(index, Secret::Right)),
+            _ => true,
         }
     }
 
     fn call_or_die(&mut self, step: Step, dies_at: Option<usize>) {
+        if !self.prepare(step) {
+            return;
+        }
         match dies_at {
             None => self.call(step),
             Some(at) => self.die_in(step, at),
@@ -274,7 +267,7 @@ impl World {
         if let Some(records) = records {
             // A record may tell of a mapping that its driver was about to make anew.
             if let Step::Stage(index, _) | Step::Publish(index, ..) = step {
-                self.let_go.insert(share_of(SPECS[index].remote));
+                self.let_go.insert(SPECS[index].share());
             }
             self.fixture.restart_with(&records);
         }
@@ -294,14 +287,14 @@ impl World {
         let (remote, user) = OTHERS[index];
         // A mapping tells nobody who made it, or when.
         let is_free =
-            !self.fixture.mappings().contains(&remote.to_owned()) && !self.fixture.is_ours(remote);
+            !self.fixture.mappings().contains(&remote.to_owned()) && !self.is_recorded(remote);
         if is_free && self.fixture.try_map_by_hand(remote, user, &self.password) {
             self.others.insert(index, self.passwords);
         }
     }
 
     fn let_go(&mut self, index: usize) {
-        let share = share_of(SPECS[index].remote);
+        let share = SPECS[index].share();
         let is_others = self.others.keys().any(|other| OTHERS[*other].0 == share);
         if !is_others && self.fixture.try_unmap_by_hand(&share) {
             self.let_go.insert(share);
@@ -309,79 +302,26 @@ impl World {
     }
 
     fn volume(&self, index: usize, secret: Secret) -> Volume<'_> {
-        let spec = &SPECS[index];
-        Volume {
-            handle: spec.handle,
-            remote: spec.remote,
-            server: None,
-            user: spec.user,
-            password: match secret {
-                Secret::Wrong => "wrong",
-                _ => &self.password,
-            },
-            lifetime: spec.lifetime,
-        }
+        SPECS[index].volume(secret, &self.password)
     }
 
-    /// Each mapping is another's, or that of a share which a record names.
-    fn check(&mut self) -> Result<(), String> {
-        self.check_mapped()?;
-        let mappings = self.fixture.mappings();
-        let records = self.fixture.shares_of_records();
-        let others = self.others.keys().map(|index| OTHERS[*index].0.to_owned());
-        let others: BTreeSet<_> = others.collect();
-        let mut counted = BTreeMap::<&String, usize>::new();
-        mappings
-            .iter()
-            .for_each(|one| *counted.entry(one).or_default() += 1);
-        for (mapping, count) in counted {
-            if count > 1 {
-                return Err(format!("{mapping} is mapped {count} times"));
-            }
-            if !others.contains(mapping) && !records.contains(mapping) {
-                return Err(format!(
-                    "{mapping} leaked: records {records:?}, others {others:?}"
-                ));
-            }
-        }
-        // One of an old password is of no use to anybody, and may be made anew, in vain too.
-        let good = self
-            .others
-            .iter()
-            .filter(|(_, password)| **password == self.passwords);
-        let mut good = good.map(|(index, _)| OTHERS[*index].0.to_owned());
-        match good.find(|other| !mappings.contains(other)) {
-            Some(gone) => Err(format!("{gone} was another's, and is gone")),
-            None => Ok(()),
-        }
-    }
-
-    /// Each share that a staged volume of this boot has is mapped, unless it was let go, or its password is an old one.
-    fn check_mapped(&mut self) -> Result<(), String> {
-        let mappings = self.fixture.mappings();
-        for mapping in &mappings {
-            self.let_go.remove(mapping);
-            self.mapped.entry(mapping.clone()).or_insert(self.passwords);
-        }
-        for share in self.fixture.shares_staged_in_this_boot() {
-            let is_old = self
-                .mapped
-                .get(&share)
-                .is_some_and(|since| *since != self.passwords);
-            if mappings.contains(&share) || self.let_go.contains(&share) {
-                continue;
-            }
-            if !is_old {
-                return Err(format!("{share} is not mapped, and a volume needs it"));
-            }
-            self.let_go.insert(share);
-        }
-        self.mapped.retain(|share, _| mappings.contains(share));
-        Ok(())
+    /// Kubelet unstages a volume when no pod has it any more. What a driver knows of its pods, it refuses.
+    fn is_unpublished(&self, volume: &Volume<'_>) -> bool {
+        let targets = PODS.iter().map(|pod| volume.target(pod));
+        let mut there = targets.filter(|target| self.fixture.has_entry(target));
+        there.all(|target| {
+            let is_of_record = |record: &serde_json::Value| {
+                let published = record["published"].as_array().unwrap().iter();
+                let mut paths = published.filter_map(|one| one.as_str());
+                record["volume"] == volume.handle && paths.any(|one| path(one) == path(&target))
+            };
+            self.fixture.parsed_records().iter().any(is_of_record)
+        })
     }
 
     /// All comes back, and kubelet takes all down.
     fn end(mut self, node: usize) {
+        self.come_forward();
         for server in SERVERS {
             self.fixture
                 .smb()
@@ -403,6 +343,9 @@ impl World {
         for index in std::mem::take(&mut self.others).into_keys() {
             self.fixture.try_unmap_by_hand(OTHERS[index].0);
         }
+        for left in &self.left {
+            self.fixture.try_unmap_by_hand(left);
+        }
         assert_eq!(self.fixture.mappings(), [""; 0], "node {node}");
     }
 }
@@ -413,11 +356,6 @@ fn fixture_unpublishes(fixture: &Fixture, volume: &Volume<'_>, pod: &str) {
     assert!(!fixture.exists(&volume.target(pod)));
 }
 
-fn share_of(remote: &str) -> String {
-    let names: Vec<_> = remote.split('\\').take(4).collect();
-    names.join("\\").to_lowercase()
-}
-
 /// A server with two shares and two users.
 fn spec(password: &str) -> ServerSpec {
     let mut spec = ServerSpec::sharing("data", USER, password);
@@ -426,44 +364,4 @@ fn spec(password: &str) -> ServerSpec {
     spec.share.extend(more.share.iter().map(share));
     spec.user.extend(more.user);
     spec
-}
-
-struct Random(TestRng);
-
-impl Random {
-    fn below(&mut self, limit: usize) -> usize {
-        use proptest::prelude::Rng as _;
-        usize::try_from(self.0.next_u32()).unwrap() % limit
-    }
-
-    fn one_of(&mut self, many: usize) -> bool {
-        self.below(many) == 0
-    }
-
-    fn step(&mut self) -> Step {
-        let (volume, pod) = (self.below(SPECS.len()), self.below(PODS.len()));
-        match self.below(40) {
-            0..=11 => Step::Stage(volume, self.secret()),
-            12..=18 => Step::Publish(volume, pod, self.secret()),
-            19..=22 => Step::Unpublish(volume, pod),
-            23..=28 => Step::Unstage(volume),
-            29..=30 => Step::Stats(volume, pod),
-            31 => Step::Restart,
-            32 => Step::Reboot,
-            33 => Step::SetServer(self.below(SERVERS.len()), ServerHealth::Down),
-            34 | 35 => Step::SetServer(self.below(SERVERS.len()), ServerHealth::Up),
-            36 => Step::ChangePassword,
-            37 => Step::OthersMap(self.below(OTHERS.len())),
-            38 => Step::OthersUnmap(self.below(OTHERS.len())),
-            _ => Step::LetGo(volume),
-        }
-    }
-
-    fn secret(&mut self) -> Secret {
-        match self.below(8) {
-            0 => Secret::Wrong,
-            1 => Secret::None,
-            _ => Secret::Right,
-        }
-    }
 }

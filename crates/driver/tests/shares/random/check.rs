@@ -1,0 +1,219 @@
+//! What holds after each step.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+use wincsi::WinPath;
+use wincsi::smb::RemotePath;
+use wincsi_driver::record::Lifetime;
+
+use super::World;
+use super::steps::{OTHERS, PODS, SPECS, Secret, Spec, Step};
+use crate::fixture::Fixture;
+
+/// What a record says of its mapping.
+struct Recorded {
+    volume: String,
+    share: String,
+    is_staged: bool,
+    is_of_boot: bool,
+    is_made: bool,
+}
+
+impl World {
+    /// While this driver has the node, each mapping is another's, or that of a share which a record names, or one by which
+    /// a volume of csi-driver-smb is reached.
+    pub(super) fn check(&mut self, step: Step, dies: bool) -> Result<(), String> {
+        let mappings = self.fixture.mappings();
+        let now = BTreeSet::from_iter(mappings.iter().cloned());
+        if now.len() < mappings.len() {
+            return Err(format!("one is mapped twice: {mappings:?}"));
+        }
+        for mapping in &now {
+            self.let_go.remove(mapping);
+            self.mapped.entry(mapping.clone()).or_insert(self.passwords);
+        }
+        let before = std::mem::replace(&mut self.seen, now.clone());
+        match self.upstream {
+            Some(_) => {
+                self.theirs.extend(now.difference(&before).cloned());
+                let is_there = |index: &usize, _: &mut usize| now.contains(OTHERS[*index].0);
+                self.others.retain(is_there);
+            }
+            None => {
+                let records = recorded(&self.fixture, &self.boot);
+                self.check_mapped(&now, &records)?;
+                for gone in before.difference(&now) {
+                    self.check_gone(gone, &records, step, dies)?;
+                }
+                self.check_explained(&now, &records)?;
+            }
+        }
+        self.theirs.retain(|one| now.contains(one));
+        self.mapped.retain(|one, _| now.contains(one));
+        Ok(())
+    }
+
+    /// Each share that a staged volume of this boot has is mapped, unless it was let go, or its password is an old one.
+    fn check_mapped(&mut self, now: &BTreeSet<String>, records: &[Recorded]) -> Result<(), String> {
+        let staged = records.iter().filter(|one| one.is_staged && one.is_of_boot);
+        let unmapped = staged.filter(|one| !now.contains(&one.share));
+        let mut unreached = BTreeSet::new();
+        for Recorded { share, volume, .. } in unmapped {
+            unreached.insert(volume.clone());
+            // A call that cannot map what was let go may try another mapping, in vain too.
+            if self.let_go.contains(share) || self.unreached.contains(volume) {
+                continue;
+            }
+            if !self.is_old(share) {
+                return Err(format!("{share} is not mapped, and {volume:?} needs it"));
+            }
+            self.let_go.insert(share.clone());
+        }
+        self.unreached = unreached;
+        Ok(())
+    }
+
+    /// A mapping of others stays, unless their last volume left it. One of an old password is of no use to anybody, and
+    /// may be made anew, in vain too.
+    fn check_gone(
+        &mut self,
+        gone: &str,
+        records: &[Recorded],
+        step: Step,
+        dies: bool,
+    ) -> Result<(), String> {
+        let is_of_world = matches!(step, Step::Reboot | Step::LetGo(_) | Step::OthersUnmap(_));
+        if is_of_world || self.is_old(gone) {
+            return Ok(());
+        }
+        if let Some(link) = self.unrecorded_links_through(gone, records).next() {
+            return Err(format!(
+                "{gone} is gone, and the link of {link} leads there"
+            ));
+        }
+        let others = OTHERS.iter().position(|(remote, _)| *remote == gone);
+        let others = others.filter(|index| self.others.contains_key(index));
+        let is_ours = others.is_none() && !self.theirs.contains(gone);
+        let may_leave = match step {
+            _ if dies => true,
+            Step::Unstage(index) | Step::Unpublish(index, _) => is_through(gone, &SPECS[index]),
+            Step::Forward | Step::Restart => true,
+            _ => false,
+        };
+        if !is_ours && !may_leave {
+            return Err(format!("{gone} was another's, and is gone"));
+        }
+        others.map(|index| self.others.remove(&index));
+        Ok(())
+    }
+
+    fn check_explained(
+        &mut self,
+        now: &BTreeSet<String>,
+        records: &[Recorded],
+    ) -> Result<(), String> {
+        for Recorded {
+            share,
+            is_of_boot,
+            is_made,
+            ..
+        } in records
+        {
+            if *is_of_boot && *is_made {
+                self.left.remove(share);
+            }
+        }
+        self.left.retain(|one| now.contains(one));
+        for mapping in now {
+            let is_others = self.others.keys().any(|index| OTHERS[*index].0 == mapping);
+            let is_recorded = records.iter().any(|one| one.share == *mapping);
+            if is_others || is_recorded || self.left.contains(mapping) {
+                continue;
+            }
+            if self
+                .unrecorded_links_through(mapping, records)
+                .next()
+                .is_none()
+            {
+                let shares: Vec<_> = records.iter().map(|one| &one.share).collect();
+                return Err(format!("{mapping} leaked: records {shares:?}"));
+            }
+        }
+        Ok(())
+    }
+
+    /// csi-driver-smb leaves mappings behind that no link leads to, and removes some that volumes need.
+    pub(super) fn note_what_is_left(&mut self) {
+        let records = recorded(&self.fixture, &self.boot);
+        let is_left = |mapping: &&String| {
+            let is_made = |one: &Recorded| one.is_of_boot && one.is_made && one.share == **mapping;
+            let mut links = self.unrecorded_links_through(mapping, &records);
+            links.next().is_none() && !records.iter().any(is_made)
+        };
+        let left: Vec<_> = self.seen.iter().filter(is_left).cloned().collect();
+        self.left.extend(left);
+        let shares = records.into_iter().map(|one| one.share);
+        self.let_go
+            .extend(shares.filter(|share| !self.seen.contains(share)));
+    }
+
+    /// Whether a record of this boot has a share as its mapping.
+    pub(super) fn is_recorded(&self, share: &str) -> bool {
+        let records = recorded(&self.fixture, &self.boot);
+        records
+            .iter()
+            .any(|one| one.is_of_boot && one.share == share)
+    }
+
+    fn is_old(&self, mapping: &str) -> bool {
+        let since = self.mapped.get(mapping);
+        since.is_some_and(|since| *since != self.passwords)
+    }
+
+    /// The volumes without a record whose links lead to a mapping or below it.
+    fn unrecorded_links_through<'a>(
+        &'a self,
+        mapping: &'a str,
+        records: &'a [Recorded],
+    ) -> impl Iterator<Item = &'static str> + use<'a> {
+        let has_record = |spec: &Spec| records.iter().any(|one| one.volume == spec.handle);
+        let unrecorded = SPECS.iter().filter(move |spec| !has_record(spec));
+        let linked = unrecorded.filter(move |spec| {
+            is_through(mapping, spec) && self.fixture.link_target(&link_of(spec)).is_some()
+        });
+        linked.map(|spec| spec.handle)
+    }
+}
+
+/// Where a volume has its link to the share.
+fn link_of(spec: &Spec) -> String {
+    let volume = spec.volume(Secret::Right, "");
+    match spec.lifetime {
+        Lifetime::Persistent => volume.staging(),
+        Lifetime::Inline => volume.target(PODS[0]),
+    }
+}
+
+/// Whether a volume's path lies at or below what is mapped.
+fn is_through(mapping: &str, spec: &Spec) -> bool {
+    let (mapped, remote): (WinPath, WinPath) =
+        (mapping.parse().unwrap(), spec.remote.parse().unwrap());
+    remote.prefix(mapped.components().len()).folded() == mapped.folded()
+}
+
+fn recorded(fixture: &Fixture, boot: &str) -> Vec<Recorded> {
+    let text = |record: &Value, name| record[name].as_str().map(str::to_owned);
+    let records = fixture.parsed_records().into_iter();
+    let read = records.map(|record| Recorded {
+        volume: text(&record, "volume").unwrap(),
+        share: text(&record, "mapped").unwrap_or_else(|| {
+            let remote = text(&record, "remote").unwrap();
+            RemotePath::parse(&remote).unwrap().share()
+        }),
+        is_staged: record["state"] == "staged",
+        is_of_boot: record["boot"] == boot,
+        is_made: record["madeMapping"] == true,
+    });
+    read.collect()
+}
