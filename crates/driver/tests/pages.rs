@@ -213,6 +213,7 @@ fn of_publish() -> Vec<Row> {
         PublishError::NotStaged {
             volume: volume(),
             staging: path(),
+            why: None,
         },
         PublishError::PublishedElsewhere {
             volume: volume(),

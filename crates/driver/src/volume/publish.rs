@@ -22,12 +22,14 @@ pub struct Publish {
 #[derive(Debug, thiserror::Error)]
 pub enum PublishError {
     /// The volume is not staged at that path.
-    #[error("volume {volume} is not staged at {staging}")]
+    #[error("volume {volume} is not staged at {staging}{}", because(why.as_deref()))]
     NotStaged {
         /// The volume.
         volume: VolumeHandle,
         /// The path that kubelet named.
         staging: WinPath,
+        /// Why it could not be staged there again, if it was tried.
+        why: Option<String>,
     },
     /// The volume may have one target, and has it.
     #[error("volume {volume} is published at {target}, and may have one target only")]
@@ -188,11 +190,25 @@ fn is_begun_share(record: &Record) -> bool {
     record.state == State::Staging && matches!(record.what, What::Share(_))
 }
 
+fn because(why: Option<&str>) -> String {
+    why.map_or_else(String::new, |why| format!(": {why}"))
+}
+
 impl Publish {
     pub(super) fn not_staged(&self) -> PublishError {
         PublishError::NotStaged {
             volume: self.volume.clone(),
             staging: self.staging.clone(),
+            why: None,
+        }
+    }
+
+    /// The same, where it was tried to stage the volume again.
+    pub(super) fn not_staged_as(&self, why: impl ToString) -> PublishError {
+        PublishError::NotStaged {
+            volume: self.volume.clone(),
+            staging: self.staging.clone(),
+            why: Some(why.to_string()),
         }
     }
 

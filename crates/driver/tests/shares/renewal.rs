@@ -162,6 +162,31 @@ fn volumes_of_one_server_get_a_new_user_after_a_reboot() {
 }
 
 #[test]
+fn a_publish_that_cannot_map_a_share_again_says_which_volume_is_in_its_way() {
+    let mut fixture = Fixture::new();
+    for handle in ["first", "second"] {
+        fixture.stage(&volume(handle)).unwrap();
+    }
+    let new = ServerSpec::sharing(crate::fixture::SHARE, r"FILES\new", "theirs");
+    let change = |server: &mut ServerSpec| server.user.extend(new.user);
+    let smb = fixture.smb();
+    smb.change_server(crate::fixture::SERVER, change).unwrap();
+    fixture.reboot();
+    let first = Volume {
+        user: r"FILES\new",
+        password: "theirs",
+        ..volume("first")
+    };
+    fixture.stage(&first).unwrap();
+    let second = volume("second");
+    let error = fixture.publish_with_secret(&second, POD).unwrap_err();
+    assert_eq!(error.code(), Code::FailedPrecondition, "{error}");
+    let text = error.to_string();
+    let names = ["not staged at", "volume \"first\"", "volume \"second\""];
+    assert!(names.iter().all(|name| text.contains(name)), "{text}");
+}
+
+#[test]
 fn a_publish_without_secrets_makes_no_link_to_what_another_mapped_after_a_reboot() {
     let mut fixture = Fixture::new();
     fixture.stage(&volume("pv")).unwrap();

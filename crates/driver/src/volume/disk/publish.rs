@@ -19,7 +19,7 @@ impl Volumes {
         }
         self.restage(record, slot).map_err(|error| match error {
             StageError::Shared(shared) => shared.into(),
-            _ => request.not_staged(),
+            refused => request.not_staged_as(refused),
         })?;
         let record = slot.get().map_err(Shared::from)?;
         match record.and_then(Record::of).as_ref().map(live).transpose()? {

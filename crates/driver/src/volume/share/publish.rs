@@ -37,7 +37,7 @@ impl Volumes {
         let share = record.what.remote.share();
         let text = format!("{share} is not mapped, or does not answer");
         self.note_abnormal(&record.volume, &text);
-        Err(request.not_staged())
+        Err(request.not_staged_as(text))
     }
 
     /// A persistent volume is served by a mapping with another password: Windows has one for each server.
@@ -101,10 +101,7 @@ impl Volumes {
         let staged = self.stage_share_in_turn(&stage, slot);
         staged.map_err(|error| match error {
             StageError::Shared(shared) => shared.into(),
-            other => {
-                tracing::warn!("{other}");
-                request.not_staged()
-            }
+            refused => request.not_staged_as(refused),
         })
     }
 
