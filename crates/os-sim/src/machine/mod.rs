@@ -58,6 +58,8 @@ pub(crate) struct Present {
     pub(crate) disk: Disk,
     /// The partition table as the kernel last read it.
     pub(crate) table: Table,
+    /// Of which content and length it was read, where the content's number is known.
+    read: Option<(u64, u64)>,
     /// The device interface path.
     pub(crate) path: String,
     text: String,
