@@ -27,6 +27,14 @@ pub(crate) fn text(path: &Path) -> io::Result<Option<String>> {
     existing(fs::read_to_string(path))
 }
 
+/// Makes a folder, and those above it, unless it is there: an attempt would lock the folder above.
+pub(crate) fn make(folder: &Path) -> io::Result<()> {
+    match folder.is_dir() {
+        true => Ok(()),
+        false => fs::create_dir_all(folder),
+    }
+}
+
 /// Turns "there is none" into an answer.
 pub(crate) fn existing<T>(result: io::Result<T>) -> io::Result<Option<T>> {
     match result {

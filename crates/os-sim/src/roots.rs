@@ -1,6 +1,5 @@
 //! Where the node's drives, volumes and shares lie on the host.
 
-use std::fs;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -9,8 +8,8 @@ use os::{Cause, Error, Result, Root, VolumeId, Win32, WinPath};
 use crate::files::{MountWatcher, Roots};
 use crate::machine::Machine;
 use crate::shared_node::SharedNode;
-use crate::smb;
 use crate::volumes::mounted;
+use crate::{folder, smb};
 
 /// The file tree's view of the node.
 pub(crate) struct NodeRoots(pub(crate) Arc<SharedNode>);
@@ -18,7 +17,7 @@ pub(crate) struct NodeRoots(pub(crate) Arc<SharedNode>);
 impl Roots for NodeRoots {
     fn folder(&self, root: &Root) -> Result<PathBuf> {
         self.0
-            .with(|machine| folder(machine, root))
+            .with(|machine| folder_of(machine, root))
             .map_err(|cause| Error::new("CreateFileW", root, cause))
     }
 
@@ -41,7 +40,7 @@ impl MountWatcher for NodeRoots {
     }
 }
 
-fn folder(machine: &mut Machine, root: &Root) -> std::result::Result<PathBuf, Cause> {
+fn folder_of(machine: &mut Machine, root: &Root) -> std::result::Result<PathBuf, Cause> {
     if let Root::Share { host, share } = root {
         return smb::share_folder(machine, host, share);
     }
@@ -76,7 +75,7 @@ fn volume_folder(machine: &Machine, volume: VolumeId) -> std::result::Result<Pat
     let folder = machine
         .files_of(volume)
         .ok_or(Cause::Unavailable("files: this node is held in memory"))?;
-    fs::create_dir_all(&folder)
+    folder::make(&folder)
         .map_err(|error| Cause::Malformed(format!("{}: {error}", folder.display())))?;
     Ok(folder)
 }

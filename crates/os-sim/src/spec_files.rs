@@ -1,7 +1,8 @@
 //! Things of the node's surroundings that are one TOML file each: servers, targets.
 
-use std::marker::PhantomData;
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::{fs, io};
 
 use serde::Serialize;
@@ -16,7 +17,15 @@ pub(crate) struct SpecFiles<T> {
     folder: PathBuf,
     /// What one is called in errors.
     kind: &'static str,
-    of: PhantomData<fn() -> T>,
+    /// By name. Each file is read whenever it is needed, and parsed when its text is another.
+    parsed: Arc<Mutex<HashMap<String, Parsed<T>>>>,
+}
+
+/// A file's text, and what it specifies if it reads.
+#[derive(Debug, Clone)]
+struct Parsed<T> {
+    text: String,
+    spec: Option<Arc<T>>,
 }
 
 impl<T: Serialize + DeserializeOwned> SpecFiles<T> {
@@ -24,7 +33,7 @@ impl<T: Serialize + DeserializeOwned> SpecFiles<T> {
         Self {
             folder,
             kind,
-            of: PhantomData,
+            parsed: Arc::default(),
         }
     }
 
@@ -33,15 +42,23 @@ impl<T: Serialize + DeserializeOwned> SpecFiles<T> {
     }
 
     /// All of them by name. One that does not read is as good as none, and is told of.
-    pub(crate) fn all(&self) -> io::Result<Vec<(String, T)>> {
+    pub(crate) fn all(&self) -> io::Result<Vec<(String, Arc<T>)>> {
         let mut all = Vec::new();
         for name in folder::stems(&self.folder, "toml")? {
-            let text = folder::text(&self.file(&name))?;
-            if let Some(spec) = text.and_then(|text| self.parsed(&name, &text)) {
+            if let Some(spec) = self.get(&name)? {
                 all.push((name, spec));
             }
         }
         Ok(all)
+    }
+
+    /// The one of this name, if there is one, as [`SpecFiles::all`] has it.
+    pub(crate) fn get(&self, name: &str) -> io::Result<Option<Arc<T>>> {
+        if check_name(name).is_err() {
+            return Ok(None);
+        }
+        let text = folder::text(&self.file(name))?;
+        Ok(text.and_then(|text| self.parsed(name, text)))
     }
 
     /// Adds one.
@@ -86,11 +103,21 @@ impl<T: Serialize + DeserializeOwned> SpecFiles<T> {
         .map_err(|source| self.failed(name, source))
     }
 
-    fn parsed(&self, name: &str, text: &str) -> Option<T> {
-        let parsed = toml::from_str(text).inspect_err(|error| {
+    fn parsed(&self, name: &str, text: String) -> Option<Arc<T>> {
+        let mut all = self.parsed.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = all.get(name).filter(|known| known.text == text) {
+            return known.spec.clone();
+        }
+        let spec = toml::from_str(&text).inspect_err(|error| {
             tracing::warn!(kind = self.kind, name, %error, "the file does not read");
         });
-        parsed.ok()
+        let spec = spec.ok().map(Arc::new);
+        let parsed = Parsed {
+            text,
+            spec: spec.clone(),
+        };
+        all.insert(name.to_owned(), parsed);
+        spec
     }
 
     fn file(&self, name: &str) -> PathBuf {
@@ -132,6 +159,23 @@ mod tests {
         for name in ["", "..", "a/b", r"a\b", ".hidden"] {
             assert!(files.remove(name).is_err(), "{name:?}");
         }
+    }
+
+    #[test]
+    fn a_file_that_another_hand_changes_is_read_anew() {
+        let folder = tempfile::tempdir().unwrap();
+        let files = SpecFiles::<toml::Table>::new(folder.path().to_owned(), "thing");
+        for text in ["x = 1", "x = 2", "x = ", "x = 1"] {
+            std::fs::write(folder.path().join("a.toml"), text).unwrap();
+            let read = files.get("a").unwrap();
+            assert_eq!(
+                read.as_deref(),
+                toml::from_str(text).ok().as_ref(),
+                "{text}"
+            );
+        }
+        std::fs::remove_file(folder.path().join("a.toml")).unwrap();
+        assert_eq!(files.get("a").unwrap(), None);
     }
 
     #[test]

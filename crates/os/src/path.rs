@@ -81,8 +81,13 @@ impl WinPath {
     #[must_use]
     pub fn join(&self, name: Component) -> Self {
         let mut joined = self.clone();
-        joined.components.push(name);
+        joined.push(name);
         joined
+    }
+
+    /// Makes it the path of an entry in this directory.
+    pub fn push(&mut self, name: Component) {
+        self.components.push(name);
     }
 
     /// The first `depth` names of the path.

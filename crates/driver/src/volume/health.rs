@@ -14,7 +14,7 @@ pub(super) struct Health(Mutex<BTreeMap<VolumeHandle, State>>);
 #[derive(Debug, Default)]
 struct State {
     space: Option<Space>,
-    abnormal: Option<String>,
+    is_abnormal: bool,
 }
 
 /// Whether a report is news.
@@ -24,6 +24,15 @@ pub(super) enum News {
     Changed,
     /// It is not.
     Known,
+}
+
+impl News {
+    fn of(is_news: bool) -> Self {
+        match is_news {
+            true => Self::Changed,
+            false => Self::Known,
+        }
+    }
 }
 
 impl Health {
@@ -37,25 +46,18 @@ impl Health {
     ) -> News {
         self.note(volume, is_recorded, |state| {
             state.space = space.or(state.space);
-            match state.abnormal.take() {
-                Some(_) => News::Changed,
-                None => News::Known,
-            }
+            News::of(std::mem::replace(&mut state.is_abnormal, false))
         })
     }
 
-    /// The volume is abnormal for this reason. Of one that has no record any more nothing is noted.
+    /// The volume is abnormal. Of one that has no record any more nothing is noted.
     pub(super) fn abnormal(
         &self,
         volume: &VolumeHandle,
-        reason: &str,
         is_recorded: impl FnOnce() -> bool,
     ) -> News {
         self.note(volume, is_recorded, |state| {
-            match state.abnormal.replace(reason.to_owned()) {
-                Some(_) => News::Known,
-                None => News::Changed,
-            }
+            News::of(!std::mem::replace(&mut state.is_abnormal, true))
         })
     }
 
@@ -82,7 +84,7 @@ impl Health {
     /// The abnormal volumes.
     pub(super) fn abnormal_volumes(&self) -> Vec<VolumeHandle> {
         let states = self.lock();
-        let abnormal = states.iter().filter(|(_, state)| state.abnormal.is_some());
+        let abnormal = states.iter().filter(|(_, state)| state.is_abnormal);
         abnormal.map(|(volume, _)| volume.clone()).collect()
     }
 

@@ -144,7 +144,7 @@ impl Volumes {
     /// Reports once until the volume is normal again.
     fn note_abnormal(&self, volume: &VolumeHandle, reason: &str) {
         let is_recorded = || self.store.has(volume);
-        if self.health.abnormal(volume, reason, is_recorded) == News::Changed {
+        if self.health.abnormal(volume, is_recorded) == News::Changed {
             tracing::error!("volume {volume} is abnormal: {reason}");
             let event = format!("volume {volume} is abnormal: {reason}");
             self.report(&event);

@@ -78,9 +78,11 @@ pub(super) fn volume_root(os: &Os, path: &WinPath) -> os::Result<Option<WinPath>
 }
 
 /// The names of a path but for the first `skipped`, below another one.
-pub(super) fn below(folder: WinPath, path: &WinPath, skipped: usize) -> WinPath {
-    let names = path.components().iter().skip(skipped).cloned();
-    names.fold(folder, |path, name| path.join(name))
+pub(super) fn below(mut folder: WinPath, path: &WinPath, skipped: usize) -> WinPath {
+    for name in path.components().iter().skip(skipped) {
+        folder.push(name.clone());
+    }
+    folder
 }
 
 pub(super) fn unreadable(path: &WinPath, at: &WinPath) -> impl FnOnce(os::Error) -> ResolveError {

@@ -1,6 +1,6 @@
 //! Looking at the host: what lies in a host folder, in the node's terms.
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::fs::{self, Metadata};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -48,19 +48,22 @@ impl Node {
     }
 }
 
-/// The entry of `folder` that Windows takes for `name`: its host path and what it is.
+/// Goes from a folder to the entry that Windows takes for `name`, and says what that is.
 ///
 /// Two host entries may differ in case alone; the one spelled as asked for wins, then the first in
 /// the alphabet.
-pub(super) fn lookup(folder: &Path, name: &OsStr) -> Result<Option<(PathBuf, Node)>, Cause> {
-    let exact = folder.join(name);
-    if let Some(node) = entry_at(&exact)? {
-        return Ok(Some((exact, node)));
+pub(super) fn enter(folder: &mut PathBuf, name: &OsStr) -> Result<Option<Node>, Cause> {
+    folder.push(name);
+    if let Some(node) = entry_at(folder)? {
+        return Ok(Some(node));
     }
-    let Some(other) = other_case(folder, name)? else {
-        return Ok(None);
-    };
-    Ok(entry_at(&other)?.map(|node| (other, node)))
+    folder.pop();
+    let other = other_case(folder, name)?;
+    folder.push(other.as_deref().unwrap_or(name));
+    match other {
+        Some(_) => entry_at(folder),
+        None => Ok(None),
+    }
 }
 
 /// The entries of a host folder but for ours.
@@ -115,18 +118,20 @@ fn classify(host: &Path, metadata: &Metadata) -> Result<Node, Cause> {
         let size = metadata.len();
         return Ok(Node::File { read_only, size });
     }
+    if sys::has_directories(metadata) {
+        return Ok(Node::Directory { read_only });
+    }
     Ok(match marker::read(host, read_only)? {
         Some(point) => Node::Reparse(point),
         None => Node::Directory { read_only },
     })
 }
 
-fn other_case(folder: &Path, name: &OsStr) -> Result<Option<PathBuf>, Cause> {
-    let mut found: Option<PathBuf> = None;
+fn other_case(folder: &Path, name: &OsStr) -> Result<Option<OsString>, Cause> {
+    let mut found: Option<OsString> = None;
     for entry in fs::read_dir(folder).map_err(|error| cause(&error))? {
-        let entry = entry.map_err(|error| cause(&error))?;
-        let candidate = entry.path();
-        let is_match = names::same(&names::shown(&entry.file_name()), name);
+        let candidate = entry.map_err(|error| cause(&error))?.file_name();
+        let is_match = names::same(&names::shown(&candidate), name);
         if is_match && found.as_ref().is_none_or(|first| candidate < *first) {
             found = Some(candidate);
         }

@@ -16,7 +16,7 @@ pub(super) fn follow(
     directory: &WinPath,
     rest: &[Component],
 ) -> Result<WinPath, Cause> {
-    let target = match parse(data)? {
+    let mut target = match parse(data)? {
         Reparse::MountPoint(names) => absolute(&names.substitute)?,
         Reparse::Symlink { names, base } => match base {
             SymlinkBase::Absolute => absolute(&names.substitute)?,
@@ -24,10 +24,10 @@ pub(super) fn follow(
         },
         Reparse::Other { .. } => return Err(Win32::CANT_ACCESS_FILE.into()),
     };
-    Ok(rest
-        .iter()
-        .cloned()
-        .fold(target, |path, name| path.join(name)))
+    for name in rest {
+        target.push(name.clone());
+    }
+    Ok(target)
 }
 
 /// Data of a tag without any content.

@@ -31,12 +31,16 @@ pub(super) fn is_reserved(name: &OsStr) -> bool {
 /// Whether no entry of the node can have this name.
 pub(super) fn is_impossible(name: &OsStr) -> bool {
     let text = name.to_string_lossy();
-    is_reserved(name) || text.encode_utf16().count() > LONGEST || text.chars().any(is_foreign)
+    let is_long = text.len() > LONGEST && text.encode_utf16().count() > LONGEST;
+    is_long || is_reserved(name) || text.chars().any(is_foreign)
 }
 
 /// Whether Windows takes two names for the same.
 pub(super) fn same(left: &OsStr, right: &OsStr) -> bool {
-    left == right || fold(left) == fold(right)
+    match left.is_ascii() && right.is_ascii() {
+        true => left.eq_ignore_ascii_case(right),
+        false => fold(left) == fold(right),
+    }
 }
 
 /// The name that the node shows for a host entry. A character that Windows does not have in names is
@@ -97,7 +101,11 @@ fn upper(character: char) -> char {
 }
 
 fn is_foreign(character: char) -> bool {
-    character.is_ascii_control() || r#"<>:"|?*\/"#.contains(character)
+    let is_sign = matches!(
+        character,
+        '<' | '>' | ':' | '"' | '|' | '?' | '*' | '\\' | '/'
+    );
+    is_sign || character.is_ascii_control()
 }
 
 fn show(character: char) -> char {

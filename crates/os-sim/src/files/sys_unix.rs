@@ -2,7 +2,7 @@
 
 use std::fs::{self, FileType, Metadata, Permissions};
 use std::io;
-use std::os::unix::fs::{FileTypeExt, PermissionsExt};
+use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
 use std::path::Path;
 
 use os::ReparseTag;
@@ -23,6 +23,12 @@ pub(super) fn set_read_only(path: &Path, read_only: bool) -> io::Result<()> {
         mode & !READ_ONLY
     };
     fs::set_permissions(path, Permissions::from_mode(mode))
+}
+
+/// Whether a directory holds directories for sure, and so is no reparse point, which is seen without a look into it: each
+/// has a link to it. Filesystems that do not count these links say 1.
+pub(super) fn has_directories(metadata: &Metadata) -> bool {
+    metadata.nlink() > 2
 }
 
 /// The tag under which Windows shows what is neither file nor directory. Source: [MS-FSCC] 2.1.2.1.

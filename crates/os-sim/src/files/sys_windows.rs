@@ -16,6 +16,11 @@ pub(super) fn set_read_only(path: &Path, read_only: bool) -> io::Result<()> {
     fs::set_permissions(path, permissions)
 }
 
+/// Whether a directory holds directories for sure: nothing tells it without a look into it.
+pub(super) fn has_directories(_metadata: &Metadata) -> bool {
+    false
+}
+
 /// The host's own links are opaque to the node: it must not be led out of its folder.
 pub(super) fn special(kind: FileType) -> Option<ReparseTag> {
     kind.is_symlink().then_some(ReparseTag(0xA000_001D))

@@ -28,6 +28,22 @@ fn a_hosts_own_links_and_sockets_are_opaque_reparse_points() {
 }
 
 #[test]
+fn names_of_one_case_are_one_in_any_script() {
+    let FilesFixture { tree, host, .. } = fixture();
+    for name in ["Straße", "plain", "ÄRGER"] {
+        fs::create_dir_all(host.folder_of("c").join(name).join("Below")).unwrap();
+    }
+    for name in ["STRAßE", "PLAIN", "ärger", "\u{c4}rger"] {
+        let below = path(&format!(r"C:\{name}\bELOW"));
+        assert!(tree.entry(&below).unwrap().is_directory(), "{name}");
+    }
+    // The long s has the capital of the short one.
+    assert!(tree.entry(&path("C:\\PLAIN\\below")).is_ok());
+    fs::create_dir(host.folder_of("c").join("s")).unwrap();
+    assert!(tree.entry(&path("C:\\\u{17f}")).is_ok());
+}
+
+#[test]
 fn host_names_that_windows_cannot_have_are_shown_and_reached() {
     let FilesFixture { tree, host, .. } = fixture();
     let bytes = OsString::from_vec(vec![b'a', 0xff]);

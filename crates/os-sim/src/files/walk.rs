@@ -1,6 +1,6 @@
 //! From a path of the node to a place on the host, links followed.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use os::{Cause, LinkKind, ReparseTag, Win32, WinPath};
 
@@ -99,7 +99,7 @@ impl FileTree {
             match &below.node {
                 Some(Node::Reparse(point)) if !is_last || last == Final::Followed => {
                     return Ok(Step::Led {
-                        to: links::follow(&point.data, &here.path, rest)?,
+                        to: links::follow(&point.data, &below.path.prefix(index), rest)?,
                         by: promise(point),
                         behind: rest.len(),
                     });
@@ -131,22 +131,13 @@ impl Destination {
     }
 
     /// The entry of this directory with the name, which may not exist.
-    pub(super) fn enter(&self, name: &os::Component) -> Result<Self, Cause> {
+    pub(super) fn enter(mut self, name: &os::Component) -> Result<Self, Cause> {
         if names::is_impossible(name.as_os_str()) {
             return Err(Win32::INVALID_NAME.into());
         }
-        let (host, node) = match host::lookup(&self.host, name.as_os_str())? {
-            Some((host, node)) => (host, Some(node)),
-            None => (self.host.join(name.as_os_str()), None),
-        };
-        Ok(Self {
-            path: self
-                .path
-                .join(spelling(&host).unwrap_or_else(|| name.clone())),
-            host,
-            node,
-            promised: Vec::new(),
-        })
+        self.node = host::enter(&mut self.host, name.as_os_str())?;
+        self.path.push(spelling(&self.host, name));
+        Ok(self)
     }
 }
 
@@ -165,6 +156,8 @@ fn refuse_directory(names_left: usize, files: &[usize]) -> Result<(), Cause> {
 }
 
 /// The name as it lies on the host.
-fn spelling(host: &std::path::Path) -> Option<os::Component> {
-    os::Component::listed(names::shown(host.file_name()?)).ok()
+fn spelling(host: &Path, asked: &os::Component) -> os::Component {
+    let other = host.file_name().filter(|name| *name != asked.as_os_str());
+    let other = other.and_then(|name| os::Component::listed(names::shown(name)).ok());
+    other.unwrap_or_else(|| asked.clone())
 }

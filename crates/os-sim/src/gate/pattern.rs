@@ -12,6 +12,9 @@ impl Pattern {
     /// Whether the whole of `text` fits.
     #[must_use]
     pub fn matches(&self, text: &str) -> bool {
+        if self.0 == "*" {
+            return true;
+        }
         let text = text.to_lowercase();
         let mut parts = self.0.split('*');
         let first = parts.next().unwrap_or_default();

@@ -22,6 +22,8 @@ pub(crate) enum Medium {
 pub(crate) struct SparseBytes {
     blocks: BTreeMap<u64, Box<[u8; BLOCK]>>,
     length: u64,
+    /// How often anything was written.
+    changes: u64,
 }
 
 const BLOCK: usize = 512;
@@ -32,7 +34,16 @@ impl Medium {
         Self::Memory(Arc::new(Mutex::new(SparseBytes {
             blocks: BTreeMap::new(),
             length,
+            changes: 0,
         })))
+    }
+
+    /// A number that changes with the content; `None` where only reading tells.
+    pub(crate) fn generation(&self) -> Option<u64> {
+        match self {
+            Self::Memory(bytes) => Some(locked(bytes).changes),
+            Self::File(_) | Self::Parts(_) => None,
+        }
     }
 
     pub(crate) fn length(&self) -> io::Result<u64> {
@@ -47,7 +58,9 @@ impl Medium {
         match self {
             Self::File(path) => OpenOptions::new().write(true).open(path)?.set_len(length),
             Self::Memory(bytes) => {
-                locked(bytes).length = length;
+                let mut bytes = locked(bytes);
+                bytes.changes += 1;
+                bytes.length = length;
                 Ok(())
             }
             Self::Parts(_) => Err(io::ErrorKind::Unsupported.into()),
@@ -102,13 +115,13 @@ impl Medium {
         open: impl FnOnce(&Path) -> io::Result<File>,
     ) -> io::Result<Stream<'_>> {
         let bytes = match self {
-            Self::File(path) => Bytes::File(Pieces::of(open(path)?)),
+            Self::File(path) => Bytes::File(open(path)?),
             Self::Memory(bytes) => Bytes::Memory(bytes),
             Self::Parts(_) => return Err(io::ErrorKind::Unsupported.into()),
         };
         Ok(Stream {
             length,
-            bytes,
+            pieces: Pieces::of(bytes),
             position: 0,
         })
     }
@@ -117,18 +130,23 @@ impl Medium {
 impl SparseBytes {
     fn read(&self, offset: u64, buffer: &mut [u8]) -> io::Result<()> {
         self.check(offset, buffer.len())?;
-        each_block(offset, buffer.len(), |block, within, at| {
-            let target = &mut buffer[at..at + within.len()];
-            match self.blocks.get(&block) {
-                Some(bytes) => target.copy_from_slice(&bytes[within]),
-                None => target.fill(0),
-            }
-        });
+        buffer.fill(0);
+        let end = offset + length(buffer);
+        for (block, bytes) in self
+            .blocks
+            .range(offset / BLOCK_LENGTH..end.div_ceil(BLOCK_LENGTH))
+        {
+            let begins = block * BLOCK_LENGTH;
+            let (from, to) = (begins.max(offset), end.min(begins + BLOCK_LENGTH));
+            buffer[place(from - offset)..place(to - offset)]
+                .copy_from_slice(&bytes[place(from - begins)..place(to - begins)]);
+        }
         Ok(())
     }
 
     fn write(&mut self, offset: u64, content: &[u8]) -> io::Result<()> {
         self.check(offset, content.len())?;
+        self.changes += 1;
         each_block(offset, content.len(), |block, within, at| {
             let source = &content[at..at + within.len()];
             let is_blank = source.iter().all(|byte| *byte == 0);
@@ -170,6 +188,11 @@ fn each_block(offset: u64, count: usize, mut act: impl FnMut(u64, Range<usize>, 
     }
 }
 
+/// A place within what is in memory.
+fn place(offset: u64) -> usize {
+    usize::try_from(offset).unwrap_or(usize::MAX)
+}
+
 fn locked(bytes: &Mutex<SparseBytes>) -> MutexGuard<'_, SparseBytes> {
     bytes.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -177,19 +200,19 @@ fn locked(bytes: &Mutex<SparseBytes>) -> MutexGuard<'_, SparseBytes> {
 /// A medium, or its beginning, as a stream. What was written is there once it was flushed.
 pub(crate) struct Stream<'a> {
     length: u64,
-    bytes: Bytes<'a>,
+    pieces: Pieces<'a>,
     position: u64,
 }
 
 enum Bytes<'a> {
-    File(Pieces),
+    File(File),
     Memory(&'a Mutex<SparseBytes>),
 }
 
-/// A file that is read and written in pieces: who reads or writes a table asks for some bytes a
+/// Bytes that are read and written in pieces: who reads or writes a table asks for some bytes a
 /// hundred times, and each would be two calls of the host's system.
-struct Pieces {
-    file: File,
+struct Pieces<'a> {
+    bytes: Bytes<'a>,
     /// What was read last, and where it begins.
     read: (u64, Vec<u8>),
     /// What is to be written, and where it begins.
@@ -199,10 +222,41 @@ struct Pieces {
 /// As long as a table of 128 entries and its header.
 const PIECE: u64 = 17 * 1024;
 
-impl Pieces {
-    fn of(file: File) -> Self {
+impl Bytes<'_> {
+    /// So many from here on, or as many as there are.
+    fn read(&mut self, offset: u64, count: u64) -> io::Result<Vec<u8>> {
+        match self {
+            Self::File(file) => {
+                let mut piece = Vec::new();
+                file.seek(SeekFrom::Start(offset))?;
+                file.take(count).read_to_end(&mut piece)?;
+                Ok(piece)
+            }
+            Self::Memory(bytes) => {
+                let bytes = locked(bytes);
+                let count = bytes.length.saturating_sub(offset).min(count);
+                let mut piece = vec![0; place(count)];
+                bytes.read(offset, &mut piece)?;
+                Ok(piece)
+            }
+        }
+    }
+
+    fn write(&mut self, offset: u64, content: &[u8]) -> io::Result<()> {
+        match self {
+            Self::File(file) => {
+                file.seek(SeekFrom::Start(offset))?;
+                file.write_all(content)
+            }
+            Self::Memory(bytes) => locked(bytes).write(offset, content),
+        }
+    }
+}
+
+impl<'a> Pieces<'a> {
+    fn of(bytes: Bytes<'a>) -> Self {
         Self {
-            file,
+            bytes,
             read: (0, Vec::new()),
             unwritten: (0, Vec::new()),
         }
@@ -214,10 +268,7 @@ impl Pieces {
             return Ok(());
         }
         self.flush()?;
-        let wanted = PIECE.max(length(buffer));
-        let mut piece = Vec::new();
-        self.file.seek(SeekFrom::Start(offset))?;
-        (&self.file).take(wanted).read_to_end(&mut piece)?;
+        let piece = self.bytes.read(offset, PIECE.max(length(buffer)))?;
         self.read = (offset, piece);
         let known = self.known(offset, buffer.len());
         buffer.copy_from_slice(known.ok_or(io::ErrorKind::UnexpectedEof)?);
@@ -248,8 +299,7 @@ impl Pieces {
         if run.is_empty() {
             return Ok(());
         }
-        self.file.seek(SeekFrom::Start(*begins))?;
-        self.file.write_all(run)?;
+        self.bytes.write(*begins, run)?;
         run.clear();
         Ok(())
     }
@@ -275,10 +325,7 @@ impl Read for Stream<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let count = self.fitting(buffer.len());
         let buffer = &mut buffer[..count];
-        match &mut self.bytes {
-            Bytes::File(pieces) => pieces.read(self.position, buffer)?,
-            Bytes::Memory(bytes) => locked(bytes).read(self.position, buffer)?,
-        }
+        self.pieces.read(self.position, buffer)?;
         self.advance(count);
         Ok(count)
     }
@@ -288,19 +335,13 @@ impl Write for Stream<'_> {
     fn write(&mut self, content: &[u8]) -> io::Result<usize> {
         let count = self.fitting(content.len());
         let content = &content[..count];
-        match &mut self.bytes {
-            Bytes::File(pieces) => pieces.write(self.position, content)?,
-            Bytes::Memory(bytes) => locked(bytes).write(self.position, content)?,
-        }
+        self.pieces.write(self.position, content)?;
         self.advance(count);
         Ok(count)
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        match &mut self.bytes {
-            Bytes::File(pieces) => pieces.flush(),
-            Bytes::Memory(_) => Ok(()),
-        }
+        self.pieces.flush()
     }
 }
 
@@ -368,6 +409,24 @@ mod tests {
             }
             assert_eq!(&far, b"\0fa\0");
         }
+    }
+
+    #[test]
+    fn what_is_in_memory_has_another_number_after_each_change() {
+        let medium = Medium::in_memory(4096);
+        let mut numbers = vec![medium.generation()];
+        medium.write(512, b"wincsi").unwrap();
+        numbers.push(medium.generation());
+        medium.set_length(8192).unwrap();
+        numbers.push(medium.generation());
+        let streamed = medium.write_stream(4096, |stream| stream.write_all(b"w"));
+        streamed.unwrap();
+        numbers.push(medium.generation());
+        assert!(
+            numbers.iter().all(Option::is_some) && numbers.is_sorted_by(|one, next| one < next)
+        );
+        medium.read(0, &mut [0; 512]).unwrap();
+        assert_eq!(Some(&medium.generation()), numbers.last());
     }
 
     #[test]

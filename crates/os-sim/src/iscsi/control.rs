@@ -1,6 +1,7 @@
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use super::server::ServerSpec;
 use crate::hardware::HardwareError;
@@ -79,6 +80,7 @@ impl IscsiControl {
 
     pub(crate) fn servers(&self) -> io::Result<Vec<ServerSpec>> {
         let servers = self.0.all()?;
-        Ok(servers.into_iter().map(|(_, server)| server).collect())
+        let servers = servers.into_iter().map(|(_, server)| server);
+        Ok(servers.map(Arc::unwrap_or_clone).collect())
     }
 }

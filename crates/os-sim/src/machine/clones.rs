@@ -73,8 +73,8 @@ impl Machine {
     /// The host folder of the files of a clone's volume, which has the name of another's volume at first.
     pub(super) fn own_files(&self, disk: &str, volume: Uuid) -> Option<PathBuf> {
         let files = self
-            .folder
-            .as_ref()?
+            .hardware
+            .folder()?
             .join("disks")
             .join(format!("{disk}.files"));
         files.exists().then(|| files.join(volume.to_string()))

@@ -154,11 +154,17 @@ impl Machine {
     }
 
     pub(super) fn reread_table(&mut self, name: &str) {
-        let Ok(table) = self.area(name).map(Table::read) else {
+        let Ok(area) = self.area(name) else {
             return;
         };
-        if let Some(present) = self.present.get_mut(name) {
-            present.table = table;
+        let read = area.medium.generation().map(|it| (it, area.length));
+        let is_known = |present: &Present| read.is_some() && present.read == read;
+        if !self.present.get(name).is_some_and(is_known) {
+            let table = Table::read(area);
+            if let Some(present) = self.present.get_mut(name) {
+                present.table = table;
+                present.read = read;
+            }
         }
         self.expect_volumes(name);
     }
@@ -207,6 +213,7 @@ impl Machine {
         let present = Present {
             disk,
             table,
+            read: None,
             path,
             text,
         };

@@ -21,6 +21,7 @@ use uuid::Uuid;
 use self::spanned::Spanned;
 use crate::hardware::{Disk, HardwareControl};
 use crate::ondisk::Table;
+use crate::smb::SmbControl;
 use crate::spec::NodeSpec;
 
 /// Everything that changes, of one node in one process.
@@ -34,6 +35,8 @@ pub(crate) struct Machine {
     pub(crate) hardware: HardwareControl,
     /// Where volumes' files lie; `None` for a node in memory.
     pub(crate) folder: Option<PathBuf>,
+    /// The SMB servers around the node; `None` for a node in memory.
+    pub(crate) servers: Option<SmbControl>,
     /// The disks that are plugged in, by name.
     pub(crate) present: BTreeMap<String, Present>,
     /// Where to find disks by number and volumes by id.
@@ -55,6 +58,8 @@ pub(crate) struct Present {
     pub(crate) disk: Disk,
     /// The partition table as the kernel last read it.
     pub(crate) table: Table,
+    /// Of which content and length it was read, where the content's number is known.
+    read: Option<(u64, u64)>,
     /// The device interface path.
     pub(crate) path: String,
     text: String,
@@ -78,6 +83,7 @@ impl Machine {
             state: Tracked::new(state),
             now: Moment(Duration::ZERO),
             hardware,
+            servers: folder.as_ref().map(SmbControl::at),
             folder,
             present: BTreeMap::new(),
             numbers: HashMap::new(),

@@ -2,7 +2,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::mapping::Mappings;
-use super::server::{ServerHealth, ServerSpec};
+use super::server::{Server, ServerHealth, ServerSpec, called};
 use crate::folder;
 use crate::hardware::HardwareError;
 use crate::machine::State;
@@ -87,7 +87,16 @@ impl SmbControl {
         self.0.folder().to_owned()
     }
 
-    pub(crate) fn servers(&self) -> io::Result<Vec<(String, ServerSpec)>> {
+    pub(super) fn servers(&self) -> io::Result<Vec<Server>> {
         self.0.all()
+    }
+
+    /// The server that a name or an address leads to, and the name of its file.
+    pub(super) fn server(&self, host: &str) -> io::Result<Option<Server>> {
+        // Most are called as their files are, and then no other is read.
+        if let Some(server) = self.0.get(host)? {
+            return Ok(Some((host.to_owned(), server)));
+        }
+        Ok(called(&self.servers()?, host).cloned())
     }
 }

@@ -59,12 +59,12 @@ impl Mappings {
         })
     }
 
-    /// The mapping through which a share is reached. It is found by the name that was mapped: another
+    /// The place of the mapping through which a share is reached. It is found by the name that was mapped: another
     /// name or an address of the same server is another server.
-    pub(crate) fn through(&mut self, host: &str, share: &str) -> Option<&mut Mapping> {
-        self.0
-            .iter_mut()
-            .find(|mapping| mapping.remote.is_on(host) && same_name(&mapping.remote.share, share))
+    pub(crate) fn through(&self, host: &str, share: &str) -> Option<usize> {
+        self.0.iter().position(|mapping| {
+            mapping.remote.is_on(host) && same_name(&mapping.remote.share, share)
+        })
     }
 
     /// Whether a connection with these credentials would conflict with one to the same server. A caller that

@@ -72,9 +72,12 @@ impl Namespace for Smb {
             return Ok(Vec::new());
         }
         self.with(|redirector| {
-            let mappings = redirector.mappings().0.iter();
-            let object = |mapping| Box::new(MappingObject::of(redirector, mapping)) as _;
-            Ok(mappings.map(object).collect())
+            let listed = redirector.listed()?.into_iter();
+            let object = |(mapping, status): (&Mapping, _)| {
+                let mapping = mapping.clone();
+                Box::new(MappingObject { mapping, status }) as _
+            };
+            Ok(listed.map(object).collect())
         })
     }
 
@@ -107,10 +110,11 @@ pub(crate) fn share_folder(machine: &mut Machine, host: &str, share: &str) -> Do
 
 /// As [`share_folder`], of a node that another process may have open: through the mappings that it has now.
 pub(crate) fn share_folder_beside(node: &Path, host: &str, share: &str) -> Done<PathBuf> {
-    let known = SmbControl::at(node).mappings();
+    let servers = SmbControl::at(node);
+    let known = servers.mappings();
     let known = known.map_err(|error| Cause::Malformed(format!("the node's state: {error}")))?;
     // The build says how a share is mapped, and nothing is mapped here.
-    let mut redirector = Redirector::new(Build::SERVER_2022, known, Some(node))?;
+    let mut redirector = Redirector::new(Build::SERVER_2022, &known, Some(&servers));
     redirector.share_folder(host, share)
 }
 
@@ -131,30 +135,26 @@ pub(crate) fn listens(machine: &mut Machine, host: &str, port: u16) -> Done<()> 
 }
 
 /// Lets `act` work with the node's client, and keeps what it changed.
-fn with<T>(machine: &mut Machine, act: impl FnOnce(&mut Redirector) -> Done<T>) -> Done<T> {
-    let known = machine.state.smb.clone();
+fn with<T>(machine: &mut Machine, act: impl FnOnce(&mut Redirector<'_>) -> Done<T>) -> Done<T> {
     let build = Build(machine.spec.build);
-    let mut redirector = Redirector::new(build, known, machine.folder.as_deref())?;
+    let mut redirector = Redirector::new(build, &machine.state.smb, machine.servers.as_ref());
     let done = act(&mut redirector);
-    let mappings = redirector.into_mappings();
     // The state is written whenever it was touched, so it is touched only for a change.
-    if mappings != machine.state.smb {
-        machine.state.smb = mappings;
+    if let Some(changed) = redirector.changed() {
+        machine.state.smb = changed;
     }
     done
 }
 
 impl Smb {
-    fn with<T>(&self, act: impl FnOnce(&mut Redirector) -> Done<T>) -> Done<T> {
+    fn with<T>(&self, act: impl FnOnce(&mut Redirector<'_>) -> Done<T>) -> Done<T> {
         self.shared.with(|machine| with(machine, act))
     }
 
     fn create(&self, call: &MethodCall<'_>) -> Done<Outcome> {
         let wanted = wanted(call);
-        let created = self.with(|redirector| {
-            let mapping = redirector.create(wanted)?;
-            Ok(MappingObject::of(redirector, &mapping))
-        })?;
+        let (mapping, status) = self.with(|redirector| redirector.create(wanted))?;
+        let created = MappingObject { mapping, status };
         let pathless = || Ok(ObjectPath(String::new()));
         let created = Value::Object(Box::new(whole(&created, &CLASS, pathless)?));
         let mut outcome = Outcome::of(0);
@@ -193,15 +193,6 @@ fn wanted(call: &MethodCall<'_>) -> Wanted {
 struct MappingObject {
     mapping: Mapping,
     status: NamedValue,
-}
-
-impl MappingObject {
-    fn of(redirector: &Redirector, mapping: &Mapping) -> Self {
-        Self {
-            mapping: mapping.clone(),
-            status: redirector.status(mapping),
-        }
-    }
 }
 
 impl Object for MappingObject {

@@ -1,7 +1,9 @@
 //! What the node's SMB client does: connects, remembers, and leads to the folders of shares.
 
-use std::path::{Path, PathBuf};
-use std::{fs, io};
+use std::borrow::Cow;
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
 
 use os::schema::smb_global_mapping::status;
 use os::schema::{Build, NamedValue};
@@ -13,7 +15,10 @@ use super::mapping::{Identity, Mapping, Mappings, RemotePath};
 use super::refusal::{
     ALREADY_ASSIGNED, BAD_DEVICE, NO_ANSWER, NO_SUCH_HOST, NOBODY_LISTENS, refuse,
 };
-use super::server::{FolderMappings, SavedMappings, ServerHealth, ServerSpec, Share};
+use super::server::{
+    FolderMappings, SavedMappings, Server, ServerHealth, ServerSpec, Share, called,
+};
+use crate::folder;
 use crate::machine::occupied;
 use crate::provider::Done;
 
@@ -21,11 +26,12 @@ use crate::provider::Done;
 const CLUSTER: u64 = 4096;
 
 /// The node's SMB client, for one operation.
-pub(crate) struct Redirector {
+pub(crate) struct Redirector<'a> {
     build: Build,
-    mappings: Mappings,
-    servers: Vec<(String, ServerSpec)>,
-    folder: PathBuf,
+    /// A copy once they are changed.
+    mappings: Cow<'a, Mappings>,
+    /// A node in memory has no servers.
+    servers: Option<&'a SmbControl>,
 }
 
 /// What `MSFT_SmbGlobalMapping.Create` is asked for.
@@ -52,35 +58,38 @@ struct Request {
     options: Options,
 }
 
-impl Redirector {
-    /// The client of the node in this folder, with the servers as they are now. A node in memory has
-    /// none.
-    pub(crate) fn new(build: Build, mappings: Mappings, node: Option<&Path>) -> Done<Self> {
-        let control = node.map(SmbControl::at);
-        let servers = control.as_ref().map_or(Ok(Vec::new()), SmbControl::servers);
-        Ok(Self {
+impl<'a> Redirector<'a> {
+    /// The client of a node with these mappings and servers.
+    pub(crate) fn new(
+        build: Build,
+        mappings: &'a Mappings,
+        servers: Option<&'a SmbControl>,
+    ) -> Self {
+        Self {
             build,
-            mappings,
-            servers: servers.map_err(out_of_reach)?,
-            folder: control.map(|control| control.folder()).unwrap_or_default(),
-        })
-    }
-
-    pub(crate) fn mappings(&self) -> &Mappings {
-        &self.mappings
-    }
-
-    pub(crate) fn into_mappings(self) -> Mappings {
-        self.mappings
-    }
-
-    /// `Status`: what the server's condition means for a mapping that was connected. One that has come
-    /// back after a restart stays disconnected until somebody uses it.
-    pub(crate) fn status(&self, mapping: &Mapping) -> NamedValue {
-        match self.server(&mapping.remote.host) {
-            Ok((_, server)) if mapping.was_connected => server.condition.status(),
-            _ => status::DISCONNECTED,
+            mappings: Cow::Borrowed(mappings),
+            servers,
         }
+    }
+
+    /// The mappings, if they were changed.
+    pub(crate) fn changed(self) -> Option<Mappings> {
+        match self.mappings {
+            Cow::Borrowed(_) => None,
+            Cow::Owned(changed) => Some(changed),
+        }
+    }
+
+    /// All mappings, and how each fares.
+    pub(crate) fn listed(&self) -> Done<Vec<(&Mapping, NamedValue)>> {
+        let servers = self.servers.map_or(Ok(Vec::new()), SmbControl::servers);
+        let servers = servers.map_err(out_of_reach)?;
+        let listed = self.mappings.0.iter().map(|mapping| {
+            let server = called(&servers, &mapping.remote.host);
+            let status = status_of(mapping, server.map(|(_, server)| &**server));
+            (mapping, status)
+        });
+        Ok(listed.collect())
     }
 
     /// Maps a share. Since Server 2019 one that is mapped already fails with 0x80041001, `Generic failure `
@@ -88,18 +97,24 @@ impl Redirector {
     /// microsoft/K8s-Storage-Plugins#8, which calls it new in that build); before, it is left as it is.
     ///
     /// What is looked at first, and so which of several failures is told, is unverified.
-    pub(crate) fn create(&mut self, wanted: Wanted) -> Done<Mapping> {
+    pub(crate) fn create(&mut self, wanted: Wanted) -> Done<(Mapping, NamedValue)> {
         let request = Request::parse(wanted).map_err(refuse)?;
-        self.refuse_conflict(&request).map_err(refuse)?;
-        if let Some(known) = self.known(&request) {
-            return match self.build >= Build::SERVER_2019 {
-                true => Err(Hresult::WBEM_E_FAILED.into()),
-                false => Ok(known.clone()),
-            };
-        }
-        let mapping = self.connect(request).map_err(refuse)?;
-        self.mappings.0.push(mapping.clone());
-        Ok(mapping)
+        let server = self.find(&request.remote.host)?;
+        let server = server.as_ref().map(|(_, server)| &**server);
+        self.refuse_conflict(&request, server).map_err(refuse)?;
+        let mapping = match self.known(&request) {
+            Some(_) if self.build >= Build::SERVER_2019 => {
+                return Err(Hresult::WBEM_E_FAILED.into());
+            }
+            Some(known) => known.clone(),
+            None => {
+                let mapping = self.connect(request, server).map_err(refuse)?;
+                self.mappings.to_mut().0.push(mapping.clone());
+                mapping
+            }
+        };
+        let status = status_of(&mapping, server);
+        Ok((mapping, status))
     }
 
     /// Whether a server listens at the port of this name or address.
@@ -107,7 +122,7 @@ impl Redirector {
     /// # Errors
     /// The codes of `connect`: there is no such name, nobody answers, or nobody listens.
     pub(crate) fn listens(&self, host: &str, port: u16) -> Done<()> {
-        let (_, server) = self.server(host).map_err(|_| NO_SUCH_HOST)?;
+        let (_, server) = self.find(host)?.ok_or(NO_SUCH_HOST)?;
         match server.condition {
             ServerHealth::Down => Err(NO_ANSWER.into()),
             _ if server.tcp_ports.contains(&port) => Ok(()),
@@ -119,7 +134,7 @@ impl Redirector {
     pub(crate) fn remove(&mut self, local: &str, remote: &str) -> Done<()> {
         match self.mappings.position(local, remote) {
             Some(at) => {
-                self.mappings.0.remove(at);
+                self.mappings.to_mut().0.remove(at);
                 Ok(())
             }
             None => Err(refuse(Win32::NOT_CONNECTED)),
@@ -131,15 +146,13 @@ impl Redirector {
     /// Without a mapping the node tries its own account. With one, the credentials of the mapping have
     /// to be good today: a server asks for them whenever a session is renewed.
     pub(crate) fn share_folder(&mut self, host: &str, share: &str) -> Done<PathBuf> {
-        let folder = self.open(host, share)?;
-        fs::create_dir_all(&folder).map_err(out_of_reach)?;
+        let (folder, _) = self.open(host, share)?;
         Ok(folder)
     }
 
     /// Size and free space of a share, for a caller that queries a path below it.
     pub(crate) fn space(&mut self, host: &str, share: &str) -> Done<Space> {
-        let folder = self.share_folder(host, share)?;
-        let (_, server) = self.server(host)?;
+        let (folder, server) = self.open(host, share)?;
         let Share { size, quota, .. } = server.share(share)?;
         let used = occupied(&folder, CLUSTER).map_err(out_of_reach)?;
         let free = size.saturating_sub(used);
@@ -151,34 +164,32 @@ impl Redirector {
         })
     }
 
-    fn open(&mut self, host: &str, share: &str) -> Result<PathBuf, Win32> {
-        let mapping = self.mappings.through(host, share);
-        let identity = mapping.map(|mapping| mapping.identity.clone());
-        let (name, server) = self.server(host)?;
+    fn open(&mut self, host: &str, share: &str) -> Done<(PathBuf, Arc<ServerSpec>)> {
+        let servers = self.servers.ok_or(Win32::BAD_NETPATH)?;
+        let (file, server) = self.find(host)?.ok_or(Win32::BAD_NETPATH)?;
+        let through = self.mappings.through(host, share);
+        let mapping = through.and_then(|at| self.mappings.0.get(at));
+        let identity = mapping.map(|mapping| &mapping.identity);
         if matches!(identity, Some(Identity::Saved(_))) {
             server.saved_mappings.reach()?;
         }
-        let credential = identity.as_ref().and_then(Identity::credential);
-        let admitted = admit(server, share, credential)?;
-        let folder = self.folder.join(name).join(&admitted.name);
-        if let Some(mapping) = self.mappings.through(host, share) {
-            mapping.was_connected = true;
+        let admitted = admit(&server, share, identity.and_then(Identity::credential))?;
+        if let Some(at) = through.filter(|_| mapping.is_some_and(|it| !it.was_connected)) {
+            self.mappings.to_mut().0[at].was_connected = true;
         }
-        Ok(folder)
+        let folder = servers.share_folder(&file, &admitted.name);
+        folder::make(&folder).map_err(out_of_reach)?;
+        Ok((folder, server))
     }
 
-    fn refuse_conflict(&self, request: &Request) -> Result<(), Win32> {
+    fn refuse_conflict(&self, request: &Request, server: Option<&ServerSpec>) -> Result<(), Win32> {
         let (remote, credential) = (&request.remote, request.credential.as_ref());
-        match self.mappings.conflict(remote, credential) || self.has_folder_in_the_way(remote) {
+        let refuses = |server: &ServerSpec| server.folder_mappings == FolderMappings::InTheWay;
+        let is_in_the_way = server.is_some_and(refuses) && self.mappings.has_folder_of(remote);
+        match is_in_the_way || self.mappings.conflict(remote, credential) {
             true => Err(Win32::SESSION_CREDENTIAL_CONFLICT),
             false => Ok(()),
         }
-    }
-
-    fn has_folder_in_the_way(&self, remote: &RemotePath) -> bool {
-        let is_refused =
-            |(_, server): (&str, &ServerSpec)| server.folder_mappings == FolderMappings::InTheWay;
-        self.server(&remote.host).is_ok_and(is_refused) && self.mappings.has_folder_of(remote)
     }
 
     fn known(&self, request: &Request) -> Option<&Mapping> {
@@ -187,9 +198,9 @@ impl Redirector {
         self.mappings.0.get(at)
     }
 
-    fn connect(&self, request: Request) -> Result<Mapping, Win32> {
+    fn connect(&self, request: Request, server: Option<&ServerSpec>) -> Result<Mapping, Win32> {
         self.check_letter(request.local.as_deref(), &request.remote)?;
-        let (_, server) = self.server(&request.remote.host)?;
+        let server = server.ok_or(Win32::BAD_NETPATH)?;
         admit(server, &request.remote.share, request.credential.as_ref())?;
         if request.options.require_privacy && !server.encryption {
             // csi-proxy issue 311, csi-driver-smb issue 655.
@@ -212,13 +223,20 @@ impl Redirector {
         Ok(())
     }
 
-    /// The server that a name or an address leads to, and the name of its file.
-    fn server(&self, host: &str) -> Result<(&str, &ServerSpec), Win32> {
-        let mut servers = self.servers.iter();
-        servers
-            .find(|(file, server)| server.has_name(file, host))
-            .map(|(file, server)| (file.as_str(), server))
-            .ok_or(Win32::BAD_NETPATH)
+    /// The server that a name or an address leads to, as it is now.
+    fn find(&self, host: &str) -> Done<Option<Server>> {
+        let found = self.servers.map(|servers| servers.server(host));
+        let found = found.transpose().map_err(out_of_reach)?;
+        Ok(found.flatten())
+    }
+}
+
+/// `Status`: what the server's condition means for a mapping that was connected. One that has come
+/// back after a restart stays disconnected until somebody uses it.
+fn status_of(mapping: &Mapping, server: Option<&ServerSpec>) -> NamedValue {
+    match server {
+        Some(server) if mapping.was_connected => server.condition.status(),
+        _ => status::DISCONNECTED,
     }
 }
 

@@ -1,3 +1,5 @@
+use std::sync::Arc;
+
 use os::Win32;
 use os::schema::NamedValue;
 use os::schema::smb_global_mapping::status;
@@ -168,11 +170,6 @@ impl ServerSpec {
         self
     }
 
-    pub(crate) fn has_name(&self, file: &str, host: &str) -> bool {
-        let names = self.names.iter().map(String::as_str);
-        names.chain([file]).any(|name| same_name(name, host))
-    }
-
     /// Its share of this name that can lie in a folder.
     pub(crate) fn share(&self, name: &str) -> Result<&Share, Win32> {
         let mut shares = self.share.iter();
@@ -264,9 +261,22 @@ impl WrongPassword {
     }
 }
 
+/// A server and the name of its file.
+pub(super) type Server = (String, Arc<ServerSpec>);
+
+/// The server that a name or an address leads to. The name of its file comes first.
+pub(super) fn called<'a>(servers: &'a [Server], host: &str) -> Option<&'a Server> {
+    let is_also_called = |server: &ServerSpec| server.names.iter().any(|it| same_name(it, host));
+    let by_file = servers.iter().find(|(file, _)| same_name(file, host));
+    by_file.or_else(|| servers.iter().find(|(_, server)| is_also_called(server)))
+}
+
 /// Names of servers and shares compare without regard to case.
 pub(crate) fn same_name(left: &str, right: &str) -> bool {
-    left.to_lowercase() == right.to_lowercase()
+    match left.is_ascii() && right.is_ascii() {
+        true => left.eq_ignore_ascii_case(right),
+        false => left.to_lowercase() == right.to_lowercase(),
+    }
 }
 
 #[cfg(test)]
