@@ -9,9 +9,10 @@ use clap::Args;
 
 use super::contestant::Rival;
 use super::dead_servers::DeadServers;
+use super::procfs::Private;
 use super::staged::{Memory, Staged};
 use super::together::Together;
-use super::{machine, markdown, procfs};
+use super::{machine, markdown};
 use crate::cargo::Build;
 use crate::process::{self, Background};
 use crate::trial;
@@ -162,7 +163,7 @@ fn dead_servers(program: &Path, plan: Plan) -> Result<DeadServers> {
 
 /// What `wincsi node` holds with the records of no and of many volumes, none of which is there, before any call.
 fn memory(program: &Path, plugin: &Path, volumes: u32) -> Result<Memory> {
-    let held = |volumes: u32| -> Result<u64> {
+    let held = |volumes: u32| -> Result<Private> {
         let home = trial::private_dir()?;
         let records = home.path().join("records");
         let folder = records.display().to_string();
@@ -191,13 +192,13 @@ fn plugin_command(plugin: &Path, home: &Path, records: &Path) -> Command {
 }
 
 /// Memory when two looks a second apart agree.
-fn settled_memory(process: &mut Background) -> Result<u64> {
-    let mut last = (Instant::now(), 0);
+fn settled_memory(process: &mut Background) -> Result<Private> {
+    let mut last = (Instant::now(), Private::default());
     process.wait_until("steady memory", START, |process| {
         if last.0.elapsed() < Duration::from_secs(1) {
             return None;
         }
-        let now = procfs::private_kib(process.id()).ok()?;
+        let now = Private::of(process.id()).ok()?;
         let steady = now == last.1;
         last = (Instant::now(), now);
         steady.then_some(now)

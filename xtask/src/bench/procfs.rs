@@ -14,11 +14,30 @@ pub(super) fn cpu_seconds(pid: u32) -> Result<f64> {
     Ok(f64::from(ticks) / f64::from(per_second))
 }
 
+/// Memory that only one process holds, in KiB.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Private {
+    /// What it wrote, which Windows counts as private bytes.
+    pub(super) written: u64,
+    /// What lies in files as well: the program, while nobody else runs it.
+    pub(super) clean: u64,
+}
+
+impl Private {
+    pub(super) fn of(pid: u32) -> Result<Self> {
+        let path = format!("/proc/{pid}/smaps_rollup");
+        let text = fs::read_to_string(&path).with_context(|| format!("read {path}"))?;
+        Ok(Self {
+            written: kib(&text, "Private_Dirty:"),
+            clean: kib(&text, "Private_Clean:"),
+        })
+    }
+}
+
 /// KiB of memory that only this process holds.
 pub(super) fn private_kib(pid: u32) -> Result<u64> {
-    let path = format!("/proc/{pid}/smaps_rollup");
-    let text = fs::read_to_string(&path).with_context(|| format!("read {path}"))?;
-    Ok(kib(&text, "Private_Clean:") + kib(&text, "Private_Dirty:"))
+    let private = Private::of(pid)?;
+    Ok(private.written + private.clean)
 }
 
 /// The wineserver of a prefix.

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use anyhow::{Context, Result};
 
+use super::procfs::Private;
 use super::results::median;
 
 /// The start's comparison of records and node, in milliseconds.
@@ -68,25 +69,26 @@ impl Staged {
     }
 }
 
-/// Private memory of `wincsi node` at rest, in KiB.
+/// Private memory of `wincsi node` at rest.
 #[derive(Debug)]
 pub(super) struct Memory {
     pub(super) volumes: u32,
-    pub(super) none: u64,
-    pub(super) many: u64,
+    pub(super) none: Private,
+    pub(super) many: Private,
 }
 
 impl Memory {
     pub(super) fn render(&self) -> String {
         let megabytes =
             |kib: u64| format!("{}.{}", kib * 1024 / 1_000_000, kib * 1024 / 100_000 % 10);
-        let row = |volumes: u32, kib: u64| {
-            let verdict = verdict(kib < MEMORY_TARGET);
-            format!("| {volumes} | {} | {verdict} |", megabytes(kib))
+        let row = |volumes: u32, Private { written, clean }: Private| {
+            let verdict = verdict(written < MEMORY_TARGET);
+            let [written, clean] = [written, clean].map(megabytes);
+            format!("| {volumes} | {written} | {verdict} | {clean} |")
         };
         [
-            "| records | private MB of `wincsi node` | under 20 |".to_owned(),
-            "|---:|---:|---|".to_owned(),
+            "| records | private MB of `wincsi node` that it wrote | under 20 | pages of its exe, MB |".to_owned(),
+            "|---:|---:|---|---:|".to_owned(),
             row(0, self.none),
             row(self.volumes, self.many),
         ]
@@ -120,10 +122,17 @@ mod tests {
     fn memory_is_judged_in_megabytes() {
         let memory = Memory {
             volumes: 9,
-            none: 4_000,
-            many: 30_000,
+            none: Private {
+                written: 4_000,
+                clean: 30_000,
+            },
+            many: Private {
+                written: 30_000,
+                clean: 4_000,
+            },
         };
         let table = memory.render();
-        assert!(table.contains("| 0 | 4.0 | yes |") && table.ends_with("| 9 | 30.7 | **no** |"));
+        assert!(table.contains("| 0 | 4.0 | yes | 30.7 |"), "{table}");
+        assert!(table.ends_with("| 9 | 30.7 | **no** | 4.0 |"), "{table}");
     }
 }
