@@ -97,6 +97,7 @@ impl Volumes {
         let record = record
             .filter(|record| record.state == State::Staged && record.staging == request.staging)
             .ok_or_else(|| request.not_staged())?;
+        let _waiting = self.wait_for_server_of(&record).map_err(Shared::from)?;
         self.prove(record, &slot, request, credentials)?;
         self.note_target(&slot, request)?;
         let linked = self.link(request);

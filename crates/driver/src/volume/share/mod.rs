@@ -12,6 +12,7 @@ mod stage;
 mod stats;
 mod takeover;
 mod unstage;
+mod waiting;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -25,12 +26,14 @@ use wincsi::{Condition, Deadline, Error, Feature, ResultExt as _, WinPath};
 use self::claims::Claims;
 use self::secrets::Secrets;
 use self::stats::Figures;
+use self::waiting::Waiting;
 use super::Volumes;
 use super::reconcile::Place;
 use crate::record::{Lifetime, Record, Share, State, Store, VolumeHandle};
 
 pub use self::error::StageError;
 pub use self::request::{Stage, Wanted};
+pub use self::waiting::Crowded;
 
 /// How long a share may take to answer where no call waits for it alone: one that lives does so in milliseconds.
 const ANSWER: Duration = Duration::from_secs(10);
@@ -42,6 +45,7 @@ pub(super) struct Shares {
     secrets: Secrets,
     pub(super) figures: Figures,
     other_secrets: AtomicU64,
+    waiting: Waiting,
 }
 
 impl Shares {
@@ -57,6 +61,7 @@ impl Shares {
             secrets: Secrets::of(&records, boot.as_deref()),
             figures: Figures::default(),
             other_secrets: AtomicU64::default(),
+            waiting: Waiting::default(),
         }
     }
 
