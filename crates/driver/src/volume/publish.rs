@@ -108,6 +108,12 @@ impl Volumes {
         linked
     }
 
+    /// Whether the volume is at a path, or was about to be, by its record.
+    pub(crate) fn is_at(&self, volume: &VolumeHandle, path: &WinPath) -> bool {
+        let record = self.store.get(volume).ok().flatten();
+        record.is_some_and(|record| record.is_at(path))
+    }
+
     /// Publishes a share that another driver of this name staged, if it is mapped.
     fn publish_unrecorded(&self, request: &Publish) -> Result<(), PublishError> {
         let is_live = self.is_unrecorded_live(&request.volume, &request.staging);
