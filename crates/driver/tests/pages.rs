@@ -9,9 +9,9 @@ use wincsi::{Cause, Error, Feature, WinPath};
 use wincsi_driver::cluster_dns::ClusterDns;
 use wincsi_driver::in_flight::InFlight;
 use wincsi_driver::kubelet::{Refusal, attribute_rows, format_rows, option_rows};
-use wincsi_driver::record::{StoreError, TextError, VolumeHandle};
+use wincsi_driver::record::{Lifetime, StoreError, TextError, VolumeHandle};
 use wincsi_driver::volume::disk::{ExpandError, StageError};
-use wincsi_driver::volume::share::StageError as ShareError;
+use wincsi_driver::volume::share::{Crowded, StageError as ShareError};
 use wincsi_driver::volume::{
     PublishError, Shared, StatsError, UnpublishError, UnstageError, code_rows,
 };
@@ -142,7 +142,16 @@ fn of_shares() -> Vec<Row> {
     let unresolved = ClusterDns::parse("127.0.0.1:1").unwrap();
     // No server is asked for a name that is none.
     let unresolved = unresolved.address_of(&"a".repeat(64)).unwrap_err();
+    let crowded = Crowded {
+        lifetime: Lifetime::Inline,
+        most: 32,
+    };
     let before = [
+        (
+            "NodeStage, NodePublish, NodeGetVolumeStats",
+            code_of(crowded.into()),
+            "96 calls for shares wait for their servers, or 32 for inline volumes and this one is of one",
+        ),
         (
             "NodeStage",
             refused.code,

@@ -28,10 +28,12 @@ use wincsi_driver::machine::Machine;
 use wincsi_driver::record::Store;
 use wincsi_driver::volume::{Kubelet, Volumes};
 use wire::Rpc;
-use wire::csi::v1::node::{NodePublishVolume, NodeStageVolume};
+use wire::csi::v1::node::{NodePublishVolume, NodeStageVolume, NodeUnpublishVolume};
 use wire::csi::v1::volume_capability::access_mode::Mode;
 use wire::csi::v1::volume_capability::{AccessMode, AccessType, MountVolume};
-use wire::csi::v1::{NodePublishVolumeRequest, NodeStageVolumeRequest, VolumeCapability};
+use wire::csi::v1::{
+    NodePublishVolumeRequest, NodeStageVolumeRequest, NodeUnpublishVolumeRequest, VolumeCapability,
+};
 
 use self::served::Served;
 
@@ -152,6 +154,21 @@ impl Fixture {
             volume_context: owned(&volume.context),
             publish_context: Default::default(),
         })
+    }
+
+    fn unpublish(&self) {
+        let request = NodeUnpublishVolumeRequest {
+            volume_id: String::from("pv"),
+            target_path: TARGET.to_owned(),
+        };
+        self.call::<NodeUnpublishVolume>(&request).unwrap();
+    }
+
+    /// Somebody unmaps a share.
+    fn unmap(&self, share: &str) {
+        let deadline = self.node.deadline(Duration::from_secs(60));
+        let share = RemotePath::parse(share).unwrap();
+        self.node.smb().unmap(&share, deadline).unwrap();
     }
 
     fn refusal(&self, volume: &Volume) -> String {
@@ -366,6 +383,42 @@ fn a_refused_request_is_repeated_while_its_inline_volume_is_there() {
     volume.secrets = vec![("password", PASSWORD)];
     let refused = fixture.publish(&volume).unwrap_err();
     assert_eq!(refused.code, Code::Unavailable, "{refused}");
+}
+
+#[test]
+fn a_refused_publish_is_repeated_while_its_link_is_there() {
+    let fixture = Fixture::by(strict());
+    let volume = Volume::of("//files/data");
+    fixture.stage(&volume).unwrap();
+    let mut reader = volume.clone();
+    reader.readonly = true;
+    let code = |volume| fixture.publish(volume).unwrap_err().code;
+    assert_eq!(code(&reader), Code::InvalidArgument);
+    fixture.publish(&volume).unwrap();
+    assert_eq!(code(&reader), Code::Unavailable);
+    let mut without_secrets = volume;
+    without_secrets.secrets.clear();
+    fixture.unmap(r"\\files\data");
+    assert_eq!(code(&without_secrets), Code::Unavailable);
+    fixture.unpublish();
+    assert_eq!(code(&reader), Code::InvalidArgument);
+    assert_eq!(code(&without_secrets), Code::FailedPrecondition);
+}
+
+#[test]
+fn an_inline_volume_that_is_there_is_refused_as_another_without_being_forgotten() {
+    let fixture = Fixture::lenient();
+    let volume = Volume::inline("//files/data");
+    fixture.publish(&volume).unwrap();
+    let mut others = [
+        Volume::inline("//files/elsewhere"),
+        Volume::inline("//files/data"),
+    ];
+    others[1].context.retain(|(key, _)| *key != "source");
+    for other in &others {
+        let refused = fixture.publish(other).unwrap_err();
+        assert_eq!(refused.code, Code::Unavailable, "{refused}");
+    }
 }
 
 #[test]

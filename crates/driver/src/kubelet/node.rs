@@ -21,6 +21,7 @@ use wire::csi::v1::{
 
 use super::share::{ShareRequest, resolved};
 use super::{Attributes, Luns, Refusal, Router, ShareRequests, Topology, request};
+use crate::code;
 use crate::record::{Access, Lifetime, Targets, VolumeHandle};
 use crate::volume::{Publish, Stats, Volumes, disk, share};
 
@@ -211,6 +212,29 @@ impl NodeService {
     ) -> Result<NodePublishVolumeResponse, Status> {
         let volume = request::volume(&request.volume_id)?;
         request::given("target path", &request.target_path)?;
+        let published = self.publish_volume(&volume, &request);
+        published
+            .map_err(|refusal| self.unless_published(&volume, &request.target_path, refusal))?;
+        Ok(NodePublishVolumeResponse {})
+    }
+
+    /// After a final code kubelet never unpublishes: not while the volume is at the target by an earlier call.
+    fn unless_published(&self, volume: &VolumeHandle, target: &str, refusal: Status) -> Status {
+        let is_there = || {
+            let target = target.parse();
+            target.is_ok_and(|target| self.volumes.is_at(volume, &target))
+        };
+        match code::is_final(refusal.code) && is_there() {
+            true => Status::new(Code::Unavailable, refusal.message),
+            false => refusal,
+        }
+    }
+
+    fn publish_volume(
+        &self,
+        volume: &VolumeHandle,
+        request: &NodePublishVolumeRequest,
+    ) -> Result<(), Status> {
         let share = ShareRequest {
             context: &request.volume_context,
             secrets: &request.secrets,
@@ -221,12 +245,12 @@ impl NodeService {
             },
         };
         match (share.is_one(), share.lifetime()) {
-            (true, Lifetime::Inline) => self.publish_inline(volume, &share, &request)?,
+            (true, Lifetime::Inline) => self.publish_inline(volume, &share, request),
             (true, Lifetime::Persistent) => {
-                let asked = self.shares.publish(&volume, &share)?;
-                self.publish_staged(volume, &request, asked)?;
+                let asked = self.shares.publish(volume, &share)?;
+                self.publish_staged(volume, request, asked)
             }
-            (false, Lifetime::Inline) => return Err(Refusal::InlineDisk.into()),
+            (false, Lifetime::Inline) => Err(Refusal::InlineDisk.into()),
             (false, Lifetime::Persistent) => {
                 let capability = request.volume_capability.as_ref();
                 let wanted = request::wanted(capability, &request.volume_context)?;
@@ -236,15 +260,14 @@ impl NodeService {
                         "volume {volume}: readOnly of the pod is accepted and has no effect"
                     );
                 }
-                self.publish_staged(volume, &request, (wanted.targets, None))?;
+                self.publish_staged(volume, request, (wanted.targets, None))
             }
         }
-        Ok(NodePublishVolumeResponse {})
     }
 
     fn publish_staged(
         &self,
-        volume: VolumeHandle,
+        volume: &VolumeHandle,
         request: &NodePublishVolumeRequest,
         (targets, credentials): (Targets, Option<Credentials>),
     ) -> Result<(), Status> {
@@ -253,7 +276,7 @@ impl NodeService {
             return Err(Status::new(Code::FailedPrecondition, text));
         }
         let publish = Publish {
-            volume,
+            volume: volume.clone(),
             staging: request::path("staging path", &request.staging_target_path)?,
             target: request::path("target path", &request.target_path)?,
             targets,
@@ -264,12 +287,12 @@ impl NodeService {
 
     fn publish_inline(
         &self,
-        volume: VolumeHandle,
+        volume: &VolumeHandle,
         share: &ShareRequest<'_>,
         request: &NodePublishVolumeRequest,
     ) -> Result<(), Status> {
         let target = request::path("target path", &request.target_path)?;
-        self.stage_share_at(volume, share, Lifetime::Inline, target)
+        self.stage_share_at(volume.clone(), share, Lifetime::Inline, target)
     }
 
     fn unpublish(

@@ -219,7 +219,7 @@ impl Slot<'_> {
     /// # Errors
     /// It cannot be read.
     pub fn get(&self) -> Result<Option<Record>, StoreError> {
-        self.place.get()
+        self.place().get()
     }
 
     /// Replaces the record. After a crash there is the old one or the new one, whole.
@@ -227,9 +227,13 @@ impl Slot<'_> {
     /// # Errors
     /// The system refuses, or there is one that cannot be read.
     pub fn put<W: OfVolume>(&self, record: Record<W>) -> Result<(), StoreError> {
-        self.place.put(&record.of_any())?;
-        self.store.remember(&self.volume, Arc::clone(&self.place));
-        Ok(())
+        // Other calls share the place from before there is a file that they could read into another.
+        let place = self.store.remember(&self.volume, Arc::clone(&self.place));
+        let written = place.put(&record.of_any());
+        if !place.has_record() {
+            self.store.places().remove(&self.volume);
+        }
+        written
     }
 
     /// Changes the record, if there is one of this kind, as one step among the calls for its volume.
@@ -237,7 +241,7 @@ impl Slot<'_> {
     /// # Errors
     /// As [`Slot::put`].
     pub fn change<W: OfVolume>(&self, how: impl FnOnce(&mut Record<W>)) -> Result<(), StoreError> {
-        self.place.change(how)
+        self.place().change(how)
     }
 
     /// Removes the record. One that is gone already is success.
@@ -245,9 +249,15 @@ impl Slot<'_> {
     /// # Errors
     /// The system refuses, or there is one that cannot be read.
     pub fn remove(&self) -> Result<(), StoreError> {
-        self.place.remove()?;
+        self.place().remove()?;
         self.store.places().remove(&self.volume);
         Ok(())
+    }
+
+    /// That which all calls share, once there is a record.
+    fn place(&self) -> Arc<Place> {
+        let shared = self.store.place(&self.volume);
+        shared.unwrap_or_else(|| Arc::clone(&self.place))
     }
 }
 
@@ -404,6 +414,7 @@ pub(super) fn failed(
 
 #[cfg(test)]
 mod tests {
+    mod places;
 
     use tempfile::TempDir;
     use wincsi::disks::DiskQuery;

@@ -1,6 +1,7 @@
 use transport::Code;
 use wincsi::Error;
 
+use super::share::Crowded;
 use crate::code::{self, Left};
 use crate::in_flight::Busy;
 use crate::record::StoreError;
@@ -21,6 +22,9 @@ pub enum Shared {
     /// Another call for the volume runs.
     #[error(transparent)]
     Busy(#[from] Busy),
+    /// Too many calls wait for servers of shares.
+    #[error(transparent)]
+    Crowded(#[from] Crowded),
     /// The node fails.
     #[error(transparent)]
     Node(#[from] Box<NodeError>),
@@ -36,7 +40,7 @@ impl Shared {
             Self::Busy(_) => Code::Aborted,
             Self::Node(failure) => code::of(&failure.error, failure.left),
             // The volume may be staged, and a later call may get through.
-            Self::Record(_) => Code::Unavailable,
+            Self::Crowded(_) | Self::Record(_) => Code::Unavailable,
         }
     }
 }

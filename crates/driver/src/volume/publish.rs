@@ -99,6 +99,7 @@ impl Volumes {
         let record = record
             .filter(|record| record.state == State::Staged && record.staging == request.staging)
             .ok_or_else(|| request.not_staged())?;
+        let _waiting = self.wait_for_server_of(&record).map_err(Shared::from)?;
         self.prove(record, &slot, request, credentials)?;
         self.note_target(&slot, request)?;
         let linked = self.link(request);
@@ -107,6 +108,12 @@ impl Volumes {
             slot.change(forget).map_err(Shared::from)?;
         }
         linked
+    }
+
+    /// Whether the volume is at a path, or was about to be, by its record.
+    pub(crate) fn is_at(&self, volume: &VolumeHandle, path: &WinPath) -> bool {
+        let record = self.store.get(volume).ok().flatten();
+        record.is_some_and(|record| record.is_at(path))
     }
 
     /// Publishes a share that another driver of this name staged, if it is mapped. This driver may have begun before: kubelet

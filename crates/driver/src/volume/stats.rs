@@ -91,6 +91,7 @@ impl Volumes {
         };
         let at = place(path).map_err(|_| not_there(volume, path))?;
         self.require_figures(&record)?;
+        let _waiting = self.wait_for_server_of(&record).map_err(Shared::from)?;
         let reason = match self.measure(record.clone(), &at) {
             Ok(Some(space)) => {
                 self.note_normal(volume, Some(space));

@@ -2,7 +2,8 @@
 
 use std::path::PathBuf;
 
-use wire::csi::v1::node::NodeGetInfo;
+use transport::Code;
+use wire::csi::v1::node::{NodeGetInfo, NodePublishVolume};
 use wire::pluginregistration::v1::RegistrationStatus;
 use wire::pluginregistration::v1::registration::{GetInfo, NotifyRegistrationStatus};
 
@@ -39,6 +40,30 @@ fn kubelet_registers_the_driver_and_drives_a_volume_through_its_life() {
     let links = |path: &&PathBuf| path.ends_with("mount") || path.ends_with("globalmount");
     let after = driver.entries();
     assert!(after.difference(&before).find(links).is_none(), "{after:?}");
+}
+
+/// After a final code kubelet forgets the publish, and with it a link that stays and keeps the volume staged.
+#[test]
+fn a_refused_publish_of_a_disk_is_repeated_while_its_link_is_there() {
+    let driver = Driver::start();
+    let volume = Volume::new("vol-a");
+    volume.stage(&driver).unwrap();
+    let mut elsewhere = volume.to_publish();
+    elsewhere.staging_target_path.push('2');
+    let mut of_no_kind = volume.to_publish();
+    of_no_kind.volume_capability = None;
+    let codes = || {
+        [&elsewhere, &of_no_kind].map(|request| {
+            let refused = driver.call::<NodePublishVolume>(request);
+            refused.unwrap_err().code
+        })
+    };
+    let refused = [Code::FailedPrecondition, Code::InvalidArgument];
+    assert_eq!(codes(), refused);
+    volume.publish(&driver).unwrap();
+    assert_eq!(codes(), [Code::Unavailable; 2]);
+    volume.unpublish(&driver).unwrap();
+    assert_eq!(codes(), refused);
 }
 
 fn register(driver: &Driver) {

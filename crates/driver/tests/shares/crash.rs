@@ -7,6 +7,7 @@ use wincsi_driver::record::Lifetime;
 
 use crate::deaths::{Done, Snapshot, deaths_in, on_all_processors};
 use crate::fixture::{Fixture, PASSWORD, POD, ROOT, USER, Volume, volume};
+use crate::upstream::{HostProcess, Upstream as _};
 
 struct Scenario {
     name: &'static str,
@@ -25,7 +26,7 @@ const INLINE: Volume<'static> = Volume {
     lifetime: Lifetime::Inline,
 };
 
-static SCENARIOS: [Scenario; 9] = [
+static SCENARIOS: [Scenario; 14] = [
     Scenario {
         name: "stage",
         prepare: |fixture| fixture.make_staging_folder(&volume("pv")),
@@ -94,6 +95,39 @@ static SCENARIOS: [Scenario; 9] = [
         },
         call: |fixture| Ok(fixture.unstage(&volume("pv"))?),
         others: &["other"],
+    },
+    Scenario {
+        name: "stage of a staged volume",
+        prepare: |fixture| fixture.stage(&volume("pv")).unwrap(),
+        call: |fixture| Ok(fixture.stage_again(&volume("pv"))?),
+        others: &[],
+    },
+    Scenario {
+        name: "stats",
+        prepare: |fixture| {
+            fixture.stage(&volume("pv")).unwrap();
+            fixture.publish(&volume("pv"), POD).unwrap();
+        },
+        call: |fixture| Ok(fixture.stats(&volume("pv"), POD).map(drop)?),
+        others: &[],
+    },
+    Scenario {
+        name: "unpublish of an inline volume",
+        prepare: |fixture| fixture.publish_inline(&INLINE, POD).unwrap(),
+        call: |fixture| Ok(fixture.unpublish(&INLINE, POD)?),
+        others: &[],
+    },
+    Scenario {
+        name: "unstage of a volume that csi-driver-smb staged",
+        prepare: |fixture| HostProcess.stage(fixture, &volume("pv")).unwrap(),
+        call: |fixture| Ok(fixture.unstage(&volume("pv"))?),
+        others: &[],
+    },
+    Scenario {
+        name: "stage of a volume that csi-driver-smb staged",
+        prepare: |fixture| HostProcess.stage(fixture, &volume("pv")).unwrap(),
+        call: |fixture| Ok(fixture.stage_again(&volume("pv"))?),
+        others: &[],
     },
 ];
 

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "test code")]
 
 mod crash;
+mod crowd;
 #[path = "../deaths/mod.rs"]
 mod deaths;
 mod fixture;

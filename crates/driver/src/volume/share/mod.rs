@@ -13,6 +13,7 @@ mod stage;
 mod stats;
 mod takeover;
 mod unstage;
+mod waiting;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -26,12 +27,14 @@ use self::claims::Claims;
 use self::other_secrets::OtherSecrets;
 use self::secrets::Secrets;
 use self::stats::Figures;
+use self::waiting::Waiting;
 use super::Volumes;
 use super::reconcile::Place;
 use crate::record::{Record, Share, Store, VolumeHandle};
 
 pub use self::error::StageError;
 pub use self::request::{Stage, Wanted};
+pub use self::waiting::Crowded;
 
 /// How long a share may take to answer where no call waits for it alone: one that lives does so in milliseconds.
 const ANSWER: Duration = Duration::from_secs(10);
@@ -52,6 +55,7 @@ pub(super) struct Shares {
     secrets: Secrets,
     pub(super) figures: Figures,
     other_secrets: OtherSecrets,
+    waiting: Waiting,
 }
 
 impl Shares {
@@ -67,6 +71,7 @@ impl Shares {
             secrets: Secrets::of(&records, boot.as_deref()),
             figures: Figures::default(),
             other_secrets: OtherSecrets::default(),
+            waiting: Waiting::default(),
         }
     }
 

@@ -32,6 +32,8 @@ impl Volumes {
     /// # Errors
     /// See [`StageError`].
     pub fn stage_share(&self, request: &Stage) -> Result<(), StageError> {
+        let waiting = self.shares.waiting.begin(request.wanted.lifetime);
+        let _waiting = waiting.map_err(Shared::from)?;
         let _turn = self.running.alone(&request.volume).map_err(Shared::from)?;
         let slot = self.store.slot(&request.volume).map_err(Shared::from)?;
         self.stage_share_in_turn(request, &slot)
