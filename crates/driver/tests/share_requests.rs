@@ -18,7 +18,7 @@ use tempfile::TempDir;
 use transport::{Call, Code, Service as _, Status};
 use wincsi::sim::smb::{ServerSpec, SmbControl};
 use wincsi::sim::{ClockMode, NodeSpec, SimNode};
-use wincsi::smb::{Privacy, RemotePath};
+use wincsi::smb::{Credentials, MapRequest, Privacy, RemotePath};
 use wincsi::{Node, NodeApi, Options, WinPath};
 use wincsi_driver::cluster_dns::ClusterDns;
 use wincsi_driver::kubelet::{
@@ -34,6 +34,7 @@ use wire::csi::v1::volume_capability::{AccessMode, AccessType, MountVolume};
 use wire::csi::v1::{
     NodePublishVolumeRequest, NodeStageVolumeRequest, NodeUnpublishVolumeRequest, VolumeCapability,
 };
+use zeroize::Zeroizing;
 
 use self::served::Served;
 
@@ -42,17 +43,21 @@ const STAGING: &str = r"C:\var\lib\kubelet\plugins\kubernetes.io\csi\wincsi.io\1
 const TARGET: &str = r"C:\var\lib\kubelet\pods\1\volumes\kubernetes.io~csi\pv\mount";
 const ADDRESS: [u8; 4] = [10, 0, 0, 7];
 
-/// What is reported to people.
+/// What is reported to people, and the file that kubelet writes beside a staging path.
 #[derive(Default)]
-struct Events(Mutex<Vec<String>>);
+struct Events {
+    reported: Mutex<Vec<String>>,
+    vol_data: Mutex<Option<String>>,
+}
 
 impl Machine for Events {
     fn read(&self, _file: &WinPath) -> io::Result<String> {
-        Err(io::ErrorKind::NotFound.into())
+        let text = self.vol_data.lock().unwrap().clone();
+        text.ok_or_else(|| io::ErrorKind::NotFound.into())
     }
 
     fn report(&self, event: &str) {
-        self.0.lock().unwrap().push(event.to_owned());
+        self.reported.lock().unwrap().push(event.to_owned());
     }
 }
 
@@ -164,6 +169,23 @@ impl Fixture {
         self.call::<NodeUnpublishVolume>(&request).unwrap();
     }
 
+    /// csi-driver-smb has staged a share, when it had this driver's name.
+    fn stage_by_csi_driver_smb(&self, share: &str) {
+        let soon = self.node.deadline(Duration::from_secs(60));
+        let remote = RemotePath::parse(share).unwrap();
+        let password = Zeroizing::new(PASSWORD.to_owned());
+        let pods = Credentials::new(r"AZURE\pods", password).unwrap();
+        let request = MapRequest::of(&remote).with_credentials(Some(&pods));
+        self.node.smb().map(&request, soon).unwrap();
+        let (files, staging) = (self.node.filesystem(), STAGING.parse::<WinPath>().unwrap());
+        files
+            .make_directory(&staging.parent().unwrap(), soon)
+            .unwrap();
+        files.link_directory(remote.path(), &staging, soon).unwrap();
+        let vol_data = r#"{"driverName": "wincsi.io", "volumeHandle": "pv"}"#;
+        *self.events.vol_data.lock().unwrap() = Some(vol_data.to_owned());
+    }
+
     /// Somebody unmaps a share.
     fn unmap(&self, share: &str) {
         let deadline = self.node.deadline(Duration::from_secs(60));
@@ -194,7 +216,7 @@ impl Fixture {
     }
 
     fn events(&self) -> Vec<String> {
-        self.events.0.lock().unwrap().clone()
+        self.events.reported.lock().unwrap().clone()
     }
 }
 
@@ -419,6 +441,17 @@ fn an_inline_volume_that_is_there_is_refused_as_another_without_being_forgotten(
         let refused = fixture.publish(other).unwrap_err();
         assert_eq!(refused.code, Code::Unavailable, "{refused}");
     }
+}
+
+#[test]
+fn a_share_of_csi_driver_smb_is_renewed_once_a_publish_brought_its_secret() {
+    let fixture = Fixture::lenient();
+    fixture.stage_by_csi_driver_smb(r"\\files\data");
+    let volume = Volume::of("//files/data");
+    fixture.publish(&volume).unwrap();
+    fixture.unmap(r"\\files\data");
+    fixture.publish(&volume).unwrap();
+    assert_eq!(fixture.mappings().len(), 1);
 }
 
 #[test]

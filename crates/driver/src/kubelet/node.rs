@@ -248,6 +248,7 @@ impl NodeService {
             (true, Lifetime::Inline) => self.publish_inline(volume, &share, request),
             (true, Lifetime::Persistent) => {
                 let asked = self.shares.publish(volume, &share)?;
+                self.take_over(volume, &share, &request.staging_target_path);
                 self.publish_staged(volume, request, asked)
             }
             (false, Lifetime::Inline) => Err(Refusal::InlineDisk.into()),
@@ -262,6 +263,18 @@ impl NodeService {
                 }
                 self.publish_staged(volume, request, (wanted.targets, None))
             }
+        }
+    }
+
+    /// Gives a share that another driver of this name staged a record, if the publish has a Secret: from then on it is
+    /// renewed, measured and reported as this driver's own. One that cannot have it is published as it is.
+    fn take_over(&self, volume: &VolumeHandle, share: &ShareRequest<'_>, staging: &str) {
+        if share.secrets.is_empty() || !self.volumes.is_of_another_driver(volume, staging) {
+            return;
+        }
+        match self.stage_share(volume.clone(), share, staging) {
+            Ok(()) => tracing::info!("volume {volume} is taken over from another driver"),
+            Err(refusal) => tracing::warn!("volume {volume} is not taken over: {refusal}"),
         }
     }
 

@@ -14,7 +14,7 @@ use super::claims::LeavingOthers;
 use super::unstage::Unmapped;
 use super::{ANSWER, is_on_the_way};
 use crate::record::{Record, Share, State, VolumeHandle};
-use crate::volume::Volumes;
+use crate::volume::{Volumes, place};
 
 impl Volumes {
     /// The share of a volume without a record: the path is a link to it, and kubelet's file beside it names this driver
@@ -30,6 +30,12 @@ impl Volumes {
         }
         let target = self.link_target(at, deadline)?;
         Ok(target.as_ref().and_then(remote_of))
+    }
+
+    /// Whether a volume without a record is such a one, and is reached by a mapping.
+    pub(crate) fn is_of_another_driver(&self, volume: &VolumeHandle, staging: &str) -> bool {
+        let is_live = |at| self.is_unrecorded_live(volume, &at).unwrap_or(false);
+        matches!(self.store.get(volume), Ok(None)) && place(staging).is_ok_and(is_live)
     }
 
     /// Whether such a volume is reached by a mapping.
