@@ -3,6 +3,8 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "test code")]
 
+#[path = "shares/crash.rs"]
+mod crash;
 #[path = "deaths/mod.rs"]
 mod deaths;
 #[path = "shares/fixture.rs"]
@@ -11,15 +13,20 @@ mod fixture;
 mod life;
 #[path = "disks/fixture/pipes.rs"]
 mod served;
+#[path = "shares/servers.rs"]
+mod servers;
+#[path = "shares/upstream.rs"]
+mod upstream;
 #[path = "shares/users.rs"]
 mod users;
 
-use std::thread;
+use std::path::Path;
 use std::time::Duration;
+use std::{fs, thread};
 
 use transport::Code;
-use wincsi::Win32;
 use wincsi::sim::{Effect, Rule};
+use wincsi::{Feature, Win32};
 use wincsi_driver::record::Lifetime;
 
 use self::fixture::{Fixture, Host, POD, Volume, volume};
@@ -28,6 +35,75 @@ const HOST: Host = Host::Pipes;
 
 /// Only a test that has failed already waits so long.
 const LONG: Duration = Duration::from_secs(60);
+
+/// The cases of tests/shares that do not run here, or how the names of several begin, each with what they need and the
+/// pipes lack.
+const LEFT_OUT: [(&str, Feature); 13] = [
+    ("crowd::", Feature::MappingList),
+    ("folders::", Feature::EntryLooks),
+    ("inline::", Feature::MappingList),
+    ("random::", Feature::MappingList),
+    (
+        "renewal::a_link_of_a_share_is_swept_after_a_reboot",
+        Feature::EntryLooks,
+    ),
+    ("renewal::a_mapping_of_others_serves", Feature::MappingList),
+    (
+        "renewal::a_publish_with_secrets_maps_a_share_again_after_a_reboot",
+        Feature::SystemIdentity,
+    ),
+    (
+        "renewal::a_publish_without_secrets_makes_no_link_to_a_share_that_is_not_mapped",
+        Feature::MappingList,
+    ),
+    (
+        "renewal::a_publish_without_secrets_makes_no_link_to_what_another_mapped",
+        Feature::SystemIdentity,
+    ),
+    (
+        "renewal::a_record_goes_whose_staging_folder_kubelet_removed",
+        Feature::EntryLooks,
+    ),
+    ("renewal::figures_of_a_share", Feature::SpaceByPath),
+    (
+        "renewal::volumes_of_one_server_get_a_new_user_after_a_reboot",
+        Feature::SystemIdentity,
+    ),
+    ("takeover::", Feature::EntryLooks),
+];
+
+#[test]
+fn every_case_runs_here_or_is_left_out_by_name() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/shares");
+    let mut unused = LEFT_OUT.map(|(names, _)| names).to_vec();
+    for file in folder.read_dir().unwrap() {
+        let file = file.unwrap().path();
+        let name = file.file_stem().unwrap().to_str().unwrap().to_owned();
+        let here = format!("#[path = \"shares/{name}.rs\"]");
+        let text = fs::read_to_string(&file).unwrap();
+        for case in text.split("#[test]\nfn ").skip(1) {
+            let case = format!("{name}::{}", case.split_once('(').unwrap().0);
+            let names = LEFT_OUT.map(|(names, _)| names);
+            let left_out = names.iter().filter(|names| case.starts_with(**names));
+            let is_left_out = left_out.clone().count() == 1;
+            assert_ne!(
+                include_str!("share_pipes.rs").contains(&here),
+                is_left_out,
+                "{case}"
+            );
+            unused.retain(|names| !case.starts_with(names));
+        }
+    }
+    assert_eq!(unused, [""; 0]);
+}
+
+#[test]
+fn what_cases_are_left_out_for_the_pipes_do_lack() {
+    let fixture = Fixture::new();
+    for (case, feature) in LEFT_OUT {
+        assert!(!fixture.host_supports(feature), "{case}: {feature}");
+    }
+}
 
 #[test]
 fn an_inline_volume_is_refused_by_name_as_the_pipes_list_no_mappings() {

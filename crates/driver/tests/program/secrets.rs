@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use wincsi::sim::smb::ServerSpec;
 use wire::csi::v1::node::{NodePublishVolume, NodeStageVolume};
 use wire::csi::v1::volume_capability::{AccessType, MountVolume};
 
@@ -28,6 +29,7 @@ fn secrets_and_tokens_reach_no_output() {
         outputs.extend([stage(&driver, &elsewhere), publish(&driver, &elsewhere)]);
     }
     outputs.extend(refused_shares(&driver));
+    outputs.extend(served_share(&driver));
     outputs.push(format!("{:?}", volume.stats(&driver).unwrap()));
     volume.unpublish(&driver).unwrap();
     volume.unstage(&driver).unwrap();
@@ -70,6 +72,43 @@ fn refused_shares(driver: &Driver) -> Vec<String> {
         [staged, publish_inline(driver, source, &flag)]
     });
     answers.collect()
+}
+
+/// The answers for a share that is mapped with the secret, and mapped again with the next one, and the records of it.
+fn served_share(driver: &Driver) -> Vec<String> {
+    let next = format!("{SECRET}-next");
+    let server = |password: &str| ServerSpec::sharing("data", r"AZURE\pods", password);
+    let servers = driver.servers();
+    servers.add_server("nas", &server(SECRET)).unwrap();
+    let mut volume = Volume::new("vol-nas");
+    volume.staging = volume.staging.replace(r"\1\", r"\nas\");
+    volume.target = volume.target.replace(r"\pv\", r"\nas\");
+    let (mut to_stage, mut to_publish) = (volume.to_stage(), volume.to_publish());
+    (to_stage.volume_context, to_stage.secrets) = (share("//nas/data"), secrets());
+    let staged = driver.call::<NodeStageVolume>(&to_stage).unwrap();
+    let first = driver.records();
+    servers
+        .change_server("nas", |nas| nas.user = server(&next).user)
+        .unwrap();
+    // The mapping has a password that the server takes no more.
+    (to_publish.volume_context, to_publish.secrets) = (share("//nas/data"), secrets());
+    let refused = driver.call::<NodePublishVolume>(&to_publish);
+    to_publish.secrets.insert(String::from("password"), next);
+    let renewed = driver.call::<NodePublishVolume>(&to_publish).unwrap();
+    let renewals = driver.records();
+    assert_ne!(hash_in(&first), hash_in(&renewals));
+    let stats = volume.stats(driver).unwrap();
+    let mut outputs = vec![format!("{staged:?} {refused:?} {renewed:?} {stats:?}")];
+    outputs.extend(first.into_iter().chain(renewals).map(|(_, text)| text));
+    outputs
+}
+
+/// The hash of the secret in the records of which one is a share's.
+fn hash_in(records: &[(String, String)]) -> &str {
+    let mut hashes = records
+        .iter()
+        .filter_map(|(_, text)| text.split_once("$argon2id$"));
+    hashes.next().unwrap().1.split('"').next().unwrap()
 }
 
 fn stage_share(driver: &Driver, source: &str, flags: Vec<String>) -> String {

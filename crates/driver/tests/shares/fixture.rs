@@ -14,7 +14,7 @@ use wincsi::filesystem::{LinkTarget, Look};
 use wincsi::sim::smb::{ServerSpec, SmbControl};
 use wincsi::sim::{ClockMode, Inventory, NodeSpec, SimNode};
 use wincsi::smb::{Credentials, MapRequest, RemotePath};
-use wincsi::{Deadline, Node, NodeApi, Options, WinPath};
+use wincsi::{Deadline, Feature, Node, NodeApi, Options, WinPath};
 use wincsi_driver::machine::Simulated;
 use wincsi_driver::record::{Lifetime, ShareOptions, Store, Targets, VolumeHandle};
 use wincsi_driver::volume::share::{Stage, StageError, Wanted};
@@ -395,6 +395,13 @@ impl Fixture {
     pub(crate) fn write(&self, at: &str, text: &str) {
         let file = path(&format!(r"{at}\written.txt"));
         self.sim.files().write_file(&file, text.as_bytes()).unwrap();
+    }
+
+    pub(crate) fn host_supports(&self, feature: Feature) -> bool {
+        match &self.served {
+            Some(served) => served.client().supports(feature),
+            None => NodeApi::supports(&self.hand, feature),
+        }
     }
 
     /// How many volumes have a record.

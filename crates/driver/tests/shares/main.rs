@@ -14,6 +14,7 @@ mod random;
 mod renewal;
 #[path = "../disks/fixture/pipes.rs"]
 mod served;
+mod servers;
 mod takeover;
 mod upstream;
 mod users;

@@ -97,48 +97,6 @@ fn figures_of_a_share_are_kept_while_its_mapping_is_good_and_a_dead_one_is_abnor
 }
 
 #[test]
-fn a_server_with_another_address_is_mapped_by_it_and_the_old_mapping_goes() {
-    let fixture = Fixture::new();
-    let moved = Volume {
-        remote: r"\\10.0.0.2\data",
-        server: Some("files"),
-        ..volume("pv")
-    };
-    let spec = ServerSpec::sharing(
-        crate::fixture::SHARE,
-        crate::fixture::USER,
-        crate::fixture::PASSWORD,
-    );
-    fixture.add_server("10.0.0.2", &spec);
-    fixture.stage(&volume("pv")).unwrap();
-    fixture.stage(&moved).unwrap();
-    assert_eq!(fixture.mappings(), [ROOT], "what serves is not cut");
-    assert!(fixture.try_unmap_by_hand(ROOT));
-    fixture.stage(&moved).unwrap();
-    assert_eq!(fixture.mappings(), [r"\\10.0.0.2\data"]);
-    fixture.unstage(&moved).unwrap();
-    assert_eq!(fixture.mappings(), [""; 0]);
-}
-
-#[test]
-fn a_publish_with_the_new_password_renews_a_mapping_whose_old_one_the_server_refuses() {
-    let fixture = Fixture::new();
-    fixture.stage(&volume("pv")).unwrap();
-    let changed = ServerSpec::sharing(crate::fixture::SHARE, crate::fixture::USER, "rotated");
-    let change = |server: &mut ServerSpec| server.user = changed.user;
-    fixture
-        .smb()
-        .change_server(crate::fixture::SERVER, change)
-        .unwrap();
-    let rotated = Volume {
-        password: "rotated",
-        ..volume("pv")
-    };
-    fixture.publish_with_secret(&rotated, POD).unwrap();
-    fixture.write(&rotated.target(POD), "by the new password");
-}
-
-#[test]
 fn volumes_of_one_server_get_a_new_user_after_a_reboot() {
     let mut fixture = Fixture::new();
     for handle in ["a", "b"] {

@@ -2,6 +2,8 @@
 //!
 //! What it calls, and in which order, is read from its source (`pkg/mounter`, commit 95c6968); nothing of it runs here.
 
+#![allow(dead_code, reason = "each test program uses a part")]
+
 use std::collections::BTreeSet;
 
 use wincsi::filesystem::Look;

@@ -1,0 +1,57 @@
+//! Servers that change, and names that they may have.
+
+use wincsi::sim::smb::ServerSpec;
+
+use crate::fixture::{Fixture, PASSWORD, POD, ROOT, SERVER, SHARE, USER, Volume, volume};
+
+#[test]
+fn a_server_with_another_address_is_mapped_by_it_and_the_old_mapping_goes() {
+    let fixture = Fixture::new();
+    let moved = Volume {
+        remote: r"\\10.0.0.2\data",
+        server: Some("files"),
+        ..volume("pv")
+    };
+    let spec = ServerSpec::sharing(SHARE, USER, PASSWORD);
+    fixture.add_server("10.0.0.2", &spec);
+    fixture.stage(&volume("pv")).unwrap();
+    fixture.stage(&moved).unwrap();
+    assert_eq!(fixture.mappings(), [ROOT], "what serves is not cut");
+    assert!(fixture.try_unmap_by_hand(ROOT));
+    fixture.stage(&moved).unwrap();
+    assert_eq!(fixture.mappings(), [r"\\10.0.0.2\data"]);
+    fixture.unstage(&moved).unwrap();
+    assert_eq!(fixture.mappings(), [""; 0]);
+}
+
+#[test]
+fn a_publish_with_the_new_password_renews_a_mapping_whose_old_one_the_server_refuses() {
+    let fixture = Fixture::new();
+    fixture.stage(&volume("pv")).unwrap();
+    let changed = ServerSpec::sharing(SHARE, USER, "rotated");
+    let change = |server: &mut ServerSpec| server.user = changed.user;
+    fixture.smb().change_server(SERVER, change).unwrap();
+    let rotated = Volume {
+        password: "rotated",
+        ..volume("pv")
+    };
+    fixture.publish_with_secret(&rotated, POD).unwrap();
+    fixture.write(&rotated.target(POD), "by the new password");
+}
+
+#[test]
+fn a_share_is_known_by_its_mapping_whatever_letters_its_name_has() {
+    let fixture = Fixture::new();
+    let server = ServerSpec::sharing("Ärger & Söhne$", USER, PASSWORD);
+    fixture.add_server("nas", &server);
+    let volume = Volume {
+        remote: r"\\NAS\Ärger & Söhne$",
+        ..volume("1")
+    };
+    fixture.stage(&volume).unwrap();
+    fixture.publish(&volume, POD).unwrap();
+    assert_eq!(fixture.mappings(), [r"\\nas\ärger & söhne$"]);
+    fixture.unpublish(&volume, POD).unwrap();
+    fixture.unstage(&volume).unwrap();
+    assert_eq!(fixture.mappings(), [""; 0]);
+}
