@@ -1,0 +1,265 @@
+//! A driver that reads requests for shares, and what it is asked for.
+
+use std::io;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use program::metrics::Exposition;
+use prost::Message as _;
+use tempfile::TempDir;
+use transport::{Call, Code, Service as _, Status};
+use wincsi::sim::smb::{ServerSpec, SmbControl};
+use wincsi::sim::{ClockMode, NodeSpec, SimNode};
+use wincsi::smb::{Credentials, MapRequest, Privacy, RemotePath};
+use wincsi::{Node, NodeApi, Options, WinPath};
+use wincsi_driver::kubelet::{NodeInfo, NodeService, Router, ShareRequests, ShareRules};
+use wincsi_driver::machine::Machine;
+use wincsi_driver::record::Store;
+use wincsi_driver::volume::{Kubelet, Volumes};
+use wire::Rpc;
+use wire::csi::v1::node::{NodePublishVolume, NodeStageVolume, NodeUnpublishVolume};
+use wire::csi::v1::volume_capability::access_mode::Mode;
+use wire::csi::v1::volume_capability::{AccessMode, AccessType, MountVolume};
+use wire::csi::v1::{
+    NodePublishVolumeRequest, NodeStageVolumeRequest, NodeUnpublishVolumeRequest, VolumeCapability,
+};
+use zeroize::Zeroizing;
+
+use crate::served::Served;
+
+pub(crate) const PASSWORD: &str = "correct horse";
+pub(crate) const STAGING: &str =
+    r"C:\var\lib\kubelet\plugins\kubernetes.io\csi\wincsi.io\1\globalmount";
+pub(crate) const TARGET: &str = r"C:\var\lib\kubelet\pods\1\volumes\kubernetes.io~csi\pv\mount";
+pub(crate) const ADDRESS: [u8; 4] = [10, 0, 0, 7];
+
+/// What is reported to people, and the file that kubelet writes beside a staging path.
+#[derive(Default)]
+pub(crate) struct Events {
+    pub(crate) reported: Mutex<Vec<String>>,
+    pub(crate) vol_data: Mutex<Option<String>>,
+}
+
+impl Machine for Events {
+    fn read(&self, _file: &WinPath) -> io::Result<String> {
+        let text = self.vol_data.lock().unwrap().clone();
+        text.ok_or_else(|| io::ErrorKind::NotFound.into())
+    }
+
+    fn report(&self, event: &str) {
+        self.reported.lock().unwrap().push(event.to_owned());
+    }
+}
+
+pub(crate) struct Fixture {
+    pub(crate) router: Router,
+    pub(crate) shares: Arc<ShareRequests>,
+    pub(crate) events: Arc<Events>,
+    pub(crate) node: Arc<Node>,
+    _pipes: Option<Pipes>,
+    _home: TempDir,
+}
+
+/// csi-proxy, and the folder with its sockets.
+pub(crate) type Pipes = (Served, TempDir);
+
+impl Fixture {
+    /// A driver that reads requests by these rules, beside the servers `files` and 10.0.0.7.
+    pub(crate) fn by(rules: ShareRules) -> Self {
+        Self::on(rules, |_, node| (Arc::clone(node) as _, None))
+    }
+
+    /// The same, which does all through csi-proxy's pipes.
+    pub(crate) fn over_pipes(rules: ShareRules) -> Self {
+        Self::on(rules, |sim, _| {
+            let sockets = tempfile::tempdir().unwrap();
+            let served = Served::start(sim, sockets.path());
+            (Arc::new(served.client()), Some((served, sockets)))
+        })
+    }
+
+    pub(crate) fn on(
+        rules: ShareRules,
+        host: impl FnOnce(&SimNode, &Arc<Node>) -> (Arc<dyn NodeApi>, Option<Pipes>),
+    ) -> Self {
+        let home = tempfile::tempdir().unwrap();
+        let folder = home.path().join("node");
+        let sim = SimNode::create(&folder, &NodeSpec::named("n"), ClockMode::Real).unwrap();
+        let server = ServerSpec::sharing("data", r"AZURE\pods", PASSWORD);
+        for name in ["files", "10.0.0.7"] {
+            SmbControl::at(&folder).add_server(name, &server).unwrap();
+        }
+        // What a volume itself asks for is to be seen.
+        let mut options = Options::default();
+        options.privacy = Privacy::Unasked;
+        let node = Arc::new(Node::new(sim.os(), options));
+        let (events, shares) = (Arc::<Events>::default(), Arc::new(ShareRequests::by(rules)));
+        let kubelet = Kubelet {
+            driver_name: String::from("wincsi.io"),
+            folder: r"C:\var\lib\kubelet".parse().ok(),
+        };
+        let store = Store::open(&home.path().join("records")).unwrap();
+        let machine = Arc::clone(&events) as Arc<dyn Machine>;
+        let (host, pipes) = host(&sim, &node);
+        let volumes = Volumes::new(host, store, machine, kubelet);
+        let mut router = Router::counting(&Arc::default());
+        NodeService::new(Arc::new(volumes), NodeInfo::default())
+            .with_shares(&shares)
+            .register(&mut router);
+        Self {
+            router,
+            shares,
+            events,
+            node,
+            _pipes: pipes,
+            _home: home,
+        }
+    }
+
+    pub(crate) fn lenient() -> Self {
+        Self::by(ShareRules::default())
+    }
+
+    pub(crate) fn call<R: Rpc>(&self, request: &R::Request) -> Result<(), Status> {
+        let deadline = Instant::now() + Duration::from_secs(60);
+        let message = request.encode_to_vec().into();
+        let call = Call::in_process(R::PATH, message, deadline).unwrap();
+        self.router.call(&call).map(drop)
+    }
+
+    pub(crate) fn stage(&self, volume: &Volume) -> Result<(), Status> {
+        self.call::<NodeStageVolume>(&NodeStageVolumeRequest {
+            volume_id: String::from("pv"),
+            staging_target_path: STAGING.to_owned(),
+            volume_capability: Some(volume.capability()),
+            secrets: owned(&volume.secrets),
+            volume_context: owned(&volume.context),
+            publish_context: Default::default(),
+        })
+    }
+
+    pub(crate) fn publish(&self, volume: &Volume) -> Result<(), Status> {
+        self.call::<NodePublishVolume>(&NodePublishVolumeRequest {
+            volume_id: String::from("pv"),
+            staging_target_path: STAGING.to_owned(),
+            target_path: TARGET.to_owned(),
+            volume_capability: Some(volume.capability()),
+            readonly: volume.readonly,
+            secrets: owned(&volume.secrets),
+            volume_context: owned(&volume.context),
+            publish_context: Default::default(),
+        })
+    }
+
+    pub(crate) fn unpublish(&self) {
+        let request = NodeUnpublishVolumeRequest {
+            volume_id: String::from("pv"),
+            target_path: TARGET.to_owned(),
+        };
+        self.call::<NodeUnpublishVolume>(&request).unwrap();
+    }
+
+    /// csi-driver-smb has staged a share, when it had this driver's name.
+    pub(crate) fn stage_by_csi_driver_smb(&self, share: &str) {
+        let soon = self.node.deadline(Duration::from_secs(60));
+        let remote = RemotePath::parse(share).unwrap();
+        let password = Zeroizing::new(PASSWORD.to_owned());
+        let pods = Credentials::new(r"AZURE\pods", password).unwrap();
+        let request = MapRequest::of(&remote).with_credentials(Some(&pods));
+        self.node.smb().map(&request, soon).unwrap();
+        let (files, staging) = (self.node.filesystem(), STAGING.parse::<WinPath>().unwrap());
+        files
+            .make_directory(&staging.parent().unwrap(), soon)
+            .unwrap();
+        files.link_directory(remote.path(), &staging, soon).unwrap();
+        let vol_data = r#"{"driverName": "wincsi.io", "volumeHandle": "pv"}"#;
+        *self.events.vol_data.lock().unwrap() = Some(vol_data.to_owned());
+    }
+
+    /// Somebody unmaps a share.
+    pub(crate) fn unmap(&self, share: &str) {
+        let deadline = self.node.deadline(Duration::from_secs(60));
+        let share = RemotePath::parse(share).unwrap();
+        self.node.smb().unmap(&share, deadline).unwrap();
+    }
+
+    pub(crate) fn refusal(&self, volume: &Volume) -> String {
+        let refused = self.stage(volume).unwrap_err();
+        assert_eq!(refused.code, Code::InvalidArgument, "{refused}");
+        refused.to_string()
+    }
+
+    /// The mappings, and whether they are encrypted.
+    pub(crate) fn mappings(&self) -> Vec<(String, Option<bool>)> {
+        let deadline = self.node.deadline(Duration::from_secs(60));
+        let mappings = self.node.smb().mappings(deadline).unwrap();
+        let mappings = mappings.into_iter();
+        mappings
+            .map(|it| (it.remote.to_lowercase(), it.privacy))
+            .collect()
+    }
+
+    pub(crate) fn metrics(&self) -> String {
+        let mut page = Exposition::default();
+        self.shares.render(&mut page);
+        page.into_text()
+    }
+
+    pub(crate) fn events(&self) -> Vec<String> {
+        self.events.reported.lock().unwrap().clone()
+    }
+}
+
+#[derive(Clone)]
+pub(crate) struct Volume {
+    pub(crate) context: Vec<(&'static str, &'static str)>,
+    pub(crate) secrets: Vec<(&'static str, &'static str)>,
+    pub(crate) flags: Vec<&'static str>,
+    pub(crate) mode: Mode,
+    pub(crate) readonly: bool,
+}
+
+impl Volume {
+    pub(crate) fn of(source: &'static str) -> Self {
+        Self {
+            context: vec![("source", source)],
+            secrets: vec![("username", "pods"), ("password", PASSWORD)],
+            flags: Vec::new(),
+            mode: Mode::MultiNodeMultiWriter,
+            readonly: false,
+        }
+    }
+
+    pub(crate) fn inline(source: &'static str) -> Self {
+        let mut volume = Self::of(source);
+        volume
+            .context
+            .push(("csi.storage.k8s.io/ephemeral", "true"));
+        volume
+    }
+
+    pub(crate) fn with(mut self, flags: &[&'static str]) -> Self {
+        self.flags = flags.to_vec();
+        self
+    }
+
+    pub(crate) fn capability(&self) -> VolumeCapability {
+        let mount = MountVolume {
+            mount_flags: self.flags.iter().map(|flag| (*flag).to_owned()).collect(),
+            ..Default::default()
+        };
+        VolumeCapability {
+            access_type: Some(AccessType::Mount(mount)),
+            access_mode: Some(AccessMode {
+                mode: self.mode.into(),
+            }),
+        }
+    }
+}
+
+pub(crate) fn owned<T: FromIterator<(String, String)>>(pairs: &[(&str, &str)]) -> T {
+    let pairs = pairs.iter();
+    pairs
+        .map(|(key, value)| ((*key).to_owned(), (*value).to_owned()))
+        .collect()
+}
