@@ -11,6 +11,10 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 use crate::record::VolumeHandle;
 
+/// Calls that kubelet may have at a time: it makes one for each of up to 250 pods of a node at once, of each of their
+/// volumes.
+pub(crate) const CALLS: usize = 512;
+
 /// Another call for the volume runs.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("another call for volume {volume} runs")]

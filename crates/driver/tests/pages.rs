@@ -150,7 +150,7 @@ fn of_shares() -> Vec<Row> {
         (
             "NodeStage, NodePublish, NodeGetVolumeStats",
             code_of(crowded.into()),
-            "96 calls for shares wait for their servers, or 32 for inline volumes and this one is of one",
+            "384 calls for shares wait for their servers, or 128 for inline volumes and this one is of one",
         ),
         (
             "NodeStage",

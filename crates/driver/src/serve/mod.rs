@@ -22,6 +22,7 @@ use self::registrar::{Keeper, Registrar};
 use crate::admission::Admission;
 use crate::flags::{Config, Registering};
 use crate::host::{self, Host, HostError, Placement};
+use crate::in_flight::CALLS;
 use crate::kubelet::{
     Accessibility, Identity, NodeInfo, NodeService, Registration, Router, ShareRequests,
 };
@@ -87,6 +88,9 @@ pub fn start(config: &Config) -> Result<RunningServer, StartError> {
     let mut options = ServerOptions::default();
     // The records lie beside the socket, unless a flag says where.
     options.socket_folder = SocketFolder::OwnWithFiles;
+    options.max_process_calls = CALLS;
+    // `wincsi node drain` is another process.
+    options.max_running_calls = CALLS + options.reserved_calls;
     let server = Arc::new(Server::bind(services, options)?);
     tracing::info!(
         "serving CSI as {} at {}",

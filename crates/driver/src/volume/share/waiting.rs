@@ -1,18 +1,19 @@
 //! How many calls wait for servers of shares at a time.
 //!
-//! A server that does not answer keeps a call for it as long as a call may last. Kubelet is one process, of which
-//! `transport` runs 128 calls: what is left of them is for disks, and for calls that take volumes down.
+//! A server that does not answer keeps a call for it as long as a call may last. Kubelet is one process, which may have
+//! [`CALLS`] at a time: what is left of them is for disks, and for calls that take volumes down.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use crate::in_flight::CALLS;
 use crate::record::{Lifetime, Record, What};
 use crate::volume::Volumes;
 
 /// Calls for inline volumes. Few: a person who may create pods names their servers.
-const MOST_INLINE: usize = 32;
+const MOST_INLINE: usize = CALLS / 4;
 
 /// Calls for shares. A quarter of kubelet's calls is left.
-const MOST: usize = 96;
+const MOST: usize = CALLS / 4 * 3;
 
 /// The calls that may wait for a server now.
 #[derive(Debug, Default)]
@@ -103,13 +104,13 @@ mod tests {
         };
         let inline = begin(Lifetime::Inline, MOST_INLINE);
         let refused = waiting.begin(Lifetime::Inline).unwrap_err();
-        let text = "32 calls for inline volumes wait";
-        assert!(refused.to_string().starts_with(text), "{refused}");
+        let text = format!("{MOST_INLINE} calls for inline volumes wait");
+        assert!(refused.to_string().starts_with(&text), "{refused}");
         let persistent = begin(Lifetime::Persistent, MOST - MOST_INLINE);
         for lifetime in [Lifetime::Persistent, Lifetime::Inline] {
             let refused = waiting.begin(lifetime).unwrap_err();
-            let text = "96 calls for shares wait";
-            assert!(refused.to_string().starts_with(text), "{refused}");
+            let text = format!("{MOST} calls for shares wait");
+            assert!(refused.to_string().starts_with(&text), "{refused}");
         }
         drop(inline);
         drop(begin(Lifetime::Inline, MOST_INLINE));
