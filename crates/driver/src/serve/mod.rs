@@ -24,7 +24,7 @@ use crate::flags::{Config, Registering};
 use crate::host::{self, Host, HostError, Placement};
 use crate::in_flight::CALLS;
 use crate::kubelet::{
-    Accessibility, Identity, NodeInfo, NodeService, Registration, Router, ShareRequests,
+    Accessibility, Identity, Luns, NodeInfo, NodeService, Registration, Router, ShareRequests,
 };
 use crate::lifecycle;
 use crate::record::{Store, StoreError};
@@ -133,6 +133,11 @@ fn info(config: &Config, node: &dyn NodeApi) -> Result<NodeInfo, StartError> {
         }
         id => id.to_owned(),
     };
+    if matches!(config.azure_luns, Luns::Nvme { .. }) {
+        tracing::warn!(
+            "-azure-luns=nvme: LUN n is namespace n + 2, as Azure says of Linux; nobody has seen it on Windows"
+        );
+    }
     Ok(NodeInfo {
         id,
         max_volumes: config.max_volumes,

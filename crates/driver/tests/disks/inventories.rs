@@ -119,7 +119,11 @@ const KEYS: [&str; 6] = [
 ];
 
 fn requests() -> impl Strategy<Value = Drawn> {
-    let luns = prop_oneof![Just(Luns::Unknown), Just(Luns::Scsi { adapter: 1 })];
+    let luns = prop_oneof![
+        Just(Luns::Unknown),
+        Just(Luns::Scsi { adapter: 1 }),
+        Just(Luns::Nvme { adapter: 1 }),
+    ];
     let keys = sample::subsequence(KEYS.to_vec(), 1..=4);
     let is_wrong = collection::vec(weighted(0.15), KEYS.len());
     (0..4_usize, keys, is_wrong, luns).prop_map(|(disk, keys, is_wrong, luns)| Drawn {
@@ -137,7 +141,7 @@ impl Drawn {
         let keys = self.keys.iter().zip(&self.is_wrong);
         let pairs = keys.filter_map(|(key, is_wrong)| {
             let of = if *is_wrong { &other } else { disk };
-            Some((*key, of.value(key)?))
+            Some((*key, of.value(key, self.luns)?))
         });
         pairs.collect()
     }
@@ -256,13 +260,22 @@ impl Disk {
     }
 
     /// What a controller that means this disk writes.
-    fn value(&self, key: &str) -> Option<String> {
+    fn value(&self, key: &str, luns: Luns) -> Option<String> {
         match key {
             "page83" => self.name.map(|name| NAMES[name].to_owned()),
             "serialNumber" => self.serial.map(|serial| SERIALS[serial].to_owned()),
             "adapter" => Some(self.adapter.to_string()),
             "namespace" => self.namespace(),
+            "LUN" => self.azure_lun(luns),
             _ => self.unit(),
+        }
+    }
+
+    /// Of an NVMe disk the namespace's number less two.
+    fn azure_lun(&self, luns: Luns) -> Option<String> {
+        match luns {
+            Luns::Nvme { .. } => (self.bus == Bus::Nvme).then(|| (self.lun - 1).to_string()),
+            Luns::Unknown | Luns::Scsi { .. } => self.unit(),
         }
     }
 
@@ -283,7 +296,7 @@ impl Disk {
             "adapter" => self.adapter.to_string() == *value,
             "namespace" => self.namespace().as_ref() == Some(value),
             "LUN" if luns != Luns::Unknown => {
-                self.adapter == 1 && self.unit().as_ref() == Some(value)
+                self.adapter == 1 && self.azure_lun(luns).as_ref() == Some(value)
             }
             _ => self.unit().as_ref() == Some(value),
         })
