@@ -6,6 +6,14 @@ use wincsi::sim::smb::ServerSpec;
 
 use crate::fixture::{Fixture, POD, ROOT, Volume, volume};
 
+/// The server takes another password from now on.
+fn rotate(fixture: &Fixture) {
+    let changed = ServerSpec::sharing(crate::fixture::SHARE, crate::fixture::USER, "rotated");
+    let change = |server: &mut ServerSpec| server.user = changed.user;
+    let smb = fixture.smb();
+    smb.change_server(crate::fixture::SERVER, change).unwrap();
+}
+
 #[test]
 fn a_publish_with_secrets_maps_a_share_again_after_a_reboot() {
     let mut fixture = Fixture::new();
@@ -63,6 +71,25 @@ fn a_mapping_of_others_serves_a_volume_and_stays() {
     fixture.stage(&volume("pv")).unwrap();
     fixture.unstage(&volume("pv")).unwrap();
     assert_eq!(fixture.mappings(), [ROOT]);
+}
+
+/// The old one had a password that the server takes no more. Left behind, the new one would keep the volume's own.
+#[test]
+fn a_mapping_that_is_made_in_place_of_anothers_goes_with_the_last_volume() {
+    let mut fixture = Fixture::new();
+    fixture.map_by_hand(ROOT, crate::fixture::USER, crate::fixture::PASSWORD);
+    fixture.stage(&volume("before")).unwrap();
+    rotate(&fixture);
+    let rotated = Volume {
+        password: "rotated",
+        ..volume("rotated")
+    };
+    fixture.stage(&rotated).unwrap();
+    fixture.restart_driver();
+    fixture.unstage(&rotated).unwrap();
+    assert_eq!(fixture.mappings(), [ROOT], "a volume has it");
+    fixture.unstage(&volume("before")).unwrap();
+    assert_eq!(fixture.mappings(), [""; 0]);
 }
 
 #[test]

@@ -411,6 +411,22 @@ fn a_mapping_that_came_under_a_record_goes_with_it() {
     assert_eq!(fixture.mappings(), NONE);
 }
 
+/// The page on migration says so: nothing tells it from one that was made by hand, and what this driver makes is not
+/// there after a restart of the node.
+#[test]
+fn a_mapping_that_came_under_a_record_stays_once_the_node_has_restarted() {
+    let mut fixture = node();
+    fixture.stage(&volume("pv")).unwrap();
+    assert!(fixture.try_unmap_by_hand(ROOT));
+    HostProcess.stage(&fixture, &volume("pv")).unwrap();
+    fixture.restart();
+    fixture.reboot();
+    assert_eq!(fixture.mappings(), [ROOT]);
+    fixture.stage(&volume("pv")).unwrap();
+    unstage(&fixture, &volume("pv"));
+    assert_eq!(fixture.mappings(), [ROOT]);
+}
+
 /// The features are not there over the pipes, and strangers' mappings cannot be listed.
 #[test]
 fn a_link_outside_of_any_share_is_no_volume_that_is_taken_over() {

@@ -155,8 +155,13 @@ impl Claims {
 
     /// The mapping that a volume uses is another's.
     pub(super) fn disown(&self, volume: &VolumeHandle) {
+        self.note_whose(volume, false);
+    }
+
+    /// Whether the mapping that a volume uses is this driver's.
+    pub(super) fn note_whose(&self, volume: &VolumeHandle, is_ours: bool) {
         if let Some(claim) = self.lock().claims.get_mut(volume) {
-            claim.is_ours = false;
+            claim.is_ours = is_ours;
         }
     }
 

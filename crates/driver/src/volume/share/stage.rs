@@ -455,8 +455,6 @@ impl Staging<'_> {
             MapOutcome::Unreported => claims.users_of(share, self.boot.as_deref()).len() == 1,
             _ => false,
         };
-        // Somebody else mapped the share after this call had looked.
-        let is_others = outcome == MapOutcome::ReusedUnknown && !self.was_mapped;
         let is_same = matches!(outcome, MapOutcome::Reused | MapOutcome::ReusedOtherOptions);
         let secret = match is_made || is_same {
             true => secrets.note(share, self.request.wanted.credentials.as_ref()),
@@ -465,20 +463,32 @@ impl Staging<'_> {
                 secrets.hash_of(share)
             }
         };
-        if is_others {
-            claims.disown(&self.request.volume);
+        let is_ours = self.is_ours_by(outcome);
+        if let Some(is_ours) = is_ours {
+            claims.note_whose(&self.request.volume, is_ours);
         }
         if is_made {
             self.note_secret(share, secret.as_ref());
         }
         let note = |record: &mut Record<Share>| {
             record.state = State::Staged;
-            record.what.made_mapping &= !is_others;
+            record.what.made_mapping = is_ours.unwrap_or(record.what.made_mapping);
             record.what.secret = secret;
         };
         self.slot.change(note).map_err(Shared::from)?;
         self.volumes.note_normal(&self.request.volume, None);
         Ok(())
+    }
+
+    /// Whether the mapping turned out to be this driver's; none if it is whose the claim has it.
+    fn is_ours_by(&self, outcome: MapOutcome) -> Option<bool> {
+        match outcome {
+            // Also in place of another's that was of no use any more.
+            MapOutcome::Made => Some(true),
+            // Somebody else mapped the share after this call had looked.
+            MapOutcome::ReusedUnknown if !self.was_mapped => Some(false),
+            _ => None,
+        }
     }
 
     /// The mapping that was just made is that of all volumes of the share.

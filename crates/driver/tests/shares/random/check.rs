@@ -37,6 +37,10 @@ impl World {
         match self.upstream {
             Some(_) => {
                 self.theirs.extend(now.difference(&before).cloned());
+                if let Step::Stage(index, _) = step {
+                    let through = now.iter().filter(|one| is_through(one, &SPECS[index]));
+                    self.lasting.extend(through.cloned());
+                }
                 let is_there = |index: &usize, _: &mut usize| now.contains(OTHERS[*index].0);
                 self.others.retain(is_there);
             }
@@ -50,6 +54,7 @@ impl World {
             }
         }
         self.theirs.retain(|one| now.contains(one));
+        self.lasting.retain(|one| now.contains(one));
         self.mapped.retain(|one, _| now.contains(one));
         Ok(())
     }
@@ -84,7 +89,10 @@ impl World {
         dies: bool,
     ) -> Result<(), String> {
         let is_of_world = matches!(step, Step::Reboot | Step::LetGo(_) | Step::OthersUnmap(_));
+        let others = OTHERS.iter().position(|(remote, _)| *remote == gone);
+        let others = others.filter(|index| self.others.contains_key(index));
         if is_of_world || self.is_old(gone) {
+            others.map(|index| self.others.remove(&index));
             return Ok(());
         }
         if let Some(link) = self.unrecorded_links_through(gone, records).next() {
@@ -92,8 +100,6 @@ impl World {
                 "{gone} is gone, and the link of {link} leads there"
             ));
         }
-        let others = OTHERS.iter().position(|(remote, _)| *remote == gone);
-        let others = others.filter(|index| self.others.contains_key(index));
         let is_ours = others.is_none() && !self.theirs.contains(gone);
         let may_leave = match step {
             _ if dies => true,
@@ -122,6 +128,7 @@ impl World {
         {
             if *is_of_boot && *is_made {
                 self.left.remove(share);
+                self.note_ours(share);
             }
         }
         self.left.retain(|one| now.contains(one));
@@ -156,6 +163,29 @@ impl World {
         let shares = records.into_iter().map(|one| one.share);
         self.let_go
             .extend(shares.filter(|share| !self.seen.contains(share)));
+    }
+
+    /// A record may say so of one that others made, with a password that is old by now: it was made anew, or left to this
+    /// driver.
+    fn note_ours(&mut self, share: &str) {
+        if self.is_old(share) {
+            self.others.retain(|index, _| OTHERS[*index].0 != share);
+        }
+    }
+
+    /// What this driver makes ends with the boot. What csi-driver-smb made comes back, also where it did so for a volume of
+    /// this driver: nothing tells that from what others made, and it stays, unless a link without a record leads there.
+    pub(super) fn note_what_outlived(&mut self, mappings: &[String]) {
+        let records = recorded(&self.fixture, &self.boot);
+        for mapping in mappings {
+            let is_lasting = self.lasting.contains(mapping);
+            assert!(is_lasting, "{mapping} has outlived its boot");
+            let is_others = self.others.keys().any(|index| OTHERS[*index].0 == mapping);
+            let link = self.unrecorded_links_through(mapping, &records).next();
+            if !is_others && link.is_none() {
+                self.left.insert(mapping.clone());
+            }
+        }
     }
 
     /// Whether a record of this boot has a share as its mapping.

@@ -46,6 +46,8 @@ struct World {
     proxy: Option<ByProxy>,
     /// What was mapped while csi-driver-smb had the node.
     theirs: BTreeSet<String>,
+    /// What others mapped, and by what csi-driver-smb staged volumes: it may have made that in place of this driver's.
+    lasting: BTreeSet<String>,
     /// What csi-driver-smb left behind.
     left: BTreeSet<String>,
 }
@@ -96,6 +98,7 @@ impl World {
             upstream: None,
             proxy: None,
             theirs: BTreeSet::new(),
+            lasting: BTreeSet::new(),
             left: BTreeSet::new(),
         }
     }
@@ -170,6 +173,7 @@ impl World {
         let mappings = self.fixture.mappings();
         self.others
             .retain(|index, _| mappings.contains(&OTHERS[*index].0.to_owned()));
+        self.note_what_outlived(&mappings);
     }
 
     /// Kubelet's part before a call; whether it makes the call.
@@ -290,6 +294,7 @@ impl World {
             !self.fixture.mappings().contains(&remote.to_owned()) && !self.is_recorded(remote);
         if is_free && self.fixture.try_map_by_hand(remote, user, &self.password) {
             self.others.insert(index, self.passwords);
+            self.lasting.insert(remote.to_owned());
         }
     }
 
