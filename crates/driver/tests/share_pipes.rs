@@ -38,7 +38,7 @@ const LONG: Duration = Duration::from_secs(60);
 
 /// The cases of tests/shares that do not run here, or how the names of several begin, each with what they need and the
 /// pipes lack.
-const LEFT_OUT: [(&str, Feature); 14] = [
+const LEFT_OUT: [(&str, Feature); 15] = [
     ("crowd::", Feature::MappingList),
     ("folders::", Feature::EntryLooks),
     ("inline::", Feature::MappingList),
@@ -48,6 +48,10 @@ const LEFT_OUT: [(&str, Feature); 14] = [
         Feature::EntryLooks,
     ),
     ("renewal::a_mapping_of_others_serves", Feature::MappingList),
+    (
+        "renewal::a_mapping_that_is_made_in_place_of_anothers",
+        Feature::MappingList,
+    ),
     (
         "renewal::a_publish_that_cannot_map_a_share_again",
         Feature::SystemIdentity,
