@@ -1,8 +1,12 @@
 //! Volumes that a pod names itself.
 
+use std::{iter, thread};
+
 use transport::Code;
+use wincsi::sim::{Effect, Rule};
 use wincsi_driver::record::Lifetime;
 
+use crate::deaths::GLANCE;
 use crate::fixture::{Fixture, PASSWORD, POD, ROOT, USER, Volume, volume};
 
 fn inline(handle: &str) -> Volume<'_> {
@@ -112,4 +116,33 @@ fn an_inline_volume_takes_no_dead_mapping_from_others() {
             ..volume("pv")
         })
         .unwrap();
+}
+
+/// At any moment of the call: what others mapped before its first look, it does not take for its own anyhow.
+#[test]
+fn what_another_process_maps_while_an_inline_volume_is_mapped_stays() {
+    let mut moments = 0;
+    for nth in 1.. {
+        let fixture = Fixture::new();
+        let faults = fixture.sim.faults();
+        let query = Rule::on("IWbemServices.ExecQuery", Effect::Hang);
+        let hang = faults.add(query.from_nth(nth).times(1));
+        let (is_theirs, published) = thread::scope(|scope| {
+            let publishing = scope.spawn(|| fixture.publish_inline(&inline("csi-1"), POD));
+            let hangs = || faults.wait_until_hanging(1, GLANCE);
+            let hangs = iter::repeat_with(hangs);
+            let mut hangs = hangs.take_while(|_| !publishing.is_finished());
+            let is_theirs =
+                hangs.any(|hangs| hangs) && fixture.try_map_by_hand(ROOT, USER, PASSWORD);
+            faults.remove(hang);
+            (is_theirs, publishing.join().unwrap())
+        });
+        if !is_theirs {
+            break;
+        }
+        published.unwrap_err();
+        assert_eq!(fixture.mappings(), [ROOT], "query {nth}");
+        moments += 1;
+    }
+    assert!(moments > 0);
 }

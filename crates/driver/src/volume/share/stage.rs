@@ -191,7 +191,12 @@ impl Staging<'_> {
                 share: share.to_owned(),
                 is_known: true,
             }),
-            (MapOutcome::ReusedUnknown, Lifetime::Inline) => self.refuse_others(volume, share),
+            (MapOutcome::ReusedUnknown, Lifetime::Inline) => {
+                if !self.was_mapped {
+                    self.disown();
+                }
+                self.refuse_others(volume, share)
+            }
             _ => Ok(()),
         }
     }
