@@ -180,8 +180,7 @@ impl Staging<'_> {
         self.note_adopted(is_ours)
     }
 
-    /// Refuses a mapping that was made, while this call waited for it, as another user, or for an inline volume with
-    /// another credential.
+    /// Refuses a mapping that was made meanwhile as another user, or for an inline volume with another credential.
     fn accept(&self, share: &str, outcome: MapOutcome) -> Result<(), StageError> {
         let Stage { volume, wanted, .. } = self.request;
         match (outcome, wanted.lifetime) {
