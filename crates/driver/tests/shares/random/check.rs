@@ -18,6 +18,15 @@ struct Recorded {
     is_staged: bool,
     is_of_boot: bool,
     is_made: bool,
+    is_taken_over: bool,
+}
+
+impl Recorded {
+    /// One that was taken over takes along each mapping by which it is reached.
+    fn explains(&self, mapping: &str) -> bool {
+        let is_reached_by = |spec: &Spec| spec.handle == self.volume && is_through(mapping, spec);
+        self.share == mapping || self.is_taken_over && SPECS.iter().any(is_reached_by)
+    }
 }
 
 impl World {
@@ -134,7 +143,7 @@ impl World {
         self.left.retain(|one| now.contains(one));
         for mapping in now {
             let is_others = self.others.keys().any(|index| OTHERS[*index].0 == mapping);
-            let is_recorded = records.iter().any(|one| one.share == *mapping);
+            let is_recorded = records.iter().any(|one| one.explains(mapping));
             if is_others || is_recorded || self.left.contains(mapping) {
                 continue;
             }
@@ -244,6 +253,7 @@ fn recorded(fixture: &Fixture, boot: &str) -> Vec<Recorded> {
         is_staged: record["state"] == "staged",
         is_of_boot: record["boot"] == boot,
         is_made: record["madeMapping"] == true,
+        is_taken_over: record["takenOver"] == true,
     });
     read.collect()
 }
