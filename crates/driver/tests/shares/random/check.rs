@@ -24,8 +24,7 @@ struct Recorded {
 impl Recorded {
     /// One that was taken over takes along each mapping by which it is reached.
     fn explains(&self, mapping: &str) -> bool {
-        let is_reached_by = |spec: &Spec| spec.handle == self.volume && is_through(mapping, spec);
-        self.share == mapping || self.is_taken_over && SPECS.iter().any(is_reached_by)
+        self.share == mapping || self.is_taken_over && is_on_the_way(mapping, &self.volume)
     }
 }
 
@@ -79,7 +78,10 @@ impl World {
             if self.let_go.contains(share) || self.unreached.contains(volume) {
                 continue;
             }
-            if !self.is_old(share) {
+            // So may one that makes one of an old password anew.
+            let is_in_vain =
+                |one: &String| !now.contains(one) && self.is_old(one) && is_on_the_way(one, volume);
+            if !self.mapped.keys().any(is_in_vain) {
                 return Err(format!("{share} is not mapped, and {volume:?} needs it"));
             }
             self.let_go.insert(share.clone());
@@ -232,6 +234,11 @@ fn link_of(spec: &Spec) -> String {
         Lifetime::Persistent => volume.staging(),
         Lifetime::Inline => volume.target(PODS[0]),
     }
+}
+
+fn is_on_the_way(mapping: &str, volume: &str) -> bool {
+    let mut specs = SPECS.iter().filter(|spec| spec.handle == volume);
+    specs.any(|spec| is_through(mapping, spec))
 }
 
 /// Whether a volume's path lies at or below what is mapped.
