@@ -5,6 +5,16 @@ use transport::Code;
 use wincsi::sim::smb::ServerSpec;
 
 use crate::fixture::{Fixture, POD, ROOT, Volume, volume};
+use crate::upstream::{HostProcess, Upstream as _};
+
+/// Another user of the server comes and maps the share.
+fn map_as_another(fixture: &Fixture) {
+    let theirs = ServerSpec::sharing(crate::fixture::SHARE, r"FILES\theirs", "their own");
+    let change = |server: &mut ServerSpec| server.user.extend(theirs.user);
+    let smb = fixture.smb();
+    smb.change_server(crate::fixture::SERVER, change).unwrap();
+    fixture.map_by_hand(ROOT, r"FILES\theirs", "their own");
+}
 
 /// The server takes another password from now on.
 fn rotate(fixture: &Fixture) {
@@ -176,12 +186,37 @@ fn a_publish_without_secrets_makes_no_link_to_what_another_mapped_after_a_reboot
     let mut fixture = Fixture::new();
     fixture.stage(&volume("pv")).unwrap();
     fixture.reboot();
-    let theirs = ServerSpec::sharing(crate::fixture::SHARE, r"FILES\theirs", "their own");
-    let change = |server: &mut ServerSpec| server.user.extend(theirs.user);
-    let smb = fixture.smb();
-    smb.change_server(crate::fixture::SERVER, change).unwrap();
-    fixture.map_by_hand(ROOT, r"FILES\theirs", "their own");
+    map_as_another(&fixture);
     let error = fixture.publish(&volume("pv"), POD).unwrap_err();
     assert_eq!(error.code(), Code::FailedPrecondition, "{error}");
     assert!(!fixture.exists(&volume("pv").target(POD)));
+}
+
+/// It removed a mapping that the server refused, and one of a folder was in the way of the new one.
+#[test]
+fn a_publish_without_secrets_makes_no_link_to_what_another_mapped_after_a_renewal_in_vain() {
+    let mut fixture = Fixture::new();
+    fixture.make_folder("a");
+    fixture.make_folder("b");
+    let of = |handle, remote| Volume {
+        remote,
+        ..volume(handle)
+    };
+    let (a, b) = (of("a", r"\\files\data\a"), of("b", r"\\files\data\b"));
+    fixture.stage(&b).unwrap();
+    fixture.reboot();
+    HostProcess.stage(&fixture, &a).unwrap();
+    fixture.map_by_hand(ROOT, crate::fixture::USER, crate::fixture::PASSWORD);
+    rotate(&fixture);
+    let rotated = Volume {
+        password: "rotated",
+        ..b
+    };
+    fixture.publish_with_secret(&rotated, POD).unwrap_err();
+    assert_eq!(fixture.mappings(), [a.remote]);
+    assert!(fixture.try_unmap_by_hand(a.remote));
+    map_as_another(&fixture);
+    let error = fixture.publish(&rotated, POD).unwrap_err();
+    assert_eq!(error.code(), Code::FailedPrecondition, "{error}");
+    assert!(!fixture.exists(&rotated.target(POD)));
 }

@@ -506,6 +506,21 @@ fn a_stage_that_fails_cuts_no_volume_that_is_taken_over_by_a_mapping_of_this_dri
     assert_eq!(fixture.mappings(), NONE);
 }
 
+/// Kubelet repeats its stage when the share serves the volume too.
+#[test]
+fn a_volume_that_is_taken_over_beside_its_share_takes_the_mapping_of_its_folder_along() {
+    let fixture = node();
+    let (a, b) = (of("a", A), of("b", B));
+    HostProcess.stage(&fixture, &a).unwrap();
+    fixture.stage(&b).unwrap();
+    fixture.stage(&a).unwrap();
+    assert_eq!(fixture.mappings(), [ROOT, A]);
+    unstage(&fixture, &a);
+    assert_eq!(fixture.mappings(), [ROOT]);
+    fixture.unstage(&b).unwrap();
+    assert_eq!(fixture.mappings(), NONE);
+}
+
 /// This driver was swapped in the middle of its stage, and kubelet repeated the call to csi-driver-smb.
 #[test]
 fn a_volume_that_csi_driver_smb_staged_after_this_driver_had_begun_is_published() {

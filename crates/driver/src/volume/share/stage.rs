@@ -532,12 +532,12 @@ impl Staging<'_> {
         Shared::from(Box::new(NodeError { error, left })).into()
     }
 
-    /// Whether the map ended and made nothing: then nobody waits for this volume's server, and what is mapped when kubelet
-    /// calls again is another's.
+    /// Whether the map ended and left nothing, also of a mapping that was to be made anew: then nobody waits for this
+    /// volume's server, and what is mapped when kubelet calls again is another's.
     fn is_unmade(&self, error: &Error) -> bool {
         let is_open = matches!(error.cause, Cause::Deadline | Cause::Lost { .. });
         let is_mapped = || self.volumes.is_mapped(&self.remote, self.deadline);
-        !self.was_mapped && !is_open && !is_mapped().unwrap_or(true)
+        !is_open && !is_mapped().unwrap_or(true)
     }
 
     /// The volume is of the boot in which it was mapped last.

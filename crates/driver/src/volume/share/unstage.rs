@@ -31,8 +31,9 @@ impl Volumes {
         }
         let (volume, remote) = (&record.volume, &record.what.remote);
         self.shares.claims.leave(volume);
-        if self.leave_mapping(record, deadline)? == Unmapped::Before {
-            // Another driver had the volume meanwhile, by a mapping of its own.
+        let unmapped = self.leave_mapping(record, deadline)?;
+        if unmapped == Unmapped::Before || record.what.taken_over {
+            // Another driver had the volume before or meanwhile, by a mapping of its own.
             let leaving = self.shares.claims.leave_others(&record.staging);
             self.leave_mappings_of_others(&leaving, remote, deadline)?;
         }

@@ -18,6 +18,14 @@ struct Recorded {
     is_staged: bool,
     is_of_boot: bool,
     is_made: bool,
+    is_taken_over: bool,
+}
+
+impl Recorded {
+    /// One that was taken over takes along each mapping by which it is reached.
+    fn explains(&self, mapping: &str) -> bool {
+        self.share == mapping || self.is_taken_over && is_on_the_way(mapping, &self.volume)
+    }
 }
 
 impl World {
@@ -70,7 +78,10 @@ impl World {
             if self.let_go.contains(share) || self.unreached.contains(volume) {
                 continue;
             }
-            if !self.is_old(share) {
+            // So may one that makes one of an old password anew.
+            let is_in_vain =
+                |one: &String| !now.contains(one) && self.is_old(one) && is_on_the_way(one, volume);
+            if !self.mapped.keys().any(is_in_vain) {
                 return Err(format!("{share} is not mapped, and {volume:?} needs it"));
             }
             self.let_go.insert(share.clone());
@@ -134,7 +145,7 @@ impl World {
         self.left.retain(|one| now.contains(one));
         for mapping in now {
             let is_others = self.others.keys().any(|index| OTHERS[*index].0 == mapping);
-            let is_recorded = records.iter().any(|one| one.share == *mapping);
+            let is_recorded = records.iter().any(|one| one.explains(mapping));
             if is_others || is_recorded || self.left.contains(mapping) {
                 continue;
             }
@@ -225,6 +236,11 @@ fn link_of(spec: &Spec) -> String {
     }
 }
 
+fn is_on_the_way(mapping: &str, volume: &str) -> bool {
+    let mut specs = SPECS.iter().filter(|spec| spec.handle == volume);
+    specs.any(|spec| is_through(mapping, spec))
+}
+
 /// Whether a volume's path lies at or below what is mapped.
 fn is_through(mapping: &str, spec: &Spec) -> bool {
     let (mapped, remote): (WinPath, WinPath) =
@@ -244,6 +260,7 @@ fn recorded(fixture: &Fixture, boot: &str) -> Vec<Recorded> {
         is_staged: record["state"] == "staged",
         is_of_boot: record["boot"] == boot,
         is_made: record["madeMapping"] == true,
+        is_taken_over: record["takenOver"] == true,
     });
     read.collect()
 }
