@@ -2,8 +2,13 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
+
+/// How long a process may take to stop.
+const STOP: Duration = Duration::from_secs(5);
 
 /// Ends a process and everything that descends from it, children first.
 ///
@@ -16,6 +21,7 @@ pub(crate) fn kill_tree(root: u32) {
         for pid in &running {
             signal(*pid, Signal::STOP);
         }
+        wait_until_stopped(&running);
         stopped.append(&mut running);
         running = descendants(root);
         running.retain(|pid| !stopped.contains(pid));
@@ -23,6 +29,19 @@ pub(crate) fn kill_tree(root: u32) {
     for pid in stopped.into_iter().rev() {
         signal(pid, Signal::KILL);
     }
+}
+
+/// A process that is just making a child stops when the child is there. One that does not stop is not waited for.
+fn wait_until_stopped(pids: &[u32]) {
+    let end = Instant::now() + STOP;
+    while pids.iter().any(|pid| may_run(*pid)) && Instant::now() < end {
+        thread::yield_now();
+    }
+}
+
+fn may_run(pid: u32) -> bool {
+    let state = stat(pid).and_then(|fields| fields.chars().next());
+    state.is_some_and(|state| !matches!(state, 'T' | 't' | 'Z' | 'X'))
 }
 
 /// Sends a signal; a process that is gone already is no error.
@@ -65,9 +84,13 @@ fn processes() -> impl Iterator<Item = u32> {
         .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
 }
 
-/// Field 4 of `/proc/PID/stat`; the name in field 2 may hold blanks and brackets.
 fn parent(pid: u32) -> Option<u32> {
+    stat(pid)?.split_whitespace().nth(1)?.parse().ok()
+}
+
+/// The fields of `/proc/PID/stat` from the third on, which is the state; the name before it may hold blanks and brackets.
+fn stat(pid: u32) -> Option<String> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    let (_, after_name) = stat.rsplit_once(')')?;
-    after_name.split_whitespace().nth(1)?.parse().ok()
+    let (_, after_name) = stat.rsplit_once(") ")?;
+    Some(after_name.to_owned())
 }
