@@ -106,6 +106,8 @@ impl Driver {
         let log = self.folder.path().join("log");
         self.process = spawn(&self.flags, &log);
         look_until("another process that answers", || {
+            let ended = self.process.try_wait().unwrap();
+            assert!(ended.is_none(), "it has ended: {ended:?}\n{}", self.log());
             self.call::<wire::csi::v1::identity::Probe>(&Default::default())
                 .is_ok()
         });
