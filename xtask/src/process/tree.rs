@@ -1,9 +1,8 @@
 //! The descendants of a process, from `/proc`.
 
 use std::collections::BTreeMap;
-use std::fs;
-use std::thread;
 use std::time::{Duration, Instant};
+use std::{fs, thread};
 
 use rustix::process::{Pid, Signal, kill_process};
 

@@ -1,5 +1,6 @@
 //! A driver that reads requests for shares, and what it is asked for.
 
+use std::any::Any;
 use std::io;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -24,8 +25,6 @@ use wire::csi::v1::{
     NodePublishVolumeRequest, NodeStageVolumeRequest, NodeUnpublishVolumeRequest, VolumeCapability,
 };
 use zeroize::Zeroizing;
-
-use crate::served::Served;
 
 pub(crate) const PASSWORD: &str = "correct horse";
 pub(crate) const STAGING: &str =
@@ -56,12 +55,9 @@ pub(crate) struct Fixture {
     pub(crate) shares: Arc<ShareRequests>,
     pub(crate) events: Arc<Events>,
     pub(crate) node: Arc<Node>,
-    _pipes: Option<Pipes>,
+    _served: Option<Box<dyn Any>>,
     _home: TempDir,
 }
-
-/// csi-proxy, and the folder with its sockets.
-pub(crate) type Pipes = (Served, TempDir);
 
 impl Fixture {
     /// A driver that reads requests by these rules, beside the servers `files` and 10.0.0.7.
@@ -69,19 +65,10 @@ impl Fixture {
         Self::on(rules, |_, node| (Arc::clone(node) as _, None))
     }
 
-    /// The same, which does all through csi-proxy's pipes.
-    #[cfg_attr(windows, allow(dead_code, reason = "its case is left out there"))]
-    pub(crate) fn over_pipes(rules: ShareRules) -> Self {
-        Self::on(rules, |sim, _| {
-            let sockets = tempfile::tempdir().unwrap();
-            let served = Served::start(sim, sockets.path());
-            (Arc::new(served.client()), Some((served, sockets)))
-        })
-    }
-
+    /// The same by another host than the node itself, with what serves it.
     pub(crate) fn on(
         rules: ShareRules,
-        host: impl FnOnce(&SimNode, &Arc<Node>) -> (Arc<dyn NodeApi>, Option<Pipes>),
+        host: impl FnOnce(&SimNode, &Arc<Node>) -> (Arc<dyn NodeApi>, Option<Box<dyn Any>>),
     ) -> Self {
         let home = tempfile::tempdir().unwrap();
         let folder = home.path().join("node");
@@ -101,7 +88,7 @@ impl Fixture {
         };
         let store = Store::open(&home.path().join("records")).unwrap();
         let machine = Arc::clone(&events) as Arc<dyn Machine>;
-        let (host, pipes) = host(&sim, &node);
+        let (host, served) = host(&sim, &node);
         let volumes = Volumes::new(host, store, machine, kubelet);
         let mut router = Router::counting(&Arc::default());
         NodeService::new(Arc::new(volumes), NodeInfo::default())
@@ -112,7 +99,7 @@ impl Fixture {
             shares,
             events,
             node,
-            _pipes: pipes,
+            _served: served,
             _home: home,
         }
     }

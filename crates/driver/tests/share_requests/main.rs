@@ -3,8 +3,9 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "test code")]
 
 mod fixture;
-#[path = "../disks/fixture/pipes.rs"]
-mod served;
+// A proxy on sockets, which are pipes there.
+#[cfg(unix)]
+mod over_pipes;
 
 use std::net::UdpSocket;
 use std::sync::{Arc, Mutex};
@@ -290,37 +291,6 @@ fn the_name_of_a_share_that_is_staged_is_asked_for_when_its_mapping_is_gone() {
     let refused = fixture.stage(&other).unwrap_err();
     assert_eq!(refused.code, Code::AlreadyExists, "{refused}");
     assert_eq!(asked.lock().unwrap().len(), 2);
-}
-
-// A proxy on sockets, which are pipes there.
-#[cfg(not(windows))]
-#[test]
-fn options_that_the_pipes_do_not_have_are_accepted_counted_and_reported_or_refused_if_strict() {
-    let volume = Volume::of("//files/data").with(&["seal,vers=3.0", "port=4450", "ro"]);
-    let fixture = Fixture::over_pipes(ShareRules::default());
-    for _ in 0..2 {
-        fixture.stage(&volume).unwrap();
-    }
-    assert_eq!(fixture.mappings().len(), 1);
-    let page = fixture.metrics();
-    for (labels, count) in [
-        ("option=\"seal\",class=\"pipes\"", 2),
-        ("option=\"port\",class=\"pipes\"", 2),
-        ("option=\"ro\",class=\"honoured\"", 2),
-    ] {
-        assert!(page.contains(&format!("{{{labels}}} {count}\n")), "{page}");
-    }
-    let events = fixture.events();
-    assert_eq!(events.len(), 1, "{events:?}");
-    assert!(
-        events[0].contains("seal (-host=proxy does not have it), port ("),
-        "{events:?}"
-    );
-    let refused = Fixture::over_pipes(strict()).refusal(&volume);
-    assert!(
-        refused.contains("seal") && !refused.contains("vers"),
-        "{refused}"
-    );
 }
 
 #[test]
