@@ -221,7 +221,7 @@ impl NodeService {
     /// After a final code kubelet never unpublishes: not while the volume is at the target by an earlier call.
     fn unless_published(&self, volume: &VolumeHandle, target: &str, refusal: Status) -> Status {
         let is_there = || {
-            let target = target.parse();
+            let target = request::path("target path", target);
             target.is_ok_and(|target| self.volumes.is_at(volume, &target))
         };
         match code::is_final(refusal.code) && is_there() {
@@ -274,7 +274,7 @@ impl NodeService {
         }
         match self.stage_share(volume.clone(), share, staging) {
             Ok(()) => tracing::info!("volume {volume} is taken over from another driver"),
-            Err(refusal) => tracing::warn!("volume {volume} is not taken over: {refusal}"),
+            Err(refusal) => self.shares.note_not_taken_over(volume, &refusal.message),
         }
     }
 

@@ -30,23 +30,30 @@ fn inline_volumes_of_servers_that_hang_leave_room_for_other_volumes() {
     let publish =
         &|(handle, remote): &(String, String)| fixture.publish_inline(&inline(handle, remote), POD);
     let (sender, answers) = mpsc::channel();
+    let fixture = &fixture;
     let (all_hang, refused, staged, unpublished) = thread::scope(|scope| {
         for one in &remotes[..MOST_INLINE] {
             scope.spawn(move || publish(one));
         }
         let all_hang = faults.wait_until_hanging(MOST_INLINE, LONG);
-        let one_more = &remotes[MOST_INLINE];
-        scope.spawn(move || sender.send(publish(one_more)));
+        let (handle, remote) = &remotes[MOST_INLINE];
+        let by_name = sender.clone();
+        scope.spawn(move || sender.send(fixture.publish_inline(&inline(handle, remote), POD)));
         let refused = answers.recv_timeout(LONG);
+        let one_more = inline(handle, remote);
+        scope.spawn(move || by_name.send(fixture.publish_inline_by_name(&one_more, POD)));
+        let by_name = answers.recv_timeout(LONG);
         let staged = fixture.stage(&volume("pv"));
         let unpublished = fixture.unpublish(&of_live_server, POD);
         faults.clear();
-        (all_hang, refused, staged, unpublished)
+        (all_hang, [refused, by_name], staged, unpublished)
     });
     assert!(all_hang);
-    let refused = refused.unwrap().unwrap_err();
-    assert_eq!(refused.code(), Code::Unavailable, "{refused}");
-    assert!(refused.to_string().contains("128 calls"), "{refused}");
+    for refused in refused {
+        let refused = refused.unwrap().unwrap_err();
+        assert_eq!(refused.code(), Code::Unavailable, "{refused}");
+        assert!(refused.to_string().contains("128 calls"), "{refused}");
+    }
     staged.unwrap();
     unpublished.unwrap();
 }

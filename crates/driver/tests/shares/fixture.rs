@@ -228,6 +228,17 @@ impl Fixture {
             .stage_share(&volume.stage(&volume.target(pod)))
     }
 
+    /// As of a server that the cluster's DNS is asked for.
+    pub(crate) fn publish_inline_by_name(
+        &self,
+        volume: &Volume<'_>,
+        pod: &str,
+    ) -> Result<(), StageError> {
+        let mut stage = volume.stage(&volume.target(pod));
+        let resolve = |given: &RemotePath| Ok(given.clone());
+        self.volumes().stage_resolved_share(&mut stage, resolve)
+    }
+
     pub(crate) fn unpublish(&self, volume: &Volume<'_>, pod: &str) -> Result<(), UnpublishError> {
         let target = path(&volume.target(pod));
         self.volumes().unpublish(&volume.handle(), &target)

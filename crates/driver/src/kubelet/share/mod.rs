@@ -65,6 +65,8 @@ enum Report {
     Ignored,
     /// That nothing makes it read-only.
     Readers,
+    /// That it stays another driver's.
+    NotTakenOver,
 }
 
 /// What a request says of a share.
@@ -167,6 +169,12 @@ impl ShareRequests {
             reported.clear();
         }
         reported.insert((volume.clone(), report))
+    }
+
+    pub(super) fn note_not_taken_over(&self, volume: &VolumeHandle, why: &str) {
+        if self.is_first(volume, Report::NotTakenOver) {
+            tracing::warn!("volume {volume} is not taken over: {why}");
+        }
     }
 
     fn admit(&self, volume: &VolumeHandle, access: Access) -> Result<(), Refusal> {

@@ -48,7 +48,7 @@ pub(super) struct Claim {
 pub(super) struct Adopted {
     /// How many use it.
     pub(super) users: usize,
-    /// Those of which it was another's before, or of another boot.
+    /// The volumes whose mapping was another's before, or of another boot.
     pub(super) new: Vec<VolumeHandle>,
 }
 

@@ -32,11 +32,10 @@ impl Volumes {
     /// # Errors
     /// See [`StageError`].
     pub fn stage_share(&self, request: &Stage) -> Result<(), StageError> {
-        let waiting = self.shares.waiting.begin(request.wanted.lifetime);
-        let _waiting = waiting.map_err(Shared::from)?;
-        let _turn = self.running.alone(&request.volume).map_err(Shared::from)?;
-        let slot = self.store.slot(&request.volume).map_err(Shared::from)?;
-        self.stage_share_in_turn(request, &slot)
+        let Stage { volume, wanted, .. } = request;
+        self.in_turn(volume, wanted.lifetime, |slot| {
+            self.stage_share_in_turn(request, slot)
+        })
     }
 
     /// As [`Self::stage_share`], of a request that names the server: `resolve` gives its path by the server's address, and
@@ -50,16 +49,14 @@ impl Volumes {
         request: &mut Stage,
         resolve: impl FnOnce(&RemotePath) -> Result<RemotePath, E>,
     ) -> Result<(), E> {
-        let shared = |error| E::from(StageError::Shared(error));
-        let turn = self.running.alone(&request.volume);
-        let _turn = turn.map_err(|busy| shared(busy.into()))?;
-        let slot = self.store.slot(&request.volume);
-        let slot = slot.map_err(|error| shared(error.into()))?;
-        if self.is_share_staged(request, &slot)? {
-            return Ok(());
-        }
-        request.wanted.remote = resolve(&request.wanted.remote)?;
-        Ok(self.stage_share_in_turn(request, &slot)?)
+        let (volume, lifetime) = (request.volume.clone(), request.wanted.lifetime);
+        self.in_turn(&volume, lifetime, |slot| {
+            if self.is_share_staged(request, slot)? {
+                return Ok(());
+            }
+            request.wanted.remote = resolve(&request.wanted.remote)?;
+            Ok(self.stage_share_in_turn(request, slot)?)
+        })
     }
 
     /// Whether nothing is to do, by whatever address the volume was staged.

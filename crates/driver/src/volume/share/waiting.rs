@@ -5,8 +5,9 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use super::StageError;
 use crate::in_flight::CALLS;
-use crate::record::{Lifetime, Record, What};
+use crate::record::{Lifetime, Record, Slot, VolumeHandle, What};
 use crate::volume::Volumes;
 
 /// Calls for inline volumes. Few: a person who may create pods names their servers.
@@ -79,6 +80,22 @@ impl Drop for WaitingCall<'_> {
 }
 
 impl Volumes {
+    /// Has a place among the calls that wait for servers, and the volume's turn, while a share is staged.
+    pub(super) fn in_turn<E: From<StageError>>(
+        &self,
+        volume: &VolumeHandle,
+        lifetime: Lifetime,
+        stage: impl FnOnce(&Slot<'_>) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let shared = |error| E::from(StageError::Shared(error));
+        let waiting = self.shares.waiting.begin(lifetime);
+        let _waiting = waiting.map_err(|crowded| shared(crowded.into()))?;
+        let turn = self.running.alone(volume);
+        let _turn = turn.map_err(|busy| shared(busy.into()))?;
+        let slot = self.store.slot(volume);
+        stage(&slot.map_err(|error| shared(error.into()))?)
+    }
+
     /// Lets a call begin that may wait for the server of a recorded share; none waits for that of a disk.
     pub(in crate::volume) fn wait_for_server_of(
         &self,
