@@ -59,6 +59,7 @@ impl World {
                     self.check_gone(gone, &records, step, dies)?;
                 }
                 self.check_explained(&now, &records)?;
+                self.note_handed_over(step, dies, &records);
             }
         }
         self.theirs.retain(|one| now.contains(one));
@@ -112,17 +113,18 @@ impl World {
             ));
         }
         let is_ours = others.is_none() && !self.theirs.contains(gone);
-        let may_leave = match step {
-            _ if dies => true,
-            Step::Unstage(index) | Step::Unpublish(index, _) => is_through(gone, &SPECS[index]),
-            Step::Forward | Step::Restart => true,
-            _ => false,
-        };
-        if !is_ours && !may_leave {
+        if !is_ours && !may_leave(gone, step, dies) {
             return Err(format!("{gone} was another's, and is gone"));
         }
         others.map(|index| self.others.remove(&index));
         Ok(())
+    }
+
+    /// The volume that leaves another's mapping leaves it to this driver's volumes, if there are any.
+    fn note_handed_over(&mut self, step: Step, dies: bool, records: &[Recorded]) {
+        let is_handed_over =
+            |mapping: &str| may_leave(mapping, step, dies) && is_made(mapping, records);
+        self.theirs.retain(|mapping| !is_handed_over(mapping));
     }
 
     fn check_explained(
@@ -165,12 +167,13 @@ impl World {
     pub(super) fn note_what_is_left(&mut self) {
         let records = recorded(&self.fixture, &self.boot);
         let is_left = |mapping: &&String| {
-            let is_made = |one: &Recorded| one.is_of_boot && one.is_made && one.share == **mapping;
             let mut links = self.unrecorded_links_through(mapping, &records);
-            links.next().is_none() && !records.iter().any(is_made)
+            links.next().is_none() && !is_made(mapping, &records)
         };
         let left: Vec<_> = self.seen.iter().filter(is_left).cloned().collect();
         self.left.extend(left);
+        // Nothing tells one that csi-driver-smb made again from that of the record.
+        self.theirs.retain(|mapping| !is_made(mapping, &records));
         let shares = records.into_iter().map(|one| one.share);
         self.let_go
             .extend(shares.filter(|share| !self.seen.contains(share)));
@@ -207,6 +210,13 @@ impl World {
             .any(|one| one.is_of_boot && one.share == share)
     }
 
+    /// What the record of a volume has as its mapping.
+    pub(super) fn recorded_share(&self, index: usize) -> Option<String> {
+        let mut records = recorded(&self.fixture, &self.boot).into_iter();
+        let record = records.find(|one| one.volume == SPECS[index].handle);
+        record.map(|record| record.share)
+    }
+
     fn is_old(&self, mapping: &str) -> bool {
         let since = self.mapped.get(mapping);
         since.is_some_and(|since| *since != self.passwords)
@@ -234,6 +244,22 @@ fn link_of(spec: &Spec) -> String {
         Lifetime::Persistent => volume.staging(),
         Lifetime::Inline => volume.target(PODS[0]),
     }
+}
+
+/// Whether the last volume of another's mapping may be gone with a step.
+fn may_leave(mapping: &str, step: Step, dies: bool) -> bool {
+    match step {
+        _ if dies => true,
+        Step::Unstage(index) | Step::Unpublish(index, _) => is_through(mapping, &SPECS[index]),
+        Step::Forward | Step::Restart => true,
+        _ => false,
+    }
+}
+
+/// Whether a record of this boot calls a mapping this driver's.
+fn is_made(mapping: &str, records: &[Recorded]) -> bool {
+    let mut records = records.iter();
+    records.any(|one| one.is_of_boot && one.is_made && one.share == mapping)
 }
 
 fn is_on_the_way(mapping: &str, volume: &str) -> bool {

@@ -21,6 +21,9 @@ use crate::upstream::ByProxy;
 const STEPS: usize = 20_000;
 const STEPS_VARIABLE: &str = "WINCSI_SMB_STEPS";
 
+/// The node that comes first: a red one is played again alone, with the steps of one node.
+const FROM_VARIABLE: &str = "WINCSI_SMB_FROM";
+
 /// Steps on one node: a new one has no history.
 const STEPS_OF_A_NODE: usize = 500;
 
@@ -54,10 +57,8 @@ struct World {
 
 #[test]
 fn mappings_are_those_of_live_records_and_of_others_after_each_step() {
-    let steps = env::var(STEPS_VARIABLE)
-        .ok()
-        .map(|steps| steps.parse().unwrap());
-    let steps: usize = steps.unwrap_or(STEPS);
+    let steps = number(STEPS_VARIABLE).unwrap_or(STEPS);
+    let from = number(FROM_VARIABLE).unwrap_or(0);
     let nodes = steps.div_ceil(STEPS_OF_A_NODE);
     let processors = thread::available_parallelism().map_or(1, usize::from);
     thread::scope(|scope| {
@@ -65,11 +66,15 @@ fn mappings_are_those_of_live_records_and_of_others_after_each_step() {
             scope.spawn(move || {
                 for node in (first..nodes).step_by(processors) {
                     let steps = STEPS_OF_A_NODE.min(steps - node * STEPS_OF_A_NODE);
-                    World::new(node).live(node, steps);
+                    World::new(from + node).live(from + node, steps);
                 }
             });
         }
     });
+}
+
+fn number(variable: &str) -> Option<usize> {
+    env::var(variable).ok().map(|text| text.parse().unwrap())
 }
 
 impl World {
@@ -269,11 +274,12 @@ impl World {
         });
         faults.clear();
         if let Some(records) = records {
+            self.fixture.restart_with(&records);
             // A record may tell of a mapping that its driver was about to make anew.
             if let Step::Stage(index, _) | Step::Publish(index, ..) = step {
                 self.let_go.insert(SPECS[index].share());
+                self.let_go.extend(self.recorded_share(index));
             }
-            self.fixture.restart_with(&records);
         }
     }
 
