@@ -121,11 +121,13 @@ impl Comparison<'_> {
             return;
         };
         self.recorded().insert(record.staging.folded());
-        let is_abandoned = self.is_abandoned(&record);
         let place = match record.state {
             State::Staged => Some(self.place_of(record.clone())),
             State::Staging | State::Unstaging => None,
         };
+        // Most paths have an entry, and so a folder in which it lies: one look is enough for them.
+        let has_entry = matches!(place, Some(Ok(Place::Live | Place::Dangling)));
+        let is_abandoned = !has_entry && self.is_abandoned(&record);
         let Some(_turn) = watch.unless_called() else {
             return;
         };
