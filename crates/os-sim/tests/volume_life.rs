@@ -13,7 +13,7 @@ use os::{
 };
 use wincsi_os_sim::{Arrivals, Bus, ClockMode, Content, DiskSpec, Effect, NodeSpec, Rule, SimNode};
 
-use self::support::storage_fixture::{DATA, GIB, MIB, StorageFixture, gpt};
+use self::support::storage_fixture::{DATA, GIB, MIB, StorageFixture, gpt, one};
 
 #[test]
 fn a_fresh_node_runs_from_drive_c() {
@@ -151,6 +151,8 @@ fn files_take_space() {
     let after = fixture.os.volumes.space(volume).unwrap();
     assert_eq!(after.total, before.total);
     assert_eq!(before.free - after.free, 3 * 4096);
+    let by_provider = one(fixture.volumes());
+    assert_eq!(by_provider.u64("SizeRemaining"), Ok(after.free));
 }
 
 #[test]

@@ -8,7 +8,7 @@ mod state;
 mod volumes;
 
 pub(crate) use state::{KernelDisk, Mount, State, Tracked, letter, millis, moment};
-pub(crate) use volumes::{Home, occupied};
+pub(crate) use volumes::{Home, left_of, occupied};
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::PathBuf;

@@ -91,13 +91,8 @@ impl Machine {
 
     /// What nothing occupies, in bytes.
     pub(crate) fn free_space(&self, volume: VolumeId, filesystem: &Filesystem) -> u64 {
-        let cluster = u64::from(filesystem.cluster);
         let folder = self.files_of(volume);
-        let used = folder.and_then(|folder| occupied(&folder, cluster).ok());
-        filesystem
-            .length
-            .saturating_sub(filesystem.overhead())
-            .saturating_sub(used.unwrap_or_default())
+        left_of(filesystem.room(), folder.as_deref(), filesystem.cluster)
     }
 
     /// The host folder that holds the files of a volume; `None` for a node in memory.
@@ -129,6 +124,12 @@ impl Machine {
             .cloned()
             .unwrap_or_default()
     }
+}
+
+/// What the files below the folder leave of the room for files, in bytes.
+pub(crate) fn left_of(room: u64, folder: Option<&Path>, cluster: u32) -> u64 {
+    let used = folder.and_then(|folder| occupied(folder, cluster.into()).ok());
+    room.saturating_sub(used.unwrap_or_default())
 }
 
 /// The clusters that all files below the folder take.

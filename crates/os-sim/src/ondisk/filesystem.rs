@@ -146,10 +146,10 @@ impl Filesystem {
         None
     }
 
-    /// What nobody's files can use: the filesystem's own records.
-    pub(crate) fn overhead(&self) -> u64 {
+    /// What files may take, in bytes: all but the filesystem's own records.
+    pub(crate) fn room(&self) -> u64 {
         let own = 16 * MIB + self.length / 1024;
-        own.min(self.length / 8)
+        self.length - own.min(self.length / 8)
     }
 
     fn ntfs(sector: &[u8]) -> Option<Self> {

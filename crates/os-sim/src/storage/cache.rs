@@ -80,7 +80,8 @@ pub(crate) struct CachedVolume {
     pub(crate) filesystem: Option<String>,
     pub(crate) label: String,
     pub(crate) length: u64,
-    pub(crate) free: u64,
+    /// What files may take, in bytes.
+    pub(crate) room: u64,
     pub(crate) cluster: u32,
 }
 
@@ -293,7 +294,7 @@ impl Machine {
             filesystem: filesystem.map(|it| it.kind.name().to_owned()),
             label: self.label(id),
             length: filesystem.map_or(0, |it| it.length),
-            free: filesystem.map_or(0, |it| self.free_space(id, &it)),
+            room: filesystem.map_or(0, |it| it.room()),
             cluster: filesystem.map_or(0, |it| it.cluster),
         })
     }

@@ -208,10 +208,8 @@ fn volume_object(
     disk: &Shared<CachedDisk>,
     index: usize,
 ) -> Option<Box<dyn Object>> {
-    disk.partitions.get(index)?.volume.as_ref()?;
-    Some(Box::new(VolumeObject(partition_object(
-        machine, disk, index,
-    ))))
+    let volume = VolumeObject::of(machine, partition_object(machine, disk, index))?;
+    Some(Box::new(volume))
 }
 
 fn answering(name: &str, instance: os::Instance) -> Outcome {

@@ -1,3 +1,4 @@
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use os::{Value, VolumeId};
@@ -5,7 +6,7 @@ use os::{Value, VolumeId};
 use super::cache::{CachedDisk, CachedPartition, Shared, Style};
 use super::ids;
 use crate::hardware::Role;
-use crate::machine::Machine;
+use crate::machine::{Machine, left_of};
 use crate::provider::Object;
 use crate::spec::SanPolicy;
 
@@ -23,7 +24,11 @@ pub(super) struct PartitionObject {
 }
 
 /// An `MSFT_Volume`, by its partition's place among those of its disk.
-pub(super) struct VolumeObject(pub(super) PartitionObject);
+pub(super) struct VolumeObject {
+    partition: PartitionObject,
+    /// Where its files are on the host.
+    files: Option<PathBuf>,
+}
 
 /// The `MSFT_StorageSetting`.
 pub(super) struct SettingObject {
@@ -192,19 +197,35 @@ impl PartitionObject {
     }
 }
 
+impl VolumeObject {
+    /// None if there is no volume in the partition.
+    pub(super) fn of(machine: &Machine, partition: PartitionObject) -> Option<Self> {
+        let inner = partition.partition()?;
+        inner.volume.as_ref()?;
+        Some(Self {
+            files: machine.files_of(VolumeId(inner.id)),
+            partition,
+        })
+    }
+}
+
 impl Object for VolumeObject {
     fn property(&self, name: &str) -> Option<Value> {
-        let partition = self.0.partition()?;
+        let partition = self.partition.partition()?;
         let volume = partition.volume.as_ref()?;
         let id = VolumeId(partition.id);
         Some(match name {
-            "ObjectId" => Value::text(ids::volume(&self.0.node, partition)),
+            "ObjectId" => Value::text(ids::volume(&self.partition.node, partition)),
             "UniqueId" | "Path" => Value::text(id.to_string()),
             "DriveLetter" => letter(partition.letter),
             "HealthStatus" => Value::uint16(0),
             "DedupMode" => Value::uint32(4),
             "OperationalStatus" => {
-                let status = if self.0.disk.is_offline { 0xD013 } else { 2 };
+                let status = if self.partition.disk.is_offline {
+                    0xD013
+                } else {
+                    2
+                };
                 Value::Array(vec![Value::uint16(status)])
             }
             "FileSystem" => text_or_null(volume.filesystem.as_deref()),
@@ -215,7 +236,11 @@ impl Object for VolumeObject {
                     .map_or(0, crate::ondisk::FilesystemKind::number),
             ),
             "Size" => Value::uint64(volume.length),
-            "SizeRemaining" => Value::uint64(volume.free),
+            // Of all files: counted when somebody asks, as many a query of volumes does not.
+            "SizeRemaining" => {
+                let files = self.files.as_deref();
+                Value::uint64(left_of(volume.room, files, volume.cluster))
+            }
             "DriveType" => Value::uint32(3),
             "AllocationUnitSize" => Value::uint32(volume.cluster),
             _ => return pass_through(name),
