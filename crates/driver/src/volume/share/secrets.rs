@@ -89,12 +89,14 @@ impl Secrets {
     ) -> Option<SecretHash> {
         let text = text_of(credentials);
         let quick = self.quick(&text);
-        let before = self
-            .shares()
-            .get(share)
-            .and_then(|known| known.of_quick(quick));
-        if before.is_some() {
-            return before;
+        let noted = || self.shares().get(share)?.of_quick(quick);
+        if let Some(slow) = noted() {
+            return Some(slow);
+        }
+        let _one_at_a_time = self.hashing();
+        // A hundred volumes of a share are staged at once: the first one's hash serves all.
+        if let Some(slow) = noted() {
+            return Some(slow);
         }
         let slow = self.slow(&text)?;
         let known = Known {
@@ -114,12 +116,14 @@ impl Secrets {
     pub(super) fn compare(&self, share: &str, credentials: Option<&Credentials>) -> Comparison {
         let text = text_of(credentials);
         let quick = self.quick(&text);
-        let slow = match self.shares().get(share) {
-            None => return Comparison::Unknown,
-            Some(known) => match known.compare(quick) {
-                Comparison::Unknown => known.slow.clone(),
-                compared => return compared,
-            },
+        if let Ok(compared) = self.quickly(share, quick) {
+            return compared;
+        }
+        let _one_at_a_time = self.hashing();
+        // Another call may have compared it meanwhile.
+        let slow = match self.quickly(share, quick) {
+            Ok(compared) => return compared,
+            Err(slow) => slow,
         };
         let is_same = self.verify(&slow, &text);
         if let Some(known) = self.shares().get_mut(share)
@@ -138,12 +142,23 @@ impl Secrets {
         self.shares().remove(share);
     }
 
+    /// The slow hash, if the quick one does not tell.
+    fn quickly(&self, share: &str, quick: u64) -> Result<Comparison, SecretHash> {
+        let shares = self.shares();
+        let Some(known) = shares.get(share) else {
+            return Ok(Comparison::Unknown);
+        };
+        match known.compare(quick) {
+            Comparison::Unknown => Err(known.slow.clone()),
+            compared => Ok(compared),
+        }
+    }
+
     fn quick(&self, text: &str) -> u64 {
         self.key.hash_one(text)
     }
 
     fn slow(&self, text: &str) -> Option<SecretHash> {
-        let _one_at_a_time = self.hashing();
         let hashed = self
             .argon2()
             .and_then(|argon2| argon2.hash_password(text.as_bytes()));
@@ -154,7 +169,6 @@ impl Secrets {
     }
 
     fn verify(&self, slow: &SecretHash, text: &str) -> bool {
-        let _one_at_a_time = self.hashing();
         let (Ok(hash), Ok(argon2)) = (PasswordHash::new(&slow.0), self.argon2()) else {
             return false;
         };
@@ -228,6 +242,10 @@ fn text_of(credentials: Option<&Credentials>) -> Zeroizing<String> {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+    use std::sync::Barrier;
+    use std::thread;
+
     use super::*;
 
     fn user(name: &str, password: &str) -> Credentials {
@@ -266,6 +284,22 @@ mod tests {
             next.compare("s", Some(&user("u", "two"))),
             Comparison::Differs
         );
+    }
+
+    /// A hash has a salt of its own.
+    #[test]
+    fn volumes_that_are_staged_at_once_have_one_hash() {
+        const VOLUMES: usize = 8;
+        let (secrets, all_there) = (Secrets::default(), Barrier::new(VOLUMES));
+        let hashes = thread::scope(|scope| {
+            let note = || {
+                all_there.wait();
+                secrets.note("s", Some(&user("u", "one"))).unwrap().0
+            };
+            let noting = [(); VOLUMES].map(|()| scope.spawn(note));
+            noting.map(|noted| noted.join().unwrap())
+        });
+        assert_eq!(BTreeSet::from(hashes).len(), 1);
     }
 
     #[test]
