@@ -385,15 +385,35 @@ impl Staging<'_> {
 
     fn make_usable(&self, disk: &FoundDisk) -> Result<FoundVolume, Error> {
         let (node, deadline) = (&self.volumes.node, self.deadline);
-        node.disks().bring_online(disk, deadline)?;
+        self.bring_recorded_online(disk)?;
         self.refuse_write_protected(disk)?;
-        self.require_recorded(disk)?;
         node.disks().partition(disk, deadline)?;
         let volume = node.volumes().find_on(disk, deadline)?;
         let options = self.request.wanted.format.options();
         node.volumes()
             .ensure_formatted(&volume, options, deadline)?;
         Ok(volume)
+    }
+
+    /// One that came to the place of the disk that was staged before, and was offline, is offline again at once: other nodes
+    /// may use it.
+    fn bring_recorded_online(&self, disk: &FoundDisk) -> Result<(), Error> {
+        let (disks, deadline) = (self.volumes.node.disks(), self.deadline);
+        if self.recorded().is_none() {
+            return disks.bring_online(disk, deadline);
+        }
+        let was_online = disks.is_online(disk.number(), deadline)?;
+        disks.bring_online(disk, deadline)?;
+        let required = self.require_recorded(disk);
+        let is_another = matches!(&required, Err(error) if !error.is_transient());
+        if is_another
+            && !was_online
+            && let Err(error) = disks.take_offline(disk, deadline)
+        {
+            let volume = &self.request.volume;
+            tracing::warn!("volume {volume}: the disk in its place stays online: {error}");
+        }
+        required
     }
 
     /// A format or a pod's first write would fail otherwise, in codes that do not name the device.
@@ -409,8 +429,7 @@ impl Staging<'_> {
 
     /// Whether the disk has the volume that was staged before: a disk that came to its place is never formatted for it.
     fn require_recorded(&self, disk: &FoundDisk) -> Result<(), Error> {
-        let recorded = self.before.as_ref().and_then(|record| record.what.mounted);
-        let Some(recorded) = recorded else {
+        let Some(recorded) = self.recorded() else {
             return Ok(());
         };
         let found = self.volumes.node.volumes().find_on(disk, self.deadline)?;
@@ -420,6 +439,11 @@ impl Staging<'_> {
         let text = format!("the disk has {}, and {recorded} was staged", found.id());
         let cause = Cause::failed(Condition::Changed, text);
         Err(Error::new("stage", &self.request.volume, cause))
+    }
+
+    /// The volume that was staged before.
+    fn recorded(&self) -> Option<VolumeId> {
+        self.before.as_ref().and_then(|record| record.what.mounted)
     }
 
     fn note_staged(&self, volume: VolumeId, size: Option<u64>) -> Result<(), Shared> {
@@ -491,12 +515,9 @@ impl Staging<'_> {
         let deadline = self.volumes.deadline();
         self.volumes
             .dismount(&self.request.staging, None, deadline)?;
-        if !brought_online {
-            return Ok(());
-        }
-        match self.volumes.node.disks().take_offline(disk, deadline) {
-            Err(error) if error.is(Condition::NotFound) => Ok(()),
-            done => done,
+        match brought_online {
+            true => self.volumes.release(&self.request.volume, disk, deadline),
+            false => Ok(()),
         }
     }
 }

@@ -20,7 +20,15 @@ impl Volumes {
         }
         self.node.disks().rescan(deadline)?;
         let found = self.node.disks().find(&record.what.query, deadline);
-        match found.none_if(Condition::NotFound)? {
+        let found = found.none_if(Condition::NotFound);
+        if let Err(error) = &found
+            && is_undecided(error)
+        {
+            let volume = &record.volume;
+            tracing::warn!("volume {volume}: its disk stays online, if it is there: {error}");
+            return Ok(());
+        }
+        match found? {
             Some(disk) if self.has_recorded(record, &disk, deadline)? => {
                 self.release(&record.volume, &disk, deadline)
             }
@@ -102,7 +110,7 @@ impl Volumes {
     }
 
     /// Takes the disk offline unless something else uses it: another record, an access path or an open file.
-    fn release(
+    pub(super) fn release(
         &self,
         volume: &VolumeHandle,
         disk: &FoundDisk,
@@ -153,4 +161,15 @@ impl Volumes {
         };
         Ok(others.find(names_disk).map(|record| record.volume))
     }
+}
+
+/// Whether nothing tells which disk it is, as beside a clone, or one that does not say what it is: that may last, and the
+/// volume is dismounted.
+fn is_undecided(error: &Error) -> bool {
+    let conditions = [
+        Condition::Ambiguous,
+        Condition::Uncertain,
+        Condition::Guarded,
+    ];
+    conditions.into_iter().any(|condition| error.is(condition))
 }
