@@ -6,6 +6,7 @@ use transport::Code;
 use wincsi::sim::smb::{FolderMappings, ServerSpec};
 use wincsi::sim::{Effect, Rule};
 use wincsi::{NodeApi, Win32};
+use wincsi_driver::record::Lifetime;
 
 use crate::fixture::{Fixture, KUBELET, PASSWORD, ROOT, SERVER, SHARE, USER, Volume, path, volume};
 use crate::upstream::{ByProxy, HostProcess, Upstream, clean_up, describe, link, prepare};
@@ -391,6 +392,37 @@ fn csi_driver_smb_that_lost_its_counts_removes_a_share_that_others_use() {
     assert_lives(&fixture, &b, "pod");
     unstage_published(&fixture, &b);
     assert_eq!(fixture.mappings(), NONE);
+}
+
+/// The record of a volume that is gone tells of the mapping before.
+#[test]
+fn an_inline_volume_is_refused_where_csi_driver_smb_mapped_the_share_anew_with_another_password() {
+    let mut fixture = node();
+    let (a, b) = (of("a", A), of("b", B));
+    prepare(&fixture, &a);
+    fixture.stage(&a).unwrap();
+    fixture.stop_driver();
+    let mut upstream = ByProxy::on(&fixture);
+    upstream.unstage(&fixture, &a).unwrap();
+    assert_eq!(fixture.mappings(), NONE);
+    let changed = ServerSpec::sharing(SHARE, USER, "rotated");
+    let change = |server: &mut ServerSpec| server.user = changed.user;
+    fixture.smb().change_server(SERVER, change).unwrap();
+    let rotated = Volume {
+        password: "rotated",
+        ..b
+    };
+    upstream.stage(&fixture, &rotated).unwrap();
+
+    fixture.restart_driver();
+    fixture.reconcile();
+    let inline = Volume {
+        lifetime: Lifetime::Inline,
+        ..of("inline", A)
+    };
+    let refused = fixture.publish_inline(&inline, "pod").unwrap_err();
+    assert_eq!(refused.code(), Code::FailedPrecondition, "{refused}");
+    assert_eq!(fixture.mappings(), [ROOT]);
 }
 
 /// Unstaged and staged again by csi-driver-smb, while the record lay there.

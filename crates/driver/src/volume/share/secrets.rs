@@ -3,7 +3,7 @@
 //! A record keeps a slow, salted hash, and no other trace of a credential. In memory a hash is compared under a key that
 //! this process drew, so that the slow one is made once for each mapping, and tried once for each credential.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{BuildHasher as _, RandomState};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -65,9 +65,18 @@ impl Secrets {
     /// What the records of a driver before this one tell of the mappings that it made in this boot.
     pub(super) fn of(records: &[Record<Share>], boot: Option<&str>) -> Self {
         let made = records.iter().filter(|record| record.made_mapping_in(boot));
-        let known = made.filter_map(|record| {
-            let slow = record.what.secret.clone()?;
-            Some((record.what.remote.share(), Known::of(slow)))
+        let mut hashes = BTreeMap::<_, BTreeSet<_>>::new();
+        for Record { what, .. } in made {
+            let of_share = hashes.entry(what.remote.share()).or_default();
+            of_share.insert(what.secret.as_ref().map(|slow| &slow.0));
+        }
+        // A process that died while it made a mapping anew may have left the hash of the one before in some records.
+        let known = hashes.into_iter().filter_map(|(share, hashes)| {
+            let mut hashes = hashes.into_iter();
+            match (hashes.next()?, hashes.next()) {
+                (Some(slow), None) => Some((share, Known::of(SecretHash(slow.clone())))),
+                _ => None,
+            }
         });
         Self {
             shares: Mutex::new(known.collect()),
@@ -242,11 +251,13 @@ fn text_of(credentials: Option<&Credentials>) -> Zeroizing<String> {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeSet;
     use std::sync::Barrier;
     use std::thread;
 
+    use wincsi::smb::RemotePath;
+
     use super::*;
+    use crate::record::{Lifetime, ShareOptions, State, Targets, VolumeHandle};
 
     fn user(name: &str, password: &str) -> Credentials {
         Credentials::new(name, Zeroizing::new(password.to_owned())).unwrap()
@@ -284,6 +295,37 @@ mod tests {
             next.compare("s", Some(&user("u", "two"))),
             Comparison::Differs
         );
+    }
+
+    /// As a process left them that died between a mapping and the records of all its volumes.
+    #[test]
+    fn records_of_one_mapping_that_differ_tell_nothing_of_it() {
+        let one = user("u", "one");
+        let slow = Secrets::default().note(r"\\files\data", Some(&one));
+        let of = |secret: &Option<SecretHash>| Record {
+            volume: VolumeHandle::parse("a").unwrap(),
+            state: State::Staged,
+            staging: r"C:\staging".parse().unwrap(),
+            boot: None,
+            published: Vec::new(),
+            what: Share {
+                remote: RemotePath::parse(r"\\files\data").unwrap(),
+                server: String::from("files"),
+                user: Some(String::from("u")),
+                secret: secret.clone(),
+                options: ShareOptions::default(),
+                targets: Targets::Many,
+                made_mapping: true,
+                taken_over: false,
+                lifetime: Lifetime::Persistent,
+            },
+        };
+        let compared = |records: &[Record<Share>]| {
+            let secrets = Secrets::of(records, None);
+            secrets.compare(r"\\files\data", Some(&one))
+        };
+        assert_eq!(compared(&[of(&slow), of(&slow)]), Comparison::Same);
+        assert_eq!(compared(&[of(&slow), of(&None)]), Comparison::Unknown);
     }
 
     /// A hash has a salt of its own.
