@@ -175,6 +175,11 @@ fn of_share_stage() -> Vec<Row> {
             user: None,
             other: volume(),
         },
+        ShareError::OtherPort {
+            volume: volume(),
+            server: share(),
+            other: volume(),
+        },
         ShareError::OthersMapping {
             volume: volume(),
             share: share(),
@@ -200,6 +205,7 @@ fn of_share_stage() -> Vec<Row> {
     ];
     let when = |error: &ShareError| match error {
         ShareError::OtherUser { .. } => "another volume uses the server as another user",
+        ShareError::OtherPort { .. } => "another volume uses the server at another port",
         ShareError::OthersMapping { .. } => {
             "the share is mapped as another user; or the volume is inline, and the share is mapped with another credential, or with one that nobody knows"
         }

@@ -1,6 +1,7 @@
 //! Servers that change, and names that they may have.
 
-use wincsi::sim::smb::ServerSpec;
+use transport::Code;
+use wincsi::sim::smb::{ServerHealth, ServerSpec};
 
 use crate::fixture::{Fixture, PASSWORD, POD, ROOT, SERVER, SHARE, USER, Volume, volume};
 
@@ -22,6 +23,26 @@ fn a_server_with_another_address_is_mapped_by_it_and_the_old_mapping_goes() {
     assert_eq!(fixture.mappings(), [r"\\10.0.0.2\data"]);
     fixture.unstage(&moved).unwrap();
     assert_eq!(fixture.mappings(), [""; 0]);
+}
+
+#[test]
+fn a_server_that_is_silent_keeps_the_mapping_of_pods_also_where_its_name_has_another_address() {
+    let fixture = Fixture::new();
+    let moved = Volume {
+        remote: r"\\10.0.0.2\data",
+        server: Some("files"),
+        ..volume("pv")
+    };
+    fixture.add_server("10.0.0.2", &ServerSpec::sharing(SHARE, USER, PASSWORD));
+    fixture.stage(&volume("pv")).unwrap();
+    fixture.publish(&volume("pv"), POD).unwrap();
+    let smb = fixture.smb();
+    smb.set_condition(SERVER, ServerHealth::Down).unwrap();
+    let error = fixture.stage_again(&moved).unwrap_err();
+    assert_eq!(error.code(), Code::Unavailable, "{error}");
+    smb.set_condition(SERVER, ServerHealth::Up).unwrap();
+    assert_eq!(fixture.mappings(), [ROOT]);
+    fixture.write(&moved.target(POD), "not cut");
 }
 
 #[test]

@@ -5,6 +5,7 @@
 //! which each call can look through them.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::num::NonZeroU16;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use wincsi::WinPath;
@@ -35,6 +36,8 @@ pub(super) struct Claim {
     pub(super) share: String,
     /// As whom, in lower case: names of users have no case.
     pub(super) user: Option<String>,
+    /// Another TCP port of the server than SMB's.
+    pub(super) port: Option<NonZeroU16>,
     /// Whether the mapping is this driver's, which it is in one boot alone.
     pub(super) is_ours: bool,
     /// That boot, where the node reports it.
@@ -57,6 +60,8 @@ pub(super) struct Adopted {
 pub(super) enum Refused {
     /// This volume uses the same server as another user.
     OtherUser(VolumeHandle),
+    /// This volume uses the same server at another port, where another server may be.
+    OtherPort(VolumeHandle),
     /// The share is being unmapped.
     Unmapping,
 }
@@ -69,6 +74,7 @@ impl Claim {
             address: share.remote.server(),
             share: share.remote.share(),
             user: share.user.as_ref().map(|user| user.to_lowercase()),
+            port: share.options.tcp_port,
             is_ours: share.made_mapping,
             boot: record.boot.clone(),
             is_leaving: record.state == State::Unstaging,
@@ -90,10 +96,12 @@ impl Claim {
         self.share == share && !self.is_leaving && self.is_of_boot(boot)
     }
 
-    /// Whether both cannot be mapped at a time: one server, by its name or by its address, as two users.
+    /// Whether both cannot be mapped at a time: one server, by its name or by its address, as two users or at two ports. A
+    /// mapping tells nobody its port, so that its share serves each volume of that name.
     fn conflicts_with(&self, other: &Self) -> bool {
         let is_near = self.server == other.server || self.address == other.address;
-        is_near && self.user != other.user && self.is_of_boot(other.boot.as_deref())
+        let is_otherwise = self.user != other.user || self.port != other.port;
+        is_near && is_otherwise && self.is_of_boot(other.boot.as_deref())
     }
 }
 
@@ -114,8 +122,12 @@ impl Claims {
         let mut inner = self.lock();
         let mut others = inner.claims.iter().filter(|(other, _)| *other != volume);
         let other = others.find(|(_, other)| other.conflicts_with(&claim));
-        if let Some((other, _)) = other {
-            return Err(Refused::OtherUser(other.clone()));
+        if let Some((volume, other)) = other {
+            let volume = volume.clone();
+            return Err(match other.user == claim.user {
+                true => Refused::OtherPort(volume),
+                false => Refused::OtherUser(volume),
+            });
         }
         if inner.unmapped.contains(&claim.share) {
             return Err(Refused::Unmapping);
@@ -312,6 +324,7 @@ mod tests {
             address: String::from("files"),
             share: share.to_owned(),
             user: Some(user.to_owned()),
+            port: None,
             is_ours: false,
             boot: Some(String::from("now")),
             is_leaving: false,
@@ -340,6 +353,20 @@ mod tests {
         };
         let refused = claims.claim(&volume("b"), by_another_name);
         assert_eq!(refused, Err(Refused::OtherUser(volume("a"))));
+    }
+
+    /// At another port another server may be, perhaps that of a pod's author.
+    #[test]
+    fn one_server_is_used_at_one_port() {
+        let claims = Claims::default();
+        let at_a_port = Claim {
+            port: NonZeroU16::new(4450),
+            ..claim("s", "one")
+        };
+        claims.claim(&volume("a"), at_a_port.clone()).unwrap();
+        let refused = claims.claim(&volume("b"), claim("s", "one"));
+        assert_eq!(refused, Err(Refused::OtherPort(volume("a"))));
+        assert_eq!(claims.claim(&volume("c"), at_a_port), Ok(false));
     }
 
     #[test]

@@ -23,6 +23,18 @@ pub enum StageError {
         /// The volume that uses the server.
         other: VolumeHandle,
     },
+    /// Another volume uses the server at another port, where another server may be: a mapping tells nobody its port.
+    #[error(
+        "volume {volume} needs server {server} at another port than volume {other}: give another name of the server to one of them"
+    )]
+    OtherPort {
+        /// The volume.
+        volume: VolumeHandle,
+        /// The server, as the volume names it.
+        server: String,
+        /// The volume that uses the server.
+        other: VolumeHandle,
+    },
     /// The share is mapped as another user; or with another credential or one that nobody knows, and an inline volume is
     /// served only by a mapping of its own.
     #[error(
@@ -87,9 +99,10 @@ impl StageError {
     #[must_use]
     pub fn code(&self) -> Code {
         match self {
-            Self::OtherUser { .. } | Self::OthersMapping { .. } | Self::HostLacks { .. } => {
-                Code::FailedPrecondition
-            }
+            Self::OtherUser { .. }
+            | Self::OtherPort { .. }
+            | Self::OthersMapping { .. }
+            | Self::HostLacks { .. } => Code::FailedPrecondition,
             Self::StagedOtherwise { .. } => Code::AlreadyExists,
             Self::Unmapping { .. } => Code::Aborted,
             Self::Unfinished(_) => Code::Unavailable,

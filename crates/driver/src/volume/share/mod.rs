@@ -8,6 +8,7 @@ mod error;
 mod other_secrets;
 mod publish;
 mod request;
+mod resolved;
 mod secrets;
 mod stage;
 mod stats;

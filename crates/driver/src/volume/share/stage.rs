@@ -10,7 +10,7 @@ use crate::record::{Lifetime, Record, SecretHash, Share, Slot, State, VolumeHand
 use crate::volume::{NodeError, Shared, Volumes};
 
 /// One call that stages a share.
-struct Staging<'a> {
+pub(super) struct Staging<'a> {
     volumes: &'a Volumes,
     request: &'a Stage,
     slot: &'a Slot<'a>,
@@ -38,52 +38,22 @@ impl Volumes {
         })
     }
 
-    /// As [`Self::stage_share`], of a request that names the server: `resolve` gives its path by the server's address, and
-    /// is asked in the volume's turn, if the volume is not staged. A name that nobody resolves now takes nothing from a
-    /// volume that is.
-    ///
-    /// # Errors
-    /// As [`Self::stage_share`]; that of `resolve`.
-    pub fn stage_resolved_share<E: From<StageError>>(
-        &self,
-        request: &mut Stage,
-        resolve: impl FnOnce(&RemotePath) -> Result<RemotePath, E>,
-    ) -> Result<(), E> {
-        let (volume, lifetime) = (request.volume.clone(), request.wanted.lifetime);
-        self.in_turn(&volume, lifetime, |slot| {
-            if self.is_share_staged(request, slot)? {
-                return Ok(());
-            }
-            request.wanted.remote = resolve(&request.wanted.remote)?;
-            Ok(self.stage_share_in_turn(request, slot)?)
-        })
-    }
-
-    /// Whether nothing is to do, by whatever address the volume was staged.
-    fn is_share_staged(&self, request: &Stage, slot: &Slot<'_>) -> Result<bool, StageError> {
-        let Some(record) = slot.get().map_err(Shared::from)? else {
-            return Ok(false);
-        };
-        let remote = request.agreeing_or_left(record)?.what.remote;
-        self.staging_of_share(request, slot, (remote, true))?
-            .is_done()
-    }
-
     /// As [`Self::stage_share`]; the caller has the volume's turn.
     pub(super) fn stage_share_in_turn(
         &self,
         request: &Stage,
         slot: &Slot<'_>,
     ) -> Result<(), StageError> {
-        let wanted = &request.wanted.remote;
+        let wanted = self.address_of_pods(request, slot)?;
+        let wanted = wanted.as_ref().unwrap_or(&request.wanted.remote);
         let mapped = self.best_mapped(wanted, self.deadline());
         let mapped = mapped.map_err(Shared::from)?;
         match self.stage_by_mapping(request, slot, mapped) {
             Err(error) if error.is(Condition::CredentialsConflict) => {
-                let folder = self.mapped_beside_others(wanted, self.deadline());
-                match folder.map_err(Shared::from)? {
-                    Some(folder) => self.stage_by_mapping(request, slot, (folder, false)),
-                    None => Err(error),
+                match self.mapped_beside_others(wanted, self.deadline()) {
+                    Ok(Some(folder)) => self.stage_by_mapping(request, slot, (folder, false)),
+                    // The conflict is what an operator has to know of.
+                    Ok(None) | Err(_) => Err(error),
                 }
             }
             staged => staged,
@@ -99,7 +69,7 @@ impl Volumes {
         self.staging_of_share(request, slot, mapped)?.run()
     }
 
-    fn staging_of_share<'a>(
+    pub(super) fn staging_of_share<'a>(
         &'a self,
         request: &'a Stage,
         slot: &'a Slot<'_>,
@@ -149,7 +119,7 @@ impl Staging<'_> {
     }
 
     /// Whether the volume is staged; then only its credential is compared.
-    fn is_done(&self) -> Result<bool, StageError> {
+    pub(super) fn is_done(&self) -> Result<bool, StageError> {
         let is_staged = self.is_staged()?;
         if is_staged {
             self.compare_secret();
@@ -187,12 +157,16 @@ impl Staging<'_> {
                 share: share.to_owned(),
                 is_known: true,
             }),
-            (MapOutcome::ReusedUnknown, Lifetime::Inline) => {
-                if !self.was_mapped {
-                    self.disown();
-                }
-                self.refuse_others(volume, share)
+            (MapOutcome::ReusedUnknown, Lifetime::Inline) if !self.was_mapped => {
+                // Another process mapped it after this call had looked: what is known is of the mapping before.
+                self.disown();
+                Err(StageError::OthersMapping {
+                    volume: volume.clone(),
+                    share: share.to_owned(),
+                    is_known: false,
+                })
             }
+            (MapOutcome::ReusedUnknown, Lifetime::Inline) => self.refuse_others(volume, share),
             _ => Ok(()),
         }
     }
@@ -294,6 +268,7 @@ impl Staging<'_> {
             address: self.remote.server(),
             share: share.to_owned(),
             user: wanted.user().map(|user| user.to_lowercase()),
+            port: wanted.options.tcp_port,
             is_ours: self.makes_mapping(),
             boot: self.boot.clone(),
             is_leaving: false,
@@ -304,6 +279,11 @@ impl Staging<'_> {
                 volume: volume.clone(),
                 server: wanted.server.clone(),
                 user: wanted.user().map(str::to_owned),
+                other,
+            },
+            Refused::OtherPort(other) => StageError::OtherPort {
+                volume: volume.clone(),
+                server: wanted.server.clone(),
                 other,
             },
             Refused::Unmapping => StageError::Unmapping {
@@ -471,8 +451,11 @@ impl Staging<'_> {
         if is_made {
             self.note_secret(share, secret.as_ref());
         }
+        // Another publish that renewed the mapping in vain may have left the volume to the boot before.
+        claims.stay_in(&self.request.volume, self.boot.as_deref());
         let note = |record: &mut Record<Share>| {
             record.state = State::Staged;
+            record.boot.clone_from(&self.boot);
             record.what.made_mapping = is_ours.unwrap_or(record.what.made_mapping);
             record.what.secret = secret;
         };
