@@ -81,6 +81,11 @@ pub(super) const FOREIGN: &[ForeignFlag] = &[
     foreign("force-detach-backoff", DISK, CONTROLLER),
     foreign("get-node-info-from-labels", DISK, TOPOLOGY),
     foreign("get-nodeid-from-imds", DISK, "set -nodeid"),
+    foreign(
+        "global-mapping-additional-params",
+        SMB,
+        "set the mount options seal, compress, cache=none and port=N of the volumes that need them",
+    ),
     foreign("krb5-cache-directory", SMB, KERBEROS),
     foreign("krb5-prefix", SMB, KERBEROS),
     foreign("kubeconfig", BOTH, NO_API),
@@ -91,7 +96,12 @@ pub(super) const FOREIGN: &[ForeignFlag] = &[
     foreign(
         "remove-smb-mapping-during-unmount",
         SMB,
-        "leave it out: a share that this driver mapped is unmapped with its last volume",
+        "leave it out: the last volume removes its mapping, also one that csi-driver-smb made",
+    ),
+    foreign(
+        "require-privacy-for-global-mapping",
+        SMB,
+        "set -require-privacy",
     ),
     foreign(
         "reserved-data-disk-slot-num",
