@@ -166,9 +166,9 @@ fn of_shares() -> Vec<Row> {
     before.into_iter().chain(of_share_stage()).collect()
 }
 
-fn of_share_stage() -> Vec<Row> {
+fn share_errors() -> [ShareError; 7] {
     let share = String::new;
-    let errors = [
+    [
         ShareError::OtherUser {
             volume: volume(),
             server: share(),
@@ -202,7 +202,10 @@ fn of_share_stage() -> Vec<Row> {
             volume: volume(),
             share: share(),
         })),
-    ];
+    ]
+}
+
+fn of_share_stage() -> Vec<Row> {
     let when = |error: &ShareError| match error {
         ShareError::OtherUser { .. } => "another volume uses the server as another user",
         ShareError::OtherPort { .. } => "another volume uses the server at another port",
@@ -220,7 +223,7 @@ fn of_share_stage() -> Vec<Row> {
         ShareError::Shared(_) => "",
     };
     let row = |error: &ShareError| ("NodeStage", error.code(), when(error));
-    errors.iter().map(row).collect()
+    share_errors().iter().map(row).collect()
 }
 
 fn of_publish() -> Vec<Row> {
