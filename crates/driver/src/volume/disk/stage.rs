@@ -515,10 +515,25 @@ impl Staging<'_> {
         let deadline = self.volumes.deadline();
         self.volumes
             .dismount(&self.request.staging, None, deadline)?;
-        match brought_online {
-            true => self.volumes.release(&self.request.volume, disk, deadline),
-            false => Ok(()),
+        if !brought_online || self.is_of_another(disk, deadline)? {
+            return Ok(());
         }
+        match self.volumes.node.disks().take_offline(disk, deadline) {
+            Err(error) if error.is(Condition::NotFound) => Ok(()),
+            done => done,
+        }
+    }
+
+    /// Whether another volume's record names the disk, which the pipes take offline whatever is mounted there.
+    fn is_of_another(&self, disk: &FoundDisk, deadline: Deadline) -> Result<bool, Error> {
+        let volume = &self.request.volume;
+        let other = self
+            .volumes
+            .other_record_of(volume, disk, |_| true, deadline)?;
+        if let Some(other) = &other {
+            tracing::warn!("volume {volume}: its disk stays online for volume {other}");
+        }
+        Ok(other.is_some())
     }
 }
 

@@ -110,7 +110,7 @@ impl Volumes {
     }
 
     /// Takes the disk offline unless something else uses it: another record, an access path or an open file.
-    pub(super) fn release(
+    fn release(
         &self,
         volume: &VolumeHandle,
         disk: &FoundDisk,
