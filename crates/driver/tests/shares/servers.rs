@@ -5,14 +5,19 @@ use wincsi::sim::smb::{ServerHealth, ServerSpec};
 
 use crate::fixture::{Fixture, PASSWORD, POD, ROOT, SERVER, SHARE, USER, Volume, volume};
 
-#[test]
-fn a_server_with_another_address_is_mapped_by_it_and_the_old_mapping_goes() {
-    let fixture = Fixture::new();
-    let moved = Volume {
+/// The volume, whose server has another address by now.
+fn moved() -> Volume<'static> {
+    Volume {
         remote: r"\\10.0.0.2\data",
         server: Some("files"),
         ..volume("pv")
-    };
+    }
+}
+
+#[test]
+fn a_server_with_another_address_is_mapped_by_it_and_the_old_mapping_goes() {
+    let fixture = Fixture::new();
+    let moved = moved();
     let spec = ServerSpec::sharing(SHARE, USER, PASSWORD);
     fixture.add_server("10.0.0.2", &spec);
     fixture.stage(&volume("pv")).unwrap();
@@ -28,11 +33,7 @@ fn a_server_with_another_address_is_mapped_by_it_and_the_old_mapping_goes() {
 #[test]
 fn a_server_that_is_silent_keeps_the_mapping_of_pods_also_where_its_name_has_another_address() {
     let fixture = Fixture::new();
-    let moved = Volume {
-        remote: r"\\10.0.0.2\data",
-        server: Some("files"),
-        ..volume("pv")
-    };
+    let moved = moved();
     fixture.add_server("10.0.0.2", &ServerSpec::sharing(SHARE, USER, PASSWORD));
     fixture.stage(&volume("pv")).unwrap();
     fixture.publish(&volume("pv"), POD).unwrap();
