@@ -45,7 +45,7 @@ const HOST: Host = Host::Pipes;
 const MIB: u64 = 1 << 20;
 
 /// The cases of tests/disks that do not run here, each with what it needs and the pipes lack.
-const LEFT_OUT: [(&str, Feature); 21] = [
+const LEFT_OUT: [(&str, Feature); 22] = [
     (
         "growth::a_volume_grows_by_one_mib_while_a_pod_has_it",
         Feature::SmallGrowth,
@@ -53,6 +53,10 @@ const LEFT_OUT: [(&str, Feature); 21] = [
     (
         "growth::a_volume_whose_disk_grew_by_one_mib_grows_when_it_is_staged",
         Feature::SmallGrowth,
+    ),
+    (
+        "intruder::an_offline_disk_in_the_place_of_one_that_moved_is_offline_after_the_stage",
+        Feature::CheckedOffline,
     ),
     (
         "protected::a_device_that_answers_by_windows_attribute_is_none_that_is_protected",

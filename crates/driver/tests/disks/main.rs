@@ -9,6 +9,7 @@ mod deaths;
 mod fixture;
 mod growth;
 mod health;
+mod intruder;
 mod inventories;
 mod late;
 mod life;

@@ -395,19 +395,20 @@ impl Staging<'_> {
         Ok(volume)
     }
 
-    /// One that came to the place of the disk that was staged before, and was offline, is offline again at once: other nodes
-    /// may use it.
+    /// One that came to the place of the disk that was staged before, and was offline, is offline again at once, as other
+    /// nodes may use it; unless the host cannot tell whether somebody uses it here by now.
     fn bring_recorded_online(&self, disk: &FoundDisk) -> Result<(), Error> {
-        let (disks, deadline) = (self.volumes.node.disks(), self.deadline);
-        if self.recorded().is_none() {
-            return disks.bring_online(disk, deadline);
-        }
-        let was_online = disks.is_online(disk.number(), deadline)?;
+        let (node, deadline) = (&self.volumes.node, self.deadline);
+        let disks = node.disks();
+        let may_go_back = self.recorded().is_some()
+            && node.supports(Feature::CheckedOffline)
+            && !disks.is_online(disk.number(), deadline)?;
         disks.bring_online(disk, deadline)?;
         let required = self.require_recorded(disk);
-        let is_another = matches!(&required, Err(error) if !error.is_transient());
-        if is_another
-            && !was_online
+        let is_another =
+            |error: &Error| error.is(Condition::Changed) || error.is(Condition::NotFound);
+        if may_go_back
+            && required.as_ref().is_err_and(is_another)
             && let Err(error) = disks.take_offline(disk, deadline)
         {
             let volume = &self.request.volume;

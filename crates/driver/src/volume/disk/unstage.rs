@@ -163,13 +163,7 @@ impl Volumes {
     }
 }
 
-/// Whether nothing tells which disk it is, as beside a clone, or one that does not say what it is: that may last, and the
-/// volume is dismounted.
+/// Whether nothing tells which disk it is, as beside a clone: that lasts, and the volume is dismounted.
 fn is_undecided(error: &Error) -> bool {
-    let conditions = [
-        Condition::Ambiguous,
-        Condition::Uncertain,
-        Condition::Guarded,
-    ];
-    conditions.into_iter().any(|condition| error.is(condition))
+    error.is(Condition::Ambiguous) || error.is(Condition::Guarded)
 }
