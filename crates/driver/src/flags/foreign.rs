@@ -96,7 +96,7 @@ pub(super) const FOREIGN: &[ForeignFlag] = &[
     foreign(
         "remove-smb-mapping-during-unmount",
         SMB,
-        "leave it out: the last volume removes its mapping, also one that csi-driver-smb made",
+        "leave it out: a mapping goes with its last volume, also one that csi-driver-smb made",
     ),
     foreign(
         "require-privacy-for-global-mapping",
