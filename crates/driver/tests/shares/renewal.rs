@@ -2,26 +2,26 @@
 
 use transport::Code;
 
-use wincsi::sim::smb::ServerSpec;
+use wincsi::sim::smb::{ServerHealth, ServerSpec};
 
-use crate::fixture::{Fixture, POD, ROOT, Volume, volume};
+use crate::fixture::{Fixture, POD, ROOT, SERVER, SHARE, USER, Volume, volume};
 use crate::upstream::{HostProcess, Upstream as _};
 
 /// Another user of the server comes and maps the share.
 fn map_as_another(fixture: &Fixture) {
-    let theirs = ServerSpec::sharing(crate::fixture::SHARE, r"FILES\theirs", "their own");
+    let theirs = ServerSpec::sharing(SHARE, r"FILES\theirs", "their own");
     let change = |server: &mut ServerSpec| server.user.extend(theirs.user);
     let smb = fixture.smb();
-    smb.change_server(crate::fixture::SERVER, change).unwrap();
+    smb.change_server(SERVER, change).unwrap();
     fixture.map_by_hand(ROOT, r"FILES\theirs", "their own");
 }
 
 /// The server takes another password from now on.
 fn rotate(fixture: &Fixture) {
-    let changed = ServerSpec::sharing(crate::fixture::SHARE, crate::fixture::USER, "rotated");
+    let changed = ServerSpec::sharing(SHARE, USER, "rotated");
     let change = |server: &mut ServerSpec| server.user = changed.user;
     let smb = fixture.smb();
-    smb.change_server(crate::fixture::SERVER, change).unwrap();
+    smb.change_server(SERVER, change).unwrap();
 }
 
 #[test]
@@ -61,7 +61,7 @@ fn a_link_of_a_share_is_swept_after_a_reboot_and_kept_while_a_mapping_serves_it(
     fixture.restart();
     assert!(fixture.exists(&volume("pv").staging()), "of this boot");
     fixture.sim.reboot().unwrap();
-    fixture.map_by_hand(ROOT, crate::fixture::USER, crate::fixture::PASSWORD);
+    fixture.map_by_hand(ROOT, USER, crate::fixture::PASSWORD);
     fixture.restart();
     assert!(
         fixture.exists(&volume("pv").staging()),
@@ -77,7 +77,7 @@ fn a_link_of_a_share_is_swept_after_a_reboot_and_kept_while_a_mapping_serves_it(
 #[test]
 fn a_mapping_of_others_serves_a_volume_and_stays() {
     let fixture = Fixture::new();
-    fixture.map_by_hand(ROOT, crate::fixture::USER, crate::fixture::PASSWORD);
+    fixture.map_by_hand(ROOT, USER, crate::fixture::PASSWORD);
     fixture.stage(&volume("pv")).unwrap();
     fixture.unstage(&volume("pv")).unwrap();
     assert_eq!(fixture.mappings(), [ROOT]);
@@ -87,7 +87,7 @@ fn a_mapping_of_others_serves_a_volume_and_stays() {
 #[test]
 fn a_mapping_that_is_made_in_place_of_anothers_goes_with_the_last_volume() {
     let mut fixture = Fixture::new();
-    fixture.map_by_hand(ROOT, crate::fixture::USER, crate::fixture::PASSWORD);
+    fixture.map_by_hand(ROOT, USER, crate::fixture::PASSWORD);
     fixture.stage(&volume("before")).unwrap();
     rotate(&fixture);
     let rotated = Volume {
@@ -113,7 +113,6 @@ fn a_record_goes_whose_staging_folder_kubelet_removed_for_another_driver() {
 
 #[test]
 fn figures_of_a_share_are_kept_while_its_mapping_is_good_and_a_dead_one_is_abnormal() {
-    use wincsi::sim::smb::ServerHealth;
     let fixture = Fixture::new();
     let volume = Volume { ..volume("pv") };
     fixture.stage(&volume).unwrap();
@@ -126,7 +125,7 @@ fn figures_of_a_share_are_kept_while_its_mapping_is_good_and_a_dead_one_is_abnor
     assert_ne!(later.usage, first.usage);
     fixture
         .smb()
-        .set_condition(crate::fixture::SERVER, ServerHealth::Down)
+        .set_condition(SERVER, ServerHealth::Down)
         .unwrap();
     let dead = fixture.stats(&volume, POD).unwrap();
     assert_eq!(dead.usage, later.usage);
@@ -139,12 +138,9 @@ fn volumes_of_one_server_get_a_new_user_after_a_reboot() {
     for handle in ["a", "b"] {
         fixture.stage(&volume(handle)).unwrap();
     }
-    let new = ServerSpec::sharing(crate::fixture::SHARE, r"FILES\new", "theirs");
+    let new = ServerSpec::sharing(SHARE, r"FILES\new", "theirs");
     let change = |server: &mut ServerSpec| server.user.extend(new.user);
-    fixture
-        .smb()
-        .change_server(crate::fixture::SERVER, change)
-        .unwrap();
+    fixture.smb().change_server(SERVER, change).unwrap();
     fixture.reboot();
     for handle in ["a", "b"] {
         let volume = Volume {
@@ -162,10 +158,10 @@ fn a_publish_that_cannot_map_a_share_again_says_which_volume_is_in_its_way() {
     for handle in ["first", "second"] {
         fixture.stage(&volume(handle)).unwrap();
     }
-    let new = ServerSpec::sharing(crate::fixture::SHARE, r"FILES\new", "theirs");
+    let new = ServerSpec::sharing(SHARE, r"FILES\new", "theirs");
     let change = |server: &mut ServerSpec| server.user.extend(new.user);
     let smb = fixture.smb();
-    smb.change_server(crate::fixture::SERVER, change).unwrap();
+    smb.change_server(SERVER, change).unwrap();
     fixture.reboot();
     let first = Volume {
         user: r"FILES\new",
@@ -206,7 +202,7 @@ fn a_publish_without_secrets_makes_no_link_to_what_another_mapped_after_a_renewa
     fixture.stage(&b).unwrap();
     fixture.reboot();
     HostProcess.stage(&fixture, &a).unwrap();
-    fixture.map_by_hand(ROOT, crate::fixture::USER, crate::fixture::PASSWORD);
+    fixture.map_by_hand(ROOT, USER, crate::fixture::PASSWORD);
     rotate(&fixture);
     let rotated = Volume {
         password: "rotated",
@@ -219,4 +215,26 @@ fn a_publish_without_secrets_makes_no_link_to_what_another_mapped_after_a_renewa
     let error = fixture.publish(&rotated, POD).unwrap_err();
     assert_eq!(error.code(), Code::FailedPrecondition, "{error}");
     assert!(!fixture.exists(&rotated.target(POD)));
+}
+
+/// Otherwise no rotated password would renew it.
+#[test]
+fn a_stage_that_failed_leaves_the_credential_of_its_mapping_known_after_a_restart() {
+    let mut fixture = Fixture::new();
+    fixture.stage(&volume("pv")).unwrap();
+    let smb = fixture.smb();
+    smb.set_condition(SERVER, ServerHealth::Down).unwrap();
+    fixture.stage(&volume("late")).unwrap_err();
+    smb.set_condition(SERVER, ServerHealth::Up).unwrap();
+    assert_eq!(fixture.records(), 2);
+    fixture.restart_driver();
+    let changed = ServerSpec::sharing(SHARE, USER, "rotated");
+    let change = |server: &mut ServerSpec| server.user = changed.user;
+    fixture.smb().change_server(SERVER, change).unwrap();
+    let rotated = Volume {
+        password: "rotated",
+        ..volume("pv")
+    };
+    fixture.publish_with_secret(&rotated, POD).unwrap();
+    fixture.write(&rotated.target(POD), "by the new password");
 }

@@ -4,7 +4,7 @@ use wincsi::Feature;
 use wincsi::smb::RemotePath;
 
 use super::{Stage, StageError};
-use crate::record::{Record, Share, Slot, State};
+use crate::record::{Lifetime, Record, Share, Slot, State};
 use crate::volume::{Shared, Volumes};
 
 impl Volumes {
@@ -55,9 +55,10 @@ impl Volumes {
         };
         let (deadline, remote) = (self.deadline(), record.what.remote.clone());
         let is_elsewhere = remote.server() != request.wanted.remote.server();
+        let has_pods = !record.published.is_empty() || record.what.lifetime == Lifetime::Inline;
         let is_in_use = record.state == State::Staged
             && record.is_of_boot(self.boot(deadline).as_deref())
-            && !record.published.is_empty();
+            && has_pods;
         let keeps = is_elsewhere
             && is_in_use
             && self.node.supports(Feature::MappingList)

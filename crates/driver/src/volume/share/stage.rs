@@ -160,6 +160,7 @@ impl Staging<'_> {
             (MapOutcome::ReusedUnknown, Lifetime::Inline) if !self.was_mapped => {
                 // Another process mapped it after this call had looked: what is known is of the mapping before.
                 self.disown();
+                self.volumes.shares.secrets.forget(share);
                 Err(StageError::OthersMapping {
                     volume: volume.clone(),
                     share: share.to_owned(),
@@ -346,8 +347,13 @@ impl Staging<'_> {
 
     /// Writes the record before the first act on the node.
     fn begin(&self, is_ours: bool, taken_over: bool) -> Result<(), StageError> {
+        let secret = self.secret_of_mapping();
         let written = match &self.before {
-            None => self.slot.put(self.record(is_ours, taken_over)),
+            None => {
+                let mut record = self.record(is_ours, taken_over);
+                record.what.secret = secret;
+                self.slot.put(record)
+            }
             Some(_) => self.slot.change(|record: &mut Record<Share>| {
                 if record.state == State::Unstaging {
                     record.state = State::Staging;
@@ -356,7 +362,7 @@ impl Staging<'_> {
                 record.what.made_mapping = is_ours;
                 record.what.taken_over = taken_over;
                 record.what.remote = self.remote.clone();
-                record.what.secret = None;
+                record.what.secret.clone_from(&secret);
                 record.what.user = self.request.wanted.user().map(str::to_owned);
             }),
         };
@@ -364,6 +370,16 @@ impl Staging<'_> {
             self.volumes.shares.claims.release(&self.request.volume);
         }
         Ok(written.map_err(Shared::from)?)
+    }
+
+    /// The hash of the credential that the share is mapped with after the call, however that ends: that of the mapping, if
+    /// the call has the same one. With another one the mapping may be made anew.
+    fn secret_of_mapping(&self) -> Option<SecretHash> {
+        let is_known = self.was_mapped && self.has_credential_of_mapping();
+        let secrets = &self.volumes.shares.secrets;
+        is_known
+            .then(|| secrets.hash_of(&self.remote.share()))
+            .flatten()
     }
 
     fn record(&self, made_mapping: bool, taken_over: bool) -> Record<Share> {
@@ -439,6 +455,10 @@ impl Staging<'_> {
         let is_same = matches!(outcome, MapOutcome::Reused | MapOutcome::ReusedOtherOptions);
         let secret = match is_made || is_same {
             true => secrets.note(share, self.request.wanted.credentials.as_ref()),
+            false if self.is_ours_by(outcome) == Some(false) => {
+                secrets.forget(share);
+                None
+            }
             false => {
                 self.compare_secret();
                 secrets.hash_of(share)

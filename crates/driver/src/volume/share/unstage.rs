@@ -74,7 +74,9 @@ impl Volumes {
         }
         if self.is_used_by_others(remote, deadline)? {
             // They may have mapped it anew meanwhile, as another user.
-            self.shares.secrets.forget(&share);
+            if !self.is_used(&share, boot.as_deref()) {
+                self.shares.secrets.forget(&share);
+            }
             return Ok(Unmapped::InUse);
         }
         let unmapped = self.unmap_once(remote, boot.as_deref(), deadline)?;
