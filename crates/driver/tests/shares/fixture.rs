@@ -174,6 +174,13 @@ impl Fixture {
         SmbControl::at(self.home.path().join(NODE))
     }
 
+    /// The server has its user by another password from now on.
+    pub(crate) fn change_password(&self, password: &str) {
+        let changed = ServerSpec::sharing(SHARE, USER, password);
+        let change = |server: &mut ServerSpec| server.user = changed.user;
+        self.smb().change_server(SERVER, change).unwrap();
+    }
+
     pub(crate) fn stage(&self, volume: &Volume<'_>) -> Result<(), StageError> {
         self.make_staging_folder(volume);
         self.stage_again(volume)

@@ -228,9 +228,7 @@ fn a_stage_that_failed_leaves_the_credential_of_its_mapping_known_after_a_restar
     smb.set_condition(SERVER, ServerHealth::Up).unwrap();
     assert_eq!(fixture.records(), 2);
     fixture.restart_driver();
-    let changed = ServerSpec::sharing(SHARE, USER, "rotated");
-    let change = |server: &mut ServerSpec| server.user = changed.user;
-    fixture.smb().change_server(SERVER, change).unwrap();
+    fixture.change_password("rotated");
     let rotated = Volume {
         password: "rotated",
         ..volume("pv")

@@ -52,9 +52,7 @@ fn a_server_that_is_silent_keeps_the_mapping_of_pods_also_where_its_name_has_ano
 fn a_publish_with_the_new_password_renews_a_mapping_whose_old_one_the_server_refuses() {
     let fixture = Fixture::new();
     fixture.stage(&volume("pv")).unwrap();
-    let changed = ServerSpec::sharing(SHARE, USER, "rotated");
-    let change = |server: &mut ServerSpec| server.user = changed.user;
-    fixture.smb().change_server(SERVER, change).unwrap();
+    fixture.change_password("rotated");
     let rotated = Volume {
         password: "rotated",
         ..volume("pv")

@@ -405,9 +405,7 @@ fn an_inline_volume_is_refused_where_csi_driver_smb_mapped_the_share_anew_with_a
     let mut upstream = ByProxy::on(&fixture);
     upstream.unstage(&fixture, &a).unwrap();
     assert_eq!(fixture.mappings(), NONE);
-    let changed = ServerSpec::sharing(SHARE, USER, "rotated");
-    let change = |server: &mut ServerSpec| server.user = changed.user;
-    fixture.smb().change_server(SERVER, change).unwrap();
+    fixture.change_password("rotated");
     let rotated = Volume {
         password: "rotated",
         ..b

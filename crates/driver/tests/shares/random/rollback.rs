@@ -8,7 +8,7 @@ use crate::fixture::{DRIVER, Fixture, Volume, path};
 use crate::upstream::{Answer, ByProxy, HostProcess, Upstream, describe};
 
 impl World {
-    /// The counts of its container begin empty.
+    /// Its counts begin empty, as where its manifest keeps none on the node. Those that went stale meanwhile are not played.
     pub(super) fn roll_back(&mut self, mode: Mode) {
         self.fixture.stop_driver();
         self.upstream = Some(mode);
