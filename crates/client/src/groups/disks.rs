@@ -3,7 +3,7 @@ use std::time::Duration;
 
 use formats::location::Location;
 use node::api::sealed::Wait;
-use node::api::{Cause, Condition, Disks, Error, Feature, NodeApi, Result, ResultExt, Volumes};
+use node::api::{Cause, Condition, Disks, Error, Feature, NodeApi, Result, Volumes};
 use node::{DiskIds, DiskQuery, FoundDisk};
 use os::{Deadline, DiskNumber, VolumeId, WinPath};
 
@@ -168,19 +168,13 @@ impl Disks for Node {
         if !self.is_online(disk.number(), deadline)? {
             return Ok(());
         }
-        for volume in volumes_on(self, disk.number(), deadline)? {
+        for volume in disk.volumes(self, deadline)? {
             let written = write_cache(self, volume, deadline);
             written.map_err(|error| Error::new(OFFLINE, disk.number(), error.cause))?;
         }
         find::require(self, OFFLINE, disk, deadline)?;
         switch(self, OFFLINE, disk, State::Offline, deadline)
     }
-}
-
-/// A disk without partitions is an empty list or an error, by csi-proxy's version.
-fn volumes_on(node: &Node, disk: DiskNumber, deadline: Deadline) -> Result<Vec<VolumeId>> {
-    let listed = node.list_on_disk(disk, None, deadline);
-    Ok(listed.none_if(Condition::NotFound)?.unwrap_or_default())
 }
 
 /// What is read-only, or has no filesystem, has nothing cached.

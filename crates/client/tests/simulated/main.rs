@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use node::api::{Condition, Error, NodeApi};
+use node::api::{Condition, Error, NodeApi, disk_size_of};
 use node::{
     Authentication, Credentials, Criterion, DiskQuery, FoundDisk, FoundVolume, MapOutcome,
     MapRequest, NewSize, Node, Options, Portal, Privacy, RemotePath, ResolvedPath, SerialNumber,
@@ -261,6 +261,25 @@ fn a_disk_is_found_sized_and_switched() {
             assert_eq!(disks.is_online(disk, soon), Ok(true));
             disks.partition(&found, soon).unwrap();
         }
+    });
+}
+
+/// By what a driver queries that names no disk by its number.
+#[test]
+fn a_disk_that_was_found_tells_what_its_number_does() {
+    both(|fixture| {
+        let (node, soon, found) = (&*fixture.node, fixture.soon(), fixture.found());
+        assert_eq!(found.is_online(node, soon), Ok(true));
+        assert_eq!(found.volumes(node, soon), Ok(Vec::new()));
+        let other = fixture.other_volume();
+        node.disks().partition(&found, soon).unwrap();
+        let own = node.volumes().find_on(&found, soon).unwrap();
+        assert_eq!(found.volumes(node, soon), Ok(vec![own.id()]));
+        assert_eq!(found.holds(own.id(), node, soon), Ok(true));
+        assert_eq!(found.holds(other.id(), node, soon), Ok(false));
+        assert_eq!(disk_size_of(own.id(), node, soon), Ok(2 << 30));
+        node.disks().take_offline(&found, soon).unwrap();
+        assert_eq!(found.is_online(node, soon), Ok(false));
     });
 }
 

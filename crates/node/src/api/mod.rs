@@ -36,6 +36,7 @@
 //! instead, which fails as Windows does.
 
 mod attached;
+mod by_found;
 mod codes;
 mod conditions;
 mod error;
@@ -58,6 +59,7 @@ use std::time::Duration;
 
 use os::Deadline;
 
+pub use self::by_found::disk_size_of;
 pub use self::error::{Cause, Code, Condition, Error, Needs, Result, Unreachable};
 pub use self::features::Feature;
 #[doc(hidden)]

@@ -8,6 +8,7 @@ use super::sources::{self, Source};
 
 mod child_process;
 mod crate_doc;
+mod disk_numbers;
 mod file_length;
 mod grouped_imports;
 mod imports;
@@ -58,6 +59,7 @@ struct Lint {
 const LINTS: &[Lint] = &[
     child_process::LINT,
     crate_doc::LINT,
+    disk_numbers::LINT,
     file_length::LINT,
     grouped_imports::LINT,
     imports::LINT,

@@ -1,7 +1,7 @@
 use std::num::NonZeroU64;
 
 use transport::Code;
-use wincsi::volumes::{FoundVolume, NewSize, VolumeId};
+use wincsi::volumes::{FoundVolume, NewSize, VolumeId, disk_size_of};
 use wincsi::{Condition, Deadline, Error, Feature};
 
 use crate::record::{Access, ByKind, Disk, Record, VolumeHandle};
@@ -168,10 +168,9 @@ impl Volumes {
 
     /// The length of the volume's disk, after the node has looked whether it grew.
     fn disk_size(&self, volume: &FoundVolume) -> Result<u64, Error> {
-        let (disks, deadline) = (self.node.disks(), self.deadline());
-        disks.rescan(deadline)?;
-        let disk = self.node.volumes().disk_number(volume.id(), deadline)?;
-        disks.size(disk, deadline)
+        let deadline = self.deadline();
+        self.node.disks().rescan(deadline)?;
+        disk_size_of(volume.id(), self.node.as_ref(), deadline)
     }
 
     fn grow(&self, record: &Record<Disk>, volume: &FoundVolume) -> Result<u64, Error> {
@@ -226,8 +225,7 @@ impl Volumes {
         if self.node.supports(Feature::SmallGrowth) {
             return None;
         }
-        let disk = self.node.volumes().disk_number(volume, deadline);
-        let length = disk.and_then(|disk| self.node.disks().size(disk, deadline));
+        let length = disk_size_of(volume, self.node.as_ref(), deadline);
         length
             .inspect_err(|error| tracing::warn!("the length of the disk is not known: {error}"))
             .ok()

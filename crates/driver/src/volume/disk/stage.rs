@@ -129,7 +129,7 @@ impl Volumes {
         };
         let named = node.disks().find(disk, deadline);
         match named.none_if(Condition::NotFound)? {
-            Some(named) => Ok(named.number() != node.volumes().disk_number(volume, deadline)?),
+            Some(named) => Ok(!named.holds(volume, node.as_ref(), deadline)?),
             None => Ok(true),
         }
     }
@@ -206,11 +206,11 @@ impl Staging<'_> {
             return None;
         }
         let named = node.disks().find(&self.request.disk, deadline).ok()?;
-        let disk = node.volumes().disk_number(volume, deadline).ok()?;
-        let is_read_only = node.disks().is_read_only(disk, deadline).ok()?;
+        let is_as_named = named.holds(volume, node.as_ref(), deadline).ok()?;
+        let is_read_only = named.is_read_only(node.as_ref(), deadline).ok()?;
         let is_for_readers = self.request.wanted.access != Access::ReadWrite;
-        let is_as_named = named.number() == disk && is_read_only == is_for_readers;
-        is_as_named.then_some((volume, record.what.size))
+        let is_as_wanted = is_as_named && is_read_only == is_for_readers;
+        is_as_wanted.then_some((volume, record.what.size))
     }
 
     /// Each step leaves alone what is as it should be.
@@ -257,8 +257,7 @@ impl Staging<'_> {
 
     /// Writes the record before the first act on the disk. Whether this driver brings the disk online is part of it.
     fn begin(&self, disk: &FoundDisk) -> Result<bool, Failure> {
-        let disks = self.volumes.node.disks();
-        let is_online = disks.is_online(disk.number(), self.deadline);
+        let is_online = disk.is_online(self.volumes.node.as_ref(), self.deadline);
         let is_online = is_online.map_err(|error| self.unchanged(StepError::Node(error)))?;
         self.refuse_other_access(disk)?;
         if is_online {
@@ -308,8 +307,7 @@ impl Staging<'_> {
         if self.request.wanted.access != Access::SharedReadOnly {
             return Ok(());
         }
-        let disks = self.volumes.node.disks();
-        match disks.is_read_only(disk.number(), self.deadline) {
+        match disk.is_read_only(self.volumes.node.as_ref(), self.deadline) {
             Ok(true) => Ok(()),
             Ok(false) if self.is_write_protected(disk) => Ok(()),
             Ok(false) => {
@@ -327,9 +325,7 @@ impl Staging<'_> {
         if !node.supports(Feature::WriteProtection) {
             return false;
         }
-        let protected = node
-            .disks()
-            .is_write_protected(disk.number(), self.deadline);
+        let protected = disk.is_write_protected(node.as_ref(), self.deadline);
         protected.unwrap_or_else(|error| {
             let volume = &self.request.volume;
             tracing::info!(
@@ -402,7 +398,7 @@ impl Staging<'_> {
         let disks = node.disks();
         let may_go_back = self.recorded().is_some()
             && node.supports(Feature::CheckedOffline)
-            && !disks.is_online(disk.number(), deadline)?;
+            && !disk.is_online(node.as_ref(), deadline)?;
         disks.bring_online(disk, deadline)?;
         let required = self.require_recorded(disk);
         let is_another =

@@ -1,6 +1,5 @@
 use wincsi::disks::FoundDisk;
 use wincsi::filesystem::Look;
-use wincsi::volumes::VolumeId;
 use wincsi::{Condition, Deadline, Error, Feature, ResultExt as _, WinPath};
 
 use crate::record::{Disk, Record, VolumeHandle};
@@ -51,11 +50,7 @@ impl Volumes {
         let Some(mounted) = record.what.mounted else {
             return Ok(true);
         };
-        let volumes = self
-            .node
-            .volumes()
-            .list_on_disk(disk.number(), None, deadline);
-        let volumes = volumes.none_if(Condition::NotFound)?.unwrap_or_default();
+        let volumes = disk.volumes(self.node.as_ref(), deadline)?;
         Ok(volumes.is_empty() || volumes.contains(&mounted))
     }
 
@@ -150,11 +145,7 @@ impl Volumes {
         if others.peek().is_none() {
             return Ok(None);
         }
-        let volumes = self
-            .node
-            .volumes()
-            .list_on_disk(disk.number(), None, deadline);
-        let on_disk: Vec<VolumeId> = volumes.none_if(Condition::NotFound)?.unwrap_or_default();
+        let on_disk = disk.volumes(self.node.as_ref(), deadline)?;
         let names_disk = |record: &Record<Disk>| {
             let is_mounted = record.what.mounted.is_some_and(|id| on_disk.contains(&id));
             is_mounted || record.what.query == *disk.wanted()
