@@ -50,7 +50,7 @@ pub(crate) const PURE: &[Pure] = &[
     Pure {
         operations: &["Disks::set_access"],
         what: "the request's bytes",
-        test: "ioctl::read_only_alone_is_set_and_cleared_and_not_for_good",
+        test: "ioctl::read_only_alone_is_set_and_cleared_and_outlives_a_restart",
     },
     Pure {
         operations: &["Files::reparse_data"],

@@ -95,8 +95,8 @@ pub trait Disks: Send + Sync {
     /// No such disk, or the device does not say: `STATUS_IO_DEVICE_ERROR` is one of the documented answers.
     fn is_write_protected(&self, disk: DiskNumber) -> Result<bool>;
 
-    /// Sets or clears the read-only attribute, until the next restart (`IOCTL_DISK_SET_DISK_ATTRIBUTES`, on a handle
-    /// that may read and write). Offline and online disks take it; what the hardware allows does not change.
+    /// Sets or clears the read-only attribute, also for the restarts to come (`IOCTL_DISK_SET_DISK_ATTRIBUTES` with
+    /// `Persist`, on a handle that may read and write). Offline and online disks take it; what the hardware allows does not change.
     ///
     /// Sources: <https://learn.microsoft.com/windows/win32/api/winioctl/ni-winioctl-ioctl_disk_set_disk_attributes>,
     /// <https://learn.microsoft.com/windows/win32/api/winioctl/ns-winioctl-set_disk_attributes>; diskpart does the

@@ -231,6 +231,12 @@ impl<W: OfVolume> Record<W> {
 }
 
 impl<W> Record<W> {
+    /// Whether the volume was staged in this boot, as far as both boots are known.
+    pub(crate) fn is_of_boot(&self, boot: Option<&str>) -> bool {
+        let boots = self.boot.as_deref().zip(boot);
+        boots.is_none_or(|(of_record, now)| of_record == now)
+    }
+
     fn parted(self) -> (W, Record<()>) {
         let rest = Record {
             volume: self.volume,

@@ -35,12 +35,6 @@ impl Record<Share> {
     pub(crate) fn made_mapping_in(&self, boot: Option<&str>) -> bool {
         self.what.made_mapping && self.is_of_boot(boot)
     }
-
-    /// Whether the volume was staged in this boot, as far as both boots are known.
-    pub(crate) fn is_of_boot(&self, boot: Option<&str>) -> bool {
-        let boots = self.boot.as_deref().zip(boot);
-        boots.is_none_or(|(of_record, now)| of_record == now)
-    }
 }
 
 /// A slow, salted hash of a credential, in the PHC string format

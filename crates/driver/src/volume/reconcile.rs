@@ -192,8 +192,7 @@ impl Comparison<'_> {
         let text = format!("volume {volume} is not mounted at {}", record.staging);
         self.volumes.note_abnormal(volume, &text);
         self.outcome().away.push(volume.clone());
-        let boots = record.boot.as_deref().zip(self.boot.as_deref());
-        if place == Place::Dangling && boots.is_some_and(|(of_record, now)| of_record != now) {
+        if place == Place::Dangling && !record.is_of_boot(self.boot.as_deref()) {
             self.sweep(&record.staging);
         }
     }

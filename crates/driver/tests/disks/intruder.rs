@@ -1,11 +1,27 @@
 //! Another disk in the place of the one that was staged, on a host that takes disks offline only if nobody uses them.
 
+use wincsi_driver::record::Access;
+
 use crate::fixture::{Fixture, GIB};
 
 /// Another node may use it, and Windows writes to what is online.
 #[test]
 fn an_offline_disk_in_the_place_of_one_that_moved_is_offline_after_the_stage() {
     let fixture = Fixture::of_length(GIB / 8).identified_by("v1 adapter=1 lun=1");
+    fixture.stage().unwrap();
+    fixture.move_to_another_place();
+    fixture.unmount_behind_the_drivers_back();
+    fixture.take_offline();
+    let error = fixture.stage().unwrap_err();
+    assert!(!fixture.is_online(), "{error}");
+}
+
+#[test]
+fn an_offline_disk_in_the_place_of_that_of_readers_is_offline_after_the_stage() {
+    let fixture = Fixture::of_length(GIB / 8).identified_by("v1 adapter=1 lun=1");
+    fixture.stage().unwrap();
+    fixture.unstage().unwrap();
+    let fixture = fixture.for_readers(Access::ReadOnly);
     fixture.stage().unwrap();
     fixture.move_to_another_place();
     fixture.unmount_behind_the_drivers_back();

@@ -1,9 +1,15 @@
 //! Volumes of readers alone.
 
+use std::sync::Barrier;
+use std::thread;
+
 use transport::Code;
 use wincsi_driver::record::{Access, Choice};
 
 use crate::fixture::{Fixture, STAGING, TARGET};
+
+const OTHER: &str = r"C:\other";
+const TIMES: usize = 10;
 
 /// A disk with a file, which this driver staged before for writers.
 fn written(access: Access) -> Fixture {
@@ -47,6 +53,70 @@ fn a_shared_disk_that_became_writable_is_refused_by_a_repeated_stage() {
     assert!(!fixture.is_read_only());
     let error = fixture.stage().unwrap_err();
     assert_eq!(error.code(), Code::Unavailable, "{error}");
+}
+
+#[test]
+fn the_disk_of_readers_stays_read_only_over_a_reboot() {
+    for access in [Access::ReadOnly, Access::SharedReadOnly] {
+        let mut fixture = written(access);
+        fixture.stage().unwrap();
+        fixture.reboot();
+        assert!(fixture.is_online() && fixture.is_read_only());
+        fixture.stage().unwrap();
+        fixture.publish(TARGET).unwrap();
+        assert!(fixture.has_file(TARGET) && fixture.is_read_only());
+    }
+}
+
+/// It is mounted at the staging path, for no pod of this boot.
+#[test]
+fn a_disk_of_one_node_that_a_reboot_made_writable_is_made_read_only_before_a_pod_has_it() {
+    for calls_stage in [true, false] {
+        let mut fixture = written(Access::ReadOnly);
+        fixture.stage().unwrap();
+        fixture.reboot();
+        fixture.bring_online();
+        assert!(!fixture.is_read_only());
+        if calls_stage {
+            fixture.stage().unwrap();
+            assert!(fixture.is_read_only());
+        }
+        fixture.publish(TARGET).unwrap();
+        assert!(fixture.has_file(TARGET) && fixture.is_read_only());
+    }
+}
+
+#[test]
+fn a_shared_disk_that_a_reboot_made_writable_is_published_to_no_pod() {
+    let mut fixture = written(Access::SharedReadOnly);
+    fixture.stage().unwrap();
+    fixture.reboot();
+    fixture.bring_online();
+    let error = fixture.publish(TARGET).unwrap_err();
+    assert!(error.to_string().contains("writable"), "{error}");
+    assert!(!fixture.exists(TARGET));
+    fixture.unstage().unwrap();
+    fixture.stage().unwrap();
+    fixture.publish(TARGET).unwrap();
+    assert!(fixture.has_file(TARGET) && fixture.is_read_only());
+}
+
+/// Both may look before either has a record.
+#[test]
+fn of_a_writer_and_a_reader_that_are_staged_side_by_side_one_at_most_has_the_disk() {
+    for _ in 0..TIMES {
+        let fixture = written(Access::ReadWrite);
+        let both = Barrier::new(2);
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                both.wait();
+                fixture.stage_other(OTHER)
+            });
+            both.wait();
+            let _ = fixture.stage_for(Access::ReadOnly);
+        });
+        assert!(fixture.records() <= 1);
+    }
 }
 
 #[test]

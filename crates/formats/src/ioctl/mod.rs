@@ -160,8 +160,11 @@ impl DiskAttributes {
 /// `DISK_ATTRIBUTE_READ_ONLY`.
 const READ_ONLY: u8 = 2;
 
-/// A `SET_DISK_ATTRIBUTES` that clears `DISK_ATTRIBUTE_READ_ONLY` until the next restart, and changes nothing
-/// else.
+/// `TRUE` of `Persist`.
+const PERSIST: u8 = 1;
+
+/// A `SET_DISK_ATTRIBUTES` that clears `DISK_ATTRIBUTE_READ_ONLY`, and changes nothing else. It persists: a disk of
+/// readers is not to come up writable after a restart.
 ///
 /// `Version` is the length of the structure: so programs have it that run on Windows (cloudbase/wnbd's tests,
 /// which fail where the call does). Its page says `sizeof(GET_DISK_ATTRIBUTES)`, which is 16.
@@ -172,6 +175,7 @@ pub fn clear_read_only() -> [u8; 40] {
     const LENGTH: u8 = 40;
     let mut request = [0; LENGTH as usize];
     request[0] = LENGTH;
+    request[4] = PERSIST;
     request[16] = READ_ONLY;
     request
 }
@@ -261,10 +265,10 @@ mod tests {
     }
 
     #[test]
-    fn read_only_alone_is_set_and_cleared_and_not_for_good() {
+    fn read_only_alone_is_set_and_cleared_and_outlives_a_restart() {
         // Version, Persist, Attributes, AttributesMask, Reserved2.
-        let cleared = words(&[40, 0, 0, 0, 2, 0, 0, 0, 0, 0]);
-        let set = words(&[40, 0, 2, 0, 2, 0, 0, 0, 0, 0]);
+        let cleared = words(&[40, 1, 0, 0, 2, 0, 0, 0, 0, 0]);
+        let set = words(&[40, 1, 2, 0, 2, 0, 0, 0, 0, 0]);
         assert_eq!(clear_read_only().to_vec(), cleared);
         assert_eq!(set_read_only().to_vec(), set);
     }

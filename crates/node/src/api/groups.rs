@@ -147,7 +147,7 @@ pub trait Disks: Sealed + Send + Sync {
     /// [`ReadOnly`](super::Condition::ReadOnly) where Windows says that it is done and the disk stays so.
     fn bring_online(&self, disk: &FoundDisk, deadline: Deadline) -> Result<()>;
 
-    /// Brings the disk online for readers alone: it is read-only before it comes online, and until Windows restarts.
+    /// Brings the disk online for readers alone: it is read-only before it comes online, and stays so over restarts.
     /// A disk that is both already is left as it is; one that is online and writable goes offline first, if nobody
     /// uses it. [`Disks::bring_online`] makes it writable again. What would have to write to it fails with
     /// [`ReadOnly`](super::Condition::ReadOnly): [`Disks::partition`] unless there is a partition,

@@ -235,9 +235,9 @@ impl<'a> Disks<'a> {
     ///
     /// It is made read-only before it comes online, and looked at after. One that is online and writable goes offline
     /// first; but only if no volume of it has an access path, and all can be locked, for which ten seconds are
-    /// waited. The attribute lasts until Windows restarts
-    /// (<https://learn.microsoft.com/windows/win32/api/winioctl/ns-winioctl-set_disk_attributes>); where the node's SAN
-    /// policy brings disks online by itself, the disk is writable from then until this is called again.
+    /// waited. By its page the attribute outlives a restart
+    /// (<https://learn.microsoft.com/windows/win32/api/winioctl/ns-winioctl-set_disk_attributes>), which nobody has seen;
+    /// a driver calls this again after one.
     ///
     /// Windows refuses a clone beside its original, to which it would have to write another signature
     /// (<https://github.com/hpe-storage/common-host-libs/pull/40>). One that [`Disks::find`] made writable, so that it

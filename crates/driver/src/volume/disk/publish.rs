@@ -1,5 +1,5 @@
 use super::StageError;
-use crate::record::{Disk, Record, Slot};
+use crate::record::{Access, Disk, Record, Slot};
 use crate::volume::{Publish, PublishError, Shared, Volumes};
 
 impl Volumes {
@@ -14,7 +14,7 @@ impl Volumes {
             let found = self.live(record, &record.staging, self.deadline());
             found.map(|found| found.is_some()).map_err(Shared::from)
         };
-        if live(record)? {
+        if live(record)? && self.is_proved_for_readers(record) {
             return Ok(());
         }
         self.restage(record, slot).map_err(|error| match error {
@@ -26,5 +26,11 @@ impl Volumes {
             Some(true) => Ok(()),
             _ => Err(request.not_staged()),
         }
+    }
+
+    /// Whether the disk of readers is known not to have become writable: a stage of this boot has looked.
+    fn is_proved_for_readers(&self, record: &Record<Disk>) -> bool {
+        record.what.wanted.access == Access::ReadWrite
+            || record.is_of_boot(self.boot(self.deadline()).as_deref())
     }
 }

@@ -239,7 +239,18 @@ impl Staging<'_> {
         self.slot
             .put(record)
             .map_err(|error| self.unchanged(StepError::Shared(error.into())))?;
+        self.look_again(disk)?;
         Ok(!is_online)
+    }
+
+    /// Another stage may have looked before this one's record was there, and now one of both sees the other's.
+    fn look_again(&self, disk: &FoundDisk) -> Result<(), Failure> {
+        let looked = self.refuse_other_access(disk);
+        if looked.is_err() {
+            let removed = self.slot.remove();
+            removed.map_err(|error| self.unchanged(StepError::Shared(error.into())))?;
+        }
+        looked
     }
 
     fn begin_again(&self, record: &Record<Disk>, is_online: bool) -> Result<bool, Failure> {
@@ -311,8 +322,7 @@ impl Staging<'_> {
         let volume = match access {
             Access::ReadWrite => self.make_usable(disk)?,
             Access::ReadOnly | Access::SharedReadOnly => {
-                self.bring_online_read_only(disk)?;
-                self.require_recorded(disk)?;
+                self.bring_recorded_online(disk, || self.bring_online_read_only(disk))?;
                 node.volumes().find_on(disk, deadline)?
             }
         };
@@ -337,20 +347,35 @@ impl Staging<'_> {
         Ok(space.ok().map(|space| space.total))
     }
 
-    /// A write-protected device whose disk is in use needs no attribute, for which the disk would have to go offline.
+    /// A write-protected device whose disk is in use needs no attribute, for which the disk would have to go offline. What
+    /// an earlier boot mounted at the staging path no pod of this boot has.
     fn bring_online_read_only(&self, disk: &FoundDisk) -> Result<(), Error> {
         let disks = self.volumes.node.disks();
-        match disks.bring_online_read_only(disk, self.deadline) {
-            Err(error) if error.is(Condition::OnlineWritable) && self.is_write_protected(disk) => {
-                Ok(())
-            }
+        let bring = || disks.bring_online_read_only(disk, self.deadline);
+        match bring() {
+            Err(error) if error.is(Condition::OnlineWritable) => match self.is_of_earlier_boot() {
+                _ if self.is_write_protected(disk) => Ok(()),
+                true => {
+                    let staging = &self.request.staging;
+                    self.volumes
+                        .dismount(staging, self.recorded(), self.deadline)?;
+                    bring()
+                }
+                false => Err(error),
+            },
             done => done,
         }
     }
 
+    fn is_of_earlier_boot(&self) -> bool {
+        let now = self.volumes.boot(self.deadline);
+        let before = self.before.as_ref();
+        before.is_some_and(|record| !record.is_of_boot(now.as_deref()))
+    }
+
     fn make_usable(&self, disk: &FoundDisk) -> Result<FoundVolume, Error> {
         let (node, deadline) = (&self.volumes.node, self.deadline);
-        self.bring_recorded_online(disk)?;
+        self.bring_recorded_online(disk, || node.disks().bring_online(disk, deadline))?;
         self.refuse_write_protected(disk)?;
         node.disks().partition(disk, deadline)?;
         let volume = node.volumes().find_on(disk, deadline)?;
@@ -362,13 +387,17 @@ impl Staging<'_> {
 
     /// One that came to the place of the disk that was staged before, and was offline, is offline again at once, as other
     /// nodes may use it; unless the host cannot tell whether somebody uses it here by now.
-    fn bring_recorded_online(&self, disk: &FoundDisk) -> Result<(), Error> {
+    fn bring_recorded_online(
+        &self,
+        disk: &FoundDisk,
+        bring: impl FnOnce() -> Result<(), Error>,
+    ) -> Result<(), Error> {
         let (node, deadline) = (&self.volumes.node, self.deadline);
         let disks = node.disks();
         let may_go_back = self.recorded().is_some()
             && node.supports(Feature::CheckedOffline)
             && !disk.is_online(node.as_ref(), deadline)?;
-        disks.bring_online(disk, deadline)?;
+        bring()?;
         let required = self.require_recorded(disk);
         let is_another =
             |error: &Error| error.is(Condition::Changed) || error.is(Condition::NotFound);
