@@ -3,7 +3,7 @@ mod failure;
 use wincsi::smb::{MapOutcome, MapRequest, RemotePath, ResolvedPath};
 use wincsi::{Condition, Deadline, Error, Feature};
 
-use super::claims::{Claim, Refused};
+use super::claims::{Claim, Refused, Whose};
 use super::secrets::Comparison;
 use super::unstage::Unmapped;
 use super::{Shares, Stage, StageError};
@@ -159,7 +159,9 @@ impl Staging<'_> {
                 share: share.to_owned(),
                 is_known: true,
             }),
-            (MapOutcome::ReusedUnknown, Lifetime::Inline) if !self.was_mapped => {
+            (MapOutcome::ReusedUnknown, Lifetime::Inline)
+                if self.is_ours_by(outcome) == Some(false) =>
+            {
                 // Another process mapped it after this call had looked: what is known is of the mapping before.
                 self.disown();
                 self.volumes.shares.secrets.forget(share);
@@ -272,7 +274,7 @@ impl Staging<'_> {
             share: share.to_owned(),
             user: wanted.user().map(|user| user.to_lowercase()),
             port: wanted.options.tcp_port,
-            is_ours: self.makes_mapping(),
+            whose: self.whose_mapping(),
             boot: self.boot.clone(),
             is_leaving: false,
         };
@@ -294,11 +296,15 @@ impl Staging<'_> {
                 share: share.to_owned(),
             },
         })?;
-        let has_gone = self.has_gone();
-        if has_gone.is_err() && self.before.is_none() {
-            self.volumes.shares.claims.release(volume);
+        if is_ours {
+            return Ok(true);
         }
-        Ok(is_ours || has_gone.map_err(Shared::from)?)
+        let has_gone = self.has_gone().inspect_err(|_| self.give_up());
+        let has_gone = has_gone.map_err(Shared::from)?;
+        if has_gone {
+            self.volumes.shares.claims.presume(volume);
+        }
+        Ok(has_gone)
     }
 
     /// Whether another's mapping that was there when the call began went before the claim.
@@ -323,10 +329,13 @@ impl Staging<'_> {
     }
 
     /// Whether this driver made the mapping in this boot, or is about to.
-    fn makes_mapping(&self) -> bool {
-        let before = self.same_mapping();
-        !self.was_mapped
-            || before.is_some_and(|record| record.made_mapping_in(self.boot.as_deref()))
+    fn whose_mapping(&self) -> Whose {
+        let made = |record: &Record<Share>| record.made_mapping_in(self.boot.as_deref());
+        match self.same_mapping().is_some_and(made) {
+            _ if !self.was_mapped => Whose::Presumed,
+            true => Whose::Ours,
+            false => Whose::Others,
+        }
     }
 
     /// The record from before the call, if it was staged by the same mapping.
@@ -368,9 +377,7 @@ impl Staging<'_> {
                 record.what.user = self.request.wanted.user().map(str::to_owned);
             }),
         };
-        if written.is_err() && self.before.is_none() {
-            self.volumes.shares.claims.release(&self.request.volume);
-        }
+        let written = written.inspect_err(|_| self.give_up());
         Ok(written.map_err(Shared::from)?)
     }
 
@@ -467,8 +474,9 @@ impl Staging<'_> {
             }
         };
         let is_ours = self.is_ours_by(outcome);
-        if let Some(is_ours) = is_ours {
-            claims.note_whose(&self.request.volume, is_ours);
+        match is_ours {
+            Some(is_ours) => claims.note_whose(&self.request.volume, is_ours),
+            None => drop(claims.settle(&self.request.volume, true)),
         }
         if is_made {
             self.note_secret(share, secret.as_ref());
@@ -488,11 +496,14 @@ impl Staging<'_> {
 
     /// Whether the mapping turned out to be this driver's; none if it is whose the claim has it.
     fn is_ours_by(&self, outcome: MapOutcome) -> Option<bool> {
+        let whose = self.volumes.shares.claims.whose(&self.request.volume);
         match outcome {
             // Also in place of another's that was of no use any more.
             MapOutcome::Made => Some(true),
-            // Somebody else mapped the share after this call had looked.
-            MapOutcome::ReusedUnknown if !self.was_mapped => Some(false),
+            // Another process mapped the share after this call had looked, or one that it found at work.
+            MapOutcome::ReusedUnknown if !self.was_mapped || whose == Some(Whose::Presumed) => {
+                Some(false)
+            }
             _ => None,
         }
     }
