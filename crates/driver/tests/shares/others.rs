@@ -6,7 +6,7 @@ use std::{fs, thread};
 use transport::Code;
 use wincsi::Win32;
 use wincsi::sim::smb::ServerHealth;
-use wincsi::sim::{Effect, Rule};
+use wincsi::sim::{Effect, Rule, RuleId};
 
 use crate::deaths::RECORDS;
 use crate::fixture::{Fixture, PASSWORD, ROOT, SERVER, USER, Volume, path, volume};
@@ -145,10 +145,8 @@ fn a_mapping_that_a_first_stage_could_not_remove_goes_when_kubelet_repeats_it() 
 fn beside_a_claim_in_vain(fixture: &Fixture, meanwhile: impl FnOnce()) {
     let missing = missing();
     fixture.make_staging_folder(&missing);
-    let staging = path(&missing.staging());
-    let folder = staging.parent().unwrap().to_string();
+    let hang = hang_after_claim(fixture, &missing);
     let faults = fixture.sim.faults();
-    let hang = faults.add(Rule::on("*", Effect::Hang).object(&folder).times(1));
     thread::scope(|scope| {
         let in_vain = scope.spawn(|| fixture.stage_again(&missing));
         assert!(faults.wait_until_hanging(1, LONG));
@@ -158,6 +156,14 @@ fn beside_a_claim_in_vain(fixture: &Fixture, meanwhile: impl FnOnce()) {
         let error = in_vain.join().unwrap().unwrap_err();
         assert_eq!(error.code(), Code::NotFound, "{error}");
     });
+}
+
+/// A stage hangs when it has its record, before it calls for the mapping.
+fn hang_after_claim(fixture: &Fixture, volume: &Volume<'_>) -> RuleId {
+    let staging = path(&volume.staging());
+    let folder = staging.parent().unwrap().to_string();
+    let hang = Rule::on("*", Effect::Hang).object(&folder).times(1);
+    fixture.sim.faults().add(hang)
 }
 
 #[test]
@@ -179,6 +185,34 @@ fn what_another_process_maps_serves_a_volume_beside_a_stage_in_vain_and_stays() 
         fixture.stage(&beside).unwrap();
     });
     fixture.unstage(&beside).unwrap();
+    assert_eq!(
+        (fixture.mappings(), fixture.records()),
+        (vec![ROOT.to_owned()], 0)
+    );
+}
+
+#[test]
+fn what_another_process_maps_anew_around_the_claim_of_a_first_stage_stays_though_that_fails() {
+    let (fixture, missing) = (Fixture::new(), missing());
+    fixture.make_staging_folder(&missing);
+    fixture.map_by_hand(ROOT, USER, PASSWORD);
+    let faults = fixture.sim.faults();
+    // The first one finds the mapping, before the claim.
+    let query = Rule::on("IWbemServices.ExecQuery", Effect::Hang);
+    let look = faults.add(query.from_nth(2).times(1));
+    thread::scope(|scope| {
+        let in_vain = scope.spawn(|| fixture.stage_again(&missing));
+        assert!(faults.wait_until_hanging(1, LONG));
+        assert_eq!(fixture.records(), 0);
+        let hang = hang_after_claim(&fixture, &missing);
+        assert!(fixture.try_unmap_by_hand(ROOT));
+        faults.remove(look);
+        assert!(faults.wait_until_hanging(1, LONG));
+        fixture.map_by_hand(ROOT, USER, PASSWORD);
+        faults.remove(hang);
+        let error = in_vain.join().unwrap().unwrap_err();
+        assert_eq!(error.code(), Code::NotFound, "{error}");
+    });
     assert_eq!(
         (fixture.mappings(), fixture.records()),
         (vec![ROOT.to_owned()], 0)
