@@ -206,6 +206,8 @@ win32_codes! {
     PASSWORD_MUST_CHANGE = 1907, "The user's password must be changed before signing in.";
     ACCOUNT_LOCKED_OUT = 1909, "The referenced account is currently locked out and may not be logged on to.";
     NOT_CONNECTED = 2250, "This network connection does not exist.";
+    OPEN_FILES = 2401, "This network connection has files open or requests pending.";
+    DEVICE_IN_USE = 2404, "The device is in use by an active process and cannot be disconnected.";
     NOT_A_REPARSE_POINT = 4390, "The file or directory is not a reparse point.";
     INVALID_REPARSE_DATA = 4392, "The data present in the reparse point buffer is invalid.";
     REPARSE_TAG_MISMATCH = 4394, "There is a mismatch between the tag specified in the request and the tag present in the reparse point.";

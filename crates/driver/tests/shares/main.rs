@@ -10,6 +10,7 @@ mod fixture;
 mod folders;
 mod inline;
 mod life;
+mod others;
 mod random;
 mod renewal;
 #[path = "../disks/fixture/pipes.rs"]

@@ -329,6 +329,7 @@ impl Classified for SmbError {
             Self::NotMapped { .. } => Condition::NotMapped,
             Self::OtherOptions { .. } => Condition::OtherOptions,
             Self::OtherUser { .. } => Condition::CredentialsConflict,
+            Self::StaysMapped { .. } => Condition::NotReady,
             Self::UnknownOption { .. } => Condition::UnknownOption,
             Self::Link { source, .. } => return source.kind(),
             Self::Provider(error) => return error.kind(),

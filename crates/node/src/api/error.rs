@@ -276,7 +276,8 @@ pub enum Condition {
     NotMapped,
     /// The device, the target or a service of Windows is not ready or short of resources for now (21,
     /// storage's 3, 40002, 41015, 0xEFFF0013, 0xEFFF0014, 0xEFFF0038, 0xEFFF0039; WMI that is not reached), or
-    /// what was done does not show yet: a volume, its filesystem, or the state of a service.
+    /// what was done does not show yet: a volume, its filesystem, or the state of a service. Or a call that failed
+    /// could not remove what it had made: the mapping of a share.
     NotReady,
     /// The disk is offline (41003): bring it online, and call again.
     Offline,

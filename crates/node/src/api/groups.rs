@@ -434,15 +434,19 @@ pub trait Smb: Sealed + Send + Sync {
     /// Maps a share for the whole node, and makes a directory link to it. A mapping that answers is
     /// reused as it is, whatever the credentials, and [`MapOutcome`] tells what is known of it; but see
     /// [`crate::Smb::map`] of options. Without [`Feature::Outcomes`](super::Feature::Outcomes) it is
-    /// [`MapOutcome::Unreported`]. A folder below the share that is asked for has to be there: else no link is made,
-    /// and a share that was not mapped before is not after.
+    /// [`MapOutcome::Unreported`]. A folder below the share that is asked for has to be there: else no link is made.
+    ///
+    /// With [`Feature::FolderCheck`](super::Feature::FolderCheck) a share that was not mapped before is not after a call
+    /// that failed, unless another process mapped it or has files open there, the call did not end before its deadline,
+    /// or it ends with [`NotReady`](super::Condition::NotReady).
     ///
     /// # Errors
     /// [`NotFound`](super::Condition::NotFound) of the folder, with
     /// [`Feature::FolderCheck`](super::Feature::FolderCheck);
     /// [`AlreadyExists`](super::Condition::AlreadyExists), [`LogonFailure`](super::Condition::LogonFailure),
     /// [`AccessDenied`](super::Condition::AccessDenied), [`ServerNotFound`](super::Condition::ServerNotFound),
-    /// [`ServerAway`](super::Condition::ServerAway), [`CredentialsConflict`](super::Condition::CredentialsConflict),
+    /// [`NotReady`](super::Condition::NotReady), [`ServerAway`](super::Condition::ServerAway),
+    /// [`CredentialsConflict`](super::Condition::CredentialsConflict),
     /// [`OtherOptions`](super::Condition::OtherOptions), [`UnknownOption`](super::Condition::UnknownOption).
     /// [`Cause::Unsupported`](super::Cause::Unsupported) without
     /// [`Feature::MapOptions`](super::Feature::MapOptions), for each option, and without

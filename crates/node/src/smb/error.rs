@@ -91,6 +91,17 @@ pub enum SmbError {
         /// What the look at the share ended with.
         source: os::Error,
     },
+    /// The call failed after it had mapped the share, and could not remove the mapping again, which nobody is known to
+    /// use.
+    #[error("{failed}; and {share}, which was mapped for it, stays mapped: {source}")]
+    StaysMapped {
+        /// The share.
+        share: String,
+        /// Why the call failed.
+        failed: Box<Self>,
+        /// Why the mapping stays.
+        source: ProviderError,
+    },
     /// The node runs a build of Windows that does not know an option.
     #[error("this build of Windows cannot map {share} with {option}: it has no such option")]
     UnknownOption {

@@ -80,6 +80,15 @@ const IN_THE_WAY: [Win32; 3] = [
     Win32::SESSION_CREDENTIAL_CONFLICT,
 ];
 
+/// Codes by which the removal of a mapping is refused for the sake of those who use it
+/// (<https://learn.microsoft.com/windows/win32/api/winnetwk/nf-winnetwk-wnetcancelconnection2w>).
+const IN_USE: [Win32; 2] = [Win32::OPEN_FILES, Win32::DEVICE_IN_USE];
+
+/// Whether a mapping was not removed because somebody uses it.
+pub(super) fn is_in_use(error: &ProviderError) -> bool {
+    code_of(error).is_some_and(|code| IN_USE.contains(&code))
+}
+
 /// Whether a new mapping failed because its server is away, for all who would map a share of it.
 pub(super) fn is_server_unreachable(error: &ProviderError) -> bool {
     code_of(error)

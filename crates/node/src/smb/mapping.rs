@@ -1,15 +1,15 @@
 //! The mapping of one share, under its lock.
 //!
 //! For a driver (`Smb::map_existing`) the folder below the share is looked at under the same lock. A mapping
-//! that this call made is removed again if the folder is missing or does not answer: without force, because another
-//! process may use it by then. csi-proxy's call maps and links all the same.
+//! that this call made is removed again if the folder is missing or does not answer, or the link cannot be made:
+//! without force, because another process may use it by then. csi-proxy's call maps and links all the same.
 
 use std::time::Duration;
 
 use os::schema::smb_global_mapping::{CLASS, CREATE, REQUIRE_PRIVACY};
 use os::{Deadline, Instance, WinPath};
 
-use super::look::{Looked, Seen};
+use super::look::{self, Looked, Seen};
 use super::requested_mapping::RequestedMapping;
 use super::table::{Removal, is_not_ok};
 use super::{MapOutcome, MappingOptions, RemotePath, SmbError, UnmapOutcome};
@@ -53,33 +53,53 @@ impl Share<'_> {
         self.ensure(found, wanted, held)
     }
 
-    /// As [`Share::ensure_mapped`], and refuses a folder that the share does not have, or that does not answer; then
-    /// the share is mapped only if it was before, or somebody uses it by now.
-    pub(super) fn ensure_mapped_with_folder(
+    /// As [`Share::ensure_mapped`], refuses a folder that the share does not have, or that does not answer, and then
+    /// makes the link. After a failure the share is mapped only if it was before, or somebody uses it by now.
+    pub(super) fn map_with_folder(
         &self,
         wanted: &RequestedMapping<'_>,
         held: &mut LockGuard,
+        link: impl FnOnce() -> Result<(), SmbError>,
     ) -> Result<MapOutcome, SmbError> {
         let found = self.find_for(wanted)?;
         let was_mapped = found.is_some();
         let mapped = self.ensure(found, wanted, held)?;
-        let failed = match self.lacks_folder() {
-            Ok(false) => return Ok(mapped),
-            Ok(true) => SmbError::NoSuchFolder {
-                remote: self.remote.to_string(),
-            },
-            Err(error) => error,
-        };
-        if !was_mapped && let Err(error) = self.take_back() {
-            let share = self.remote.share();
-            tracing::warn!(share, %error, "an SMB share stays mapped whose folder does not answer");
+        match self.require_folder().and_then(|()| link()) {
+            Ok(()) => Ok(mapped),
+            Err(failed) if was_mapped => Err(failed),
+            Err(failed) => Err(self.fail_unmapped(failed)),
         }
-        Err(failed)
+    }
+
+    fn require_folder(&self) -> Result<(), SmbError> {
+        match self.lacks_folder()? {
+            false => Ok(()),
+            true => Err(SmbError::NoSuchFolder {
+                remote: self.remote.to_string(),
+            }),
+        }
+    }
+
+    /// The failure, once the mapping is gone that the call made before; another one if that cannot be removed.
+    fn fail_unmapped(&self, failed: SmbError) -> SmbError {
+        let share = self.remote.share();
+        match self.take_back() {
+            Ok(()) => failed,
+            Err(error) if look::is_in_use(&error) => {
+                tracing::warn!(share, %error, "an SMB share stays mapped for another process");
+                failed
+            }
+            Err(error) => SmbError::StaysMapped {
+                share,
+                failed: Box::new(failed),
+                source: error,
+            },
+        }
     }
 
     /// Removes the mapping that this call made, whose locks of share and server it has still: no other call of this
     /// process uses it yet. What another process has open there keeps it. The deadline may be over by now.
-    fn take_back(&self) -> Result<(), SmbError> {
+    fn take_back(&self) -> Result<(), ProviderError> {
         let clock = &*self.node.os().clock;
         let share = Share {
             deadline: Deadline::within(clock, TAKEN_BACK_WITHIN),
@@ -87,7 +107,7 @@ impl Share<'_> {
             ..*self
         };
         match share.find(&MappingOptions::default())? {
-            Some(mapping) => Ok(share.remove(&mapping, Removal::IfUnused)?),
+            Some(mapping) => share.remove(&mapping, Removal::IfUnused),
             None => Ok(()),
         }
     }

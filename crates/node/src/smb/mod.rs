@@ -151,25 +151,27 @@ impl<'a> Smb<'a> {
         mapping: &MapRequest<'_>,
         deadline: Deadline,
     ) -> Result<MapOutcome, SmbError> {
-        self.map_by(mapping, deadline, |share, wanted, held| {
-            share.ensure_mapped(wanted, held)
+        self.map_by(mapping, deadline, |share, wanted, held, link| {
+            let mapped = share.ensure_mapped(wanted, held)?;
+            link()?;
+            Ok(mapped)
         })
     }
 
     /// As [`Smb::map`], for a driver, whose pods find nothing behind a link to what is not there: a folder that the
-    /// share does not have is refused before the link is made, and so is one whose look fails or does not end. The
-    /// mapping that the call made for it is removed, unless Windows finds it in use; that may take 5 s beyond the
-    /// deadline. A folder that is denied is accepted.
+    /// share does not have is refused before the link is made, and so is one whose look fails or does not end. A folder
+    /// that is denied is accepted. The mapping that a call made which then fails, be it for its link, is removed, unless
+    /// Windows finds it in use; that may take 5 s beyond the deadline.
     ///
     /// # Errors
-    /// As [`Smb::map`]; [`SmbError::NoSuchFolder`].
+    /// As [`Smb::map`]; [`SmbError::NoSuchFolder`]; [`SmbError::StaysMapped`] where that removal fails.
     pub fn map_existing(
         &self,
         mapping: &MapRequest<'_>,
         deadline: Deadline,
     ) -> Result<MapOutcome, SmbError> {
-        self.map_by(mapping, deadline, |share, wanted, held| {
-            share.ensure_mapped_with_folder(wanted, held)
+        self.map_by(mapping, deadline, |share, wanted, held, link| {
+            share.map_with_folder(wanted, held, link)
         })
     }
 
@@ -177,10 +179,11 @@ impl<'a> Smb<'a> {
         &self,
         mapping: &MapRequest<'_>,
         deadline: Deadline,
-        ensure: impl FnOnce(
+        map: impl FnOnce(
             &Share<'_>,
             &RequestedMapping<'_>,
             &mut LockGuard,
+            Box<dyn FnOnce() -> Result<(), SmbError> + '_>,
         ) -> Result<MapOutcome, SmbError>,
     ) -> Result<MapOutcome, SmbError> {
         let share = self.share(mapping.remote, deadline);
@@ -192,11 +195,11 @@ impl<'a> Smb<'a> {
         let (credentials, options) = (mapping.credentials, &mapping.options);
         let mut wanted = RequestedMapping::new(credentials, options, self.node.options());
         wanted.keeps = mapping.keep;
-        let mapped = ensure(&share, &wanted, &mut held)?;
-        if let (Some(link), Some(place)) = (mapping.link, place) {
-            self.put(link, mapping.remote, place)?;
-        }
-        Ok(mapped)
+        let link = || match mapping.link.zip(place) {
+            Some((link, place)) => self.put(link, mapping.remote, place),
+            None => Ok(()),
+        };
+        map(&share, &wanted, &mut held, Box::new(link))
     }
 
     /// The mappings of the node, also those that others made, sorted by their remote paths. Nothing is asked of

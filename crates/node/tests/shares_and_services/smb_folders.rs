@@ -125,6 +125,49 @@ fn a_look_at_a_folder_that_fails_leaves_no_mapping_of_its_own_call() {
 }
 
 #[test]
+fn a_link_that_cannot_be_made_leaves_no_mapping_of_its_own_call() {
+    let denied = Effect::fail(Win32::ACCESS_DENIED);
+    let rule = Rule::on("CreateSymbolicLinkW", denied);
+    let fixture = NodeFixture::with_server();
+    map(&fixture, SHARE, PASSWORD, None).unwrap();
+    make_folder(&fixture);
+    fixture.sim.faults().add(rule);
+    let error = map_for_driver(&fixture).unwrap_err();
+    assert!(error.is(Condition::AccessDenied), "{error}");
+    assert_eq!(mapped(&fixture), [SHARE], "others work with it");
+    fixture.smb().unmap(&remote(SHARE), fixture.soon()).unwrap();
+    let error = map_for_driver(&fixture).unwrap_err();
+    assert!(error.is(Condition::AccessDenied), "{error}");
+    assert_eq!(mapped(&fixture), [""; 0]);
+}
+
+/// Who hears of a final failure forgets the share.
+#[test]
+fn a_failure_that_leaves_a_mapping_of_its_own_call_says_so_and_is_no_final_one() {
+    let fixture = NodeFixture::with_server();
+    let denied = Effect::fail(Win32::ACCESS_DENIED);
+    let rule = Rule::on("MSFT_SmbGlobalMapping.Remove", denied);
+    fixture.sim.faults().add(rule);
+    let error = map_for_driver(&fixture).unwrap_err();
+    assert!(error.is(Condition::NotReady), "{error}");
+    let text = error.to_string();
+    let both = ["no such folder", "stays mapped"];
+    assert!(both.iter().all(|part| text.contains(part)), "{text}");
+    assert_eq!(mapped(&fixture), [SHARE]);
+}
+
+#[test]
+fn a_mapping_that_is_in_use_by_now_is_left_to_those_who_use_it() {
+    for code in [Win32::OPEN_FILES, Win32::DEVICE_IN_USE] {
+        let fixture = NodeFixture::with_server();
+        let rule = Rule::on("MSFT_SmbGlobalMapping.Remove", Effect::fail(code));
+        fixture.sim.faults().add(rule);
+        refused(&fixture);
+        assert_eq!(mapped(&fixture), [SHARE], "{code:?}");
+    }
+}
+
+#[test]
 fn a_look_at_a_folder_that_outlives_its_call_leaves_no_mapping_of_that_call() {
     let queue = WaitsFixture::with_share_of_another();
     let fixture = &queue.fixture;

@@ -38,12 +38,23 @@ pub(super) struct Claim {
     pub(super) user: Option<String>,
     /// Another TCP port of the server than SMB's.
     pub(super) port: Option<NonZeroU16>,
-    /// Whether the mapping is this driver's, which it is in one boot alone.
-    pub(super) is_ours: bool,
+    /// Whose the mapping is. This driver's it is in one boot alone.
+    pub(super) whose: Whose,
     /// That boot, where the node reports it.
     pub(super) boot: Option<String>,
     /// Whether the volume is being unstaged.
     pub(super) is_leaving: bool,
+}
+
+/// Whose a mapping is, by what a claim knows of it: each of these outweighs those before it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Whose {
+    /// Another process's.
+    Others,
+    /// This driver's, if a call that found none makes it: another process may be first.
+    Presumed,
+    /// This driver's.
+    Ours,
 }
 
 /// The volumes that use a share whose mapping is this driver's by now.
@@ -66,6 +77,15 @@ pub(super) enum Refused {
     Unmapping,
 }
 
+impl Whose {
+    fn of(is_ours: bool) -> Self {
+        match is_ours {
+            true => Self::Ours,
+            false => Self::Others,
+        }
+    }
+}
+
 impl Claim {
     pub(super) fn of(record: &Record<Share>) -> Self {
         let share = &record.what;
@@ -75,15 +95,10 @@ impl Claim {
             share: share.remote.share(),
             user: share.user.as_ref().map(|user| user.to_lowercase()),
             port: share.options.tcp_port,
-            is_ours: share.made_mapping,
+            whose: Whose::of(share.made_mapping),
             boot: record.boot.clone(),
             is_leaving: record.state == State::Unstaging,
         }
-    }
-
-    /// Whether the mapping is this driver's in the boot of another claim.
-    fn is_ours_in(&self, other: &Self) -> bool {
-        self.is_ours && self.is_of_boot(other.boot.as_deref())
     }
 
     /// Mappings end with their boot, and so do those who use them.
@@ -117,7 +132,7 @@ impl Claims {
     }
 
     /// Claims a share for a volume, which may have claimed it before. The mapping is this driver's if the claim says so,
-    /// or that of another volume does; returns whether it is.
+    /// or that of another volume does; returns whether it is, or is presumed to be.
     pub(super) fn claim(&self, volume: &VolumeHandle, claim: Claim) -> Result<bool, Refused> {
         let mut inner = self.lock();
         let mut others = inner.claims.iter().filter(|(other, _)| *other != volume);
@@ -132,17 +147,10 @@ impl Claims {
         if inner.unmapped.contains(&claim.share) {
             return Err(Refused::Unmapping);
         }
-        let mut of_share = inner
-            .claims
-            .values()
-            .filter(|other| other.share == claim.share);
-        let mut left = inner.left.values().flatten();
-        let is_ours = claim.is_ours
-            || left.any(|left| *left == claim.share)
-            || of_share.any(|other| other.is_ours_in(&claim));
-        let claim = Claim { is_ours, ..claim };
+        let whose = claim.whose.max(inner.known_of(volume, &claim));
+        let claim = Claim { whose, ..claim };
         inner.claims.insert(volume.clone(), claim);
-        Ok(is_ours)
+        Ok(whose != Whose::Others)
     }
 
     /// The volume uses its share no more. Its claim stays until the share is unmapped, or others use it.
@@ -173,8 +181,27 @@ impl Claims {
     /// Whether the mapping that a volume uses is this driver's.
     pub(super) fn note_whose(&self, volume: &VolumeHandle, is_ours: bool) {
         if let Some(claim) = self.lock().claims.get_mut(volume) {
-            claim.is_ours = is_ours;
+            claim.whose = Whose::of(is_ours);
         }
+    }
+
+    /// The mapping of others that a volume claimed is gone, and is presumed to be made by its call.
+    pub(super) fn presume(&self, volume: &VolumeHandle) {
+        if let Some(claim) = self.lock().claims.get_mut(volume) {
+            claim.whose = claim.whose.max(Whose::Presumed);
+        }
+    }
+
+    /// Ends the presumption that a volume's mapping is this driver's, which it turned out to be or not. Returns false if it
+    /// is none by now, as the mapping was left to the volume.
+    pub(super) fn settle(&self, volume: &VolumeHandle, is_ours: bool) -> bool {
+        let mut inner = self.lock();
+        let claim = inner.claims.get_mut(volume);
+        let Some(claim) = claim.filter(|claim| claim.whose == Whose::Presumed) else {
+            return false;
+        };
+        claim.whose = Whose::of(is_ours);
+        true
     }
 
     /// The volume is of this boot after all: its share was not mapped for it since.
@@ -188,15 +215,16 @@ impl Claims {
     pub(super) fn move_to(&self, volume: &VolumeHandle, share: &str) {
         if let Some(claim) = self.lock().claims.get_mut(volume) {
             share.clone_into(&mut claim.share);
-            claim.is_ours = true;
+            claim.whose = Whose::Ours;
         }
     }
 
-    /// Whether the mapping of a share is this driver's in a boot, by any volume's claim, also of one that leaves.
+    /// Whether the mapping of a share is this driver's in a boot, by any volume's claim, also of one that leaves. What a
+    /// call only presumes, nobody else goes by.
     pub(super) fn has_ours(&self, share: &str, boot: Option<&str>) -> bool {
         let inner = self.lock();
         let mut of_share = inner.claims.values().filter(|claim| claim.share == share);
-        of_share.any(|claim| claim.is_ours && claim.is_of_boot(boot))
+        of_share.any(|claim| claim.whose == Whose::Ours && claim.is_of_boot(boot))
     }
 
     /// Gives a volume's claim up.
@@ -216,8 +244,12 @@ impl Claims {
 
     /// Whether the mapping that a volume claimed is this driver's by now.
     pub(super) fn is_ours(&self, volume: &VolumeHandle) -> bool {
-        let inner = self.lock();
-        inner.claims.get(volume).is_some_and(|claim| claim.is_ours)
+        self.whose(volume) == Some(Whose::Ours)
+    }
+
+    /// Whose the mapping is that a volume claimed.
+    pub(super) fn whose(&self, volume: &VolumeHandle) -> Option<Whose> {
+        self.lock().claims.get(volume).map(|claim| claim.whose)
     }
 
     /// Notes that the mapping of a share is this driver's in a boot, for the volumes that use it, and returns those of which
@@ -230,8 +262,8 @@ impl Claims {
             .filter(|(_, claim)| claim.share == share && claim.is_of_boot(boot));
         let mut adopted = Adopted::default();
         for (volume, claim) in using {
-            let is_new = !claim.is_ours || claim.boot.as_deref() != boot;
-            claim.is_ours = true;
+            let is_new = claim.whose == Whose::Others || claim.boot.as_deref() != boot;
+            claim.whose = Whose::Ours;
             claim.boot = boot.map(str::to_owned);
             if !claim.is_leaving {
                 adopted.users += 1;
@@ -265,6 +297,26 @@ impl Claims {
 }
 
 impl Inner {
+    /// Whose the mapping of a claim is by what others know. What the volume's own earlier call knew is of a mapping that is
+    /// gone, if the claim presumes that there is none.
+    fn known_of(&self, volume: &VolumeHandle, claim: &Claim) -> Whose {
+        if self
+            .left
+            .values()
+            .flatten()
+            .any(|left| *left == claim.share)
+        {
+            return Whose::Ours;
+        }
+        let of_share = self.claims.iter().filter(|(other, of)| {
+            of.share == claim.share
+                && of.is_of_boot(claim.boot.as_deref())
+                && (*other != volume || claim.whose != Whose::Presumed)
+        });
+        let known = of_share.map(|(_, of)| of.whose).max();
+        known.unwrap_or(Whose::Others)
+    }
+
     fn users_of(&self, share: &str, boot: Option<&str>) -> Vec<VolumeHandle> {
         let claims = self.claims.iter();
         let using = claims.filter(|(_, claim)| claim.uses(share, boot));
@@ -325,7 +377,7 @@ mod tests {
             share: share.to_owned(),
             user: Some(user.to_owned()),
             port: None,
-            is_ours: false,
+            whose: Whose::Others,
             boot: Some(String::from("now")),
             is_leaving: false,
         }
@@ -387,7 +439,7 @@ mod tests {
     fn a_mapping_stays_this_drivers_until_its_last_volume_is_gone() {
         let claims = Claims::default();
         let ours = Claim {
-            is_ours: true,
+            whose: Whose::Ours,
             ..claim("s", "one")
         };
         assert_eq!(claims.claim(&volume("a"), ours), Ok(true));
@@ -401,7 +453,7 @@ mod tests {
     fn a_mapping_of_an_earlier_boot_is_this_drivers_no_more() {
         let claims = Claims::default();
         let before = Claim {
-            is_ours: true,
+            whose: Whose::Ours,
             boot: Some(String::from("before")),
             ..claim("s", "one")
         };
@@ -433,7 +485,7 @@ mod tests {
     fn who_comes_while_the_last_volume_leaves_takes_its_mapping_over() {
         let claims = Claims::default();
         let ours = Claim {
-            is_ours: true,
+            whose: Whose::Ours,
             ..claim("s", "one")
         };
         claims.claim(&volume("a"), ours).unwrap();
@@ -441,6 +493,79 @@ mod tests {
         assert_eq!(claims.users_of("s", Some("now")), []);
         assert_eq!(claims.claim(&volume("b"), claim("s", "one")), Ok(true));
         assert_eq!(claims.users_of("s", Some("now")), [volume("b")]);
+    }
+
+    fn presuming(share: &str) -> Claim {
+        Claim {
+            whose: Whose::Presumed,
+            ..claim(share, "one")
+        }
+    }
+
+    #[test]
+    fn a_map_in_vain_ends_a_presumption_and_no_mapping_that_was_left_to_the_volume() {
+        let claims = Claims::default();
+        let (a, last) = (volume("a"), volume("last"));
+        assert_eq!(claims.claim(&a, presuming("s")), Ok(true));
+        assert!(claims.settle(&a, false));
+        assert_eq!(claims.whose(&a), Some(Whose::Others));
+        assert_eq!(claims.claim(&a, presuming("s")), Ok(true));
+        let ours = Claim {
+            whose: Whose::Ours,
+            ..claim("s", "one")
+        };
+        claims.claim(&last, ours).unwrap();
+        claims.leave(&last);
+        assert_eq!(claims.adopt("s", Some("now")).users, 1);
+        claims.release(&last);
+        assert!(!claims.settle(&a, false));
+        assert!(claims.is_ours(&a));
+    }
+
+    #[test]
+    fn of_two_calls_that_presume_one_mapping_each_learns_alone_whose_it_is() {
+        let claims = Claims::default();
+        let (in_vain, other) = (volume("in vain"), volume("other"));
+        claims.claim(&in_vain, presuming("s")).unwrap();
+        // It finds what the first one, or another process, mapped meanwhile.
+        assert_eq!(claims.claim(&other, claim("s", "one")), Ok(true));
+        assert_eq!(claims.whose(&other), Some(Whose::Presumed));
+        assert!(claims.settle(&in_vain, false));
+        assert_eq!(claims.whose(&other), Some(Whose::Presumed));
+        claims.note_whose(&other, true);
+        assert_eq!(claims.claim(&in_vain, presuming("s")), Ok(true));
+        assert!(claims.is_ours(&in_vain), "the other one made it");
+    }
+
+    #[test]
+    fn a_volume_that_leaves_goes_by_no_presumption_of_another() {
+        let claims = Claims::default();
+        claims.claim(&volume("a"), presuming("s")).unwrap();
+        assert!(!claims.has_ours("s", Some("now")));
+        claims.settle(&volume("a"), true);
+        assert!(claims.has_ours("s", Some("now")));
+    }
+
+    #[test]
+    fn a_call_that_finds_no_mapping_knows_nothing_of_the_next_one_by_its_volumes_earlier_call() {
+        let claims = Claims::default();
+        let a = volume("a");
+        claims.claim(&a, presuming("s")).unwrap();
+        claims.note_whose(&a, true);
+        claims.claim(&a, presuming("s")).unwrap();
+        assert_eq!(claims.whose(&a), Some(Whose::Presumed));
+    }
+
+    #[test]
+    fn a_mapping_of_others_that_went_is_presumed_unless_one_was_left_meanwhile() {
+        let claims = Claims::default();
+        let a = volume("a");
+        claims.claim(&a, claim("s", "one")).unwrap();
+        claims.presume(&a);
+        assert_eq!(claims.whose(&a), Some(Whose::Presumed));
+        claims.adopt("s", Some("now"));
+        claims.presume(&a);
+        assert!(claims.is_ours(&a));
     }
 
     #[test]

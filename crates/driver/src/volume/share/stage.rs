@@ -1,13 +1,15 @@
-use wincsi::smb::{MapOutcome, MapRequest, RemotePath, ResolvedPath};
-use wincsi::{Cause, Condition, Deadline, Error, Feature};
+mod failure;
 
-use super::claims::{Claim, Refused};
+use wincsi::smb::{MapOutcome, MapRequest, RemotePath, ResolvedPath};
+use wincsi::{Condition, Deadline, Error, Feature};
+
+use super::claims::{Claim, Refused, Whose};
 use super::secrets::Comparison;
 use super::unstage::Unmapped;
 use super::{Shares, Stage, StageError};
 use crate::code::Left;
 use crate::record::{Lifetime, Record, SecretHash, Share, Slot, State, VolumeHandle};
-use crate::volume::{NodeError, Shared, Volumes};
+use crate::volume::{Shared, Volumes};
 
 /// One call that stages a share.
 pub(super) struct Staging<'a> {
@@ -157,7 +159,9 @@ impl Staging<'_> {
                 share: share.to_owned(),
                 is_known: true,
             }),
-            (MapOutcome::ReusedUnknown, Lifetime::Inline) if !self.was_mapped => {
+            (MapOutcome::ReusedUnknown, Lifetime::Inline)
+                if self.is_ours_by(outcome) == Some(false) =>
+            {
                 // Another process mapped it after this call had looked: what is known is of the mapping before.
                 self.disown();
                 self.volumes.shares.secrets.forget(share);
@@ -270,7 +274,7 @@ impl Staging<'_> {
             share: share.to_owned(),
             user: wanted.user().map(|user| user.to_lowercase()),
             port: wanted.options.tcp_port,
-            is_ours: self.makes_mapping(),
+            whose: self.whose_mapping(),
             boot: self.boot.clone(),
             is_leaving: false,
         };
@@ -292,11 +296,15 @@ impl Staging<'_> {
                 share: share.to_owned(),
             },
         })?;
-        let has_gone = self.has_gone();
-        if has_gone.is_err() && self.before.is_none() {
-            self.volumes.shares.claims.release(volume);
+        if is_ours {
+            return Ok(true);
         }
-        Ok(is_ours || has_gone.map_err(Shared::from)?)
+        let has_gone = self.has_gone().inspect_err(|_| self.give_up());
+        let has_gone = has_gone.map_err(Shared::from)?;
+        if has_gone {
+            self.volumes.shares.claims.presume(volume);
+        }
+        Ok(has_gone)
     }
 
     /// Whether another's mapping that was there when the call began went before the claim.
@@ -321,10 +329,13 @@ impl Staging<'_> {
     }
 
     /// Whether this driver made the mapping in this boot, or is about to.
-    fn makes_mapping(&self) -> bool {
-        let before = self.same_mapping();
-        !self.was_mapped
-            || before.is_some_and(|record| record.made_mapping_in(self.boot.as_deref()))
+    fn whose_mapping(&self) -> Whose {
+        let made = |record: &Record<Share>| record.made_mapping_in(self.boot.as_deref());
+        match self.same_mapping().is_some_and(made) {
+            _ if !self.was_mapped => Whose::Presumed,
+            true => Whose::Ours,
+            false => Whose::Others,
+        }
     }
 
     /// The record from before the call, if it was staged by the same mapping.
@@ -366,9 +377,7 @@ impl Staging<'_> {
                 record.what.user = self.request.wanted.user().map(str::to_owned);
             }),
         };
-        if written.is_err() && self.before.is_none() {
-            self.volumes.shares.claims.release(&self.request.volume);
-        }
+        let written = written.inspect_err(|_| self.give_up());
         Ok(written.map_err(Shared::from)?)
     }
 
@@ -465,8 +474,9 @@ impl Staging<'_> {
             }
         };
         let is_ours = self.is_ours_by(outcome);
-        if let Some(is_ours) = is_ours {
-            claims.note_whose(&self.request.volume, is_ours);
+        match is_ours {
+            Some(is_ours) => claims.note_whose(&self.request.volume, is_ours),
+            None => drop(claims.settle(&self.request.volume, true)),
         }
         if is_made {
             self.note_secret(share, secret.as_ref());
@@ -486,11 +496,14 @@ impl Staging<'_> {
 
     /// Whether the mapping turned out to be this driver's; none if it is whose the claim has it.
     fn is_ours_by(&self, outcome: MapOutcome) -> Option<bool> {
+        let whose = self.volumes.shares.claims.whose(&self.request.volume);
         match outcome {
             // Also in place of another's that was of no use any more.
             MapOutcome::Made => Some(true),
-            // Somebody else mapped the share after this call had looked.
-            MapOutcome::ReusedUnknown if !self.was_mapped => Some(false),
+            // Another process mapped the share after this call had looked, or one that it found at work.
+            MapOutcome::ReusedUnknown if !self.was_mapped || whose == Some(Whose::Presumed) => {
+                Some(false)
+            }
             _ => None,
         }
     }
@@ -513,88 +526,5 @@ impl Staging<'_> {
         let credentials = wanted.credentials.as_ref();
         self.volumes
             .compare_secret(volume, &self.remote, credentials);
-    }
-
-    fn fail(&self, error: Error) -> StageError {
-        let is_over = !error.is_transient() && !matches!(error.cause, Cause::Deadline);
-        let left = match &self.before {
-            None if is_over => {
-                self.disown_if_others(&error);
-                self.undo()
-            }
-            _ if !self.is_unmade(&error) => Left::Something,
-            None => self.undo(),
-            Some(before) => {
-                self.stay_in(before.boot.as_deref());
-                Left::Something
-            }
-        };
-        Shared::from(Box::new(NodeError { error, left })).into()
-    }
-
-    /// Whether the map ended and left nothing, also of a mapping that was to be made anew: then nobody waits for this
-    /// volume's server, and what is mapped when kubelet calls again is another's.
-    fn is_unmade(&self, error: &Error) -> bool {
-        let is_open = matches!(error.cause, Cause::Deadline | Cause::Lost { .. });
-        let is_mapped = || self.volumes.is_mapped(&self.remote, self.deadline);
-        !is_open && !is_mapped().unwrap_or(true)
-    }
-
-    /// The volume is of the boot in which it was mapped last.
-    fn stay_in(&self, boot: Option<&str>) {
-        self.disown();
-        let volume = &self.request.volume;
-        self.volumes.shares.claims.stay_in(volume, boot);
-        let note = |record: &mut Record<Share>| record.boot = boot.map(str::to_owned);
-        if let Err(error) = self.slot.change(note) {
-            tracing::warn!("the record is not marked: {error}");
-        }
-    }
-
-    /// These failures are of a mapping that is there, which this call did not make.
-    fn disown_if_others(&self, error: &Error) {
-        if error.is(Condition::OtherOptions) || error.is(Condition::CredentialsConflict) {
-            self.disown();
-        }
-    }
-
-    fn disown(&self) {
-        self.volumes.shares.claims.disown(&self.request.volume);
-        let note = |record: &mut Record<Share>| record.what.made_mapping = false;
-        if let Err(error) = self.slot.change(note) {
-            tracing::warn!("the record is not marked: {error}");
-        }
-    }
-
-    /// The record goes if nothing is left of the volume.
-    fn undo(&self) -> Left {
-        let (volume, deadline) = (&self.request.volume, self.volumes.deadline());
-        let undone = self.take_back(deadline);
-        let undone = undone.map_err(Shared::from);
-        match undone.and_then(|()| Ok(self.slot.remove()?)) {
-            Ok(()) => Left::Nothing,
-            Err(error) => {
-                tracing::warn!("volume {volume}: cannot undo the stage: {error}");
-                Left::Something
-            }
-        }
-    }
-
-    fn take_back(&self, deadline: Deadline) -> Result<(), Error> {
-        let mark = |record: &mut Record| record.state = State::Unstaging;
-        if let Err(error) = self.slot.change(mark) {
-            tracing::warn!("the record is not marked: {error}");
-        }
-        match self.slot.get().ok().flatten().and_then(Record::of::<Share>) {
-            // Link and mapping were there before the first stage of this driver, and pods may use them.
-            Some(Record { volume, what, .. }) if what.taken_over => {
-                self.volumes.shares.forget(&volume);
-                Ok(())
-            }
-            Some(record) => self
-                .volumes
-                .put_away_share(&record, &record.staging, deadline),
-            None => Ok(()),
-        }
     }
 }

@@ -54,7 +54,7 @@ impl Volumes {
                 if !self.is_used(&share, boot.as_deref()) {
                     self.shares.secrets.forget(&share);
                 }
-                tracing::info!("volume {volume}: {share} stays mapped, as others mapped it");
+                tracing::info!("volume {volume}: a mapping of {share} would be others', and stays");
                 Ok(Unmapped::InUse)
             }
         }
