@@ -84,7 +84,8 @@ pub(super) const FOREIGN: &[ForeignFlag] = &[
     foreign(
         "global-mapping-additional-params",
         SMB,
-        "set the mount options seal, compress, cache=none and port=N of the volumes that need them",
+        "set the mount options seal, sign, compress, cache=none and port=N of each volume that \
+         needs them; a mapping that lacks them has to go first",
     ),
     foreign("krb5-cache-directory", SMB, KERBEROS),
     foreign("krb5-prefix", SMB, KERBEROS),
