@@ -50,7 +50,7 @@ impl Volumes {
         let target = self.node.filesystem().read_link(link, deadline);
         Ok(match target.none_if(Condition::NotFound)?.flatten() {
             Some(LinkTarget::Path(path)) => Some(path),
-            Some(LinkTarget::Volume(_)) | None => None,
+            _ => None,
         })
     }
 

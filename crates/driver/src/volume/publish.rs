@@ -100,9 +100,11 @@ impl Volumes {
             .filter(|record| record.state == State::Staged && record.staging == request.staging)
             .ok_or_else(|| request.not_staged())?;
         let _waiting = self.wait_for_server_of(&record).map_err(Shared::from)?;
-        self.prove(record, &slot, request, credentials)?;
+        // One for all of it: kubelet waits two minutes.
+        let deadline = self.deadline();
+        self.prove(record, &slot, (request, credentials), deadline)?;
         self.note_target(&slot, request)?;
-        let linked = self.link(request);
+        let linked = self.link(request, deadline);
         if let Err(PublishError::TargetTaken { .. }) = &linked {
             let forget = |record: &mut Record| record.published.retain(|one| one != target);
             slot.change(forget).map_err(Shared::from)?;
@@ -121,7 +123,7 @@ impl Volumes {
     fn publish_unrecorded(&self, request: &Publish) -> Result<(), PublishError> {
         let is_live = self.is_unrecorded_live(&request.volume, &request.staging);
         match is_live.map_err(Shared::from)? {
-            true => self.link(request),
+            true => self.link(request, self.deadline()),
             false => Err(request.not_staged()),
         }
     }
@@ -144,17 +146,19 @@ impl Volumes {
         &self,
         record: Record,
         slot: &Slot<'_>,
-        request: &Publish,
-        credentials: Option<Credentials>,
+        (request, credentials): (&Publish, Option<Credentials>),
+        deadline: Deadline,
     ) -> Result<(), PublishError> {
         match record.by_kind() {
-            ByKind::Disk(record) => self.prove_disk(&record, slot, request),
-            ByKind::Share(record) => self.prove_share(&record, slot, request, credentials),
+            ByKind::Disk(record) => self.prove_disk(&record, slot, request, deadline),
+            ByKind::Share(record) => {
+                self.prove_share(&record, slot, (request, credentials), deadline)
+            }
         }
     }
 
-    fn link(&self, request: &Publish) -> Result<(), PublishError> {
-        let (target, deadline) = (&request.target, self.deadline());
+    fn link(&self, request: &Publish, deadline: Deadline) -> Result<(), PublishError> {
+        let target = &request.target;
         let made = match self.make_link(request, deadline) {
             Err(error) if error.is(Condition::AlreadyExists) => {
                 // Kubelet makes an empty folder there; anything else is refused and stays.

@@ -112,6 +112,7 @@ impl Volumes {
 
     fn stats_of_unrecorded(&self, volume: &VolumeHandle, path: &str) -> Result<Stats, StatsError> {
         let at = place(path).map_err(|_| no_volume(volume))?;
+        let _waiting = self.wait_for_a_server().map_err(Shared::from)?;
         let space = self.measure_unrecorded(volume, &at);
         let space = space.map_err(Shared::from)?;
         let space = space.ok_or_else(|| no_volume(volume))?;

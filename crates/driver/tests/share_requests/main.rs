@@ -124,6 +124,7 @@ fn a_volume_without_a_user_is_refused_with_the_place_of_the_secret() {
 fn an_inline_volume_that_names_its_secret_for_another_driver_is_refused_by_name() {
     let fixture = Fixture::lenient();
     let mut volume = Volume::inline("//files/data");
+    volume.secrets = Vec::new();
     volume.context.push(("secretName", "smb"));
     let refused = fixture.publish(&volume).unwrap_err();
     assert_eq!(refused.code, Code::InvalidArgument);
@@ -132,6 +133,15 @@ fn an_inline_volume_that_names_its_secret_for_another_driver_is_refused_by_name(
         "{refused}"
     );
     assert_eq!(fixture.mappings(), []);
+}
+
+/// csi-driver-smb reads secretName and leaves nodePublishSecretRef alone, so that one template serves both.
+#[test]
+fn an_inline_volume_with_a_secret_of_both_drivers_is_served_by_its_own() {
+    let fixture = Fixture::lenient();
+    let mut volume = Volume::inline("//files/data");
+    volume.context.push(("secretName", "smb"));
+    fixture.publish(&volume).unwrap();
 }
 
 #[test]

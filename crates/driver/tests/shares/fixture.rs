@@ -377,7 +377,7 @@ impl Fixture {
         let files = NodeApi::filesystem(&self.hand);
         match files.read_link(&path(at), self.soon()).ok()?? {
             LinkTarget::Path(target) => Some(target),
-            LinkTarget::Volume(_) => None,
+            _ => None,
         }
     }
 

@@ -16,6 +16,7 @@ mod renewal;
 #[path = "../disks/fixture/pipes.rs"]
 mod served;
 mod servers;
+mod strangers;
 mod takeover;
 mod upstream;
 mod users;

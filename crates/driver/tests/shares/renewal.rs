@@ -1,8 +1,10 @@
 //! Mappings that Windows let go.
 
-use transport::Code;
+use std::time::Duration;
 
+use transport::Code;
 use wincsi::sim::smb::{ServerHealth, ServerSpec};
+use wincsi::sim::{Effect, Rule};
 
 use crate::fixture::{Fixture, POD, ROOT, SERVER, SHARE, USER, Volume, volume};
 use crate::upstream::{HostProcess, Upstream as _};
@@ -120,7 +122,7 @@ fn figures_of_a_share_are_kept_while_its_mapping_is_good_and_a_dead_one_is_abnor
     let first = fixture.stats(&volume, POD).unwrap();
     fixture.write(&volume.target(POD), "something");
     assert_eq!(fixture.stats(&volume, POD).unwrap(), first);
-    fixture.let_pass(std::time::Duration::from_secs(601));
+    fixture.let_pass(Duration::from_secs(601));
     let later = fixture.stats(&volume, POD).unwrap();
     assert_ne!(later.usage, first.usage);
     fixture
@@ -235,4 +237,22 @@ fn a_stage_that_failed_leaves_the_credential_of_its_mapping_known_after_a_restar
     };
     fixture.publish_with_secret(&rotated, POD).unwrap();
     fixture.write(&rotated.target(POD), "by the new password");
+}
+
+/// Kubelet waits two minutes.
+#[test]
+fn a_publish_that_renews_on_a_slow_node_ends_within_one_deadline() {
+    let fixture = Fixture::new();
+    let pv = volume("pv");
+    fixture.stage(&pv).unwrap();
+    assert!(fixture.try_unmap_by_hand(ROOT));
+    let slow = Effect::Delay(Duration::from_secs(60));
+    let faults = fixture.sim.faults();
+    faults.add(Rule::on("IWbemServices.ExecQuery", slow));
+    let began = fixture.sim.os().clock.now();
+    let published = fixture.publish_with_secret(&pv, "pod");
+    let took = began.until(fixture.sim.os().clock.now());
+    let error = published.unwrap_err();
+    assert_eq!(error.code(), Code::DeadlineExceeded, "{took:?}: {error}");
+    assert!(took < Duration::from_secs(120), "{took:?}");
 }

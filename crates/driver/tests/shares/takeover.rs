@@ -11,14 +11,14 @@ use wincsi_driver::record::Lifetime;
 use crate::fixture::{Fixture, KUBELET, PASSWORD, ROOT, SERVER, SHARE, USER, Volume, path, volume};
 use crate::upstream::{ByProxy, HostProcess, Upstream, clean_up, describe, link, prepare};
 
-const A: &str = r"\\files\data\a";
-const B: &str = r"\\files\data\b";
+pub(crate) const A: &str = r"\\files\data\a";
+pub(crate) const B: &str = r"\\files\data\b";
 const C: &str = r"\\files\data\c";
 
-const NONE: [&str; 0] = [];
+pub(crate) const NONE: [&str; 0] = [];
 
 /// A volume that is a folder of the share.
-fn of<'a>(handle: &'a str, remote: &'a str) -> Volume<'a> {
+pub(crate) fn of<'a>(handle: &'a str, remote: &'a str) -> Volume<'a> {
     Volume {
         remote,
         ..volume(handle)
@@ -26,7 +26,7 @@ fn of<'a>(handle: &'a str, remote: &'a str) -> Volume<'a> {
 }
 
 /// A node beside a share with folders.
-fn node() -> Fixture {
+pub(crate) fn node() -> Fixture {
     let fixture = Fixture::new();
     for folder in ["a", "b", "c"] {
         fixture.make_folder(folder);
@@ -44,7 +44,7 @@ fn node_with_folders_in_the_way() -> Fixture {
 
 /// What a pod writes arrives in the volume's folder, and a mapping is on the way to it.
 #[track_caller]
-fn assert_lives(fixture: &Fixture, volume: &Volume<'_>, pod: &str) {
+pub(crate) fn assert_lives(fixture: &Fixture, volume: &Volume<'_>, pod: &str) {
     let text = format!("{} of {pod}", volume.handle);
     fixture.write(&volume.target(pod), &text);
     let folder = volume.remote.strip_prefix(ROOT).unwrap();
@@ -59,7 +59,7 @@ fn assert_lives(fixture: &Fixture, volume: &Volume<'_>, pod: &str) {
 }
 
 #[track_caller]
-fn unstage(fixture: &Fixture, volume: &Volume<'_>) {
+pub(crate) fn unstage(fixture: &Fixture, volume: &Volume<'_>) {
     fixture.unstage(volume).unwrap();
     assert!(!fixture.exists(&volume.staging()));
     clean_up(fixture, volume);

@@ -15,6 +15,10 @@ impl Condition {
     /// on.
     pub const WIN32: &'static [(Win32, Self)] = &[
         (Win32::ACCESS_DENIED, Self::AccessDenied),
+        (Win32::ACCOUNT_DISABLED, Self::LogonFailure),
+        (Win32::ACCOUNT_EXPIRED, Self::LogonFailure),
+        (Win32::ACCOUNT_LOCKED_OUT, Self::LogonFailure),
+        (Win32::ACCOUNT_RESTRICTION, Self::LogonFailure),
         (Win32::ALREADY_EXISTS, Self::AlreadyExists),
         (Win32::BAD_NETPATH, Self::ServerNotFound),
         (Win32::BAD_NET_NAME, Self::ServerNotFound),
@@ -24,16 +28,21 @@ impl Condition {
         (Win32::DISK_FULL, Self::NoRoom),
         (Win32::FILE_EXISTS, Self::AlreadyExists),
         (Win32::FILE_NOT_FOUND, Self::NotFound),
+        (Win32::INVALID_LOGON_HOURS, Self::LogonFailure),
         (Win32::INVALID_PASSWORD, Self::LogonFailure),
+        (Win32::INVALID_WORKSTATION, Self::LogonFailure),
         (Win32::IO_DEVICE, Self::DeviceFailed),
         (Win32::LOGON_FAILURE, Self::LogonFailure),
         // What a server that cannot encrypt gives who demands it (kubernetes-csi/csi-driver-smb#655).
         (Win32::NETWORK_ACCESS_DENIED, Self::AccessDenied),
+        (Win32::NOT_AUTHENTICATED, Self::LogonFailure),
         (Win32::NOT_CONNECTED, Self::NotMapped),
         (Win32::NOT_READY, Self::NotReady),
         (Win32::NO_SUCH_DEVICE, Self::DeviceFailed),
         (Win32::NO_SUCH_LOGON_SESSION, Self::LogonFailure),
         (Win32::NO_SUCH_SERVICE, Self::NotFound),
+        (Win32::PASSWORD_EXPIRED, Self::LogonFailure),
+        (Win32::PASSWORD_MUST_CHANGE, Self::LogonFailure),
         (Win32::PATH_NOT_FOUND, Self::NotFound),
         (Win32::SERVICE_NOT_ACTIVE, Self::ServiceStopped),
         (

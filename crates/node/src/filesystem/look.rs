@@ -65,11 +65,14 @@ pub enum LinkForm {
 
 /// Where a link leads, by its own word.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum LinkTarget {
     /// To a path; that of a relative link begins where the link lies.
     Path(WinPath),
     /// To a volume as such.
     Volume(VolumeId),
+    /// Its word is none that this library reads, such as a device of the kernel.
+    NoPath,
 }
 
 /// What is where a link leads, all further links followed.
@@ -165,7 +168,13 @@ impl Filesystem<'_> {
         let leads = self
             .entry(&ResolvedPath::from(path))
             .and_then(|entry| link::leads(self.files(), path, &entry));
-        Ok(match leads.map_err(FilesystemError::inspect(path))? {
+        let leads = match leads {
+            Err(error) if matches!(error.cause, Cause::Malformed(_)) => {
+                return Ok(Some(LinkTarget::NoPath));
+            }
+            leads => leads.map_err(FilesystemError::inspect(path))?,
+        };
+        Ok(match leads {
             Leads::Nowhere => None,
             Leads::To(target) => Some(LinkTarget::Path(target)),
             Leads::ToVolume(volume) => Some(LinkTarget::Volume(volume)),

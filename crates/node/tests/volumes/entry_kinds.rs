@@ -201,6 +201,12 @@ fn a_link_is_read_without_a_look_at_what_it_leads_to() {
         .create_symlink(&path(LINK), SHARE, LinkKind::Directory)
         .unwrap();
     assert_eq!(read(LINK), Ok(Some(LinkTarget::Path(path(SHARE)))));
+    let device = r"C:\var\device";
+    let files = fixture.sim.files();
+    files
+        .create_symlink(&path(device), r"\\.\PhysicalDrive0", LinkKind::File)
+        .unwrap();
+    assert_eq!(read(device), Ok(Some(LinkTarget::NoPath)));
     assert_eq!(read(r"C:\var"), Ok(None));
     let missing = read(r"C:\var\missing").unwrap_err();
     assert!(matches!(missing, FilesystemError::Inspect { source, .. }

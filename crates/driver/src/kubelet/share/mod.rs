@@ -67,6 +67,8 @@ enum Report {
     Readers,
     /// That it stays another driver's.
     NotTakenOver,
+    /// That it has a Secret of its own beside the one that it names.
+    SecretName,
 }
 
 /// What a request says of a share.
@@ -111,6 +113,11 @@ impl ShareRequests {
         let credentials = request.credentials_to_stage(lifetime, options.user)?;
         self.note(volume, &options, report)?;
         self.admit(volume, request.access(&options))?;
+        if request.has_secret_name(lifetime) && self.is_first(volume, Report::SecretName) {
+            tracing::warn!(
+                "volume {volume}: secretName is ignored, as nodePublishSecretRef has its Secret"
+            );
+        }
         Ok(Wanted {
             server: given.server(),
             remote: given,
@@ -274,16 +281,21 @@ impl ShareRequest<'_> {
         lifetime: Lifetime,
         user: User,
     ) -> Result<Option<Credentials>, Refusal> {
-        if lifetime == Lifetime::Inline && value(self.context, "secretName").is_some() {
+        let credentials = self.credentials_of(user)?;
+        if credentials.is_none() && self.has_secret_name(lifetime) {
             return Err(Refusal::SecretName);
         }
-        let credentials = self.credentials_of(user)?;
         match (user, &credentials) {
             (User::OfSecret, None) => Err(Refusal::NoUser(lifetime)),
             // Windows may connect as the machine, which is not the pod's author.
             (User::Guest, _) if lifetime == Lifetime::Inline => Err(Refusal::InlineGuest),
             _ => Ok(credentials),
         }
+    }
+
+    /// The name of an inline volume's Secret, which csi-driver-smb reads from the Kubernetes API.
+    fn has_secret_name(&self, lifetime: Lifetime) -> bool {
+        lifetime == Lifetime::Inline && value(self.context, "secretName").is_some()
     }
 
     fn credentials_of(&self, user: User) -> Result<Option<Credentials>, Refusal> {

@@ -1,3 +1,5 @@
+use wincsi::Deadline;
+
 use super::StageError;
 use crate::record::{Access, Disk, Record, Slot};
 use crate::volume::{Publish, PublishError, Shared, Volumes};
@@ -9,15 +11,17 @@ impl Volumes {
         record: &Record<Disk>,
         slot: &Slot<'_>,
         request: &Publish,
+        deadline: Deadline,
     ) -> Result<(), PublishError> {
         let live = |record: &Record<Disk>| {
-            let found = self.live(record, &record.staging, self.deadline());
+            let found = self.live(record, &record.staging, deadline);
             found.map(|found| found.is_some()).map_err(Shared::from)
         };
-        if live(record)? && self.is_proved_for_readers(record) {
+        if live(record)? && self.is_proved_for_readers(record, deadline) {
             return Ok(());
         }
-        self.restage(record, slot).map_err(|error| match error {
+        let restaged = self.restage(record, slot, deadline);
+        restaged.map_err(|error| match error {
             StageError::Shared(shared) => shared.into(),
             refused => request.not_staged_as(refused),
         })?;
@@ -29,8 +33,8 @@ impl Volumes {
     }
 
     /// Whether the disk of readers is known not to have become writable: a stage of this boot has looked.
-    fn is_proved_for_readers(&self, record: &Record<Disk>) -> bool {
+    fn is_proved_for_readers(&self, record: &Record<Disk>, deadline: Deadline) -> bool {
         record.what.wanted.access == Access::ReadWrite
-            || record.is_of_boot(self.boot(self.deadline()).as_deref())
+            || record.is_of_boot(self.boot(deadline).as_deref())
     }
 }

@@ -61,7 +61,7 @@ impl Volumes {
             // What is left of a stage that did not end is no volume yet.
             (refused, Some(_)) => refused.unfinished(),
         })?;
-        self.staging(request, &slot, before).run()
+        self.staging(request, &slot, before, self.deadline()).run()
     }
 
     /// The record, unless the volume is staged as something else. A disk that is attached again may come to another
@@ -108,6 +108,7 @@ impl Volumes {
         &self,
         record: &Record<Disk>,
         slot: &Slot<'_>,
+        deadline: Deadline,
     ) -> Result<(), StageError> {
         let request = Stage {
             volume: record.volume.clone(),
@@ -115,7 +116,8 @@ impl Volumes {
             disk: record.what.query.clone(),
             wanted: record.what.wanted.clone(),
         };
-        self.staging(&request, slot, Some(record.clone())).run()
+        self.staging(&request, slot, Some(record.clone()), deadline)
+            .run()
     }
 
     fn staging<'a>(
@@ -123,8 +125,8 @@ impl Volumes {
         request: &'a Stage,
         slot: &'a Slot<'a>,
         before: Option<Record<Disk>>,
+        deadline: Deadline,
     ) -> Staging<'a> {
-        let deadline = self.deadline();
         Staging {
             volumes: self,
             request,

@@ -15,17 +15,16 @@ impl Volumes {
         &self,
         record: &Record<Share>,
         slot: &Slot<'_>,
-        request: &Publish,
-        credentials: Option<Credentials>,
+        (request, credentials): (&Publish, Option<Credentials>),
+        deadline: Deadline,
     ) -> Result<(), PublishError> {
-        let deadline = self.deadline();
         let is_live = self.is_share_live(record, deadline);
         if is_live.map_err(Shared::from)? && !self.is_refused_since(record, credentials.as_ref()) {
             self.compare_secret(&record.volume, &record.what.remote, credentials.as_ref());
             return Ok(());
         }
         if credentials.is_some() || record.what.user.is_none() {
-            return self.renew(record, slot, request, credentials);
+            return self.renew(record, slot, (request, credentials), deadline);
         }
         let mappings = self.mappings_of(&record.what.remote, deadline);
         let mappings = mappings.map_err(Shared::from)?;
@@ -82,8 +81,8 @@ impl Volumes {
         &self,
         record: &Record<Share>,
         slot: &Slot<'_>,
-        request: &Publish,
-        credentials: Option<Credentials>,
+        (request, credentials): (&Publish, Option<Credentials>),
+        deadline: Deadline,
     ) -> Result<(), PublishError> {
         let share = &record.what;
         let stage = Stage {
@@ -98,7 +97,7 @@ impl Volumes {
                 lifetime: share.lifetime,
             },
         };
-        let staged = self.stage_share_in_turn(&stage, slot);
+        let staged = self.stage_share_in_turn(&stage, slot, deadline);
         staged.map_err(|error| match error {
             StageError::Shared(shared) => shared.into(),
             refused => request.not_staged_as(refused),

@@ -1,7 +1,7 @@
 //! Shares of servers that are mapped by the address which the cluster's DNS has for their name.
 
-use wincsi::Feature;
 use wincsi::smb::RemotePath;
+use wincsi::{Deadline, Feature};
 
 use super::{Stage, StageError};
 use crate::record::{Lifetime, Record, Share, Slot, State};
@@ -21,21 +21,27 @@ impl Volumes {
     ) -> Result<(), E> {
         let (volume, lifetime) = (request.volume.clone(), request.wanted.lifetime);
         self.in_turn(&volume, lifetime, |slot| {
-            if self.is_share_staged(request, slot)? {
+            let deadline = self.deadline();
+            if self.is_share_staged(request, slot, deadline)? {
                 return Ok(());
             }
             request.wanted.remote = resolve(&request.wanted.remote)?;
-            Ok(self.stage_share_in_turn(request, slot)?)
+            Ok(self.stage_share_in_turn(request, slot, deadline)?)
         })
     }
 
     /// Whether nothing is to do, by whatever address the volume was staged.
-    fn is_share_staged(&self, request: &Stage, slot: &Slot<'_>) -> Result<bool, StageError> {
+    fn is_share_staged(
+        &self,
+        request: &Stage,
+        slot: &Slot<'_>,
+        deadline: Deadline,
+    ) -> Result<bool, StageError> {
         let Some(record) = slot.get().map_err(Shared::from)? else {
             return Ok(false);
         };
         let remote = request.agreeing_or_left(record)?.what.remote;
-        self.staging_of_share(request, slot, (remote, true))?
+        self.staging_of_share(request, slot, (remote, true), deadline)?
             .is_done()
     }
 
@@ -45,6 +51,7 @@ impl Volumes {
         &self,
         request: &Stage,
         slot: &Slot<'_>,
+        deadline: Deadline,
     ) -> Result<Option<RemotePath>, StageError> {
         let record = slot
             .get()
@@ -53,7 +60,7 @@ impl Volumes {
         let Some(record) = record else {
             return Ok(None);
         };
-        let (deadline, remote) = (self.deadline(), record.what.remote.clone());
+        let remote = record.what.remote.clone();
         let is_elsewhere = remote.server() != request.wanted.remote.server();
         let has_pods = !record.published.is_empty() || record.what.lifetime == Lifetime::Inline;
         let is_in_use = record.state == State::Staged

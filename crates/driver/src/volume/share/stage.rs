@@ -1,6 +1,7 @@
 mod failure;
+mod map;
 
-use wincsi::smb::{MapOutcome, MapRequest, RemotePath, ResolvedPath};
+use wincsi::smb::{MapOutcome, RemotePath};
 use wincsi::{Condition, Deadline, Error, Feature};
 
 use super::claims::{Claim, Refused, Whose};
@@ -36,7 +37,7 @@ impl Volumes {
     pub fn stage_share(&self, request: &Stage) -> Result<(), StageError> {
         let Stage { volume, wanted, .. } = request;
         self.in_turn(volume, wanted.lifetime, |slot| {
-            self.stage_share_in_turn(request, slot)
+            self.stage_share_in_turn(request, slot, self.deadline())
         })
     }
 
@@ -45,15 +46,20 @@ impl Volumes {
         &self,
         request: &Stage,
         slot: &Slot<'_>,
+        deadline: Deadline,
     ) -> Result<(), StageError> {
-        let wanted = self.address_of_pods(request, slot)?;
+        let wanted = self.address_of_pods(request, slot, deadline)?;
         let wanted = wanted.as_ref().unwrap_or(&request.wanted.remote);
-        let mapped = self.best_mapped(wanted, self.deadline());
+        let mapped = self.best_mapped(wanted, deadline);
         let mapped = mapped.map_err(Shared::from)?;
-        match self.stage_by_mapping(request, slot, mapped) {
+        let stage = |mapped| {
+            self.staging_of_share(request, slot, mapped, deadline)?
+                .run()
+        };
+        match stage(mapped) {
             Err(error) if error.is(Condition::CredentialsConflict) => {
-                match self.mapped_beside_others(wanted, self.deadline()) {
-                    Ok(Some(folder)) => self.stage_by_mapping(request, slot, (folder, false)),
+                match self.mapped_beside_others(wanted, deadline) {
+                    Ok(Some(folder)) => stage((folder, false)),
                     // The conflict is what an operator has to know of.
                     Ok(None) | Err(_) => Err(error),
                 }
@@ -62,26 +68,17 @@ impl Volumes {
         }
     }
 
-    fn stage_by_mapping(
-        &self,
-        request: &Stage,
-        slot: &Slot<'_>,
-        mapped: (RemotePath, bool),
-    ) -> Result<(), StageError> {
-        self.staging_of_share(request, slot, mapped)?.run()
-    }
-
     pub(super) fn staging_of_share<'a>(
         &'a self,
         request: &'a Stage,
         slot: &'a Slot<'_>,
         (remote, was_mapped): (RemotePath, bool),
+        deadline: Deadline,
     ) -> Result<Staging<'a>, StageError> {
         let before = slot.get().map_err(Shared::from)?;
         let before = before
             .map(|record| request.agreeing_or_left(record))
             .transpose()?;
-        let deadline = self.deadline();
         Ok(Staging {
             volumes: self,
             request,
@@ -415,40 +412,6 @@ impl Staging<'_> {
                 lifetime: wanted.lifetime,
             },
         }
-    }
-
-    /// Maps the share and makes the link. What kubelet or a volume before left at the staging path goes: an empty
-    /// directory, or a link that leads elsewhere.
-    fn map(&self) -> Result<MapOutcome, Error> {
-        match self.map_with_link() {
-            Err(error) if error.is(Condition::AlreadyExists) => {
-                self.volumes
-                    .remove_entry(&self.request.staging, self.deadline)?;
-                self.map_with_link()
-            }
-            done => done,
-        }
-    }
-
-    fn map_with_link(&self) -> Result<MapOutcome, Error> {
-        let Stage {
-            staging, wanted, ..
-        } = self.request;
-        let node = &self.volumes.node;
-        if let Some(parent) = staging.parent() {
-            node.filesystem().make_directory(&parent, self.deadline)?;
-        }
-        let link = ResolvedPath::from(staging);
-        let mut request = MapRequest::of(&self.remote)
-            .with_credentials(wanted.credentials.as_ref())
-            .with_link(&link);
-        if wanted.lifetime == Lifetime::Inline {
-            request = request.keeping_what_is_mapped();
-        }
-        if node.supports(Feature::MapOptions) {
-            request = request.with_options(wanted.options.of_mapping());
-        }
-        node.smb().map(&request, self.deadline)
     }
 
     fn note_staged(&self, share: &str, outcome: MapOutcome) -> Result<(), StageError> {

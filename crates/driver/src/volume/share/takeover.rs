@@ -152,6 +152,20 @@ impl Volumes {
         Ok((has_folder && mappings.iter().any(is_beside)).then_some(folder))
     }
 
+    /// Whether a drive letter has the mapping, and nothing else: a person or another program made it.
+    pub(super) fn is_of_a_letter(
+        &self,
+        remote: &RemotePath,
+        deadline: Deadline,
+    ) -> Result<bool, Error> {
+        let (share, mappings) = (remote.share(), self.mappings(deadline)?.unwrap_or_default());
+        let mut of_share = mappings
+            .iter()
+            .filter(|mapping| mapping.remote.to_lowercase() == share)
+            .peekable();
+        Ok(of_share.peek().is_some() && of_share.all(|mapping| mapping.local.is_some()))
+    }
+
     /// Whether a link leads to a mapping or below it that is none of this mapping's volumes': of another driver, or of one
     /// before this; or of a volume of this boot whose own mapping is gone, which has this one from now on.
     pub(super) fn is_used_by_others(

@@ -72,7 +72,7 @@ impl Volumes {
             self.adopt(&share, deadline);
             return Ok(Unmapped::InUse);
         }
-        if self.is_used_by_others(remote, deadline)? {
+        if self.is_of_a_letter(remote, deadline)? || self.is_used_by_others(remote, deadline)? {
             // They may have mapped it anew meanwhile, as another user.
             if !self.is_used(&share, boot.as_deref()) {
                 self.shares.secrets.forget(&share);

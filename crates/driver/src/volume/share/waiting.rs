@@ -96,6 +96,11 @@ impl Volumes {
         stage(&slot.map_err(|error| shared(error.into()))?)
     }
 
+    /// Lets a call begin that may wait for the server of a share without a record.
+    pub(in crate::volume) fn wait_for_a_server(&self) -> Result<WaitingCall<'_>, Crowded> {
+        self.shares.waiting.begin(Lifetime::Persistent)
+    }
+
     /// Lets a call begin that may wait for the server of a recorded share; none waits for that of a disk.
     pub(in crate::volume) fn wait_for_server_of(
         &self,

@@ -1,0 +1,129 @@
+//! The map of a stage. A mapping of others that refuses the volume is made anew only if it serves nobody else.
+
+use wincsi::smb::{MapOutcome, MapRequest, MappingStatus, ResolvedPath};
+use wincsi::{Cause, Condition, Error, Feature, WinPath};
+
+use super::{Stage, Staging};
+use crate::record::Lifetime;
+use crate::volume::share::{ANSWER, is_on_the_way, status_of};
+
+/// What the node may do to a mapping that is there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Others {
+    /// It stays, however it fares.
+    Keep,
+    /// It is made anew where it is of no use to this volume.
+    Replace,
+}
+
+impl Staging<'_> {
+    /// Maps the share. Where a mapping that this driver did not make refuses the volume, as one of another user does, it is
+    /// made anew, unless another volume's link leads through it and is served: what pods have open there would be cut.
+    pub(super) fn map(&self) -> Result<MapOutcome, Error> {
+        if self.request.wanted.lifetime == Lifetime::Inline {
+            return self.map_over(Others::Keep);
+        }
+        if !self.is_of_others() {
+            return self.map_over(Others::Replace);
+        }
+        match self.map_over(Others::Keep) {
+            Err(error) if self.may_replace(&error)? && !self.serves_others()? => {
+                self.map_over(Others::Replace)
+            }
+            done => done,
+        }
+    }
+
+    /// Maps the share and makes the link. What kubelet or a volume before left at the staging path goes: an empty
+    /// directory, or a link that leads elsewhere.
+    fn map_over(&self, others: Others) -> Result<MapOutcome, Error> {
+        match self.map_with_link(others) {
+            Err(error) if error.is(Condition::AlreadyExists) => {
+                self.volumes
+                    .remove_entry(&self.request.staging, self.deadline)?;
+                self.map_with_link(others)
+            }
+            done => done,
+        }
+    }
+
+    fn map_with_link(&self, others: Others) -> Result<MapOutcome, Error> {
+        let Stage {
+            staging, wanted, ..
+        } = self.request;
+        let node = &self.volumes.node;
+        if let Some(parent) = staging.parent() {
+            node.filesystem().make_directory(&parent, self.deadline)?;
+        }
+        let link = ResolvedPath::from(staging);
+        let mut request = MapRequest::of(&self.remote)
+            .with_credentials(wanted.credentials.as_ref())
+            .with_link(&link);
+        if others == Others::Keep {
+            request = request.keeping_what_is_mapped();
+        }
+        if node.supports(Feature::MapOptions) {
+            request = request.with_options(wanted.options.of_mapping());
+        }
+        node.smb().map(&request, self.deadline)
+    }
+
+    fn is_of_others(&self) -> bool {
+        let claims = &self.volumes.shares.claims;
+        let share = self.remote.share();
+        self.was_mapped
+            && self.volumes.node.supports(Feature::MappingList)
+            && !claims.has_ours(&share, self.boot.as_deref())
+    }
+
+    /// Whether the node would make the mapping anew after this failure: it is refused, or its server is away and Windows
+    /// does not call it OK.
+    fn may_replace(&self, error: &Error) -> Result<bool, Error> {
+        if error.is(Condition::AccessDenied) || error.is(Condition::LogonFailure) {
+            return Ok(true);
+        }
+        if !error.is(Condition::ServerAway) && !error.is(Condition::ServerNotFound) {
+            return Ok(false);
+        }
+        let mappings = self.volumes.mappings_of(&self.remote, self.deadline)?;
+        Ok(status_of(mappings.as_deref()) != Some(MappingStatus::Ok))
+    }
+
+    /// Whether another link leads through the mapping to a folder that answers, or does not tell in time.
+    fn serves_others(&self) -> Result<bool, Error> {
+        let files = self.volumes.node.filesystem();
+        for folder in self.folders_of_others()? {
+            let answer = self.volumes.node.deadline(ANSWER).min(self.deadline);
+            match files.path_exists(&folder, answer) {
+                Ok(false) => {}
+                Err(error) if !is_silent(&error) => {}
+                _ => {
+                    let share = self.remote.share();
+                    tracing::warn!("{share} is not made anew, as another volume is served by it");
+                    return Ok(true);
+                }
+            }
+        }
+        Ok(false)
+    }
+
+    /// Where the links of other volumes lead through the mapping.
+    fn folders_of_others(&self) -> Result<Vec<WinPath>, Error> {
+        let (volumes, share) = (self.volumes, self.remote.share());
+        let mut links = volumes.stagings(self.deadline)?;
+        links.extend(volumes.mounts_of_pods(self.deadline)?);
+        links.retain(|link| *link != self.request.staging);
+        let mut folders = Vec::new();
+        for link in links {
+            let target = volumes.link_target(&link, self.deadline)?;
+            folders.extend(target.filter(|target| is_on_the_way(&share, target)));
+        }
+        folders.sort_by_key(WinPath::folded);
+        folders.dedup_by_key(|folder| folder.folded());
+        Ok(folders)
+    }
+}
+
+fn is_silent(error: &Error) -> bool {
+    matches!(error.cause, Cause::Deadline) || error.is(Condition::NotAnswering)
+}

@@ -1,0 +1,84 @@
+//! Mappings that this driver did not make, in the way of its volumes.
+
+use os::schema::smb_global_mapping::{self, create};
+use os::{Arguments, Cause, Target, Value};
+use transport::Code;
+use wincsi::sim::{Effect, Rule};
+use wincsi::{Deadline, Win32};
+
+use crate::fixture::{Fixture, PASSWORD, ROOT, USER, path};
+use crate::takeover::{A, B, NONE, assert_lives, node, of, unstage};
+use crate::upstream::{ByProxy, Upstream as _, link};
+
+/// Each user may use a folder of its own alone, as csi-driver-smb's users set it up.
+#[test]
+fn a_mapping_that_refuses_a_volume_is_not_made_anew_while_it_serves_another_drivers() {
+    let fixture = node();
+    let (a, b) = (of("a", A), of("b", B));
+    let mut upstream = ByProxy::on(&fixture);
+    upstream.stage(&fixture, &a).unwrap();
+    upstream.publish(&fixture, &a, "old").unwrap();
+    let deny = |folder: &str| {
+        let denied = Effect::fail(Win32::ACCESS_DENIED);
+        let look = Rule::on("GetFileAttributesExW", denied);
+        fixture.sim.faults().add(look.object(folder));
+    };
+    deny(r"\\files\data\");
+    deny(B);
+    fixture.sim.take_trace();
+    let error = fixture.stage(&b).unwrap_err();
+    assert_eq!(error.code(), Code::PermissionDenied, "{error}");
+    assert_eq!(removals(&fixture), 0);
+    assert_lives(&fixture, &a, "old");
+
+    deny(A);
+    fixture.stage(&b).unwrap();
+    assert_eq!(removals(&fixture), 1, "the mapping served nobody");
+}
+
+/// How often a mapping was removed since the last look at the trace.
+fn removals(fixture: &Fixture) -> usize {
+    let trace = fixture.sim.take_trace().into_iter();
+    let removed = trace.filter(|op| op.operation == "MSFT_SmbGlobalMapping.Remove");
+    removed.count()
+}
+
+/// A drive letter is a person's or another program's.
+#[test]
+fn a_mapping_with_a_drive_letter_stays_when_the_last_volume_goes() {
+    let fixture = node();
+    let a = of("a", A);
+    ByProxy::on(&fixture).stage(&fixture, &a).unwrap();
+    assert!(fixture.try_unmap_by_hand(ROOT));
+    map_with_letter(&fixture, "Z:");
+    unstage(&fixture, &a);
+    assert_eq!(fixture.mappings(), [ROOT]);
+}
+
+fn map_with_letter(fixture: &Fixture, letter: &str) {
+    let credential = format!("{}:{PASSWORD}", USER.replace('\\', r"\\"));
+    let arguments = Arguments::none()
+        .with(create::REMOTE_PATH.name, Value::text(ROOT))
+        .with(create::LOCAL_PATH.name, Value::text(letter))
+        .with(create::CREDENTIAL.name, Value::text(credential));
+    let class = Target::Class(smb_global_mapping::CLASS.name);
+    let method = smb_global_mapping::CREATE.name;
+    let smb = fixture.sim.os().smb;
+    let made = smb.invoke(class, method, &arguments, Deadline::NEVER);
+    made.unwrap();
+}
+
+/// As some of another driver, which may lie where kubelet's folders are.
+#[test]
+fn a_link_that_names_no_path_keeps_no_last_volume_from_its_end() {
+    let fixture = node();
+    let a = of("a", A);
+    fixture.stage(&a).unwrap();
+    let odd = of("odd", B).staging();
+    link(&fixture, &path(B), &path(&odd)).unwrap();
+    let malformed = Effect::Fail(Cause::Malformed(String::from("it names no path")));
+    let look = Rule::on("FSCTL_GET_REPARSE_POINT", malformed);
+    fixture.sim.faults().add(look.object(&odd));
+    unstage(&fixture, &a);
+    assert_eq!(fixture.mappings(), NONE);
+}
