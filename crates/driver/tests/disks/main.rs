@@ -6,6 +6,7 @@ mod away;
 mod crash;
 #[path = "../deaths/mod.rs"]
 mod deaths;
+mod failures;
 mod fixture;
 mod growth;
 mod health;
