@@ -44,6 +44,22 @@ fn a_disk_that_grew_grows_at_expand_and_at_the_next_stage() {
 }
 
 #[test]
+fn a_volume_whose_disk_is_larger_than_the_limit_does_not_grow() {
+    let fixture = Fixture::new();
+    fixture.stage().unwrap();
+    let before = fixture.stats(STAGING).unwrap().usage.total;
+    fixture.grow(3 * GIB);
+    let error = fixture.expand_within(STAGING, 3 * GIB, 3 * GIB - 1);
+    let error = error.unwrap_err();
+    assert_eq!(error.code(), Code::OutOfRange, "{error}");
+    for size in [3 * GIB, 3 * GIB - 1] {
+        assert!(error.to_string().contains(&size.to_string()), "{error}");
+    }
+    assert_eq!(fixture.stats(STAGING).unwrap().usage.total, before);
+    assert!(fixture.expand_within(STAGING, 3 * GIB, 3 * GIB).unwrap() > before);
+}
+
+#[test]
 fn what_a_driver_that_died_staged_is_unstaged_by_the_next() {
     let mut fixture = Fixture::new();
     fixture.stage().unwrap();
