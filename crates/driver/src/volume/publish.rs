@@ -101,6 +101,7 @@ impl Volumes {
             .ok_or_else(|| request.not_staged())?;
         let _waiting = self.wait_for_server_of(&record).map_err(Shared::from)?;
         self.prove(record, &slot, request, credentials)?;
+        self.forget_gone_target(&slot, request)?;
         self.note_target(&slot, request)?;
         let linked = self.link(request);
         if let Err(PublishError::TargetTaken { .. }) = &linked {
@@ -124,6 +125,24 @@ impl Volumes {
             true => self.link(request),
             false => Err(request.not_staged()),
         }
+    }
+
+    /// Forgets the one target of a volume if nothing is there any more, as where an operator removed the folder of a pod
+    /// that did not end: kubelet calls no unstage while another pod wants the volume.
+    fn forget_gone_target(&self, slot: &Slot<'_>, request: &Publish) -> Result<(), Shared> {
+        let Some(other) = slot.get()?.and_then(|record| request.in_its_way(&record)) else {
+            return Ok(());
+        };
+        // A publish that runs there has noted the target before it makes the link.
+        let _turn = self.running.at(&request.volume, &other.folded())?;
+        let files = self.node.filesystem();
+        if files.path_exists(&other, self.deadline())? {
+            return Ok(());
+        }
+        let volume = &request.volume;
+        tracing::warn!("volume {volume} is published at {other} no more: nothing is there");
+        let forget = |record: &mut Record| record.published.retain(|one| *one != other);
+        Ok(slot.change(forget)?)
     }
 
     /// Checks and notes the target in one step, as another publish may run beside.
@@ -220,17 +239,20 @@ impl Publish {
     }
 
     fn check_targets(&self, record: &Record) -> Result<(), PublishError> {
-        let is_one = self.targets == Targets::One || record.targets() == Targets::One;
-        let mut others = record
-            .published
-            .iter()
-            .filter(|target| **target != self.target);
-        match others.next() {
-            Some(target) if is_one => Err(PublishError::PublishedElsewhere {
+        match self.in_its_way(record) {
+            Some(target) => Err(PublishError::PublishedElsewhere {
                 volume: self.volume.clone(),
-                target: target.clone(),
+                target,
             }),
-            _ => Ok(()),
+            None => Ok(()),
         }
+    }
+
+    /// Another target of a volume that may have one.
+    fn in_its_way(&self, record: &Record) -> Option<WinPath> {
+        let is_one = self.targets == Targets::One || record.targets() == Targets::One;
+        let mut others = record.published.iter();
+        let other = others.find(|target| **target != self.target);
+        other.filter(|_| is_one).cloned()
     }
 }

@@ -1,5 +1,7 @@
 //! A volume's life, call by call.
 
+use std::thread;
+
 use transport::Code;
 use wincsi::Win32;
 
@@ -178,6 +180,42 @@ fn a_volume_of_one_target_has_one() {
     assert_eq!(second.code(), Code::FailedPrecondition, "{second}");
     fixture.unpublish(TARGET).unwrap();
     fixture.publish(OTHER_TARGET).unwrap();
+}
+
+/// An operator removed the folder of a pod that did not end.
+#[test]
+fn a_target_that_is_gone_does_not_keep_a_volume_of_one_target_from_another_pod() {
+    let fixture = Fixture::new().for_one_target();
+    fixture.stage().unwrap();
+    fixture.publish(TARGET).unwrap();
+    fixture.remove_directory(TARGET);
+    fixture.publish(OTHER_TARGET).unwrap();
+    let first = fixture.publish(TARGET).unwrap_err();
+    assert_eq!(first.code(), Code::FailedPrecondition, "{first}");
+    fixture.unpublish(TARGET).unwrap();
+    fixture.unpublish(OTHER_TARGET).unwrap();
+    fixture.unstage().unwrap();
+    fixture.assert_put_away("after the second pod");
+}
+
+/// Its publish has noted the target, and the link is not made yet.
+#[test]
+fn a_target_that_is_being_published_is_not_taken_for_gone() {
+    let fixture = Fixture::new().for_one_target();
+    fixture.stage().unwrap();
+    fixture.hang_once("*", TARGET);
+    let (first, second) = thread::scope(|scope| {
+        let first = scope.spawn(|| fixture.publish(TARGET));
+        fixture.wait_until_one_hangs();
+        let second = fixture.publish(OTHER_TARGET);
+        fixture.heal();
+        (first.join().unwrap(), second)
+    });
+    assert!(first.is_ok(), "{first:?}");
+    let second = second.unwrap_err();
+    assert_eq!(second.code(), Code::Aborted, "{second}");
+    let second = fixture.publish(OTHER_TARGET).unwrap_err();
+    assert_eq!(second.code(), Code::FailedPrecondition, "{second}");
 }
 
 #[test]
