@@ -10,7 +10,9 @@ use wincsi::{Cause, Condition, Error};
 /// Whether a failed call left something of the volume on the node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Left {
-    /// Nothing: no record, no mounted folder, and the disk is as it was.
+    /// Nothing: no record, no mounted folder, and the disk is online or offline as it was. An offline disk may be read-only
+    /// after a failed stage for readers. Windows leaves new disks offline and read-only itself, by its SAN policy
+    /// (<https://learn.microsoft.com/windows-server/administration/windows-commands/san>), and each stage sets what it needs.
     Nothing,
     /// Something, or perhaps.
     Something,

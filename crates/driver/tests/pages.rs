@@ -308,6 +308,11 @@ fn of_expand() -> Vec<Row> {
             disk: 1,
             wanted: 2,
         },
+        ExpandError::TooLarge {
+            volume: volume(),
+            disk: 2,
+            limit: 1,
+        },
         ExpandError::TooLittle {
             volume: volume(),
             grown: 1,
@@ -323,6 +328,7 @@ fn of_expand() -> Vec<Row> {
         ExpandError::NoVolume { .. } => "the volume is not staged",
         ExpandError::Away { .. } => "the volume is not at that path now, or it is no path",
         ExpandError::TooSmall { .. } => "the disk has not grown yet",
+        ExpandError::TooLarge { .. } => "the disk is larger than the limit of the request",
         ExpandError::TooLittle { .. } => {
             "`-host=proxy` grows a volume by 100 MiB or more, and the disk has grown by less"
         }

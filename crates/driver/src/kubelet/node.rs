@@ -1,3 +1,4 @@
+use std::num::NonZeroU64;
 use std::sync::Arc;
 
 use transport::{Code, Status};
@@ -23,7 +24,8 @@ use super::share::{ShareRequest, resolved};
 use super::{Attributes, Luns, Refusal, Router, ShareRequests, Topology, request};
 use crate::code;
 use crate::record::{Access, Lifetime, Targets, VolumeHandle};
-use crate::volume::{Publish, Stats, Volumes, disk, share};
+use crate::volume::disk::{self, Capacity};
+use crate::volume::{Publish, Stats, Volumes, share};
 
 const CAPABILITIES: [Capability; 5] = [
     Capability::StageUnstageVolume,
@@ -349,11 +351,9 @@ impl NodeService {
     fn expand(&self, request: NodeExpandVolumeRequest) -> Result<NodeExpandVolumeResponse, Status> {
         let volume = request::volume(&request.volume_id)?;
         let path = request::given("volume path", &request.volume_path)?;
-        let range = request.capacity_range.unwrap_or_default();
-        let wanted = u64::try_from(range.required_bytes).ok();
         let size = self
             .volumes
-            .expand(&volume, path, wanted)
+            .expand(&volume, path, capacity(request.capacity_range))
             .map_err(|error| Status::new(error.code(), error.to_string()))?;
         Ok(NodeExpandVolumeResponse {
             capacity_bytes: signed(size),
@@ -379,6 +379,16 @@ fn capabilities() -> NodeGetCapabilitiesResponse {
     };
     NodeGetCapabilitiesResponse {
         capabilities: CAPABILITIES.map(capability).into(),
+    }
+}
+
+/// CSI has 0 for no limit.
+fn capacity(range: Option<v1::CapacityRange>) -> Capacity {
+    let range = range.unwrap_or_default();
+    let limit = u64::try_from(range.limit_bytes).ok();
+    Capacity {
+        wanted: u64::try_from(range.required_bytes).ok(),
+        limit: limit.and_then(NonZeroU64::new),
     }
 }
 

@@ -103,6 +103,7 @@ impl Volumes {
         // One for all of it: kubelet waits two minutes.
         let deadline = self.deadline();
         self.prove(record, &slot, (request, credentials), deadline)?;
+        self.forget_gone_target(&slot, request, deadline)?;
         self.note_target(&slot, request)?;
         let linked = self.link(request, deadline);
         if let Err(PublishError::TargetTaken { .. }) = &linked {
@@ -126,6 +127,29 @@ impl Volumes {
             true => self.link(request, self.deadline()),
             false => Err(request.not_staged()),
         }
+    }
+
+    /// Forgets the one target of a volume if nothing is there any more, as where an operator removed the folder of a pod
+    /// that did not end: kubelet calls no unstage while another pod wants the volume.
+    fn forget_gone_target(
+        &self,
+        slot: &Slot<'_>,
+        request: &Publish,
+        deadline: Deadline,
+    ) -> Result<(), Shared> {
+        let Some(other) = slot.get()?.and_then(|record| request.in_its_way(&record)) else {
+            return Ok(());
+        };
+        // A publish that runs there has noted the target before it makes the link.
+        let _turn = self.running.at(&request.volume, &other.folded())?;
+        let files = self.node.filesystem();
+        if files.path_exists(&other, deadline)? {
+            return Ok(());
+        }
+        let volume = &request.volume;
+        tracing::warn!("volume {volume} is published at {other} no more: nothing is there");
+        let forget = |record: &mut Record| record.published.retain(|one| *one != other);
+        Ok(slot.change(forget)?)
     }
 
     /// Checks and notes the target in one step, as another publish may run beside.
@@ -224,17 +248,20 @@ impl Publish {
     }
 
     fn check_targets(&self, record: &Record) -> Result<(), PublishError> {
-        let is_one = self.targets == Targets::One || record.targets() == Targets::One;
-        let mut others = record
-            .published
-            .iter()
-            .filter(|target| **target != self.target);
-        match others.next() {
-            Some(target) if is_one => Err(PublishError::PublishedElsewhere {
+        match self.in_its_way(record) {
+            Some(target) => Err(PublishError::PublishedElsewhere {
                 volume: self.volume.clone(),
-                target: target.clone(),
+                target,
             }),
-            _ => Ok(()),
+            None => Ok(()),
         }
+    }
+
+    /// Another target of a volume that may have one.
+    fn in_its_way(&self, record: &Record) -> Option<WinPath> {
+        let is_one = self.targets == Targets::One || record.targets() == Targets::One;
+        let mut others = record.published.iter();
+        let other = others.find(|target| **target != self.target);
+        other.filter(|_| is_one).cloned()
     }
 }

@@ -1,9 +1,10 @@
-//! Random sets of disks and random requests: what a request does not name, or what is not blank, is never written.
+//! Random sets of disks and random requests: what a request does not name, or what is not blank, is never written, and for
+//! readers nothing is. No disk that the request does not name changes its state.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write as _};
-use std::ptr;
+use std::sync::LazyLock;
 
 use proptest::bool::weighted;
 use proptest::prelude::{Just, Strategy, prop_oneof};
@@ -13,6 +14,7 @@ use wincsi::Feature;
 use wincsi::disks::DiskQuery;
 use wincsi::sim::{Address, Bus, Content, DiskSpec, IdentifierKind, IdentifierPage};
 use wincsi_driver::kubelet::{Attributes, Luns};
+use wincsi_driver::record::Access;
 
 use crate::deaths::Sparse;
 use crate::fixture::{Fixture, Host, STAGING};
@@ -57,7 +59,17 @@ enum On {
     Dynamic,
     /// What the first disk has, when this is its clone.
     CloneOfFirst,
+    /// NTFS, as this driver makes it.
+    Ntfs,
 }
+
+/// A disk with NTFS.
+static FORMATTED: LazyLock<Fixture> = LazyLock::new(|| {
+    let fixture = Fixture::of_length(LENGTH);
+    fixture.stage().unwrap();
+    fixture.unstage().unwrap();
+    fixture
+});
 
 /// The keys of a request, as a controller writes them.
 type Request = BTreeMap<&'static str, String>;
@@ -76,6 +88,7 @@ fn disks() -> impl Strategy<Value = Vec<Disk>> {
         1 => Just(On::Byte),
         1 => Just(On::Dynamic),
         1 => Just(On::CloneOfFirst),
+        3 => Just(On::Ntfs),
     ];
     let bus = prop_oneof![3 => Just(Bus::Sas), 1 => Just(Bus::Nvme)];
     let place = (bus, 1..=2_u8, 1..=3_u8);
@@ -107,6 +120,7 @@ struct Drawn {
     keys: Vec<&'static str>,
     is_wrong: Vec<bool>,
     luns: Luns,
+    access: Access,
 }
 
 const KEYS: [&str; 6] = [
@@ -126,11 +140,18 @@ fn requests() -> impl Strategy<Value = Drawn> {
     ];
     let keys = sample::subsequence(KEYS.to_vec(), 1..=4);
     let is_wrong = collection::vec(weighted(0.15), KEYS.len());
-    (0..4_usize, keys, is_wrong, luns).prop_map(|(disk, keys, is_wrong, luns)| Drawn {
+    let access = prop_oneof![
+        2 => Just(Access::ReadWrite),
+        1 => Just(Access::ReadOnly),
+        1 => Just(Access::SharedReadOnly),
+    ];
+    let drawn = (0..4_usize, keys, is_wrong, luns, access);
+    drawn.prop_map(|(disk, keys, is_wrong, luns, access)| Drawn {
         disk,
         keys,
         is_wrong,
         luns,
+        access,
     })
 }
 
@@ -150,6 +171,7 @@ impl Drawn {
 #[derive(Default)]
 struct Counted {
     staged: u32,
+    staged_for_readers: u32,
     refused: u32,
     not_enough: u32,
 }
@@ -163,8 +185,7 @@ fn no_disk_is_written_that_the_request_does_not_name_or_that_is_not_blank() {
     });
     let counted = RefCell::new(Counted::default());
     let ran = runner.run(&(disks(), requests()), |(disks, drawn)| {
-        let request = drawn.request(&disks);
-        check(&disks, &request, drawn.luns, &mut counted.borrow_mut());
+        Case::new(&disks, &drawn).check(&mut counted.borrow_mut());
         Ok(())
     });
     if let Err(error) = ran {
@@ -172,12 +193,13 @@ fn no_disk_is_written_that_the_request_does_not_name_or_that_is_not_blank() {
     }
     let Counted {
         staged,
+        staged_for_readers,
         refused,
         not_enough,
     } = counted.into_inner();
     let _ = writeln!(
         io::stderr(),
-        "counted: {} cases ({staged} staged, {refused} refused, {not_enough} requests that identify no disk)",
+        "counted: {} cases ({staged} staged, {staged_for_readers} of them for readers, {refused} refused, {not_enough} requests that identify no disk)",
         staged + refused + not_enough
     );
     let few = 20 / SHARE;
@@ -185,49 +207,122 @@ fn no_disk_is_written_that_the_request_does_not_name_or_that_is_not_blank() {
         staged > few && refused > few,
         "{staged} staged, {refused} refused"
     );
+    assert!(staged_for_readers > 0 || crate::HOST == Host::Pipes);
 }
 
-fn check(disks: &[Disk], request: &Request, luns: Luns, counted: &mut Counted) {
-    let Some(query) = query(request, luns) else {
-        counted.not_enough += 1;
-        return;
-    };
-    let fixture = Fixture::without_disk(query);
-    let names: Vec<_> = (0..disks.len())
-        .map(|number| format!("disk{number}"))
-        .collect();
-    for (disk, name) in disks.iter().zip(&names) {
-        disk.plug_into(&fixture, name);
+/// A request to a machine with these disks.
+struct Case<'a> {
+    disks: &'a [Disk],
+    names: Vec<String>,
+    request: Request,
+    luns: Luns,
+    access: Access,
+}
+
+impl<'a> Case<'a> {
+    fn new(disks: &'a [Disk], drawn: &Drawn) -> Self {
+        let names = (0..disks.len()).map(|number| format!("disk{number}"));
+        Self {
+            disks,
+            names: names.collect(),
+            request: drawn.request(disks),
+            luns: drawn.luns,
+            access: drawn.access,
+        }
     }
-    let (before, others) = (contents(&fixture, &names), fixture.others());
-    let staged = fixture.stage();
-    let named = disks.iter().filter(|disk| disk.is_named_by(request, luns));
-    let named: Vec<_> = named.collect();
-    let sole = named.first().copied().filter(|_| named.len() == 1);
-    let after = contents(&fixture, &names);
-    for (disk, (before, after)) in disks.iter().zip(before.iter().zip(&after)) {
-        let is_sole = sole.is_some_and(|sole| ptr::eq(sole, disk));
-        let may_be_written = is_sole && disk.content_among(disks) == On::Nothing;
-        assert!(
-            may_be_written || before == after,
-            "written: {disk:?}, {staged:?}"
-        );
+
+    fn check(&self, counted: &mut Counted) {
+        let Some(query) = query(&self.request, self.luns) else {
+            counted.not_enough += 1;
+            return;
+        };
+        let fixture = Fixture::without_disk(query).for_readers(self.access);
+        let disks = self.disks.iter().zip(&self.names);
+        let numbers: Vec<_> = disks
+            .map(|(disk, name)| {
+                disk.plug_into(&fixture, name);
+                fixture.newest_disk()
+            })
+            .collect();
+        let (before, others) = (contents(&fixture, &self.names), fixture.others());
+        let mut states = fixture.disk_states();
+        let staged = fixture.stage();
+        self.check_contents(&before, &contents(&fixture, &self.names));
+        assert!(others == fixture.others(), "written: the system's disk");
+        let mut states_after = fixture.disk_states();
+        if let Some(sole) = self.sole() {
+            states.remove(&numbers[sole]);
+            states_after.remove(&numbers[sole]);
+        }
+        assert_eq!(states, states_after, "{staged:?}");
+        match staged {
+            Ok(()) => {
+                assert!(self.sole().is_some(), "staged, and not the only one");
+                counted.staged += 1;
+                counted.staged_for_readers += u32::from(self.is_for_readers());
+            }
+            Err(error) => {
+                assert!(!self.is_plain(&fixture), "{error}");
+                assert!(!fixture.exists(STAGING), "{error}");
+                counted.refused += 1;
+            }
+        }
     }
-    assert!(others == fixture.others(), "written: the system's disk");
-    let Err(error) = staged else {
-        assert!(sole.is_some(), "staged, and not the only one: {named:?}");
-        counted.staged += 1;
-        return;
-    };
-    let all_answer = disks
-        .iter()
-        .all(|disk| disk.page == IdentifierPage::Answered);
-    let is_carried =
-        fixture.host_supports(Feature::DeviceCriteria) || !request.contains_key("namespace");
-    let is_blank = sole.is_some_and(|disk| disk.content == On::Nothing);
-    let is_plain = all_answer && is_carried && is_blank;
-    assert!(!is_plain && !fixture.exists(STAGING), "{error}");
-    counted.refused += 1;
+
+    fn check_contents(&self, before: &[Sparse], after: &[Sparse]) {
+        for (number, (before, after)) in before.iter().zip(after).enumerate() {
+            let is_named = self.sole() == Some(number);
+            let may_be_written =
+                is_named && !self.is_for_readers() && self.has(number, On::Nothing);
+            assert!(may_be_written || before == after, "written: {number}");
+        }
+    }
+
+    /// The disk that the request names, if it names one.
+    fn sole(&self) -> Option<usize> {
+        let disks = self.disks.iter().enumerate();
+        let named = disks.filter(|(_, disk)| disk.is_named_by(&self.request, self.luns));
+        let mut named = named.map(|(number, _)| number);
+        named.next().filter(|_| named.next().is_none())
+    }
+
+    /// Whether nothing keeps the volume from being staged.
+    fn is_plain(&self, fixture: &Fixture) -> bool {
+        let mut disks = self.disks.iter();
+        let all_answer = disks.all(|disk| disk.page == IdentifierPage::Answered);
+        let is_carried = fixture.host_supports(Feature::DeviceCriteria)
+            || !self.request.contains_key("namespace");
+        all_answer
+            && is_carried
+            && self
+                .sole()
+                .is_some_and(|sole| self.is_usable(sole, fixture))
+    }
+
+    fn is_usable(&self, sole: usize, fixture: &Fixture) -> bool {
+        let can_be_read =
+            || fixture.host_supports(Feature::ReadOnlyDisks) && self.alone_has_ntfs(sole);
+        match self.access {
+            Access::ReadWrite => self.disks[sole].content == On::Nothing,
+            Access::ReadOnly => can_be_read(),
+            // An NVMe disk comes online and writable.
+            Access::SharedReadOnly => can_be_read() && self.disks[sole].bus == Bus::Sas,
+        }
+    }
+
+    /// Windows keeps one of several with the same identity offline.
+    fn alone_has_ntfs(&self, sole: usize) -> bool {
+        let having = (0..self.disks.len()).filter(|number| self.has(*number, On::Ntfs));
+        having.eq([sole])
+    }
+
+    fn is_for_readers(&self) -> bool {
+        self.access != Access::ReadWrite
+    }
+
+    fn has(&self, number: usize, content: On) -> bool {
+        self.disks[number].content_among(self.disks) == content
+    }
 }
 
 fn contents(fixture: &Fixture, names: &[String]) -> Vec<Sparse> {
@@ -332,11 +427,14 @@ impl Disk {
             hardware.clone_disk("disk0", name, &self.spec()).unwrap();
             return;
         }
-        let blank = Content::blank(LENGTH);
-        hardware.attach_disk(name, &self.spec(), &blank).unwrap();
+        let content = match self.content {
+            On::Ntfs => Content::image(FORMATTED.image()),
+            _ => Content::blank(LENGTH),
+        };
+        hardware.attach_disk(name, &self.spec(), &content).unwrap();
         let write = |at, bytes: &[u8]| hardware.write_disk(name, at, bytes).unwrap();
         match self.content {
-            On::Nothing | On::CloneOfFirst => {}
+            On::Nothing | On::CloneOfFirst | On::Ntfs => {}
             On::Ext4 => write(1080, &[0x53, 0xef]),
             On::Mbr => {
                 // A partition of Linux from sector 2048 on.

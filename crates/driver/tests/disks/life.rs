@@ -1,5 +1,7 @@
 //! A volume's life, call by call.
 
+use std::thread;
+
 use transport::Code;
 use wincsi::Win32;
 
@@ -41,6 +43,22 @@ fn a_disk_that_grew_grows_at_expand_and_at_the_next_stage() {
     fixture.grow(4 * GIB);
     fixture.stage().unwrap();
     assert!(fixture.stats(STAGING).unwrap().usage.total > 3 * GIB + GIB / 2);
+}
+
+#[test]
+fn a_volume_whose_disk_is_larger_than_the_limit_does_not_grow() {
+    let fixture = Fixture::new();
+    fixture.stage().unwrap();
+    let before = fixture.stats(STAGING).unwrap().usage.total;
+    fixture.grow(3 * GIB);
+    let error = fixture.expand_within(STAGING, 3 * GIB, 3 * GIB - 1);
+    let error = error.unwrap_err();
+    assert_eq!(error.code(), Code::OutOfRange, "{error}");
+    for size in [3 * GIB, 3 * GIB - 1] {
+        assert!(error.to_string().contains(&size.to_string()), "{error}");
+    }
+    assert_eq!(fixture.stats(STAGING).unwrap().usage.total, before);
+    assert!(fixture.expand_within(STAGING, 3 * GIB, 3 * GIB).unwrap() > before);
 }
 
 #[test]
@@ -162,6 +180,42 @@ fn a_volume_of_one_target_has_one() {
     assert_eq!(second.code(), Code::FailedPrecondition, "{second}");
     fixture.unpublish(TARGET).unwrap();
     fixture.publish(OTHER_TARGET).unwrap();
+}
+
+/// An operator removed the folder of a pod that did not end.
+#[test]
+fn a_target_that_is_gone_does_not_keep_a_volume_of_one_target_from_another_pod() {
+    let fixture = Fixture::new().for_one_target();
+    fixture.stage().unwrap();
+    fixture.publish(TARGET).unwrap();
+    fixture.remove_directory(TARGET);
+    fixture.publish(OTHER_TARGET).unwrap();
+    let first = fixture.publish(TARGET).unwrap_err();
+    assert_eq!(first.code(), Code::FailedPrecondition, "{first}");
+    fixture.unpublish(TARGET).unwrap();
+    fixture.unpublish(OTHER_TARGET).unwrap();
+    fixture.unstage().unwrap();
+    fixture.assert_put_away("after the second pod");
+}
+
+/// Its publish has noted the target, and the link is not made yet.
+#[test]
+fn a_target_that_is_being_published_is_not_taken_for_gone() {
+    let fixture = Fixture::new().for_one_target();
+    fixture.stage().unwrap();
+    fixture.hang_once("*", TARGET);
+    let (first, second) = thread::scope(|scope| {
+        let first = scope.spawn(|| fixture.publish(TARGET));
+        fixture.wait_until_one_hangs();
+        let second = fixture.publish(OTHER_TARGET);
+        fixture.heal();
+        (first.join().unwrap(), second)
+    });
+    assert!(first.is_ok(), "{first:?}");
+    let second = second.unwrap_err();
+    assert_eq!(second.code(), Code::Aborted, "{second}");
+    let second = fixture.publish(OTHER_TARGET).unwrap_err();
+    assert_eq!(second.code(), Code::FailedPrecondition, "{second}");
 }
 
 #[test]

@@ -6,6 +6,8 @@ mod away;
 mod crash;
 #[path = "../deaths/mod.rs"]
 mod deaths;
+#[cfg(unix)]
+mod failures;
 mod fixture;
 mod growth;
 mod health;

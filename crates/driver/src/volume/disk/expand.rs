@@ -16,6 +16,15 @@ const MIB: u64 = 1 << 20;
 /// What tables and the partition that Windows reserves for itself take of a disk at most: less than this.
 const BESIDE_THE_VOLUME: u64 = 256 * MIB;
 
+/// The size that a volume is to have, in bytes.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Capacity {
+    /// At least, if it is requested.
+    pub wanted: Option<u64>,
+    /// At most, if there is a limit.
+    pub limit: Option<NonZeroU64>,
+}
+
 /// Why a volume was not grown.
 #[derive(Debug, thiserror::Error)]
 pub enum ExpandError {
@@ -57,6 +66,18 @@ pub enum ExpandError {
         /// Why it has no more.
         why: Box<Error>,
     },
+    /// The disk is larger than the volume may become, and a volume grows to the end of its disk.
+    #[error(
+        "the disk of volume {volume} has {disk} bytes, to which the volume would grow, and the request has a limit of {limit}"
+    )]
+    TooLarge {
+        /// The volume.
+        volume: VolumeHandle,
+        /// The disk's length in bytes.
+        disk: u64,
+        /// The most that the volume may have.
+        limit: u64,
+    },
     /// The disk has not grown as far yet.
     #[error(
         "the disk of volume {volume} has {disk} bytes, and {wanted} are wanted: it has not grown yet"
@@ -81,10 +102,30 @@ impl ExpandError {
         match self {
             Self::NoVolume { .. } => Code::NotFound,
             Self::Away { .. } | Self::TooSmall { .. } => Code::Unavailable,
-            Self::TooLittle { .. } => Code::OutOfRange,
+            Self::TooLarge { .. } | Self::TooLittle { .. } => Code::OutOfRange,
             // With this code alone each kubelet lets pods start, grown or not.
             Self::NoRoom { .. } => Code::FailedPrecondition,
             Self::Shared(shared) => shared.code(),
+        }
+    }
+}
+
+impl Capacity {
+    /// Refuses a disk of another length, before anything is changed.
+    fn check(self, volume: &VolumeHandle, disk: u64) -> Result<(), ExpandError> {
+        let volume = volume.clone();
+        match (self.wanted, self.limit.map(NonZeroU64::get)) {
+            (_, Some(limit)) if limit < disk => Err(ExpandError::TooLarge {
+                volume,
+                disk,
+                limit,
+            }),
+            (Some(wanted), _) if disk < wanted => Err(ExpandError::TooSmall {
+                volume,
+                disk,
+                wanted,
+            }),
+            _ => Ok(()),
         }
     }
 }
@@ -99,8 +140,9 @@ impl Volumes {
         &self,
         volume: &VolumeHandle,
         path: &str,
-        wanted: Option<u64>,
+        capacity: Capacity,
     ) -> Result<u64, ExpandError> {
+        let wanted = capacity.wanted;
         let _turn = self.running.alone(volume).map_err(Shared::from)?;
         let record = self.store.get(volume).map_err(Shared::from)?;
         let record = record.ok_or_else(|| {
@@ -120,14 +162,7 @@ impl Volumes {
         let live = self.live(&record, &at, self.deadline());
         let found = live.map_err(Shared::from)?.ok_or_else(away)?;
         let disk = self.disk_size(&found).map_err(Shared::from)?;
-        if let Some(wanted) = wanted.filter(|wanted| disk < *wanted) {
-            let volume = volume.clone();
-            return Err(ExpandError::TooSmall {
-                volume,
-                disk,
-                wanted,
-            });
-        }
+        capacity.check(volume, disk)?;
         let grows_by_any = self.node.supports(Feature::SmallGrowth);
         let size = match grows_by_any {
             true => self.grow(&record, &found).map_err(Shared::from)?,

@@ -15,7 +15,7 @@ use super::{Volumes, is_nothing_mounted};
 use crate::record::{Disk, Record};
 
 pub use self::error::StageError;
-pub use self::expand::ExpandError;
+pub use self::expand::{Capacity, ExpandError};
 pub use self::stage::Stage;
 
 impl Volumes {

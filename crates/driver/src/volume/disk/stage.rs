@@ -187,7 +187,7 @@ impl Staging<'_> {
     /// Each step leaves alone what is as it should be.
     fn bring(&self) -> Result<(FoundVolume, Option<u64>), Failure> {
         let was_staged = self.was_staged();
-        let was_staged = was_staged.map_err(|error| self.unchanged(StepError::Node(error)))?;
+        let was_staged = was_staged.map_err(|error| self.unknown(error))?;
         let (disk, brought_online) = self.find_and_begin().map_err(|failure| match was_staged {
             true => failure.of_staged(),
             false => failure,
@@ -459,6 +459,16 @@ impl Staging<'_> {
         self.slot.change(note)?;
         self.volumes.note_normal(&self.request.volume, None);
         Ok(())
+    }
+
+    /// Without a record the volume may be mounted all the same, and pods have it; but not where Windows has no directory.
+    fn unknown(&self, error: Error) -> Failure {
+        let is_no_directory = matches!(error.cause, Cause::InvalidArgument(_));
+        let failure = self.unchanged(StepError::Node(error));
+        match is_no_directory {
+            true => failure,
+            false => failure.of_staged(),
+        }
     }
 
     /// A failure of a call that changed nothing.
