@@ -29,6 +29,9 @@ const PAUSE: Duration = Duration::from_millis(5);
 
 const IDENTIFIER: &str = "60022480aabbccddeeff001122334455";
 
+/// In every stage, and in no text by accident.
+pub(crate) const SECRET: &str = "Zx81-qUUx-horse!";
+
 /// A kubelet's folder, and what kubelet does to register a driver.
 pub(crate) struct Kubelet {
     home: TempDir,
@@ -239,7 +242,7 @@ impl Driver {
         rest.lines().next().unwrap().trim().parse().unwrap()
     }
 
-    fn written(&self) -> String {
+    pub(crate) fn written(&self) -> String {
         fs::read_to_string(&self.log).unwrap()
     }
 }
@@ -286,6 +289,7 @@ fn stage_of(volume: &str, identifier: &str) -> NodeStageVolumeRequest {
     request.publish_context = [(String::from("page83"), identifier.to_owned())].into();
     request.staging_target_path = format!(r"{staging}\{volume}\globalmount");
     request.volume_capability = Some(capability);
+    request.secrets = [(String::from("password"), SECRET.to_owned())].into();
     request
 }
 

@@ -21,7 +21,7 @@ use wire::csi::v1::{NodeGetInfoRequest, ProbeRequest};
 use wire::pluginregistration::v1::InfoRequest;
 use wire::pluginregistration::v1::registration::GetInfo;
 
-use self::fixture::{Driver, Kubelet, call, late_disk, stage_of_disk};
+use self::fixture::{Driver, Kubelet, SECRET, call, late_disk, stage_of_disk};
 
 /// Connections at each service.
 const CROWD: usize = 100;
@@ -201,6 +201,9 @@ fn a_drain_ends_admission_and_names_what_still_runs() {
         "{}",
         drained.output
     );
+    for text in [&drained.output, &driver.written()] {
+        assert!(!text.contains(SECRET), "{text}");
+    }
     let refused = call::<NodeStageVolume>(&kubelet.csi(), &late_disk("vol-2")).unwrap_err();
     assert!(matches!(refused, CallError::Status(status) if status.code == Code::Unavailable));
     assert_eq!(kubelet.register(), "node-1");
