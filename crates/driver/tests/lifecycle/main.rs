@@ -57,18 +57,25 @@ fn an_update_leaves_the_registration_socket_until_the_next_process_answers() {
     let kubelet = Kubelet::new();
     let mut driver = Driver::start(&kubelet);
     kubelet.register();
+    let file = kubelet.registration_file();
     let is_over = AtomicBool::new(false);
     let observed = thread::scope(|scope| {
         let observer = scope.spawn(|| Observed::until(&is_over, &kubelet));
         let asked = Instant::now();
         assert_eq!(driver.terminate(), Some(0));
         let ended = asked.elapsed();
-        assert!(
-            kubelet.registration_path().exists(),
+        // The next one starts and is not ready: it has no records yet.
+        let records = kubelet.lock_records();
+        driver = Driver::spawned(&kubelet, "new.log", &["-drain-timeout=60"]);
+        driver.wait_for_line("waiting 62s for its end");
+        assert_eq!(
+            kubelet.registration_file(),
+            file,
             "kubelet would remove the driver"
         );
         assert!(UnixStream::connect(kubelet.registration_path()).is_err());
-        driver = Driver::start(&kubelet);
+        drop(records);
+        driver.wait_for_line("] ready");
         assert_eq!(kubelet.register(), "node-1");
         println!("SIGTERM to the end of the process: {ended:?}");
         is_over.store(true, Ordering::SeqCst);
