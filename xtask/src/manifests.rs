@@ -21,10 +21,20 @@ pub(crate) struct Manifest {
 pub(crate) struct Program {
     pub(crate) command: Vec<String>,
     pub(crate) args: Vec<String>,
+    /// The command line of its preStop hook, which the runtime starts as it starts the command.
+    pub(crate) pre_stop: Vec<String>,
     /// `None` is a value that Kubernetes fills in.
     pub(crate) env: Vec<(String, Option<String>)>,
-    /// The path of the liveness probe.
-    pub(crate) liveness: String,
+    pub(crate) liveness: Probe,
+    pub(crate) readiness: Probe,
+}
+
+/// A page that kubelet asks a container for.
+#[derive(Debug, Eq, PartialEq)]
+pub(crate) struct Probe {
+    pub(crate) path: String,
+    /// What the container has to serve it on: without a host kubelet comes from outside of the pod.
+    pub(crate) address: String,
 }
 
 /// All objects of all files, in the order of the files' names.
@@ -82,12 +92,14 @@ impl Manifest {
     pub(crate) fn program(&self) -> Option<Program> {
         let container = at(&self.object, &[&POD[..], &["containers"]].concat())?;
         let container = container.as_sequence_get(0)?;
-        let path = at(container, &["livenessProbe", "httpGet", "path"])?;
+        let pre_stop = at(container, &["lifecycle", "preStop", "exec"])?;
         Some(Program {
             command: words(container, "command"),
             args: words(container, "args"),
+            pre_stop: words(pre_stop, "command"),
             env: items(container, "env").filter_map(variable).collect(),
-            liveness: path.as_str()?.to_owned(),
+            liveness: probe(container, "livenessProbe")?,
+            readiness: probe(container, "readinessProbe")?,
         })
     }
 
@@ -118,6 +130,26 @@ fn variable(one: &YamlOwned) -> Option<(String, Option<String>)> {
     Some((word("name")?, word("value")))
 }
 
+fn probe(container: &YamlOwned, name: &str) -> Option<Probe> {
+    let page = at(container, &[name, "httpGet"])?;
+    let port = port(container, page.as_mapping_get("port")?)?;
+    let host = at(page, &["host"]).and_then(YamlOwned::as_str);
+    Some(Probe {
+        path: at(page, &["path"])?.as_str()?.to_owned(),
+        address: format!("{}:{port}", host.unwrap_or("0.0.0.0")),
+    })
+}
+
+/// A number, or the name of one of the container's ports.
+fn port(container: &YamlOwned, port: &YamlOwned) -> Option<i64> {
+    let Some(name) = port.as_str() else {
+        return port.as_integer();
+    };
+    let named = |one: &&YamlOwned| at(one, &["name"]).and_then(YamlOwned::as_str) == Some(name);
+    let port = items(container, "ports").find(named)?;
+    at(port, &["containerPort"])?.as_integer()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -140,8 +172,23 @@ mod tests {
             };
             assert_eq!(program.command, [exe]);
             assert_eq!(program.args, ["node"]);
+            assert_eq!(program.pre_stop, [exe, "node", "drain"]);
+            let commands = one.text.matches("command:").count();
+            assert_eq!(commands, 2, "{}: another program", one.name());
             let names = program.env.iter().map(|(name, _)| name);
             assert!(names.into_iter().all(|name| name.starts_with("WINCSI_")));
+        }
+    }
+
+    #[test]
+    fn probes_ask_where_the_pages_are_served() {
+        for one in daemon_sets() {
+            let program = one.program().unwrap();
+            let is_address = |(name, _): &&(String, _)| name == "WINCSI_METRICS_ADDRESS";
+            let (_, served) = program.env.iter().find(is_address).unwrap();
+            for probe in [program.liveness, program.readiness] {
+                assert_eq!(Some(&probe.address), served.as_ref(), "{}", probe.path);
+            }
         }
     }
 

@@ -3,10 +3,11 @@
 use std::fs::{self, File};
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use prost::Message as _;
 use rustix::process::{Pid, Signal, kill_process};
@@ -28,6 +29,9 @@ const TIMEOUT: Duration = Duration::from_secs(120);
 const PAUSE: Duration = Duration::from_millis(5);
 
 const IDENTIFIER: &str = "60022480aabbccddeeff001122334455";
+
+/// In every stage, and in no text by accident.
+pub(crate) const SECRET: &str = "Zx81-qUUx-horse!";
 
 /// A kubelet's folder, and what kubelet does to register a driver.
 pub(crate) struct Kubelet {
@@ -56,6 +60,21 @@ impl Kubelet {
 
     pub(crate) fn registration(&self) -> Endpoint {
         Endpoint::socket(self.registration_path())
+    }
+
+    /// Which file is at the path of the registration: a later one may have the number of one that is gone.
+    pub(crate) fn registration_file(&self) -> Option<(u64, SystemTime)> {
+        let meta = fs::symlink_metadata(self.registration_path()).ok()?;
+        Some((meta.ino(), meta.modified().unwrap()))
+    }
+
+    /// Has the records as a process has them that does not end.
+    pub(crate) fn lock_records(&self) -> File {
+        let folder = self.home.path().join("plugins/wincsi.io/volumes");
+        let lock = File::options().write(true).open(folder.join("lock"));
+        let lock = lock.unwrap();
+        lock.try_lock().unwrap();
+        lock
     }
 
     pub(crate) fn csi_path(&self) -> PathBuf {
@@ -239,7 +258,7 @@ impl Driver {
         rest.lines().next().unwrap().trim().parse().unwrap()
     }
 
-    fn written(&self) -> String {
+    pub(crate) fn written(&self) -> String {
         fs::read_to_string(&self.log).unwrap()
     }
 }
@@ -286,6 +305,7 @@ fn stage_of(volume: &str, identifier: &str) -> NodeStageVolumeRequest {
     request.publish_context = [(String::from("page83"), identifier.to_owned())].into();
     request.staging_target_path = format!(r"{staging}\{volume}\globalmount");
     request.volume_capability = Some(capability);
+    request.secrets = [(String::from("password"), SECRET.to_owned())].into();
     request
 }
 

@@ -21,7 +21,7 @@ use wire::csi::v1::{NodeGetInfoRequest, ProbeRequest};
 use wire::pluginregistration::v1::InfoRequest;
 use wire::pluginregistration::v1::registration::GetInfo;
 
-use self::fixture::{Driver, Kubelet, call, late_disk, stage_of_disk};
+use self::fixture::{Driver, Kubelet, SECRET, call, late_disk, stage_of_disk};
 
 /// Connections at each service.
 const CROWD: usize = 100;
@@ -57,18 +57,25 @@ fn an_update_leaves_the_registration_socket_until_the_next_process_answers() {
     let kubelet = Kubelet::new();
     let mut driver = Driver::start(&kubelet);
     kubelet.register();
+    let file = kubelet.registration_file();
     let is_over = AtomicBool::new(false);
     let observed = thread::scope(|scope| {
         let observer = scope.spawn(|| Observed::until(&is_over, &kubelet));
         let asked = Instant::now();
         assert_eq!(driver.terminate(), Some(0));
         let ended = asked.elapsed();
-        assert!(
-            kubelet.registration_path().exists(),
+        // The next one starts and is not ready: it has no records yet.
+        let records = kubelet.lock_records();
+        driver = Driver::spawned(&kubelet, "new.log", &["-drain-timeout=60"]);
+        driver.wait_for_line("waiting 62s for its end");
+        assert_eq!(
+            kubelet.registration_file(),
+            file,
             "kubelet would remove the driver"
         );
         assert!(UnixStream::connect(kubelet.registration_path()).is_err());
-        driver = Driver::start(&kubelet);
+        drop(records);
+        driver.wait_for_line("] ready");
         assert_eq!(kubelet.register(), "node-1");
         println!("SIGTERM to the end of the process: {ended:?}");
         is_over.store(true, Ordering::SeqCst);
@@ -201,6 +208,9 @@ fn a_drain_ends_admission_and_names_what_still_runs() {
         "{}",
         drained.output
     );
+    for text in [&drained.output, &driver.written()] {
+        assert!(!text.contains(SECRET), "{text}");
+    }
     let refused = call::<NodeStageVolume>(&kubelet.csi(), &late_disk("vol-2")).unwrap_err();
     assert!(matches!(refused, CallError::Status(status) if status.code == Code::Unavailable));
     assert_eq!(kubelet.register(), "node-1");

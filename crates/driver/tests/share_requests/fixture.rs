@@ -55,6 +55,7 @@ pub(crate) struct Fixture {
     pub(crate) shares: Arc<ShareRequests>,
     pub(crate) events: Arc<Events>,
     pub(crate) node: Arc<Node>,
+    volumes: Arc<Volumes>,
     _served: Option<Box<dyn Any>>,
     _home: TempDir,
 }
@@ -89,9 +90,9 @@ impl Fixture {
         let store = Store::open(&home.path().join("records")).unwrap();
         let machine = Arc::clone(&events) as Arc<dyn Machine>;
         let (host, served) = host(&sim, &node);
-        let volumes = Volumes::new(host, store, machine, kubelet);
+        let volumes = Arc::new(Volumes::new(host, store, machine, kubelet));
         let mut router = Router::counting(&Arc::default());
-        NodeService::new(Arc::new(volumes), NodeInfo::default())
+        NodeService::new(Arc::clone(&volumes), NodeInfo::default())
             .with_shares(&shares)
             .register(&mut router);
         Self {
@@ -99,6 +100,7 @@ impl Fixture {
             shares,
             events,
             node,
+            volumes,
             _served: served,
             _home: home,
         }
@@ -108,27 +110,29 @@ impl Fixture {
         Self::by(ShareRules::default())
     }
 
-    pub(crate) fn call<R: Rpc>(&self, request: &R::Request) -> Result<(), Status> {
+    pub(crate) fn call<R: Rpc>(&self, request: &R::Request) -> Result<R::Response, Status> {
         let deadline = Instant::now() + Duration::from_secs(60);
         let message = request.encode_to_vec().into();
         let call = Call::in_process(R::PATH, message, deadline).unwrap();
-        self.router.call(&call).map(drop)
+        let answer = self.router.call(&call)?;
+        Ok(R::Response::decode(answer.as_slice()).unwrap())
     }
 
     pub(crate) fn stage(&self, volume: &Volume) -> Result<(), Status> {
-        self.call::<NodeStageVolume>(&NodeStageVolumeRequest {
-            volume_id: String::from("pv"),
+        let staged = self.call::<NodeStageVolume>(&NodeStageVolumeRequest {
+            volume_id: volume.handle.to_owned(),
             staging_target_path: STAGING.to_owned(),
             volume_capability: Some(volume.capability()),
             secrets: owned(&volume.secrets),
             volume_context: owned(&volume.context),
             publish_context: Default::default(),
-        })
+        });
+        staged.map(drop)
     }
 
     pub(crate) fn publish(&self, volume: &Volume) -> Result<(), Status> {
-        self.call::<NodePublishVolume>(&NodePublishVolumeRequest {
-            volume_id: String::from("pv"),
+        let published = self.call::<NodePublishVolume>(&NodePublishVolumeRequest {
+            volume_id: volume.handle.to_owned(),
             staging_target_path: STAGING.to_owned(),
             target_path: TARGET.to_owned(),
             volume_capability: Some(volume.capability()),
@@ -136,7 +140,8 @@ impl Fixture {
             secrets: owned(&volume.secrets),
             volume_context: owned(&volume.context),
             publish_context: Default::default(),
-        })
+        });
+        published.map(drop)
     }
 
     pub(crate) fn unpublish(&self) {
@@ -190,6 +195,7 @@ impl Fixture {
     pub(crate) fn metrics(&self) -> String {
         let mut page = Exposition::default();
         self.shares.render(&mut page);
+        self.volumes.render(&mut page);
         page.into_text()
     }
 
@@ -200,6 +206,7 @@ impl Fixture {
 
 #[derive(Clone)]
 pub(crate) struct Volume {
+    pub(crate) handle: &'static str,
     pub(crate) context: Vec<(&'static str, &'static str)>,
     pub(crate) secrets: Vec<(&'static str, &'static str)>,
     pub(crate) flags: Vec<&'static str>,
@@ -210,6 +217,7 @@ pub(crate) struct Volume {
 impl Volume {
     pub(crate) fn of(source: &'static str) -> Self {
         Self {
+            handle: "pv",
             context: vec![("source", source)],
             secrets: vec![("username", "pods"), ("password", PASSWORD)],
             flags: Vec::new(),

@@ -6,6 +6,7 @@ mod fixture;
 // A proxy on sockets, which are pipes there.
 #[cfg(unix)]
 mod over_pipes;
+mod secrets;
 
 use std::net::UdpSocket;
 use std::sync::{Arc, Mutex};

@@ -9,7 +9,7 @@ use anyhow::{Context, Result, ensure};
 
 use super::Programs;
 use crate::host::{Host, free_ports};
-use crate::manifests::{self, Manifest, Program};
+use crate::manifests::{self, Manifest, Probe, Program};
 use crate::process::{self, Background};
 use crate::test::outcome::Outcome;
 use crate::test::program::{self, Language};
@@ -33,59 +33,58 @@ pub(super) fn daemon_sets(host: Host<'_>, exe: &Path, programs: &Programs) -> Re
         };
         let name = format!("the command line of {}", one.name());
         outcome.add(Outcome::steady(&name, || {
-            Started::by(prefix, &one, &program)?.answers(programs, &name)
+            let started = Started::by(prefix, &one, &program)?;
+            let mut outcome = started.answers(programs, &name)?;
+            let hook = format!("the preStop hook of {}", one.name());
+            outcome.check(&hook, started.drains());
+            Ok(outcome)
         })?);
     }
     Ok(outcome.not_empty("the DaemonSets"))
 }
 
 /// A driver that was started as a manifest says.
-struct Started {
+struct Started<'a> {
     _driver: Background,
     _folder: tempfile::TempDir,
+    container: Container<'a>,
+    program: &'a Program,
     csi: u16,
-    liveness: String,
+    pages: u16,
 }
 
-impl Started {
-    fn by(prefix: &Prefix, manifest: &Manifest, program: &Program) -> Result<Self> {
+impl<'a> Started<'a> {
+    fn by(prefix: &'a Prefix, manifest: &'a Manifest, program: &'a Program) -> Result<Self> {
         expect_flags(prefix, program)?;
         let folder = tempfile::tempdir()?;
-        let [csi, registration, pages] = free_ports()?;
-        let mut command = command(prefix, manifest, program);
-        command.current_dir(prefix.drive_c());
-        command.envs(program.env.iter().map(|(name, value)| {
-            let filled_in = || HOSTILE.to_owned();
-            (name, value.clone().unwrap_or_else(filled_in))
-        }));
-        // Wine has neither Unix sockets nor disks.
-        let path = |name| Host::Wine(prefix).path(&folder.path().join(name));
-        command.env("WINCSI_HOST", "sim");
-        command.env("WINCSI_SIMULATE", path("node"));
-        command.env("WINCSI_STATE_DIR", path("records"));
-        command.env("WINCSI_ENDPOINT", format!("tcp://127.0.0.1:{csi}"));
-        let registration = format!("tcp://127.0.0.1:{registration}");
-        command.env("WINCSI_REGISTRATION_ENDPOINT", registration);
-        command.env("WINCSI_METRICS_ADDRESS", format!("127.0.0.1:{pages}"));
-        command.env("WINCSI_NODEID", HOSTILE);
-        command.env("WINCSI_TOPOLOGY", "wincsi.io/zone=z-1,wincsi.io/rack=r_2");
+        let ports @ [csi, _, pages] = free_ports()?;
+        let container = Container {
+            prefix,
+            manifest,
+            variables: variables(prefix, program, folder.path(), ports),
+        };
+        let words = [&program.command[..], &program.args].concat();
         let log = folder.path().join("driver.log");
-        let mut driver = Background::start("wincsi.exe", &mut command, &log)?;
+        let mut driver = Background::start("wincsi.exe", &mut container.command(&words), &log)?;
         driver.wait_for_line("serving CSI", START)?;
         Ok(Self {
             _driver: driver,
             _folder: folder,
+            container,
+            program,
             csi,
-            liveness: format!("http://127.0.0.1:{pages}{}", program.liveness),
+            pages,
         })
     }
 
     fn answers(&self, programs: &Programs, name: &str) -> Result<Outcome> {
+        let page = |probe: &Probe| format!("http://127.0.0.1:{}{}", self.pages, probe.path);
         let mut test = Command::new(&programs.calls);
         test.args(["-test.v", "-test.count=1"]);
         test.arg("-test.run=^TestVariablesArriveUnchanged$");
         test.env("WINCSI_TCP", format!("127.0.0.1:{}", self.csi));
-        test.env("WINCSI_LIVENESS", &self.liveness);
+        test.env("WINCSI_LIVENESS", page(&self.program.liveness));
+        test.env("WINCSI_READINESS", page(&self.program.readiness));
         test.env("WINCSI_HOSTILE", HOSTILE);
         let program = program::Program {
             step: "deploy",
@@ -95,23 +94,69 @@ impl Started {
         };
         Ok(program.run(&mut test)?.not_empty(name))
     }
+
+    /// The hook finds the driver by the variables of the container.
+    fn drains(&self) -> Result<()> {
+        let mut hook = self.container.command(&self.program.pre_stop);
+        let output = process::capture(&mut hook, START)?.success("the hook")?;
+        ensure!(output.contains("drained: no call runs"), "{output}");
+        Ok(())
+    }
 }
 
-/// A HostProcess container's program is started through a shell (hcsshim, internal/jobcontainers).
-fn command(prefix: &Prefix, manifest: &Manifest, program: &Program) -> Command {
-    let shell: &[&str] = match manifest.is_host_process() {
-        true => &["cmd", "/c"],
-        false => &[],
-    };
-    let own = program.command.iter().chain(&program.args);
-    let words: Vec<_> = shell
-        .iter()
-        .copied()
-        .chain(own.map(String::as_str))
-        .collect();
-    let mut command = prefix.command(Path::new(words[0]));
-    command.args(&words[1..]);
-    command
+/// What starts the programs of a manifest.
+struct Container<'a> {
+    prefix: &'a Prefix,
+    manifest: &'a Manifest,
+    variables: Vec<(String, String)>,
+}
+
+impl Container<'_> {
+    /// A HostProcess container's programs are started through a shell (hcsshim, internal/jobcontainers).
+    fn command(&self, own: &[String]) -> Command {
+        let shell: &[&str] = match self.manifest.is_host_process() {
+            true => &["cmd", "/c"],
+            false => &[],
+        };
+        let own = own.iter().map(String::as_str);
+        let words: Vec<_> = shell.iter().copied().chain(own).collect();
+        let mut command = self.prefix.command(Path::new(words[0]));
+        command.args(&words[1..]);
+        command.current_dir(self.prefix.drive_c());
+        command.envs(self.variables.iter().cloned());
+        command
+    }
+}
+
+/// Those of the manifest, and what Wine and the test need in place of theirs: it has neither Unix sockets nor disks.
+fn variables(
+    prefix: &Prefix,
+    program: &Program,
+    folder: &Path,
+    [csi, registration, pages]: [u16; 3],
+) -> Vec<(String, String)> {
+    let filled_in = |value: &Option<String>| value.clone().unwrap_or_else(|| HOSTILE.to_owned());
+    let own = program.env.iter();
+    let own = own.map(|(name, value)| (name.clone(), filled_in(value)));
+    let path = |name| Host::Wine(prefix).path(&folder.join(name));
+    let others = [
+        ("HOST", String::from("sim")),
+        ("SIMULATE", path("node")),
+        ("STATE_DIR", path("records")),
+        ("ENDPOINT", format!("tcp://127.0.0.1:{csi}")),
+        (
+            "REGISTRATION_ENDPOINT",
+            format!("tcp://127.0.0.1:{registration}"),
+        ),
+        ("METRICS_ADDRESS", format!("127.0.0.1:{pages}")),
+        ("NODEID", HOSTILE.to_owned()),
+        (
+            "TOPOLOGY",
+            String::from("wincsi.io/zone=z-1,wincsi.io/rack=r_2"),
+        ),
+    ];
+    let others = others.map(|(name, value)| (format!("WINCSI_{name}"), value));
+    own.chain(others).collect()
 }
 
 /// A misspelt variable would be one that nobody reads.
