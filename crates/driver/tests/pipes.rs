@@ -45,7 +45,7 @@ const HOST: Host = Host::Pipes;
 const MIB: u64 = 1 << 20;
 
 /// The cases of tests/disks that do not run here, each with what it needs and the pipes lack.
-const LEFT_OUT: [(&str, Feature); 28] = [
+const LEFT_OUT: [(&str, Feature); 30] = [
     (
         "failures::a_final_code_leaves_nothing_and_never_comes_where_something_was_before",
         Feature::ReadOnlyDisks,
@@ -64,6 +64,10 @@ const LEFT_OUT: [(&str, Feature); 28] = [
     ),
     (
         "intruder::an_offline_disk_in_the_place_of_that_of_readers_is_offline_after_the_stage",
+        Feature::CheckedOffline,
+    ),
+    (
+        "intruder::an_online_disk_in_the_place_of_that_of_readers_stays_writable",
         Feature::CheckedOffline,
     ),
     (
@@ -100,6 +104,10 @@ const LEFT_OUT: [(&str, Feature); 28] = [
     ),
     (
         "readers::a_disk_of_one_node_that_came_online_writable_is_made_read_only",
+        Feature::ReadOnlyDisks,
+    ),
+    (
+        "readers::a_disk_of_readers_that_a_reboot_made_writable_stays_mounted_while_it_has_a_drive_letter",
         Feature::ReadOnlyDisks,
     ),
     (

@@ -111,6 +111,8 @@ impl os::Disks for Disks {
     fn set_access(&self, disk: DiskNumber, access: DiskAccess) -> Result<()> {
         self.run("IOCTL_DISK_SET_DISK_ATTRIBUTES", disk, |machine, name| {
             machine.change(name, |disk| {
+                disk.is_read_only_again =
+                    access == DiskAccess::ReadWriteUntilRestart && disk.is_read_only;
                 disk.is_read_only = access == DiskAccess::ReadOnly;
             })
         })

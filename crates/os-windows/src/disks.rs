@@ -114,6 +114,7 @@ impl Disks for NativeDisks {
         let request = match access {
             DiskAccess::ReadOnly => ioctl::set_read_only(),
             DiskAccess::ReadWrite => ioctl::clear_read_only(),
+            DiskAccess::ReadWriteUntilRestart => ioctl::clear_read_only_until_restart(),
         };
         open(disk, Purpose::ChangeDevice)
             .and_then(|device| handle::control(&device, code, &request, &mut []))

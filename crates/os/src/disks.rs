@@ -244,6 +244,8 @@ pub enum DiskAccess {
     ReadOnly,
     /// It takes them.
     ReadWrite,
+    /// It takes them until the next restart, after which it is as it was.
+    ReadWriteUntilRestart,
 }
 
 /// `GET_DISK_ATTRIBUTES`.

@@ -129,7 +129,7 @@ impl Volumes {
         }
     }
 
-    /// Forgets the one target of a volume if nothing is there any more, as where an operator removed the folder of a pod
+    /// Forgets the targets of a volume that may have one where nothing is any more, as where an operator removed the folder of a pod
     /// that did not end: kubelet calls no unstage while another pod wants the volume.
     fn forget_gone_target(
         &self,
@@ -137,19 +137,18 @@ impl Volumes {
         request: &Publish,
         deadline: Deadline,
     ) -> Result<(), Shared> {
-        let Some(other) = slot.get()?.and_then(|record| request.in_its_way(&record)) else {
-            return Ok(());
-        };
-        // A publish that runs there has noted the target before it makes the link.
-        let _turn = self.running.at(&request.volume, &other.folded())?;
-        let files = self.node.filesystem();
-        if files.path_exists(&other, deadline)? {
-            return Ok(());
+        while let Some(other) = slot.get()?.and_then(|record| request.in_its_way(&record)) {
+            // A publish that runs there has noted the target before it makes the link.
+            let _turn = self.running.at(&request.volume, &other.folded())?;
+            if self.node.filesystem().path_exists(&other, deadline)? {
+                break;
+            }
+            let volume = &request.volume;
+            tracing::warn!("volume {volume} is published at {other} no more: nothing is there");
+            let forget = |record: &mut Record| record.published.retain(|one| *one != other);
+            slot.change(forget)?;
         }
-        let volume = &request.volume;
-        tracing::warn!("volume {volume} is published at {other} no more: nothing is there");
-        let forget = |record: &mut Record| record.published.retain(|one| *one != other);
-        Ok(slot.change(forget)?)
+        Ok(())
     }
 
     /// Checks and notes the target in one step, as another publish may run beside.

@@ -16,6 +16,21 @@ fn an_offline_disk_in_the_place_of_one_that_moved_is_offline_after_the_stage() {
     assert!(!fixture.is_online(), "{error}");
 }
 
+/// It may be another driver's, and in use.
+#[test]
+fn an_online_disk_in_the_place_of_that_of_readers_stays_writable() {
+    let fixture = Fixture::of_length(GIB / 8).identified_by("v1 adapter=1 lun=1");
+    fixture.stage().unwrap();
+    fixture.unstage().unwrap();
+    let fixture = fixture.for_readers(Access::ReadOnly);
+    fixture.stage().unwrap();
+    fixture.move_to_another_place();
+    fixture.unmount_behind_the_drivers_back();
+    fixture.bring_online();
+    let error = fixture.stage().unwrap_err();
+    assert!(fixture.is_online() && !fixture.is_read_only(), "{error}");
+}
+
 #[test]
 fn an_offline_disk_in_the_place_of_that_of_readers_is_offline_after_the_stage() {
     let fixture = Fixture::of_length(GIB / 8).identified_by("v1 adapter=1 lun=1");

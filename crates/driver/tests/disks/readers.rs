@@ -87,6 +87,18 @@ fn a_disk_of_one_node_that_a_reboot_made_writable_is_made_read_only_before_a_pod
 }
 
 #[test]
+fn a_disk_of_readers_that_a_reboot_made_writable_stays_mounted_while_it_has_a_drive_letter() {
+    let mut fixture = written(Access::ReadOnly);
+    fixture.stage().unwrap();
+    fixture.reboot();
+    fixture.bring_online();
+    fixture.mount_elsewhere(r"C:\letter");
+    let error = fixture.publish(TARGET).unwrap_err();
+    assert_eq!(error.code(), Code::Unavailable, "{error}");
+    assert!(fixture.has_mount_entry() && !fixture.exists(TARGET));
+}
+
+#[test]
 fn a_shared_disk_that_a_reboot_made_writable_is_published_to_no_pod() {
     let mut fixture = written(Access::SharedReadOnly);
     fixture.stage().unwrap();

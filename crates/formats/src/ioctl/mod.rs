@@ -180,7 +180,15 @@ pub fn clear_read_only() -> [u8; 40] {
     request
 }
 
-/// The same that sets it.
+/// The same that does not persist.
+#[must_use]
+pub fn clear_read_only_until_restart() -> [u8; 40] {
+    let mut request = clear_read_only();
+    request[4] = 0;
+    request
+}
+
+/// As [`clear_read_only`], and sets it.
 #[must_use]
 pub fn set_read_only() -> [u8; 40] {
     let mut request = clear_read_only();
@@ -271,6 +279,8 @@ mod tests {
         let set = words(&[40, 1, 2, 0, 2, 0, 0, 0, 0, 0]);
         assert_eq!(clear_read_only().to_vec(), cleared);
         assert_eq!(set_read_only().to_vec(), set);
+        let until_restart = words(&[40, 0, 0, 0, 2, 0, 0, 0, 0, 0]);
+        assert_eq!(clear_read_only_until_restart().to_vec(), until_restart);
     }
 
     #[test]

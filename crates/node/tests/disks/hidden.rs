@@ -294,3 +294,15 @@ fn a_hidden_disk_that_is_writable_is_left_alone() {
     disks.set_access(clone, DiskAccess::ReadWrite).unwrap();
     left(&fixture, by_name(), Condition::NotFound);
 }
+
+/// Without its original, Windows would bring it online then.
+#[test]
+fn a_clone_that_was_found_is_read_only_again_after_a_restart() {
+    let fixture = with_original(&spec());
+    plug_clone(&fixture, &clone_spec());
+    find(&fixture, by_name()).unwrap();
+    assert!(!attributes(&fixture).read_only);
+    fixture.sim.hardware().unplug_disk(DATA).unwrap();
+    fixture.sim.reboot().unwrap();
+    assert_eq!(attributes(&fixture), DOWN);
+}

@@ -240,6 +240,7 @@ impl Machine {
             length,
             is_offline: known.map_or(stays_down, |known| known.is_offline),
             is_read_only: known.map_or(stays_down, |known| known.is_read_only),
+            is_read_only_again: known.is_some_and(|known| known.is_read_only_again),
             collides: false,
             volumes: BTreeMap::new(),
             offline_volumes: Vec::new(),

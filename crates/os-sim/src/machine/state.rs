@@ -1,4 +1,5 @@
 use std::collections::BTreeMap;
+use std::mem;
 use std::ops::{Deref, DerefMut};
 use std::time::Duration;
 
@@ -50,6 +51,9 @@ pub(crate) struct KernelDisk {
     pub(crate) length: u64,
     pub(crate) is_offline: bool,
     pub(crate) is_read_only: bool,
+    /// Whether it is so again after the next restart.
+    #[serde(default)]
+    pub(crate) is_read_only_again: bool,
     /// Whether it is offline since another disk has its signature or GUID.
     #[serde(default)]
     pub(crate) collides: bool,
@@ -93,6 +97,9 @@ impl State {
             disk.number = Some(number);
             disk.volumes.clear();
             disk.offline_volumes.clear();
+        }
+        for disk in self.disks.values_mut() {
+            disk.is_read_only |= mem::take(&mut disk.is_read_only_again);
         }
     }
 
@@ -146,7 +153,7 @@ impl<T> Tracked<T> {
 
     /// Whether it has to be saved; it counts as saved from now on.
     pub(crate) fn take_dirt(&mut self) -> bool {
-        std::mem::take(&mut self.is_dirty)
+        mem::take(&mut self.is_dirty)
     }
 }
 
@@ -193,6 +200,7 @@ mod tests {
             length: 0,
             is_offline: true,
             is_read_only: false,
+            is_read_only_again: false,
             collides: false,
             volumes: BTreeMap::new(),
             offline_volumes: Vec::new(),

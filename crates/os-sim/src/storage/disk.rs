@@ -175,7 +175,10 @@ fn set_attributes(machine: &mut Machine, found: &Found, call: &MethodCall<'_>) -
         if is_read_only && machine.is_system_disk(&found.disk) {
             return Ok(failing(codes::CRITICAL_DISK));
         }
-        machine.change(&found.disk, |disk| disk.is_read_only = is_read_only)?;
+        machine.change(&found.disk, |disk| {
+            disk.is_read_only = is_read_only;
+            disk.is_read_only_again = false;
+        })?;
     }
     machine.changed(&found.disk);
     Ok(Outcome::of(0))

@@ -162,7 +162,9 @@ impl Volumes {
         let live = self.live(&record, &at, self.deadline());
         let found = live.map_err(Shared::from)?.ok_or_else(away)?;
         let disk = self.disk_size(&found).map_err(Shared::from)?;
-        capacity.check(volume, disk)?;
+        if record.what.wanted.access == Access::ReadWrite {
+            capacity.check(volume, disk)?;
+        }
         let grows_by_any = self.node.supports(Feature::SmallGrowth);
         let size = match grows_by_any {
             true => self.grow(&record, &found).map_err(Shared::from)?,

@@ -357,16 +357,35 @@ impl Staging<'_> {
         match bring() {
             Err(error) if error.is(Condition::OnlineWritable) => match self.is_of_earlier_boot() {
                 _ if self.is_write_protected(disk) => Ok(()),
-                true => {
-                    let staging = &self.request.staging;
-                    self.volumes
-                        .dismount(staging, self.recorded(), self.deadline)?;
-                    bring()
-                }
+                true => self.bring_dismounted(disk, bring),
                 false => Err(error),
             },
             done => done,
         }
+    }
+
+    /// Where it is in use by another path as well, all stays as it was.
+    fn bring_dismounted(
+        &self,
+        disk: &FoundDisk,
+        bring: impl FnOnce() -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        let (node, deadline) = (&self.volumes.node, self.deadline);
+        let staging = &self.request.staging;
+        let volume = node.volumes().find_on(disk, deadline)?;
+        self.volumes.dismount(staging, self.recorded(), deadline)?;
+        bring().inspect_err(|_| {
+            let files = node.filesystem();
+            let mounted = files
+                .make_directory(staging, deadline)
+                .and_then(|()| node.volumes().mount(&volume, staging, deadline));
+            if let Err(error) = mounted {
+                tracing::warn!(
+                    "volume {} is not mounted again: {error}",
+                    self.request.volume
+                );
+            }
+        })
     }
 
     fn is_of_earlier_boot(&self) -> bool {
@@ -395,17 +414,20 @@ impl Staging<'_> {
         bring: impl FnOnce() -> Result<(), Error>,
     ) -> Result<(), Error> {
         let (node, deadline) = (&self.volumes.node, self.deadline);
-        let disks = node.disks();
-        let may_go_back = self.recorded().is_some()
-            && node.supports(Feature::CheckedOffline)
-            && !disk.is_online(node.as_ref(), deadline)?;
+        let is_online = disk.is_online(node.as_ref(), deadline)?;
+        if is_online {
+            // Another disk that is in use stays as it is.
+            self.require_recorded(disk)?;
+        }
+        let may_go_back =
+            self.recorded().is_some() && node.supports(Feature::CheckedOffline) && !is_online;
         bring()?;
         let required = self.require_recorded(disk);
         let is_another =
             |error: &Error| error.is(Condition::Changed) || error.is(Condition::NotFound);
         if may_go_back
             && required.as_ref().is_err_and(is_another)
-            && let Err(error) = disks.take_offline(disk, deadline)
+            && let Err(error) = node.disks().take_offline(disk, deadline)
         {
             let volume = &self.request.volume;
             tracing::warn!("volume {volume}: the disk in its place stays online: {error}");

@@ -104,7 +104,8 @@ fn clear(node: &Node, disk: DiskNumber, wanted: &DiskQuery) -> os::Result<bool> 
         return Ok(false);
     }
     tracing::warn!(disk = disk.0, %wanted, "making a disk writable that the storage provider does not list");
-    node.os().disks.set_access(disk, DiskAccess::ReadWrite)?;
+    let until_restart = DiskAccess::ReadWriteUntilRestart;
+    node.os().disks.set_access(disk, until_restart)?;
     Ok(true)
 }
 
