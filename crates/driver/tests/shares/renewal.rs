@@ -3,10 +3,11 @@
 use std::time::Duration;
 
 use transport::Code;
+use wincsi::Win32;
 use wincsi::sim::smb::{ServerHealth, ServerSpec};
 use wincsi::sim::{Effect, Rule};
 
-use crate::fixture::{Fixture, POD, ROOT, SERVER, SHARE, USER, Volume, volume};
+use crate::fixture::{Fixture, PASSWORD, POD, ROOT, SERVER, SHARE, USER, Volume, volume};
 use crate::upstream::{HostProcess, Upstream as _};
 
 /// Another user of the server comes and maps the share.
@@ -63,7 +64,7 @@ fn a_link_of_a_share_is_swept_after_a_reboot_and_kept_while_a_mapping_serves_it(
     fixture.restart();
     assert!(fixture.exists(&volume("pv").staging()), "of this boot");
     fixture.sim.reboot().unwrap();
-    fixture.map_by_hand(ROOT, USER, crate::fixture::PASSWORD);
+    fixture.map_by_hand(ROOT, USER, PASSWORD);
     fixture.restart();
     assert!(
         fixture.exists(&volume("pv").staging()),
@@ -79,7 +80,7 @@ fn a_link_of_a_share_is_swept_after_a_reboot_and_kept_while_a_mapping_serves_it(
 #[test]
 fn a_mapping_of_others_serves_a_volume_and_stays() {
     let fixture = Fixture::new();
-    fixture.map_by_hand(ROOT, USER, crate::fixture::PASSWORD);
+    fixture.map_by_hand(ROOT, USER, PASSWORD);
     fixture.stage(&volume("pv")).unwrap();
     fixture.unstage(&volume("pv")).unwrap();
     assert_eq!(fixture.mappings(), [ROOT]);
@@ -89,7 +90,7 @@ fn a_mapping_of_others_serves_a_volume_and_stays() {
 #[test]
 fn a_mapping_that_is_made_in_place_of_anothers_goes_with_the_last_volume() {
     let mut fixture = Fixture::new();
-    fixture.map_by_hand(ROOT, USER, crate::fixture::PASSWORD);
+    fixture.map_by_hand(ROOT, USER, PASSWORD);
     fixture.stage(&volume("before")).unwrap();
     rotate(&fixture);
     let rotated = Volume {
@@ -204,7 +205,7 @@ fn a_publish_without_secrets_makes_no_link_to_what_another_mapped_after_a_renewa
     fixture.stage(&b).unwrap();
     fixture.reboot();
     HostProcess.stage(&fixture, &a).unwrap();
-    fixture.map_by_hand(ROOT, USER, crate::fixture::PASSWORD);
+    fixture.map_by_hand(ROOT, USER, PASSWORD);
     rotate(&fixture);
     let rotated = Volume {
         password: "rotated",
@@ -255,4 +256,23 @@ fn a_publish_that_renews_on_a_slow_node_ends_within_one_deadline() {
     let error = published.unwrap_err();
     assert_eq!(error.code(), Code::DeadlineExceeded, "{took:?}: {error}");
     assert!(took < Duration::from_secs(120), "{took:?}");
+}
+
+/// It would be served by what another mapped, whose options or user were refused.
+#[test]
+fn a_stage_that_is_refused_after_a_reboot_is_not_taken_for_done_when_it_is_repeated() {
+    let mut fixture = Fixture::new();
+    let pv = volume("pv");
+    fixture.stage(&pv).unwrap();
+    fixture.reboot();
+    fixture.map_by_hand(ROOT, USER, PASSWORD);
+    let fails = Rule::on("GetFileAttributesExW", Effect::fail(Win32::GEN_FAILURE));
+    fixture.sim.faults().add(fails.object(r"\\files\*"));
+    for _ in 0..2 {
+        fixture.stage_again(&pv).unwrap_err();
+    }
+    fixture.publish(&pv, "pod").unwrap_err();
+    fixture.sim.faults().clear();
+    fixture.stage_again(&pv).unwrap();
+    fixture.publish(&pv, "pod").unwrap();
 }

@@ -95,7 +95,11 @@ impl Claim {
             share: share.remote.share(),
             user: share.user.as_ref().map(|user| user.to_lowercase()),
             port: share.options.tcp_port,
-            whose: Whose::of(share.made_mapping),
+            // A stage that did not end may not have come to the mapping.
+            whose: match (share.made_mapping, record.state) {
+                (true, State::Staging) => Whose::Presumed,
+                (is_ours, _) => Whose::of(is_ours),
+            },
             boot: record.boot.clone(),
             is_leaving: record.state == State::Unstaging,
         }
@@ -300,12 +304,8 @@ impl Inner {
     /// Whose the mapping of a claim is by what others know. What the volume's own earlier call knew is of a mapping that is
     /// gone, if the claim presumes that there is none.
     fn known_of(&self, volume: &VolumeHandle, claim: &Claim) -> Whose {
-        if self
-            .left
-            .values()
-            .flatten()
-            .any(|left| *left == claim.share)
-        {
+        let mut left = self.left.values().flatten();
+        if left.any(|left| *left == claim.share) {
             return Whose::Ours;
         }
         let of_share = self.claims.iter().filter(|(other, of)| {

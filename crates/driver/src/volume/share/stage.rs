@@ -177,7 +177,12 @@ impl Staging<'_> {
     fn refuse(&self, error: StageError, did: Did) -> StageError {
         let left = match (&error, &self.before, did) {
             (StageError::Shared(_), _, _) | (_, None, Did::Nothing) => return error,
-            (_, Some(record), _) if record.state == State::Staged => Left::Something,
+            (_, Some(record), _) if record.state == State::Staged => {
+                if !record.is_of_boot(self.boot.as_deref()) {
+                    self.stay_in(record.boot.as_deref());
+                }
+                Left::Something
+            }
             _ => self.undo(),
         };
         match left {

@@ -13,13 +13,12 @@ impl Staging<'_> {
         let is_over = !error.is_transient() && !matches!(error.cause, Cause::Deadline);
         self.settle(&error);
         let left = match &self.before {
-            None if is_over => self.undo(),
-            _ if !self.is_unmade(&error) => Left::Something,
-            None => self.undo(),
-            Some(before) => {
+            None if is_over || self.is_unmade(&error) => self.undo(),
+            Some(before) if self.is_unmade(&error) || self.is_refused_anew(before, &error) => {
                 self.stay_in(before.boot.as_deref());
                 Left::Something
             }
+            _ => Left::Something,
         };
         Shared::from(Box::new(NodeError { error, left })).into()
     }
@@ -32,8 +31,16 @@ impl Staging<'_> {
         !is_open && !is_mapped().unwrap_or(true)
     }
 
+    /// Whether a volume of an earlier boot was refused by what others mapped in this one. Taken for one of this boot, it
+    /// would be served by that at the next call.
+    fn is_refused_anew(&self, before: &Record<Share>, error: &Error) -> bool {
+        let is_open = matches!(error.cause, Cause::Deadline | Cause::Lost { .. });
+        let is_ours = || self.volumes.shares.claims.is_ours(&self.request.volume);
+        !is_open && !before.is_of_boot(self.boot.as_deref()) && !is_ours()
+    }
+
     /// The volume is of the boot in which it was mapped last.
-    fn stay_in(&self, boot: Option<&str>) {
+    pub(super) fn stay_in(&self, boot: Option<&str>) {
         self.disown();
         let volume = &self.request.volume;
         self.volumes.shares.claims.stay_in(volume, boot);

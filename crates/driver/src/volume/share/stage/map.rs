@@ -1,11 +1,14 @@
 //! The map of a stage. A mapping of others that refuses the volume is made anew only if it serves nobody else.
 
 use wincsi::smb::{MapOutcome, MapRequest, MappingStatus, ResolvedPath};
-use wincsi::{Cause, Condition, Error, Feature, WinPath};
+use wincsi::{Condition, Error, Feature, WinPath};
 
 use super::{Stage, Staging};
 use crate::record::Lifetime;
 use crate::volume::share::{ANSWER, is_on_the_way, status_of};
+
+/// How many folders a stage looks at before it leaves a mapping alone: each is a request to the server.
+const MOST_LOOKS: usize = 16;
 
 /// What the node may do to a mapping that is there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,10 +30,15 @@ impl Staging<'_> {
             return self.map_over(Others::Replace);
         }
         match self.map_over(Others::Keep) {
-            Err(error) if self.may_replace(&error)? && !self.serves_others()? => {
-                self.map_over(Others::Replace)
-            }
-            done => done,
+            Err(error) => match self.what_of_others(&error) {
+                Ok(Some(others)) => self.map_over(others),
+                Ok(None) => Err(error),
+                Err(unknown) => {
+                    tracing::warn!("nobody knows whom the mapping serves: {unknown}");
+                    Err(error)
+                }
+            },
+            mapped => mapped,
         }
     }
 
@@ -76,35 +84,49 @@ impl Staging<'_> {
             && !claims.has_ours(&share, self.boot.as_deref())
     }
 
-    /// Whether the node would make the mapping anew after this failure: it is refused, or its server is away and Windows
-    /// does not call it OK.
-    fn may_replace(&self, error: &Error) -> Result<bool, Error> {
-        if error.is(Condition::AccessDenied) || error.is(Condition::LogonFailure) {
-            return Ok(true);
+    /// What to try after this failure of a mapping that was kept; nothing if the node would not make it anew.
+    fn what_of_others(&self, error: &Error) -> Result<Option<Others>, Error> {
+        if error.is(Condition::LogonFailure) {
+            // Of the user, whatever the folder.
+            return Ok(Some(Others::Replace));
         }
-        if !error.is(Condition::ServerAway) && !error.is(Condition::ServerNotFound) {
-            return Ok(false);
+        let is_away = error.is(Condition::ServerAway) || error.is(Condition::ServerNotFound);
+        let may_replace = error.is(Condition::AccessDenied) || is_away && !self.is_called_ok()?;
+        if !may_replace {
+            return Ok(None);
         }
-        let mappings = self.volumes.mappings_of(&self.remote, self.deadline)?;
-        Ok(status_of(mappings.as_deref()) != Some(MappingStatus::Ok))
+        Ok(Some(match self.serves_others()? {
+            // Another stage may have made it anew meanwhile.
+            true => Others::Keep,
+            false => Others::Replace,
+        }))
     }
 
-    /// Whether another link leads through the mapping to a folder that answers, or does not tell in time.
+    /// Whether Windows calls the mapping OK: of such a one, whose server is away, the node makes none anew.
+    fn is_called_ok(&self) -> Result<bool, Error> {
+        let mappings = self.volumes.mappings_of(&self.remote, self.deadline)?;
+        Ok(status_of(mappings.as_deref()) == Some(MappingStatus::Ok))
+    }
+
+    /// Whether another link leads through the mapping to a folder that answers, or of which that is not known.
     fn serves_others(&self) -> Result<bool, Error> {
         let files = self.volumes.node.filesystem();
-        for folder in self.folders_of_others()? {
+        let folders = self.folders_of_others()?;
+        for folder in folders.iter().take(MOST_LOOKS) {
             let answer = self.volumes.node.deadline(ANSWER).min(self.deadline);
-            match files.path_exists(&folder, answer) {
+            match files.path_exists(folder, answer) {
+                // These are of this folder alone.
                 Ok(false) => {}
-                Err(error) if !is_silent(&error) => {}
+                Err(error) if error.is(Condition::AccessDenied) => {}
+                Err(error) if is_of_mapping(&error) => return Ok(false),
                 _ => {
                     let share = self.remote.share();
-                    tracing::warn!("{share} is not made anew, as another volume is served by it");
+                    tracing::warn!("{share} is not made anew, as it serves {folder}");
                     return Ok(true);
                 }
             }
         }
-        Ok(false)
+        Ok(folders.len() > MOST_LOOKS)
     }
 
     /// Where the links of other volumes lead through the mapping.
@@ -124,6 +146,13 @@ impl Staging<'_> {
     }
 }
 
-fn is_silent(error: &Error) -> bool {
-    matches!(error.cause, Cause::Deadline) || error.is(Condition::NotAnswering)
+/// Whether each folder of the mapping would fail so.
+fn is_of_mapping(error: &Error) -> bool {
+    [
+        Condition::LogonFailure,
+        Condition::ServerAway,
+        Condition::ServerNotFound,
+    ]
+    .into_iter()
+    .any(|condition| error.is(condition))
 }
