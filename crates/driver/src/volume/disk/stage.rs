@@ -414,14 +414,16 @@ impl Staging<'_> {
         bring: impl FnOnce() -> Result<(), Error>,
     ) -> Result<(), Error> {
         let (node, deadline) = (&self.volumes.node, self.deadline);
+        if self.recorded().is_none() {
+            return bring();
+        }
         let is_online = disk.is_online(node.as_ref(), deadline)?;
         if is_online {
             // Another disk that is in use stays as it is.
             self.require_recorded(disk)?;
         }
-        let may_go_back =
-            self.recorded().is_some() && node.supports(Feature::CheckedOffline) && !is_online;
         bring()?;
+        let may_go_back = node.supports(Feature::CheckedOffline) && !is_online;
         let required = self.require_recorded(disk);
         let is_another =
             |error: &Error| error.is(Condition::Changed) || error.is(Condition::NotFound);
