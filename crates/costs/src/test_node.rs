@@ -8,9 +8,9 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow, ensure};
 use driver::kubelet::{NodeInfo, NodeService, Router};
+use driver::life::{Kubelet, Volumes};
 use driver::machine::Own;
 use driver::record::Store;
-use driver::volume::{Kubelet, Volumes};
 use node::{Node, Options};
 use os::{Os, WinPath};
 use os_sim::iscsi::IscsiControl;

@@ -5,7 +5,8 @@
 //! WMI and no Win32, and passes disk numbers on as it finds them.
 //!
 //! - [`kubelet`]: messages to requests, outcomes to messages and codes.
-//! - [`volume`]: the operations on volumes.
+//! - [`life`]: the life of a volume, of any kind.
+//! - [`kinds`]: kinds of volumes: disks, shares.
 //! - [`record`]: one record a volume, on this machine's disk, written before the act.
 //! - [`code`]: the table of conditions and gRPC codes.
 //! - [`cluster_dns`]: addresses of the cluster's services.
@@ -21,12 +22,13 @@ pub mod code;
 pub mod flags;
 pub mod host;
 pub mod in_flight;
+pub mod kinds;
 pub mod kubelet;
+pub mod life;
 pub mod lifecycle;
 pub mod machine;
 pub mod record;
 pub mod serve;
-pub mod volume;
 
 /// The driver's name in Kubernetes, unless `-drivername` has another.
 pub const NAME: &str = "wincsi.io";

@@ -8,13 +8,13 @@ use transport::{Code, Status};
 use wincsi::{Cause, Error, Feature, WinPath};
 use wincsi_driver::cluster_dns::ClusterDns;
 use wincsi_driver::in_flight::InFlight;
+use wincsi_driver::kinds::block::{ExpandError, StageError};
+use wincsi_driver::kinds::share::{Crowded, StageError as ShareError};
 use wincsi_driver::kubelet::{Refusal, attribute_rows, format_rows, option_rows};
-use wincsi_driver::record::{Lifetime, StoreError, TextError, VolumeHandle};
-use wincsi_driver::volume::disk::{ExpandError, StageError};
-use wincsi_driver::volume::share::{Crowded, StageError as ShareError};
-use wincsi_driver::volume::{
+use wincsi_driver::life::{
     PublishError, Shared, StatsError, UnpublishError, UnstageError, code_rows,
 };
+use wincsi_driver::record::{Lifetime, StoreError, TextError, VolumeHandle};
 
 const PAGE: &str = include_str!("../../../docs/disks.md");
 const EXAMPLE: &str = include_str!("../../../deploy/example.yaml");

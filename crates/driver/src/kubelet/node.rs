@@ -20,12 +20,15 @@ use wire::csi::v1::{
     VolumeCondition, VolumeUsage,
 };
 
-use super::share::{ShareRequest, resolved};
-use super::{Attributes, Luns, Refusal, Router, ShareRequests, Topology, request};
+use super::{Refusal, Router, Topology, request};
 use crate::code;
+use crate::kinds::block::{self as disk, Capacity};
+use crate::kinds::disk::{Attributes, Luns};
+use crate::kinds::share;
+use crate::kinds::share::attributes::ShareRequests;
+use crate::kinds::share::attributes::{ShareRequest, resolved};
+use crate::life::{Publish, Stats, Volumes};
 use crate::record::{Access, Lifetime, Targets, VolumeHandle};
-use crate::volume::disk::{self, Capacity};
-use crate::volume::{Publish, Stats, Volumes, share};
 
 const CAPABILITIES: [Capability; 5] = [
     Capability::StageUnstageVolume,

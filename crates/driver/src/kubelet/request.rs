@@ -8,11 +8,11 @@ use wire::csi::v1::volume_capability::AccessType;
 use wire::csi::v1::volume_capability::access_mode::Mode;
 
 use super::{AttributeError, OptionError, SecretError, SourceError};
+use crate::life::{PlaceError, place};
 use crate::record::{
     Access, Choice, FileSystem, Format, FormatError, HandleError, Lifetime, Targets, VolumeHandle,
     Wanted,
 };
-use crate::volume::{PlaceError, place};
 
 /// A request that no repetition helps.
 #[derive(Debug, thiserror::Error)]

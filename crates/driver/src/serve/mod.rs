@@ -26,9 +26,9 @@ use crate::in_flight::CALLS;
 use crate::kubelet::{
     Accessibility, Identity, Luns, NodeInfo, NodeService, Registration, Router, ShareRequests,
 };
+use crate::life::{Kubelet, Volumes};
 use crate::lifecycle;
 use crate::record::{Store, StoreError};
-use crate::volume::{Kubelet, Volumes};
 
 /// How long the firmware may take to report its UUID.
 const FIRMWARE: Duration = Duration::from_secs(30);

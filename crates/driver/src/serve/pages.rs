@@ -9,7 +9,7 @@ use super::reconcile::Reconciled;
 use super::registrar::Registrar;
 use crate::admission::Admission;
 use crate::kubelet::ShareRequests;
-use crate::volume::Volumes;
+use crate::life::Volumes;
 
 pub(super) const PATHS: &str = "/metrics, /healthz and /readyz";
 

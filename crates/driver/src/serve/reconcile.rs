@@ -3,7 +3,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Instant;
 
-use crate::volume::Volumes;
+use crate::life::Volumes;
 
 /// Whether the records were compared with the node since the start.
 #[derive(Clone, Debug, Default)]

@@ -15,13 +15,13 @@ use wincsi::sim::smb::{ServerSpec, SmbControl};
 use wincsi::sim::{ClockMode, Inventory, NodeSpec, SimNode};
 use wincsi::smb::{Credentials, MapRequest, RemotePath};
 use wincsi::{Deadline, Feature, Node, NodeApi, Options, WinPath};
-use wincsi_driver::machine::Simulated;
-use wincsi_driver::record::{Lifetime, ShareOptions, Store, Targets, VolumeHandle};
-use wincsi_driver::volume::share::{Stage, StageError, Wanted};
-use wincsi_driver::volume::{
+use wincsi_driver::kinds::share::{Stage, StageError, Wanted};
+use wincsi_driver::life::{
     Kubelet, Publish, PublishError, Reconciliation, Stats, StatsError, UnpublishError,
     UnstageError, Volumes,
 };
+use wincsi_driver::machine::Simulated;
+use wincsi_driver::record::{Lifetime, ShareOptions, Store, Targets, VolumeHandle};
 use zeroize::Zeroizing;
 
 use crate::deaths::{Mortal, NODE, RECORDS, Snapshot};

@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use driver::kubelet::{NodeInfo, NodeService, Router};
+use driver::life::{Kubelet, Volumes};
 use driver::machine::Simulated;
 use driver::record::Store;
-use driver::volume::{Kubelet, Volumes};
 use program::metrics::Calls;
 use tempfile::TempDir;
 use transport::{Endpoint, Server, ServerOptions};

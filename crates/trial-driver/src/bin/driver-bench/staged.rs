@@ -8,8 +8,8 @@ use std::{fs, thread};
 
 use anyhow::Context as _;
 use driver::kubelet::{Attributes, Luns};
+use driver::life::Volumes;
 use driver::record::{Access, Disk, Format, Record, State, Store, Targets, VolumeHandle, Wanted};
-use driver::volume::Volumes;
 use transport::{Endpoint, Server};
 use wincsi::filesystem::LinkKind;
 use wincsi::sim::{Effect, Inventory, Latency, Rule};

@@ -1,0 +1,156 @@
+use wincsi::disks::FoundDisk;
+use wincsi::filesystem::Look;
+use wincsi::{Condition, Deadline, Error, Feature, ResultExt as _, WinPath};
+
+use crate::life::Volumes;
+use crate::life::vol_data::VolData;
+use crate::record::{Disk, Record, VolumeHandle};
+
+impl Volumes {
+    pub(crate) fn put_away_disk(
+        &self,
+        record: &Record<Disk>,
+        staging: &WinPath,
+        deadline: Deadline,
+    ) -> Result<(), Error> {
+        self.dismount(staging, record.what.mounted, deadline)?;
+        if *staging != record.staging {
+            self.dismount(&record.staging, record.what.mounted, deadline)?;
+        }
+        self.node.disks().rescan(deadline)?;
+        let found = self.node.disks().find(&record.what.query, deadline);
+        let found = found.none_if(Condition::NotFound);
+        if let Err(error) = &found
+            && is_undecided(error)
+        {
+            let volume = &record.volume;
+            tracing::warn!("volume {volume}: its disk stays online, if it is there: {error}");
+            return Ok(());
+        }
+        match found? {
+            Some(disk) if self.has_recorded(record, &disk, deadline)? => {
+                self.release(&record.volume, &disk, deadline)
+            }
+            Some(_) => {
+                let volume = &record.volume;
+                tracing::warn!("volume {volume}: another disk is in its place, and stays online");
+                Ok(())
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// Whether the disk has the volume that was staged, or none was.
+    fn has_recorded(
+        &self,
+        record: &Record<Disk>,
+        disk: &FoundDisk,
+        deadline: Deadline,
+    ) -> Result<bool, Error> {
+        let Some(mounted) = record.what.mounted else {
+            return Ok(true);
+        };
+        let volumes = disk.volumes(self.node.as_ref(), deadline)?;
+        Ok(volumes.is_empty() || volumes.contains(&mounted))
+    }
+
+    pub(crate) fn unstage_unrecorded(
+        &self,
+        volume: &VolumeHandle,
+        staging: &WinPath,
+    ) -> Result<(), Error> {
+        let deadline = self.deadline();
+        let disk = match self.is_of_kubelet(volume, staging) {
+            true => self.disk_mounted_at(staging, deadline)?,
+            false => None,
+        };
+        self.dismount(staging, None, deadline)?;
+        match disk {
+            Some(disk) => self.release(volume, &disk, deadline),
+            None => {
+                tracing::warn!(
+                    "volume {volume} has no record: what was at {staging} is removed, and a disk \
+                     stays online"
+                );
+                Ok(())
+            }
+        }
+    }
+
+    /// Whether kubelet's file beside the staging path names this driver and the volume.
+    pub(crate) fn is_of_kubelet(&self, volume: &VolumeHandle, staging: &WinPath) -> bool {
+        let data = VolData::beside(staging, self.machine.as_ref());
+        data.is_some_and(|data| data.names(&self.kubelet.driver_name, volume))
+    }
+
+    /// The disk of the volume that is mounted exactly at the path; none of a link or a plain directory.
+    fn disk_mounted_at(
+        &self,
+        staging: &WinPath,
+        deadline: Deadline,
+    ) -> Result<Option<FoundDisk>, Error> {
+        if !self.node.supports(Feature::EntryLooks) {
+            return Ok(None);
+        }
+        match self.node.filesystem().look(staging, deadline)? {
+            Look::MountedFolder { is_there: true, .. } => {
+                self.node.disks().find_at(staging, deadline).map(Some)
+            }
+            _ => Ok(None),
+        }
+    }
+
+    /// Takes the disk offline unless something else uses it: another record, an access path or an open file.
+    fn release(
+        &self,
+        volume: &VolumeHandle,
+        disk: &FoundDisk,
+        deadline: Deadline,
+    ) -> Result<(), Error> {
+        if !self.node.supports(Feature::CheckedOffline) {
+            tracing::info!(
+                "volume {volume}: its disk stays online, as the host cannot tell its use"
+            );
+            return Ok(());
+        }
+        if let Some(other) = self.other_record_of(volume, disk, |_| true, deadline)? {
+            tracing::warn!("volume {volume}: its disk stays online for volume {other}");
+            return Ok(());
+        }
+        match self.node.disks().take_offline(disk, deadline) {
+            Err(error) if error.is(Condition::NotFound) => Ok(()),
+            Err(error) if error.is(Condition::InUse) => {
+                tracing::warn!("volume {volume}: its disk stays online: {error}");
+                Ok(())
+            }
+            done => done,
+        }
+    }
+
+    /// Another volume whose record names the disk, or a volume on it, and whose record is such a one.
+    pub(crate) fn other_record_of(
+        &self,
+        volume: &VolumeHandle,
+        disk: &FoundDisk,
+        is_such: impl Fn(&Record<Disk>) -> bool,
+        deadline: Deadline,
+    ) -> Result<Option<VolumeHandle>, Error> {
+        let others = self.store.records_of::<Disk>();
+        let others = others.filter(|record| record.volume != *volume && is_such(record));
+        let mut others = others.peekable();
+        if others.peek().is_none() {
+            return Ok(None);
+        }
+        let on_disk = disk.volumes(self.node.as_ref(), deadline)?;
+        let names_disk = |record: &Record<Disk>| {
+            let is_mounted = record.what.mounted.is_some_and(|id| on_disk.contains(&id));
+            is_mounted || record.what.query == *disk.wanted()
+        };
+        Ok(others.find(names_disk).map(|record| record.volume))
+    }
+}
+
+/// Whether nothing tells which disk it is, as beside a clone: that lasts, and the volume is dismounted.
+fn is_undecided(error: &Error) -> bool {
+    error.is(Condition::Ambiguous) || error.is(Condition::Guarded)
+}

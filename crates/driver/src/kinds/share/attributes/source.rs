@@ -1,0 +1,336 @@
+//! Which share, or which folder below one, a volume is.
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+
+use wincsi::smb::RemotePath;
+
+use super::value;
+
+/// The templates of `subDir` and the keys that replace them, as csi-driver-smb has them.
+const TEMPLATES: [(&str, &str); 3] = [
+    ("${pvc.metadata.name}", "csi.storage.k8s.io/pvc/name"),
+    (
+        "${pvc.metadata.namespace}",
+        "csi.storage.k8s.io/pvc/namespace",
+    ),
+    ("${pv.metadata.name}", "csi.storage.k8s.io/pv/name"),
+];
+
+/// What follows a server's name and is no share with folders: pipes and mailslots
+/// (<https://learn.microsoft.com/windows/win32/ipc/pipe-names>,
+/// <https://learn.microsoft.com/windows/win32/ipc/mailslot-names>), the share that carries both
+/// (<https://learn.microsoft.com/openspecs/windows_protocols/ms-smb2/>, 2.2.10, `SMB2_SHARE_TYPE_PIPE`), and the root of
+/// servers of WebDAV.
+const NO_FOLDERS: [&str; 4] = ["ipc$", "pipe", "mailslot", "davwwwroot"];
+
+/// The longest name of a server (RFC 1035, 2.3.4), and of a file or folder (NTFS), in UTF-16 units.
+const LONGEST_NAME: usize = 255;
+
+/// The longest path of Windows, in UTF-16 units, but for what the verbatim form begins with.
+const LONGEST_PATH: usize = 32_767 - r"\\?\UNC\".len();
+
+/// A source that is no share.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SourceError {
+    /// The context has no source.
+    #[error("the source is missing")]
+    Missing,
+    /// A name would lead elsewhere.
+    #[error("{0} has a name that is . or ..")]
+    Relative(Shown),
+    /// Windows would read the path as another, or not at all.
+    #[error(
+        r"{0} is not the path of a share: it has to be //server/share or //server/share/folder"
+    )]
+    Path(Shown),
+    /// A character of the server's name leads to something that is not SMB.
+    #[error("{0} has a server's name with {1:?}, which no name of an SMB server has")]
+    Server(Shown, char),
+    /// The name of the share is that of pipes, mailslots or WebDAV.
+    #[error("{0} is not a share with folders: it is for pipes, mailslots or WebDAV")]
+    NoFolder(Shown),
+    /// A name, or all of it, is longer than Windows takes.
+    #[error("{0} is longer than Windows takes")]
+    Long(Shown),
+    /// Nothing replaces a template.
+    #[error("subDir has {template}, and the volume's context has no {key} to replace it")]
+    Template {
+        /// The template.
+        template: &'static str,
+        /// The key that is missing.
+        key: &'static str,
+    },
+}
+
+/// A source as people see it: not at all if somebody may have written a password into it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Shown(String);
+
+/// The share, or the folder below it, that the context names.
+pub(crate) fn remote(context: &BTreeMap<String, String>) -> Result<RemotePath, SourceError> {
+    let source = value(context, "source").ok_or(SourceError::Missing)?;
+    let folder = folder(context)?;
+    let text = format!("{source}/{folder}");
+    let shown = Shown::of(&text);
+    let mut names = text.split(['\\', '/']);
+    if names.any(|name| [".", ".."].contains(&name)) {
+        return Err(SourceError::Relative(shown));
+    }
+    refuse_length(&text, &shown)?;
+    let remote = RemotePath::parse(&text).map_err(|_| SourceError::Path(shown.clone()))?;
+    refuse_server(&remote, &shown)?;
+    refuse_share(&remote, &shown)?;
+    Ok(remote)
+}
+
+/// The same, at this address of its server.
+pub(crate) fn at(given: &RemotePath, address: IpAddr) -> Result<RemotePath, SourceError> {
+    let text = given.to_string();
+    let below = text.trim_start_matches('\\').split_once('\\');
+    let (_, below) = below.unwrap_or_default();
+    let at = format!("//{address}/{below}");
+    RemotePath::parse(&at).map_err(|_| SourceError::Path(Shown::of(&at)))
+}
+
+fn folder(context: &BTreeMap<String, String>) -> Result<String, SourceError> {
+    let mut folder = value(context, "subDir").unwrap_or_default().to_owned();
+    for (template, key) in TEMPLATES {
+        if folder.contains(template) {
+            let missing = SourceError::Template { template, key };
+            folder = folder.replace(template, value(context, key).ok_or(missing)?);
+        }
+    }
+    Ok(folder)
+}
+
+fn refuse_length(text: &str, shown: &Shown) -> Result<(), SourceError> {
+    let units = |text: &str| text.encode_utf16().count();
+    let mut names = text.split(['\\', '/']);
+    match units(text) > LONGEST_PATH || names.any(|name| units(name) > LONGEST_NAME) {
+        true => Err(SourceError::Long(shown.clone())),
+        false => Ok(()),
+    }
+}
+
+/// `server@SSL` and `server@8080` are for WebDAV, and a character that resolvers turn into a separator or a dot makes
+/// another name of it.
+fn refuse_server(remote: &RemotePath, shown: &Shown) -> Result<(), SourceError> {
+    let server = remote.server();
+    let is_strange = |c: &char| !c.is_alphanumeric() && !"-._".contains(*c);
+    if let Some(strange) = server.chars().find(is_strange) {
+        return Err(SourceError::Server(shown.clone(), strange));
+    }
+    match server.contains(char::is_alphanumeric) {
+        true => Ok(()),
+        false => Err(SourceError::Path(shown.clone())),
+    }
+}
+
+fn refuse_share(remote: &RemotePath, shown: &Shown) -> Result<(), SourceError> {
+    let share = remote.share();
+    let name = share.rsplit('\\').next().unwrap_or_default();
+    match NO_FOLDERS.contains(&name) {
+        true => Err(SourceError::NoFolder(shown.clone())),
+        false => Ok(()),
+    }
+}
+
+impl Shown {
+    /// `//user:password@server/share` is no source, and people write it.
+    fn of(text: &str) -> Self {
+        const LONGEST: usize = 260;
+        Self(match text.contains('@') {
+            true => String::from("the source (not shown: it has an @)"),
+            false => {
+                let shown: String = text.chars().take(LONGEST).collect();
+                format!("the source {shown:?}")
+            }
+        })
+    }
+}
+
+impl std::fmt::Display for Shown {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn context(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {
+        let pairs = pairs.iter();
+        pairs
+            .map(|(key, value)| ((*key).to_owned(), (*value).to_owned()))
+            .collect()
+    }
+
+    fn read(source: &str) -> Result<RemotePath, SourceError> {
+        remote(&context(&[("source", source)]))
+    }
+
+    fn path(source: &str) -> String {
+        let text = read(source).unwrap().to_string();
+        text.trim_end_matches('\\').to_owned()
+    }
+
+    #[test]
+    fn a_source_is_a_share_or_a_folder_below_it_whatever_separates_its_names() {
+        for (source, expected) in [
+            ("//files/data", r"\\files\data"),
+            (r"\\files\data\", r"\\files\data"),
+            ("//files/data///", r"\\files\data"),
+            (r"//files\data/a\b/", r"\\files\data\a\b"),
+            ("//files/data$", r"\\files\data$"),
+            (" //files/My Share/a b ", r"\\files\My Share\a b"),
+            (
+                "//files/Jahresabschl\u{fc}sse/\u{65e5}\u{672c}",
+                "\\\\files\\Jahresabschl\u{fc}sse\\\u{65e5}\u{672c}",
+            ),
+            ("//fe80::1%3/data", r"\\fe80--1s3.ipv6-literal.net\data"),
+            (
+                "//[2001:db8::1]/data",
+                r"\\2001-db8--1.ipv6-literal.net\data",
+            ),
+            ("//10.0.0.1/data", r"\\10.0.0.1\data"),
+            // A letter for Windows, and no separator: nothing turns it into one.
+            (
+                "//files/data/a\u{2215}..\u{ff3c}b",
+                "\\\\files\\data\\a\u{2215}..\u{ff3c}b",
+            ),
+        ] {
+            assert_eq!(path(source), expected, "{source}");
+        }
+    }
+
+    const ELSEWHERE: &[&str] = &[
+        "//files/data/../other",
+        r"\\files\data\..\other",
+        r"//files/data/a\../b",
+        "//../data",
+        "//files/..",
+        "//files/data/.",
+        r"\\?\UNC\files\data",
+        "//?/UNC/files/data",
+        r"\\.\PhysicalDrive0",
+        r"\\.\pipe\x",
+        r"\??\C:\data",
+        r"\\?\GLOBALROOT\Device\HarddiskVolume1\data",
+        r"\\?\Volume{6f1c2d3e-0a4b-4c5d-8e6f-7a8b9c0d1e2f}\data",
+        r"C:\data",
+        "C:/data/a",
+        "//files",
+        "//files/",
+        "/",
+        r"\\",
+        "smb://files/data",
+        "https://files/data",
+        "//files@SSL/data",
+        "//files@8080/data",
+        "//files@SSL@8443/DavWWWRoot/data",
+        "//user:correct@files/data",
+        "//files:445/data",
+        "//files/IPC$",
+        "//files/pipe/spoolss",
+        r"\\files\PIPE\x",
+        "//files/mailslot/x",
+        "//files/DavWWWRoot/data",
+        "//files/NUL",
+        "//files/data/con.txt",
+        "//files/data/COM\u{b9}",
+        "//files/data/a\0b",
+        "//files/data/a\nb",
+        "//files/data/a:stream",
+        "//files/data/a*",
+        "//files/data/dot./x",
+        "//files/data/space /x",
+        "//fi\u{2215}les/data",
+        "//fi\u{ff0f}les/data",
+        "//fi\u{3002}les/data",
+        "//fi les/data",
+        "//.../data",
+    ];
+
+    #[test]
+    fn a_source_that_leads_elsewhere_is_refused() {
+        for source in ELSEWHERE {
+            assert!(read(source).is_err(), "{source:?} is {:?}", read(source));
+        }
+        let long_name = format!("//files/data/{}", "a".repeat(256));
+        let long_path = format!("//files/data{}", "/abcdefghi".repeat(3_300));
+        for source in [long_name, long_path] {
+            assert!(matches!(read(&source), Err(SourceError::Long(_))));
+        }
+        assert_eq!(
+            remote(&context(&[("source", " ")])),
+            Err(SourceError::Missing)
+        );
+    }
+
+    #[test]
+    fn a_refusal_shows_the_source_unless_somebody_may_have_put_a_password_there() {
+        let error = read("//files/data/../other").unwrap_err().to_string();
+        assert!(error.contains("\"//files/data/../other/\""), "{error}");
+        let error = read("//pods:correct horse@files/data").unwrap_err();
+        let shown = format!("{error} {error:?}");
+        assert!(!shown.contains("horse"), "{shown}");
+    }
+
+    #[test]
+    fn the_folder_comes_from_the_claim_and_the_volume_where_it_names_them() {
+        let pairs = [
+            ("source", "//files/data/"),
+            (
+                "SubDir",
+                "${pvc.metadata.namespace}/${pvc.metadata.name}-${pv.metadata.name}",
+            ),
+            ("csi.storage.k8s.io/pvc/name", "claim"),
+            ("csi.storage.k8s.io/pvc/namespace", "space"),
+            ("csi.storage.k8s.io/pv/name", "pv-1"),
+        ];
+        let text = remote(&context(&pairs)).unwrap().to_string();
+        assert_eq!(text, r"\\files\data\space\claim-pv-1");
+        let error = remote(&context(&pairs[..4])).unwrap_err().to_string();
+        assert!(error.contains("csi.storage.k8s.io/pv/name"), "{error}");
+    }
+
+    #[test]
+    fn a_template_leads_no_further_than_the_folder_itself() {
+        for name in ["..", "a/../../other", r"..\other"] {
+            let pairs = [
+                ("source", "//files/data"),
+                ("subDir", "${pvc.metadata.name}"),
+                ("csi.storage.k8s.io/pvc/name", name),
+            ];
+            assert!(remote(&context(&pairs)).is_err(), "{name}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_taken_is_on_the_share_and_has_the_names_that_were_given(
+            source in r"(//|\\\\)[a-zA-Z0-9.\-]{1,8}[/\\][^/\\]{1,8}",
+            folder in r"([^/\\]{0,6}[/\\]){0,3}[^/\\]{0,6}",
+        ) {
+            let pairs = [("source", source.as_str()), ("subDir", folder.as_str())];
+            if let Ok(remote) = remote(&context(&pairs)) {
+                let given = format!("{}/{}", source.trim(), folder.trim());
+                let given: Vec<_> = given.split(['/', '\\']).filter(|it| !it.is_empty()).collect();
+                let text = remote.to_string();
+                let taken: Vec<_> = text.split('\\').filter(|it| !it.is_empty()).collect();
+                prop_assert_eq!(&taken, &given);
+                prop_assert!(!taken.contains(&"..") && !text.contains(char::is_control));
+            }
+        }
+
+        #[test]
+        fn any_text_is_read_without_a_panic(source in any::<String>(), folder in any::<String>()) {
+            let pairs = [("source", source.as_str()), ("subDir", folder.as_str())];
+            let _ = remote(&context(&pairs));
+        }
+    }
+}

@@ -1,0 +1,58 @@
+use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use crate::life::health::News;
+use crate::record::VolumeHandle;
+
+/// The volumes that are served by a mapping with another password than theirs, and the calls that were.
+///
+/// Kubelet may publish a volume again and again (`requiresRepublish`): each call counts, and only the first is news.
+#[derive(Debug, Default)]
+pub(crate) struct OtherSecrets {
+    calls: AtomicU64,
+    volumes: Mutex<BTreeSet<VolumeHandle>>,
+}
+
+impl OtherSecrets {
+    /// A call came with another password.
+    pub(crate) fn note(&self, volume: &VolumeHandle) -> News {
+        self.calls.fetch_add(1, Ordering::Relaxed);
+        match self.volumes().insert(volume.clone()) {
+            true => News::Changed,
+            false => News::Known,
+        }
+    }
+
+    /// The volume has the password of its mapping, or is gone.
+    pub(crate) fn end(&self, volume: &VolumeHandle) {
+        self.volumes().remove(volume);
+    }
+
+    /// How many calls came with another password.
+    pub(crate) fn calls(&self) -> u64 {
+        self.calls.load(Ordering::Relaxed)
+    }
+
+    fn volumes(&self) -> MutexGuard<'_, BTreeSet<VolumeHandle>> {
+        self.volumes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_call_counts_and_the_first_of_a_volume_is_news_until_that_ends() {
+        let secrets = OtherSecrets::default();
+        let [one, other] = ["a", "b"].map(|name| VolumeHandle::parse(name).unwrap());
+        assert_eq!(secrets.note(&one), News::Changed);
+        assert_eq!(secrets.note(&one), News::Known);
+        assert_eq!(secrets.note(&other), News::Changed);
+        secrets.end(&one);
+        assert_eq!(secrets.note(&one), News::Changed);
+        assert_eq!(secrets.note(&other), News::Known);
+        assert_eq!(secrets.calls(), 5);
+    }
+}

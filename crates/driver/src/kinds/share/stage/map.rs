@@ -1,0 +1,158 @@
+//! The map of a stage. A mapping of others that refuses the volume is made anew only if it serves nobody else.
+
+use wincsi::smb::{MapOutcome, MapRequest, MappingStatus, ResolvedPath};
+use wincsi::{Condition, Error, Feature, WinPath};
+
+use super::{Stage, Staging};
+use crate::kinds::share::{ANSWER, is_on_the_way, status_of};
+use crate::record::Lifetime;
+
+/// How many folders a stage looks at before it leaves a mapping alone: each is a request to the server.
+const MOST_LOOKS: usize = 16;
+
+/// What the node may do to a mapping that is there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Others {
+    /// It stays, however it fares.
+    Keep,
+    /// It is made anew where it is of no use to this volume.
+    Replace,
+}
+
+impl Staging<'_> {
+    /// Maps the share. Where a mapping that this driver did not make refuses the volume, as one of another user does, it is
+    /// made anew, unless another volume's link leads through it and is served: what pods have open there would be cut.
+    pub(crate) fn map(&self) -> Result<MapOutcome, Error> {
+        if self.request.wanted.lifetime == Lifetime::Inline {
+            return self.map_over(Others::Keep);
+        }
+        if !self.is_of_others() {
+            return self.map_over(Others::Replace);
+        }
+        match self.map_over(Others::Keep) {
+            Err(error) => match self.what_of_others(&error) {
+                Ok(Some(others)) => self.map_over(others),
+                Ok(None) => Err(error),
+                Err(unknown) => {
+                    tracing::warn!("nobody knows whom the mapping serves: {unknown}");
+                    Err(error)
+                }
+            },
+            mapped => mapped,
+        }
+    }
+
+    /// Maps the share and makes the link. What kubelet or a volume before left at the staging path goes: an empty
+    /// directory, or a link that leads elsewhere.
+    fn map_over(&self, others: Others) -> Result<MapOutcome, Error> {
+        match self.map_with_link(others) {
+            Err(error) if error.is(Condition::AlreadyExists) => {
+                self.volumes
+                    .remove_entry(&self.request.staging, self.deadline)?;
+                self.map_with_link(others)
+            }
+            done => done,
+        }
+    }
+
+    fn map_with_link(&self, others: Others) -> Result<MapOutcome, Error> {
+        let Stage {
+            staging, wanted, ..
+        } = self.request;
+        let node = &self.volumes.node;
+        if let Some(parent) = staging.parent() {
+            node.filesystem().make_directory(&parent, self.deadline)?;
+        }
+        let link = ResolvedPath::from(staging);
+        let mut request = MapRequest::of(&self.remote)
+            .with_credentials(wanted.credentials.as_ref())
+            .with_link(&link);
+        if others == Others::Keep {
+            request = request.keeping_what_is_mapped();
+        }
+        if node.supports(Feature::MapOptions) {
+            request = request.with_options(wanted.options.of_mapping());
+        }
+        node.smb().map(&request, self.deadline)
+    }
+
+    fn is_of_others(&self) -> bool {
+        let claims = &self.volumes.shares.claims;
+        let share = self.remote.share();
+        self.was_mapped
+            && self.volumes.node.supports(Feature::MappingList)
+            && !claims.has_ours(&share, self.boot.as_deref())
+    }
+
+    /// What to try after this failure of a mapping that was kept; nothing if the node would not make it anew.
+    fn what_of_others(&self, error: &Error) -> Result<Option<Others>, Error> {
+        if error.is(Condition::LogonFailure) {
+            // Of the user, whatever the folder.
+            return Ok(Some(Others::Replace));
+        }
+        let is_away = error.is(Condition::ServerAway) || error.is(Condition::ServerNotFound);
+        let may_replace = error.is(Condition::AccessDenied) || is_away && !self.is_called_ok()?;
+        if !may_replace {
+            return Ok(None);
+        }
+        Ok(Some(match self.serves_others()? {
+            // Another stage may have made it anew meanwhile.
+            true => Others::Keep,
+            false => Others::Replace,
+        }))
+    }
+
+    /// Whether Windows calls the mapping OK: of such a one, whose server is away, the node makes none anew.
+    fn is_called_ok(&self) -> Result<bool, Error> {
+        let mappings = self.volumes.mappings_of(&self.remote, self.deadline)?;
+        Ok(status_of(mappings.as_deref()) == Some(MappingStatus::Ok))
+    }
+
+    /// Whether another link leads through the mapping to a folder that answers, or of which that is not known.
+    fn serves_others(&self) -> Result<bool, Error> {
+        let files = self.volumes.node.filesystem();
+        let folders = self.folders_of_others()?;
+        for folder in folders.iter().take(MOST_LOOKS) {
+            let answer = self.volumes.node.deadline(ANSWER).min(self.deadline);
+            match files.path_exists(folder, answer) {
+                // These are of this folder alone.
+                Ok(false) => {}
+                Err(error) if error.is(Condition::AccessDenied) => {}
+                Err(error) if is_of_mapping(&error) => return Ok(false),
+                _ => {
+                    let share = self.remote.share();
+                    tracing::warn!("{share} is not made anew, as it serves {folder}");
+                    return Ok(true);
+                }
+            }
+        }
+        Ok(folders.len() > MOST_LOOKS)
+    }
+
+    /// Where the links of other volumes lead through the mapping.
+    fn folders_of_others(&self) -> Result<Vec<WinPath>, Error> {
+        let (volumes, share) = (self.volumes, self.remote.share());
+        let mut links = volumes.stagings(self.deadline)?;
+        links.extend(volumes.mounts_of_pods(self.deadline)?);
+        links.retain(|link| *link != self.request.staging);
+        let mut folders = Vec::new();
+        for link in links {
+            let target = volumes.link_target(&link, self.deadline)?;
+            folders.extend(target.filter(|target| is_on_the_way(&share, target)));
+        }
+        folders.sort_by_key(WinPath::folded);
+        folders.dedup_by_key(|folder| folder.folded());
+        Ok(folders)
+    }
+}
+
+/// Whether each folder of the mapping would fail so.
+fn is_of_mapping(error: &Error) -> bool {
+    [
+        Condition::LogonFailure,
+        Condition::ServerAway,
+        Condition::ServerNotFound,
+    ]
+    .into_iter()
+    .any(|condition| error.is(condition))
+}

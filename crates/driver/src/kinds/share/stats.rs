@@ -1,0 +1,109 @@
+use std::collections::BTreeMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use wincsi::smb::MappingStatus;
+use wincsi::volumes::Space;
+use wincsi::{Deadline, Error, WinPath};
+
+use super::status_of;
+use crate::life::Volumes;
+use crate::record::{Record, Share, VolumeHandle};
+
+/// How long the figures of a share are good unless a flag has another time: a server counts them each time it is asked.
+const FRESH: Duration = Duration::from_secs(600);
+
+/// The figures of shares, by volume and path, and until when they are good.
+#[derive(Debug)]
+pub(crate) struct Figures {
+    fresh_for: Duration,
+    kept: Mutex<Kept>,
+}
+
+type Kept = BTreeMap<(VolumeHandle, String), (Deadline, Space)>;
+
+impl Default for Figures {
+    fn default() -> Self {
+        Self {
+            fresh_for: FRESH,
+            kept: Mutex::default(),
+        }
+    }
+}
+
+impl Figures {
+    /// Figures are good for so long.
+    pub(crate) fn keep_for(&mut self, time: Duration) {
+        self.fresh_for = time;
+    }
+
+    /// The figures that are still good now.
+    fn fresh(&self, volume: &VolumeHandle, at: &WinPath, now: Deadline) -> Option<Space> {
+        let figures = self.lock();
+        let (until, space) = figures.get(&(volume.clone(), at.folded()))?;
+        (now < *until).then_some(*space)
+    }
+
+    fn keep(&self, volume: &VolumeHandle, at: &WinPath, (until, space): (Deadline, Space)) {
+        let key = (volume.clone(), at.folded());
+        self.lock().insert(key, (until, space));
+    }
+
+    /// The volume is not at that path any more.
+    pub(crate) fn forget_at(&self, volume: &VolumeHandle, at: &WinPath) {
+        self.lock().remove(&(volume.clone(), at.folded()));
+    }
+
+    /// The volume is unstaged.
+    pub(crate) fn forget(&self, volume: &VolumeHandle) {
+        self.lock().retain(|(other, _), _| other != volume);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Kept> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Volumes {
+    /// Size and free space of a share, if the path belongs to the volume and leads to it; none if the share is not mapped
+    /// any more. The figures may be as old as `-vol-stats-cache-expire-in-minutes` while Windows calls the mapping OK.
+    pub(crate) fn measure_share(
+        &self,
+        record: &Record<Share>,
+        at: &WinPath,
+    ) -> Result<Option<Space>, Error> {
+        let deadline = self.node.deadline(super::ANSWER);
+        if !self.is_share_at(record, at, deadline)? {
+            return Ok(None);
+        }
+        let mappings = self.mappings_of(&record.what.remote, deadline)?;
+        if mappings.as_ref().is_some_and(Vec::is_empty) {
+            return Ok(None);
+        }
+        let status = status_of(mappings.as_deref());
+        let (figures, now) = (&self.shares.figures, self.node.deadline(Duration::ZERO));
+        let fresh = figures.fresh(&record.volume, at, now);
+        if let (Some(space), None | Some(MappingStatus::Ok)) = (fresh, status) {
+            return Ok(Some(space));
+        }
+        let space = self.share_space(record)?;
+        let until = self.node.deadline(figures.fresh_for);
+        figures.keep(&record.volume, at, (until, space));
+        if !matches!(self.store.get(&record.volume), Ok(Some(_))) {
+            // The volume was unstaged meanwhile.
+            figures.forget(&record.volume);
+        }
+        Ok(Some(space))
+    }
+
+    fn is_share_at(
+        &self,
+        record: &Record<Share>,
+        at: &WinPath,
+        deadline: Deadline,
+    ) -> Result<bool, Error> {
+        let leads_to_staging =
+            *at == record.staging || self.leads_to(at, &record.staging, deadline)?;
+        Ok(leads_to_staging && self.leads_to_share(&record.staging, record, deadline)?)
+    }
+}

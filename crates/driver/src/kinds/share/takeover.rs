@@ -1,0 +1,261 @@
+//! Volumes that another driver of this name staged, as csi-driver-smb did before this one.
+//!
+//! They have no record: kubelet's file beside the link names driver and volume, and the link tells the share. With the
+//! last link goes the mapping, of the share or of a folder on the way: who made it is gone.
+
+use std::collections::BTreeMap;
+
+use wincsi::filesystem::Root;
+use wincsi::smb::{RemotePath, ShareMapping};
+use wincsi::volumes::Space;
+use wincsi::{Deadline, Error, Feature, WinPath};
+
+use super::claims::LeavingOthers;
+use super::unstage::Unmapped;
+use super::{ANSWER, is_on_the_way};
+use crate::life::{Volumes, place};
+use crate::record::{Record, Share, State, VolumeHandle};
+
+impl Volumes {
+    /// The share of a volume without a record: the path is a link to it, and kubelet's file beside it names this driver
+    /// and the volume.
+    pub(crate) fn unrecorded_share(
+        &self,
+        volume: &VolumeHandle,
+        at: &WinPath,
+        deadline: Deadline,
+    ) -> Result<Option<RemotePath>, Error> {
+        if !self.node.supports(Feature::EntryLooks) || !self.is_of_kubelet(volume, at) {
+            return Ok(None);
+        }
+        let target = self.link_target(at, deadline)?;
+        Ok(target.as_ref().and_then(remote_of))
+    }
+
+    /// Whether a volume without a record is such a one, and is reached by a mapping.
+    pub(crate) fn is_of_another_driver(&self, volume: &VolumeHandle, staging: &str) -> bool {
+        let is_live = |at| self.is_unrecorded_live(volume, &at).unwrap_or(false);
+        matches!(self.store.get(volume), Ok(None)) && place(staging).is_ok_and(is_live)
+    }
+
+    /// Whether such a volume is reached by a mapping.
+    pub(crate) fn is_unrecorded_live(
+        &self,
+        volume: &VolumeHandle,
+        at: &WinPath,
+    ) -> Result<bool, Error> {
+        let deadline = self.deadline();
+        match self.unrecorded_share(volume, at, deadline)? {
+            Some(remote) => self.is_mapped(&remote, deadline),
+            None => Ok(false),
+        }
+    }
+
+    /// Size and free space of such a volume, if the path is its staging path or a link to it.
+    pub(crate) fn measure_unrecorded(
+        &self,
+        volume: &VolumeHandle,
+        at: &WinPath,
+    ) -> Result<Option<Space>, Error> {
+        let deadline = self.deadline();
+        if !self.node.supports(Feature::EntryLooks) {
+            return Ok(None);
+        }
+        let staging = match self.link_target(at, deadline)? {
+            Some(target) if remote_of(&target).is_none() => target,
+            _ => at.clone(),
+        };
+        let Some(remote) = self.unrecorded_share(volume, &staging, deadline)? else {
+            return Ok(None);
+        };
+        let (files, answer) = (self.node.filesystem(), self.node.deadline(ANSWER));
+        files.space(remote.path(), answer).map(Some)
+    }
+
+    /// Removes the link of such a volume, and before it the mappings that nobody else uses: a call that is repeated
+    /// still finds them by the link.
+    pub(crate) fn put_away_unrecorded(
+        &self,
+        volume: &VolumeHandle,
+        link: &WinPath,
+        remote: &RemotePath,
+    ) -> Result<(), Error> {
+        tracing::info!("volume {volume} was staged by another driver, by a link to {remote}");
+        let deadline = self.deadline();
+        // Until the link is gone: another call that counts links does not count this one.
+        let leaving = self.shares.claims.leave_others(link);
+        self.leave_mappings_of_others(&leaving, remote, deadline)?;
+        self.remove_entry(link, deadline)
+    }
+
+    /// Removes each mapping by which the link leads to the path, unless somebody else uses it.
+    pub(crate) fn leave_mappings_of_others(
+        &self,
+        leaving: &LeavingOthers<'_>,
+        remote: &RemotePath,
+        deadline: Deadline,
+    ) -> Result<(), Error> {
+        for mapped in self.mapped_on_the_way(remote, deadline)? {
+            leaving.leaves(&mapped.share());
+            if self.unmap_unless_used(&mapped, deadline)? == Unmapped::InUse {
+                tracing::info!("{} stays mapped, as others use it", mapped.share());
+            }
+        }
+        Ok(())
+    }
+
+    /// The mappings by which a path is reached, each as the path through it.
+    pub(crate) fn mapped_on_the_way(
+        &self,
+        remote: &RemotePath,
+        deadline: Deadline,
+    ) -> Result<Vec<RemotePath>, Error> {
+        let mappings = self.mappings_of(remote, deadline)?.unwrap_or_default();
+        let mapped = mappings.iter();
+        let mapped = mapped.filter_map(|one| RemotePath::parse(&one.remote).ok());
+        Ok(mapped.filter_map(|one| remote.through(&one)).collect())
+    }
+
+    /// The path, as it is to be mapped, and whether it is: by its share, unless only a folder on the way is mapped. Then
+    /// that serves it, as Windows may refuse the share beside it.
+    pub(crate) fn best_mapped(
+        &self,
+        remote: &RemotePath,
+        deadline: Deadline,
+    ) -> Result<(RemotePath, bool), Error> {
+        let mapped = self.mapped_on_the_way(remote, deadline)?;
+        let best = mapped.into_iter().min_by_key(RemotePath::mapped_folders);
+        Ok(match best {
+            Some(best) => (best, true),
+            None => (remote.clone(), false),
+        })
+    }
+
+    /// The path, mapped itself, where folders of its server are, beside which Windows refused the share.
+    pub(crate) fn mapped_beside_others(
+        &self,
+        remote: &RemotePath,
+        deadline: Deadline,
+    ) -> Result<Option<RemotePath>, Error> {
+        let supports = |feature| self.node.supports(feature);
+        if !supports(Feature::FolderMappings) || !supports(Feature::MappingList) {
+            return Ok(None);
+        }
+        let mappings = self.node.smb().mappings(deadline)?;
+        let is_beside = |mapping: &ShareMapping| {
+            RemotePath::parse(&mapping.remote).is_ok_and(|other| {
+                other.server() == remote.server() && other.folder_itself().mapped_folders() > 0
+            })
+        };
+        let folder = remote.clone().folder_itself();
+        let has_folder = folder.mapped_folders() > 0;
+        Ok((has_folder && mappings.iter().any(is_beside)).then_some(folder))
+    }
+
+    /// Whether a drive letter has the mapping, and nothing else: a person or another program made it.
+    pub(crate) fn is_of_a_letter(
+        &self,
+        remote: &RemotePath,
+        deadline: Deadline,
+    ) -> Result<bool, Error> {
+        let (share, mappings) = (remote.share(), self.mappings(deadline)?.unwrap_or_default());
+        let mut of_share = mappings
+            .iter()
+            .filter(|mapping| mapping.remote.to_lowercase() == share)
+            .peekable();
+        Ok(of_share.peek().is_some() && of_share.all(|mapping| mapping.local.is_some()))
+    }
+
+    /// Whether a link leads to a mapping or below it that is none of this mapping's volumes': of another driver, or of one
+    /// before this; or of a volume of this boot whose own mapping is gone, which has this one from now on.
+    pub(crate) fn is_used_by_others(
+        &self,
+        mapped: &RemotePath,
+        deadline: Deadline,
+    ) -> Result<bool, Error> {
+        if !self.node.supports(Feature::EntryLooks) {
+            return Ok(false);
+        }
+        let (share, recorded) = (mapped.share(), self.links_of_records(deadline));
+        let mut links = self.stagings(deadline)?;
+        links.extend(self.mounts_of_pods(deadline)?);
+        links.retain(|link| !self.shares.claims.is_left(link));
+        for link in links {
+            let record = match recorded.get(&link.folded()) {
+                Some(None) => continue,
+                Some(Some(record)) => Some(record),
+                None => None,
+            };
+            let target = self.link_target(&link, deadline)?;
+            let is_through = target.is_some_and(|target| is_on_the_way(&share, &target));
+            if is_through && self.needs(record, mapped, deadline)? {
+                tracing::info!("{share} stays mapped, as {link} leads there");
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Whether a mapping is needed by a link that leads through it, which may be of a record. That has the mapping from now
+    /// on if its own is gone.
+    fn needs(
+        &self,
+        record: Option<&Record<Share>>,
+        mapped: &RemotePath,
+        deadline: Deadline,
+    ) -> Result<bool, Error> {
+        let Some(record) = record else {
+            return Ok(true);
+        };
+        let remote = &record.what.remote;
+        if remote.share() == mapped.share()
+            || self.mapped_on_the_way(remote, deadline)?.contains(remote)
+        {
+            return Ok(false);
+        }
+        if let Some(remote) = remote.through(mapped) {
+            self.hand_over(&record.volume, &remote);
+        }
+        Ok(true)
+    }
+
+    /// A volume has another mapping than its own, which is gone, and takes that along when it leaves.
+    fn hand_over(&self, volume: &VolumeHandle, remote: &RemotePath) {
+        let noted = self.store.slot(volume).and_then(|slot| {
+            slot.change(|record: &mut Record<Share>| {
+                record.what.remote = remote.clone();
+                record.what.made_mapping = true;
+                record.what.secret = None;
+            })
+        });
+        match noted {
+            Ok(()) => self.shares.claims.move_to(volume, &remote.share()),
+            Err(error) => tracing::warn!("volume {volume} keeps its old mapping: {error}"),
+        }
+    }
+
+    /// The links of the records to shares, by their folded paths: each with its record, if it is of this boot, and none if
+    /// it needs no mapping, as those of all pods to a staging path.
+    fn links_of_records(&self, deadline: Deadline) -> BTreeMap<String, Option<Record<Share>>> {
+        let boot = self.boot(deadline);
+        let mut links = BTreeMap::new();
+        for record in self.store.records() {
+            let published = record.published.iter();
+            links.extend(published.map(|link| (link.folded(), None)));
+            if let Some(record) = record.of::<Share>() {
+                let is_live =
+                    record.state != State::Unstaging && record.is_of_boot(boot.as_deref());
+                links.insert(record.staging.folded(), is_live.then_some(record));
+            }
+        }
+        links
+    }
+}
+
+/// The share of a link's target, or the folder below it.
+fn remote_of(target: &WinPath) -> Option<RemotePath> {
+    match target.root() {
+        Root::Share { .. } => RemotePath::parse(&target.to_string()).ok(),
+        _ => None,
+    }
+}

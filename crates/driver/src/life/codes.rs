@@ -1,0 +1,100 @@
+//! The code of each RPC for each failure of the node, as a table for docs/disks.md.
+
+use std::fmt::Write as _;
+
+use transport::Code;
+use wincsi::{Cause, Condition, Error, Feature, Needs, Unreachable};
+
+use super::{NodeError, PublishError, Shared, StatsError, UnpublishError, UnstageError};
+use crate::code::Left;
+use crate::kinds::block::{ExpandError, StageError};
+use crate::record::VolumeHandle;
+
+type Column = (&'static str, fn(Error) -> Code);
+
+/// The RPCs that work on volumes, as docs/disks.md has them side by side, and what each answers.
+const COLUMNS: [Column; 7] = [
+    ("NodeStage, nothing left", |error| {
+        staged(error, Left::Nothing)
+    }),
+    ("NodeStage, something left", |error| {
+        staged(error, Left::Something)
+    }),
+    ("NodePublish", |error| {
+        let volume = VolumeHandle::parse("volume");
+        volume.map_or(Code::Internal, |volume| {
+            PublishError::of_link(&volume, error).code()
+        })
+    }),
+    ("NodeUnpublish", |error| {
+        UnpublishError::from(Shared::from(error)).code()
+    }),
+    ("NodeUnstage", |error| {
+        UnstageError::from(Shared::from(error)).code()
+    }),
+    ("NodeGetVolumeStats", |error| {
+        StatsError::from(Shared::from(error)).code()
+    }),
+    ("NodeExpand", |error| {
+        ExpandError::from(Shared::from(error)).code()
+    }),
+];
+
+fn staged(error: Error, left: Left) -> Code {
+    let shared = Shared::from(Box::new(NodeError { error, left }));
+    StageError::from(shared).code()
+}
+
+/// The table, as Markdown.
+#[doc(hidden)]
+#[must_use]
+pub fn code_rows() -> String {
+    let names: Vec<_> = COLUMNS.iter().map(|(name, _)| *name).collect();
+    let line = "---|".repeat(COLUMNS.len() + 1);
+    let mut rows = format!("| failure | {} |\n|{line}\n", names.join(" | "));
+    let of_conditions = Condition::ALL.iter().map(|condition| {
+        let cause = Cause::failed(*condition, "");
+        (format!("`{condition}`"), cause)
+    });
+    let of_causes = causes().map(|(name, cause)| (name.to_owned(), cause));
+    for (name, cause) in of_conditions.chain(of_causes) {
+        let error = Error::new("", "", cause);
+        let codes = COLUMNS.map(|(_, answer)| answer(error.clone()).to_string());
+        // Writing to a String cannot fail.
+        let _ = writeln!(rows, "| {name} | {} |", codes.join(" | "));
+    }
+    rows
+}
+
+/// One of each failure that has no condition.
+fn causes() -> impl Iterator<Item = (&'static str, Cause)> {
+    let needs = Needs::Feature(Feature::FormatOptions);
+    let (operation, text) = (String::new(), String::new());
+    let (endpoint, reason) = (String::new(), Unreachable::NoPipe);
+    [
+        ("the deadline passed", Cause::Deadline),
+        (
+            "a value is none of Windows",
+            Cause::InvalidArgument(text.clone()),
+        ),
+        (
+            "a policy of csi-proxy forbids it",
+            Cause::Refused { text: text.clone() },
+        ),
+        (
+            "the host cannot do it",
+            Cause::Unsupported { operation, needs },
+        ),
+        (
+            "csi-proxy is too old",
+            Cause::Unimplemented { text: text.clone() },
+        ),
+        ("an answer is malformed", Cause::Malformed(text.clone())),
+        ("the connection broke", Cause::Lost { reason: text }),
+        (
+            "csi-proxy does not answer",
+            Cause::Unreachable { endpoint, reason },
+        ),
+    ]
+    .into_iter()
+}

@@ -1,0 +1,54 @@
+use transport::Code;
+use wincsi::Error;
+
+use crate::code::{self, Left};
+use crate::in_flight::Busy;
+use crate::kinds::share::Crowded;
+use crate::record::StoreError;
+
+/// A failure of the node, and what the call left there.
+#[derive(Debug, thiserror::Error)]
+#[error("{error}")]
+pub struct NodeError {
+    /// The failure.
+    pub error: Error,
+    /// What the call left behind.
+    pub left: Left,
+}
+
+/// What may keep each RPC from its end.
+#[derive(Debug, thiserror::Error)]
+pub enum Shared {
+    /// Another call for the volume runs.
+    #[error(transparent)]
+    Busy(#[from] Busy),
+    /// Too many calls wait for servers of shares.
+    #[error(transparent)]
+    Crowded(#[from] Crowded),
+    /// The node fails.
+    #[error(transparent)]
+    Node(#[from] Box<NodeError>),
+    /// The record cannot be read or written.
+    #[error(transparent)]
+    Record(#[from] StoreError),
+}
+
+impl Shared {
+    /// The code for kubelet.
+    pub(crate) fn code(&self) -> Code {
+        match self {
+            Self::Busy(_) => Code::Aborted,
+            Self::Node(failure) => code::of(&failure.error, failure.left),
+            // The volume may be staged, and a later call may get through.
+            Self::Crowded(_) | Self::Record(_) => Code::Unavailable,
+        }
+    }
+}
+
+impl From<Error> for Shared {
+    /// Of a call that may have left something.
+    fn from(error: Error) -> Self {
+        let left = Left::Something;
+        Self::Node(Box::new(NodeError { error, left }))
+    }
+}

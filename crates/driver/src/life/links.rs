@@ -1,0 +1,81 @@
+//! Kubelet's folders with volumes, and where the links in them lead. Nothing is asked of any server.
+
+use wincsi::filesystem::{Component, LinkTarget};
+use wincsi::{Cause, Condition, Deadline, Error, ResultExt as _, WinPath};
+
+use super::{Volumes, is_nothing_mounted};
+
+/// No directory of kubelet's that is listed has more entries.
+const MOST: usize = 20_000;
+
+impl Volumes {
+    /// Where each driver's volumes are staged, or were.
+    pub(crate) fn stagings(&self, until: Deadline) -> Result<Vec<WinPath>, Error> {
+        let mut stagings = Vec::new();
+        for driver in self.paths_in(self.kubelet.drivers_folder(), until)? {
+            stagings.extend(self.stagings_in(&driver, until)?);
+        }
+        Ok(stagings)
+    }
+
+    /// Where volumes are staged in one driver's folder.
+    pub(crate) fn stagings_in(
+        &self,
+        driver: &WinPath,
+        until: Deadline,
+    ) -> Result<Vec<WinPath>, Error> {
+        let volumes = self.paths_in(Some(driver.clone()), until)?.into_iter();
+        Ok(volumes
+            .filter_map(|volume| below(&volume, &["globalmount"]))
+            .collect())
+    }
+
+    /// Where pods have volumes of CSI, or had.
+    pub(crate) fn mounts_of_pods(&self, until: Deadline) -> Result<Vec<WinPath>, Error> {
+        let mut mounts = Vec::new();
+        for pod in self.paths_in(self.kubelet.pods_folder(), until)? {
+            let volumes = below(&pod, &["volumes", "kubernetes.io~csi"]);
+            let volumes = self.paths_in(volumes, until)?.into_iter();
+            mounts.extend(volumes.filter_map(|volume| below(&volume, &["mount"])));
+        }
+        Ok(mounts)
+    }
+
+    /// Where exactly this path leads; none if it is no link to a path.
+    pub(crate) fn link_target(
+        &self,
+        link: &WinPath,
+        deadline: Deadline,
+    ) -> Result<Option<WinPath>, Error> {
+        let target = self.node.filesystem().read_link(link, deadline);
+        Ok(match target.none_if(Condition::NotFound)?.flatten() {
+            Some(LinkTarget::Path(path)) => Some(path),
+            _ => None,
+        })
+    }
+
+    /// What is in a directory; nothing of one that is not there.
+    fn paths_in(&self, directory: Option<WinPath>, until: Deadline) -> Result<Vec<WinPath>, Error> {
+        let Some(directory) = directory else {
+            return Ok(Vec::new());
+        };
+        match self.node.filesystem().list(&directory, MOST, until) {
+            Ok(listing) if !listing.is_whole => {
+                let cause = Cause::InvalidArgument(format!("it has more than {MOST} entries"));
+                Err(Error::new("list", &directory, cause))
+            }
+            Ok(listing) => {
+                let entries = listing.entries.into_iter();
+                Ok(entries.map(|entry| directory.join(entry.name)).collect())
+            }
+            Err(error) if is_nothing_mounted(&error) => Ok(Vec::new()),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+fn below(folder: &WinPath, names: &[&str]) -> Option<WinPath> {
+    names.iter().try_fold(folder.clone(), |path, name| {
+        Some(path.join(Component::parse(name).ok()?))
+    })
+}
