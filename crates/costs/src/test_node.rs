@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow, ensure};
+use driver::kinds::{self, Row};
 use driver::kubelet::{NodeInfo, NodeService, Router};
 use driver::life::{Kubelet, Volumes};
 use driver::machine::Own;
@@ -307,12 +308,13 @@ impl TestNode {
 
 /// The node plugin's Node service.
 fn plugin(node: Node, home: &Path) -> Result<Arc<dyn Service>> {
-    let store = Store::open(&home.join("records"))?;
+    let kinds = kinds::table(kinds::Settings::default());
+    let store = Store::open(&home.join("records"), &Row::forms(&kinds))?;
     let kubelet = Kubelet {
         driver_name: driver::NAME.to_owned(),
         folder: None,
     };
-    let volumes = Volumes::new(Arc::new(node), store, Arc::new(Own), kubelet);
+    let volumes = Volumes::new(Arc::new(node), store, Arc::new(Own), kubelet, kinds);
     let volumes = Arc::new(volumes);
     let mut router = Router::counting(&Arc::default());
     NodeService::new(volumes, NodeInfo::default()).register(&mut router);

@@ -8,13 +8,16 @@ use transport::{Code, Status};
 use wincsi::{Cause, Error, Feature, WinPath};
 use wincsi_driver::cluster_dns::ClusterDns;
 use wincsi_driver::in_flight::InFlight;
-use wincsi_driver::kinds::block::{ExpandError, StageError};
-use wincsi_driver::kinds::share::{Crowded, StageError as ShareError};
-use wincsi_driver::kubelet::{Refusal, attribute_rows, format_rows, option_rows};
+use wincsi_driver::kinds::block::{self, format_rows};
+use wincsi_driver::kinds::disk::attribute_rows;
+use wincsi_driver::kinds::share;
+use wincsi_driver::kinds::share::attributes::{RequestError, option_rows};
+use wincsi_driver::kubelet::Refusal;
 use wincsi_driver::life::{
-    PublishError, Shared, StatsError, UnpublishError, UnstageError, code_rows,
+    Crowded, ExpandError, PublishError, Shared, StageError, StatsError, UnpublishError,
+    UnstageError, code_rows,
 };
-use wincsi_driver::record::{Lifetime, StoreError, TextError, VolumeHandle};
+use wincsi_driver::record::{StoreError, TextError, VolumeHandle};
 
 const PAGE: &str = include_str!("../../../docs/disks.md");
 const EXAMPLE: &str = include_str!("../../../deploy/example.yaml");
@@ -97,53 +100,72 @@ fn code_of(shared: Shared) -> Code {
 }
 
 fn of_stage() -> Vec<Row> {
-    let what = "disk";
-    let feature = Feature::FormatOptions;
-    let errors = [
-        StageError::CameOnlineWritable { volume: volume() },
-        StageError::HostLacks {
-            volume: volume(),
-            what,
-            feature,
-        },
-        StageError::OtherAccess {
-            volume: volume(),
-            other: volume(),
-        },
-        StageError::StagedOtherwise {
-            volume: volume(),
-            what,
-        },
-        StageError::Unfinished(Box::new(StageError::OtherAccess {
-            volume: volume(),
-            other: volume(),
-        })),
+    let of_disk = |refused: block::Refused| (of_disk(&refused), StageError::from(refused).code());
+    let other = || block::Refused::OtherAccess {
+        volume: volume(),
+        other: volume(),
+    };
+    let rows = [
+        of_disk(block::Refused::CameOnlineWritable { volume: volume() }),
+        (
+            "`-host=proxy` lacks what the volume needs",
+            host_lacks().code(),
+        ),
+        of_disk(other()),
+        (
+            "the volume is staged with another capability, at another path or from another disk",
+            staged_otherwise().code(),
+        ),
+        (
+            "the request is refused, and something is left of an earlier stage of the volume",
+            StageError::Unfinished(Box::new(other().into())).code(),
+        ),
     ];
-    let when = |error: &StageError| match error {
-        StageError::CameOnlineWritable { .. } => {
+    rows.map(|(when, code)| ("NodeStage", code, when)).into()
+}
+
+/// When a disk is refused so.
+fn of_disk(refused: &block::Refused) -> &'static str {
+    match refused {
+        block::Refused::CameOnlineWritable { .. } => {
             "the disk of readers on many nodes came online writable"
         }
-        StageError::HostLacks { .. } => "`-host=proxy` lacks what the volume needs",
-        StageError::OtherAccess { .. } => "another volume has the disk with another access mode",
-        StageError::StagedOtherwise { .. } => {
-            "the volume is staged with another capability, at another path or from another disk"
+        block::Refused::OtherAccess { .. } => {
+            "another volume has the disk with another access mode"
         }
-        StageError::Unfinished(_) => {
-            "the request is refused, and something is left of an earlier stage of the volume"
+        block::Refused::TooSmall { .. } => "the disk has not grown yet",
+        block::Refused::TooLarge { .. } => "the disk is larger than the limit of the request",
+        block::Refused::TooLittle { .. } => {
+            "`-host=proxy` grows a volume by 100 MiB or more, and the disk has grown by less"
         }
-        StageError::Shared(_) => "",
-    };
-    let row = |error: &StageError| ("NodeStage", error.code(), when(error));
-    errors.iter().map(row).collect()
+        block::Refused::NoRoom { .. } => {
+            "another partition is behind the volume's, or an MBR does not reach so far"
+        }
+    }
+}
+
+fn host_lacks() -> StageError {
+    StageError::HostLacks {
+        volume: volume(),
+        what: "disk",
+        feature: Feature::FormatOptions,
+    }
+}
+
+fn staged_otherwise() -> StageError {
+    StageError::StagedOtherwise {
+        volume: volume(),
+        what: "disk",
+    }
 }
 
 fn of_shares() -> Vec<Row> {
-    let refused = Status::from(Refusal::SecretName);
+    let refused = Status::from(Refusal::from(RequestError::SecretName));
     let unresolved = ClusterDns::parse("127.0.0.1:1").unwrap();
     // No server is asked for a name that is none.
     let unresolved = unresolved.address_of(&"a".repeat(64)).unwrap_err();
     let crowded = Crowded {
-        lifetime: Lifetime::Inline,
+        volumes: "inline volumes",
         most: 32,
     };
     let before = [
@@ -159,71 +181,66 @@ fn of_shares() -> Vec<Row> {
         ),
         (
             "NodeStage",
-            Status::from(unresolved).code,
+            share::Refused::from(unresolved).code(),
             "the cluster's DNS has no address for the server",
         ),
     ];
     before.into_iter().chain(of_share_stage()).collect()
 }
 
-fn share_errors() -> [ShareError; 7] {
-    let share = String::new;
-    [
-        ShareError::OtherUser {
+fn of_share_stage() -> Vec<Row> {
+    let (name, other) = (String::new, volume);
+    let refused = |refused: share::Refused| (of_share(&refused), StageError::from(refused).code());
+    let unmapping = || share::Refused::Unmapping {
+        volume: volume(),
+        share: name(),
+    };
+    let rows = [
+        refused(share::Refused::OtherUser {
             volume: volume(),
-            server: share(),
+            server: name(),
             user: None,
-            other: volume(),
-        },
-        ShareError::OtherPort {
+            other: other(),
+        }),
+        refused(share::Refused::OtherPort {
             volume: volume(),
-            server: share(),
-            other: volume(),
-        },
-        ShareError::OthersMapping {
+            server: name(),
+            other: other(),
+        }),
+        refused(share::Refused::OthersMapping {
             volume: volume(),
-            share: share(),
+            share: name(),
             is_known: true,
-        },
-        ShareError::HostLacks {
-            volume: volume(),
-            what: "",
-            feature: Feature::MappingList,
-        },
-        ShareError::StagedOtherwise {
-            volume: volume(),
-            what: "",
-        },
-        ShareError::Unmapping {
-            volume: volume(),
-            share: share(),
-        },
-        ShareError::Unfinished(Box::new(ShareError::Unmapping {
-            volume: volume(),
-            share: share(),
-        })),
-    ]
+        }),
+        (
+            "`-host=proxy` lacks what the volume needs",
+            host_lacks().code(),
+        ),
+        (
+            "the volume is staged from another source, with other options, or at another path",
+            staged_otherwise().code(),
+        ),
+        refused(unmapping()),
+        (
+            "any of these, where something of an earlier call is left of the volume",
+            StageError::Unfinished(Box::new(unmapping().into())).code(),
+        ),
+    ];
+    rows.map(|(when, code)| ("NodeStage", code, when)).into()
 }
 
-fn of_share_stage() -> Vec<Row> {
-    let when = |error: &ShareError| match error {
-        ShareError::OtherUser { .. } => "another volume uses the server as another user",
-        ShareError::OtherPort { .. } => "another volume uses the server at another port",
-        ShareError::OthersMapping { .. } => {
+/// When a share is refused so.
+fn of_share(refused: &share::Refused) -> &'static str {
+    match refused {
+        share::Refused::OtherUser { .. } => "another volume uses the server as another user",
+        share::Refused::OtherPort { .. } => "another volume uses the server at another port",
+        share::Refused::OthersMapping { .. } => {
             "the share is mapped as another user; or the volume is inline, and the share is mapped with another credential, or with one that nobody knows"
         }
-        ShareError::HostLacks { .. } => "`-host=proxy` lacks what the volume needs",
-        ShareError::StagedOtherwise { .. } => {
-            "the volume is staged from another source, with other options, or at another path"
-        }
-        ShareError::Unmapping { .. } => "the share is being unmapped for its last volume",
-        ShareError::Unfinished(_) => {
-            "any of these, where something of an earlier call is left of the volume"
-        }
-        ShareError::Shared(_) => "",
-    };
-    let row = |error: &ShareError| ("NodeStage", error.code(), when(error));
-    share_errors().iter().map(row).collect()
+        share::Refused::Unmapping { .. } => "the share is being unmapped for its last volume",
+        share::Refused::NoFigures { .. } => "`-host=proxy` has no figures of shares",
+        share::Refused::Lookup(_) => "the cluster's DNS has no address for the server",
+    }
 }
 
 fn of_publish() -> Vec<Row> {
@@ -248,7 +265,11 @@ fn of_publish() -> Vec<Row> {
         }
         PublishError::PublishedElsewhere { .. } => "the volume's one target is another",
         PublishError::TargetTaken { .. } => "something else is at the target",
-        PublishError::Shared(_) => "",
+        PublishError::Request(_)
+        | PublishError::NoStaging
+        | PublishError::Inline(_)
+        | PublishError::Unfinished(_)
+        | PublishError::Shared(_) => "",
     };
     let row = |error: &PublishError| ("NodePublish", error.code(), when(error));
     errors.iter().map(row).collect()
@@ -278,10 +299,10 @@ fn of_stats() -> Vec<Row> {
             volume: volume(),
             path: path(),
         },
-        StatsError::HostLacks {
+        StatsError::from(share::Refused::NoFigures {
             volume: volume(),
-            feature: Feature::MapOptions,
-        },
+            feature: Feature::SpaceByPath,
+        }),
     ];
     let when = |error: &StatsError| match error {
         StatsError::NoVolume { .. } => "the volume is not staged",
@@ -289,7 +310,7 @@ fn of_stats() -> Vec<Row> {
         StatsError::Away { .. } => {
             "the volume is away, and neither this process nor its record has its size"
         }
-        StatsError::HostLacks { .. } => "`-host=proxy` has no figures of shares",
+        StatsError::OfKind(_) => "`-host=proxy` has no figures of shares",
         StatsError::Shared(_) => "",
     };
     let row = |error: &StatsError| ("NodeGetVolumeStats", error.code(), when(error));
@@ -297,48 +318,42 @@ fn of_stats() -> Vec<Row> {
 }
 
 fn of_expand() -> Vec<Row> {
-    let errors = [
-        ExpandError::NoVolume { volume: volume() },
-        ExpandError::Away {
-            volume: volume(),
-            path: String::new(),
-        },
-        ExpandError::TooSmall {
+    let of_disk = |refused: block::Refused| (of_disk(&refused), ExpandError::from(refused).code());
+    let away = ExpandError::Away {
+        volume: volume(),
+        path: String::new(),
+    };
+    let rows = [
+        (
+            "the volume is not staged",
+            ExpandError::NoVolume { volume: volume() }.code(),
+        ),
+        (
+            "the volume is not at that path now, or it is no path",
+            away.code(),
+        ),
+        of_disk(block::Refused::TooSmall {
             volume: volume(),
             disk: 1,
             wanted: 2,
-        },
-        ExpandError::TooLarge {
+        }),
+        of_disk(block::Refused::TooLarge {
             volume: volume(),
             disk: 2,
             limit: 1,
-        },
-        ExpandError::TooLittle {
+        }),
+        of_disk(block::Refused::TooLittle {
             volume: volume(),
             grown: 1,
             least: 2,
-        },
-        ExpandError::NoRoom {
+        }),
+        of_disk(block::Refused::NoRoom {
             volume: volume(),
             size: 1,
             why: Box::new(Error::new("", "", Cause::Deadline)),
-        },
+        }),
     ];
-    let when = |error: &ExpandError| match error {
-        ExpandError::NoVolume { .. } => "the volume is not staged",
-        ExpandError::Away { .. } => "the volume is not at that path now, or it is no path",
-        ExpandError::TooSmall { .. } => "the disk has not grown yet",
-        ExpandError::TooLarge { .. } => "the disk is larger than the limit of the request",
-        ExpandError::TooLittle { .. } => {
-            "`-host=proxy` grows a volume by 100 MiB or more, and the disk has grown by less"
-        }
-        ExpandError::NoRoom { .. } => {
-            "another partition is behind the volume's, or an MBR does not reach so far"
-        }
-        ExpandError::Shared(_) => "",
-    };
-    let row = |error: &ExpandError| ("NodeExpand", error.code(), when(error));
-    errors.iter().map(row).collect()
+    rows.map(|(when, code)| ("NodeExpand", code, when)).into()
 }
 
 fn volume() -> VolumeHandle {

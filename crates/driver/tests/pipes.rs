@@ -34,8 +34,9 @@ use std::path::Path;
 use transport::Code;
 use wincsi::Feature;
 use wincsi::disks::{Criterion, DiskQuery, NamespaceConvention};
-use wincsi_driver::kinds::block::StageError;
-use wincsi_driver::record::{Access, Choice, FileSystem};
+use wincsi_driver::kinds::block::{Choice, FileSystem};
+use wincsi_driver::life::StageError;
+use wincsi_driver::record::Access;
 
 use self::deaths::Mortal as _;
 use self::fixture::{Fixture, GIB, Host, STAGING, TARGET};

@@ -16,7 +16,9 @@ use program::log;
 use transport::{Endpoint, EndpointError};
 use wincsi::WinPath;
 
-use crate::kubelet::{Controlling, Luns, ShareRules, Topology};
+use crate::kinds::disk::Luns;
+use crate::kinds::share::attributes::ShareRules;
+use crate::kubelet::{Controlling, Topology};
 
 pub use program::flags::{FlagError, Invocation, unicode};
 
@@ -260,7 +262,7 @@ fn endpoint(text: &str) -> Result<Option<Endpoint>, &'static str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kubelet::Strictness;
+    use crate::kinds::share::attributes::Strictness;
 
     fn config(arguments: &[&str], variables: &[(&str, &str)]) -> Config {
         let arguments: Vec<_> = arguments.iter().map(|one| (*one).to_owned()).collect();

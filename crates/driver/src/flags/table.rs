@@ -6,7 +6,9 @@ use program::http::{BarePort, BindAddress};
 
 use super::{Config, Host, Patience, Registering, STATS_CACHE, endpoint};
 use crate::cluster_dns::ClusterDns;
-use crate::kubelet::{Controlling, Luns, Strictness};
+use crate::kinds::disk::Luns;
+use crate::kinds::share::attributes::Strictness;
+use crate::kubelet::Controlling;
 
 /// Every flag.
 pub(super) const SECTIONS: &[Section<Config>] = &[

@@ -1,5 +1,207 @@
-//! Kinds of volumes: each in a folder.
+//! Kinds of volumes: each is one folder here, and one row of the table that the program hands to the driver.
 
 pub mod block;
 pub mod disk;
 pub mod share;
+
+use std::any::Any;
+use std::sync::Arc;
+
+use program::metrics::Exposition;
+use wincsi::volumes::Space;
+use wincsi::{Deadline, Error, WinPath};
+
+use self::block::Block;
+use self::disk::AttachedDisks;
+use self::share::Shares;
+use crate::kubelet::{Refusal, Request};
+use crate::life::{
+    Capacity, Context, ExpandError, Place, Proof, PublishError, StageError, StatsError, Turn,
+};
+use crate::record::{Content, Form, Record, VolumeHandle};
+
+/// How a volume of a request is staged.
+pub type Staging<'a> = Box<dyn FnOnce(&Turn<'_>) -> Result<(), StageError> + 'a>;
+
+/// How the staging path is made sure to be the volume's own before a publish, and made so where it was, as after a reboot.
+pub type Proving<'a> = Box<dyn FnOnce(Proof<'_>) -> Result<(), PublishError> + 'a>;
+
+/// What is exactly at a record's staging path. What many volumes share is read once.
+pub type Places<'a> = Box<dyn Fn(Record, Deadline) -> Result<Place, Error> + Sync + 'a>;
+
+/// A kind of volume. Records that it is given are its own.
+pub trait Kind: Any + Send + Sync {
+    /// Its name in records.
+    fn name(&self) -> &'static str;
+
+    /// Whether a request is for a volume of this kind, unless one before it in the table accepts it.
+    fn accepts(&self, request: &Request<'_>) -> bool;
+
+    /// Reads a request to stage a volume. Asks nothing of the node.
+    ///
+    /// # Errors
+    /// No repetition helps.
+    fn to_stage<'a>(&'a self, request: &Request<'_>) -> Result<Staging<'a>, Refusal>;
+
+    /// Reads a request to publish a staged volume. Asks nothing of the node.
+    ///
+    /// # Errors
+    /// No repetition helps.
+    fn to_publish<'a>(&'a self, request: &Request<'_>) -> Result<Proving<'a>, Refusal>;
+
+    /// Takes down all of a volume but its record. May be repeated.
+    ///
+    /// # Errors
+    /// Something may be left.
+    fn unstage(&self, record: Record, staging: &WinPath, deadline: Deadline) -> Result<(), Error>;
+
+    /// Looks at many volumes.
+    fn places(&self) -> Places<'_>;
+
+    /// Size and free space of a volume, if it is at the path.
+    ///
+    /// # Errors
+    /// The node fails.
+    fn usage(&self, record: Record, at: &WinPath) -> Result<Option<Space>, Error>;
+
+    /// What the volumes are called whose calls wait for servers; none if no call does.
+    fn waits_for(&self) -> Option<&'static str> {
+        None
+    }
+
+    /// Refuses a volume of which this host has no figures.
+    ///
+    /// # Errors
+    /// It has none.
+    fn check_usage(&self, _record: &Record) -> Result<(), StatsError> {
+        Ok(())
+    }
+
+    /// The size in bytes, as far as it is recorded.
+    fn size(&self, _record: Record) -> Option<u64> {
+        None
+    }
+
+    /// Grows a volume, and returns its size in bytes. One whose size is its server's business has the size that is wanted.
+    ///
+    /// # Errors
+    /// See [`ExpandError`].
+    fn expand(&self, _record: Record, _path: &str, capacity: Capacity) -> Result<u64, ExpandError> {
+        Ok(capacity.wanted.unwrap_or_default())
+    }
+
+    /// Takes down what is left of a volume that kubelet forgot. By default it may be another driver's by now, and stays.
+    ///
+    /// # Errors
+    /// Something may be left.
+    fn unstage_abandoned(&self, _record: Record, _deadline: Deadline) -> Result<(), Error> {
+        Ok(())
+    }
+
+    /// The volume is at the target no more.
+    fn unpublished(&self, _volume: &VolumeHandle, _target: &WinPath) {}
+
+    /// The volume has no record any more.
+    fn forget(&self, _volume: &VolumeHandle) {}
+
+    /// Adds what the kind counts to a page of metrics.
+    fn render(&self, _page: &mut Exposition) {}
+
+    /// Whether another driver of this name staged a volume at the path that is live.
+    ///
+    /// # Errors
+    /// The node fails.
+    fn is_foreign_live(&self, _volume: &VolumeHandle, _staging: &WinPath) -> Result<bool, Error> {
+        Ok(false)
+    }
+
+    /// A volume that another driver staged cannot have a record.
+    fn note_not_taken_over(&self, _volume: &VolumeHandle, _why: &str) {}
+
+    /// Takes down an inline volume that another driver of this name published; whether there is one of this kind.
+    ///
+    /// # Errors
+    /// Something may be left.
+    fn unpublish_foreign(
+        &self,
+        _volume: &VolumeHandle,
+        _target: &WinPath,
+        _deadline: Deadline,
+    ) -> Result<bool, Error> {
+        Ok(false)
+    }
+
+    /// Takes down a volume without a record; whether there is one of this kind.
+    ///
+    /// # Errors
+    /// Something may be left.
+    fn unstage_foreign(
+        &self,
+        _volume: &VolumeHandle,
+        _staging: &WinPath,
+        _deadline: Deadline,
+    ) -> Result<bool, Error> {
+        Ok(false)
+    }
+
+    /// Size and free space of a volume without a record, if one of this kind is at the path.
+    ///
+    /// # Errors
+    /// The node fails.
+    fn usage_of_foreign(
+        &self,
+        _volume: &VolumeHandle,
+        _at: &WinPath,
+    ) -> Result<Option<Space>, Error> {
+        Ok(None)
+    }
+}
+
+/// A row of the table of kinds.
+pub struct Row {
+    form: Form,
+    make: Box<Make>,
+}
+
+type Make = dyn FnOnce(&Arc<Context>) -> Box<dyn Kind>;
+
+impl Row {
+    /// A kind whose records have this content.
+    pub fn of<C: Content, K: Kind>(make: impl FnOnce(&Arc<Context>) -> K + 'static) -> Self {
+        Self {
+            form: Form::of::<C>(),
+            make: Box::new(|ctx| Box::new(make(ctx))),
+        }
+    }
+
+    pub(crate) fn make(self, ctx: &Arc<Context>) -> Box<dyn Kind> {
+        (self.make)(ctx)
+    }
+
+    /// The records of the kinds of a table.
+    #[must_use]
+    pub fn forms(table: &[Self]) -> Vec<Form> {
+        table.iter().map(|row| row.form).collect()
+    }
+}
+
+/// What the kinds may be told.
+#[derive(Clone, Debug, Default)]
+pub struct Settings {
+    /// Of disks.
+    pub disks: disk::Settings,
+    /// Of shares.
+    pub shares: share::Settings,
+}
+
+/// The kinds. A request that names no share is for a disk.
+#[must_use]
+pub fn table(settings: Settings) -> Vec<Row> {
+    let Settings { disks, shares } = settings;
+    vec![
+        Row::of::<share::Share, _>(move |ctx| Shares::new(ctx, shares)),
+        Row::of::<block::Disk<disk::Attached>, _>(move |ctx| {
+            Block::new(ctx, AttachedDisks::new(disks.luns), disks.arrival)
+        }),
+    ]
+}

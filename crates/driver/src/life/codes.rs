@@ -5,9 +5,11 @@ use std::fmt::Write as _;
 use transport::Code;
 use wincsi::{Cause, Condition, Error, Feature, Needs, Unreachable};
 
-use super::{NodeError, PublishError, Shared, StatsError, UnpublishError, UnstageError};
+use super::{
+    ExpandError, NodeError, PublishError, Shared, StageError, StatsError, UnpublishError,
+    UnstageError,
+};
 use crate::code::Left;
-use crate::kinds::block::{ExpandError, StageError};
 use crate::record::VolumeHandle;
 
 type Column = (&'static str, fn(Error) -> Code);

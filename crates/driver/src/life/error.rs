@@ -1,9 +1,11 @@
+use std::error::Error as StdError;
+
 use transport::Code;
 use wincsi::Error;
 
+use super::Crowded;
 use crate::code::{self, Left};
 use crate::in_flight::Busy;
-use crate::kinds::share::Crowded;
 use crate::record::StoreError;
 
 /// A failure of the node, and what the call left there.
@@ -16,13 +18,21 @@ pub struct NodeError {
     pub left: Left,
 }
 
+/// Why a kind refuses a call, with its code for kubelet.
+#[derive(Debug, thiserror::Error)]
+#[error("{error}")]
+pub struct ErrorOfKind {
+    code: Code,
+    error: Box<dyn StdError + Send + Sync>,
+}
+
 /// What may keep each RPC from its end.
 #[derive(Debug, thiserror::Error)]
 pub enum Shared {
     /// Another call for the volume runs.
     #[error(transparent)]
     Busy(#[from] Busy),
-    /// Too many calls wait for servers of shares.
+    /// Too many calls wait for servers.
     #[error(transparent)]
     Crowded(#[from] Crowded),
     /// The node fails.
@@ -31,6 +41,18 @@ pub enum Shared {
     /// The record cannot be read or written.
     #[error(transparent)]
     Record(#[from] StoreError),
+}
+
+impl ErrorOfKind {
+    /// An error of a kind, which kubelet gets with this code.
+    pub fn new(code: Code, error: impl StdError + Send + Sync + 'static) -> Self {
+        let error = Box::new(error);
+        Self { code, error }
+    }
+
+    pub(super) fn code(&self) -> Code {
+        self.code
+    }
 }
 
 impl Shared {

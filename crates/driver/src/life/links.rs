@@ -3,12 +3,12 @@
 use wincsi::filesystem::{Component, LinkTarget};
 use wincsi::{Cause, Condition, Deadline, Error, ResultExt as _, WinPath};
 
-use super::{Volumes, is_nothing_mounted};
+use super::{Context, is_nothing_mounted};
 
 /// No directory of kubelet's that is listed has more entries.
 const MOST: usize = 20_000;
 
-impl Volumes {
+impl Context {
     /// Where each driver's volumes are staged, or were.
     pub(crate) fn stagings(&self, until: Deadline) -> Result<Vec<WinPath>, Error> {
         let mut stagings = Vec::new();

@@ -1,11 +1,14 @@
 use transport::Code;
-use wincsi::smb::Credentials;
-use wincsi::{Cause, Condition, Deadline, Error, Feature, WinPath};
+use wincsi::{Cause, Condition, Deadline, Error, WinPath};
 
-use super::{Shared, Volumes};
-use crate::record::{ByKind, Record, Slot, State, Targets, VolumeHandle, What};
+use super::{Context, Shared, StageError, Volumes};
+use crate::code;
+use crate::in_flight::Busy;
+use crate::kinds::Kind;
+use crate::kubelet::{Refusal, Request};
+use crate::record::{Lifetime, Record, Slot, State, StoreError, Targets, VolumeHandle};
 
-/// A NodePublishVolume.
+/// A staged volume that is to be published.
 #[derive(Clone, Debug)]
 pub struct Publish {
     /// The volume.
@@ -18,9 +21,24 @@ pub struct Publish {
     pub targets: Targets,
 }
 
+/// A publish before the link is made: the staging path has to be the volume's own.
+pub struct Proof<'a> {
+    pub(crate) publish: &'a Publish,
+    pub(crate) record: Record,
+    pub(crate) slot: &'a Slot<'a>,
+    /// When the call ends.
+    pub(crate) deadline: Deadline,
+}
+
 /// Why a volume was not published.
 #[derive(Debug, thiserror::Error)]
 pub enum PublishError {
+    /// The request is refused.
+    #[error(transparent)]
+    Request(#[from] Refusal),
+    /// The request names no staging path.
+    #[error("the volume is not staged: the staging path is missing")]
+    NoStaging,
     /// The volume is not staged at that path.
     #[error("volume {volume} is not staged at {staging}{}", because(why.as_deref()))]
     NotStaged {
@@ -47,6 +65,12 @@ pub enum PublishError {
         /// What is there.
         error: Box<Error>,
     },
+    /// An inline volume was not staged.
+    #[error(transparent)]
+    Inline(StageError),
+    /// The volume is refused, and is at the target by an earlier call: kubelet calls again.
+    #[error(transparent)]
+    Unfinished(Box<Self>),
     /// What may keep each call from its end.
     #[error(transparent)]
     Shared(#[from] Shared),
@@ -54,7 +78,7 @@ pub enum PublishError {
 
 impl PublishError {
     /// Of a link that was not made.
-    pub(crate) fn of_link(volume: &VolumeHandle, error: Error) -> Self {
+    pub(super) fn of_link(volume: &VolumeHandle, error: Error) -> Self {
         match (error.condition(), &error.cause) {
             (Some(Condition::AlreadyExists | Condition::NotEmpty), _)
             | (_, Cause::InvalidArgument(_)) => Self::TargetTaken {
@@ -69,61 +93,156 @@ impl PublishError {
     #[must_use]
     pub fn code(&self) -> Code {
         match self {
-            Self::NotStaged { .. } | Self::PublishedElsewhere { .. } => Code::FailedPrecondition,
+            Self::Request(_) => Code::InvalidArgument,
+            Self::NoStaging | Self::NotStaged { .. } | Self::PublishedElsewhere { .. } => {
+                Code::FailedPrecondition
+            }
             Self::TargetTaken { .. } => Code::AlreadyExists,
+            Self::Inline(error) => error.code(),
+            Self::Unfinished(_) => Code::Unavailable,
             Self::Shared(shared) => shared.code(),
         }
     }
 }
 
+impl From<StoreError> for PublishError {
+    fn from(error: StoreError) -> Self {
+        Shared::from(error).into()
+    }
+}
+
+impl From<Busy> for PublishError {
+    fn from(busy: Busy) -> Self {
+        Shared::from(busy).into()
+    }
+}
+
+impl From<Error> for PublishError {
+    fn from(error: Error) -> Self {
+        Shared::from(error).into()
+    }
+}
+
 impl Volumes {
-    /// Publishes a staged volume: a directory link at the target leads to the staging path, which is proved to be this
-    /// volume's live mount or link, so that no pod writes to the node's own disk. With credentials, the mapping of a share
-    /// is made again where Windows let it go.
+    /// Publishes a staged volume, or an inline one, which is staged at its target.
     ///
     /// # Errors
     /// See [`PublishError`].
-    pub fn publish(
+    pub fn publish(&self, request: &Request<'_>) -> Result<(), PublishError> {
+        self.admit(request).map_err(|error| {
+            match code::is_final(error.code()) && self.is_at_target(request) {
+                // After a final code kubelet never unpublishes.
+                true => PublishError::Unfinished(Box::new(error)),
+                false => error,
+            }
+        })
+    }
+
+    fn admit(&self, request: &Request<'_>) -> Result<(), PublishError> {
+        if request.lifetime == Lifetime::Inline {
+            let staged = self.stage_at(request, request.target());
+            return staged.map_err(PublishError::Inline);
+        }
+        let kind = self.kind_for(request).ok_or(Refusal::NoKind)?;
+        let (proving, targets) = (kind.to_publish(request)?, request.targets()?);
+        self.take_over(kind, request);
+        if request.staging.is_empty() {
+            return Err(PublishError::NoStaging);
+        }
+        let publish = Publish {
+            volume: request.volume.clone(),
+            staging: request.staging()?,
+            target: request.target()?,
+            targets,
+        };
+        self.ctx.publish(kind, &publish, proving)
+    }
+
+    /// Publishes a volume that its kind proves in a way that it made of a request.
+    ///
+    /// # Errors
+    /// See [`PublishError`].
+    pub fn publish_by<K: Kind>(
         &self,
+        kind: &K,
+        publish: &Publish,
+        proving: impl FnOnce(Proof<'_>) -> Result<(), PublishError>,
+    ) -> Result<(), PublishError> {
+        self.ctx.publish(kind, publish, proving)
+    }
+
+    /// Whether the volume is at the target, or was about to be, by its record.
+    fn is_at_target(&self, request: &Request<'_>) -> bool {
+        let record = self.ctx.store.get(&request.volume).ok().flatten();
+        let target = request.target();
+        record
+            .zip(target.ok())
+            .is_some_and(|(record, target)| record.is_at(&target))
+    }
+
+    /// Gives a volume that another driver of this name staged a record, if the publish has a Secret: from then on it is
+    /// renewed, measured and reported as this driver's own. One that cannot have it is published as it is.
+    fn take_over(&self, kind: &dyn Kind, request: &Request<'_>) {
+        let (volume, store) = (&request.volume, &self.ctx.store);
+        let Ok(staging) = request.staging() else {
+            return;
+        };
+        if request.secrets.is_empty()
+            || !matches!(store.get(volume), Ok(None))
+            || !kind.is_foreign_live(volume, &staging).unwrap_or(false)
+        {
+            return;
+        }
+        match self.stage(request) {
+            Ok(()) => tracing::info!("volume {volume} is taken over from another driver"),
+            Err(refusal) => kind.note_not_taken_over(volume, &refusal.to_string()),
+        }
+    }
+}
+
+impl Context {
+    /// A directory link at the target leads to the staging path, which is proved to be this volume's live mount or link,
+    /// so that no pod writes to the node's own disk.
+    fn publish(
+        &self,
+        kind: &dyn Kind,
         request: &Publish,
-        credentials: Option<Credentials>,
+        proving: impl FnOnce(Proof<'_>) -> Result<(), PublishError>,
     ) -> Result<(), PublishError> {
         let (volume, target) = (&request.volume, &request.target);
-        let turn = self.running.at(volume, &target.folded());
-        let _turn = turn.map_err(Shared::from)?;
-        let slot = self.store.slot(volume).map_err(Shared::from)?;
-        let record = slot.get().map_err(Shared::from)?;
-        if record.as_ref().is_none_or(is_begun_share) {
-            return self.publish_unrecorded(request);
+        let _turn = self.running.at(volume, &target.folded())?;
+        let slot = self.store.slot(volume)?;
+        let record = slot.get()?;
+        // This driver may have begun a stage before: kubelet publishes what another driver staged.
+        let is_begun = |record: &Record| record.state == State::Staging;
+        if record.as_ref().is_none_or(is_begun) {
+            return self.publish_foreign(kind, request);
         }
         let record = record
             .filter(|record| record.state == State::Staged && record.staging == request.staging)
             .ok_or_else(|| request.not_staged())?;
-        let _waiting = self.wait_for_server_of(&record).map_err(Shared::from)?;
+        let waiting = self.waiting.begin(kind.waits_for(), record.lifetime);
+        let _waiting = waiting.map_err(Shared::from)?;
         // One for all of it: kubelet waits two minutes.
         let deadline = self.deadline();
-        self.prove(record, &slot, (request, credentials), deadline)?;
+        proving(Proof {
+            publish: request,
+            record,
+            slot: &slot,
+            deadline,
+        })?;
         self.forget_gone_target(&slot, request, deadline)?;
         self.note_target(&slot, request)?;
         let linked = self.link(request, deadline);
         if let Err(PublishError::TargetTaken { .. }) = &linked {
-            let forget = |record: &mut Record| record.published.retain(|one| one != target);
-            slot.change(forget).map_err(Shared::from)?;
+            slot.change(|record| record.published.retain(|one| one != target))?;
         }
         linked
     }
 
-    /// Whether the volume is at a path, or was about to be, by its record.
-    pub(crate) fn is_at(&self, volume: &VolumeHandle, path: &WinPath) -> bool {
-        let record = self.store.get(volume).ok().flatten();
-        record.is_some_and(|record| record.is_at(path))
-    }
-
-    /// Publishes a share that another driver of this name staged, if it is mapped. This driver may have begun before: kubelet
-    /// publishes what is staged.
-    fn publish_unrecorded(&self, request: &Publish) -> Result<(), PublishError> {
-        let is_live = self.is_unrecorded_live(&request.volume, &request.staging);
-        match is_live.map_err(Shared::from)? {
+    /// Publishes a volume that another driver of this name staged.
+    fn publish_foreign(&self, kind: &dyn Kind, request: &Publish) -> Result<(), PublishError> {
+        match kind.is_foreign_live(&request.volume, &request.staging)? {
             true => self.link(request, self.deadline()),
             false => Err(request.not_staged()),
         }
@@ -145,8 +264,7 @@ impl Volumes {
             }
             let volume = &request.volume;
             tracing::warn!("volume {volume} is published at {other} no more: nothing is there");
-            let forget = |record: &mut Record| record.published.retain(|one| *one != other);
-            slot.change(forget)?;
+            slot.change(|record| record.published.retain(|one| *one != other))?;
         }
         Ok(())
     }
@@ -154,55 +272,34 @@ impl Volumes {
     /// Checks and notes the target in one step, as another publish may run beside.
     fn note_target(&self, slot: &Slot<'_>, request: &Publish) -> Result<(), PublishError> {
         let mut checked = Ok(());
-        let note = |record: &mut Record| {
+        slot.change(|record| {
             checked = request.check_targets(record);
             if checked.is_ok() && !record.published.contains(&request.target) {
                 record.published.push(request.target.clone());
             }
-        };
-        slot.change(note).map_err(Shared::from)?;
+        })?;
         checked
-    }
-
-    /// Makes sure that the staging path is the volume's own, and makes it so where it was, as after a reboot.
-    fn prove(
-        &self,
-        record: Record,
-        slot: &Slot<'_>,
-        (request, credentials): (&Publish, Option<Credentials>),
-        deadline: Deadline,
-    ) -> Result<(), PublishError> {
-        match record.by_kind() {
-            ByKind::Disk(record) => self.prove_disk(&record, slot, request, deadline),
-            ByKind::Share(record) => {
-                self.prove_share(&record, slot, (request, credentials), deadline)
-            }
-        }
     }
 
     fn link(&self, request: &Publish, deadline: Deadline) -> Result<(), PublishError> {
         let target = &request.target;
-        let made = match self.make_link(request, deadline) {
+        let made = match self.link_target_to_staging(request, deadline) {
             Err(error) if error.is(Condition::AlreadyExists) => {
                 // Kubelet makes an empty folder there; anything else is refused and stays.
                 self.clear(target, deadline)
-                    .and_then(|()| self.make_link(request, deadline))
+                    .and_then(|()| self.link_target_to_staging(request, deadline))
             }
             made => made,
         };
         made.map_err(|error| PublishError::of_link(&request.volume, error))
     }
 
-    fn make_link(&self, request: &Publish, deadline: Deadline) -> Result<(), Error> {
-        let files = self.node.filesystem();
+    fn link_target_to_staging(&self, request: &Publish, deadline: Deadline) -> Result<(), Error> {
         if let Some(parent) = request.target.parent() {
+            let files = self.node.filesystem();
             files.make_directory(&parent, deadline)?;
         }
-        let (staging, target) = (&request.staging, &request.target);
-        match self.node.supports(Feature::DirectoryLinks) {
-            true => files.link_directory(staging, target, deadline),
-            false => files.create_symlink(staging, target, deadline),
-        }
+        self.make_link(&request.staging, &request.target, deadline)
     }
 
     /// Removes an empty directory.
@@ -218,10 +315,6 @@ impl Volumes {
             Err(error) => Err(error),
         }
     }
-}
-
-fn is_begun_share(record: &Record) -> bool {
-    record.state == State::Staging && matches!(record.what, What::Share(_))
 }
 
 fn because(why: Option<&str>) -> String {
@@ -258,7 +351,7 @@ impl Publish {
 
     /// Another target of a volume that may have one.
     fn in_its_way(&self, record: &Record) -> Option<WinPath> {
-        let is_one = self.targets == Targets::One || record.targets() == Targets::One;
+        let is_one = self.targets == Targets::One || record.targets == Targets::One;
         let mut others = record.published.iter();
         let other = others.find(|target| **target != self.target);
         other.filter(|_| is_one).cloned()

@@ -7,18 +7,18 @@
 //! Calls come first: the comparison looks beside them, acts on a volume only if no call for it came since the look, and is
 //! bounded, whatever hangs.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread;
 use std::time::Duration;
 
 use wincsi::filesystem::{LeadsTo, Look};
-use wincsi::smb::ShareMapping;
 use wincsi::{Deadline, Error, Feature, WinPath};
 
 use super::vol_data::VolData;
-use super::{Shared, Volumes};
-use crate::record::{ByKind, Record, State, VolumeHandle, What};
+use super::{Context, Shared, Volumes};
+use crate::kinds::Places;
+use crate::record::{Record, State, VolumeHandle};
 
 /// How long a look may take: a volume that answers does so in milliseconds.
 const LOOK: Duration = Duration::from_secs(10);
@@ -49,7 +49,7 @@ pub struct Reconciliation {
 
 /// The state of a staging path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Place {
+pub enum Place {
     /// The record's volume is mounted there.
     Live,
     /// A mounted folder or a link is there that leads nowhere.
@@ -64,13 +64,18 @@ impl Volumes {
     pub fn reconcile(&self) -> Reconciliation {
         let mut comparison = Comparison {
             volumes: self,
-            until: self.node.deadline(ALL),
+            ctx: &self.ctx,
+            until: self.ctx.node.deadline(ALL),
             boot: None,
-            mappings: OnceLock::new(),
+            places: self
+                .kinds
+                .iter()
+                .map(|kind| (kind.name(), kind.places()))
+                .collect(),
             recorded: Mutex::default(),
             outcome: Mutex::default(),
         };
-        comparison.boot = self.boot(comparison.deadline());
+        comparison.boot = self.ctx.boot(comparison.deadline());
         comparison.run()
     }
 }
@@ -78,10 +83,11 @@ impl Volumes {
 /// One comparison.
 struct Comparison<'a> {
     volumes: &'a Volumes,
+    ctx: &'a Context,
     until: Deadline,
     boot: Option<String>,
-    /// Read when the first share needs them: one list serves all.
-    mappings: OnceLock<Result<Option<Vec<ShareMapping>>, Error>>,
+    /// How each kind looks at many volumes.
+    places: BTreeMap<&'static str, Places<'a>>,
     /// The staging paths of the records, folded.
     recorded: Mutex<BTreeSet<String>>,
     outcome: Mutex<Reconciliation>,
@@ -89,7 +95,7 @@ struct Comparison<'a> {
 
 impl Comparison<'_> {
     fn run(self) -> Reconciliation {
-        let recorded = self.volumes.store.volumes();
+        let recorded = self.ctx.store.volumes();
         self.outcome().volumes = recorded.len();
         side_by_side(recorded, |volume| self.compare(&volume));
         if let Err(error) = self.sweep_unrecorded() {
@@ -114,15 +120,15 @@ impl Comparison<'_> {
         if self.is_over() {
             return self.outcome().unseen.push(volume.clone());
         }
-        let Some(watch) = self.volumes.running.watch(volume) else {
+        let Some(watch) = self.ctx.running.watch(volume) else {
             return;
         };
-        let Ok(Some(record)) = self.volumes.store.get(volume) else {
+        let Ok(Some(record)) = self.ctx.store.get(volume) else {
             return;
         };
         self.recorded().insert(record.staging.folded());
         let place = match record.state {
-            State::Staged => Some(self.place_of(record.clone())),
+            State::Staged => self.place_of(&record),
             State::Staging | State::Unstaging => None,
         };
         // Most paths have an entry, and so a folder in which it lies: one look is enough for them.
@@ -135,9 +141,9 @@ impl Comparison<'_> {
             return self.end_abandoned(record);
         }
         match place {
-            Some(Ok(Place::Live)) => self.volumes.note_normal(volume, None),
+            Some(Ok(Place::Live)) => self.ctx.note_normal(volume, None),
             Some(Ok(place)) => self.note_away(&record, place),
-            Some(Err(error)) => self.volumes.note_abnormal(volume, &error.to_string()),
+            Some(Err(error)) => self.ctx.note_abnormal(volume, &error.to_string()),
             None => {
                 tracing::warn!("volume {volume}: a call did not end; kubelet's next one goes on");
                 self.outcome().interrupted.push(volume.clone());
@@ -151,18 +157,20 @@ impl Comparison<'_> {
         let Some(folder) = record.staging.parent() else {
             return false;
         };
-        let supports = self.volumes.node.supports(Feature::EntryLooks);
+        let supports = self.ctx.node.supports(Feature::EntryLooks);
         supports && self.look(&folder).is_ok_and(|look| look == Look::Missing)
     }
 
     /// The caller holds the volume.
     fn end_abandoned(&self, record: Record) {
         let (volume, staging) = (record.volume.clone(), record.staging.clone());
-        let slot = self.volumes.store.slot(&volume).map_err(Shared::from);
-        let ended = slot.and_then(|slot| match record.what {
-            // Its disk may be another driver's by now, and stays as it is.
-            What::Disk(_) => Ok(slot.remove()?),
-            What::Share(_) => self.volumes.end(record, &slot, &staging, self.deadline()),
+        let slot = self.ctx.store.slot(&volume).map_err(Shared::from);
+        let ended = slot.and_then(|slot| {
+            let kind = self.volumes.kind_of(&record)?;
+            kind.unstage_abandoned(record, self.deadline())?;
+            slot.remove()?;
+            self.volumes.forget(kind, &volume);
+            Ok(())
         });
         match ended {
             Ok(()) => {
@@ -172,25 +180,17 @@ impl Comparison<'_> {
         }
     }
 
-    /// What is exactly at a record's staging path.
-    fn place_of(&self, record: Record) -> Result<Place, Error> {
-        match record.by_kind() {
-            ByKind::Disk(record) => self.volumes.disk_place(&record, self.deadline()),
-            ByKind::Share(record) => {
-                let mappings = self
-                    .mappings
-                    .get_or_init(|| self.volumes.mappings(self.deadline()));
-                let mappings = mappings.as_ref().map_err(Error::clone)?.as_deref();
-                self.volumes.share_place(mappings, &record, self.deadline())
-            }
-        }
+    /// What is exactly at a record's staging path; none if no kind knows.
+    fn place_of(&self, record: &Record) -> Option<Result<Place, Error>> {
+        let place = self.places.get(record.kind.as_str())?;
+        Some(place(record.clone(), self.deadline()))
     }
 
     /// The caller holds the volume.
     fn note_away(&self, record: &Record, place: Place) {
         let volume = &record.volume;
         let text = format!("volume {volume} is not mounted at {}", record.staging);
-        self.volumes.note_abnormal(volume, &text);
+        self.ctx.note_abnormal(volume, &text);
         self.outcome().away.push(volume.clone());
         if place == Place::Dangling && !record.is_of_boot(self.boot.as_deref()) {
             self.sweep(&record.staging);
@@ -199,13 +199,13 @@ impl Comparison<'_> {
 
     /// Removes staging entries that lead nowhere and that neither a record nor a pod's link refers to.
     fn sweep_unrecorded(&self) -> Result<(), Error> {
-        let Some(folder) = self.volumes.kubelet.staging_folder() else {
+        let Some(folder) = self.ctx.kubelet.staging_folder() else {
             return Ok(());
         };
-        if !self.volumes.node.supports(Feature::EntryLooks) {
+        if !self.ctx.node.supports(Feature::EntryLooks) {
             return Ok(());
         }
-        let stagings = self.volumes.stagings_in(&folder, self.until)?.into_iter();
+        let stagings = self.ctx.stagings_in(&folder, self.until)?.into_iter();
         let recorded = std::mem::take(&mut *self.recorded());
         // Among them those that came since: the look at each finds them out.
         let unrecorded = stagings.filter(|staging| !recorded.contains(&staging.folded()));
@@ -222,11 +222,9 @@ impl Comparison<'_> {
         if !is_dangling(&self.look(staging)?) {
             return Ok(());
         }
-        let data = VolData::beside(staging, self.volumes.machine.as_ref());
-        let volume = data.and_then(|data| data.volume_of(&self.volumes.kubelet.driver_name));
-        let watch = volume
-            .as_ref()
-            .and_then(|one| self.volumes.running.watch(one));
+        let data = VolData::beside(staging, self.ctx.machine.as_ref());
+        let volume = data.and_then(|data| data.volume_of(&self.ctx.kubelet.driver_name));
+        let watch = volume.as_ref().and_then(|one| self.ctx.running.watch(one));
         let (Some(volume), Some(watch)) = (&volume, watch) else {
             return Ok(());
         };
@@ -235,7 +233,7 @@ impl Comparison<'_> {
             .as_ref()
             .map_err(Error::clone)?
             .contains(&staging.folded());
-        let record = self.volumes.store.get(volume);
+        let record = self.ctx.store.get(volume);
         if !is_used
             && matches!(record, Ok(None))
             && let Some(_turn) = watch.unless_called()
@@ -251,7 +249,7 @@ impl Comparison<'_> {
             .look(staging)
             .and_then(|look| match is_dangling(&look) {
                 true => self
-                    .volumes
+                    .ctx
                     .remove_entry(staging, self.deadline())
                     .map(|()| true),
                 false => Ok(false),
@@ -269,23 +267,23 @@ impl Comparison<'_> {
     /// Where the links of pods lead, folded.
     fn link_targets(&self) -> Result<BTreeSet<String>, Error> {
         let mut targets = BTreeSet::new();
-        for mount in self.volumes.mounts_of_pods(self.until)? {
-            let target = self.volumes.link_target(&mount, self.deadline())?;
+        for mount in self.ctx.mounts_of_pods(self.until)? {
+            let target = self.ctx.link_target(&mount, self.deadline())?;
             targets.extend(target.map(|target| target.folded()));
         }
         Ok(targets)
     }
 
     fn look(&self, path: &WinPath) -> Result<Look, Error> {
-        self.volumes.node.filesystem().look(path, self.deadline())
+        self.ctx.node.filesystem().look(path, self.deadline())
     }
 
     fn deadline(&self) -> Deadline {
-        self.volumes.node.deadline(LOOK).min(self.until)
+        self.ctx.node.deadline(LOOK).min(self.until)
     }
 
     fn is_over(&self) -> bool {
-        self.volumes.node.deadline(Duration::ZERO) >= self.until
+        self.ctx.node.deadline(Duration::ZERO) >= self.until
     }
 
     fn recorded(&self) -> MutexGuard<'_, BTreeSet<String>> {

@@ -1,9 +1,10 @@
 use transport::Code;
+use wincsi::WinPath;
 use wincsi::volumes::Space;
-use wincsi::{Error, Feature, WinPath};
 
-use super::{Shared, Volumes, place};
-use crate::record::{ByKind, Record, VolumeHandle, What};
+use super::{ErrorOfKind, Shared, Volumes, place};
+use crate::kinds::Kind;
+use crate::record::{Lifetime, Record, VolumeHandle};
 
 /// The figures of a volume.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -48,16 +49,9 @@ pub enum StatsError {
         /// The path.
         path: WinPath,
     },
-    /// The host mode has no figures of shares.
-    #[error(
-        "volume {volume} is a share, whose size -host=proxy does not report ({feature}): use -host=native"
-    )]
-    HostLacks {
-        /// The volume.
-        volume: VolumeHandle,
-        /// The feature that the host lacks.
-        feature: Feature,
-    },
+    /// The kind has no figures.
+    #[error(transparent)]
+    OfKind(#[from] ErrorOfKind),
     /// What may keep each call from its end.
     #[error(transparent)]
     Shared(#[from] Shared),
@@ -70,7 +64,7 @@ impl StatsError {
         match self {
             Self::NoVolume { .. } | Self::NotThere { .. } => Code::NotFound,
             Self::Away { .. } => Code::Unavailable,
-            Self::HostLacks { .. } => Code::FailedPrecondition,
+            Self::OfKind(refused) => refused.code(),
             Self::Shared(shared) => shared.code(),
         }
     }
@@ -85,20 +79,19 @@ impl Volumes {
     /// # Errors
     /// See [`StatsError`].
     pub fn stats(&self, volume: &VolumeHandle, path: &str) -> Result<Stats, StatsError> {
-        let record = self.store.get(volume).map_err(Shared::from)?;
+        let record = self.ctx.store.get(volume).map_err(Shared::from)?;
         let Some(record) = record else {
             return self.stats_of_unrecorded(volume, path);
         };
         let at = place(path).map_err(|_| not_there(volume, path))?;
-        self.require_figures(&record)?;
-        let _waiting = self.wait_for_server_of(&record).map_err(Shared::from)?;
-        let reason = match self.measure(record.clone(), &at) {
+        let kind = self.kind_of(&record).map_err(Shared::from)?;
+        kind.check_usage(&record)?;
+        let waiting = self.ctx.waiting.begin(kind.waits_for(), record.lifetime);
+        let _waiting = waiting.map_err(Shared::from)?;
+        let reason = match kind.usage(record.clone(), &at) {
             Ok(Some(space)) => {
-                self.note_normal(volume, Some(space));
-                return Ok(Stats {
-                    usage: Usage::of(space),
-                    abnormal: None,
-                });
+                self.ctx.note_normal(volume, Some(space));
+                return Ok(Stats::normal(space));
             }
             Ok(None) if !record.is_at(&at) => return Err(not_there(volume, path)),
             Ok(None) => StatsError::Away {
@@ -107,48 +100,48 @@ impl Volumes {
             },
             Err(error) => Shared::from(error).into(),
         };
-        self.last_known(&record, reason)
+        self.last_known(kind, record, reason)
     }
 
     fn stats_of_unrecorded(&self, volume: &VolumeHandle, path: &str) -> Result<Stats, StatsError> {
         let at = place(path).map_err(|_| no_volume(volume))?;
-        let _waiting = self.wait_for_a_server().map_err(Shared::from)?;
-        let space = self.measure_unrecorded(volume, &at);
-        let space = space.map_err(Shared::from)?;
-        let space = space.ok_or_else(|| no_volume(volume))?;
-        Ok(Stats {
-            usage: Usage::of(space),
-            abnormal: None,
-        })
-    }
-
-    fn require_figures(&self, record: &Record) -> Result<(), StatsError> {
-        let feature = Feature::SpaceByPath;
-        match &record.what {
-            What::Share(_) if !self.node.supports(feature) => Err(StatsError::HostLacks {
-                volume: record.volume.clone(),
-                feature,
-            }),
-            _ => Ok(()),
+        for kind in &self.kinds {
+            let waiting = self
+                .ctx
+                .waiting
+                .begin(kind.waits_for(), Lifetime::Persistent);
+            let _waiting = waiting.map_err(Shared::from)?;
+            let space = kind.usage_of_foreign(volume, &at);
+            if let Some(space) = space.map_err(Shared::from)? {
+                return Ok(Stats::normal(space));
+            }
         }
+        Err(no_volume(volume))
     }
 
     /// The size alone, of the record, if another process read the figures.
-    fn last_known(&self, record: &Record, reason: StatsError) -> Result<Stats, StatsError> {
-        let (text, volume) = (reason.to_string(), &record.volume);
-        self.note_abnormal(volume, &text);
-        let recorded = record.size().map(Usage::of_size);
-        let usage = self.health.last_space(volume).map(Usage::of);
+    fn last_known(
+        &self,
+        kind: &dyn Kind,
+        record: Record,
+        reason: StatsError,
+    ) -> Result<Stats, StatsError> {
+        let text = reason.to_string();
+        self.ctx.note_abnormal(&record.volume, &text);
+        let usage = self.ctx.health.last_space(&record.volume).map(Usage::of);
+        let recorded = || kind.size(record).map(Usage::of_size);
         Ok(Stats {
-            usage: usage.or(recorded).ok_or(reason)?,
+            usage: usage.or_else(recorded).ok_or(reason)?,
             abnormal: Some(text),
         })
     }
+}
 
-    fn measure(&self, record: Record, at: &WinPath) -> Result<Option<Space>, Error> {
-        match record.by_kind() {
-            ByKind::Disk(record) => self.measure_disk(&record, at),
-            ByKind::Share(record) => self.measure_share(&record, at),
+impl Stats {
+    fn normal(space: Space) -> Self {
+        Self {
+            usage: Usage::of(space),
+            abnormal: None,
         }
     }
 }

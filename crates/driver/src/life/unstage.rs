@@ -2,7 +2,8 @@ use transport::Code;
 use wincsi::{Deadline, Error, WinPath};
 
 use super::{Shared, Volumes};
-use crate::record::{ByKind, Record, Slot, State, VolumeHandle};
+use crate::kinds::Kind;
+use crate::record::{Record, Slot, State, VolumeHandle};
 
 /// Why a volume was not unstaged.
 #[derive(Debug, thiserror::Error)]
@@ -32,61 +33,61 @@ impl UnstageError {
 }
 
 impl Volumes {
-    /// Unstages a volume: writes what is cached, unmounts the volume, and takes its disk offline unless something else
-    /// uses it. A disk that was pulled out is no error.
+    /// Unstages a volume, as its kind does. What is gone already is no error.
     ///
-    /// Without a record the disk is the one that is mounted exactly at the staging path, if kubelet's own file beside it
-    /// names this driver and the volume. Otherwise what is mounted there is unmounted, and the disk stays online. A link
-    /// to a share goes with the mappings that nobody else uses, if that file names the volume, and alone otherwise.
+    /// Without a record it is what lies at the staging path, if kubelet's own file beside it names this driver and the
+    /// volume. Otherwise what is mounted or linked there goes, and nothing else.
     ///
     /// # Errors
     /// See [`UnstageError`].
     pub fn unstage(&self, volume: &VolumeHandle, staging: &WinPath) -> Result<(), UnstageError> {
-        let _turn = self.running.alone(volume).map_err(Shared::from)?;
-        let slot = self.store.slot(volume).map_err(Shared::from)?;
+        let _turn = self.ctx.running.alone(volume).map_err(Shared::from)?;
+        let slot = self.ctx.store.slot(volume).map_err(Shared::from)?;
         let Some(record) = slot.get().map_err(Shared::from)? else {
-            let unstaged = self.unstage_without_record(volume, staging);
+            let unstaged = self.unstage_unrecorded(volume, staging);
             return Ok(unstaged.map_err(Shared::from)?);
         };
         self.check_unpublished(&record)?;
-        Ok(self.end(record, &slot, staging, self.deadline())?)
+        Ok(self.end(record, &slot, staging, self.ctx.deadline())?)
     }
 
-    fn unstage_without_record(
-        &self,
-        volume: &VolumeHandle,
-        staging: &WinPath,
-    ) -> Result<(), Error> {
-        match self.unrecorded_share(volume, staging, self.deadline())? {
-            Some(remote) => self.put_away_unrecorded(volume, staging, &remote),
-            None => self.unstage_unrecorded(volume, staging),
+    fn unstage_unrecorded(&self, volume: &VolumeHandle, staging: &WinPath) -> Result<(), Error> {
+        let deadline = self.ctx.deadline();
+        for kind in &self.kinds {
+            if kind.unstage_foreign(volume, staging, deadline)? {
+                return Ok(());
+            }
         }
+        self.ctx.remove_entry(staging, deadline)
     }
 
     /// Takes down what is left of a volume, and its record last.
-    pub(crate) fn end(
+    pub(super) fn end(
         &self,
         record: Record,
         slot: &Slot<'_>,
         staging: &WinPath,
         deadline: Deadline,
     ) -> Result<(), Shared> {
-        let volume = record.volume.clone();
-        let mark = |record: &mut Record| record.state = State::Unstaging;
-        slot.change(mark)?;
-        self.put_away(record, staging, deadline)?;
+        let (volume, kind) = (record.volume.clone(), self.kind_of(&record)?);
+        slot.change(|record| record.state = State::Unstaging)?;
+        kind.unstage(record, staging, deadline)?;
         slot.remove()?;
         // Last: what a stats that runs beside noted meanwhile is forgotten too.
-        self.health.forget(&volume);
-        self.shares.figures.forget(&volume);
+        self.forget(kind, &volume);
         Ok(())
+    }
+
+    pub(super) fn forget(&self, kind: &dyn Kind, volume: &VolumeHandle) {
+        self.ctx.health.forget(volume);
+        kind.forget(volume);
     }
 
     /// A target that is gone does not count.
     fn check_unpublished(&self, record: &Record) -> Result<(), UnstageError> {
         for target in &record.published {
-            let files = self.node.filesystem();
-            let exists = files.path_exists(target, self.deadline());
+            let files = self.ctx.node.filesystem();
+            let exists = files.path_exists(target, self.ctx.deadline());
             if exists.map_err(Shared::from)? {
                 return Err(UnstageError::Published {
                     volume: record.volume.clone(),
@@ -95,12 +96,5 @@ impl Volumes {
             }
         }
         Ok(())
-    }
-
-    fn put_away(&self, record: Record, staging: &WinPath, deadline: Deadline) -> Result<(), Error> {
-        match record.by_kind() {
-            ByKind::Disk(record) => self.put_away_disk(&record, staging, deadline),
-            ByKind::Share(record) => self.put_away_share(&record, staging, deadline),
-        }
     }
 }

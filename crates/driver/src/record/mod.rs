@@ -3,27 +3,23 @@
 //! A record is written before the act that it tells of, and goes after everything else of the volume has gone. So a
 //! driver that died knows what may be left, and an unstage without any context finds its disk.
 
+pub(crate) mod as_text;
 mod lock;
-mod share;
 mod store;
-mod text;
-mod wanted;
 
 use std::fmt;
 
-use wincsi::WinPath;
-use wincsi::disks::DiskQuery;
-use wincsi::volumes::VolumeId;
-
-pub use self::share::{Lifetime, SecretHash, Share, ShareOptions};
-pub use self::store::{Slot, Store, StoreError};
-pub use self::text::TextError;
-pub use self::wanted::{Access, Choice, FileSystem, Format, FormatError, Targets, Wanted};
-
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 use uuid::Uuid;
+use wincsi::{Cause, Error, WinPath};
+
+pub use self::store::{Slot, Store, StoreError};
 
 /// A volume's id in CSI, as the controller or the author of a PV chose it.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
 pub struct VolumeHandle(String);
 
 /// The namespace of the names of record files: a random UUID, which stays.
@@ -70,75 +66,76 @@ impl VolumeHandle {
     }
 }
 
+impl TryFrom<String> for VolumeHandle {
+    type Error = HandleError;
+
+    fn try_from(text: String) -> Result<Self, HandleError> {
+        Self::parse(&text)
+    }
+}
+
+impl From<VolumeHandle> for String {
+    fn from(volume: VolumeHandle) -> Self {
+        volume.0
+    }
+}
+
 impl fmt::Display for VolumeHandle {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:?}", self.0)
     }
 }
 
-/// What this driver did of a volume, of one kind or of any.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Record<W = What> {
+/// What this driver did of a volume: as a volume of any kind, or with what its kind has of it.
+///
+/// Fields that this version does not know are kept, and written back. What an older version must not overlook raises
+/// [`VERSION`].
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Record<C = ()> {
+    version: u32,
+    /// The kind of the volume.
+    pub kind: String,
     /// The volume.
     pub volume: VolumeHandle,
     /// How far it is.
     pub state: State,
     /// Where kubelet wants it staged.
+    #[serde(with = "as_text")]
     pub staging: WinPath,
     /// The boot in which it was staged last, where the node reports one.
     pub boot: Option<String>,
+    /// How many targets it may have.
+    pub targets: Targets,
+    /// How long it lives.
+    pub lifetime: Lifetime,
     /// Where it is published, or was about to be.
+    #[serde(with = "as_text::list")]
     pub published: Vec<WinPath>,
-    /// What it is on the node.
-    pub what: W,
+    /// What its kind has of it.
+    #[serde(skip)]
+    pub content: C,
+    /// Of the kind, and of later versions.
+    #[serde(flatten)]
+    others: Map<String, Value>,
 }
 
-/// What a volume is on the node.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum What {
-    /// A disk.
-    Disk(Disk),
-    /// A share.
-    Share(Share),
+/// What a kind has of its volumes in their records. An option that is none is written as null.
+pub trait Content: Serialize + DeserializeOwned {
+    /// The kind's name in records.
+    const KIND: &'static str;
 }
 
-/// A record, by its kind.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum ByKind {
-    /// Of a disk.
-    Disk(Record<Disk>),
-    /// Of a share.
-    Share(Record<Share>),
-}
-
-/// A volume that is a disk.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Disk {
-    /// The properties that identify the disk.
-    pub query: DiskQuery,
-    /// What was requested.
-    pub wanted: Wanted,
-    /// Whether the disk was offline until this driver brought it online, or was about to.
-    pub brought_online: bool,
-    /// The volume of Windows that was mounted at the staging path.
-    pub mounted: Option<VolumeId>,
-    /// Its size in bytes, as far as the last stage or expansion reported it.
-    pub size: Option<u64>,
-    /// The length of its disk in bytes when the volume was staged or grown last, on hosts that may leave a growth undone.
-    pub disk_bytes: Option<u64>,
-}
-
-/// What a record may be of.
-pub trait OfVolume: Sized {
-    /// The same, if it is of this kind.
-    fn of(what: What) -> Option<Self>;
-
-    /// The same, of any kind.
-    fn into_what(self) -> What;
+/// A kind of records that this process reads.
+#[derive(Clone, Copy, Debug)]
+pub struct Form {
+    kind: &'static str,
+    check: fn(&Record) -> Result<(), TextError>,
 }
 
 /// How far a volume is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum State {
     /// A stage began and did not end.
     Staging,
@@ -148,122 +145,185 @@ pub enum State {
     Unstaging,
 }
 
-impl OfVolume for What {
-    fn of(what: What) -> Option<Self> {
-        Some(what)
-    }
-
-    fn into_what(self) -> What {
-        self
-    }
+/// How long a volume lives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Lifetime {
+    /// As long as its PV: kubelet stages it.
+    Persistent,
+    /// As long as its pod: kubelet publishes it and nothing else.
+    Inline,
 }
 
-impl OfVolume for Disk {
-    fn of(what: What) -> Option<Self> {
-        match what {
-            What::Disk(disk) => Some(disk),
-            What::Share(_) => None,
-        }
-    }
-
-    fn into_what(self) -> What {
-        What::Disk(self)
-    }
+/// How many targets a volume may be published at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Targets {
+    /// One (`SINGLE_NODE_SINGLE_WRITER`).
+    One,
+    /// Any number.
+    Many,
 }
 
-impl OfVolume for Share {
-    fn of(what: What) -> Option<Self> {
-        match what {
-            What::Share(share) => Some(share),
-            What::Disk(_) => None,
-        }
-    }
+/// Who may write to a volume.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Access {
+    /// Pods read and write.
+    ReadWrite,
+    /// Pods read; a disk comes online read-only and is never formatted, grown or labelled.
+    ReadOnly,
+    /// The same, of a volume that other nodes have too (`MULTI_NODE_READER_ONLY`).
+    SharedReadOnly,
+}
 
-    fn into_what(self) -> What {
-        What::Share(self)
+/// The version that is written. Those before it were written by builds that were not released, and are not read.
+const VERSION: u32 = 3;
+
+/// Why a text is no record that this version reads.
+#[derive(Debug, thiserror::Error)]
+pub enum TextError {
+    /// It is no JSON of this form, or a field has a value that it cannot have.
+    #[error("malformed: {0}")]
+    Malformed(#[from] serde_json::Error),
+    /// It is a record of another volume than its file's name says.
+    #[error("it is of volume {volume}, whose record has another name")]
+    OtherVolume {
+        /// The volume.
+        volume: VolumeHandle,
+    },
+    /// This process has no such kind.
+    #[error("of kind {0:?}, which this wincsi does not have")]
+    Kind(String),
+    /// Another version wrote it.
+    #[error("of version {0}; this wincsi reads version {VERSION}")]
+    Version(u32),
+}
+
+#[derive(Deserialize)]
+struct Versioned {
+    version: u32,
+}
+
+impl Form {
+    /// That of a kind.
+    #[must_use]
+    pub const fn of<C: Content>() -> Self {
+        Self {
+            kind: C::KIND,
+            check: |record| record.read::<C>().map(drop),
+        }
     }
 }
 
 impl Record {
+    /// Reads a record of one of these kinds.
+    ///
+    /// # Errors
+    /// It is none of this version.
+    pub fn from_text(text: &str, forms: &[Form]) -> Result<Self, TextError> {
+        let Versioned { version } = serde_json::from_str(text)?;
+        if version != VERSION {
+            return Err(TextError::Version(version));
+        }
+        let record: Self = serde_json::from_str(text)?;
+        match forms.iter().find(|form| form.kind == record.kind) {
+            Some(form) => (form.check)(&record).map(|()| record),
+            None => Err(TextError::Kind(record.kind)),
+        }
+    }
+
+    /// The text of the record.
+    ///
+    /// # Errors
+    /// It has none in JSON.
+    pub fn to_text(&self) -> Result<String, TextError> {
+        Ok(serde_json::to_string(self)?)
+    }
+
     /// The record, if it is of this kind.
     #[must_use]
-    pub fn of<W: OfVolume>(self) -> Option<Record<W>> {
-        let (what, rest) = self.parted();
-        Some(rest.with(W::of(what)?))
+    pub fn of<C: Content>(self) -> Option<Record<C>> {
+        let content = self.read().ok().filter(|_| self.kind == C::KIND)?;
+        Some(self.with(content))
     }
 
-    /// The volume's size in bytes, as far as it is recorded.
-    #[must_use]
-    pub fn size(&self) -> Option<u64> {
-        match &self.what {
-            What::Disk(disk) => disk.size,
-            What::Share(_) => None,
-        }
+    /// The record, which has to be of this kind.
+    ///
+    /// # Errors
+    /// It is not.
+    pub fn of_kind<C: Content>(self) -> Result<Record<C>, Error> {
+        let volume = self.volume.clone();
+        self.of().ok_or_else(|| {
+            let cause = Cause::Malformed(format!("it is no {}", C::KIND));
+            Error::new("read the record of", volume, cause)
+        })
     }
 
-    /// The record, by its kind.
-    #[must_use]
-    pub fn by_kind(self) -> ByKind {
-        let (what, rest) = self.parted();
-        match what {
-            What::Disk(disk) => ByKind::Disk(rest.with(disk)),
-            What::Share(share) => ByKind::Share(rest.with(share)),
-        }
-    }
-
-    /// How many targets the volume may have.
-    #[must_use]
-    pub fn targets(&self) -> Targets {
-        match &self.what {
-            What::Disk(disk) => disk.wanted.targets,
-            What::Share(share) => share.targets,
-        }
+    fn read<C: Content>(&self) -> Result<C, TextError> {
+        let fields = Value::Object(self.others.clone());
+        Ok(serde_json::from_value(fields)?)
     }
 }
 
-impl<W: OfVolume> Record<W> {
+impl<C: Content> Record<C> {
+    /// The record of a volume whose stage begins.
+    #[must_use]
+    pub fn new(volume: VolumeHandle, staging: WinPath, content: C) -> Self {
+        Self {
+            version: VERSION,
+            kind: C::KIND.to_owned(),
+            volume,
+            state: State::Staging,
+            staging,
+            boot: None,
+            targets: Targets::Many,
+            lifetime: Lifetime::Persistent,
+            published: Vec::new(),
+            content,
+            others: Map::new(),
+        }
+    }
+
     /// The record, as one of any kind.
-    #[must_use]
-    pub fn of_any(self) -> Record {
-        let (what, rest) = self.parted();
-        rest.with(what.into_what())
+    ///
+    /// # Errors
+    /// The content has no text in JSON.
+    pub fn into_any(mut self) -> Result<Record, TextError> {
+        if let Value::Object(fields) = serde_json::to_value(&self.content)? {
+            self.others.extend(fields);
+        }
+        Ok(self.with(()))
     }
 }
 
-impl<W> Record<W> {
+impl<C> Record<C> {
     /// Whether the volume was staged in this boot, as far as both boots are known.
     pub(crate) fn is_of_boot(&self, boot: Option<&str>) -> bool {
         let boots = self.boot.as_deref().zip(boot);
         boots.is_none_or(|(of_record, now)| of_record == now)
     }
 
-    fn parted(self) -> (W, Record<()>) {
-        let rest = Record {
-            volume: self.volume,
-            state: self.state,
-            staging: self.staging,
-            boot: self.boot,
-            published: self.published,
-            what: (),
-        };
-        (self.what, rest)
-    }
-
-    fn with<T>(self, what: T) -> Record<T> {
-        Record {
-            volume: self.volume,
-            state: self.state,
-            staging: self.staging,
-            boot: self.boot,
-            published: self.published,
-            what,
-        }
-    }
-
     /// Whether the volume belongs at a path: it is staged or published there.
     #[must_use]
     pub fn is_at(&self, path: &WinPath) -> bool {
         self.staging == *path || self.published.contains(path)
+    }
+
+    fn with<T>(self, content: T) -> Record<T> {
+        Record {
+            version: self.version,
+            kind: self.kind,
+            volume: self.volume,
+            state: self.state,
+            staging: self.staging,
+            boot: self.boot,
+            targets: self.targets,
+            lifetime: self.lifetime,
+            published: self.published,
+            content,
+            others: self.others,
+        }
     }
 }
 
@@ -284,5 +344,17 @@ mod tests {
         assert!(handle(VolumeHandle::LONGEST).is_ok());
         assert_eq!(handle(0), Err(HandleError::Empty));
         assert_eq!(handle(1025), Err(HandleError::TooLong(1025)));
+    }
+
+    #[test]
+    fn a_record_of_a_later_version_is_named_by_its_version_whatever_else_is_in_it() {
+        for other in [1, 2, 4] {
+            let text = format!(r#"{{"version": {other}, "volumes": []}}"#);
+            let error = Record::from_text(&text, &[]).unwrap_err();
+            assert!(
+                matches!(error, TextError::Version(found) if found == other),
+                "{error}"
+            );
+        }
     }
 }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use super::{OfVolume, Record, TextError, VolumeHandle, lock};
+use super::{Content, Form, Record, TextError, VolumeHandle, lock};
 
 /// Why a record was not read or written.
 #[derive(Debug, thiserror::Error)]
@@ -46,6 +46,7 @@ pub enum StoreError {
 #[derive(Debug)]
 pub struct Store {
     folder: PathBuf,
+    forms: Arc<[Form]>,
     unreadable: usize,
     places: Mutex<Places>,
     _lock: File,
@@ -67,11 +68,12 @@ pub struct Slot<'a> {
 #[derive(Debug)]
 struct Place {
     file: PathBuf,
-    content: Mutex<Content>,
+    forms: Arc<[Form]>,
+    content: Mutex<FileContent>,
 }
 
 #[derive(Clone, Debug)]
-enum Content {
+enum FileContent {
     None,
     /// The text of a record that reads: a tenth of what the record takes in memory.
     Record(Box<str>),
@@ -79,20 +81,25 @@ enum Content {
 }
 
 impl Store {
-    /// The records in a folder, which is made if it is missing, and closed to all but administrators: what a record says is
+    /// The records of these kinds in a folder, which is made if it is missing, and closed to all but administrators: what a record says is
     /// mounted and taken offline.
     ///
     /// # Errors
     /// Another process has them; the folder cannot be closed; it or a file of it cannot be read.
-    pub fn open(folder: &Path) -> Result<Self, StoreError> {
-        Self::open_within(folder, Duration::ZERO)
+    pub fn open(folder: &Path, forms: &[Form]) -> Result<Self, StoreError> {
+        Self::open_within(folder, forms, Duration::ZERO)
     }
 
     /// As [`Store::open`], and waits so long for another process to end that has them.
     ///
     /// # Errors
     /// As [`Store::open`].
-    pub fn open_within(folder: &Path, patience: Duration) -> Result<Self, StoreError> {
+    pub fn open_within(
+        folder: &Path,
+        forms: &[Form],
+        patience: Duration,
+    ) -> Result<Self, StoreError> {
+        let forms = Arc::from(forms);
         if let Some(parent) = folder.parent() {
             fs::create_dir_all(parent).map_err(failed("make", parent))?;
         }
@@ -110,7 +117,7 @@ impl Store {
                 }
                 _ => continue,
             }
-            let place = Place::read(file).inspect_err(|error| tracing::error!("{error}"));
+            let place = Place::read(file, &forms).inspect_err(|error| tracing::error!("{error}"));
             match place {
                 Ok((place, Some(volume))) => drop(places.insert(volume, Arc::new(place))),
                 _ => unreadable += 1,
@@ -118,6 +125,7 @@ impl Store {
         }
         Ok(Self {
             folder: folder.to_owned(),
+            forms,
             unreadable,
             places: Mutex::new(places),
             _lock: lock,
@@ -168,7 +176,7 @@ impl Store {
     }
 
     /// All records of one kind.
-    pub fn records_of<W: OfVolume>(&self) -> impl Iterator<Item = Record<W>> + use<W> {
+    pub fn records_of<C: Content>(&self) -> impl Iterator<Item = Record<C>> + use<C> {
         self.records().filter_map(Record::of)
     }
 
@@ -192,8 +200,16 @@ impl Store {
         self.unreadable
     }
 
+    /// The volume's record is there, and cannot be used.
+    pub(crate) fn unreadable_record(&self, volume: &VolumeHandle, reason: TextError) -> StoreError {
+        StoreError::Unreadable {
+            file: self.folder.join(volume.file_name()),
+            reason: Arc::new(reason),
+        }
+    }
+
     fn read(&self, volume: &VolumeHandle) -> Result<Place, StoreError> {
-        let (place, found) = Place::read(self.folder.join(volume.file_name()))?;
+        let (place, found) = Place::read(self.folder.join(volume.file_name()), &self.forms)?;
         // Handles whose files have one name can be made: the name is a hash.
         place.require(volume, found.as_ref())?;
         Ok(place)
@@ -226,22 +242,42 @@ impl Slot<'_> {
     ///
     /// # Errors
     /// The system refuses, or there is one that cannot be read.
-    pub fn put<W: OfVolume>(&self, record: Record<W>) -> Result<(), StoreError> {
+    pub fn put<C: Content>(&self, record: Record<C>) -> Result<(), StoreError> {
         // Other calls share the place from before there is a file that they could read into another.
         let place = self.store.remember(&self.volume, Arc::clone(&self.place));
-        let written = place.put(&record.of_any());
+        let written = place.put(record);
         if !place.has_record() {
             self.store.places().remove(&self.volume);
         }
         written
     }
 
-    /// Changes the record, if there is one of this kind, as one step among the calls for its volume.
+    /// Changes the record, if there is one, as one step among the calls for its volume.
     ///
     /// # Errors
     /// As [`Slot::put`].
-    pub fn change<W: OfVolume>(&self, how: impl FnOnce(&mut Record<W>)) -> Result<(), StoreError> {
-        self.place().change(how)
+    pub fn change(&self, how: impl FnOnce(&mut Record)) -> Result<(), StoreError> {
+        self.place().change(|mut record| {
+            how(&mut record);
+            Ok(record)
+        })
+    }
+
+    /// As [`Slot::change`], of a record of this kind.
+    ///
+    /// # Errors
+    /// As [`Slot::put`].
+    pub fn change_of<C: Content>(
+        &self,
+        how: impl FnOnce(&mut Record<C>),
+    ) -> Result<(), StoreError> {
+        self.place().change(|record| match record.clone().of() {
+            Some(mut of_kind) => {
+                how(&mut of_kind);
+                of_kind.into_any()
+            }
+            None => Ok(record),
+        })
     }
 
     /// Removes the record. One that is gone already is success.
@@ -263,46 +299,55 @@ impl Slot<'_> {
 
 impl Place {
     /// The place of a file, and the volume of the record in it.
-    fn read(file: PathBuf) -> Result<(Self, Option<VolumeHandle>), StoreError> {
+    fn read(
+        file: PathBuf,
+        forms: &Arc<[Form]>,
+    ) -> Result<(Self, Option<VolumeHandle>), StoreError> {
         let (content, volume) = match fs::read(&file) {
             // What is no text is no record.
-            Ok(bytes) => Content::of(&file, &String::from_utf8_lossy(&bytes)),
-            Err(error) if error.kind() == ErrorKind::NotFound => (Content::None, None),
+            Ok(bytes) => FileContent::of(&file, &String::from_utf8_lossy(&bytes), forms),
+            Err(error) if error.kind() == ErrorKind::NotFound => (FileContent::None, None),
             Err(error) => return Err(failed("read", &file)(error)),
         };
-        let content = Mutex::new(content);
-        Ok((Self { file, content }, volume))
+        let place = Self {
+            file,
+            forms: Arc::clone(forms),
+            content: Mutex::new(content),
+        };
+        Ok((place, volume))
     }
 
     fn get(&self) -> Result<Option<Record>, StoreError> {
         match &*self.content() {
-            Content::None => Ok(None),
-            Content::Record(text) => self.parsed(text).map(Some),
-            Content::Unreadable(reason) => Err(self.unreadable(reason)),
+            FileContent::None => Ok(None),
+            FileContent::Record(text) => self.parsed(text).map(Some),
+            FileContent::Unreadable(reason) => Err(self.unreadable(reason)),
         }
     }
 
-    fn put(&self, record: &Record) -> Result<(), StoreError> {
+    fn put<C: Content>(&self, record: Record<C>) -> Result<(), StoreError> {
         let mut content = self.content();
-        self.write(&mut content, record)
+        let record = record
+            .into_any()
+            .map_err(|reason| self.unwritable(reason))?;
+        self.write(&mut content, &record)
     }
 
-    fn change<W: OfVolume>(&self, how: impl FnOnce(&mut Record<W>)) -> Result<(), StoreError> {
+    fn change(
+        &self,
+        how: impl FnOnce(Record) -> Result<Record, TextError>,
+    ) -> Result<(), StoreError> {
         let mut content = self.content();
-        let record = match &*content {
-            Content::Record(text) => self.parsed(text)?.of(),
-            _ => None,
-        };
-        let Some(mut record) = record else {
+        let FileContent::Record(text) = &*content else {
             return Ok(());
         };
-        how(&mut record);
-        self.write(&mut content, &record.of_any())
+        let record = how(self.parsed(text)?).map_err(|reason| self.unwritable(reason))?;
+        self.write(&mut content, &record)
     }
 
     fn remove(&self) -> Result<(), StoreError> {
         let mut content = self.content();
-        if let Content::Unreadable(reason) = &*content {
+        if let FileContent::Unreadable(reason) = &*content {
             return Err(self.unreadable(reason));
         }
         match fs::remove_file(&self.file) {
@@ -310,21 +355,20 @@ impl Place {
                 Err(failed("remove", &self.file)(error))
             }
             _ => {
-                *content = Content::None;
+                *content = FileContent::None;
                 Ok(())
             }
         }
     }
 
-    fn write(&self, content: &mut Content, record: &Record) -> Result<(), StoreError> {
-        if let Content::Unreadable(reason) = content {
+    fn write(&self, content: &mut FileContent, record: &Record) -> Result<(), StoreError> {
+        if let FileContent::Unreadable(reason) = content {
             return Err(self.unreadable(reason));
         }
-        let unwritable = |reason| self.unreadable(&Arc::new(reason));
-        let text = record.to_text().map_err(unwritable)?;
-        if !matches!(content, Content::Record(there) if **there == *text) {
+        let text = record.to_text().map_err(|reason| self.unwritable(reason))?;
+        if !matches!(content, FileContent::Record(there) if **there == *text) {
             replace(&self.file, &text).map_err(failed("write", &self.file))?;
-            *content = Content::Record(text.into());
+            *content = FileContent::Record(text.into());
         }
         Ok(())
     }
@@ -342,11 +386,15 @@ impl Place {
     }
 
     fn has_record(&self) -> bool {
-        matches!(&*self.content(), Content::Record(_))
+        matches!(&*self.content(), FileContent::Record(_))
     }
 
     fn parsed(&self, text: &str) -> Result<Record, StoreError> {
-        Record::from_text(text).map_err(|reason| self.unreadable(&Arc::new(reason)))
+        Record::from_text(text, &self.forms).map_err(|reason| self.unreadable(&Arc::new(reason)))
+    }
+
+    fn unwritable(&self, reason: TextError) -> StoreError {
+        self.unreadable(&Arc::new(reason))
     }
 
     fn unreadable(&self, reason: &Arc<TextError>) -> StoreError {
@@ -356,19 +404,19 @@ impl Place {
         }
     }
 
-    fn content(&self) -> MutexGuard<'_, Content> {
+    fn content(&self) -> MutexGuard<'_, FileContent> {
         self.content.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Content {
-    fn of(file: &Path, text: &str) -> (Self, Option<VolumeHandle>) {
+impl FileContent {
+    fn of(file: &Path, text: &str, forms: &[Form]) -> (Self, Option<VolumeHandle>) {
         let has_its_name = |volume: &VolumeHandle| {
             let name = volume.file_name();
             file.file_name() == Some(OsStr::new(&name))
         };
         let volume =
-            Record::from_text(text).and_then(|record| match has_its_name(&record.volume) {
+            Record::from_text(text, forms).and_then(|record| match has_its_name(&record.volume) {
                 true => Ok(record.volume),
                 false => Err(of_other(&record.volume)),
             });
@@ -416,37 +464,34 @@ pub(super) fn failed(
 mod tests {
     mod places;
 
+    use serde::{Deserialize, Serialize};
     use tempfile::TempDir;
-    use wincsi::disks::DiskQuery;
 
     use super::*;
-    use crate::record::{Access, Disk, Format, State, Targets, Wanted, What};
+    use crate::record::State;
+
+    const FORMS: [Form; 1] = [Form::of::<Plain>()];
+
+    #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+    struct Plain {
+        size: Option<u64>,
+    }
+
+    impl Content for Plain {
+        const KIND: &'static str = "plain";
+    }
 
     fn volume() -> VolumeHandle {
         VolumeHandle::parse("server/share#1").unwrap()
     }
 
+    fn plain() -> Record<Plain> {
+        let staging = r"C:\staging".parse().unwrap();
+        Record::new(volume(), staging, Plain { size: Some(1) })
+    }
+
     fn record() -> Record {
-        Record {
-            volume: volume(),
-            state: State::Staging,
-            staging: r"C:\staging".parse().unwrap(),
-            boot: None,
-            published: Vec::new(),
-            what: What::Disk(Disk {
-                query: DiskQuery::from_record("v1 page83=600224801234567890abcdef00000001")
-                    .unwrap(),
-                wanted: Wanted {
-                    format: Format::default(),
-                    access: Access::ReadWrite,
-                    targets: Targets::Many,
-                },
-                brought_online: true,
-                mounted: None,
-                size: None,
-                disk_bytes: None,
-            }),
-        }
+        plain().into_any().unwrap()
     }
 
     fn folder() -> TempDir {
@@ -456,22 +501,21 @@ mod tests {
     #[test]
     fn a_record_outlives_its_process_and_goes_once() {
         let folder = folder();
-        let store = Store::open(folder.path()).unwrap();
-        store.slot(&volume()).unwrap().put(record()).unwrap();
+        let store = Store::open(folder.path(), &FORMS).unwrap();
+        store.slot(&volume()).unwrap().put(plain()).unwrap();
 
         drop(store);
-        let store = Store::open(folder.path()).unwrap();
+        let store = Store::open(folder.path(), &FORMS).unwrap();
         assert_eq!(Vec::from_iter(store.records()), [record()]);
         let slot = store.slot(&volume()).unwrap();
-        slot.change(|record: &mut Record| record.state = State::Staged)
-            .unwrap();
+        slot.change(|record| record.state = State::Staged).unwrap();
         let staged = slot.get().unwrap().map(|record: Record| record.state);
         assert_eq!(staged, Some(State::Staged));
 
         slot.remove().unwrap();
         slot.remove().unwrap();
         drop(store);
-        assert_eq!(Store::open(folder.path()).unwrap().volumes(), []);
+        assert_eq!(Store::open(folder.path(), &FORMS).unwrap().volumes(), []);
     }
 
     #[test]
@@ -479,10 +523,10 @@ mod tests {
         let folder = folder();
         let file = folder.path().join(volume().file_name());
         fs::write(&file, r#"{"version": 7}"#).unwrap();
-        let store = Store::open(folder.path()).unwrap();
+        let store = Store::open(folder.path(), &FORMS).unwrap();
         let slot = store.slot(&volume()).unwrap();
         assert!(slot.get().is_err());
-        assert!(slot.put(record()).is_err());
+        assert!(slot.put(plain()).is_err());
         assert!(slot.remove().is_err());
         assert_eq!(fs::read_to_string(&file).unwrap(), r#"{"version": 7}"#);
         let other = VolumeHandle::parse("other").unwrap();
@@ -490,49 +534,85 @@ mod tests {
     }
 
     #[test]
+    fn fields_that_this_version_does_not_know_stay() {
+        let folder = folder();
+        let file = folder.path().join(volume().file_name());
+        let mut later: serde_json::Value =
+            serde_json::from_str(&record().to_text().unwrap()).unwrap();
+        later["later"] = 7.into();
+        fs::write(&file, later.to_string()).unwrap();
+        let store = Store::open(folder.path(), &FORMS).unwrap();
+        let slot = store.slot(&volume()).unwrap();
+        slot.change(|record| record.state = State::Staged).unwrap();
+        slot.change_of(|record: &mut Record<Plain>| record.content.size = None)
+            .unwrap();
+        let written = fs::read_to_string(&file).unwrap();
+        later["state"] = "staged".into();
+        later["size"] = serde_json::Value::Null;
+        assert_eq!(
+            serde_json::from_str::<serde_json::Value>(&written).unwrap(),
+            later
+        );
+    }
+
+    #[test]
+    fn a_record_of_an_unknown_kind_stays_and_counts() {
+        let folder = folder();
+        let file = folder.path().join(volume().file_name());
+        let text = record().to_text().unwrap();
+        let other = text.replace(r#""kind":"plain""#, r#""kind":"other""#);
+        assert_ne!(other, text);
+        fs::write(&file, &other).unwrap();
+        let store = Store::open(folder.path(), &FORMS).unwrap();
+        assert_eq!((store.recorded(), store.unreadable()), (0, 1));
+        let slot = store.slot(&volume()).unwrap();
+        slot.put(plain()).unwrap_err();
+        assert_eq!(fs::read_to_string(&file).unwrap(), other);
+    }
+
+    #[test]
     fn what_a_death_left_of_a_write_is_no_record() {
         let folder = folder();
         let file = folder.path().join(volume().file_name());
         fs::write(file.with_extension("new"), "{").unwrap();
-        let store = Store::open(folder.path()).unwrap();
+        let store = Store::open(folder.path(), &FORMS).unwrap();
         assert_eq!(store.get(&volume()).unwrap(), None);
         assert!(!file.with_extension("new").exists());
-        store.slot(&volume()).unwrap().put(record()).unwrap();
+        store.slot(&volume()).unwrap().put(plain()).unwrap();
         assert_eq!(Vec::from_iter(store.records()), [record()]);
     }
 
     #[test]
     fn one_process_has_the_records_and_another_touches_nothing() {
         let folder = folder();
-        let store = Store::open(folder.path()).unwrap();
+        let store = Store::open(folder.path(), &FORMS).unwrap();
         let written = folder
             .path()
             .join(volume().file_name())
             .with_extension("new");
         fs::write(&written, "{").unwrap();
-        let refused = Store::open(folder.path()).unwrap_err().to_string();
+        let refused = Store::open(folder.path(), &FORMS).unwrap_err().to_string();
         let names = [folder.path().to_str().unwrap(), "-state-dir"];
         assert!(names.iter().all(|name| refused.contains(name)), "{refused}");
         assert!(written.exists());
         drop(store);
-        Store::open(folder.path()).unwrap();
+        Store::open(folder.path(), &FORMS).unwrap();
     }
 
     #[test]
     fn nothing_is_kept_of_volumes_without_a_record() {
         let folder = folder();
-        let store = Store::open(folder.path()).unwrap();
+        let store = Store::open(folder.path(), &FORMS).unwrap();
         for number in 0..100 {
             let unknown = VolumeHandle::parse(&format!("unknown-{number}")).unwrap();
             let slot = store.slot(&unknown).unwrap();
             assert_eq!(slot.get().unwrap(), None);
-            slot.change(|record: &mut Record| record.state = State::Staged)
-                .unwrap();
+            slot.change(|record| record.state = State::Staged).unwrap();
             assert_eq!(store.places().len(), 0);
             slot.remove().unwrap();
         }
         let slot = store.slot(&volume()).unwrap();
-        slot.put(record()).unwrap();
+        slot.put(plain()).unwrap();
         assert_eq!(Vec::from_iter(store.records()), [record()]);
         slot.remove().unwrap();
         assert_eq!(store.places().len(), 0);
@@ -541,12 +621,11 @@ mod tests {
     #[test]
     fn a_record_that_came_later_is_shared_by_calls_at_once() {
         let folder = folder();
-        let store = Store::open(folder.path()).unwrap();
+        let store = Store::open(folder.path(), &FORMS).unwrap();
         let text = record().to_text().unwrap();
         fs::write(folder.path().join(volume().file_name()), text).unwrap();
         let [one, other] = [(); 2].map(|()| store.slot(&volume()).unwrap());
-        one.change(|record: &mut Record| record.state = State::Staged)
-            .unwrap();
+        one.change(|record| record.state = State::Staged).unwrap();
         let seen = other.get().unwrap().map(|record: Record| record.state);
         assert_eq!(seen, Some(State::Staged));
         assert_eq!(store.recorded(), 1);
@@ -561,11 +640,11 @@ mod tests {
             folder.path().join(other.file_name()),
         );
         fs::write(&file, &text).unwrap();
-        let store = Store::open(folder.path()).unwrap();
+        let store = Store::open(folder.path(), &FORMS).unwrap();
         assert_eq!((store.recorded(), store.unreadable()), (0, 1));
         let slot = store.slot(&other).unwrap();
         assert!(slot.get().is_err() && store.get(&other).is_err());
-        assert!(slot.put(record()).is_err() && slot.remove().is_err());
+        assert!(slot.put(plain()).is_err() && slot.remove().is_err());
         assert_eq!(fs::read_to_string(&file).unwrap(), text);
     }
 
@@ -574,7 +653,7 @@ mod tests {
         let folder = folder();
         let file = folder.path().join(volume().file_name());
         fs::write(&file, record().to_text().unwrap()).unwrap();
-        let (place, found) = Place::read(file).unwrap();
+        let (place, found) = Place::read(file, &Arc::from(FORMS)).unwrap();
         place.require(&volume(), found.as_ref()).unwrap();
         let other = VolumeHandle::parse("other").unwrap();
         assert!(place.require(&other, found.as_ref()).is_err());

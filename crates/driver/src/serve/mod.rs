@@ -23,9 +23,9 @@ use crate::admission::Admission;
 use crate::flags::{Config, Registering};
 use crate::host::{self, Host, HostError, Placement};
 use crate::in_flight::CALLS;
-use crate::kubelet::{
-    Accessibility, Identity, Luns, NodeInfo, NodeService, Registration, Router, ShareRequests,
-};
+use crate::kinds::disk::Luns;
+use crate::kinds::{self, Row, disk, share};
+use crate::kubelet::{Accessibility, Identity, NodeInfo, NodeService, Registration, Router};
 use crate::life::{Kubelet, Volumes};
 use crate::lifecycle;
 use crate::record::{Store, StoreError};
@@ -70,19 +70,18 @@ pub struct RunningServer {
 pub fn start(config: &Config) -> Result<RunningServer, StartError> {
     let placement = Placement::by(|name| env::var(name).ok());
     // First: the process before this one may work on the node until it ends.
-    let store = records(config)?;
+    let kinds = kinds(config);
+    let store = records(config, &kinds)?;
     let Host { node, machine } = host::open(config, &placement)?;
     let info = info(config, node.as_ref())?;
     let kubelet = Kubelet {
         driver_name: config.driver_name.clone(),
         folder: config.kubelet_folder(),
     };
-    let volumes = Volumes::new(Arc::clone(&node), store, machine, kubelet)
-        .keeping_figures_for(config.stats_cache);
+    let volumes = Volumes::new(Arc::clone(&node), store, machine, kubelet, kinds);
     let volumes = Arc::new(volumes);
     let (calls, admission) = (Arc::<Calls>::default(), Arc::<Admission>::default());
-    let shares = Arc::new(ShareRequests::by(config.shares.clone()));
-    let node_service = NodeService::new(Arc::clone(&volumes), info).with_shares(&shares);
+    let node_service = NodeService::new(Arc::clone(&volumes), info);
     let csi = csi(config, node_service, &calls, &admission);
     let services = vec![(config.csi_endpoint(), csi)];
     let mut options = ServerOptions::default();
@@ -107,7 +106,6 @@ pub fn start(config: &Config) -> Result<RunningServer, StartError> {
         reconciled: Reconciled::in_background(&volumes),
         probe: NodeProbe::of(node, &config.kubelet_path),
         volumes,
-        shares,
     };
     let serve = |address| HttpServer::start(address, Arc::new(site), pages::PATHS);
     let pages = config.metrics_address.as_ref().map(serve);
@@ -118,11 +116,20 @@ pub fn start(config: &Config) -> Result<RunningServer, StartError> {
     })
 }
 
+/// The kinds of volumes, as the configuration has them.
+fn kinds(config: &Config) -> Vec<Row> {
+    let (mut disks, mut shares) = (disk::Settings::default(), share::Settings::default());
+    disks.luns = config.azure_luns;
+    shares.rules = config.shares.clone();
+    shares.figures = config.stats_cache;
+    kinds::table(kinds::Settings { disks, shares })
+}
+
 /// Waits for a process that is being stopped, which has `-drain-timeout` for its calls.
-fn records(config: &Config) -> Result<Store, StartError> {
+fn records(config: &Config, kinds: &[Row]) -> Result<Store, StartError> {
     let folder = config.records().ok_or(StartError::NoRecords)?;
     let patience = config.drain_timeout.saturating_add(END);
-    Ok(Store::open_within(&folder, patience)?)
+    Ok(Store::open_within(&folder, &Row::forms(kinds), patience)?)
 }
 
 fn info(config: &Config, node: &dyn NodeApi) -> Result<NodeInfo, StartError> {
@@ -141,7 +148,6 @@ fn info(config: &Config, node: &dyn NodeApi) -> Result<NodeInfo, StartError> {
     Ok(NodeInfo {
         id,
         max_volumes: config.max_volumes,
-        luns: config.azure_luns,
         topology: config.topology.clone(),
     })
 }

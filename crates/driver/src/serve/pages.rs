@@ -8,7 +8,6 @@ use super::probe::NodeProbe;
 use super::reconcile::Reconciled;
 use super::registrar::Registrar;
 use crate::admission::Admission;
-use crate::kubelet::ShareRequests;
 use crate::life::Volumes;
 
 pub(super) const PATHS: &str = "/metrics, /healthz and /readyz";
@@ -23,7 +22,6 @@ pub(super) struct Pages {
     pub(super) reconciled: Reconciled,
     pub(super) probe: NodeProbe,
     pub(super) volumes: Arc<Volumes>,
-    pub(super) shares: Arc<ShareRequests>,
 }
 
 impl Site for Pages {
@@ -68,7 +66,6 @@ impl Pages {
             !self.admission.is_open(),
         );
         self.volumes.render(&mut page);
-        self.shares.render(&mut page);
         Page {
             status: Status::Ok,
             content_type: metrics::CONTENT_TYPE,

@@ -13,7 +13,7 @@ use proptest::{collection, option, sample};
 use wincsi::Feature;
 use wincsi::disks::DiskQuery;
 use wincsi::sim::{Address, Bus, Content, DiskSpec, IdentifierKind, IdentifierPage};
-use wincsi_driver::kubelet::{Attributes, Luns};
+use wincsi_driver::kinds::disk::{Attributes, Luns};
 use wincsi_driver::record::Access;
 
 use crate::deaths::Sparse;

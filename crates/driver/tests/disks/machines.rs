@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use transport::Code;
 use wincsi::sim::Profile;
-use wincsi_driver::kubelet::{Attributes, Luns};
+use wincsi_driver::kinds::disk::{Attributes, Luns};
 
 use crate::fixture::{Fixture, GIB, Host, TARGET};
 

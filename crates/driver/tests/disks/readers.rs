@@ -4,7 +4,8 @@ use std::sync::Barrier;
 use std::thread;
 
 use transport::Code;
-use wincsi_driver::record::{Access, Choice};
+use wincsi_driver::kinds::block::Choice;
+use wincsi_driver::record::Access;
 
 use crate::fixture::{Fixture, STAGING, TARGET};
 

@@ -13,7 +13,9 @@ use wincsi::sim::smb::{ServerSpec, SmbControl};
 use wincsi::sim::{ClockMode, NodeSpec, SimNode};
 use wincsi::smb::{Credentials, MapRequest, Privacy, RemotePath};
 use wincsi::{Node, NodeApi, Options, WinPath};
-use wincsi_driver::kubelet::{NodeInfo, NodeService, Router, ShareRequests, ShareRules};
+use wincsi_driver::kinds::share::attributes::ShareRules;
+use wincsi_driver::kinds::{self, Row};
+use wincsi_driver::kubelet::{NodeInfo, NodeService, Router};
 use wincsi_driver::life::{Kubelet, Volumes};
 use wincsi_driver::machine::Machine;
 use wincsi_driver::record::Store;
@@ -52,7 +54,6 @@ impl Machine for Events {
 
 pub(crate) struct Fixture {
     pub(crate) router: Router,
-    pub(crate) shares: Arc<ShareRequests>,
     pub(crate) events: Arc<Events>,
     pub(crate) node: Arc<Node>,
     volumes: Arc<Volumes>,
@@ -82,22 +83,22 @@ impl Fixture {
         let mut options = Options::default();
         options.privacy = Privacy::Unasked;
         let node = Arc::new(Node::new(sim.os(), options));
-        let (events, shares) = (Arc::<Events>::default(), Arc::new(ShareRequests::by(rules)));
+        let events = Arc::<Events>::default();
         let kubelet = Kubelet {
             driver_name: String::from("wincsi.io"),
             folder: r"C:\var\lib\kubelet".parse().ok(),
         };
-        let store = Store::open(&home.path().join("records")).unwrap();
+        let mut settings = kinds::Settings::default();
+        settings.shares.rules = rules;
+        let kinds = kinds::table(settings);
+        let store = Store::open(&home.path().join("records"), &Row::forms(&kinds)).unwrap();
         let machine = Arc::clone(&events) as Arc<dyn Machine>;
         let (host, served) = host(&sim, &node);
-        let volumes = Arc::new(Volumes::new(host, store, machine, kubelet));
+        let volumes = Arc::new(Volumes::new(host, store, machine, kubelet, kinds));
         let mut router = Router::counting(&Arc::default());
-        NodeService::new(Arc::clone(&volumes), NodeInfo::default())
-            .with_shares(&shares)
-            .register(&mut router);
+        NodeService::new(Arc::clone(&volumes), NodeInfo::default()).register(&mut router);
         Self {
             router,
-            shares,
             events,
             node,
             volumes,
@@ -194,7 +195,6 @@ impl Fixture {
 
     pub(crate) fn metrics(&self) -> String {
         let mut page = Exposition::default();
-        self.shares.render(&mut page);
         self.volumes.render(&mut page);
         page.into_text()
     }

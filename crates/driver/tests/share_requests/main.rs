@@ -19,7 +19,7 @@ use transport::Code;
 use wincsi::NodeApi;
 use wincsi::smb::RemotePath;
 use wincsi_driver::cluster_dns::ClusterDns;
-use wincsi_driver::kubelet::{ShareRules, Strictness};
+use wincsi_driver::kinds::share::attributes::{ShareRules, Strictness};
 use wire::csi::v1::volume_capability::access_mode::Mode;
 
 use self::fixture::{ADDRESS, Fixture, PASSWORD, Volume};

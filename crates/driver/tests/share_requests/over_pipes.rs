@@ -5,7 +5,7 @@ mod served;
 
 use std::sync::Arc;
 
-use wincsi_driver::kubelet::ShareRules;
+use wincsi_driver::kinds::share::attributes::ShareRules;
 
 use self::served::Served;
 use crate::fixture::{Fixture, Volume};

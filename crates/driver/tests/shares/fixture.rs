@@ -15,13 +15,14 @@ use wincsi::sim::smb::{ServerSpec, SmbControl};
 use wincsi::sim::{ClockMode, Inventory, NodeSpec, SimNode};
 use wincsi::smb::{Credentials, MapRequest, RemotePath};
 use wincsi::{Deadline, Feature, Node, NodeApi, Options, WinPath};
-use wincsi_driver::kinds::share::{Stage, StageError, Wanted};
+use wincsi_driver::kinds::share::{Hashes, ShareOptions, Shares, Wanted};
+use wincsi_driver::kinds::{self, Row};
 use wincsi_driver::life::{
-    Kubelet, Publish, PublishError, Reconciliation, Stats, StatsError, UnpublishError,
-    UnstageError, Volumes,
+    Kubelet, Proof, Publish, PublishError, Reconciliation, Stage, StageError, Stats, StatsError,
+    Turn, UnpublishError, UnstageError, Volumes,
 };
 use wincsi_driver::machine::Simulated;
-use wincsi_driver::record::{Lifetime, ShareOptions, Store, Targets, VolumeHandle};
+use wincsi_driver::record::{Lifetime, Store, Targets, VolumeHandle};
 use zeroize::Zeroizing;
 
 use crate::deaths::{Mortal, NODE, RECORDS, Snapshot};
@@ -109,18 +110,21 @@ impl Volume<'_> {
     }
 
     fn stage(&self, at: &str) -> Stage {
-        let remote = RemotePath::parse(self.remote).unwrap();
         Stage {
             volume: self.handle(),
             staging: path(at),
-            wanted: Wanted {
-                server: self.server.map_or_else(|| remote.server(), str::to_owned),
-                remote,
-                credentials: self.credentials(),
-                options: ShareOptions::default(),
-                targets: Targets::Many,
-                lifetime: self.lifetime,
-            },
+            targets: Targets::Many,
+            lifetime: self.lifetime,
+        }
+    }
+
+    fn wanted(&self) -> Wanted {
+        let remote = RemotePath::parse(self.remote).unwrap();
+        Wanted {
+            server: self.server.map_or_else(|| remote.server(), str::to_owned),
+            remote,
+            credentials: self.credentials(),
+            options: ShareOptions::default(),
         }
     }
 }
@@ -193,7 +197,7 @@ impl Fixture {
 
     /// Without what kubelet does before.
     pub(crate) fn stage_again(&self, volume: &Volume<'_>) -> Result<(), StageError> {
-        self.volumes().stage_share(&volume.stage(&volume.staging()))
+        self.stage_share(volume, &volume.staging())
     }
 
     pub(crate) fn unstage(&self, volume: &Volume<'_>) -> Result<(), UnstageError> {
@@ -226,13 +230,14 @@ impl Fixture {
             target: path(&volume.target(pod)),
             targets: Targets::Many,
         };
-        self.volumes().publish(&publish, credentials)
+        let shares = self.shares();
+        let prove = |proof: Proof<'_>| shares.prove(proof, credentials);
+        self.volumes().publish_by(shares, &publish, prove)
     }
 
     /// Publishes an inline volume.
     pub(crate) fn publish_inline(&self, volume: &Volume<'_>, pod: &str) -> Result<(), StageError> {
-        self.volumes()
-            .stage_share(&volume.stage(&volume.target(pod)))
+        self.stage_share(volume, &volume.target(pod))
     }
 
     /// As of a server that the cluster's DNS is asked for.
@@ -241,9 +246,16 @@ impl Fixture {
         volume: &Volume<'_>,
         pod: &str,
     ) -> Result<(), StageError> {
-        let mut stage = volume.stage(&volume.target(pod));
+        let (shares, stage) = (self.shares(), volume.stage(&volume.target(pod)));
         let resolve = |given: &RemotePath| Ok(given.clone());
-        self.volumes().stage_resolved_share(&mut stage, resolve)
+        let staging = |turn: &Turn<'_>| shares.stage_resolved(turn, volume.wanted(), resolve);
+        self.volumes().stage_by(shares, &stage, staging)
+    }
+
+    fn stage_share(&self, volume: &Volume<'_>, at: &str) -> Result<(), StageError> {
+        let (shares, stage) = (self.shares(), volume.stage(at));
+        let staging = |turn: &Turn<'_>| shares.stage(turn, &volume.wanted());
+        self.volumes().stage_by(shares, &stage, staging)
     }
 
     pub(crate) fn unpublish(&self, volume: &Volume<'_>, pod: &str) -> Result<(), UnpublishError> {
@@ -439,6 +451,10 @@ impl Fixture {
         self.volumes.as_ref().unwrap()
     }
 
+    fn shares(&self) -> &Shares {
+        self.volumes().kind().unwrap()
+    }
+
     pub(crate) fn soon(&self) -> Deadline {
         self.hand.deadline(Duration::from_secs(60))
     }
@@ -464,8 +480,11 @@ fn driver(home: &TempDir, sim: &SimNode, served: Option<&Served>) -> Volumes {
         driver_name: DRIVER.to_owned(),
         folder: KUBELET.parse().ok(),
     };
-    let store = Store::open(&home.path().join(RECORDS)).unwrap();
-    Volumes::new(node, store, machine, kubelet).hashing_quickly()
+    let mut settings = kinds::Settings::default();
+    settings.shares.hashes = Hashes::Quick;
+    let kinds = kinds::table(settings);
+    let store = Store::open(&home.path().join(RECORDS), &Row::forms(&kinds)).unwrap();
+    Volumes::new(node, store, machine, kubelet, kinds)
 }
 
 pub(crate) fn path(text: &str) -> WinPath {

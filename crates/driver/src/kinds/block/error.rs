@@ -1,12 +1,13 @@
 use transport::Code;
-use wincsi::Feature;
+use wincsi::Error;
 
-use crate::life::Shared;
+use super::expand::LEAST_GROWTH;
+use crate::life::{ErrorOfKind, ExpandError, StageError};
 use crate::record::VolumeHandle;
 
-/// Why a volume was not staged.
+/// Why a disk is refused.
 #[derive(Debug, thiserror::Error)]
-pub enum StageError {
+pub enum Refused {
     /// Readers on many nodes share the disk, and Windows had it online and writable here before it was staged.
     #[error(
         "the disk of volume {volume} came online writable, and nodes that share a disk must not write to it: \
@@ -16,18 +17,6 @@ pub enum StageError {
         /// The volume.
         volume: VolumeHandle,
     },
-    /// The host mode cannot do what the volume needs.
-    #[error(
-        "volume {volume} needs {what}, which -host=proxy does not have ({feature}): use -host=native"
-    )]
-    HostLacks {
-        /// The volume.
-        volume: VolumeHandle,
-        /// What it needs.
-        what: &'static str,
-        /// The feature that the host lacks.
-        feature: Feature,
-    },
     /// Another volume has the same disk for readers, or for writers.
     #[error("volume {other} has the disk of volume {volume} with another access mode")]
     OtherAccess {
@@ -36,37 +25,78 @@ pub enum StageError {
         /// The one that is staged.
         other: VolumeHandle,
     },
-    /// The volume is staged with another capability, at another path or from another disk.
-    #[error("volume {volume} is staged with another {what}")]
-    StagedOtherwise {
+    /// The disk has grown by less than the host grows a volume by.
+    #[error(
+        "the disk of volume {volume} has grown by {grown} bytes, and -host=proxy grows a volume by {least_growth} or \
+         more: request {least} bytes, or use -host=native",
+        least_growth = LEAST_GROWTH
+    )]
+    TooLittle {
         /// The volume.
         volume: VolumeHandle,
-        /// What differs.
-        what: &'static str,
+        /// By how much the disk has grown, in bytes.
+        grown: u64,
+        /// The least size at which the volume grows, in bytes.
+        least: u64,
     },
-    /// The volume is refused, and something of an earlier call is left of it: kubelet calls again.
-    #[error(transparent)]
-    Unfinished(Box<Self>),
-    /// What may keep each call from its end.
-    #[error(transparent)]
-    Shared(#[from] Shared),
+    /// Another partition lies behind the volume's, or the partition table does not reach to the end of the disk.
+    #[error("volume {volume} has all that it can have of its disk, {size} bytes: {why}")]
+    NoRoom {
+        /// The volume.
+        volume: VolumeHandle,
+        /// Its size in bytes.
+        size: u64,
+        /// Why it has no more.
+        why: Box<Error>,
+    },
+    /// The disk is larger than the volume may become, and a volume grows to the end of its disk.
+    #[error(
+        "the disk of volume {volume} has {disk} bytes, to which the volume would grow, and the request has a limit of {limit}"
+    )]
+    TooLarge {
+        /// The volume.
+        volume: VolumeHandle,
+        /// The disk's length in bytes.
+        disk: u64,
+        /// The most that the volume may have.
+        limit: u64,
+    },
+    /// The disk has not grown as far yet.
+    #[error(
+        "the disk of volume {volume} has {disk} bytes, and {wanted} are wanted: it has not grown yet"
+    )]
+    TooSmall {
+        /// The volume.
+        volume: VolumeHandle,
+        /// The disk's length in bytes.
+        disk: u64,
+        /// The size that is wanted.
+        wanted: u64,
+    },
 }
 
-impl StageError {
+impl Refused {
     /// The code for kubelet.
     #[must_use]
     pub fn code(&self) -> Code {
         match self {
-            Self::Unfinished(_) => Code::Unavailable,
-            Self::CameOnlineWritable { .. } | Self::HostLacks { .. } | Self::OtherAccess { .. } => {
-                Code::FailedPrecondition
-            }
-            Self::StagedOtherwise { .. } => Code::AlreadyExists,
-            Self::Shared(shared) => shared.code(),
+            Self::CameOnlineWritable { .. } | Self::OtherAccess { .. } => Code::FailedPrecondition,
+            Self::TooSmall { .. } => Code::Unavailable,
+            Self::TooLarge { .. } | Self::TooLittle { .. } => Code::OutOfRange,
+            // With this code alone each kubelet lets pods start, grown or not.
+            Self::NoRoom { .. } => Code::FailedPrecondition,
         }
     }
+}
 
-    pub(crate) fn unfinished(self) -> Self {
-        Self::Unfinished(Box::new(self))
+impl From<Refused> for StageError {
+    fn from(refused: Refused) -> Self {
+        ErrorOfKind::new(refused.code(), refused).into()
+    }
+}
+
+impl From<Refused> for ExpandError {
+    fn from(refused: Refused) -> Self {
+        ErrorOfKind::new(refused.code(), refused).into()
     }
 }

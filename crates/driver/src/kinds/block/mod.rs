@@ -1,33 +1,164 @@
-//! Volumes that are disks: stage, grow, unstage, and whether one is mounted where it belongs.
+//! Volumes that are disks in the end, wherever their disk comes from: stage, grow, unstage, and whether one is mounted where
+//! it belongs. A [`Source`] gives the disk.
 
 mod error;
 mod expand;
 mod publish;
-pub(crate) mod stage;
-pub(crate) mod unstage;
+mod record;
+mod request;
+mod stage;
+mod unstage;
+mod wanted;
 
+use std::sync::Arc;
+use std::time::Duration;
+
+use wincsi::disks::DiskQuery;
 use wincsi::filesystem::Look;
 use wincsi::volumes::{FoundVolume, Space, VolumeId};
 use wincsi::{Condition, Deadline, Error, Feature, ResultExt as _, WinPath};
 
-use crate::life::reconcile::{Place, is_dangling};
-use crate::life::{Volumes, is_nothing_mounted};
-use crate::record::{Disk, Record};
+use super::{Kind, Places, Proving, Staging};
+use crate::kubelet::{Refusal, Request};
+use crate::life::{Capacity, Context, ExpandError, Place, is_dangling, is_nothing_mounted};
+use crate::record::{Content as _, Record, VolumeHandle};
 
-pub use self::error::StageError;
-pub use self::expand::{Capacity, ExpandError};
-pub use self::stage::Stage;
+pub use self::error::Refused;
+pub use self::record::{Disk, Spec, Wanted};
+pub use self::request::{RequestError, format_rows};
+pub use self::wanted::{Choice, FileSystem, Format, FormatError};
 
-impl Volumes {
-    /// The volume that is mounted where a path leads to by links, if it is the one that the record has.
-    pub(crate) fn live(
+/// How long a stage waits for a disk that the controller has just attached. It leaves time for the rest of the call.
+pub(super) const ARRIVAL: Duration = Duration::from_secs(60);
+
+/// Where disks come from.
+pub trait Source: Send + Sync + 'static {
+    /// One disk, as a request names it.
+    type Spec: Spec;
+
+    /// Whether a volume must be attached here. Then its record is written before [`Source::attach`].
+    const ATTACHES: bool = false;
+
+    /// Whether a request is for a disk from here.
+    fn accepts(&self, request: &Request<'_>) -> bool;
+
+    /// Reads a request. Asks nothing of the node.
+    ///
+    /// # Errors
+    /// No repetition helps.
+    fn read(&self, request: &Request<'_>) -> Result<Self::Spec, Refusal>;
+
+    /// The properties that identify the disk once it is attached.
+    fn query(&self, spec: &Self::Spec) -> DiskQuery;
+
+    /// Attaches the disk. May be repeated.
+    ///
+    /// # Errors
+    /// It may be attached, or not.
+    fn attach(&self, _spec: &Self::Spec, _deadline: Deadline) -> Result<(), Error> {
+        Ok(())
+    }
+
+    /// Detaches the disk, which is offline unless something else uses it. What is not attached is success.
+    ///
+    /// # Errors
+    /// It may be attached, or not.
+    fn detach(&self, _spec: &Self::Spec, _deadline: Deadline) -> Result<(), Error> {
+        Ok(())
+    }
+}
+
+/// The kind of volume whose disks come from a source.
+pub struct Block<S> {
+    ctx: Arc<Context>,
+    source: S,
+    /// How long a stage waits for its disk.
+    arrival: Duration,
+}
+
+impl<S: Source> Block<S> {
+    /// Volumes with disks from here. A stage waits so long for its disk.
+    pub fn new(ctx: &Arc<Context>, source: S, arrival: Duration) -> Self {
+        Self {
+            ctx: Arc::clone(ctx),
+            source,
+            arrival,
+        }
+    }
+
+    fn query(&self, record: &Record<Disk<S::Spec>>) -> DiskQuery {
+        self.source.query(&record.content.source)
+    }
+}
+
+impl<S: Source> Kind for Block<S> {
+    fn name(&self) -> &'static str {
+        Disk::<S::Spec>::KIND
+    }
+
+    fn accepts(&self, request: &Request<'_>) -> bool {
+        self.source.accepts(request)
+    }
+
+    fn to_stage<'a>(&'a self, request: &Request<'_>) -> Result<Staging<'a>, Refusal> {
+        let wanted = request::wanted(request)?;
+        let source = self.source.read(request)?;
+        Ok(Box::new(move |turn| self.stage(turn, source, wanted)))
+    }
+
+    fn to_publish<'a>(&'a self, request: &Request<'_>) -> Result<Proving<'a>, Refusal> {
+        request::note_access(&request::wanted(request)?, request);
+        Ok(Box::new(|proof| self.prove(proof)))
+    }
+
+    fn unstage(&self, record: Record, staging: &WinPath, deadline: Deadline) -> Result<(), Error> {
+        self.unstage_disk(&record.of_kind()?, staging, deadline)
+    }
+
+    fn places(&self) -> Places<'_> {
+        Box::new(|record, deadline| self.place(&record.of_kind()?, deadline))
+    }
+
+    fn usage(&self, record: Record, at: &WinPath) -> Result<Option<Space>, Error> {
+        let deadline = self.ctx.deadline();
+        match self.live(&record.of_kind()?, at, deadline)? {
+            Some(found) => {
+                let volumes = self.ctx.node.volumes();
+                volumes.stats(found.id(), deadline).map(Some)
+            }
+            None => Ok(None),
+        }
+    }
+
+    fn size(&self, record: Record) -> Option<u64> {
+        record.of::<Disk<S::Spec>>()?.content.size
+    }
+
+    fn expand(&self, record: Record, path: &str, capacity: Capacity) -> Result<u64, ExpandError> {
+        self.expand_disk(&record.of_kind()?, path, capacity)
+    }
+
+    fn unstage_foreign(
         &self,
-        record: &Record<Disk>,
+        volume: &VolumeHandle,
+        staging: &WinPath,
+        deadline: Deadline,
+    ) -> Result<bool, Error> {
+        self.unstage_unrecorded(volume, staging, deadline)?;
+        Ok(true)
+    }
+}
+
+impl<S: Source> Block<S> {
+    /// The volume that is mounted where a path leads to by links, if it is the one that the record has.
+    fn live(
+        &self,
+        record: &Record<Disk<S::Spec>>,
         path: &WinPath,
         deadline: Deadline,
     ) -> Result<Option<FoundVolume>, Error> {
-        match self.node.volumes().find_at(path, deadline) {
-            Ok(found) if record.what.mounted == Some(found.id()) => Ok(Some(found)),
+        match self.ctx.node.volumes().find_at(path, deadline) {
+            Ok(found) if record.content.mounted == Some(found.id()) => Ok(Some(found)),
             Ok(_) => Ok(None),
             Err(error) if is_nothing_mounted(&error) => Ok(None),
             Err(error) => match self.is_stale(path, deadline)? {
@@ -38,19 +169,15 @@ impl Volumes {
     }
 
     /// What is exactly at a record's staging path.
-    pub(crate) fn disk_place(
-        &self,
-        record: &Record<Disk>,
-        deadline: Deadline,
-    ) -> Result<Place, Error> {
-        if !self.node.supports(Feature::EntryLooks) {
+    fn place(&self, record: &Record<Disk<S::Spec>>, deadline: Deadline) -> Result<Place, Error> {
+        if !self.ctx.node.supports(Feature::EntryLooks) {
             let live = self.live(record, &record.staging, deadline)?;
             return Ok(live.map_or(Place::NotMounted, |_| Place::Live));
         }
         Ok(
-            match self.node.filesystem().look(&record.staging, deadline)? {
+            match self.ctx.node.filesystem().look(&record.staging, deadline)? {
                 Look::MountedFolder { volume, is_there } if is_there => {
-                    match record.what.mounted == Some(volume) {
+                    match record.content.mounted == Some(volume) {
                         true => Place::Live,
                         false => Place::NotMounted,
                     }
@@ -61,21 +188,9 @@ impl Volumes {
         )
     }
 
-    pub(crate) fn measure_disk(
-        &self,
-        record: &Record<Disk>,
-        at: &WinPath,
-    ) -> Result<Option<Space>, Error> {
-        let deadline = self.deadline();
-        match self.live(record, at, deadline)? {
-            Some(found) => self.node.volumes().stats(found.id(), deadline).map(Some),
-            None => Ok(None),
-        }
-    }
-
     /// Whether a mounted folder is there whose volume is gone.
     fn is_stale(&self, at: &WinPath, deadline: Deadline) -> Result<bool, Error> {
-        let entry = self.entry(at, deadline)?;
+        let entry = self.ctx.entry(at, deadline)?;
         let is_there = |entry: &Look| {
             !matches!(
                 entry,
@@ -96,7 +211,7 @@ impl Volumes {
         recorded: Option<VolumeId>,
         deadline: Deadline,
     ) -> Result<(), Error> {
-        let mounted = match self.entry(at, deadline)? {
+        let mounted = match self.ctx.entry(at, deadline)? {
             Some(Look::Link(_) | Look::Missing) => None,
             // Also one whose volume is gone, as its disk was pulled out.
             Some(Look::MountedFolder { volume, .. }) => Some(volume),
@@ -104,9 +219,9 @@ impl Volumes {
             None => return self.dismount_unseen(at, recorded, deadline),
         };
         if let Some(volume) = mounted {
-            self.node.volumes().unmount(volume, at, deadline)?;
+            self.ctx.node.volumes().unmount(volume, at, deadline)?;
         }
-        self.remove(at, deadline)
+        self.ctx.remove(at, deadline)
     }
 
     /// [`Self::dismount`] through a host that cannot tell what is at the path: it follows links, and does not reach a
@@ -123,14 +238,14 @@ impl Volumes {
             mounted => mounted?,
         };
         if let Some(volume) = mounted {
-            let unmounted = self.node.volumes().unmount(volume, at, deadline);
+            let unmounted = self.ctx.node.volumes().unmount(volume, at, deadline);
             unmounted.ok_if(Condition::NotAMountedFolder)?;
         }
-        self.remove(at, deadline)
+        self.ctx.remove(at, deadline)
     }
 
     fn mounted_at(&self, at: &WinPath, deadline: Deadline) -> Result<Option<VolumeId>, Error> {
-        match self.node.volumes().of_target(at, deadline) {
+        match self.ctx.node.volumes().of_target(at, deadline) {
             Ok(volume) => Ok(Some(volume)),
             Err(error) if is_nothing_mounted(&error) => Ok(None),
             Err(error) => Err(error),

@@ -2,23 +2,32 @@ use wincsi::disks::FoundDisk;
 use wincsi::filesystem::Look;
 use wincsi::{Condition, Deadline, Error, Feature, ResultExt as _, WinPath};
 
-use crate::life::Volumes;
-use crate::life::vol_data::VolData;
-use crate::record::{Disk, Record, VolumeHandle};
+use super::{Block, Disk, Source};
+use crate::record::{Record, VolumeHandle};
 
-impl Volumes {
-    pub(crate) fn put_away_disk(
+impl<S: Source> Block<S> {
+    pub(super) fn unstage_disk(
         &self,
-        record: &Record<Disk>,
+        record: &Record<Disk<S::Spec>>,
         staging: &WinPath,
         deadline: Deadline,
     ) -> Result<(), Error> {
-        self.dismount(staging, record.what.mounted, deadline)?;
+        self.dismount(staging, record.content.mounted, deadline)?;
         if *staging != record.staging {
-            self.dismount(&record.staging, record.what.mounted, deadline)?;
+            self.dismount(&record.staging, record.content.mounted, deadline)?;
         }
-        self.node.disks().rescan(deadline)?;
-        let found = self.node.disks().find(&record.what.query, deadline);
+        self.release_recorded(record, deadline)?;
+        self.source.detach(&record.content.source, deadline)
+    }
+
+    /// Takes the disk of a record offline, if it is there, and still the volume's.
+    fn release_recorded(
+        &self,
+        record: &Record<Disk<S::Spec>>,
+        deadline: Deadline,
+    ) -> Result<(), Error> {
+        self.ctx.node.disks().rescan(deadline)?;
+        let found = self.ctx.node.disks().find(&self.query(record), deadline);
         let found = found.none_if(Condition::NotFound);
         if let Err(error) = &found
             && is_undecided(error)
@@ -43,24 +52,24 @@ impl Volumes {
     /// Whether the disk has the volume that was staged, or none was.
     fn has_recorded(
         &self,
-        record: &Record<Disk>,
+        record: &Record<Disk<S::Spec>>,
         disk: &FoundDisk,
         deadline: Deadline,
     ) -> Result<bool, Error> {
-        let Some(mounted) = record.what.mounted else {
+        let Some(mounted) = record.content.mounted else {
             return Ok(true);
         };
-        let volumes = disk.volumes(self.node.as_ref(), deadline)?;
+        let volumes = disk.volumes(self.ctx.node.as_ref(), deadline)?;
         Ok(volumes.is_empty() || volumes.contains(&mounted))
     }
 
-    pub(crate) fn unstage_unrecorded(
+    pub(super) fn unstage_unrecorded(
         &self,
         volume: &VolumeHandle,
         staging: &WinPath,
+        deadline: Deadline,
     ) -> Result<(), Error> {
-        let deadline = self.deadline();
-        let disk = match self.is_of_kubelet(volume, staging) {
+        let disk = match self.ctx.is_of_kubelet(volume, staging) {
             true => self.disk_mounted_at(staging, deadline)?,
             false => None,
         };
@@ -77,24 +86,18 @@ impl Volumes {
         }
     }
 
-    /// Whether kubelet's file beside the staging path names this driver and the volume.
-    pub(crate) fn is_of_kubelet(&self, volume: &VolumeHandle, staging: &WinPath) -> bool {
-        let data = VolData::beside(staging, self.machine.as_ref());
-        data.is_some_and(|data| data.names(&self.kubelet.driver_name, volume))
-    }
-
     /// The disk of the volume that is mounted exactly at the path; none of a link or a plain directory.
     fn disk_mounted_at(
         &self,
         staging: &WinPath,
         deadline: Deadline,
     ) -> Result<Option<FoundDisk>, Error> {
-        if !self.node.supports(Feature::EntryLooks) {
+        if !self.ctx.node.supports(Feature::EntryLooks) {
             return Ok(None);
         }
-        match self.node.filesystem().look(staging, deadline)? {
+        match self.ctx.node.filesystem().look(staging, deadline)? {
             Look::MountedFolder { is_there: true, .. } => {
-                self.node.disks().find_at(staging, deadline).map(Some)
+                self.ctx.node.disks().find_at(staging, deadline).map(Some)
             }
             _ => Ok(None),
         }
@@ -107,7 +110,7 @@ impl Volumes {
         disk: &FoundDisk,
         deadline: Deadline,
     ) -> Result<(), Error> {
-        if !self.node.supports(Feature::CheckedOffline) {
+        if !self.ctx.node.supports(Feature::CheckedOffline) {
             tracing::info!(
                 "volume {volume}: its disk stays online, as the host cannot tell its use"
             );
@@ -117,7 +120,7 @@ impl Volumes {
             tracing::warn!("volume {volume}: its disk stays online for volume {other}");
             return Ok(());
         }
-        match self.node.disks().take_offline(disk, deadline) {
+        match self.ctx.node.disks().take_offline(disk, deadline) {
             Err(error) if error.is(Condition::NotFound) => Ok(()),
             Err(error) if error.is(Condition::InUse) => {
                 tracing::warn!("volume {volume}: its disk stays online: {error}");
@@ -128,23 +131,26 @@ impl Volumes {
     }
 
     /// Another volume whose record names the disk, or a volume on it, and whose record is such a one.
-    pub(crate) fn other_record_of(
+    pub(super) fn other_record_of(
         &self,
         volume: &VolumeHandle,
         disk: &FoundDisk,
-        is_such: impl Fn(&Record<Disk>) -> bool,
+        is_such: impl Fn(&Record<Disk<S::Spec>>) -> bool,
         deadline: Deadline,
     ) -> Result<Option<VolumeHandle>, Error> {
-        let others = self.store.records_of::<Disk>();
+        let others = self.ctx.store.records_of::<Disk<S::Spec>>();
         let others = others.filter(|record| record.volume != *volume && is_such(record));
         let mut others = others.peekable();
         if others.peek().is_none() {
             return Ok(None);
         }
-        let on_disk = disk.volumes(self.node.as_ref(), deadline)?;
-        let names_disk = |record: &Record<Disk>| {
-            let is_mounted = record.what.mounted.is_some_and(|id| on_disk.contains(&id));
-            is_mounted || record.what.query == *disk.wanted()
+        let on_disk = disk.volumes(self.ctx.node.as_ref(), deadline)?;
+        let names_disk = |record: &Record<Disk<S::Spec>>| {
+            let is_mounted = record
+                .content
+                .mounted
+                .is_some_and(|id| on_disk.contains(&id));
+            is_mounted || self.query(record) == *disk.wanted()
         };
         Ok(others.find(names_disk).map(|record| record.volume))
     }

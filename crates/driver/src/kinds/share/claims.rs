@@ -10,11 +10,12 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use wincsi::WinPath;
 
-use crate::record::{Record, Share, State, VolumeHandle};
+use super::Share;
+use crate::record::{Record, State, VolumeHandle};
 
 /// The claims of the live volumes.
 #[derive(Debug, Default)]
-pub(crate) struct Claims(Mutex<Inner>);
+pub(super) struct Claims(Mutex<Inner>);
 
 #[derive(Debug, Default)]
 struct Inner {
@@ -27,28 +28,28 @@ struct Inner {
 
 /// One volume's use of a share.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Claim {
+pub(super) struct Claim {
     /// The server as the volume names it, in lower case.
-    pub(crate) server: String,
+    pub(super) server: String,
     /// The same as Windows has it: the address, where the name was looked up.
-    pub(crate) address: String,
+    pub(super) address: String,
     /// What is mapped, in lower case.
-    pub(crate) share: String,
+    pub(super) share: String,
     /// As whom, in lower case: names of users have no case.
-    pub(crate) user: Option<String>,
+    pub(super) user: Option<String>,
     /// Another TCP port of the server than SMB's.
-    pub(crate) port: Option<NonZeroU16>,
+    pub(super) port: Option<NonZeroU16>,
     /// Whose the mapping is. This driver's it is in one boot alone.
-    pub(crate) whose: Whose,
+    pub(super) whose: Whose,
     /// That boot, where the node reports it.
-    pub(crate) boot: Option<String>,
+    pub(super) boot: Option<String>,
     /// Whether the volume is being unstaged.
-    pub(crate) is_leaving: bool,
+    pub(super) is_leaving: bool,
 }
 
 /// Whose a mapping is, by what a claim knows of it: each of these outweighs those before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Whose {
+pub(super) enum Whose {
     /// Another process's.
     Others,
     /// This driver's, if a call that found none makes it: another process may be first.
@@ -59,16 +60,16 @@ pub(crate) enum Whose {
 
 /// The volumes that use a share whose mapping is this driver's by now.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct Adopted {
+pub(super) struct Adopted {
     /// How many use it.
-    pub(crate) users: usize,
+    pub(super) users: usize,
     /// The volumes whose mapping was another's before, or of another boot.
-    pub(crate) new: Vec<VolumeHandle>,
+    pub(super) new: Vec<VolumeHandle>,
 }
 
 /// Why a share cannot be claimed.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Refused {
+pub(super) enum Conflict {
     /// This volume uses the same server as another user.
     OtherUser(VolumeHandle),
     /// This volume uses the same server at another port, where another server may be.
@@ -87,8 +88,8 @@ impl Whose {
 }
 
 impl Claim {
-    pub(crate) fn of(record: &Record<Share>) -> Self {
-        let share = &record.what;
+    pub(super) fn of(record: &Record<Share>) -> Self {
+        let share = &record.content;
         Self {
             server: share.server.clone(),
             address: share.remote.server(),
@@ -126,7 +127,7 @@ impl Claim {
 
 impl Claims {
     /// The claims of the records that a driver before this one left.
-    pub(crate) fn of(records: &[Record<Share>]) -> Self {
+    pub(super) fn of(records: &[Record<Share>]) -> Self {
         let records = records.iter();
         let claims = records.map(|record| (record.volume.clone(), Claim::of(record)));
         Self(Mutex::new(Inner {
@@ -137,19 +138,19 @@ impl Claims {
 
     /// Claims a share for a volume, which may have claimed it before. The mapping is this driver's if the claim says so,
     /// or that of another volume does; returns whether it is, or is presumed to be.
-    pub(crate) fn claim(&self, volume: &VolumeHandle, claim: Claim) -> Result<bool, Refused> {
+    pub(super) fn claim(&self, volume: &VolumeHandle, claim: Claim) -> Result<bool, Conflict> {
         let mut inner = self.lock();
         let mut others = inner.claims.iter().filter(|(other, _)| *other != volume);
         let other = others.find(|(_, other)| other.conflicts_with(&claim));
         if let Some((volume, other)) = other {
             let volume = volume.clone();
             return Err(match other.user == claim.user {
-                true => Refused::OtherPort(volume),
-                false => Refused::OtherUser(volume),
+                true => Conflict::OtherPort(volume),
+                false => Conflict::OtherUser(volume),
             });
         }
         if inner.unmapped.contains(&claim.share) {
-            return Err(Refused::Unmapping);
+            return Err(Conflict::Unmapping);
         }
         let whose = claim.whose.max(inner.known_of(volume, &claim));
         let claim = Claim { whose, ..claim };
@@ -158,7 +159,7 @@ impl Claims {
     }
 
     /// The volume uses its share no more. Its claim stays until the share is unmapped, or others use it.
-    pub(crate) fn leave(&self, volume: &VolumeHandle) {
+    pub(super) fn leave(&self, volume: &VolumeHandle) {
         if let Some(claim) = self.lock().claims.get_mut(volume) {
             claim.is_leaving = true;
         }
@@ -166,31 +167,31 @@ impl Claims {
 
     /// A link of another driver's goes, until what is returned is dropped: who claims a mapping that it leaves has it as
     /// this driver's.
-    pub(crate) fn leave_others(&self, link: &WinPath) -> LeavingOthers<'_> {
+    pub(super) fn leave_others(&self, link: &WinPath) -> LeavingOthers<'_> {
         let link = link.folded();
         self.lock().left.insert(link.clone(), Vec::new());
         LeavingOthers { of: self, link }
     }
 
     /// Whether a link of another driver's goes just now.
-    pub(crate) fn is_left(&self, link: &WinPath) -> bool {
+    pub(super) fn is_left(&self, link: &WinPath) -> bool {
         self.lock().left.contains_key(&link.folded())
     }
 
     /// The mapping that a volume uses is another's.
-    pub(crate) fn disown(&self, volume: &VolumeHandle) {
+    pub(super) fn disown(&self, volume: &VolumeHandle) {
         self.note_whose(volume, false);
     }
 
     /// Whether the mapping that a volume uses is this driver's.
-    pub(crate) fn note_whose(&self, volume: &VolumeHandle, is_ours: bool) {
+    pub(super) fn note_whose(&self, volume: &VolumeHandle, is_ours: bool) {
         if let Some(claim) = self.lock().claims.get_mut(volume) {
             claim.whose = Whose::of(is_ours);
         }
     }
 
     /// The mapping of others that a volume claimed is gone, and is presumed to be made by its call.
-    pub(crate) fn presume(&self, volume: &VolumeHandle) {
+    pub(super) fn presume(&self, volume: &VolumeHandle) {
         if let Some(claim) = self.lock().claims.get_mut(volume) {
             claim.whose = claim.whose.max(Whose::Presumed);
         }
@@ -198,7 +199,7 @@ impl Claims {
 
     /// Ends the presumption that a volume's mapping is this driver's, which it turned out to be or not. Returns false if it
     /// is none by now, as the mapping was left to the volume.
-    pub(crate) fn settle(&self, volume: &VolumeHandle, is_ours: bool) -> bool {
+    pub(super) fn settle(&self, volume: &VolumeHandle, is_ours: bool) -> bool {
         let mut inner = self.lock();
         let claim = inner.claims.get_mut(volume);
         let Some(claim) = claim.filter(|claim| claim.whose == Whose::Presumed) else {
@@ -209,14 +210,14 @@ impl Claims {
     }
 
     /// The volume is of this boot after all: its share was not mapped for it since.
-    pub(crate) fn stay_in(&self, volume: &VolumeHandle, boot: Option<&str>) {
+    pub(super) fn stay_in(&self, volume: &VolumeHandle, boot: Option<&str>) {
         if let Some(claim) = self.lock().claims.get_mut(volume) {
             claim.boot = boot.map(str::to_owned);
         }
     }
 
     /// The volume uses another mapping of its server than before, which is this driver's to remove.
-    pub(crate) fn move_to(&self, volume: &VolumeHandle, share: &str) {
+    pub(super) fn move_to(&self, volume: &VolumeHandle, share: &str) {
         if let Some(claim) = self.lock().claims.get_mut(volume) {
             share.clone_into(&mut claim.share);
             claim.whose = Whose::Ours;
@@ -225,40 +226,40 @@ impl Claims {
 
     /// Whether the mapping of a share is this driver's in a boot, by any volume's claim, also of one that leaves. What a
     /// call only presumes, nobody else goes by.
-    pub(crate) fn has_ours(&self, share: &str, boot: Option<&str>) -> bool {
+    pub(super) fn has_ours(&self, share: &str, boot: Option<&str>) -> bool {
         let inner = self.lock();
         let mut of_share = inner.claims.values().filter(|claim| claim.share == share);
         of_share.any(|claim| claim.whose == Whose::Ours && claim.is_of_boot(boot))
     }
 
     /// Gives a volume's claim up.
-    pub(crate) fn release(&self, volume: &VolumeHandle) {
+    pub(super) fn release(&self, volume: &VolumeHandle) {
         self.lock().claims.remove(volume);
     }
 
     /// The volumes that use a share in this boot: those of an earlier one are staged again first.
-    pub(crate) fn users_of(&self, share: &str, boot: Option<&str>) -> Vec<VolumeHandle> {
+    pub(super) fn users_of(&self, share: &str, boot: Option<&str>) -> Vec<VolumeHandle> {
         self.lock().users_of(share, boot)
     }
 
     /// Whether a volume uses a share in this boot.
-    pub(crate) fn is_used(&self, share: &str, boot: Option<&str>) -> bool {
+    pub(super) fn is_used(&self, share: &str, boot: Option<&str>) -> bool {
         self.lock().is_used(share, boot)
     }
 
     /// Whether the mapping that a volume claimed is this driver's by now.
-    pub(crate) fn is_ours(&self, volume: &VolumeHandle) -> bool {
+    pub(super) fn is_ours(&self, volume: &VolumeHandle) -> bool {
         self.whose(volume) == Some(Whose::Ours)
     }
 
     /// Whose the mapping is that a volume claimed.
-    pub(crate) fn whose(&self, volume: &VolumeHandle) -> Option<Whose> {
+    pub(super) fn whose(&self, volume: &VolumeHandle) -> Option<Whose> {
         self.lock().claims.get(volume).map(|claim| claim.whose)
     }
 
     /// Notes that the mapping of a share is this driver's in a boot, for the volumes that use it, and returns those of which
     /// that is new.
-    pub(crate) fn adopt(&self, share: &str, boot: Option<&str>) -> Adopted {
+    pub(super) fn adopt(&self, share: &str, boot: Option<&str>) -> Adopted {
         let mut inner = self.lock();
         let using = inner
             .claims
@@ -278,7 +279,7 @@ impl Claims {
     }
 
     /// Unmaps a share that nobody uses, while nobody can claim it; none if somebody uses it, or it is being unmapped.
-    pub(crate) fn unmap<T>(
+    pub(super) fn unmap<T>(
         &self,
         share: &str,
         boot: Option<&str>,
@@ -341,14 +342,14 @@ impl Drop for Unmapping<'_> {
 }
 
 /// A link of another driver's that goes, until this is dropped.
-pub(crate) struct LeavingOthers<'a> {
+pub(super) struct LeavingOthers<'a> {
     of: &'a Claims,
     link: String,
 }
 
 impl LeavingOthers<'_> {
     /// It leaves this mapping.
-    pub(crate) fn leaves(&self, share: &str) {
+    pub(super) fn leaves(&self, share: &str) {
         let mut inner = self.of.lock();
         if let Some(left) = inner.left.get_mut(&self.link) {
             left.push(share.to_owned());
@@ -389,7 +390,7 @@ mod tests {
         assert_eq!(claims.claim(&volume("a"), claim("s", "one")), Ok(false));
         assert_eq!(claims.claim(&volume("b"), claim("t", "one")), Ok(false));
         let refused = claims.claim(&volume("c"), claim("u", "two"));
-        assert_eq!(refused, Err(Refused::OtherUser(volume("a"))));
+        assert_eq!(refused, Err(Conflict::OtherUser(volume("a"))));
         claims.release(&volume("a"));
         claims.release(&volume("b"));
         assert_eq!(claims.claim(&volume("c"), claim("u", "two")), Ok(false));
@@ -404,7 +405,7 @@ mod tests {
             ..claim("t", "two")
         };
         let refused = claims.claim(&volume("b"), by_another_name);
-        assert_eq!(refused, Err(Refused::OtherUser(volume("a"))));
+        assert_eq!(refused, Err(Conflict::OtherUser(volume("a"))));
     }
 
     /// At another port another server may be, perhaps that of a pod's author.
@@ -417,7 +418,7 @@ mod tests {
         };
         claims.claim(&volume("a"), at_a_port.clone()).unwrap();
         let refused = claims.claim(&volume("b"), claim("s", "one"));
-        assert_eq!(refused, Err(Refused::OtherPort(volume("a"))));
+        assert_eq!(refused, Err(Conflict::OtherPort(volume("a"))));
         assert_eq!(claims.claim(&volume("c"), at_a_port), Ok(false));
     }
 
@@ -593,7 +594,7 @@ mod tests {
             assert_eq!(claims.unmap("s", Some("now"), || ()), None);
             claims.claim(&volume("b"), claim("s", "one"))
         });
-        assert_eq!(meanwhile, Some(Err(Refused::Unmapping)));
+        assert_eq!(meanwhile, Some(Err(Conflict::Unmapping)));
         assert_eq!(claims.claim(&volume("b"), claim("s", "one")), Ok(false));
     }
 }

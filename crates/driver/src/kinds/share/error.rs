@@ -1,12 +1,13 @@
 use transport::Code;
-use wincsi::{Condition, Feature};
+use wincsi::Feature;
 
-use crate::life::Shared;
+use crate::cluster_dns::LookupError;
+use crate::life::{ErrorOfKind, StageError, StatsError};
 use crate::record::VolumeHandle;
 
-/// Why a share was not staged.
+/// Why a share is refused.
 #[derive(Debug, thiserror::Error)]
-pub enum StageError {
+pub enum Refused {
     /// Another volume uses the server as another user, and Windows logs on to a server as one user at a time.
     #[error(
         "volume {volume} needs server {server} as {}, and volume {other} uses it as another user: \
@@ -50,26 +51,6 @@ pub enum StageError {
         /// Whether this driver knows the credential of the mapping.
         is_known: bool,
     },
-    /// The host mode cannot do what the volume needs.
-    #[error(
-        "volume {volume} needs {what}, which -host=proxy does not have ({feature}): use -host=native"
-    )]
-    HostLacks {
-        /// The volume.
-        volume: VolumeHandle,
-        /// What it needs.
-        what: &'static str,
-        /// The feature that the host lacks.
-        feature: Feature,
-    },
-    /// The volume is staged as something else.
-    #[error("volume {volume} is staged with another {what}")]
-    StagedOtherwise {
-        /// The volume.
-        volume: VolumeHandle,
-        /// What differs.
-        what: &'static str,
-    },
     /// The share is being unmapped for a volume that used it last.
     #[error("volume {volume} waits until {share} is unmapped, which another call does")]
     Unmapping {
@@ -78,23 +59,22 @@ pub enum StageError {
         /// The share.
         share: String,
     },
-    /// The volume is refused, and something of an earlier call is left of it: kubelet calls again.
+    /// The host mode has no figures of shares.
+    #[error(
+        "volume {volume} is a share, whose size -host=proxy does not report ({feature}): use -host=native"
+    )]
+    NoFigures {
+        /// The volume.
+        volume: VolumeHandle,
+        /// The feature that the host lacks.
+        feature: Feature,
+    },
+    /// The cluster's DNS has no address for the server.
     #[error(transparent)]
-    Unfinished(Box<Self>),
-    /// What may keep each call from its end.
-    #[error(transparent)]
-    Shared(#[from] Shared),
+    Lookup(#[from] LookupError),
 }
 
-impl StageError {
-    /// Whether the node failed so.
-    pub(crate) fn is(&self, condition: Condition) -> bool {
-        match self {
-            Self::Shared(Shared::Node(failed)) => failed.error.is(condition),
-            _ => false,
-        }
-    }
-
+impl Refused {
     /// The code for kubelet.
     #[must_use]
     pub fn code(&self) -> Code {
@@ -102,11 +82,21 @@ impl StageError {
             Self::OtherUser { .. }
             | Self::OtherPort { .. }
             | Self::OthersMapping { .. }
-            | Self::HostLacks { .. } => Code::FailedPrecondition,
-            Self::StagedOtherwise { .. } => Code::AlreadyExists,
+            | Self::NoFigures { .. } => Code::FailedPrecondition,
             Self::Unmapping { .. } => Code::Aborted,
-            Self::Unfinished(_) => Code::Unavailable,
-            Self::Shared(shared) => shared.code(),
+            Self::Lookup(_) => Code::Unavailable,
         }
+    }
+}
+
+impl From<Refused> for StageError {
+    fn from(refused: Refused) -> Self {
+        ErrorOfKind::new(refused.code(), refused).into()
+    }
+}
+
+impl From<Refused> for StatsError {
+    fn from(refused: Refused) -> Self {
+        ErrorOfKind::new(refused.code(), refused).into()
     }
 }

@@ -8,6 +8,7 @@ mod claims;
 mod error;
 mod other_secrets;
 mod publish;
+mod record;
 mod request;
 mod resolved;
 mod secrets;
@@ -15,92 +16,219 @@ mod stage;
 mod stats;
 mod takeover;
 mod unstage;
-mod waiting;
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use program::metrics::{Exposition, Kind};
+use program::metrics::{Exposition, Kind as Metric};
 use wincsi::smb::{MappingStatus, RemotePath, ShareMapping};
 use wincsi::volumes::Space;
 use wincsi::{Condition, Deadline, Error, Feature, ResultExt as _, WinPath};
 
+use self::attributes::{OptionsOnHost, ShareRequests, ShareRules};
 use self::claims::Claims;
 use self::other_secrets::OtherSecrets;
 use self::secrets::Secrets;
-use self::stats::Figures;
-use self::waiting::Waiting;
-use crate::life::Volumes;
-use crate::life::reconcile::Place;
-use crate::record::{Record, Share, Store, VolumeHandle};
+use self::stats::{FRESH, Figures};
+use super::{Kind, Places, Proving, Staging};
+use crate::kubelet::{Refusal, Request};
+use crate::life::{Context, Place, StatsError};
+use crate::record::{Content as _, Record, VolumeHandle};
 
-pub use self::error::StageError;
-pub use self::request::{Stage, Wanted};
-pub use self::waiting::Crowded;
+pub use self::error::Refused;
+pub use self::record::{SecretHash, Share, ShareOptions};
+pub use self::request::Wanted;
 
 /// How long a share may take to answer where no call waits for it alone: one that lives does so in milliseconds.
 const ANSWER: Duration = Duration::from_secs(10);
 
-/// What becomes of the options that a mapping is to have.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum OptionsOnHost {
-    /// Windows gets them.
-    Obeyed,
-    /// Nobody gets them.
-    Dropped,
+/// What shares may be told.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// How requests are read.
+    pub rules: ShareRules,
+    /// How long the figures of a share are good.
+    pub figures: Duration,
+    /// How slow the hashes of credentials are.
+    pub hashes: Hashes,
 }
 
-/// What the calls for shares know of each other.
-#[derive(Debug)]
-pub(crate) struct Shares {
+/// How slow the hashes of credentials are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Hashes {
+    /// As slow as a password's has to be.
+    #[default]
+    Slow,
+    /// They are worth nothing: for tests that stage thousands of times.
+    Quick,
+}
+
+/// The kind of volume that is a share, and what the calls for shares know of each other.
+pub struct Shares {
+    ctx: Arc<Context>,
+    requests: ShareRequests,
     claims: Arc<Claims>,
     secrets: Secrets,
-    pub(crate) figures: Figures,
+    figures: Figures,
     other_secrets: OtherSecrets,
-    waiting: Waiting,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            rules: ShareRules::default(),
+            figures: FRESH,
+            hashes: Hashes::default(),
+        }
+    }
 }
 
 impl Shares {
-    /// By the records of a driver before this one. The boot is read if there are any.
-    pub(crate) fn of(store: &Store, boot: impl FnOnce() -> Option<String>) -> Self {
-        let records: Vec<_> = store.records_of().collect();
+    /// With the records of a driver before this one. The boot is read if there are any.
+    pub fn new(ctx: &Arc<Context>, settings: Settings) -> Self {
+        let records: Vec<_> = ctx.store.records_of().collect();
         let boot = match records.is_empty() {
             true => None,
-            false => boot(),
+            false => ctx.boot(ctx.deadline()),
         };
         Self {
+            ctx: Arc::clone(ctx),
+            requests: ShareRequests::by(settings.rules),
             claims: Arc::new(Claims::of(&records)),
-            secrets: Secrets::of(&records, boot.as_deref()),
-            figures: Figures::default(),
+            secrets: Secrets::of(&records, boot.as_deref(), settings.hashes),
+            figures: Figures::fresh_for(settings.figures),
             other_secrets: OtherSecrets::default(),
-            waiting: Waiting::default(),
         }
     }
 
-    /// For tests that stage thousands of times.
-    pub(crate) fn hash_quickly(&mut self) {
-        self.secrets.hash_quickly();
-    }
-
     /// Nothing is kept of a volume that is gone.
-    fn forget(&self, volume: &VolumeHandle) {
+    fn release(&self, volume: &VolumeHandle) {
         self.claims.release(volume);
         self.other_secrets.end(volume);
     }
+}
 
-    /// Adds what is known of the shares to a page of metrics, without a query to the node.
-    pub(crate) fn render(&self, page: &mut Exposition) {
+impl Kind for Shares {
+    fn name(&self) -> &'static str {
+        Share::KIND
+    }
+
+    /// Its context names a source.
+    fn accepts(&self, request: &Request<'_>) -> bool {
+        request.attribute("source").is_some()
+    }
+
+    fn to_stage<'a>(&'a self, request: &Request<'_>) -> Result<Staging<'a>, Refusal> {
+        let report = |event: &str| self.ctx.report(event);
+        let wanted = self
+            .requests
+            .wanted(request, self.options_on_host(), report)?;
+        Ok(Box::new(move |turn| self.stage_by_name(turn, wanted)))
+    }
+
+    fn to_publish<'a>(&'a self, request: &Request<'_>) -> Result<Proving<'a>, Refusal> {
+        let credentials = self.requests.to_publish(request)?;
+        Ok(Box::new(|proof| self.prove(proof, credentials)))
+    }
+
+    fn unstage(&self, record: Record, staging: &WinPath, deadline: Deadline) -> Result<(), Error> {
+        self.unstage_share(&record.of_kind()?, staging, deadline)
+    }
+
+    /// One list of mappings serves all.
+    fn places(&self) -> Places<'_> {
+        let mappings = OnceLock::new();
+        Box::new(move |record, deadline| {
+            let mappings = mappings.get_or_init(|| self.mappings(deadline));
+            let mappings = mappings.as_ref().map_err(Error::clone)?.as_deref();
+            self.place(mappings, &record.of_kind()?, deadline)
+        })
+    }
+
+    fn usage(&self, record: Record, at: &WinPath) -> Result<Option<Space>, Error> {
+        self.measure(&record.of_kind()?, at)
+    }
+
+    fn waits_for(&self) -> Option<&'static str> {
+        Some("shares")
+    }
+
+    fn check_usage(&self, record: &Record) -> Result<(), StatsError> {
+        let feature = Feature::SpaceByPath;
+        match self.ctx.node.supports(feature) {
+            true => Ok(()),
+            false => {
+                let volume = record.volume.clone();
+                Err(Refused::NoFigures { volume, feature }.into())
+            }
+        }
+    }
+
+    fn unstage_abandoned(&self, record: Record, deadline: Deadline) -> Result<(), Error> {
+        let staging = record.staging.clone();
+        self.unstage(record, &staging, deadline)
+    }
+
+    fn unpublished(&self, volume: &VolumeHandle, target: &WinPath) {
+        self.figures.forget_at(volume, target);
+    }
+
+    fn forget(&self, volume: &VolumeHandle) {
+        self.figures.forget(volume);
+    }
+
+    fn render(&self, page: &mut Exposition) {
         let name = "wincsi_smb_other_password_total";
         let help = "Calls that were served by a mapping that was made with another password.";
-        page.family(name, help, Kind::Counter);
+        page.family(name, help, Metric::Counter);
         page.sample(name, &[], self.other_secrets.calls());
+        self.requests.render(page);
+    }
+
+    fn is_foreign_live(&self, volume: &VolumeHandle, staging: &WinPath) -> Result<bool, Error> {
+        let deadline = self.ctx.deadline();
+        match self.foreign_share(volume, staging, deadline)? {
+            Some(remote) => self.is_mapped(&remote, deadline),
+            None => Ok(false),
+        }
+    }
+
+    fn note_not_taken_over(&self, volume: &VolumeHandle, why: &str) {
+        self.requests.note_not_taken_over(volume, why);
+    }
+
+    /// At the target of an inline volume that another driver published is the link to the share itself.
+    fn unpublish_foreign(
+        &self,
+        volume: &VolumeHandle,
+        target: &WinPath,
+        deadline: Deadline,
+    ) -> Result<bool, Error> {
+        self.end_foreign(volume, target, deadline)
+    }
+
+    fn unstage_foreign(
+        &self,
+        volume: &VolumeHandle,
+        staging: &WinPath,
+        deadline: Deadline,
+    ) -> Result<bool, Error> {
+        self.end_foreign(volume, staging, deadline)
+    }
+
+    fn usage_of_foreign(
+        &self,
+        volume: &VolumeHandle,
+        at: &WinPath,
+    ) -> Result<Option<Space>, Error> {
+        self.measure_foreign(volume, at)
     }
 }
 
-impl Volumes {
+impl Shares {
     /// What becomes of the options of shares on this host.
-    pub(crate) fn share_options_on_host(&self) -> OptionsOnHost {
-        match self.node.supports(Feature::MapOptions) {
+    fn options_on_host(&self) -> OptionsOnHost {
+        match self.ctx.node.supports(Feature::MapOptions) {
             true => OptionsOnHost::Obeyed,
             false => OptionsOnHost::Dropped,
         }
@@ -108,7 +236,7 @@ impl Volumes {
 
     /// What is exactly at a record's staging path, by a list of mappings; none if the host does not list them. Nothing is
     /// asked of any server.
-    pub(crate) fn share_place(
+    fn place(
         &self,
         mappings: Option<&[ShareMapping]>,
         record: &Record<Share>,
@@ -117,7 +245,7 @@ impl Volumes {
         if !self.leads_to_share(&record.staging, record, deadline)? {
             return Ok(Place::NotMounted);
         }
-        let path = record.what.remote.path();
+        let path = record.content.remote.path();
         let is_mapped =
             |mappings: &[ShareMapping]| mappings.iter().any(|one| is_on_the_way(&one.remote, path));
         Ok(match mappings.is_none_or(is_mapped) {
@@ -130,11 +258,11 @@ impl Volumes {
     /// mapping. A mapping of another boot may be another user's. The server is asked only where Windows does not call the
     /// mapping OK: one that it calls disconnected comes back when somebody uses it.
     fn is_share_live(&self, record: &Record<Share>, deadline: Deadline) -> Result<bool, Error> {
-        if !record.is_of_boot(self.boot(deadline).as_deref()) {
+        if !record.is_of_boot(self.ctx.boot(deadline).as_deref()) {
             return Ok(false);
         }
-        let mappings = self.mappings_of(&record.what.remote, deadline)?;
-        let place = self.share_place(mappings.as_deref(), record, deadline)?;
+        let mappings = self.mappings_of(&record.content.remote, deadline)?;
+        let place = self.place(mappings.as_deref(), record, deadline)?;
         if place != Place::Live {
             return Ok(false);
         }
@@ -145,8 +273,8 @@ impl Volumes {
     }
 
     fn share_space(&self, record: &Record<Share>) -> Result<Space, Error> {
-        let files = self.node.filesystem();
-        files.space(record.what.remote.path(), self.node.deadline(ANSWER))
+        let files = self.ctx.node.filesystem();
+        files.space(record.content.remote.path(), self.ctx.node.deadline(ANSWER))
     }
 
     fn leads_to_share(
@@ -155,17 +283,17 @@ impl Volumes {
         record: &Record<Share>,
         deadline: Deadline,
     ) -> Result<bool, Error> {
-        self.leads_to(at, record.what.remote.path(), deadline)
+        self.leads_to(at, record.content.remote.path(), deadline)
     }
 
     /// Whether exactly this path is a link to that one. A host that reads no links takes each for the right one.
     fn leads_to(&self, at: &WinPath, to: &WinPath, deadline: Deadline) -> Result<bool, Error> {
-        let files = self.node.filesystem();
-        if !self.node.supports(Feature::EntryLooks) {
+        let files = self.ctx.node.filesystem();
+        if !self.ctx.node.supports(Feature::EntryLooks) {
             let is_link = files.is_symlink(at, deadline);
             return Ok(is_link.none_if(Condition::NotFound)?.unwrap_or(false));
         }
-        let target = self.link_target(at, deadline)?;
+        let target = self.ctx.link_target(at, deadline)?;
         Ok(target.is_some_and(|target| target.folded() == to.folded()))
     }
 
@@ -192,9 +320,9 @@ impl Volumes {
     }
 
     /// All mappings; none if the host does not list them.
-    pub(crate) fn mappings(&self, deadline: Deadline) -> Result<Option<Vec<ShareMapping>>, Error> {
-        match self.node.supports(Feature::MappingList) {
-            true => self.node.smb().mappings(deadline).map(Some),
+    fn mappings(&self, deadline: Deadline) -> Result<Option<Vec<ShareMapping>>, Error> {
+        match self.ctx.node.supports(Feature::MappingList) {
+            true => self.ctx.node.smb().mappings(deadline).map(Some),
             false => Ok(None),
         }
     }

@@ -2,21 +2,21 @@ use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use crate::life::health::News;
+use crate::life::News;
 use crate::record::VolumeHandle;
 
 /// The volumes that are served by a mapping with another password than theirs, and the calls that were.
 ///
 /// Kubelet may publish a volume again and again (`requiresRepublish`): each call counts, and only the first is news.
 #[derive(Debug, Default)]
-pub(crate) struct OtherSecrets {
+pub(super) struct OtherSecrets {
     calls: AtomicU64,
     volumes: Mutex<BTreeSet<VolumeHandle>>,
 }
 
 impl OtherSecrets {
     /// A call came with another password.
-    pub(crate) fn note(&self, volume: &VolumeHandle) -> News {
+    pub(super) fn note(&self, volume: &VolumeHandle) -> News {
         self.calls.fetch_add(1, Ordering::Relaxed);
         match self.volumes().insert(volume.clone()) {
             true => News::Changed,
@@ -25,12 +25,12 @@ impl OtherSecrets {
     }
 
     /// The volume has the password of its mapping, or is gone.
-    pub(crate) fn end(&self, volume: &VolumeHandle) {
+    pub(super) fn end(&self, volume: &VolumeHandle) {
         self.volumes().remove(volume);
     }
 
     /// How many calls came with another password.
-    pub(crate) fn calls(&self) -> u64 {
+    pub(super) fn calls(&self) -> u64 {
         self.calls.load(Ordering::Relaxed)
     }
 

@@ -1,56 +1,55 @@
 use wincsi::smb::{Credentials, MappingStatus, RemotePath};
-use wincsi::{Deadline, Error, Feature};
+use wincsi::{Deadline, Error};
 
 use super::secrets::Comparison;
-use super::{Shares, Stage, StageError, Wanted, status_of};
-use crate::life::health::News;
-use crate::life::{Publish, PublishError, Shared, Volumes};
-use crate::record::{Record, Share, Slot, VolumeHandle};
+use super::{Share, Shares, Wanted, status_of};
+use crate::life::{News, Proof, Publish, PublishError, Stage, StageError, Turn};
+use crate::record::{Record, Slot, VolumeHandle};
 
-impl Volumes {
+impl Shares {
     /// Makes sure that the staging path leads to the share, and that the share is mapped. Where Windows let the mapping go,
     /// as after a restart of the machine, it is made again with the credentials of the request; without any the volume is
     /// abnormal, and a stage has to come first.
-    pub(crate) fn prove_share(
+    pub fn prove(
         &self,
-        record: &Record<Share>,
-        slot: &Slot<'_>,
-        (request, credentials): (&Publish, Option<Credentials>),
-        deadline: Deadline,
+        proof: Proof<'_>,
+        credentials: Option<Credentials>,
     ) -> Result<(), PublishError> {
-        let is_live = self.is_share_live(record, deadline);
-        if is_live.map_err(Shared::from)? && !self.is_refused_since(record, credentials.as_ref()) {
-            self.compare_secret(&record.volume, &record.what.remote, credentials.as_ref());
+        let (publish, deadline) = (proof.publish, proof.deadline);
+        let record = proof.record.of::<Share>();
+        let record = record.ok_or_else(|| publish.not_staged())?;
+        let is_live = self.is_share_live(&record, deadline)?;
+        if is_live && !self.is_refused_since(&record, credentials.as_ref()) {
+            self.compare_secret(&record.volume, &record.content.remote, credentials.as_ref());
             return Ok(());
         }
-        if credentials.is_some() || record.what.user.is_none() {
-            return self.renew(record, slot, (request, credentials), deadline);
+        if credentials.is_some() || record.content.user.is_none() {
+            return self.renew(&record, (publish, proof.slot, credentials), deadline);
         }
-        let mappings = self.mappings_of(&record.what.remote, deadline);
-        let mappings = mappings.map_err(Shared::from)?;
+        let mappings = self.mappings_of(&record.content.remote, deadline)?;
         let is_ok = status_of(mappings.as_deref()) == Some(MappingStatus::Ok);
         // What is mapped in another boot may be another user's.
-        if is_ok && record.is_of_boot(self.boot(deadline).as_deref()) {
-            return Ok(self.link_share(record, deadline).map_err(Shared::from)?);
+        if is_ok && record.is_of_boot(self.ctx.boot(deadline).as_deref()) {
+            return Ok(self.link_share(&record, deadline)?);
         }
-        let share = record.what.remote.share();
+        let share = record.content.remote.share();
         let text = format!("{share} is not mapped, or does not answer");
-        self.note_abnormal(&record.volume, &text);
-        Err(request.not_staged_as(text))
+        self.ctx.note_abnormal(&record.volume, &text);
+        Err(publish.not_staged_as(text))
     }
 
     /// A persistent volume is served by a mapping with another password: Windows has one for each server.
-    pub(crate) fn compare_secret(
+    pub(super) fn compare_secret(
         &self,
         volume: &VolumeHandle,
         remote: &RemotePath,
         credentials: Option<&Credentials>,
     ) {
-        let Shares {
+        let Self {
             secrets,
             other_secrets,
             ..
-        } = &self.shares;
+        } = self;
         let share = remote.share();
         match credentials.map(|one| secrets.compare(&share, Some(one))) {
             Some(Comparison::Differs) => {
@@ -67,51 +66,44 @@ impl Volumes {
     }
 
     /// Whether the Secret has another password than the mapping, and the server takes that of the mapping no more.
-    pub(crate) fn is_refused_since(
+    pub(super) fn is_refused_since(
         &self,
         record: &Record<Share>,
         credentials: Option<&Credentials>,
     ) -> bool {
-        let share = record.what.remote.share();
-        let compare = |one| self.shares.secrets.compare(&share, Some(one));
+        let share = record.content.remote.share();
+        let compare = |one| self.secrets.compare(&share, Some(one));
         credentials.map(compare) == Some(Comparison::Differs) && self.share_space(record).is_err()
     }
 
     fn renew(
         &self,
         record: &Record<Share>,
-        slot: &Slot<'_>,
-        (request, credentials): (&Publish, Option<Credentials>),
+        (publish, slot, credentials): (&Publish, &Slot<'_>, Option<Credentials>),
         deadline: Deadline,
     ) -> Result<(), PublishError> {
-        let share = &record.what;
-        let stage = Stage {
-            volume: record.volume.clone(),
-            staging: record.staging.clone(),
-            wanted: Wanted {
-                remote: share.remote.clone(),
-                server: share.server.clone(),
-                credentials,
-                options: share.options.clone(),
-                targets: share.targets,
-                lifetime: share.lifetime,
-            },
+        let share = &record.content;
+        let wanted = Wanted {
+            remote: share.remote.clone(),
+            server: share.server.clone(),
+            credentials,
+            options: share.options.clone(),
         };
-        let staged = self.stage_share_in_turn(&stage, slot, deadline);
-        staged.map_err(|error| match error {
+        let turn = Turn {
+            stage: &Stage::again(record),
+            slot,
+            deadline,
+        };
+        self.stage(&turn, &wanted).map_err(|error| match error {
             StageError::Shared(shared) => shared.into(),
-            refused => request.not_staged_as(refused),
+            refused => publish.not_staged_as(refused),
         })
     }
 
     /// The mapping is there, and the link alone is not.
     fn link_share(&self, record: &Record<Share>, deadline: Deadline) -> Result<(), Error> {
-        let (to, at) = (record.what.remote.path(), &record.staging);
-        self.remove_entry(at, deadline)?;
-        let files = self.node.filesystem();
-        match self.node.supports(Feature::DirectoryLinks) {
-            true => files.link_directory(to, at, deadline),
-            false => files.create_symlink(to, at, deadline),
-        }
+        self.ctx.remove_entry(&record.staging, deadline)?;
+        let to = record.content.remote.path();
+        self.ctx.make_link(to, &record.staging, deadline)
     }
 }

@@ -1,18 +1,6 @@
-use wincsi::WinPath;
 use wincsi::smb::{Credentials, RemotePath};
 
-use super::StageError;
-use crate::record::{Lifetime, Record, Share, ShareOptions, State, Targets, VolumeHandle};
-
-/// A NodeStageVolume of a share.
-pub struct Stage {
-    /// The volume.
-    pub volume: VolumeHandle,
-    /// Where kubelet wants it.
-    pub staging: WinPath,
-    /// What the volume is to be like.
-    pub wanted: Wanted,
-}
+use super::{Share, ShareOptions};
 
 /// What a volume that is a share is to be like.
 pub struct Wanted {
@@ -24,40 +12,16 @@ pub struct Wanted {
     pub credentials: Option<Credentials>,
     /// What the mapping is to be like.
     pub options: ShareOptions,
-    /// How many targets there may be.
-    pub targets: Targets,
-    /// How long the volume lives.
-    pub lifetime: Lifetime,
 }
 
-impl Stage {
-    /// As [`Self::agreeing`]; what is left of a stage that did not end is no volume yet, and kubelet calls again.
-    pub(crate) fn agreeing_or_left(&self, record: Record) -> Result<Record<Share>, StageError> {
-        let is_staged = record.state == State::Staged;
-        self.agreeing(record).map_err(|error| match is_staged {
-            true => error,
-            false => StageError::Unfinished(Box::new(error)),
-        })
-    }
-
-    /// The record, unless the volume is staged as something else. Another address of the server and another user are no
-    /// other volume: names are resolved anew, and secrets change.
-    fn agreeing(&self, record: Record) -> Result<Record<Share>, StageError> {
-        let otherwise = |what| {
-            let volume = self.volume.clone();
-            StageError::StagedOtherwise { volume, what }
-        };
-        let record: Record<Share> = record.of().ok_or_else(|| otherwise("kind of storage"))?;
-        let share = &record.what;
+impl Wanted {
+    /// What a staged volume has otherwise. Another address of the server and another user are no other volume: names are
+    /// resolved anew, and secrets change.
+    pub(super) fn differs(&self, share: &Share) -> Option<&'static str> {
         match () {
-            () if share.targets != self.wanted.targets => Err(otherwise("capability")),
-            () if share.lifetime != self.wanted.lifetime => Err(otherwise("lifetime")),
-            () if record.staging != self.staging => Err(otherwise("staging path")),
-            () if share.options != self.wanted.options => Err(otherwise("mount options")),
-            () if share.server != self.wanted.server || !self.has_same_folder(share) => {
-                Err(otherwise("source"))
-            }
-            () => Ok(record),
+            () if share.options != self.options => Some("mount options"),
+            () if share.server != self.server || !self.has_same_folder(share) => Some("source"),
+            () => None,
         }
     }
 
@@ -69,12 +33,10 @@ impl Stage {
                 .split_once('\\')
                 .map(|(_, folder)| folder.trim_end_matches('\\').to_owned())
         };
-        below_server(&share.remote) == below_server(&self.wanted.remote)
+        below_server(&share.remote) == below_server(&self.remote)
     }
-}
 
-impl Wanted {
-    pub(crate) fn user(&self) -> Option<&str> {
+    pub(super) fn user(&self) -> Option<&str> {
         self.credentials.as_ref().map(Credentials::username)
     }
 }

@@ -13,7 +13,8 @@ use argon2::{Algorithm, Argon2, Params, Version};
 use wincsi::smb::Credentials;
 use zeroize::Zeroizing;
 
-use crate::record::{Record, SecretHash, Share};
+use super::{Hashes, SecretHash, Share};
+use crate::record::Record;
 
 /// Memory in KiB and passes of a hash.
 #[derive(Clone, Copy, Debug)]
@@ -29,7 +30,7 @@ const REFUTED: usize = 8;
 
 /// What is known of the credentials of mappings, by share.
 #[derive(Debug, Default)]
-pub(crate) struct Secrets {
+pub(super) struct Secrets {
     key: RandomState,
     shares: Mutex<BTreeMap<String, Known>>,
     /// Held while a slow hash is made: each takes 7 MiB.
@@ -52,7 +53,7 @@ struct Known {
 
 /// A credential beside that of a mapping.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Comparison {
+pub(super) enum Comparison {
     /// It is the same.
     Same,
     /// It is another.
@@ -63,15 +64,15 @@ pub(crate) enum Comparison {
 
 impl Secrets {
     /// What the records of a driver before this one tell of the mappings that it made in this boot.
-    pub(crate) fn of(records: &[Record<Share>], boot: Option<&str>) -> Self {
+    pub(super) fn of(records: &[Record<Share>], boot: Option<&str>, hashes: Hashes) -> Self {
         let made = records.iter().filter(|record| record.made_mapping_in(boot));
-        let mut hashes = BTreeMap::<_, BTreeSet<_>>::new();
-        for Record { what, .. } in made {
-            let of_share = hashes.entry(what.remote.share()).or_default();
-            of_share.insert(what.secret.as_ref().map(|slow| &slow.0));
+        let mut of_shares = BTreeMap::<_, BTreeSet<_>>::new();
+        for Record { content, .. } in made {
+            let of_share = of_shares.entry(content.remote.share()).or_default();
+            of_share.insert(content.secret.as_ref().map(|slow| &slow.0));
         }
         // A process that died while it made a mapping anew may have left the hash of the one before in some records.
-        let known = hashes.into_iter().filter_map(|(share, hashes)| {
+        let known = of_shares.into_iter().filter_map(|(share, hashes)| {
             let mut hashes = hashes.into_iter();
             match (hashes.next()?, hashes.next()) {
                 (Some(slow), None) => Some((share, Known::of(SecretHash(slow.clone())))),
@@ -80,18 +81,17 @@ impl Secrets {
         });
         Self {
             shares: Mutex::new(known.collect()),
+            cost: match hashes {
+                Hashes::Slow => SLOW,
+                Hashes::Quick => QUICK,
+            },
             ..Self::default()
         }
     }
 
-    /// Makes hashes that are worth nothing.
-    pub(crate) fn hash_quickly(&mut self) {
-        self.cost = QUICK;
-    }
-
     /// Notes with which credentials a share was mapped just now, and returns their hash for the record; none if it cannot
     /// be made, and then nothing is known of the mapping.
-    pub(crate) fn note(
+    pub(super) fn note(
         &self,
         share: &str,
         credentials: Option<&Credentials>,
@@ -117,12 +117,12 @@ impl Secrets {
     }
 
     /// The hash of the credential with which a share is mapped.
-    pub(crate) fn hash_of(&self, share: &str) -> Option<SecretHash> {
+    pub(super) fn hash_of(&self, share: &str) -> Option<SecretHash> {
         self.shares().get(share).map(|known| known.slow.clone())
     }
 
     /// Compares a credential with that of a share's mapping.
-    pub(crate) fn compare(&self, share: &str, credentials: Option<&Credentials>) -> Comparison {
+    pub(super) fn compare(&self, share: &str, credentials: Option<&Credentials>) -> Comparison {
         let text = text_of(credentials);
         let quick = self.quick(&text);
         if let Ok(compared) = self.quickly(share, quick) {
@@ -147,7 +147,7 @@ impl Secrets {
     }
 
     /// The share is not mapped any more.
-    pub(crate) fn forget(&self, share: &str) {
+    pub(super) fn forget(&self, share: &str) {
         self.shares().remove(share);
     }
 
@@ -257,7 +257,8 @@ mod tests {
     use wincsi::smb::RemotePath;
 
     use super::*;
-    use crate::record::{Lifetime, ShareOptions, State, Targets, VolumeHandle};
+    use crate::kinds::share::ShareOptions;
+    use crate::record::{State, VolumeHandle};
 
     fn user(name: &str, password: &str) -> Credentials {
         Credentials::new(name, Zeroizing::new(password.to_owned())).unwrap()
@@ -302,26 +303,23 @@ mod tests {
     fn records_of_one_mapping_that_differ_tell_nothing_of_it() {
         let one = user("u", "one");
         let slow = Secrets::default().note(r"\\files\data", Some(&one));
-        let of = |secret: &Option<SecretHash>| Record {
-            volume: VolumeHandle::parse("a").unwrap(),
-            state: State::Staged,
-            staging: r"C:\staging".parse().unwrap(),
-            boot: None,
-            published: Vec::new(),
-            what: Share {
+        let of = |secret: &Option<SecretHash>| {
+            let share = Share {
                 remote: RemotePath::parse(r"\\files\data").unwrap(),
                 server: String::from("files"),
                 user: Some(String::from("u")),
                 secret: secret.clone(),
                 options: ShareOptions::default(),
-                targets: Targets::Many,
                 made_mapping: true,
                 taken_over: false,
-                lifetime: Lifetime::Persistent,
-            },
+            };
+            let (volume, staging) = (VolumeHandle::parse("a").unwrap(), r"C:\staging");
+            let mut record = Record::new(volume, staging.parse().unwrap(), share);
+            record.state = State::Staged;
+            record
         };
         let compared = |records: &[Record<Share>]| {
-            let secrets = Secrets::of(records, None);
+            let secrets = Secrets::of(records, None, Hashes::Slow);
             secrets.compare(r"\\files\data", Some(&one))
         };
         assert_eq!(compared(&[of(&slow), of(&slow)]), Comparison::Same);

@@ -2,21 +2,21 @@ mod failure;
 mod map;
 
 use wincsi::smb::{MapOutcome, RemotePath};
-use wincsi::{Condition, Deadline, Error, Feature};
+use wincsi::{Condition, Error, Feature};
 
-use super::claims::{Claim, Refused, Whose};
+use super::claims::{Claim, Conflict, Whose};
 use super::secrets::Comparison;
 use super::unstage::Unmapped;
-use super::{Shares, Stage, StageError};
+use super::{Refused, SecretHash, Share, Shares, Wanted};
 use crate::code::Left;
-use crate::life::{Shared, Volumes};
-use crate::record::{Lifetime, Record, SecretHash, Share, Slot, State, VolumeHandle};
+use crate::life::{Shared, StageError, Turn};
+use crate::record::{Lifetime, Record, State, VolumeHandle};
 
 /// One call that stages a share.
-pub(crate) struct Staging<'a> {
-    volumes: &'a Volumes,
-    request: &'a Stage,
-    slot: &'a Slot<'a>,
+pub(super) struct Staging<'a> {
+    shares: &'a Shares,
+    turn: &'a Turn<'a>,
+    wanted: &'a Wanted,
     /// The record from before the call.
     before: Option<Record<Share>>,
     /// The request's path, and how much of it is to be mapped.
@@ -26,39 +26,21 @@ pub(crate) struct Staging<'a> {
     was_mapped: bool,
     /// This boot, if the node reports it.
     boot: Option<String>,
-    deadline: Deadline,
 }
 
-impl Volumes {
+impl Shares {
     /// Stages a share: it is mapped, unless it is, and a directory link at the staging path leads to it.
     ///
     /// # Errors
     /// See [`StageError`].
-    pub fn stage_share(&self, request: &Stage) -> Result<(), StageError> {
-        let Stage { volume, wanted, .. } = request;
-        self.in_turn(volume, wanted.lifetime, |slot| {
-            self.stage_share_in_turn(request, slot, self.deadline())
-        })
-    }
-
-    /// As [`Self::stage_share`]; the caller has the volume's turn.
-    pub(crate) fn stage_share_in_turn(
-        &self,
-        request: &Stage,
-        slot: &Slot<'_>,
-        deadline: Deadline,
-    ) -> Result<(), StageError> {
-        let wanted = self.address_of_pods(request, slot, deadline)?;
-        let wanted = wanted.as_ref().unwrap_or(&request.wanted.remote);
-        let mapped = self.best_mapped(wanted, deadline);
-        let mapped = mapped.map_err(Shared::from)?;
-        let stage = |mapped| {
-            self.staging_of_share(request, slot, mapped, deadline)?
-                .run()
-        };
+    pub fn stage(&self, turn: &Turn<'_>, wanted: &Wanted) -> Result<(), StageError> {
+        let address = self.address_of_pods(turn, wanted)?;
+        let remote = address.as_ref().unwrap_or(&wanted.remote);
+        let mapped = self.best_mapped(remote, turn.deadline)?;
+        let stage = |mapped| self.staging(turn, wanted, mapped)?.run();
         match stage(mapped) {
             Err(error) if error.is(Condition::CredentialsConflict) => {
-                match self.mapped_beside_others(wanted, deadline) {
+                match self.mapped_beside_others(remote, turn.deadline) {
                     Ok(Some(folder)) => stage((folder, false)),
                     // The conflict is what an operator has to know of.
                     Ok(None) | Err(_) => Err(error),
@@ -68,26 +50,20 @@ impl Volumes {
         }
     }
 
-    pub(crate) fn staging_of_share<'a>(
+    pub(super) fn staging<'a>(
         &'a self,
-        request: &'a Stage,
-        slot: &'a Slot<'_>,
+        turn: &'a Turn<'_>,
+        wanted: &'a Wanted,
         (remote, was_mapped): (RemotePath, bool),
-        deadline: Deadline,
     ) -> Result<Staging<'a>, StageError> {
-        let before = slot.get().map_err(Shared::from)?;
-        let before = before
-            .map(|record| request.agreeing_or_left(record))
-            .transpose()?;
         Ok(Staging {
-            volumes: self,
-            request,
-            slot,
-            before,
+            shares: self,
+            turn,
+            wanted,
+            before: turn.agreeing(|record: &Record<Share>| wanted.differs(&record.content))?,
             remote,
             was_mapped,
-            boot: self.boot(deadline),
-            deadline,
+            boot: self.ctx.boot(turn.deadline),
         })
     }
 }
@@ -118,7 +94,7 @@ impl Staging<'_> {
     }
 
     /// Whether the volume is staged; then only its credential is compared.
-    pub(crate) fn is_done(&self) -> Result<bool, StageError> {
+    pub(super) fn is_done(&self) -> Result<bool, StageError> {
         let is_staged = self.is_staged()?;
         if is_staged {
             self.compare_secret();
@@ -132,9 +108,9 @@ impl Staging<'_> {
         self.start_over().map_err(Shared::from)?;
         let Shares {
             claims, secrets, ..
-        } = &self.volumes.shares;
+        } = self.shares;
         if !self.was_mapped
-            && self.volumes.node.supports(Feature::MappingList)
+            && self.shares.ctx.node.supports(Feature::MappingList)
             && !claims.is_used(share, self.boot.as_deref())
         {
             secrets.forget(share);
@@ -148,25 +124,27 @@ impl Staging<'_> {
 
     /// Refuses a mapping that was made meanwhile as another user, or for an inline volume with another credential.
     fn accept(&self, share: &str, outcome: MapOutcome) -> Result<(), StageError> {
-        let Stage { volume, wanted, .. } = self.request;
-        match (outcome, wanted.lifetime) {
+        let volume = &self.turn.stage.volume;
+        match (outcome, self.turn.stage.lifetime) {
             (MapOutcome::ReusedOtherUser, _)
-            | (MapOutcome::ReusedOtherSecret, Lifetime::Inline) => Err(StageError::OthersMapping {
+            | (MapOutcome::ReusedOtherSecret, Lifetime::Inline) => Err(Refused::OthersMapping {
                 volume: volume.clone(),
                 share: share.to_owned(),
                 is_known: true,
-            }),
+            }
+            .into()),
             (MapOutcome::ReusedUnknown, Lifetime::Inline)
                 if self.is_ours_by(outcome) == Some(false) =>
             {
                 // Another process mapped it after this call had looked: what is known is of the mapping before.
                 self.disown();
-                self.volumes.shares.secrets.forget(share);
-                Err(StageError::OthersMapping {
+                self.shares.secrets.forget(share);
+                Err(Refused::OthersMapping {
                     volume: volume.clone(),
                     share: share.to_owned(),
                     is_known: false,
-                })
+                }
+                .into())
             }
             (MapOutcome::ReusedUnknown, Lifetime::Inline) => self.refuse_others(volume, share),
             _ => Ok(()),
@@ -197,17 +175,17 @@ impl Staging<'_> {
         let Some(record) = before.filter(|record| record.state == State::Staged) else {
             return Ok(false);
         };
-        if record.what.lifetime == Lifetime::Inline && !self.has_credential_of_mapping() {
+        if record.lifetime == Lifetime::Inline && !self.has_credential_of_mapping() {
             return Ok(false);
         }
-        let is_live = self.volumes.is_share_live(record, self.deadline);
-        let credentials = self.request.wanted.credentials.as_ref();
-        Ok(is_live.map_err(Shared::from)? && !self.volumes.is_refused_since(record, credentials))
+        let is_live = self.shares.is_share_live(record, self.turn.deadline);
+        let credentials = self.wanted.credentials.as_ref();
+        Ok(is_live.map_err(Shared::from)? && !self.shares.is_refused_since(record, credentials))
     }
 
     fn has_credential_of_mapping(&self) -> bool {
-        let credentials = self.request.wanted.credentials.as_ref();
-        let secrets = &self.volumes.shares.secrets;
+        let credentials = self.wanted.credentials.as_ref();
+        let secrets = &self.shares.secrets;
         secrets.compare(&self.remote.share(), credentials) == Comparison::Same
     }
 
@@ -221,19 +199,19 @@ impl Staging<'_> {
         if !is_over || !record.made_mapping_in(self.boot.as_deref()) {
             return Ok(());
         }
-        self.volumes.shares.claims.leave(&record.volume);
-        let remote = &record.what.remote;
-        let unmapped = self.volumes.unmap_unless_used(remote, self.deadline)?;
+        self.shares.claims.leave(&record.volume);
+        let remote = &record.content.remote;
+        let unmapped = self.shares.unmap_unless_used(remote, self.turn.deadline)?;
         let is_same = self.same_mapping().is_some();
         self.was_mapped &= !is_same || unmapped == Unmapped::InUse;
         Ok(())
     }
 
     fn check_host(&self) -> Result<(), StageError> {
-        let Stage { volume, wanted, .. } = self.request;
+        let volume = &self.turn.stage.volume;
         let feature = Feature::MappingList;
-        match wanted.lifetime {
-            Lifetime::Inline if !self.volumes.node.supports(feature) => {
+        match self.turn.stage.lifetime {
+            Lifetime::Inline if !self.shares.ctx.node.supports(feature) => {
                 Err(StageError::HostLacks {
                     volume: volume.clone(),
                     what: "the list of mappings, as an inline volume",
@@ -247,29 +225,30 @@ impl Staging<'_> {
     /// An inline volume is its author's, who may name each server: a mapping that is there serves it only if it was made
     /// with the volume's own credential. Nor may it be made anew with another.
     fn check_mapping(&self) -> Result<(), StageError> {
-        let Stage { volume, wanted, .. } = self.request;
-        if wanted.lifetime == Lifetime::Persistent || !self.was_mapped {
+        let volume = &self.turn.stage.volume;
+        if self.turn.stage.lifetime == Lifetime::Persistent || !self.was_mapped {
             return Ok(());
         }
         self.refuse_others(volume, &self.remote.share())
     }
 
     fn refuse_others(&self, volume: &VolumeHandle, share: &str) -> Result<(), StageError> {
-        let credentials = self.request.wanted.credentials.as_ref();
-        let compared = self.volumes.shares.secrets.compare(share, credentials);
+        let credentials = self.wanted.credentials.as_ref();
+        let compared = self.shares.secrets.compare(share, credentials);
         match compared {
             Comparison::Same => Ok(()),
-            Comparison::Differs | Comparison::Unknown => Err(StageError::OthersMapping {
+            Comparison::Differs | Comparison::Unknown => Err(Refused::OthersMapping {
                 volume: volume.clone(),
                 share: share.to_owned(),
                 is_known: compared == Comparison::Differs,
-            }),
+            }
+            .into()),
         }
     }
 
     /// Claims the share, and returns whether its mapping is this driver's.
     fn claim(&self, share: &str) -> Result<bool, StageError> {
-        let Stage { volume, wanted, .. } = self.request;
+        let (volume, wanted) = (&self.turn.stage.volume, self.wanted);
         let claim = Claim {
             server: wanted.server.clone(),
             address: self.remote.server(),
@@ -280,20 +259,20 @@ impl Staging<'_> {
             boot: self.boot.clone(),
             is_leaving: false,
         };
-        let claimed = self.volumes.shares.claims.claim(volume, claim);
+        let claimed = self.shares.claims.claim(volume, claim);
         let is_ours = claimed.map_err(|refused| match refused {
-            Refused::OtherUser(other) => StageError::OtherUser {
+            Conflict::OtherUser(other) => Refused::OtherUser {
                 volume: volume.clone(),
                 server: wanted.server.clone(),
                 user: wanted.user().map(str::to_owned),
                 other,
             },
-            Refused::OtherPort(other) => StageError::OtherPort {
+            Conflict::OtherPort(other) => Refused::OtherPort {
                 volume: volume.clone(),
                 server: wanted.server.clone(),
                 other,
             },
-            Refused::Unmapping => StageError::Unmapping {
+            Conflict::Unmapping => Refused::Unmapping {
                 volume: volume.clone(),
                 share: share.to_owned(),
             },
@@ -304,7 +283,7 @@ impl Staging<'_> {
         let has_gone = self.has_gone().inspect_err(|_| self.give_up());
         let has_gone = has_gone.map_err(Shared::from)?;
         if has_gone {
-            self.volumes.shares.claims.presume(volume);
+            self.shares.claims.presume(volume);
         }
         Ok(has_gone)
     }
@@ -315,19 +294,19 @@ impl Staging<'_> {
             return Ok(false);
         }
         let mapped = self
-            .volumes
-            .mapped_on_the_way(&self.remote, self.deadline)?;
+            .shares
+            .mapped_on_the_way(&self.remote, self.turn.deadline)?;
         Ok(!mapped.contains(&self.remote))
     }
 
     /// Another driver may have left the mapping to this volume after the claim, before there was a record to note it in.
     fn note_adopted(&self, is_ours: bool) -> Result<(), StageError> {
-        let claims = &self.volumes.shares.claims;
-        if is_ours || !claims.is_ours(&self.request.volume) {
+        let claims = &self.shares.claims;
+        if is_ours || !claims.is_ours(&self.turn.stage.volume) {
             return Ok(());
         }
-        let note = |record: &mut Record<Share>| record.what.made_mapping = true;
-        Ok(self.slot.change(note).map_err(Shared::from)?)
+        let note = |record: &mut Record<Share>| record.content.made_mapping = true;
+        Ok(self.turn.slot.change_of(note).map_err(Shared::from)?)
     }
 
     /// Whether this driver made the mapping in this boot, or is about to.
@@ -343,19 +322,19 @@ impl Staging<'_> {
     /// The record from before the call, if it was staged by the same mapping.
     fn same_mapping(&self) -> Option<&Record<Share>> {
         let before = self.before.as_ref();
-        before.filter(|record| record.what.remote.share() == self.remote.share())
+        before.filter(|record| record.content.remote.share() == self.remote.share())
     }
 
     /// Whether another driver staged the volume: by no record of this mapping, the link is there.
     fn is_taken_over(&self) -> Result<bool, Error> {
         if let Some(record) = self.same_mapping() {
-            return Ok(record.what.taken_over);
+            return Ok(record.content.taken_over);
         }
         if !self.was_mapped {
             return Ok(false);
         }
-        let (staging, path) = (&self.request.staging, self.remote.path());
-        self.volumes.leads_to(staging, path, self.deadline)
+        let (staging, path) = (&self.turn.stage.staging, self.remote.path());
+        self.shares.leads_to(staging, path, self.turn.deadline)
     }
 
     /// Writes the record before the first act on the node.
@@ -364,19 +343,19 @@ impl Staging<'_> {
         let written = match &self.before {
             None => {
                 let mut record = self.record(is_ours, taken_over);
-                record.what.secret = secret;
-                self.slot.put(record)
+                record.content.secret = secret;
+                self.turn.slot.put(record)
             }
-            Some(_) => self.slot.change(|record: &mut Record<Share>| {
+            Some(_) => self.turn.slot.change_of(|record: &mut Record<Share>| {
                 if record.state == State::Unstaging {
                     record.state = State::Staging;
                 }
                 record.boot.clone_from(&self.boot);
-                record.what.made_mapping = is_ours;
-                record.what.taken_over = taken_over;
-                record.what.remote = self.remote.clone();
-                record.what.secret.clone_from(&secret);
-                record.what.user = self.request.wanted.user().map(str::to_owned);
+                record.content.made_mapping = is_ours;
+                record.content.taken_over = taken_over;
+                record.content.remote = self.remote.clone();
+                record.content.secret.clone_from(&secret);
+                record.content.user = self.wanted.user().map(str::to_owned);
             }),
         };
         let written = written.inspect_err(|_| self.give_up());
@@ -387,42 +366,30 @@ impl Staging<'_> {
     /// the call has the same one. With another one the mapping may be made anew.
     fn secret_of_mapping(&self) -> Option<SecretHash> {
         let is_known = self.was_mapped && self.has_credential_of_mapping();
-        let secrets = &self.volumes.shares.secrets;
+        let secrets = &self.shares.secrets;
         is_known
             .then(|| secrets.hash_of(&self.remote.share()))
             .flatten()
     }
 
     fn record(&self, made_mapping: bool, taken_over: bool) -> Record<Share> {
-        let Stage {
-            volume,
-            staging,
-            wanted,
-        } = self.request;
-        Record {
-            volume: volume.clone(),
-            state: State::Staging,
-            staging: staging.clone(),
-            boot: self.boot.clone(),
-            published: Vec::new(),
-            what: Share {
-                remote: self.remote.clone(),
-                server: wanted.server.clone(),
-                user: wanted.user().map(str::to_owned),
-                secret: None,
-                options: wanted.options.clone(),
-                targets: wanted.targets,
-                made_mapping,
-                taken_over,
-                lifetime: wanted.lifetime,
-            },
-        }
+        let mut record = self.turn.stage.record(Share {
+            remote: self.remote.clone(),
+            server: self.wanted.server.clone(),
+            user: self.wanted.user().map(str::to_owned),
+            secret: None,
+            options: self.wanted.options.clone(),
+            made_mapping,
+            taken_over,
+        });
+        record.boot.clone_from(&self.boot);
+        record
     }
 
     fn note_staged(&self, share: &str, outcome: MapOutcome) -> Result<(), StageError> {
         let Shares {
             claims, secrets, ..
-        } = &self.volumes.shares;
+        } = self.shares;
         let is_made = match outcome {
             MapOutcome::Made => true,
             // Most likely, if no other volume needed the mapping before.
@@ -431,7 +398,7 @@ impl Staging<'_> {
         };
         let is_same = matches!(outcome, MapOutcome::Reused | MapOutcome::ReusedOtherOptions);
         let secret = match is_made || is_same {
-            true => secrets.note(share, self.request.wanted.credentials.as_ref()),
+            true => secrets.note(share, self.wanted.credentials.as_ref()),
             false if self.is_ours_by(outcome) == Some(false) => {
                 secrets.forget(share);
                 None
@@ -443,28 +410,28 @@ impl Staging<'_> {
         };
         let is_ours = self.is_ours_by(outcome);
         match is_ours {
-            Some(is_ours) => claims.note_whose(&self.request.volume, is_ours),
-            None => drop(claims.settle(&self.request.volume, true)),
+            Some(is_ours) => claims.note_whose(&self.turn.stage.volume, is_ours),
+            None => drop(claims.settle(&self.turn.stage.volume, true)),
         }
         if is_made {
             self.note_secret(share, secret.as_ref());
         }
         // Another publish that renewed the mapping in vain may have left the volume to the boot before.
-        claims.stay_in(&self.request.volume, self.boot.as_deref());
+        claims.stay_in(&self.turn.stage.volume, self.boot.as_deref());
         let note = |record: &mut Record<Share>| {
             record.state = State::Staged;
             record.boot.clone_from(&self.boot);
-            record.what.made_mapping = is_ours.unwrap_or(record.what.made_mapping);
-            record.what.secret = secret;
+            record.content.made_mapping = is_ours.unwrap_or(record.content.made_mapping);
+            record.content.secret = secret;
         };
-        self.slot.change(note).map_err(Shared::from)?;
-        self.volumes.note_normal(&self.request.volume, None);
+        self.turn.slot.change_of(note).map_err(Shared::from)?;
+        self.shares.ctx.note_normal(&self.turn.stage.volume, None);
         Ok(())
     }
 
     /// Whether the mapping turned out to be this driver's; none if it is whose the claim has it.
     fn is_ours_by(&self, outcome: MapOutcome) -> Option<bool> {
-        let whose = self.volumes.shares.claims.whose(&self.request.volume);
+        let whose = self.shares.claims.whose(&self.turn.stage.volume);
         match outcome {
             // Also in place of another's that was of no use any more.
             MapOutcome::Made => Some(true),
@@ -479,9 +446,9 @@ impl Staging<'_> {
     /// The mapping that was just made is that of all volumes of the share.
     fn note_secret(&self, share: &str, secret: Option<&SecretHash>) {
         let boot = self.boot.as_deref();
-        for volume in self.volumes.shares.claims.users_of(share, boot) {
-            let noted = self.volumes.store.slot(&volume).and_then(|slot| {
-                slot.change(|record: &mut Record<Share>| record.what.secret = secret.cloned())
+        for volume in self.shares.claims.users_of(share, boot) {
+            let noted = self.shares.ctx.store.slot(&volume).and_then(|slot| {
+                slot.change_of(|record: &mut Record<Share>| record.content.secret = secret.cloned())
             });
             if let Err(error) = noted {
                 tracing::warn!("volume {volume}: its record has an old credential: {error}");
@@ -490,9 +457,9 @@ impl Staging<'_> {
     }
 
     fn compare_secret(&self) {
-        let Stage { volume, wanted, .. } = self.request;
-        let credentials = wanted.credentials.as_ref();
-        self.volumes
+        let volume = &self.turn.stage.volume;
+        let credentials = self.wanted.credentials.as_ref();
+        self.shares
             .compare_secret(volume, &self.remote, credentials);
     }
 }

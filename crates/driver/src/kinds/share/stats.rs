@@ -6,35 +6,26 @@ use wincsi::smb::MappingStatus;
 use wincsi::volumes::Space;
 use wincsi::{Deadline, Error, WinPath};
 
-use super::status_of;
-use crate::life::Volumes;
-use crate::record::{Record, Share, VolumeHandle};
+use super::{Share, Shares, status_of};
+use crate::record::{Record, VolumeHandle};
 
 /// How long the figures of a share are good unless a flag has another time: a server counts them each time it is asked.
-const FRESH: Duration = Duration::from_secs(600);
+pub(super) const FRESH: Duration = Duration::from_secs(600);
 
 /// The figures of shares, by volume and path, and until when they are good.
 #[derive(Debug)]
-pub(crate) struct Figures {
+pub(super) struct Figures {
     fresh_for: Duration,
     kept: Mutex<Kept>,
 }
 
 type Kept = BTreeMap<(VolumeHandle, String), (Deadline, Space)>;
 
-impl Default for Figures {
-    fn default() -> Self {
-        Self {
-            fresh_for: FRESH,
-            kept: Mutex::default(),
-        }
-    }
-}
-
 impl Figures {
     /// Figures are good for so long.
-    pub(crate) fn keep_for(&mut self, time: Duration) {
-        self.fresh_for = time;
+    pub(super) fn fresh_for(fresh_for: Duration) -> Self {
+        let kept = Mutex::default();
+        Self { fresh_for, kept }
     }
 
     /// The figures that are still good now.
@@ -50,12 +41,12 @@ impl Figures {
     }
 
     /// The volume is not at that path any more.
-    pub(crate) fn forget_at(&self, volume: &VolumeHandle, at: &WinPath) {
+    pub(super) fn forget_at(&self, volume: &VolumeHandle, at: &WinPath) {
         self.lock().remove(&(volume.clone(), at.folded()));
     }
 
     /// The volume is unstaged.
-    pub(crate) fn forget(&self, volume: &VolumeHandle) {
+    pub(super) fn forget(&self, volume: &VolumeHandle) {
         self.lock().retain(|(other, _), _| other != volume);
     }
 
@@ -64,32 +55,32 @@ impl Figures {
     }
 }
 
-impl Volumes {
+impl Shares {
     /// Size and free space of a share, if the path belongs to the volume and leads to it; none if the share is not mapped
     /// any more. The figures may be as old as `-vol-stats-cache-expire-in-minutes` while Windows calls the mapping OK.
-    pub(crate) fn measure_share(
+    pub(super) fn measure(
         &self,
         record: &Record<Share>,
         at: &WinPath,
     ) -> Result<Option<Space>, Error> {
-        let deadline = self.node.deadline(super::ANSWER);
+        let deadline = self.ctx.node.deadline(super::ANSWER);
         if !self.is_share_at(record, at, deadline)? {
             return Ok(None);
         }
-        let mappings = self.mappings_of(&record.what.remote, deadline)?;
+        let mappings = self.mappings_of(&record.content.remote, deadline)?;
         if mappings.as_ref().is_some_and(Vec::is_empty) {
             return Ok(None);
         }
         let status = status_of(mappings.as_deref());
-        let (figures, now) = (&self.shares.figures, self.node.deadline(Duration::ZERO));
+        let (figures, now) = (&self.figures, self.ctx.node.deadline(Duration::ZERO));
         let fresh = figures.fresh(&record.volume, at, now);
         if let (Some(space), None | Some(MappingStatus::Ok)) = (fresh, status) {
             return Ok(Some(space));
         }
         let space = self.share_space(record)?;
-        let until = self.node.deadline(figures.fresh_for);
+        let until = self.ctx.node.deadline(figures.fresh_for);
         figures.keep(&record.volume, at, (until, space));
-        if !matches!(self.store.get(&record.volume), Ok(Some(_))) {
+        if !matches!(self.ctx.store.get(&record.volume), Ok(Some(_))) {
             // The volume was unstaged meanwhile.
             figures.forget(&record.volume);
         }

@@ -12,84 +12,67 @@ use wincsi::{Deadline, Error, Feature, WinPath};
 
 use super::claims::LeavingOthers;
 use super::unstage::Unmapped;
-use super::{ANSWER, is_on_the_way};
-use crate::life::{Volumes, place};
-use crate::record::{Record, Share, State, VolumeHandle};
+use super::{ANSWER, Share, Shares, is_on_the_way};
+use crate::record::{Record, State, VolumeHandle};
 
-impl Volumes {
+impl Shares {
     /// The share of a volume without a record: the path is a link to it, and kubelet's file beside it names this driver
     /// and the volume.
-    pub(crate) fn unrecorded_share(
+    pub(super) fn foreign_share(
         &self,
         volume: &VolumeHandle,
         at: &WinPath,
         deadline: Deadline,
     ) -> Result<Option<RemotePath>, Error> {
-        if !self.node.supports(Feature::EntryLooks) || !self.is_of_kubelet(volume, at) {
+        if !self.ctx.node.supports(Feature::EntryLooks) || !self.ctx.is_of_kubelet(volume, at) {
             return Ok(None);
         }
-        let target = self.link_target(at, deadline)?;
+        let target = self.ctx.link_target(at, deadline)?;
         Ok(target.as_ref().and_then(remote_of))
     }
 
-    /// Whether a volume without a record is such a one, and is reached by a mapping.
-    pub(crate) fn is_of_another_driver(&self, volume: &VolumeHandle, staging: &str) -> bool {
-        let is_live = |at| self.is_unrecorded_live(volume, &at).unwrap_or(false);
-        matches!(self.store.get(volume), Ok(None)) && place(staging).is_ok_and(is_live)
-    }
-
-    /// Whether such a volume is reached by a mapping.
-    pub(crate) fn is_unrecorded_live(
-        &self,
-        volume: &VolumeHandle,
-        at: &WinPath,
-    ) -> Result<bool, Error> {
-        let deadline = self.deadline();
-        match self.unrecorded_share(volume, at, deadline)? {
-            Some(remote) => self.is_mapped(&remote, deadline),
-            None => Ok(false),
-        }
-    }
-
     /// Size and free space of such a volume, if the path is its staging path or a link to it.
-    pub(crate) fn measure_unrecorded(
+    pub(super) fn measure_foreign(
         &self,
         volume: &VolumeHandle,
         at: &WinPath,
     ) -> Result<Option<Space>, Error> {
-        let deadline = self.deadline();
-        if !self.node.supports(Feature::EntryLooks) {
+        let deadline = self.ctx.deadline();
+        if !self.ctx.node.supports(Feature::EntryLooks) {
             return Ok(None);
         }
-        let staging = match self.link_target(at, deadline)? {
+        let staging = match self.ctx.link_target(at, deadline)? {
             Some(target) if remote_of(&target).is_none() => target,
             _ => at.clone(),
         };
-        let Some(remote) = self.unrecorded_share(volume, &staging, deadline)? else {
+        let Some(remote) = self.foreign_share(volume, &staging, deadline)? else {
             return Ok(None);
         };
-        let (files, answer) = (self.node.filesystem(), self.node.deadline(ANSWER));
+        let (files, answer) = (self.ctx.node.filesystem(), self.ctx.node.deadline(ANSWER));
         files.space(remote.path(), answer).map(Some)
     }
 
     /// Removes the link of such a volume, and before it the mappings that nobody else uses: a call that is repeated
-    /// still finds them by the link.
-    pub(crate) fn put_away_unrecorded(
+    /// still finds them by the link. Whether there is one.
+    pub(super) fn end_foreign(
         &self,
         volume: &VolumeHandle,
         link: &WinPath,
-        remote: &RemotePath,
-    ) -> Result<(), Error> {
+        deadline: Deadline,
+    ) -> Result<bool, Error> {
+        let Some(remote) = self.foreign_share(volume, link, deadline)? else {
+            return Ok(false);
+        };
         tracing::info!("volume {volume} was staged by another driver, by a link to {remote}");
-        let deadline = self.deadline();
         // Until the link is gone: another call that counts links does not count this one.
-        let leaving = self.shares.claims.leave_others(link);
-        self.leave_mappings_of_others(&leaving, remote, deadline)?;
-        self.remove_entry(link, deadline)
+        let leaving = self.claims.leave_others(link);
+        self.leave_mappings_of_others(&leaving, &remote, deadline)?;
+        self.ctx.remove_entry(link, deadline)?;
+        Ok(true)
     }
 
     /// Removes each mapping by which the link leads to the path, unless somebody else uses it.
-    pub(crate) fn leave_mappings_of_others(
+    pub(super) fn leave_mappings_of_others(
         &self,
         leaving: &LeavingOthers<'_>,
         remote: &RemotePath,
@@ -105,7 +88,7 @@ impl Volumes {
     }
 
     /// The mappings by which a path is reached, each as the path through it.
-    pub(crate) fn mapped_on_the_way(
+    pub(super) fn mapped_on_the_way(
         &self,
         remote: &RemotePath,
         deadline: Deadline,
@@ -118,7 +101,7 @@ impl Volumes {
 
     /// The path, as it is to be mapped, and whether it is: by its share, unless only a folder on the way is mapped. Then
     /// that serves it, as Windows may refuse the share beside it.
-    pub(crate) fn best_mapped(
+    pub(super) fn best_mapped(
         &self,
         remote: &RemotePath,
         deadline: Deadline,
@@ -132,16 +115,16 @@ impl Volumes {
     }
 
     /// The path, mapped itself, where folders of its server are, beside which Windows refused the share.
-    pub(crate) fn mapped_beside_others(
+    pub(super) fn mapped_beside_others(
         &self,
         remote: &RemotePath,
         deadline: Deadline,
     ) -> Result<Option<RemotePath>, Error> {
-        let supports = |feature| self.node.supports(feature);
+        let supports = |feature| self.ctx.node.supports(feature);
         if !supports(Feature::FolderMappings) || !supports(Feature::MappingList) {
             return Ok(None);
         }
-        let mappings = self.node.smb().mappings(deadline)?;
+        let mappings = self.ctx.node.smb().mappings(deadline)?;
         let is_beside = |mapping: &ShareMapping| {
             RemotePath::parse(&mapping.remote).is_ok_and(|other| {
                 other.server() == remote.server() && other.folder_itself().mapped_folders() > 0
@@ -153,7 +136,7 @@ impl Volumes {
     }
 
     /// Whether a drive letter has the mapping, and nothing else: a person or another program made it.
-    pub(crate) fn is_of_a_letter(
+    pub(super) fn is_of_a_letter(
         &self,
         remote: &RemotePath,
         deadline: Deadline,
@@ -168,25 +151,25 @@ impl Volumes {
 
     /// Whether a link leads to a mapping or below it that is none of this mapping's volumes': of another driver, or of one
     /// before this; or of a volume of this boot whose own mapping is gone, which has this one from now on.
-    pub(crate) fn is_used_by_others(
+    pub(super) fn is_used_by_others(
         &self,
         mapped: &RemotePath,
         deadline: Deadline,
     ) -> Result<bool, Error> {
-        if !self.node.supports(Feature::EntryLooks) {
+        if !self.ctx.node.supports(Feature::EntryLooks) {
             return Ok(false);
         }
         let (share, recorded) = (mapped.share(), self.links_of_records(deadline));
-        let mut links = self.stagings(deadline)?;
-        links.extend(self.mounts_of_pods(deadline)?);
-        links.retain(|link| !self.shares.claims.is_left(link));
+        let mut links = self.ctx.stagings(deadline)?;
+        links.extend(self.ctx.mounts_of_pods(deadline)?);
+        links.retain(|link| !self.claims.is_left(link));
         for link in links {
             let record = match recorded.get(&link.folded()) {
                 Some(None) => continue,
                 Some(Some(record)) => Some(record),
                 None => None,
             };
-            let target = self.link_target(&link, deadline)?;
+            let target = self.ctx.link_target(&link, deadline)?;
             let is_through = target.is_some_and(|target| is_on_the_way(&share, &target));
             if is_through && self.needs(record, mapped, deadline)? {
                 tracing::info!("{share} stays mapped, as {link} leads there");
@@ -207,7 +190,7 @@ impl Volumes {
         let Some(record) = record else {
             return Ok(true);
         };
-        let remote = &record.what.remote;
+        let remote = &record.content.remote;
         if remote.share() == mapped.share()
             || self.mapped_on_the_way(remote, deadline)?.contains(remote)
         {
@@ -221,15 +204,15 @@ impl Volumes {
 
     /// A volume has another mapping than its own, which is gone, and takes that along when it leaves.
     fn hand_over(&self, volume: &VolumeHandle, remote: &RemotePath) {
-        let noted = self.store.slot(volume).and_then(|slot| {
-            slot.change(|record: &mut Record<Share>| {
-                record.what.remote = remote.clone();
-                record.what.made_mapping = true;
-                record.what.secret = None;
+        let noted = self.ctx.store.slot(volume).and_then(|slot| {
+            slot.change_of(|record: &mut Record<Share>| {
+                record.content.remote = remote.clone();
+                record.content.made_mapping = true;
+                record.content.secret = None;
             })
         });
         match noted {
-            Ok(()) => self.shares.claims.move_to(volume, &remote.share()),
+            Ok(()) => self.claims.move_to(volume, &remote.share()),
             Err(error) => tracing::warn!("volume {volume} keeps its old mapping: {error}"),
         }
     }
@@ -237,9 +220,9 @@ impl Volumes {
     /// The links of the records to shares, by their folded paths: each with its record, if it is of this boot, and none if
     /// it needs no mapping, as those of all pods to a staging path.
     fn links_of_records(&self, deadline: Deadline) -> BTreeMap<String, Option<Record<Share>>> {
-        let boot = self.boot(deadline);
+        let boot = self.ctx.boot(deadline);
         let mut links = BTreeMap::new();
-        for record in self.store.records() {
+        for record in self.ctx.store.records() {
             let published = record.published.iter();
             links.extend(published.map(|link| (link.folded(), None)));
             if let Some(record) = record.of::<Share>() {

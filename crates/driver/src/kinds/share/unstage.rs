@@ -3,12 +3,12 @@ use std::sync::Arc;
 use wincsi::smb::{RemotePath, UnmapOutcome};
 use wincsi::{Condition, Deadline, Error, Feature, ResultExt as _, WinPath};
 
-use crate::life::Volumes;
-use crate::record::{Record, Share};
+use super::{Share, Shares};
+use crate::record::Record;
 
 /// What became of a mapping that a volume leaves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Unmapped {
+pub(super) enum Unmapped {
     /// It stays, for others.
     InUse,
     /// It was removed.
@@ -17,42 +17,42 @@ pub(crate) enum Unmapped {
     Before,
 }
 
-impl Volumes {
+impl Shares {
     /// Removes the link, and the mapping if this driver made it and no other volume uses it.
-    pub(crate) fn put_away_share(
+    pub(super) fn unstage_share(
         &self,
         record: &Record<Share>,
         staging: &WinPath,
         deadline: Deadline,
     ) -> Result<(), Error> {
-        self.remove_entry(staging, deadline)?;
+        self.ctx.remove_entry(staging, deadline)?;
         if *staging != record.staging {
-            self.remove_entry(&record.staging, deadline)?;
+            self.ctx.remove_entry(&record.staging, deadline)?;
         }
-        let (volume, remote) = (&record.volume, &record.what.remote);
-        self.shares.claims.leave(volume);
+        let (volume, remote) = (&record.volume, &record.content.remote);
+        self.claims.leave(volume);
         let unmapped = self.leave_mapping(record, deadline)?;
-        if unmapped == Unmapped::Before || record.what.taken_over {
+        if unmapped == Unmapped::Before || record.content.taken_over {
             // Another driver had the volume before or meanwhile, by a mapping of its own.
-            let leaving = self.shares.claims.leave_others(&record.staging);
+            let leaving = self.claims.leave_others(&record.staging);
             self.leave_mappings_of_others(&leaving, remote, deadline)?;
         }
-        self.shares.forget(volume);
-        self.shares.figures.forget(volume);
+        self.release(volume);
+        self.figures.forget(volume);
         Ok(())
     }
 
     fn leave_mapping(&self, record: &Record<Share>, deadline: Deadline) -> Result<Unmapped, Error> {
-        let (remote, boot) = (&record.what.remote, self.boot(deadline));
+        let (remote, boot) = (&record.content.remote, self.ctx.boot(deadline));
         let share = remote.share();
         let is_ours = record.made_mapping_in(boot.as_deref())
-            || self.shares.claims.has_ours(&share, boot.as_deref());
-        match is_ours || record.what.taken_over {
+            || self.claims.has_ours(&share, boot.as_deref());
+        match is_ours || record.content.taken_over {
             true => self.unmap_unless_used(remote, deadline),
             false => {
                 let volume = &record.volume;
                 if !self.is_used(&share, boot.as_deref()) {
-                    self.shares.secrets.forget(&share);
+                    self.secrets.forget(&share);
                 }
                 tracing::info!("volume {volume}: a mapping of {share} would be others', and stays");
                 Ok(Unmapped::InUse)
@@ -62,12 +62,12 @@ impl Volumes {
 
     /// Unmaps a share that is this driver's to unmap. Where a volume uses it, the mapping is that volume's to remove, and
     /// where another driver's link leads there, that link's.
-    pub(crate) fn unmap_unless_used(
+    pub(super) fn unmap_unless_used(
         &self,
         remote: &RemotePath,
         deadline: Deadline,
     ) -> Result<Unmapped, Error> {
-        let (share, boot) = (remote.share(), self.boot(deadline));
+        let (share, boot) = (remote.share(), self.ctx.boot(deadline));
         if self.is_used(&share, boot.as_deref()) {
             self.adopt(&share, deadline);
             return Ok(Unmapped::InUse);
@@ -75,7 +75,7 @@ impl Volumes {
         if self.is_of_a_letter(remote, deadline)? || self.is_used_by_others(remote, deadline)? {
             // They may have mapped it anew meanwhile, as another user.
             if !self.is_used(&share, boot.as_deref()) {
-                self.shares.secrets.forget(&share);
+                self.secrets.forget(&share);
             }
             return Ok(Unmapped::InUse);
         }
@@ -88,7 +88,7 @@ impl Volumes {
             done => done,
         };
         if unmapped != Unmapped::InUse && !self.is_used(&share, boot.as_deref()) {
-            self.shares.secrets.forget(&share);
+            self.secrets.forget(&share);
         }
         Ok(unmapped)
     }
@@ -99,7 +99,7 @@ impl Volumes {
         boot: Option<&str>,
         deadline: Deadline,
     ) -> Result<Unmapped, Error> {
-        let unmapped = match self.node.supports(Feature::ConditionalUnmap) {
+        let unmapped = match self.ctx.node.supports(Feature::ConditionalUnmap) {
             true => self.unmap_by_condition(remote, boot.map(str::to_owned), deadline),
             false => self.unmap_between_claims(remote, boot, deadline),
         };
@@ -111,7 +111,7 @@ impl Volumes {
     }
 
     fn is_used(&self, share: &str, boot: Option<&str>) -> bool {
-        self.shares.claims.is_used(share, boot)
+        self.claims.is_used(share, boot)
     }
 
     fn unmap_by_condition(
@@ -120,9 +120,10 @@ impl Volumes {
         boot: Option<String>,
         deadline: Deadline,
     ) -> Result<UnmapOutcome, Error> {
-        let (claims, share) = (Arc::clone(&self.shares.claims), remote.share());
+        let (claims, share) = (Arc::clone(&self.claims), remote.share());
         let is_used = move || claims.is_used(&share, boot.as_deref());
-        self.node
+        self.ctx
+            .node
             .smb()
             .unmap_unless(remote, Box::new(is_used), deadline)
     }
@@ -133,8 +134,8 @@ impl Volumes {
         boot: Option<&str>,
         deadline: Deadline,
     ) -> Result<UnmapOutcome, Error> {
-        let unmap = || self.node.smb().unmap(remote, deadline);
-        match self.shares.claims.unmap(&remote.share(), boot, unmap) {
+        let unmap = || self.ctx.node.smb().unmap(remote, deadline);
+        match self.claims.unmap(&remote.share(), boot, unmap) {
             Some(unmapped) => unmapped.map(|()| UnmapOutcome::Unmapped),
             // Another call that unmaps it now has a volume whose record stays until then.
             None => Ok(UnmapOutcome::InUse),
@@ -144,18 +145,18 @@ impl Volumes {
     /// The mapping of a share is this driver's from now on, so that the last of its volumes unmaps it. Returns how many
     /// use it. Only the records of which that is news are written: a hundred volumes leave a share one by one.
     fn adopt(&self, share: &str, deadline: Deadline) -> usize {
-        let boot = self.boot(deadline);
-        let adopted = self.shares.claims.adopt(share, boot.as_deref());
+        let boot = self.ctx.boot(deadline);
+        let adopted = self.claims.adopt(share, boot.as_deref());
         for volume in &adopted.new {
-            let noted = self.store.slot(volume).and_then(|slot| {
-                slot.change(|record: &mut Record<Share>| {
+            let noted = self.ctx.store.slot(volume).and_then(|slot| {
+                slot.change_of(|record: &mut Record<Share>| {
                     record.boot.clone_from(&boot);
-                    record.what.made_mapping = true;
+                    record.content.made_mapping = true;
                 })
             });
             if let Err(error) = noted {
                 tracing::warn!("volume {volume}: {share} may stay mapped: {error}");
-                self.shares.claims.disown(volume);
+                self.claims.disown(volume);
             }
         }
         adopted.users

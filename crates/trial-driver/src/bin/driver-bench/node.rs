@@ -4,6 +4,8 @@ use std::fs;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use driver::kinds::share::Hashes;
+use driver::kinds::{self, Row};
 use driver::kubelet::{NodeInfo, NodeService, Router};
 use driver::life::{Kubelet, Volumes};
 use driver::machine::Simulated;
@@ -100,23 +102,26 @@ impl TestNode {
 
     /// The driver as it starts: with the records that are there.
     pub(crate) fn driver(&self) -> anyhow::Result<Arc<Volumes>> {
-        Ok(Arc::new(self.volumes()?))
+        Ok(Arc::new(self.volumes(Hashes::Slow)?))
     }
 
     /// The driver, for a node on which thousands of shares are mapped before anything is measured.
     pub(crate) fn driver_hashing_quickly(&self) -> anyhow::Result<Arc<Volumes>> {
-        Ok(Arc::new(self.volumes()?.hashing_quickly()))
+        Ok(Arc::new(self.volumes(Hashes::Quick)?))
     }
 
-    fn volumes(&self) -> anyhow::Result<Volumes> {
-        let store = Store::open(&self.records())?;
+    fn volumes(&self, hashes: Hashes) -> anyhow::Result<Volumes> {
+        let mut settings = kinds::Settings::default();
+        settings.shares.hashes = hashes;
+        let kinds = kinds::table(settings);
+        let store = Store::open(&self.records(), &Row::forms(&kinds))?;
         let machine = Arc::new(Simulated(self.sim.files().clone()));
         let kubelet = Kubelet {
             driver_name: driver::NAME.to_owned(),
             folder: Some(r"C:\var\lib\kubelet".parse()?),
         };
         let node = self.node.clone();
-        Ok(Volumes::new(node, store, machine, kubelet))
+        Ok(Volumes::new(node, store, machine, kubelet, kinds))
     }
 }
 

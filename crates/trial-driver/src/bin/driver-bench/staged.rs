@@ -7,9 +7,10 @@ use std::time::{Duration, Instant};
 use std::{fs, thread};
 
 use anyhow::Context as _;
-use driver::kubelet::{Attributes, Luns};
+use driver::kinds::block::{Disk, Format, Wanted};
+use driver::kinds::disk::{Attached, Attributes, Luns};
 use driver::life::Volumes;
-use driver::record::{Access, Disk, Format, Record, State, Store, Targets, VolumeHandle, Wanted};
+use driver::record::{Access, Form, Record, State, Store, VolumeHandle};
 use transport::{Endpoint, Server};
 use wincsi::filesystem::LinkKind;
 use wincsi::sim::{Effect, Inventory, Latency, Rule};
@@ -18,6 +19,8 @@ use wincsi::{NodeApi, WinPath};
 
 use crate::calls::{Step, Volume};
 use crate::node::TestNode;
+
+const FORMS: [Form; 1] = [Form::of::<Disk<Attached>>()];
 
 const FEW: u32 = 10;
 
@@ -58,7 +61,7 @@ fn mount_manager() -> Rule {
 
 /// Writes the records of so many staged volumes.
 pub(crate) fn write_records(folder: &Path, volumes: u32) -> anyhow::Result<()> {
-    let store = Store::open(folder)?;
+    let store = Store::open(folder, &FORMS)?;
     write(&store, volumes, &|_| Ok((None, None)))
 }
 
@@ -73,7 +76,7 @@ impl Staged {
         let node = TestNode::new(Latency::Own, Inventory::of(volumes))?;
         let mounted = mount(&node, volumes)?;
         let boot = node.node.system().boot_id(node.node.deadline(SOON))?;
-        let store = Store::open(&node.records())?;
+        let store = Store::open(&node.records(), &FORMS)?;
         write(&store, volumes, &|index| {
             let volume = mounted.get(&index).context("a disk without a volume")?;
             Ok((Some(*volume), Some(boot.0.clone())))
@@ -164,25 +167,23 @@ fn put(
         publish: &attributes,
         volume: &BTreeMap::new(),
     };
-    let record = Record {
-        volume: handle.clone(),
-        state: State::Staged,
-        staging: volume.staging().parse()?,
-        boot,
-        published: vec![volume.target().parse()?],
-        what: Disk {
-            query: attributes.query(Luns::Unknown)?,
-            wanted: Wanted {
-                format: Format::default(),
-                access: Access::ReadWrite,
-                targets: Targets::Many,
-            },
-            brought_online: true,
-            mounted,
-            size: None,
-            disk_bytes: None,
+    let content = Disk {
+        source: Attached {
+            disk: attributes.query(Luns::Unknown)?,
         },
+        wanted: Wanted {
+            format: Format::default(),
+            access: Access::ReadWrite,
+        },
+        brought_online: true,
+        mounted,
+        size: None,
+        disk_bytes: None,
     };
+    let mut record = Record::new(handle.clone(), volume.staging().parse()?, content);
+    record.state = State::Staged;
+    record.boot = boot;
+    record.published = vec![volume.target().parse()?];
     Ok(store.slot(&handle)?.put(record)?)
 }
 

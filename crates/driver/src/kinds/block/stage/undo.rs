@@ -1,30 +1,33 @@
 //! A stage that failed, and what it takes back.
 
 use wincsi::disks::FoundDisk;
-use wincsi::{Condition, Deadline, Error};
+use wincsi::{Condition, Deadline, Error, ResultExt as _};
 
-use super::{StageError, Staging};
+use super::Staging;
 use crate::code::Left;
-use crate::life::{NodeError, Shared};
+use crate::kinds::block::Source;
+use crate::life::{NodeError, Shared, StageError};
 
 /// A failed step.
-pub(crate) struct Failure {
-    pub(crate) error: Box<StepError>,
-    pub(crate) undo: Undo,
+pub(super) struct Failure {
+    pub(super) error: Box<StepError>,
+    pub(super) undo: Undo,
 }
 
-pub(crate) enum StepError {
+pub(super) enum StepError {
     Refused(StageError),
     Node(Error),
     Shared(Shared),
 }
 
 /// What a failed call has to take back.
-pub(crate) enum Undo {
+pub(super) enum Undo {
     /// Nothing: it changed nothing, and nothing was there before.
     Unchanged,
     /// Nothing, because the volume was staged before it, or may be.
     StagedBefore,
+    /// That the disk was attached.
+    Attached,
     /// The mount, and the disk's coming online if that was this driver's doing.
     Mount {
         disk: Box<FoundDisk>,
@@ -33,20 +36,27 @@ pub(crate) enum Undo {
 }
 
 impl Failure {
+    /// Of a call that did nothing yet.
+    pub(super) fn before_all(error: StepError) -> Self {
+        let (error, undo) = (Box::new(error), Undo::Unchanged);
+        Self { error, undo }
+    }
+
     /// The same failure of a volume that was staged before the call.
-    pub(crate) fn of_staged(self) -> Self {
+    pub(super) fn of_staged(self) -> Self {
         let undo = Undo::StagedBefore;
         Self { undo, ..self }
     }
 }
 
-impl Staging<'_> {
-    pub(crate) fn fail(&self, Failure { error, undo }: Failure) -> StageError {
+impl<S: Source> Staging<'_, S> {
+    pub(super) fn fail(&self, Failure { error, undo }: Failure) -> StageError {
         let error = match *error {
             StepError::Refused(refused) => {
                 return match undo {
                     Undo::Unchanged => refused,
-                    Undo::StagedBefore | Undo::Mount { .. } => refused.unfinished(),
+                    Undo::Attached if self.undo(None) == Left::Nothing => refused,
+                    _ => refused.unfinished(),
                 };
             }
             StepError::Shared(shared) => return shared.into(),
@@ -55,21 +65,22 @@ impl Staging<'_> {
         let left = match undo {
             Undo::Unchanged => Left::Nothing,
             Undo::StagedBefore => Left::Something,
-            Undo::Mount { .. } if error.is_transient() => Left::Something,
+            Undo::Attached | Undo::Mount { .. } if error.is_transient() => Left::Something,
+            Undo::Attached => self.undo(None),
             Undo::Mount {
                 disk,
                 brought_online,
-            } => self.undo(&disk, brought_online),
+            } => self.undo(Some((&disk, brought_online))),
         };
         Shared::from(Box::new(NodeError { error, left })).into()
     }
 
     /// The record goes if nothing is left of the volume.
-    fn undo(&self, disk: &FoundDisk, brought_online: bool) -> Left {
-        let volume = &self.request.volume;
-        let undone = self.take_back(disk, brought_online);
+    fn undo(&self, mount: Option<(&FoundDisk, bool)>) -> Left {
+        let volume = &self.turn.stage.volume;
+        let undone = self.take_back(mount);
         let undone = undone.map_err(Shared::from);
-        match undone.and_then(|()| Ok(self.slot.remove()?)) {
+        match undone.and_then(|()| Ok(self.turn.slot.remove()?)) {
             Ok(()) => Left::Nothing,
             Err(error) => {
                 tracing::warn!("volume {volume}: cannot undo the stage: {error}");
@@ -78,24 +89,30 @@ impl Staging<'_> {
         }
     }
 
-    fn take_back(&self, disk: &FoundDisk, brought_online: bool) -> Result<(), Error> {
-        let deadline = self.volumes.deadline();
-        self.volumes
-            .dismount(&self.request.staging, None, deadline)?;
-        if !brought_online || self.is_of_another(disk, deadline)? {
-            return Ok(());
+    fn take_back(&self, mount: Option<(&FoundDisk, bool)>) -> Result<(), Error> {
+        let deadline = self.block.ctx.deadline();
+        if let Some((disk, brought_online)) = mount {
+            let staging = &self.turn.stage.staging;
+            self.block.dismount(staging, None, deadline)?;
+            if brought_online && !self.is_of_another(disk, deadline)? {
+                self.take_offline(disk, deadline)?;
+            }
         }
-        match self.volumes.node.disks().take_offline(disk, deadline) {
-            Err(error) if error.is(Condition::NotFound) => Ok(()),
-            done => done,
-        }
+        self.block.source.detach(&self.source, deadline)
+    }
+
+    fn take_offline(&self, disk: &FoundDisk, deadline: Deadline) -> Result<(), Error> {
+        let disks = self.block.ctx.node.disks();
+        disks
+            .take_offline(disk, deadline)
+            .ok_if(Condition::NotFound)
     }
 
     /// Whether another volume's record names the disk, which the pipes take offline whatever is mounted there.
     fn is_of_another(&self, disk: &FoundDisk, deadline: Deadline) -> Result<bool, Error> {
-        let volume = &self.request.volume;
+        let volume = &self.turn.stage.volume;
         let other = self
-            .volumes
+            .block
             .other_record_of(volume, disk, |_| true, deadline)?;
         if let Some(other) = &other {
             tracing::warn!("volume {volume}: its disk stays online for volume {other}");

@@ -4,21 +4,19 @@ mod options;
 mod source;
 mod user;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::{Mutex, PoisonError};
 
 use program::metrics::Exposition;
-use transport::{Code, Status};
 use wincsi::smb::{Credentials, RemotePath};
-use wire::csi::v1::VolumeCapability;
 use wire::csi::v1::volume_capability::access_mode::Mode;
-use wire::csi::v1::volume_capability::{AccessType, MountVolume};
 
 use self::options::{Class, MountOptions, OptionCounts, User};
-use crate::cluster_dns::{ClusterDns, LookupError};
-use crate::kinds::share::{OptionsOnHost, Wanted};
-use crate::kubelet::Refusal;
-use crate::record::{Access, Lifetime, Targets, VolumeHandle};
+use super::{Refused, Wanted};
+use crate::cluster_dns::ClusterDns;
+use crate::kubelet::{Refusal, Request};
+use crate::life::StageError;
+use crate::record::{Access, Lifetime, VolumeHandle};
 
 pub use self::options::{OptionError, option_rows};
 pub use self::source::SourceError;
@@ -71,13 +69,57 @@ enum Report {
     SecretName,
 }
 
-/// What a request says of a share.
-pub(crate) struct ShareRequest<'a> {
-    pub(crate) context: &'a BTreeMap<String, String>,
-    pub(crate) secrets: &'a BTreeMap<String, String>,
-    pub(crate) capability: Option<&'a VolumeCapability>,
-    /// What the pod is to do, as far as it has a word of its own on it.
-    pub(crate) of_pod: Access,
+/// Why a request for a share is refused.
+#[derive(Debug, thiserror::Error)]
+pub enum RequestError {
+    /// Source and folder are no share.
+    #[error("the volume is refused: {0}")]
+    Source(#[from] SourceError),
+    /// Mount options that would be ignored.
+    #[error("-mount-options=strict refuses mount options: {0}")]
+    MountOptions(String),
+    /// Nothing on the node keeps pods from writing to a share.
+    #[error(
+        "-readonly=strict refuses a share that is read-only, because nothing on this node enforces it: give the volume's user a share that it cannot write to"
+    )]
+    ReadersOfShare,
+    /// An inline volume names a Secret that is not in the request.
+    #[error(
+        "the attribute secretName needs the Kubernetes API, which the node plugin does not call: name the Secret as nodePublishSecretRef of the pod's volume"
+    )]
+    SecretName,
+    /// There is no user.
+    #[error("the volume has no user: {place} has to name a Secret with the keys username and password, or the mount options have guest", place = place_of_secret(*.0))]
+    NoUser(Lifetime),
+    /// Without a user Windows may connect as the machine.
+    #[error(
+        "an inline volume needs a user: without one Windows may connect as the node, so the option guest is for PersistentVolumes"
+    )]
+    InlineGuest,
+}
+
+impl From<RequestError> for Refusal {
+    fn from(error: RequestError) -> Self {
+        Self::of_kind(error)
+    }
+}
+
+fn place_of_secret(lifetime: Lifetime) -> &'static str {
+    match lifetime {
+        Lifetime::Persistent => {
+            "nodeStageSecretRef of the PersistentVolume (csi.storage.k8s.io/node-stage-secret-name of its StorageClass)"
+        }
+        Lifetime::Inline => "nodePublishSecretRef of the pod's volume",
+    }
+}
+
+/// What becomes of the options that a mapping is to have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum OptionsOnHost {
+    /// Windows gets them.
+    Obeyed,
+    /// Nobody gets them.
+    Dropped,
 }
 
 impl ShareRequests {
@@ -97,23 +139,23 @@ impl ShareRequests {
 
     /// What the volume is to be like, its server by the name that it has there. `report` takes what people should look at,
     /// once for each volume.
-    pub(crate) fn wanted(
+    pub(super) fn wanted(
         &self,
-        volume: &VolumeHandle,
-        request: &ShareRequest<'_>,
-        (lifetime, on_host): (Lifetime, OptionsOnHost),
+        request: &Request<'_>,
+        on_host: OptionsOnHost,
         report: impl FnOnce(&str),
     ) -> Result<Wanted, Refusal> {
-        let targets = request.targets()?;
-        let given = source::remote(request.context)?;
-        let mut options = request.options(lifetime)?;
+        request.mount()?;
+        let volume = &request.volume;
+        let given = source::remote(request.context).map_err(RequestError::from)?;
+        let mut options = options(request)?;
         if on_host == OptionsOnHost::Dropped {
             options.drop_those_of_mappings();
         }
-        let credentials = request.credentials_to_stage(lifetime, options.user)?;
+        let credentials = credentials_to_stage(request, options.user)?;
         self.note(volume, &options, report)?;
-        self.admit(volume, request.access(&options))?;
-        if request.has_secret_name(lifetime) && self.is_first(volume, Report::SecretName) {
+        self.admit(volume, access(request, &options))?;
+        if has_secret_name(request) && self.is_first(volume, Report::SecretName) {
             tracing::warn!(
                 "volume {volume}: secretName is ignored, as nodePublishSecretRef has its Secret"
             );
@@ -123,22 +165,14 @@ impl ShareRequests {
             remote: given,
             credentials,
             options: options.mapping,
-            targets,
-            lifetime,
         })
     }
 
-    /// What a publish of a staged volume asks for: how many targets, and with which credentials the share is mapped
-    /// where Windows let the mapping go.
-    pub(crate) fn publish(
-        &self,
-        volume: &VolumeHandle,
-        request: &ShareRequest<'_>,
-    ) -> Result<(Targets, Option<Credentials>), Refusal> {
-        let options = request.options(Lifetime::Persistent)?;
-        self.admit(volume, request.access(&options))?;
-        let credentials = request.credentials_of(options.user)?;
-        Ok((request.targets()?, credentials))
+    /// The credentials with which a staged share is mapped again where Windows let the mapping go.
+    pub(super) fn to_publish(&self, request: &Request<'_>) -> Result<Option<Credentials>, Refusal> {
+        let options = options(request)?;
+        self.admit(&request.volume, access(request, &options))?;
+        credentials_of(request, options.user)
     }
 
     /// Counts the options, and says what becomes of them.
@@ -160,7 +194,7 @@ impl ShareRequests {
         }
         let names = questionable.join(", ");
         if self.rules.options == Strictness::Strict {
-            return Err(Refusal::MountOptions(names));
+            return Err(RequestError::MountOptions(names).into());
         }
         if self.is_first(volume, Report::Ignored) {
             let text = format!("volume {volume}: mount options are ignored: {names}");
@@ -178,7 +212,7 @@ impl ShareRequests {
         reported.insert((volume.clone(), report))
     }
 
-    pub(crate) fn note_not_taken_over(&self, volume: &VolumeHandle, why: &str) {
+    pub(super) fn note_not_taken_over(&self, volume: &VolumeHandle, why: &str) {
         if self.is_first(volume, Report::NotTakenOver) {
             tracing::warn!("volume {volume} is not taken over: {why}");
         }
@@ -187,7 +221,7 @@ impl ShareRequests {
     fn admit(&self, volume: &VolumeHandle, access: Access) -> Result<(), Refusal> {
         match (access, self.rules.readers) {
             (Access::ReadWrite, _) => Ok(()),
-            (_, Strictness::Strict) => Err(Refusal::ReadersOfShare),
+            (_, Strictness::Strict) => Err(RequestError::ReadersOfShare.into()),
             (_, Strictness::Lenient) if !self.is_first(volume, Report::Readers) => Ok(()),
             (_, Strictness::Lenient) => {
                 tracing::warn!(
@@ -200,118 +234,61 @@ impl ShareRequests {
     }
 
     /// Who resolves the server's name, if that is one of the cluster.
-    pub(crate) fn dns_for(&self, remote: &RemotePath) -> Option<&ClusterDns> {
+    pub(super) fn dns_for(&self, remote: &RemotePath) -> Option<&ClusterDns> {
         let dns = self.rules.cluster_dns.as_ref();
         dns.filter(|_| ClusterDns::is_of_cluster(&remote.server()))
     }
 }
 
 /// The share by its server's address.
-pub(crate) fn resolved(given: &RemotePath, dns: &ClusterDns) -> Result<RemotePath, Status> {
-    let address = dns.address_of(&given.server())?;
-    Ok(source::at(given, address).map_err(Refusal::from)?)
+pub(super) fn resolved(given: &RemotePath, dns: &ClusterDns) -> Result<RemotePath, StageError> {
+    let address = dns.address_of(&given.server()).map_err(Refused::from)?;
+    let at = source::at(given, address).map_err(RequestError::from);
+    Ok(at.map_err(Refusal::from)?)
 }
 
-impl From<LookupError> for Status {
-    fn from(error: LookupError) -> Self {
-        Self::new(Code::Unavailable, error.to_string())
-    }
+/// The mount options. A pod that names its volume inline has them in the context.
+fn options(request: &Request<'_>) -> Result<MountOptions, Refusal> {
+    let flags = request.mount()?.mount_flags.iter().map(String::as_str);
+    let of_pod = match request.lifetime {
+        Lifetime::Inline => request.attribute("mountOptions"),
+        Lifetime::Persistent => None,
+    };
+    MountOptions::read(flags.chain(of_pod)).map_err(Refusal::of_kind)
 }
 
-impl ShareRequest<'_> {
-    /// Whether the volume is a share: its context names a source.
-    pub(crate) fn is_one(&self) -> bool {
-        value(self.context, "source").is_some()
-    }
-
-    /// Whether kubelet stages the volume, or its pod names it inline.
-    pub(crate) fn lifetime(&self) -> Lifetime {
-        match value(self.context, "csi.storage.k8s.io/ephemeral") {
-            Some("true") => Lifetime::Inline,
-            _ => Lifetime::Persistent,
-        }
-    }
-
-    fn mount(&self) -> Result<&MountVolume, Refusal> {
-        let capability = self
-            .capability
-            .ok_or(Refusal::Missing("volume capability"))?;
-        match &capability.access_type {
-            Some(AccessType::Mount(mount)) => Ok(mount),
-            Some(AccessType::Block(_)) => Err(Refusal::Block),
-            None => Err(Refusal::Missing("access type of the volume capability")),
-        }
-    }
-
-    fn mode(&self) -> Option<Mode> {
-        let mode = self.capability?.access_mode.as_ref()?;
-        Some(mode.mode())
-    }
-
-    /// How many targets there may be.
-    fn targets(&self) -> Result<Targets, Refusal> {
-        self.mount()?;
-        Ok(match self.mode() {
-            Some(Mode::SingleNodeSingleWriter) => Targets::One,
-            _ => Targets::Many,
-        })
-    }
-
-    /// The mount options. A pod that names its volume inline has them in the context.
-    fn options(&self, lifetime: Lifetime) -> Result<MountOptions, Refusal> {
-        let flags = self.mount()?.mount_flags.iter().map(String::as_str);
-        let of_pod = match lifetime {
-            Lifetime::Inline => value(self.context, "mountOptions"),
-            Lifetime::Persistent => None,
-        };
-        Ok(MountOptions::read(flags.chain(of_pod))?)
-    }
-
-    fn access(&self, options: &MountOptions) -> Access {
-        match self.mode() {
-            Some(Mode::SingleNodeReaderOnly) => Access::ReadOnly,
-            Some(Mode::MultiNodeReaderOnly) => Access::SharedReadOnly,
-            _ if options.access == Access::ReadWrite => self.of_pod,
-            _ => options.access,
-        }
-    }
-
-    fn credentials_to_stage(
-        &self,
-        lifetime: Lifetime,
-        user: User,
-    ) -> Result<Option<Credentials>, Refusal> {
-        let credentials = self.credentials_of(user)?;
-        if credentials.is_none() && self.has_secret_name(lifetime) {
-            return Err(Refusal::SecretName);
-        }
-        match (user, &credentials) {
-            (User::OfSecret, None) => Err(Refusal::NoUser(lifetime)),
-            // Windows may connect as the machine, which is not the pod's author.
-            (User::Guest, _) if lifetime == Lifetime::Inline => Err(Refusal::InlineGuest),
-            _ => Ok(credentials),
-        }
-    }
-
-    /// The name of an inline volume's Secret, which csi-driver-smb reads from the Kubernetes API.
-    fn has_secret_name(&self, lifetime: Lifetime) -> bool {
-        lifetime == Lifetime::Inline && value(self.context, "secretName").is_some()
-    }
-
-    fn credentials_of(&self, user: User) -> Result<Option<Credentials>, Refusal> {
-        match user {
-            User::Guest => Ok(None),
-            User::OfSecret => Ok(user::credentials(self.secrets)?),
-        }
+fn access(request: &Request<'_>, options: &MountOptions) -> Access {
+    match request.mode() {
+        Some(Mode::SingleNodeReaderOnly) => Access::ReadOnly,
+        Some(Mode::MultiNodeReaderOnly) => Access::SharedReadOnly,
+        _ if options.access == Access::ReadWrite => request.of_pod,
+        _ => options.access,
     }
 }
 
-/// The value of a key, without blanks around it; none if it is empty. Keys have no case; of several, the one that is
-/// spelled like this goes first.
-fn value<'a>(map: &'a BTreeMap<String, String>, key: &str) -> Option<&'a str> {
-    let spelled_so = map.get_key_value(key);
-    let mut entries = map.iter();
-    let found = spelled_so.or_else(|| entries.find(|(name, _)| name.eq_ignore_ascii_case(key)));
-    let value = found.map(|(_, value)| value.trim());
-    value.filter(|value| !value.is_empty())
+fn credentials_to_stage(request: &Request<'_>, user: User) -> Result<Option<Credentials>, Refusal> {
+    let credentials = credentials_of(request, user)?;
+    if credentials.is_none() && has_secret_name(request) {
+        return Err(RequestError::SecretName.into());
+    }
+    match (user, &credentials) {
+        (User::OfSecret, None) => Err(RequestError::NoUser(request.lifetime).into()),
+        // Windows may connect as the machine, which is not the pod's author.
+        (User::Guest, _) if request.lifetime == Lifetime::Inline => {
+            Err(RequestError::InlineGuest.into())
+        }
+        _ => Ok(credentials),
+    }
+}
+
+/// Whether there is the name of an inline volume's Secret, which csi-driver-smb reads from the Kubernetes API.
+fn has_secret_name(request: &Request<'_>) -> bool {
+    request.lifetime == Lifetime::Inline && request.attribute("secretName").is_some()
+}
+
+fn credentials_of(request: &Request<'_>, user: User) -> Result<Option<Credentials>, Refusal> {
+    match user {
+        User::Guest => Ok(None),
+        User::OfSecret => user::credentials(request.secrets).map_err(Refusal::of_kind),
+    }
 }

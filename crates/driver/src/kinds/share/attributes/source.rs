@@ -5,7 +5,7 @@ use std::net::IpAddr;
 
 use wincsi::smb::RemotePath;
 
-use super::value;
+use crate::kubelet::value;
 
 /// The templates of `subDir` and the keys that replace them, as csi-driver-smb has them.
 const TEMPLATES: [(&str, &str); 3] = [
@@ -68,7 +68,7 @@ pub enum SourceError {
 pub struct Shown(String);
 
 /// The share, or the folder below it, that the context names.
-pub(crate) fn remote(context: &BTreeMap<String, String>) -> Result<RemotePath, SourceError> {
+pub(super) fn remote(context: &BTreeMap<String, String>) -> Result<RemotePath, SourceError> {
     let source = value(context, "source").ok_or(SourceError::Missing)?;
     let folder = folder(context)?;
     let text = format!("{source}/{folder}");
@@ -85,7 +85,7 @@ pub(crate) fn remote(context: &BTreeMap<String, String>) -> Result<RemotePath, S
 }
 
 /// The same, at this address of its server.
-pub(crate) fn at(given: &RemotePath, address: IpAddr) -> Result<RemotePath, SourceError> {
+pub(super) fn at(given: &RemotePath, address: IpAddr) -> Result<RemotePath, SourceError> {
     let text = given.to_string();
     let below = text.trim_start_matches('\\').split_once('\\');
     let (_, below) = below.unwrap_or_default();

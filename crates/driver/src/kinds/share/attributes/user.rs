@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use wincsi::smb::Credentials;
 use zeroize::Zeroizing;
 
-use super::value;
+use crate::kubelet::value;
 
 /// The domain of a user that names none, as csi-driver-smb has it on Windows.
 const DEFAULT_DOMAIN: &str = "AZURE";
@@ -17,7 +17,7 @@ pub struct SecretError(&'static str);
 
 /// The credentials of a request's secrets; none if they have no user. Spaces around values are no part of them, as
 /// csi-driver-smb reads them.
-pub(crate) fn credentials(
+pub(super) fn credentials(
     secrets: &BTreeMap<String, String>,
 ) -> Result<Option<Credentials>, SecretError> {
     let Some(user) = plain(secrets, "username")? else {

@@ -4,12 +4,12 @@ use wincsi::{Cause, Condition, Deadline, Error, Feature};
 
 use super::Staging;
 use crate::code::Left;
-use crate::kinds::share::StageError;
-use crate::life::{NodeError, Shared};
-use crate::record::{Record, Share, State};
+use crate::kinds::share::Share;
+use crate::life::{NodeError, Shared, StageError};
+use crate::record::{Record, State};
 
 impl Staging<'_> {
-    pub(crate) fn fail(&self, error: Error) -> StageError {
+    pub(super) fn fail(&self, error: Error) -> StageError {
         let is_over = !error.is_transient() && !matches!(error.cause, Cause::Deadline);
         self.settle(&error);
         let left = match &self.before {
@@ -27,7 +27,7 @@ impl Staging<'_> {
     /// volume's server, and what is mapped when kubelet calls again is another's.
     fn is_unmade(&self, error: &Error) -> bool {
         let is_open = matches!(error.cause, Cause::Deadline | Cause::Lost { .. });
-        let is_mapped = || self.volumes.is_mapped(&self.remote, self.deadline);
+        let is_mapped = || self.shares.is_mapped(&self.remote, self.turn.deadline);
         !is_open && !is_mapped().unwrap_or(true)
     }
 
@@ -35,17 +35,17 @@ impl Staging<'_> {
     /// would be served by that at the next call.
     fn is_refused_anew(&self, before: &Record<Share>, error: &Error) -> bool {
         let is_open = matches!(error.cause, Cause::Deadline | Cause::Lost { .. });
-        let is_ours = || self.volumes.shares.claims.is_ours(&self.request.volume);
+        let is_ours = || self.shares.claims.is_ours(&self.turn.stage.volume);
         !is_open && !before.is_of_boot(self.boot.as_deref()) && !is_ours()
     }
 
     /// The volume is of the boot in which it was mapped last.
-    pub(crate) fn stay_in(&self, boot: Option<&str>) {
+    pub(super) fn stay_in(&self, boot: Option<&str>) {
         self.disown();
-        let volume = &self.request.volume;
-        self.volumes.shares.claims.stay_in(volume, boot);
-        let note = |record: &mut Record<Share>| record.boot = boot.map(str::to_owned);
-        if let Err(error) = self.slot.change(note) {
+        let volume = &self.turn.stage.volume;
+        self.shares.claims.stay_in(volume, boot);
+        let note = |record: &mut Record| record.boot = boot.map(str::to_owned);
+        if let Err(error) = self.turn.slot.change(note) {
             tracing::warn!("the record is not marked: {error}");
         }
     }
@@ -53,12 +53,12 @@ impl Staging<'_> {
     /// A call that failed leaves no mapping that it made, unless it did not end or says that it could not remove it: then
     /// what is mapped is another's, or was left to the volume meanwhile.
     fn settle(&self, error: &Error) {
-        if !self.volumes.node.supports(Feature::FolderCheck) {
+        if !self.shares.ctx.node.supports(Feature::FolderCheck) {
             return self.disown_if_others(error);
         }
         let is_open = matches!(error.cause, Cause::Deadline | Cause::Lost { .. });
         let may_stay = is_open || error.is(Condition::NotReady);
-        let (claims, volume) = (&self.volumes.shares.claims, &self.request.volume);
+        let (claims, volume) = (&self.shares.claims, &self.turn.stage.volume);
         if claims.settle(volume, may_stay) && !may_stay {
             self.note_made(|| claims.is_ours(volume));
         }
@@ -71,33 +71,33 @@ impl Staging<'_> {
         if is_others && self.before.is_none() {
             self.disown();
         }
-        let claims = &self.volumes.shares.claims;
-        claims.settle(&self.request.volume, true);
+        let claims = &self.shares.claims;
+        claims.settle(&self.turn.stage.volume, true);
     }
 
-    pub(crate) fn disown(&self) {
-        self.volumes.shares.claims.disown(&self.request.volume);
+    pub(super) fn disown(&self) {
+        self.shares.claims.disown(&self.turn.stage.volume);
         self.note_made(|| false);
     }
 
     fn note_made(&self, is_ours: impl FnOnce() -> bool) {
-        let note = |record: &mut Record<Share>| record.what.made_mapping = is_ours();
-        if let Err(error) = self.slot.change(note) {
+        let note = |record: &mut Record<Share>| record.content.made_mapping = is_ours();
+        if let Err(error) = self.turn.slot.change_of(note) {
             tracing::warn!("the record is not marked: {error}");
         }
     }
 
     /// The claim of a first stage that gets no record goes, and with it a mapping that was left to the volume meanwhile.
-    pub(crate) fn give_up(&self) {
+    pub(super) fn give_up(&self) {
         if self.before.is_some() {
             return;
         }
-        let (claims, volume) = (&self.volumes.shares.claims, &self.request.volume);
+        let (claims, volume) = (&self.shares.claims, &self.turn.stage.volume);
         claims.leave(volume);
         let share = self.remote.share();
         if claims.has_ours(&share, self.boot.as_deref()) {
-            let deadline = self.volumes.deadline();
-            if let Err(error) = self.volumes.unmap_unless_used(&self.remote, deadline) {
+            let deadline = self.shares.ctx.deadline();
+            if let Err(error) = self.shares.unmap_unless_used(&self.remote, deadline) {
                 tracing::warn!("volume {volume}: {share} may stay mapped: {error}");
             }
         }
@@ -105,11 +105,11 @@ impl Staging<'_> {
     }
 
     /// The record goes if nothing is left of the volume.
-    pub(crate) fn undo(&self) -> Left {
-        let (volume, deadline) = (&self.request.volume, self.volumes.deadline());
+    pub(super) fn undo(&self) -> Left {
+        let (volume, deadline) = (&self.turn.stage.volume, self.shares.ctx.deadline());
         let undone = self.take_back(deadline);
         let undone = undone.map_err(Shared::from);
-        match undone.and_then(|()| Ok(self.slot.remove()?)) {
+        match undone.and_then(|()| Ok(self.turn.slot.remove()?)) {
             Ok(()) => Left::Nothing,
             Err(error) => {
                 tracing::warn!("volume {volume}: cannot undo the stage: {error}");
@@ -120,18 +120,27 @@ impl Staging<'_> {
 
     fn take_back(&self, deadline: Deadline) -> Result<(), Error> {
         let mark = |record: &mut Record| record.state = State::Unstaging;
-        if let Err(error) = self.slot.change(mark) {
+        if let Err(error) = self.turn.slot.change(mark) {
             tracing::warn!("the record is not marked: {error}");
         }
-        match self.slot.get().ok().flatten().and_then(Record::of::<Share>) {
+        match self
+            .turn
+            .slot
+            .get()
+            .ok()
+            .flatten()
+            .and_then(Record::of::<Share>)
+        {
             // Link and mapping were there before the first stage of this driver, and pods may use them.
-            Some(Record { volume, what, .. }) if what.taken_over => {
-                self.volumes.shares.forget(&volume);
+            Some(Record {
+                volume, content, ..
+            }) if content.taken_over => {
+                self.shares.release(&volume);
                 Ok(())
             }
             Some(record) => self
-                .volumes
-                .put_away_share(&record, &record.staging, deadline),
+                .shares
+                .unstage_share(&record, &record.staging, deadline),
             None => Ok(()),
         }
     }

@@ -3,7 +3,7 @@
 use wincsi::smb::{MapOutcome, MapRequest, MappingStatus, ResolvedPath};
 use wincsi::{Condition, Error, Feature, WinPath};
 
-use super::{Stage, Staging};
+use super::Staging;
 use crate::kinds::share::{ANSWER, is_on_the_way, status_of};
 use crate::record::Lifetime;
 
@@ -22,8 +22,8 @@ enum Others {
 impl Staging<'_> {
     /// Maps the share. Where a mapping that this driver did not make refuses the volume, as one of another user does, it is
     /// made anew, unless another volume's link leads through it and is served: what pods have open there would be cut.
-    pub(crate) fn map(&self) -> Result<MapOutcome, Error> {
-        if self.request.wanted.lifetime == Lifetime::Inline {
+    pub(super) fn map(&self) -> Result<MapOutcome, Error> {
+        if self.turn.stage.lifetime == Lifetime::Inline {
             return self.map_over(Others::Keep);
         }
         if !self.is_of_others() {
@@ -47,8 +47,9 @@ impl Staging<'_> {
     fn map_over(&self, others: Others) -> Result<MapOutcome, Error> {
         match self.map_with_link(others) {
             Err(error) if error.is(Condition::AlreadyExists) => {
-                self.volumes
-                    .remove_entry(&self.request.staging, self.deadline)?;
+                self.shares
+                    .ctx
+                    .remove_entry(&self.turn.stage.staging, self.turn.deadline)?;
                 self.map_with_link(others)
             }
             done => done,
@@ -56,12 +57,11 @@ impl Staging<'_> {
     }
 
     fn map_with_link(&self, others: Others) -> Result<MapOutcome, Error> {
-        let Stage {
-            staging, wanted, ..
-        } = self.request;
-        let node = &self.volumes.node;
+        let (staging, wanted) = (&self.turn.stage.staging, self.wanted);
+        let node = &self.shares.ctx.node;
         if let Some(parent) = staging.parent() {
-            node.filesystem().make_directory(&parent, self.deadline)?;
+            node.filesystem()
+                .make_directory(&parent, self.turn.deadline)?;
         }
         let link = ResolvedPath::from(staging);
         let mut request = MapRequest::of(&self.remote)
@@ -73,14 +73,14 @@ impl Staging<'_> {
         if node.supports(Feature::MapOptions) {
             request = request.with_options(wanted.options.of_mapping());
         }
-        node.smb().map(&request, self.deadline)
+        node.smb().map(&request, self.turn.deadline)
     }
 
     fn is_of_others(&self) -> bool {
-        let claims = &self.volumes.shares.claims;
+        let claims = &self.shares.claims;
         let share = self.remote.share();
         self.was_mapped
-            && self.volumes.node.supports(Feature::MappingList)
+            && self.shares.ctx.node.supports(Feature::MappingList)
             && !claims.has_ours(&share, self.boot.as_deref())
     }
 
@@ -104,16 +104,21 @@ impl Staging<'_> {
 
     /// Whether Windows calls the mapping OK: of such a one, whose server is away, the node makes none anew.
     fn is_called_ok(&self) -> Result<bool, Error> {
-        let mappings = self.volumes.mappings_of(&self.remote, self.deadline)?;
+        let mappings = self.shares.mappings_of(&self.remote, self.turn.deadline)?;
         Ok(status_of(mappings.as_deref()) == Some(MappingStatus::Ok))
     }
 
     /// Whether another link leads through the mapping to a folder that answers, or of which that is not known.
     fn serves_others(&self) -> Result<bool, Error> {
-        let files = self.volumes.node.filesystem();
+        let files = self.shares.ctx.node.filesystem();
         let folders = self.folders_of_others()?;
         for folder in folders.iter().take(MOST_LOOKS) {
-            let answer = self.volumes.node.deadline(ANSWER).min(self.deadline);
+            let answer = self
+                .shares
+                .ctx
+                .node
+                .deadline(ANSWER)
+                .min(self.turn.deadline);
             match files.path_exists(folder, answer) {
                 // These are of this folder alone.
                 Ok(false) => {}
@@ -131,13 +136,13 @@ impl Staging<'_> {
 
     /// Where the links of other volumes lead through the mapping.
     fn folders_of_others(&self) -> Result<Vec<WinPath>, Error> {
-        let (volumes, share) = (self.volumes, self.remote.share());
-        let mut links = volumes.stagings(self.deadline)?;
-        links.extend(volumes.mounts_of_pods(self.deadline)?);
-        links.retain(|link| *link != self.request.staging);
+        let (ctx, share) = (&self.shares.ctx, self.remote.share());
+        let mut links = ctx.stagings(self.turn.deadline)?;
+        links.extend(ctx.mounts_of_pods(self.turn.deadline)?);
+        links.retain(|link| *link != self.turn.stage.staging);
         let mut folders = Vec::new();
         for link in links {
-            let target = volumes.link_target(&link, self.deadline)?;
+            let target = ctx.link_target(&link, self.turn.deadline)?;
             folders.extend(target.filter(|target| is_on_the_way(&share, target)));
         }
         folders.sort_by_key(WinPath::folded);

@@ -11,17 +11,15 @@ const LONG: Duration = Duration::from_secs(60);
 #[test]
 fn a_record_that_another_call_read_while_it_was_written_has_one_place() {
     let folder = folder();
-    let store = Store::open(folder.path()).unwrap();
+    let store = Store::open(folder.path(), &FORMS).unwrap();
     let slot = store.slot(&volume()).unwrap();
     let text = record().to_text().unwrap();
     fs::write(folder.path().join(volume().file_name()), text).unwrap();
     let other = store.slot(&volume()).unwrap();
-    slot.put(record()).unwrap();
-    other
-        .change(|record: &mut Record| record.state = State::Staged)
-        .unwrap();
+    slot.put(plain()).unwrap();
+    other.change(|record| record.state = State::Staged).unwrap();
     assert_eq!(state(slot.get()), Some(State::Staged));
-    slot.change(|record: &mut Record| record.state = State::Unstaging)
+    slot.change(|record| record.state = State::Unstaging)
         .unwrap();
     assert_eq!(state(store.get(&volume())), Some(State::Unstaging));
     slot.remove().unwrap();
@@ -31,18 +29,16 @@ fn a_record_that_another_call_read_while_it_was_written_has_one_place() {
 #[test]
 fn a_record_is_shared_from_before_its_file_is_there() {
     let folder = folder();
-    let store = Store::open(folder.path()).unwrap();
+    let store = Store::open(folder.path(), &FORMS).unwrap();
     let slot = store.slot(&volume()).unwrap();
     thread::scope(|scope| {
         let unwritten = slot.place.content();
-        let put = scope.spawn(|| slot.put(record()));
+        let put = scope.spawn(|| slot.put(plain()));
         wait_until(|| store.has(&volume()));
         let other = store.slot(&volume()).unwrap();
         drop(unwritten);
         put.join().unwrap().unwrap();
-        other
-            .change(|record: &mut Record| record.state = State::Staged)
-            .unwrap();
+        other.change(|record| record.state = State::Staged).unwrap();
     });
     assert_eq!(state(slot.get()), Some(State::Staged));
 }
@@ -50,20 +46,18 @@ fn a_record_is_shared_from_before_its_file_is_there() {
 #[test]
 fn a_record_that_cannot_be_written_is_none_and_one_that_is_there_stays() {
     let folder = folder();
-    let store = Store::open(folder.path()).unwrap();
+    let store = Store::open(folder.path(), &FORMS).unwrap();
     let beside = folder.path().join(volume().file_name());
     let beside = beside.with_extension(NEW);
     let slot = store.slot(&volume()).unwrap();
     fs::create_dir(&beside).unwrap();
-    slot.put(record()).unwrap_err();
+    slot.put(plain()).unwrap_err();
     assert_eq!(store.recorded(), 0);
     fs::remove_dir(&beside).unwrap();
-    slot.put(record()).unwrap();
+    slot.put(plain()).unwrap();
     fs::create_dir(&beside).unwrap();
-    let staged = Record {
-        state: State::Staged,
-        ..record()
-    };
+    let mut staged = plain();
+    staged.state = State::Staged;
     slot.put(staged).unwrap_err();
     assert_eq!(Vec::from_iter(store.records()), [record()]);
 }

@@ -8,7 +8,8 @@ use std::sync::{Mutex, PoisonError};
 use program::metrics::{Exposition, Kind};
 
 use self::table::{Reading, Row, TABLE, of_linux};
-use crate::record::{Access, ShareOptions};
+use crate::kinds::share::ShareOptions;
+use crate::record::Access;
 
 pub use self::table::option_rows;
 

@@ -4,12 +4,14 @@ use std::num::NonZeroU16;
 use serde::{Deserialize, Serialize};
 use wincsi::smb::{MappingOptions, RemotePath};
 
-use super::{Record, Targets};
+use crate::record::{Content, Record};
 
-/// A volume that is a share, or a folder below one.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// What a record has of a share, or of a folder below one.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub struct Share {
     /// What the staging link leads to, and how much of that is mapped.
+    #[serde(flatten, with = "remote")]
     pub remote: RemotePath,
     /// The server as the volume names it, in lower case: Windows logs on to it as one user at a time.
     pub server: String,
@@ -19,21 +21,53 @@ pub struct Share {
     pub secret: Option<SecretHash>,
     /// What the mapping is to be like.
     pub options: ShareOptions,
-    /// How many targets there may be.
-    pub targets: Targets,
     /// Whether the share was unmapped until this driver mapped it, or was about to.
     pub made_mapping: bool,
     /// Whether another driver staged the volume before, by a mapping that it leaves to this one.
     pub taken_over: bool,
-    /// How long the volume lives.
-    pub lifetime: Lifetime,
+}
+
+impl Content for Share {
+    const KIND: &'static str = "share";
+}
+
+/// A path, and what is mapped of it.
+mod remote {
+    use serde::de::Error as _;
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+    use wincsi::smb::RemotePath;
+
+    #[derive(Serialize, Deserialize)]
+    struct Fields {
+        remote: String,
+        mapped: String,
+    }
+
+    pub(super) fn serialize<S: Serializer>(remote: &RemotePath, to: S) -> Result<S::Ok, S::Error> {
+        let fields = Fields {
+            remote: remote.to_string(),
+            mapped: remote.share(),
+        };
+        fields.serialize(to)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<RemotePath, D::Error> {
+        let Fields { remote, mapped } = Fields::deserialize(from)?;
+        let parse = |text: &str| {
+            RemotePath::parse(text)
+                .map_err(|reason| D::Error::custom(format_args!("{text:?}: {reason}")))
+        };
+        let through = parse(&remote)?.through(&parse(&mapped)?);
+        through
+            .ok_or_else(|| D::Error::custom(format_args!("{mapped:?} does not lead to {remote:?}")))
+    }
 }
 
 impl Record<Share> {
     /// Whether this driver mapped the share in this boot. Its mappings end with the boot: what is mapped in the next one is
     /// another's. Where no boot is known, the record's word counts.
     pub(crate) fn made_mapping_in(&self, boot: Option<&str>) -> bool {
-        self.what.made_mapping && self.is_of_boot(boot)
+        self.content.made_mapping && self.is_of_boot(boot)
     }
 }
 
@@ -47,15 +81,6 @@ impl fmt::Debug for SecretHash {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("SecretHash")
     }
-}
-
-/// How long a volume lives.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Lifetime {
-    /// As long as its PV: kubelet stages it.
-    Persistent,
-    /// As long as its pod: kubelet publishes it and nothing else.
-    Inline,
 }
 
 /// What the mapping of a share is to be like; `None` leaves it to the node.
@@ -91,5 +116,43 @@ impl ShareOptions {
         options.compression = self.compression;
         options.tcp_port = self.tcp_port;
         options
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::{Form, Lifetime, VolumeHandle};
+
+    fn record() -> Record<Share> {
+        let share = Share {
+            remote: RemotePath::parse("//Files/Data$/ordner/ä").unwrap(),
+            server: String::from("files"),
+            user: Some(String::from(r"DOMAIN\user")),
+            secret: Some(SecretHash(String::from("$argon2id$"))),
+            options: ShareOptions {
+                privacy: Some(true),
+                ..ShareOptions::default()
+            },
+            made_mapping: true,
+            taken_over: false,
+        };
+        let (volume, staging) = (VolumeHandle::parse("v").unwrap(), r"C:\staging");
+        let mut record = Record::new(volume, staging.parse().unwrap(), share);
+        record.lifetime = Lifetime::Inline;
+        record
+    }
+
+    #[test]
+    fn a_record_is_read_as_it_was_written() {
+        let mut by_folder = record();
+        by_folder.content.remote = by_folder.content.remote.clone().folder_itself();
+        by_folder.content.taken_over = true;
+        for record in [record(), by_folder] {
+            let content = record.content.clone();
+            let text = record.into_any().unwrap().to_text().unwrap();
+            let found = Record::from_text(&text, &[Form::of::<Share>()]).unwrap();
+            assert_eq!(found.of::<Share>().unwrap().content, content);
+        }
     }
 }

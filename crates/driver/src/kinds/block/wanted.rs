@@ -1,19 +1,9 @@
-use wincsi::Feature;
+use serde::{Deserialize, Serialize};
 use wincsi::volumes::{Dacl, DaclError, FileSystemType, FormatOptions, FormatOptionsError};
 
-/// What a volume is to be like.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Wanted {
-    /// What a blank volume is formatted with.
-    pub format: Format,
-    /// Who may write.
-    pub access: Access,
-    /// How many targets there may be.
-    pub targets: Targets,
-}
-
 /// A filesystem that Windows formats.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum FileSystem {
     /// NTFS.
     #[default]
@@ -22,35 +12,17 @@ pub enum FileSystem {
     Refs,
 }
 
-/// Who may write to a volume.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Access {
-    /// Pods read and write.
-    ReadWrite,
-    /// Pods read; the disk comes online read-only and is never formatted, grown or labelled.
-    ReadOnly,
-    /// The same, of a disk that other nodes have too (`MULTI_NODE_READER_ONLY`).
-    SharedReadOnly,
-}
-
-/// How many targets a volume may be published at.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Targets {
-    /// One (`SINGLE_NODE_SINGLE_WRITER`).
-    One,
-    /// Any number.
-    Many,
-}
-
 /// What a blank volume is formatted with. A volume that has the filesystem keeps the rest as it is.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "Choice", into = "Choice")]
 pub struct Format {
     choice: Choice,
     options: FormatOptions,
 }
 
 /// The same as it was written, in a request or a record.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub struct Choice {
     /// The filesystem.
     pub file_system: FileSystem,
@@ -73,17 +45,17 @@ pub enum FormatError {
     Options(#[from] FormatOptionsError),
 }
 
-impl Wanted {
-    /// The features that not each host has, with what needs them.
-    pub(crate) fn needs(&self) -> Vec<(Feature, &'static str)> {
-        let plain = FormatOptions::new(FileSystemType::Ntfs);
-        let special = (self.format.options != plain).then_some((
-            Feature::FormatOptions,
-            "ReFS, an allocation unit, a label or an access control list",
-        ));
-        let readers = (self.access != Access::ReadWrite)
-            .then_some((Feature::ReadOnlyDisks, "a disk that is online read-only"));
-        special.into_iter().chain(readers).collect()
+impl TryFrom<Choice> for Format {
+    type Error = FormatError;
+
+    fn try_from(choice: Choice) -> Result<Self, FormatError> {
+        Self::of(choice)
+    }
+}
+
+impl From<Format> for Choice {
+    fn from(format: Format) -> Self {
+        format.choice
     }
 }
 
@@ -146,23 +118,5 @@ mod tests {
         ] {
             assert!(Format::of(choice.clone()).is_err(), "{choice:?}");
         }
-    }
-
-    #[test]
-    fn plain_ntfs_for_writers_needs_nothing_of_the_host() {
-        let mut wanted = Wanted {
-            format: Format::default(),
-            access: Access::ReadWrite,
-            targets: Targets::Many,
-        };
-        assert!(wanted.needs().is_empty());
-        let label = String::from("data");
-        let labelled = Choice {
-            label,
-            ..Choice::default()
-        };
-        wanted.format = Format::of(labelled).unwrap();
-        wanted.access = Access::ReadOnly;
-        assert_eq!(wanted.needs().len(), 2);
     }
 }

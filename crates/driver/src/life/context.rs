@@ -1,0 +1,139 @@
+use std::sync::Arc;
+use std::time::Duration;
+
+use wincsi::filesystem::Look;
+use wincsi::volumes::Space;
+use wincsi::{Cause, Condition, Deadline, Error, Feature, NodeApi, WinPath};
+
+use super::Kubelet;
+use super::health::{Health, News};
+use super::vol_data::VolData;
+use super::waiting::Waiting;
+use crate::in_flight::InFlight;
+use crate::machine::Machine;
+use crate::record::{Store, VolumeHandle};
+
+/// How long a call may take: less than the two minutes after which kubelet calls again.
+const CALL: Duration = Duration::from_secs(110);
+
+/// What kinds work with: the node, the records, and the calls that run.
+pub struct Context {
+    pub(crate) node: Arc<dyn NodeApi>,
+    pub(crate) store: Store,
+    pub(crate) machine: Arc<dyn Machine>,
+    pub(crate) kubelet: Kubelet,
+    pub(crate) running: InFlight,
+    pub(super) health: Health,
+    pub(super) waiting: Waiting,
+}
+
+impl Context {
+    pub(super) fn new(
+        node: Arc<dyn NodeApi>,
+        store: Store,
+        machine: Arc<dyn Machine>,
+        kubelet: Kubelet,
+    ) -> Self {
+        Self {
+            node,
+            store,
+            machine,
+            kubelet,
+            running: InFlight::default(),
+            health: Health::default(),
+            waiting: Waiting::default(),
+        }
+    }
+
+    /// Reports an event to the people who look after the machine.
+    pub(crate) fn report(&self, event: &str) {
+        self.machine.report(event);
+    }
+
+    pub(crate) fn note_normal(&self, volume: &VolumeHandle, space: Option<Space>) {
+        let is_recorded = || self.store.has(volume);
+        if self.health.normal(volume, space, is_recorded) == News::Changed {
+            tracing::info!("volume {volume} is normal again");
+        }
+    }
+
+    /// Reports once until the volume is normal again.
+    pub(crate) fn note_abnormal(&self, volume: &VolumeHandle, reason: &str) {
+        let is_recorded = || self.store.has(volume);
+        if self.health.abnormal(volume, is_recorded) == News::Changed {
+            tracing::error!("volume {volume} is abnormal: {reason}");
+            let event = format!("volume {volume} is abnormal: {reason}");
+            self.report(&event);
+        }
+    }
+
+    /// When a call that begins now ends.
+    pub(crate) fn deadline(&self) -> Deadline {
+        self.node.deadline(CALL)
+    }
+
+    /// This boot, if the node reports it. No call fails for it: a start then removes no entry of a recorded volume.
+    pub(crate) fn boot(&self, deadline: Deadline) -> Option<String> {
+        if !self.node.supports(Feature::SystemIdentity) {
+            return None;
+        }
+        let boot = self.node.system().boot_id(deadline);
+        boot.inspect_err(|error| tracing::warn!("this boot is not known: {error}"))
+            .map(|boot| boot.0)
+            .ok()
+    }
+
+    /// The entry at a path; none if the host cannot tell. A file is an error.
+    pub(crate) fn entry(&self, at: &WinPath, deadline: Deadline) -> Result<Option<Look>, Error> {
+        if !self.node.supports(Feature::EntryLooks) {
+            return Ok(None);
+        }
+        match self.node.filesystem().look(at, deadline)? {
+            Look::File { .. } => {
+                let cause = Cause::InvalidArgument(String::from("a file is there"));
+                Err(Error::new("remove", at, cause))
+            }
+            look => Ok(Some(look)),
+        }
+    }
+
+    /// Removes a link, an empty directory or a mounted folder; nothing of what it leads to, and no file. What is not
+    /// there is success.
+    pub(crate) fn remove_entry(&self, at: &WinPath, deadline: Deadline) -> Result<(), Error> {
+        match self.entry(at, deadline)? {
+            Some(Look::Missing) => Ok(()),
+            _ => self.remove(at, deadline),
+        }
+    }
+
+    pub(crate) fn remove(&self, at: &WinPath, deadline: Deadline) -> Result<(), Error> {
+        match self.node.filesystem().remove_entry(at, deadline) {
+            Err(error) if error.is(Condition::NotFound) => Ok(()),
+            done => done,
+        }
+    }
+
+    /// Makes a directory link, in a way that the host has.
+    pub(crate) fn make_link(
+        &self,
+        to: &WinPath,
+        at: &WinPath,
+        deadline: Deadline,
+    ) -> Result<(), Error> {
+        let files = self.node.filesystem();
+        match self.node.supports(Feature::DirectoryLinks) {
+            true => files.link_directory(to, at, deadline),
+            false => files.create_symlink(to, at, deadline),
+        }
+    }
+
+    /// Whether kubelet's file beside the staging path names this driver and the volume.
+    pub(crate) fn is_of_kubelet(&self, volume: &VolumeHandle, staging: &WinPath) -> bool {
+        let data = VolData::beside(staging, self.machine.as_ref());
+        data.is_some_and(|data| data.names(&self.kubelet.driver_name, volume))
+    }
+}
+
+pub(crate) fn is_nothing_mounted(error: &Error) -> bool {
+    error.is(Condition::NotFound) || error.is(Condition::NotAMountedFolder)
+}
