@@ -13,10 +13,7 @@ use wincsi_driver::kinds::disk::attribute_rows;
 use wincsi_driver::kinds::share;
 use wincsi_driver::kinds::share::attributes::{RequestError, option_rows};
 use wincsi_driver::kubelet::Refusal;
-use wincsi_driver::life::{
-    Crowded, ExpandError, PublishError, Shared, StageError, StatsError, UnpublishError,
-    UnstageError, code_rows,
-};
+use wincsi_driver::life::{CallError, Crowded, code_rows};
 use wincsi_driver::record::{StoreError, TextError, VolumeHandle};
 
 const PAGE: &str = include_str!("../../../docs/disks.md");
@@ -78,29 +75,24 @@ fn of_each() -> Vec<Row> {
     let running = InFlight::default();
     let _turn = running.alone(&volume()).unwrap();
     let busy = running.alone(&volume()).err().unwrap();
-    let [busy, unreadable] = [Shared::from(busy), Shared::from(unreadable())];
+    let [busy, unreadable] = [CallError::from(busy), CallError::from(unreadable())];
     vec![
         (
             "each",
             refused.code,
             "the request has a field that is missing or cannot be: a volume id of more than 1024 bytes, a path, an attribute, a filesystem, a block volume, writers on many nodes",
         ),
-        ("each", code_of(busy), "another call for the volume runs"),
+        ("each", busy.code(), "another call for the volume runs"),
         (
             "each",
-            code_of(unreadable),
+            unreadable.code(),
             "the volume's record cannot be read or written",
         ),
     ]
 }
 
-/// No RPC answers what each of them shares otherwise.
-fn code_of(shared: Shared) -> Code {
-    UnpublishError::from(shared).code()
-}
-
 fn of_stage() -> Vec<Row> {
-    let of_disk = |refused: block::Refused| (of_disk(&refused), StageError::from(refused).code());
+    let of_disk = |refused: block::Refused| (of_disk(&refused), CallError::from(refused).code());
     let other = || block::Refused::OtherAccess {
         volume: volume(),
         other: volume(),
@@ -118,7 +110,7 @@ fn of_stage() -> Vec<Row> {
         ),
         (
             "the request is refused, and something is left of an earlier stage of the volume",
-            StageError::Unfinished(Box::new(other().into())).code(),
+            CallError::Unfinished(Box::new(other().into())).code(),
         ),
     ];
     rows.map(|(when, code)| ("NodeStage", code, when)).into()
@@ -144,16 +136,16 @@ fn of_disk(refused: &block::Refused) -> &'static str {
     }
 }
 
-fn host_lacks() -> StageError {
-    StageError::HostLacks {
+fn host_lacks() -> CallError {
+    CallError::HostLacks {
         volume: volume(),
         what: "disk",
         feature: Feature::FormatOptions,
     }
 }
 
-fn staged_otherwise() -> StageError {
-    StageError::StagedOtherwise {
+fn staged_otherwise() -> CallError {
+    CallError::StagedOtherwise {
         volume: volume(),
         what: "disk",
     }
@@ -171,7 +163,7 @@ fn of_shares() -> Vec<Row> {
     let before = [
         (
             "NodeStage, NodePublish, NodeGetVolumeStats",
-            code_of(crowded.into()),
+            CallError::from(crowded).code(),
             "384 calls for shares wait for their servers, or 128 for inline volumes and this one is of one",
         ),
         (
@@ -190,7 +182,7 @@ fn of_shares() -> Vec<Row> {
 
 fn of_share_stage() -> Vec<Row> {
     let (name, other) = (String::new, volume);
-    let refused = |refused: share::Refused| (of_share(&refused), StageError::from(refused).code());
+    let refused = |refused: share::Refused| (of_share(&refused), CallError::from(refused).code());
     let unmapping = || share::Refused::Unmapping {
         volume: volume(),
         share: name(),
@@ -223,7 +215,7 @@ fn of_share_stage() -> Vec<Row> {
         refused(unmapping()),
         (
             "any of these, where something of an earlier call is left of the volume",
-            StageError::Unfinished(Box::new(unmapping().into())).code(),
+            CallError::Unfinished(Box::new(unmapping().into())).code(),
         ),
     ];
     rows.map(|(when, code)| ("NodeStage", code, when)).into()
@@ -244,89 +236,82 @@ fn of_share(refused: &share::Refused) -> &'static str {
 }
 
 fn of_publish() -> Vec<Row> {
-    let errors = [
-        PublishError::NotStaged {
-            volume: volume(),
-            staging: path(),
-            why: None,
-        },
-        PublishError::PublishedElsewhere {
-            volume: volume(),
-            target: path(),
-        },
-        PublishError::TargetTaken {
-            volume: volume(),
-            error: Box::new(Error::new("", "", Cause::Deadline)),
-        },
-    ];
-    let when = |error: &PublishError| match error {
-        PublishError::NotStaged { .. } => {
-            "the volume is not staged there, and cannot be restored; the staging path is missing"
-        }
-        PublishError::PublishedElsewhere { .. } => "the volume's one target is another",
-        PublishError::TargetTaken { .. } => "something else is at the target",
-        PublishError::Request(_)
-        | PublishError::NoStaging
-        | PublishError::Inline(_)
-        | PublishError::Unfinished(_)
-        | PublishError::Shared(_) => "",
+    let taken = CallError::TargetTaken {
+        volume: volume(),
+        error: Box::new(Error::new("", "", Cause::Deadline)),
     };
-    let row = |error: &PublishError| ("NodePublish", error.code(), when(error));
-    errors.iter().map(row).collect()
+    let not_staged = CallError::NotStaged {
+        volume: volume(),
+        staging: path(),
+        why: None,
+    };
+    let elsewhere = CallError::PublishedElsewhere {
+        volume: volume(),
+        target: path(),
+    };
+    [
+        (
+            not_staged,
+            "the volume is not staged there, and cannot be restored; the staging path is missing",
+        ),
+        (elsewhere, "the volume's one target is another"),
+        (taken, "something else is at the target"),
+    ]
+    .map(|(error, when)| ("NodePublish", error.code(), when))
+    .into()
 }
 
 fn of_unstage() -> Vec<Row> {
-    let errors = [UnstageError::Published {
+    let published = CallError::Published {
         volume: volume(),
         target: path(),
-    }];
-    let when = |error: &UnstageError| match error {
-        UnstageError::Published { .. } => "the volume is published",
-        UnstageError::Shared(_) => "",
     };
-    let row = |error: &UnstageError| ("NodeUnstage", error.code(), when(error));
-    errors.iter().map(row).collect()
+    vec![("NodeUnstage", published.code(), "the volume is published")]
 }
 
 fn of_stats() -> Vec<Row> {
-    let errors = [
-        StatsError::NoVolume { volume: volume() },
-        StatsError::NotThere {
-            volume: volume(),
-            path: String::new(),
-        },
-        StatsError::Away {
-            volume: volume(),
-            path: path(),
-        },
-        StatsError::from(share::Refused::NoFigures {
-            volume: volume(),
-            feature: Feature::SpaceByPath,
-        }),
-    ];
-    let when = |error: &StatsError| match error {
-        StatsError::NoVolume { .. } => "the volume is not staged",
-        StatsError::NotThere { .. } => "the volume is not at that path, or it is no path",
-        StatsError::Away { .. } => {
-            "the volume is away, and neither this process nor its record has its size"
-        }
-        StatsError::OfKind(_) => "`-host=proxy` has no figures of shares",
-        StatsError::Shared(_) => "",
+    let (name, at) = (volume, String::new);
+    let no_figures = share::Refused::NoFigures {
+        volume: volume(),
+        feature: Feature::SpaceByPath,
     };
-    let row = |error: &StatsError| ("NodeGetVolumeStats", error.code(), when(error));
-    errors.iter().map(row).collect()
+    let not_there = CallError::NotThere {
+        volume: name(),
+        path: at(),
+    };
+    let away = CallError::Away {
+        volume: name(),
+        path: at(),
+    };
+    [
+        (
+            CallError::NoVolume { volume: name() },
+            "the volume is not staged",
+        ),
+        (
+            not_there,
+            "the volume is not at that path, or it is no path",
+        ),
+        (
+            away,
+            "the volume is away, and neither this process nor its record has its size",
+        ),
+        (no_figures.into(), "`-host=proxy` has no figures of shares"),
+    ]
+    .map(|(error, when)| ("NodeGetVolumeStats", error.code(), when))
+    .into()
 }
 
 fn of_expand() -> Vec<Row> {
-    let of_disk = |refused: block::Refused| (of_disk(&refused), ExpandError::from(refused).code());
-    let away = ExpandError::Away {
+    let of_disk = |refused: block::Refused| (of_disk(&refused), CallError::from(refused).code());
+    let away = CallError::Away {
         volume: volume(),
         path: String::new(),
     };
     let rows = [
         (
             "the volume is not staged",
-            ExpandError::NoVolume { volume: volume() }.code(),
+            CallError::NoVolume { volume: volume() }.code(),
         ),
         (
             "the volume is not at that path now, or it is no path",

@@ -35,7 +35,7 @@ use transport::Code;
 use wincsi::Feature;
 use wincsi::disks::{Criterion, DiskQuery, NamespaceConvention};
 use wincsi_driver::kinds::block::{Choice, FileSystem};
-use wincsi_driver::life::StageError;
+use wincsi_driver::life::CallError;
 use wincsi_driver::record::Access;
 
 use self::deaths::Mortal as _;
@@ -334,7 +334,7 @@ fn refuses(lacking: Feature, fixture: Fixture) {
     let error = fixture.stage().unwrap_err();
     assert_eq!(error.code(), Code::FailedPrecondition, "{error}");
     assert!(error.to_string().contains(lacking.name()), "{error}");
-    let StageError::HostLacks { feature, .. } = error else {
+    let CallError::HostLacks { feature, .. } = error else {
         panic!("{error}");
     };
     assert_eq!(feature, lacking);

@@ -15,16 +15,14 @@ use self::block::Block;
 use self::disk::AttachedDisks;
 use self::share::Shares;
 use crate::kubelet::{Refusal, Request};
-use crate::life::{
-    Capacity, Context, ExpandError, Place, Proof, PublishError, StageError, StatsError, Turn,
-};
+use crate::life::{CallError, Capacity, Context, Place, Proof, Turn};
 use crate::record::{Content, Form, Record, VolumeHandle};
 
 /// How a volume of a request is staged.
-pub type Staging<'a> = Box<dyn FnOnce(&Turn<'_>) -> Result<(), StageError> + 'a>;
+pub type Staging<'a> = Box<dyn FnOnce(&Turn<'_>) -> Result<(), CallError> + 'a>;
 
 /// How the staging path is made sure to be the volume's own before a publish, and made so where it was, as after a reboot.
-pub type Proving<'a> = Box<dyn FnOnce(Proof<'_>) -> Result<(), PublishError> + 'a>;
+pub type Proving<'a> = Box<dyn FnOnce(Proof<'_>) -> Result<(), CallError> + 'a>;
 
 /// What is exactly at a record's staging path. What many volumes share is read once.
 pub type Places<'a> = Box<dyn Fn(Record, Deadline) -> Result<Place, Error> + Sync + 'a>;
@@ -73,7 +71,7 @@ pub trait Kind: Any + Send + Sync {
     ///
     /// # Errors
     /// It has none.
-    fn check_usage(&self, _record: &Record) -> Result<(), StatsError> {
+    fn check_usage(&self, _record: &Record) -> Result<(), CallError> {
         Ok(())
     }
 
@@ -85,8 +83,8 @@ pub trait Kind: Any + Send + Sync {
     /// Grows a volume, and returns its size in bytes. One whose size is its server's business has the size that is wanted.
     ///
     /// # Errors
-    /// See [`ExpandError`].
-    fn expand(&self, _record: Record, _path: &str, capacity: Capacity) -> Result<u64, ExpandError> {
+    /// See [`CallError`].
+    fn expand(&self, _record: Record, _path: &str, capacity: Capacity) -> Result<u64, CallError> {
         Ok(capacity.wanted.unwrap_or_default())
     }
 

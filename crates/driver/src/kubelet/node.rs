@@ -19,10 +19,7 @@ use wire::csi::v1::{
 };
 
 use super::{Refusal, Request, Router, Topology, request};
-use crate::life::{
-    Capacity, ExpandError, PublishError, StageError, Stats, StatsError, UnpublishError,
-    UnstageError, Volumes,
-};
+use crate::life::{CallError, Capacity, Stats, Volumes};
 
 const CAPABILITIES: [Capability; 5] = [
     Capability::StageUnstageVolume,
@@ -156,25 +153,11 @@ impl NodeService {
     }
 }
 
-/// The errors of each RPC, with their codes and texts.
-macro_rules! statuses {
-    ($($error:ty),+) => {
-        $(impl From<$error> for Status {
-            fn from(error: $error) -> Self {
-                Self::new(error.code(), error.to_string())
-            }
-        })+
-    };
+impl From<CallError> for Status {
+    fn from(error: CallError) -> Self {
+        Self::new(error.code(), error.to_string())
+    }
 }
-
-statuses!(
-    StageError,
-    PublishError,
-    UnpublishError,
-    UnstageError,
-    StatsError,
-    ExpandError
-);
 
 impl From<Refusal> for Status {
     fn from(refusal: Refusal) -> Self {

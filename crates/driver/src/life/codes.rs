@@ -5,10 +5,7 @@ use std::fmt::Write as _;
 use transport::Code;
 use wincsi::{Cause, Condition, Error, Feature, Needs, Unreachable};
 
-use super::{
-    ExpandError, NodeError, PublishError, Shared, StageError, StatsError, UnpublishError,
-    UnstageError,
-};
+use super::CallError;
 use crate::code::Left;
 use crate::record::VolumeHandle;
 
@@ -17,34 +14,24 @@ type Column = (&'static str, fn(Error) -> Code);
 /// The RPCs that work on volumes, as docs/disks.md has them side by side, and what each answers.
 const COLUMNS: [Column; 7] = [
     ("NodeStage, nothing left", |error| {
-        staged(error, Left::Nothing)
+        let (error, left) = (Box::new(error), Left::Nothing);
+        CallError::Node { error, left }.code()
     }),
-    ("NodeStage, something left", |error| {
-        staged(error, Left::Something)
-    }),
+    ("NodeStage, something left", something_left),
     ("NodePublish", |error| {
         let volume = VolumeHandle::parse("volume");
         volume.map_or(Code::Internal, |volume| {
-            PublishError::of_link(&volume, error).code()
+            CallError::of_link(&volume, error).code()
         })
     }),
-    ("NodeUnpublish", |error| {
-        UnpublishError::from(Shared::from(error)).code()
-    }),
-    ("NodeUnstage", |error| {
-        UnstageError::from(Shared::from(error)).code()
-    }),
-    ("NodeGetVolumeStats", |error| {
-        StatsError::from(Shared::from(error)).code()
-    }),
-    ("NodeExpand", |error| {
-        ExpandError::from(Shared::from(error)).code()
-    }),
+    ("NodeUnpublish", something_left),
+    ("NodeUnstage", something_left),
+    ("NodeGetVolumeStats", something_left),
+    ("NodeExpand", something_left),
 ];
 
-fn staged(error: Error, left: Left) -> Code {
-    let shared = Shared::from(Box::new(NodeError { error, left }));
-    StageError::from(shared).code()
+fn something_left(error: Error) -> Code {
+    CallError::from(error).code()
 }
 
 /// The table, as Markdown.

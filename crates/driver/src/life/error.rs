@@ -1,76 +1,186 @@
 use std::error::Error as StdError;
 
 use transport::Code;
-use wincsi::Error;
+use wincsi::{Condition, Error, Feature, WinPath};
 
 use super::Crowded;
 use crate::code::{self, Left};
 use crate::in_flight::Busy;
-use crate::record::StoreError;
+use crate::kubelet::Refusal;
+use crate::record::{StoreError, VolumeHandle};
 
-/// A failure of the node, and what the call left there.
+/// Why a call was not done.
 #[derive(Debug, thiserror::Error)]
-#[error("{error}")]
-pub struct NodeError {
-    /// The failure.
-    pub error: Error,
-    /// What the call left behind.
-    pub left: Left,
-}
-
-/// Why a kind refuses a call, with its code for kubelet.
-#[derive(Debug, thiserror::Error)]
-#[error("{error}")]
-pub struct ErrorOfKind {
-    code: Code,
-    error: Box<dyn StdError + Send + Sync>,
-}
-
-/// What may keep each RPC from its end.
-#[derive(Debug, thiserror::Error)]
-pub enum Shared {
+pub enum CallError {
+    /// The volume is not at that path now; it may come back.
+    #[error("volume {volume} is not at {path} now")]
+    Away {
+        /// The volume.
+        volume: VolumeHandle,
+        /// The path, as kubelet wrote it.
+        path: String,
+    },
     /// Another call for the volume runs.
     #[error(transparent)]
     Busy(#[from] Busy),
     /// Too many calls wait for servers.
     #[error(transparent)]
     Crowded(#[from] Crowded),
+    /// The host mode cannot do what the volume needs.
+    #[error(
+        "volume {volume} needs {what}, which -host=proxy does not have ({feature}): use -host=native"
+    )]
+    HostLacks {
+        /// The volume.
+        volume: VolumeHandle,
+        /// What it needs.
+        what: &'static str,
+        /// The feature that the host lacks.
+        feature: Feature,
+    },
     /// The node fails.
-    #[error(transparent)]
-    Node(#[from] Box<NodeError>),
+    #[error("{error}")]
+    Node {
+        /// The failure.
+        error: Box<Error>,
+        /// What the call left behind.
+        left: Left,
+    },
+    /// The request to publish names no staging path.
+    #[error("the volume is not staged: the staging path is missing")]
+    NoStaging,
+    /// The volume is not staged at that path.
+    #[error("volume {volume} is not staged at {staging}{}", because(why.as_deref()))]
+    NotStaged {
+        /// The volume.
+        volume: VolumeHandle,
+        /// The path that kubelet named.
+        staging: WinPath,
+        /// Why it could not be staged there again, if it was tried.
+        why: Option<String>,
+    },
+    /// The volume is not at that path.
+    #[error("volume {volume} is not at {path}")]
+    NotThere {
+        /// The volume.
+        volume: VolumeHandle,
+        /// The path, as kubelet wrote it.
+        path: String,
+    },
+    /// This driver did not stage the volume.
+    #[error("there is no volume {volume} on this node")]
+    NoVolume {
+        /// The volume.
+        volume: VolumeHandle,
+    },
+    /// The kind of volume refuses the call.
+    #[error("{error}")]
+    OfKind {
+        /// The code for kubelet.
+        code: Code,
+        /// Why.
+        error: Box<dyn StdError + Send + Sync>,
+    },
+    /// The volume is published: kubelet unpublishes first.
+    #[error("volume {volume} is published at {target}")]
+    Published {
+        /// The volume.
+        volume: VolumeHandle,
+        /// A target.
+        target: WinPath,
+    },
+    /// The volume may have one target, and has it.
+    #[error("volume {volume} is published at {target}, and may have one target only")]
+    PublishedElsewhere {
+        /// The volume.
+        volume: VolumeHandle,
+        /// The target that it has.
+        target: WinPath,
+    },
     /// The record cannot be read or written.
     #[error(transparent)]
     Record(#[from] StoreError),
+    /// The request is refused.
+    #[error(transparent)]
+    Request(#[from] Refusal),
+    /// The volume is staged as something else.
+    #[error("volume {volume} is staged with another {what}")]
+    StagedOtherwise {
+        /// The volume.
+        volume: VolumeHandle,
+        /// What differs.
+        what: &'static str,
+    },
+    /// Something else is at the target.
+    #[error("cannot publish volume {volume}: {error}")]
+    TargetTaken {
+        /// The volume.
+        volume: VolumeHandle,
+        /// What is there.
+        error: Box<Error>,
+    },
+    /// The call is refused, and something of an earlier one is left of the volume: kubelet calls again.
+    #[error(transparent)]
+    Unfinished(Box<Self>),
 }
 
-impl ErrorOfKind {
-    /// An error of a kind, which kubelet gets with this code.
-    pub fn new(code: Code, error: impl StdError + Send + Sync + 'static) -> Self {
-        let error = Box::new(error);
-        Self { code, error }
-    }
-
-    pub(super) fn code(&self) -> Code {
-        self.code
-    }
-}
-
-impl Shared {
+impl CallError {
     /// The code for kubelet.
-    pub(crate) fn code(&self) -> Code {
+    #[must_use]
+    pub fn code(&self) -> Code {
         match self {
             Self::Busy(_) => Code::Aborted,
-            Self::Node(failure) => code::of(&failure.error, failure.left),
+            Self::Node { error, left } => code::of(error, *left),
             // The volume may be staged, and a later call may get through.
-            Self::Crowded(_) | Self::Record(_) => Code::Unavailable,
+            Self::Away { .. } | Self::Crowded(_) | Self::Record(_) | Self::Unfinished(_) => {
+                Code::Unavailable
+            }
+            Self::NotThere { .. } | Self::NoVolume { .. } => Code::NotFound,
+            Self::HostLacks { .. }
+            | Self::NoStaging
+            | Self::NotStaged { .. }
+            | Self::Published { .. }
+            | Self::PublishedElsewhere { .. } => Code::FailedPrecondition,
+            Self::OfKind { code, .. } => *code,
+            Self::Request(_) => Code::InvalidArgument,
+            Self::StagedOtherwise { .. } | Self::TargetTaken { .. } => Code::AlreadyExists,
+        }
+    }
+
+    /// Of a kind, with the code for kubelet.
+    pub fn of_kind(code: Code, error: impl StdError + Send + Sync + 'static) -> Self {
+        let error = Box::new(error);
+        Self::OfKind { code, error }
+    }
+
+    /// Whether the node failed so.
+    pub(crate) fn is(&self, condition: Condition) -> bool {
+        matches!(self, Self::Node { error, .. } if error.is(condition))
+    }
+
+    /// Whether the call was refused, rather than kept from its end.
+    pub(crate) fn is_refusal(&self) -> bool {
+        !matches!(
+            self,
+            Self::Busy(_) | Self::Crowded(_) | Self::Node { .. } | Self::Record(_)
+        )
+    }
+
+    pub(crate) fn unfinished(self) -> Self {
+        Self::Unfinished(Box::new(self))
+    }
+}
+
+impl From<Error> for CallError {
+    /// Of a call that may have left something.
+    fn from(error: Error) -> Self {
+        Self::Node {
+            error: Box::new(error),
+            left: Left::Something,
         }
     }
 }
 
-impl From<Error> for Shared {
-    /// Of a call that may have left something.
-    fn from(error: Error) -> Self {
-        let left = Left::Something;
-        Self::Node(Box::new(NodeError { error, left }))
-    }
+fn because(why: Option<&str>) -> String {
+    why.map_or_else(String::new, |why| format!(": {why}"))
 }

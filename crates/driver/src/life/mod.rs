@@ -33,18 +33,16 @@ use crate::record::{Lifetime, Record, State, Store, StoreError, TextError, Volum
 pub use self::codes::code_rows;
 pub use self::context::Context;
 pub(crate) use self::context::is_nothing_mounted;
-pub use self::error::{ErrorOfKind, NodeError, Shared};
-pub use self::expand::{Capacity, ExpandError};
+pub use self::error::CallError;
+pub use self::expand::Capacity;
 pub(crate) use self::health::News;
 pub(crate) use self::kubelet::place;
 pub use self::kubelet::{Kubelet, PlaceError};
-pub use self::publish::{Proof, Publish, PublishError};
+pub use self::publish::{Proof, Publish};
 pub(crate) use self::reconcile::is_dangling;
 pub use self::reconcile::{Place, Reconciliation};
-pub use self::stage::{Stage, StageError, Turn};
-pub use self::stats::{Stats, StatsError, Usage};
-pub use self::unpublish::UnpublishError;
-pub use self::unstage::UnstageError;
+pub use self::stage::{Stage, Turn};
+pub use self::stats::{Stats, Usage};
 pub use self::waiting::Crowded;
 
 /// The volumes of a node.

@@ -1,12 +1,10 @@
-use transport::Code;
 use wincsi::{Cause, Condition, Deadline, Error, WinPath};
 
-use super::{Context, Shared, StageError, Volumes};
+use super::{CallError, Context, Volumes};
 use crate::code;
-use crate::in_flight::Busy;
 use crate::kinds::Kind;
 use crate::kubelet::{Refusal, Request};
-use crate::record::{Lifetime, Record, Slot, State, StoreError, Targets, VolumeHandle};
+use crate::record::{Lifetime, Record, Slot, State, Targets, VolumeHandle};
 
 /// A staged volume that is to be published.
 #[derive(Clone, Debug)]
@@ -30,53 +28,7 @@ pub struct Proof<'a> {
     pub(crate) deadline: Deadline,
 }
 
-/// Why a volume was not published.
-#[derive(Debug, thiserror::Error)]
-pub enum PublishError {
-    /// The request is refused.
-    #[error(transparent)]
-    Request(#[from] Refusal),
-    /// The request names no staging path.
-    #[error("the volume is not staged: the staging path is missing")]
-    NoStaging,
-    /// The volume is not staged at that path.
-    #[error("volume {volume} is not staged at {staging}{}", because(why.as_deref()))]
-    NotStaged {
-        /// The volume.
-        volume: VolumeHandle,
-        /// The path that kubelet named.
-        staging: WinPath,
-        /// Why it could not be staged there again, if it was tried.
-        why: Option<String>,
-    },
-    /// The volume may have one target, and has it.
-    #[error("volume {volume} is published at {target}, and may have one target only")]
-    PublishedElsewhere {
-        /// The volume.
-        volume: VolumeHandle,
-        /// The target that it has.
-        target: WinPath,
-    },
-    /// Something else is at the target.
-    #[error("cannot publish volume {volume}: {error}")]
-    TargetTaken {
-        /// The volume.
-        volume: VolumeHandle,
-        /// What is there.
-        error: Box<Error>,
-    },
-    /// An inline volume was not staged.
-    #[error(transparent)]
-    Inline(StageError),
-    /// The volume is refused, and is at the target by an earlier call: kubelet calls again.
-    #[error(transparent)]
-    Unfinished(Box<Self>),
-    /// What may keep each call from its end.
-    #[error(transparent)]
-    Shared(#[from] Shared),
-}
-
-impl PublishError {
+impl CallError {
     /// Of a link that was not made.
     pub(super) fn of_link(volume: &VolumeHandle, error: Error) -> Self {
         match (error.condition(), &error.cause) {
@@ -85,41 +37,8 @@ impl PublishError {
                 volume: volume.clone(),
                 error: Box::new(error),
             },
-            _ => Shared::from(error).into(),
+            _ => error.into(),
         }
-    }
-
-    /// The code for kubelet.
-    #[must_use]
-    pub fn code(&self) -> Code {
-        match self {
-            Self::Request(_) => Code::InvalidArgument,
-            Self::NoStaging | Self::NotStaged { .. } | Self::PublishedElsewhere { .. } => {
-                Code::FailedPrecondition
-            }
-            Self::TargetTaken { .. } => Code::AlreadyExists,
-            Self::Inline(error) => error.code(),
-            Self::Unfinished(_) => Code::Unavailable,
-            Self::Shared(shared) => shared.code(),
-        }
-    }
-}
-
-impl From<StoreError> for PublishError {
-    fn from(error: StoreError) -> Self {
-        Shared::from(error).into()
-    }
-}
-
-impl From<Busy> for PublishError {
-    fn from(busy: Busy) -> Self {
-        Shared::from(busy).into()
-    }
-}
-
-impl From<Error> for PublishError {
-    fn from(error: Error) -> Self {
-        Shared::from(error).into()
     }
 }
 
@@ -127,27 +46,26 @@ impl Volumes {
     /// Publishes a staged volume, or an inline one, which is staged at its target.
     ///
     /// # Errors
-    /// See [`PublishError`].
-    pub fn publish(&self, request: &Request<'_>) -> Result<(), PublishError> {
+    /// See [`CallError`].
+    pub fn publish(&self, request: &Request<'_>) -> Result<(), CallError> {
         self.admit(request).map_err(|error| {
             match code::is_final(error.code()) && self.is_at_target(request) {
                 // After a final code kubelet never unpublishes.
-                true => PublishError::Unfinished(Box::new(error)),
+                true => CallError::Unfinished(Box::new(error)),
                 false => error,
             }
         })
     }
 
-    fn admit(&self, request: &Request<'_>) -> Result<(), PublishError> {
+    fn admit(&self, request: &Request<'_>) -> Result<(), CallError> {
         if request.lifetime == Lifetime::Inline {
-            let staged = self.stage_at(request, request.target());
-            return staged.map_err(PublishError::Inline);
+            return self.stage_at(request, request.target());
         }
         let kind = self.kind_for(request).ok_or(Refusal::NoKind)?;
         let (proving, targets) = (kind.to_publish(request)?, request.targets()?);
         self.take_over(kind, request);
         if request.staging.is_empty() {
-            return Err(PublishError::NoStaging);
+            return Err(CallError::NoStaging);
         }
         let publish = Publish {
             volume: request.volume.clone(),
@@ -161,13 +79,13 @@ impl Volumes {
     /// Publishes a volume that its kind proves in a way that it made of a request.
     ///
     /// # Errors
-    /// See [`PublishError`].
+    /// See [`CallError`].
     pub fn publish_by<K: Kind>(
         &self,
         kind: &K,
         publish: &Publish,
-        proving: impl FnOnce(Proof<'_>) -> Result<(), PublishError>,
-    ) -> Result<(), PublishError> {
+        proving: impl FnOnce(Proof<'_>) -> Result<(), CallError>,
+    ) -> Result<(), CallError> {
         self.ctx.publish(kind, publish, proving)
     }
 
@@ -207,8 +125,8 @@ impl Context {
         &self,
         kind: &dyn Kind,
         request: &Publish,
-        proving: impl FnOnce(Proof<'_>) -> Result<(), PublishError>,
-    ) -> Result<(), PublishError> {
+        proving: impl FnOnce(Proof<'_>) -> Result<(), CallError>,
+    ) -> Result<(), CallError> {
         let (volume, target) = (&request.volume, &request.target);
         let _turn = self.running.at(volume, &target.folded())?;
         let slot = self.store.slot(volume)?;
@@ -222,7 +140,7 @@ impl Context {
             .filter(|record| record.state == State::Staged && record.staging == request.staging)
             .ok_or_else(|| request.not_staged())?;
         let waiting = self.waiting.begin(kind.waits_for(), record.lifetime);
-        let _waiting = waiting.map_err(Shared::from)?;
+        let _waiting = waiting?;
         // One for all of it: kubelet waits two minutes.
         let deadline = self.deadline();
         proving(Proof {
@@ -234,14 +152,14 @@ impl Context {
         self.forget_gone_target(&slot, request, deadline)?;
         self.note_target(&slot, request)?;
         let linked = self.link(request, deadline);
-        if let Err(PublishError::TargetTaken { .. }) = &linked {
+        if let Err(CallError::TargetTaken { .. }) = &linked {
             slot.change(|record| record.published.retain(|one| one != target))?;
         }
         linked
     }
 
     /// Publishes a volume that another driver of this name staged.
-    fn publish_foreign(&self, kind: &dyn Kind, request: &Publish) -> Result<(), PublishError> {
+    fn publish_foreign(&self, kind: &dyn Kind, request: &Publish) -> Result<(), CallError> {
         match kind.is_foreign_live(&request.volume, &request.staging)? {
             true => self.link(request, self.deadline()),
             false => Err(request.not_staged()),
@@ -255,7 +173,7 @@ impl Context {
         slot: &Slot<'_>,
         request: &Publish,
         deadline: Deadline,
-    ) -> Result<(), Shared> {
+    ) -> Result<(), CallError> {
         while let Some(other) = slot.get()?.and_then(|record| request.in_its_way(&record)) {
             // A publish that runs there has noted the target before it makes the link.
             let _turn = self.running.at(&request.volume, &other.folded())?;
@@ -270,7 +188,7 @@ impl Context {
     }
 
     /// Checks and notes the target in one step, as another publish may run beside.
-    fn note_target(&self, slot: &Slot<'_>, request: &Publish) -> Result<(), PublishError> {
+    fn note_target(&self, slot: &Slot<'_>, request: &Publish) -> Result<(), CallError> {
         let mut checked = Ok(());
         slot.change(|record| {
             checked = request.check_targets(record);
@@ -281,7 +199,7 @@ impl Context {
         checked
     }
 
-    fn link(&self, request: &Publish, deadline: Deadline) -> Result<(), PublishError> {
+    fn link(&self, request: &Publish, deadline: Deadline) -> Result<(), CallError> {
         let target = &request.target;
         let made = match self.link_target_to_staging(request, deadline) {
             Err(error) if error.is(Condition::AlreadyExists) => {
@@ -291,7 +209,7 @@ impl Context {
             }
             made => made,
         };
-        made.map_err(|error| PublishError::of_link(&request.volume, error))
+        made.map_err(|error| CallError::of_link(&request.volume, error))
     }
 
     fn link_target_to_staging(&self, request: &Publish, deadline: Deadline) -> Result<(), Error> {
@@ -317,31 +235,35 @@ impl Context {
     }
 }
 
-fn because(why: Option<&str>) -> String {
-    why.map_or_else(String::new, |why| format!(": {why}"))
-}
-
 impl Publish {
-    pub(crate) fn not_staged(&self) -> PublishError {
-        PublishError::NotStaged {
+    pub(crate) fn not_staged(&self) -> CallError {
+        CallError::NotStaged {
             volume: self.volume.clone(),
             staging: self.staging.clone(),
             why: None,
         }
     }
 
+    /// The volume could not be staged again. What kept the call from its end is no refusal.
+    pub(crate) fn not_staged_again(&self, error: CallError) -> CallError {
+        match error.is_refusal() {
+            true => self.not_staged_as(error),
+            false => error,
+        }
+    }
+
     /// The same, where it was tried to stage the volume again.
-    pub(crate) fn not_staged_as(&self, why: impl ToString) -> PublishError {
-        PublishError::NotStaged {
+    pub(crate) fn not_staged_as(&self, why: impl ToString) -> CallError {
+        CallError::NotStaged {
             volume: self.volume.clone(),
             staging: self.staging.clone(),
             why: Some(why.to_string()),
         }
     }
 
-    fn check_targets(&self, record: &Record) -> Result<(), PublishError> {
+    fn check_targets(&self, record: &Record) -> Result<(), CallError> {
         match self.in_its_way(record) {
-            Some(target) => Err(PublishError::PublishedElsewhere {
+            Some(target) => Err(CallError::PublishedElsewhere {
                 volume: self.volume.clone(),
                 target,
             }),

@@ -16,7 +16,7 @@ use wincsi::filesystem::{LeadsTo, Look};
 use wincsi::{Deadline, Error, Feature, WinPath};
 
 use super::vol_data::VolData;
-use super::{Context, Shared, Volumes};
+use super::{CallError, Context, Volumes};
 use crate::kinds::Places;
 use crate::record::{Record, State, VolumeHandle};
 
@@ -164,7 +164,7 @@ impl Comparison<'_> {
     /// The caller holds the volume.
     fn end_abandoned(&self, record: Record) {
         let (volume, staging) = (record.volume.clone(), record.staging.clone());
-        let slot = self.ctx.store.slot(&volume).map_err(Shared::from);
+        let slot = self.ctx.store.slot(&volume).map_err(CallError::from);
         let ended = slot.and_then(|slot| {
             let kind = self.volumes.kind_of(&record)?;
             kind.unstage_abandoned(record, self.deadline())?;

@@ -1,11 +1,9 @@
-use transport::Code;
-use wincsi::{Condition, Deadline, Feature, WinPath};
+use wincsi::{Deadline, WinPath};
 
-use super::{Context, ErrorOfKind, Shared, Volumes};
-use crate::in_flight::Busy;
+use super::{CallError, Context, Volumes};
 use crate::kinds::{Kind, Staging};
 use crate::kubelet::{Refusal, Request};
-use crate::record::{Content, Lifetime, Record, Slot, State, StoreError, Targets, VolumeHandle};
+use crate::record::{Content, Lifetime, Record, Slot, State, Targets, VolumeHandle};
 
 /// A volume that is to be staged.
 #[derive(Clone, Debug)]
@@ -28,94 +26,12 @@ pub struct Turn<'a> {
     pub(crate) deadline: Deadline,
 }
 
-/// Why a volume was not staged.
-#[derive(Debug, thiserror::Error)]
-pub enum StageError {
-    /// The request is refused.
-    #[error(transparent)]
-    Request(#[from] Refusal),
-    /// The host mode cannot do what the volume needs.
-    #[error(
-        "volume {volume} needs {what}, which -host=proxy does not have ({feature}): use -host=native"
-    )]
-    HostLacks {
-        /// The volume.
-        volume: VolumeHandle,
-        /// What it needs.
-        what: &'static str,
-        /// The feature that the host lacks.
-        feature: Feature,
-    },
-    /// The volume is staged as something else.
-    #[error("volume {volume} is staged with another {what}")]
-    StagedOtherwise {
-        /// The volume.
-        volume: VolumeHandle,
-        /// What differs.
-        what: &'static str,
-    },
-    /// The kind refuses the volume.
-    #[error(transparent)]
-    OfKind(#[from] ErrorOfKind),
-    /// The volume is refused, and something of an earlier call is left of it: kubelet calls again.
-    #[error(transparent)]
-    Unfinished(Box<Self>),
-    /// What may keep each call from its end.
-    #[error(transparent)]
-    Shared(#[from] Shared),
-}
-
-impl StageError {
-    /// The code for kubelet.
-    #[must_use]
-    pub fn code(&self) -> Code {
-        match self {
-            Self::Request(_) => Code::InvalidArgument,
-            Self::HostLacks { .. } => Code::FailedPrecondition,
-            Self::StagedOtherwise { .. } => Code::AlreadyExists,
-            Self::OfKind(refused) => refused.code(),
-            Self::Unfinished(_) => Code::Unavailable,
-            Self::Shared(shared) => shared.code(),
-        }
-    }
-
-    /// Whether the node failed so.
-    pub(crate) fn is(&self, condition: Condition) -> bool {
-        match self {
-            Self::Shared(Shared::Node(failed)) => failed.error.is(condition),
-            _ => false,
-        }
-    }
-
-    pub(crate) fn unfinished(self) -> Self {
-        Self::Unfinished(Box::new(self))
-    }
-}
-
-impl From<StoreError> for StageError {
-    fn from(error: StoreError) -> Self {
-        Shared::from(error).into()
-    }
-}
-
-impl From<Busy> for StageError {
-    fn from(busy: Busy) -> Self {
-        Shared::from(busy).into()
-    }
-}
-
-impl From<wincsi::Error> for StageError {
-    fn from(error: wincsi::Error) -> Self {
-        Shared::from(error).into()
-    }
-}
-
 impl Volumes {
     /// Stages a volume, as its kind does.
     ///
     /// # Errors
-    /// See [`StageError`].
-    pub fn stage(&self, request: &Request<'_>) -> Result<(), StageError> {
+    /// See [`CallError`].
+    pub fn stage(&self, request: &Request<'_>) -> Result<(), CallError> {
         self.stage_at(request, request.staging())
     }
 
@@ -125,13 +41,13 @@ impl Volumes {
         &self,
         request: &Request<'_>,
         staging: Result<WinPath, Refusal>,
-    ) -> Result<(), StageError> {
+    ) -> Result<(), CallError> {
         let read = staging.and_then(|staging| self.read(request, staging));
         let staged = read
-            .map_err(StageError::from)
+            .map_err(CallError::from)
             .and_then(|(stage, kind, staging)| self.ctx.stage(&stage, kind.waits_for(), staging));
         staged.map_err(|error| match error {
-            StageError::Request(_) if self.is_left(&request.volume, request.lifetime) => {
+            CallError::Request(_) if self.is_left(&request.volume, request.lifetime) => {
                 error.unfinished()
             }
             error => error,
@@ -156,13 +72,13 @@ impl Volumes {
     /// Stages a volume in a way that its kind made of a request.
     ///
     /// # Errors
-    /// See [`StageError`].
+    /// See [`CallError`].
     pub fn stage_by<K: Kind>(
         &self,
         kind: &K,
         stage: &Stage,
-        staging: impl FnOnce(&Turn<'_>) -> Result<(), StageError>,
-    ) -> Result<(), StageError> {
+        staging: impl FnOnce(&Turn<'_>) -> Result<(), CallError>,
+    ) -> Result<(), CallError> {
         self.ctx.stage(stage, kind.waits_for(), staging)
     }
 }
@@ -172,10 +88,10 @@ impl Context {
         &self,
         stage: &Stage,
         waits_for: Option<&'static str>,
-        staging: impl FnOnce(&Turn<'_>) -> Result<(), StageError>,
-    ) -> Result<(), StageError> {
+        staging: impl FnOnce(&Turn<'_>) -> Result<(), CallError>,
+    ) -> Result<(), CallError> {
         let waiting = self.waiting.begin(waits_for, stage.lifetime);
-        let _waiting = waiting.map_err(Shared::from)?;
+        let _waiting = waiting?;
         let _turn = self.running.alone(&stage.volume)?;
         let slot = self.store.slot(&stage.volume)?;
         staging(&Turn {
@@ -191,7 +107,7 @@ impl Turn<'_> {
     pub(crate) fn agreeing<C: Content>(
         &self,
         differs: impl FnOnce(&Record<C>) -> Option<&'static str>,
-    ) -> Result<Option<Record<C>>, StageError> {
+    ) -> Result<Option<Record<C>>, CallError> {
         let Some(record) = self.slot.get()? else {
             return Ok(None);
         };
@@ -207,7 +123,7 @@ impl Turn<'_> {
     }
 
     /// A refusal. What is left of a stage that did not end is no volume yet, and kubelet calls again.
-    pub(crate) fn refused(&self, error: StageError) -> StageError {
+    pub(crate) fn refused(&self, error: CallError) -> CallError {
         let state = self.slot.get().ok().flatten().map(|record| record.state);
         match state {
             None | Some(State::Staged) => error,
@@ -235,9 +151,9 @@ impl Stage {
         record
     }
 
-    pub(crate) fn staged_with_another(&self, what: &'static str) -> StageError {
+    pub(crate) fn staged_with_another(&self, what: &'static str) -> CallError {
         let volume = self.volume.clone();
-        StageError::StagedOtherwise { volume, what }
+        CallError::StagedOtherwise { volume, what }
     }
 
     fn differs<C>(&self, record: &Record<C>) -> Option<&'static str> {

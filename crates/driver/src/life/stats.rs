@@ -1,8 +1,6 @@
-use transport::Code;
-use wincsi::WinPath;
 use wincsi::volumes::Space;
 
-use super::{ErrorOfKind, Shared, Volumes, place};
+use super::{CallError, Volumes, place};
 use crate::kinds::Kind;
 use crate::record::{Lifetime, Record, VolumeHandle};
 
@@ -24,52 +22,6 @@ pub struct Usage {
     pub space: Option<Space>,
 }
 
-/// Why a volume's figures are not known.
-#[derive(Debug, thiserror::Error)]
-pub enum StatsError {
-    /// This driver did not stage the volume.
-    #[error("there is no volume {volume} on this node")]
-    NoVolume {
-        /// The volume.
-        volume: VolumeHandle,
-    },
-    /// The volume is not at that path.
-    #[error("volume {volume} is not at {path}")]
-    NotThere {
-        /// The volume.
-        volume: VolumeHandle,
-        /// The path, as kubelet wrote it.
-        path: String,
-    },
-    /// The volume belongs at that path, and is away; it may come back.
-    #[error("volume {volume} is not at {path} now")]
-    Away {
-        /// The volume.
-        volume: VolumeHandle,
-        /// The path.
-        path: WinPath,
-    },
-    /// The kind has no figures.
-    #[error(transparent)]
-    OfKind(#[from] ErrorOfKind),
-    /// What may keep each call from its end.
-    #[error(transparent)]
-    Shared(#[from] Shared),
-}
-
-impl StatsError {
-    /// The code for kubelet.
-    #[must_use]
-    pub fn code(&self) -> Code {
-        match self {
-            Self::NoVolume { .. } | Self::NotThere { .. } => Code::NotFound,
-            Self::Away { .. } => Code::Unavailable,
-            Self::OfKind(refused) => refused.code(),
-            Self::Shared(shared) => shared.code(),
-        }
-    }
-}
-
 impl Volumes {
     /// Size and free space of a volume, and what is wrong with it. The volume is looked up before the path is parsed.
     ///
@@ -77,42 +29,42 @@ impl Volumes {
     /// usage.
     ///
     /// # Errors
-    /// See [`StatsError`].
-    pub fn stats(&self, volume: &VolumeHandle, path: &str) -> Result<Stats, StatsError> {
-        let record = self.ctx.store.get(volume).map_err(Shared::from)?;
+    /// See [`CallError`].
+    pub fn stats(&self, volume: &VolumeHandle, path: &str) -> Result<Stats, CallError> {
+        let record = self.ctx.store.get(volume)?;
         let Some(record) = record else {
             return self.stats_of_unrecorded(volume, path);
         };
         let at = place(path).map_err(|_| not_there(volume, path))?;
-        let kind = self.kind_of(&record).map_err(Shared::from)?;
+        let kind = self.kind_of(&record)?;
         kind.check_usage(&record)?;
         let waiting = self.ctx.waiting.begin(kind.waits_for(), record.lifetime);
-        let _waiting = waiting.map_err(Shared::from)?;
+        let _waiting = waiting?;
         let reason = match kind.usage(record.clone(), &at) {
             Ok(Some(space)) => {
                 self.ctx.note_normal(volume, Some(space));
                 return Ok(Stats::normal(space));
             }
             Ok(None) if !record.is_at(&at) => return Err(not_there(volume, path)),
-            Ok(None) => StatsError::Away {
+            Ok(None) => CallError::Away {
                 volume: volume.clone(),
-                path: at,
+                path: path.to_owned(),
             },
-            Err(error) => Shared::from(error).into(),
+            Err(error) => error.into(),
         };
         self.last_known(kind, record, reason)
     }
 
-    fn stats_of_unrecorded(&self, volume: &VolumeHandle, path: &str) -> Result<Stats, StatsError> {
+    fn stats_of_unrecorded(&self, volume: &VolumeHandle, path: &str) -> Result<Stats, CallError> {
         let at = place(path).map_err(|_| no_volume(volume))?;
         for kind in &self.kinds {
             let waiting = self
                 .ctx
                 .waiting
                 .begin(kind.waits_for(), Lifetime::Persistent);
-            let _waiting = waiting.map_err(Shared::from)?;
+            let _waiting = waiting?;
             let space = kind.usage_of_foreign(volume, &at);
-            if let Some(space) = space.map_err(Shared::from)? {
+            if let Some(space) = space? {
                 return Ok(Stats::normal(space));
             }
         }
@@ -124,8 +76,8 @@ impl Volumes {
         &self,
         kind: &dyn Kind,
         record: Record,
-        reason: StatsError,
-    ) -> Result<Stats, StatsError> {
+        reason: CallError,
+    ) -> Result<Stats, CallError> {
         let text = reason.to_string();
         self.ctx.note_abnormal(&record.volume, &text);
         let usage = self.ctx.health.last_space(&record.volume).map(Usage::of);
@@ -167,13 +119,13 @@ impl Usage {
     }
 }
 
-fn no_volume(volume: &VolumeHandle) -> StatsError {
+fn no_volume(volume: &VolumeHandle) -> CallError {
     let volume = volume.clone();
-    StatsError::NoVolume { volume }
+    CallError::NoVolume { volume }
 }
 
-fn not_there(volume: &VolumeHandle, path: &str) -> StatsError {
-    StatsError::NotThere {
+fn not_there(volume: &VolumeHandle, path: &str) -> CallError {
+    CallError::NotThere {
         volume: volume.clone(),
         path: path.to_owned(),
     }

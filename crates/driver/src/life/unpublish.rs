@@ -1,54 +1,34 @@
-use transport::Code;
 use wincsi::{Error, WinPath};
 
-use super::{Shared, Volumes};
+use super::{CallError, Volumes};
 use crate::record::{Lifetime, Record, VolumeHandle};
-
-/// Why a volume was not unpublished.
-#[derive(Debug, thiserror::Error)]
-pub enum UnpublishError {
-    /// What may keep each call from its end.
-    #[error(transparent)]
-    Shared(#[from] Shared),
-}
-
-impl UnpublishError {
-    /// The code for kubelet.
-    #[must_use]
-    pub fn code(&self) -> Code {
-        let Self::Shared(shared) = self;
-        shared.code()
-    }
-}
 
 impl Volumes {
     /// Unpublishes a volume: a link or an empty directory at the target goes. A directory with content is an error that
     /// names it, because it lies on the node's own disk.
     ///
     /// # Errors
-    /// See [`UnpublishError`].
-    pub fn unpublish(&self, volume: &VolumeHandle, target: &WinPath) -> Result<(), UnpublishError> {
+    /// See [`CallError`].
+    pub fn unpublish(&self, volume: &VolumeHandle, target: &WinPath) -> Result<(), CallError> {
         if self.is_inline(volume, target)? {
-            return Ok(self.end_inline(volume, target)?);
+            return self.end_inline(volume, target);
         }
-        let turn = self.ctx.running.at(volume, &target.folded());
-        let turn = turn.map_err(Shared::from)?;
-        let slot = self.ctx.store.slot(volume).map_err(Shared::from)?;
-        let removed = match slot.get().map_err(Shared::from)? {
+        let turn = self.ctx.running.at(volume, &target.folded())?;
+        let slot = self.ctx.store.slot(volume)?;
+        let removed = match slot.get()? {
             // It was published while this call came.
             Some(record) if is_inline_at(&record, target) => {
                 drop(turn);
-                return Ok(self.end_inline(volume, target)?);
+                return self.end_inline(volume, target);
             }
             Some(_) => self.ctx.remove_entry(target, self.ctx.deadline()),
             None => self.unpublish_unrecorded(volume, target),
         };
-        removed.map_err(Shared::from)?;
+        removed?;
         for kind in &self.kinds {
             kind.unpublished(volume, target);
         }
-        let forgotten = slot.change(|record| record.published.retain(|one| one != target));
-        Ok(forgotten.map_err(Shared::from)?)
+        Ok(slot.change(|record| record.published.retain(|one| one != target))?)
     }
 
     fn unpublish_unrecorded(&self, volume: &VolumeHandle, target: &WinPath) -> Result<(), Error> {
@@ -61,7 +41,7 @@ impl Volumes {
         self.ctx.remove_entry(target, deadline)
     }
 
-    fn end_inline(&self, volume: &VolumeHandle, target: &WinPath) -> Result<(), Shared> {
+    fn end_inline(&self, volume: &VolumeHandle, target: &WinPath) -> Result<(), CallError> {
         let _turn = self.ctx.running.alone(volume)?;
         let slot = self.ctx.store.slot(volume)?;
         match slot.get()? {
@@ -71,7 +51,7 @@ impl Volumes {
     }
 
     /// Whether the volume is its pod's own, and lies at the target itself.
-    fn is_inline(&self, volume: &VolumeHandle, target: &WinPath) -> Result<bool, Shared> {
+    fn is_inline(&self, volume: &VolumeHandle, target: &WinPath) -> Result<bool, CallError> {
         let record = self.ctx.store.get(volume)?;
         Ok(record.is_some_and(|record| is_inline_at(&record, target)))
     }

@@ -1,36 +1,8 @@
-use transport::Code;
 use wincsi::{Deadline, Error, WinPath};
 
-use super::{Shared, Volumes};
+use super::{CallError, Volumes};
 use crate::kinds::Kind;
 use crate::record::{Record, Slot, State, VolumeHandle};
-
-/// Why a volume was not unstaged.
-#[derive(Debug, thiserror::Error)]
-pub enum UnstageError {
-    /// The volume is published: kubelet unpublishes first.
-    #[error("volume {volume} is published at {target}")]
-    Published {
-        /// The volume.
-        volume: VolumeHandle,
-        /// A target.
-        target: WinPath,
-    },
-    /// What may keep each call from its end.
-    #[error(transparent)]
-    Shared(#[from] Shared),
-}
-
-impl UnstageError {
-    /// The code for kubelet.
-    #[must_use]
-    pub fn code(&self) -> Code {
-        match self {
-            Self::Published { .. } => Code::FailedPrecondition,
-            Self::Shared(shared) => shared.code(),
-        }
-    }
-}
 
 impl Volumes {
     /// Unstages a volume, as its kind does. What is gone already is no error.
@@ -39,16 +11,15 @@ impl Volumes {
     /// volume. Otherwise what is mounted or linked there goes, and nothing else.
     ///
     /// # Errors
-    /// See [`UnstageError`].
-    pub fn unstage(&self, volume: &VolumeHandle, staging: &WinPath) -> Result<(), UnstageError> {
-        let _turn = self.ctx.running.alone(volume).map_err(Shared::from)?;
-        let slot = self.ctx.store.slot(volume).map_err(Shared::from)?;
-        let Some(record) = slot.get().map_err(Shared::from)? else {
-            let unstaged = self.unstage_unrecorded(volume, staging);
-            return Ok(unstaged.map_err(Shared::from)?);
+    /// See [`CallError`].
+    pub fn unstage(&self, volume: &VolumeHandle, staging: &WinPath) -> Result<(), CallError> {
+        let _turn = self.ctx.running.alone(volume)?;
+        let slot = self.ctx.store.slot(volume)?;
+        let Some(record) = slot.get()? else {
+            return Ok(self.unstage_unrecorded(volume, staging)?);
         };
         self.check_unpublished(&record)?;
-        Ok(self.end(record, &slot, staging, self.ctx.deadline())?)
+        self.end(record, &slot, staging, self.ctx.deadline())
     }
 
     fn unstage_unrecorded(&self, volume: &VolumeHandle, staging: &WinPath) -> Result<(), Error> {
@@ -68,7 +39,7 @@ impl Volumes {
         slot: &Slot<'_>,
         staging: &WinPath,
         deadline: Deadline,
-    ) -> Result<(), Shared> {
+    ) -> Result<(), CallError> {
         let (volume, kind) = (record.volume.clone(), self.kind_of(&record)?);
         slot.change(|record| record.state = State::Unstaging)?;
         kind.unstage(record, staging, deadline)?;
@@ -84,12 +55,12 @@ impl Volumes {
     }
 
     /// A target that is gone does not count.
-    fn check_unpublished(&self, record: &Record) -> Result<(), UnstageError> {
+    fn check_unpublished(&self, record: &Record) -> Result<(), CallError> {
         for target in &record.published {
             let files = self.ctx.node.filesystem();
             let exists = files.path_exists(target, self.ctx.deadline());
-            if exists.map_err(Shared::from)? {
-                return Err(UnstageError::Published {
+            if exists? {
+                return Err(CallError::Published {
                     volume: record.volume.clone(),
                     target: target.clone(),
                 });

@@ -18,8 +18,7 @@ use wincsi::{Deadline, Feature, Node, NodeApi, Options, WinPath};
 use wincsi_driver::kinds::share::{Hashes, ShareOptions, Shares, Wanted};
 use wincsi_driver::kinds::{self, Row};
 use wincsi_driver::life::{
-    Kubelet, Proof, Publish, PublishError, Reconciliation, Stage, StageError, Stats, StatsError,
-    Turn, UnpublishError, UnstageError, Volumes,
+    CallError, Kubelet, Proof, Publish, Reconciliation, Stage, Stats, Turn, Volumes,
 };
 use wincsi_driver::machine::Simulated;
 use wincsi_driver::record::{Lifetime, Store, Targets, VolumeHandle};
@@ -185,7 +184,7 @@ impl Fixture {
         self.smb().change_server(SERVER, change).unwrap();
     }
 
-    pub(crate) fn stage(&self, volume: &Volume<'_>) -> Result<(), StageError> {
+    pub(crate) fn stage(&self, volume: &Volume<'_>) -> Result<(), CallError> {
         self.make_staging_folder(volume);
         self.stage_again(volume)
     }
@@ -196,16 +195,16 @@ impl Fixture {
     }
 
     /// Without what kubelet does before.
-    pub(crate) fn stage_again(&self, volume: &Volume<'_>) -> Result<(), StageError> {
+    pub(crate) fn stage_again(&self, volume: &Volume<'_>) -> Result<(), CallError> {
         self.stage_share(volume, &volume.staging())
     }
 
-    pub(crate) fn unstage(&self, volume: &Volume<'_>) -> Result<(), UnstageError> {
+    pub(crate) fn unstage(&self, volume: &Volume<'_>) -> Result<(), CallError> {
         let staging = path(&volume.staging());
         self.volumes().unstage(&volume.handle(), &staging)
     }
 
-    pub(crate) fn publish(&self, volume: &Volume<'_>, pod: &str) -> Result<(), PublishError> {
+    pub(crate) fn publish(&self, volume: &Volume<'_>, pod: &str) -> Result<(), CallError> {
         self.publish_with(volume, pod, None)
     }
 
@@ -214,7 +213,7 @@ impl Fixture {
         &self,
         volume: &Volume<'_>,
         pod: &str,
-    ) -> Result<(), PublishError> {
+    ) -> Result<(), CallError> {
         self.publish_with(volume, pod, volume.credentials())
     }
 
@@ -223,7 +222,7 @@ impl Fixture {
         volume: &Volume<'_>,
         pod: &str,
         credentials: Option<Credentials>,
-    ) -> Result<(), PublishError> {
+    ) -> Result<(), CallError> {
         let publish = Publish {
             volume: volume.handle(),
             staging: path(&volume.staging()),
@@ -236,7 +235,7 @@ impl Fixture {
     }
 
     /// Publishes an inline volume.
-    pub(crate) fn publish_inline(&self, volume: &Volume<'_>, pod: &str) -> Result<(), StageError> {
+    pub(crate) fn publish_inline(&self, volume: &Volume<'_>, pod: &str) -> Result<(), CallError> {
         self.stage_share(volume, &volume.target(pod))
     }
 
@@ -245,25 +244,25 @@ impl Fixture {
         &self,
         volume: &Volume<'_>,
         pod: &str,
-    ) -> Result<(), StageError> {
+    ) -> Result<(), CallError> {
         let (shares, stage) = (self.shares(), volume.stage(&volume.target(pod)));
         let resolve = |given: &RemotePath| Ok(given.clone());
         let staging = |turn: &Turn<'_>| shares.stage_resolved(turn, volume.wanted(), resolve);
         self.volumes().stage_by(shares, &stage, staging)
     }
 
-    fn stage_share(&self, volume: &Volume<'_>, at: &str) -> Result<(), StageError> {
+    fn stage_share(&self, volume: &Volume<'_>, at: &str) -> Result<(), CallError> {
         let (shares, stage) = (self.shares(), volume.stage(at));
         let staging = |turn: &Turn<'_>| shares.stage(turn, &volume.wanted());
         self.volumes().stage_by(shares, &stage, staging)
     }
 
-    pub(crate) fn unpublish(&self, volume: &Volume<'_>, pod: &str) -> Result<(), UnpublishError> {
+    pub(crate) fn unpublish(&self, volume: &Volume<'_>, pod: &str) -> Result<(), CallError> {
         let target = path(&volume.target(pod));
         self.volumes().unpublish(&volume.handle(), &target)
     }
 
-    pub(crate) fn stats(&self, volume: &Volume<'_>, pod: &str) -> Result<Stats, StatsError> {
+    pub(crate) fn stats(&self, volume: &Volume<'_>, pod: &str) -> Result<Stats, CallError> {
         self.volumes().stats(&volume.handle(), &volume.target(pod))
     }
 

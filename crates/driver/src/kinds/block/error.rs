@@ -2,7 +2,7 @@ use transport::Code;
 use wincsi::Error;
 
 use super::expand::LEAST_GROWTH;
-use crate::life::{ErrorOfKind, ExpandError, StageError};
+use crate::life::CallError;
 use crate::record::VolumeHandle;
 
 /// Why a disk is refused.
@@ -89,14 +89,8 @@ impl Refused {
     }
 }
 
-impl From<Refused> for StageError {
+impl From<Refused> for CallError {
     fn from(refused: Refused) -> Self {
-        ErrorOfKind::new(refused.code(), refused).into()
-    }
-}
-
-impl From<Refused> for ExpandError {
-    fn from(refused: Refused) -> Self {
-        ErrorOfKind::new(refused.code(), refused).into()
+        Self::of_kind(refused.code(), refused)
     }
 }

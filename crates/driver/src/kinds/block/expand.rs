@@ -4,7 +4,7 @@ use wincsi::volumes::{FoundVolume, NewSize, VolumeId, disk_size_of};
 use wincsi::{Condition, Deadline, Error, Feature};
 
 use super::{Block, Disk, Refused, Source};
-use crate::life::{Capacity, ExpandError, Shared, place};
+use crate::life::{CallError, Capacity, place};
 use crate::record::{Access, Record, VolumeHandle};
 
 /// What csi-proxy grows a volume by at least, in bytes.
@@ -41,9 +41,9 @@ impl<S: Source> Block<S> {
         record: &Record<Disk<S::Spec>>,
         path: &str,
         capacity: Capacity,
-    ) -> Result<u64, ExpandError> {
+    ) -> Result<u64, CallError> {
         let (volume, wanted) = (&record.volume, capacity.wanted);
-        let away = || ExpandError::Away {
+        let away = || CallError::Away {
             volume: volume.clone(),
             path: path.to_owned(),
         };
@@ -77,7 +77,7 @@ impl<S: Source> Block<S> {
         found: &FoundVolume,
         size: u64,
         wanted: NonZeroU64,
-    ) -> Result<(), ExpandError> {
+    ) -> Result<(), CallError> {
         if size.saturating_add(BESIDE_THE_VOLUME) >= wanted.get() {
             return Ok(());
         }
@@ -116,7 +116,7 @@ impl<S: Source> Block<S> {
         record: &Record<Disk<S::Spec>>,
         volume: &FoundVolume,
         disk: u64,
-    ) -> Result<u64, ExpandError> {
+    ) -> Result<u64, CallError> {
         let before = self
             .ctx
             .node
@@ -144,7 +144,7 @@ impl<S: Source> Block<S> {
         volume: &VolumeHandle,
         size: u64,
         disk_bytes: Option<u64>,
-    ) -> Result<(), Shared> {
+    ) -> Result<(), CallError> {
         let slot = self.ctx.store.slot(volume)?;
         Ok(slot.change_of(|record: &mut Record<Disk<S::Spec>>| {
             record.content.size = Some(size);

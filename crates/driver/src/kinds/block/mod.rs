@@ -20,7 +20,7 @@ use wincsi::{Condition, Deadline, Error, Feature, ResultExt as _, WinPath};
 
 use super::{Kind, Places, Proving, Staging};
 use crate::kubelet::{Refusal, Request};
-use crate::life::{Capacity, Context, ExpandError, Place, is_dangling, is_nothing_mounted};
+use crate::life::{CallError, Capacity, Context, Place, is_dangling, is_nothing_mounted};
 use crate::record::{Content as _, Record, VolumeHandle};
 
 pub use self::error::Refused;
@@ -134,7 +134,7 @@ impl<S: Source> Kind for Block<S> {
         record.of::<Disk<S::Spec>>()?.content.size
     }
 
-    fn expand(&self, record: Record, path: &str, capacity: Capacity) -> Result<u64, ExpandError> {
+    fn expand(&self, record: Record, path: &str, capacity: Capacity) -> Result<u64, CallError> {
         self.expand_disk(&record.of_kind()?, path, capacity)
     }
 

@@ -1,12 +1,12 @@
 use wincsi::Deadline;
 
 use super::{Block, Disk, Source};
-use crate::life::{Proof, PublishError, Shared, StageError};
+use crate::life::{CallError, Proof};
 use crate::record::{Access, Record};
 
 impl<S: Source> Block<S> {
     /// Makes sure that the staging path is the volume's live mount, and makes it so where it was, as after a reboot.
-    pub fn prove(&self, proof: Proof<'_>) -> Result<(), PublishError> {
+    pub fn prove(&self, proof: Proof<'_>) -> Result<(), CallError> {
         let Proof {
             publish,
             slot,
@@ -26,10 +26,7 @@ impl<S: Source> Block<S> {
             return Ok(());
         }
         self.restage(&record, slot, deadline)
-            .map_err(|error| match error {
-                StageError::Shared(shared) => shared.into(),
-                refused => publish.not_staged_as(refused),
-            })?;
+            .map_err(|error| publish.not_staged_again(error))?;
         let record = slot.get()?.and_then(Record::of);
         let is_live = |record| self.is_live(&record, deadline);
         match record.map(is_live).transpose()? {
@@ -42,11 +39,15 @@ impl<S: Source> Block<S> {
         &self,
         record: &Record<Disk<S::Spec>>,
         deadline: Deadline,
-    ) -> Result<bool, Shared> {
+    ) -> Result<bool, CallError> {
         Ok(self.is_live(record, deadline)? && self.is_proved_for_readers(record, deadline))
     }
 
-    fn is_live(&self, record: &Record<Disk<S::Spec>>, deadline: Deadline) -> Result<bool, Shared> {
+    fn is_live(
+        &self,
+        record: &Record<Disk<S::Spec>>,
+        deadline: Deadline,
+    ) -> Result<bool, CallError> {
         Ok(self.live(record, &record.staging, deadline)?.is_some())
     }
 

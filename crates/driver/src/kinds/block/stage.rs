@@ -4,9 +4,9 @@ use wincsi::disks::{Criterion, DiskQuery, FoundDisk};
 use wincsi::volumes::{FoundVolume, NewSize, Resized, VolumeId};
 use wincsi::{Cause, Condition, Deadline, Error, Feature, ResultExt as _};
 
-use self::undo::{Failure, StepError, Undo};
+use self::undo::{Failure, Undo};
 use super::{Block, Disk, Refused, Source, Wanted};
-use crate::life::{Place, Shared, Stage, StageError, Turn};
+use crate::life::{CallError, Place, Stage, Turn};
 use crate::record::{Access, Record, Slot, State};
 
 /// One call that stages a volume.
@@ -27,18 +27,13 @@ impl<S: Source> Block<S> {
     /// or by a mount at the path, nothing is undone, because pods may have files open.
     ///
     /// # Errors
-    /// See [`StageError`].
-    pub fn stage(
-        &self,
-        turn: &Turn<'_>,
-        source: S::Spec,
-        wanted: Wanted,
-    ) -> Result<(), StageError> {
+    /// See [`CallError`].
+    pub fn stage(&self, turn: &Turn<'_>, source: S::Spec, wanted: Wanted) -> Result<(), CallError> {
         let query = self.source.query(&source);
         let lacks = self.lacks(&query, &wanted);
         if let Some((feature, what)) = lacks {
             let volume = turn.stage.volume.clone();
-            return Err(turn.refused(StageError::HostLacks {
+            return Err(turn.refused(CallError::HostLacks {
                 volume,
                 what,
                 feature,
@@ -66,7 +61,7 @@ impl<S: Source> Block<S> {
         turn: &Turn<'_>,
         record: &mut Record<Disk<S::Spec>>,
         source: &S::Spec,
-    ) -> Result<(), StageError> {
+    ) -> Result<(), CallError> {
         if record.content.source == *source {
             return Ok(());
         }
@@ -103,7 +98,7 @@ impl<S: Source> Block<S> {
         record: &Record<Disk<S::Spec>>,
         slot: &Slot<'_>,
         deadline: Deadline,
-    ) -> Result<(), StageError> {
+    ) -> Result<(), CallError> {
         let turn = Turn {
             stage: &Stage::again(record),
             slot,
@@ -130,7 +125,7 @@ impl<S: Source> Block<S> {
 }
 
 impl<S: Source> Staging<'_, S> {
-    fn run(self) -> Result<(), StageError> {
+    fn run(self) -> Result<(), CallError> {
         let brought = match self.already_staged() {
             Some(staged) => Ok(staged),
             None => self.bring().map(|(found, size)| (found.id(), size)),
@@ -172,7 +167,7 @@ impl<S: Source> Staging<'_, S> {
             false => failure,
         })?;
         self.mount(&disk).map_err(|error| Failure {
-            error: Box::new(StepError::Node(error)),
+            error: Box::new(error.into()),
             undo: match was_staged {
                 true => Undo::StagedBefore,
                 false => Undo::Mount {
@@ -192,13 +187,13 @@ impl<S: Source> Staging<'_, S> {
             self.put_record(false)?;
         }
         let attached = self.block.source.attach(&self.source, self.turn.deadline);
-        attached.map_err(|error| self.unchanged(StepError::Node(error)))
+        attached.map_err(|error| self.unchanged(error.into()))
     }
 
     fn find_and_begin(&self) -> Result<(FoundDisk, bool), Failure> {
         let disks = self.block.ctx.node.disks();
         let disk = disks.find_attached(&self.query(), self.block.arrival, self.turn.deadline);
-        let disk = disk.map_err(|error| self.unchanged(StepError::Node(error)))?;
+        let disk = disk.map_err(|error| self.unchanged(error.into()))?;
         let brought_online = self.begin(&disk)?;
         Ok((disk, brought_online))
     }
@@ -224,7 +219,7 @@ impl<S: Source> Staging<'_, S> {
     /// Writes the record before the first act on the disk. Whether this driver brings the disk online is part of it.
     fn begin(&self, disk: &FoundDisk) -> Result<bool, Failure> {
         let is_online = disk.is_online(self.block.ctx.node.as_ref(), self.turn.deadline);
-        let is_online = is_online.map_err(|error| self.unchanged(StepError::Node(error)))?;
+        let is_online = is_online.map_err(|error| self.unchanged(error.into()))?;
         self.refuse_other_access(disk)?;
         if is_online {
             self.refuse_writable(disk)?;
@@ -250,7 +245,7 @@ impl<S: Source> Staging<'_, S> {
         });
         let put = self.turn.slot.put(record);
         // Where there is no record, nothing was attached either.
-        put.map_err(|error| Failure::before_all(StepError::Shared(error.into())))
+        put.map_err(|error| Failure::before_all(error.into()))
     }
 
     /// Another stage may have looked before this one's record was there, and now one of both sees the other's.
@@ -258,7 +253,7 @@ impl<S: Source> Staging<'_, S> {
         let looked = self.refuse_other_access(disk);
         if looked.is_err() {
             let removed = self.turn.slot.remove();
-            removed.map_err(|error| self.unchanged(StepError::Shared(error.into())))?;
+            removed.map_err(|error| self.unchanged(error.into()))?;
         }
         looked
     }
@@ -268,7 +263,7 @@ impl<S: Source> Staging<'_, S> {
         if brought_online != before {
             let note = |record: &mut Record<Disk<S::Spec>>| record.content.brought_online = true;
             let noted = self.turn.slot.change_of(note);
-            noted.map_err(|error| self.unchanged(StepError::Shared(error.into())))?;
+            noted.map_err(|error| self.unchanged(error.into()))?;
         }
         Ok(brought_online)
     }
@@ -280,11 +275,11 @@ impl<S: Source> Staging<'_, S> {
         let other = self
             .block
             .other_record_of(volume, disk, is_other, self.turn.deadline);
-        match other.map_err(|error| self.unchanged(StepError::Node(error)))? {
+        match other.map_err(|error| self.unchanged(error.into()))? {
             Some(other) => {
                 let volume = volume.clone();
                 let refused = Refused::OtherAccess { volume, other };
-                Err(self.unchanged(StepError::Refused(refused.into())))
+                Err(self.unchanged(refused.into()))
             }
             None => Ok(()),
         }
@@ -303,9 +298,9 @@ impl<S: Source> Staging<'_, S> {
             Ok(false) => {
                 let volume = self.turn.stage.volume.clone();
                 let refused = Refused::CameOnlineWritable { volume };
-                Err(self.unchanged(StepError::Refused(refused.into())))
+                Err(self.unchanged(refused.into()))
             }
-            Err(error) => Err(self.unchanged(StepError::Node(error))),
+            Err(error) => Err(self.unchanged(error.into())),
         }
     }
 
@@ -482,7 +477,7 @@ impl<S: Source> Staging<'_, S> {
             .and_then(|record| record.content.mounted)
     }
 
-    fn note_staged(&self, volume: VolumeId, size: Option<u64>) -> Result<(), Shared> {
+    fn note_staged(&self, volume: VolumeId, size: Option<u64>) -> Result<(), CallError> {
         let boot = self.block.ctx.boot(self.turn.deadline);
         let before = self.before.as_ref();
         let disk_bytes = before
@@ -503,7 +498,7 @@ impl<S: Source> Staging<'_, S> {
     /// Without a record the volume may be mounted all the same, and pods have it; but not where Windows has no directory.
     fn unknown(&self, error: Error) -> Failure {
         let is_no_directory = matches!(error.cause, Cause::InvalidArgument(_));
-        let failure = self.unchanged(StepError::Node(error));
+        let failure = self.unchanged(error.into());
         match is_no_directory {
             true => failure,
             false => failure.of_staged(),
@@ -511,7 +506,7 @@ impl<S: Source> Staging<'_, S> {
     }
 
     /// A failure of a call that changed nothing, but that the disk may be attached.
-    fn unchanged(&self, error: StepError) -> Failure {
+    fn unchanged(&self, error: CallError) -> Failure {
         let undo = match self.before {
             None if S::ATTACHES => Undo::Attached,
             None => Undo::Unchanged,

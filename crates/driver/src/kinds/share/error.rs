@@ -2,7 +2,7 @@ use transport::Code;
 use wincsi::Feature;
 
 use crate::cluster_dns::LookupError;
-use crate::life::{ErrorOfKind, StageError, StatsError};
+use crate::life::CallError;
 use crate::record::VolumeHandle;
 
 /// Why a share is refused.
@@ -89,14 +89,8 @@ impl Refused {
     }
 }
 
-impl From<Refused> for StageError {
+impl From<Refused> for CallError {
     fn from(refused: Refused) -> Self {
-        ErrorOfKind::new(refused.code(), refused).into()
-    }
-}
-
-impl From<Refused> for StatsError {
-    fn from(refused: Refused) -> Self {
-        ErrorOfKind::new(refused.code(), refused).into()
+        Self::of_kind(refused.code(), refused)
     }
 }

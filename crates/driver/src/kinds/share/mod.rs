@@ -32,7 +32,7 @@ use self::secrets::Secrets;
 use self::stats::{FRESH, Figures};
 use super::{Kind, Places, Proving, Staging};
 use crate::kubelet::{Refusal, Request};
-use crate::life::{Context, Place, StatsError};
+use crate::life::{CallError, Context, Place};
 use crate::record::{Content as _, Record, VolumeHandle};
 
 pub use self::error::Refused;
@@ -153,7 +153,7 @@ impl Kind for Shares {
         Some("shares")
     }
 
-    fn check_usage(&self, record: &Record) -> Result<(), StatsError> {
+    fn check_usage(&self, record: &Record) -> Result<(), CallError> {
         let feature = Feature::SpaceByPath;
         match self.ctx.node.supports(feature) {
             true => Ok(()),

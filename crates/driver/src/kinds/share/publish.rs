@@ -3,7 +3,7 @@ use wincsi::{Deadline, Error};
 
 use super::secrets::Comparison;
 use super::{Share, Shares, Wanted, status_of};
-use crate::life::{News, Proof, Publish, PublishError, Stage, StageError, Turn};
+use crate::life::{CallError, News, Proof, Publish, Stage, Turn};
 use crate::record::{Record, Slot, VolumeHandle};
 
 impl Shares {
@@ -14,7 +14,7 @@ impl Shares {
         &self,
         proof: Proof<'_>,
         credentials: Option<Credentials>,
-    ) -> Result<(), PublishError> {
+    ) -> Result<(), CallError> {
         let (publish, deadline) = (proof.publish, proof.deadline);
         let record = proof.record.of::<Share>();
         let record = record.ok_or_else(|| publish.not_staged())?;
@@ -81,7 +81,7 @@ impl Shares {
         record: &Record<Share>,
         (publish, slot, credentials): (&Publish, &Slot<'_>, Option<Credentials>),
         deadline: Deadline,
-    ) -> Result<(), PublishError> {
+    ) -> Result<(), CallError> {
         let share = &record.content;
         let wanted = Wanted {
             remote: share.remote.clone(),
@@ -94,10 +94,8 @@ impl Shares {
             slot,
             deadline,
         };
-        self.stage(&turn, &wanted).map_err(|error| match error {
-            StageError::Shared(shared) => shared.into(),
-            refused => publish.not_staged_as(refused),
-        })
+        self.stage(&turn, &wanted)
+            .map_err(|error| publish.not_staged_again(error))
     }
 
     /// The mapping is there, and the link alone is not.

@@ -5,12 +5,12 @@ use wincsi::smb::RemotePath;
 
 use super::attributes::resolved;
 use super::{Share, Shares, Wanted};
-use crate::life::{StageError, Turn};
+use crate::life::{CallError, Turn};
 use crate::record::{Lifetime, Record, State};
 
 impl Shares {
     /// As [`Self::stage`], of a server that may be one of the cluster.
-    pub(super) fn stage_by_name(&self, turn: &Turn<'_>, wanted: Wanted) -> Result<(), StageError> {
+    pub(super) fn stage_by_name(&self, turn: &Turn<'_>, wanted: Wanted) -> Result<(), CallError> {
         match self.requests.dns_for(&wanted.remote) {
             Some(dns) => self.stage_resolved(turn, wanted, |given| resolved(given, dns)),
             None => self.stage(turn, &wanted),
@@ -26,8 +26,8 @@ impl Shares {
         &self,
         turn: &Turn<'_>,
         mut wanted: Wanted,
-        resolve: impl FnOnce(&RemotePath) -> Result<RemotePath, StageError>,
-    ) -> Result<(), StageError> {
+        resolve: impl FnOnce(&RemotePath) -> Result<RemotePath, CallError>,
+    ) -> Result<(), CallError> {
         if self.is_share_staged(turn, &wanted)? {
             return Ok(());
         }
@@ -36,7 +36,7 @@ impl Shares {
     }
 
     /// Whether nothing is to do, by whatever address the volume was staged.
-    fn is_share_staged(&self, turn: &Turn<'_>, wanted: &Wanted) -> Result<bool, StageError> {
+    fn is_share_staged(&self, turn: &Turn<'_>, wanted: &Wanted) -> Result<bool, CallError> {
         let record = turn.agreeing(|record: &Record<Share>| wanted.differs(&record.content))?;
         let Some(record) = record else {
             return Ok(false);
@@ -51,7 +51,7 @@ impl Shares {
         &self,
         turn: &Turn<'_>,
         wanted: &Wanted,
-    ) -> Result<Option<RemotePath>, StageError> {
+    ) -> Result<Option<RemotePath>, CallError> {
         let (record, deadline) = (turn.slot.get()?, turn.deadline);
         let Some(record) = record.and_then(Record::of::<Share>) else {
             return Ok(None);

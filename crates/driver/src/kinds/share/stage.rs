@@ -9,7 +9,7 @@ use super::secrets::Comparison;
 use super::unstage::Unmapped;
 use super::{Refused, SecretHash, Share, Shares, Wanted};
 use crate::code::Left;
-use crate::life::{Shared, StageError, Turn};
+use crate::life::{CallError, Turn};
 use crate::record::{Lifetime, Record, State, VolumeHandle};
 
 /// One call that stages a share.
@@ -32,8 +32,8 @@ impl Shares {
     /// Stages a share: it is mapped, unless it is, and a directory link at the staging path leads to it.
     ///
     /// # Errors
-    /// See [`StageError`].
-    pub fn stage(&self, turn: &Turn<'_>, wanted: &Wanted) -> Result<(), StageError> {
+    /// See [`CallError`].
+    pub fn stage(&self, turn: &Turn<'_>, wanted: &Wanted) -> Result<(), CallError> {
         let address = self.address_of_pods(turn, wanted)?;
         let remote = address.as_ref().unwrap_or(&wanted.remote);
         let mapped = self.best_mapped(remote, turn.deadline)?;
@@ -55,7 +55,7 @@ impl Shares {
         turn: &'a Turn<'_>,
         wanted: &'a Wanted,
         (remote, was_mapped): (RemotePath, bool),
-    ) -> Result<Staging<'a>, StageError> {
+    ) -> Result<Staging<'a>, CallError> {
         Ok(Staging {
             shares: self,
             turn,
@@ -76,7 +76,7 @@ enum Did {
 }
 
 impl Staging<'_> {
-    fn run(mut self) -> Result<(), StageError> {
+    fn run(mut self) -> Result<(), CallError> {
         if self.is_done()? {
             return Ok(());
         }
@@ -94,7 +94,7 @@ impl Staging<'_> {
     }
 
     /// Whether the volume is staged; then only its credential is compared.
-    pub(super) fn is_done(&self) -> Result<bool, StageError> {
+    pub(super) fn is_done(&self) -> Result<bool, CallError> {
         let is_staged = self.is_staged()?;
         if is_staged {
             self.compare_secret();
@@ -103,9 +103,9 @@ impl Staging<'_> {
     }
 
     /// All that comes before the first act on the node.
-    fn prepare(&mut self, share: &str) -> Result<(), StageError> {
+    fn prepare(&mut self, share: &str) -> Result<(), CallError> {
         self.check_host()?;
-        self.start_over().map_err(Shared::from)?;
+        self.start_over()?;
         let Shares {
             claims, secrets, ..
         } = self.shares;
@@ -116,14 +116,14 @@ impl Staging<'_> {
             secrets.forget(share);
         }
         self.check_mapping()?;
-        let taken_over = self.is_taken_over().map_err(Shared::from)?;
+        let taken_over = self.is_taken_over()?;
         let is_ours = self.claim(share)?;
         self.begin(is_ours, taken_over)?;
         self.note_adopted(is_ours)
     }
 
     /// Refuses a mapping that was made meanwhile as another user, or for an inline volume with another credential.
-    fn accept(&self, share: &str, outcome: MapOutcome) -> Result<(), StageError> {
+    fn accept(&self, share: &str, outcome: MapOutcome) -> Result<(), CallError> {
         let volume = &self.turn.stage.volume;
         match (outcome, self.turn.stage.lifetime) {
             (MapOutcome::ReusedOtherUser, _)
@@ -152,10 +152,11 @@ impl Staging<'_> {
     }
 
     /// A refusal is final, and kubelet may forget the volume: so nothing is left of it, or kubelet calls again.
-    fn refuse(&self, error: StageError, did: Did) -> StageError {
-        let left = match (&error, &self.before, did) {
-            (StageError::Shared(_), _, _) | (_, None, Did::Nothing) => return error,
-            (_, Some(record), _) if record.state == State::Staged => {
+    fn refuse(&self, error: CallError, did: Did) -> CallError {
+        let left = match (&self.before, did) {
+            _ if !error.is_refusal() => return error,
+            (None, Did::Nothing) => return error,
+            (Some(record), _) if record.state == State::Staged => {
                 if !record.is_of_boot(self.boot.as_deref()) {
                     self.stay_in(record.boot.as_deref());
                 }
@@ -165,12 +166,12 @@ impl Staging<'_> {
         };
         match left {
             Left::Nothing => error,
-            Left::Something => StageError::Unfinished(Box::new(error)),
+            Left::Something => error.unfinished(),
         }
     }
 
     /// Whether nothing is to do: the volume is staged by its record, and the share answers at its mapping.
-    fn is_staged(&self) -> Result<bool, StageError> {
+    fn is_staged(&self) -> Result<bool, CallError> {
         let before = self.before.as_ref();
         let Some(record) = before.filter(|record| record.state == State::Staged) else {
             return Ok(false);
@@ -180,7 +181,7 @@ impl Staging<'_> {
         }
         let is_live = self.shares.is_share_live(record, self.turn.deadline);
         let credentials = self.wanted.credentials.as_ref();
-        Ok(is_live.map_err(Shared::from)? && !self.shares.is_refused_since(record, credentials))
+        Ok(is_live? && !self.shares.is_refused_since(record, credentials))
     }
 
     fn has_credential_of_mapping(&self) -> bool {
@@ -207,12 +208,12 @@ impl Staging<'_> {
         Ok(())
     }
 
-    fn check_host(&self) -> Result<(), StageError> {
+    fn check_host(&self) -> Result<(), CallError> {
         let volume = &self.turn.stage.volume;
         let feature = Feature::MappingList;
         match self.turn.stage.lifetime {
             Lifetime::Inline if !self.shares.ctx.node.supports(feature) => {
-                Err(StageError::HostLacks {
+                Err(CallError::HostLacks {
                     volume: volume.clone(),
                     what: "the list of mappings, as an inline volume",
                     feature,
@@ -224,7 +225,7 @@ impl Staging<'_> {
 
     /// An inline volume is its author's, who may name each server: a mapping that is there serves it only if it was made
     /// with the volume's own credential. Nor may it be made anew with another.
-    fn check_mapping(&self) -> Result<(), StageError> {
+    fn check_mapping(&self) -> Result<(), CallError> {
         let volume = &self.turn.stage.volume;
         if self.turn.stage.lifetime == Lifetime::Persistent || !self.was_mapped {
             return Ok(());
@@ -232,7 +233,7 @@ impl Staging<'_> {
         self.refuse_others(volume, &self.remote.share())
     }
 
-    fn refuse_others(&self, volume: &VolumeHandle, share: &str) -> Result<(), StageError> {
+    fn refuse_others(&self, volume: &VolumeHandle, share: &str) -> Result<(), CallError> {
         let credentials = self.wanted.credentials.as_ref();
         let compared = self.shares.secrets.compare(share, credentials);
         match compared {
@@ -247,7 +248,7 @@ impl Staging<'_> {
     }
 
     /// Claims the share, and returns whether its mapping is this driver's.
-    fn claim(&self, share: &str) -> Result<bool, StageError> {
+    fn claim(&self, share: &str) -> Result<bool, CallError> {
         let (volume, wanted) = (&self.turn.stage.volume, self.wanted);
         let claim = Claim {
             server: wanted.server.clone(),
@@ -281,7 +282,7 @@ impl Staging<'_> {
             return Ok(true);
         }
         let has_gone = self.has_gone().inspect_err(|_| self.give_up());
-        let has_gone = has_gone.map_err(Shared::from)?;
+        let has_gone = has_gone?;
         if has_gone {
             self.shares.claims.presume(volume);
         }
@@ -300,13 +301,13 @@ impl Staging<'_> {
     }
 
     /// Another driver may have left the mapping to this volume after the claim, before there was a record to note it in.
-    fn note_adopted(&self, is_ours: bool) -> Result<(), StageError> {
+    fn note_adopted(&self, is_ours: bool) -> Result<(), CallError> {
         let claims = &self.shares.claims;
         if is_ours || !claims.is_ours(&self.turn.stage.volume) {
             return Ok(());
         }
         let note = |record: &mut Record<Share>| record.content.made_mapping = true;
-        Ok(self.turn.slot.change_of(note).map_err(Shared::from)?)
+        Ok(self.turn.slot.change_of(note)?)
     }
 
     /// Whether this driver made the mapping in this boot, or is about to.
@@ -338,7 +339,7 @@ impl Staging<'_> {
     }
 
     /// Writes the record before the first act on the node.
-    fn begin(&self, is_ours: bool, taken_over: bool) -> Result<(), StageError> {
+    fn begin(&self, is_ours: bool, taken_over: bool) -> Result<(), CallError> {
         let secret = self.secret_of_mapping();
         let written = match &self.before {
             None => {
@@ -359,7 +360,7 @@ impl Staging<'_> {
             }),
         };
         let written = written.inspect_err(|_| self.give_up());
-        Ok(written.map_err(Shared::from)?)
+        Ok(written?)
     }
 
     /// The hash of the credential that the share is mapped with after the call, however that ends: that of the mapping, if
@@ -386,7 +387,7 @@ impl Staging<'_> {
         record
     }
 
-    fn note_staged(&self, share: &str, outcome: MapOutcome) -> Result<(), StageError> {
+    fn note_staged(&self, share: &str, outcome: MapOutcome) -> Result<(), CallError> {
         let Shares {
             claims, secrets, ..
         } = self.shares;
@@ -424,7 +425,7 @@ impl Staging<'_> {
             record.content.made_mapping = is_ours.unwrap_or(record.content.made_mapping);
             record.content.secret = secret;
         };
-        self.turn.slot.change_of(note).map_err(Shared::from)?;
+        self.turn.slot.change_of(note)?;
         self.shares.ctx.note_normal(&self.turn.stage.volume, None);
         Ok(())
     }

@@ -6,18 +6,12 @@ use wincsi::{Condition, Deadline, Error, ResultExt as _};
 use super::Staging;
 use crate::code::Left;
 use crate::kinds::block::Source;
-use crate::life::{NodeError, Shared, StageError};
+use crate::life::CallError;
 
 /// A failed step.
 pub(super) struct Failure {
-    pub(super) error: Box<StepError>,
+    pub(super) error: Box<CallError>,
     pub(super) undo: Undo,
-}
-
-pub(super) enum StepError {
-    Refused(StageError),
-    Node(Error),
-    Shared(Shared),
 }
 
 /// What a failed call has to take back.
@@ -37,7 +31,7 @@ pub(super) enum Undo {
 
 impl Failure {
     /// Of a call that did nothing yet.
-    pub(super) fn before_all(error: StepError) -> Self {
+    pub(super) fn before_all(error: CallError) -> Self {
         let (error, undo) = (Box::new(error), Undo::Unchanged);
         Self { error, undo }
     }
@@ -50,17 +44,17 @@ impl Failure {
 }
 
 impl<S: Source> Staging<'_, S> {
-    pub(super) fn fail(&self, Failure { error, undo }: Failure) -> StageError {
+    pub(super) fn fail(&self, Failure { error, undo }: Failure) -> CallError {
         let error = match *error {
-            StepError::Refused(refused) => {
+            CallError::Node { error, .. } => error,
+            refused if refused.is_refusal() => {
                 return match undo {
                     Undo::Unchanged => refused,
                     Undo::Attached if self.undo(None) == Left::Nothing => refused,
                     _ => refused.unfinished(),
                 };
             }
-            StepError::Shared(shared) => return shared.into(),
-            StepError::Node(error) => error,
+            other => return other,
         };
         let left = match undo {
             Undo::Unchanged => Left::Nothing,
@@ -72,14 +66,14 @@ impl<S: Source> Staging<'_, S> {
                 brought_online,
             } => self.undo(Some((&disk, brought_online))),
         };
-        Shared::from(Box::new(NodeError { error, left })).into()
+        CallError::Node { error, left }
     }
 
     /// The record goes if nothing is left of the volume.
     fn undo(&self, mount: Option<(&FoundDisk, bool)>) -> Left {
         let volume = &self.turn.stage.volume;
         let undone = self.take_back(mount);
-        let undone = undone.map_err(Shared::from);
+        let undone = undone.map_err(CallError::from);
         match undone.and_then(|()| Ok(self.turn.slot.remove()?)) {
             Ok(()) => Left::Nothing,
             Err(error) => {

@@ -15,7 +15,7 @@ use self::options::{Class, MountOptions, OptionCounts, User};
 use super::{Refused, Wanted};
 use crate::cluster_dns::ClusterDns;
 use crate::kubelet::{Refusal, Request};
-use crate::life::StageError;
+use crate::life::CallError;
 use crate::record::{Access, Lifetime, VolumeHandle};
 
 pub use self::options::{OptionError, option_rows};
@@ -241,7 +241,7 @@ impl ShareRequests {
 }
 
 /// The share by its server's address.
-pub(super) fn resolved(given: &RemotePath, dns: &ClusterDns) -> Result<RemotePath, StageError> {
+pub(super) fn resolved(given: &RemotePath, dns: &ClusterDns) -> Result<RemotePath, CallError> {
     let address = dns.address_of(&given.server()).map_err(Refused::from)?;
     let at = source::at(given, address).map_err(RequestError::from);
     Ok(at.map_err(Refusal::from)?)

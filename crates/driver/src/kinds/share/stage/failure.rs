@@ -5,11 +5,11 @@ use wincsi::{Cause, Condition, Deadline, Error, Feature};
 use super::Staging;
 use crate::code::Left;
 use crate::kinds::share::Share;
-use crate::life::{NodeError, Shared, StageError};
+use crate::life::CallError;
 use crate::record::{Record, State};
 
 impl Staging<'_> {
-    pub(super) fn fail(&self, error: Error) -> StageError {
+    pub(super) fn fail(&self, error: Error) -> CallError {
         let is_over = !error.is_transient() && !matches!(error.cause, Cause::Deadline);
         self.settle(&error);
         let left = match &self.before {
@@ -20,7 +20,10 @@ impl Staging<'_> {
             }
             _ => Left::Something,
         };
-        Shared::from(Box::new(NodeError { error, left })).into()
+        CallError::Node {
+            error: Box::new(error),
+            left,
+        }
     }
 
     /// Whether the map ended and left nothing, also of a mapping that was to be made anew: then nobody waits for this
@@ -108,7 +111,7 @@ impl Staging<'_> {
     pub(super) fn undo(&self) -> Left {
         let (volume, deadline) = (&self.turn.stage.volume, self.shares.ctx.deadline());
         let undone = self.take_back(deadline);
-        let undone = undone.map_err(Shared::from);
+        let undone = undone.map_err(CallError::from);
         match undone.and_then(|()| Ok(self.turn.slot.remove()?)) {
             Ok(()) => Left::Nothing,
             Err(error) => {
