@@ -139,8 +139,7 @@ impl Context {
         let record = record
             .filter(|record| record.state == State::Staged && record.staging == request.staging)
             .ok_or_else(|| request.not_staged())?;
-        let waiting = self.waiting.begin(kind.waits_for(), record.lifetime);
-        let _waiting = waiting?;
+        let _waiting = self.waiting.begin(kind.waits_for(), record.lifetime)?;
         // One for all of it: kubelet waits two minutes.
         let deadline = self.deadline();
         proving(Proof {

@@ -90,8 +90,7 @@ impl Context {
         waits_for: Option<&'static str>,
         staging: impl FnOnce(&Turn<'_>) -> Result<(), CallError>,
     ) -> Result<(), CallError> {
-        let waiting = self.waiting.begin(waits_for, stage.lifetime);
-        let _waiting = waiting?;
+        let _waiting = self.waiting.begin(waits_for, stage.lifetime)?;
         let _turn = self.running.alone(&stage.volume)?;
         let slot = self.store.slot(&stage.volume)?;
         staging(&Turn {

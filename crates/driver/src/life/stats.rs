@@ -38,8 +38,7 @@ impl Volumes {
         let at = place(path).map_err(|_| not_there(volume, path))?;
         let kind = self.kind_of(&record)?;
         kind.check_usage(&record)?;
-        let waiting = self.ctx.waiting.begin(kind.waits_for(), record.lifetime);
-        let _waiting = waiting?;
+        let _waiting = self.ctx.waiting.begin(kind.waits_for(), record.lifetime)?;
         let reason = match kind.usage(record.clone(), &at) {
             Ok(Some(space)) => {
                 self.ctx.note_normal(volume, Some(space));
