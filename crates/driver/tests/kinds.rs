@@ -1,0 +1,226 @@
+//! A kind of volume that only this test has: a disk that the driver attaches itself. It is a source and a row of the table.
+
+#![allow(clippy::panic, clippy::unwrap_used, reason = "test code")]
+
+#[path = "deaths/mod.rs"]
+mod deaths;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use tempfile::TempDir;
+use wincsi::disks::DiskQuery;
+use wincsi::sim::{
+    Bus, ClockMode, Content, DiskSpec, Effect, IdentifierKind, NodeSpec, Rule, SimNode,
+};
+use wincsi::{Deadline, Error, Node, Options, Win32, WinPath};
+use wincsi_driver::kinds::block::{Block, Disk, Source, Spec};
+use wincsi_driver::kinds::{self, Row};
+use wincsi_driver::kubelet::{Refusal, Request};
+use wincsi_driver::life::{CallError, Kubelet, Volumes};
+use wincsi_driver::machine::Simulated;
+use wincsi_driver::record::{Access, Lifetime, Store, VolumeHandle};
+use wire::csi::v1::VolumeCapability;
+use wire::csi::v1::volume_capability::{AccessType, MountVolume};
+
+use self::deaths::{
+    Done, LOCK_OF_RECORDS, Mortal, NODE, RECORDS, Snapshot, deaths_in, on_all_processors,
+};
+
+const IDENTIFIER: &str = "60022480aabbccddeeff001122334455";
+const STAGING: &str = r"C:\var\lib\kubelet\plugins\kubernetes.io\csi\d\1\globalmount";
+const LENGTH: u64 = 64 << 20;
+
+/// A disk on the shelf, by its name.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+struct OnShelf {
+    shelf: String,
+}
+
+impl Spec for OnShelf {
+    const KIND: &'static str = "shelf";
+}
+
+/// Disks that lie beside the machine until they are plugged in.
+struct Shelf(SimNode);
+
+impl Source for Shelf {
+    type Spec = OnShelf;
+
+    const ATTACHES: bool = true;
+
+    fn accepts(&self, request: &Request<'_>) -> bool {
+        request.context.contains_key("shelf")
+    }
+
+    fn read(&self, request: &Request<'_>) -> Result<OnShelf, Refusal> {
+        let shelf = request.context["shelf"].clone();
+        Ok(OnShelf { shelf })
+    }
+
+    fn query(&self, _disk: &OnShelf) -> DiskQuery {
+        DiskQuery::from_record(&format!("v1 page83={IDENTIFIER}")).unwrap()
+    }
+
+    fn attach(&self, disk: &OnShelf, _deadline: Deadline) -> Result<(), Error> {
+        // An operation of the system, before which the driver may die: plugging in is none.
+        self.0.os().volumes.list().unwrap();
+        // It may be plugged in.
+        drop(self.0.hardware().plug_disk(&disk.shelf));
+        Ok(())
+    }
+
+    fn detach(&self, disk: &OnShelf, _deadline: Deadline) -> Result<(), Error> {
+        drop(self.0.hardware().unplug_disk(&disk.shelf));
+        Ok(())
+    }
+}
+
+struct Fixture {
+    sim: SimNode,
+    volumes: Volumes,
+    home: TempDir,
+}
+
+impl Fixture {
+    /// A blank disk on the shelf.
+    fn new() -> Self {
+        let home = tempfile::tempdir().unwrap();
+        let spec = NodeSpec::named("n");
+        let sim = SimNode::create(&home.path().join(NODE), &spec, ClockMode::Virtual).unwrap();
+        let disk = DiskSpec::on(Bus::Sas).identified(IdentifierKind::Naa, IDENTIFIER);
+        let (hardware, content) = (sim.hardware(), Content::blank(LENGTH));
+        hardware.attach_disk("data", &disk, &content).unwrap();
+        hardware.unplug_disk("data").unwrap();
+        Self::with(home, sim)
+    }
+
+    fn with(home: TempDir, sim: SimNode) -> Self {
+        let (shelf, mut kinds) = (Shelf(sim.clone()), kinds::table(kinds::Settings::default()));
+        let row = Row::of::<Disk<OnShelf>, _>(|ctx| Block::new(ctx, shelf, Duration::ZERO));
+        kinds.insert(0, row);
+        let store = Store::open(&home.path().join(RECORDS), &Row::forms(&kinds)).unwrap();
+        let kubelet = Kubelet {
+            driver_name: String::from("d"),
+            folder: r"C:\var\lib\kubelet".parse().ok(),
+        };
+        let node = Arc::new(Node::new(sim.os(), Options::default()));
+        let machine = Arc::new(Simulated(sim.files().clone()));
+        Self {
+            volumes: Volumes::new(node, store, machine, kubelet, kinds),
+            sim,
+            home,
+        }
+    }
+
+    fn revived(&self, left: &Snapshot) -> Self {
+        let home = tempfile::tempdir().unwrap();
+        left.revive(self.home.path(), home.path());
+        let sim = SimNode::open(&home.path().join(NODE), ClockMode::Virtual).unwrap();
+        Self::with(home, sim)
+    }
+
+    fn stage(&self) -> Result<(), CallError> {
+        let context = BTreeMap::from([(String::from("shelf"), String::from("data"))]);
+        let (none, mount) = (BTreeMap::new(), MountVolume::default());
+        let capability = VolumeCapability {
+            access_type: Some(AccessType::Mount(mount)),
+            access_mode: None,
+        };
+        self.volumes.stage(&Request {
+            volume: volume(),
+            lifetime: Lifetime::Persistent,
+            staging: STAGING,
+            target: "",
+            context: &context,
+            publish_context: &none,
+            secrets: &none,
+            capability: Some(&capability),
+            of_pod: Access::ReadWrite,
+        })
+    }
+
+    fn unstage(&self) -> Result<(), CallError> {
+        self.volumes.unstage(&volume(), &path(STAGING))
+    }
+
+    fn records(&self) -> Vec<String> {
+        let files = fs::read_dir(self.home.path().join(RECORDS)).unwrap();
+        let files = files.map(|file| file.unwrap().path());
+        let files = files.filter(|file| !file.ends_with(LOCK_OF_RECORDS));
+        files
+            .map(|file| fs::read_to_string(file).unwrap())
+            .collect()
+    }
+
+    fn assert_put_away(&self, what: &str) {
+        assert_eq!(self.records(), [""; 0], "{what}");
+        let is_on_shelf = self.sim.hardware().plug_disk("data").is_ok();
+        assert!(is_on_shelf, "{what}: the disk is attached");
+    }
+}
+
+impl Mortal for Fixture {
+    fn sim(&self) -> &SimNode {
+        &self.sim
+    }
+
+    fn snapshot(&self) -> Snapshot {
+        Snapshot::of(self.home.path())
+    }
+}
+
+fn volume() -> VolumeHandle {
+    VolumeHandle::parse("v").unwrap()
+}
+
+fn path(text: &str) -> WinPath {
+    text.parse().unwrap()
+}
+
+fn stage(fixture: &Fixture) -> Done {
+    Ok(fixture.stage()?)
+}
+
+fn unstage(fixture: &Fixture) -> Done {
+    Ok(fixture.unstage()?)
+}
+
+#[test]
+fn a_third_kind_lives_and_dies_at_each_operation() {
+    let (blank, staged) = (Fixture::new(), Fixture::new());
+    staged.stage().unwrap();
+    assert!(staged.records()[0].contains(r#""kind":"shelf""#));
+    let calls = [("stage", &blank), ("unstage", &staged)];
+    for (name, fixture) in calls {
+        let call = match name {
+            "stage" => stage,
+            _ => unstage,
+        };
+        let deaths = BTreeSet::from_iter(deaths_in(fixture, name, call));
+        on_all_processors(&Vec::from_iter(deaths), |left| {
+            let repeated = fixture.revived(left);
+            call(&repeated).unwrap();
+            unstage(&repeated).unwrap();
+            repeated.assert_put_away(name);
+            let deleted = fixture.revived(left);
+            unstage(&deleted).unwrap();
+            deleted.assert_put_away(name);
+        });
+    }
+}
+
+#[test]
+fn a_stage_that_fails_for_good_detaches_its_disk() {
+    for operation in ["SetVolumeMountPointW", "MSFT_Disk.CreatePartition"] {
+        let fixture = Fixture::new();
+        let denied = Effect::fail(Win32::ACCESS_DENIED);
+        fixture.sim.faults().add(Rule::on(operation, denied));
+        fixture.stage().unwrap_err();
+        fixture.sim.faults().clear();
+        fixture.assert_put_away(operation);
+    }
+}
