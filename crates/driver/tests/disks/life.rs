@@ -188,6 +188,33 @@ fn a_published_volume_is_not_unstaged() {
 }
 
 #[test]
+fn a_volume_whose_unpublish_failed_is_not_unstaged() {
+    let fixture = Fixture::new();
+    fixture.stage().unwrap();
+    fixture.publish(TARGET).unwrap();
+    for operation in ["SetFileInformationByHandle", "RemoveDirectoryW"] {
+        fixture.fail(operation, Win32::ACCESS_DENIED);
+    }
+    fixture.unpublish(TARGET).unwrap_err();
+    fixture.heal();
+    let error = fixture.unstage().unwrap_err();
+    assert_eq!(error.code(), Code::FailedPrecondition, "{error}");
+    fixture.unpublish(TARGET).unwrap();
+    fixture.unstage().unwrap();
+}
+
+#[test]
+fn a_target_that_cannot_be_seen_keeps_its_volume() {
+    let fixture = Fixture::new();
+    fixture.stage().unwrap();
+    fixture.publish(TARGET).unwrap();
+    fixture.fail_on("GetFileAttributesExW", TARGET, Win32::ACCESS_DENIED);
+    fixture.unstage().unwrap_err();
+    fixture.heal();
+    assert!(fixture.has_mount_entry() && fixture.has_link_entry());
+}
+
+#[test]
 fn what_kubelet_left_at_a_target_gives_way_and_a_folder_with_files_does_not() {
     let fixture = Fixture::new();
     fixture.stage().unwrap();
