@@ -45,7 +45,7 @@ const HOST: Host = Host::Pipes;
 const MIB: u64 = 1 << 20;
 
 /// The cases of tests/disks that do not run here, each with what it needs and the pipes lack.
-const LEFT_OUT: [(&str, Feature); 32] = [
+const LEFT_OUT: [(&str, Feature); 33] = [
     (
         "failures::a_final_code_leaves_nothing_and_never_comes_where_something_was_before",
         Feature::ReadOnlyDisks,
@@ -124,6 +124,10 @@ const LEFT_OUT: [(&str, Feature); 32] = [
     ),
     (
         "readers::a_shared_disk_that_came_online_writable_is_refused_and_left_as_it_is",
+        Feature::ReadOnlyDisks,
+    ),
+    (
+        "readers::a_stage_looks_for_others_also_after_its_record",
         Feature::ReadOnlyDisks,
     ),
     (
