@@ -16,7 +16,7 @@ const OTHER_USER: &str = r"FILES\theirs";
 const OTHER_PASSWORD: &str = "their own";
 
 /// Another user of the server comes and maps the share.
-fn map_as_another(fixture: &Fixture) {
+pub(crate) fn map_as_another(fixture: &Fixture) {
     add_another(fixture);
     fixture.map_by_hand(ROOT, OTHER_USER, OTHER_PASSWORD);
 }
