@@ -258,4 +258,33 @@ mod tests {
         assert_eq!(called, Ok(Some(Ok(()))));
         assert!(running.lock().is_empty());
     }
+
+    #[test]
+    fn each_call_that_waits_goes_on_with_its_own_volume() {
+        let (running, volumes) = (InFlight::default(), ["a", "b", "c"].map(volume));
+        let turn = |volume| running.watch(volume).unwrap().unless_called().unwrap();
+        let turns = volumes.each_ref().map(turn);
+        let (sender, receiver) = mpsc::channel();
+        let go_on = thread::scope(|scope| {
+            for volume in &volumes {
+                let (sender, running) = (sender.clone(), &running);
+                scope.spawn(move || {
+                    sender.send(None).unwrap();
+                    let called = running.alone(volume).map(drop);
+                    sender.send(Some(called)).unwrap();
+                });
+                assert_eq!(receiver.recv_timeout(LONG), Ok(None));
+                (0..YIELDS).for_each(|_| thread::yield_now());
+            }
+            // Who waits longest has its volume last.
+            let go_on = turns.into_iter().rev().all(|turn| {
+                drop(turn);
+                receiver.recv_timeout(LONG) == Ok(Some(Ok(())))
+            });
+            // Else a call that nobody told would wait for ever.
+            running.released.notify_all();
+            go_on
+        });
+        assert!(go_on);
+    }
 }

@@ -38,7 +38,7 @@ const LONG: Duration = Duration::from_secs(60);
 
 /// The cases of tests/shares that do not run here, or how the names of several begin, each with what they need and the
 /// pipes lack.
-const LEFT_OUT: [(&str, Feature); 20] = [
+const LEFT_OUT: [(&str, Feature); 23] = [
     ("crowd::", Feature::MappingList),
     ("folders::", Feature::EntryLooks),
     ("inline::", Feature::MappingList),
@@ -52,6 +52,14 @@ const LEFT_OUT: [(&str, Feature); 20] = [
     (
         "renewal::a_mapping_that_is_made_in_place_of_anothers",
         Feature::MappingList,
+    ),
+    (
+        "renewal::a_new_address_counts_after_a_reboot",
+        Feature::SystemIdentity,
+    ),
+    (
+        "renewal::a_new_user_counts_also_after_a_restart",
+        Feature::SystemIdentity,
     ),
     (
         "renewal::a_publish_that_cannot_map_a_share_again",
@@ -83,6 +91,10 @@ const LEFT_OUT: [(&str, Feature); 20] = [
     ),
     (
         "renewal::a_stage_that_is_refused_after_a_reboot",
+        Feature::SystemIdentity,
+    ),
+    (
+        "renewal::an_unfinished_stage_unmaps_nothing_of_a_new_boot",
         Feature::SystemIdentity,
     ),
     ("renewal::figures_of_a_share", Feature::SpaceByPath),

@@ -296,13 +296,21 @@ mod tests {
 
     impl Fixture {
         fn new() -> Self {
+            Self::observed(|_| {})
+        }
+
+        /// `asked` gets the socket's path whenever the time is asked for.
+        fn observed(asked: impl Fn(&Path) + Send + Sync + 'static) -> Self {
             let home = tempfile::tempdir().unwrap();
             let folder = home.path().join("plugins_registry");
             fs::create_dir(&folder).unwrap();
             let path = folder.join("d-reg.sock");
             let (start, seconds) = (Instant::now(), Arc::new(AtomicU64::new(0)));
-            let moved = Arc::clone(&seconds);
-            let clock = move || start + Duration::from_secs(moved.load(Ordering::SeqCst));
+            let (moved, at) = (Arc::clone(&seconds), path.clone());
+            let clock = move || {
+                asked(&at);
+                start + Duration::from_secs(moved.load(Ordering::SeqCst))
+            };
             let registration = Registration::timed_by(Arc::new(clock), "d", "/csi.sock");
             let mut router = Router::counting(&Arc::default());
             registration.register(&mut router);
@@ -430,6 +438,21 @@ mod tests {
         assert!(!fixture.is_registered());
         fixture.notify(true);
         assert!(fixture.is_registered());
+    }
+
+    /// Kubelet may register the driver at the new one at once.
+    #[test]
+    fn a_loss_is_noted_before_the_new_socket_is_there() {
+        let (sender, sockets) = mpsc::channel();
+        let fixture = Fixture::observed(move |path| {
+            let _ = sender.send(path.exists());
+        });
+        fixture.notify(true);
+        fs::remove_file(&fixture.path).unwrap();
+        sockets.try_iter().for_each(drop);
+        fixture.look_after(1);
+        assert!(!fixture.is_registered() && fixture.path.exists());
+        assert_eq!(sockets.try_iter().next(), Some(false));
     }
 
     #[test]

@@ -44,3 +44,15 @@ fn an_offline_disk_in_the_place_of_that_of_readers_is_offline_after_the_stage() 
     let error = fixture.stage().unwrap_err();
     assert!(!fixture.is_online(), "{error}");
 }
+
+/// It may be another driver's, and in use.
+#[test]
+fn an_unstage_leaves_a_disk_in_the_place_online() {
+    let fixture = Fixture::of_length(GIB / 8).identified_by("v1 adapter=1 lun=1");
+    fixture.stage().unwrap();
+    fixture.move_to_another_place();
+    fixture.partition();
+    fixture.unstage().unwrap();
+    assert!(fixture.is_online());
+    assert_eq!(fixture.records(), 0);
+}

@@ -8,6 +8,7 @@ use wincsi::Win32;
 use crate::fixture::{Fixture, GIB, STAGING, TARGET};
 
 const OTHER_TARGET: &str = r"C:\var\lib\kubelet\pods\2\volumes\kubernetes.io~csi\pv\mount";
+const OTHER_STAGING: &str = r"C:\var\lib\kubelet\plugins\kubernetes.io\csi\d\2\globalmount";
 
 #[test]
 fn a_volume_lives_from_stage_to_unstage_and_every_call_may_be_repeated() {
@@ -146,6 +147,36 @@ fn a_failure_that_may_come_right_keeps_the_record_and_is_not_final() {
 }
 
 #[test]
+fn an_undo_leaves_the_disk_of_another_volume_online() {
+    let fixture = Fixture::new();
+    fixture.fail("MSFT_Disk.CreatePartition", Win32::NOT_READY);
+    fixture.stage().unwrap_err();
+    fixture.heal();
+    fixture.stage_other(OTHER_STAGING).unwrap();
+    fixture.fail("SetVolumeMountPointW", Win32::ACCESS_DENIED);
+    fixture.stage().unwrap_err();
+    fixture.heal();
+    assert!(fixture.is_online() && fixture.exists(OTHER_STAGING));
+    assert_eq!(fixture.records(), 1, "that of the other volume");
+}
+
+/// The first try found the disk online.
+#[test]
+fn an_undo_takes_back_what_a_retry_brought_online() {
+    let fixture = Fixture::new();
+    fixture.bring_online();
+    fixture.fail("MSFT_Disk.CreatePartition", Win32::NOT_READY);
+    fixture.stage().unwrap_err();
+    fixture.heal();
+    fixture.take_offline();
+    fixture.fail("SetVolumeMountPointW", Win32::ACCESS_DENIED);
+    fixture.stage().unwrap_err();
+    fixture.heal();
+    assert!(!fixture.is_online());
+    assert_eq!(fixture.records(), 0);
+}
+
+#[test]
 fn a_published_volume_is_not_unstaged() {
     let fixture = Fixture::new();
     fixture.stage().unwrap();
@@ -154,6 +185,33 @@ fn a_published_volume_is_not_unstaged() {
     assert_eq!(error.code(), Code::FailedPrecondition, "{error}");
     fixture.unpublish(TARGET).unwrap();
     fixture.unstage().unwrap();
+}
+
+#[test]
+fn a_volume_whose_unpublish_failed_is_not_unstaged() {
+    let fixture = Fixture::new();
+    fixture.stage().unwrap();
+    fixture.publish(TARGET).unwrap();
+    for operation in ["SetFileInformationByHandle", "RemoveDirectoryW"] {
+        fixture.fail(operation, Win32::ACCESS_DENIED);
+    }
+    fixture.unpublish(TARGET).unwrap_err();
+    fixture.heal();
+    let error = fixture.unstage().unwrap_err();
+    assert_eq!(error.code(), Code::FailedPrecondition, "{error}");
+    fixture.unpublish(TARGET).unwrap();
+    fixture.unstage().unwrap();
+}
+
+#[test]
+fn a_target_that_cannot_be_seen_keeps_its_volume() {
+    let fixture = Fixture::new();
+    fixture.stage().unwrap();
+    fixture.publish(TARGET).unwrap();
+    fixture.fail_on("GetFileAttributesExW", TARGET, Win32::ACCESS_DENIED);
+    fixture.unstage().unwrap_err();
+    fixture.heal();
+    assert!(fixture.has_mount_entry() && fixture.has_link_entry());
 }
 
 #[test]

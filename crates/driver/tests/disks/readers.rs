@@ -132,6 +132,31 @@ fn of_a_writer_and_a_reader_that_are_staged_side_by_side_one_at_most_has_the_dis
     }
 }
 
+/// The reader comes while the writer looks at the disk, before either has a record.
+#[test]
+fn a_stage_looks_for_others_also_after_its_record() {
+    let fixture = written(Access::ReadWrite);
+    fixture.attach_another();
+    fixture.stage_another(Access::ReadWrite).unwrap();
+    fixture.unstage_another().unwrap();
+    // Only who finds a record of the other kind looks at the disk.
+    fixture.stage_another(Access::ReadOnly).unwrap();
+    fixture.bring_online();
+    fixture.hang_once("FindFirstVolumeW", "*");
+    let (reader, writer) = thread::scope(|scope| {
+        let writer = scope.spawn(|| fixture.stage());
+        fixture.wait_until_one_hangs();
+        let reader = fixture.stage_other_for(OTHER, Access::ReadOnly);
+        fixture.heal();
+        (reader, writer.join().unwrap())
+    });
+    reader.unwrap();
+    let refused = writer.unwrap_err();
+    assert_eq!(refused.code(), Code::FailedPrecondition, "{refused}");
+    assert!(fixture.is_read_only() && fixture.exists(OTHER));
+    assert_eq!(fixture.records(), 2, "those of readers");
+}
+
 #[test]
 fn the_disk_of_readers_is_no_writers_by_whatever_name() {
     let fixture = written(Access::SharedReadOnly);

@@ -110,3 +110,16 @@ fn the_record_of_a_stage_that_kubelet_forgot_goes_at_the_next_start() {
     let outcome = fixture.reconcile();
     assert_eq!(fixture.records(), 0, "{outcome:?}");
 }
+
+/// It may be another driver's by now.
+#[test]
+fn the_disk_of_an_abandoned_record_stays_online() {
+    let fixture = Fixture::new();
+    fixture.stage().unwrap();
+    fixture.unmount_behind_the_drivers_back();
+    fixture.remove_directory(STAGING);
+    fixture.remove_directory(&fixture.folder_of_staging());
+    let outcome = fixture.reconcile();
+    assert_eq!(fixture.records(), 0, "{outcome:?}");
+    assert!(fixture.is_online());
+}

@@ -32,6 +32,15 @@ fn a_disk_that_another_record_names_stays_online() {
 }
 
 #[test]
+fn a_volume_is_dismounted_where_its_record_has_it() {
+    let fixture = Fixture::new();
+    fixture.stage().unwrap();
+    fixture.unstage_at(OTHER).unwrap();
+    assert!(!fixture.exists(STAGING));
+    assert_eq!(fixture.records(), 0);
+}
+
+#[test]
 fn without_a_record_kubelets_own_file_tells_whose_disk_it_is() {
     for (driver, volume, is_ours) in [
         ("d", VOLUME, true),

@@ -1,5 +1,7 @@
 //! Volumes that a pod names itself.
 
+use std::sync::mpsc;
+use std::time::Duration;
 use std::{iter, thread};
 
 use transport::Code;
@@ -8,6 +10,10 @@ use wincsi_driver::record::Lifetime;
 
 use crate::deaths::GLANCE;
 use crate::fixture::{Fixture, PASSWORD, POD, ROOT, USER, Volume, volume};
+use crate::renewal::map_as_another;
+
+/// Only a test that has failed already waits so long.
+const LONG: Duration = Duration::from_secs(60);
 
 fn inline(handle: &str) -> Volume<'_> {
     Volume {
@@ -145,4 +151,53 @@ fn what_another_process_maps_while_an_inline_volume_is_mapped_stays() {
         moments += 1;
     }
     assert!(moments > 0);
+}
+
+/// The volume whose mapping was removed by hand still uses the share, so that its credential is known.
+#[test]
+fn what_another_maps_meanwhile_serves_no_second_try() {
+    let mut fixture = Fixture::new();
+    let inline = inline("csi-1");
+    fixture.stage(&volume("pv")).unwrap();
+    fixture.restart_driver();
+    assert!(fixture.try_unmap_by_hand(ROOT));
+    let faults = fixture.sim.faults();
+    // The first one has found no mapping.
+    let query = Rule::on("IWbemServices.ExecQuery", Effect::Hang);
+    let hang = faults.add(query.from_nth(2).times(1));
+    let first = thread::scope(|scope| {
+        let publishing = scope.spawn(|| fixture.publish_inline(&inline, POD));
+        assert!(faults.wait_until_hanging(1, LONG));
+        map_as_another(&fixture);
+        faults.remove(hang);
+        publishing.join().unwrap()
+    });
+    for refused in [first, fixture.publish_inline(&inline, POD)] {
+        let refused = refused.unwrap_err();
+        assert_eq!(refused.code(), Code::FailedPrecondition, "{refused}");
+    }
+    assert!(!fixture.exists(&inline.target(POD)));
+}
+
+#[test]
+fn an_inline_volume_ends_once_its_publish_is_over() {
+    let fixture = Fixture::new();
+    let inline = &inline("csi-1");
+    let faults = fixture.sim.faults();
+    faults.add(Rule::on("MSFT_SmbGlobalMapping.Create", Effect::Hang));
+    let (sender, answers) = mpsc::channel();
+    let fixture = &fixture;
+    let (published, ended) = thread::scope(|scope| {
+        let publishing = scope.spawn(|| fixture.publish_inline(inline, POD));
+        assert!(faults.wait_until_hanging(1, LONG));
+        scope.spawn(move || sender.send(fixture.unpublish(inline, POD)));
+        let ended = answers.recv_timeout(LONG);
+        faults.clear();
+        (publishing.join().unwrap(), ended)
+    });
+    published.unwrap();
+    let refused = ended.unwrap().unwrap_err();
+    assert_eq!(refused.code(), Code::Aborted, "{refused}");
+    fixture.unpublish(inline, POD).unwrap();
+    assert_eq!((fixture.mappings().len(), fixture.records()), (0, 0));
 }

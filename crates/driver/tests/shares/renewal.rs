@@ -7,16 +7,35 @@ use wincsi::Win32;
 use wincsi::sim::smb::{ServerHealth, ServerSpec};
 use wincsi::sim::{Effect, Rule};
 
-use crate::fixture::{Fixture, PASSWORD, POD, ROOT, SERVER, SHARE, USER, Volume, volume};
-use crate::upstream::{HostProcess, Upstream as _};
+use crate::fixture::{
+    Fixture, KUBELET, PASSWORD, POD, ROOT, SERVER, SHARE, USER, Volume, path, volume,
+};
+use crate::upstream::{HostProcess, Upstream as _, link};
+
+const OTHER_USER: &str = r"FILES\theirs";
+const OTHER_PASSWORD: &str = "their own";
 
 /// Another user of the server comes and maps the share.
-fn map_as_another(fixture: &Fixture) {
-    let theirs = ServerSpec::sharing(SHARE, r"FILES\theirs", "their own");
+pub(crate) fn map_as_another(fixture: &Fixture) {
+    add_another(fixture);
+    fixture.map_by_hand(ROOT, OTHER_USER, OTHER_PASSWORD);
+}
+
+/// The server has another user as well from now on.
+fn add_another(fixture: &Fixture) {
+    let theirs = ServerSpec::sharing(SHARE, OTHER_USER, OTHER_PASSWORD);
     let change = |server: &mut ServerSpec| server.user.extend(theirs.user);
     let smb = fixture.smb();
     smb.change_server(SERVER, change).unwrap();
-    fixture.map_by_hand(ROOT, r"FILES\theirs", "their own");
+}
+
+/// A volume of that user.
+fn of_another(handle: &str) -> Volume<'_> {
+    Volume {
+        user: OTHER_USER,
+        password: OTHER_PASSWORD,
+        ..volume(handle)
+    }
 }
 
 /// The server takes another password from now on.
@@ -80,6 +99,21 @@ fn a_link_of_a_share_is_swept_after_a_reboot_and_kept_while_a_mapping_serves_it(
 #[test]
 fn a_mapping_of_others_serves_a_volume_and_stays() {
     let fixture = Fixture::new();
+    fixture.map_by_hand(ROOT, USER, PASSWORD);
+    fixture.stage(&volume("pv")).unwrap();
+    fixture.unstage(&volume("pv")).unwrap();
+    assert_eq!(fixture.mappings(), [ROOT]);
+}
+
+/// What that stage made went with its boot.
+#[test]
+fn an_unfinished_stage_unmaps_nothing_of_a_new_boot() {
+    let mut fixture = Fixture::new();
+    let late = Rule::on("MSFT_SmbGlobalMapping.Create", Effect::Overrun);
+    fixture.sim.faults().add(late.times(1));
+    fixture.stage(&volume("pv")).unwrap_err();
+    assert_eq!(fixture.records(), 1);
+    fixture.reboot();
     fixture.map_by_hand(ROOT, USER, PASSWORD);
     fixture.stage(&volume("pv")).unwrap();
     fixture.unstage(&volume("pv")).unwrap();
@@ -153,6 +187,36 @@ fn volumes_of_one_server_get_a_new_user_after_a_reboot() {
         };
         fixture.stage(&volume).unwrap();
     }
+}
+
+/// No pod of this boot has the old one.
+#[test]
+fn a_new_address_counts_after_a_reboot() {
+    let mut fixture = Fixture::new();
+    fixture.add_server("10.0.0.2", &ServerSpec::sharing(SHARE, USER, PASSWORD));
+    let moved = Volume {
+        remote: r"\\10.0.0.2\data",
+        server: Some(SERVER),
+        ..volume("pv")
+    };
+    fixture.stage(&volume("pv")).unwrap();
+    fixture.publish(&volume("pv"), POD).unwrap();
+    fixture.reboot();
+    fixture.map_by_hand(ROOT, USER, PASSWORD);
+    fixture.stage_again(&moved).unwrap();
+    let link = fixture.link_target(&moved.staging()).unwrap();
+    assert_eq!(link.to_string(), r"\\10.0.0.2\data\");
+}
+
+#[test]
+fn a_new_user_counts_also_after_a_restart() {
+    let mut fixture = Fixture::new();
+    add_another(&fixture);
+    fixture.stage(&volume("pv")).unwrap();
+    fixture.reboot();
+    fixture.stage(&of_another("pv")).unwrap();
+    fixture.restart_driver();
+    fixture.stage(&of_another("second")).unwrap();
 }
 
 #[test]
@@ -275,4 +339,24 @@ fn a_stage_that_is_refused_after_a_reboot_is_not_taken_for_done_when_it_is_repea
     fixture.sim.faults().clear();
     fixture.stage_again(&pv).unwrap();
     fixture.publish(&pv, "pod").unwrap();
+}
+
+/// It was left to a link of another driver.
+#[test]
+fn a_stage_that_is_refused_after_a_reboot_stays_so() {
+    let mut fixture = Fixture::new();
+    add_another(&fixture);
+    let (pv, theirs) = (volume("pv"), of_another("theirs"));
+    fixture.stage(&pv).unwrap();
+    fixture.reboot();
+    fixture.stage(&theirs).unwrap();
+    let other = format!(r"{KUBELET}\plugins\kubernetes.io\csi\file.csi.azure.com\x\globalmount");
+    link(&fixture, &path(r"\\files\data\b"), &path(&other)).unwrap();
+    fixture.unstage(&theirs).unwrap();
+    assert_eq!(fixture.mappings(), [ROOT]);
+    for _ in 0..2 {
+        let refused = fixture.stage_again(&pv).unwrap_err();
+        assert_eq!(refused.code(), Code::Unavailable, "{refused}");
+    }
+    fixture.publish(&pv, POD).unwrap_err();
 }

@@ -10,6 +10,8 @@ use crate::fixture::{Fixture, PASSWORD, ROOT, USER, path};
 use crate::takeover::{A, B, NONE, assert_lives, node, of, unstage};
 use crate::upstream::{ByProxy, Upstream as _, link};
 
+const SHARE_ITSELF: &str = r"\\files\data\";
+
 /// Each user may use a folder of its own alone, as csi-driver-smb's users set it up.
 #[test]
 fn a_mapping_that_refuses_a_volume_is_not_made_anew_while_it_serves_another_drivers() {
@@ -18,22 +20,51 @@ fn a_mapping_that_refuses_a_volume_is_not_made_anew_while_it_serves_another_driv
     let mut upstream = ByProxy::on(&fixture);
     upstream.stage(&fixture, &a).unwrap();
     upstream.publish(&fixture, &a, "old").unwrap();
-    let deny = |folder: &str| {
-        let denied = Effect::fail(Win32::ACCESS_DENIED);
-        let look = Rule::on("GetFileAttributesExW", denied);
-        fixture.sim.faults().add(look.object(folder));
-    };
-    deny(r"\\files\data\");
-    deny(B);
+    for folder in [SHARE_ITSELF, B] {
+        deny(&fixture, folder);
+    }
     fixture.sim.take_trace();
     let error = fixture.stage(&b).unwrap_err();
     assert_eq!(error.code(), Code::PermissionDenied, "{error}");
     assert_eq!(removals(&fixture), 0);
     assert_lives(&fixture, &a, "old");
 
-    deny(A);
+    deny(&fixture, A);
     fixture.stage(&b).unwrap();
     assert_eq!(removals(&fixture), 1, "the mapping served nobody");
+}
+
+/// Nobody asks the server for more than so many of them.
+#[test]
+fn a_mapping_of_many_folders_is_not_made_anew() {
+    const MANY: usize = 17;
+    let fixture = node();
+    let mut upstream = ByProxy::on(&fixture);
+    let remotes: Vec<_> = (0..MANY).map(|one| format!(r"{ROOT}\f{one:02}")).collect();
+    let all: Vec<_> = remotes
+        .iter()
+        .map(|remote| of(&remote[ROOT.len() + 1..], remote))
+        .collect();
+    for volume in &all {
+        fixture.make_folder(volume.handle);
+        upstream.stage(&fixture, volume).unwrap();
+    }
+    let (last, denied) = all.split_last().unwrap();
+    upstream.publish(&fixture, last, "old").unwrap();
+    let denied = denied.iter().map(|volume| volume.remote);
+    for folder in denied.chain([SHARE_ITSELF, B]) {
+        deny(&fixture, folder);
+    }
+    fixture.sim.take_trace();
+    fixture.stage(&of("b", B)).unwrap_err();
+    assert_eq!(removals(&fixture), 0);
+    assert_lives(&fixture, last, "old");
+}
+
+fn deny(fixture: &Fixture, folder: &str) {
+    let denied = Effect::fail(Win32::ACCESS_DENIED);
+    let look = Rule::on("GetFileAttributesExW", denied);
+    fixture.sim.faults().add(look.object(folder));
 }
 
 /// How often a mapping was removed since the last look at the trace.

@@ -495,6 +495,23 @@ fn a_mapping_that_alone_serves_a_volume_is_its_own_once_csi_driver_smb_has_left_
     assert_eq!(fixture.mappings(), NONE);
 }
 
+#[test]
+fn a_mapping_handed_over_goes_also_after_a_restart() {
+    let mut fixture = node();
+    let (a, twin) = (of("a", A), of("twin", A));
+    prepare(&fixture, &a);
+    // As it was another's, nothing but the handing over makes it this driver's.
+    fixture.map_by_hand(ROOT, USER, PASSWORD);
+    fixture.stage(&a).unwrap();
+    assert!(fixture.try_unmap_by_hand(ROOT));
+    HostProcess.stage(&fixture, &twin).unwrap();
+    unstage(&fixture, &twin);
+    assert_eq!(fixture.mappings(), [A], "it serves a");
+    fixture.restart_driver();
+    unstage(&fixture, &a);
+    assert_eq!(fixture.mappings(), NONE);
+}
+
 /// The share serves the volume of this driver: the folder that csi-driver-smb mapped beside is nobody's.
 #[test]
 fn a_mapping_goes_with_csi_driver_smbs_last_volume_where_others_below_it_have_their_own() {

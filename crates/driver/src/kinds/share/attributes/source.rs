@@ -281,6 +281,14 @@ mod tests {
     }
 
     #[test]
+    fn a_refusal_of_a_long_source_is_short() {
+        let folders = "/folder".repeat(4_000);
+        let error = read(&format!("//files/data/..{folders}")).unwrap_err();
+        let length = error.to_string().len();
+        assert!(length < 400, "{length}");
+    }
+
+    #[test]
     fn the_folder_comes_from_the_claim_and_the_volume_where_it_names_them() {
         let pairs = [
             ("source", "//files/data/"),

@@ -333,6 +333,7 @@ mod tests {
         for text in [
             "password=correct,horse",
             "pass=correct,horse=1,seal",
+            "pass=correct,ro,horse",
             "bogus=horse",
             "vers=horse",
             "correct horse",
