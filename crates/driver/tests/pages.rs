@@ -1,8 +1,10 @@
-//! The tables of docs/disks.md and docs/smb.md are those of the code, and their examples are those in deploy/.
+//! The tables of docs/disks.md, docs/smb.md and docs/stuck.md are those of the code, their examples are parts of those in deploy/, and
+//! the texts by which a reader finds an error are in the code.
 
 #![allow(clippy::unwrap_used, reason = "test code")]
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::{fs, iter};
 
 use transport::{Code, Status};
 use wincsi::{Cause, Error, Feature, WinPath};
@@ -20,16 +22,20 @@ const PAGE: &str = include_str!("../../../docs/disks.md");
 const EXAMPLE: &str = include_str!("../../../deploy/example.yaml");
 const SHARES: &str = include_str!("../../../docs/smb.md");
 const EXAMPLE_OF_SHARES: &str = include_str!("../../../deploy/example-smb.yaml");
+const STUCK: &str = include_str!("../../../docs/stuck.md");
+
+/// The sections of docs/stuck.md whose first column has texts of this code.
+const SECTIONS: [&str; 3] = ["\n## Disks\n", "\n## Shares\n", "\n## Both\n"];
+
+/// Where these texts are.
+const SOURCES: [&str; 3] = ["driver", "node", "os"];
 
 #[test]
-fn the_page_of_disks_has_the_tables_of_the_code_and_the_example_that_is_applied() {
-    let example = EXAMPLE.replace("\r\n", "\n");
+fn the_page_of_disks_has_the_tables_of_the_code_and_a_part_of_the_example_that_is_applied() {
     for (name, text) in [
         ("attribute_rows", attribute_rows()),
         ("format_rows", format_rows()),
-        ("code_rows", code_rows()),
-        ("refusals", refusals()),
-        ("the example", format!("```yaml\n{example}```\n")),
+        ("the part of the example", part(EXAMPLE)),
     ] {
         assert!(
             page().contains(&text),
@@ -39,32 +45,144 @@ fn the_page_of_disks_has_the_tables_of_the_code_and_the_example_that_is_applied(
 }
 
 #[test]
-fn the_page_of_shares_has_the_tables_of_options_and_codes_and_the_example_that_is_applied() {
-    let example = EXAMPLE_OF_SHARES.replace("\r\n", "\n");
+fn the_page_of_shares_has_the_table_of_options_and_a_part_of_the_example_that_is_applied() {
     for (name, text) in [
         ("option_rows", option_rows()),
-        ("of_shares", rows(of_shares())),
-        ("example-smb.yaml", format!("```yaml\n{example}```\n")),
+        ("the part of example-smb.yaml", part(EXAMPLE_OF_SHARES)),
     ] {
         let page = SHARES.replace("\r\n", "\n");
         assert!(page.contains(&text), "docs/smb.md lacks {name}:\n{text}");
     }
 }
 
+#[test]
+fn the_page_of_stuck_pods_has_the_codes_of_failures_and_of_refused_requests() {
+    for (name, text) in [("codes", codes()), ("refusals", refusals())] {
+        let page = stuck();
+        assert!(page.contains(&text), "docs/stuck.md lacks {name}:\n{text}");
+    }
+}
+
+#[test]
+fn each_text_of_the_page_of_stuck_pods_is_in_the_code() {
+    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let sources: String = SOURCES
+        .iter()
+        .flat_map(|name| sources_below(&crates.join(name).join("src")))
+        .collect();
+    let page = stuck();
+    let texts: Vec<_> = SECTIONS.iter().flat_map(|at| texts(&page, at)).collect();
+    assert!(texts.len() > 60, "{texts:?}");
+    let mut gone = texts;
+    gone.retain(|text| !sources.contains(text));
+    assert!(gone.is_empty(), "no error has the texts {gone:?}");
+}
+
+/// What the first cells of a section's rows quote, as the event has it.
+fn texts<'a>(page: &'a str, heading: &str) -> Vec<&'a str> {
+    let (_, section) = page.split_once(heading).unwrap();
+    let section = section.split("\n## ").next().unwrap();
+    let rows = section.lines().filter(|line| line.starts_with("| `"));
+    let cells = rows.map(|row| row.split(" | ").next().unwrap());
+    cells
+        .flat_map(|cell| cell.split('`').skip(1).step_by(2))
+        .filter(|text| text.contains(' '))
+        .collect()
+}
+
+/// The Rust sources below a folder, each text of theirs on one line.
+fn sources_below(folder: &Path) -> Vec<String> {
+    let entries = fs::read_dir(folder).unwrap();
+    let paths = entries.map(|entry| entry.unwrap().path());
+    paths
+        .flat_map(|path| match path.is_dir() {
+            true => sources_below(&path),
+            false => vec![on_one_line(&fs::read_to_string(path).unwrap())],
+        })
+        .collect()
+}
+
+/// A backslash at the end of a line goes on with the text, without the blanks of the next line.
+fn on_one_line(source: &str) -> String {
+    let mut parts = source.split("\\\n");
+    let first = parts.next().unwrap();
+    iter::once(first)
+        .chain(parts.map(str::trim_start))
+        .collect()
+}
+
+/// What an example says of its volume's source: the rest is the same for each driver.
+fn part(example: &str) -> String {
+    let example = example.replace("\r\n", "\n");
+    let (_, rest) = example.split_once("\n  csi:\n").unwrap();
+    let (part, _) = rest.split_once("---\n").unwrap();
+    format!("```yaml\n  csi:\n{part}```\n")
+}
+
 fn page() -> String {
     PAGE.replace("\r\n", "\n")
 }
 
-/// Each error of each RPC but failures of the node, which have a table of their own.
-fn refusals() -> String {
-    let all = of_each().into_iter().chain(of_stage()).chain(of_publish());
-    let all = all.chain(of_unstage()).chain(of_stats()).chain(of_expand());
-    rows(all)
+fn stuck() -> String {
+    STUCK.replace("\r\n", "\n")
 }
 
-fn rows(rows: impl IntoIterator<Item = Row>) -> String {
+/// Of the whole table of failures what is not `Unavailable`, but the deadline, which has one code everywhere.
+fn codes() -> String {
+    let whole = code_rows();
+    let mut lines = whole.lines().map(cells);
+    let head = lines.next().unwrap();
+    let rows: Vec<_> = lines.skip(1).collect();
+    let (deadline, others): (Vec<_>, Vec<_>) = rows
+        .iter()
+        .partition(|row| row.first() == Some(&"the deadline passed"));
+    let codes_of_deadline = deadline.iter().flat_map(|row| row.iter().skip(1));
+    assert!(codes_of_deadline.clone().count() > 0);
+    assert!(
+        codes_of_deadline
+            .into_iter()
+            .all(|code| *code == "DeadlineExceeded")
+    );
+    let cases = head.iter().enumerate().skip(1).flat_map(|(at, rpc)| {
+        let others = others.iter();
+        others.map(move |row| (*rpc, row[at], row[0]))
+    });
+    grouped(cases.filter(|(_, code, _)| *code != "Unavailable"))
+}
+
+fn cells(line: &str) -> Vec<&str> {
+    line.trim_matches('|').split('|').map(str::trim).collect()
+}
+
+/// Each error of each RPC but failures of the node, which have a table of their own.
+fn refusals() -> String {
+    let all = of_each().into_iter().chain(of_shares_at_first());
+    let all = all.chain(of_stage()).chain(of_share_stage());
+    let all = all.chain(of_publish()).chain(of_unstage());
+    let all: Vec<_> = all.chain(of_stats()).chain(of_expand()).collect();
+    let named = all
+        .iter()
+        .map(|(rpc, code, when)| (*rpc, code.to_string(), *when));
+    let named: Vec<_> = named.collect();
+    grouped(
+        named
+            .iter()
+            .map(|(rpc, code, when)| (*rpc, code.as_str(), *when)),
+    )
+}
+
+/// A row for each RPC and code, in the order of their first case.
+fn grouped<'a>(cases: impl Iterator<Item = (&'a str, &'a str, &'a str)>) -> String {
+    let mut rows: Vec<(&str, &str, Vec<&str>)> = Vec::new();
+    for (rpc, code, case) in cases {
+        match rows.iter_mut().find(|row| (row.0, row.1) == (rpc, code)) {
+            Some((_, _, known)) if known.contains(&case) => {}
+            Some((_, _, known)) => known.push(case),
+            None => rows.push((rpc, code, vec![case])),
+        }
+    }
     let rows = rows.into_iter();
-    rows.map(|(rpc, code, when)| format!("| {rpc} | {code} | {when} |\n"))
+    rows.map(|(rpc, code, cases)| format!("| {rpc} | {code} | {} |\n", cases.join("; ")))
         .collect()
 }
 
@@ -80,7 +198,7 @@ fn of_each() -> Vec<Row> {
         (
             "each",
             refused.code,
-            "the request has a field that is missing or cannot be: a volume id of more than 1024 bytes, a path, an attribute, a filesystem, a block volume, writers on many nodes",
+            "a field is missing or cannot be: a volume id over 1024 bytes, a path, an attribute, a filesystem, a block volume, writers on many nodes",
         ),
         ("each", code_of(busy), "another call for the volume runs"),
         (
@@ -126,10 +244,10 @@ fn of_stage() -> Vec<Row> {
         StageError::HostLacks { .. } => "`-host=proxy` lacks what the volume needs",
         StageError::OtherAccess { .. } => "another volume has the disk with another access mode",
         StageError::StagedOtherwise { .. } => {
-            "the volume is staged with another capability, at another path or from another disk"
+            "a disk is staged with another capability, at another path or from another disk"
         }
         StageError::Unfinished(_) => {
-            "the request is refused, and something is left of an earlier stage of the volume"
+            "the request is refused, and something is left of an earlier stage"
         }
         StageError::Shared(_) => "",
     };
@@ -137,7 +255,7 @@ fn of_stage() -> Vec<Row> {
     errors.iter().map(row).collect()
 }
 
-fn of_shares() -> Vec<Row> {
+fn of_shares_at_first() -> Vec<Row> {
     let refused = Status::from(Refusal::SecretName);
     let unresolved = ClusterDns::parse("127.0.0.1:1").unwrap();
     // No server is asked for a name that is none.
@@ -146,24 +264,23 @@ fn of_shares() -> Vec<Row> {
         lifetime: Lifetime::Inline,
         most: 32,
     };
-    let before = [
+    vec![
         (
             "NodeStage, NodePublish, NodeGetVolumeStats",
             code_of(crowded.into()),
-            "384 calls for shares wait for their servers, or 128 for inline volumes and this one is of one",
+            "384 calls for shares wait for their servers, or 128 for inline volumes",
         ),
         (
             "NodeStage",
             refused.code,
-            "source, user or options are refused: the tables above have each",
+            "source, user or options of a share",
         ),
         (
             "NodeStage",
             Status::from(unresolved).code,
             "the cluster's DNS has no address for the server",
         ),
-    ];
-    before.into_iter().chain(of_share_stage()).collect()
+    ]
 }
 
 fn share_errors() -> [ShareError; 7] {
@@ -210,15 +327,15 @@ fn of_share_stage() -> Vec<Row> {
         ShareError::OtherUser { .. } => "another volume uses the server as another user",
         ShareError::OtherPort { .. } => "another volume uses the server at another port",
         ShareError::OthersMapping { .. } => {
-            "the share is mapped as another user; or the volume is inline, and the share is mapped with another credential, or with one that nobody knows"
+            "the share is mapped as another user or, for an inline volume, with another or an unknown credential"
         }
         ShareError::HostLacks { .. } => "`-host=proxy` lacks what the volume needs",
         ShareError::StagedOtherwise { .. } => {
-            "the volume is staged from another source, with other options, or at another path"
+            "a share is staged from another source, with other options or at another path"
         }
         ShareError::Unmapping { .. } => "the share is being unmapped for its last volume",
         ShareError::Unfinished(_) => {
-            "any of these, where something of an earlier call is left of the volume"
+            "the request is refused, and something is left of an earlier stage"
         }
         ShareError::Shared(_) => "",
     };
@@ -243,9 +360,7 @@ fn of_publish() -> Vec<Row> {
         },
     ];
     let when = |error: &PublishError| match error {
-        PublishError::NotStaged { .. } => {
-            "the volume is not staged there, and cannot be restored; the staging path is missing"
-        }
+        PublishError::NotStaged { .. } => "the volume is not staged there and cannot be restored",
         PublishError::PublishedElsewhere { .. } => "the volume's one target is another",
         PublishError::TargetTaken { .. } => "something else is at the target",
         PublishError::Shared(_) => "",
@@ -286,9 +401,7 @@ fn of_stats() -> Vec<Row> {
     let when = |error: &StatsError| match error {
         StatsError::NoVolume { .. } => "the volume is not staged",
         StatsError::NotThere { .. } => "the volume is not at that path, or it is no path",
-        StatsError::Away { .. } => {
-            "the volume is away, and neither this process nor its record has its size"
-        }
+        StatsError::Away { .. } => "the volume is away, and its size is not known",
         StatsError::HostLacks { .. } => "`-host=proxy` has no figures of shares",
         StatsError::Shared(_) => "",
     };
@@ -330,7 +443,7 @@ fn of_expand() -> Vec<Row> {
         ExpandError::TooSmall { .. } => "the disk has not grown yet",
         ExpandError::TooLarge { .. } => "the disk is larger than the limit of the request",
         ExpandError::TooLittle { .. } => {
-            "`-host=proxy` grows a volume by 100 MiB or more, and the disk has grown by less"
+            "`-host=proxy`, and the disk has grown by less than 100 MiB"
         }
         ExpandError::NoRoom { .. } => {
             "another partition is behind the volume's, or an MBR does not reach so far"
