@@ -1,10 +1,11 @@
-//! The tables of docs/disks.md and docs/smb.md are those of the code, and their examples are those in deploy/.
+//! The tables of docs/disks.md, docs/smb.md and docs/stuck.md are those of the code, their examples are parts of those in deploy/, and
+//! the texts by which a reader finds an error are in the code.
 
 #![allow(clippy::unwrap_used, reason = "test code")]
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::{fs, iter};
 
-use transport::{Code, Status};
 use wincsi::{Cause, Error, Feature, WinPath};
 use wincsi_driver::cluster_dns::ClusterDns;
 use wincsi_driver::in_flight::InFlight;
@@ -20,16 +21,20 @@ const PAGE: &str = include_str!("../../../docs/disks.md");
 const EXAMPLE: &str = include_str!("../../../deploy/example.yaml");
 const SHARES: &str = include_str!("../../../docs/smb.md");
 const EXAMPLE_OF_SHARES: &str = include_str!("../../../deploy/example-smb.yaml");
+const STUCK: &str = include_str!("../../../docs/stuck.md");
+
+/// The sections of docs/stuck.md whose first column has texts of this code.
+const SECTIONS: [&str; 3] = ["\n## Disks\n", "\n## Shares\n", "\n## Both\n"];
+
+/// Where these texts are.
+const SOURCES: [&str; 3] = ["driver", "node", "os"];
 
 #[test]
-fn the_page_of_disks_has_the_tables_of_the_code_and_the_example_that_is_applied() {
-    let example = EXAMPLE.replace("\r\n", "\n");
+fn the_page_of_disks_has_the_tables_of_the_code_and_a_part_of_the_example_that_is_applied() {
     for (name, text) in [
         ("attribute_rows", attribute_rows()),
         ("format_rows", format_rows()),
-        ("code_rows", code_rows()),
-        ("refusals", refusals()),
-        ("the example", format!("```yaml\n{example}```\n")),
+        ("the part of the example", part(EXAMPLE)),
     ] {
         assert!(
             page().contains(&text),
@@ -39,207 +44,294 @@ fn the_page_of_disks_has_the_tables_of_the_code_and_the_example_that_is_applied(
 }
 
 #[test]
-fn the_page_of_shares_has_the_tables_of_options_and_codes_and_the_example_that_is_applied() {
-    let example = EXAMPLE_OF_SHARES.replace("\r\n", "\n");
+fn the_page_of_shares_has_the_table_of_options_and_a_part_of_the_example_that_is_applied() {
     for (name, text) in [
         ("option_rows", option_rows()),
-        ("of_shares", rows(of_shares())),
-        ("example-smb.yaml", format!("```yaml\n{example}```\n")),
+        ("the part of example-smb.yaml", part(EXAMPLE_OF_SHARES)),
     ] {
         let page = SHARES.replace("\r\n", "\n");
         assert!(page.contains(&text), "docs/smb.md lacks {name}:\n{text}");
     }
 }
 
+#[test]
+fn the_page_of_stuck_pods_has_the_codes_of_failures_and_of_refused_requests() {
+    for (name, text) in [("codes", codes()), ("refusals", refusals())] {
+        let page = stuck();
+        assert!(page.contains(&text), "docs/stuck.md lacks {name}:\n{text}");
+    }
+}
+
+#[test]
+fn each_text_of_the_page_of_stuck_pods_is_in_the_code() {
+    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let sources: String = SOURCES
+        .iter()
+        .flat_map(|name| sources_below(&crates.join(name).join("src")))
+        .collect();
+    let page = stuck();
+    let texts: Vec<_> = SECTIONS.iter().flat_map(|at| texts(&page, at)).collect();
+    assert!(texts.len() > 60, "{texts:?}");
+    let mut gone = texts;
+    gone.retain(|text| !sources.contains(text));
+    assert!(gone.is_empty(), "no error has the texts {gone:?}");
+}
+
+/// What the first cells of a section's rows quote, as the event has it.
+fn texts<'a>(page: &'a str, heading: &str) -> Vec<&'a str> {
+    let (_, section) = page.split_once(heading).unwrap();
+    let section = section.split("\n## ").next().unwrap();
+    let rows = section.lines().filter(|line| line.starts_with("| `"));
+    let cells = rows.map(|row| row.split(" | ").next().unwrap());
+    cells
+        .flat_map(|cell| cell.split('`').skip(1).step_by(2))
+        .filter(|text| text.contains(' '))
+        .collect()
+}
+
+/// The Rust sources below a folder, each text of theirs on one line.
+fn sources_below(folder: &Path) -> Vec<String> {
+    let entries = fs::read_dir(folder).unwrap();
+    let paths = entries.map(|entry| entry.unwrap().path());
+    paths
+        .flat_map(|path| match path.is_dir() {
+            true => sources_below(&path),
+            false => vec![on_one_line(&fs::read_to_string(path).unwrap())],
+        })
+        .collect()
+}
+
+/// A backslash at the end of a line goes on with the text, without the blanks of the next line.
+fn on_one_line(source: &str) -> String {
+    let mut parts = source.split("\\\n");
+    let first = parts.next().unwrap();
+    iter::once(first)
+        .chain(parts.map(str::trim_start))
+        .collect()
+}
+
+/// What an example says of its volume's source: the rest is the same for each driver.
+fn part(example: &str) -> String {
+    let example = example.replace("\r\n", "\n");
+    let (_, rest) = example.split_once("\n  csi:\n").unwrap();
+    let (part, _) = rest.split_once("---\n").unwrap();
+    format!("```yaml\n  csi:\n{part}```\n")
+}
+
 fn page() -> String {
     PAGE.replace("\r\n", "\n")
 }
 
-/// Each error of each RPC but failures of the node, which have a table of their own.
-fn refusals() -> String {
-    let all = of_each().into_iter().chain(of_stage()).chain(of_publish());
-    let all = all.chain(of_unstage()).chain(of_stats()).chain(of_expand());
-    rows(all)
+fn stuck() -> String {
+    STUCK.replace("\r\n", "\n")
 }
 
-fn rows(rows: impl IntoIterator<Item = Row>) -> String {
+/// Of the whole table of failures what is not `Unavailable`, but the deadline, which has one code everywhere.
+fn codes() -> String {
+    let whole = code_rows();
+    let mut lines = whole.lines().map(cells);
+    let head = lines.next().unwrap();
+    let rows: Vec<_> = lines.skip(1).collect();
+    let (deadline, others): (Vec<_>, Vec<_>) = rows
+        .iter()
+        .partition(|row| row.first() == Some(&"the deadline passed"));
+    let codes_of_deadline = deadline.iter().flat_map(|row| row.iter().skip(1));
+    assert!(codes_of_deadline.clone().count() > 0);
+    assert!(
+        codes_of_deadline
+            .into_iter()
+            .all(|code| *code == "DeadlineExceeded")
+    );
+    let cases = head.iter().enumerate().skip(1).flat_map(|(at, rpc)| {
+        let others = others.iter();
+        others.map(move |row| (*rpc, row[at], row[0]))
+    });
+    grouped(cases.filter(|(_, code, _)| *code != "Unavailable"))
+}
+
+fn cells(line: &str) -> Vec<&str> {
+    line.trim_matches('|').split('|').map(str::trim).collect()
+}
+
+/// Each error of each RPC but failures of the node, which have a table of their own.
+fn refusals() -> String {
+    let all = of_each().into_iter().chain(of_stage());
+    let all = all.chain(of_publish()).chain(of_stats()).chain(of_expand());
+    let named = all.map(|(rpc, error, when)| (rpc, error.code().to_string(), when));
+    let named: Vec<_> = named.collect();
+    grouped(
+        named
+            .iter()
+            .map(|(rpc, code, when)| (*rpc, code.as_str(), *when)),
+    )
+}
+
+/// A row for each RPC and code, in the order of their first case.
+fn grouped<'a>(cases: impl Iterator<Item = (&'a str, &'a str, &'a str)>) -> String {
+    let mut rows: Vec<(&str, &str, Vec<&str>)> = Vec::new();
+    for (rpc, code, case) in cases {
+        match rows.iter_mut().find(|row| (row.0, row.1) == (rpc, code)) {
+            Some((_, _, known)) if known.contains(&case) => {}
+            Some((_, _, known)) => known.push(case),
+            None => rows.push((rpc, code, vec![case])),
+        }
+    }
     let rows = rows.into_iter();
-    rows.map(|(rpc, code, when)| format!("| {rpc} | {code} | {when} |\n"))
+    rows.map(|(rpc, code, cases)| format!("| {rpc} | {code} | {} |\n", cases.join("; ")))
         .collect()
 }
 
-type Row = (&'static str, Code, &'static str);
+type Row = (&'static str, CallError, &'static str);
 
 fn of_each() -> Vec<Row> {
-    let refused = Status::from(Refusal::Missing("volume id"));
     let running = InFlight::default();
     let _turn = running.alone(&volume()).unwrap();
     let busy = running.alone(&volume()).err().unwrap();
-    let [busy, unreadable] = [CallError::from(busy), CallError::from(unreadable())];
+    let crowded = Crowded {
+        volumes: "inline volumes",
+        most: 32,
+    };
     vec![
         (
             "each",
-            refused.code,
-            "the request has a field that is missing or cannot be: a volume id of more than 1024 bytes, a path, an attribute, a filesystem, a block volume, writers on many nodes",
+            Refusal::Missing("volume id").into(),
+            "a field is missing or cannot be: a volume id over 1024 bytes, a path, an attribute, a filesystem, a block volume, writers on many nodes",
         ),
-        ("each", busy.code(), "another call for the volume runs"),
+        ("each", busy.into(), "another call for the volume runs"),
         (
             "each",
-            unreadable.code(),
+            unreadable().into(),
             "the volume's record cannot be read or written",
+        ),
+        (
+            "NodeStage, NodePublish, NodeGetVolumeStats",
+            crowded.into(),
+            "384 calls for shares wait for their servers, or 128 for inline volumes",
+        ),
+        (
+            "NodeStage",
+            Refusal::from(RequestError::SecretName).into(),
+            "source, user or options of a share",
         ),
     ]
 }
 
 fn of_stage() -> Vec<Row> {
-    let of_disk = |refused: block::Refused| (of_disk(&refused), CallError::from(refused).code());
-    let other = || block::Refused::OtherAccess {
-        volume: volume(),
-        other: volume(),
-    };
-    let rows = [
-        of_disk(block::Refused::CameOnlineWritable { volume: volume() }),
-        (
-            "`-host=proxy` lacks what the volume needs",
-            host_lacks().code(),
-        ),
-        of_disk(other()),
-        (
-            "the volume is staged with another capability, at another path or from another disk",
-            staged_otherwise().code(),
-        ),
-        (
-            "the request is refused, and something is left of an earlier stage of the volume",
-            CallError::Unfinished(Box::new(other().into())).code(),
-        ),
-    ];
-    rows.map(|(when, code)| ("NodeStage", code, when)).into()
-}
-
-/// When a disk is refused so.
-fn of_disk(refused: &block::Refused) -> &'static str {
-    match refused {
-        block::Refused::CameOnlineWritable { .. } => {
-            "the disk of readers on many nodes came online writable"
-        }
-        block::Refused::OtherAccess { .. } => {
-            "another volume has the disk with another access mode"
-        }
-        block::Refused::TooSmall { .. } => "the disk has not grown yet",
-        block::Refused::TooLarge { .. } => "the disk is larger than the limit of the request",
-        block::Refused::TooLittle { .. } => {
-            "`-host=proxy` grows a volume by 100 MiB or more, and the disk has grown by less"
-        }
-        block::Refused::NoRoom { .. } => {
-            "another partition is behind the volume's, or an MBR does not reach so far"
-        }
-    }
-}
-
-fn host_lacks() -> CallError {
-    CallError::HostLacks {
+    let stage = |error, when| ("NodeStage", error, when);
+    // No server is asked for a name that is none.
+    let dns = ClusterDns::parse("127.0.0.1:1").unwrap();
+    let unresolved = dns.address_of(&"a".repeat(64)).unwrap_err();
+    let host_lacks = CallError::HostLacks {
         volume: volume(),
         what: "disk",
         feature: Feature::FormatOptions,
-    }
-}
-
-fn staged_otherwise() -> CallError {
-    CallError::StagedOtherwise {
+    };
+    let staged_otherwise = || CallError::StagedOtherwise {
         volume: volume(),
         what: "disk",
-    }
-}
-
-fn of_shares() -> Vec<Row> {
-    let refused = Status::from(Refusal::from(RequestError::SecretName));
-    let unresolved = ClusterDns::parse("127.0.0.1:1").unwrap();
-    // No server is asked for a name that is none.
-    let unresolved = unresolved.address_of(&"a".repeat(64)).unwrap_err();
-    let crowded = Crowded {
-        volumes: "inline volumes",
-        most: 32,
     };
-    let before = [
-        (
-            "NodeStage, NodePublish, NodeGetVolumeStats",
-            CallError::from(crowded).code(),
-            "384 calls for shares wait for their servers, or 128 for inline volumes and this one is of one",
-        ),
-        (
-            "NodeStage",
-            refused.code,
-            "source, user or options are refused: the tables above have each",
-        ),
-        (
-            "NodeStage",
-            share::Refused::from(unresolved).code(),
-            "the cluster's DNS has no address for the server",
-        ),
-    ];
-    before.into_iter().chain(of_share_stage()).collect()
-}
-
-fn of_share_stage() -> Vec<Row> {
-    let (name, other) = (String::new, volume);
-    let refused = |refused: share::Refused| (of_share(&refused), CallError::from(refused).code());
-    let unmapping = || share::Refused::Unmapping {
-        volume: volume(),
-        share: name(),
-    };
-    let rows = [
-        refused(share::Refused::OtherUser {
+    let unfinished = CallError::Unfinished(Box::new(staged_otherwise()));
+    vec![
+        of_share(unresolved.into()),
+        of_disk(block::Refused::CameOnlineWritable { volume: volume() }),
+        stage(host_lacks, "`-host=proxy` lacks what the volume needs"),
+        of_disk(block::Refused::OtherAccess {
             volume: volume(),
-            server: name(),
+            other: volume(),
+        }),
+        stage(
+            staged_otherwise(),
+            "a disk is staged with another capability, at another path or from another disk",
+        ),
+        stage(
+            unfinished,
+            "the request is refused, and something is left of an earlier stage",
+        ),
+        of_share(share::Refused::OtherUser {
+            volume: volume(),
+            server: String::new(),
             user: None,
-            other: other(),
+            other: volume(),
         }),
-        refused(share::Refused::OtherPort {
+        of_share(share::Refused::OtherPort {
             volume: volume(),
-            server: name(),
-            other: other(),
+            server: String::new(),
+            other: volume(),
         }),
-        refused(share::Refused::OthersMapping {
+        of_share(share::Refused::OthersMapping {
             volume: volume(),
-            share: name(),
+            share: String::new(),
             is_known: true,
         }),
-        (
-            "`-host=proxy` lacks what the volume needs",
-            host_lacks().code(),
+        stage(
+            staged_otherwise(),
+            "a share is staged from another source, with other options or at another path",
         ),
-        (
-            "the volume is staged from another source, with other options, or at another path",
-            staged_otherwise().code(),
-        ),
-        refused(unmapping()),
-        (
-            "any of these, where something of an earlier call is left of the volume",
-            CallError::Unfinished(Box::new(unmapping().into())).code(),
-        ),
-    ];
-    rows.map(|(when, code)| ("NodeStage", code, when)).into()
+        of_share(share::Refused::Unmapping {
+            volume: volume(),
+            share: String::new(),
+        }),
+    ]
 }
 
-/// When a share is refused so.
-fn of_share(refused: &share::Refused) -> &'static str {
-    match refused {
-        share::Refused::OtherUser { .. } => "another volume uses the server as another user",
-        share::Refused::OtherPort { .. } => "another volume uses the server at another port",
-        share::Refused::OthersMapping { .. } => {
-            "the share is mapped as another user; or the volume is inline, and the share is mapped with another credential, or with one that nobody knows"
-        }
-        share::Refused::Unmapping { .. } => "the share is being unmapped for its last volume",
-        share::Refused::NoFigures { .. } => "`-host=proxy` has no figures of shares",
-        share::Refused::Lookup(_) => "the cluster's DNS has no address for the server",
-    }
+fn of_disk(refused: block::Refused) -> Row {
+    let (rpc, when) = match &refused {
+        block::Refused::CameOnlineWritable { .. } => (
+            "NodeStage",
+            "the disk of readers on many nodes came online writable",
+        ),
+        block::Refused::OtherAccess { .. } => (
+            "NodeStage",
+            "another volume has the disk with another access mode",
+        ),
+        block::Refused::TooSmall { .. } => ("NodeExpand", "the disk has not grown yet"),
+        block::Refused::TooLarge { .. } => (
+            "NodeExpand",
+            "the disk is larger than the limit of the request",
+        ),
+        block::Refused::TooLittle { .. } => (
+            "NodeExpand",
+            "`-host=proxy`, and the disk has grown by less than 100 MiB",
+        ),
+        block::Refused::NoRoom { .. } => (
+            "NodeExpand",
+            "another partition is behind the volume's, or an MBR does not reach so far",
+        ),
+    };
+    (rpc, refused.into(), when)
+}
+
+fn of_share(refused: share::Refused) -> Row {
+    let (rpc, when) = match &refused {
+        share::Refused::OtherUser { .. } => (
+            "NodeStage",
+            "another volume uses the server as another user",
+        ),
+        share::Refused::OtherPort { .. } => (
+            "NodeStage",
+            "another volume uses the server at another port",
+        ),
+        share::Refused::OthersMapping { .. } => (
+            "NodeStage",
+            "the share is mapped as another user or, for an inline volume, with another or an unknown credential",
+        ),
+        share::Refused::Unmapping { .. } => (
+            "NodeStage",
+            "the share is being unmapped for its last volume",
+        ),
+        share::Refused::Lookup(_) => (
+            "NodeStage",
+            "the cluster's DNS has no address for the server",
+        ),
+        share::Refused::NoFigures { .. } => (
+            "NodeGetVolumeStats",
+            "`-host=proxy` has no figures of shares",
+        ),
+    };
+    (rpc, refused.into(), when)
 }
 
 fn of_publish() -> Vec<Row> {
-    let taken = CallError::TargetTaken {
-        volume: volume(),
-        error: Box::new(Error::new("", "", Cause::Deadline)),
-    };
     let not_staged = CallError::NotStaged {
         volume: volume(),
         staging: path(),
@@ -249,73 +341,68 @@ fn of_publish() -> Vec<Row> {
         volume: volume(),
         target: path(),
     };
-    [
-        (
-            not_staged,
-            "the volume is not staged there, and cannot be restored; the staging path is missing",
-        ),
-        (elsewhere, "the volume's one target is another"),
-        (taken, "something else is at the target"),
-    ]
-    .map(|(error, when)| ("NodePublish", error.code(), when))
-    .into()
-}
-
-fn of_unstage() -> Vec<Row> {
+    let taken = CallError::TargetTaken {
+        volume: volume(),
+        error: Box::new(Error::new("", "", Cause::Deadline)),
+    };
     let published = CallError::Published {
         volume: volume(),
         target: path(),
     };
-    vec![("NodeUnstage", published.code(), "the volume is published")]
+    vec![
+        (
+            "NodePublish",
+            not_staged,
+            "the volume is not staged there and cannot be restored",
+        ),
+        (
+            "NodePublish",
+            elsewhere,
+            "the volume's one target is another",
+        ),
+        ("NodePublish", taken, "something else is at the target"),
+        ("NodeUnstage", published, "the volume is published"),
+    ]
+}
+
+fn no_volume() -> CallError {
+    CallError::NoVolume { volume: volume() }
+}
+
+fn away() -> CallError {
+    CallError::Away {
+        volume: volume(),
+        path: String::new(),
+    }
 }
 
 fn of_stats() -> Vec<Row> {
-    let (name, at) = (volume, String::new);
-    let no_figures = share::Refused::NoFigures {
-        volume: volume(),
-        feature: Feature::SpaceByPath,
-    };
     let not_there = CallError::NotThere {
-        volume: name(),
-        path: at(),
-    };
-    let away = CallError::Away {
-        volume: name(),
-        path: at(),
-    };
-    [
-        (
-            CallError::NoVolume { volume: name() },
-            "the volume is not staged",
-        ),
-        (
-            not_there,
-            "the volume is not at that path, or it is no path",
-        ),
-        (
-            away,
-            "the volume is away, and neither this process nor its record has its size",
-        ),
-        (no_figures.into(), "`-host=proxy` has no figures of shares"),
-    ]
-    .map(|(error, when)| ("NodeGetVolumeStats", error.code(), when))
-    .into()
-}
-
-fn of_expand() -> Vec<Row> {
-    let of_disk = |refused: block::Refused| (of_disk(&refused), CallError::from(refused).code());
-    let away = CallError::Away {
         volume: volume(),
         path: String::new(),
     };
-    let rows = [
-        (
-            "the volume is not staged",
-            CallError::NoVolume { volume: volume() }.code(),
+    let stats = |error, when| ("NodeGetVolumeStats", error, when);
+    vec![
+        stats(no_volume(), "the volume is not staged"),
+        stats(
+            not_there,
+            "the volume is not at that path, or it is no path",
         ),
-        (
+        stats(away(), "the volume is away, and its size is not known"),
+        of_share(share::Refused::NoFigures {
+            volume: volume(),
+            feature: Feature::SpaceByPath,
+        }),
+    ]
+}
+
+fn of_expand() -> Vec<Row> {
+    let expand = |error, when| ("NodeExpand", error, when);
+    vec![
+        expand(no_volume(), "the volume is not staged"),
+        expand(
+            away(),
             "the volume is not at that path now, or it is no path",
-            away.code(),
         ),
         of_disk(block::Refused::TooSmall {
             volume: volume(),
@@ -337,8 +424,7 @@ fn of_expand() -> Vec<Row> {
             size: 1,
             why: Box::new(Error::new("", "", Cause::Deadline)),
         }),
-    ];
-    rows.map(|(when, code)| ("NodeExpand", code, when)).into()
+    ]
 }
 
 fn volume() -> VolumeHandle {
