@@ -1,4 +1,4 @@
-//! The code of each RPC for each failure of the node, as a table for docs/disks.md.
+//! The code of each RPC for each failure of the node, as a table for docs/stuck.md.
 
 use std::fmt::Write as _;
 
@@ -11,7 +11,7 @@ use crate::record::VolumeHandle;
 
 type Column = (&'static str, fn(Error) -> Code);
 
-/// The RPCs that work on volumes, as docs/disks.md has them side by side, and what each answers.
+/// The RPCs that work on volumes, as docs/stuck.md has them, and what each answers.
 const COLUMNS: [Column; 7] = [
     ("NodeStage, nothing left", |error| {
         let (error, left) = (Box::new(error), Left::Nothing);

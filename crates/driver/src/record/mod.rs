@@ -88,8 +88,8 @@ impl fmt::Display for VolumeHandle {
 
 /// What this driver did of a volume: as a volume of any kind, or with what its kind has of it.
 ///
-/// Fields that this version does not know are kept, and written back. What an older version must not overlook raises
-/// [`VERSION`].
+/// Fields that this version does not know are kept, and written back. What an older version must not overlook raises the
+/// version.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Record<C = ()> {
