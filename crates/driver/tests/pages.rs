@@ -221,20 +221,11 @@ fn of_stage() -> Vec<Row> {
     // No server is asked for a name that is none.
     let dns = ClusterDns::parse("127.0.0.1:1").unwrap();
     let unresolved = dns.address_of(&"a".repeat(64)).unwrap_err();
-    let host_lacks = CallError::HostLacks {
-        volume: volume(),
-        what: "disk",
-        feature: Feature::FormatOptions,
-    };
-    let staged_otherwise = || CallError::StagedOtherwise {
-        volume: volume(),
-        what: "disk",
-    };
     let unfinished = CallError::Unfinished(Box::new(staged_otherwise()));
     vec![
         of_share(unresolved.into()),
         of_disk(block::Refused::CameOnlineWritable { volume: volume() }),
-        stage(host_lacks, "`-host=proxy` lacks what the volume needs"),
+        stage(host_lacks(), "`-host=proxy` lacks what the volume needs"),
         of_disk(block::Refused::OtherAccess {
             volume: volume(),
             other: volume(),
@@ -272,6 +263,21 @@ fn of_stage() -> Vec<Row> {
             share: String::new(),
         }),
     ]
+}
+
+fn host_lacks() -> CallError {
+    CallError::HostLacks {
+        volume: volume(),
+        what: "disk",
+        feature: Feature::FormatOptions,
+    }
+}
+
+fn staged_otherwise() -> CallError {
+    CallError::StagedOtherwise {
+        volume: volume(),
+        what: "disk",
+    }
 }
 
 fn of_disk(refused: block::Refused) -> Row {
