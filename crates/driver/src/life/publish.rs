@@ -48,7 +48,7 @@ impl Volumes {
     /// # Errors
     /// See [`CallError`].
     pub fn publish(&self, request: &Request<'_>) -> Result<(), CallError> {
-        self.admit(request).map_err(|error| {
+        self.publish_request(request).map_err(|error| {
             match code::is_final(error.code()) && self.is_at_target(request) {
                 // After a final code kubelet never unpublishes.
                 true => CallError::Unfinished(Box::new(error)),
@@ -57,7 +57,7 @@ impl Volumes {
         })
     }
 
-    fn admit(&self, request: &Request<'_>) -> Result<(), CallError> {
+    fn publish_request(&self, request: &Request<'_>) -> Result<(), CallError> {
         if request.lifetime == Lifetime::Inline {
             return self.stage_at(request, request.target());
         }

@@ -42,8 +42,8 @@ impl Volumes {
         request: &Request<'_>,
         staging: Result<WinPath, Refusal>,
     ) -> Result<(), CallError> {
-        let read = staging.and_then(|staging| self.read(request, staging));
-        let staged = read
+        let parsed = staging.and_then(|staging| self.parse(request, staging));
+        let staged = parsed
             .map_err(CallError::from)
             .and_then(|(stage, kind, staging)| self.ctx.stage(&stage, kind.waits_for(), staging));
         staged.map_err(|error| match error {
@@ -54,7 +54,7 @@ impl Volumes {
         })
     }
 
-    fn read(
+    fn parse(
         &self,
         request: &Request<'_>,
         staging: WinPath,
