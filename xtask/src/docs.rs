@@ -25,6 +25,11 @@ struct Page {
 
 const PAGES: &[Page] = &[
     Page {
+        path: "docs/benchmarks.md",
+        package: "wincsi-costs",
+        example: "costs_page",
+    },
+    Page {
         path: "docs/compatibility.md",
         package: "wincsi-proxy",
         example: "compatibility_page",
@@ -43,11 +48,6 @@ const PAGES: &[Page] = &[
         path: "docs/flags.md",
         package: "wincsi-proxy",
         example: "flags_page",
-    },
-    Page {
-        path: "docs/performance.md",
-        package: "wincsi-costs",
-        example: "costs_page",
     },
 ];
 

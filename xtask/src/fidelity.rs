@@ -23,7 +23,11 @@ const WRITE: &str = "WINCSI_FIDELITY";
 
 /// Write docs/fidelity.md from what the tests execute
 #[derive(Args)]
-pub(crate) struct Fidelity {}
+pub(crate) struct Fidelity {
+    /// Run nothing, and print what the page sums up: operations, Wine's answers, assumptions by their numbers
+    #[arg(long)]
+    list: bool,
+}
 
 /// A test program that executes operations of the seam.
 struct Program {
@@ -75,10 +79,21 @@ const PROGRAMS: &[Program] = &[
 
 impl Fidelity {
     pub(crate) fn run(self) -> Result<ExitCode> {
+        if self.list {
+            print!("{}", list()?);
+            return Ok(ExitCode::SUCCESS);
+        }
         env::provide(Host::WINE_NEEDS)?.require(Host::WINE_NEEDS)?;
         PROGRAMS.iter().try_for_each(Program::run)?;
         docs::Docs {}.run()
     }
+}
+
+fn list() -> Result<String> {
+    let mut command = cargo::cargo();
+    command.args(["run", "--quiet", "--package", "wincsi-fidelity"]);
+    command.args(["--example", "fidelity_page"]);
+    process::capture(&mut command, LIMIT)?.success(&process::describe(&command))
 }
 
 impl Program {

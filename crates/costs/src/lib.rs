@@ -1,8 +1,8 @@
 //! What each call costs the node, counted, beside what it costs with csi-proxy: one table.
 //!
 //! `tests/table.rs` runs every [`Row`] on a simulated node, through the handlers that serve the pipes,
-//! and holds its counts; `tests/native.rs` holds them for `os-windows`' way to WMI. The page,
-//! `docs/performance.md`, is written from the same rows.
+//! and holds its counts; `tests/native.rs` holds them for `os-windows`' way to WMI. `docs/benchmarks.md`
+//! has its tables of costs from the same rows; the example `costs_page` prints all of them.
 
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
@@ -17,7 +17,7 @@ use anyhow::Result;
 
 pub use self::cost::{Cost, Counted, Counter};
 pub use self::csi::{Call, CsiRow, DRIVERS, ROWS, sum};
-pub use self::page::page;
+pub use self::page::{calls, with_tables};
 pub use self::test_node::TestNode;
 
 /// A call, as csi-proxy's newest version names it (`disk.PartitionDisk`), and its situations.

@@ -1,10 +1,14 @@
-//! Writes the page of what was executed where to the file that is named, for `cargo xtask docs`.
+//! Writes the page of what was executed where to the file that is named, for `cargo xtask docs`; without a file, prints
+//! all that it sums up.
 
 use std::{env, fs, io};
 
 fn main() -> io::Result<()> {
-    let path = env::args_os()
-        .nth(1)
-        .ok_or_else(|| io::Error::other("name the file to write"))?;
-    fs::write(path, wincsi_fidelity::page())
+    match env::args_os().nth(1) {
+        Some(path) => fs::write(path, wincsi_fidelity::page()),
+        None => {
+            print!("{}", wincsi_fidelity::full_report());
+            Ok(())
+        }
+    }
 }

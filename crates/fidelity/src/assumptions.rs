@@ -1,30 +1,78 @@
-//! The page's section on what our code assumes of Windows, and what would settle it.
+//! What our code assumes of Windows, and what would settle it: the page's section, and the list by number.
 
 use std::collections::BTreeSet;
 
 use crate::experiments::{EXPERIMENTS, Experiment};
-use crate::{Observation, Record};
+use crate::{Observation, Program, Record};
 
-const HEAD: &str = "
-## What no record backs, and the experiment that settles it
+/// What the assumptions are about, each in one row.
+const TOPICS: &[(&str, &[u8])] = &[
+    ("identity and place of disks", &[10, 18, 22, 23, 26, 28, 29]),
+    ("layout of disks, dynamic disks", &[1, 25, 33, 34]),
+    (
+        "offline, read-only and write-protected disks",
+        &[5, 7, 24, 37, 38, 44, 45, 46],
+    ),
+    ("formats and growth", &[8, 11, 12, 27, 30]),
+    ("codes of WMI methods", &[6, 15, 16, 17]),
+    ("mappings of shares", &[3, 13, 14, 39, 47]),
+    ("folders, links and mounted folders", &[4, 9, 19, 35, 36]),
+    ("page files", &[2]),
+    (
+        "iSCSI sessions; properties of volumes, initiator and firmware",
+        &[21, 32],
+    ),
+    ("pipes and Unix sockets", &[20, 41, 42, 43]),
+    ("durations", &[31]),
+];
 
-No source and no public record of a real Windows confirms these sentences. Our code relies on them, or is written for both
-answers, or the simulated machines answer so. `wincsi-windows-suite` observes what it can by itself, the files in
-`crates/windows-suite/scripts` observe more ([windows-suite.md](windows-suite.md)), and a person observes the rest by
-hand. All observations go into one file, `windows.txt` in `crates/fidelity/records`; the last column has the verdicts.
-Each row of `os::schema` whose source is `Unverified` has its experiment here, and a test checks that.
+/// The page's section.
+pub(crate) fn summary(seen: &Record) -> String {
+    let observed: BTreeSet<_> = seen.observations.iter().map(|one| one.experiment).collect();
+    let mut text = format!(
+        "
+## Assumptions about Windows
+Our code makes {} assumptions that no source and no public record of a real Windows confirms. People have observed {}
+of them. [experiments.rs](../crates/fidelity/src/experiments.rs) has each, what rests on it and how to observe it.
 
-| | assumed | rests on it | not on record | observed by | seen |
-|---:|---|---|---|---|---|
-";
-
-/// The section, with what the record of real Windows has seen.
-pub(crate) fn section(seen: &Record) -> String {
-    let rows = EXPERIMENTS.iter().map(|one| row(one, seen));
-    HEAD.to_owned() + &rows.collect::<String>()
+| about | assumptions |
+|---|---|
+",
+        EXPERIMENTS.len(),
+        observed.len(),
+    );
+    for (topic, numbers) in TOPICS {
+        text += &format!(
+            "| {topic} | {} |\n",
+            joined(numbers.iter().map(u8::to_string))
+        );
+    }
+    text += &format!(
+        "
+`wincsi-windows-suite` observes {} of them by itself, its scripts {}, and a person {}.
+",
+        count(|one| one.case.is_some()),
+        count(|one| !one.scripts.is_empty()),
+        count(|one| one.by_hand.is_some()),
+    );
+    text
 }
 
-fn row(one: &Experiment, seen: &Record) -> String {
+fn count(is_one: fn(&Experiment) -> bool) -> usize {
+    EXPERIMENTS.iter().filter(|one| is_one(one)).count()
+}
+
+/// Each assumption by its number, with the record of real Windows.
+#[must_use]
+pub fn list() -> String {
+    listed(&Program::Windows.record())
+}
+
+fn listed(seen: &Record) -> String {
+    EXPERIMENTS.iter().map(|one| entry(one, seen)).collect()
+}
+
+fn entry(one: &Experiment, seen: &Record) -> String {
     let Experiment {
         number,
         assumption,
@@ -32,7 +80,10 @@ fn row(one: &Experiment, seen: &Record) -> String {
         ..
     } = one;
     let (rests, by, seen) = (rests(one), observed_by(one), outcomes(one, seen));
-    format!("| {number} | {assumption} | {rests} | {unrecorded} | {by} | {seen} |\n")
+    format!(
+        "{number}. {assumption}\n   rests on it: {rests}\n   not on record: {unrecorded}\n   \
+         observed by: {by}\n   seen: {seen}\n"
+    )
 }
 
 fn rests(one: &Experiment) -> String {
@@ -40,16 +91,16 @@ fn rests(one: &Experiment) -> String {
         .schema
         .iter()
         .map(|row| match row.strip_suffix(" codes") {
-            Some(class) => format!("codes of `{class}`"),
-            None => format!("row `{row}`"),
+            Some(class) => format!("codes of {class}"),
+            None => format!("row {row}"),
         });
-    let operations = one.operations.iter().map(|name| format!("`{name}`"));
+    let operations = one.operations.iter().map(|name| (*name).to_owned());
     joined(operations.chain(rows))
 }
 
 fn observed_by(one: &Experiment) -> String {
-    let case = one.case.map(|case| format!("`{case}`"));
-    let scripts = one.scripts.iter().map(|script| format!("`{script}`"));
+    let case = one.case.map(str::to_owned);
+    let scripts = one.scripts.iter().map(|script| (*script).to_owned());
     let by_hand = one.by_hand.map(|how| format!("by hand: {how}"));
     joined(case.into_iter().chain(scripts).chain(by_hand))
 }
@@ -80,7 +131,15 @@ mod tests {
     use crate::Verdict;
 
     #[test]
-    fn an_observation_stands_in_its_experiments_row() {
+    fn each_assumption_has_one_topic() {
+        let mut numbers: Vec<_> = TOPICS.iter().flat_map(|(_, numbers)| *numbers).collect();
+        numbers.sort();
+        let all: Vec<_> = EXPERIMENTS.iter().map(|one| &one.number).collect();
+        assert_eq!(numbers, all);
+    }
+
+    #[test]
+    fn an_observation_stands_in_its_experiments_entry() {
         let mut record = Record::default();
         for seen in ["41003", "0"] {
             record.observe(Observation {
@@ -90,16 +149,20 @@ mod tests {
                 seen: seen.to_owned(),
             });
         }
-        let section = section(&record);
-        let row = |number: &str| {
-            let begins = format!("| {number} | ");
-            section.lines().find(|line| line.starts_with(&begins))
+        let list = listed(&record);
+        let seen = |number: &str| {
+            let mut lines = list.lines().skip_while(|line| !line.starts_with(number));
+            lines.find_map(|line| line.strip_prefix("   seen: "))
         };
-        let seen = "| contradicted on Windows 10.0.20348 |";
-        assert!(row("5").is_some_and(|row| row.ends_with(seen)), "{section}");
+        assert_eq!(seen("5. "), Some("contradicted on Windows 10.0.20348"));
+        assert_eq!(seen("1. "), Some("–"));
+        let summary = summary(&record);
         assert!(
-            row("1").is_some_and(|row| row.ends_with("| – |")),
-            "{section}"
+            summary.contains(
+                "have observed 1
+of them"
+            ),
+            "{summary}"
         );
     }
 }

@@ -1,4 +1,4 @@
-//! The page's word on the lines of `os-windows`, from what `cargo xtask coverage` wrote down.
+//! The lines of `os-windows`, from what `cargo xtask coverage` wrote down.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -16,12 +16,18 @@ struct Count {
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Coverage<'a> {
     date: &'a str,
-    /// By module: a file of the crate's root, or a folder.
-    modules: BTreeMap<&'a str, Count>,
+    /// A module is a file of the crate's root, or a folder.
+    by_module: BTreeMap<&'a str, Count>,
 }
 
-pub(crate) fn section() -> String {
-    Coverage::parse(RECORD).section()
+/// The page's paragraph.
+pub(crate) fn summary() -> String {
+    Coverage::parse(RECORD).summary()
+}
+
+/// The lines of each module.
+pub(crate) fn modules() -> String {
+    Coverage::parse(RECORD).modules()
 }
 
 impl<'a> Coverage<'a> {
@@ -30,31 +36,36 @@ impl<'a> Coverage<'a> {
         let mut coverage = Self::default();
         for (name, value) in record.lines().filter_map(|line| line.split_once(": ")) {
             match Count::parse(value) {
-                Some(count) => *coverage.modules.entry(module(name)).or_default() += count,
+                Some(count) => *coverage.by_module.entry(module(name)).or_default() += count,
                 None => coverage.date = value,
             }
         }
         coverage
     }
 
-    fn section(&self) -> String {
+    fn summary(&self) -> String {
         let mut all = Count::default();
-        for count in self.modules.values() {
+        for count in self.by_module.values() {
             all += *count;
         }
-        let mut text = format!(
-            "\n## Line coverage of os-windows\n\n\
-             On {} the tests of `os-windows` and of its test kit executed {all} lines under Wine ({} %).\n\
-             `cargo xtask coverage` measures it. It compiles everything anew and is no part of the tests, so later changes\n\
-             are not in it. Lines of tests do not count, nor what a service runs, to which Wine does not pass the\n\
-             variables, nor what other crates' tests execute (`csi-proxy`'s execute `installation`). An executed line had\n\
-             its answer from Wine, or from an object in the process; it shows nothing about Windows.\n\n\
-             | module | lines executed |\n|---|---:|\n",
+        format!(
+            "
+On {} the tests of `os-windows` and of its test kit executed {all} lines under Wine ({} %), which shows nothing about
+Windows. Not counted are lines of tests, of services, and those that other crates' tests execute. `cargo xtask coverage`
+measures it, and no test does.
+",
             self.date,
             all.percent()
+        )
+    }
+
+    fn modules(&self) -> String {
+        let mut text = format!(
+            "\n# Lines of os-windows executed under Wine, {}\n\n",
+            self.date
         );
-        for (module, count) in &self.modules {
-            let _ = writeln!(text, "| `{module}` | {count} |");
+        for (module, count) in &self.by_module {
+            let _ = writeln!(text, "- {module}: {count}");
         }
         text
     }
@@ -110,16 +121,17 @@ mod tests {
                 all: 10,
             },
         );
-        let modules = BTreeMap::from([("boot", boot), ("raw", raw)]);
+        let by_module = BTreeMap::from([("boot", boot), ("raw", raw)]);
         let date = "2026-01-31";
-        assert_eq!(coverage, Coverage { date, modules });
-        let section = coverage.section();
-        assert!(section.contains("On 2026-01-31 "), "{section}");
+        assert_eq!(coverage, Coverage { date, by_module });
+        let summary = coverage.summary();
+        assert!(summary.contains("On 2026-01-31 "), "{summary}");
         assert!(
-            section.contains("executed 4 of 12 lines under"),
-            "{section}"
+            summary.contains("executed 4 of 12 lines under"),
+            "{summary}"
         );
-        assert!(section.contains("(33 %)"), "{section}");
+        assert!(summary.contains("(33 %)"), "{summary}");
+        assert!(coverage.modules().contains("- raw: 3 of 10\n"));
     }
 
     #[test]

@@ -3,7 +3,8 @@
 //! A test program puts a layer around the operations that it runs ([`watched`]) and hands what a
 //! [`Recorder`] saw to [`settle`]. That compares it with the program's file in `records/`, so that a test that no longer
 //! executes an operation fails, or writes the file anew when `cargo xtask fidelity` asks for it.
-//! `docs/fidelity.md` is written from these files and from nothing else; a test holds it against them.
+//! `docs/fidelity.md` is written from these files and from nothing else; a test holds it against them. What it sums up is
+//! the [`full_report`].
 //!
 //! What no test can execute is assumed of Windows: [`EXPERIMENTS`] has each assumption, what rests on it, and what
 //! settles it on a server, whose answers are [`Observation`]s of the same record.
@@ -21,15 +22,15 @@ mod observation;
 mod operations;
 mod page;
 mod program;
-mod pure;
 mod record;
 mod unbacked;
 mod watch;
 
+pub use assumptions::list as assumptions;
 pub use experiments::{EXPERIMENTS, Experiment, experiment};
 pub use observation::{NoObservation, Observation, Verdict};
 pub use operations::{SeamOperation, operations};
-pub use page::page;
+pub use page::{full_report, page};
 pub use program::{Program, report, settle, write};
 pub use record::{Cases, Record, Recorder};
 pub use watch::{watch, watched};

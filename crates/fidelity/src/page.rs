@@ -1,11 +1,10 @@
-//! `docs/fidelity.md`.
+//! `docs/fidelity.md`, and the report of which it is the summary.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use os::Facility;
 
-use crate::pure::{self, PURE};
 use crate::{Program, Record, SeamOperation, assumptions, coverage, operations, unbacked};
 
 /// What of an operation's column is shown, from the programs that make it up.
@@ -19,26 +18,49 @@ struct Column {
 /// The page, whole.
 #[must_use]
 pub fn page() -> String {
-    let all = operations();
+    let (columns, windows) = (columns(), Program::Windows.record());
+    let (rows, _) = rows(&columns);
+    let answers = Program::Wine.record().answers.len();
+    [
+        HEAD.to_owned(),
+        summary(&rows, &columns),
+        COUNTED.to_owned(),
+        by_facility(&rows, &columns),
+        only_simulated(&rows, &columns),
+        format!("{WINE}{answers}{WINE_CASES}"),
+        coverage::summary(),
+        assumptions::summary(&windows),
+        UNBACKED.to_owned(),
+    ]
+    .concat()
+}
+
+/// Each operation, each of Wine's answers, each assumption, each module of `os-windows`, and each simulated property that
+/// no record has.
+#[must_use]
+pub fn full_report() -> String {
     let columns = columns();
-    // What the class table has beyond what anybody asks would only hide the rows that count.
-    let is_row = |one: &&SeamOperation| {
+    let (rows, idle) = rows(&columns);
+    [
+        OPERATIONS.to_owned(),
+        table(&rows, &columns),
+        unused(&idle),
+        ANSWERS.to_owned(),
+        answers(&Program::Wine.record()),
+        ASSUMPTIONS.to_owned(),
+        assumptions::list(),
+        coverage::modules(),
+        unbacked::section(),
+    ]
+    .concat()
+}
+
+/// What the class table has beyond what anybody queries would only hide the rows that count.
+fn rows(columns: &[Column]) -> (Vec<SeamOperation>, Vec<SeamOperation>) {
+    let is_row = |one: &SeamOperation| {
         !one.is_of_class_table() || columns.iter().any(|column| column.knows(one))
     };
-    let (rows, idle): (Vec<_>, Vec<_>) = all.iter().partition(is_row);
-    let mut page = HEAD.to_owned();
-    page += &summary(&rows, &columns);
-    page += TABLE;
-    page += &table(&rows, &columns);
-    page += &unused(&idle);
-    page += PURE_HEAD;
-    page += &pure_table();
-    page += WINE;
-    page += &answers(&Program::Wine.record());
-    page += &assumptions::section(&Program::Windows.record());
-    page += &coverage::section();
-    page += &unbacked::section();
-    page
+    operations().into_iter().partition(is_row)
 }
 
 fn columns() -> Vec<Column> {
@@ -108,60 +130,73 @@ const NEVER: &str = "–";
 const HEAD: &str = "\
 # What has been executed where
 
-Find out whether a part of wincsi has run on Windows, under Wine or only on the simulated node, and which of its
-assumptions about Windows nobody has checked.
+<!-- Written by `cargo xtask fidelity` -->
 
-`cargo xtask fidelity` writes it from what the tests executed; nobody writes in it by hand. In every run of the tests,
-each program named here compares what it executes with its column, and is red if they differ.
-
-An operation counts as executed if it did what it is for, in a case that holds there. An error as the only answer does
-not count, nor does anything in a case that Wine answers otherwise than it should.
+Find out whether a part of wincsi has run on Windows, under Wine or only on the simulated node, and which assumptions
+about Windows nobody has checked. [windows-suite.md](windows-suite.md) has how to run it on Windows.
 
 | where | what runs | operations executed |
 |---|---|---:|
 ";
 
-const TABLE: &str = "
-| cell | means |
-|---|---|
-| `suite` | cases of `os-suite` executed it |
-| `node` | the calls of csi-proxy's API executed it, in the situations of [performance.md](performance.md) |
-| `error` | it was called, and never did what it is for |
-| – | it was not called |
-| `yes` under *pure* | a part of it is pure code, which [a table below](#its-pure-code) names |
+const COUNTED: &str = "
+An operation of the system counts as executed if it did its work in a case that holds there. An error as the only answer
+does not count. \"Suite\" is `os-suite`, \"node\" the calls of csi-proxy's API. In every run the test programs compare
+what they execute with their records in `crates/fidelity/records`, and are red if it differs. `cargo xtask fidelity`
+writes records and page anew.
 
-Wine has no providers, so the objects in the process replace them. Nothing has executed the code that protects and
-marshals calls between processes, nor shown that Windows answers so.
+```console
+$ cargo xtask fidelity --list            # every operation, answer, assumption, module and property behind this page
+> wincsi-windows-suite --experiments     # the assumptions, without a checkout
+```
+
+";
+
+const WINE: &str = "
+## Under Wine
+COM objects in the process replace Wine's missing WMI providers for storage, SMB and iSCSI. They do not show that Windows
+answers so. Nothing has executed the code that protects and marshals calls between processes. Wine answers ";
+
+const WINE_CASES: &str = " cases of
+the suites otherwise than Windows should. The suites assert its answers; nothing in these cases counts.
+";
+
+const UNBACKED: &str = "
+## Simulated machines
+A simulated node can answer as machines of a cloud did (`os_sim::Profile`): Azure (SCSI), EBS, Hyper-V, vSphere. The test
+`profiles` of `os-sim` compares each property recorded in `crates/formats/fixtures/field`. The simulator's value of any
+other is its own; experiments 14, 18 and 21 on such a machine settle it.
+";
+
+const OPERATIONS: &str = "\
+# Operations
+
+suite: cases of os-suite executed it. node: the calls of csi-proxy's API executed it, in the situations of crates/costs.
+error: it was called, and never did what it is for.
 
 ";
 
 const UNUSED: &str =
     "The class table has these operations too, but none of these programs calls them anywhere:";
 
-const PURE_HEAD: &str = "
-## Its pure code
+const ANSWERS: &str = "
+# What Wine answers
 
-The tests run on Linux; the table names one of several for each.
+A case of os-suite, or of os-windows's own suite (drive, wmi), with Wine's answer: the code of a call, or the first
+statement that does not hold there. Two queries of Win32_Service at once end the process (Wine 8, fill_service of
+wbemprox); the tests of os-windows make one at a time.
 
-| operation | what is pure | tested by |
-|---|---|---|
 ";
 
-const WINE: &str = "
-## What Wine does not execute
+const ASSUMPTIONS: &str = "
+# Assumptions
 
-Each row has cases of `os-suite`, or of `os-windows`'s own suite (drive, wmi), with the answer that Wine gives
-instead: the code of a call, or the first statement that does not hold there. The suite asserts that answer, so the row
-must go when Wine learns it. Such a case runs too, but nothing in it counts as executed.
+No source and no public record of a real Windows confirms these sentences. Our code relies on them, or is written for
+both answers, or the simulated machines answer so.
 
-One case is not in the table: two queries of `Win32_Service` at once end the process (Wine 8, `fill_service` of
-wbemprox). The tests of `os-windows` make one at a time.
-
-| Wine's answer | to |
-|---|---|
 ";
 
-fn summary(all: &[&SeamOperation], columns: &[Column]) -> String {
+fn summary(all: &[SeamOperation], columns: &[Column]) -> String {
     let rows = columns.iter().map(|column| {
         let executed = all.iter().filter(|one| column.has_executed(one)).count();
         let (head, about, of) = (column.head, column.about, all.len());
@@ -170,24 +205,49 @@ fn summary(all: &[&SeamOperation], columns: &[Column]) -> String {
     rows.collect()
 }
 
-fn table(all: &[&SeamOperation], columns: &[Column]) -> String {
+/// How much of each facility ran where.
+fn by_facility(all: &[SeamOperation], columns: &[Column]) -> String {
     let heads: String = columns
         .iter()
         .map(|one| format!(" {} |", one.head))
         .collect();
-    let lines = "---|".repeat(columns.len() + 3);
-    let mut table = format!("| facility | operation | pure |{heads}\n|{lines}\n");
+    let lines = "---:|".repeat(columns.len() + 1);
+    let mut table = format!("| facility | operations |{heads}\n|---|{lines}\n");
+    for facility in Facility::ALL {
+        let of_it: Vec<_> = all.iter().filter(|one| one.facility == facility).collect();
+        let cells = columns.iter().map(|column| {
+            let executed = of_it.iter().filter(|one| column.has_executed(one)).count();
+            format!(" {executed} |")
+        });
+        let cells: String = cells.collect();
+        let _ = writeln!(table, "| {facility} | {} |{cells}", of_it.len());
+    }
+    table
+}
+
+fn only_simulated(all: &[SeamOperation], columns: &[Column]) -> String {
+    let elsewhere = columns.iter().skip(1);
+    let is_elsewhere =
+        |one: &SeamOperation| elsewhere.clone().any(|column| column.has_executed(one));
+    let names = all.iter().filter(|one| !is_elsewhere(one));
+    let names: Vec<_> = names.map(|one| shown(&one.name)).collect();
+    format!("\nOnly the simulator has executed {}.\n", names.join(", "))
+}
+
+fn table(all: &[SeamOperation], columns: &[Column]) -> String {
+    let heads: String = columns
+        .iter()
+        .map(|one| format!(" {} |", one.head))
+        .collect();
+    let lines = "---|".repeat(columns.len() + 2);
+    let mut table = format!("| facility | operation |{heads}\n|{lines}\n");
     for operation in all {
         let cells = columns.iter();
         let cells: String = cells
             .map(|one| format!(" {} |", one.cell(operation)))
             .collect();
-        let pure = match pure::has_part_in(&operation.name) {
-            true => "yes",
-            false => NEVER,
-        };
         let SeamOperation { facility, name } = operation;
-        let _ = writeln!(table, "| {facility} | {} | {pure} |{cells}", shown(name));
+        let _ = writeln!(table, "| {facility} | {} |{cells}", shown(name));
     }
     table
 }
@@ -197,7 +257,7 @@ fn shown(name: &str) -> String {
     format!("`{}`", name.replace(" by ", "` by `"))
 }
 
-fn unused(idle: &[&SeamOperation]) -> String {
+fn unused(idle: &[SeamOperation]) -> String {
     let by_facility = |facility: Facility| {
         let asked = idle.iter().filter(|one| !one.is_of_a_definition());
         let names = asked.filter(|one| one.facility == facility);
@@ -211,15 +271,6 @@ fn unused(idle: &[&SeamOperation]) -> String {
     }
 }
 
-fn pure_table() -> String {
-    let rows = PURE.iter().map(|pure| {
-        let operations: Vec<_> = pure.operations.iter().map(|name| shown(name)).collect();
-        let operations = operations.join(", ");
-        format!("| {operations} | {} | `{}` |\n", pure.what, pure.test)
-    });
-    rows.collect()
-}
-
 /// The cases of one answer stand together.
 fn answers(record: &Record) -> String {
     let mut by_answer: BTreeMap<&str, Vec<String>> = BTreeMap::new();
@@ -227,10 +278,9 @@ fn answers(record: &Record) -> String {
         let sentence = case.replace("::", ": ").replace('_', " ");
         by_answer.entry(answer).or_default().push(sentence);
     }
-    let rows = by_answer.into_iter().map(|(answer, cases)| {
-        let answer = answer.replace('|', "\\|");
-        format!("| {answer} | {} |\n", cases.join("; "))
-    });
+    let rows = by_answer
+        .into_iter()
+        .map(|(answer, cases)| format!("- {answer}: {}\n", cases.join("; ")));
     rows.collect()
 }
 
@@ -239,6 +289,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
+    use crate::{EXPERIMENTS, Experiment};
 
     const PAGE: &str = include_str!("../../../docs/fidelity.md");
 
@@ -252,12 +303,18 @@ mod tests {
     }
 
     #[test]
-    fn every_operation_of_the_seam_is_on_the_page() {
-        let page = page();
+    fn the_report_has_every_operation_answer_and_assumption() {
+        let report = full_report();
         // What a definition of a method says that nobody calls is not listed.
         let asked = operations().into_iter();
         for operation in asked.filter(|one| !one.is_of_a_definition()) {
-            assert!(page.contains(&shown(&operation.name)), "{operation:?}");
+            assert!(report.contains(&shown(&operation.name)), "{operation:?}");
+        }
+        for answer in Program::Wine.record().answers.values() {
+            assert!(report.contains(answer), "{answer}");
+        }
+        for Experiment { assumption, .. } in EXPERIMENTS {
+            assert!(report.contains(assumption), "{assumption}");
         }
     }
 

@@ -25,20 +25,16 @@ const SETTLED_BY: &[(u8, &[&str])] = &[
 ];
 
 const HEAD: &str = "
-## Simulated properties that no record backs
+# Simulated properties that no record backs
 
-A simulated node can answer as machines of a cloud did (`os_sim::Profile`). Their records are in
-`crates/formats/fixtures/field`, and the test `profiles` of `os-sim` compares each recorded property. It also queries each
-profile for every property of every class. This table has the properties that no record of such a machine has: the
-simulator's value is its own. `Page83` is what a disk reports to the kernel, `Win32_BIOS` the firmware's table. There are
-records of volumes and of global mappings, but of no machine that is known to be one of these. The experiment on such a
-machine settles a row.
+Page83 is what a disk reports to the kernel, Win32_BIOS the firmware's table. There are records of volumes and of global
+mappings, but of no machine that is known to be one of these. The experiment on such a machine settles a row.
 
 | class | profile | properties that no record has | experiment |
 |---|---|---|---:|
 ";
 
-/// The page's section.
+/// The report's section.
 pub(crate) fn section() -> String {
     let mut section = HEAD.to_owned();
     for (class, properties, profiles) in rows() {

@@ -66,16 +66,14 @@ pub const ALL: &[Matched] = &[
         call: "GetVolumeIDFromTargetPath",
         drivers: &["aws-ebs"],
         reads_as: "nothing is mounted there",
-        returned: Returned::When("the path is a directory like any other"),
+        returned: Returned::When("the path is a plain directory"),
     },
     Matched {
         words: MISSING,
         call: "GetVolumeIDFromTargetPath",
         drivers: &["aws-ebs"],
         reads_as: "nothing is mounted there",
-        returned: Returned::When(
-            "the path itself does not exist, and what is above it can be reached",
-        ),
+        returned: Returned::When("the path is missing, and its parent can be reached"),
     },
     Matched {
         words: NOT_MOUNTED,
@@ -95,10 +93,10 @@ pub const ALL: &[Matched] = &[
         words: NAME_TAKEN,
         call: "NewSmbGlobalMapping",
         drivers: &["democratic-csi"],
-        reads_as: "it is mapped and linked, if IsSymlink says that there is a link",
+        reads_as: "it is mapped and linked, if IsSymlink reports a link",
+        // A driver would take a link that leads elsewhere for its own.
         returned: Returned::When(
-            "a file or directory has the name of the link; not when a link that leads elsewhere has \
-             it, as the driver would take that link for its own",
+            "a file or directory has the link's name; not if a link that leads elsewhere has it",
         ),
     },
     Matched {
@@ -114,18 +112,18 @@ pub const ALL: &[Matched] = &[
         drivers: &["democratic-csi"],
         reads_as: "it does not exist",
         returned: Returned::When(
-            "the path is relative (`x`, `C:x`) or empty; one that begins with a separator (`/x`) is \
-             on drive C for IsSymlink, and PathExists refuses it in other words",
+            "the path is relative (`x`, `C:x`) or empty; `/x` is on drive C for IsSymlink, and \
+             PathExists refuses it in other words",
         ),
     },
     Matched {
         words: PATH_IN_USE,
         call: "MountVolume",
         drivers: &["democratic-csi"],
-        reads_as: "the volume is mounted there already",
+        reads_as: "it is mounted there already",
+        // Of another volume that is mounted there, a driver would go on with that one.
         returned: Returned::Never(
-            "if it is, the call succeeds; if another volume is mounted there, the driver would go on \
-             with that one",
+            "if it is, the call succeeds; of another volume the error has other words",
         ),
     },
     Matched {
@@ -141,8 +139,7 @@ pub const ALL: &[Matched] = &[
         drivers: &["democratic-csi"],
         reads_as: "the target is connected",
         returned: Returned::When(
-            "the target has a session whose connection is down, which Windows tries to restore; if \
-             the target is connected, the call succeeds",
+            "a session of the target has lost its connection, which Windows tries to restore",
         ),
     },
     Matched {
@@ -151,8 +148,8 @@ pub const ALL: &[Matched] = &[
         drivers: &["democratic-csi"],
         reads_as: "the target has no disks, or is disconnected",
         returned: Returned::When(
-            "the initiator does not know the portal, or the portal does not report the target, and \
-             the target has no session",
+            "the initiator does not know the portal, or the portal not the target, and the target has \
+             no session",
         ),
     },
 ];

@@ -8,7 +8,7 @@
 //! An implementation has a test target without Rust's harness (`tests/suite.rs`) whose `main` hands
 //! a constructor to [`run`]. Every case gets a [`Fixture`] of its own and is printed as one test;
 //! the command line is that of any Rust test. [`run_recorded`] also holds what the cases execute against
-//! `docs/fidelity.md`.
+//! the records behind `docs/fidelity.md`.
 //!
 //! # Where an implementation answers otherwise
 //! Wine has no symbolic links. A case that fails there is not skipped: it stands in a table of

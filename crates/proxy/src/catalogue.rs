@@ -57,123 +57,123 @@ pub const OPERATIONS: &[Operation] = &[
     reads(
         "filesystem",
         "PathExists",
-        "Reports whether there is an entry at a path; a link at the end is one, wherever it leads.",
+        "Reports whether a path has an entry; does not follow a link at its end.",
     ),
     changes(
         "filesystem",
         "Mkdir",
-        "Makes a directory and the missing ones above it; succeeds if it is there.",
+        "Makes a directory and those above it, if missing.",
     ),
     changes(
         "filesystem",
         "Rmdir",
-        "Removes an empty directory or a link, or with `force` everything below too; enters no link.",
+        "Removes an empty directory or a link, with `force` also what is below; enters no link.",
     ),
     changes(
         "filesystem",
         "RmdirContents",
-        "Removes everything in a directory and keeps the directory; enters no link.",
+        "Empties a directory; enters no link.",
     ),
     changes(
         "filesystem",
         "CreateSymlink",
-        "Makes a symbolic link to a directory; succeeds if a link leads there already.",
+        "Makes a symbolic link to a directory, unless one leads there already.",
     )
     .formerly(&["LinkPath"]),
     reads(
         "filesystem",
         "IsSymlink",
-        "Reports whether a path is a link or mounted folder whose target is there; a link to a share counts while the share is mapped.",
+        "Reports whether a path is a link or mounted folder with an existing target; a mapped share is one.",
     )
     .formerly(&["IsMountPoint"]),
     reads(
         "disk",
         "ListDiskLocations",
-        "Lists adapter, bus, target and LUN of each disk that has them.",
+        "Lists adapter, bus, target and LUN of each disk.",
     ),
     changes(
         "disk",
         "PartitionDisk",
-        "Makes a GPT disk with one partition of a blank disk; does nothing to a disk with a partition.",
+        "Gives a blank disk a GPT and one partition; leaves a disk with a partition.",
     ),
     reads("disk", "Rescan", "Makes the node search for disks again."),
     reads(
         "disk",
         "GetDiskNumberByName",
-        "Finds the one disk that has a page 0x83 identifier.",
+        "Finds the one disk with a page 0x83 identifier.",
     ),
     reads(
         "disk",
         "ListDiskIDs",
         "Lists page 0x83 identifier and serial number of each disk.",
     ),
-    reads("disk", "GetDiskStats", "Says how long a disk is, in bytes.").formerly(&["DiskStats"]),
+    reads("disk", "GetDiskStats", "Returns a disk's length in bytes.").formerly(&["DiskStats"]),
     changes(
         "disk",
         "SetDiskState",
         "Brings a disk online and makes it writable, or takes it offline.",
     )
     .formerly(&["SetAttachState"]),
-    reads("disk", "GetDiskState", "Says whether a disk is online.").formerly(&["GetAttachState"]),
+    reads("disk", "GetDiskState", "Reports whether a disk is online.").formerly(&["GetAttachState"]),
     reads(
         "volume",
         "ListVolumesOnDisk",
-        "Lists the volumes of a disk, or of one of its partitions, by offset.",
+        "Lists the volumes of a disk or partition, by offset.",
     ),
     changes(
         "volume",
         "MountVolume",
-        "Mounts a volume in an empty directory; succeeds if it is mounted there.",
+        "Mounts a volume in an empty directory, unless it is mounted there.",
     ),
     changes(
         "volume",
         "UnmountVolume",
-        "Flushes a volume and unmounts it from a directory, if it is the one that is mounted there.",
+        "Flushes a volume and unmounts it from a directory.",
     )
     .formerly(&["DismountVolume"]),
     reads(
         "volume",
         "IsVolumeFormatted",
-        "Reports whether a volume has a filesystem that Windows knows.",
+        "Reports whether Windows knows a volume's filesystem.",
     ),
     changes(
         "volume",
         "FormatVolume",
-        "Formats a blank or released volume with NTFS; refuses another formatted one, unless `-format-guard=off`.",
+        "Formats a blank or released volume with NTFS; any other only with `-format-guard=off`.",
     ),
     changes(
         "volume",
         "ResizeVolume",
-        "Grows a partition and its filesystem to a size, or as far as there is room.",
+        "Grows a partition and its filesystem to a size, or to the maximum.",
     ),
     reads(
         "volume",
         "GetVolumeStats",
-        "Reports the size of a volume's filesystem and how much of it is used, in bytes.",
+        "Returns size and used bytes of a volume's filesystem.",
     )
     .formerly(&["VolumeStats"]),
     reads(
         "volume",
         "GetDiskNumberFromVolumeID",
-        "Reports on which disk a volume lies.",
+        "Returns the disk of a volume.",
     )
     .formerly(&["GetVolumeDiskNumber"]),
     reads(
         "volume",
         "GetVolumeIDFromTargetPath",
-        "Follows a path's links to a mounted folder and returns its volume.",
+        "Follows a path's links to a mounted folder; returns its volume.",
     )
     .formerly(&["GetVolumeIDFromMount"]),
     reads(
         "volume",
         "GetClosestVolumeIDFromTargetPath",
-        "Returns the volume that a path lies on.",
+        "Returns the volume of a path.",
     ),
     reads("volume", "WriteVolumeCache", "Flushes a volume."),
     changes(
         "smb",
         "NewSmbGlobalMapping",
-        "Maps a share for the whole node and, on request, makes a link to it; reuses a mapping that answers.",
+        "Maps a share for the node, on request with a link to it; reuses a mapping that answers.",
     ),
     changes(
         "smb",
@@ -183,7 +183,7 @@ pub const OPERATIONS: &[Operation] = &[
     reads(
         "system",
         "GetBIOSSerialNumber",
-        "Returns the computer's serial number, without blanks around it.",
+        "Returns the computer's serial number, trimmed.",
     ),
     reads(
         "system",
@@ -198,12 +198,12 @@ pub const OPERATIONS: &[Operation] = &[
     changes(
         "system",
         "StopService",
-        "Stops a service, with `force` also those that depend on it, and waits until it has stopped.",
+        "Stops a service, with `force` also its dependents, and waits until they stop.",
     ),
     changes(
         "iscsi",
         "AddTargetPortal",
-        "Adds a target portal; succeeds if the node knows it.",
+        "Adds a target portal, unless the node knows it.",
     ),
     changes(
         "iscsi",
@@ -219,12 +219,12 @@ pub const OPERATIONS: &[Operation] = &[
     changes(
         "iscsi",
         "ConnectTarget",
-        "Logs in to a target, on request with CHAP; succeeds if the target is connected.",
+        "Logs in to a target, on request with CHAP, unless it is connected.",
     ),
     changes(
         "iscsi",
         "DisconnectTarget",
-        "Ends all sessions with a target; none comes back after a restart.",
+        "Ends all sessions with a target, for good.",
     ),
     reads(
         "iscsi",
@@ -234,7 +234,7 @@ pub const OPERATIONS: &[Operation] = &[
     changes(
         "iscsi",
         "SetMutualChapSecret",
-        "Sets the secret by which targets prove themselves to this node.",
+        "Sets the secret by which targets prove themselves.",
     ),
 ];
 

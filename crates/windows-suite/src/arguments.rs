@@ -18,6 +18,9 @@ pub struct Arguments {
     /// List the cases and run none.
     #[arg(long, conflicts_with_all = ["may_change", "clean_up"])]
     pub list: bool,
+    /// Print what our code assumes of Windows, by the experiments' numbers, and run nothing.
+    #[arg(long, conflicts_with_all = ["may_change", "clean_up", "list"])]
+    pub experiments: bool,
     /// Remove what a former run left over, and run nothing.
     #[arg(long)]
     pub clean_up: bool,
@@ -105,6 +108,7 @@ mod tests {
     fn what_contradicts_itself_is_refused() {
         assert!(parse(&["--list", "--i-may-change-this-machine"]).is_err());
         assert!(parse(&["--clean-up", "--keep"]).is_err());
+        assert!(parse(&["--experiments", "--list"]).is_err());
         assert!(parse(&["--record", "records", "--list"]).is_err());
         assert!(parse(&["--calls-by-handle", "folder", "smb::"]).is_err());
         assert!(parse(&["--limit", "0"]).is_err());

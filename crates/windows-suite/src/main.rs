@@ -19,6 +19,10 @@ fn main() -> ExitCode {
     if arguments.as_service {
         return platform::serve();
     }
+    if arguments.experiments {
+        print!("{}", fidelity::assumptions());
+        return ExitCode::SUCCESS;
+    }
     let task = platform::host().and_then(|host| {
         admission::admit(&arguments, &host).map_err(|refusal| refusal.to_string())
     });

@@ -45,11 +45,10 @@ pub(super) const CALLS: &[CostedCall] = &[
 ];
 
 const READ_ONLY: &str = "\
-    The kernel reports the disk as read-only, as clones, snapshots and the disks of some \
-    controllers arrive (csi-proxy issues 288 and 437); SetAttributes makes it writable. csi-proxy \
-    answers success and leaves it read-only: PartitionDisk and FormatVolume fail until somebody \
-    clears the attribute by hand, as none of its calls does. Online has no parameter for it, and \
-    after IOCTL_DISK_SET_DISK_ATTRIBUTES the provider would need Refresh";
+    SetAttributes makes the disk writable: clones, snapshots and disks of some controllers arrive read-only \
+    (csi-proxy issues 288 and 437). csi-proxy answers success and leaves it so: PartitionDisk and FormatVolume \
+    fail until somebody clears the attribute by hand. Online has no parameter for it, and after \
+    IOCTL_DISK_SET_DISK_ATTRIBUTES the provider would need Refresh";
 
 fn partition(node: &TestNode, arrives: Arrives) -> Result<Counted> {
     node.with_spare(arrives, |spare| partition_disk(node, spare.number))

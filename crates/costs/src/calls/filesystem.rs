@@ -38,8 +38,8 @@ pub(super) const CALLS: &[CostedCall] = &[
 ];
 
 const TABLE: &str = "\
-    MSFT_SmbGlobalMapping lists the mapped shares. csi-proxy opens the share itself: the node logs \
-    on to any server that a link names, and a dead one delays the call for a minute";
+    MSFT_SmbGlobalMapping lists the mapped shares. csi-proxy opens the share: the node logs on to any server that \
+    a link names, and a dead one delays the call for a minute";
 
 fn exists(node: &TestNode, path: &str) -> Result<Counted> {
     node.cost::<rpc::PathExists>(|exists| exists.path = path.to_owned())

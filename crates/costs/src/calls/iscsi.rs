@@ -54,41 +54,34 @@ pub(super) const CALLS: &[CostedCall] = &[
 ];
 
 const SINCE: &str = "\
-    By Update the initiator queries the portal for its targets; without it the list is as old as \
-    the portal. If a storage server makes a target for each volume, csi-proxy misses one made \
-    since, and still lists one that is gone. There a driver learns of them by RemoveTargetPortal \
-    and AddTargetPortal, which are two queries and two methods more";
+    Update makes the initiator query the portal; without it the list is as old as the portal. csi-proxy misses a \
+    target made since, and lists one that is gone. A driver there needs RemoveTargetPortal and AddTargetPortal: \
+    two queries and two methods more";
 
 const REPLACED: &str = "\
-    The target's sessions show whether the one that this process made is still the only one. \
-    Another process may have logged out and in again, in another way, and our answer and log line \
-    about the difference would describe a session that is gone. csi-proxy compares nothing. If \
-    another process made the session, we do not query them";
+    The target's sessions show whether the one of this process is still the only one; another process may have \
+    replaced it. csi-proxy compares nothing";
 
 const LATER: &str = "\
-    Update, the portal's targets once more, and Connect. csi-proxy answers that there is no such \
-    target, until somebody removes the portal and adds it again: two queries and two methods, and \
-    then those of its second attempt";
+    Update, the portal's targets once more, and Connect. csi-proxy reports no such target until somebody removes \
+    the portal and adds it again";
 
 const FASTER: &str = "\
-    MSFT_iSCSITarget shows whether Connect was refused because another process was faster, which \
-    is success, or because of a session without a connection. Windows refuses both alike, and \
-    drivers go on after the text of that refusal, so only the second has it";
+    MSFT_iSCSITarget shows why Connect was refused: another process was faster (success), or a session has no \
+    connection. Windows refuses both alike, and drivers take its text for success";
 
 const SECOND: &str = "\
-    Disconnect of the second session, and a query for the remaining sessions after the first has \
-    ended: its end can change which of them comes back after a restart. csi-proxy answers success, \
-    and the target stays connected";
+    Disconnect of the second session, and a query of the remaining ones after the first has ended. csi-proxy \
+    answers success, and the target stays connected";
 
 const LOST: &str = "\
-    We query the target's sessions although IsConnected is false, since it is also false while a \
-    session has lost its connection. csi-proxy leaves such a session, so it comes back with its \
-    server, and with it a disk that the driver has given up";
+    We query the sessions although IsConnected is false: it is also false while a session has lost its connection. \
+    csi-proxy leaves such a session: it comes back with its server, and with it a disk that the driver has given \
+    up";
 
 const UNREPORTED: &str = "\
-    MSFT_iSCSITarget shows whether there is a target that the portal does not list any more, or \
-    whose portal was removed: a session outlives both. Drivers take the answer ObjectNotFound for \
-    logged out: with csi-proxy session and disk then stay, and nobody ends them";
+    MSFT_iSCSITarget shows a target that its portal no longer lists, or whose portal was removed: a session \
+    outlives both. Drivers take ObjectNotFound for logged out, so with csi-proxy session and disk stay";
 
 const UNKNOWN_TARGET: &str = "iqn.2026-01.com.example:unknown";
 

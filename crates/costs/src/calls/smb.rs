@@ -28,16 +28,13 @@ pub(super) const CALLS: &[CostedCall] = &[
 ];
 
 const REPLACEMENT: &str = "\
-    Remove, then Create, as with csi-proxy, but after a second query and a second check of the share under the lock of \
-    its server: while the call waited for that lock another call may have made a mapping that answers, and pods may \
-    have files open there";
+    Remove, then Create, as with csi-proxy, but after a second query and check under the server's lock: while the \
+    call waited, another may have made a mapping that answers, and pods may have files open there";
 
 const RENEWAL: &str = "\
-    Before Create, Remove removes a mapping that Windows does not reconnect, after a second query \
-    for its Status and a second check of the share, under the lock of its server. csi-proxy calls \
-    Create for another mapping beside it, which Windows Server 2019 and later refuse (0x80041001, \
-    and 1219 after a restart of the node). Then nobody can open the share until a person removes \
-    the mapping by hand (azurefile-csi-driver pull request 3416)";
+    Remove before Create, after a second query and check under the server's lock. csi-proxy creates another \
+    mapping beside it, which Windows Server 2019 and later refuse (0x80041001, 1219 after a restart). Then nobody \
+    can open the share until a person removes the mapping (azurefile-csi-driver pull request 3416)";
 
 fn map(node: &TestNode) -> Result<Counted> {
     node.cost::<rpc::NewSmbGlobalMapping>(request)

@@ -69,18 +69,14 @@ pub(super) const CALLS: &[CostedCall] = &[
 const DATA: u32 = 2;
 
 const WHOSE_DISK: &str = "\
-    MSFT_Disk reports whether Windows starts from the disk or a cluster owns it, and by its Path \
-    whether it is the disk that the kernel has under the number: the provider answers from a \
-    cache, and numbers go to other disks when some are pulled out. Without this check a driver \
-    that took the wrong disk for its own would format a volume of the disk that the node starts \
-    from, or of its cluster, as with csi-proxy. MSFT_Volume, whose method Format is, has none of \
-    this, and no association leads from it to a disk";
+    MSFT_Disk reports whether Windows starts from the disk or a cluster owns it, and its Path shows whether the \
+    number is still that of the disk: the provider answers from a cache, and numbers change hands. csi-proxy \
+    formats a volume of the node's own disk for a driver with a wrong number. MSFT_Volume reports none of this";
 
 const GROWN: &str = "\
-    By UpdateHostStorageCache the storage stack checks whether the disk has grown, as for a volume \
-    by its name, where csi-proxy calls GetSupportedSize. azuredisk's driver sends the number \
-    whenever it stages a volume: csi-proxy refuses it, and the volume is staged at the second \
-    attempt and never grows";
+    UpdateHostStorageCache checks whether the disk has grown; csi-proxy calls GetSupportedSize for a volume by \
+    name, and refuses a number. azuredisk's driver sends the number at each stage: there the second attempt stages \
+    the volume, and it never grows";
 
 fn list(node: &TestNode, disk: u32, partition: u32) -> Result<Counted> {
     node.cost::<rpc::ListVolumesOnDisk>(|list| {

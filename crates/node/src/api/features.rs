@@ -38,42 +38,42 @@ macro_rules! features {
 }
 
 features![
-    BlankProof "blank-proof": "A format overwrites nothing but what is proved to be blank",
-        "our proxy proves it, the Go one formats a volume with a filesystem that Windows does not know";
+    BlankProof "blank-proof": "A format overwrites only what is proved to be blank",
+        "the Go proxy formats a filesystem unknown to Windows";
     CheckedOffline "checked-offline": "`Disks::take_offline` refuses a disk while a volume of it is in use or mounted",
-        "caches are written, and the disk goes offline though files are open";
+        "the disk goes offline though files are open";
     ConditionalUnmap "conditional-unmap": "`Smb::unmap_unless`", UNSUPPORTED;
     DeviceCriteria "device-criteria": "`Disks::find` by NVMe namespace, port, PCI device or function",
         UNSUPPORTED;
     DirectoryLinks "directory-links": "`Filesystem::link_directory`", UNSUPPORTED;
     EntryLooks "entry-looks": "`Filesystem::look`, `Filesystem::read_link` and `Filesystem::list`", UNSUPPORTED;
     ErrorCodes "error-codes": "`Error::code` and `Error::system_text`", "both are `None`";
-    FolderCheck "folder-check": "`Smb::map` refuses a folder that the share does not have",
-        "the share is mapped, and the link leads nowhere";
+    FolderCheck "folder-check": "`Smb::map` refuses a folder that the share lacks",
+        "the link leads nowhere";
     FolderMappings "folder-mappings": "`Smb::map`, `Smb::unmap` and `Smb::unmap_unless` of a folder's own mapping",
         UNSUPPORTED;
     FormatOptions "format-options":
         "`Volumes::ensure_formatted` with ReFS, allocation unit, label or access control list", UNSUPPORTED;
-    GuardedDisks "guarded-disks": "`Disks::find` excludes the disks that are never written",
-        "they are candidates, and our proxy refuses to change them";
-    HiddenClones "hidden-clones": "`Disks::find` finds a read-only clone that Windows's list leaves out",
+    GuardedDisks "guarded-disks": "`Disks::find` excludes disks that are never written",
+        "our proxy refuses to change them";
+    HiddenClones "hidden-clones": "`Disks::find` finds a read-only clone missing in Windows's list",
         "`NotFound`";
-    LockedChecks "locked-checks": "What was found is verified under the locks of disk and volume before a change",
-        "it is verified by calls right before the change, under no lock";
+    LockedChecks "locked-checks": "The locks of disk and volume cover the proof before a change",
+        "calls prove it before the change, without a lock";
     LoginOptions "login-options": "`Iscsi::connect_with` with options", UNSUPPORTED;
     MapOptions "map-options": "`Smb::map` with options", UNSUPPORTED;
     MappingList "mapping-list": "`Smb::mappings`", UNSUPPORTED;
     Outcomes "outcomes":
         "`Smb::map`, `Iscsi::connect_with`, `Volumes::ensure_formatted` and `Volumes::resize` report what they did",
-        "`Unreported`, but for a format that was made";
+        "`Unreported`, except for a new format";
     PortalRefresh "portal-refresh": "`Iscsi::refresh`", UNSUPPORTED;
     ReadOnlyDisks "read-only-disks": "`Disks::bring_online_read_only` and `Disks::is_read_only`", UNSUPPORTED;
     SessionList "session-list": "`Iscsi::sessions`", UNSUPPORTED;
-    SmallGrowth "small-growth": "`Volumes::resize` grows a volume by any number of MiB",
+    SmallGrowth "small-growth": "`Volumes::resize` grows by any number of MiB",
         "less than 100 MiB is no growth";
     SpaceByPath "space-by-path": "`Filesystem::space`", UNSUPPORTED;
     StaleMounts "stale-mounts":
-        "`Volumes::mount` and `Filesystem::make_directory` take a mounted folder whose volume is gone for a plain one",
+        "`Volumes::mount` and `Filesystem::make_directory` replace a mounted folder whose volume is gone",
         "they fail until `Filesystem::remove_entry` removes it";
     SystemIdentity "system-identity": "`System::boot_id`, `System::computer_name` and `System::uuid`", UNSUPPORTED;
     WriteProtection "write-protection": "`Disks::is_write_protected`", UNSUPPORTED;
@@ -99,13 +99,27 @@ impl fmt::Display for Feature {
     }
 }
 
-/// The features as rows of Markdown, for docs/guide.md.
+/// The features in Markdown, for docs/guide.md: a table, and then those that are just missing.
 #[doc(hidden)]
 #[must_use]
-pub fn feature_rows() -> String {
-    let rows = Feature::ALL.iter().map(|feature| feature.row());
-    rows.map(|Row(name, what, without)| format!("| `{name}` | {what} | {without} |\n"))
-        .collect()
+pub fn feature_table() -> String {
+    let (missing, rows): (Vec<_>, Vec<_>) = Feature::ALL
+        .iter()
+        .map(|feature| feature.row())
+        .partition(|Row(_, _, without)| *without == UNSUPPORTED);
+    let rows = rows.iter();
+    let rows: String = rows
+        .map(|Row(name, what, without)| format!("| `{name}` | {what} | {without} |\n"))
+        .collect();
+    let missing = missing.iter();
+    let missing = missing
+        .map(|Row(name, what, _)| format!("{what} (`{name}`)"))
+        .collect::<Vec<_>>()
+        .join(", ");
+    format!(
+        "| feature | with it | without it, over csi-proxy's pipes |\n|---|---|---|\n{rows}\n\
+         These are {UNSUPPORTED} there: {missing}.\n"
+    )
 }
 
 #[cfg(test)]

@@ -63,7 +63,7 @@ pub use self::by_found::disk_size_of;
 pub use self::error::{Cause, Code, Condition, Error, Needs, Result, Unreachable};
 pub use self::features::Feature;
 #[doc(hidden)]
-pub use self::features::feature_rows;
+pub use self::features::feature_table;
 pub use self::groups::{Disks, Filesystem, Smb, System, Volumes};
 pub use self::iscsi::Iscsi;
 pub use self::result_ext::ResultExt;

@@ -128,7 +128,7 @@ pub enum FolderMappings {
     #[default]
     Beside,
     /// It is refused with 1219, as the folder is while the share is mapped. No record has either (experiment 47 of
-    /// docs/fidelity.md).
+    /// `cargo xtask fidelity --list`).
     InTheWay,
 }
 

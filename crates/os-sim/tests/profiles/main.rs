@@ -25,7 +25,7 @@ use wincsi_os_sim::Profile;
 use crate::compare::Comparison;
 use crate::reported::reported;
 
-/// What no record has of what a profile reports, by profile and class; the page docs/fidelity.md shows it.
+/// What no record has of what a profile reports, by profile and class; `cargo xtask fidelity --list` has it.
 const UNBACKED: &str = include_str!("unbacked.txt");
 
 #[test]

@@ -1,9 +1,7 @@
 //! Writes the page of compatibility to the file that is named, for `cargo xtask docs`.
 
 mod drivers;
-mod evidence;
 mod page;
-mod sources;
 
 use std::{env, fs, io};
 
@@ -11,6 +9,6 @@ fn main() -> io::Result<()> {
     let path = env::args_os()
         .nth(1)
         .ok_or_else(|| io::Error::other("name the file to write"))?;
-    let page = page::page(&sources::Sources::read()).map_err(io::Error::other)?;
+    let page = page::page().map_err(io::Error::other)?;
     fs::write(path, page)
 }

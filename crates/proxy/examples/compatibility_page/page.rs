@@ -1,259 +1,181 @@
-//! The page of compatibility: every method of every version, and the texts that drivers look for.
+//! The page of compatibility: each operation with its versions, and the texts that drivers look for.
 
 use std::fmt::Write as _;
 
 use node::driver_texts::{self, Matched, Returned};
 use wincsi_proxy::catalogue::{self, OPERATIONS, Operation};
-use wire::{Group, Method};
+use wire::Group;
 
-use crate::drivers::{DRIVERS, STRICTER};
-use crate::evidence::{ON_SIMULATED_FILES, TESTS, TEXTS};
-use crate::sources::Sources;
+use crate::drivers::{DRIVERS, ON_SIMULATED_FILES, STRICTER};
 
 const HEAD: &str = "\
 # Compatibility with csi-proxy
 
-<!-- Written by `cargo xtask docs` from wire::GROUPS, proxy::catalogue and node::driver_texts. -->
+<!-- Written by `cargo xtask docs` -->
 
-Find out what changes for your drivers if you replace csi-proxy of Kubernetes, or which method of which version a driver
-can call. The tables list every method of every group and version of csi-proxy, each served on the pipe
-`\\\\.\\pipe\\csi-proxy-GROUP-VERSION`; the other sections have the differences:
+Find out what changes for your drivers if you replace Kubernetes' csi-proxy: [shares](#a-share-that-is-mapped-already),
+[new disks](#new-disks-that-come-offline-or-read-only), [what this server
+refuses](#what-csi-proxy-takes-and-this-server-does-not), [texts that drivers match](#texts-that-drivers-look-for).
 
-- [which drivers are tested](#drivers),
-- [a share that is mapped already](#a-share-that-is-mapped-already) and
-  [the limits of SMB global mappings](#what-smb-global-mappings-cannot-do),
-- [which calls have run on simulated files only](#on-simulated-files-only),
-- [new disks that come offline or read-only](#new-disks-that-come-offline-or-read-only),
-- [what this server refuses](#what-csi-proxy-takes-and-this-server-does-not),
-- [the texts that drivers match](#texts-that-drivers-look-for).
-
-A row is a name that a version has for an operation; each operation exists once. A test is named by its file and
-function, in the rows of the versions that it calls. Two more tests go through every row, under Wine with a part of
-their messages: `bad_bytes::no_bytes_harm_anybody_whatever_method_they_are_sent_to` and
-`hostile_texts::no_text_reaches_further_than_its_field`. The Go tests in `tests/go` call the methods of each official
-client.
-
-| tests | where they have run |
-|---|---|
-| of the rows | on the simulated node, on Linux and under Wine |
-| of `node` | on Linux only |
-| `native` | each group of the exe that serves Wine itself |
-| Go tests | also the filesystem group of that exe |
-
-Nothing here has run on real Windows.
+The server has every method of every version, on the pipe `\\\\.\\pipe\\csi-proxy-GROUP-VERSION`. Each version of each
+operation has a test (`crates/proxy/tests/pages/evidence.rs`). These run against the simulated node, on Linux and under
+Wine; one test calls each group on Wine itself. Nothing has run on real Windows.
 ";
 
 const FILES_HEAD: &str = "
 ## On simulated files only
-Under Wine the official Go clients also call a server that serves Wine itself, and one whose files are Wine's own
-(`-native=files`) beside simulated hardware. The following calls have run on simulated files only, on Linux and under
-Wine: Wine 8 has no reparse points, and a simulated volume can be mounted only into simulated folders.
-
+Wine 8 has no reparse points. Only simulated files have seen
 ";
 
 const MAPPED: &str = "
 ## A share that is mapped already
-NewSmbGlobalMapping checks whether the share answers, as csi-proxy does; the outcome decides. Where csi-proxy renews a
-mapping, it first removes one whose Status is OK, and makes another beside one whose Status is not. Windows Server 2019
-and later refuse another mapping of a share that is mapped (0x80041001, or 1219 after a restart of the node).
+NewSmbGlobalMapping checks whether the share answers. If not, csi-proxy replaces a mapping whose Status is OK, and makes another
+beside any other. Windows Server 2019 and later refuse the second (0x80041001, or 1219 after a restart of the node).
 
-| outcome of the check | csi-proxy | here | tested by |
-|---|---|---|---|
-| the share is found | reuses the mapping | likewise; logs a warning if `-require-privacy` is on and the mapping does not report encryption | `smb_options::what_new_mappings_are_to_have_those_that_are_there_need_not` |
-| access denied (5), also to the requested folder, and this process made the mapping as another user | renews it | keeps it, and the call fails | `smb::a_denied_folder_does_not_unmap_the_share` |
-| access denied (5) otherwise | renews it | removes it and renews it; keeps it if this process made it with the same credentials, or if the requested folder answers, as with accounts that have access only below the share's root | `smb::a_refusal_of_access_is_an_answer_to_who_mapped_it`, `smb::a_refusal_of_access_to_the_root_removes_nothing_unless_the_folder_is_denied_as_well`, `smb::a_refusal_of_access_is_taken_for_a_changed_password_by_others` |
-| the server rejects the mapping's credentials (65, 86, 1244, 1312, 1326 to 1331, 1793, 1907, 1909) | renews it | likewise; with the same credentials the call fails, as the server would reject them again | `smb_renewal::refused_credentials_are_replaced_by_others_and_kept_for_the_same`, `smb::a_mapping_that_does_not_answer_is_made_anew` |
-| server, share or network away (51, 53, 54, 59, 64, 67, 70, 71, 121, 1222, 1225, 1231 to 1234, 1236, 1256, 1311, 1460) | renews it | keeps it, and the call fails | `smb::a_mapping_whose_server_is_away_stays_and_the_code_is_told`, `smb_renewal::without_an_answer_at_the_transports_own_port_no_mapping_is_made_anew` |
-| away, Status is not OK, and within 5 s the server answers at the TCP port of the mapping (445, or the one that a library's user names) | makes another beside it | removes it and renews it; keeps one that this process made as another user, and the call fails | `smb_renewal::a_mapping_that_windows_leaves_dead_is_made_anew`, `smb_renewal::a_mapping_that_is_not_ok_is_renewed_if_its_server_answers`, `smb_renewal::a_mapping_of_another_user_is_not_made_anew_and_one_of_the_same_is` |
-| away, Status is not OK, and a library's user requires QUIC, which has no port to probe | has no such option | makes another beside it | `smb_renewal::over_quic_no_mapping_is_removed_for_a_server_that_is_away` |
-| any other code | renews it | keeps it, and the call fails | `smb_renewal::any_other_code_fails_the_call_and_removes_nothing` |
-| no outcome in 30 s | waits | keeps it, and the call fails | `smb::a_share_that_hangs_is_neither_waited_for_nor_unmapped` |
+| outcome of the check | here |
+|---|---|
+| the share is found | reuses it; logs a warning if `-require-privacy` is on and the mapping reports no encryption |
+| access denied (5), also to the requested folder; this process made the mapping as another user | keeps it and fails |
+| access denied (5), but the requested folder answers, or this process made the mapping with the same credentials | keeps it |
+| access denied (5) otherwise | renews it |
+| credentials rejected (65, 86, 1244, 1312, 1326 to 1331, 1793, 1907, 1909) | renews it; fails if the credentials are the same |
+| server, share or network away (51, 53, 54, 59, 64, 67, 70, 71, 121, 1222, 1225, 1231 to 1234, 1236, 1256, 1311, 1460) | keeps it and fails |
+| away, Status is not OK, but the server answers within 5 s at the mapping's TCP port (445, or the library's own) | renews it; if this process made it as another user, keeps it and fails |
+| away, Status is not OK, and the library requires QUIC, whose port nobody can probe | makes another beside it |
+| any other code | keeps it and fails |
+| none in 30 s (csi-proxy waits) | keeps it and fails |
 
-**If a renewal fails** after the old mapping was removed, the call fails, the log has an error, and
-`wincsi_smb_renewals_failed_total` counts it; the next call tries again
-(`smb_renewal::a_renewal_whose_create_fails_is_counted_and_the_next_call_tries_again`,
-`crowd::a_mapping_that_is_removed_and_cannot_be_made_anew_is_counted`).
-
-**If a share has several mappings**, which somebody made with drive letters, the call uses one that is OK and leaves the
-others (`smb_renewal::of_several_mappings_of_a_share_the_one_that_is_ok_is_used_and_the_others_are_left`).
-
-**Before it removes a mapping that Windows does not call OK**, the server checks it once more, after the port has
-answered. It reuses one that came back meanwhile
-(`smb_renewal::a_mapping_that_came_back_unused_while_its_servers_port_was_asked_is_not_removed`,
-`smb_renewal::a_mapping_that_is_ok_once_its_servers_port_has_answered_is_reused`).
-
-**A call that waited for other mappings of the server** probes the port again, and also repeats the check after a
-refusal:
-
-| the mapping then | the call | tested by |
-|---|---|---|
-| answers | reuses it | `smb_renewal::a_mapping_that_came_back_while_its_servers_lock_was_waited_for_is_reused`, `smb_renewal::a_refused_mapping_that_answers_after_the_wait_for_its_servers_lock_is_not_removed` |
-| is as dead or refused as before | renews it | `smb_renewal::a_mapping_that_is_still_dead_after_the_wait_for_its_servers_lock_is_made_anew`, `smb_renewal::a_mapping_that_is_refused_still_after_the_wait_for_its_servers_lock_is_made_anew` |
-| ends the check in any other way | keeps it, and fails | `smb_renewal::what_a_look_after_the_wait_for_a_servers_lock_does_not_call_dead_is_not_removed`, `smb_renewal::a_refused_mapping_whose_next_look_ends_otherwise_is_not_removed` |
+- A renewal that fails is an error in the log, and counted by `wincsi_smb_renewals_failed_total`; the next call retries.
+- Of several mappings of a share (made with drive letters) it uses an OK one.
+- Before it removes a mapping, and after a wait for another mapping of the server, the call checks again. It renews only
+  a mapping in the same state as before.
 
 ### Volumes of one share with accounts of their own
-csi-proxy does not know as which user a share is mapped, and renews the mapping after every refusal. If the volumes of a
-share have accounts of their own, with access only to their own folders, each newly staged volume removes the mapping
-from under the files of the others, and their unwritten data may be lost. If the first user holds another share of the
-server, Windows may refuse the new mapping (1219), so that no volume has one.
+If each account has access only to its own folder, csi-proxy renews the mapping for each newly staged volume, from under
+the open files of the others: unwritten data may be lost. If the first user holds another share of the server, Windows
+may refuse the new mapping (1219), and no volume has one.
 
-Here the second volume fails, with a text that gives the reason, in the library as over the pipes: a failed stage can be
-repeated, lost writes cannot. To use the other user, unmap the share (RemoveSmbGlobalMapping).
-
-Users are compared by the names that came, without regard to case. So one user who is spelled in two ways counts as two,
-and a user with a new secret is the same. The server does not know as which user a share was mapped before its restart or
-by others, and renews such a mapping.
+Here the second volume fails with the reason; RemoveSmbGlobalMapping makes room for its user. The server compares users
+by name, without regard to case. It does not know the user of a mapping made by others or before its restart.
 
 ### A server that is away
-No mapping can be renewed while its server is away. csi-proxy has removed it by then: every pod on the share stays
-without it, also when the server is back, until the next volume of the share is staged. Here all pods go on with it. A
-driver loses nothing by that: if a connection was lost (59, 64, 1236), the same call checks the share once more
-(`smb::a_connection_that_was_lost_is_tried_once_more`), and kubelet repeats a failed call, which finds the mapping at
-work once the server is (`smb::a_mapping_works_again_when_its_server_does`).
+csi-proxy removes the mapping, and the pods on the share stay without it until the next stage of one of its volumes. Here
+they keep it. After a lost connection (59, 64, 1236) the same call checks once more; else kubelet repeats it.
 
-Some mappings stay dead while their server is alive, for example after a reboot (azurefile-csi-driver#3416,
-csi-driver-smb#1219). Their drivers' HostProcess mounters remove and remake such a mapping. We do not know the code with
-which the check of it ends. If that code is in no list above, the call fails: RemoveSmbGlobalMapping removes a mapping
-without a check.
+Some mappings stay dead after a reboot while their server is alive (azurefile-csi-driver#3416, csi-driver-smb#1219).
+Nobody has recorded the code. If no row above has it, the call fails: use RemoveSmbGlobalMapping.
 
-### Which calls wait for each other
-Calls for one share go one after the other. Calls for other shares of its server go on, except that only one mapping of a
-server is made at a time (csi-proxy locks nothing). So a removal that takes minutes (azurefile-csi-driver#1925) delays
-only its own share (`smb_waits::a_share_whose_removal_takes_long_keeps_no_other_of_its_server_waiting`).
-
-A call waits 90 s for its turn at most, and its error names the call that holds it up
-(`smb_waits::a_wait_for_a_share_that_times_out_names_the_holder`). If a mapping fails because the server is away, the
-calls that waited meanwhile end with that outcome
-(`smb_waits::fifty_shares_of_a_dead_server_fail_in_the_time_of_one_look`).
+Calls for one share take turns, and a server gets one new mapping at a time; csi-proxy locks nothing. A slow removal
+(azurefile-csi-driver#1925) delays only its own share. A call waits at most 90 s; its error names the call that runs. If
+a mapping fails because the server is away, the waiting calls fail likewise.
 
 ## What SMB global mappings cannot do
-- **Folder shares of a DFS namespace.** Windows's global mappings do not support them
-  ([New-SmbGlobalMapping](https://learn.microsoft.com/powershell/module/smbshare/new-smbglobalmapping)). A user saw
-  the root mapped and its folders fail with \"The network location cannot be reached.\" (PowerShell/PowerShell#18733).
-  Name the server and share that the folder leads to.
-- **Mappings that nobody removes** add up: the driver must call RemoveSmbGlobalMapping, and neither server counts the
-  users of a mapping. Windows refused new mappings to drivers that left theirs, for want of memory (8,
-  csi-driver-smb#1039) or with 1219 (csi-driver-smb#1035). `Get-SmbGlobalMapping` lists a node's mappings.
+- **Folder shares of a DFS namespace** are not supported
+  ([New-SmbGlobalMapping](https://learn.microsoft.com/powershell/module/smbshare/new-smbglobalmapping)): the root is
+  mapped, and its folders fail with \"The network location cannot be reached.\" (PowerShell/PowerShell#18733). Name the
+  server and share behind the folder.
+- **Mappings that nobody removes** add up. Windows then refuses new ones, for want of memory (8, csi-driver-smb#1039) or
+  with 1219 (csi-driver-smb#1035). The driver must call RemoveSmbGlobalMapping; `Get-SmbGlobalMapping` lists mappings.
 ";
 
 const NEW_DISKS: &str = "
 ## New disks that come offline or read-only
-A new disk may come offline or read-only by Windows's policy for new disks, or because Windows remembers the state of the
-disk that had its number before ([Ceph's page on Windows](https://docs.ceph.com/en/latest/rbd/rbd-windows/) says so, also
-of iSCSI and Fibre Channel). So if a driver takes a disk offline before it detaches it, it may find the next one offline.
+The cause is Windows's policy for new disks, or the previous disk with the same number, whose state Windows remembers
+([Ceph's page](https://docs.ceph.com/en/latest/rbd/rbd-windows/)). Perhaps your driver took it offline.
 
-- **PartitionDisk before SetDiskState**, as vSphere's driver calls them, relies on Windows to bring such a disk online
-  when it is initialised, which no page says. PartitionDisk switches no disk by itself, and neither does csi-proxy's.
-- **SetDiskState before PartitionDisk** gives a writable disk in either case, as `bring_online` before `partition` does
-  for the library's users.
+SetDiskState before PartitionDisk gives a writable disk, as in the library `bring_online` before `partition`. The other
+order, vSphere's, relies on Windows to bring the disk online as it initialises it. No page says so.
 
-SetDiskState succeeds if the disk is online **and** writable. It clears read-only before the disk comes online and again
-after, and also for a disk that was online before, where csi-proxy's calls leave it (csi-proxy#437). If a disk stays
-read-only, each call is an error, and the disk is online meanwhile
-(`read_only::a_disk_that_is_online_and_read_only_is_no_success_however_often_it_is_asked_for`). Only the attribute that
-Windows keeps for the disk counts; the server does not query whether the hardware accepts writes.
+SetDiskState succeeds only if the disk is online **and** writable: it clears the read-only attribute, also of a disk
+that was online before, where csi-proxy leaves it (csi-proxy#437). If it stays set, the call fails, and the disk is
+online. The server does not query whether the hardware accepts writes.
 ";
 
 const TEXTS_HEAD: &str = "
 ## Texts that drivers look for
-csi-proxy reports all failures by text, with the code `Unknown`. Drivers match some of them by these fragments and take
-most of them for success. So this server uses each fragment for its one condition and for no other.
+csi-proxy reports failures by text alone, with the code `Unknown`. Drivers match these fragments, mostly as success. This
+server uses each for one condition.
 
-| text | call | drivers | read as | used | tested by |
-|---|---|---|---|---|---|
+| text | call | read as | used only if |
+|---|---|---|---|
 ";
 
 /// The page.
 ///
 /// # Errors
-/// A test that is named does not exist.
-pub(crate) fn page(sources: &Sources) -> Result<String, String> {
+/// An operation that is named does not exist.
+pub(crate) fn page() -> Result<String, String> {
     let mut page = HEAD.to_owned();
     let versions = wire::GROUPS.chunk_by(|one, next| one.name == next.name);
     for versions in versions {
-        write_group(sources, versions, &mut page)?;
+        write_group(versions, &mut page);
     }
     page.push_str(DRIVERS);
     page.push_str(MAPPED);
     page.push_str(FILES_HEAD);
-    for (operation, about) in ON_SIMULATED_FILES {
-        write_on_simulated_files(operation, about, &mut page)?;
-    }
+    let _ = writeln!(page, "{}.", on_simulated_files()?);
     page.push_str(NEW_DISKS);
     page.push_str(STRICTER);
     page.push_str(TEXTS_HEAD);
     for text in driver_texts::ALL {
-        write_text(sources, text, &mut page)?;
+        write_text(text, &mut page);
     }
     Ok(page)
 }
 
-/// The tests of an operation that name a version's method.
-///
-/// # Errors
-/// One of them does not exist.
-pub(crate) fn tests_of(
-    sources: &Sources,
-    group: &Group,
-    method: &Method,
-    operation: &Operation,
-) -> Result<Vec<&'static str>, String> {
-    let operation = operation.to_string();
-    let row = TESTS.iter().find(|(name, _)| *name == operation);
-    let (_, tests) = row.ok_or_else(|| format!("{operation} has no tests"))?;
-    let mut of_version = Vec::new();
-    for test in *tests {
-        let text = sources
-            .test(test)
-            .ok_or_else(|| format!("there is no test {test}"))?;
-        let names = [group.name, method.name, &group.version.to_string()];
-        if names.iter().all(|name| text.names(name)) {
-            of_version.push(*test);
-        }
-    }
-    Ok(of_version)
-}
-
-fn write_group(sources: &Sources, versions: &[Group], page: &mut String) -> Result<(), String> {
+fn write_group(versions: &[Group], page: &mut String) {
     let Some(first) = versions.first() else {
-        return Ok(());
+        return;
     };
-    let head = "| version | method | what it does | tested by |\n|---|---|---|---|\n";
-    let _ = write!(page, "\n## {}\n{head}", first.name);
+    let newest_first: Vec<_> = versions.iter().rev().collect();
+    let all = joined(&newest_first);
+    let head = "| operation | versions | what it does |\n|---|---|---|\n";
+    let _ = write!(page, "\n## {}\nNewest first: {all}.\n\n{head}", first.name);
     for operation in OPERATIONS.iter().filter(|row| row.group == first.name) {
-        for group in versions.iter().rev() {
-            let called = group.methods.iter();
-            for method in called.filter(|method| operation.is_called(method.name)) {
-                let tests = tests_of(sources, group, method, operation)?;
-                let tests: Vec<_> = tests.iter().map(|test| format!("`{test}`")).collect();
-                let (version, name, tests) = (group.version, method.name, tests.join(", "));
-                let summary = operation.summary;
-                let _ = writeln!(page, "| {version} | {name} | {summary} | {tests} |");
-            }
-        }
+        let cell = versions_cell(&newest_first, operation);
+        let Operation { name, summary, .. } = operation;
+        let _ = writeln!(page, "| {name} | {cell} | {summary} |");
     }
-    Ok(())
 }
 
-fn write_on_simulated_files(row: &str, about: &str, page: &mut String) -> Result<(), String> {
-    let operation = row
-        .split_once('.')
-        .and_then(|(group, name)| catalogue::find(group, name))
-        .ok_or_else(|| format!("there is no operation {row}"))?;
-    let names = [&[operation.name], operation.older_names].concat();
-    let line = format!("- {}: {} {about}", operation.group, names.join(", "));
-    let _ = writeln!(page, "{}", line.trim_end());
-    Ok(())
+/// `from v1beta3; DiskStats: v1beta2, v1beta1`
+fn versions_cell(newest_first: &[&Group], operation: &Operation) -> String {
+    let with = |name: &str| -> Vec<&Group> {
+        let has = |group: &&Group| group.methods.iter().any(|method| method.name == name);
+        newest_first.iter().copied().filter(has).collect()
+    };
+    let named = with(operation.name);
+    let mut cell = match named.as_slice() {
+        all if all.len() == newest_first.len() => "all".to_owned(),
+        [_, .., oldest] if newest_first.starts_with(&named) => format!("from {}", oldest.version),
+        some => joined(some),
+    };
+    for older in operation.older_names {
+        let _ = write!(cell, "; {older}: {}", joined(&with(older)));
+    }
+    cell
 }
 
-fn write_text(sources: &Sources, text: &Matched, page: &mut String) -> Result<(), String> {
-    let row = TEXTS.iter().find(|(words, _)| *words == text.words);
-    let (_, test) = row.ok_or_else(|| format!("no test for {:?}", text.words))?;
-    sources
-        .test(test)
-        .ok_or_else(|| format!("there is no test {test}"))?;
+fn joined(groups: &[&Group]) -> String {
+    let versions: Vec<_> = groups.iter().map(|one| one.version.to_string()).collect();
+    versions.join(", ")
+}
+
+fn on_simulated_files() -> Result<String, String> {
+    let each = ON_SIMULATED_FILES.iter().map(|(row, about)| {
+        let operation = row
+            .split_once('.')
+            .and_then(|(group, name)| catalogue::find(group, name))
+            .ok_or_else(|| format!("there is no operation {row}"))?;
+        Ok(format!("{} {about}", operation.name).trim_end().to_owned())
+    });
+    let each: Vec<String> = each.collect::<Result<_, String>>()?;
+    Ok(each.join(", "))
+}
+
+fn write_text(text: &Matched, page: &mut String) {
     let returned = match text.returned {
-        Returned::When(condition) => format!("when {condition}"),
+        Returned::When(condition) => condition.to_owned(),
         Returned::Never(reason) => format!("never: {reason}"),
     };
     let Matched {
@@ -263,7 +185,6 @@ fn write_text(sources: &Sources, text: &Matched, page: &mut String) -> Result<()
         ..
     } = text;
     let drivers = text.drivers.join(", ");
-    let row = format!("| `{words}` | {call} | {drivers} | {reads_as} | {returned} | `{test}` |");
+    let row = format!("| `{words}` | {call} | {drivers}: {reads_as} | {returned} |");
     let _ = writeln!(page, "{row}");
-    Ok(())
 }

@@ -2,16 +2,15 @@
 
 #[path = "../../examples/compatibility_page/drivers.rs"]
 mod drivers;
-#[path = "../../examples/compatibility_page/evidence.rs"]
 mod evidence;
 #[path = "../../examples/compatibility_page/page.rs"]
 mod page;
-#[path = "../../examples/compatibility_page/sources.rs"]
 mod sources;
 
 use std::collections::BTreeSet;
 
-use evidence::TESTS;
+use evidence::{TESTS, TEXTS};
+use node::driver_texts;
 use sources::Sources;
 use wincsi_proxy::{catalogue, flags};
 
@@ -27,7 +26,7 @@ fn the_page_of_flags_is_the_tables() {
 #[test]
 fn the_page_of_compatibility_is_the_tables() {
     let page = include_str!("../../../../docs/compatibility.md").replace("\r\n", "\n");
-    let tables = page::page(&Sources::read()).expect("the tests that are named are there");
+    let tables = page::page().expect("the operations that are named are there");
     assert!(
         page == tables,
         "docs/compatibility.md is stale: run `cargo xtask docs`"
@@ -40,9 +39,19 @@ fn every_method_of_every_version_has_a_test_that_names_it() {
     for group in wire::GROUPS {
         for method in group.methods {
             let operation = catalogue::find(group.name, method.name).expect("it is in the table");
-            let tests = page::tests_of(&sources, group, method, operation).expect("they exist");
+            let tests = evidence::tests_of(&sources, group, method, operation).expect("they exist");
             assert!(!tests.is_empty(), "{group} {} has no test", method.name);
         }
+    }
+}
+
+#[test]
+fn every_text_that_drivers_look_for_has_a_test() {
+    let sources = Sources::read();
+    for text in driver_texts::ALL {
+        let row = TEXTS.iter().find(|(words, _)| *words == text.words);
+        let (words, test) = row.expect("a test for each text");
+        assert!(sources.test(test).is_some(), "{words}: {test}");
     }
 }
 
@@ -56,7 +65,7 @@ fn every_test_is_named_for_an_operation_that_there_is_and_for_some_version_of_it
         let methods = versions.flat_map(|one| one.methods.iter().map(move |method| (one, method)));
         let shown: BTreeSet<_> = methods
             .filter(|(_, method)| row.is_called(method.name))
-            .flat_map(|(group, method)| page::tests_of(&sources, group, method, row))
+            .flat_map(|(group, method)| evidence::tests_of(&sources, group, method, row))
             .flatten()
             .collect();
         for test in *tests {

@@ -1,7 +1,12 @@
 //! Which tests show that an operation does what it should.
 //!
-//! A test is named by its file, or its file's module, and its function. It stands in the row of each
-//! version that it, with what it uses of its own file, names together with the method.
+//! A test is named by its file, or its file's module, and its function. It counts for each version that it, with what it
+//! uses of its own file, names together with the method.
+
+use wincsi_proxy::catalogue::Operation;
+use wire::{Group, Method};
+
+use crate::sources::Sources;
 
 const FILES: &[&str] = &[
     "filesystem_versions::directories_and_links_live_the_same_life_in_every_version",
@@ -95,21 +100,6 @@ pub(crate) const TESTS: &[(&str, &[&str])] = &[
     ),
 ];
 
-/// What has run on simulated files alone, under Wine too, with what it is about: Wine makes no symbolic
-/// links and has no mounted folders. `cargo xtask test` names the Go tests that this keeps there.
-pub(crate) const ON_SIMULATED_FILES: &[(&str, &str)] = &[
-    ("filesystem.CreateSymlink", ""),
-    ("filesystem.IsSymlink", "of a link"),
-    ("volume.MountVolume", ""),
-    ("volume.UnmountVolume", ""),
-    ("volume.GetVolumeIDFromTargetPath", "of a mounted folder"),
-    (
-        "volume.GetClosestVolumeIDFromTargetPath",
-        "of a mounted folder",
-    ),
-    ("smb.NewSmbGlobalMapping", "with a local path"),
-];
-
 /// The test of each text that drivers look for, in the order of `node::driver_texts::ALL`.
 pub(crate) const TEXTS: &[(&str, &str)] = &[
     (
@@ -157,3 +147,29 @@ pub(crate) const TEXTS: &[(&str, &str)] = &[
         "iscsi::what_is_unknown_is_object_not_found_and_what_is_out_of_reach_is_not",
     ),
 ];
+
+/// The tests of an operation that name a version's method.
+///
+/// # Errors
+/// One of them does not exist.
+pub(crate) fn tests_of(
+    sources: &Sources,
+    group: &Group,
+    method: &Method,
+    operation: &Operation,
+) -> Result<Vec<&'static str>, String> {
+    let operation = operation.to_string();
+    let row = TESTS.iter().find(|(name, _)| *name == operation);
+    let (_, tests) = row.ok_or_else(|| format!("{operation} has no tests"))?;
+    let mut of_version = Vec::new();
+    for test in *tests {
+        let text = sources
+            .test(test)
+            .ok_or_else(|| format!("there is no test {test}"))?;
+        let names = [group.name, method.name, &group.version.to_string()];
+        if names.iter().all(|name| text.names(name)) {
+            of_version.push(*test);
+        }
+    }
+    Ok(of_version)
+}
