@@ -2,6 +2,8 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use wincsi::sim::{ClockMode, CreateError, NodeSpec, SimNode};
 use wincsi::smb::Privacy;
@@ -25,6 +27,10 @@ const SANDBOX: &str = "CONTAINER_SANDBOX_MOUNT_POINT";
 /// A variable of every container of a pod, for the API server's service
 /// (<https://kubernetes.io/docs/tasks/run-application/access-api-from-pod/>).
 const KUBERNETES: &str = "KUBERNETES_SERVICE_HOST";
+
+/// How long the process before this one may take to end, and how often it is looked at.
+const END: Duration = Duration::from_secs(2);
+const PAUSE: Duration = Duration::from_millis(10);
 
 /// Where this process runs, as far as its variables report it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -126,7 +132,7 @@ fn simulated(folder: &Path, config: &Config) -> Result<Host, HostError> {
         folder.display()
     );
     let node = match SimNode::exists(folder) {
-        true => SimNode::open(folder, ClockMode::Real)?,
+        true => open_simulated(folder)?,
         false => SimNode::create(folder, &NodeSpec::named(&config.node_id), ClockMode::Real)?,
     };
     Ok(Host {
@@ -135,8 +141,21 @@ fn simulated(folder: &Path, config: &Config) -> Result<Host, HostError> {
     })
 }
 
+/// The process before this one lets its records go a moment before its simulated node.
+fn open_simulated(folder: &Path) -> Result<SimNode, CreateError> {
+    let end = Instant::now() + END;
+    loop {
+        match SimNode::open(folder, ClockMode::Real) {
+            Err(CreateError::InUse { .. }) if Instant::now() < end => thread::sleep(PAUSE),
+            opened => return opened,
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    use std::sync::mpsc;
+
     use super::*;
 
     fn placement(set: &[&str]) -> Placement {
@@ -175,6 +194,25 @@ mod tests {
             (Privacy::All, Privacy::Unasked)
         );
         assert!(Config::default().require_privacy);
+    }
+
+    #[test]
+    fn a_simulated_node_of_a_process_that_ends_is_waited_for() {
+        let home = tempfile::tempdir().unwrap();
+        let (spec, folder) = (NodeSpec::named("n"), home.path().join("node"));
+        let before = SimNode::create(&folder, &spec, ClockMode::Real).unwrap();
+        let (sender, opening) = mpsc::channel();
+        let opened = thread::scope(|scope| {
+            let next = scope.spawn(|| {
+                sender.send(()).unwrap();
+                open_simulated(&folder).map(drop)
+            });
+            opening.recv().unwrap();
+            (0..1_000).for_each(|_| thread::yield_now());
+            drop(before);
+            next.join().unwrap()
+        });
+        assert!(opened.is_ok(), "{opened:?}");
     }
 
     #[test]
