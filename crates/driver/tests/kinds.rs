@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use tempfile::TempDir;
+use transport::Code;
 use wincsi::disks::DiskQuery;
 use wincsi::sim::{
     Bus, ClockMode, Content, DiskSpec, Effect, IdentifierKind, NodeSpec, Rule, SimNode,
@@ -24,7 +25,8 @@ use wincsi_driver::life::{CallError, Kubelet, Volumes};
 use wincsi_driver::machine::Simulated;
 use wincsi_driver::record::{Access, Lifetime, Store, VolumeHandle};
 use wire::csi::v1::VolumeCapability;
-use wire::csi::v1::volume_capability::{AccessType, MountVolume};
+use wire::csi::v1::volume_capability::access_mode::Mode;
+use wire::csi::v1::volume_capability::{AccessMode, AccessType, MountVolume};
 
 use self::deaths::{
     Done, LOCK_OF_RECORDS, Mortal, NODE, RECORDS, Snapshot, deaths_in, on_all_processors,
@@ -32,6 +34,7 @@ use self::deaths::{
 
 const IDENTIFIER: &str = "60022480aabbccddeeff001122334455";
 const STAGING: &str = r"C:\var\lib\kubelet\plugins\kubernetes.io\csi\d\1\globalmount";
+const OTHER: &str = r"C:\var\lib\kubelet\plugins\kubernetes.io\csi\d\2\globalmount";
 const LENGTH: u64 = 64 << 20;
 
 /// A disk on the shelf, by its name.
@@ -124,16 +127,20 @@ impl Fixture {
     }
 
     fn stage(&self) -> Result<(), CallError> {
+        self.stage_as("v", STAGING, Mode::SingleNodeWriter)
+    }
+
+    fn stage_as(&self, handle: &str, staging: &str, mode: Mode) -> Result<(), CallError> {
         let context = BTreeMap::from([(String::from("shelf"), String::from("data"))]);
         let (none, mount) = (BTreeMap::new(), MountVolume::default());
         let capability = VolumeCapability {
             access_type: Some(AccessType::Mount(mount)),
-            access_mode: None,
+            access_mode: Some(AccessMode { mode: mode.into() }),
         };
         self.volumes.stage(&Request {
-            volume: volume(),
+            volume: VolumeHandle::parse(handle).unwrap(),
             lifetime: Lifetime::Persistent,
-            staging: STAGING,
+            staging,
             target: "",
             context: &context,
             publish_context: &none,
@@ -158,8 +165,16 @@ impl Fixture {
 
     fn assert_put_away(&self, what: &str) {
         assert_eq!(self.records(), [""; 0], "{what}");
-        let is_on_shelf = self.sim.hardware().plug_disk("data").is_ok();
-        assert!(is_on_shelf, "{what}: the disk is attached");
+        assert!(!self.is_attached(), "{what}: the disk is attached");
+    }
+
+    fn is_attached(&self) -> bool {
+        let hardware = self.sim.hardware();
+        let is_attached = hardware.plug_disk("data").is_err();
+        if !is_attached {
+            hardware.unplug_disk("data").unwrap();
+        }
+        is_attached
     }
 }
 
@@ -223,4 +238,34 @@ fn a_stage_that_fails_for_good_detaches_its_disk() {
         fixture.sim.faults().clear();
         fixture.assert_put_away(operation);
     }
+}
+
+#[test]
+fn a_disk_of_two_volumes_stays_attached_for_the_other() {
+    let fixture = Fixture::new();
+    fixture.stage().unwrap();
+    let refused = fixture.stage_as("w", OTHER, Mode::SingleNodeReaderOnly);
+    assert_eq!(refused.unwrap_err().code(), Code::FailedPrecondition);
+    assert!(fixture.is_attached());
+    fixture
+        .stage_as("w", OTHER, Mode::SingleNodeWriter)
+        .unwrap();
+    fixture.unstage().unwrap();
+    assert!(fixture.is_attached());
+    let other = VolumeHandle::parse("w").unwrap();
+    fixture.volumes.unstage(&other, &path(OTHER)).unwrap();
+    fixture.assert_put_away("both");
+}
+
+/// Kubelet removed the folder of the staging path, and calls nobody any more.
+#[test]
+fn an_attached_disk_that_kubelet_forgot_is_detached() {
+    let fixture = Fixture::new();
+    fixture.stage().unwrap();
+    let staging = path(STAGING);
+    let folder = staging.parent().unwrap();
+    let folder = fixture.sim.files().host_path(&folder).unwrap();
+    fs::rename(&folder, folder.with_extension("gone")).unwrap();
+    fixture.volumes.reconcile();
+    fixture.assert_put_away("forgotten");
 }

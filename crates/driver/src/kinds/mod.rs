@@ -24,8 +24,11 @@ pub type Staging<'a> = Box<dyn FnOnce(&Turn<'_>) -> Result<(), CallError> + 'a>;
 /// How the staging path is made sure to be the volume's own before a publish, and made so where it was, as after a reboot.
 pub type Proving<'a> = Box<dyn FnOnce(Proof<'_>) -> Result<(), CallError> + 'a>;
 
-/// What is exactly at a record's staging path. What many volumes share is read once.
-pub type Places<'a> = Box<dyn Fn(Record, Deadline) -> Result<Place, Error> + Sync + 'a>;
+/// What is exactly at a record's staging path. What many volumes share is read once; each look has a deadline of its own.
+pub type Places<'a> = Box<dyn Fn(Record, NewDeadline<'_>) -> Result<Place, Error> + Sync + 'a>;
+
+/// The deadline of a look that begins now.
+pub type NewDeadline<'a> = &'a dyn Fn() -> Deadline;
 
 /// A kind of volume. Records that it is given are its own.
 pub trait Kind: Any + Send + Sync {
@@ -88,12 +91,10 @@ pub trait Kind: Any + Send + Sync {
         Ok(capacity.wanted.unwrap_or_default())
     }
 
-    /// Takes down what is left of a volume that kubelet forgot. By default it may be another driver's by now, and stays.
-    ///
-    /// # Errors
-    /// Something may be left.
-    fn unstage_abandoned(&self, _record: Record, _deadline: Deadline) -> Result<(), Error> {
-        Ok(())
+    /// Whether a volume that kubelet forgot is unstaged. Otherwise its record alone goes: what is on the node may be another
+    /// driver's by now.
+    fn ends_abandoned(&self) -> bool {
+        false
     }
 
     /// The volume is at the target no more.

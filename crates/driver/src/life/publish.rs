@@ -132,7 +132,8 @@ impl Context {
         let slot = self.store.slot(volume)?;
         let record = slot.get()?;
         // This driver may have begun a stage before: kubelet publishes what another driver staged.
-        let is_begun = |record: &Record| record.state == State::Staging;
+        let is_begun =
+            |record: &Record| record.state == State::Staging && record.kind == kind.name();
         if record.as_ref().is_none_or(is_begun) {
             return self.publish_foreign(kind, request);
         }

@@ -167,7 +167,9 @@ impl Comparison<'_> {
         let slot = self.ctx.store.slot(&volume).map_err(CallError::from);
         let ended = slot.and_then(|slot| {
             let kind = self.volumes.kind_of(&record)?;
-            kind.unstage_abandoned(record, self.deadline())?;
+            if kind.ends_abandoned() {
+                return self.volumes.end(record, &slot, &staging, self.deadline());
+            }
             slot.remove()?;
             self.volumes.forget(kind, &volume);
             Ok(())
@@ -183,7 +185,7 @@ impl Comparison<'_> {
     /// What is exactly at a record's staging path; none if no kind knows.
     fn place_of(&self, record: &Record) -> Option<Result<Place, Error>> {
         let place = self.places.get(record.kind.as_str())?;
-        Some(place(record.clone(), self.deadline()))
+        Some(place(record.clone(), &|| self.deadline()))
     }
 
     /// The caller holds the volume.

@@ -123,10 +123,11 @@ impl Turn<'_> {
 
     /// A refusal. What is left of a stage that did not end is no volume yet, and kubelet calls again.
     pub(crate) fn refused(&self, error: CallError) -> CallError {
-        let state = self.slot.get().ok().flatten().map(|record| record.state);
-        match state {
-            None | Some(State::Staged) => error,
-            Some(_) => error.unfinished(),
+        match self.slot.get() {
+            Ok(Some(record)) if record.state != State::Staged => error.unfinished(),
+            Ok(_) => error,
+            // Of a volume whose record cannot be read, something may be left.
+            Err(unreadable) => unreadable.into(),
         }
     }
 }
@@ -162,5 +163,55 @@ impl Stage {
             () if record.staging != self.staging => Some("staging path"),
             () => None,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::time::Duration;
+
+    use transport::Code;
+    use wincsi::sim::{ClockMode, Inventory, NodeSpec, SimNode};
+    use wincsi::{Feature, Node, NodeApi as _, Options};
+
+    use super::*;
+    use crate::record::Store;
+
+    #[test]
+    fn an_unreadable_record_lets_no_refusal_be_final() {
+        let home = tempfile::tempdir().unwrap();
+        let stage = Stage {
+            volume: VolumeHandle::parse("v").unwrap(),
+            staging: r"C:\staging".parse().unwrap(),
+            targets: Targets::Many,
+            lifetime: Lifetime::Persistent,
+        };
+        let code = |text: Option<&str>| {
+            let folder = home.path().join(text.unwrap_or("none"));
+            drop(Store::open(&folder, &[]).unwrap());
+            if text.is_some() {
+                let file = folder.join(stage.volume.file_name());
+                fs::write(file, r#"{"version": 4}"#).unwrap();
+            }
+            let store = Store::open(&folder, &[]).unwrap();
+            let slot = store.slot(&stage.volume).unwrap();
+            let (spec, none) = (NodeSpec::named("n"), Inventory::of(0));
+            let sim = SimNode::in_memory(&spec, none, ClockMode::Virtual).unwrap();
+            let node = Node::new(sim.os(), Options::default());
+            let turn = Turn {
+                stage: &stage,
+                slot: &slot,
+                deadline: node.deadline(Duration::ZERO),
+            };
+            let lacks = CallError::HostLacks {
+                volume: stage.volume.clone(),
+                what: "it",
+                feature: Feature::FormatOptions,
+            };
+            turn.refused(lacks).code()
+        };
+        assert_eq!(code(None), Code::FailedPrecondition);
+        assert_eq!(code(Some("later")), Code::Unavailable);
     }
 }

@@ -47,7 +47,7 @@ impl Volumes {
             Ok(None) if !record.is_at(&at) => return Err(not_there(volume, path)),
             Ok(None) => CallError::Away {
                 volume: volume.clone(),
-                path: path.to_owned(),
+                path: at.to_string(),
             },
             Err(error) => error.into(),
         };

@@ -29,6 +29,7 @@ impl Volumes {
                 return Ok(());
             }
         }
+        tracing::warn!("volume {volume} has no record: what is at {staging} is removed");
         self.ctx.remove_entry(staging, deadline)
     }
 

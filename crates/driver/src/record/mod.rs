@@ -61,7 +61,7 @@ impl VolumeHandle {
     }
 
     /// The name of the volume's record: handles have characters that file names have not, and differ in case.
-    fn file_name(&self) -> String {
+    pub(crate) fn file_name(&self) -> String {
         format!("{}.json", Uuid::new_v5(&RECORDS, self.0.as_bytes()))
     }
 }
@@ -195,10 +195,26 @@ pub enum TextError {
     /// This process has no such kind.
     #[error("of kind {0:?}, which this wincsi does not have")]
     Kind(String),
+    /// The kind has a field whose name is one of each record.
+    #[error("its kind has a field {0:?}, as each record has")]
+    Name(String),
     /// Another version wrote it.
     #[error("of version {0}; this wincsi reads version {VERSION}")]
     Version(u32),
 }
+
+/// The fields of each record.
+const ENVELOPE: [&str; 9] = [
+    "version",
+    "kind",
+    "volume",
+    "state",
+    "staging",
+    "boot",
+    "targets",
+    "lifetime",
+    "published",
+];
 
 #[derive(Deserialize)]
 struct Versioned {
@@ -244,8 +260,10 @@ impl Record {
     /// The record, if it is of this kind.
     #[must_use]
     pub fn of<C: Content>(self) -> Option<Record<C>> {
-        let content = self.read().ok().filter(|_| self.kind == C::KIND)?;
-        Some(self.with(content))
+        match self.kind == C::KIND {
+            true => self.read().ok().map(|content| self.with(content)),
+            false => None,
+        }
     }
 
     /// The record, which has to be of this kind.
@@ -290,10 +308,16 @@ impl<C: Content> Record<C> {
     /// # Errors
     /// The content has no text in JSON.
     pub fn into_any(mut self) -> Result<Record, TextError> {
-        if let Value::Object(fields) = serde_json::to_value(&self.content)? {
-            self.others.extend(fields);
+        let Value::Object(fields) = serde_json::to_value(&self.content)? else {
+            return Ok(self.with(()));
+        };
+        match fields.keys().find(|name| ENVELOPE.contains(&name.as_str())) {
+            Some(name) => Err(TextError::Name(name.clone())),
+            None => {
+                self.others.extend(fields);
+                Ok(self.with(()))
+            }
         }
-        Ok(self.with(()))
     }
 }
 

@@ -263,3 +263,20 @@ fn a_mapping_that_was_left_to_a_first_stage_goes_though_that_gets_no_record() {
     };
     goes_though_a_first_stage_fails(None, take, give_back);
 }
+
+/// A death in it leaves a record that no longer counts as a user of the share.
+#[test]
+fn an_abandoned_share_is_marked_before_it_is_unmapped() {
+    let mut fixture = Fixture::new();
+    let volume = volume("v");
+    fixture.stage(&volume).unwrap();
+    fixture.remove_staging_folder(&volume);
+    let faults = fixture.sim.faults();
+    let denied = Effect::fail(Win32::ACCESS_DENIED);
+    faults.add(Rule::on("MSFT_SmbGlobalMapping.Remove", denied));
+    fixture.restart();
+    assert_eq!(fixture.parsed_records()[0]["state"], "unstaging");
+    fixture.sim.faults().clear();
+    fixture.restart();
+    assert_eq!((fixture.records(), fixture.mappings().len()), (0, 0));
+}

@@ -116,7 +116,7 @@ impl<S: Source> Kind for Block<S> {
     }
 
     fn places(&self) -> Places<'_> {
-        Box::new(|record, deadline| self.place(&record.of_kind()?, deadline))
+        Box::new(|record, deadline| self.place(&record.of_kind()?, deadline()))
     }
 
     fn usage(&self, record: Record, at: &WinPath) -> Result<Option<Space>, Error> {
@@ -138,14 +138,25 @@ impl<S: Source> Kind for Block<S> {
         self.expand_disk(&record.of_kind()?, path, capacity)
     }
 
+    /// A disk that nobody but this driver attached is no other driver's.
+    fn ends_abandoned(&self) -> bool {
+        S::ATTACHES
+    }
+
     fn unstage_foreign(
         &self,
         volume: &VolumeHandle,
         staging: &WinPath,
         deadline: Deadline,
     ) -> Result<bool, Error> {
-        self.unstage_unrecorded(volume, staging, deadline)?;
-        Ok(true)
+        match self.ctx.entry(staging, deadline)? {
+            // A host that cannot tell what is there may have a volume mounted.
+            None | Some(Look::MountedFolder { .. }) => {
+                self.unstage_unrecorded(volume, staging, deadline)?;
+                Ok(true)
+            }
+            Some(_) => Ok(false),
+        }
     }
 }
 

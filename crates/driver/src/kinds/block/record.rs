@@ -8,7 +8,7 @@ use wincsi::volumes::{FileSystemType, FormatOptions, VolumeId};
 use super::Format;
 use crate::record::{Access, Content, as_text};
 
-/// Where a disk comes from, as a request names it and a record keeps it.
+/// Where a disk comes from, as a request names it and a record keeps it. An option that is none is written as null.
 pub trait Spec: Clone + Debug + PartialEq + Serialize + DeserializeOwned + Send + Sync {
     /// The kind's name in records.
     const KIND: &'static str;

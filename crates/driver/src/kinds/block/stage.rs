@@ -184,10 +184,25 @@ impl<S: Source> Staging<'_, S> {
             return Ok(());
         }
         if self.before.is_none() {
+            self.refuse_source_of_other_access()?;
             self.put_record(false)?;
         }
         let attached = self.block.source.attach(&self.source, self.turn.deadline);
         attached.map_err(|error| self.unchanged(error.into()))
+    }
+
+    /// Before the disk is attached, the records alone tell.
+    fn refuse_source_of_other_access(&self) -> Result<(), Failure> {
+        let (volume, access) = (&self.turn.stage.volume, self.wanted.access);
+        let mut others = self.block.others_from(volume, &self.source);
+        match others.find(|record| record.content.wanted.access != access) {
+            Some(other) => {
+                let (volume, other) = (volume.clone(), other.volume);
+                let refused = Refused::OtherAccess { volume, other };
+                Err(Failure::before_all(refused.into()))
+            }
+            None => Ok(()),
+        }
     }
 
     fn find_and_begin(&self) -> Result<(FoundDisk, bool), Failure> {
@@ -498,8 +513,8 @@ impl<S: Source> Staging<'_, S> {
     /// Without a record the volume may be mounted all the same, and pods have it; but not where Windows has no directory.
     fn unknown(&self, error: Error) -> Failure {
         let is_no_directory = matches!(error.cause, Cause::InvalidArgument(_));
-        let failure = self.unchanged(error.into());
-        match is_no_directory {
+        let failure = Failure::before_all(error.into());
+        match is_no_directory && self.before.is_none() {
             true => failure,
             false => failure.of_staged(),
         }

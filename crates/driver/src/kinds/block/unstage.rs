@@ -17,7 +17,37 @@ impl<S: Source> Block<S> {
             self.dismount(&record.staging, record.content.mounted, deadline)?;
         }
         self.release_recorded(record, deadline)?;
-        self.source.detach(&record.content.source, deadline)
+        self.detach(&record.volume, &record.content.source, deadline)
+    }
+
+    /// Detaches a disk that no other volume has.
+    pub(super) fn detach(
+        &self,
+        volume: &VolumeHandle,
+        source: &S::Spec,
+        deadline: Deadline,
+    ) -> Result<(), Error> {
+        match self.others_from(volume, source).next() {
+            Some(other) => {
+                let other = other.volume;
+                tracing::warn!("volume {volume}: its disk stays attached for volume {other}");
+                Ok(())
+            }
+            None => self.source.detach(source, deadline),
+        }
+    }
+
+    /// The records of other volumes whose disk comes from the same source.
+    pub(super) fn others_from(
+        &self,
+        volume: &VolumeHandle,
+        source: &S::Spec,
+    ) -> impl Iterator<Item = Record<Disk<S::Spec>>> {
+        let records = self.ctx.store.records_of::<Disk<S::Spec>>();
+        let is_other = |record: &Record<Disk<S::Spec>>| {
+            S::ATTACHES && record.volume != *volume && record.content.source == *source
+        };
+        records.filter(is_other)
     }
 
     /// Takes the disk of a record offline, if it is there, and still the volume's.

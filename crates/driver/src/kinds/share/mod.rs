@@ -139,9 +139,9 @@ impl Kind for Shares {
     fn places(&self) -> Places<'_> {
         let mappings = OnceLock::new();
         Box::new(move |record, deadline| {
-            let mappings = mappings.get_or_init(|| self.mappings(deadline));
+            let mappings = mappings.get_or_init(|| self.mappings(deadline()));
             let mappings = mappings.as_ref().map_err(Error::clone)?.as_deref();
-            self.place(mappings, &record.of_kind()?, deadline)
+            self.place(mappings, &record.of_kind()?, deadline())
         })
     }
 
@@ -164,9 +164,8 @@ impl Kind for Shares {
         }
     }
 
-    fn unstage_abandoned(&self, record: Record, deadline: Deadline) -> Result<(), Error> {
-        let staging = record.staging.clone();
-        self.unstage(record, &staging, deadline)
+    fn ends_abandoned(&self) -> bool {
+        true
     }
 
     fn unpublished(&self, volume: &VolumeHandle, target: &WinPath) {

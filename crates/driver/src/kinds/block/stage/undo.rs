@@ -92,7 +92,8 @@ impl<S: Source> Staging<'_, S> {
                 self.take_offline(disk, deadline)?;
             }
         }
-        self.block.source.detach(&self.source, deadline)
+        let volume = &self.turn.stage.volume;
+        self.block.detach(volume, &self.source, deadline)
     }
 
     fn take_offline(&self, disk: &FoundDisk, deadline: Deadline) -> Result<(), Error> {
