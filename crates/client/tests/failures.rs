@@ -184,6 +184,7 @@ fn a_path_that_sounds_like_an_error_does_not_become_one() {
 }
 
 /// The Go server would format it.
+/// Guards: P72
 #[test]
 fn a_formatted_volume_is_not_formatted_again_and_calls_are_strict() {
     use wire::volume::v1 as volume;

@@ -120,6 +120,7 @@ fn an_operation_that_came_later_says_in_which_version() {
     );
 }
 
+/// Guards: P29
 #[test]
 fn what_was_found_is_remembered_until_it_is_time_to_look_again() {
     let place = ProxyFolder::new();

@@ -342,6 +342,7 @@ mod tests {
         assert_eq!(page([port, utf8]).page83_text(), "");
     }
 
+    /// Guards: P41
     #[test]
     fn text_that_is_no_ascii_stays_distinct_and_valid() {
         let text =
@@ -368,6 +369,7 @@ mod tests {
         assert_eq!(parsed.encode().unwrap(), bytes);
     }
 
+    /// Guards: P41
     #[test]
     fn lengths_that_leave_the_buffer_are_errors() {
         let whole = page([device(CodeSet::Ascii, IdentifierType::VendorId, b"disk")])

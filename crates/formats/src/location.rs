@@ -135,6 +135,7 @@ mod tests {
         assert_eq!((location.target, location.lun), (None, None));
     }
 
+    /// Guards: P42
     #[test]
     fn a_file_and_a_short_location_are_left_out() {
         for text in [

@@ -72,6 +72,7 @@ mod tests {
     }
 
     proptest! {
+        /// Guards: P24
         #[test]
         fn what_is_quoted_is_one_literal_and_reads_the_same(
             text in r#"([^\x00]|['"\\]){0,40}"#,

@@ -153,6 +153,7 @@ mod tests {
         assert_eq!(race(&clock, "add", Deadline::NEVER, || 1 + 1), Ok(2));
     }
 
+    /// Guards: P38
     #[test]
     fn at_the_deadline_the_caller_goes_and_the_work_goes_on() {
         let clock = Arc::new(HandClock::default());

@@ -281,6 +281,7 @@ mod tests {
     }
 
     /// As the path of a held directory does that became a junction.
+    /// Guards: P55
     #[test]
     fn an_equal_name_elsewhere_is_not_proved() {
         let (here, there) = (
@@ -309,6 +310,7 @@ mod tests {
     }
 
     /// As the mount manager's folder is let go while it forgets it.
+    /// Guards: P43
     #[test]
     fn what_took_the_name_of_a_folder_meanwhile_is_not_the_folder() {
         let folder = Folder::new("again").with("Inner");

@@ -233,6 +233,7 @@ mod tests {
     }
 
     /// The code is the one that the handle gave.
+    /// Guards: P55
     #[test]
     fn a_swap_at_4395_leads_nowhere() {
         for code in CODES {
@@ -248,6 +249,7 @@ mod tests {
     }
 
     /// The path would follow it: a symbolic link may lead to a server of others.
+    /// Guards: P55
     #[test]
     fn nothing_is_opened_by_way_of_a_held_directory_that_became_a_link() {
         for code in CODES {

@@ -123,6 +123,7 @@ mod tests {
         text.encode_utf16().collect()
     }
 
+    /// Guards: P49
     #[test]
     fn a_nul_never_cuts_a_path_short() {
         assert_eq!(Wide::new("a\0b").err(), Some(Win32::INVALID_NAME));

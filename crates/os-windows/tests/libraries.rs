@@ -25,6 +25,7 @@ fn plant(name: &str) -> String {
     name.to_owned()
 }
 
+/// Guards: P10
 #[test]
 fn what_lies_beside_the_program_is_not_loaded_once_that_is_asked_for() {
     let (before, after) = (plant("wincsi-before.dll"), plant("wincsi-after.dll"));

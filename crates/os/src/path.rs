@@ -413,6 +413,7 @@ mod tests {
         assert_eq!(path("C:/").to_string(), r"C:\");
     }
 
+    /// Guards: P49
     #[test]
     fn verbatim_forms_keep_their_kind() {
         assert_eq!(path("C:/a/b").to_verbatim(), r"\\?\C:\a\b");
@@ -425,6 +426,7 @@ mod tests {
         );
     }
 
+    /// Guards: P49
     #[test]
     fn what_windows_would_change_is_refused() {
         for text in [

@@ -132,6 +132,7 @@ mod tests {
         assert_eq!(Value::uint64(u64::MAX).unsigned(), Ok(u64::MAX));
     }
 
+    /// Guards: P39
     #[test]
     fn null_is_never_zero_and_false() {
         assert_eq!(Value::Null.unsigned(), Err(ValueError::Null));

@@ -64,6 +64,7 @@ mod tests {
 
     use super::{bounded, counted, one_line, rfc3339};
 
+    /// Guards: P19
     #[test]
     fn a_client_cannot_begin_a_line_of_the_log() {
         let forged = "volume a\nI0101 00:00:00.000000 1 x.rs:1] all is well\r\u{1b}[0m";
@@ -86,6 +87,7 @@ mod tests {
         assert_eq!(bounded(text, 5), "\u{e4}\u{e4}...");
     }
 
+    /// Guards: P19
     #[test]
     fn what_is_left_out_of_a_long_text_is_counted() {
         let text = "\u{e4}\u{e4}\u{e4}";

@@ -216,6 +216,7 @@ mod tests {
         }
     }
 
+    /// Guards: P18
     #[test]
     fn a_call_that_panics_is_counted_and_recorded() {
         let folder = tempfile::tempdir().expect("a folder");

@@ -334,6 +334,7 @@ mod tests {
         dirs().admit(text).expect_err(text).to_string()
     }
 
+    /// Guards: P48
     #[test]
     fn paths_inside_are_admitted_whatever_their_case() {
         let admitted = dirs().admit(r"c:\VAR\lib\kubelet\pods\a").expect("inside");
@@ -446,6 +447,7 @@ mod tests {
         assert!(dirs().admit_removal(r"C:\work\a").is_ok());
     }
 
+    /// Guards: P48
     #[test]
     fn a_sibling_of_the_kubelets_folder_is_outside() {
         assert!(refusal(r"C:\var\lib\kubelet-evil").contains("is not within"));

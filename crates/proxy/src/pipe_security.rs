@@ -7,6 +7,9 @@ use crate::sddl::{ADMINISTRATORS, Descriptor, GENERIC_ALL, GENERIC_WRITE, WRITE_
 /// a new owner).
 ///
 /// <https://learn.microsoft.com/windows/win32/ipc/named-pipe-security-and-access-rights>
+///
+/// Clients request GENERIC_WRITE. ReactOS's npfs leaves 0x4 out of a client's request, so 0x12019b should admit them.
+/// That is read there and has not been tried on Windows.
 const SERVING: u32 = 0x4 | GENERIC_ALL | GENERIC_WRITE | WRITE_DAC | WRITE_OWNER;
 
 /// Who may serve the pipes beside SYSTEM and Administrators: make instances, and so receive what drivers
@@ -28,6 +31,7 @@ pub(crate) fn others_who_serve(sddl: &str) -> Vec<String> {
 mod tests {
     use super::others_who_serve;
 
+    /// Guards: P1
     #[test]
     fn who_may_call_and_serve_is_told_from_who_may_only_call() {
         for (sddl, others) in [

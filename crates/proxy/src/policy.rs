@@ -222,6 +222,7 @@ mod tests {
         rules.verdict(catalogue::find(group, name).expect("an operation"))
     }
 
+    /// Guards: P16
     #[test]
     fn the_most_particular_rule_decides() {
         let rules = "default = 'deny'\nallow = ['volume']\ndeny = ['volume.FormatVolume']";
@@ -230,6 +231,7 @@ mod tests {
         assert_eq!(verdict(rules, "disk", "Rescan"), Verdict::Deny);
     }
 
+    /// Guards: P16
     #[test]
     fn one_rule_covers_every_name_of_an_operation() {
         for name in ["GetVolumeIDFromMount", "GetVolumeIDFromTargetPath"] {
@@ -240,6 +242,7 @@ mod tests {
         }
     }
 
+    /// Guards: P16
     #[test]
     fn what_is_not_understood_is_refused() {
         for (text, why) in [
@@ -266,6 +269,7 @@ mod tests {
         }
     }
 
+    /// Guards: P16
     #[test]
     fn a_broken_file_leaves_the_policy_and_a_mended_one_replaces_it() {
         let folder = tempfile::tempdir().expect("a folder");

@@ -368,6 +368,7 @@ mod tests {
         assert!(!denied.contains("-pipe-security"), "{denied}");
     }
 
+    /// Guards: P1
     #[test]
     fn pipes_get_the_security_of_the_flag() {
         let security = |line: &[&str]| {

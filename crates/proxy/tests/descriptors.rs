@@ -26,6 +26,7 @@ const TELLING: Duration = Duration::from_secs(10);
 /// A method that no service has: what answers it needs no descriptor.
 const NOTHING: &str = "/v1.Disk/Nothing";
 
+/// Guards: P36
 #[test]
 fn pages_without_descriptors_end_nothing_and_come_back() {
     let folder = tempfile::tempdir().expect("a folder");

@@ -61,6 +61,7 @@ const GUARDED: &str = "iqn.2026-01.com.example:asks";
 /// A target that asks for another secret, and proves itself by ours.
 const PROVING: &str = "iqn.2026-01.com.example:proves";
 
+/// Guards: P21
 #[test]
 fn secrets_reach_no_output() {
     let folder = tempfile::tempdir().expect("a folder");

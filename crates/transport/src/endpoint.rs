@@ -267,6 +267,7 @@ mod tests {
         assert_eq!(plain, Endpoint::socket("/C:/csi.sock"), "no URL");
     }
 
+    /// Guards: P9
     #[test]
     fn reads_tcp_of_this_machine_alone() {
         for (text, shown) in [

@@ -9,6 +9,15 @@ use std::time::Duration;
 /// (<https://learn.microsoft.com/windows/win32/secauthz/owner-of-a-new-object>), which for an administrator can be
 /// the person. A process that may not name Administrators as the owner could not serve under this list either: it
 /// lets nobody else make a second instance.
+///
+/// No driver loses its pipe to this list: Go's default adds reading for everyone, but go-winio requests writing too.
+/// Windows opens a pipe by the process's token, in a container as outside. Read, not tried with this server:
+/// - `ContainerAdministrator` has S-1-5-32-544 enabled (README of mtth-bfft/tristitude); dockerd's pipe has the same
+///   list (moby `daemon/listeners/listeners_windows.go`) and opens for it (dotnet/Docker.DotNet#391).
+/// - `ContainerUser` has it not (moby/buildkit#5791); csi-proxy's pipe refused it
+///   (sig-storage-local-static-provisioner#338).
+/// - a HostProcess container has its account's token
+///   (<https://kubernetes.io/docs/tasks/configure-pod-container/create-hostprocess-pod/>).
 pub const DEFAULT_SECURITY: &str = "O:BAD:P(A;;GA;;;SY)(A;;GA;;;BA)";
 
 /// Whose endpoint a client takes for its server's. It looks before it sends anything.

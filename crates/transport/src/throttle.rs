@@ -38,6 +38,7 @@ impl Throttle {
 mod tests {
     use super::*;
 
+    /// Guards: P33
     #[test]
     fn the_first_is_logged_and_then_one_an_interval_with_the_number_held_back() {
         let throttle = Throttle::default();

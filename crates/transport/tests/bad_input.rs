@@ -71,6 +71,7 @@ fn four_mebibytes_of_junk_after_a_preface_are_one_clients_trouble() {
     nobody_else_noticed(&fixture, &channel);
 }
 
+/// Guards: P26
 #[test]
 fn a_request_one_byte_over_the_limit_gets_grpc_gos_words() {
     let (fixture, channel) = served();
@@ -169,6 +170,7 @@ fn a_header_bomb_goes_off_for_its_sender_alone() {
     nobody_else_noticed(&fixture, &channel);
 }
 
+/// Guards: P26
 #[test]
 fn header_blocks_without_an_end_are_bounded() {
     let (fixture, channel) = served();

@@ -52,6 +52,7 @@ fn begun(fixture: &Fixture, requests: u32, bytes: usize) -> RawStream {
     raw
 }
 
+/// Guards: P27
 #[test]
 fn unfinished_requests_of_many_connections_stay_within_the_budget() {
     let fixture = fixture(2 * MIB);
@@ -71,6 +72,7 @@ fn unfinished_requests_of_many_connections_stay_within_the_budget() {
     eventually("nothing is held", || fixture.server.usage().held_bytes == 0);
 }
 
+/// Guards: P27
 #[test]
 fn the_one_that_holds_the_most_is_refused_and_told_so() {
     let fixture = fixture(MIB);
@@ -154,6 +156,7 @@ fn requests_that_run_count() {
     eventually("nothing is held any more", is_free);
 }
 
+/// Guards: P27
 #[test]
 fn responses_that_nobody_takes_count_and_the_greediest_is_closed() {
     let fixture = fixture(MIB);

@@ -115,6 +115,7 @@ fn error_texts_arrive_as_they_were() {
     );
 }
 
+/// Guards: P25
 #[test]
 fn a_panic_is_answered_and_the_connection_goes_on() {
     let fixture = fixture();
@@ -186,6 +187,7 @@ fn slow_calls_hold_up_no_other_connection() {
     });
 }
 
+/// Guards: P26
 #[test]
 fn calls_over_the_bound_are_refused_and_the_others_go_on() {
     let mut options = ServerOptions::default();

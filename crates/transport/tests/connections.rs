@@ -35,6 +35,7 @@ fn short(handshake_timeout: Duration) -> Fixture {
     Fixture::new(options)
 }
 
+/// Guards: P29
 #[test]
 fn a_thousand_silent_connections_cost_no_threads_and_no_time() {
     support::allow_many_connections();
@@ -193,6 +194,7 @@ fn clients_that_never_read_delay_nobody() {
     drop(deaf);
 }
 
+/// Guards: P29
 #[test]
 fn clients_that_never_read_are_closed() {
     let fixture = stalling(Duration::from_millis(100));
@@ -260,6 +262,7 @@ fn responses_that_the_client_gives_no_window_for_are_given_up() {
     );
 }
 
+/// Guards: P15
 #[test]
 fn a_shutdown_lets_calls_finish() {
     let fixture = fixture();
@@ -463,6 +466,7 @@ fn an_endpoint_has_one_server_and_a_failed_one_leaves_nothing() {
     assert_eq!(call(&connect(&free), "/v1.Test/Echo", b"fine"), b"fine");
 }
 
+/// Guards: P3
 #[test]
 fn an_endpoint_that_is_taken_costs_itself_only_and_is_served_once_it_is_free() {
     let (home, gate) = (Home::new(), Arc::new(Gate::default()));

@@ -18,6 +18,7 @@ const ECHO: &str = "/v1.Test/Echo";
 const RETRY: Duration = Duration::from_millis(100);
 const INTERVAL_SECONDS: u64 = 10;
 
+/// Guards: P25
 #[test]
 fn a_server_without_descriptors_neither_spins_nor_gives_up() {
     let log = Log::install();

@@ -39,6 +39,7 @@ fn an_idle_client_is_asked_to_go_and_what_it_calls_meanwhile_is_served() {
     assert_eq!(frames::goaways(&mut raw), [3], "then it is closed");
 }
 
+/// Guards: P29
 #[test]
 fn an_idle_client_that_answers_nothing_is_ended() {
     let fixture = idling(Duration::from_millis(10));

@@ -200,6 +200,7 @@ fn requests(count: u32, flags: u8, block: &[u8]) -> Vec<u8> {
         .collect()
 }
 
+/// Guards: P27
 #[test]
 fn open_streams_do_not_keep_the_buffers_of_their_heads() {
     let served = Served::start();
@@ -207,6 +208,7 @@ fn open_streams_do_not_keep_the_buffers_of_their_heads() {
     served.bears(SHARE / 4, &requests(STREAMS, 0, &fat_block(&path)));
 }
 
+/// Guards: P27
 #[test]
 fn stored_paths_do_not_keep_the_buffers_of_their_heads() {
     let served = Served::start();
@@ -216,6 +218,7 @@ fn stored_paths_do_not_keep_the_buffers_of_their_heads() {
     served.bears(SHARE / 4, &bytes);
 }
 
+/// Guards: P27
 #[test]
 fn connections_that_were_large_are_counted_or_shrink() {
     let served = Served::start();

@@ -16,6 +16,7 @@ const ECHO: &str = "/v1.Test/Echo";
 /// Set for a test that is started as another process: the endpoint that it calls.
 const ENDPOINT: &str = "TRANSPORT_TEST_ENDPOINT";
 
+/// Guards: P26
 #[test]
 fn a_process_with_its_share_of_calls_leaves_room_for_another() {
     if called_as_another_process() {
@@ -44,6 +45,7 @@ fn a_process_with_its_share_of_calls_leaves_room_for_another() {
     assert_eq!(call(&fixture.channel(), ECHO, b"after"), b"after");
 }
 
+/// Guards: P26
 #[test]
 fn a_process_with_its_share_of_connections_leaves_room_for_another() {
     if called_as_another_process() {
@@ -67,6 +69,7 @@ fn a_process_with_its_share_of_connections_leaves_room_for_another() {
     assert_eq!(call(&fixture.channel(), ECHO, b"after"), b"after");
 }
 
+/// Guards: P28
 #[test]
 fn at_the_limit_the_longest_idle_connection_of_the_client_with_the_most_makes_room() {
     if called_as_another_process() {
@@ -102,6 +105,7 @@ fn at_the_limit_the_longest_idle_connection_of_the_client_with_the_most_makes_ro
     assert_eq!(fixture.server.usage().turned_away, 0);
 }
 
+/// Guards: P28
 #[test]
 fn a_response_that_nobody_takes_keeps_no_connection_at_the_limit() {
     if called_as_another_process() {

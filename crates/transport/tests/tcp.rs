@@ -21,6 +21,7 @@ use std::time::{Duration, Instant};
 use idle::support::{Fixture, eventually, read_to_close};
 use transport::{CallError, Channel, ChannelOptions, ServerOptions};
 
+/// Guards: P9
 #[test]
 fn a_tcp_server_is_nobodys_and_is_called_only_by_who_trusts_anybody() {
     let fixture = Fixture::new(ServerOptions::default());

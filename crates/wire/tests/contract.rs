@@ -29,6 +29,7 @@ use wincsi_wire::{GROUPS, Group, csi, lifecycle, pluginregistration};
 
 const CONTRACT: &str = include_str!("contract.txt");
 
+/// Guards: P47
 #[test]
 fn descriptors_say_what_the_contract_says() {
     let contract: BTreeSet<String> = CONTRACT.lines().map(String::from).collect();

@@ -90,6 +90,7 @@ fn disk_0_is_understood_with_and_without_its_key() {
     assert_wire(message, b"\x0a\x00");
 }
 
+/// Guards: P39
 #[test]
 fn negative_sizes_take_ten_bytes_and_survive() {
     let message = volume::v1::ResizeVolumeRequest {
@@ -203,6 +204,7 @@ fn secrets_of_csi_are_a_map_that_is_sent_and_listed_and_never_shown() {
     assert_wire(request, b"\x0a\x01v\x2a\x13\x0a\x08password\x12\x07hunter2");
 }
 
+/// Guards: P21
 #[test]
 fn debug_output_shows_the_keys_of_contexts_and_no_value() {
     let key = "csi.storage.k8s.io/serviceAccount.tokens";
@@ -243,6 +245,7 @@ fn wrapped_values_of_csi_tell_false_from_unsaid() {
 }
 
 /// What is wiped cannot be looked at afterwards without unsafe code; that each type promises it can.
+/// Guards: P22
 #[test]
 fn messages_with_secrets_promise_to_wipe_them() {
     fn promises<M: Message + ZeroizeOnDrop>() {}

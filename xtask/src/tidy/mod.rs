@@ -13,6 +13,8 @@ use crate::{packages, process};
 mod lints;
 mod sources;
 
+pub(crate) use lints::Promises;
+
 const LIMIT: Duration = Duration::from_secs(20 * 60);
 
 /// Check formatting, lints and the rules of the house

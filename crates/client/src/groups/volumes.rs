@@ -298,6 +298,7 @@ mod tests {
 
     use super::*;
 
+    /// Guards: P39
     #[test]
     fn sizes_and_numbers_are_never_cut() {
         assert_eq!(

@@ -36,6 +36,7 @@ fn plant(node: &SimNode) {
 }
 
 /// A driver would take the name for an answer, and go on over a pod's data.
+/// Guards: P20
 #[test]
 fn what_lies_below_a_path_cannot_say_what_became_of_its_removal() {
     let names = names();

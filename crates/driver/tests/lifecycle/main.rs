@@ -189,6 +189,7 @@ fn stay<R: Rpc>(at: &Endpoint, request: &R::Request, (opened, counted): (&Barrie
     called.unwrap();
 }
 
+/// Guards: P21
 #[test]
 fn a_drain_ends_admission_and_names_what_still_runs() {
     let kubelet = Kubelet::new();
@@ -269,6 +270,7 @@ fn a_drain_of_an_idle_driver_succeeds_and_one_without_a_driver_fails() {
     );
 }
 
+/// Guards: P7
 #[test]
 fn deregister_removes_the_drivers_socket_and_no_other() {
     let kubelet = Kubelet::new();
@@ -308,6 +310,7 @@ fn a_file_of_the_sockets_name_is_left() {
 }
 
 /// On Windows a server refuses to close a folder that has more in it than sockets.
+/// Guards: P5
 #[test]
 fn the_folder_of_the_sockets_is_closed_before_the_records_lie_in_it() {
     let kubelet = Kubelet::new();
@@ -318,6 +321,7 @@ fn the_folder_of_the_sockets_is_closed_before_the_records_lie_in_it() {
     assert_eq!(mode & 0o777, 0o700);
 }
 
+/// Guards: P83
 #[test]
 fn a_driver_serves_volumes_while_another_has_the_path_of_its_registration() {
     let kubelet = Kubelet::new();

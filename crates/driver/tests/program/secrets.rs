@@ -16,6 +16,7 @@ const TOKEN: &str = "eyJhbGciOiJ-canary-4711";
 /// (<https://kubernetes-csi.github.io/docs/token-requests.html>).
 const TOKENS: &str = "csi.storage.k8s.io/serviceAccount.tokens";
 
+/// Guards: P21, P80
 #[test]
 fn secrets_and_tokens_reach_no_output() {
     let driver = Driver::start();

@@ -145,6 +145,7 @@ fn an_inline_volume_with_a_secret_of_both_drivers_is_served_by_its_own() {
     fixture.publish(&volume).unwrap();
 }
 
+/// Guards: P75
 #[test]
 fn an_inline_volume_is_no_guest_as_windows_may_connect_as_the_node() {
     let fixture = Fixture::lenient();
@@ -265,6 +266,7 @@ fn readers_of_a_share_are_accepted_unless_flags_refuse_them() {
     );
 }
 
+/// Guards: P81
 #[test]
 fn a_service_of_the_cluster_is_mapped_by_its_address_and_other_names_as_they_are() {
     let (dns, asked) = dns(RCODE::NoError);

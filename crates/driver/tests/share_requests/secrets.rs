@@ -9,6 +9,7 @@ use crate::fixture::{Fixture, PASSWORD, STAGING, Volume};
 /// In no text by accident.
 const WRONG: &str = "Zx81-qUUx-horse!";
 
+/// Guards: P21
 #[test]
 fn passwords_of_shares_reach_no_event_answer_or_metric() {
     let fixture = Fixture::lenient();

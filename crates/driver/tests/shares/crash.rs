@@ -162,6 +162,7 @@ struct Case<'a> {
     then: Then,
 }
 
+/// Guards: P79
 #[test]
 fn no_death_leaves_a_mapping_or_takes_one_from_another_volume() {
     let prepare = |scenario: &'static Scenario| {

@@ -16,6 +16,7 @@ const MOST_INLINE: usize = 128;
 /// Only a test that has failed already waits so long.
 const LONG: Duration = Duration::from_secs(60);
 
+/// Guards: P76
 #[test]
 fn inline_volumes_of_servers_that_hang_leave_room_for_other_volumes() {
     let fixture = Fixture::new();

@@ -35,6 +35,7 @@ fn an_inline_volume_lives_as_long_as_its_pod() {
     assert_eq!((fixture.mappings().len(), fixture.records()), (0, 0));
 }
 
+/// Guards: P75
 #[test]
 fn an_inline_volume_is_served_by_a_mapping_of_its_own_credential_alone() {
     let mut fixture = Fixture::new();
@@ -55,6 +56,7 @@ fn an_inline_volume_is_served_by_a_mapping_of_its_own_credential_alone() {
     assert_eq!((fixture.mappings().len(), fixture.records()), (1, 1));
 }
 
+/// Guards: P75
 #[test]
 fn an_inline_volume_is_refused_where_nobody_knows_the_credential_of_the_mapping() {
     let fixture = Fixture::new();
@@ -65,6 +67,7 @@ fn an_inline_volume_is_refused_where_nobody_knows_the_credential_of_the_mapping(
     assert_eq!(fixture.records(), 0);
 }
 
+/// Guards: P75
 #[test]
 fn an_inline_volume_is_not_served_by_what_another_mapped_after_a_reboot() {
     let mut fixture = Fixture::new();
@@ -99,6 +102,7 @@ fn a_refusal_leaves_nothing_of_an_inline_volume_whose_first_try_did_not_end() {
     assert_eq!(fixture.mappings(), [ROOT], "of others");
 }
 
+/// Guards: P75
 #[test]
 fn an_inline_volume_takes_no_dead_mapping_from_others() {
     use wincsi::sim::smb::ServerSpec;

@@ -80,6 +80,7 @@ fn stays_though_a_first_stage_fails(prepare: impl Fn(&Fixture), volume: &Volume<
     assert!(moments > 1);
 }
 
+/// Guards: P79
 #[test]
 fn what_another_process_maps_stays_though_a_first_stage_finds_no_folder() {
     stays_though_a_first_stage_fails(|_| {}, &missing(), Code::NotFound);

@@ -57,6 +57,7 @@ fn a_publish_with_secrets_maps_a_share_again_after_a_reboot() {
     fixture.write(&volume("pv").target(POD), "again");
 }
 
+/// Guards: P82
 #[test]
 fn a_publish_without_secrets_makes_no_link_to_a_share_that_is_not_mapped() {
     let mut fixture = Fixture::new();
@@ -285,6 +286,7 @@ fn a_publish_without_secrets_makes_no_link_to_what_another_mapped_after_a_renewa
 }
 
 /// Otherwise no rotated password would renew it.
+/// Guards: P80
 #[test]
 fn a_stage_that_failed_leaves_the_credential_of_its_mapping_known_after_a_restart() {
     let mut fixture = Fixture::new();

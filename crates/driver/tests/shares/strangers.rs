@@ -13,6 +13,7 @@ use crate::upstream::{ByProxy, Upstream as _, link};
 const SHARE_ITSELF: &str = r"\\files\data\";
 
 /// Each user may use a folder of its own alone, as csi-driver-smb's users set it up.
+/// Guards: P79
 #[test]
 fn a_mapping_that_refuses_a_volume_is_not_made_anew_while_it_serves_another_drivers() {
     let fixture = node();
@@ -75,6 +76,7 @@ fn removals(fixture: &Fixture) -> usize {
 }
 
 /// A drive letter is a person's or another program's.
+/// Guards: P79
 #[test]
 fn a_mapping_with_a_drive_letter_stays_when_the_last_volume_goes() {
     let fixture = node();

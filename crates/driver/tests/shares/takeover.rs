@@ -101,6 +101,7 @@ fn live_on(mut fixture: Fixture, upstream: &mut dyn Upstream, mapped: [&[&str]; 
     assert_eq!(fixture.records(), 0);
 }
 
+/// Guards: P79
 #[test]
 fn volumes_that_were_staged_by_csi_proxy_live_on_and_their_mapping_goes_with_the_last() {
     let fixture = node();
@@ -211,6 +212,7 @@ fn another_user_than_that_of_a_mapped_folder_is_refused() {
     assert_eq!(fixture.records(), 0);
 }
 
+/// Guards: P82
 #[test]
 fn without_kubelets_file_or_by_that_of_another_driver_the_link_alone_goes() {
     for driver in [None, Some("file.csi.azure.com")] {
@@ -230,6 +232,7 @@ fn without_kubelets_file_or_by_that_of_another_driver_the_link_alone_goes() {
     }
 }
 
+/// Guards: P79
 #[test]
 fn a_mapping_stays_while_a_link_of_another_driver_or_of_a_pod_leads_below_it() {
     let staging = format!(r"{KUBELET}\plugins\kubernetes.io\csi\file.csi.azure.com\x\globalmount");
@@ -458,6 +461,7 @@ fn a_mapping_that_came_under_a_record_stays_once_the_node_has_restarted() {
 }
 
 /// The features are not there over the pipes, and strangers' mappings cannot be listed.
+/// Guards: P82
 #[test]
 fn a_link_outside_of_any_share_is_no_volume_that_is_taken_over() {
     let fixture = node();

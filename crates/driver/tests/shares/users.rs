@@ -7,6 +7,7 @@ use crate::fixture::{Fixture, POD, ROOT, SERVER, SHARE, USER, Volume, volume};
 
 const OTHER_USER: &str = r"FILES\others";
 
+/// Guards: P77
 #[test]
 fn two_users_of_one_server_are_refused_and_both_volumes_are_named() {
     let fixture = Fixture::new();
@@ -86,6 +87,7 @@ fn a_volume_with_another_password_is_served_by_the_mapping_and_counted() {
     assert_eq!(fixture.mappings(), [ROOT]);
 }
 
+/// Guards: P78
 #[test]
 fn a_stage_that_is_repeated_with_a_wrong_password_or_a_dead_server_cuts_nothing() {
     use wincsi::sim::smb::ServerHealth;

@@ -18,6 +18,9 @@ const RECORD: u64 = 4 << 10;
 /// There is no NTFS without its master file table, of which `$MFTMirr` holds the first records again. So where
 /// both places are blank, nobody's file can be found: it is what a format leaves that has written one boot
 /// sector, or both, and nothing else. A caller that reads zeros there may format the object.
+///
+/// Nobody has recorded in which order Windows writes them. If the tables come first, a power failure between leaves an
+/// object that is refused; a virtual machine that is switched off while it formats a large disk would show it.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct UnfinishedNtfs {
     tables: [u64; 2],

@@ -90,6 +90,7 @@ mod tests {
         assert_eq!(bytes(2, &wanted).len(), VolumeDiskExtents::length(2));
     }
 
+    /// Guards: P41
     #[test]
     fn what_lies_is_refused() {
         let is_refused = |bytes: &[u8]| VolumeDiskExtents::parse(bytes).is_err();

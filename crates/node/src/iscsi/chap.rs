@@ -141,6 +141,7 @@ mod tests {
         arguments.expose().0.keys().copied().collect()
     }
 
+    /// Guards: P45
     #[test]
     fn weakness_38_a_secret_has_twelve_to_sixteen_bytes() {
         for text in ["", "0123456789a", "0123456789abcdefg", "0123456789a\0"] {
@@ -151,6 +152,7 @@ mod tests {
         assert!(secret("éééééé").is_ok(), "bytes count, not characters");
     }
 
+    /// Guards: P45
     #[test]
     fn weakness_30_what_is_empty_is_not_sent() {
         assert_eq!(names(&Authentication::None), ["AuthenticationType"]);

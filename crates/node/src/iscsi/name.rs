@@ -66,6 +66,7 @@ impl fmt::Display for TargetName {
 mod tests {
     use super::*;
 
+    /// Guards: P48
     #[test]
     fn names_are_one_whatever_their_case() {
         let name = TargetName::parse("IQN.2005-10.org.FreeNAS.ctl:Data_1").unwrap();

@@ -26,9 +26,8 @@ use crate::{Crowd, Unfinished, Waits};
 
 /// The locks of a node: one per object that is being changed, none for any other.
 ///
-/// Waiters are served in the order in which they came, as far as they exclude each other. An entry
-/// exists while a call holds the lock or waits for it. If the holder hangs in a read that was given up, or too many calls
-/// wait already, a new call is refused: an object that hangs holds few calls.
+/// Waiters are served in the order in which they came, as far as they exclude each other. An entry exists while a call
+/// holds the lock or waits for it. A new call is refused if the holder hangs, or too many calls wait already.
 #[derive(Clone)]
 pub(crate) struct Locks {
     table: Arc<Mutex<Table>>,
@@ -305,6 +304,7 @@ mod tests {
         assert_eq!(locks.entries(), 0);
     }
 
+    /// Guards: P37
     #[test]
     fn one_at_a_time_on_one_object_whatever_the_order_of_the_keys() {
         let (locks, _) = locks();

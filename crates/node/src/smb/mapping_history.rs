@@ -39,7 +39,8 @@ impl MappingHistory {
         self.shares().remove(share);
     }
 
-    /// As what a mapping that is there serves a request for these.
+    /// As what a mapping that is there serves a request for these. One that another process has replaced since counts as
+    /// ours: Windows reports the user of no mapping.
     pub(super) fn compare(
         &self,
         share: &str,
@@ -107,6 +108,7 @@ mod tests {
         assert!(!is_of_other(None));
     }
 
+    /// Guards: P74
     #[test]
     fn other_credentials_and_options_than_those_of_the_mapping_are_told() {
         let known = MappingHistory::default();

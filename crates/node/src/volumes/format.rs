@@ -48,6 +48,9 @@ pub enum Replaced {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Force {
     Dismount,
+    // Microsoft's page does not say what a format without `Force` does to a volume in use. VDS, its predecessor, fails
+    // (<https://learn.microsoft.com/windows/win32/api/vds/nf-vds-ivdsvolumemf-format>), and csi-proxy 1.x formatted
+    // released volumes so. It has not been tried on Windows.
     No,
 }
 

@@ -15,6 +15,7 @@ use crate::support::disk_images::{ImageSlot, LENGTH};
 use crate::support::{DATA, NodeFixture, inject};
 
 /// The filesystem that Linux nodes leave on disks, in both of the places where they do.
+/// Guards: P61
 #[test]
 fn ext4_is_overwritten_neither_on_a_whole_disk_nor_in_a_partition() {
     let fixtures = all();

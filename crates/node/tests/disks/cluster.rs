@@ -41,6 +41,7 @@ fn a_volume_lives_beside_the_objects_of_another_node() {
 }
 
 /// It has the number and the device path of a disk here, which is not listed itself.
+/// Guards: P59
 #[test]
 fn the_row_of_another_node_is_not_taken_for_a_disk_here() {
     let fixture = clustered();

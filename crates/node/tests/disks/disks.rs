@@ -132,6 +132,7 @@ fn a_partition_that_was_there_is_brought_online() {
     assert!(fixture.os().volumes.list().unwrap().contains(&volume));
 }
 
+/// Guards: P59
 #[test]
 fn the_disks_that_windows_runs_from_are_never_written() {
     let fixture = NodeFixture::with_mounted_volume();
@@ -272,6 +273,7 @@ fn an_identifier_that_several_disks_have_names_none() {
     );
 }
 
+/// Guards: P41
 #[test]
 fn one_dead_disk_does_not_hide_the_others() {
     let fixture = NodeFixture::with_data_disk();
@@ -403,6 +405,7 @@ fn an_offline_disk_gets_no_partition_and_says_so() {
 }
 
 /// Two calls for one disk: the second waits, then finds the partition.
+/// Guards: P37
 #[test]
 fn two_calls_for_one_disk_make_one_partition() {
     let fixture = NodeFixture::with_data_disk();
@@ -424,6 +427,7 @@ fn two_calls_for_one_disk_make_one_partition() {
 }
 
 /// The caller goes at its deadline; the disk stays locked until Windows is done.
+/// Guards: P37
 #[test]
 fn a_lock_outlives_the_deadline_of_its_call() {
     let fixture = NodeFixture::with_data_disk();
@@ -491,6 +495,7 @@ fn a_disk_of_two_minds_is_left_alone() {
 }
 
 /// The provider still has the number for a disk that came back with another, and would write there.
+/// Guards: P61
 #[test]
 fn a_disk_whose_number_went_to_another_is_not_written_in_its_place() {
     let fixture = NodeFixture::new();

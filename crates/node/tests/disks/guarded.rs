@@ -154,6 +154,7 @@ fn write(
     ]
 }
 
+/// Guards: P59
 #[test]
 fn each_mark_alone_keeps_a_disk_from_all_that_writes() {
     for (marked, reason) in MARKS {
@@ -280,6 +281,7 @@ fn with_unknown(unknown: Unknown, guard: DiskGuard) -> NodeFixture {
     fixture
 }
 
+/// Guards: P60
 #[test]
 fn unknown_page_files_stop_nothing_that_is_proved_blank_or_comes_online() {
     for unknown in UNKNOWN {
@@ -311,6 +313,7 @@ fn unknown_page_files_stop_nothing_that_is_proved_blank_or_comes_online() {
     }
 }
 
+/// Guards: P60
 #[test]
 fn unknown_page_files_refuse_what_reaches_files_unless_only_a_warning_is_wanted() {
     for (unknown, guard) in UNKNOWN
@@ -355,6 +358,7 @@ fn unknown_page_files_refuse_what_reaches_files_unless_only_a_warning_is_wanted(
 }
 
 /// Unknown files beside one that is known: what is known counts.
+/// Guards: P60
 #[test]
 fn a_page_file_that_is_known_guards_its_disk_whatever_else_is_unknown() {
     let mut spec = NodeSpec::named("paging").san_policy(SanPolicy::OnlineAll);
@@ -373,6 +377,7 @@ fn a_page_file_that_is_known_guards_its_disk_whatever_else_is_unknown() {
 }
 
 /// Neither flag nor proof lets a disk be changed of which the marks cannot be read.
+/// Guards: P59
 #[test]
 fn what_a_disk_is_refuses_in_every_mode_where_it_cannot_be_read() {
     for guard in [DiskGuard::Refuse, DiskGuard::Warn] {

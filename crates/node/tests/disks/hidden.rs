@@ -112,6 +112,7 @@ fn left(fixture: &NodeFixture, known: Vec<Criterion>, condition: Condition) {
 }
 
 /// csi-proxy#287.
+/// Guards: P62
 #[test]
 fn a_clone_that_is_left_out_is_found_by_its_name_and_comes_online() {
     let fixture = with_original(&spec());
@@ -170,6 +171,7 @@ fn a_clone_is_left_out_until_a_query_has_its_name() {
 }
 
 /// The other one may be listed, with something else that is not as asked for, or hidden too.
+/// Guards: P62
 #[test]
 fn a_name_that_two_disks_have_brings_none_to_light() {
     let listed = with_original(&spec());
@@ -205,6 +207,7 @@ fn a_disk_that_does_not_tell_its_names_brings_none_to_light() {
 }
 
 /// Members of pools and dynamic disks are left out for what they are.
+/// Guards: P62
 #[test]
 fn a_disk_with_a_partition_of_another_kind_stays_hidden() {
     for kind in [
@@ -256,6 +259,7 @@ fn an_mbr_clone_that_is_left_out_is_found_by_its_name() {
 }
 
 /// Dynamic disks, Storage Spaces (two types), recovery, and another system's.
+/// Guards: P62
 #[test]
 fn an_mbr_disk_with_a_partition_of_another_kind_stays_hidden() {
     for kind in [0x42, 0xD7, 0xE7, 0x27, 0x83] {
@@ -266,6 +270,7 @@ fn an_mbr_disk_with_a_partition_of_another_kind_stays_hidden() {
 }
 
 /// The disk may be another node's.
+/// Guards: P62
 #[test]
 fn on_a_node_that_may_be_of_a_cluster_a_disk_stays_hidden() {
     let mut clustered = spec();

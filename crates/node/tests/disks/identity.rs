@@ -218,6 +218,7 @@ fn a_disk_is_not_listed_with_the_serial_number_of_another() {
     assert_eq!(ids[&number].serial, OTHER);
 }
 
+/// Guards: P42
 #[test]
 fn a_serial_number_is_listed_without_its_padding() {
     let fixture = NodeFixture::new();
@@ -471,6 +472,7 @@ fn a_volume_that_moves_to_another_disk_while_it_is_resized_is_left_alone() {
 }
 
 /// csi-proxy reads a null as zero, which is the style of a raw disk.
+/// Guards: P42
 #[test]
 fn a_style_that_the_provider_leaves_unsaid_is_not_raw() {
     fn set_null(row: &mut Instance) {
@@ -494,6 +496,7 @@ fn a_style_that_the_provider_leaves_unsaid_is_not_raw() {
 }
 
 /// A null number is no disk 0.
+/// Guards: P39
 #[test]
 fn a_disk_that_the_provider_gives_no_number_is_not_disk_0() {
     fn set_null(row: &mut Instance) {
@@ -524,6 +527,7 @@ fn a_disk_that_the_provider_gives_no_number_is_not_disk_0() {
 
 /// csi-proxy asks for partitions whose GPT type is not the reserved one; on an MBR disk the type is
 /// null, which no comparison meets, and it would create a second partition.
+/// Guards: P42
 #[test]
 fn an_mbr_disk_with_a_partition_is_left_alone() {
     let fixture = NodeFixture::new();

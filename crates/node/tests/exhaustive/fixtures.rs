@@ -54,6 +54,7 @@ fn no_known_format_on_a_whole_disk_is_overwritten() {
     assert!(refused > Signature::ALL.len() / 2);
 }
 
+/// Guards: P63
 #[test]
 fn no_known_format_in_a_partition_is_overwritten() {
     let (mut refused, mut mounted) = (0, 0);

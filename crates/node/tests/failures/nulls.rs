@@ -333,6 +333,7 @@ fn without_codes(
     })
 }
 
+/// Guards: P63
 #[test]
 fn a_method_that_did_its_work_and_returned_no_code_is_no_failure() {
     for (method, done, is_seen) in without_codes(Effect::AnswerAfter) {
@@ -350,6 +351,7 @@ fn a_method_that_did_nothing_and_returned_no_code_is_no_success() {
 }
 
 /// What could not be read before is no proof when it can be read after.
+/// Guards: P63
 #[test]
 fn a_format_over_what_was_not_read_that_returned_no_code_is_no_success() {
     let fixture = released();
@@ -377,6 +379,7 @@ fn what_is_not_seen_may_be_tried_again() {
 }
 
 /// Of these nothing can be read back: a call that ends without an error is done.
+/// Guards: P39
 #[test]
 fn a_method_whose_work_nobody_can_see_is_done_when_it_ends() {
     let fixture = NodeFixture::with_portal();

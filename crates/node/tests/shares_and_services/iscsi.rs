@@ -68,13 +68,9 @@ fn a_portal_that_is_known_is_not_asked_again() {
 fn a_portal_that_does_not_answer_is_not_added() {
     let fixture = NodeFixture::with_array();
     let iscsi = fixture.iscsi();
-    let error = iscsi
-        .add_portal(&at("192.0.2.1"), fixture.soon())
-        .unwrap_err();
-    assert!(
-        error.to_string().contains("the connection failed"),
-        "{error}"
-    );
+    let added = iscsi.add_portal(&at("192.0.2.1"), fixture.soon());
+    let error = added.unwrap_err().to_string();
+    assert!(error.contains("the connection failed"), "{error}");
     assert_eq!(iscsi.portals(fixture.soon()).unwrap(), []);
 }
 
@@ -110,6 +106,7 @@ fn sessions_outlive_their_portal_and_are_ended_through_it_all_the_same() {
     assert!(fixture.sessions().is_empty());
 }
 
+/// Guards: P45
 #[test]
 fn weakness_30_discovery_asks_the_portal_anew() {
     let fixture = NodeFixture::with_portal();
@@ -280,6 +277,7 @@ fn a_session_that_another_process_made_first_is_reused() {
     assert_eq!(fixture.add_portal(), Ok(()));
 }
 
+/// Guards: P45
 #[test]
 fn weakness_30_all_sessions_are_ended_and_none_comes_back_after_a_restart() {
     let fixture = NodeFixture::with_portal();
@@ -294,6 +292,7 @@ fn weakness_30_all_sessions_are_ended_and_none_comes_back_after_a_restart() {
     assert!(fixture.sessions().is_empty());
 }
 
+/// Guards: P25
 #[test]
 fn weakness_2_a_session_that_goes_by_itself_is_no_error() {
     let fixture = NodeFixture::with_portal();
@@ -435,6 +434,7 @@ fn a_disk_in_use_keeps_its_session_and_the_code_is_explained() {
     fixture.disconnect(OPEN).unwrap();
 }
 
+/// Guards: P37
 #[test]
 fn two_logins_to_one_target_are_one_and_hold_up_no_other_target() {
     let fixture = NodeFixture::with_portal();
@@ -489,6 +489,7 @@ fn nothing_begins_after_the_deadline() {
     assert_eq!(trace, []);
 }
 
+/// Guards: P39
 #[test]
 fn weakness_24_a_null_is_no_port_and_no_disk() {
     let fixture = NodeFixture::with_portal();
@@ -520,6 +521,7 @@ fn weakness_24_a_null_is_no_port_and_no_disk() {
     assert!(found.unwrap_err().to_string().contains("null"));
 }
 
+/// Guards: P21
 #[test]
 fn no_error_shows_a_secret() {
     let fixture = NodeFixture::with_portal();

@@ -78,6 +78,7 @@ fn a_missing_service_has_csi_proxys_text_and_a_silent_manager_has_not() {
     assert!(!denied.to_string().ends_with(": not found"), "{denied}");
 }
 
+/// Guards: P44
 #[test]
 fn weakness_28_a_running_service_is_not_started_and_not_waited_for() {
     let fixture = NodeFixture::with_diamond(Start::Automatic);
@@ -86,6 +87,7 @@ fn weakness_28_a_running_service_is_not_started_and_not_waited_for() {
     assert_eq!(made, ["QueryServiceStatusEx"]);
 }
 
+/// Guards: P44
 #[test]
 fn weakness_29_services_are_asked_of_their_manager_and_no_provider() {
     let fixture = NodeFixture::with_diamond(Start::Manual);
@@ -197,6 +199,7 @@ fn dependents_are_named_and_left_alone_unless_they_may_be_stopped() {
     }
 }
 
+/// Guards: P44
 #[test]
 fn weakness_28_a_diamond_is_stopped_in_order_and_each_once() {
     let fixture = NodeFixture::with_diamond(Start::Automatic);
@@ -210,6 +213,7 @@ fn weakness_28_a_diamond_is_stopped_in_order_and_each_once() {
     }
 }
 
+/// Guards: P44
 #[test]
 fn weakness_28_a_cycle_ends() {
     let fixture = node(
@@ -226,6 +230,7 @@ fn weakness_28_a_cycle_ends() {
     assert!(trace.len() < 20, "{} operations", trace.len());
 }
 
+/// Guards: P44
 #[test]
 fn weakness_28_a_service_that_rejects_stop_is_not_reported_stopped() {
     let fixture = NodeFixture::with_diamond(Start::Automatic);

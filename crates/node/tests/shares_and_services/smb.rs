@@ -90,6 +90,7 @@ pub(crate) fn looks_fail(fixture: &NodeFixture, code: Win32, times: u32) -> Rule
     fixture.sim.faults().add(fails)
 }
 
+/// Guards: P82
 #[test]
 fn a_share_is_mapped_and_linked_with_all_of_its_path() {
     let fixture = NodeFixture::with_server();
@@ -105,6 +106,7 @@ fn a_share_is_mapped_and_linked_with_all_of_its_path() {
     assert_eq!(names.substitute, r"\??\UNC\Files\Share\Sub Dir\");
 }
 
+/// Guards: P74
 #[test]
 fn a_mapping_that_answers_is_reused_whatever_the_password() {
     let fixture = NodeFixture::with_server();
@@ -195,6 +197,7 @@ fn a_mapping_works_again_when_its_server_does() {
     }
 }
 
+/// Guards: P74
 #[test]
 fn each_caller_learns_how_the_mapping_was_made() {
     let fixture = NodeFixture::with_server();
@@ -263,6 +266,7 @@ fn a_refusal_of_access_to_the_root_removes_nothing_unless_the_folder_is_denied_a
 }
 
 /// Else the volume of one user would cut the open files of another's off, and the next of that one its own.
+/// Guards: P74
 #[test]
 fn a_denied_folder_does_not_unmap_the_share() {
     let fixture = NodeFixture::with_server();
@@ -387,6 +391,7 @@ fn a_link_that_leads_elsewhere_is_not_called_an_existing_resource() {
 }
 
 /// csi-proxy takes a look-up that fails for "not mapped", and maps over what is there.
+/// Guards: P73
 #[test]
 fn a_look_up_that_fails_is_not_taken_for_unmapped() {
     let fixture = NodeFixture::with_server();
@@ -435,6 +440,7 @@ fn a_mapping_of_a_bad_status_that_answers_is_reused() {
     assert_eq!(calls(&trace, mapping::CREATE.name), 1);
 }
 
+/// Guards: P37
 #[test]
 fn two_calls_for_one_share_make_one_mapping() {
     let fixture = NodeFixture::with_server();

@@ -89,6 +89,7 @@ fn what_is_on_no_volume_of_the_node_is_said_to_be() {
 }
 
 /// csi-proxy swallows what it could not read, and goes on with an empty path.
+/// Guards: P41
 #[test]
 fn what_cannot_be_read_is_an_error_and_not_the_volume_above() {
     let fixture = NodeFixture::with_mounted_volume();

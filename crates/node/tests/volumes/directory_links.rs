@@ -158,6 +158,7 @@ fn exchanging(fixture: &NodeFixture, link: &WinPath, act: Act) -> (Node, Arc<Exc
     (Node::new(os, Options::default()), exchanging)
 }
 
+/// Guards: P57
 #[test]
 fn what_took_the_place_of_a_file_link_meanwhile_does_not_go_in_its_stead() {
     let acts: [(&str, Act); 4] = [

@@ -160,6 +160,7 @@ fn nothing_is_asked_of_a_share_that_a_link_leads_to() {
 }
 
 /// A pod that may write where a link leads: without a hold the look would go where the swap leads, to a server also.
+/// Guards: P58
 #[test]
 fn a_directory_that_becomes_a_link_leads_no_look_elsewhere() {
     for victim in [r"C:\var\pod\dir", r"C:\top"] {

@@ -230,6 +230,7 @@ fn what_is_a_link_and_what_is_none() {
 }
 
 /// Somebody puts a link where a directory was listed: it goes as an entry.
+/// Guards: P57
 #[test]
 fn a_directory_that_becomes_a_link_is_not_entered() {
     let fixture = NodeFixture::new();

@@ -131,6 +131,7 @@ fn a_volume_is_found_by_its_disk_and_by_its_path() {
 }
 
 /// The number that a caller had led to the volume of another disk.
+/// Guards: P61
 #[test]
 fn a_volume_of_another_disk_than_the_one_that_was_found_is_not_written() {
     let fixture = with_raw_volumes();

@@ -118,6 +118,7 @@ fn a_volume_that_has_the_filesystem_is_left_as_it_is() {
     assert_eq!(fixture.precious(), "precious");
 }
 
+/// Guards: P72
 #[test]
 fn a_volume_with_another_filesystem_is_refused_by_both_names() {
     let fixture = NodeFixture::with_mounted_volume();

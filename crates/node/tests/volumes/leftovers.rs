@@ -106,6 +106,7 @@ fn what_is_left_of_a_link_is_nobodys_link_or_folder() {
     }
 }
 
+/// Guards: P56
 #[test]
 fn what_is_left_of_a_link_goes_with_any_mapping_removal_or_unmounting_in_its_folder() {
     type Act = fn(&NodeFixture);
@@ -216,6 +217,7 @@ fn squat(fixture: &NodeFixture, count: u32) -> Vec<WinPath> {
 }
 
 /// A caller who may write in the folder chooses how many there are.
+/// Guards: P56
 #[test]
 fn many_that_cannot_be_removed_are_at_most_one_warning_in_a_call() {
     let fixture = fixture();
@@ -283,6 +285,7 @@ fn what_is_about_to_become_a_link_is_not_taken_for_what_is_left_of_one() {
 }
 
 /// At the next start nobody asks for anything in the folder, and kubelet wants it gone.
+/// Guards: P56
 #[test]
 fn the_next_start_removes_what_was_noted() {
     for operation in [CREATE, RENAME] {

@@ -9,6 +9,7 @@ use wincsi_node::{VolumeError, driver_texts};
 
 use crate::support::{DATA, GIB, NodeFixture, path};
 
+/// Guards: P43
 #[test]
 fn mounting_again_succeeds_and_another_volumes_target_is_refused() {
     let fixture = NodeFixture::with_mounted_volume();
@@ -66,6 +67,7 @@ fn windows_is_not_asked_to_mount_at_a_link() {
     }
 }
 
+/// Guards: P43
 #[test]
 fn only_the_volume_that_is_mounted_is_unmounted() {
     let fixture = NodeFixture::with_mounted_volume();
@@ -138,6 +140,7 @@ fn nothing_else_reads_as_unmounted() {
 
 /// Only the tag of a mount point makes a mounted folder; csi-proxy compares by bits, which those of
 /// other tags share.
+/// Guards: P50
 #[test]
 fn a_reparse_point_of_another_tag_is_no_mounted_folder() {
     let fixture = NodeFixture::with_mounted_volume();
@@ -182,6 +185,7 @@ fn one_of_two_paths_is_unmounted() {
     );
 }
 
+/// Guards: P43
 #[test]
 fn a_volume_that_cannot_be_flushed_stays_mounted() {
     let fixture = NodeFixture::with_mounted_volume();
@@ -228,6 +232,7 @@ fn write_protection_counts_as_flushed_on_a_read_only_volume_alone() {
         .unwrap();
 }
 
+/// Guards: P43
 #[test]
 fn a_volume_that_is_gone_is_unmounted() {
     let fixture = NodeFixture::with_mounted_volume();

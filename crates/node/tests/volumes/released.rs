@@ -122,6 +122,7 @@ fn of_ntfs() -> Result<Replaced, VolumeError> {
     Ok(Replaced::FileSystem("NTFS".to_owned()))
 }
 
+/// Guards: P63
 #[test]
 fn a_volume_that_is_mounted_outside_and_unused_is_wiped_and_warned_of() {
     let server = ServerFixture::mounted_at(&[OUTSIDE]);
@@ -140,6 +141,7 @@ fn a_volume_that_is_mounted_outside_and_unused_is_wiped_and_warned_of() {
     );
 }
 
+/// Guards: P64
 #[test]
 fn a_staged_volume_is_refused_wherever_else_it_is_mounted() {
     for folders in [&[STAGING][..], &[OUTSIDE, STAGING]] {
@@ -153,6 +155,7 @@ fn a_staged_volume_is_refused_wherever_else_it_is_mounted() {
 }
 
 /// By its text and by its place the folder is inside, also when it has become a link since the start.
+/// Guards: P64
 #[test]
 fn a_volume_that_is_staged_where_the_working_folder_leads_is_refused() {
     const PLACE: &str = r"C:\elsewhere\kubelet";
@@ -206,6 +209,7 @@ fn is_refused_as_inside(fixture: &NodeFixture, node: &Node) {
 }
 
 /// The folder's place begins with the other volume, the access path with a drive.
+/// Guards: P64
 #[test]
 fn a_volume_that_is_staged_where_the_working_folder_leads_across_a_mounted_folder_is_refused() {
     for link_to_the_volume_itself in [false, true] {
@@ -233,6 +237,7 @@ fn a_volume_that_is_staged_where_the_working_folder_leads_across_a_mounted_folde
 }
 
 /// Staged by another program before this one, which refuses such links.
+/// Guards: P64
 #[test]
 fn a_volume_that_is_staged_behind_a_link_right_below_a_working_folder_is_refused() {
     const PLUGINS: &str = r"C:\var\lib\kubelet\plugins";
@@ -260,6 +265,7 @@ fn a_volume_that_is_staged_behind_a_link_right_below_a_working_folder_is_refused
     is_refused_as_inside(&fixture, &serve(os, FormatGuard::Signatures, kept()));
 }
 
+/// Guards: P64
 #[test]
 fn a_volume_is_refused_while_a_link_right_below_a_working_folder_cannot_be_followed() {
     let server = ServerFixture::mounted_at(&[OUTSIDE]);
@@ -276,12 +282,14 @@ fn a_volume_is_refused_while_a_link_right_below_a_working_folder_cannot_be_follo
     assert_eq!(server.format(), of_ntfs());
 }
 
+/// Guards: P64
 #[test]
 fn a_volume_that_is_mounted_nowhere_is_refused() {
     let server = ServerFixture::mounted_at(&[]);
     assert_eq!(server.refusal(), NotReleased::MountedNowhere);
 }
 
+/// Guards: P65
 #[test]
 fn a_volume_with_a_working_folder_or_a_link_to_one_is_refused() {
     let within = |server: &ServerFixture| {
@@ -306,6 +314,7 @@ fn a_volume_with_a_working_folder_or_a_link_to_one_is_refused() {
     within(&linked);
 }
 
+/// Guards: P65
 #[test]
 fn a_volume_to_which_a_link_right_below_a_working_folder_leads_is_refused() {
     let server = ServerFixture::mounted_at(&[OUTSIDE]);
@@ -322,6 +331,7 @@ fn a_volume_to_which_a_link_right_below_a_working_folder_leads_is_refused() {
     );
 }
 
+/// Guards: P66
 #[test]
 fn a_volume_with_a_file_of_the_servers_is_refused() {
     let log = r"C:\mnt\disks\x\logs\csi-proxy.log";
@@ -334,6 +344,7 @@ fn a_volume_with_a_file_of_the_servers_is_refused() {
     assert_eq!(server.refusal(), NotReleased::HoldsFile { path });
 }
 
+/// Guards: P67
 #[test]
 fn a_volume_on_which_another_is_mounted_is_refused() {
     let server = ServerFixture::mounted_at(&[OUTSIDE]);
@@ -350,6 +361,7 @@ fn a_volume_on_which_another_is_mounted_is_refused() {
 }
 
 /// The provider is asked to dismount nothing by force, in case somebody opens a file in between.
+/// Guards: P69
 #[test]
 fn a_volume_in_use_is_refused_until_it_is_free_and_never_dismounted() {
     let server = ServerFixture::mounted_at(&[OUTSIDE]);
@@ -369,6 +381,7 @@ fn a_volume_in_use_is_refused_until_it_is_free_and_never_dismounted() {
     );
 }
 
+/// Guards: P69
 #[test]
 fn a_file_that_is_opened_after_the_look_keeps_the_volume() {
     let server = ServerFixture::mounted_at(&[OUTSIDE]);
@@ -396,6 +409,7 @@ fn a_file_that_is_opened_after_the_look_keeps_the_volume() {
 }
 
 /// A driver that was told "not formatted" formats next, whatever has come to light meanwhile.
+/// Guards: P68
 #[test]
 fn a_volume_reported_unformatted_is_not_formatted_over_until_reported_formatted() {
     let fixture = NodeFixture::with_data_disk();
@@ -415,6 +429,7 @@ fn a_volume_reported_unformatted_is_not_formatted_over_until_reported_formatted(
     assert_eq!(server.format(), of_ntfs());
 }
 
+/// Guards: P63
 #[test]
 fn a_strict_server_formats_no_filesystem_and_says_what_can_be_done() {
     let server = ServerFixture::guarded_by(FormatGuard::Strict, &[OUTSIDE]);
@@ -521,6 +536,7 @@ fn format_beside(hang: &str, end: Option<Effect>) -> ([Result<Replaced, VolumeEr
     (outcomes.try_into().unwrap(), asked)
 }
 
+/// Guards: P71
 #[test]
 fn a_call_that_waited_for_a_format_ends_as_that_one_and_formats_nothing() {
     let (outcomes, asked) = format_beside(FORMAT, None);

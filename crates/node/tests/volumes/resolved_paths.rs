@@ -108,6 +108,7 @@ fn changes_before(
 }
 
 /// A link may say what drivers look for in errors.
+/// Guards: P20
 #[test]
 fn what_does_not_end_is_told_by_the_path_that_was_asked_for() {
     let (fixture, allowed) = fixture();
@@ -152,6 +153,7 @@ fn with_text_error<T, E: ToString>(outcome: Result<T, E>) -> Result<(), String> 
     outcome.map(drop).map_err(|error| error.to_string())
 }
 
+/// Guards: P54
 #[test]
 fn a_link_that_appears_after_a_path_was_resolved_is_not_followed() {
     let (fixture, allowed) = fixture();
@@ -177,6 +179,7 @@ fn a_link_that_appears_after_a_path_was_resolved_is_not_followed() {
 }
 
 /// Somebody makes the name that a call is about to make, and makes it a link.
+/// Guards: P54
 #[test]
 fn a_link_among_the_directories_that_are_being_made_is_not_entered() {
     let (fixture, allowed) = fixture();
@@ -223,6 +226,7 @@ fn a_directory_that_somebody_makes_once_it_was_missed_hides_nothing() {
     assert!(text.contains("because it does not exist"), "{text}");
 }
 
+/// Guards: P54
 #[test]
 fn what_lies_between_stays_in_place_while_something_is_changed() {
     let (fixture, allowed) = fixture();
@@ -270,6 +274,7 @@ fn what_lies_between_stays_in_place_while_something_is_changed() {
 
 /// An empty directory can be made a junction while it is held. Its entries are reached by the
 /// directory itself, so nothing is led away: neither what is removed nor what is made.
+/// Guards: P54
 #[test]
 fn a_directory_that_becomes_a_junction_while_it_is_held_leads_nothing_away() {
     for (operation, is_removal) in [

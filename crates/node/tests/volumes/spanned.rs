@@ -91,6 +91,7 @@ fn the_disk_of_a_spanned_volume_is_an_error_that_names_each() {
 
 /// The first of several extents is neither where the volume is nor all of it. Each guard, also none; a provider that
 /// has not noticed, and one that has; and two parts of one disk.
+/// Guards: P63
 #[test]
 fn a_spanned_volume_is_neither_formatted_nor_grown() {
     for style in [Style::Gpt, Style::Mbr] {

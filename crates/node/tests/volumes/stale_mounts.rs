@@ -166,6 +166,7 @@ fn is_plain(fixture: &NodeFixture) -> bool {
         .is_none()
 }
 
+/// Guards: P43
 #[test]
 fn a_folder_that_windows_does_not_unmount_as_its_volume_is_gone_is_unmounted() {
     for code in GONE {
@@ -196,6 +197,7 @@ fn a_folder_that_windows_does_not_unmount_as_its_volume_is_gone_gives_way_to_the
 }
 
 /// The mount manager would go on to name a plain folder as a path of the volume.
+/// Guards: P43
 #[test]
 fn a_folder_that_the_mount_manager_may_name_keeps_its_reparse_point() {
     for unsure in [None, Some(Win32::ACCESS_DENIED), Some(Win32::IO_DEVICE)] {
@@ -220,6 +222,7 @@ fn a_folder_that_the_mount_manager_may_name_keeps_its_reparse_point() {
 }
 
 /// A way begins with the volume that is mounted at the working folder, the mount manager's path with a drive.
+/// Guards: P43
 #[test]
 fn a_folder_that_the_mount_manager_names_otherwise_keeps_its_reparse_point() {
     let fixture = NodeFixture::with_volume();

@@ -26,6 +26,7 @@ fn of_target(fixture: &NodeFixture, at: &str) -> Result<os::VolumeId, TargetErro
     }
 }
 
+/// Guards: P50
 #[test]
 fn a_path_leads_to_its_volume_by_links_and_junctions() {
     let fixture = NodeFixture::with_mounted_volume();

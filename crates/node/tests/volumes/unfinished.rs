@@ -57,6 +57,7 @@ fn table(fixture: &NodeFixture) -> u64 {
     clusters / 3 * CLUSTER
 }
 
+/// Guards: P70
 #[test]
 fn a_format_that_died_half_way_is_finished_by_the_same_process_and_by_the_next() {
     for half_way in HALVES {
@@ -82,6 +83,7 @@ fn a_format_that_died_half_way_is_finished_by_the_same_process_and_by_the_next()
 }
 
 /// A boot sector with a table, with its mirror, or with anything else is somebody's NTFS that was damaged.
+/// Guards: P70
 #[test]
 fn a_boot_sector_with_anything_of_a_filesystem_has_an_owner() {
     for half_way in HALVES {
@@ -102,6 +104,7 @@ fn a_boot_sector_with_anything_of_a_filesystem_has_an_owner() {
 
 /// Its old file table is there still, so that another process cannot tell it from a damaged filesystem. With the
 /// first copy of its boot sector it would be the old filesystem again.
+/// Guards: P70
 #[test]
 fn a_wipe_that_died_half_way_is_finished_by_the_same_process_alone() {
     let fixture = NodeFixture::with_volume();
@@ -134,6 +137,7 @@ fn what_was_written_after_a_format_failed_is_kept_by_the_same_process_too() {
 }
 
 /// Another system's filesystem is none that a format left.
+/// Guards: P70
 #[test]
 fn what_came_after_a_format_that_failed_is_kept() {
     let fixture = stopped(Effect::HalfWay);

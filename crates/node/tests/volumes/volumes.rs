@@ -30,6 +30,7 @@ fn grown(to: u64) -> NodeFixture {
     fixture
 }
 
+/// Guards: P63
 #[test]
 fn a_volume_is_formatted_once() {
     let fixture = NodeFixture::with_data_disk();
@@ -72,6 +73,7 @@ fn a_volume_that_does_not_answer_is_not_unformatted() {
     );
 }
 
+/// Guards: P42
 #[test]
 fn the_provider_is_asked_for_nothing_that_the_kernel_knows() {
     let fixture = NodeFixture::with_mounted_volume();
@@ -203,6 +205,7 @@ fn a_disk_that_goes_away_while_its_volume_is_waited_for_is_no_disk() {
 }
 
 /// Sizes near the end of 64 bits neither wrap nor are taken for small ones.
+/// Guards: P39
 #[test]
 fn an_absurd_size_is_too_large() {
     let fixture = grown(8 * GIB);
@@ -408,6 +411,7 @@ fn growing_needs_no_defragmenter() {
     assert!(!asked);
 }
 
+/// Guards: P39
 #[test]
 fn a_refresh_that_fails_does_not_undo_a_resize() {
     let fixture = grown(8 * GIB);
@@ -422,6 +426,7 @@ fn a_refresh_that_fails_does_not_undo_a_resize() {
     assert!(partition_length(&fixture) > 7 * GIB);
 }
 
+/// Guards: P23
 #[test]
 fn a_format_that_windows_refuses_says_why() {
     let fixture = NodeFixture::with_data_disk();

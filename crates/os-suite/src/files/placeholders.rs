@@ -124,6 +124,7 @@ fn a_placeholder_made_a_junction_becomes_no_link(fixture: &Fixture) -> Result<()
 }
 
 /// By this no link is made elsewhere than where the path led when its directory was held.
+/// Guards: P56
 fn a_directory_with_something_reserved_becomes_no_junction(
     fixture: &Fixture,
 ) -> Result<(), SuiteFailure> {

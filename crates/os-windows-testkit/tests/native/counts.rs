@@ -47,6 +47,7 @@ fn nothing_is_held_when_the_provider_is_gone() {
 
 /// `RPC_C_AUTHN_LEVEL_PKT_PRIVACY` and `RPC_C_IMP_LEVEL_IMPERSONATE`, of the interfaces that calls go
 /// through and of no other.
+/// Guards: P46
 #[test]
 fn each_proxy_is_asked_to_encrypt_and_to_let_the_provider_impersonate() {
     let fixture = ProviderFixture::new();

@@ -312,6 +312,7 @@ mod tests {
         assert_eq!(text_of(&format(), &Value::Null), None);
     }
 
+    /// Guards: P22
     #[test]
     fn the_texts_among_arguments_are_wiped() {
         let arguments = Arguments::none()

@@ -269,6 +269,7 @@ mod tests {
         }
     }
 
+    /// Guards: P35
     #[test]
     fn pages_are_served_and_all_else_is_refused() {
         let server = start();
@@ -304,6 +305,7 @@ mod tests {
     }
 
     /// A socket for both families tells the address of IPv4 in that of IPv6.
+    /// Guards: P35
     #[test]
     fn a_page_on_every_address_is_for_no_other_host_on_loopback() {
         let server = at(&parsed(":0", BarePort::EveryAddress), &Arc::default());
@@ -343,6 +345,7 @@ mod tests {
     }
 
     /// They stay, and so do those who send what is no whole request.
+    /// Guards: P34, P36
     #[test]
     fn silent_clients_do_not_keep_others_out() {
         let server = start();
@@ -357,6 +360,7 @@ mod tests {
         assert!(others.iter().all(is_open), "and they need not");
     }
 
+    /// Guards: P34
     #[test]
     fn slow_pages_are_bounded_and_do_not_block_fast_ones() {
         let site = Arc::<Hello>::default();
@@ -380,6 +384,7 @@ mod tests {
         eventually(|| ask(&server, "GET /hello HTTP/1.1\r\n\r\n").ends_with("hello\n"));
     }
 
+    /// Guards: P36
     #[test]
     fn a_page_that_panics_costs_its_connection_alone() {
         let server = start();

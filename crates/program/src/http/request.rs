@@ -109,6 +109,7 @@ mod tests {
         }
     }
 
+    /// Guards: P35
     #[test]
     fn a_host_is_an_address_or_this_machine() {
         let is_ours = |host: &str| {

@@ -217,6 +217,7 @@ mod tests {
         outcome.recv_timeout(TIMEOUT).expect("it began, or did not")
     }
 
+    /// Guards: P34
     #[test]
     fn a_client_that_made_room_is_not_answered_and_nobody_waits_for_it() {
         assert_eq!(outcome_of_the_oldest(MOST - 1), Ok(()));

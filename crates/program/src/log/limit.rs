@@ -81,6 +81,7 @@ mod tests {
         fn record_debug(&mut self, _: &tracing::field::Field, _: &dyn std::fmt::Debug) {}
     }
 
+    /// Guards: P33
     #[test]
     fn a_place_speaks_once_in_ten_seconds_and_tells_how_many_lines_were_held_back() {
         let passed = Arc::<Mutex<Vec<Option<u64>>>>::default();

@@ -291,6 +291,7 @@ mod tests {
         assert_eq!(heard(5), [true, true, true]);
     }
 
+    /// Guards: P33
     #[test]
     fn a_librarys_flood_of_warnings_is_one_line_and_ours_are_each_written() {
         let text = to_file(

@@ -281,6 +281,7 @@ mod tests {
         }
     }
 
+    /// Guards: P21
     #[test]
     fn the_audited_object_has_no_secret() {
         use wire::smb::v1::NewSmbGlobalMappingRequest;
@@ -316,6 +317,7 @@ mod tests {
         assert!(!shown.contains(char::is_control), "{shown}");
     }
 
+    /// Guards: P18
     #[test]
     fn the_last_value_holds_and_messages_are_merged_as_the_server_reads_them() {
         use wire::iscsi::v1alpha2::{ConnectTargetRequest, TargetPortal};
@@ -349,6 +351,7 @@ mod tests {
         );
     }
 
+    /// Guards: P18
     #[test]
     fn a_number_that_is_too_long_is_the_one_that_the_server_acts_on() {
         use wire::disk::v1::SetDiskStateRequest;

@@ -99,6 +99,7 @@ fn klogs_flags_reach_the_log() {
     assert!(log.skip_headers);
 }
 
+/// Guards: P48
 #[test]
 fn what_go_refuses_is_refused_in_its_words() {
     let error = |line: &str| {

@@ -269,6 +269,7 @@ mod tests {
         }
     }
 
+    /// Guards: P12
     #[test]
     fn what_would_not_start_is_not_installed() {
         assert_eq!(

@@ -73,6 +73,7 @@ mod tests {
 
     const OWN: &str = "Proxy-2.exe";
 
+    /// Guards: P12
     #[test]
     fn csi_proxy_is_recognised_by_its_file_name_only() {
         for ours in [

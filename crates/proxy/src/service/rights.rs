@@ -97,6 +97,7 @@ mod tests {
     const K_OF_A_SERVER: &str = "O:BAD:AI(A;OICIID;FA;;;SY)(A;OICIID;FA;;;BA)(A;OICIID;0x1200a9;;;BU)(A;CIID;LC;;;BU)(A;CIID;DC;;;BU)(A;OICIIOID;GA;;;CO)";
     const K_OF_A_CLIENT: &str = "O:BAD:AI(A;OICIID;FA;;;SY)(A;OICIID;FA;;;BA)(A;OICIID;0x1200a9;;;BU)(A;ID;0x1301bf;;;AU)(A;OICIIOID;SDGXGWGR;;;AU)";
 
+    /// Guards: P11
     #[test]
     fn who_may_change_what_a_service_runs_is_told_from_who_may_look() {
         for (place, sddl, others) in [

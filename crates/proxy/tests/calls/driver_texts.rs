@@ -144,6 +144,7 @@ fn matches_the_empty_target(text: &str) -> bool {
     })
 }
 
+/// Guards: P23
 #[test]
 fn a_plain_directory_has_no_target() {
     let fixture = DriverTextsFixture::new();
@@ -308,6 +309,7 @@ fn a_volume_without_room_to_grow_is_grown() {
 }
 
 /// The page for people is made from this list: it names what the tests above look at.
+/// Guards: P23
 #[test]
 fn every_text_has_a_driver_a_call_and_a_condition() {
     let methods = wire::GROUPS.iter().flat_map(|group| group.methods);

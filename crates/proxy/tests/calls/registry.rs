@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use wincsi_proxy::groups::registry;
 
+/// Guards: P47
 #[test]
 fn every_method_of_every_version_has_a_handler() {
     let registry = registry();

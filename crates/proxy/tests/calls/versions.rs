@@ -58,6 +58,7 @@ fn refused_ids() -> impl Iterator<Item = (&'static str, String)> {
 }
 
 /// csi-proxy cuts 4294967297 to disk 1, and acts on that.
+/// Guards: P39
 #[test]
 fn a_disk_id_that_does_not_fit_is_an_error_in_every_version_and_never_cut() {
     let proxy = started();
@@ -561,6 +562,7 @@ fn a_share_is_mapped_and_removed_in_every_version() {
 }
 
 /// csi-proxy maps first and looks at the path of the link then.
+/// Guards: P73
 #[test]
 fn a_link_path_that_is_refused_maps_nothing() {
     let proxy = started();

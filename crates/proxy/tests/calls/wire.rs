@@ -68,6 +68,7 @@ fn force_is_read_from_its_own_field_in_each_version() {
     assert!(!exists(&proxy, r"C:\var\lib\kubelet\x"));
 }
 
+/// Guards: P23
 #[test]
 fn failures_are_unknown_with_csi_proxys_text() {
     let proxy = Proxy::start();
@@ -112,6 +113,7 @@ fn what_is_not_served_is_unimplemented_and_junk_is_refused() {
     assert!(!exists(&proxy, r"C:\var\lib\kubelet\still-there"));
 }
 
+/// Guards: P59
 #[test]
 fn the_boot_disk_is_never_changed() {
     let proxy = Proxy::start();
@@ -125,6 +127,7 @@ fn the_boot_disk_is_never_changed() {
 }
 
 /// A NUL ends a text for Windows: csi-proxy hands Win32 a null pointer, or half of the path.
+/// Guards: P49
 #[test]
 fn a_text_with_a_nul_in_it_is_an_error_for_its_caller() {
     let proxy = Proxy::start();

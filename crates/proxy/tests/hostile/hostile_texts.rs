@@ -86,6 +86,7 @@ const NO_TEXTS: &[&[u8]] = &[
 
 const LONG: [usize; 3] = [261, 32_768, 1 << 20];
 
+/// Guards: P24
 #[test]
 fn no_text_reaches_further_than_its_field() {
     let fixture = ServerFixture::new();

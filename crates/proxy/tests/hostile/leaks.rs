@@ -29,6 +29,7 @@ const LIFE: [(&wire::Group, &str); 13] = [
     (&wire::iscsi::v1alpha2::GROUP, "DisconnectTarget"),
 ];
 
+/// Guards: P40
 #[test]
 fn weakness_17_nothing_stays_open_wherever_a_call_fails() {
     let fixture = ServerFixture::new();

@@ -111,6 +111,7 @@ macro_rules! version {
                 assert_eq!(disks(&fixture, GUARDED).len(), 1);
             }
 
+            /// Guards: P25
             #[test]
             fn weakness_1_a_request_without_a_portal_is_an_error_for_its_caller_alone() {
                 let fixture = InitiatorFixture::new();
@@ -136,6 +137,7 @@ macro_rules! version {
                 fixture.answer::<rpc::ListTargetPortals>(&ListTargetPortalsRequest {});
             }
 
+            /// Guards: P39
             #[test]
             fn weakness_25_a_port_beyond_sixteen_bits_is_refused() {
                 let fixture = InitiatorFixture::new();

@@ -21,6 +21,7 @@ fn stop(name: &str, force: bool) -> StopServiceRequest {
     StopServiceRequest { name, force }
 }
 
+/// Guards: P42
 #[test]
 fn weakness_37_the_serial_number_is_trimmed() {
     let fixture = InitiatorFixture::new();

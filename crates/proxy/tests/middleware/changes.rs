@@ -47,6 +47,7 @@ fn is_change(group: &str, method: &str) -> bool {
     groups.any(|(_, methods)| methods.contains(&method))
 }
 
+/// Guards: P18
 #[test]
 fn each_method_that_changes_the_node_writes_one_line_and_no_other_does() {
     let proxy = Proxy::start(|config| {

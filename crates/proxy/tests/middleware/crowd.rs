@@ -184,6 +184,7 @@ fn a_hundred_mappings_of_a_share_that_one_process_asks_for_at_once_succeed() {
     assert_eq!(served(answers), 100);
 }
 
+/// Guards: P31
 #[test]
 fn two_processes_that_ask_for_a_share_that_hangs_keep_nobody_from_anything_else() {
     if let Some(sockets) = harness::sockets_of_another_process() {
@@ -217,6 +218,7 @@ fn two_processes_that_ask_for_a_share_that_hangs_keep_nobody_from_anything_else(
     assert!(other.wait().expect("it ends").success());
 }
 
+/// Guards: P32
 #[test]
 fn mappings_that_have_all_places_of_their_group_leave_the_other_groups_theirs() {
     if let Some(sockets) = harness::sockets_of_another_process() {
@@ -247,6 +249,7 @@ fn mappings_that_have_all_places_of_their_group_leave_the_other_groups_theirs() 
     }
 }
 
+/// Guards: P38
 #[test]
 fn a_call_that_waits_past_its_deadline_does_nothing() {
     let proxy = Proxy::start(with_pages);

@@ -70,6 +70,7 @@ fn a_disk_that_hangs_holds_up_neither_the_start_nor_the_page() {
 }
 
 /// Its text names the device, which is for the log.
+/// Guards: P20
 #[test]
 fn the_page_says_of_a_failure_that_there_is_one_and_nothing_else() {
     let fail =

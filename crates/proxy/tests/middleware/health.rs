@@ -132,6 +132,7 @@ fn codes_of_looks(sockets: &Path) -> Vec<(String, Code)> {
 }
 
 /// Looks run outside of the policy, and one at a time, so that a client's would fail the page's own.
+/// Guards: P17
 #[test]
 fn other_processes_cannot_run_the_health_check() {
     if let Some(sockets) = harness::sockets_of_another_process() {
@@ -174,6 +175,7 @@ fn take(config: &Config, name: &str) -> (Server, Endpoint) {
 }
 
 /// The others are served meanwhile, those of the same group too.
+/// Guards: P3
 #[test]
 fn an_endpoint_that_is_taken_fails_readiness_by_its_name_until_it_is_free_and_served() {
     let mut taken = None;

@@ -142,6 +142,7 @@ fn health_tells_of_every_endpoint_and_of_simulation() {
     assert_eq!(status, 404, "the address for health has no metrics");
 }
 
+/// Guards: P36
 #[test]
 fn an_address_that_is_taken_is_served_once_it_is_free_and_the_pipes_meanwhile() {
     let taken = TcpListener::bind("127.0.0.1:0").expect("a free port");
@@ -166,6 +167,7 @@ fn an_address_that_is_taken_is_served_once_it_is_free_and_the_pipes_meanwhile() 
     assert!(scraped(&proxy).text().contains("Mkdir"));
 }
 
+/// Guards: P16
 #[test]
 fn a_policy_that_cannot_be_read_ends_the_start() {
     let error = Proxy::start_error(|config| {
@@ -194,6 +196,7 @@ fn start_log(config: &mut Config) {
 }
 
 /// Clients cause these lines as they like.
+/// Guards: P19
 #[test]
 fn the_log_of_a_failed_call_is_cut_and_says_by_how_much() {
     let proxy = Proxy::start(start_log);
@@ -207,6 +210,7 @@ fn the_log_of_a_failed_call_is_cut_and_says_by_how_much() {
     assert!(line.is_some_and(|line| line.len() < 1024), "{log}");
 }
 
+/// Guards: P16
 #[test]
 fn a_policy_covers_all_versions_and_changes_without_a_restart() {
     let proxy = Proxy::start(|config| {
@@ -252,6 +256,7 @@ fn a_policy_covers_all_versions_and_changes_without_a_restart() {
     assert!(proxy.exists(&path));
 }
 
+/// Guards: P18
 #[test]
 fn the_audit_log_has_a_line_for_each_change_and_none_for_looking() {
     let proxy = Proxy::start(|config| {

@@ -95,6 +95,7 @@ fn guarded(guard: node::FormatGuard) -> impl FnOnce(&mut Config) {
 }
 
 /// The cycle of sig-storage-local-static-provisioner.
+/// Guards: P63
 #[test]
 fn a_released_local_volume_is_wiped_by_default_and_audited() {
     let fixture = Fixture::mounted_at(OUTSIDE, |_| {});
@@ -120,6 +121,7 @@ fn a_staged_volume_is_wiped_without_a_guard_only() {
 }
 
 /// What was there may be gone, as Windows was asked.
+/// Guards: P63
 #[test]
 fn a_format_over_a_filesystem_that_fails_is_audited() {
     for guard in [node::FormatGuard::Signatures, node::FormatGuard::Off] {
@@ -133,6 +135,7 @@ fn a_format_over_a_filesystem_that_fails_is_audited() {
     }
 }
 
+/// Guards: P66
 #[test]
 fn the_folder_of_notes_is_a_file_of_the_servers() {
     let fixture = Fixture::mounted_at(OUTSIDE, |config| {
@@ -150,6 +153,7 @@ fn a_strict_server_wipes_no_volume() {
 }
 
 /// wincsi's own client asks so with each call.
+/// Guards: P72
 #[test]
 fn a_client_can_request_a_strict_guard_and_unknown_guards_are_invalid() {
     let fixture = Fixture::mounted_at(OUTSIDE, |_| {});

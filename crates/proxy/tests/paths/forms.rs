@@ -105,6 +105,7 @@ fn long() -> [String; 4] {
     ]
 }
 
+/// Guards: P49
 #[test]
 fn no_evil_text_is_taken_by_any_call() {
     let fixture = ServerFixture::new();
@@ -203,6 +204,7 @@ fn names_that_only_look_dangerous_are_names() {
     }
 }
 
+/// Guards: P49
 #[test]
 fn csi_proxys_calls_refuse_paths_over_260_bytes() {
     let unserved = NodeFixture::new();

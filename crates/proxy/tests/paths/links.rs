@@ -9,6 +9,7 @@ fn at(name: &str) -> String {
     format!(r"{KUBELET}\{name}")
 }
 
+/// Guards: P50
 #[test]
 fn links_that_stay_inside_are_followed_in_every_position() {
     let fixture = ServerFixture::new();
@@ -44,6 +45,7 @@ fn links_that_stay_inside_are_followed_in_every_position() {
     assert_eq!(fixture.offences.take(), Vec::<String>::new());
 }
 
+/// Guards: P50
 #[test]
 fn what_lies_on_a_mounted_volume_is_inside_and_its_links_are_checked_again() {
     let fixture = ServerFixture::new();
@@ -87,6 +89,7 @@ fn what_lies_on_a_mounted_volume_is_inside_and_its_links_are_checked_again() {
 }
 
 /// A process that can write in a folder can make a reparse point that names any volume.
+/// Guards: P50
 #[test]
 fn a_link_to_a_volume_not_mounted_inside_is_refused() {
     let fixture = ServerFixture::new();
@@ -142,6 +145,7 @@ fn a_volume_within_a_volume_is_inside() {
 }
 
 /// csi-driver-smb's staging: the call is about the link, and no packet leaves the node for it.
+/// Guards: P52
 #[test]
 fn staging_by_a_link_to_a_share_works_and_the_share_is_not_looked_at() {
     let fixture = ServerFixture::new();
@@ -173,6 +177,7 @@ fn staging_by_a_link_to_a_share_works_and_the_share_is_not_looked_at() {
 
 /// csi-driver-smb opens what is called a link, and fails its NodeStageVolume for one that leads nowhere; what is not
 /// called one is staged anew in the same call.
+/// Guards: P52
 #[test]
 fn a_link_to_a_share_that_is_not_mapped_is_none_and_the_share_is_not_looked_at() {
     for confinement in [Confinement::WorkingDirs, Confinement::Anywhere] {
@@ -192,6 +197,7 @@ fn a_link_to_a_share_that_is_not_mapped_is_none_and_the_share_is_not_looked_at()
     }
 }
 
+/// Guards: P57
 #[test]
 fn a_working_folder_is_not_removed_by_any_of_its_names() {
     let inner = at(r"a\b");
@@ -282,6 +288,7 @@ mod many {
         "a\\b\\link\\x\\y",
     ];
 
+    /// Guards: P50, P52
     #[test]
     fn a_link_in_the_middle_leads_no_call_out() {
         for how in WAYS_OUT {
@@ -323,6 +330,7 @@ mod many {
         }
     }
 
+    /// Guards: P53
     #[test]
     fn a_link_at_the_end_is_what_the_call_is_about() {
         for how in WAYS_OUT {
@@ -369,6 +377,7 @@ mod many {
         }
     }
 
+    /// Guards: P50
     #[test]
     fn links_without_an_end_are_refused() {
         let fixture = ServerFixture::new();

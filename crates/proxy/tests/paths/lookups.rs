@@ -15,6 +15,7 @@ fn with_local_volume() -> ServerFixture {
 }
 
 /// The local static provisioner's discovery, on a node whose csi-proxy has no flag for its folder.
+/// Guards: P58
 #[test]
 fn look_ups_go_anywhere_on_the_nodes_own_drives() {
     let fixture = with_local_volume();
@@ -58,6 +59,7 @@ fn a_link_to_a_drive_leads_to_its_volume() {
     );
 }
 
+/// Guards: P48
 #[test]
 fn all_other_calls_stay_within_the_working_folders() {
     let fixture = with_local_volume();
@@ -76,6 +78,7 @@ fn all_other_calls_stay_within_the_working_folders() {
 
 /// A node that follows a link to a share logs on to its server; `Z:` stands for the letter of a network
 /// drive, which the mount manager does not know.
+/// Guards: P58
 #[test]
 fn a_lookup_opens_no_remote_path() {
     let fixture = ServerFixture::new();
@@ -130,6 +133,7 @@ fn a_lookup_opens_no_remote_path() {
 }
 
 /// The end of a path is followed to a volume, hop by hop, and no hop leaves the node.
+/// Guards: P58
 #[test]
 fn a_link_at_the_end_leads_no_look_up_away() {
     let fixture = ServerFixture::new();
@@ -157,6 +161,7 @@ fn a_link_at_the_end_leads_no_look_up_away() {
 }
 
 /// What is on the way within the kubelet's folder costs no question to the mount manager.
+/// Guards: P58
 #[test]
 fn a_path_in_a_working_folder_is_local_without_a_question() {
     let fixture = ServerFixture::new();
@@ -169,6 +174,7 @@ fn a_path_in_a_working_folder_is_local_without_a_question() {
     assert_eq!(lists.count(), 0, "{asked:?}");
 }
 
+/// Guards: P48
 #[test]
 fn a_volume_dir_is_for_mount_and_unmount_only() {
     let unserved = NodeFixture::new().volume_dir(LOCAL_VOLUMES);

@@ -177,6 +177,7 @@ proptest! {
         ..Config::default()
     })]
 
+    /// Guards: P48, P58
     #[test]
     fn no_call_touches_anything_outside(events in prop::collection::vec(event(), 60..160)) {
         let fixture = ServerFixture::new();

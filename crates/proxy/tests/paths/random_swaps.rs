@@ -87,6 +87,7 @@ proptest! {
 }
 
 /// Calls that all fail, or attacks that all come too early or too late, would show nothing.
+/// Guards: P56
 #[test]
 fn no_link_is_made_outside_at_whichever_moment_a_folder_is_exchanged() {
     no_case_makes_a_link_outside();

@@ -61,6 +61,7 @@ fn an_empty_path_is_told_by_each_group_in_its_words() {
     assert_eq!(error_of(PathCall::Mount), mount);
 }
 
+/// Guards: P48
 #[test]
 fn changes_that_csi_proxy_never_checked_are_confined_in_the_same_words() {
     let fixture = ServerFixture::new();
@@ -88,6 +89,7 @@ fn a_refused_link_is_told_as_one_and_reads_as_nothing_that_drivers_look_for() {
 }
 
 /// A process that writes in a folder names its entries, and makes links there.
+/// Guards: P20
 #[test]
 fn a_link_behind_another_is_named_in_no_text() {
     let fixture = ServerFixture::new();
@@ -108,6 +110,7 @@ fn a_link_behind_another_is_named_in_no_text() {
     }
 }
 
+/// Guards: P20
 #[test]
 fn what_a_link_says_is_in_no_text() {
     let fixture = ServerFixture::new();
@@ -135,6 +138,7 @@ fn what_a_link_says_is_in_no_text() {
 }
 
 /// Each text stands for one condition: aws-ebs reads it as "nothing is mounted" and detaches.
+/// Guards: P23
 #[test]
 fn nothing_is_mounted_is_said_of_a_missing_path_and_a_plain_directory_alone() {
     let fixture = ServerFixture::new();

@@ -24,6 +24,7 @@ fn with_junction() -> ServerFixture {
     unserved.serve_watching(&[PLACE])
 }
 
+/// Guards: P48
 #[test]
 fn a_folder_that_is_a_junction_counts_by_both_its_names() {
     let fixture = with_junction();
@@ -55,6 +56,7 @@ fn a_folder_that_is_a_junction_counts_by_both_its_names() {
     assert_eq!(fixture.offences.take(), Vec::<String>::new());
 }
 
+/// Guards: P48
 #[test]
 fn a_folder_that_is_led_elsewhere_later_stays_where_it_was() {
     let fixture = with_junction();
@@ -72,6 +74,7 @@ fn a_folder_that_is_led_elsewhere_later_stays_where_it_was() {
     assert!(fixture.exists(r"C:\outside\x").is_err());
 }
 
+/// Guards: P51
 #[test]
 fn a_folder_that_became_a_link_is_not_entered() {
     let fixture = ServerFixture::new();
@@ -106,6 +109,7 @@ fn a_folder_on_a_mounted_volume_counts() {
     assert!(fixture.call(PathCall::Mkdir, r"C:\mnt\other").is_err());
 }
 
+/// Guards: P51
 #[test]
 fn a_folder_that_does_not_exist_yet_is_taken_when_it_appears_as_a_directory() {
     let fixture = NodeFixture::new()
@@ -122,6 +126,7 @@ fn a_folder_that_does_not_exist_yet_is_taken_when_it_appears_as_a_directory() {
 }
 
 /// Anybody may create folders at the root of a drive.
+/// Guards: P51
 #[test]
 fn a_folder_that_does_not_exist_yet_is_not_taken_when_it_appears_as_a_link() {
     for junction in [r"C:\later", r"C:\later\work"] {
@@ -170,6 +175,7 @@ fn a_folder_within_another_may_be_a_link_to_elsewhere() {
     assert_eq!(fixture.offences.take(), Vec::<String>::new());
 }
 
+/// Guards: P48
 #[test]
 fn without_confinement_the_reach_is_csi_proxys() {
     let fixture = NodeFixture::new()

@@ -13,6 +13,7 @@ use super::attack::{Attack, LINK, OUTSIDE, POD, Released, swapping};
 use super::fixture::{Hands, NodeFixture, PathCall, path, turn};
 
 /// However long the server takes, the folder stays what it was.
+/// Guards: P56
 #[test]
 fn a_slow_server_gives_nobody_time_to_lead_a_link_out() {
     let fixture = swapping();
@@ -35,6 +36,7 @@ fn a_slow_server_gives_nobody_time_to_lead_a_link_out() {
 }
 
 /// As with csi-proxy. The attacker needs no race, since links are followed wherever they lead.
+/// Guards: P54
 #[test]
 fn without_confinement_a_folder_that_becomes_a_junction_leads_a_link_out() {
     let unserved = NodeFixture::new().confined_by(Confinement::Anywhere);
@@ -47,6 +49,7 @@ fn without_confinement_a_folder_that_becomes_a_junction_leads_a_link_out() {
 }
 
 /// The link was there before. Its folder is led to another that has an equal one.
+/// Guards: P56
 #[test]
 fn an_equal_link_elsewhere_is_not_taken_for_the_one_that_was_removed() {
     let fixture = swapping();
@@ -70,6 +73,7 @@ fn an_equal_link_elsewhere_is_not_taken_for_the_one_that_was_removed() {
 }
 
 /// Nobody may ever ask for anything in the folder again, and kubelet cannot remove it.
+/// Guards: P56
 #[test]
 fn the_start_removes_what_a_death_left_of_a_link() {
     const NAME: &str = ".wincsi-link-0123456789abcdef0123456789abcdef";

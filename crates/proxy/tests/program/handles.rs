@@ -16,6 +16,7 @@ use crate::ordinary;
 
 const ROUNDS: usize = 3;
 
+/// Guards: P40
 #[test]
 fn weakness_17_no_call_that_went_well_or_failed_leaves_a_handle() {
     let _turn = turn();

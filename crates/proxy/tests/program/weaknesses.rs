@@ -5,6 +5,7 @@ use std::path::Path;
 use crate::exe::{Server, exe, serving, turn};
 use crate::{call, platform};
 
+/// Guards: P14
 #[test]
 fn weakness_4_a_failed_start_is_a_text_and_an_exit_code_and_no_panic() {
     let _turn = turn();
@@ -16,6 +17,7 @@ fn weakness_4_a_failed_start_is_a_text_and_an_exit_code_and_no_panic() {
     assert!(!ended.output.contains("panicked"), "{}", ended.output);
 }
 
+/// Guards: P3
 #[test]
 fn weakness_4_an_endpoint_that_is_taken_is_named() {
     let _turn = turn();
@@ -40,6 +42,7 @@ fn weakness_4_an_endpoint_that_is_taken_is_named() {
 
 const TAKEN: &str = "served by another process: ";
 
+/// Guards: P14
 #[test]
 fn weakness_4_a_start_whose_endpoints_are_all_taken_is_a_text_and_an_exit_code() {
     let _turn = turn();
@@ -59,6 +62,7 @@ fn weakness_4_a_start_whose_endpoints_are_all_taken_is_a_text_and_an_exit_code()
     assert!(!text.contains("panicked"), "{text}");
 }
 
+/// Guards: P25
 #[test]
 fn weakness_6_junk_at_one_endpoint_stops_neither_it_nor_another() {
     let _turn = turn();

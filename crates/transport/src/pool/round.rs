@@ -353,6 +353,7 @@ mod tests {
     }
 
     /// However many connections and calls the other has.
+    /// Guards: P30
     #[test]
     fn between_two_turns_of_a_process_another_has_one_slice_in_all() {
         let folder = tempfile::tempdir().unwrap();
@@ -385,6 +386,7 @@ mod tests {
         assert!(last > 2, "the others have their turns afterwards");
     }
 
+    /// Guards: P30
     #[test]
     fn in_the_queue_a_process_waits_for_one_connection_of_another() {
         let folder = tempfile::tempdir().unwrap();

@@ -192,6 +192,7 @@ mod tests {
         refuses
     }
 
+    /// Guards: P25
     #[test]
     fn an_endpoint_that_cannot_accept_stops_no_other_and_comes_back() {
         let folder = tempfile::tempdir().unwrap();

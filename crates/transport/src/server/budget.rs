@@ -29,6 +29,9 @@ pub(crate) struct Reservation<'a> {
 
 impl Budget {
     /// What each connection may hold whatever the others do, in bytes.
+    // A connection that called once also costs up to 50 KiB that nobody counts, most of it h2's buffers. On Linux, glibc
+    // keeps freed memory in each arena: after seven crowds of 1,000 connections the process had 150 MB, with
+    // MALLOC_ARENA_MAX=1 57 MB. Windows's heap has not been measured.
     pub(crate) const DUE: usize = 16 << 10;
 
     pub(crate) fn new(most: usize) -> Self {

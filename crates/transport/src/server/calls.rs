@@ -284,6 +284,7 @@ mod tests {
         assert_eq!((calls.running(), calls.waiting()), (0, 1));
     }
 
+    /// Guards: P32
     #[test]
     fn a_group_has_places_that_no_other_takes() {
         let calls = calls(4, 2);
@@ -330,6 +331,7 @@ mod tests {
         again.iter().for_each(|place| calls.end(others, place));
     }
 
+    /// Guards: P31
     #[test]
     fn those_that_wait_are_bounded_in_all_and_for_each_process() {
         let calls = calls(9, 1);

@@ -230,6 +230,7 @@ mod tests {
         assert!(clients.find(Identity::Unknown, || None).begin_call(0));
     }
 
+    /// Guards: P9
     #[test]
     fn all_who_come_by_tcp_have_one_share_together() {
         let mut clients = Clients::default();

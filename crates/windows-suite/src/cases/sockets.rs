@@ -23,6 +23,7 @@ declare!("sockets";
     of_servers_that_start_at_once_one_serves_and_keeps_its_socket,
 );
 
+/// Guards: P5
 fn a_socket_is_served_in_a_closed_folder_and_gone_with_its_server(
     fixture: &dyn MachineFixture,
 ) -> Result<(), CaseFailure> {
@@ -46,6 +47,7 @@ fn a_socket_is_served_in_a_closed_folder_and_gone_with_its_server(
     fs::remove_dir(&folder).map_err(failed)
 }
 
+/// Guards: P7
 fn what_a_server_that_died_has_left_is_replaced_and_nothing_else_is(
     fixture: &dyn MachineFixture,
 ) -> Result<(), CaseFailure> {
@@ -76,6 +78,7 @@ fn what_a_server_that_died_has_left_is_replaced_and_nothing_else_is(
 }
 
 /// What a server that died has left makes each of them think that the socket is nobody's.
+/// Guards: P8
 fn of_servers_that_start_at_once_one_serves_and_keeps_its_socket(
     fixture: &dyn MachineFixture,
 ) -> Result<(), CaseFailure> {

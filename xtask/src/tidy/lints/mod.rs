@@ -18,12 +18,15 @@ mod map;
 mod named_tests;
 mod names;
 mod platform_cfg;
+mod promises;
 mod published;
 mod rooms;
 mod text_form;
 mod unfinished;
 mod unsafe_code;
 mod waiting_tests;
+
+pub(crate) use promises::Promises;
 
 /// A place that breaks a rule.
 #[derive(Debug)]
@@ -70,6 +73,7 @@ const LINTS: &[Lint] = &[
     names::NAMES,
     names::SENTENCES,
     platform_cfg::LINT,
+    promises::LINT,
     published::LINT,
     rooms::LINT,
     rooms::SEAM,

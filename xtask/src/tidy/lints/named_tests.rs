@@ -13,8 +13,8 @@ pub(super) const LINT: Lint = Lint {
     },
 };
 
-/// Heads of the columns that name nothing but tests.
-const COLUMNS: [&str; 3] = ["guarded by", "shown by", "tested by"];
+/// The head of a column that names nothing but tests.
+const COLUMN: &str = "tested by";
 
 /// The tests of each file's module: `tests/paths/links.rs` is `links`, `src/paths.rs` is `paths`.
 struct Tests<'a>(BTreeMap<&'a str, BTreeSet<&'a str>>);
@@ -65,10 +65,6 @@ fn functions(source: &Source) -> impl Iterator<Item = &str> {
     let mut follows_attribute = false;
     let lines = source.text.lines().map(str::trim);
     lines.filter_map(move |line| {
-        if let Some(rest) = line.strip_prefix("func Test").filter(|_| source.is_go()) {
-            let length = rest.find('(')?;
-            return line.get("func ".len().."func Test".len() + length);
-        }
         let name = line
             .strip_prefix("fn ")
             .and_then(|rest| rest.split(['(', '<']).next());
@@ -88,7 +84,7 @@ fn check(page: &Source, tests: &Tests<'_>) -> Vec<Finding> {
         let cells: Vec<&str> = line.split('|').map(str::trim).collect();
         match (line.starts_with('|'), column) {
             (false, _) => column = None,
-            (true, None) => column = Some(cells.iter().position(|cell| COLUMNS.contains(cell))),
+            (true, None) => column = Some(cells.iter().position(|cell| *cell == COLUMN)),
             _ => {}
         }
         let cell = column.flatten().and_then(|at| cells.get(at));
@@ -130,11 +126,9 @@ mod tests {
             path: path.to_owned(),
             text: text.to_owned(),
         };
-        let go = "func TestX(t *testing.T) {\n}\n";
         let sources = [
             source("crates/x/tests/it/main.rs", TEST),
             source("crates/x/src/y.rs", "fn no() {}\n"),
-            source("tests/go/z_test.go", go),
             source("A.md", page),
         ];
         let found = (LINT.check)(&sources);
@@ -143,8 +137,8 @@ mod tests {
 
     #[test]
     fn names_are_looked_for_in_their_column_and_module() {
-        let head = "| x | shown by |\n|---|---|\n";
-        let row = "| `nothing` | `it::a_b`, `c`, `it`, `TestX`, `z_test::TestX` |\n";
+        let head = "| x | tested by |\n|---|---|\n";
+        let row = "| `nothing` | `it::a_b`, `c`, `it` |\n";
         assert_eq!(missing(&format!("{head}{row}")), Vec::<String>::new());
         let row = "| x | `y::a_b`, `helper`, `y`, `it::helper` |\n";
         assert_eq!(missing(&format!("{head}{row}")).len(), 4);

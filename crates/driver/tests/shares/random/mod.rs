@@ -55,6 +55,7 @@ struct World {
     left: BTreeSet<String>,
 }
 
+/// Guards: P79
 #[test]
 fn mappings_are_those_of_live_records_and_of_others_after_each_step() {
     let steps = number(STEPS_VARIABLE).unwrap_or(STEPS);

@@ -104,6 +104,8 @@ fn clear(node: &Node, disk: DiskNumber, wanted: &DiskQuery) -> os::Result<bool> 
         return Ok(false);
     }
     tracing::warn!(disk = disk.0, %wanted, "making a disk writable that the storage provider does not list");
+    // By its number, which could have gone to another disk since the check: that one would be writable then, and nothing
+    // is written to it.
     let until_restart = DiskAccess::ReadWriteUntilRestart;
     node.os().disks.set_access(disk, until_restart)?;
     Ok(true)

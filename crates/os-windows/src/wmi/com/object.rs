@@ -131,7 +131,8 @@ impl ClassObject {
         unsafe { self.0.SpawnInstance(0) }.map(Self).map_err(fault)
     }
 
-    /// Sets a property (`Put`). What is copied there is not ours to wipe.
+    /// Sets a property (`Put`). What is copied there, and into the form in which it travels to WMI's process, is not ours
+    /// to wipe, and no page says that WMI wipes it.
     pub(in crate::wmi) fn put(&self, row: Row<'_>, name: &str, value: &Value) -> Called<()> {
         let wide = Wide::new(name).map_err(Cause::Win32)?;
         // No method of the table takes an object.

@@ -409,6 +409,7 @@ mod tests {
         many(Automation::Bstr, Vec::new());
     }
 
+    /// Guards: P22
     #[test]
     fn a_string_in_a_variant_is_wiped_to_its_last_unit() {
         let secret = Variant::One(bstr("a secret \u{1F4BE}"));

@@ -84,6 +84,7 @@ fn only_the_systems_libraries_are_loaded() {
 }
 
 /// Those that are loaded later, by name, are looked for in System32.
+/// Guards: P10
 #[test]
 fn libraries_are_looked_for_where_the_program_says() {
     assert!(imports()["kernel32.dll"].contains("SetDefaultDllDirectories"));
@@ -91,6 +92,7 @@ fn libraries_are_looked_for_where_the_program_says() {
 
 /// So are those above: the flag is `LOAD_LIBRARY_SEARCH_SYSTEM32`, where
 /// <https://learn.microsoft.com/windows/win32/api/winnt/ns-winnt-image_load_config_directory64> has `DependentLoadFlags`.
+/// Guards: P10
 #[cfg(target_env = "msvc")]
 #[test]
 fn what_the_program_imports_is_looked_for_in_system32_only() {
@@ -122,6 +124,7 @@ fn is_expected(library: &str) -> bool {
     unused || LIBRARIES.contains(&library) || library.starts_with(API_SETS)
 }
 
+/// Guards: P13
 #[test]
 fn the_exe_imports_no_process_starter_except_those_of_std() {
     for (library, functions) in imports() {

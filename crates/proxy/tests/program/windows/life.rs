@@ -11,6 +11,7 @@ use tempfile::TempDir;
 use crate::call::{self, HangingCall};
 use crate::exe::{Ended, TIMEOUT, exe, look_until, turn};
 
+/// Guards: P14, P15
 #[test]
 fn a_service_is_installed_runs_drains_and_is_removed() {
     let _turn = turn();
@@ -80,6 +81,7 @@ fn weakness_5_a_running_service_is_stopped_before_it_is_removed() {
     assert!(service.log().contains("] stopped: "), "{}", service.log());
 }
 
+/// Guards: P14
 #[test]
 fn weakness_4_a_failed_start_reaches_the_caller_the_status_and_the_log() {
     let _turn = turn();
@@ -95,6 +97,7 @@ fn weakness_4_a_failed_start_reaches_the_caller_the_status_and_the_log() {
     );
 }
 
+/// Guards: P14
 #[test]
 fn weakness_5_a_process_that_is_no_service_says_so() {
     let _turn = turn();
@@ -113,6 +116,7 @@ fn weakness_5_a_process_that_is_no_service_says_so() {
 
 /// Under Wine every file belongs to the user and not to Administrators; on Windows the folder of those who build has
 /// their rights.
+/// Guards: P11
 #[test]
 fn a_program_that_others_can_change_is_not_installed() {
     let _turn = turn();
@@ -125,6 +129,7 @@ fn a_program_that_others_can_change_is_not_installed() {
     assert_eq!(exe(&["service", "status", name]).code, Some(4));
 }
 
+/// Guards: P12
 #[test]
 fn a_service_of_somebody_else_is_left_alone() {
     let _turn = turn();

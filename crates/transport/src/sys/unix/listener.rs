@@ -195,6 +195,7 @@ mod tests {
         UnixStream::connect(path).unwrap();
     }
 
+    /// Guards: P7
     #[test]
     fn a_socket_that_is_left_is_replaced_by_the_next_server_and_by_none_while_it_is_served() {
         let home = tempfile::tempdir().unwrap();
@@ -216,6 +217,7 @@ mod tests {
         assert!(path.exists());
     }
 
+    /// Guards: P7
     #[test]
     fn a_socket_is_removed_on_request_and_nothing_else_is() {
         let home = tempfile::tempdir().unwrap();
@@ -253,6 +255,7 @@ mod tests {
         assert_eq!(refused.kind(), io::ErrorKind::AlreadyExists);
     }
 
+    /// Guards: P8
     #[test]
     fn of_servers_that_start_at_once_one_serves_and_keeps_its_socket() {
         for _ in 0..200 {

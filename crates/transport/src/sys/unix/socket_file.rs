@@ -216,6 +216,7 @@ mod tests {
         assert_eq!(mode(&folder), 0o700);
     }
 
+    /// Guards: P6
     #[test]
     fn a_folder_that_others_may_write_in_for_something_else_is_refused_and_left_as_it_is() {
         let home = tempfile::tempdir().unwrap();
@@ -236,6 +237,7 @@ mod tests {
         }
     }
 
+    /// Guards: P6
     #[test]
     fn a_link_is_no_folder_and_a_file_is_none() {
         let home = tempfile::tempdir().unwrap();
@@ -266,6 +268,7 @@ mod tests {
         assert!(is_locked());
     }
 
+    /// Guards: P6
     #[test]
     fn a_folder_in_another_place_than_where_it_was_closed_is_refused() {
         let home = tempfile::tempdir().unwrap();
@@ -280,6 +283,7 @@ mod tests {
         assert_eq!(refused.kind(), io::ErrorKind::PermissionDenied);
     }
 
+    /// Guards: P6
     #[test]
     fn what_another_user_owns_is_told_with_the_user() {
         let own = geteuid().as_raw();

@@ -328,6 +328,7 @@ mod tests {
         dialled.recv_timeout(TIMEOUT).expect("an end").unwrap();
     }
 
+    /// Guards: P4
     #[test]
     fn root_and_the_clients_own_user_are_trusted_to_serve_and_no_other() {
         let user = Uid::from_raw;

@@ -188,6 +188,7 @@ mod tests {
 
     use super::*;
 
+    /// Guards: P2
     #[test]
     fn the_first_instance_alone_is_asked_to_be_the_first() {
         for ready_instances in 0..4 {
@@ -199,6 +200,7 @@ mod tests {
         }
     }
 
+    /// Guards: P2
     #[test]
     fn the_first_instance_alone_says_that_the_name_is_taken() {
         for (flags, code, kind) in [

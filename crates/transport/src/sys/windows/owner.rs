@@ -211,6 +211,7 @@ mod tests {
         }
     }
 
+    /// Guards: P4
     #[test]
     fn a_pipe_of_another_account_is_named_with_it_and_gets_nothing() {
         let sid = own_sid();
@@ -228,6 +229,7 @@ mod tests {
         assert_eq!(received(&mut listeners), b"");
     }
 
+    /// Guards: P4
     #[test]
     fn a_socket_is_trusted_when_both_its_process_and_its_file_are() {
         let [system, administrators] = TRUSTED.map(|sid| judged(sid.to_owned()));

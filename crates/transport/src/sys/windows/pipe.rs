@@ -258,6 +258,7 @@ mod tests {
     }
 
     /// No test can be a client of another machine here, so this is about what the system is told.
+    /// Guards: P1
     #[test]
     fn clients_of_other_machines_are_rejected() {
         assert_eq!(
@@ -266,6 +267,7 @@ mod tests {
         );
     }
 
+    /// Guards: P2
     #[test]
     fn the_first_instance_is_exclusive() {
         let name = PipeName::new("wincsi-test-exclusive").unwrap();
@@ -278,6 +280,7 @@ mod tests {
         }
     }
 
+    /// Guards: P1
     #[test]
     fn a_pipe_lets_in_whom_the_options_say() {
         let changed = ServerOptions {

@@ -235,6 +235,7 @@ mod tests {
     }
 
     /// A driver's records lie beside its socket.
+    /// Guards: P5
     #[test]
     fn an_open_folder_with_files_is_closed_for_the_server_whose_they_are() {
         let home = tempfile::tempdir().unwrap();
@@ -247,6 +248,7 @@ mod tests {
         assert_ne!(list_of(&folder), open);
     }
 
+    /// Guards: P6
     #[test]
     fn a_folder_keeps_its_name_while_a_socket_is_made_in_it() {
         let home = tempfile::tempdir().unwrap();
@@ -260,6 +262,7 @@ mod tests {
         fs::rename(&folder, &aside).unwrap();
     }
 
+    /// Guards: P6
     #[test]
     fn a_folder_in_another_place_than_where_it_was_closed_is_refused() {
         let home = tempfile::tempdir().unwrap();
@@ -295,6 +298,7 @@ mod tests {
         assert!(lock_now().is_some());
     }
 
+    /// Guards: P6
     #[test]
     fn a_folder_that_others_may_enter_for_something_else_is_refused_and_left_as_it_is() {
         let home = tempfile::tempdir().unwrap();
@@ -306,6 +310,7 @@ mod tests {
         assert_eq!(list_of(home.path()), open);
     }
 
+    /// Guards: P6, P7
     #[test]
     fn a_file_is_neither_a_folder_nor_a_socket() {
         let home = tempfile::tempdir().unwrap();
