@@ -25,7 +25,8 @@ use wincsi_os_sim::Profile;
 use crate::compare::Comparison;
 use crate::reported::reported;
 
-/// What no record has of what a profile reports, by profile and class; the page docs/fidelity.md shows it.
+/// Values that a profile reports without a record, by profile and class; the page docs/fidelity.md shows
+/// it.
 const UNBACKED: &str = include_str!("unbacked.txt");
 
 #[test]
