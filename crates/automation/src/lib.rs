@@ -1,8 +1,9 @@
-//! What crosses COM to a WMI provider, as pure code: query text, object paths, values in automation's types.
+//! The data that crosses COM to a WMI provider, as pure code: query text, object paths, values in
+//! automation's types.
 //!
-//! The calls themselves are `os-windows`'s. What can be decided without them is decided here, so that
-//! it is tested on every system: how a literal is quoted, which VARIANT a `uint64` travels in, what a
-//! failed call's error object means, which of its words may be told. Classes, properties and types come from [`os::schema`].
+//! `os-windows` makes the calls. Every decision that needs no call is made here, so that tests on every system cover
+//! it: how a literal is quoted, which VARIANT a `uint64` travels in, what a failed call's error object means, which of
+//! its words may be shown. Classes, properties and types come from [`os::schema`].
 
 mod path;
 mod secrets;

@@ -52,7 +52,7 @@ fn key_text(value: &Value) -> Option<String> {
     }
 }
 
-/// What follows `\\SERVER\namespace:`, where there is such a beginning.
+/// The part after `\\SERVER\namespace:`, if the path begins so.
 fn relative(path: &str) -> Option<&str> {
     if !path.starts_with(r"\\") {
         return Some(path);
@@ -88,7 +88,7 @@ fn are_keys(mut keys: &str) -> bool {
     true
 }
 
-/// What follows a key's value: a quoted text, or a bare word (a number, `TRUE`).
+/// The part after a key's value: a quoted text, or a bare word (a number, `TRUE`).
 fn behind_value(value: &str) -> Option<&str> {
     if let Some(quoted) = value.strip_prefix('"') {
         return behind_quoted(quoted);

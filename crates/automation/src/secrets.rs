@@ -1,8 +1,8 @@
 use os::schema::Method;
 use os::{Arguments, SystemText, Value};
 
-/// The passwords among a call's arguments. What the system says of the call is kept only when it has none
-/// of them: the text of a provider goes to logs and callers, and nobody promises what is in it.
+/// The passwords among a call's arguments. The system's text for the call is kept only if it contains
+/// none of them: a provider's text goes to logs and callers, and its content is not documented.
 pub struct Secrets<'a>(Vec<&'a str>);
 
 os::assert_no_debug!(Secrets<'static>);
@@ -26,7 +26,7 @@ impl<'a> Secrets<'a> {
         Self(Vec::new())
     }
 
-    /// What the system says, unless it gives a secret away.
+    /// The system's text, unless it contains a secret.
     #[must_use]
     pub fn keep(&self, system_text: &str) -> Option<SystemText> {
         let gives_away = self.0.iter().any(|secret| system_text.contains(secret));

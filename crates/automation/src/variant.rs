@@ -4,7 +4,7 @@ use os::schema::{Automation, CimType};
 use os::{Instance, Value};
 use zeroize::Zeroizing;
 
-/// What a VARIANT of WMI's holds. `O` is what carries an embedded object.
+/// The content of a WMI VARIANT. `O` carries an embedded object.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Variant<O> {
     /// An array (`VT_ARRAY`).
@@ -42,7 +42,7 @@ pub enum Scalar<O> {
 #[derive(Clone, PartialEq, Eq)]
 pub struct Text(Zeroizing<Vec<u16>>);
 
-/// A value, a name or a path that cannot be what the class table says.
+/// A value, a name or a path that contradicts the class table.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SchemaMismatch {
@@ -114,7 +114,8 @@ impl Text {
     /// The text.
     ///
     /// # Errors
-    /// It is not well-formed: what would stand for the odd half is another text than the system's.
+    /// The text is not well-formed: a replacement of the unpaired half would be another text than
+    /// the system's.
     pub fn to_text(&self) -> Result<String, SchemaMismatch> {
         String::from_utf16(&self.0).map_err(|_| SchemaMismatch::Surrogate)
     }
@@ -142,8 +143,8 @@ impl<O> Variant<O> {
         elements.into_iter().map(text).collect()
     }
 
-    /// What goes out for a value of a property or a parameter of this type. `object` makes what
-    /// carries an embedded object.
+    /// Converts a value of a property or a parameter of this type. `object` makes the carrier of an
+    /// embedded object.
     ///
     /// # Errors
     /// The value is not of the type; or `object` failed.
@@ -167,8 +168,9 @@ impl<O> Variant<O> {
         }
     }
 
-    /// The value that came, of the type with this number in `CIMTYPE_ENUMERATION`: a VARIANT alone
-    /// does not tell a `char16` from a `sint16`. `object` reads what carries an embedded object.
+    /// Converts a received value of the type with this number in `CIMTYPE_ENUMERATION`: a VARIANT
+    /// alone cannot distinguish a `char16` from a `sint16`. `object` reads the carrier of an
+    /// embedded object.
     ///
     /// # Errors
     /// Malformed text; or `object` failed.
@@ -189,7 +191,7 @@ impl<O> Variant<O> {
     }
 }
 
-/// What the class table says of a value.
+/// The class table's row for a value.
 #[derive(Debug, Clone, Copy)]
 pub struct Row<'a> {
     /// For errors.
@@ -218,7 +220,7 @@ impl<O> Scalar<O> {
         Self::plain(row.cim, value).ok_or_else(|| row.refused().into())
     }
 
-    /// What carries a value that is no object; `None` when it is not of the type.
+    /// The VARIANT of a value other than an object; `None` if the value is not of the type.
     fn plain(cim: CimType, value: &Value) -> Option<Self> {
         match (cim, value) {
             (CimType::Boolean, Value::Bool(value)) => Some(Self::Bool(*value)),

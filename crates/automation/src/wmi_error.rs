@@ -4,23 +4,23 @@ use os::{Cause, Hresult, Instance, Win32};
 
 use crate::SchemaMismatch;
 
-/// A call that failed, and what the system says of it.
+/// A failed call, and the system's account of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WmiError {
-    /// What callers branch on.
+    /// The cause, on which callers branch.
     pub cause: Cause,
     /// The system's text, in its language: data, never matched on.
     pub extended: Option<String>,
-    /// Who failed, as far as that is known.
+    /// The component that failed, as far as that is known.
     pub origin: Origin,
 }
 
 impl WmiError {
-    /// What a call's code means, with the thread's error object beside it.
+    /// Interprets a call's code, with the thread's error object beside it.
     ///
-    /// A code of Win32's in an HRESULT is told as what it is. The providers of the SMB namespace fail
-    /// with a code of WMI's and put the one that says something into [`wmi_error::CLASS`]. Any error
-    /// object is believed whose [`wmi_error::MESSAGE_ID`] names a code.
+    /// A Win32 code in an HRESULT becomes that Win32 code. The providers of the SMB namespace fail
+    /// with a WMI code and put the meaningful one into [`wmi_error::CLASS`]. An error object counts
+    /// if its [`wmi_error::MESSAGE_ID`] names a code.
     #[must_use]
     pub fn new(code: Hresult, description: Option<String>, object: Option<&Instance>) -> Self {
         let error_code = object.and_then(error_code);
@@ -48,8 +48,8 @@ impl WmiError {
         self.is_one_of(&UNSENT)
     }
 
-    /// Whether the connection is not to be used again. Beside the codes that say that it is gone these
-    /// are all others of RPC, of which nobody has said for each what is left behind: a new connection
+    /// Whether the connection must not be used again. This includes the codes for a lost connection
+    /// and all other codes of RPC, whose effect on the connection is not documented: a new connection
     /// costs little.
     #[must_use]
     pub fn breaks_connection(&self) -> bool {
@@ -60,8 +60,8 @@ impl WmiError {
         self.has_code(|code| codes.contains(&code))
     }
 
-    /// Never of what WMI answered with an object: a provider may fail with the same codes, because a service of its own
-    /// is away, and the connection on which the object came lives.
+    /// Never for an answer with an error object: a provider may fail with the same codes because a service of its own
+    /// is away, and the connection that delivered the object works.
     fn has_code(&self, is_it: impl Fn(Hresult) -> bool) -> bool {
         let is_answer = self.origin == Origin::Wmi;
         matches!(self.cause, Cause::Hresult(code) if !is_answer && is_it(code))
@@ -158,8 +158,8 @@ fn error_text(object: &Instance) -> Option<&str> {
 /// The upper half of an HRESULT that holds a Win32 code.
 const OF_WIN32: u32 = 0x8007_0000;
 
-/// The first and the last code of RPC's own, which say that the call did not get through, and nothing
-/// of the object: they stay what they are.
+/// The first and the last of RPC's own codes. They report that the call did not get through, and
+/// nothing about the object, so they are not translated.
 const OF_RPC: std::ops::RangeInclusive<u32> = 1700..=1999;
 
 /// The upper half of an HRESULT of RPC's own facility.

@@ -4,19 +4,19 @@ use os::{Comparison, ObjectPath, Predicate, Query, Value};
 
 use crate::{SchemaMismatch, class_of};
 
-/// A query's text, and what is to be read off each object that it finds.
+/// A query's text, and the properties to read from each object that it finds.
 #[derive(Debug)]
 pub struct Selection {
     /// In WQL.
     pub text: String,
-    /// What the query asks for.
+    /// The class of the query.
     pub class: &'static Class,
-    /// What the caller asked to see. The query selects the keys as well, so that each object can be
-    /// found again.
+    /// The properties that the caller requested. The query selects the keys as well, so that each
+    /// object can be found again.
     pub properties: Vec<&'static Property>,
 }
 
-/// A query for associated objects, each of which has what its own class has: it may be of a derived one, or
+/// A query for associated objects. Each has the properties of its own class, which may be a derived one, or
 /// lack a property.
 #[derive(Debug)]
 pub struct Associated(pub Selection);
@@ -142,7 +142,7 @@ mod tests {
 
     use super::{associators, select};
 
-    /// What a reader of WQL takes the literal for, and what is left behind it.
+    /// How a reader of WQL reads the literal, and the text after it.
     fn read(literal: &str) -> Option<(String, &str)> {
         let body = literal.strip_prefix('\'')?;
         let mut text = String::new();

@@ -1,13 +1,13 @@
-//! What the texts of csi-proxy's failures mean: of 1.1 and 1.2, which spoke through PowerShell, of
-//! 1.3, which speaks through WMI, and of ours.
+//! The meaning of csi-proxy's error texts: of 1.1 and 1.2, which call PowerShell, of 1.3, which
+//! calls WMI, and of ours.
 
 use formats::error_id::ErrorId;
 use node::api::{Cause, Condition};
 use os::schema::iscsi_target;
 use os::{Hresult, Win32};
 
-/// Endings that decide whatever stands before them: the rest may name something that the caller did
-/// not send, and so may say anything.
+/// Endings that decide regardless of the text before them: that may contain a name that the caller
+/// did not send, and so any words.
 const ENDINGS: &[(&str, Condition)] = &[
     (
         "does not answer: a call from before has not ended",
@@ -114,9 +114,9 @@ pub fn words() -> impl Iterator<Item = &'static str> {
     words.chain([NOTHING_TO_GROW, UNFINISHED]).chain(CROWDS)
 }
 
-/// The cause that a failure's text stands for.
+/// The cause behind a failure's text.
 ///
-/// `about` is what the caller sent. It is left out of the text before anything is looked for in it: a
+/// `about` has the names that the caller sent. They are removed from the text before the search: a
 /// folder may be called `because it does not exist`.
 pub(crate) fn cause(text: String, about: &[String]) -> Cause {
     let bare = without(&text, about);
@@ -127,7 +127,8 @@ pub(crate) fn cause(text: String, about: &[String]) -> Cause {
     Cause::failed(condition(bare), text)
 }
 
-/// Whether a call was refused for others that run or wait: what ends otherwise is too large.
+/// Whether a call was refused because others run or wait; any other such refusal means that it is
+/// too large.
 pub(crate) fn is_crowd(text: &str) -> bool {
     CROWDS.iter().any(|ending| text.ends_with(ending))
 }
@@ -152,7 +153,7 @@ fn condition(text: &str) -> Condition {
     }
 }
 
-/// What our texts end with when a call of COM fails: `access denied (HRESULT 0x80041003)`, or `HRESULT
+/// The ending of our texts when a COM call fails: `access denied (HRESULT 0x80041003)`, or `HRESULT
 /// 0xEFFF0009: authentication failed`.
 fn final_hresult(text: &str) -> Option<Condition> {
     let (_, code) = text.rsplit_once("HRESULT 0x")?;
@@ -193,8 +194,8 @@ fn identified(text: &str) -> Option<Condition> {
     })
 }
 
-/// The system's own texts stand for themselves wherever they occur. csi-proxy 1.3 hands them on in the
-/// language of the node; in others than English they are not recognised.
+/// The system's own texts count anywhere in a text. csi-proxy 1.3 passes them on in the language of
+/// the node; only English ones are recognised.
 fn condition_of_system_text(text: &str) -> Option<Condition> {
     let has_text_of = |code: &Win32| {
         let words = code.text().map(|words| words.trim_end_matches('.'));
@@ -210,7 +211,7 @@ fn leading_number(text: &str) -> Option<u32> {
     digits.parse().ok()
 }
 
-/// Numbers stay: they name nothing, and are part of what is said.
+/// Numbers stay: they are not names, and belong to the message.
 fn without(text: &str, about: &[String]) -> String {
     let named = |one: &&String| !one.chars().all(|c| c.is_ascii_digit());
     about
@@ -395,7 +396,7 @@ mod tests {
         }
     }
 
-    /// The words of one must not stand in another's.
+    /// The words of one condition must not occur in another's.
     #[test]
     fn each_code_that_a_provider_returns_is_what_it_is_in_process() {
         let rows = [

@@ -1,4 +1,4 @@
-//! One operation in one version: how it is asked for, and what the answer means.
+//! One operation in one version: its request, and the meaning of its answer.
 
 use std::time::Instant;
 
@@ -68,8 +68,8 @@ pub(crate) fn dialect<'a, R: Rpc, T>(
     }
 }
 
-/// The dialects of an operation, newest first. A line has the group, the versions that say it in the
-/// same words, the RPC, its request and what the answer means.
+/// The dialects of an operation, newest first. A line has the group, the versions with the same
+/// words, the RPC, its request and the meaning of the answer.
 macro_rules! dialects {
     ($($group:ident [$($version:ident)+] $rpc:ident: $request:ident $body:tt => $read:expr;)+) => {
         vec![$($(

@@ -1,4 +1,4 @@
-//! From what the transport says to what a driver branches on.
+//! From the transport's errors to the conditions on which a driver branches.
 
 use std::io;
 
@@ -17,7 +17,7 @@ pub(crate) enum PipeError {
     Final(Cause),
 }
 
-/// What can be done about a fault.
+/// The remedy for a fault.
 pub(crate) enum Remedy {
     /// The version does not have the method: an older one may.
     AskOlder(String),

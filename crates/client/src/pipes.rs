@@ -31,7 +31,7 @@ pub(crate) struct Asking<'a> {
     pub(crate) options: &'a Options,
     pub(crate) deadline: Instant,
     pub(crate) effect: Effect,
-    /// What the caller sent, as texts.
+    /// The caller's arguments, as texts.
     pub(crate) about: &'a [String],
 }
 
@@ -44,7 +44,7 @@ pub(crate) enum Effect {
     None,
 }
 
-/// What is known of the proxy that was last reached.
+/// The known state of the proxy that was last reached.
 #[derive(Default)]
 struct Known {
     open: BTreeMap<Version, Channel>,
@@ -239,7 +239,7 @@ impl Asking<'_> {
 }
 
 impl Known {
-    /// What is known of a version: its connection, that it is absent, or nothing.
+    /// The known state of a version: its connection, that it is absent, or nothing.
     fn channel(&self, version: Version, options: &Options) -> Option<Option<Channel>> {
         if let Some(channel) = self.open.get(&version) {
             return Some(Some(channel.clone()));

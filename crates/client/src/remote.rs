@@ -17,7 +17,7 @@ use wire::Group;
 use crate::dialect::Dialect;
 use crate::pipes::{Asking, Effect, Endpoints, Pipes};
 
-/// What a deadline is taken for that lies beyond all times the system can say.
+/// Replaces a deadline beyond all times that the system can express.
 const LONGEST: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 
 /// The node whose csi-proxy answers at the pipes. Cheap to clone; clones share their connections.
@@ -50,7 +50,7 @@ pub struct Options {
 pub enum ConditionSource {
     /// The server says it ([`wire::CONDITION`]), as ours does; where it does not, its texts are recognised.
     Server,
-    /// Its texts alone: what the Go server is asked with, for tests of it.
+    /// Only the texts, as the Go server reports errors, for tests of it.
     Texts,
 }
 
@@ -113,7 +113,7 @@ impl Node {
         Self::at(socket, Options::default())
     }
 
-    /// The node whose proxy serves each group and version where `endpoints` says.
+    /// The node whose proxy serves each group and version at the path from `endpoints`.
     pub fn at(
         endpoints: impl Fn(&Group) -> std::result::Result<Endpoint, EndpointError>
         + Send

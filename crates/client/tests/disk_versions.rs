@@ -1,5 +1,5 @@
 //! Each operation on disks and volumes in each version that has it: the same question and the same
-//! answer, whatever the wire calls them.
+//! answer, regardless of names on the wire.
 
 #![allow(clippy::unwrap_used, reason = "tests")]
 
@@ -199,7 +199,8 @@ fn at(lun: u32) -> DiskQuery {
     DiskQuery::all([Criterion::Adapter(0), Criterion::Lun(lun)]).unwrap()
 }
 
-/// What the version does not list is not asked for, and what it lists is looked at again.
+/// Properties that the version does not list are not used, and those that it lists are checked
+/// again.
 #[test]
 fn a_disk_that_was_found_is_partitioned_in_every_version() {
     let heard = Heard::default();
@@ -531,7 +532,7 @@ fn a_disk_is_taken_offline_after_its_volumes_are_flushed_in_every_version() {
     }
 }
 
-/// What is read-only has nothing cached; a volume that cannot be flushed otherwise may have.
+/// A read-only volume has nothing cached; one whose flush fails otherwise may have.
 #[test]
 fn a_disk_stays_online_when_what_is_cached_cannot_be_written() {
     use wire::volume::v1;

@@ -1,4 +1,4 @@
-//! What a driver is told when a call fails, by a proxy that misbehaves as the test says.
+//! The errors that a driver gets from a proxy that misbehaves as the test scripts it.
 
 #![allow(clippy::unwrap_used, reason = "tests")]
 

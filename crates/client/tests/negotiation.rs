@@ -1,4 +1,4 @@
-//! Which version is spoken: the newest there is, and what is missing there in an older one.
+//! The choice of version: the newest available, and an older one for operations that it lacks.
 
 #![allow(clippy::unwrap_used, reason = "tests")]
 
@@ -11,7 +11,7 @@ use os::{DiskNumber, PartitionNumber};
 use support::{Counter, ProxyFolder, Script, options, soon};
 use wire::{disk, filesystem, volume};
 
-/// A script whose version is told by the size of its disks.
+/// A script whose version shows in the size of its disks.
 macro_rules! disk_of_size {
     ($version:ident, $size:expr) => {
         Script::of(&disk::$version::GROUP).on::<disk::$version::rpc::GetDiskStats>(|_| {

@@ -1,5 +1,5 @@
 //! Each operation on files, shares, iSCSI targets and services in each version that has it: the same
-//! question and the same answer, whatever the wire calls them.
+//! question and the same answer, regardless of names on the wire.
 
 #![allow(clippy::unwrap_used, reason = "tests")]
 

@@ -33,9 +33,9 @@ pub struct DeviceIdPage {
 pub struct Identifier {
     /// How `bytes` are to be read.
     pub code_set: CodeSet,
-    /// What kind of name it is.
+    /// The kind of name.
     pub kind: IdentifierType,
-    /// What it names.
+    /// The object that it names.
     pub association: Association,
     /// The value.
     pub bytes: Vec<u8>,
@@ -269,7 +269,7 @@ pub enum DeviceIdError {
     /// The descriptor claims a size that it cannot have.
     #[error("the device id descriptor claims {size} bytes of {returned}")]
     Size {
-        /// What it claims.
+        /// The claimed size in bytes.
         size: u32,
         /// Bytes that the driver returned.
         returned: usize,

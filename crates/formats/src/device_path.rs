@@ -14,7 +14,7 @@
 /// How the make of an NVMe disk begins.
 const NVME: &str = "disk&ven_nvme";
 
-/// What stands before the two digits of the logical unit: path and target, which an NVMe disk has not.
+/// The digits before the two of the logical unit: path and target, which an NVMe disk does not have.
 const NO_TARGET: &str = "0000";
 
 /// The numbers of the NVMe namespace (NSID) that a disk may be: none of other disks, two where its unit reads as a

@@ -37,13 +37,14 @@ impl Form {
     };
 }
 
-/// What a volume knows a file by: 128 bits, of which NTFS uses 64.
+/// A volume's id of a file: 128 bits, of which NTFS uses 64.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct FileId([u8; 16]);
 
 impl FileId {
-    /// The id that these bytes are, of which the low ones come first and the others are zero; `None` for those that say that there is none. Zero stands for a filesystem
-    /// without such ids (the page of `FILE_ID_INFORMATION`), all ones for a file without one ([MS-FSCC] 2.1.10).
+    /// Reads an id from its bytes, the low ones first and missing ones zero; `None` for the values that mean "no id".
+    /// Zero means a filesystem without such ids (the page of `FILE_ID_INFORMATION`), all ones a file without one
+    /// ([MS-FSCC] 2.1.10).
     #[must_use]
     pub fn new(bytes: &[u8]) -> Option<Self> {
         let mut id = [0; 16];

@@ -5,7 +5,7 @@
 //! That it is the `MessageID` of the error object behind a call is unverified, and that no language of the system
 //! changes it. Those that were seen are in `fixtures::field_errors`, each with its source.
 
-/// The code that an identifier names, by whose it is. None is zero, which is no failure, but for an HRESULT.
+/// The code that an identifier names, by its origin. Only an HRESULT can be zero, which is no failure.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum ErrorId {
     /// An HRESULT, which may be a success. A result of MI's own is the HRESULT that WMI fails with where MI does so.

@@ -1,8 +1,8 @@
-//! What disks and Windows write, read from bytes by pure code.
+//! Pure code that reads the bytes that disks and Windows write.
 //!
-//! Nothing here opens a file or calls an operating system: callers read the bytes, this crate says
-//! what they mean. Everything that comes in may be damaged or hostile, so every access is
-//! bounds-checked and every answer is a type that says what was found.
+//! Nothing here opens a file or calls an operating system: callers read the bytes, this crate
+//! interprets them. All input may be damaged or hostile, so every access is bounds-checked and
+//! every result is a type that names the finding.
 //!
 //! | module | bytes | answer |
 //! |---|---|---|

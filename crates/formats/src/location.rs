@@ -76,13 +76,13 @@ pub enum LocationError {
     /// No part has the form `Key Value`.
     #[error("disk location {text:?} names no adapter, bus, target or LUN")]
     NoPairs {
-        /// What Windows wrote.
+        /// The text of Windows.
         text: String,
     },
     /// Fewer than five parts; so for most virtual disks.
     #[error("disk location {text:?} has fewer than five parts")]
     TooFewParts {
-        /// What Windows wrote.
+        /// The text of Windows.
         text: String,
     },
 }

@@ -29,7 +29,7 @@ impl PartitionKind {
         }
     }
 
-    /// What it is called, where we know it.
+    /// The name of the type, if known here.
     fn name(self) -> Option<&'static str> {
         match self {
             Self::Gpt(kind) => named(GPT, kind),

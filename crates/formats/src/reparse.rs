@@ -23,7 +23,7 @@ const HEADER: usize = 8;
 /// A symbolic link's flag for a target that is relative to the link.
 const SYMLINK_FLAG_RELATIVE: u32 = 1;
 
-/// What kind of reparse point it is.
+/// The tag of a reparse point.
 #[derive(Clone, Copy, Eq, Hash, PartialEq)]
 pub struct Tag(pub u32);
 
@@ -88,7 +88,7 @@ impl fmt::Display for Tag {
 /// A reparse point's contents.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Reparse {
-    /// A mounted folder or a junction; [`Names::target`] tells which.
+    /// A mounted folder or a junction; [`Names::target`] distinguishes them.
     MountPoint(Names),
     /// A symbolic link.
     Symlink {
@@ -126,7 +126,7 @@ pub struct Names {
     pub print: String,
 }
 
-/// What a mount point leads to.
+/// The target of a mount point.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Target {
     /// The root of a volume, so it is a mounted folder: the GUID of its name `Volume{guid}`.

@@ -24,7 +24,7 @@ const SERIAL_NUMBER: usize = 7;
 /// Where it has its UUID.
 const UUID: usize = 8;
 
-/// What the firmware says of the machine.
+/// The firmware's description of the machine.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct System {
     /// The serial number without the blanks around it; `None` when there is none, or only blanks.
@@ -42,11 +42,11 @@ pub struct System {
 }
 
 impl System {
-    /// Reads the system's structure of a `RawSMBIOSData`. What follows a damaged structure is not
-    /// looked at.
+    /// Reads the system's structure of a `RawSMBIOSData`. Structures after a damaged one are not
+    /// read.
     ///
     /// # Errors
-    /// The table is shorter than it says, or has not exactly one such structure.
+    /// The table is shorter than its length, or does not have exactly one such structure.
     pub fn parse(raw: &[u8]) -> Result<Self, SmbiosError> {
         let length = u32_le(raw, 4).ok_or(SmbiosError::Truncated)?;
         let length = usize::try_from(length).map_err(|_| SmbiosError::Truncated)?;
@@ -63,7 +63,7 @@ impl System {
     }
 }
 
-/// Why a table does not say what the system is.
+/// Why a table does not describe the system.
 #[derive(Clone, Debug, Eq, Error, PartialEq)]
 pub enum SmbiosError {
     /// There is no structure of type 1, or only behind a damaged one.

@@ -2,12 +2,12 @@
 
 use crate::reparse::{Names, Reparse, SymlinkBase};
 
-/// What the object manager calls what Win32 calls `\\?\`.
+/// The object manager's name for Win32's `\\?\`.
 const NT_PREFIX: &str = r"\??\";
 const WIN32_PREFIX: &str = r"\\?\";
 
-/// A link that stores `target`: what names a drive, share or volume becomes a name of the object manager, and
-/// the rest stays as it is written.
+/// A link that stores `target`: a drive, share or volume becomes a name of the object manager, and the rest
+/// stays as it is written.
 #[must_use]
 pub fn to(target: &str) -> Reparse {
     let (substitute, base) = match object_name(target) {

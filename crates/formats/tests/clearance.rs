@@ -1,4 +1,4 @@
-//! What may be overwritten, and what may not.
+//! Content that may be overwritten, and content that may not.
 #![allow(
     clippy::panic,
     clippy::unwrap_used,
@@ -235,8 +235,8 @@ fn creation_refuses_what_stands_between_the_structures_of_the_table() {
     }
 }
 
-/// A filesystem on the whole disk whose partition table came later, or the other way round: the
-/// table is whole, and the filesystem's mark still stands behind it.
+/// A filesystem on the whole disk with a later partition table, or the other way round: the table
+/// is whole, and the filesystem's mark is still behind it.
 #[test]
 fn creation_refuses_a_format_that_stands_beside_the_table() {
     let tables = [

@@ -1,4 +1,4 @@
-//! What real machines answered is read as it was meant: each place, path, identifier and link of the field records.
+//! Answers of real machines are read correctly: each location, path, identifier and link of the field records.
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests fail like tests")]
 
@@ -23,7 +23,7 @@ const fn scsi(
 
 const ATA: Option<Place> = FILE;
 
-/// What drivers get of each recorded location, by record and object: csi-proxy leaves out what has fewer than five
+/// What drivers get for each recorded location, by record and object: csi-proxy omits locations of fewer than five
 /// parts.
 const LOCATIONS: &[(&str, &str, Option<Place>)] = &[
     ("azure-1709", "data", scsi(None, "3", "1")),

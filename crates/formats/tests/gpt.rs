@@ -1,4 +1,5 @@
-//! Partition tables: what we and others write is read, and every kind of damage is named.
+//! Partition tables: those of this crate and of other tools are read, and every kind of damage is
+//! named.
 #![allow(
     clippy::panic,
     clippy::unwrap_used,
@@ -403,8 +404,8 @@ proptest! {
         }
     }
 
-    /// Every byte of both headers and both tables is guarded; of the master boot record, those
-    /// that tell what it guards.
+    /// Every byte of both headers and both tables is guarded; in the master boot record, the bytes
+    /// that describe the guarded range.
     #[test]
     fn any_changed_byte_of_a_table_is_noticed(
         at in prop_oneof![

@@ -1,4 +1,4 @@
-//! What today's tools write is recognised, not only what was recorded of them.
+//! The output of today's tools is recognised, not only the recorded one.
 #![cfg(unix)]
 
 mod support;
@@ -48,7 +48,7 @@ fn check(tool: &Tool) -> Result<(), String> {
     }
 }
 
-/// Past the harness, which keeps what a passing test prints.
+/// Bypasses the harness, which hides the output of a passing test.
 fn name_missing(missing: &[&Tool]) {
     let mut packages: Vec<_> = missing.iter().map(|tool| tool.package).collect();
     packages.dedup();

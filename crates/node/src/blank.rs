@@ -1,4 +1,4 @@
-//! Proof that what is about to be overwritten is blank.
+//! Proof that a range is blank before it is overwritten.
 
 use std::fmt;
 use std::hash::{BuildHasher, Hasher, RandomState};
@@ -12,11 +12,11 @@ use os::{Cause, Deadline, DiskNumber, PartitionEntry};
 
 use crate::{FormatGuard, Node};
 
-/// How an operator can have it overwritten. The lengths are those that the proof reads, [`formats::blank::HEAD`] and
-/// [`formats::blank::TAIL`].
+/// Tells an operator how to have a range overwritten. The lengths are those that the proof reads,
+/// [`formats::blank::HEAD`] and [`formats::blank::TAIL`].
 pub(crate) const OVERWRITE_HINT: &str = "to overwrite it, wipe its first 4 MiB and its last MiB, or run csi-proxy with -format-guard=off";
 
-/// Whose a partition is, as the kernel has it.
+/// The owner of a partition, by the type in the kernel's layout.
 pub(crate) fn kind_of(partition: &PartitionEntry) -> PartitionKind {
     match partition.mbr_type {
         Some(kind) => PartitionKind::Mbr(kind),
@@ -24,47 +24,47 @@ pub(crate) fn kind_of(partition: &PartitionEntry) -> PartitionKind {
     }
 }
 
-/// Something must not be overwritten.
+/// Why a range must not be overwritten.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum BlankError {
-    /// It is blank, and its partition table says that it belongs to another system.
+    /// The range is blank, but its partition type belongs to another system.
     #[error("{object} is not overwritten: its partition has the {kind}")]
     Foreign {
-        /// The partition.
+        /// The partition, by disk and offset.
         object: String,
-        /// Its type.
+        /// The partition type, as the layout has it.
         kind: String,
     },
-    /// It is not blank.
+    /// The range is not blank.
     #[error("{object} is not overwritten: {refusal}; {}", OVERWRITE_HINT)]
     NotBlank {
-        /// The disk or partition.
+        /// The disk, or the partition by disk and offset.
         object: String,
-        /// What is there.
+        /// The first content that the proof found.
         refusal: Box<Refusal>,
     },
-    /// It could not be read, which proves nothing.
+    /// The range could not be read, which proves nothing.
     #[error("{object} is not overwritten: it could not be read: {source}")]
     Unread {
-        /// The disk or partition.
+        /// The disk, or the partition by disk and offset.
         object: String,
         /// Why.
         source: Unread,
     },
 }
 
-/// Why nothing is known of what is on a disk.
+/// Why the content of a disk is unknown.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Unread {
-    /// Its length or the size of its sectors cannot be.
+    /// The disk reports an impossible length or sector size.
     #[error(transparent)]
     Extent(#[from] ExtentError),
-    /// The system did not read it, or not in time.
+    /// The system failed to read the disk, or not in time.
     #[error(transparent)]
     Os(#[from] os::Error),
-    /// It ended before its length.
+    /// The read ended before the disk's length.
     #[error(transparent)]
     Short(#[from] ShortRead),
 }
@@ -97,7 +97,7 @@ impl DiskRange {
     /// [`FormatGuard::Off`]. To be called under the disk's lock, immediately before the write.
     ///
     /// # Errors
-    /// It may not, or it could not be read.
+    /// The range may not be overwritten, or could not be read.
     pub(crate) fn prove_blank(
         &self,
         node: &Node,
@@ -121,10 +121,10 @@ impl DiskRange {
         Ok(())
     }
 
-    /// Asks whether a partition of this kind may be formatted.
+    /// Checks that a partition of this kind may be formatted.
     ///
     /// # Errors
-    /// It belongs to another system, under [`FormatGuard::Strict`].
+    /// The partition belongs to another system, under [`FormatGuard::Strict`].
     pub(crate) fn prove_own(&self, node: &Node, kind: PartitionKind) -> Result<(), BlankError> {
         if kind.is_windows_data() {
             return Ok(());
@@ -142,11 +142,11 @@ impl DiskRange {
         Ok(())
     }
 
-    /// Whether all that is there is a boot sector of NTFS, or its two copies, and no NTFS. To be called under the
-    /// disk's lock, when it is not blank.
+    /// Whether the range holds only a boot sector of NTFS, or its two copies, without the rest of an NTFS. To be
+    /// called under the disk's lock, after the range proved not blank.
     ///
     /// # Errors
-    /// It could not be read.
+    /// The range could not be read.
     pub(crate) fn holds_unfinished(
         &self,
         node: &Node,
@@ -168,10 +168,10 @@ impl DiskRange {
         Ok(true)
     }
 
-    /// What both ends of the range hold, as a number that stands for it under this key.
+    /// A keyed hash of both ends of the range.
     ///
     /// # Errors
-    /// It could not be read.
+    /// The range could not be read.
     pub(crate) fn fingerprint(
         &self,
         node: &Node,
@@ -187,10 +187,10 @@ impl DiskRange {
         Ok(hasher.finish())
     }
 
-    /// The serial number of the NTFS that begins here; `None` where none does. It is read whatever time is left.
+    /// The serial number of the NTFS that begins here; `None` without one. It is read even after the deadline.
     ///
     /// # Errors
-    /// It could not be read.
+    /// The range could not be read.
     pub(crate) fn ntfs_serial(&self, node: &Node) -> os::Result<Option<NtfsSerial>> {
         // As large as the largest sector.
         let mut buffer = [0; 4096];

@@ -16,7 +16,7 @@ pub enum Unfinished {
     /// was done by this step of it.
     #[error("{operation} {object}: {holder} has had it for {} s", .held.as_secs())]
     Busy {
-        /// What was to be done.
+        /// The operation that did not start.
         operation: &'static str,
         /// On what.
         object: String,
@@ -28,18 +28,18 @@ pub enum Unfinished {
     /// Too many others wait already, for the object or on the node. Nothing was done by this step of it.
     #[error("{operation} {object}: {source}")]
     Crowded {
-        /// What was to be done.
+        /// The operation that did not start.
         operation: &'static str,
         /// On what.
         object: String,
-        /// Who has it, and who waits.
+        /// The holder and the waiting calls.
         source: Crowded,
     },
     /// The deadline passed: before the operation could begin, while it waited, or while it ran in
     /// [`Node::bounded`], where it still runs and keeps its locks.
     #[error("{operation} {object}: did not end before its deadline")]
     Deadline {
-        /// What was being done.
+        /// The operation.
         operation: &'static str,
         /// On what.
         object: String,
@@ -47,17 +47,17 @@ pub enum Unfinished {
     /// It waited for another operation, which is lost in a look that does not end. Nothing was done.
     #[error("{operation}: look at {object}: does not answer: a call from before has not ended")]
     NotAnswering {
-        /// What was to be done.
+        /// The operation that did not start.
         operation: &'static str,
-        /// What the other one looks at.
+        /// The object that the other one queries.
         object: String,
     },
     /// The system has no thread to spare, so nothing was done.
     #[error("{operation}: no thread to run on: {reason}")]
     NoThread {
-        /// What was to be done.
+        /// The operation that did not start.
         operation: &'static str,
-        /// What the system said.
+        /// The system's error.
         reason: String,
     },
 }

@@ -20,7 +20,7 @@ pub struct Matched {
     pub call: &'static str,
     /// The drivers.
     pub drivers: &'static [&'static str],
-    /// What they take it for.
+    /// The meaning that they read in it.
     pub reads_as: &'static str,
     /// When it is said.
     pub returned: Returned,

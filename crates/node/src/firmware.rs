@@ -1,4 +1,4 @@
-//! What the firmware says of the machine.
+//! The firmware's description of the machine.
 
 use std::fmt;
 
@@ -49,7 +49,7 @@ impl<'a> Firmware<'a> {
     }
 }
 
-/// What a machine is told from others by.
+/// An identifier of a machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Identity {
@@ -75,13 +75,13 @@ pub enum FirmwareError {
     /// It is missing or blank.
     #[error("failed to get the BIOS {wanted}: the firmware gives none")]
     Missing {
-        /// What was asked for.
+        /// The requested identifier.
         wanted: Identity,
     },
     /// There are no tables.
     #[error("failed to get the BIOS {wanted}: {source}")]
     Os {
-        /// What was asked for.
+        /// The requested identifier.
         wanted: Identity,
         /// Why.
         source: os::Error,
@@ -89,7 +89,7 @@ pub enum FirmwareError {
     /// The tables do not read.
     #[error("failed to get the BIOS {wanted}: {source}")]
     Table {
-        /// What was asked for.
+        /// The requested identifier.
         wanted: Identity,
         /// Why.
         source: SmbiosError,

@@ -9,7 +9,7 @@ use uuid::Uuid;
 
 use crate::ResolvedPath;
 
-/// How the names begin; 32 hexadecimal digits follow.
+/// The start of the names; 32 hexadecimal digits follow.
 const PREFIX: &str = ".wincsi-link-";
 
 /// How many entries one sweep tries to remove.
@@ -35,7 +35,7 @@ pub(crate) fn is_name(name: &Component) -> bool {
     number.is_some_and(|number| number.len() == 32 && Uuid::try_parse(number).is_ok())
 }
 
-/// Whether it may be removed: a link, or a directory or file with nothing in it, as far as its entry tells.
+/// Whether the entry may be removed: a link, or an empty directory or file, as far as the entry shows.
 fn is_nothing(entry: &Entry) -> bool {
     match entry.tag {
         Some(tag) => tag == ReparseTag::SYMLINK,
@@ -43,8 +43,8 @@ fn is_nothing(entry: &Entry) -> bool {
     }
 }
 
-/// Whether an entry of this directory is what a link left, and stands for nothing. Of a directory that cannot be looked
-/// into that is not known, but for one that somebody is making a link of.
+/// Whether an entry of this directory is an empty leftover of a link. A directory that cannot be listed is not one,
+/// unless another call holds it to make a link of it.
 pub(crate) fn is_left(
     files: &dyn Files,
     directory: &WinPath,
@@ -60,7 +60,7 @@ pub(crate) fn is_left(
     }
 }
 
-/// A link that takes the directory's place is not followed: it may lead to a server of others.
+/// A link that takes the directory's place is not followed: it may lead to a foreign server.
 fn is_empty(files: &dyn Files, directory: &WinPath) -> bool {
     let pinned = files.pin(directory);
     match pinned.and_then(|_pin| files.list_some(directory, 1)) {
@@ -69,15 +69,15 @@ fn is_empty(files: &dyn Files, directory: &WinPath) -> bool {
     }
 }
 
-/// Removes what is left beside the entry to which a way leads, in its directory, which is the last that is held.
+/// Removes stale `.wincsi-link-*` entries from the parent directory, the last of the pins.
 pub(crate) fn sweep_beside(files: &dyn Files, resolved: &ResolvedPath, pins: &[Pin]) {
     if let (Some(directory), Some(above)) = (pins.last(), resolved.path().parent()) {
         sweep(files, directory, &above, None);
     }
 }
 
-/// Removes what is left in a directory that is held, whose path this is, but not what the caller is making: at most
-/// [`TRIES`] entries, because others may have made any number of them. Returns how many went.
+/// Removes stale entries from a held directory at `path`, except `mine`, the caller's own: at most [`TRIES`],
+/// because others may have made any number of them. Returns how many it removed.
 pub(crate) fn sweep(
     files: &dyn Files,
     directory: &Pin,
@@ -103,7 +103,7 @@ pub(crate) fn sweep(
             Err(error) => refused.push(error),
         }
     }
-    // One line, since others choose how many there are.
+    // One line, since others choose how many entries there are.
     if let Some(error) = refused.first() {
         let count = refused.len();
         tracing::warn!(%path, count, %error, "what is left of links cannot be removed");
@@ -111,14 +111,15 @@ pub(crate) fn sweep(
     removed
 }
 
-/// Removes an entry of a directory that is held, if it is nothing.
+/// Removes an empty entry of a held directory.
 pub(crate) fn remove(files: &dyn Files, directory: &Pin, at: &WinPath) {
     if let Err(error) = try_to_remove(files, directory, at) {
         tracing::warn!(%at, %error, "what is left of a link cannot be removed");
     }
 }
 
-/// Returns whether it went. What others hold or have put something into stays, and is no error.
+/// Returns whether it removed the entry. An entry that is held, or is no longer empty, stays; that
+/// is no error.
 fn try_to_remove(files: &dyn Files, directory: &Pin, at: &WinPath) -> os::Result<bool> {
     let (Ok(entry), Some(name)) = (files.entry(at), at.name()) else {
         return Ok(false);
@@ -135,7 +136,7 @@ fn try_to_remove(files: &dyn Files, directory: &Pin, at: &WinPath) -> os::Result
     }
 }
 
-/// Whether somebody is about to make it a link, or has put something into it.
+/// Whether another process is making a link of the entry, or has filled it.
 fn is_in_use(error: &os::Error) -> bool {
     matches!(
         error.win32(),

@@ -240,16 +240,16 @@ struct Shared {
     rescans: Rescans,
 }
 
-/// What a server has to do with the node that it serves.
+/// Settings of the server in front of a node.
 pub struct Server {
-    /// What the server needs, where it may format volumes that hold a filesystem: see [`Kept`]. Without it a
+    /// The server's own paths, if it may format volumes that hold a filesystem: see [`Kept`]. Without them a
     /// known signature always refuses, unless the guard is off.
     pub kept: Option<Kept>,
     /// Hears which operations wait.
     pub waits: Arc<dyn Waits>,
-    /// The folder in which the node notes where links are being made, and from which
-    /// [`Filesystem::clear_noted`] knows what a death left. It is made when it is needed, for SYSTEM and
-    /// Administrators alone; nobody else may be able to write in the folder above.
+    /// The folder in which the node notes where links are being made. From these notes
+    /// [`Filesystem::clear_noted`] finds the leftovers of a death. The node creates it when needed, only
+    /// for SYSTEM and Administrators; nobody else may be able to write to its parent.
     pub notes: Option<WinPath>,
 }
 
@@ -299,8 +299,8 @@ impl Node {
         }
     }
 
-    /// What the operations run on: the node that it was made of, with one look at each disk and volume, and a few
-    /// at each path, under way at a time.
+    /// The system under the operations: the node's own, with one query of each disk and volume, and a few of each
+    /// path, under way at a time.
     #[must_use]
     pub fn os(&self) -> &Os {
         &self.shared.os
@@ -382,11 +382,11 @@ impl Node {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Options {
-    /// What is done where page files and crash dumps are not known.
+    /// The action while page files and crash dumps are not known.
     pub disk_guard: DiskGuard,
-    /// What is done about bytes that no known format explains, before they are overwritten.
+    /// The action for bytes of no known format, before they are overwritten.
     pub format_guard: FormatGuard,
-    /// Which SMB mappings are to be encrypted where [`MappingOptions::privacy`] does not say.
+    /// The SMB mappings that must be encrypted, unless [`MappingOptions::privacy`] decides.
     pub privacy: Privacy,
 }
 
@@ -402,11 +402,11 @@ impl Default for Options {
     }
 }
 
-/// What is done where Windows does not report where all page files and crash dumps are: any disk may hold one then.
+/// The action while Windows does not report the places of all page files and crash dumps: any disk may hold one
+/// then.
 ///
-/// It decides only of taking a disk offline, growing a volume and wiping one. What is proved blank before it is
-/// overwritten goes on in both cases, and so does bringing a disk online. Everything else that guards a disk
-/// refuses in both cases.
+/// It only affects taking a disk offline, growing a volume and wiping one. In both cases, bringing a disk online
+/// and overwriting content that is proved blank go on. Every other guard of a disk refuses in both cases.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum DiskGuard {
@@ -416,13 +416,12 @@ pub enum DiskGuard {
     Warn,
 }
 
-/// What is done about bytes that are not zero but carry no known signature, where a partition table
-/// or a filesystem is about to be written; and about a blank partition whose type says that it belongs
-/// to another system, where it is about to be formatted. A known signature refuses, but for a filesystem whose
-/// owner has done with it ([`Kept`]).
+/// The action for nonzero bytes without a known signature, before a partition table or a filesystem is
+/// written; and for a blank partition with the type of another system, before it is formatted. A known
+/// signature refuses, except for a filesystem that its owner released ([`Kept`]).
 ///
-/// A type is not taken for a signature: it says whose the partition is, not that anything is in it, and
-/// csi-proxy, which asks for no type, formats it.
+/// A type does not count as a signature: it names the partition's system and proves no content, and csi-proxy,
+/// which checks no type, formats it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum FormatGuard {
@@ -435,8 +434,8 @@ pub enum FormatGuard {
     Strict,
 }
 
-/// Which SMB mappings are to be encrypted (`RequirePrivacy`). One that is there and does not tell is reused,
-/// with a warning in the log: who must know sets [`MappingOptions::privacy`], by which it is refused.
+/// The SMB mappings that must be encrypted (`RequirePrivacy`). An existing mapping that does not report it
+/// is reused, with a warning in the log; [`MappingOptions::privacy`] refuses it instead.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Privacy {

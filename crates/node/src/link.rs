@@ -1,4 +1,4 @@
-//! What links, junctions and mounted folders lead to.
+//! Targets of links, junctions and mounted folders.
 
 use formats::reparse::{Names, Reparse, SymlinkBase, Target};
 use os::{

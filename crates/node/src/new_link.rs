@@ -28,7 +28,7 @@ pub(crate) enum LinkSlot<'a> {
     Taken(Vec<Pin>),
 }
 
-/// What has the name of the link.
+/// The entry with the name of the link.
 enum Found {
     Nothing,
     /// Such a link.
@@ -103,8 +103,8 @@ impl<'a> NewLink<'a> {
         }
     }
 
-    /// What is there already: by its path, and then by the directory that is held, if one is. The
-    /// path may lead through a junction that somebody made of that directory meanwhile.
+    /// The existing entry: by its path, and then by the held directory, if there is one. The path
+    /// may lead through a junction that replaced that directory meanwhile.
     fn found(&self, pins: &[Pin]) -> os::Result<Found> {
         let path = self.resolved.path();
         match link::kind_of(self.files(), path, self.target) {

@@ -10,7 +10,7 @@ use os::{Component, Dacl, Files, LinkKind, Os, Root, WinPath};
 use crate::link::{self, Leads};
 use crate::{AllowedRoots, ResolveError, leftover};
 
-/// Who may write notes: SYSTEM and Administrators.
+/// Only SYSTEM and Administrators may write notes.
 const DACL: &str = "D:P(A;OICI;FA;;;SY)(A;OICI;FA;;;BA)";
 
 /// The folder of the notes.
@@ -23,8 +23,8 @@ impl Notes {
         Self { folder }
     }
 
-    /// Notes that an entry of this name is about to be reserved in a directory. A note that cannot be made is told
-    /// in the log and keeps nobody from a link.
+    /// Notes that an entry of this name is about to be reserved in a directory. A failure is only logged: it
+    /// blocks no link.
     pub(crate) fn note<'a>(
         &self,
         files: &'a dyn Files,

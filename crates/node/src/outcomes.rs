@@ -1,19 +1,18 @@
-//! What calls for one object tell each other while they wait for its lock.
+//! Results that calls for one object share while they wait for its lock (single flight).
 
 use std::collections::HashMap;
 use std::hash::Hash;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// The calls that are under way for each object, and the latest outcome that they were told: one, or one for each
-/// thing that an outcome may be about.
+/// The calls under way for each object, and its latest published outcome for each `A`.
 pub(crate) struct Outcomes<K: Eq + Hash, T, A = ()> {
     state: Mutex<State<K, T, A>>,
 }
 
 /// A call for an object, from before it waits for the object's lock.
 ///
-/// What was begun after the call came tells it as much as if it had done the same itself. So of those who wait for one
-/// object the first acts for all.
+/// An outcome that began after the call arrived is valid for it. So of the calls that wait for one object, the first
+/// acts for all.
 pub(crate) struct PendingCall<'a, K: Eq + Hash, T, A = ()> {
     outcomes: &'a Outcomes<K, T, A>,
     object: K,
@@ -72,7 +71,7 @@ impl<K: Eq + Hash, T, A> Outcomes<K, T, A> {
         Moment(state.latest)
     }
 
-    /// Tells the calls for an object what came of something that began, or was done, at this moment.
+    /// Publishes to the calls for an object an outcome that began, or was reached, at this moment.
     pub(crate) fn publish(&self, object: &K, about: A, (at, outcome): (Moment, T))
     where
         A: Eq + Hash,
@@ -89,7 +88,7 @@ impl<K: Eq + Hash, T, A> Outcomes<K, T, A> {
 }
 
 impl<K: Eq + Hash, T: Clone, A: Eq + Hash> PendingCall<'_, K, T, A> {
-    /// What another call was told since this one came.
+    /// The outcome that another call published, if it began after this call arrived.
     pub(crate) fn heard(&self, about: &A) -> Option<T> {
         let state = self.outcomes.state();
         let (at, outcome) = state.objects.get(&self.object)?.published.get(about)?;
@@ -105,7 +104,7 @@ impl<K: Eq + Hash, T: Clone, A: Eq + Hash> PendingCall<'_, K, T, A> {
         self.outcomes.publish(&self.object, about, outcome);
     }
 
-    /// To be called when what the calls for the object were told is over.
+    /// To be called when the published outcomes no longer hold.
     pub(crate) fn forget(&self) {
         if let Some(object) = self.outcomes.state().objects.get_mut(&self.object) {
             object.published.clear();

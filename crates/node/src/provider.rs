@@ -28,7 +28,7 @@ pub enum ProviderError {
     /// No object answers to the query. The text is csi-proxy's.
     #[error("failed to query {object}. error: not found")]
     NotFound {
-        /// What was asked for.
+        /// The queried object.
         object: String,
     },
     /// The call itself failed.
@@ -41,13 +41,13 @@ pub enum ProviderError {
         class: &'static str,
         /// The method.
         method: &'static str,
-        /// What it was called on.
+        /// The object or class of the call.
         object: String,
         /// The return value.
         code: u32,
-        /// What the code stands for, or nothing.
+        /// The meaning of the code, or an empty text.
         detail: String,
-        /// What the provider says of it, in the node's language.
+        /// The provider's own text, in the node's language.
         #[source]
         system_text: Option<SystemText>,
     },
@@ -60,15 +60,15 @@ pub enum ProviderError {
         class: &'static str,
         /// The method.
         method: &'static str,
-        /// What it was called on.
+        /// The object or class of the call.
         object: String,
     },
     /// Several objects answer where there must be one.
     #[error("failed to query {object}. error: not one but {}", .seen.join(", "))]
     Several {
-        /// What was asked for.
+        /// The queried object.
         object: String,
-        /// What was found.
+        /// The objects found.
         seen: Vec<String>,
     },
 }
@@ -105,7 +105,7 @@ pub(crate) fn sole(
     }
 }
 
-/// What a method is called on.
+/// The object or class of a method call.
 pub(crate) struct WmiObject<'a> {
     pub(crate) provider: &'a dyn Provider,
     pub(crate) class: &'static Class,
@@ -129,8 +129,8 @@ impl WmiObject<'_> {
         }
     }
 
-    /// The same, where `seen` tells whether the method did its work. It is asked where no code is returned, until it
-    /// says yes, for [`VISIBLE_WITHIN`] at most.
+    /// The same, but if no return code arrives, `seen` decides whether the method did its work. It is polled until
+    /// it returns true, for at most [`VISIBLE_WITHIN`].
     pub(crate) fn invoke_and_verify<E: From<ProviderError>>(
         &self,
         (method, arguments): (&'static Method, &Arguments),
@@ -141,7 +141,7 @@ impl WmiObject<'_> {
         self.see(method, &outcome, (node, deadline), seen)
     }
 
-    /// What remains to be done of [`WmiObject::invoke_and_verify`] after [`WmiObject::outcome`].
+    /// The rest of [`WmiObject::invoke_and_verify`] after [`WmiObject::outcome`].
     pub(crate) fn see<E: From<ProviderError>>(
         &self,
         method: &'static Method,

@@ -14,7 +14,7 @@ use crate::{Node, own_rows};
 pub(crate) struct Disk {
     pub(crate) number: DiskNumber,
     pub(crate) style: Style,
-    /// An error where one of them is null: nobody writes to such a disk, and others are found beside it.
+    /// An error if one of them is null: such a disk is never written, and others are found beside it.
     pub(crate) marks: os::Result<Marks>,
     /// By which the kernel opens the device behind this object, wherever that has gone since.
     pub(crate) device_path: Option<String>,
@@ -22,12 +22,12 @@ pub(crate) struct Disk {
     pub(crate) serial: Option<String>,
     /// In bytes.
     pub(crate) size: u64,
-    /// What the provider made of an identifier of SCSI page 0x83, when it was made of such.
+    /// The provider's form of a page 0x83 identifier, if it used one.
     pub(crate) unique_id: Option<String>,
     path: ObjectPath,
 }
 
-/// What Windows has a disk for.
+/// Windows's use of a disk.
 #[derive(Clone, Copy)]
 pub(crate) struct Marks {
     pub(crate) is_boot: bool,
@@ -55,7 +55,7 @@ pub(crate) enum Style {
 }
 
 impl Disk {
-    /// What [`Disk::read`] reads.
+    /// The properties that [`Disk::read`] reads.
     pub(crate) const SELECT: &'static [&'static str] = &[
         disk::IS_BOOT.name,
         disk::IS_CLUSTERED.name,
@@ -86,7 +86,7 @@ impl Disk {
     pub(crate) fn read(number: DiskNumber, row: Instance) -> Result<Self, ProviderError> {
         let text =
             |property| Ok::<_, ProviderError>(row.text_or_null(property)?.map(str::to_owned));
-        // Others are made of whatever the provider found: not of what the kernel tells.
+        // The provider makes the others of its own findings, not of the kernel's.
         let is_of_page83 = row
             .u32_or_null(disk::UNIQUE_ID_FORMAT.name)?
             .is_some_and(|format| format != disk::unique_id_format::VENDOR_SPECIFIC.value);

@@ -1,4 +1,4 @@
-//! What Windows says of the machine and of its boot.
+//! Windows's information about the machine and its boot.
 
 use os::{BootId, Deadline};
 
@@ -14,14 +14,14 @@ impl<'a> System<'a> {
         Self { node }
     }
 
-    /// Tells this boot from every other one. Disk numbers, and what of mappings is connected, do not outlive a boot,
-    /// so that a record that bears another id is one of before.
+    /// An id of this boot. Disk numbers, and connections of mappings, end with a boot, so a record with another id
+    /// is from an earlier one.
     ///
-    /// It is the same to every process, and stays so through a hibernation. On Windows it is when one of our
-    /// processes first asked for it after the boot, which a volatile key of the registry tells.
+    /// The id is the same for every process, and survives a hibernation. On Windows it is the time at which one of
+    /// our processes first called this after the boot, kept in a volatile registry key.
     ///
     /// # Errors
-    /// Windows refuses: it takes an administrator.
+    /// Windows refuses: the caller must be an administrator.
     pub fn boot_id(&self, deadline: Deadline) -> Result<BootId, SystemError> {
         self.node.check(deadline, "read", &"the boot id")?;
         let id = self.node.os().boot.boot_id();
@@ -51,7 +51,7 @@ pub enum SystemError {
         /// Why.
         source: os::Error,
     },
-    /// What the computer is called.
+    /// Reading the computer's name.
     #[error("failed to read the computer's name: {source}")]
     ComputerName {
         /// Why.

@@ -1,4 +1,4 @@
-//! Who hears that an operation waits, and why one may not.
+//! Reports of waiting operations, and why one must not wait.
 
 use std::any::Any;
 use std::error::Error;
@@ -33,7 +33,7 @@ pub struct Crowded {
     pub holder: &'static str,
     /// For how long, by the node's clock.
     pub held: Duration,
-    /// Who waits.
+    /// The calls that wait.
     pub crowd: Crowd,
 }
 

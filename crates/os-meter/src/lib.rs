@@ -31,10 +31,11 @@ pub trait Meter: Send + Sync {
     /// An operation ended. Each that began ends, but those that never return.
     fn ended(&self, operation: &MeteredOperation, took: Duration, ending: Ending);
 
-    /// What an operation gave out is open: a directory that is held, a volume that is locked.
+    /// Called when an operation returned something that stays open: a held directory, a locked
+    /// volume.
     fn opened(&self, _operation: &MeteredOperation) {}
 
-    /// What an operation gave out was let go.
+    /// Called when that was released.
     fn closed(&self, _operation: &MeteredOperation) {}
 }
 
@@ -46,10 +47,10 @@ pub struct MeteredOperation {
     /// The Windows call, as [`os::Error::operation`] names it; for providers `query`, `associators`,
     /// `invoke` or `parameters`.
     pub name: &'static str,
-    /// What the call is used for where its name does not say: the class, the method, the property.
-    /// Empty otherwise.
+    /// The subject of the call, unless its name has it: the class, the method, the property. Empty
+    /// otherwise.
     pub subject: &'static str,
-    /// What it costs.
+    /// The kind of cost.
     pub kind: Kind,
 }
 

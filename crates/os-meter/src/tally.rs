@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use crate::{Ending, Kind, Meter, MeteredOperation};
 
-/// Counts exactly, for tests and benchmarks: what one call costs is what [`Tally::take`] answers after
-/// it. Operations that another thread runs for the call count too, so there must be one call at a time.
+/// Counts exactly, for tests and benchmarks: [`Tally::take`] after a call returns the call's cost.
+/// Operations that another thread runs for the call count too, so only one call at a time may run.
 #[derive(Debug, Default)]
 pub struct Tally {
     began: Mutex<Counts>,
@@ -20,15 +20,15 @@ impl Tally {
         mem::take(&mut *locked(&self.began))
     }
 
-    /// What `run` answers, and the operations that it began.
+    /// The result of `run`, and the operations that it began.
     pub fn during<T>(&self, run: impl FnOnce() -> T) -> (T, Counts) {
         drop(self.take());
         let answer = run();
         (answer, self.take())
     }
 
-    /// What is open at the moment, by the operations that gave it out: directories that are held, volumes
-    /// that are locked.
+    /// The objects that are open now, by the operation that opened them: held directories, locked
+    /// volumes.
     #[must_use]
     pub fn open(&self) -> Counts {
         locked(&self.open).clone()

@@ -1,4 +1,4 @@
-//! What Windows was seen to do in several ways, or what its pages say and nobody has seen.
+//! Behaviour of Windows that varied between reports, or that pages describe and nobody has seen.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,16 +10,16 @@ pub struct StorageConditions {
     pub arrivals: Arrivals,
     /// How many milliseconds it takes until then. No record says how many.
     pub arrival_delay_ms: u64,
-    /// What becomes of a disk whose signature or GUID another disk has that is online.
+    /// The fate of a disk whose signature or GUID an online disk has.
     pub collision: Collision,
     /// Another node of a failover cluster, whose disks, partitions and volumes are listed as well: each as this node's,
     /// by the same number and path, and partitions without their disk's number
     /// (<https://github.com/PowerShell/PowerShell/issues/18935>, <https://github.com/dsccommunity/StorageDsc/issues/224>).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub neighbour: Option<String>,
-    /// What `MSFT_Disk.SetAttributes` answers for a disk that is offline.
+    /// The result of `MSFT_Disk.SetAttributes` for an offline disk.
     pub offline_attributes: OfflineAttributes,
-    /// What decides the answer to the question whether a device is write-protected.
+    /// The sources of the answer whether a device is write-protected.
     pub write_protection: ProtectionAnswer,
 }
 
@@ -48,7 +48,7 @@ pub enum Arrivals {
     OnRescan,
 }
 
-/// What becomes of a disk whose signature or GUID another disk has that is online. Both stay offline.
+/// The fate of a disk whose signature or GUID an online disk has. Both stay offline.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Collision {
@@ -61,20 +61,19 @@ pub enum Collision {
     Listed,
 }
 
-/// What `MSFT_Disk.SetAttributes` answers for a disk that is offline.
+/// The result of `MSFT_Disk.SetAttributes` for an offline disk.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum OfflineAttributes {
-    /// 41003, "The disk is offline": Microsoft's page says that a disk must be online for most attributes to be
-    /// set, and not for which
-    /// (<https://learn.microsoft.com/windows-hardware/drivers/storage/msft-disk-setattributes>).
+    /// 41003, "The disk is offline": Microsoft's page requires an online disk for most attributes, without
+    /// naming them (<https://learn.microsoft.com/windows-hardware/drivers/storage/msft-disk-setattributes>).
     Refused,
     /// They are set, as by <https://github.com/hpe-storage/common-host-libs/pull/40>, on Server 2019.
     #[default]
     Set,
 }
 
-/// What `IOCTL_DISK_IS_WRITABLE` answers by. No page says it
+/// The sources of the answer to `IOCTL_DISK_IS_WRITABLE`. No page documents them
 /// (<https://learn.microsoft.com/windows/win32/api/winioctl/ni-winioctl-ioctl_disk_is_writable>).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]

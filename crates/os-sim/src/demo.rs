@@ -24,7 +24,7 @@ pub const SMB_SERVER: &str = "fileserver";
 /// The one share near the node.
 pub const SHARE: &str = r"\\fileserver\share";
 
-/// Who may use the share.
+/// The user of the share.
 pub const SMB_USER: &str = r"DOMAIN\user";
 
 /// The user's password. It opens nothing but a simulated share.
@@ -42,7 +42,7 @@ pub const ISCSI_TARGET: &str = "iqn.2026-01.com.example:open";
 /// Its target that asks for CHAP and can prove itself, with one disk.
 pub const ISCSI_GUARDED_TARGET: &str = "iqn.2026-01.com.example:guarded";
 
-/// Who may log in to the guarded target.
+/// The user of the guarded target.
 pub const ISCSI_USER: &str = "node";
 
 /// The user's secret. It opens nothing but a simulated target.
@@ -63,7 +63,7 @@ const ISCSI_DISK_LENGTH: u64 = 1 << 30;
 /// The place of a profile's data disk among such disks.
 pub const DISK_UNIT: u8 = 1;
 
-/// What the cloud of a profile calls the data disk.
+/// The cloud's name for the data disk of a profile.
 #[must_use]
 pub fn disk_identity(profile: Profile) -> &'static str {
     match profile {

@@ -105,7 +105,7 @@ impl Layer for HeldGate {
 
     fn opened(&self, op: &layer::Op<'_>) -> Option<Arc<dyn Layer>> {
         match op.object {
-            // What is reserved takes other names in the same directory.
+            // A reserved entry takes other names in the same directory.
             Object::Name(_) if op.method == "Held::reserve" => {
                 Some(self.holding(self.directory.clone()))
             }
@@ -115,8 +115,8 @@ impl Layer for HeldGate {
     }
 }
 
-/// The volume on whose folder a host path lies. The outermost folder that is named like a volume
-/// counts; hosts spell what is above it in several ways.
+/// The volume whose folder contains a host path. The outermost folder with a volume's name counts;
+/// hosts spell the folders above it in several ways.
 fn volume_of(machine: &Machine, host: &Path) -> Option<VolumeId> {
     let names = host
         .iter()
@@ -147,7 +147,7 @@ impl Hold {
 
 impl Drop for Hold {
     fn drop(&mut self) {
-        // A handle that closes has nobody to tell; the count is in memory anyway.
+        // A closing handle cannot report an error; the count is in memory anyway.
         let _ = self.shared.with(|machine| {
             machine.let_go(self.volume);
             Ok(())

@@ -15,7 +15,7 @@ pub(crate) fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
     })
 }
 
-/// A name beside `path` that nobody else uses and everybody passes over.
+/// A name beside `path` that no other process uses, and that all readers skip.
 pub(crate) fn staged(path: &Path) -> PathBuf {
     static NEXT: AtomicU64 = AtomicU64::new(0);
     let number = NEXT.fetch_add(1, Ordering::Relaxed);

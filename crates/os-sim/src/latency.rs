@@ -12,9 +12,9 @@ pub enum Latency {
     /// As long as the simulator works on them.
     #[default]
     Own,
-    /// What people measured on real nodes besides: calls of csi-proxy on WMI and of SMB cmdlets, each put on the
-    /// operation that does the call's work. Other operations take no longer. They are rules of [`Faults`], which
-    /// [`Faults::clear`] takes back.
+    /// Adds durations that people measured on real nodes: calls of csi-proxy on WMI and of SMB cmdlets, each put
+    /// on the operation that does the call's work. Other operations take no longer. They are rules of
+    /// [`Faults`], which [`Faults::clear`] removes.
     Recorded,
 }
 

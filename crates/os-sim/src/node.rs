@@ -127,8 +127,8 @@ impl SimNode {
         Self::unsaved(spec, inventory, clock, None)
     }
 
-    /// A node that lives in memory but for its files, which lie in a folder of the host. What it knows
-    /// is not saved, so nobody can open it again, and no operation takes time for saving.
+    /// A node that lives in memory, except for its files, which are in a folder of the host. Its state
+    /// is not saved, so no process can open it again, and no operation takes time for saving.
     ///
     /// # Errors
     /// The folder cannot be written.
@@ -202,7 +202,7 @@ impl SimNode {
         &self.hardware
     }
 
-    /// What goes wrong, and when.
+    /// The faults to inject.
     #[must_use]
     pub fn faults(&self) -> &Faults {
         self.shared.gate.faults()

@@ -37,7 +37,7 @@ impl Profile {
     pub const ALL: [Self; 4] = [Self::AzureScsi, Self::Ebs, Self::HyperV, Self::Vsphere];
 
     /// A data disk of such a machine. `unit` is its place among the data disks: the LUN (Azure, Hyper-V), the target
-    /// (vSphere), or the controller (EBS, which has one for each volume). `identity` is what the cloud calls the disk:
+    /// (vSphere), or the controller (EBS, which has one for each volume). `identity` is the cloud's name for the disk:
     /// a volume's id (`vol-0123456789abcdef0`) with EBS, the 32 hexadecimal digits of its NAA name with the others.
     #[must_use]
     pub fn disk(self, unit: u8, identity: &str) -> DiskSpec {
@@ -179,7 +179,7 @@ const PCI_VENDOR: &str = "1D0F";
 /// As many letters of the model as a SCSI disk's product has.
 const SCSI_PRODUCT: usize = 16;
 
-/// Of the one volume of which it was seen; nothing in it is of that volume's id, so that others may well have the same.
+/// Recorded from only one volume; nothing in it comes from that volume's id, so other volumes may have the same.
 const EBS_PAGE83: &str = "01000000766f6c30a002dc3231f9d001";
 
 fn at(adapter: u8, target: u8, lun: u8) -> Address {

@@ -2,8 +2,8 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// A password or a CHAP secret. It stands in the node's folder as it is, like all that is simulated,
-/// but is never printed.
+/// A password or a CHAP secret. The node's folder has it in plain text, like all simulated data, but
+/// it is never printed.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Secret(pub String);

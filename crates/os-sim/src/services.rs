@@ -19,7 +19,7 @@ const DEPENDENCY_DELETED: Win32 = Win32(1075);
 /// The service control manager.
 pub(crate) struct Services(pub(crate) Arc<SharedNode>);
 
-/// What a service was last asked for, and when it will have done it.
+/// The last request to a service, and the time when it will be done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) struct Asked {
@@ -113,7 +113,7 @@ impl Machine {
         service.is_some_and(|service| self.service_state(service) == ServiceState::Running)
     }
 
-    /// What services do when the node starts.
+    /// Starts services as they start with the node.
     pub(crate) fn start_services(&mut self) {
         let now = millis(self.now);
         let services = self.spec.service.iter();
@@ -145,8 +145,8 @@ impl Machine {
         }
     }
 
-    /// Those that depend on it, directly or not, in the order in which they can be stopped: each
-    /// before what it depends on.
+    /// The running services that depend on it, directly or not, in the order for stopping them:
+    /// each before its dependencies.
     fn running_dependents(&self, name: &str) -> Vec<String> {
         let mut order = Vec::new();
         self.collect_dependents(name, &mut vec![name.to_owned()], &mut order);
@@ -224,7 +224,7 @@ mod tests {
 
     const DELAY: Duration = Duration::from_millis(100);
 
-    /// A node with these services alone, each with what it depends on.
+    /// A node with only these services, each with its dependencies.
     fn node(services: &[(&str, Start, &[&str])]) -> (TempDir, Os) {
         let service = |&(name, start, depends_on): &(&str, Start, &[&str])| ServiceSpec {
             name: name.to_owned(),

@@ -49,8 +49,8 @@ impl SharedNode {
         self.gate.pass(op, || self.with(act))
     }
 
-    /// Gives `act` the machine as it is now, and saves what `act` changed. No gate: for parts of an
-    /// operation that has passed.
+    /// Gives `act` the current machine, and saves the changes of `act`. No gate: for parts of an
+    /// operation that has passed it.
     pub(crate) fn with<T>(
         &self,
         act: impl FnOnce(&mut Machine) -> std::result::Result<T, Cause>,

@@ -16,7 +16,7 @@ pub struct SpannedSpec {
     pub disk_bytes: u64,
 }
 
-/// What its disks are called in the node's folder, before their numbers.
+/// The prefix of its disks' names in the node's folder, before their numbers.
 const NAME: &str = "spanned";
 
 impl SpannedSpec {

@@ -39,7 +39,7 @@ pub struct NodeSpec {
     /// A volume on dynamic disks that it comes with; read when the node is made.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub spanned: Option<SpannedSpec>,
-    /// What happens to a disk that is seen for the first time.
+    /// The action for a disk that is seen for the first time.
     pub san_policy: SanPolicy,
     /// Whether `MSFT_Disk.Initialize` brings an offline disk online and makes it writable. On Hyper-V it did: a disk
     /// that was offline and read-only was online behind `Initialize-Disk`.
@@ -123,7 +123,8 @@ impl NodeSpec {
         }
     }
 
-    /// Answering as this machine does: its disk to run from, what its firmware says, its policy for new disks.
+    /// Makes the node answer as this machine does: its boot disk, its firmware's texts, its policy for new
+    /// disks.
     #[must_use]
     pub fn profile(self, profile: Profile) -> Self {
         let mut spec = Self {

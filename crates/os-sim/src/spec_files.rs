@@ -15,7 +15,7 @@ use crate::hardware::HardwareError;
 #[derive(Debug, Clone)]
 pub(crate) struct SpecFiles<T> {
     folder: PathBuf,
-    /// What one is called in errors.
+    /// Its kind, for errors.
     kind: &'static str,
     /// By name. Each file is read whenever it is needed, and parsed when its text is another.
     parsed: Arc<Mutex<HashMap<String, Parsed<T>>>>,

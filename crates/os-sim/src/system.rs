@@ -124,7 +124,7 @@ impl Clock for System {
         let op = Op::new(Facility::Clock, "Sleep", format!("{duration:?}"));
         // A sleep cannot fail: of a fault there is left that the process was killed.
         let _ = self.shared.gate.pass(&op, || {
-            // What was plugged in came before the time that passes now, and not when it is next looked at.
+            // Disks were plugged in before the time that passes now, not when the machine is next used.
             self.shared.with(|_| Ok(()))?;
             self.shared.clock.sleep(duration);
             Ok(())

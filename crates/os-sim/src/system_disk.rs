@@ -68,7 +68,7 @@ fn usual() -> DiskSpec {
         .identified(IdentifierKind::Naa, "60022480000000000000000000000001")
 }
 
-/// Throws away what is left of a disk whose node was not finished.
+/// Removes the leftovers of a disk whose node was not finished.
 pub(crate) fn discard(hardware: &HardwareControl) -> Result<(), HardwareError> {
     for name in [NAME, TEMPORARY] {
         match hardware.detach_disk(name) {

@@ -160,9 +160,9 @@ impl os::Volumes for Volumes {
         Ok(Box::new(lock))
     }
 
-    /// For NTFS, ReFS and RAW alone, and by a cluster at least
+    /// Only for NTFS, ReFS and RAW, and by at least a cluster
     /// (<https://learn.microsoft.com/windows/win32/api/winioctl/ni-winioctl-fsctl_extend_volume>). The
-    /// code is that of a control code which a filesystem does not have.
+    /// code is that of an unsupported control code.
     fn extend(&self, volume: VolumeId, bytes: u64) -> Result<()> {
         self.run("FSCTL_EXTEND_VOLUME", volume, |machine, home| {
             let filesystem = mounted(machine, volume, &home)?;
@@ -236,7 +236,7 @@ impl VolumeLock for Lock {
 
 impl Drop for Lock {
     fn drop(&mut self) {
-        // An unlock that the host fails has nobody to be told to; the lock is in memory anyway.
+        // An unlock cannot report an error of the host; the lock is in memory anyway.
         let _ = self.shared.with(|machine| {
             machine.locked.remove(&self.volume);
             Ok(())

@@ -1,4 +1,4 @@
-//! What a fault can do to an operation.
+//! The effects of a fault on an operation.
 
 #![allow(clippy::unwrap_used, reason = "a helper that fails fails its test")]
 

@@ -1,4 +1,4 @@
-//! The node's folder: what a kill leaves in it, and what an operator does to it.
+//! The node's folder: leftovers of a kill, and changes by an operator.
 
 #![allow(clippy::unwrap_used, reason = "a helper that fails fails its test")]
 
@@ -25,7 +25,7 @@ fn drive_c() -> WinPath {
     r"C:\Windows".parse().unwrap()
 }
 
-/// A file on a formatted volume, which has to be there whatever happened.
+/// A file on a formatted volume, which must survive everything.
 fn with_file() -> (StorageFixture, VolumeId, WinPath) {
     let (fixture, volume) = StorageFixture::formatted();
     let file: WinPath = format!("{volume}file").parse().unwrap();

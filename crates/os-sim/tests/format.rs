@@ -1,4 +1,4 @@
-//! What `MSFT_Volume.Format` makes of its parameters, and what it refuses.
+//! `MSFT_Volume.Format`: the effects of its parameters, and its refusals.
 
 #![allow(clippy::unwrap_used, reason = "a helper that fails fails its test")]
 

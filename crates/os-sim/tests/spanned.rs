@@ -1,4 +1,5 @@
-//! Volumes on several disks: what the kernel says of them, and what the storage provider leaves out.
+//! Volumes on several disks: the kernel's view, and the objects that the storage provider leaves
+//! out.
 
 #![allow(clippy::unwrap_used, reason = "a helper that fails fails its test")]
 

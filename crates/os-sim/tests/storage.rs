@@ -1,4 +1,4 @@
-//! The storage provider's methods: what they refuse, by which code, and what they leave behind.
+//! The storage provider's methods: their refusals, with codes, and their effects.
 
 #![allow(clippy::unwrap_used, reason = "a helper that fails fails its test")]
 

@@ -73,7 +73,7 @@ fn the_provider_notices_a_new_disk_by_itself_after_a_while_or_never() {
     }
 }
 
-/// Two rows of one number would be told from each other by nobody.
+/// Two rows of one number could not be distinguished.
 #[test]
 fn a_disk_that_is_noticed_takes_the_place_of_the_one_that_is_gone() {
     let fixture = StorageFixture::with_disk(&DiskSpec::on(Bus::Sas));

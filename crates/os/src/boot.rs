@@ -11,13 +11,13 @@ pub trait Firmware: Send + Sync {
     fn smbios(&self) -> Result<Vec<u8>>;
 }
 
-/// What holds from one boot to the next.
+/// Properties that hold from one boot to the next.
 pub trait Boot: Send + Sync {
-    /// Tells this boot from every other one: disk numbers and mappings do not outlive it. It is the same to all
-    /// processes, and nothing but equality is to be read from it.
+    /// An id of this boot: disk numbers and mappings do not outlive the boot. It is the same for all processes,
+    /// and ids can only be compared for equality.
     ///
     /// # Errors
-    /// The system does not say.
+    /// The system does not report it.
     fn boot_id(&self) -> Result<BootId>;
 
     /// The DNS host name of this machine, also where it is a cluster's, as the system spells it
@@ -92,12 +92,13 @@ pub trait AfUnix: Send + Sync {
     /// The system does not say.
     fn is_available(&self) -> Result<bool>;
 
-    /// Connects to a TCP port of a machine by its name or address, and closes the connection at once: whether
-    /// somebody listens there. Meant for an SMB server whose share does not answer, and for the portal of an
-    /// iSCSI target. Looking the name up is not within the bound: a caller who must not wait has a thread for it.
+    /// Connects to a TCP port of a machine by its name or address, and closes the connection at once: shows
+    /// whether the port accepts connections. Meant for an SMB server whose share does not answer, and for the
+    /// portal of an iSCSI target. The name's look-up is not within the bound: a caller who must not wait needs a
+    /// thread for it.
     ///
     /// # Errors
-    /// The code of Windows Sockets: nobody listens (10061), nobody answers within that time (10060), or there is
-    /// no such name (11001).
+    /// The code of Windows Sockets: the port refuses (10061), the host does not answer within that time (10060),
+    /// or there is no such name (11001).
     fn connect(&self, host: &str, port: u16, within: Duration) -> Result<()>;
 }

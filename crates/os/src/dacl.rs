@@ -1,14 +1,14 @@
 use std::fmt;
 use std::str::FromStr;
 
-/// Who may do what with a directory: a discretionary access control list in the security descriptor
+/// The permissions of a directory: a discretionary access control list in the security descriptor
 /// definition language, `D:P(A;OICI;FA;;;SY)(A;OICI;FA;;;BA)(A;OICI;0x1301bf;;;BU)`.
 ///
-/// What can be known of a list without a Windows is checked: its form, its flags, and each entry's
-/// kind, flags, rights and account. Left to Windows is whether an account exists. Narrower than the
-/// language is what is taken for a directory's own list: no owner, group or audit list beside it, entries
-/// that allow or deny and nothing else, no inherited ones, and neither of the two lists that are
-/// mistakes: the empty one, which locks everybody out, and the absent one, which keeps nobody out.
+/// Everything that can be checked without Windows is checked: the list's form, its flags, and each
+/// entry's kind, flags, rights and account. Only Windows can check whether an account exists. The
+/// accepted lists are narrower than the language: no owner, group or audit list, only entries that allow
+/// or deny, no inherited ones, and neither of the two lists that are mistakes: the empty one, which locks
+/// everybody out, and the absent one, which keeps nobody out.
 ///
 /// Sources: <https://learn.microsoft.com/windows/win32/secauthz/security-descriptor-string-format>,
 /// <https://learn.microsoft.com/windows/win32/secauthz/ace-strings>,
@@ -70,7 +70,7 @@ pub enum DaclError {
     /// It has no entry, which would lock everybody out.
     #[error("an access control list without an entry locks everybody out")]
     Empty,
-    /// It says that there is no list, which would let everybody do everything.
+    /// The text declares the list absent, which would let everybody do everything.
     #[error("NO_ACCESS_CONTROL lets everybody do everything")]
     Absent,
     /// A flag of the list that is none of `P`, `AI` and `AR`.
@@ -79,9 +79,9 @@ pub enum DaclError {
     /// An entry that does not allow or deny somebody something.
     #[error("entry ({entry}): {reason}")]
     Entry {
-        /// What stands between the parentheses.
+        /// The text between the parentheses.
         entry: String,
-        /// What is wrong with it.
+        /// The defect of the entry.
         reason: EntryError,
     },
     /// Something that is no entry: an audit list, an unclosed parenthesis.
@@ -89,7 +89,7 @@ pub enum DaclError {
     Trailing(String),
 }
 
-/// What is wrong with an entry of a list.
+/// A defect of an entry of a list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum EntryError {
@@ -124,7 +124,7 @@ const RIGHTS: [&str; 21] = [
     "CR", "FA", "FR", "FW", "FX",
 ];
 
-/// Of accounts ([MS-DTYP] 2.5.1.1). Those of integrity levels stand for nobody and are not among them.
+/// Codes of accounts ([MS-DTYP] 2.5.1.1). Those of integrity levels mean no account and are left out.
 const ACCOUNTS: [&str; 56] = [
     "AA", "AC", "AN", "AO", "AU", "BA", "BG", "BO", "BU", "CA", "CD", "CG", "CN", "CO", "CY", "DA",
     "DC", "DD", "DG", "DU", "EA", "ED", "ER", "ES", "HA", "IS", "IU", "LA", "LG", "LS", "LU", "MS",

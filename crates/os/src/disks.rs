@@ -127,7 +127,7 @@ pub trait Disks: Send + Sync {
     fn grow_partition(&self, disk: DiskNumber, partition: PartitionNumber, by: u64) -> Result<()>;
 }
 
-/// What a disk says of itself. Texts are as the device gave them, blanks included.
+/// A disk's own description. Texts are as the device reported them, blanks included.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DeviceDescriptor {
     /// The bus that the disk hangs on.
@@ -172,7 +172,7 @@ pub struct ScsiAddress {
 /// A partition table as the kernel reads it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DriveLayout {
-    /// What kind of table there is.
+    /// The kind of partition table.
     pub style: PartitionStyle,
     /// The partitions in table order; empty entries left out.
     pub partitions: Vec<PartitionEntry>,
@@ -237,7 +237,7 @@ impl PartitionEntry {
     }
 }
 
-/// What a disk lets be done to it, as far as Windows decides.
+/// The access to a disk that Windows allows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum DiskAccess {
     /// It refuses writes (`DISK_ATTRIBUTE_READ_ONLY`).

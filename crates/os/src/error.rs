@@ -5,17 +5,17 @@ use crate::SystemText;
 /// The result of a call into the operating system.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// A failed call into the operating system: what was attempted, on what, and why it failed.
+/// A failed call into the operating system: the operation, its object, and the cause.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{operation} {object}: {cause}")]
 pub struct Error {
     /// The call that failed, by its Windows name (`SetVolumeMountPointW`, `MSFT_Disk.Initialize`).
     pub operation: &'static str,
-    /// What it was about: a path, a volume id, a disk number, a class.
+    /// The object of the call: a path, a volume id, a disk number, a class.
     pub object: String,
     /// Why it failed.
     pub cause: Cause,
-    /// What the system says of it, where that is more than the code: nobody matches on it.
+    /// The system's text, if it has more than the code: no code matches on it.
     #[source]
     pub system_text: Option<SystemText>,
 }
@@ -35,7 +35,7 @@ impl Error {
         }
     }
 
-    /// The same, with what the system says of it.
+    /// The same, with the system's text.
     #[must_use]
     pub fn with_system_text(self, system_text: Option<SystemText>) -> Self {
         Self {
@@ -80,7 +80,7 @@ pub enum Cause {
     /// The call did not end before its deadline; it may still take effect.
     #[error("did not end before its deadline")]
     TimedOut,
-    /// The system answered something that cannot be what its documentation says.
+    /// The system returned something that contradicts its documentation.
     #[error("malformed answer: {0}")]
     Malformed(String),
     /// The call was not made, as one on the same object has been under way for long.
@@ -281,17 +281,17 @@ hresults! {
 }
 
 impl Hresult {
-    /// The Win32 code in it, when it is a failure of `FACILITY_WIN32` (`HRESULT_FROM_WIN32`,
-    /// <https://learn.microsoft.com/windows/win32/api/winerror/nf-winerror-hresult_from_win32>); or a Win32 code that a
-    /// provider put there as it is. The iSCSI initiator fails with 0x54f, which is `ERROR_INTERNAL_ERROR`.
+    /// The Win32 code of a failure of `FACILITY_WIN32` (`HRESULT_FROM_WIN32`,
+    /// <https://learn.microsoft.com/windows/win32/api/winerror/nf-winerror-hresult_from_win32>); or a Win32 code that
+    /// a provider returned as it is. The iSCSI initiator fails with 0x54f, which is `ERROR_INTERNAL_ERROR`.
     #[must_use]
     pub fn win32(self) -> Option<Win32> {
         let has_code = self.0 >> 16 == 0x8007 || self.is_bare();
         has_code.then_some(Win32(self.0 & 0xFFFF))
     }
 
-    /// Whether a call failed that ended with this. By its highest bit, and where it is a Win32 code as it is: of the
-    /// successes only `S_OK` and `S_FALSE` have no facility.
+    /// Whether a call that ended with this failed: the highest bit is set, or it is a plain Win32 code. The only
+    /// successes without a facility are `S_OK` and `S_FALSE`.
     #[must_use]
     pub fn is_failure(self) -> bool {
         self.0 >> 31 == 1 || self.is_bare()

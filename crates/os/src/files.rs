@@ -33,9 +33,9 @@ pub trait Files: Send + Sync {
     /// No such directory, or access denied.
     fn list(&self, directory: &WinPath) -> Result<Vec<DirEntry>>;
 
-    /// [`Files::list`], which stops after so many entries: others may have made any number of them.
+    /// [`Files::list`] of at most `most` entries: other processes may have made any number of them.
     ///
-    /// To show a directory to a driver, and to remove a large one piece by piece, are its two uses.
+    /// It serves to show a directory to a driver, and to remove a large one piece by piece.
     ///
     /// # Errors
     /// As [`Files::list`].
@@ -106,7 +106,7 @@ pub trait Files: Send + Sync {
     fn set_dacl(&self, directory: &WinPath, dacl: &Dacl) -> Result<()>;
 }
 
-/// What is known of an entry without opening it.
+/// The properties of an entry, without opening it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Entry {
     /// Directory, read-only, reparse point.
@@ -130,7 +130,7 @@ impl Entry {
 pub struct DirEntry {
     /// Its name.
     pub name: OsString,
-    /// What is known of it.
+    /// Its properties.
     pub entry: Entry,
 }
 
@@ -189,8 +189,8 @@ pub enum LinkKind {
     File,
 }
 
-/// A directory that is held in place, by which its entries are reached: by the directory itself, not
-/// by its path, so that whatever became of the path meanwhile leads nobody elsewhere.
+/// A directory that is held in place. Its entries are reached through the directory itself, not
+/// through its path, so a change of the path meanwhile redirects no access.
 pub trait Held: Send {
     /// Holds a directory in this one, as [`Files::pin`].
     ///
@@ -233,8 +233,8 @@ pub trait Placeholder: Send {
     /// Makes it a symbolic link that stores `target` as it is written (`FSCTL_SET_REPARSE_POINT`).
     ///
     /// # Errors
-    /// [`crate::Win32::DIR_NOT_EMPTY`] when somebody put something into it,
-    /// [`crate::Win32::REPARSE_TAG_MISMATCH`] when somebody made it another reparse point.
+    /// [`crate::Win32::DIR_NOT_EMPTY`] if another process put something into it,
+    /// [`crate::Win32::REPARSE_TAG_MISMATCH`] if another process made it another reparse point.
     fn become_symlink(&self, target: &str) -> Result<()>;
 
     /// Gives it another name in its directory, which nothing has.

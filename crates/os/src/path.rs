@@ -49,7 +49,7 @@ impl WinPath {
         parse_verbatim(rest)
     }
 
-    /// What the path hangs on.
+    /// The root of the path.
     #[must_use]
     pub fn root(&self) -> &Root {
         &self.root
@@ -176,7 +176,7 @@ impl FromStr for WinPath {
     }
 }
 
-/// What an absolute path hangs on. Prints with a trailing backslash.
+/// The root of an absolute path. Prints with a trailing backslash.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Root {
     /// A drive letter, in upper case.

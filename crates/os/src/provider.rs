@@ -130,7 +130,7 @@ impl fmt::Display for ObjectPath {
     }
 }
 
-/// What a method is called on.
+/// The object or class of a method call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Target<'a> {
     /// A static method of a class.
@@ -174,7 +174,7 @@ impl fmt::Debug for Arguments {
     }
 }
 
-/// What a method answered.
+/// The result of a method.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Outcome {
     /// The return value; zero is success, the others are in the method's row of the schema.
@@ -204,7 +204,7 @@ impl Outcome {
 pub enum Returned {
     /// This.
     Code(u32),
-    /// The provider left it null, which says neither that the method did its work nor that it did not.
+    /// The provider left it null, which proves neither success nor failure of the method.
     Null,
 }
 

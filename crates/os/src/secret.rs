@@ -1,5 +1,5 @@
-/// Refuses to compile when one of these types has a `Debug` form, by which a secret could reach a line of a log. A
-/// type that has one has both constants, and nothing says which of them is meant.
+/// Fails to compile if one of these types has a `Debug` form, through which a secret could reach the log. A type
+/// with one has both constants, so that the constant is ambiguous.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! assert_no_debug {

@@ -2,7 +2,7 @@ use crate::{Deadline, Result};
 
 /// The service control manager.
 pub trait Services: Send + Sync {
-    /// What the service control manager says of a service.
+    /// The service control manager's information about a service.
     ///
     /// # Errors
     /// [`crate::Win32::NO_SUCH_SERVICE`].
@@ -29,7 +29,7 @@ pub trait Services: Send + Sync {
     fn stop(&self, name: &str, deadline: Deadline) -> Result<()>;
 }
 
-/// What is known of a service.
+/// The properties of a service.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ServiceInfo {
@@ -37,7 +37,7 @@ pub struct ServiceInfo {
     pub display_name: String,
     /// When it starts.
     pub start_type: StartType,
-    /// What it is doing.
+    /// Its current state.
     pub state: ServiceState,
 }
 

@@ -1,10 +1,10 @@
 use std::error::Error;
 
-/// What the system says of a failure, in the language that the node is set to: data for people.
+/// The system's text for a failure, in the language of the node: data for people.
 ///
-/// One line of bounded length without control characters, so that it can be logged and shown as it is.
-/// No error of ours prints it, since clients match on texts: it is the innermost
-/// [`source`](Error::source) of the error that has it, where [`SystemText::of`] finds it.
+/// It is one line of bounded length without control characters, so that it can be logged and shown
+/// unchanged. No error of ours prints it, since clients match on texts: it is the innermost
+/// [`source`](Error::source) of its error, where [`SystemText::of`] finds it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{}", .0.line)]
 pub struct SystemText(Box<Kept>);
@@ -50,7 +50,7 @@ impl SystemText {
     }
 }
 
-/// Spaces, what is no text, and what hides text or changes its direction.
+/// Spaces, characters that are no text, and those that hide text or change its direction.
 fn is_no_letter(character: char) -> bool {
     character.is_whitespace()
         || character.is_control()

@@ -98,7 +98,7 @@ impl Value {
     }
 }
 
-/// A value is not what its property is documented to be.
+/// A value contradicts the documentation of its property.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ValueError {
     /// The answer does not have the property at all.
@@ -116,7 +116,7 @@ pub enum ValueError {
     /// Another type than documented.
     #[error("not {wanted}")]
     WrongType {
-        /// What the property is documented to be.
+        /// The documented form of the property.
         wanted: &'static str,
     },
 }

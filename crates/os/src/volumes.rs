@@ -117,9 +117,9 @@ pub struct Extent {
 pub struct Space {
     /// All of it; under a quota for the account, no more than that.
     pub total: u64,
-    /// What nothing occupies.
+    /// The unused bytes.
     pub free: u64,
-    /// What this account may still fill: less than what is free where it has a quota.
+    /// The bytes that this account may still use: less than `free` if it has a quota.
     pub available: u64,
 }
 

@@ -12,7 +12,7 @@ use os::{
     Provider, Query, Result, Target, Win32,
 };
 
-/// A system that counts what it was asked.
+/// A system that counts its calls.
 #[derive(Default)]
 struct Counting(AtomicU32);
 

@@ -1,4 +1,4 @@
-//! Disks: what tells one from the others, finding it, and bringing it online.
+//! Disks: identifiers, searches, and bringing a disk online.
 
 pub use node::api::Disks;
 pub use node::{

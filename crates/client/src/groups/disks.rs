@@ -55,7 +55,7 @@ impl Disks for Node {
         self.look("list the ids of disks", &[], deadline, &spoken)
     }
 
-    /// Only the first version could be asked for it; of the others the list is searched.
+    /// Only the first version has an RPC for it; for the others the client searches the list.
     fn by_page83(&self, page83: &str, deadline: Deadline) -> Result<DiskNumber> {
         let listed = |disks: &BTreeMap<DiskNumber, DiskIds>| sole(page83, disks);
         let failed = |cause| Error::new("find disk", page83, cause);
@@ -177,7 +177,7 @@ impl Disks for Node {
     }
 }
 
-/// What is read-only, or has no filesystem, has nothing cached.
+/// A volume that is read-only, or has no filesystem, has nothing cached.
 fn write_cache(node: &Node, volume: VolumeId, deadline: Deadline) -> Result<()> {
     match node.flush(volume, deadline) {
         Err(error) if error.is(Condition::ReadOnly) => Ok(()),

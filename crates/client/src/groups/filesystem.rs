@@ -6,7 +6,7 @@ use super::{lacks, path_text, unless};
 use crate::Node;
 use crate::dialect::dialects;
 
-/// What is removed.
+/// How much a removal removes.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Extent {
     Entry,
@@ -158,8 +158,8 @@ fn remove(
     node.change(operation, &[path], deadline, &spoken)
 }
 
-/// The first versions had two roots, the plugins' folder and the pods', and were told which is meant:
-/// `PLUGIN` is 0 and `POD` is 1.
+/// The first versions had two roots, the plugins' folder and the pods', and took the root as an
+/// argument: `PLUGIN` is 0 and `POD` is 1.
 fn context(path: &WinPath) -> i32 {
     let is_pods = |name: &os::Component| name.as_os_str().eq_ignore_ascii_case("pods");
     i32::from(path.components().iter().any(is_pods))

@@ -18,7 +18,7 @@ pub(super) fn find(node: &Node, wanted: &DiskQuery, deadline: Deadline) -> Resul
     found.map_err(|error| failed(Cause::NotIdentified(error)))
 }
 
-/// Finds the disk of the volume that is mounted where a path leads to, by what the lists tell of it.
+/// Finds the disk of the volume that is mounted where a path leads by links, from csi-proxy's lists.
 pub(super) fn find_at(node: &Node, path: &WinPath, deadline: Deadline) -> Result<FoundDisk> {
     let failed = |cause| Error::new("find the disk at", path, cause);
     let (volume, disk) = behind(node, path, deadline)?;
@@ -67,7 +67,8 @@ pub(super) fn require(
     Err(Error::new(operation, found.number(), cause))
 }
 
-/// What csi-proxy leaves out of its lists cannot be asked for, and is never passed over.
+/// Properties that csi-proxy's lists omit cannot be queried, so a query with one is refused, never
+/// shortened.
 fn require_listed(wanted: &DiskQuery) -> Read<()> {
     let mut criteria = wanted.criteria().iter();
     let lacking = |criterion: &Criterion| Some((criterion.to_string(), criterion.feature()?));
@@ -80,9 +81,9 @@ fn require_listed(wanted: &DiskQuery) -> Read<()> {
     }
 }
 
-/// All disks that any list has. One that the list of names leaves out, or whose length does not come, is silent
-/// if that is asked for: csi-proxy leaves out what does not answer. The list of places leaves out what has no
-/// LUN, such as the disks of containers, which says enough.
+/// All disks of any list. csi-proxy omits disks that do not answer, so a disk without names or length is silent
+/// if the query needs them. The list of locations omits disks without a LUN, such as the disks of containers;
+/// that is answer enough.
 fn list(node: &Node, wanted: &DiskQuery, deadline: Deadline) -> Result<Vec<SeenDisk>> {
     let mut locations = node.locations(deadline)?;
     let mut ids = match node.ids(deadline) {
@@ -118,7 +119,7 @@ fn list(node: &Node, wanted: &DiskQuery, deadline: Deadline) -> Result<Vec<SeenD
 
 type Kind = fn(&Criterion) -> bool;
 
-/// By what is asked for and not listed.
+/// Excludes a disk for properties that the query needs and the lists lack.
 fn excluded(wanted: &DiskQuery, silence: &[(bool, Kind, &str)]) -> Option<Excluded> {
     let mut missing = silence.iter().filter(|(is_missing, ..)| *is_missing);
     let (_, _, what) = missing.find(|(_, kind, _)| asks(wanted, *kind))?;

@@ -1,7 +1,7 @@
 //! The groups: each operation with its dialects, newest first.
 //!
-//! What the versions call differently and what they lack is said here and nowhere else; where an
-//! operation is not listed for a version, that version does not have it.
+//! The differences between versions are stated only here. A version that an operation does not list
+//! does not have it.
 
 mod disks;
 mod filesystem;
@@ -45,7 +45,7 @@ fn disk_of_text(text: &str) -> Read<DiskNumber> {
     number.map_err(|_| malformed(format_args!("a disk called {text:?}")))
 }
 
-/// What csi-proxy's protocol does not carry: nothing is sent.
+/// csi-proxy's protocol does not carry this: nothing is sent.
 fn unsupported(what: impl fmt::Display, feature: Feature) -> Cause {
     Cause::Unsupported {
         operation: what.to_string(),

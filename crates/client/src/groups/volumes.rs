@@ -85,7 +85,7 @@ impl Volumes for Node {
         self.look("look at volume", &[&volume], deadline, &spoken)
     }
 
-    /// The Go server formats whatever it is given, so it is asked first.
+    /// The Go server formats any volume, so this queries its filesystem first.
     fn format(&self, volume: &FoundVolume, deadline: Deadline) -> Result<()> {
         let is_formatted = self.is_formatted(volume.id(), deadline)?;
         require(self, FORMAT, volume, deadline)?;

@@ -1,4 +1,4 @@
-//! What one backend can do and the other cannot: it says so beforehand, and at the call.
+//! Abilities of only one backend: the other reports the lack beforehand, and at the call.
 
 use node::api::{Cause, Condition, Error, Feature, Needs};
 use node::{
@@ -10,7 +10,7 @@ use zeroize::Zeroizing;
 
 use super::{ClientFixture, connect, mapped, path};
 
-/// The feature without which the call fails, which the node says beforehand.
+/// The feature whose lack fails the call, as the node reports it beforehand, too.
 pub(crate) fn lacks(error: &Error) -> Option<Feature> {
     match &error.cause {
         Cause::Unsupported {
@@ -30,7 +30,7 @@ fn what_a_backend_lacks_it_says_beforehand() {
     }
 }
 
-/// Nothing is sent: what the protocol cannot carry would be a mapping without what was asked for.
+/// Nothing is sent: the mapping would lack the requested options.
 #[test]
 fn an_option_of_a_mapping_does_not_fit_into_csi_proxys_protocol() {
     let own = ClientFixture::over_pipes();
@@ -57,7 +57,8 @@ fn a_folders_own_mapping_does_not_fit_into_csi_proxys_protocol() {
     }
 }
 
-/// What takes a lock of the node, or an attribute that the protocol has not, is not half done.
+/// Operations that need a lock of the node, or an attribute that the protocol lacks, are not half
+/// done.
 #[test]
 fn disks_for_readers_and_unmapping_what_is_unused_are_offered_in_process_alone() {
     let (in_process, over_pipes) = (ClientFixture::in_process(), ClientFixture::over_pipes());
@@ -108,7 +109,7 @@ fn only_the_node_in_this_process_says_how_a_share_came_to_be_mapped() {
     assert_eq!(over_pipes, [MapOutcome::Unreported; 2]);
 }
 
-/// What the pipes cannot carry is refused before anything is sent, and never left out.
+/// Options that the pipes cannot carry are refused before anything is sent, never dropped.
 #[test]
 fn sessions_have_options_and_are_listed_in_process_alone() {
     let plainly = LoginOptions::default();
@@ -149,7 +150,7 @@ fn sessions_have_options_and_are_listed_in_process_alone() {
     }
 }
 
-/// What the pipes cannot carry is refused before anything is sent, and never left out.
+/// Options that the pipes cannot carry are refused before anything is sent, never dropped.
 #[test]
 fn a_format_has_options_in_process_alone() {
     let options = FormatOptions::new(FileSystemType::Refs);
@@ -178,7 +179,7 @@ fn a_format_has_options_in_process_alone() {
     }
 }
 
-/// What kubelet's calls need and csi-proxy's protocol does not have.
+/// Operations that kubelet's calls need and csi-proxy's protocol lacks.
 #[test]
 fn entries_links_space_and_the_system_are_told_in_process_alone() {
     type Ask = fn(&ClientFixture) -> Result<(), Error>;

@@ -1,4 +1,5 @@
-//! Disks and volumes by what is known of them, and what is written when another has taken their place.
+//! Disks and volumes by known properties, and the checks before a write when another has taken their
+//! place.
 
 use std::time::Duration;
 
@@ -57,7 +58,7 @@ fn a_disk_that_is_attached_late_is_waited_for() {
     });
 }
 
-/// What the wire leaves out is refused, and never left out of what is known.
+/// Properties that the wire omits are refused, and never dropped from the query.
 #[test]
 fn a_disk_cannot_be_asked_for_over_pipes_by_what_csi_proxy_does_not_list() {
     let fixture = ClientFixture::over_pipes();
@@ -79,7 +80,7 @@ fn a_disk_cannot_be_asked_for_over_pipes_by_what_csi_proxy_does_not_list() {
     }
 }
 
-/// On the simulated node, whose disk goes and whose number another one takes.
+/// On the simulated node: its disk goes, and another takes the number.
 #[test]
 fn a_disk_that_was_swapped_since_it_was_found_is_not_partitioned() {
     fails(Condition::Changed, |fixture| {
@@ -181,7 +182,7 @@ fn leave_stale(fixture: &ClientFixture) -> (WinPath, FoundVolume) {
     (folder, found)
 }
 
-/// csi-proxy cannot say that a mounted folder is stale, so that its client removes what is in the way.
+/// csi-proxy cannot report that a mounted folder is stale, so the client removes the folder.
 #[test]
 fn a_stale_mounted_folder_gives_way_in_process_and_is_removed_over_pipes() {
     for (fixture, in_process) in [
@@ -258,7 +259,7 @@ fn a_volume_that_is_not_mounted_where_it_was_found_is_not_written() {
     }
 }
 
-/// What unstages a volume of which nobody has a record.
+/// For unstaging a volume without a record.
 #[test]
 fn the_disk_of_a_mounted_folder_is_found() {
     both(|fixture| {

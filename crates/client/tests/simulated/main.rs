@@ -184,14 +184,14 @@ fn path(below: &str) -> WinPath {
     format!(r"C:\var\lib\kubelet\{below}").parse().unwrap()
 }
 
-/// What both must do, over pipes with the conditions that the server reports, and with those that texts stand for.
+/// Both must succeed: over pipes with the conditions that the server reports, and with those from texts.
 fn both(act: impl Fn(&ClientFixture)) {
     act(&ClientFixture::in_process());
     act(&ClientFixture::over_pipes());
     act(&ClientFixture::over_pipes_by_texts());
 }
 
-/// What both must fail with.
+/// The error that both must return.
 fn fails<T: std::fmt::Debug>(
     condition: Condition,
     act: impl Fn(&ClientFixture) -> Result<T, Error>,
@@ -264,7 +264,7 @@ fn a_disk_is_found_sized_and_switched() {
     });
 }
 
-/// By what a driver queries that names no disk by its number.
+/// Queries of a driver that name no disk by its number.
 #[test]
 fn a_disk_that_was_found_tells_what_its_number_does() {
     both(|fixture| {

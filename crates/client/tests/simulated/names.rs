@@ -8,7 +8,8 @@ use wincsi_client::ConditionSource;
 
 use super::{ClientFixture, path};
 
-/// What drivers or `client` look for in errors, as far as Windows takes it, or nearly, for a name.
+/// The texts that drivers or `client` match on, as far as Windows accepts them, or nearly, as a
+/// name.
 fn names() -> Vec<String> {
     let system = Condition::WIN32.iter().filter_map(|(code, _)| code.text());
     let drivers = driver_texts::ALL.iter().map(|matched| matched.words);

@@ -1,8 +1,8 @@
-//! What a proxy was asked, and scripts that note it.
+//! Records of the requests to a proxy, and scripts that keep them.
 
 use std::sync::{Arc, Mutex};
 
-/// What a proxy was asked, in words that are the same for all versions.
+/// The requests to a proxy, in words that are the same for all versions.
 #[derive(Clone, Default)]
 pub struct Heard(Arc<Mutex<Vec<String>>>);
 
@@ -16,7 +16,7 @@ impl Heard {
     }
 }
 
-/// Answers an RPC of a version and notes what was asked. The answer sees the request.
+/// Answers an RPC of a version and records the request. The answer sees the request.
 macro_rules! script {
     ($heard:expr, $group:ident $version:ident; $(
         $rpc:ident |$request:ident| $note:expr => $response:ident $body:tt

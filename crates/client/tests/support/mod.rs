@@ -1,4 +1,4 @@
-//! Proxies that say what a test wants: a script for each group and version.
+//! Proxies with answers from a test: a script for each group and version.
 
 #![allow(
     clippy::unwrap_used,
@@ -78,7 +78,7 @@ impl ProxyFolder {
     }
 }
 
-/// What is known of a proxy stays known during a test.
+/// Knowledge of a proxy does not expire during a test.
 pub fn options() -> Options {
     let mut options = Options::default();
     options.look_again = Duration::from_secs(3600);

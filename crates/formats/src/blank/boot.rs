@@ -58,8 +58,8 @@ fn has_protective_record(view: &View) -> bool {
 pub struct NtfsSerial(u64);
 
 impl NtfsSerial {
-    /// What a volume's first sector has; `None` where it is no boot sector of NTFS. The field is that of
-    /// libblkid's `ntfs.c`.
+    /// The serial number in a volume's first sector; `None` if it is no boot sector of NTFS. The field
+    /// is that of libblkid's `ntfs.c`.
     #[must_use]
     pub fn of(sector: &[u8]) -> Option<Self> {
         let serial = u64_le(sector, 0x48)?;

@@ -49,7 +49,7 @@ pub struct UnknownBlankRule {
     text: String,
 }
 
-/// Leave to overwrite the object whose view was judged, good only as long as the lock under which
+/// Permission to overwrite the object whose view was judged, valid only while the lock under which
 /// the view was read is held.
 #[derive(Debug, Eq, PartialEq)]
 #[must_use]
@@ -74,12 +74,12 @@ pub enum Refusal {
     /// A copy of the GPT is broken or missing; `None` is a copy without fault.
     #[error("its partition table is damaged (primary: {}, backup: {})", state(.primary), state(.backup))]
     DamagedGpt {
-        /// What is wrong with the copy at the start.
+        /// The error in the copy at the start.
         primary: Option<GptError>,
-        /// What is wrong with the copy at the end.
+        /// The error in the copy at the end.
         backup: Option<GptError>,
     },
-    /// A partition was to be created where there is no GPT. The verdict says what is there.
+    /// A partition was to be created without a GPT. The verdict has the content found.
     #[error("it has no GUID partition table but {}", content(.0))]
     NoGpt(Verdict),
     /// The table holds partitions other than the Microsoft Reserved one; these are their numbers.

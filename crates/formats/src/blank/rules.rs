@@ -1,4 +1,4 @@
-//! The table of known formats: what stands where, and who published it.
+//! The table of known formats: magic numbers, offsets, and who published them.
 
 use super::boot::{self, BITLOCKER_ID, BITLOCKER_TO_GO, MARK, OEM_NAME};
 use super::{Extent, Signature, View};
@@ -10,7 +10,7 @@ pub(super) struct Rule {
     /// Where the magic number may stand.
     place: MagicOffsets,
     magic: &'static [u8],
-    /// What must hold besides, given the offset of the magic number.
+    /// A further check, given the offset of the magic number.
     check: fn(&View, u64) -> bool,
 }
 

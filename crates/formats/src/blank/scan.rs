@@ -6,7 +6,7 @@ use std::fmt;
 use super::rules::RULES;
 use super::{Signature, View};
 
-/// What the scan ranges of an object hold.
+/// The content of an object's scan ranges.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Verdict {
     /// Zeros only.

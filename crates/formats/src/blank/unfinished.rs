@@ -12,12 +12,12 @@ const BOOT_FILE: u64 = 8 << 10;
 /// The largest record of a table, in bytes.
 const RECORD: u64 = 4 << 10;
 
-/// NTFS boot sectors that say where a filesystem would be, on an object that is blank otherwise as far as it
-/// was read.
+/// NTFS boot sectors with the place of a filesystem, on an object that is otherwise blank as far as it was
+/// read.
 ///
-/// There is no NTFS without its master file table, of which `$MFTMirr` holds the first records again. So where
-/// both places are blank, nobody's file can be found: it is what a format leaves that has written one boot
-/// sector, or both, and nothing else. A caller that reads zeros there may format the object.
+/// Every NTFS has a master file table, and `$MFTMirr` repeats its first records. If both places are blank, no
+/// file can be found: a format has written one boot sector, or both, and nothing else. A caller that reads
+/// zeros there may format the object.
 ///
 /// Nobody has recorded in which order Windows writes them. If the tables come first, a power failure between leaves an
 /// object that is refused; a virtual machine that is switched off while it formats a large disk would show it.
@@ -27,8 +27,8 @@ pub struct UnfinishedNtfs {
 }
 
 impl UnfinishedNtfs {
-    /// What the view, of a whole partition, shows. `None` when there is anything but such boot sectors, or
-    /// one of another geometry.
+    /// Reads the view of a whole partition. `None` if it has anything but such boot sectors, or one of
+    /// another geometry.
     ///
     /// The fields are those of <https://learn.microsoft.com/windows/win32/fileio/file-system-recognition-structure>
     /// and of libblkid's `ntfs.c`, which names them.
@@ -56,7 +56,7 @@ impl UnfinishedNtfs {
     }
 }
 
-/// The fields of a boot sector that say where what is.
+/// The fields of a boot sector that place the filesystem's parts.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 struct BootSector {
     bytes_per_sector: u64,
@@ -86,7 +86,7 @@ impl BootSector {
     }
 }
 
-/// What a copy takes: the first has boot code behind it.
+/// The range of one copy: the first has boot code behind it.
 fn file_at(at: u64, extent: Extent) -> Range<u64> {
     match at {
         0 => 0..BOOT_FILE.min(extent.length()),

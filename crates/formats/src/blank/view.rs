@@ -179,7 +179,7 @@ pub enum ViewError<E: Error + 'static> {
         offset: u64,
         /// Bytes asked for.
         wanted: usize,
-        /// What the reader said.
+        /// The reader's error.
         source: E,
     },
     /// The read ended early.

@@ -13,7 +13,7 @@ const RECORD: usize = 16;
 const MARK: [u8; 2] = [0x55, 0xAA];
 const GPT_PROTECTIVE: u8 = 0xEE;
 
-/// What the first 512 bytes of a disk are.
+/// The kind of the first 512 bytes of a disk.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Mbr {
     /// No closing mark.

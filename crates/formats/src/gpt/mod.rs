@@ -34,7 +34,7 @@ pub struct Gpt {
 pub struct Partition {
     /// Its place in the table, counted from 1.
     pub number: u32,
-    /// What it is for; see [`types`].
+    /// Its purpose; see [`types`].
     pub type_guid: Uuid,
     /// Its identity.
     pub unique_guid: Uuid,
@@ -48,16 +48,16 @@ pub struct Partition {
     pub name: String,
 }
 
-/// What a disk's scan ranges say of a GPT.
+/// The state of a GPT in a disk's scan ranges.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum GptState {
     /// No header at either end.
     Absent,
     /// At least one copy is missing or broken; `None` is a copy without fault.
     Damaged {
-        /// What is wrong with the copy at the start.
+        /// The error in the copy at the start.
         primary: Option<GptError>,
-        /// What is wrong with the copy at the end.
+        /// The error in the copy at the end.
         backup: Option<GptError>,
     },
     /// Each copy is whole, but they do not belong together.
@@ -143,7 +143,7 @@ pub enum Disagreement {
     Places,
 }
 
-/// What is wrong with one copy of a table.
+/// An error in one copy of a table.
 #[derive(Clone, Debug, Eq, Error, PartialEq)]
 pub enum GptError {
     /// The number of entries is zero or absurd.

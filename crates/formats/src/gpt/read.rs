@@ -38,7 +38,7 @@ pub(super) struct TableCopy {
 }
 
 impl TableCopy {
-    /// Reads the copy whose header stands in sector `lba`.
+    /// Reads the copy whose header is in sector `lba`.
     pub(super) fn read(view: &View, lba: u64) -> Result<Self, GptError> {
         let header = Header::read(view, lba)?;
         let table = header.table(view)?;
@@ -60,7 +60,7 @@ impl TableCopy {
         })
     }
 
-    /// What both copies must have in common.
+    /// The fields that both copies must have in common.
     pub(super) fn content(&self) -> impl PartialEq + use<'_> {
         (
             self.disk_guid,

@@ -8,7 +8,7 @@ use super::read::{HEADER, NAME_UNITS, REVISION, check_ranges};
 use super::{GptError, Partition, mbr};
 use crate::blank::Extent;
 
-/// Entries in every table that [`encode`] writes: what UEFI asks room for and Windows writes.
+/// Entries in every table that [`encode`] writes: UEFI's minimum, and Windows's number.
 pub const ENTRIES: u32 = 128;
 
 const ENTRY: u32 = 128;

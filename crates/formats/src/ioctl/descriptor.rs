@@ -6,21 +6,21 @@ const STRUCTURE: &str = "STORAGE_DEVICE_DESCRIPTOR";
 /// Bytes of the fixed part.
 const FIXED: usize = 36;
 
-/// How long a whole answer to `IOCTL_STORAGE_QUERY_PROPERTY` is: a `STORAGE_DESCRIPTOR_HEADER` begins
-/// each, and what does not fit in the buffer is left out without an error.
+/// The length of a whole answer to `IOCTL_STORAGE_QUERY_PROPERTY`: each begins with a
+/// `STORAGE_DESCRIPTOR_HEADER`, and Windows truncates an answer to the buffer without an error.
 ///
 /// <https://learn.microsoft.com/windows/win32/api/winioctl/ns-winioctl-storage_descriptor_header>
 ///
 /// # Errors
-/// Shorter than that header.
+/// The answer is shorter than that header.
 pub fn size(returned: &[u8]) -> Result<usize, AnswerError> {
     let structure = "STORAGE_DESCRIPTOR_HEADER";
     let size = u32_le(returned, 4).ok_or(AnswerError::cut(structure, returned))?;
     usize::try_from(size).map_err(|_| AnswerError::cut(structure, returned))
 }
 
-/// A `STORAGE_DEVICE_DESCRIPTOR`: what a device says of itself. Texts are as the device wrote them,
-/// padding included; a byte that is no ASCII becomes `\xNN`, so that two devices that differ in it keep
+/// A `STORAGE_DEVICE_DESCRIPTOR`: a device's own description. Texts are as the device wrote them,
+/// padding included; a byte outside of ASCII becomes `\xNN`, so that two devices that differ in it keep
 /// different names.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct DeviceDescriptor {
@@ -40,7 +40,7 @@ impl DeviceDescriptor {
     /// <https://learn.microsoft.com/windows/win32/api/winioctl/ns-winioctl-storage_device_descriptor>
     ///
     /// # Errors
-    /// The descriptor is longer than what came, or one of its texts begins or ends outside of it.
+    /// The descriptor is longer than the answer, or one of its texts begins or ends outside of it.
     pub fn parse(returned: &[u8]) -> Result<Self, AnswerError> {
         let cut = AnswerError::cut(STRUCTURE, returned);
         let size = size(returned)?;
@@ -56,7 +56,7 @@ impl DeviceDescriptor {
     }
 }
 
-/// No text is 0. Some drivers say all ones for a serial number that they do not have.
+/// Offset 0 means no text. Some drivers write all ones for a missing serial number.
 fn text(
     descriptor: &[u8],
     field: &'static str,

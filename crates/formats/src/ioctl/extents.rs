@@ -7,10 +7,10 @@ const ENTRY: &str = "DISK_EXTENT";
 /// The count, and the gap that aligns the first extent.
 const HEADER: usize = 8;
 
-/// The disk's number, a gap, where it begins, how long it is.
+/// The disk's number, a gap, the offset and the length.
 const ENTRY_LENGTH: usize = 24;
 
-/// A `VOLUME_DISK_EXTENTS`: where a volume lies.
+/// A `VOLUME_DISK_EXTENTS`: the extents of a volume.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct VolumeDiskExtents(pub Vec<DiskExtent>);
 
@@ -19,7 +19,7 @@ pub struct VolumeDiskExtents(pub Vec<DiskExtent>);
 pub struct DiskExtent {
     /// The number of its disk.
     pub disk: u32,
-    /// Where it begins on the disk, in bytes.
+    /// Its offset on the disk in bytes.
     pub offset: u64,
     /// Its length in bytes.
     pub length: u64,
@@ -36,7 +36,7 @@ impl VolumeDiskExtents {
     /// <https://learn.microsoft.com/windows/win32/api/winioctl/ns-winioctl-volume_disk_extents>
     ///
     /// # Errors
-    /// It has fewer extents than it says, or a negative offset or length.
+    /// The answer has fewer extents than its count, or a negative offset or length.
     pub fn parse(returned: &[u8]) -> Result<Self, AnswerError> {
         let entries = entries(returned).ok_or(AnswerError::cut(STRUCTURE, returned))?;
         let extents = entries.chunks_exact(ENTRY_LENGTH).map(extent);

@@ -16,13 +16,13 @@ const MBR: u32 = 0;
 const GPT: u32 = 1;
 const RAW: u32 = 2;
 
-/// A `DRIVE_LAYOUT_INFORMATION_EX`: the partition table as the kernel knows it.
+/// A `DRIVE_LAYOUT_INFORMATION_EX`: the kernel's view of the partition table.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct DriveLayout {
-    /// What kind of table there is.
+    /// The kind of table.
     pub style: TableStyle,
-    /// The partitions in the table's order; none without a table. Entries that are not used are left out, and so are
-    /// the containers of logical partitions, which are no partitions themselves.
+    /// The partitions in the table's order; empty without a table. Unused entries are left out, and so are the
+    /// containers of logical partitions, which are no partitions themselves.
     pub partitions: Vec<LayoutPartition>,
 }
 
@@ -46,15 +46,15 @@ pub enum TableStyle {
 /// One used `PARTITION_INFORMATION_EX`.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct LayoutPartition {
-    /// Its number.
+    /// Its number in the kernel's layout.
     pub number: u32,
-    /// Where it begins on the disk, in bytes.
+    /// Its offset on the disk in bytes.
     pub offset: u64,
     /// Its length in bytes.
     pub length: u64,
     /// The type's GUID; nil without a GPT.
     pub kind: Uuid,
-    /// The type of a master boot record.
+    /// The type byte of a master boot record.
     pub mbr_type: Option<u8>,
     /// Its own GUID; nil without a GPT.
     pub id: Uuid,
@@ -71,7 +71,7 @@ impl DriveLayout {
     /// <https://learn.microsoft.com/windows/win32/api/winioctl/ns-winioctl-drive_layout_information_ex>
     ///
     /// # Errors
-    /// It has fewer entries than it says, another style, or a negative offset or length.
+    /// The answer has fewer entries than its count, another style, or a negative offset or length.
     pub fn parse(returned: &[u8]) -> Result<Self, AnswerError> {
         let cut = AnswerError::cut(STRUCTURE, returned);
         let field = |at| u32_le(returned, at).ok_or(cut);
@@ -107,9 +107,9 @@ impl DriveLayout {
     }
 }
 
-/// A disk without a table has no partitions, whatever entries come with it: of some the kernel may report one over the
-/// whole disk. A master boot record without signature and used entries is none that anything wrote: some new disk may
-/// be reported so. Neither has been seen; whether the disk is blank is proved before anything is written.
+/// A disk without a table has no partitions, even if entries come with it: for some disks the kernel may report one
+/// over the whole disk. A master boot record without signature and used entries was written by nobody: some new disk
+/// may be reported so. Neither has been seen; the proof that the disk is blank comes before every write.
 fn is_table(style: TableStyle, entries: &[&[u8]]) -> bool {
     match style {
         TableStyle::Gpt { .. } => true,
@@ -133,7 +133,7 @@ fn entries(returned: &[u8], count: u32) -> Option<impl Iterator<Item = &[u8]>> {
     Some(bytes.chunks_exact(ENTRY_LENGTH))
 }
 
-/// An entry; `None` when it is not used.
+/// Reads an entry; `None` if it is unused.
 fn partition(style: TableStyle, entry: &[u8]) -> Result<Option<LayoutPartition>, AnswerError> {
     let cut = AnswerError::cut(ENTRY, entry);
     let bytes = |field, at| unsigned(ENTRY, field, u64_le(entry, at).ok_or(cut)?);

@@ -1,7 +1,7 @@
-//! What disks and volumes answer to control codes, and what they are asked to do by one.
+//! Answers of disks and volumes to control codes, and the input of one.
 //!
-//! Windows lays these structures out in the same way for 32 and 64 bits. A driver says how much of
-//! the buffer it filled; the functions here are given that part and read nothing behind it.
+//! Windows lays these structures out in the same way for 32 and 64 bits. A driver reports how much
+//! of the buffer it filled; the functions here get that part and read nothing behind it.
 
 mod descriptor;
 mod extents;
@@ -17,20 +17,20 @@ use crate::bytes::{array, u32_le, u64_le};
 /// Why bytes are no answer to a control code.
 #[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]
 pub enum AnswerError {
-    /// It has less than the structure, or than the structure says it has.
+    /// The answer is shorter than the structure, or than the length in the structure.
     #[error("{structure} is cut short: {returned} bytes")]
     Cut {
-        /// What it was to be.
+        /// The name of the expected structure.
         structure: &'static str,
-        /// What came, in bytes.
+        /// The length of the answer in bytes.
         returned: usize,
     },
-    /// A field has a value that it cannot have.
+    /// A field has an impossible value.
     #[error("{structure}.{field} is {value:#x}")]
     Field {
-        /// What it was to be.
+        /// The name of the expected structure.
         structure: &'static str,
-        /// Which field.
+        /// The name of the field.
         field: &'static str,
         /// Its bits.
         value: u64,
@@ -46,24 +46,24 @@ impl AnswerError {
     }
 }
 
-/// The bytes of a whole disk, from a `GET_LENGTH_INFORMATION`.
+/// The length of a whole disk in bytes, from a `GET_LENGTH_INFORMATION`.
 ///
 /// <https://learn.microsoft.com/windows/win32/api/winioctl/ns-winioctl-get_length_information>
 ///
 /// # Errors
-/// Cut short, or negative.
+/// The answer is cut short, or negative.
 pub fn disk_length(returned: &[u8]) -> Result<u64, AnswerError> {
     let structure = "GET_LENGTH_INFORMATION";
     let bits = u64_le(returned, 0).ok_or(AnswerError::cut(structure, returned))?;
     unsigned(structure, "Length", bits)
 }
 
-/// The bytes of a logical sector, from a `DISK_GEOMETRY`: 512 or 4096.
+/// The length of a logical sector in bytes, from a `DISK_GEOMETRY`: 512 or 4096.
 ///
 /// <https://learn.microsoft.com/windows/win32/api/winioctl/ns-winioctl-disk_geometry>
 ///
 /// # Errors
-/// Cut short, or another number.
+/// The answer is cut short, or has another number.
 pub fn bytes_per_sector(returned: &[u8]) -> Result<u32, AnswerError> {
     let structure = "DISK_GEOMETRY";
     match u32_le(returned, 20).ok_or(AnswerError::cut(structure, returned))? {
@@ -82,7 +82,7 @@ pub fn bytes_per_sector(returned: &[u8]) -> Result<u32, AnswerError> {
 /// <https://learn.microsoft.com/windows/win32/api/winioctl/ns-winioctl-storage_device_number>
 ///
 /// # Errors
-/// Cut short, or the device is no disk.
+/// The answer is cut short, or the device is no disk.
 pub fn disk_number(returned: &[u8]) -> Result<Option<u32>, AnswerError> {
     const FILE_DEVICE_DISK: u32 = 7;
     const NO_NUMBER: u32 = u32::MAX;
@@ -113,12 +113,12 @@ pub struct ScsiAddress {
 }
 
 impl ScsiAddress {
-    /// Reads it.
+    /// Reads an answer to `IOCTL_SCSI_GET_ADDRESS`.
     ///
     /// <https://learn.microsoft.com/windows-hardware/drivers/ddi/ntddscsi/ns-ntddscsi-_scsi_address>
     ///
     /// # Errors
-    /// Cut short.
+    /// The answer is cut short.
     pub fn parse(returned: &[u8]) -> Result<Self, AnswerError> {
         let fields = array::<4>(returned, 4);
         let [port, path, target, lun] = fields.ok_or(AnswerError::cut("SCSI_ADDRESS", returned))?;
@@ -141,12 +141,12 @@ pub struct DiskAttributes {
 }
 
 impl DiskAttributes {
-    /// Reads them; bits without a name are passed over.
+    /// Reads the attributes; ignores bits without a name.
     ///
     /// <https://learn.microsoft.com/windows/win32/api/winioctl/ns-winioctl-get_disk_attributes>
     ///
     /// # Errors
-    /// Cut short.
+    /// The answer is cut short.
     pub fn parse(returned: &[u8]) -> Result<Self, AnswerError> {
         let bits = u64_le(returned, 8);
         let bits = bits.ok_or(AnswerError::cut("GET_DISK_ATTRIBUTES", returned))?;
@@ -163,11 +163,11 @@ const READ_ONLY: u8 = 2;
 /// `TRUE` of `Persist`.
 const PERSIST: u8 = 1;
 
-/// A `SET_DISK_ATTRIBUTES` that clears `DISK_ATTRIBUTE_READ_ONLY`, and changes nothing else. It persists: a disk of
-/// readers is not to come up writable after a restart.
+/// A `SET_DISK_ATTRIBUTES` that clears `DISK_ATTRIBUTE_READ_ONLY`, and changes nothing else. It persists, as
+/// [`set_read_only`] does: a disk for readers must not become writable at a restart.
 ///
-/// `Version` is the length of the structure: so programs have it that run on Windows (cloudbase/wnbd's tests,
-/// which fail where the call does). Its page says `sizeof(GET_DISK_ATTRIBUTES)`, which is 16.
+/// `Version` is the length of the structure, as in programs that run on Windows (cloudbase/wnbd's tests, which fail
+/// if the call fails). The structure's page has `sizeof(GET_DISK_ATTRIBUTES)`, which is 16.
 ///
 /// <https://learn.microsoft.com/windows/win32/api/winioctl/ns-winioctl-set_disk_attributes>
 #[must_use]
@@ -180,7 +180,7 @@ pub fn clear_read_only() -> [u8; 40] {
     request
 }
 
-/// The same that does not persist.
+/// The same, without persistence.
 #[must_use]
 pub fn clear_read_only_until_restart() -> [u8; 40] {
     let mut request = clear_read_only();
@@ -188,7 +188,7 @@ pub fn clear_read_only_until_restart() -> [u8; 40] {
     request
 }
 
-/// As [`clear_read_only`], and sets it.
+/// Sets the attribute; otherwise as [`clear_read_only`].
 #[must_use]
 pub fn set_read_only() -> [u8; 40] {
     let mut request = clear_read_only();
@@ -196,8 +196,8 @@ pub fn set_read_only() -> [u8; 40] {
     request
 }
 
-/// A `DISK_GROW_PARTITION`; `None` for more bytes than the structure can say, which would be read as a
-/// negative number, and that shrinks the partition.
+/// A `DISK_GROW_PARTITION`; `None` for more bytes than the structure can hold: Windows would read a
+/// negative number, which shrinks the partition.
 ///
 /// <https://learn.microsoft.com/windows/win32/api/winioctl/ns-winioctl-disk_grow_partition>
 pub fn grow_partition(partition: u32, by: u64) -> Option<[u8; 16]> {
@@ -208,7 +208,7 @@ pub fn grow_partition(partition: u32, by: u64) -> Option<[u8; 16]> {
     Some(request)
 }
 
-/// A `LARGE_INTEGER` that counts bytes.
+/// A `LARGE_INTEGER` with a number of bytes.
 fn unsigned(structure: &'static str, field: &'static str, bits: u64) -> Result<u64, AnswerError> {
     if bits > i64::MAX.cast_unsigned() {
         return Err(AnswerError::Field {

@@ -43,7 +43,7 @@ pub(crate) fn run(tool: &Tool, folder: &Path) -> Result<PathBuf, String> {
     Ok(image)
 }
 
-/// What a scan sees of a file.
+/// A scan's view of a file.
 pub(crate) fn view(image: &Path) -> Result<View, String> {
     let mut file = File::open(image).map_err(|error| error.to_string())?;
     let length = file

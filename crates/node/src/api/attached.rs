@@ -13,7 +13,7 @@ use super::{Cause, Condition, Error, Result};
 use crate::poll::SLICE;
 use crate::{DiskError, FoundDisk, Unfinished};
 
-/// What a rescan is called in errors and threads.
+/// The name of a rescan in errors and threads.
 const RESCAN: &str = "rescan";
 
 /// How long after a rescan without the disk the next one begins, the first time; each time twice as long.
@@ -149,7 +149,7 @@ impl Rescans {
     }
 }
 
-/// Whether the disk may be on its way, or may not say yet what it is.
+/// Whether the disk may be arriving, or may not yet report what it is.
 fn may_come(error: &Error) -> bool {
     let condition = error.condition();
     matches!(error.cause, Cause::NotIdentified(_))
@@ -288,8 +288,8 @@ impl Worker {
         }
     }
 
-    /// Sleeps until a rescan is due, which begins then; none is while nobody waits. One is due as well where no time
-    /// passes any more, as on a simulated node that has died: it says so to all who wait.
+    /// Sleeps until a rescan is due, which begins then; none is due while no call waits. One is also due if time has
+    /// stopped, as on a dead simulated node: the rescan reports that to all waiting calls.
     fn begins(&self) -> bool {
         let clock = &*self.0.clock;
         while let Some(due) = self.due() {

@@ -1,7 +1,7 @@
-//! Queries about a disk that was found, or a volume's disk: a driver names no disk by its number.
+//! Queries about a found disk, or a volume's disk: a driver names no disk by its number.
 //!
-//! Each asks for the number that the disk had when it was found. Nothing makes sure that the disk has it still; what
-//! changes a disk does, so a driver may act on an answer by such a call alone.
+//! Each queries the number that the disk had when it was found, without a check that the disk still has it.
+//! Operations that change a disk do check, so a driver may act on an answer only by such a call.
 
 use os::{Deadline, VolumeId};
 

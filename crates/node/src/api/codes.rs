@@ -1,8 +1,8 @@
-//! What the codes of Windows and of its providers say to a driver.
+//! The meaning of codes of Windows and of its providers for a driver.
 //!
-//! What a code means is its page's word, which stands where its name does: [`os::Win32`], [`os::Hresult`],
-//! [`os::schema::codes`] and [`os::schema::iscsi_codes`]. What is not here says nothing that a driver
-//! would act on, or not one thing alone.
+//! The pages of the codes' names have their meanings: [`os::Win32`], [`os::Hresult`],
+//! [`os::schema::codes`] and [`os::schema::iscsi_codes`]. A code is missing here if no driver would act on
+//! it, or if it has several meanings.
 
 use os::schema::{self, ReturnCode, codes, iscsi_codes, smb_global_mapping};
 use os::{Hresult, Win32};
@@ -33,7 +33,8 @@ impl Condition {
         (Win32::INVALID_WORKSTATION, Self::LogonFailure),
         (Win32::IO_DEVICE, Self::DeviceFailed),
         (Win32::LOGON_FAILURE, Self::LogonFailure),
-        // What a server that cannot encrypt gives who demands it (kubernetes-csi/csi-driver-smb#655).
+        // From a server that cannot encrypt, to a client that demands it
+        // (kubernetes-csi/csi-driver-smb#655).
         (Win32::NETWORK_ACCESS_DENIED, Self::AccessDenied),
         (Win32::NOT_AUTHENTICATED, Self::LogonFailure),
         (Win32::NOT_CONNECTED, Self::NotMapped),
@@ -53,7 +54,7 @@ impl Condition {
         (Win32::WRITE_PROTECT, Self::ReadOnly),
     ];
 
-    /// What a Win32 code says of the object that a call was about, or of the server that it is on.
+    /// The meaning of a Win32 code for the object of a call, or for its server.
     #[must_use]
     pub fn of_win32(code: Win32) -> Self {
         let mut known = Self::WIN32.iter();

@@ -24,11 +24,11 @@ macro_rules! causes {
     };
 }
 
-/// What each error is to a driver.
+/// The condition of each error.
 macro_rules! conditions {
     ($($error:ty),+) => {
         $(impl $error {
-            /// What the node found; `None` where the operation did not end before its deadline.
+            /// The node's finding; `None` if the operation did not end before its deadline.
             #[must_use]
             pub fn condition(&self) -> Option<Condition> {
                 match self.kind() {

@@ -13,7 +13,7 @@ pub type Result<T> = std::result::Result<T, Error>;
 #[error("{operation} {object}: {cause}")]
 #[non_exhaustive]
 pub struct Error {
-    /// What was attempted, `mount` say.
+    /// The operation, for example `mount`.
     pub operation: &'static str,
     /// On what: a path, a volume id, a disk number.
     pub object: String,
@@ -35,7 +35,7 @@ impl Error {
         }
     }
 
-    /// What the node found, when the operation reached it and failed there.
+    /// The node's finding, if the operation reached it and failed there.
     #[must_use]
     pub fn condition(&self) -> Option<Condition> {
         match self.cause {
@@ -74,8 +74,8 @@ impl Error {
         }
     }
 
-    /// What the system says of the failure, in the language of the node: for people, where the node is in
-    /// this process and the system says more than its code. Over pipes it is in the proxy's log alone.
+    /// The system's text for the failure, in the language of the node: for people, if the node is in this
+    /// process and the text has more than the code. Over pipes only the proxy's log has it.
     #[must_use]
     pub fn system_text(&self) -> Option<&str> {
         match &self.cause {
@@ -96,13 +96,13 @@ pub enum Cause {
     /// The node tried and failed, or refused for the object's sake.
     #[error("{text}")]
     Failed {
-        /// What the node found.
+        /// The node's finding.
         condition: Condition,
-        /// What it says, for people: in English on every node.
+        /// The node's text, for people: in English on every node.
         text: String,
         /// The code by which the system refused, where it is known.
         code: Option<Code>,
-        /// What the system says, in its own language. It is not in the text.
+        /// The system's text, in its own language. The node's text does not contain it.
         system_text: Option<SystemText>,
     },
     /// A value that the node cannot be given: a size beyond what its protocol carries, a path that is no
@@ -124,13 +124,13 @@ pub enum Cause {
     /// The operator of the node forbids it: a policy, not the state of the object.
     #[error("refused: {text}")]
     Refused {
-        /// What the node says, for people.
+        /// The node's text, for people.
         text: String,
     },
     /// The node says that it does not have the operation.
     #[error("not implemented: {text}")]
     Unimplemented {
-        /// What it says, for people.
+        /// The node's text, for people.
         text: String,
     },
     /// The proxy was not reached: it has not seen the call.
@@ -144,9 +144,9 @@ pub enum Cause {
     /// This backend cannot do it. Nothing was sent.
     #[error("{operation} needs {needs}")]
     Unsupported {
-        /// What it cannot do: the operation, or the part of it that was asked for.
+        /// The unsupported operation, or the unsupported part of it.
         operation: String,
-        /// What can.
+        /// The backend that supports it.
         needs: Needs,
     },
 }
@@ -163,7 +163,7 @@ impl Cause {
     }
 }
 
-/// What an operation takes that this backend cannot do.
+/// The requirement of an operation that this backend lacks.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Needs {
@@ -217,13 +217,13 @@ pub enum Unreachable {
     Other(String),
 }
 
-/// What a node found when it could not do what it was asked for: one for each thing that a driver does
+/// The node's finding when it could not do what was requested: one for each case in which a driver acts
 /// differently.
 ///
-/// The codes behind a condition are named with it: Win32's ([`Condition::WIN32`] has them all), those that
-/// the methods of `MSFT_Disk`, `MSFT_Partition` and `MSFT_Volume` return ([`os::schema::codes`]) from 40000
-/// on, and the iSCSI initiator's ([`os::schema::iscsi_codes`]) in hexadecimal. A code that no condition
-/// names is [`Condition::Other`]; [`Error::code`] has it all the same.
+/// Each condition lists its codes: Win32's ([`Condition::WIN32`] has them all), those of the methods of
+/// `MSFT_Disk`, `MSFT_Partition` and `MSFT_Volume` ([`os::schema::codes`]) from 40000 on, and the iSCSI
+/// initiator's ([`os::schema::iscsi_codes`]) in hexadecimal. A code that no condition lists is
+/// [`Condition::Other`]; [`Error::code`] has it all the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Condition {
@@ -240,8 +240,8 @@ pub enum Condition {
     /// Another user's credentials are in use for the same server (1219), or for the same share, and its server
     /// denies that user what is asked for. Once no volume of the other user is left, the share can be unmapped.
     CredentialsConflict,
-    /// Another call has the object for too long, too many calls run, or wait for the same object: the text says which call has it, and since when. What a
-    /// call does in several steps may have been done in part.
+    /// Another call holds the object for too long, too many calls run, or too many wait for the same object. The text
+    /// has the call that holds it, and since when. A call of several steps may have been done in part.
     Crowded,
     /// A link on the way leads to something that does not exist.
     DanglingLink,
@@ -265,7 +265,7 @@ pub enum Condition {
     /// The disk, the volume or what the path leads to does not answer: a call to it from before has not ended.
     /// What a call does in several steps may have been done in part.
     NotAnswering,
-    /// What would be overwritten is not blank (41007, 41008).
+    /// The content that would be overwritten is not blank (41007, 41008).
     NotBlank,
     /// The directory is not empty (145).
     NotEmpty,
@@ -294,7 +294,7 @@ pub enum Condition {
     /// The storage provider sees the disk as it was, not as the kernel sees it now (40003, 41000, 41001): have
     /// the disks looked at anew, and call again.
     OutOfDate,
-    /// What the path hangs on cannot be reached, so nothing is known of the path itself.
+    /// The root of the path cannot be reached, so nothing is known about the path itself.
     OutOfReach,
     /// The proxy does not let clients name this path.
     PathRefused,
@@ -317,12 +317,12 @@ pub enum Condition {
 }
 
 impl Condition {
-    /// Whether the same call may come through later though the driver does nothing about it: what is in use
-    /// becomes free, what is not ready or reached gets so, and the provider sees what changed. A driver
-    /// answers with an error all the same when its time is up, and is called again.
+    /// Whether the same call may succeed later without action by the driver: an object in use becomes free,
+    /// a missing one becomes ready or reachable, and the provider sees the change. A driver still returns
+    /// an error when its time is up, and is called again.
     ///
-    /// Conditions after which something else is to be done first ([`Condition::Offline`],
-    /// [`Condition::ServiceStopped`], [`Condition::Changed`]) are not among them.
+    /// Conditions that need another action first ([`Condition::Offline`], [`Condition::ServiceStopped`],
+    /// [`Condition::Changed`]) are not among them.
     #[must_use]
     pub fn is_transient(self) -> bool {
         matches!(

@@ -1,8 +1,8 @@
-//! What not every backend can do.
+//! Abilities that not every backend has.
 
 use std::fmt;
 
-/// What happens where a call that needs the feature fails.
+/// The result of a call that needs the feature, if the call fails.
 const UNSUPPORTED: &str = "`Unsupported`";
 
 /// Name, what a node with the feature does, and what happens where a backend lacks it.
@@ -11,13 +11,13 @@ struct Row(&'static str, &'static str, &'static str);
 /// The table of features: the enum, its pages and docs/guide.md have it from here.
 macro_rules! features {
     ($($feature:ident $name:literal: $what:literal, $without:expr;)+) => {
-        /// What the node in this process can do and csi-proxy's protocol does not carry.
+        /// Abilities of the node in this process that csi-proxy's protocol does not carry.
         ///
         /// [`NodeApi::supports`](super::NodeApi::supports) answers without a call to the node, so that a driver
-        /// can refuse a volume before it changes anything. Where the backend lacks a feature, a call that needs
-        /// it fails with [`Cause::Unsupported`](super::Cause::Unsupported), or does what [`Feature::without`]
-        /// says. What a csi-proxy of an older version lacks is no feature, as the proxy may be another one at the
-        /// next call.
+        /// can refuse a volume before it changes anything. If the backend lacks a feature, a call that needs it
+        /// fails with [`Cause::Unsupported`](super::Cause::Unsupported), or behaves as [`Feature::without`]
+        /// describes. An ability that an older csi-proxy lacks is no feature, as the proxy may be another one at
+        /// the next call.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         #[non_exhaustive]
         pub enum Feature {
@@ -86,7 +86,7 @@ impl Feature {
         self.row().0
     }
 
-    /// What happens where a backend lacks it, for people.
+    /// The effect if a backend lacks it, for people.
     #[must_use]
     pub fn without(self) -> &'static str {
         self.row().2

@@ -1,5 +1,5 @@
-//! The operations on iSCSI portals, targets and sessions. What each does, and what it refuses, is said in full at the
-//! method of the same name in [`crate::Iscsi`].
+//! The operations on iSCSI portals, targets and sessions. The methods of the same names in [`crate::Iscsi`] document
+//! in full what each does and refuses.
 
 use std::collections::BTreeSet;
 
@@ -19,7 +19,7 @@ pub trait Iscsi: Sealed + Send + Sync {
     /// [`NotReady`](super::Condition::NotReady).
     fn add_portal(&self, portal: &Portal, deadline: Deadline) -> Result<()>;
 
-    /// Asks a known portal anew which targets it has.
+    /// Makes the initiator query a known portal's targets again.
     ///
     /// # Errors
     /// [`NotFound`](super::Condition::NotFound), [`ServerNotFound`](super::Condition::ServerNotFound),

@@ -46,7 +46,7 @@ mod in_process;
 mod iscsi;
 mod names;
 mod result_ext;
-/// What keeps the traits ours: `wincsi-client` alone implements them beside this crate.
+/// Seals the traits: besides this crate only `wincsi-client` implements them.
 #[doc(hidden)]
 pub mod sealed {
     pub use super::attached::{Rescans, Wait};
@@ -86,7 +86,7 @@ pub trait NodeApi: Sealed + Send + Sync {
     /// SMB mappings.
     fn smb(&self) -> &dyn Smb;
 
-    /// Whether calls that need this feature can succeed. It depends on the backend alone, and nobody is asked.
+    /// Whether calls that need this feature can succeed. It depends only on the backend, without a query.
     fn supports(&self, feature: Feature) -> bool;
 
     /// The computer and its services.

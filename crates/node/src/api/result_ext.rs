@@ -1,8 +1,8 @@
 use super::{Condition, Result};
 
-/// What drivers do with a result whose failure may mean that nothing is left to do.
+/// Helpers for a result whose failure may mean that nothing is left to do.
 pub trait ResultExt {
-    /// What the operation returns.
+    /// The operation's value.
     type Value;
 
     /// `None` instead of an error with this condition.

@@ -10,10 +10,10 @@ use crate::{BlankError, IscsiError, ProviderError, Unfinished, VisibilityError, 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum DiskError {
-    /// What is on the disk must not be overwritten.
+    /// The content of the disk must not be overwritten.
     #[error(transparent)]
     Blank(#[from] BlankError),
-    /// The disk is one that is never written.
+    /// The disk is never written.
     #[error("disk {disk} is not changed: {reason}")]
     Guarded {
         /// The disk.
@@ -21,36 +21,36 @@ pub enum DiskError {
         /// Why.
         reason: Guarded,
     },
-    /// Windows refuses to take the disk offline, with a code that names no reason other than its being used, while
-    /// we have its volumes locked. It stays online.
+    /// Windows refuses to take the disk offline while we hold the locks of its volumes, with a code for a used
+    /// disk or one without a reason. The disk stays online.
     #[error("disk {disk} is in use: {source}")]
     InUse {
         /// The disk.
         disk: DiskNumber,
-        /// What Windows answered.
+        /// The code or error of Windows.
         source: ProviderError,
     },
-    /// The initiator does not say which disks are behind a target that one is looked for behind.
+    /// The initiator does not report the disks behind an iSCSI target.
     #[error(transparent)]
     Iscsi(#[from] Box<IscsiError>),
-    /// The kernel refused a look at the disks.
+    /// The kernel refused a query of the disks.
     #[error("failed to query disk {disk}. error: {source}")]
     Kernel {
         /// The disk.
         disk: DiskNumber,
-        /// Why.
+        /// The kernel's error.
         source: os::Error,
     },
-    /// No disk has this identifier, or only such as are never written. The text is csi-proxy's.
+    /// No disk has this identifier, or only disks that are never written. The text is csi-proxy's.
     #[error("could not find disk with Page83 ID {page83}: not found")]
     NoSuchPage83 {
         /// The identifier.
         page83: String,
     },
-    /// Not exactly one disk is what was looked for.
+    /// Zero or several disks match the query.
     #[error(transparent)]
     NotIdentified(#[from] Box<NotIdentified>),
-    /// Another disk has the number of the one that was found, or that one is another by now.
+    /// The number belongs to another disk than the one that was found.
     #[error("not the disk that was found by {}: found {}; now {now}", .found.wanted(), .found.seen())]
     NotTheFound {
         /// The disk that was found.
@@ -66,18 +66,18 @@ pub enum DiskError {
         /// The volume.
         volume: VolumeId,
     },
-    /// The disk is online and writable, and this volume of it keeps it from being taken offline to be made read-only.
-    /// Nothing was changed.
+    /// The disk is online and writable, and this volume keeps it from going offline to be made read-only. Nothing was
+    /// changed.
     #[error("disk {disk} is online and writable, and is not made read-only: {volume} {obstacle}")]
     OnlineWritable {
         /// The disk.
         disk: DiskNumber,
         /// One of its volumes.
         volume: VolumeId,
-        /// What is in the way.
+        /// Why the volume blocks it.
         obstacle: Obstacle,
     },
-    /// The disk is online and read-only, and would have to be written.
+    /// The disk is online and read-only, and the call would have to write to it.
     #[error("disk {disk} is read-only")]
     ReadOnly {
         /// The disk.
@@ -86,15 +86,15 @@ pub enum DiskError {
     /// The disk's partition has no volume yet.
     #[error(transparent)]
     Visibility(#[from] VisibilityError),
-    /// It is not known where all page files and crash dumps go, so any disk may hold one; and nothing proves
-    /// that what is changed is blank.
+    /// The places of page files and crash dumps are not all known, so any disk may hold one, and the change
+    /// is not limited to content that is proved blank.
     #[error(
         "disk {disk} is not changed: it may hold a page file or a crash dump, which -disk-guard=warn passes over: {source}"
     )]
     Paging {
         /// The disk.
         disk: DiskNumber,
-        /// Why it is not known.
+        /// Why the places are not known.
         source: Box<PagingUnknown>,
     },
     /// The storage provider does not know the disk, or refused.
@@ -108,40 +108,40 @@ pub enum DiskError {
         /// The disks.
         disks: Vec<DiskNumber>,
     },
-    /// Windows brought the disk online, and it is not.
+    /// Windows reported that it brought the disk online, but the disk is offline.
     #[error("disk {disk} stays offline")]
     StaysOffline {
         /// The disk.
         disk: DiskNumber,
     },
-    /// Windows took the disk offline, and it is not.
+    /// Windows reported that it took the disk offline, but the disk is online.
     #[error("disk {disk} stays online")]
     StaysOnline {
         /// The disk.
         disk: DiskNumber,
     },
-    /// The disk is online, and refuses writes also after its read-only attribute was cleared.
+    /// The disk is online, and refuses writes after its read-only attribute was cleared.
     #[error("disk {disk} stays read-only")]
     StaysReadOnly {
         /// The disk.
         disk: DiskNumber,
     },
-    /// The disk takes writes also after it was made read-only. It is offline, unless the log says otherwise; but one
-    /// that was online before, and was found writable while it was offline, is online again.
+    /// The disk still takes writes after it was made read-only. It is offline, unless the log reports otherwise. But
+    /// a disk that was online before, and was found writable while it was offline, is online again.
     #[error("disk {disk} stays writable")]
     StaysWritable {
         /// The disk.
         disk: DiskNumber,
     },
-    /// It did not end, or did not begin.
+    /// The call timed out or never started.
     #[error(transparent)]
     Unfinished(#[from] Unfinished),
-    /// The disk does not tell enough of itself.
+    /// The disk reports too little about itself.
     #[error("disk {disk} cannot be told from others: {source}")]
     Untold {
         /// The disk.
         disk: DiskNumber,
-        /// What is missing.
+        /// The missing criterion.
         source: NotEnough,
     },
     /// Kernel and storage provider see different disks or partition tables, also after a refresh.
@@ -154,24 +154,25 @@ pub enum DiskError {
         /// The provider's view.
         provider: String,
     },
-    /// The device refuses writes, and would have to be written. No attribute of Windows's is the reason.
+    /// The device refuses writes, and the call would have to write. No attribute of Windows is the
+    /// reason.
     #[error("disk {disk} is write-protected by its device")]
     WriteProtected {
         /// The disk.
         disk: DiskNumber,
     },
-    /// A volume on the disk is in use, or not let go for another reason.
+    /// A volume on the disk is in use, or could not be released for another reason.
     #[error(transparent)]
     Volume(#[from] Box<VolumeError>),
 }
 
-/// What of a volume is in the way where its disk is to go offline.
+/// Why a volume keeps its disk online.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Obstacle {
-    /// A drive letter or mounted folder leads to it.
+    /// A drive letter or mounted folder leads to the volume.
     AccessPath,
-    /// Somebody has something open on it.
+    /// A process has something open on the volume.
     OpenFile,
 }
 
@@ -185,7 +186,7 @@ impl fmt::Display for Obstacle {
 }
 
 impl DiskError {
-    /// The kernel's error on a disk; "not found" reads as the provider's does.
+    /// Wraps the kernel's error on a disk; "not found" has the provider's text.
     pub(crate) fn kernel(disk: DiskNumber) -> impl Fn(os::Error) -> Self {
         move |source| match source.is_not_found() {
             true => ProviderError::not_found(&format_args!("disk {disk}")).into(),

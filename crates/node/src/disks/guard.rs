@@ -9,13 +9,13 @@ use super::DiskError;
 use super::paging::{self, PagingUnknown};
 use crate::{DiskGuard, Node, ProviderError, storage};
 
-/// What a change of a disk can reach. It decides whether the change goes on where nobody knows on which disks page
-/// files and crash dumps are. All other marks of a disk refuse both.
+/// What a change of a disk can reach. It decides whether the change goes on while the disks of page files and
+/// crash dumps are unknown. All other guards of a disk refuse both.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ChangeScope {
-    /// Only bytes that are proved blank before they are overwritten; or nothing that is on the disk: it comes online.
+    /// Only bytes that are proved blank before they are overwritten, or no content at all: bringing a disk online.
     Blank,
-    /// Files that are on the disk: it goes offline, a partition grows, a filesystem is wiped.
+    /// Files on the disk: taking it offline, growing a partition, wiping a filesystem.
     Files,
 }
 
@@ -56,8 +56,8 @@ impl fmt::Display for Guarded {
 /// Refuses a disk that is never written. To be called under its lock.
 ///
 /// # Errors
-/// It is such a disk, or what decides that cannot be read. That page files and crash dumps are unknown refuses
-/// what reaches files, unless [`DiskGuard::Warn`] lets it go on.
+/// The disk is never written, or its guards cannot be read. Unknown page files and crash dumps refuse a change
+/// that reaches files, unless [`DiskGuard::Warn`] lets it go on.
 pub(crate) fn refuse(
     node: &Node,
     disk: &storage::Disk,
@@ -81,8 +81,8 @@ pub(crate) fn refuse(
     }
 }
 
-/// Refuses a disk that is online for readers alone, or whose device refuses writes. Windows would say so too, in codes
-/// that are known of few methods; and `Initialize` makes a read-only disk writable.
+/// Refuses a disk that is online read-only, or whose device refuses writes. Windows would refuse too, but its codes
+/// are known for few methods; and `Initialize` makes a read-only disk writable.
 pub(crate) fn refuse_read_only(node: &Node, disk: DiskNumber) -> Result<(), DiskError> {
     let disks = &node.os().disks;
     let attributes = disks.attributes(disk).map_err(DiskError::kernel(disk))?;
@@ -93,8 +93,8 @@ pub(crate) fn refuse_read_only(node: &Node, disk: DiskNumber) -> Result<(), Disk
     }
 }
 
-/// A device that does not say is written: a controller that refuses MODE SENSE may well take writes
-/// (<https://github.com/kubernetes-csi/csi-proxy/issues/437>).
+/// A device that does not report write protection is written: a controller that refuses MODE SENSE
+/// may well take writes (<https://github.com/kubernetes-csi/csi-proxy/issues/437>).
 fn refuse_protected(disk: DiskNumber, protected: os::Result<bool>) -> Result<(), DiskError> {
     match protected {
         Ok(true) => Err(DiskError::WriteProtected { disk }),
@@ -132,10 +132,11 @@ fn go_on_unknown(
     }
 }
 
-/// Why the disk is never written, by what it is itself: page files and crash dumps are not looked for.
+/// Why the disk is never written, by its own properties: page files and crash dumps are not looked
+/// for.
 ///
 /// # Errors
-/// The storage provider does not say all of it.
+/// The storage provider does not report all properties.
 pub(super) fn reason(
     disk: &storage::Disk,
     layout: &DriveLayout,
@@ -143,10 +144,10 @@ pub(super) fn reason(
     Ok(by_marks(disk)?.or_else(|| by_partition_types(layout)))
 }
 
-/// By what the storage provider says of the disk itself.
+/// The guard by the storage provider's properties of the disk.
 ///
 /// # Errors
-/// It does not say all of it.
+/// The provider does not report all of them.
 pub(super) fn by_marks(disk: &storage::Disk) -> Result<Option<Guarded>, ProviderError> {
     let marks = disk.marks.clone()?;
     let marks = [

@@ -1,4 +1,4 @@
-//! What a node says of its disks.
+//! Lists of a node's disks.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ use super::identity::{self, Proof};
 use crate::provider::ProviderError;
 use crate::{Node, in_flight, own_rows, storage};
 
-/// By what a disk is told from all others.
+/// The identifiers of a disk.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct DiskIds {
@@ -26,7 +26,7 @@ pub struct DiskIds {
 }
 
 impl DiskIds {
-    /// Both as the fields have them.
+    /// Makes both from texts in the form of the fields.
     #[must_use]
     pub fn new(page83: impl Into<String>, serial: impl Into<String>) -> Self {
         Self {
@@ -56,7 +56,7 @@ pub(super) fn locations(
     Ok(locations)
 }
 
-/// A disk that does not answer is left out: the others' owners need theirs.
+/// A disk that does not answer is left out: the owners of the others need their disks.
 pub(super) fn ids(
     node: &Node,
     deadline: Deadline,
@@ -85,7 +85,7 @@ fn ids_of(
     }))
 }
 
-/// What the provider says of a disk beside its number.
+/// The storage provider's row of a disk, without its number.
 pub(super) struct Listed<'a> {
     path: Option<&'a str>,
     serial: Option<&'a str>,
@@ -100,13 +100,13 @@ impl<'a> Listed<'a> {
         })
     }
 
-    /// The provider's serial number, as drivers know it, unless the kernel has another disk under this
-    /// number: nobody may be handed one disk's number with another's serial.
+    /// The provider's serial number, in the spelling that drivers know, unless the kernel has another disk
+    /// under this number: one disk's number must not be listed with another's serial.
     ///
-    /// It is still handed out of a disk in the slot of another until the provider looks again: both have the
-    /// same path. csi-proxy's list has the same gap, and to ask each disk for its serial number as well would
-    /// cost a handle more for each than the two that it costs now, where csi-proxy opens one. Who looks for a
-    /// disk in this process asks it ([`Listed::serial_by_source`]).
+    /// A disk in the slot of a previous one is still listed with the previous serial number until the
+    /// provider refreshes: both have the same path. csi-proxy's list has the same gap. Querying each disk's
+    /// serial number would cost a third handle for each disk, where csi-proxy opens one. A search in this
+    /// process does query it ([`Listed::serial_by_source`]).
     fn serial(&self, node: &Node, number: DiskNumber) -> String {
         let known = serial::known(self.serial);
         let reported = match (self.is_of(node, number), known) {
@@ -117,7 +117,8 @@ impl<'a> Listed<'a> {
         reported.text().unwrap_or_default().to_owned()
     }
 
-    /// The serial number by which a disk is told from the one that was in its slot before.
+    /// The serial number and its source, which distinguish a disk from the previous one in its
+    /// slot.
     pub(super) fn serial_by_source(&self, node: &Node, number: DiskNumber) -> SerialSource {
         match self.is_of(node, number) {
             Some(false) => kernel_serial(node, number),
@@ -125,7 +126,7 @@ impl<'a> Listed<'a> {
         }
     }
 
-    /// Whether the path leads to the disk of this number; none where that is not known.
+    /// Whether the path leads to the disk of this number; `None` if unknown.
     fn is_of(&self, node: &Node, number: DiskNumber) -> Option<bool> {
         match identity::require_number(node, number, self.path?) {
             Ok(Proof::ByPath) => Some(true),
@@ -138,7 +139,7 @@ impl<'a> Listed<'a> {
         }
     }
 
-    /// By the texts alone.
+    /// Compares only the texts.
     fn agreed_serial(&self, node: &Node, number: DiskNumber) -> SerialSource {
         let listed = Serial::read(self.serial);
         match (own_serial(node, number), listed) {
@@ -155,20 +156,20 @@ impl<'a> Listed<'a> {
     }
 }
 
-/// A disk's serial number, by who tells it.
+/// A disk's serial number, by its source.
 pub(super) enum SerialSource {
-    /// The kernel, and the provider no other; as the provider spells it.
+    /// The kernel reports it and the provider does not contradict; as the provider spells it.
     Kernel(Serial),
-    /// The kernel, while the provider has another disk in mind.
+    /// The kernel reports it, but the provider means another disk.
     KernelAlone(Serial),
-    /// The provider, of this disk or of the one before it.
+    /// Only the provider reports it; it may be the previous disk's.
     ProviderAlone(Serial),
-    /// Neither.
+    /// Neither reports one.
     Nobody,
 }
 
 impl SerialSource {
-    /// As it was told, without padding.
+    /// The serial number without padding.
     pub(super) fn text(&self) -> Option<&str> {
         match self {
             Self::Kernel(reported)
@@ -179,7 +180,7 @@ impl SerialSource {
     }
 }
 
-/// Where the provider has another disk in mind.
+/// The kernel's serial number, for a disk that the provider confuses with another.
 fn kernel_serial(node: &Node, number: DiskNumber) -> SerialSource {
     own_serial(node, number).map_or(SerialSource::Nobody, SerialSource::KernelAlone)
 }
@@ -189,8 +190,8 @@ fn own_serial(node: &Node, number: DiskNumber) -> Option<Serial> {
     Serial::of_device(&descriptor)
 }
 
-/// Disks that are never written are no candidates, and neither are such as do not say what they are:
-/// one dead disk must not keep all others from being found.
+/// Disks that are never written are no candidates, and neither are disks that do not answer: one
+/// dead disk must not keep all others from being found.
 pub(super) fn by_page83(
     node: &Node,
     wanted: &str,
@@ -198,7 +199,7 @@ pub(super) fn by_page83(
 ) -> Result<DiskNumber, DiskError> {
     let page83 = wanted.to_owned();
     if wanted.is_empty() {
-        // Disks without an identifier have none that could be asked for.
+        // Disks without an identifier have none to match.
         return Err(DiskError::NoSuchPage83 { page83 });
     }
     let rows = rows(node, storage::Disk::SELECT, deadline)?;
@@ -238,7 +239,7 @@ fn is_candidate(node: &Node, disk: &storage::Disk, deadline: Deadline) -> Result
     }
 }
 
-/// None of a disk that does not answer.
+/// Returns `None` for a disk that does not answer.
 fn reported_page83(node: &Node, number: DiskNumber) -> Option<String> {
     let page = page(node, number).inspect_err(
         |error| tracing::warn!(disk = number.0, %error, "a disk does not say its ids"),
@@ -246,9 +247,9 @@ fn reported_page83(node: &Node, number: DiskNumber) -> Option<String> {
     Some(page.ok()?.page83_text())
 }
 
-/// A disk that refuses the question as one that it does not know has no identifiers. The refusals are the three that
-/// the control code's page has, as Win32 says them; which Windows gives of which bus has not been seen. The same
-/// question is well formed to all other disks, so an invalid parameter is the property. Any other code is silence.
+/// A disk that refuses the query as unknown has no identifiers. The three refusals are those of the control code's
+/// page, as Win32 codes; no run has shown which Windows returns for which bus. All other disks accept the same
+/// query, so "invalid parameter" means the property. Any other code counts as silence.
 ///
 /// <https://learn.microsoft.com/windows-hardware/drivers/ddi/ntddstor/ni-ntddstor-ioctl_storage_query_property>
 pub(super) fn page(node: &Node, number: DiskNumber) -> os::Result<DeviceIdPage> {

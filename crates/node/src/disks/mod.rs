@@ -44,8 +44,8 @@ impl<'a> Disks<'a> {
         Self { node }
     }
 
-    /// Where each disk is plugged in; a disk whose location says nothing usable is left out, as
-    /// csi-proxy does. The list only reports: it shows disks that are never written, too.
+    /// The location of each disk. A disk without a usable location is left out, as in csi-proxy.
+    /// The list only reports: it includes disks that are never written.
     ///
     /// # Errors
     /// The storage provider does not answer.
@@ -56,8 +56,8 @@ impl<'a> Disks<'a> {
         lists::locations(self.node, deadline)
     }
 
-    /// By what each disk is told from the others. A disk that does not answer is left out and
-    /// logged. The list only reports: it shows disks that are never written, too.
+    /// The identifiers of each disk. A disk that does not answer is left out and logged. The list
+    /// only reports: it includes disks that are never written.
     ///
     /// # Errors
     /// The storage provider does not answer.
@@ -69,43 +69,42 @@ impl<'a> Disks<'a> {
     /// are never written are no candidates; one that does not answer is passed over and logged.
     ///
     /// # Errors
-    /// There is none, or there are several.
+    /// No disk has the identifier, or several have.
     pub fn by_page83(&self, page83: &str, deadline: Deadline) -> Result<DiskNumber, DiskError> {
         lists::by_page83(self.node, page83, deadline)
     }
 
-    /// The one disk that all of this is true of. Disks that are never written leave the candidates first,
-    /// and so do such as do not say for certain what they are: one dead disk must not keep all others from
-    /// being found. A disk that has just come is found after a [`Disks::rescan`],
-    /// or later.
+    /// The one disk that meets all of the query. Disks that are never written are no candidates, and neither are
+    /// disks that do not report for certain what they are: one dead disk must not keep all others from being found.
+    /// A new disk is found after a [`Disks::rescan`], or later.
     ///
-    /// One thing is changed: Windows's storage provider may leave a clone out that is read-only beside its
-    /// original, until that is cleared. If it is asked for by a page 0x83 identifier that no other disk has, and
-    /// shows by its partition table and the node that it is nothing else that the provider leaves out (a disk of a
-    /// cluster or a pool, a dynamic one), its read-only attribute is cleared, and it is found if the provider lists
-    /// it then (<https://github.com/kubernetes-csi/csi-proxy/issues/287>).
+    /// The search may change one thing: Windows's storage provider may hide a read-only clone beside its original
+    /// until the read-only attribute is cleared. The attribute is cleared if the query has a page 0x83 identifier
+    /// that no other disk has, and partition table and node exclude the other disks that the provider hides (of a
+    /// cluster or a pool, dynamic). The clone is found if the provider lists it then
+    /// (<https://github.com/kubernetes-csi/csi-proxy/issues/287>).
     ///
     /// # Errors
-    /// There is none, or there are several.
+    /// No disk matches, or several match.
     pub fn find(&self, wanted: &DiskQuery, deadline: Deadline) -> Result<FoundDisk, DiskError> {
         self.node.check(deadline, "find", wanted)?;
         find::find(self.node, wanted, deadline)
     }
 
-    /// The disk of the volume that is mounted where a path leads to by links and junctions, by all that it tells of
-    /// its names and its place: for who unstages a volume and has no record of its disk. What is found is the disk
-    /// still when nothing is mounted there any more. The path is one that the caller answers for.
+    /// The disk of the volume that is mounted where a path leads by links and junctions, by all its names and its
+    /// place: for a caller that unstages a volume without a record of its disk. The result stays valid after the
+    /// volume is unmounted. The caller must trust the path.
     ///
     /// # Errors
-    /// The path leads to no mounted folder, as [`crate::Volumes::of_target`] tells it: the disk that holds a plain
-    /// directory is never found. The volume is not on one disk, the disk is one that is never written, it
-    /// does not tell enough of itself ([`DiskError::Untold`]) or another tells the same, or it was another meanwhile.
+    /// The path leads to no mounted folder by the rules of [`crate::Volumes::of_target`]: the disk that holds a plain
+    /// directory is never found. The volume is not on one disk, the disk is never written, it reports too little
+    /// about itself ([`DiskError::Untold`]), another reports the same, or it was replaced meanwhile.
     pub fn find_at(&self, path: &WinPath, deadline: Deadline) -> Result<FoundDisk, DiskError> {
         self.node.check(deadline, "find the disk at", path)?;
         find::find_at(self.node, path, deadline)
     }
 
-    /// What the guard decides of each disk. A disk that hangs is waited for ten seconds, as in other lists.
+    /// The guard's verdict on each disk. A disk that hangs is waited for ten seconds, as in other lists.
     ///
     /// # Errors
     /// The storage provider does not answer, or the deadline passed.
@@ -122,15 +121,15 @@ impl<'a> Disks<'a> {
         Ok(storage::rescan(self.node)?)
     }
 
-    /// Sees to it that the disk has a partition with a volume: a raw disk becomes a GPT disk, a GPT
-    /// disk with nothing but the reserved partition gets one basic data partition. On a disk with any
-    /// other partition nothing is done.
+    /// Ensures that the disk has a partition table and a partition with a volume. A raw disk becomes
+    /// a GPT disk; a GPT disk with only the reserved partition gets one basic data partition. A disk
+    /// with any other partition stays as it is.
     ///
-    /// On an online disk it waits until the volumes are visible; on an offline one never.
+    /// On an online disk the call waits until the volumes are visible; on an offline one it does not.
     ///
     /// # Errors
-    /// There is no such disk, it is one that is never written, it is not blank, Windows refuses (an
-    /// offline or read-only disk), or its volume does not appear.
+    /// There is no such disk, it is never written, it is not blank, Windows refuses (an offline or
+    /// read-only disk), or its volume does not appear.
     pub fn partition<'d>(
         &self,
         disk: impl Into<Named<'d>>,
@@ -179,11 +178,11 @@ impl<'a> Disks<'a> {
         Ok(attributes.map_err(DiskError::kernel(disk))?.read_only)
     }
 
-    /// Whether the device itself refuses writes, whatever the read-only attribute of the disk is. What a writable device
-    /// answers while that attribute is set is not known, so ask while [`Disks::is_read_only`] is false.
+    /// Whether the device itself refuses writes, regardless of the disk's read-only attribute. The answer of a
+    /// writable device while that attribute is set is unknown, so call this while [`Disks::is_read_only`] is false.
     ///
     /// # Errors
-    /// There is no such disk, or the device does not say.
+    /// There is no such disk, or the device does not report it.
     pub fn is_write_protected(
         &self,
         disk: DiskNumber,
@@ -194,15 +193,14 @@ impl<'a> Disks<'a> {
         protected.map_err(DiskError::kernel(disk))
     }
 
-    /// Brings the disk online and makes it writable, whichever of the two is missing. One of them alone is no
-    /// success: the next call goes on. A disk that is both is left as it is.
+    /// Brings the disk online and makes it writable. Only both together are success: after a failure the next
+    /// call goes on. A disk that is both is left as it is.
     ///
-    /// csi-proxy's call leaves the disk read-only
-    /// (<https://github.com/kubernetes-csi/csi-proxy/issues/437>).
+    /// csi-proxy's call leaves the disk read-only (<https://github.com/kubernetes-csi/csi-proxy/issues/437>).
     ///
     /// # Errors
-    /// There is no such disk, it is one that is never written, or Windows refuses;
-    /// [`DiskError::StaysOffline`], [`DiskError::StaysReadOnly`].
+    /// There is no such disk, it is never written, or Windows refuses; [`DiskError::StaysOffline`],
+    /// [`DiskError::StaysReadOnly`].
     pub fn set_online<'d>(
         &self,
         disk: impl Into<Named<'d>>,
@@ -211,12 +209,10 @@ impl<'a> Disks<'a> {
         self.switch("online disk", disk.into(), deadline, Switching::online)
     }
 
-    /// As [`Disks::set_online`], and makes sure of the disk also when it is online and writable: this is what a
-    /// disk needs to be staged.
+    /// As [`Disks::set_online`], and checks the disk also when it is online and writable: staging needs this.
     ///
-    /// Read-only is cleared first: Windows gives a clone, of which it has the original online, a signature
-    /// of its own only if it may write it
-    /// (<https://github.com/kubernetes-csi/csi-proxy/issues/287>,
+    /// Read-only is cleared first: Windows writes a new signature to a clone whose original is online only if
+    /// the clone is writable (<https://github.com/kubernetes-csi/csi-proxy/issues/287>,
     /// <https://github.com/hpe-storage/common-host-libs/pull/40>).
     ///
     /// # Errors
@@ -230,25 +226,24 @@ impl<'a> Disks<'a> {
         self.switch("online disk", disk.into(), deadline, act)
     }
 
-    /// Brings the disk online for readers alone: no pod, and Windows neither, writes to it. A disk that is online and
-    /// read-only is left as it is. [`Disks::bring_online`] makes it writable again.
+    /// Brings the disk online read-only: neither pods nor Windows write to it. A disk that is online and read-only is
+    /// left as it is. [`Disks::bring_online`] makes it writable again.
     ///
-    /// It is made read-only before it comes online, and looked at after. One that is online and writable goes offline
-    /// first; but only if no volume of it has an access path, and all can be locked, for which ten seconds are
-    /// waited. By its page the attribute outlives a restart
-    /// (<https://learn.microsoft.com/windows/win32/api/winioctl/ns-winioctl-set_disk_attributes>), which nobody has seen;
-    /// a driver calls this again after one.
+    /// The disk is made read-only before it comes online, and checked afterwards. A disk that is online and writable
+    /// goes offline first, but only if no volume of it has an access path and all can be locked within ten seconds. By
+    /// its page the attribute outlives a restart
+    /// (<https://learn.microsoft.com/windows/win32/api/winioctl/ns-winioctl-set_disk_attributes>), which nobody has
+    /// seen; a driver calls this again after one.
     ///
-    /// Windows refuses a clone beside its original, to which it would have to write another signature
-    /// (<https://github.com/hpe-storage/common-host-libs/pull/40>). One that [`Disks::find`] made writable, so that it
-    /// is listed, is read-only again then, and was offline all the time.
+    /// Windows refuses a clone beside its original, as it would have to write another signature to the clone
+    /// (<https://github.com/hpe-storage/common-host-libs/pull/40>). A clone that [`Disks::find`] made writable, so
+    /// that the provider lists it, becomes read-only again, and was offline all the time.
     ///
     /// # Errors
-    /// [`DiskError::OnlineWritable`], with nothing changed; [`DiskError::StaysWritable`], then it is offline, and
-    /// [`DiskError::StaysOffline`]; a disk that was online, and does not become read-only while it is offline, is
-    /// brought online again, writable as it was, whatever the code. It is not the disk that was found any more
-    /// ([`DiskError::NotTheFound`]), it is one that is never written, its volumes cannot be told for certain, or Windows
-    /// refuses.
+    /// [`DiskError::OnlineWritable`], with nothing changed; [`DiskError::StaysWritable`], with the disk offline;
+    /// [`DiskError::StaysOffline`]. A disk that was online, and does not become read-only while it is offline, is
+    /// brought online again, writable as before, whatever the code. The disk is no longer the one that was found
+    /// ([`DiskError::NotTheFound`]), it is never written, its volumes cannot be determined, or Windows refuses.
     pub fn bring_online_read_only(
         &self,
         disk: &FoundDisk,
@@ -269,23 +264,22 @@ impl<'a> Disks<'a> {
         self.switch(offline::NAME, disk.into(), deadline, Switching::offline)
     }
 
-    /// Takes a disk offline when nothing on it is in use any more: the last step of unstaging. Every volume on
-    /// it, whichever partition it is of, is flushed, locked and dismounted before
-    /// (<https://learn.microsoft.com/windows/win32/api/winioctl/ni-winioctl-fsctl_lock_volume>), and stays
-    /// locked until the disk is offline, so that nothing is opened in between. A disk that is offline is left as it is.
+    /// Takes a disk offline when nothing on it is in use: the last step of unstaging. Every volume on the disk, of any
+    /// partition, is first flushed, locked and dismounted
+    /// (<https://learn.microsoft.com/windows/win32/api/winioctl/ni-winioctl-fsctl_lock_volume>). It stays locked until
+    /// the disk is offline, so that nothing is opened in between. A disk that is offline is left as it is.
     ///
-    /// A volume that has an access path, a drive letter or a mounted folder, is in use, whatever is open on it.
+    /// A volume with an access path (a drive letter or a mounted folder) is in use, even with nothing open on it.
     ///
-    /// A volume on which somebody has something open is waited for, up to ten seconds. If it stays so, what is
-    /// cached has been written, and nothing else was done: no volume is dismounted that is not locked, and
-    /// there is no way to ask for it, as a process with an open file would lose what it has not written.
-    /// [`Disks::set_offline`] is what csi-proxy's call does, which asks nobody.
+    /// The call waits up to ten seconds for a volume on which a process has something open. After that it fails,
+    /// having only flushed: it dismounts no volume without its lock, and cannot be forced, as a process with an open
+    /// file would lose unwritten data. [`Disks::set_offline`] is csi-proxy's call, which checks no use.
     ///
     /// # Errors
-    /// [`DiskError::Mounted`]; [`VolumeError::InUse`] in [`DiskError::Volume`]; [`DiskError::InUse`] where Windows refuses, whose volumes
-    /// are dismounted by then and mounted again when somebody opens one; it is not the disk that was found any more
-    /// ([`DiskError::NotTheFound`]), it is one that is never written, what is cached cannot be written, its
-    /// volumes cannot be told for certain, or Windows refuses.
+    /// [`DiskError::Mounted`]; [`VolumeError::InUse`] in [`DiskError::Volume`]; [`DiskError::InUse`] if Windows
+    /// refuses: the volumes are dismounted by then, and mounted again at the next open. The disk is no longer the one
+    /// that was found ([`DiskError::NotTheFound`]), it is never written, its cache cannot be written, its volumes
+    /// cannot be determined, or Windows refuses.
     ///
     /// [`VolumeError::InUse`]: crate::VolumeError::InUse
     pub fn take_offline(&self, disk: &FoundDisk, deadline: Deadline) -> Result<(), DiskError> {
@@ -297,7 +291,7 @@ impl<'a> Disks<'a> {
         .run()
     }
 
-    /// Does something to the disk under its lock.
+    /// Runs `change` on the disk under its lock.
     fn switch<'d>(
         &self,
         operation: &'static str,

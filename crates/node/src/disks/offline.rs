@@ -1,4 +1,4 @@
-//! Taking a disk offline that a driver has done with.
+//! Taking a disk offline that a driver no longer uses.
 
 use std::time::Duration;
 
@@ -10,14 +10,13 @@ use crate::locks::{Key, LockGuard};
 use crate::volumes::{flush, on_disk};
 use crate::{Node, VolumeError, poll};
 
-/// What it is called in errors.
+/// The operation's name in errors.
 pub(super) const NAME: &str = "offline disk";
 
-/// How long somebody may take to close what is open on a volume: a virus scanner, an indexer, a process that
+/// How long a process may take to close its files on a volume: a virus scanner, an indexer, a process that
 /// is just ending.
 const UNUSED_WITHIN: Duration = Duration::from_secs(10);
 
-/// One call of `take_offline`.
 pub(super) struct TakingOffline<'a> {
     pub(super) node: &'a Node,
     pub(super) found: &'a FoundDisk,
@@ -48,8 +47,8 @@ pub(super) struct Volumes<'a> {
 }
 
 impl Volumes<'_> {
-    /// Our own locks, of the disk and of the volumes that are on it then. Volumes come before disks, and are
-    /// only known once the disk is looked at: so it is looked at until nothing came between.
+    /// Our own locks, of the disk and of its volumes. Volumes are locked before disks, and are known only
+    /// after a query of the disk: so the query is repeated until nothing changed in between.
     pub(super) fn lock(&self) -> Result<(LockGuard, Vec<VolumeId>), DiskError> {
         let mut volumes = self.list()?;
         loop {
@@ -68,8 +67,8 @@ impl Volumes<'_> {
         on_disk::all(self.node, self.found.number(), self.deadline)
     }
 
-    /// Refuses while a volume is mounted, writes what is cached for all, locks all against other users, and dismounts them:
-    /// while one is in use, none is dismounted.
+    /// Refuses while a volume is mounted, flushes all, locks all against other processes, and dismounts them: while
+    /// one is in use, none is dismounted.
     fn release(&self, volumes: &[VolumeId]) -> Result<Vec<Taken>, DiskError> {
         if let Some(volume) = self.mounted(volumes)? {
             let disk = self.found.number();
@@ -114,7 +113,7 @@ impl Volumes<'_> {
         Ok(all)
     }
 
-    /// Windows's lock of a volume; none of one that is gone.
+    /// Windows's lock of a volume; `None` if the volume is gone.
     fn take(&self, volume: VolumeId) -> Result<Option<Taken>, VolumeError> {
         let os = self.node.os();
         let locked = poll::until(&*os.clock, self.deadline, UNUSED_WITHIN, || {
@@ -144,14 +143,14 @@ impl Volumes<'_> {
     }
 }
 
-/// A volume that is ours alone.
+/// A volume that this process has locked.
 pub(super) struct Taken {
     volume: VolumeId,
     lock: Box<dyn VolumeLock>,
 }
 
-/// The lock's answer while something is open. That this process may not open the volume has the same code;
-/// but then it could not have been flushed either.
+/// The lock's code while something is open. It has the same code if this process may not open the volume;
+/// but then the flush would have failed too.
 fn is_in_use(error: &os::Error) -> bool {
     error.win32() == Some(Win32::ACCESS_DENIED)
 }

@@ -17,27 +17,27 @@ const LOOK: &str = "look at";
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PagingUnknown {
-    /// The system did not say where they are, or on which disks their volume is.
+    /// The system did not report their places, or the disks of their volume.
     #[error(transparent)]
     Os(#[from] os::Error),
     /// The volume on which one is was not found.
     #[error(transparent)]
     Target(#[from] TargetError),
-    /// The look at them has not ended.
+    /// The query has not ended.
     #[error(transparent)]
     Unfinished(#[from] Unfinished),
 }
 
-/// What is known of them.
+/// The disks that are known to hold one.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Learned {
     disks: BTreeMap<DiskNumber, Guarded>,
-    /// Why other disks may hold one, too; none where these are all.
+    /// Why other disks may hold one, too; `None` if these are all.
     pub(super) unknown: Option<PagingUnknown>,
 }
 
 impl Learned {
-    /// What is known to be on the disk.
+    /// The guard of this disk, if it is known to hold one.
     pub(super) fn on(&self, disk: DiskNumber) -> Option<Guarded> {
         self.disks.get(&disk).copied()
     }
@@ -50,25 +50,25 @@ impl Learned {
     }
 }
 
-/// The looks of a node, of which all callers that wait for their turn share the next one.
+/// The queries of a node; all callers that wait for their turn share the next one.
 #[derive(Debug, Default)]
 pub(crate) struct PagingReads(Mutex<Reads>);
 
 #[derive(Debug, Default)]
 struct Reads {
     began: u64,
-    /// The latest one that ended, by its number.
+    /// The latest query that ended, by its number.
     ended: Option<(u64, Result<Learned, PagingUnknown>)>,
 }
 
 impl PagingReads {
-    /// How many have begun.
+    /// How many queries have begun.
     fn began(&self) -> u64 {
         self.lock().began
     }
 
-    /// The result of a look that began after so many had: of the latest one, or of `look`. There must be one caller
-    /// at a time.
+    /// The result of a query that began after `began`: the latest one, or that of `look`. Only one caller at a time
+    /// may call this.
     fn after(
         &self,
         began: u64,
@@ -93,9 +93,10 @@ impl PagingReads {
     }
 }
 
-/// Looks for them. They are on volumes of other disks, which may hang; and the caller may hold the lock of a disk.
-/// So the look is made on a thread that is left behind then, one at a time. Callers that wait for their turn share one
-/// look, since each took milliseconds for the links on the way, and the calls for many disks were served one by one.
+/// Looks for page files and crash dumps. They are on volumes of other disks, which may hang, while the caller may hold
+/// the lock of a disk. So the query runs on a thread that may be left behind, one at a time. Callers that wait for
+/// their turn share one query: each took milliseconds for the links on the way, and served the calls for many disks
+/// one by one.
 ///
 /// # Errors
 /// The deadline passed.
@@ -168,7 +169,8 @@ mod tests {
 
     const CALLERS: usize = 8;
 
-    /// A hundred unstages at once made a look each, one after the other, and the last ones were given up.
+    /// A hundred unstages at once made a query each, one after the other, and the last ones were given
+    /// up.
     #[test]
     fn callers_that_wait_for_one_look_share_the_next() {
         let spec = NodeSpec::named("node-1");

@@ -14,7 +14,6 @@ use crate::provider::ProviderError;
 use crate::storage::{self, Style};
 use crate::volumes::on_disk;
 
-/// One call of `PartitionDisk`, under the disk's lock.
 pub(super) struct Partitioning<'a> {
     pub(super) node: &'a Node,
     pub(super) disk: DiskNumber,
@@ -48,7 +47,8 @@ impl Partitioning<'_> {
         self.await_volumes()
     }
 
-    /// `Initialize` makes a disk writable that a driver brought online for readers. csi-proxy's clients have it so.
+    /// `Initialize` would make a disk writable that a driver brought online read-only. csi-proxy's clients keep
+    /// that.
     fn refuse_read_only(&self) -> Result<(), DiskError> {
         if matches!(self.named, Named::Number(_)) {
             return Ok(());
@@ -114,7 +114,7 @@ impl Partitioning<'_> {
         }
         let disk = views.disk.wmi_object(self.node);
         let tolerated = [codes::ACCESS_PATH_IN_USE];
-        // The one partition is looked for next.
+        // The new partition is looked up next.
         disk.invoke_unverified(&disk::CREATE_PARTITION, &whole_disk(), &tolerated)?;
         views.disk.refresh(self.node);
         Ok(())
@@ -175,7 +175,7 @@ impl Partitioning<'_> {
         identity::require_same(self.node, &now)
     }
 
-    /// Brings the partition online that was just created.
+    /// Brings the new partition online.
     fn bring_partition_online(&self, views: &DiskViews) -> Result<(), DiskError> {
         let clock = &*self.node.os().clock;
         let found = poll::until(clock, self.deadline, VISIBLE_WITHIN, || {
@@ -199,8 +199,8 @@ impl Partitioning<'_> {
         }
     }
 
-    /// Sees to it that the partitions that were there have their volumes. An earlier call may have
-    /// died before it brought them online.
+    /// Ensures that the existing partitions have their volumes. An earlier call may have died
+    /// before it brought them online.
     fn bring_up(&self, views: &DiskViews) -> Result<(), DiskError> {
         if self.is_offline()? || self.survey()?.is_complete() {
             return Ok(());

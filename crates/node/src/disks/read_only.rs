@@ -1,7 +1,7 @@
-//! Bringing a disk online that nobody may write.
+//! Bringing a disk online read-only.
 //!
-//! Windows mounts what is on a disk as soon as that is online, and writes to it then. So the disk is read-only before,
-//! and one that is online and writable goes offline first, which nobody may notice.
+//! Windows mounts a disk's volumes as soon as the disk is online, and then writes to it. So the disk is made read-only
+//! first. A disk that is online and writable goes offline before that, which must disturb nobody.
 //!
 //! A writable disk goes offline only if no volume of it has an access path, and after its volumes were flushed, locked and
 //! dismounted. While one of them is in use, the call changes nothing.
@@ -13,10 +13,9 @@ use super::state::Switching;
 use super::{DiskError, FoundDisk, Named, Obstacle};
 use crate::{Node, VolumeError};
 
-/// What it is called in errors.
+/// The operation's name in errors.
 const NAME: &str = "online disk read-only";
 
-/// One call of `bring_online_read_only`.
 pub(super) struct BringingReadOnly<'a> {
     volumes: Volumes<'a>,
 }
@@ -46,8 +45,8 @@ impl<'a> BringingReadOnly<'a> {
         switching.online_read_only(|| self.release(&volumes))
     }
 
-    /// Locks all volumes of a writable disk against other users, if nobody reaches one by a path. Nothing is
-    /// changed before all are taken.
+    /// Locks and dismounts all volumes of a writable disk, if none has an access path. It changes nothing
+    /// before it holds all locks.
     fn release(&self, volumes: &[VolumeId]) -> Result<Vec<Taken>, DiskError> {
         self.refuse_access_paths(volumes)?;
         let taken = self.volumes.take_all(volumes);
@@ -55,7 +54,7 @@ impl<'a> BringingReadOnly<'a> {
             VolumeError::InUse { volume } => self.in_the_way(volume, Obstacle::OpenFile),
             error => Box::new(error).into(),
         })?;
-        // Another process may have given one a path until it was locked.
+        // Another process may have added a path before the lock.
         self.refuse_access_paths(volumes)?;
         self.volumes.dismount(&taken)?;
         Ok(taken)

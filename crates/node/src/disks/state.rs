@@ -7,20 +7,20 @@ use super::guard::{self, ChangeScope};
 use super::{DiskError, Named, identity, offline};
 use crate::{Node, ProviderError, storage};
 
-/// What a disk is that somebody can use.
+/// The attributes of a disk that is ready for use.
 const UP: DiskAttributes = DiskAttributes {
     offline: false,
     read_only: false,
 };
 
-/// What a disk is that somebody can read.
+/// The attributes of a disk that is ready for reading.
 const UP_READ_ONLY: DiskAttributes = DiskAttributes {
     offline: false,
     read_only: true,
 };
 
-/// What `MSFT_Disk.Offline` may answer of a disk that is used: its own code for that, and those that name no
-/// other reason.
+/// Codes of `MSFT_Disk.Offline` for a disk in use: its own code for that, and those that name no other
+/// reason.
 const USED: [u32; 4] = [
     codes::UNSPECIFIED_ERROR.code,
     codes::FAILED.code,
@@ -28,7 +28,7 @@ const USED: [u32; 4] = [
     codes::ACCESS_DENIED.code,
 ];
 
-/// The same where the call itself fails.
+/// The same for a call that fails as a whole.
 const USED_BY_SYSTEM: [Win32; 3] = [Win32::ACCESS_DENIED, Win32::SHARING_VIOLATION, Win32::BUSY];
 
 /// One call of `SetDiskState`, under the disk's lock.
@@ -49,7 +49,7 @@ impl<'a> Switching<'a> {
         }
     }
 
-    /// Online and writable. A disk that is both is left as it is.
+    /// Brings the disk online and makes it writable. A disk that is both is left as it is.
     pub(super) fn online(&self) -> Result<(), DiskError> {
         match self.attributes()? {
             before if before == UP => Ok(()),
@@ -57,16 +57,16 @@ impl<'a> Switching<'a> {
         }
     }
 
-    /// The same, and refuses a disk that is never written, or not the one that was found, also where there is
+    /// The same, but refuses a disk that is never written, or is not the one that was found, even with
     /// nothing to switch.
     pub(super) fn online_and_writable(&self) -> Result<(), DiskError> {
         self.bring_up(self.attributes()?)
     }
 
-    /// Clears read-only before the disk comes online, as Windows signs a clone anew only if it may write it, and
-    /// again after: "the disk must be online for most attributes to be set"
-    /// (<https://learn.microsoft.com/windows-hardware/drivers/storage/msft-disk-setattributes>). Then looks:
-    /// neither is taken on trust, and one without the other is no success.
+    /// Clears read-only before the disk comes online, as Windows writes a clone's new signature only to a
+    /// writable disk, and again afterwards: "the disk must be online for most attributes to be set"
+    /// (<https://learn.microsoft.com/windows-hardware/drivers/storage/msft-disk-setattributes>). Then reads the
+    /// attributes: both must be as wanted.
     fn bring_up(&self, before: DiskAttributes) -> Result<(), DiskError> {
         let disk = self.writable(ChangeScope::Blank)?;
         self.node.check(self.deadline, "online disk", &self.disk)?;
@@ -93,8 +93,9 @@ impl<'a> Switching<'a> {
         }
     }
 
-    /// Online and read-only. A disk that is both is left as it is; one that is online and writable goes offline
-    /// first, once `release` has taken its volumes out of use, which lasts until the disk is read-only.
+    /// Brings the disk online read-only. A disk that is both is left as it is. A disk that is online and
+    /// writable goes offline first: `release` locks its volumes, and its guard is dropped once the disk is
+    /// read-only.
     pub(super) fn online_read_only<T>(
         &self,
         release: impl FnOnce() -> Result<T, DiskError>,
@@ -133,14 +134,14 @@ impl<'a> Switching<'a> {
         }
     }
 
-    /// Nobody asked for the disk to be offline, and it was writable before.
+    /// No caller wanted the disk offline, and it was writable before.
     fn back_online(&self, disk: &storage::Disk) {
         if let Err(error) = self.switch(disk, &disk::ONLINE) {
             tracing::error!(disk = self.disk.0, %error, "a disk that could not be made read-only stays offline");
         }
     }
 
-    /// Past the provider, which changes online disks alone.
+    /// Bypasses the provider, which changes only online disks.
     fn make_read_only(&self, disk: &storage::Disk) -> Result<(), DiskError> {
         self.require_same(disk)?;
         let set = self.set_access(DiskAccess::ReadOnly);
@@ -151,7 +152,7 @@ impl<'a> Switching<'a> {
         }
     }
 
-    /// Nobody is to write to what was asked for read-only.
+    /// A disk requested read-only must not stay writable.
     fn back_offline(&self, disk: &storage::Disk) -> DiskError {
         if let Err(error) = self.switch(disk, &disk::OFFLINE) {
             tracing::error!(disk = self.disk.0, %error, "a disk came online writable that was to be read-only, and stays so");
@@ -166,9 +167,8 @@ impl<'a> Switching<'a> {
         self.go_offline(&self.writable(ChangeScope::Files)?)
     }
 
-    /// Takes the disk offline that is the one that was found, once its volumes are out of use, which `release`
-    /// sees to and which holds until what that gave is dropped: after Windows has answered, whatever that is.
-    /// That Windows did it is not taken on trust.
+    /// Takes the found disk offline. `release` locks its volumes; its guard is dropped after Windows answered.
+    /// Then reads whether the disk is offline.
     pub(super) fn offline_after<T>(
         &self,
         release: impl FnOnce() -> Result<T, DiskError>,
@@ -186,8 +186,8 @@ impl<'a> Switching<'a> {
         }
     }
 
-    /// Nobody saw what Windows answers while volumes are locked. Whatever it is, the locks stay: without them
-    /// a process that comes between would lose what it writes.
+    /// No run has shown the code of Windows while volumes are locked. The locks stay with any code: without
+    /// them a process that opens a volume would lose its writes.
     fn used(&self, error: DiskError) -> DiskError {
         match error {
             DiskError::Provider(source) if is_used(&source) => {
@@ -203,7 +203,7 @@ impl<'a> Switching<'a> {
         self.switch(disk, &disk::OFFLINE)
     }
 
-    /// The number may have gone to another disk since it was looked at.
+    /// Checks the disk once more, as its number may have gone to another.
     fn switch(&self, disk: &storage::Disk, method: &'static Method) -> Result<(), DiskError> {
         self.require_same(disk)?;
         let offline = *method == disk::OFFLINE;
@@ -214,12 +214,12 @@ impl<'a> Switching<'a> {
         )
     }
 
-    /// A refusal is logged: whether the disk is writable in the end shows by its attributes.
+    /// A refusal is only logged: the attributes show in the end whether the disk is writable.
     fn clear_read_only(&self, disk: &storage::Disk) -> Result<(), DiskError> {
         self.require_same(disk)?;
         let writable =
             Arguments::none().with(disk::set_attributes::IS_READ_ONLY.name, Value::Bool(false));
-        // Whether it is read-only still is looked at next, where that matters.
+        // A caller that needs the result reads the attribute next.
         let cleared =
             disk.wmi_object(self.node)
                 .invoke_unverified(&disk::SET_ATTRIBUTES, &writable, &[]);
@@ -236,8 +236,8 @@ impl<'a> Switching<'a> {
         }
     }
 
-    /// A clone beside its original does not come online while it is read-only, and then the provider that changes
-    /// online disks alone would never let it be written.
+    /// A clone beside its original does not come online while it is read-only, and the provider changes only
+    /// online disks, so it could never make the clone writable.
     fn clear_at_the_kernel(&self) {
         if let Err(error) = self.set_access(DiskAccess::ReadWrite) {
             tracing::warn!(disk = self.disk.0, %error, "an offline disk stays read-only");

@@ -1,4 +1,4 @@
-//! What the guard decides of each disk, for those who look after the node.
+//! The guard's verdict on each disk, for those who operate the node.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -9,22 +9,23 @@ use super::paging::{self, PagingUnknown};
 use super::{DiskError, Guarded, guard, lists};
 use crate::{Node, in_flight, storage};
 
-/// What the guard decides of a disk.
+/// The guard's verdict on a disk.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Verdict {
-    /// It may be changed.
+    /// The disk may be changed.
     Allowed,
-    /// It is never written.
+    /// The disk is never written.
     Guarded(Guarded),
-    /// It may hold a page file or a crash dump. It is brought online, and overwritten where it is proved blank; by
-    /// [`crate::DiskGuard::Refuse`] nothing else changes it.
+    /// The disk may hold a page file or a crash dump. It may come online, and be overwritten where it is proved
+    /// blank; under [`crate::DiskGuard::Refuse`] no other change is allowed.
     PagingUnknown(PagingUnknown),
-    /// It is not written, as what decides cannot be read.
+    /// The disk is not written, as its guards cannot be read.
     Unread(Box<DiskError>),
 }
 
-/// The same for everybody: of a failure only that there is one, as its text may name what others made.
+/// The same text for all readers: a failure is not detailed, as its text may have names that others
+/// made.
 impl fmt::Display for Verdict {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -39,7 +40,7 @@ impl fmt::Display for Verdict {
 }
 
 impl Verdict {
-    /// The failure behind it, if there is one.
+    /// The failure behind the verdict, if there is one.
     #[must_use]
     pub fn failure(&self) -> Option<&dyn std::error::Error> {
         match self {

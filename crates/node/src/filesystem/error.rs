@@ -31,7 +31,7 @@ pub enum FilesystemError {
     CreateLink {
         /// The link.
         link: String,
-        /// What it was to lead to.
+        /// The target of the link.
         target: String,
         /// Why.
         source: os::Error,
@@ -50,7 +50,7 @@ pub enum FilesystemError {
         /// The entry.
         path: String,
     },
-    /// What was to be emptied leads elsewhere: it is not entered.
+    /// The folder to be emptied leads elsewhere: it is not entered.
     #[error("remove contents of {path}: it is a reparse point ({tag:?}), which is not entered")]
     NotEntered {
         /// The link, junction or mounted folder.
@@ -105,7 +105,7 @@ impl FilesystemError {
         |source| Self::Remove { path, at, source }
     }
 
-    /// Tells the log alone which entry it was, escaped, where that is another than was asked for.
+    /// Logs the entry's escaped path, if it differs from the requested one. Only the log has it.
     pub(super) fn log_entry(&self) {
         match self {
             Self::BecameReparsePoint { path, at }

@@ -1,4 +1,4 @@
-//! What an entry is, and where a link leads.
+//! The kinds of entries, and the targets of links.
 
 use os::{
     Cause, Component, Deadline, DirEntry, Entry, Files, LinkKind, ReparseTag, Root, VolumeId,
@@ -10,7 +10,7 @@ use crate::link::{self, Leads};
 use crate::resolved_path::end::{self, End};
 use crate::{Node, ResolveError, ResolvedPath, leftover, smb};
 
-/// What is at a path.
+/// The entry at a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Look {
@@ -42,11 +42,11 @@ pub enum Look {
 /// A symbolic link or a junction, which tells where it leads, and where that is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Link {
-    /// What kind of link it is.
+    /// The kind of link.
     pub form: LinkForm,
     /// Where it leads by its own word.
     pub target: LinkTarget,
-    /// What is there.
+    /// The entry at its target.
     pub leads: LeadsTo,
 }
 
@@ -75,7 +75,7 @@ pub enum LinkTarget {
     NoPath,
 }
 
-/// What is where a link leads, all further links followed.
+/// The entry at a link's target, all further links followed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum LeadsTo {
@@ -87,7 +87,7 @@ pub enum LeadsTo {
     Nothing,
     /// A drive that the mount manager does not know: one of the network, or of `subst`. Nobody looked there.
     OtherDrive,
-    /// A share, of which nobody asked anything.
+    /// A share; nothing was read there.
     Share {
         /// Whether the node has a mapping of it, or of a folder on the way.
         is_mapped: bool,
@@ -109,11 +109,11 @@ pub struct Listing {
 pub struct ListedEntry {
     /// Its name.
     pub name: Component,
-    /// What it was.
+    /// The kind that it had.
     pub kind: EntryKind,
 }
 
-/// What a list tells of an entry.
+/// The kind of an entry, as far as a list shows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum EntryKind {
@@ -136,14 +136,14 @@ pub enum EntryKind {
 }
 
 impl Filesystem<'_> {
-    /// What is at a path, and where it leads if it is a link. The path is one that the caller answers for.
+    /// The entry at a path, and the target of a link. The caller must trust the path.
     ///
-    /// A link is followed hop by hop, and nothing is asked of a share that it leads to: its mapping counts. The
-    /// path itself is looked at wherever it lies. The directories on a link's way are held for the time of the look,
-    /// so that none of them leads elsewhere by then: nobody can rename or remove them meanwhile.
+    /// A link is followed hop by hop. If it leads to a share, nothing is read there: the share's mapping counts. The
+    /// path itself is read wherever it lies. The directories on a link's way are held during the read, so that
+    /// nobody can rename or remove them and none of them leads elsewhere.
     ///
     /// # Errors
-    /// It, or what it leads to, cannot be looked at; never that there is nothing.
+    /// The entry, or its target, cannot be read; a missing entry is no error.
     pub fn look(&self, path: &WinPath, deadline: Deadline) -> Result<Look, FilesystemError> {
         self.node.check(deadline, "look at", path)?;
         let looking = Looking {
@@ -206,7 +206,7 @@ impl Filesystem<'_> {
                 entries.truncate(most);
                 return Ok(Listing { entries, is_whole });
             }
-            // What is left of links takes the place of others.
+            // Leftovers of links take the place of other entries.
             asked = asked.saturating_mul(2);
         }
     }

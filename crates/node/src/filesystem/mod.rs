@@ -215,8 +215,8 @@ impl<'a> Filesystem<'a> {
         space.map_err(FilesystemError::inspect(directory))
     }
 
-    /// Removes what links have left within bounds that were being made when a process died, as far as they are noted
-    /// ([`Server::notes`](crate::Server)). What cannot be removed now is told in the log.
+    /// Removes, within bounds, the leftovers of links that were being made when a process died, as far as they are
+    /// noted ([`Server::notes`](crate::Server)). A failed removal is logged.
     pub fn clear_noted(&self, allowed: &Arc<AllowedRoots>) {
         if let Some(notes) = self.node.notes() {
             notes.clear(self.node.os(), allowed);

@@ -21,8 +21,7 @@ pub(super) fn look_and_remove(files: &dyn Files, path: &WinPath) -> os::Result<(
     entry(files, path, &found)
 }
 
-/// Removes an entry of a directory that is held. A directory in which nothing is but what is left of links is empty
-/// to everybody else.
+/// Removes an entry of a held directory. A directory with only leftovers of links counts as empty.
 pub(super) fn in_held(
     files: &dyn Files,
     directory: &Pin,
@@ -64,7 +63,7 @@ pub(super) struct Walk<'a> {
     files: &'a dyn Files,
     node: &'a Node,
     deadline: Deadline,
-    /// What is held above the root; none if the caller answers for the path.
+    /// The directories held above the root; empty if the caller trusts the path.
     above: Vec<Pin>,
     /// The directories that are being emptied, each within the one before it.
     stack: Vec<Frame>,

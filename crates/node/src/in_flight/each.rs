@@ -19,16 +19,16 @@ use super::ANSWER_WITHIN;
 use crate::poll::SLICE;
 use crate::{Node, Unfinished};
 
-/// How many are asked at once, each on a thread of its own, after one got stuck. With so many a loop over sixty disks
-/// waits once for all that hang, and one over hundreds does not take as many threads, as each of its callers would.
-/// Those beyond come in their turn.
+/// How many items are queried at once, each on its own thread, after one query hung. A loop over sixty disks then
+/// waits once for all that hang, and one over hundreds does not take hundreds of threads for each caller. The
+/// remaining items follow in order.
 const MOST_AT_ONCE: usize = 64;
 
-/// What `ask` answers of each of the items, in their order. Each is asked once, or once more when it took
-/// long: `ask` only looks.
+/// Returns the answer of `ask` for each item, in order. Each item is queried once, or twice if it took
+/// long, so `ask` must only read.
 ///
 /// # Errors
-/// The deadline passed; there is no thread to ask on.
+/// The deadline passed, or no thread could be started.
 pub(crate) fn each<T, R>(
     node: &Node,
     operation: &'static str,
@@ -60,7 +60,7 @@ where
                 round.ask_together(operation, next, deadline);
             }
         }
-        // One that is only slow is given more time, so that it comes to its end.
+        // A query that is only slow gets more time, so that it can end.
         limit = match answers.len() > known {
             true => ANSWER_WITHIN,
             false => limit.saturating_mul(2),
@@ -76,8 +76,8 @@ struct Round<T, A> {
 }
 
 impl<T, A> Round<T, A> {
-    /// What hangs seldom hangs alone: behind one path that is dead stand many disks. So those that come next are
-    /// asked at once, for what each would be waited for in its turn, and answer at once by then or not at all.
+    /// Items rarely hang alone: many disks share one dead path. So the next items are queried at once instead of
+    /// waiting for each in turn. By the end of the wait each has answered, or fails at once from then on.
     fn ask_together<R>(
         self: &Arc<Self>,
         operation: &'static str,
@@ -96,7 +96,7 @@ impl<T, A> Round<T, A> {
                 let _asking = asking;
                 (round.ask)(&round.node, &round.items[index]);
             };
-            // What there is no thread for is asked in its turn.
+            // An item without a thread is queried in its turn.
             let _ = thread::Builder::new().name(operation.to_owned()).spawn(ask);
         }
         drop(asking);
@@ -108,14 +108,14 @@ impl<T, A> Round<T, A> {
     }
 }
 
-/// A thread that asks, as long as somebody listens.
+/// A thread that queries items until its receiver is dropped.
 struct Helper<R> {
     answers: Receiver<R>,
     thread: JoinHandle<()>,
 }
 
 impl<R: Send + 'static> Helper<R> {
-    /// Begins with the item of this index.
+    /// Starts at the item of this index.
     fn start<T, A>(
         round: &Arc<Round<T, A>>,
         operation: &'static str,
@@ -250,8 +250,8 @@ mod tests {
         drop(release);
     }
 
-    /// All 200 hang, and of 64 of them a look is begun on a thread of its own; the few besides are of those who go
-    /// on in order, and get stuck at the first one.
+    /// All 200 hang. 64 of them are queried on threads of their own; the few others were queried in order, on
+    /// threads that hang at their first item.
     #[test]
     fn so_many_are_asked_at_once_and_no_more() {
         let (node, _folder) = node();

@@ -1,24 +1,22 @@
-//! Looks at disks, volumes and files, which may never end.
+//! Queries of disks, volumes and files, which may never end.
 //!
-//! A control code that hangs in a dead disk cannot be taken back, and its thread is lost until the disk
-//! answers or is gone. So that no more than one is lost for an object, however often callers repeat, one
-//! look at an object is under way at a time. The next caller waits for it, by the node's clock for
-//! [`ANSWER_WITHIN`] at most (for a write of what is cached [`WRITTEN_WITHIN`]), and from then on the object is one that does not answer: each further look
-//! fails at once ([`Cause::NotAnswering`]), until the one that hangs has ended. To an operation that is a
-//! failing disk or volume like any other: a list leaves it out, a look-up counts it as silent, a call about
-//! the object itself fails with it.
+//! A control code that hangs in a dead disk cannot be cancelled, and its thread is lost until the disk answers or is
+//! gone. So that callers who repeat lose only one thread for an object, one query of an object runs at a time. The
+//! next caller waits for it, by the node's clock for [`ANSWER_WITHIN`] at most (for a flush [`WRITTEN_WITHIN`]). After
+//! that the object counts as not answering: each further query fails at once ([`Cause::NotAnswering`]), until the one
+//! that hangs has ended. Operations treat it like any failing disk or volume: a list omits it, a look-up counts it as
+//! silent, and a call about the object itself fails.
 //!
-//! Looks at files go side by side, [`ABREAST`] at a time, until one of them is as old as that: a path may lead to
-//! a share that answers all of them, each after seconds. So do those for the volume of a drive, [`DRIVE_ABREAST`] at a
-//! time.
+//! Queries of files run side by side, [`ABREAST`] at a time, until one of them is as old as that: a path may lead to a
+//! share that answers each only after seconds. Queries for the volume of a drive run [`DRIVE_ABREAST`] at a time.
 //!
-//! That is done beneath the operations, in what they see of the system ([`seam`]), so that no look can be
-//! forgotten. Looks at the disks and volumes of others, which a caller would hang in for nothing, are made on
-//! a thread that is left behind ([`each`]).
+//! The limit sits beneath the operations, in their view of the system ([`seam`]), so that no query escapes
+//! it. Queries of the disks and volumes of others, in which a caller would hang for nothing, run on a thread
+//! that may be left behind ([`each`]).
 //!
-//! A look at a file is about the volume where its path begins with a volume's id, as behind a mounted folder that a
-//! [`ResolvedPath`](crate::ResolvedPath) was followed through; otherwise it is about the path. So a hang costs at most [`ABREAST`] threads
-//! for each volume id and path.
+//! A query of a file counts for its volume if the path begins with a volume's id, as behind a mounted folder that a
+//! [`ResolvedPath`](crate::ResolvedPath) was followed through; otherwise it counts for the path. So a hang costs at
+//! most [`ABREAST`] threads for each volume id and path.
 
 mod each;
 mod seam;
@@ -36,41 +34,42 @@ pub(crate) use self::seam::guarded;
 use crate::Waits;
 use crate::poll::SLICE;
 
-/// How long a look may take before its object counts as one that does not answer. Disks that live answer
-/// in milliseconds; one that has to spin up, or whose path fails over, may need seconds.
+/// How long a query may take before its object counts as not answering. Healthy disks answer in
+/// milliseconds; one that has to spin up, or whose path fails over, may need seconds.
 pub(crate) const ANSWER_WITHIN: Duration = Duration::from_secs(10);
 
-/// How long a write of what is cached may take. It may honestly have gigabytes to write, and who is told that it
-/// failed may take the disk away.
+/// How long a flush may take. It may have gigabytes to write, and a caller that receives an error may remove the
+/// disk.
 const WRITTEN_WITHIN: Duration = Duration::from_secs(10 * 60);
 
-/// How long a look at a share may take. Windows gives a dead server up to a minute, and the caller of a share
-/// has limits of its own.
+/// How long a query of a share may take. Windows gives a dead server up to a minute, and callers for shares
+/// have limits of their own.
 const SHARE_WITHIN: Duration = Duration::from_secs(2 * 60);
 
-/// How many may look at one volume's files, or at one path, at a time: so many threads are lost at most.
+/// How many queries of one volume's files, or of one path, run at a time: at most so many threads are
+/// lost.
 const ABREAST: usize = 8;
 
-/// How many may ask at a time which volume a drive is, or by which name the mount manager knows that volume. Each call
-/// with a path asks both for drive C several times, and one at a time they took turns: a hundred stages of as many disks
-/// were as slow as four in a row.
+/// How many queries run at a time for the volume of a drive, or for the mount manager's name of that volume. Each call
+/// with a path makes both several times for drive C. One at a time, a hundred stages of as many disks were as slow as
+/// four in a row.
 const DRIVE_ABREAST: usize = 64;
 
-/// What is looked at.
+/// The object of a query.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Object {
-    /// Where a volume is mounted, by the mount manager's word.
+    /// Where a volume is mounted, as the mount manager reports it.
     AccessPaths(VolumeId),
-    /// What a volume has cached. To write that may take long on a volume that answers well.
+    /// A volume's cache. A flush may take long on a healthy volume.
     Cache(VolumeId),
     Disk(DiskNumber),
-    /// Which volume a drive, or a volume's own name, is, by the mount manager's word.
+    /// The volume of a drive, or of a volume's own name, as the mount manager reports it.
     Drive(String),
-    /// What is in a volume, by paths that name it.
+    /// The files of a volume, by paths that begin with its id.
     Files(VolumeId),
     /// By its name in lower case.
     Folder(String),
-    /// Where the system writes its memory, on whichever volumes that is.
+    /// Where the system writes page files and crash dumps, on any volume.
     PageFiles,
     /// An entry by a path from a drive or share, in lower case, wherever links on it lead.
     Path(String),
@@ -78,7 +77,7 @@ pub(crate) enum Object {
 }
 
 impl Object {
-    /// How many looks at it may be under way at a time.
+    /// How many queries of the object may run at a time.
     fn abreast(&self) -> usize {
         match self {
             Self::Drive(_) => DRIVE_ABREAST,
@@ -87,7 +86,7 @@ impl Object {
         }
     }
 
-    /// How old a look at it may get before it counts as one that does not end.
+    /// How old a query may get before it counts as one that does not end.
     fn patience(&self) -> Duration {
         match self {
             Self::Cache(_) => WRITTEN_WITHIN,
@@ -96,8 +95,8 @@ impl Object {
         }
     }
 
-    /// It, as those are told whom somebody else's look keeps waiting: without a name that another call or a link
-    /// gave, in which could stand what drivers look for in texts.
+    /// A name safe in other callers' errors: it has no name from another call or a link, as drivers match on
+    /// texts.
     pub(crate) fn name_for_others(&self) -> String {
         match self {
             Self::Folder(_) | Self::Path(_) => "a path".to_owned(),
@@ -122,7 +121,8 @@ impl fmt::Display for Object {
     }
 }
 
-/// The looks of a node that are under way: as many per object as may be, and no entry for any other.
+/// The queries of a node that are under way: up to the limit of each object, and no entry for an
+/// idle one.
 #[derive(Clone)]
 pub(crate) struct InFlight {
     table: Arc<Mutex<Reads>>,
@@ -139,12 +139,11 @@ impl InFlight {
         }
     }
 
-    /// Looks at an object, which nobody else does meanwhile, or only so many ([`Object::abreast`]). Nothing that
-    /// looks at the same object may be called in `ask`.
+    /// Queries an object, alone or with as many others as [`Object::abreast`] allows. `ask` must not query the
+    /// same object through this.
     ///
     /// # Errors
-    /// Those of `ask`; [`Cause::NotAnswering`] when a look from before does not end, and then `ask` is not
-    /// called.
+    /// Those of `ask`; [`Cause::NotAnswering`] if an earlier query does not end, and then `ask` is not called.
     pub(crate) fn at<T, E: From<os::Error>>(
         &self,
         object: &Object,
@@ -154,7 +153,7 @@ impl InFlight {
         ask()
     }
 
-    /// The object that this thread looks at for so long that nobody waits for it any more.
+    /// The object that this thread has queried for so long that nobody waits for it any more.
     pub(crate) fn lost(&self, thread: ThreadId) -> Option<Object> {
         let now = self.clock.now();
         let table = self.table();
@@ -179,7 +178,8 @@ impl InFlight {
             if before.is_given_up {
                 return Err(not_answering(object));
             }
-            // Who may not be heard to wait waits all the same: the look has its own limit.
+            // A caller whose wait cannot be reported waits all the same: the query has its own
+            // limit.
             heard.get_or_insert_with(|| self.waits.begin());
             let is_moved;
             (table, is_moved) = wait(table, object);
@@ -209,8 +209,8 @@ impl InFlight {
     }
 }
 
-/// Waits for a look at the object to end, for a moment, and returns whether one did. What has been under way for long by
-/// the clock is waited for that moment as well: a clock that leaps makes nobody silent.
+/// Waits a moment for a query of the object to end, and returns whether one did. It waits that moment also if the
+/// clock says that the query is old: a leap of the clock must not make an object silent.
 fn wait<'t>(mut table: MutexGuard<'t, Reads>, object: &Object) -> (MutexGuard<'t, Reads>, bool) {
     let ended = table.enqueue(object);
     let waited = ended.wait_timeout(table, SLICE);
@@ -223,7 +223,7 @@ fn not_answering(object: &Object) -> os::Error {
     os::Error::new("look at", object, Cause::NotAnswering)
 }
 
-/// A look that is under way until this is dropped.
+/// A query that is under way until this is dropped.
 struct InFlightGuard<'a> {
     in_flight: &'a InFlight,
     ticket: u64,
@@ -241,8 +241,8 @@ struct Reads {
     /// By their tickets, the oldest first.
     under_way: BTreeMap<u64, PendingRead>,
     next: u64,
-    /// Those who wait for a look at an object to end, and no others, are woken by its end: a hundred calls at a time, each
-    /// of many looks, would keep the processors busy with waking one another.
+    /// The end of a query wakes only the callers that wait for its object: a hundred calls at a time, each with many
+    /// queries, would keep the processors busy with waking one another.
     queues: BTreeMap<Object, Queue>,
 }
 
@@ -280,7 +280,7 @@ impl Reads {
         ticket
     }
 
-    /// The oldest look at the object, if it takes too long or there are as many as may be.
+    /// The oldest query of the object, if it takes too long or the limit is reached.
     fn in_the_way(&self, object: &Object, now: Moment) -> Option<(u64, &PendingRead)> {
         let mut its = self
             .under_way
@@ -291,7 +291,7 @@ impl Reads {
         (is_full || oldest.is_over(now)).then_some((*ticket, oldest))
     }
 
-    /// Gives that look up when it has taken too long by now.
+    /// Gives the query up if it has taken too long by now.
     fn give_up(&mut self, ticket: u64, now: Moment) {
         if let Some(look) = self.under_way.get_mut(&ticket) {
             look.is_given_up = look.is_over(now);
@@ -313,7 +313,7 @@ impl Reads {
         }
     }
 
-    /// The end makes room for one more, but that of a look that was old: it alone kept all others waiting.
+    /// The end of a query admits one waiter. The end of an old one wakes all: it kept them all waiting.
     fn end(&mut self, ticket: u64, now: Moment) {
         let Some(look) = self.under_way.remove(&ticket) else {
             return;
@@ -372,7 +372,7 @@ mod tests {
         hanging.join().unwrap().unwrap();
     }
 
-    /// A look at the disk that waits for the one that hangs.
+    /// A query of the disk that waits for the hung one.
     fn waiter_for(in_flight: &InFlight) -> JoinHandle<os::Result<()>> {
         let others = in_flight.clone();
         let waiter = thread::spawn(move || others.at(&DISK, nothing));
@@ -413,7 +413,7 @@ mod tests {
         assert_eq!(in_flight.under_way(), 0);
     }
 
-    /// A hundred calls for as many volumes all ask which volume drive C is.
+    /// A hundred calls for as many volumes all query the volume of drive C.
     #[test]
     fn callers_learn_side_by_side_which_volume_a_drive_is() {
         let (in_flight, _) = in_flight();
@@ -469,7 +469,7 @@ mod tests {
         assert_eq!(in_flight.waiting(), 0);
     }
 
-    /// Who waits behind others that all end in time does not wait for ever.
+    /// A caller that waits behind queries which all end in time does not wait for ever.
     #[test]
     fn who_has_waited_long_enough_goes() {
         let (in_flight, clock) = in_flight();

@@ -1,10 +1,10 @@
-//! The layer around the system's disks, volumes and files by which few looks at each object are under way
+//! The layer over the system's disks, volumes and files that limits the queries of each object under way
 //! at a time.
 //!
 //! These go through as they are:
 //! - changes: the caller holds the object's lock, and must not get an error for a change that is under way;
-//! - lists of all disks and volumes: they are about no one object;
-//! - a directory's list, which may honestly take long, and held directories: the caller holds the path's lock;
+//! - lists of all disks and volumes: they concern no single object;
+//! - a directory's list, which may take long, and held directories: the caller holds the path's lock;
 //! - the disk of a device path: the path does not name a disk, so the caller guards the one that it expects.
 
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use os::{Facility, Os, Result, Root, WinPath};
 
 use super::{InFlight, Object};
 
-/// The same system, so guarded.
+/// The same system, with its queries limited.
 pub(crate) fn guarded(os: Os, in_flight: &InFlight) -> Os {
     let layer: Arc<dyn Layer> = Arc::new(Guard(in_flight.clone()));
     Os {

@@ -16,7 +16,7 @@ pub enum Authentication {
     MutualChap(Chap),
 }
 
-/// What the initiator proves itself by.
+/// The initiator's credentials.
 pub struct Chap {
     username: Option<String>,
     secret: ChapSecret,

@@ -16,8 +16,8 @@ pub enum Connected {
     Anew,
     /// It was before.
     Before {
-        /// In what the login differs from what was asked for, in words; `None` when this process did
-        /// not make it, or its session is not the target's only one any more.
+        /// The differences between the login and the request, in words; `None` if this process did
+        /// not make the login, or its session is no longer the target's only one.
         differences: Option<Vec<String>>,
     },
     /// It is connected, and nobody says since when: csi-proxy's pipes leave it out.
@@ -65,7 +65,7 @@ pub(super) fn connect(
     }
 }
 
-/// The target as the portal told of it, which is asked anew when it did not.
+/// The target as the portal reported it; the portal is queried again if it did not.
 fn find_target(
     initiator: &Initiator<'_>,
     held: &mut LockGuard,
@@ -119,7 +119,7 @@ fn log_in(
     }
 }
 
-/// What is connected already, and how it differs from what was asked for, which is logged as well.
+/// The existing connection, with its differences from the request, which are logged as well.
 fn before(
     initiator: &Initiator<'_>,
     target: &KnownTarget,
@@ -144,8 +144,9 @@ fn before(
     Ok(Connected::Before { differences })
 }
 
-/// Forgets a login whose session is gone, or not alone: another process may have logged out and in again, or
-/// in beside it. So does one whose sessions are not told: that is no reason to fail for who is connected.
+/// Drops the record of a login whose session is gone, or no longer the only one: another process may have
+/// logged out and in again, or in beside it. A failed query of the sessions drops it too, instead of failing
+/// for a connected caller.
 fn forget_what_was_replaced(initiator: &Initiator<'_>, target: &KnownTarget, name: &TargetName) {
     let logins = initiator.node.logins();
     let Some(ours) = logins.session(name) else {

@@ -9,8 +9,8 @@ use os::{Arguments, Target as Callable, Value};
 use super::initiator::{Initiator, KnownTarget, Session};
 use super::{IscsiError, TargetName};
 
-/// Ends every session of the target. While there is more than one they are looked at anew after each:
-/// which of them are persistent changes when one of them stops to be.
+/// Ends every session of the target. While there are several, they are queried again after each:
+/// which of them are persistent changes when a persistent one ends.
 pub(super) fn end_sessions(
     initiator: &Initiator<'_>,
     name: &TargetName,

@@ -13,7 +13,7 @@ pub enum IscsiError {
     /// Neither an address nor a host name.
     #[error("target address {address:?} is neither an IP address nor a host name")]
     Address {
-        /// What was given.
+        /// The address, as given.
         address: String,
     },
     /// A session with the target exists, and its connection is down. Another login is refused while
@@ -47,15 +47,15 @@ pub enum IscsiError {
     /// The initiator refused, with a code of its own.
     #[error("{source}: {meaning}")]
     Initiator {
-        /// What the code stands for.
+        /// The meaning of the code.
         meaning: &'static str,
-        /// What was attempted.
+        /// The failed attempt.
         source: os::Error,
     },
     /// No name of a target.
     #[error("target name {name:?} is not valid: {reason}")]
     Name {
-        /// What was given.
+        /// The name, as given.
         name: String,
         /// Why.
         reason: &'static str,
@@ -63,7 +63,7 @@ pub enum IscsiError {
     /// A port that TCP does not have.
     #[error("target port {port} is not valid: ports have 16 bits")]
     Port {
-        /// What was given.
+        /// The port, as given.
         port: u32,
     },
     /// The initiator does not know the portal.

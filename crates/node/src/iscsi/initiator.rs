@@ -144,7 +144,7 @@ impl Initiator<'_> {
             .map_err(IscsiError::from)
     }
 
-    /// A class or an object of which a method is to be run, and which people call `name`.
+    /// A class or an object for a method call; errors show `name`.
     pub(super) fn wmi_object<'a>(
         &'a self,
         class: &'static Class,
@@ -221,8 +221,8 @@ pub(super) fn session_id(session: &Instance) -> os::Result<String> {
     Ok(id.to_owned())
 }
 
-/// The one target of this name. Targets that differ in case alone break RFC 3722, and which of them is
-/// meant nobody can say.
+/// The one target of this name. Targets that differ only in case break RFC 3722, and cannot be told
+/// apart.
 fn sole(name: &TargetName, known: Vec<KnownTarget>) -> Result<Option<KnownTarget>, IscsiError> {
     let mut ours = known.into_iter().filter(|known| name.is(&known.name));
     let one = ours.next();

@@ -106,7 +106,7 @@ impl<'a> Iscsi<'a> {
         })
     }
 
-    /// Asks a portal anew which targets it has.
+    /// Makes the initiator query a portal's targets again.
     ///
     /// # Errors
     /// The initiator does not know the portal, or the portal does not answer.
@@ -118,12 +118,12 @@ impl<'a> Iscsi<'a> {
         refresh(&initiator, portal, &known)
     }
 
-    /// The names of a portal's targets, sorted. The portal is asked anew, which csi-proxy does not do;
-    /// when it does not answer, that is logged and what it told before is returned. Windows names a
-    /// portal's object by the address alone, so the ports of one address tell of their targets together.
+    /// The names of a portal's targets, sorted. The portal is queried again, unlike in csi-proxy; if it
+    /// does not answer, that is logged and its earlier answer is returned. Windows identifies a portal's
+    /// object only by the address, so the ports of one address report their targets together.
     ///
     /// # Errors
-    /// The initiator does not know the portal, or it does not answer and has told nothing before.
+    /// The initiator does not know the portal, or it does not answer and has no earlier answer.
     pub fn discover(&self, portal: &Portal, deadline: Deadline) -> Result<Vec<String>, IscsiError> {
         let keys = vec![Key::IscsiPortal(portal.clone())];
         let _held = self.node.locks().take("discover", keys, deadline)?;
@@ -273,7 +273,7 @@ fn is_known(initiator: &Initiator<'_>, portal: &Portal) -> Result<bool, IscsiErr
     }
 }
 
-/// Asks a portal anew which targets it has.
+/// Makes the initiator query a portal's targets again.
 fn refresh(
     initiator: &Initiator<'_>,
     portal: &Portal,
@@ -296,7 +296,7 @@ fn refresh(
         let method = &iscsi_target_portal::UPDATE;
         let on = Callable::Instance(&known.path);
         let wmi_object = initiator.wmi_object(class, on, portal.to_string());
-        // What the portal tells of is looked at next, whether it was asked or not.
+        // The portal's targets are read next in any case.
         wmi_object.invoke_unverified(method, &arguments, &[])?;
     }
     Ok(())

@@ -6,8 +6,8 @@ use os::schema::iscsi_target::connect;
 
 use crate::setters::setters;
 
-/// What a session is to be like, beyond where it leads and how it is authenticated. What is `None` is not
-/// sent, and the initiator decides. Meanings:
+/// Options of a session, besides its target and authentication. An option that is `None` is not sent, and
+/// the initiator decides. Meanings:
 /// <https://learn.microsoft.com/en-us/previous-versions/windows/desktop/iscsidisc/msft-iscsitarget-connect>.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]

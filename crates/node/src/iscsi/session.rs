@@ -12,7 +12,7 @@ pub struct SessionInfo {
     pub id: String,
     /// The target's name, as the target spells it.
     pub target: String,
-    /// Who proved themselves to whom: a word of
+    /// The direction of authentication: a word of
     /// [`authentication_type`](os::schema::iscsi_target::authentication_type).
     pub authentication: Option<String>,
     /// How many TCP connections it has.

@@ -45,13 +45,13 @@ impl Key {
     }
 }
 
-/// A path whose lock is taken, by its folded names: what Windows keeps apart may share a lock, but
-/// what it takes for one never has two.
+/// A path as a lock's key, by its folded names: paths that Windows distinguishes may share a lock,
+/// but a path that Windows treats as one never has two.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct PathKey {
     names: Vec<String>,
     scope: LockScope,
-    /// What errors call it: the names may be a link's.
+    /// Its name in errors: the folded names may be a link's.
     asked: String,
 }
 

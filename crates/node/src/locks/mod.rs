@@ -70,7 +70,7 @@ impl Locks {
         Ok(held)
     }
 
-    /// Waits until nobody who came before has, or wants, what this key excludes.
+    /// Waits until no earlier call holds, or wants, a lock that this key excludes.
     fn acquire(&self, operation: &'static str, key: &Key, wait: Wait) -> Result<u64, Why> {
         let turn = wait.turn(&*self.clock);
         let mut table = self.table();
@@ -123,7 +123,7 @@ impl Locks {
         Ok(wait)
     }
 
-    /// What the holder is lost in, if it is.
+    /// The object in which the holder is lost, if it is.
     fn lost(&self, (_, holder): (u64, Option<ThreadId>)) -> Option<Why> {
         self.in_flight.lost(holder?).map(Why::NotAnswering)
     }
@@ -179,8 +179,8 @@ impl LockGuard {
 }
 
 impl LockGuard {
-    /// Is held by no thread from now on, as it goes to another, of which nobody can tell whether it is lost: the
-    /// look for which it is held has its own limit.
+    /// Detaches the lock from its thread, as it goes to another one. Nothing can report whether that thread is
+    /// lost: the query for which it is held has its own limit.
     pub(crate) fn leave_thread(&mut self) {
         let mut table = self.locks.table();
         let own = table.queue.iter_mut();
@@ -352,7 +352,7 @@ mod tests {
         (release, holder)
     }
 
-    /// What a waiter is told, while that much time goes by, which it has.
+    /// The error of a waiting call, while that much of its time passes.
     fn refusal_within(
         locks: &Locks,
         clock: &Arc<HandClock>,
@@ -494,7 +494,7 @@ mod tests {
         }
     }
 
-    /// What somebody is told who may not wait.
+    /// The error of a call that must not wait.
     fn refused(locks: &Locks, key: Key) -> Crowded {
         let (before, its) = (locks.waiting(), locks.clone());
         let asked = thread::spawn(move || its.take("want", vec![key], Deadline::NEVER).err());

@@ -14,7 +14,7 @@ pub(super) const MOST_FOR_ONE: usize = 128;
 /// Operations that wait in all. Each has a thread.
 pub(super) const MOST: usize = 4 * MOST_FOR_ONE;
 
-/// Who holds a lock or waits for one, in the order in which they came.
+/// The calls that hold a lock or wait for one, in the order of their arrival.
 #[derive(Default)]
 pub(super) struct Table {
     pub(super) queue: VecDeque<Entry>,
@@ -91,7 +91,7 @@ impl Table {
         self.queue.iter().filter(|it| it.state.is_waiting())
     }
 
-    /// That this ticket may not wait, and for whom it would.
+    /// The refusal to let this ticket wait, with the call that it would wait for.
     pub(super) fn crowded(&self, ticket: u64, crowd: Crowd, now: Moment) -> Crowded {
         let (holder, held) = self.holder_before(ticket, now);
         Crowded {
@@ -115,7 +115,7 @@ impl Table {
         )
     }
 
-    /// What this ticket has to wait for.
+    /// The entry that this ticket has to wait for.
     fn blocker_of(&self, ticket: u64) -> Option<&Entry> {
         let own = self.queue.iter().find(|it| it.ticket == ticket)?;
         self.first_before(ticket, &own.key)

@@ -39,7 +39,7 @@ pub(super) enum Why {
     },
     Crowded(Crowded),
     Deadline,
-    /// Who holds it is lost in a look at this object.
+    /// The holder is lost in a query of this object.
     NotAnswering(Object),
 }
 

@@ -61,8 +61,8 @@ fn first_link(os: &Os, asked: &WinPath, at: &WinPath) -> Result<Option<WinPath>,
     Ok(None)
 }
 
-/// The root by one name of its volume, which may have several: what a drive or a mounted folder gives is asked about
-/// again (<https://learn.microsoft.com/windows/win32/fileio/naming-a-volume>).
+/// The root by the canonical name of its volume, which may have several: the name from a drive or a mounted folder
+/// is looked up again (<https://learn.microsoft.com/windows/win32/fileio/naming-a-volume>).
 pub(super) fn volume_root(os: &Os, path: &WinPath) -> os::Result<Option<WinPath>> {
     let named = match path.root() {
         Root::Share { .. } => return Ok(None),

@@ -1,7 +1,7 @@
-//! Where a path ends, for a look that nobody leads elsewhere.
+//! The end of a path, read so that no other process can redirect the read.
 //!
-//! Each directory is held before anything in it is looked at: of one that a process makes a link meanwhile, to a
-//! server of others say, nothing is asked.
+//! Each directory is held before anything in it is read: if a process turns it into a link meanwhile, for
+//! example to a foreign server, nothing is read there.
 
 use os::{Entry, Os, Pin, Root, Win32, WinPath};
 
@@ -10,7 +10,7 @@ use super::canonical::{below, not_followed, unreadable, volume_root};
 use super::resolve::{self, MOST_LINKS, Next};
 use crate::link::Leads;
 
-/// What is where a path ends, a link at its end followed as well.
+/// The entry at the end of a path; a link there is followed as well.
 pub(crate) enum End {
     Nothing,
     /// It is on a volume of this node.
@@ -19,7 +19,7 @@ pub(crate) enum End {
     Elsewhere(WinPath),
 }
 
-/// What comes first on a path.
+/// The first entry on a path.
 enum Found {
     Link(WinPath),
     End(End),

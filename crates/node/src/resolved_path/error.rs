@@ -74,14 +74,14 @@ pub enum ResolveError {
     Unreadable {
         /// The path that was asked for.
         path: String,
-        /// What cannot be looked at.
+        /// The path that cannot be read.
         at: String,
         /// Why.
         source: os::Error,
     },
 }
 
-/// What is on the way by its name where that is the beginning of what was asked for.
+/// The name of an entry on the way, if it is a prefix of the requested path.
 fn named<'a>(path: &str, at: &'a str) -> &'a str {
     match path.starts_with(at) {
         true => at,

@@ -40,7 +40,7 @@ pub struct ResolvedPath {
     confined: Option<Confined>,
 }
 
-/// What is known of a path that was resolved.
+/// The result of resolving a path.
 #[derive(Clone, Debug)]
 struct Confined {
     asked: WinPath,
@@ -74,8 +74,8 @@ impl ResolvedPath {
         &self.path
     }
 
-    /// Whether the path is other than what was asked for because of a link. What is missing behind a
-    /// link is not simply missing.
+    /// Whether a link changed the path from the requested one. An entry missing behind a link is not
+    /// simply missing.
     pub(crate) fn led_through_links(&self) -> bool {
         matches!(&self.confined, Some(confined) if confined.followed == Followed::Links)
     }
@@ -179,7 +179,7 @@ impl ResolvedPath {
         })
     }
 
-    /// What the caller named.
+    /// The path as the caller named it.
     pub(crate) fn asked(&self) -> &WinPath {
         match &self.confined {
             Some(confined) => &confined.asked,

@@ -233,10 +233,10 @@ pub(super) fn ends_in_directory(
     })
 }
 
-/// What a name in the middle of a path is.
+/// The kind of a name in the middle of a path.
 pub(super) enum Next {
     Directory,
-    /// There is nothing of that name, or a file, behind which there is nothing.
+    /// There is no entry of that name, or a file, which has no entries.
     Missing,
     /// A reparse point that nobody here can follow.
     Opaque(ReparseTag),

@@ -25,7 +25,7 @@ pub enum ServiceError {
     /// No service can have this name.
     #[error("service name {name:?} is not valid: {reason}")]
     Name {
-        /// What was given.
+        /// The name, as given.
         name: String,
         /// Why.
         reason: &'static str,

@@ -22,7 +22,7 @@ pub struct Services<'a> {
     node: &'a Node,
 }
 
-/// What [`Services::stop`] does about running services that depend on the one to be stopped.
+/// How [`Services::stop`] treats running services that depend on the one to be stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Dependents {
     /// They are an error, which names them.

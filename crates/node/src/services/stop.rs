@@ -25,8 +25,8 @@ pub(super) fn alone(
     stop(node, name.as_str(), deadline)
 }
 
-/// Stops what depends on a service, then the service. All of them are locked, for all of them change;
-/// which they are is therefore looked up before, and again when it turns out to be others.
+/// Stops the dependents of a service, then the service. All of them change, so all are locked; the
+/// dependents are therefore looked up before the lock, and again if they differ afterwards.
 pub(super) fn with_dependents(
     node: &Node,
     name: &ServiceName,
@@ -140,7 +140,7 @@ fn step(
     Ok(None)
 }
 
-/// What a service said to the request to stop.
+/// A service's answer to the request to stop.
 enum Asked {
     Accepted,
     /// It takes no orders at the moment.

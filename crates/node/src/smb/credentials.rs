@@ -10,8 +10,8 @@ pub struct Credentials {
 os::assert_no_debug!(Credentials);
 
 impl Credentials {
-    /// A user by name (`DOMAIN\user`) and password; `None` when the name is empty, with which
-    /// Windows connects as the machine.
+    /// A user by name (`DOMAIN\user`) and password; `None` for an empty name: then Windows connects
+    /// as the machine.
     #[must_use]
     pub fn new(username: impl Into<String>, password: Zeroizing<String>) -> Option<Self> {
         let username = username.into();
@@ -30,12 +30,12 @@ impl Credentials {
         &self.password
     }
 
-    /// Name and password, the name without regard to case as Windows compares it.
+    /// Name and password; the name in one case, as Windows ignores case.
     pub(super) fn parts(&self) -> (String, &str) {
         (self.username.to_lowercase(), &self.password)
     }
 
-    /// The one text that `MSFT_SmbGlobalMapping.Create` takes.
+    /// The credential text for `MSFT_SmbGlobalMapping.Create`.
     pub(super) fn quoted(&self) -> Zeroizing<String> {
         credential::quoted(&self.username, &self.password)
     }

@@ -4,13 +4,13 @@ use crate::{ProviderError, Unfinished, driver_texts};
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SmbError {
-    /// No remote path. The text is csi-proxy's.
+    /// The remote path is empty. The text is csi-proxy's.
     #[error("remote path is empty")]
     EmptyRemotePath,
-    /// A remote path without a server and a share. The text is csi-proxy's.
+    /// The remote path has no server or no share. The text is csi-proxy's.
     #[error("remote path ({path}) is invalid")]
     InvalidRemotePath {
-        /// What was given.
+        /// The path, as given.
         path: String,
     },
     /// The link to the share could not be made.
@@ -18,12 +18,12 @@ pub enum SmbError {
     Link {
         /// The link.
         link: String,
-        /// Where it was to lead.
+        /// The target of the link.
         remote: String,
-        /// Why.
+        /// The system's error.
         source: os::Error,
     },
-    /// A file or directory has the name of the link. The last word is one that drivers look for.
+    /// A file or directory has the name of the link. Drivers match on the last word.
     #[error(
         "creating link {link} to {remote} failed with error: Cannot create a file when that file already exists. ({})",
         driver_texts::NAME_TAKEN
@@ -31,27 +31,27 @@ pub enum SmbError {
     LinkExists {
         /// The link.
         link: String,
-        /// Where it was to lead.
+        /// The target of the link.
         remote: String,
     },
-    /// A link or mounted folder has the name, and leads elsewhere. [`driver_texts::NAME_TAKEN`] is not said of
-    /// it.
+    /// Another link or mounted folder has the name, and leads elsewhere. The text is not
+    /// [`driver_texts::NAME_TAKEN`].
     #[error(
         "creating link {link} to {remote} failed with error: Cannot create a file when that file already exists: a link that leads elsewhere."
     )]
     LinksElsewhere {
         /// The link.
         link: String,
-        /// Where it was to lead.
+        /// The target of the link.
         remote: String,
     },
-    /// The share answers, and has no such folder. What this call had mapped for it is mapped no more.
+    /// The share answers, but has no such folder. A mapping that this call made for it was removed.
     #[error("the share of {remote} has no such folder")]
     NoSuchFolder {
-        /// The path.
+        /// The folder's path.
         remote: String,
     },
-    /// The share is not mapped. The last sentence is one that drivers look for.
+    /// The share is not mapped. Drivers match on the last sentence.
     #[error(
         "failed to query SMB global mapping {share}. error: not found. {}.",
         driver_texts::NOT_MAPPED
@@ -60,18 +60,17 @@ pub enum SmbError {
         /// The share.
         share: String,
     },
-    /// The share is mapped and answers, but not in the way that is demanded. It stays as it is, as others
-    /// work with it.
+    /// The share is mapped and answers, but without the demanded options. The mapping stays, as others
+    /// use it.
     #[error("{share} is mapped already, without {}", .unmet.join(", "))]
     OtherOptions {
         /// The share.
         share: String,
-        /// The options, as Windows spells them.
+        /// The missing options, by Windows's names.
         unmet: Vec<&'static str>,
     },
-    /// This process mapped the share as another user, to whom its server denies what is asked for. The mapping
-    /// stays, as that user's volumes work with it: once none is left, the share can be unmapped and mapped as
-    /// this user.
+    /// This process mapped the share as another user, to whom the server denies access. The mapping stays, as
+    /// volumes of that user need it: once none is left, the share can be unmapped and mapped as this user.
     #[error(
         "{share} is mapped already, as another user, to whom its server denies this path: unmap it once no volume of that user is left"
     )]
@@ -82,35 +81,35 @@ pub enum SmbError {
     /// The SMB provider does not answer, or refused.
     #[error(transparent)]
     Provider(#[from] ProviderError),
-    /// The share is mapped, and its server or the network to it is away now. The mapping stays, and works
-    /// again when the server does.
+    /// The share is mapped, but its server or the network is down now. The mapping stays, and works again
+    /// when the server does.
     #[error("{share} is mapped, but its server is away: {}", .source.cause)]
     ServerAway {
         /// The share.
         share: String,
-        /// What the look at the share ended with.
+        /// The error from reading the share.
         source: os::Error,
     },
-    /// The call failed after it had mapped the share, and could not remove the mapping again, which nobody is known to
-    /// use.
+    /// The call mapped the share, then failed, and could not remove the mapping again. No other process is known to
+    /// use it.
     #[error("{failed}; and {share}, which was mapped for it, stays mapped: {source}")]
     StaysMapped {
         /// The share.
         share: String,
         /// Why the call failed.
         failed: Box<Self>,
-        /// Why the mapping stays.
+        /// Why the mapping could not be removed.
         source: ProviderError,
     },
-    /// The node runs a build of Windows that does not know an option.
+    /// The node's build of Windows does not know an option.
     #[error("this build of Windows cannot map {share} with {option}: it has no such option")]
     UnknownOption {
-        /// The option, as Windows spells it.
+        /// The option, by Windows's name.
         option: &'static str,
         /// The share.
         share: String,
     },
-    /// It did not end, or did not begin.
+    /// The call timed out or never started.
     #[error(transparent)]
     Unfinished(#[from] Unfinished),
 }

@@ -1,14 +1,14 @@
-//! Servers that are named by an IPv6 address, whose colons no UNC path can have.
+//! Servers with an IPv6 address as name. UNC paths cannot have its colons.
 
 use std::fmt;
 use std::net::Ipv6Addr;
 use std::num::NonZeroU32;
 
-/// The domain whose names Windows takes for addresses, without asking anybody
+/// Windows reads names in this domain as addresses, without a DNS query
 /// (<https://learn.microsoft.com/biztalk/core/using-ipv6-addressing-with-biztalk-adapters>).
 const DOMAIN: &str = ".ipv6-literal.net";
 
-/// The IPv6 address of an SMB server, and the interface that a link-local one is on.
+/// The IPv6 address of an SMB server, and the interface for a link-local one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct Ipv6Server {
@@ -19,7 +19,7 @@ pub struct Ipv6Server {
 }
 
 impl Ipv6Server {
-    /// The address that a server is named by, with or without brackets, or as a name of Windows's domain for them.
+    /// Parses a server's address, with or without brackets, or a name of Windows's domain for addresses.
     pub(super) fn read(server: &str) -> Option<Self> {
         let bare = server.strip_prefix('[').and_then(|it| it.strip_suffix(']'));
         let server = bare.unwrap_or(server).to_ascii_lowercase();
@@ -38,8 +38,8 @@ impl Ipv6Server {
         Some(Self { address, zone })
     }
 
-    /// Its one name in UNC paths: in small letters, with zeros left out as by RFC 5952. What would begin or end with a
-    /// hyphen, or has an IPv4 address in it, has all of its groups: no host's name looks so.
+    /// Its canonical name for UNC paths: in lower case, with zeros left out as by RFC 5952. An address that would
+    /// begin or end with a hyphen, or contains an IPv4 address, keeps all of its groups: no host's name looks so.
     pub(super) fn name(self) -> String {
         let short = self.address.to_string();
         let is_plain = !short.starts_with(':') && !short.ends_with(':') && !short.contains('.');
@@ -55,7 +55,7 @@ impl Ipv6Server {
     }
 }
 
-/// Digits alone: `parse` takes a sign as well.
+/// Only digits: `parse` takes a sign as well.
 fn number(text: &str) -> Option<NonZeroU32> {
     let is_number = text.bytes().all(|byte| byte.is_ascii_digit());
     text.parse().ok().filter(|_| is_number)

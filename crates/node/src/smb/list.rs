@@ -1,4 +1,4 @@
-//! The SMB mappings that a node has.
+//! The SMB mappings of a node.
 
 use os::schema::NamedValue;
 use os::schema::smb_global_mapping::{
@@ -10,28 +10,27 @@ use os::{Deadline, Instance, Query, WinPath};
 use super::SmbError;
 use crate::{Node, ProviderError};
 
-/// A share that is mapped, by anyone, as Windows reports it. What may be null is optional. As whom
-/// it is mapped Windows does not tell.
+/// A mapping of a share, made by any process, as Windows reports it. Properties that may be null
+/// are optional. Windows does not report its user.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ShareMapping {
-    /// `\\server\share` as it was mapped; somebody else may have mapped a folder below a share.
+    /// `\\server\share` as it was mapped; a foreign mapping may be of a folder below a share.
     pub remote: String,
-    /// A drive letter with its colon; [`Smb::map`](super::Smb::map) asks for none.
+    /// A drive letter with its colon; [`Smb::map`](super::Smb::map) requests none.
     pub local: Option<String>,
-    /// How it fares, as far as Windows has seen: a share that nobody has used since its server went away may
-    /// still be called [`MappingStatus::Ok`].
+    /// The status that Windows saw last: a share that nobody used since its server went away may still be
+    /// [`MappingStatus::Ok`].
     pub status: Option<MappingStatus>,
     /// Whether it is signed (`RequireIntegrity`).
     pub integrity: Option<bool>,
     /// Whether it is encrypted (`RequirePrivacy`).
     pub privacy: Option<bool>,
-    /// Whether writes go past every cache to the server's disk (`UseWriteThrough`).
+    /// Whether writes bypass all caches, to the server's disk (`UseWriteThrough`).
     pub write_through: Option<bool>,
 }
 
-/// How a mapping fares, in Windows's words: those of
-/// [`os::schema::smb_global_mapping::status`].
+/// The status of a mapping, in the words of [`os::schema::smb_global_mapping::status`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum MappingStatus {
@@ -49,7 +48,7 @@ pub enum MappingStatus {
     Reconnecting,
     /// It is not available.
     Unavailable,
-    /// A number for which Microsoft has no word.
+    /// A number without a documented meaning.
     Other(u32),
 }
 
@@ -85,8 +84,8 @@ pub(super) fn all(node: &Node, deadline: Deadline) -> Result<Vec<ShareMapping>, 
     Ok(shares)
 }
 
-/// Whether the node has a mapping of this share, or of a folder of it that the path lies in. Nothing is asked of
-/// its server.
+/// Whether the node has a mapping of this share, or of a folder of it that contains the path. The server is not
+/// contacted.
 pub(crate) fn is_mapped(node: &Node, path: &WinPath, deadline: Deadline) -> os::Result<bool> {
     let query = Query::all(CLASS.name, &[REMOTE_PATH.name]);
     let rows = match node.os().smb.query(&query, deadline) {

@@ -1,4 +1,4 @@
-//! Whether a mapped share answers, and what it means when it does not.
+//! Reading a mapped share, and what its errors mean.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,10 +18,10 @@ const ANSWER_WITHIN: Duration = Duration::from_secs(30);
 /// How long a server may take to answer at its port.
 const PORT_ANSWERS_WITHIN: Duration = Duration::from_secs(5);
 
-/// The look at a share, by which its lock and thread are named.
+/// The operation of reading a share, which names its lock and thread.
 const LOOK: &str = "look at share";
 
-/// The question whether a server answers.
+/// The operation of connecting to a server's port.
 const PORT: &str = "connect to server of share";
 
 /// Codes that mean that the server, or the network to it, is unreachable now. They do not show whether the mapping
@@ -33,12 +33,12 @@ const UNREACHABLE: [Win32; 19] = [
     Win32::NETWORK_BUSY,
     Win32::UNEXP_NET_ERR,
     Win32::NETNAME_DELETED,
-    // The server is there, and has no such share: as while a cluster moves it to another node.
+    // The server answers, but has no such share, as while a cluster moves it to another node.
     Win32::BAD_NET_NAME,
     Win32::SHARING_PAUSED,
-    // The server is full. Who gives its connection up gets no other.
+    // The server is full. A client that drops its connection gets no other.
     Win32::REQ_NOT_ACCEP,
-    // No server can tell whether the credentials are good.
+    // No server can check the credentials.
     Win32::NO_LOGON_SERVERS,
     Win32::SEM_TIMEOUT,
     Win32::NO_NETWORK,
@@ -52,10 +52,10 @@ const UNREACHABLE: [Win32; 19] = [
     Win32::TIMEOUT,
 ];
 
-/// Of these, those that say it of one share or one user.
+/// The codes among these that concern one share or one user.
 const UNREACHABLE_FOR_SOME: [Win32; 2] = [Win32::BAD_NET_NAME, Win32::NO_LOGON_SERVERS];
 
-/// Codes that say that the mapping's user is refused, or that Windows has lost what it was to log on with.
+/// Codes by which the server refuses the mapping's user, or Windows has lost the mapping's credentials.
 const REFUSED: [Win32; 14] = [
     Win32::ACCESS_DENIED,
     Win32::NETWORK_ACCESS_DENIED,
@@ -73,36 +73,37 @@ const REFUSED: [Win32; 14] = [
     Win32::ACCOUNT_LOCKED_OUT,
 ];
 
-/// Codes by which a new mapping is refused for the sake of one that is there.
+/// Codes that refuse a new mapping because of an existing one.
 const IN_THE_WAY: [Win32; 3] = [
     Win32::ALREADY_ASSIGNED,
     Win32::ALREADY_EXISTS,
     Win32::SESSION_CREDENTIAL_CONFLICT,
 ];
 
-/// Codes by which the removal of a mapping is refused for the sake of those who use it
+/// Codes that refuse to remove a mapping in use
 /// (<https://learn.microsoft.com/windows/win32/api/winnetwk/nf-winnetwk-wnetcancelconnection2w>).
 const IN_USE: [Win32; 2] = [Win32::OPEN_FILES, Win32::DEVICE_IN_USE];
 
-/// Whether a mapping was not removed because somebody uses it.
+/// Whether a mapping was not removed because it is in use.
 pub(super) fn is_in_use(error: &ProviderError) -> bool {
     code_of(error).is_some_and(|code| IN_USE.contains(&code))
 }
 
-/// Whether a new mapping failed because its server is away, for all who would map a share of it.
+/// Whether a new mapping failed because its server is away, for every caller that would map a share
+/// of it.
 pub(super) fn is_server_unreachable(error: &ProviderError) -> bool {
     code_of(error)
         .is_some_and(|code| UNREACHABLE.contains(&code) && !UNREACHABLE_FOR_SOME.contains(&code))
 }
 
-/// Whether a new mapping failed because its server is away, or because of the one that is there.
+/// Whether a new mapping failed because its server is away, or because of the existing mapping.
 pub(super) fn says_nothing_new(error: &ProviderError) -> bool {
     is_mapped_already(error)
         || code_of(error)
             .is_some_and(|code| UNREACHABLE.contains(&code) || IN_THE_WAY.contains(&code))
 }
 
-/// What Windows says since Server 2019 of a share that is mapped (Azure/aks-engine#327, kubernetes#75180).
+/// Windows's error for a share that is mapped, since Server 2019 (Azure/aks-engine#327, kubernetes#75180).
 fn is_mapped_already(error: &ProviderError) -> bool {
     let failed = Cause::Hresult(Hresult::WBEM_E_FAILED);
     matches!(error, ProviderError::Os(error) if error.cause == failed)
@@ -116,26 +117,26 @@ fn code_of(error: &ProviderError) -> Option<Win32> {
     }
 }
 
-/// Those that say that a connection which was there is lost: what comes next may make Windows connect again.
+/// Codes for a lost connection: the next access may make Windows connect again.
 const LOST: [Win32; 3] = [
     Win32::UNEXP_NET_ERR,
     Win32::NETNAME_DELETED,
     Win32::CONNECTION_ABORTED,
 ];
 
-/// What a look at a share, or at a folder of it, has ended with.
+/// The result of reading a share, or a folder of it.
 pub(super) type Looked = Result<Seen, SmbError>;
 
-/// How a mapped share fares.
+/// The state of a mapped share.
 #[derive(Clone, Debug)]
 pub(super) enum Seen {
-    /// It answers.
+    /// The share answers.
     Answers,
     /// The server refuses access to its root, or the credentials.
     Denied(os::Error),
-    /// Its server is away.
+    /// The server, or the network to it, is down.
     Away(os::Error),
-    /// Anything else, which is no reason to take the mapping from those who work with it.
+    /// Any other error; it is no reason to remove the mapping from its users.
     Unclear(os::Error),
 }
 
@@ -160,8 +161,7 @@ impl Seen {
 }
 
 impl Share<'_> {
-    /// Looks at the share; again where its connection is lost, so that a server that is back is found in the
-    /// same call.
+    /// Reads the share; twice if its connection is lost, so that the same call finds a server that is back.
     pub(super) fn look(&self) -> Result<Seen, SmbError> {
         let limit = self.patience();
         let look = || {
@@ -204,7 +204,7 @@ impl Share<'_> {
         }
     }
 
-    /// Whether somebody listens at a TCP port of the server.
+    /// Whether a TCP port of the server accepts a connection.
     pub(super) fn port_answers(&self, port: u16) -> Result<bool, SmbError> {
         let host = self.remote.server();
         let limit = self.within(PORT_ANSWERS_WITHIN);
@@ -258,7 +258,7 @@ impl Share<'_> {
     fn look_once(&self, place: WinPath, limit: Deadline) -> Result<Seen, SmbError> {
         match self.ask(LOOK, limit, move |os| os.files.entry(&place)) {
             Ok(looked) => Ok(Seen::of(looked)),
-            // Other pods may have files open there: what is slow is not removed under them.
+            // Other pods may have files open there: a slow mapping is not removed under them.
             Err(Unfinished::Deadline { .. }) => {
                 let share = self.remote.share();
                 Err(Unfinished::deadline(LOOK, &share).into())

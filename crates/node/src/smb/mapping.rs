@@ -1,7 +1,7 @@
 //! The mapping of one share, under its lock.
 //!
-//! For a driver (`Smb::map_existing`) the folder below the share is looked at under the same lock. A mapping
-//! that this call made is removed again if the folder is missing or does not answer, or the link cannot be made:
+//! For a driver (`Smb::map_existing`) the call reads the folder below the share under the same lock. If the
+//! folder is missing or does not answer, or the link cannot be made, the call removes its own new mapping again,
 //! without force, because another process may use it by then. csi-proxy's call maps and links all the same.
 
 use std::time::Duration;
@@ -18,32 +18,32 @@ use crate::outcomes::PendingCall;
 use crate::provider::ProviderError;
 use crate::{Node, Privacy};
 
-/// How long a call waits for its turn with a share or a server: longer than a dead server takes to fail a mapping,
+/// How long a call waits for the lock of a share or a server: longer than a dead server takes to fail a mapping,
 /// and less than csi-driver-smb's 110 s.
 pub(super) const TURN_WITHIN: Duration = Duration::from_secs(90);
 
-/// How long the removal of a mapping may take that the call made in vain, after its deadline as well.
+/// How long a failed call may take to remove its own mapping, even after its deadline.
 const TAKEN_BACK_WITHIN: Duration = Duration::from_secs(5);
 
-/// A share that is locked.
+/// A locked share.
 pub(super) struct Share<'a> {
     pub(super) node: &'a Node,
     pub(super) remote: &'a RemotePath,
     pub(super) deadline: Deadline,
-    /// By which those who wait for one share share a look: a hundred volumes of a slow one take as long as two.
+    /// Calls that wait for one share use the same read: a hundred volumes of a slow share take as long as two.
     pub(super) visit: PendingCall<'a, String, Looked, Option<WinPath>>,
 }
 
 impl Share<'_> {
-    /// Maps the share, unless it is mapped and answers: then the mapping stays as it is, whatever
-    /// credentials and options, as others work with it. `held` has the share's lock.
+    /// Maps the share, unless it is mapped and answers: then the mapping stays as it is, whatever its
+    /// credentials and options, as others use it. `held` has the share's lock.
     ///
-    /// What `Status` says does not decide alone: a mapping that is called disconnected comes back when
-    /// somebody uses it, and one that is called good may be refused by its server today.
+    /// `Status` does not decide: Windows connects a disconnected mapping again at its next use, and the
+    /// server may refuse one whose status is OK.
     ///
-    /// Nor is a mapping removed because its server is away. csi-proxy does that where `Status` is still OK,
-    /// and then cannot map again, as the server is away: every other pod on the share is left without one,
-    /// also when the server is back. A call that comes then finds the mapping at work.
+    /// A mapping also stays if its server is away. csi-proxy removes it if `Status` is still OK, and then
+    /// cannot map again, as the server is away: every other pod on the share loses its mapping, even after
+    /// the server is back. Here the mapping works again by then.
     pub(super) fn ensure_mapped(
         &self,
         wanted: &RequestedMapping<'_>,
@@ -54,7 +54,7 @@ impl Share<'_> {
     }
 
     /// As [`Share::ensure_mapped`], refuses a folder that the share does not have, or that does not answer, and then
-    /// makes the link. After a failure the share is mapped only if it was before, or somebody uses it by now.
+    /// makes the link. After a failure the share is mapped only if it was before, or if it is in use by now.
     pub(super) fn map_with_folder(
         &self,
         wanted: &RequestedMapping<'_>,
@@ -80,7 +80,7 @@ impl Share<'_> {
         }
     }
 
-    /// The failure, once the mapping is gone that the call made before; another one if that cannot be removed.
+    /// The error, after removing the mapping that the call made; another error if the removal fails.
     fn fail_unmapped(&self, failed: SmbError) -> SmbError {
         let share = self.remote.share();
         match self.take_back() {
@@ -97,8 +97,9 @@ impl Share<'_> {
         }
     }
 
-    /// Removes the mapping that this call made, whose locks of share and server it has still: no other call of this
-    /// process uses it yet. What another process has open there keeps it. The deadline may be over by now.
+    /// Removes the mapping that this call made, still under the locks of share and server: no other call of this
+    /// process uses it yet. If another process has files open there, the mapping stays. The deadline may be over by
+    /// now.
     fn take_back(&self) -> Result<(), ProviderError> {
         let clock = &*self.node.os().clock;
         let share = Share {
@@ -133,7 +134,7 @@ impl Share<'_> {
         }
     }
 
-    /// Refuses what this build's class definition does not have. Who asks for nothing costs no question.
+    /// Refuses options that this build's class definition lacks. Without options nothing is queried.
     fn refuse_unknown(&self, options: &MappingOptions) -> Result<(), SmbError> {
         if options.names().next().is_none() {
             return Ok(());
@@ -149,11 +150,11 @@ impl Share<'_> {
         }
     }
 
-    /// Refuses a mapping that lacks what is demanded of one.
+    /// Refuses a mapping without the demanded options.
     ///
-    /// What this request demands the mapping has to tell of. Encryption that the node's mappings are to have is
-    /// missing where the mapping says so: it is not known whether every build of Windows fills the property
-    /// in, and where one does not, no share could be used by a second volume.
+    /// The mapping must report each option that this request demands. Encryption by the node's own option is
+    /// missing only if the mapping reports so: some builds of Windows may not fill the property in, and there
+    /// no share could be used by a second volume.
     fn refuse_other(&self, mapping: &Instance, options: &MappingOptions) -> Result<(), SmbError> {
         let mut unmet = options.unmet_by(mapping).map_err(ProviderError::from)?;
         if options.privacy.is_none() {
@@ -168,7 +169,7 @@ impl Share<'_> {
         }
     }
 
-    /// The option by which a mapping is encrypted, if the node refuses those without it.
+    /// The encryption option, if the node demands it and the mapping reports that it is off.
     fn missing_privacy(&self, mapping: &Instance) -> Result<Option<&'static str>, SmbError> {
         let demanded = self.node.options().privacy;
         if demanded == Privacy::Unasked {
@@ -189,8 +190,8 @@ impl Share<'_> {
         Ok(None)
     }
 
-    /// Refuses to take a mapping from another user, who may have access to folders of its own: that it is denied
-    /// this one says nothing of a changed password. Where nobody knows as whom it was mapped, it may.
+    /// Refuses to replace the mapping of another user, who may have access to other folders: an access denied to
+    /// this folder proves no changed password. If the mapping's user is unknown, it may be replaced.
     pub(super) fn refuse_other_user(&self, wanted: &RequestedMapping<'_>) -> Result<(), SmbError> {
         match self.is_of_other(wanted) {
             true => Err(SmbError::OtherUser {
@@ -200,20 +201,20 @@ impl Share<'_> {
         }
     }
 
-    /// Whether this process mapped it as another user.
+    /// Whether this process mapped the share as another user.
     pub(super) fn is_of_other(&self, wanted: &RequestedMapping<'_>) -> bool {
         let known = &self.node.smb().known;
         known.is_of_other(&self.remote.share(), wanted.credentials)
     }
 
-    /// As what the mapping that is there serves the call.
+    /// The outcome of reusing the existing mapping for the call.
     pub(super) fn known_as(&self, wanted: &RequestedMapping<'_>) -> MapOutcome {
         let known = &self.node.smb().known;
         known.compare(&self.remote.share(), wanted.credentials, &wanted.options)
     }
 
     /// # Errors
-    /// It lacks what the call demands.
+    /// The mapping lacks what the call demands.
     pub(super) fn reuse(
         &self,
         mapping: &Instance,
@@ -239,7 +240,7 @@ impl Share<'_> {
         Ok(mapped)
     }
 
-    /// Reuses a mapping that answers; any other stays, and the call fails.
+    /// Reuses a mapping that answers; in any other state the mapping stays, and the call fails.
     pub(super) fn reuse_seen(
         &self,
         mapping: &Instance,
@@ -260,7 +261,7 @@ impl Share<'_> {
         }
     }
 
-    /// Removes the mapping, unless somebody uses the share: that is asked last.
+    /// Removes the mapping, unless the share is in use: `used` runs last.
     pub(super) fn unmap_unless(
         &self,
         used: impl FnOnce() -> bool,

@@ -1,4 +1,4 @@
-//! Whose credentials, and which options, shares were mapped with.
+//! The credentials and options of the mappings that this process made.
 
 use std::collections::BTreeMap;
 use std::hash::{BuildHasher, RandomState};
@@ -6,8 +6,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::{Credentials, MapOutcome, MappingOptions};
 
-/// What this process mapped shares with: Windows does not tell most of it. Kept are hashes under a key that
-/// this process drew, which tell equal from different and nothing else.
+/// Credentials and options of this process's mappings: Windows reports few of them. It keeps hashes under a
+/// random key of this process, which only show whether two are equal.
 #[derive(Default)]
 pub(crate) struct MappingHistory {
     key: RandomState,
@@ -15,15 +15,15 @@ pub(crate) struct MappingHistory {
 }
 
 struct Hashes {
-    /// Of the user's name alone: who has another secret is the same user.
+    /// The hash of the user's name: another secret is still the same user.
     user: u64,
-    /// Of name and secret.
+    /// The hash of name and secret.
     secret: u64,
     options: u64,
 }
 
 impl MappingHistory {
-    /// To be called when a share was mapped with these.
+    /// To be called after a share was mapped with these.
     pub(super) fn remember(
         &self,
         share: &str,
@@ -34,13 +34,13 @@ impl MappingHistory {
         self.shares().insert(share.to_owned(), hashes);
     }
 
-    /// To be called when a share was unmapped, or is found not to be mapped.
+    /// To be called after a share was unmapped, or found not to be mapped.
     pub(super) fn forget(&self, share: &str) {
         self.shares().remove(share);
     }
 
-    /// As what a mapping that is there serves a request for these. One that another process has replaced since counts as
-    /// ours: Windows reports the user of no mapping.
+    /// The outcome of reusing an existing mapping for a request with these.
+    /// A mapping that another process has replaced since counts as ours: Windows reports the user of no mapping.
     pub(super) fn compare(
         &self,
         share: &str,

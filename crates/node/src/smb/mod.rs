@@ -43,13 +43,13 @@ use crate::outcomes::Outcomes;
 use crate::provider::ProviderError;
 use crate::{Node, ResolvedPath, link};
 
-/// What the calls of one process know of the node's mappings and of each other.
+/// State shared by all SMB calls of a process.
 #[derive(Default)]
 pub(crate) struct Memory {
     known: MappingHistory,
-    /// What looks at a share's root, or at a folder of it, ended with.
+    /// Results of reading a share's root, or a folder of it.
     root_reads: Outcomes<String, Looked, Option<WinPath>>,
-    /// How a mapping of a server's failed, because the server is away.
+    /// Failures of mappings of a server, because the server is away.
     away: Outcomes<String, ProviderError>,
     failed_renewals: AtomicU64,
 }
@@ -59,25 +59,24 @@ pub struct Smb<'a> {
     node: &'a Node,
 }
 
-/// What [`Smb::map`] is to bring about.
+/// A request to [`Smb::map`].
 #[non_exhaustive]
 pub struct MapRequest<'a> {
-    /// The share, or a folder below it. What is mapped is the share, unless the path says otherwise.
+    /// The share, or a folder below it. The share is mapped, unless the path selects a folder.
     pub remote: &'a RemotePath,
-    /// As whom; `None` for the machine itself.
+    /// The user; `None` for the machine itself.
     pub credentials: Option<&'a Credentials>,
-    /// Where to put a link to `remote`, if anywhere. Whether a client may have it there is for the
-    /// caller to decide before.
+    /// The place of a link to `remote`, if wanted. The caller must check first whether its client
+    /// may have a link there.
     pub link: Option<&'a ResolvedPath>,
-    /// What it is to be like.
+    /// The options of the mapping.
     pub options: MappingOptions,
-    /// Whether a mapping that is there stays, however it fares: the request is of a caller who may not take it from
-    /// others.
+    /// Whether an existing mapping always stays: the caller may not take it from its other users.
     pub keep: bool,
 }
 
 impl<'a> MapRequest<'a> {
-    /// The share of this path as the machine itself, without a link.
+    /// Maps the share of this path as the machine itself, without a link.
     #[must_use]
     pub fn of(remote: &'a RemotePath) -> Self {
         Self {
@@ -89,28 +88,28 @@ impl<'a> MapRequest<'a> {
         }
     }
 
-    /// With [`Self::keep`].
+    /// Sets [`Self::keep`].
     #[must_use]
     pub fn keeping_what_is_mapped(mut self) -> Self {
         self.keep = true;
         self
     }
 
-    /// With this as [`Self::credentials`].
+    /// Sets [`Self::credentials`].
     #[must_use]
     pub fn with_credentials(mut self, credentials: impl Into<Option<&'a Credentials>>) -> Self {
         self.credentials = credentials.into();
         self
     }
 
-    /// With this as [`Self::link`].
+    /// Sets [`Self::link`].
     #[must_use]
     pub fn with_link(mut self, link: impl Into<Option<&'a ResolvedPath>>) -> Self {
         self.link = link.into();
         self
     }
 
-    /// With these as [`Self::options`].
+    /// Sets [`Self::options`].
     #[must_use]
     pub fn with_options(mut self, options: MappingOptions) -> Self {
         self.options = options;
@@ -125,27 +124,26 @@ impl<'a> Smb<'a> {
 
     /// Maps a share, and makes a directory link to it.
     ///
-    /// A mapping that answers is reused, and other credentials or options are not applied: pods work
-    /// with it, and [`MapOutcome`] tells what is known of it. That it is not signed, encrypted or written through
-    /// where `options` demand it is an error, because the caller relies on it; so is that it says not
-    /// to be encrypted where [`Options::privacy`](crate::Options::privacy) demands that of all and `options` say
-    /// nothing.
+    /// A mapping that answers is reused, without applying other credentials or options: pods use it, and
+    /// [`MapOutcome`] reports what is known about it. If `options` demand signing, encryption or write-through and
+    /// the mapping lacks it, the call fails, because the caller relies on it. It also fails if the mapping reports
+    /// no encryption while [`Options::privacy`](crate::Options::privacy) demands it of all and `options` do not
+    /// override it.
     ///
-    /// One whose server is away, or slow to answer, stays and is an error, unless Windows does not call it OK and
-    /// the server answers at its port: such a one is removed and made anew. So is one that is refused access, unless
-    /// it is known to have been made with just these credentials and options, or the folder that is asked for
-    /// answers; one that this process made as another user stays, and is an error
-    /// ([`SmbError::OtherUser`]). Where the look fails otherwise, the mapping stays, and that is an error. A link
-    /// that is there and leads to the remote path is success.
+    /// A mapping whose server is away, or slow to answer, stays, and the call fails. It is renewed only if Windows
+    /// does not call it OK and the server answers at its port. A mapping whose access is refused is renewed too,
+    /// unless it is known to have just these credentials and options, or the requested folder answers. A mapping
+    /// that this process made as another user stays, and the call fails ([`SmbError::OtherUser`]). After any other
+    /// read error the mapping stays, and the call fails. An existing link to the remote path is success.
     ///
-    /// Calls for one share go one after the other, and so do the changes of mappings of one server. A call waits
-    /// 90 s for its turn at most, and ends with [`Unfinished::Busy`](crate::Unfinished::Busy) then; one that
-    /// waited while the server was found away ends with that.
+    /// Calls for one share run one after the other, and so do changes of the mappings of one server. A call waits at
+    /// most 90 s for its turn, then fails with [`Unfinished::Busy`](crate::Unfinished::Busy). If the server was
+    /// found away meanwhile, it fails with that error.
     ///
     /// # Errors
-    /// Something else has the name of the link, this build of Windows does not know an option (in both
-    /// cases nothing was mapped), the share is mapped without what is demanded or as another user who is denied
-    /// the path, its server is away ([`SmbError::ServerAway`]), or Windows refuses.
+    /// The name of the link is taken, or this build of Windows does not know an option (in both cases nothing was
+    /// mapped); the share is mapped without the demanded options, or as another user who is denied the path; its
+    /// server is away ([`SmbError::ServerAway`]); or Windows refuses.
     pub fn map(
         &self,
         mapping: &MapRequest<'_>,
@@ -158,13 +156,13 @@ impl<'a> Smb<'a> {
         })
     }
 
-    /// As [`Smb::map`], for a driver, whose pods find nothing behind a link to what is not there: a folder that the
-    /// share does not have is refused before the link is made, and so is one whose look fails or does not end. A folder
-    /// that is denied is accepted. The mapping that a call made which then fails, be it for its link, is removed, unless
-    /// Windows finds it in use; that may take 5 s beyond the deadline.
+    /// As [`Smb::map`], for a driver. Fails if the folder below the share does not exist, or if reading it fails or
+    /// does not end: then no link is made, as pods would find nothing behind it. A folder with access denied is
+    /// accepted. If the call fails after making a mapping, it removes that mapping, unless Windows finds it in use;
+    /// this may take 5 s beyond the deadline.
     ///
     /// # Errors
-    /// As [`Smb::map`]; [`SmbError::NoSuchFolder`]; [`SmbError::StaysMapped`] where that removal fails.
+    /// As [`Smb::map`]; [`SmbError::NoSuchFolder`]; [`SmbError::StaysMapped`] if that removal fails.
     pub fn map_existing(
         &self,
         mapping: &MapRequest<'_>,
@@ -202,8 +200,7 @@ impl<'a> Smb<'a> {
         map(&share, &wanted, &mut held, Box::new(link))
     }
 
-    /// The mappings of the node, also those that others made, sorted by their remote paths. Nothing is asked of
-    /// any server.
+    /// The mappings of the node, including foreign ones, sorted by their remote paths. No server is contacted.
     ///
     /// # Errors
     /// Windows refuses.
@@ -211,8 +208,8 @@ impl<'a> Smb<'a> {
         list::all(self.node, deadline)
     }
 
-    /// Removes the mapping of a share, also while files are open. Nobody counts who uses it, and
-    /// links to it stay.
+    /// Removes the mapping of a share, even with open files. The call does not check for users, and
+    /// links to the share stay.
     ///
     /// # Errors
     /// The share is not mapped, or Windows refuses.
@@ -220,9 +217,9 @@ impl<'a> Smb<'a> {
         self.unmap_unless(remote, || false, deadline).map(drop)
     }
 
-    /// As [`Smb::unmap`], unless somebody uses the share, which `used` is asked under the share's lock, last before
-    /// the removal: no call of [`Smb::map`] for this share comes between. It is not asked where the share is not
-    /// mapped. See [`api::Smb::unmap_unless`](crate::api::Smb::unmap_unless) of what it may do.
+    /// As [`Smb::unmap`], unless the share is in use, which `used` decides. It runs under the share's lock, last
+    /// before the removal: no call of [`Smb::map`] for this share comes between. It does not run if the share is
+    /// not mapped. [`api::Smb::unmap_unless`](crate::api::Smb::unmap_unless) has the rules for it.
     ///
     /// # Errors
     /// As [`Smb::unmap`].
@@ -237,14 +234,14 @@ impl<'a> Smb<'a> {
         share.unmap_unless(used)
     }
 
-    /// How many mappings this process removed to make them anew, and could not: each such share is without one
-    /// until a later call makes it.
+    /// How many mappings this process removed to renew them, and then failed to make: each such share has no
+    /// mapping until a later call makes it.
     #[must_use]
     pub fn failed_renewals(&self) -> u64 {
         self.node.smb().failed_renewals.load(Ordering::Relaxed)
     }
 
-    /// To be called before the lock of the share is waited for: see [`crate::outcomes::Call`].
+    /// To be called before the wait for the share's lock: see [`crate::outcomes::PendingCall`].
     fn share<'b>(&'b self, remote: &'b RemotePath, deadline: Deadline) -> Share<'b> {
         Share {
             node: self.node,
@@ -254,8 +251,8 @@ impl<'a> Smb<'a> {
         }
     }
 
-    /// Holds the place of the link, while nothing has been done yet: the server may take long, and nobody shall
-    /// lead the link elsewhere meanwhile.
+    /// Pins the place of the link before anything is done: the server may take long, and meanwhile no other
+    /// process may redirect the link.
     fn place<'b>(
         &'b self,
         link: &'b ResolvedPath,
@@ -308,7 +305,7 @@ impl<'a> Smb<'a> {
 }
 
 impl Share<'_> {
-    /// Waits for the share's lock, and one more.
+    /// Waits for the share's lock, and another one.
     fn lock(&self, operation: &'static str, other: Option<Key>) -> Result<LockGuard, SmbError> {
         let mut keys = vec![Key::SmbShare(self.remote.share())];
         keys.extend(other);

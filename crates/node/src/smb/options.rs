@@ -1,4 +1,4 @@
-//! What a mapping is to be like, beyond where it leads and as whom.
+//! Options of a mapping, besides its path and user.
 
 use std::collections::BTreeSet;
 use std::num::NonZeroU16;
@@ -10,13 +10,13 @@ use os::{Instance, Value};
 use crate::setters::setters;
 use crate::{Options, Privacy};
 
-/// The options of a new SMB mapping, as `MSFT_SmbGlobalMapping.Create` has them. What is `None` or empty is
-/// not sent, and Windows decides.
+/// The options of a new SMB mapping, by the parameters of `MSFT_SmbGlobalMapping.Create`. An option that is
+/// `None` or empty is not sent, and Windows decides.
 ///
-/// The newer ones are known to newer builds of Windows alone, see the rows of
-/// [`os::schema::smb_global_mapping::create`]. What is asked for is looked up in the class definition of
-/// the node itself, and [`SmbError::UnknownOption`](super::SmbError::UnknownOption) names what it lacks.
-/// Meanings: <https://learn.microsoft.com/en-us/powershell/module/smbshare/new-smbglobalmapping>.
+/// Only newer builds of Windows know the newer options, see the rows of
+/// [`os::schema::smb_global_mapping::create`]. A call checks its options in the class definition of the
+/// node, and [`SmbError::UnknownOption`](super::SmbError::UnknownOption) names a missing one. Meanings:
+/// <https://learn.microsoft.com/en-us/powershell/module/smbshare/new-smbglobalmapping>.
 ///
 /// ```
 /// use wincsi_node::MappingOptions;
@@ -30,9 +30,9 @@ use crate::{Options, Privacy};
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct MappingOptions {
-    /// Whether NTLM is refused, so that it is Kerberos or nothing (`BlockNTLM`).
+    /// Whether NTLM is refused, so that only Kerberos is left (`BlockNTLM`).
     pub block_ntlm: Option<bool>,
-    /// Whether what goes over the network is compressed (`CompressNetworkTraffic`).
+    /// Whether network traffic is compressed (`CompressNetworkTraffic`).
     pub compression: Option<bool>,
     /// Accounts that may not use the mapping (`DenyAccess`).
     pub deny_access: Vec<String>,
@@ -40,7 +40,7 @@ pub struct MappingOptions {
     pub full_access: Vec<String>,
     /// Whether it is signed (`RequireIntegrity`).
     pub integrity: Option<bool>,
-    /// Whether it is made again after a restart (`Persistent`).
+    /// Whether Windows maps it again after a restart (`Persistent`).
     pub persistent: Option<bool>,
     /// Whether it is encrypted (`RequirePrivacy`); `None` is
     /// [`Options::privacy`](crate::Options::privacy).
@@ -49,23 +49,23 @@ pub struct MappingOptions {
     pub quic_port: Option<NonZeroU16>,
     /// Another port for RDMA than 445 (`RdmaPort`).
     pub rdma_port: Option<NonZeroU16>,
-    /// Whether the server's certificate is taken as it is, over QUIC (`SkipCertificateCheck`).
+    /// Whether the server's certificate is accepted unchecked, over QUIC (`SkipCertificateCheck`).
     pub skip_certificate_check: Option<bool>,
     /// Another TCP port than 445 (`TcpPort`).
     pub tcp_port: Option<NonZeroU16>,
-    /// By what the server is reached (`TransportType`).
+    /// The transport to the server (`TransportType`).
     pub transport: Option<Transport>,
-    /// Whether writes go past every cache to the server's disk (`UseWriteThrough`).
+    /// Whether writes bypass all caches, to the server's disk (`UseWriteThrough`).
     pub write_through: Option<bool>,
 }
 
-/// By what an SMB server is reached.
+/// The transport to an SMB server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Transport {
-    /// QUIC, and nothing else.
+    /// Only QUIC.
     Quic,
-    /// TCP, and nothing else.
+    /// Only TCP.
     Tcp,
 }
 
@@ -84,26 +84,26 @@ impl MappingOptions {
         with_write_through: write_through, bool;
     }
 
-    /// With these as [`Self::deny_access`].
+    /// Sets [`Self::deny_access`].
     #[must_use]
     pub fn with_deny_access(mut self, accounts: impl IntoIterator<Item: Into<String>>) -> Self {
         self.deny_access = accounts.into_iter().map(Into::into).collect();
         self
     }
 
-    /// With these as [`Self::full_access`].
+    /// Sets [`Self::full_access`].
     #[must_use]
     pub fn with_full_access(mut self, accounts: impl IntoIterator<Item: Into<String>>) -> Self {
         self.full_access = accounts.into_iter().map(Into::into).collect();
         self
     }
 
-    /// The names of the options that are asked for, as Windows spells them.
+    /// The names of the options that are set, as Windows spells them.
     pub fn names(&self) -> impl Iterator<Item = &'static str> {
         self.asked().into_iter().map(|(row, _)| row.name)
     }
 
-    /// The same, with the node's own word on encryption where none was said.
+    /// The same, with the node's own encryption option if the request has none.
     pub(super) fn or_of(&self, node: &Options) -> Self {
         Self {
             privacy: self.privacy.or(Some(node.privacy != Privacy::Unasked)),
@@ -111,7 +111,7 @@ impl MappingOptions {
         }
     }
 
-    /// The arguments of what is asked for.
+    /// The arguments of the options that are set.
     pub(super) fn asked(&self) -> Vec<(Parameter, Value)> {
         let port = |port: Option<NonZeroU16>| port.map(|port| Value::uint16(port.get()));
         let transport = self.transport.map(|it| Value::uint32(it.number()));
@@ -139,14 +139,14 @@ impl MappingOptions {
             .collect()
     }
 
-    /// The first option that is asked for and is none of the parameters that a build has.
+    /// The first option that is set and missing from the parameters of a build.
     pub(super) fn unknown_to(&self, parameters: &BTreeSet<String>) -> Option<&'static str> {
         let is_known = |name: &str| parameters.iter().any(|it| it.eq_ignore_ascii_case(name));
         self.names().find(|name| !is_known(name))
     }
 
-    /// The properties of a mapping that tell whether it has what is demanded. Of most options Windows
-    /// tells nothing.
+    /// The properties of a mapping that show whether it has the demanded options. Windows does not
+    /// report most options.
     pub(super) fn reported_properties(&self) -> impl Iterator<Item = &'static str> {
         let row = |name| CLASS.property(name).map(|row: &Property| row.name);
         let asked = self.asked().into_iter();
@@ -154,7 +154,7 @@ impl MappingOptions {
         demanded.filter_map(move |(option, _)| row(option.name))
     }
 
-    /// What is demanded and a mapping says that it does not have, or does not say.
+    /// The demanded options that a mapping lacks, or does not report.
     pub(super) fn unmet_by(&self, mapping: &Instance) -> os::Result<Vec<&'static str>> {
         let mut unmet = Vec::new();
         for name in self.reported_properties() {

@@ -14,12 +14,12 @@ pub struct RemotePath {
 }
 
 impl RemotePath {
-    /// Reads a path as clients send it: with any separators, and with or without the leading ones. A server that is
-    /// named by an IPv6 address, `//fe80::1%3/share` or `//[fe80::1]/share`, gets the one name by which Windows knows
-    /// it, `fe80--1s3.ipv6-literal.net`, and so does one that has such a name in another spelling.
+    /// Parses a path as clients send it: with any separators, and with or without the leading ones. A server with an
+    /// IPv6 address, `//fe80::1%3/share` or `//[fe80::1]/share`, gets the one name that Windows accepts for it,
+    /// `fe80--1s3.ipv6-literal.net`; another spelling of such a name does too.
     ///
     /// # Errors
-    /// It is empty, has no server and share, or a name that no server or folder can have.
+    /// The path is empty, has no server or share, or a name that no server or folder can have.
     pub fn parse(text: &str) -> Result<Self, SmbError> {
         Self::read(text, |server| {
             let address = Ipv6Server::read(server);
@@ -27,8 +27,8 @@ impl RemotePath {
         })
     }
 
-    /// As [`RemotePath::parse`], with the server as it is named: so csi-proxy's clients have it, which an IPv6
-    /// address is refused to, as no UNC path has colons.
+    /// As [`RemotePath::parse`], but keeps the server's name, as csi-proxy does. An IPv6 address is refused,
+    /// as no UNC path has colons.
     ///
     /// # Errors
     /// As [`RemotePath::parse`].
@@ -61,11 +61,11 @@ impl RemotePath {
         })
     }
 
-    /// The same path, mapped whole instead of its share. Others map folders so, csi-driver-smb in HostProcess containers
-    /// for one; while such a mapping is there, Windows may refuse the share's (1219).
+    /// The same path, mapped itself instead of its share. Others map folders so, such as csi-driver-smb in HostProcess
+    /// containers; while such a mapping exists, Windows may refuse the share's (1219).
     ///
-    /// Each operation works on that mapping then. It takes [`Feature::FolderMappings`](crate::api::Feature), unless the
-    /// path is a share's root.
+    /// Each operation then works on that mapping. It needs [`Feature::FolderMappings`](crate::api::Feature), unless
+    /// the path is a share's root.
     #[must_use]
     pub fn folder_itself(self) -> Self {
         Self {
@@ -74,8 +74,8 @@ impl RemotePath {
         }
     }
 
-    /// The same path, reached by the mapping of this folder: of the share, or of a folder that the path is or lies in.
-    /// `None` if the path is elsewhere.
+    /// The same path, reached by the mapping of this folder: of the share, or of the path or a parent of it. `None` if
+    /// the path is elsewhere.
     #[must_use]
     pub fn through(&self, mapped: &Self) -> Option<Self> {
         let folders = mapped.path.components().len();
@@ -92,37 +92,37 @@ impl RemotePath {
         self.mapped_folders
     }
 
-    /// Share and that many folders; none if there are less.
+    /// The share and that many folders; `None` if the path has fewer.
     fn mapped_part(&self, folders: usize) -> Option<WinPath> {
         let mut names = self.path.components().iter();
         let share = WinPath::of_root(self.path.root().clone());
         (0..folders).try_fold(share, |path, _| Some(path.join(names.next()?.clone())))
     }
 
-    /// The path as such.
+    /// The path itself.
     #[must_use]
     pub fn path(&self) -> &WinPath {
         &self.path
     }
 
-    /// What is mapped, mostly the share: `\\server\share` in lower case, as csi-proxy spells it.
+    /// The mapped path, usually the share: `\\server\share` in lower case, as csi-proxy spells it.
     #[must_use]
     pub fn share(&self) -> String {
         let root = self.root().to_string();
         root.trim_end_matches('\\').to_lowercase()
     }
 
-    /// What is mapped, as a path: mostly the root of the share.
+    /// The mapped path, usually the root of the share.
     pub(super) fn root(&self) -> WinPath {
         let part = self.mapped_part(self.mapped_folders);
         part.unwrap_or_else(|| self.path.clone())
     }
 
-    /// The server, as it was named, in small letters: names that differ in case alone are one server's.
+    /// The server's name, in lower case: names that differ only in case mean one server.
     ///
-    /// Windows uses one user's credentials for a server at a time, by this name: a mapping as another user is refused
+    /// Windows uses one user's credentials for a server at a time, by this name. It refuses a mapping as another user
     /// while there is one (1219, [`Condition::CredentialsConflict`](crate::api::Condition::CredentialsConflict)),
-    /// whichever share it is of. Two names of one server, an alias or its address, are two servers there.
+    /// whichever share it is of. Two names of one server, an alias or its address, count as two servers.
     #[must_use]
     pub fn server(&self) -> String {
         match self.path.root() {
@@ -131,8 +131,7 @@ impl RemotePath {
         }
     }
 
-    /// The address of the server, if it is named by an IPv6 address: [`RemotePath::server`] has the name that stands
-    /// for it.
+    /// The server's address, if its name is an IPv6 address: [`RemotePath::server`] has the name for UNC paths.
     #[must_use]
     pub fn ipv6_server(&self) -> Option<Ipv6Server> {
         Ipv6Server::read(&self.server())
@@ -233,7 +232,7 @@ mod tests {
         }
     }
 
-    /// csi-proxy's clients are told what they were.
+    /// csi-proxy's clients get the path that they sent.
     #[test]
     fn a_path_as_it_is_given_has_no_ipv6_address_and_no_other_name() {
         let literal = r"\\FE80-0--1.ipv6-literal.net\share";

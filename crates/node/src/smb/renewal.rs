@@ -1,4 +1,4 @@
-//! Mappings that are removed and made anew, under the locks of their share and its server.
+//! Renewal of mappings (remove and make again), under the locks of their share and its server.
 //!
 //! The node reads a mapped share before it reuses the mapping. What it does then:
 //!
@@ -36,7 +36,7 @@ use crate::provider::ProviderError;
 /// instead of trying again: fifty shares of it take as long as one.
 pub(super) struct Turn<'a> {
     call: PendingCall<'a, String, ProviderError>,
-    /// Whether others had the lock first, so that what was seen before may be over.
+    /// Whether other calls had the lock first, so that earlier reads may be out of date.
     has_waited: bool,
 }
 
@@ -64,12 +64,12 @@ impl<'a> Share<'a> {
         self.make_in_turn(wanted, &turn)
     }
 
-    /// What becomes of a mapping that Windows does not call OK, and whose look says that the server is away.
+    /// Handles a mapping that Windows does not call OK, and whose read found the server away.
     ///
-    /// Some stay dead though the server lives, after a restart of the node say, and have to be removed before
-    /// another can be made (azurefile-csi-driver#3416, csi-driver-smb#1219). One is renewed if the server answers at
-    /// the port that the new one would need: were it away indeed, the mapping would be all that others have. That of
-    /// another user, as far as is known, stays.
+    /// Some stay dead although the server works, for example after a restart of the node, and must be removed before
+    /// another can be made (azurefile-csi-driver#3416, csi-driver-smb#1219). The mapping is renewed if the server
+    /// answers at the port of the new one: if the server were away, other users would lose the mapping for nothing.
+    /// A mapping known to be another user's stays.
     pub(super) fn renew(
         &self,
         why: os::Error,
@@ -96,8 +96,8 @@ impl<'a> Share<'a> {
         }
     }
 
-    /// What becomes of a mapping whose look is refused: accounts may have access below the share's root alone, or
-    /// the password was changed since, and the mapping is of no use to anybody.
+    /// Handles a mapping whose read is refused: accounts may have access only below the share's root, or the
+    /// password was changed since, and the mapping is of no use.
     pub(super) fn denied(
         &self,
         mapping: &Instance,
@@ -119,8 +119,8 @@ impl<'a> Share<'a> {
         self.denied_before(wanted, &turn)
     }
 
-    /// What becomes of a mapping whose look was refused before the server was locked: that look may be another call's,
-    /// from while this one waited for the share's lock.
+    /// Handles a mapping whose read was refused before the server was locked: the read may be another call's, from
+    /// while this one waited for the share's lock.
     fn denied_before(
         &self,
         wanted: &RequestedMapping<'_>,
@@ -136,8 +136,8 @@ impl<'a> Share<'a> {
         }
     }
 
-    /// The share's mapping, if there is one still, and how it fares. To be called under both locks, right before the
-    /// mapping would be removed: Windows connects one when somebody uses it, and reports its old status until then.
+    /// The share's mapping, if it still exists, and its state. To be called under both locks, right before the
+    /// removal of the mapping: Windows connects a mapping at its next use, and reports its old status until then.
     fn seen_again(
         &self,
         wanted: &RequestedMapping<'_>,
@@ -158,8 +158,8 @@ impl<'a> Share<'a> {
         Ok(MapOutcome::Made)
     }
 
-    /// Over QUIC nobody can be asked whether the server answers, so nothing is removed: another mapping is made
-    /// beside the one that is there, as csi-proxy does.
+    /// Over QUIC no port shows whether the server answers, so nothing is removed: a second mapping is made
+    /// beside the existing one, as csi-proxy does.
     fn make_beside(
         &self,
         why: os::Error,
@@ -203,8 +203,8 @@ impl<'a> Share<'a> {
         Ok(made.map(|()| MapOutcome::Made)?)
     }
 
-    /// Waits for the lock of the server, under which one mapping is made at a time: two users' would be refused or
-    /// let in by which comes first (1219).
+    /// Waits for the lock of the server. It admits one mapping at a time: with two users' at once, the first to
+    /// arrive would decide which one Windows refuses (1219).
     ///
     /// # Errors
     /// The caller's `away` error, built from the failure of another call that found the server away meanwhile.
@@ -238,7 +238,7 @@ impl<'a> Share<'a> {
         self.node.check(self.deadline, "map share", self.remote)
     }
 
-    /// By whom the mapping that is there was made, for the log.
+    /// Who made the existing mapping, for the log.
     fn mapper(&self, wanted: &RequestedMapping<'_>) -> &'static str {
         match self.known_as(wanted) {
             MapOutcome::ReusedUnknown => "nobody known",

@@ -3,17 +3,17 @@ use std::num::NonZeroU16;
 use super::{Credentials, MappingOptions, Transport};
 use crate::Options;
 
-/// Where SMB is spoken over TCP unless a mapping says otherwise.
+/// The TCP port of SMB unless a mapping has another.
 const TCP_PORT: u16 = 445;
 
-/// As whom a share is to be mapped, and how.
+/// The user and the options of a requested mapping.
 pub(super) struct RequestedMapping<'a> {
     pub(super) credentials: Option<&'a Credentials>,
-    /// What the call demands.
+    /// The options that the call demands.
     pub(super) asked: &'a MappingOptions,
-    /// The same, with the node's own word on encryption.
+    /// The same, with the node's own encryption option.
     pub(super) options: MappingOptions,
-    /// Whether a mapping that is there stays, however it fares.
+    /// Whether an existing mapping always stays.
     pub(super) keeps: bool,
 }
 
@@ -31,8 +31,7 @@ impl<'a> RequestedMapping<'a> {
         }
     }
 
-    /// The TCP port that the mapping would be made over; none over QUIC, where no port tells whether somebody
-    /// listens.
+    /// The TCP port of the mapping; `None` over QUIC, where no port shows whether the server listens.
     pub(super) fn tcp_port(&self) -> Option<u16> {
         let port = self.options.tcp_port.map_or(TCP_PORT, NonZeroU16::get);
         (self.options.transport != Some(Transport::Quic)).then_some(port)

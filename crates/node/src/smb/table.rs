@@ -11,20 +11,20 @@ use super::requested_mapping::RequestedMapping;
 use super::{MappingOptions, look};
 use crate::provider::{ProviderError, SecretArguments, WmiObject};
 
-/// What becomes of files that are open below the share.
+/// What happens to files that are open below the share.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Removal {
     /// They are closed.
     Forced,
-    /// They keep the mapping, as Windows says of the method's sibling
+    /// Open files keep the mapping, as documented for the method's sibling
     /// (<https://learn.microsoft.com/previous-versions/windows/desktop/smb/msft-smbmapping-remove>).
     IfUnused,
 }
 
 impl Share<'_> {
-    /// The share's mapping, with what it tells of these options. Of several, which other tools make with drive
-    /// letters, one that is OK is used and the others are left. One that is gone is not known any more: another
-    /// process may map the share next.
+    /// The share's mapping, with the properties of these options. If there are several, as other tools make
+    /// with drive letters, one that is OK is used and the others stay. If there is none, the history of the
+    /// share is dropped: another process may map the share next.
     pub(super) fn find(&self, options: &MappingOptions) -> Result<Option<Instance>, ProviderError> {
         Ok(self.rows(options)?.into_iter().min_by_key(preference))
     }
@@ -45,7 +45,8 @@ impl Share<'_> {
         Ok(found)
     }
 
-    /// Makes the mapping, under the lock of the server, which those who wait for it hear of if it is away.
+    /// Makes the mapping, under the lock of the server. Calls that wait for it get the error if the server
+    /// is away.
     pub(super) fn create(
         &self,
         wanted: &RequestedMapping<'_>,
@@ -64,7 +65,7 @@ impl Share<'_> {
         };
         self.visit.forget();
         let class = self.wmi_object(Target::Class(CLASS.name));
-        // One that is not OK is the one beside which this is made.
+        // A mapping that is not OK is the old one, beside which this one is made.
         let is_there = || {
             let row = self.find(&MappingOptions::default())?;
             Ok(row.is_some_and(|row| !is_not_ok(&row)))
@@ -93,12 +94,12 @@ impl Share<'_> {
             let rows = self.rows(&MappingOptions::default())?;
             Ok::<_, ProviderError>(rows.iter().all(|row| row.path != mapping.path))
         })?;
-        // Not before: what stays is its user's still.
+        // Not before: a mapping that stays is still its user's.
         self.node.smb().known.forget(&self.remote.share());
         Ok(())
     }
 
-    /// The same failure, of this share.
+    /// The same error, with this share's name.
     pub(super) fn named(&self, error: ProviderError) -> ProviderError {
         let object = self.remote.share();
         match error {
@@ -135,17 +136,17 @@ impl Share<'_> {
     }
 }
 
-/// `Status`, if Windows says it.
+/// `Status`, if Windows reports it.
 pub(super) fn status_of(mapping: &Instance) -> Option<u32> {
     mapping.u32_or_null(STATUS.name).ok().flatten()
 }
 
-/// Whether Windows says that it is not OK.
+/// Whether Windows reports a status other than OK.
 pub(super) fn is_not_ok(mapping: &Instance) -> bool {
     status_of(mapping).is_some_and(|status| status != status::OK.value)
 }
 
-/// The least is the one to use: one that is OK, and of those one without a drive letter, as ours are.
+/// The least is the one to use: first an OK one, then one without a drive letter, as ours are.
 fn preference(mapping: &Instance) -> (bool, bool, String) {
     let letter = mapping.text_or_null(LOCAL_PATH.name).ok().flatten();
     let has_letter = letter.is_some_and(|letter| !letter.is_empty());

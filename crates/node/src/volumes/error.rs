@@ -9,13 +9,13 @@ use crate::{BlankError, DiskError, ProviderError, Refusal, Unfinished, driver_te
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum VolumeError {
-    /// What is on the volume must not be overwritten.
+    /// The content of the volume must not be overwritten.
     #[error(transparent)]
     Blank(#[from] BlankError),
-    /// The volume's disk refuses, or is not known.
+    /// The volume's disk refuses, or is unknown.
     #[error(transparent)]
     Disk(#[from] DiskError),
-    /// The volume was formatted, or said to be, and still has no filesystem.
+    /// The volume was formatted, at least by report, and still has no filesystem.
     #[error("volume {volume} has no filesystem after it was formatted")]
     FormatUnseen {
         /// The volume.
@@ -24,14 +24,14 @@ pub enum VolumeError {
     /// A call about the volume failed.
     #[error("{operation} volume {volume}: {}", .source.cause)]
     Failed {
-        /// What was being done.
+        /// The operation that failed.
         operation: &'static str,
         /// The volume.
         volume: VolumeId,
-        /// Why.
+        /// The system's error.
         source: os::Error,
     },
-    /// Somebody has something on the volume open, and did not close it for a while.
+    /// A process has something on the volume open, and did not close it within the wait.
     #[error("volume {volume} is in use: files or folders on it are open")]
     InUse {
         /// The volume.
@@ -42,32 +42,31 @@ pub enum VolumeError {
     Mount {
         /// The volume.
         volume: VolumeId,
-        /// The folder.
+        /// The folder where it was to be mounted.
         path: String,
-        /// Why.
+        /// The system's error.
         source: os::Error,
     },
-    /// The volume is elsewhere than when it was looked at: its disk has another number now, or another
-    /// partition its name.
+    /// The volume has moved since it was looked at: its disk has another number now, or its name
+    /// belongs to another partition.
     #[error("volume {volume} was {} and is {} now", place(.from), place(.to))]
     Moved {
         /// The volume.
         volume: VolumeId,
-        /// Where it was, on the locked disk.
+        /// Its place on the locked disk.
         from: Extent,
-        /// Where it says to be now.
+        /// Its reported place now.
         to: Extent,
     },
-    /// A size below zero. The text is csi-proxy's.
+    /// The requested size is below zero. The text is csi-proxy's.
     #[error("invalid negative size {size} for volume ({volume})")]
     NegativeSize {
         /// The volume.
         volume: VolumeId,
-        /// The size.
+        /// The requested size.
         size: i64,
     },
-    /// Something is there that is no mounted folder and no plain directory either: a link, a junction, a
-    /// file.
+    /// The path leads to neither a mounted folder nor a plain directory: a link, a junction, a file.
     #[error("unmount volume {volume}: {path} is no mounted folder but something else")]
     NotAMountedFolder {
         /// The volume.
@@ -75,8 +74,8 @@ pub enum VolumeError {
         /// The path.
         path: String,
     },
-    /// Nothing is mounted there: it is a plain directory, or does not exist. The last sentence is one
-    /// that drivers look for.
+    /// Nothing is mounted there: the path is a plain directory, or does not exist. Drivers match on
+    /// the last sentence.
     #[error(
         "unmount volume {volume}: {path} is not a mounted folder. {}.",
         driver_texts::NOT_MOUNTED
@@ -87,7 +86,7 @@ pub enum VolumeError {
         /// The path.
         path: String,
     },
-    /// It has a filesystem, and it is not for certain that its owner has done with it.
+    /// The volume has a filesystem, and its owner may still need it.
     #[error(
         "volume {volume} is not overwritten: {found}, and {reason}; {}",
         OVERWRITE_HINT
@@ -95,7 +94,7 @@ pub enum VolumeError {
     NotReleased {
         /// The volume.
         volume: VolumeId,
-        /// What is on it.
+        /// The content that the proof found.
         found: Box<Refusal>,
         /// Why its owner may need it.
         #[source]
@@ -109,7 +108,7 @@ pub enum VolumeError {
     NotOnePartition {
         /// The volume.
         volume: VolumeId,
-        /// How many stretches of disks it has.
+        /// The number of its extents.
         extents: usize,
         /// The disks.
         disks: Vec<DiskNumber>,
@@ -124,14 +123,14 @@ pub enum VolumeError {
         /// The disk that the volume is on.
         disk: DiskNumber,
     },
-    /// The volume has another filesystem than it was to have.
+    /// The volume has another filesystem than the requested one.
     #[error("volume {volume} is not formatted with {wanted}: it has the filesystem {found}")]
     OtherFileSystem {
         /// The volume.
         volume: VolumeId,
-        /// What it has, as Windows calls it.
+        /// Its filesystem, by Windows's name.
         found: String,
-        /// What was asked for.
+        /// The requested filesystem.
         wanted: FileSystemType,
     },
     /// Another volume is mounted there.
@@ -139,7 +138,7 @@ pub enum VolumeError {
     OtherMounted {
         /// The volume that was to be unmounted.
         volume: VolumeId,
-        /// The one that is mounted.
+        /// The volume that is mounted there.
         mounted: VolumeId,
         /// The path.
         path: String,
@@ -151,17 +150,17 @@ pub enum VolumeError {
     NotMountedThere {
         /// The volume that was found.
         volume: VolumeId,
-        /// The one that is mounted there now.
+        /// The volume that is mounted there now.
         mounted: VolumeId,
         /// The path.
         path: String,
     },
-    /// There is not one volume on the disk.
+    /// The disk has no volume, or several.
     #[error("disk {disk} has not one volume but {}", or_none(.volumes))]
     NotOneVolume {
         /// The disk.
         disk: DiskNumber,
-        /// What it has.
+        /// Its volumes.
         volumes: Vec<VolumeId>,
     },
     /// The storage provider does not know the volume, or refused.
@@ -170,32 +169,32 @@ pub enum VolumeError {
     /// A path does not lead to a volume.
     #[error(transparent)]
     Target(#[from] TargetError),
-    /// Another volume is mounted where this one was to be. [`driver_texts::PATH_IN_USE`] is not said of it.
+    /// Another volume is mounted at the folder. The text is not [`driver_texts::PATH_IN_USE`].
     #[error(
         "mount volume {volume} at {path}: volume {mounted} is mounted there: The directory is not empty."
     )]
     TargetInUse {
         /// The volume that was to be mounted.
         volume: VolumeId,
-        /// The one that is.
+        /// The volume that is mounted there.
         mounted: VolumeId,
         /// The path.
         path: String,
     },
-    /// The size is more than the disk has room for.
+    /// The disk has no room for the size.
     #[error("volume {volume} cannot grow to {size} bytes: there is room for {maximum}")]
     TooLarge {
         /// The volume.
         volume: VolumeId,
-        /// What was asked for.
+        /// The requested size.
         size: u64,
-        /// What it could grow to.
+        /// The largest possible size.
         maximum: u64,
     },
-    /// It did not end, or did not begin.
+    /// The call timed out or never started.
     #[error(transparent)]
     Unfinished(#[from] Unfinished),
-    /// The volumes of a disk cannot be told for certain.
+    /// The volumes of a disk cannot be determined.
     #[error(transparent)]
     Visibility(#[from] VisibilityError),
 }

@@ -1,4 +1,4 @@
-//! The filesystem of a partition that is longer than it.
+//! Extending a filesystem that is shorter than its partition.
 
 use os::Win32;
 
@@ -8,14 +8,13 @@ use super::{FileSystemType, VolumeError};
 
 const MIB: u64 = 1 << 20;
 
-/// What NTFS may be smaller than its partition without being unfinished: less than a
-/// cluster, which is at most 2 MiB
-/// (<https://learn.microsoft.com/windows-server/storage/file-server/ntfs-overview>), and the last
-/// sector, where it keeps its second boot sector.
+/// How much smaller than its partition a complete NTFS may be: less than a cluster, which is at
+/// most 2 MiB (<https://learn.microsoft.com/windows-server/storage/file-server/ntfs-overview>), and
+/// the last sector, with its second boot sector.
 const SLACK: u64 = 4 * MIB;
 
-/// The same of ReFS, which uses whole stretches of 64 MiB: partitions of 126.98 and 9.98 GiB on Windows Server
-/// 2022 had volumes of 126.94 and 9.94 GiB. The length of a stretch is derived from these two.
+/// The same for ReFS, which uses whole units of 64 MiB: partitions of 126.98 and 9.98 GiB on Windows Server
+/// 2022 had volumes of 126.94 and 9.94 GiB. The unit's length is derived from these two.
 const REFS_SLACK: u64 = 64 * MIB;
 
 /// What grew in this call.
@@ -23,9 +22,9 @@ const REFS_SLACK: u64 = 64 * MIB;
 pub(super) enum Growth {
     /// Nothing: the partition was large enough.
     Nothing,
-    /// The partition. Its filesystem is left to us.
+    /// The partition. This process must extend its filesystem.
     Partition,
-    /// Both, by the storage provider's word.
+    /// Both, as the storage provider reported.
     Both,
 }
 
@@ -37,11 +36,11 @@ pub(super) enum Filling {
 }
 
 impl Resizing<'_> {
-    /// Lets the filesystem fill its partition, also when an earlier call died between the two.
+    /// Extends the filesystem to its partition, also if an earlier call died between the two.
     ///
-    /// Only NTFS and ReFS are extended; NTFS also where less than [`SLACK`] may be missing, but it need not succeed
-    /// there. How close ReFS comes to the end of its partition is not documented, so
-    /// that it may fail there without anything left to do: that is an error only after this call grew the
+    /// Only NTFS and ReFS are extended. If less than [`SLACK`] is missing, NTFS is extended too, but a failure is
+    /// ignored. How close ReFS comes to the end of its partition is not documented, so ReFS may fail although
+    /// nothing is left to do. That is an error only if this call grew the partition without its filesystem.
     /// partition without its filesystem.
     pub(super) fn fill(
         &self,
@@ -76,12 +75,12 @@ impl Resizing<'_> {
         }
     }
 
-    /// Whether a partition that grows by itself leaves the volume as it was for good.
+    /// Whether growth of the partition never changes the volume's size.
     pub(super) fn keeps_its_size(&self) -> Result<bool, VolumeError> {
         Ok(self.total()?.is_some() && self.extendable()?.is_none())
     }
 
-    /// The size of the filesystem; `None` when there is none.
+    /// The size of the filesystem in bytes; `None` if there is none.
     fn total(&self) -> Result<Option<u64>, VolumeError> {
         match self.node.os().volumes.space(self.volume) {
             Ok(space) => Ok(Some(space.total)),
@@ -90,8 +89,8 @@ impl Resizing<'_> {
         }
     }
 
-    /// The filesystem, if it is one that `FSCTL_EXTEND_VOLUME` is for. It fails on FAT32 and exFAT, which fall
-    /// short of their partitions by their tables, for ever.
+    /// The filesystem, if `FSCTL_EXTEND_VOLUME` supports it. The control code fails on FAT32 and exFAT, which
+    /// always fall short of their partitions by the length of their tables.
     ///
     /// <https://learn.microsoft.com/windows/win32/api/winioctl/ni-winioctl-fsctl_extend_volume>
     fn extendable(&self) -> Result<Option<FileSystemType>, VolumeError> {

@@ -1,10 +1,10 @@
-//! Writing what is cached before a volume is let go.
+//! Flushing a volume before it is released.
 
 use os::{Os, VolumeId, Win32};
 
 use super::VolumeError;
 
-/// Writes what is cached, unless there is nothing to write to any more.
+/// Flushes a volume, unless it is read-only or gone.
 pub(crate) fn cached(os: &Os, volume: VolumeId) -> Result<(), VolumeError> {
     let Err(error) = os.volumes.flush(volume) else {
         return Ok(());
@@ -23,7 +23,7 @@ pub(crate) fn cached(os: &Os, volume: VolumeId) -> Result<(), VolumeError> {
     Ok(())
 }
 
-/// The same for any volume of a disk: one without a filesystem has nothing cached, and need not know how to
+/// The same for any volume of a disk: a volume without a filesystem has no cache, and may not support a
 /// flush.
 pub(crate) fn if_any(os: &Os, volume: VolumeId) -> Result<(), VolumeError> {
     match cached(os, volume) {
@@ -32,7 +32,7 @@ pub(crate) fn if_any(os: &Os, volume: VolumeId) -> Result<(), VolumeError> {
     }
 }
 
-/// By the filesystem's word, or that of a disk.
+/// As the filesystem reports, or a disk.
 fn is_read_only(os: &Os, volume: VolumeId) -> bool {
     let file_system = os.volumes.file_system(volume);
     if matches!(file_system, Ok(Some(found)) if found.read_only) {

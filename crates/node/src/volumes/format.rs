@@ -16,31 +16,32 @@ use crate::poll::{self, VISIBLE_WITHIN};
 use crate::provider::{ProviderError, WmiObject};
 use crate::{FormatGuard, Node, storage};
 
-/// How long a new partition may take before the provider formats it: right after CreatePartition it may
-/// answer that a parameter is invalid (PowerShell#7771). How long that takes nobody reports.
+/// How long the provider may refuse to format a new partition: right after CreatePartition it may
+/// return "invalid parameter" (PowerShell#7771). No report says for how long.
 const SETTLED_WITHIN: Duration = Duration::from_secs(10);
 
-/// How a volume came to the filesystem that was asked for.
+/// How a volume came to the requested filesystem.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Formatted {
-    /// It had that already, and nothing was changed.
+    /// The volume already had it, and nothing was changed.
     Before,
-    /// It was blank, or an earlier call had not come to its end: it was formatted.
+    /// The volume was blank, or an earlier call had not finished: it was formatted.
     Now,
-    /// It had one already, and the node does not say which. In this process it always does.
+    /// The volume has it, and the node does not report since when. A node in this process always
+    /// does.
     Unreported,
 }
 
-/// What a format took the place of.
+/// The content that a format replaced.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Replaced {
-    /// A filesystem, by Windows's name for it, which the guard let pass.
+    /// A filesystem, by Windows's name for it, which the guard allowed to replace.
     FileSystem(String),
-    /// Nothing: the volume was blank, or another call had it formatted while this one waited for it.
+    /// Nothing: the volume was blank, or another call formatted it while this one waited.
     Nothing,
-    /// What was not looked at: the volume has no filesystem that Windows knows, and the guard is off.
+    /// Not known: the volume has no filesystem that Windows knows, and the guard is off.
     Unknown,
 }
 
@@ -54,13 +55,13 @@ enum Force {
     No,
 }
 
-/// Leave to overwrite what was looked at.
+/// Permission to overwrite the content that was checked.
 struct Leave {
     force: Force,
     replaces: Replaced,
 }
 
-/// The serial number that a volume's first sector has, as far as it could be read.
+/// The serial number in a volume's first sector, or why it could not be read.
 type Serial = os::Result<Option<NtfsSerial>>;
 
 /// One format of a volume.
@@ -70,12 +71,13 @@ pub(super) struct Formatting<'a> {
     pub(super) named: NamedVolume<'a>,
     pub(super) options: &'a FormatOptions,
     pub(super) deadline: Deadline,
-    /// Called right before Windows is asked.
+    /// Called right before the call to Windows.
     pub(super) begins: &'a dyn Fn(&Replaced),
 }
 
 impl Formatting<'_> {
-    /// Formats what may be overwritten, as csi-proxy's `FormatVolume` does: one call, whatever comes of it.
+    /// Formats a volume that may be overwritten, as csi-proxy's `FormatVolume` does: one call, whatever its
+    /// result.
     pub(super) fn run(&self) -> Result<Replaced, VolumeError> {
         let call = self.node.history().begin(self.volume);
         let place = self.place()?;
@@ -85,7 +87,7 @@ impl Formatting<'_> {
         }
     }
 
-    /// Goes on from wherever an earlier call ended.
+    /// Goes on where an earlier call ended.
     pub(super) fn ensure(&self) -> Result<Formatted, VolumeError> {
         let place = self.place()?;
         let found = self.node.os().volumes.file_system(self.volume);
@@ -124,8 +126,8 @@ impl Formatting<'_> {
         )
     }
 
-    /// Formats, and once more for a while where a partition has just been made. What is overwritten is looked
-    /// at anew each time.
+    /// Formats, and repeats for a while if the partition is new. Every attempt checks again the content that
+    /// it would overwrite.
     fn format(&self, place: &WritableVolume, label: &str) -> Result<Replaced, VolumeError> {
         place.refuse_read_only(self.node, self.named)?;
         let mut early = None;
@@ -154,7 +156,7 @@ impl Formatting<'_> {
             Replaced::FileSystem(_) => Some(range(place).ntfs_serial(self.node)),
             Replaced::Nothing | Replaced::Unknown => None,
         };
-        // Last, so that what is formatted is what was looked at.
+        // Last, so that the format hits the volume that was checked.
         place.require_unmoved(self.node, self.named, self.deadline)?;
         let arguments = arguments(self.options, label, leave.force);
         let wmi_object = row.wmi_object(self.node);
@@ -177,7 +179,7 @@ impl Formatting<'_> {
         done.map(|()| leave.replaces)
     }
 
-    /// What is on the volume now, if Windows mounts none of it.
+    /// The content of the volume now, if Windows mounts none of it.
     fn leftover(&self, place: &WritableVolume, deadline: Deadline) -> Option<Leftover> {
         let key = self.node.history().key();
         match self.file_system() {
@@ -190,8 +192,8 @@ impl Formatting<'_> {
         }
     }
 
-    /// Formats over a filesystem. The one that is waited for next may be the one that was there, so where no code is
-    /// returned, an NTFS with another serial number shows that it was done. What cannot be read shows nothing.
+    /// A file system existed before, so seeing one proves nothing. Without a return code, a new NTFS serial number
+    /// proves the format; a failed read proves nothing.
     fn replace(
         &self,
         place: &WritableVolume,
@@ -209,8 +211,8 @@ impl Formatting<'_> {
         )
     }
 
-    /// Whether what is there may be overwritten: what is blank; a filesystem whose owner has done with it, on
-    /// a server's node; anything where the guard is off.
+    /// Decides whether the content may be overwritten: a blank volume; a filesystem that its owner released,
+    /// on a server's node; any content if the guard is off.
     fn leave(&self, place: &WritableVolume) -> Result<Leave, VolumeError> {
         let guard = self.node.options().format_guard;
         if guard == FormatGuard::Off {
@@ -231,8 +233,8 @@ impl Formatting<'_> {
         Ok(Leave { force, replaces })
     }
 
-    /// What may be overwritten although it is not blank: what a format left that died half-way, and a filesystem
-    /// whose owner has done with it.
+    /// Allows two kinds of content that is not blank: the rest of a format that died half-way, and a filesystem
+    /// that its owner released.
     fn not_blank(
         &self,
         place: &WritableVolume,
@@ -253,8 +255,8 @@ impl Formatting<'_> {
         guard == FormatGuard::Signatures && self.node.kept().is_some()
     }
 
-    /// Whether nothing is there that Windows mounts, but what a format left: of this process, or by the look of
-    /// it.
+    /// Whether the content is only the rest of a format: of a format of this process, or by its structure.
+    /// Windows mounts none of it.
     fn is_unfinished(
         &self,
         place: &WritableVolume,
@@ -306,11 +308,11 @@ impl Formatting<'_> {
         Ok(found.map(|found| found.name))
     }
 
-    /// The list first, then the label that says that it is there.
+    /// Sets the access control list first, then the label, which records that the list is set.
     ///
-    /// Windows hands a list down to each file and folder of the volume, which takes long where there are many (0.24 ms
-    /// for each on one machine, kirodotdev/KiroCrew pull request 10064; a volume of 2 TB in microsoft/mxc issue 648).
-    /// Here are none but Windows's own: the volume was formatted by this call, or by one that did not come to its end.
+    /// Windows applies a list to each file and folder of the volume, which takes long if there are many (0.24 ms for
+    /// each on one machine, kirodotdev/KiroCrew pull request 10064; a volume of 2 TB in microsoft/mxc issue 648). Here
+    /// are only Windows's own: this call formatted the volume, or an earlier one that did not finish.
     fn finish(&self, place: &WritableVolume) -> Result<(), VolumeError> {
         self.node
             .check(self.deadline, "format volume", &self.volume)?;
@@ -338,7 +340,7 @@ impl Formatting<'_> {
         Ok(found.map(|found| found.label))
     }
 
-    /// The provider's object, which may be late.
+    /// The provider's object, which may appear late.
     fn row(&self, place: &WritableVolume) -> Result<storage::Volume, VolumeError> {
         let mut refreshed = false;
         let clock = &*self.node.os().clock;
@@ -384,7 +386,7 @@ impl Formatting<'_> {
     }
 }
 
-/// Whether all that was found is of the filesystems that volumes are formatted with, or of no known format.
+/// Whether all signatures found are of filesystems that this library formats, or of no known format.
 fn is_of_windows(found: &blank::Refusal) -> bool {
     use blank::Signature::{Ntfs, ReFs};
     match found {
@@ -397,7 +399,7 @@ fn is_of_windows(found: &blank::Refusal) -> bool {
     }
 }
 
-/// Whether the provider says "invalid parameter".
+/// Whether the provider returns "invalid parameter".
 fn is_early(error: &VolumeError) -> bool {
     matches!(
         error,
@@ -414,7 +416,8 @@ fn range(place: &WritableVolume) -> DiskRange {
     }
 }
 
-/// A quick format. Of the default options these are csi-proxy's arguments, but for a volume that may be in use.
+/// A quick format. With the default options these are csi-proxy's arguments, except for a volume that may be in
+/// use.
 fn arguments(options: &FormatOptions, label: &str, force: Force) -> Arguments {
     use volume::format as parameter;
     let arguments = Arguments::none()
@@ -438,7 +441,7 @@ fn arguments(options: &FormatOptions, label: &str, force: Force) -> Arguments {
 mod tests {
     use super::*;
 
-    /// What csi-proxy sends: all else is null.
+    /// csi-proxy sends these; all other arguments are null.
     #[test]
     fn the_default_options_are_what_csi_proxy_sends() {
         let wanted = Arguments::none()

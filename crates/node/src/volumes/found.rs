@@ -1,9 +1,8 @@
 //! Finding the volume that a driver means.
 //!
-//! A disk number leads to the volumes of whichever disk has it, and a label is what anybody wrote, so a
-//! driver's volume is found by more: it lies on a disk that was found by all that is known of it, or it is
-//! mounted at a path of the driver's own. Whatever formats, mounts or resizes it then looks once more, under its
-//! locks.
+//! A disk number leads to the volumes of any disk that has it, and anybody can write a label. So a driver's
+//! volume needs more evidence: it is on a disk that a query found, or it is mounted at a path of the driver's
+//! own. Every format, mount or resize checks the evidence once more, under its locks.
 
 use os::{Deadline, DiskNumber, VolumeId, WinPath};
 
@@ -11,64 +10,65 @@ use super::{VolumeError, target, writable};
 use crate::locks::{Key, LockGuard};
 use crate::{FoundDisk, Named, Node, ResolvedPath};
 
-/// A volume, and by what it is known to be the one that is meant: the one thing by which drivers have a
-/// volume formatted, mounted or resized.
+/// A volume, and the evidence that it is the wanted one. Drivers can format, mount or resize a volume only
+/// through this.
 ///
-/// Whatever changes the volume looks at both again under its locks, right before, and refuses when that does
-/// not hold any more. So nothing is vouched for by making one.
+/// Every change checks both again under its locks, right before, and fails if the evidence no longer holds.
+/// So making one vouches for nothing.
 ///
-/// To resize, the id alone might seem enough, as it means one volume only
-/// (<https://learn.microsoft.com/windows/win32/fileio/naming-a-volume>). But it does not say how its caller
-/// came by it, and the shortest way is to list the volumes of a disk number.
+/// To resize, the id might seem enough, as it means only one volume
+/// (<https://learn.microsoft.com/windows/win32/fileio/naming-a-volume>). But it does not show how the caller
+/// found it, and the shortest way is to list the volumes of a disk number.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FoundVolume {
     id: VolumeId,
     evidence: Evidence,
 }
 
-/// By what a volume is known.
+/// The evidence for a volume.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Evidence {
-    /// It lies on this disk. One that was found by its size, and has grown since, is another.
+    /// It is on this disk. A disk that was found by its size, and has grown since, no longer
+    /// matches.
     Disk(Box<FoundDisk>),
-    /// It is mounted where this path leads to by links.
+    /// It is mounted where this path leads by links.
     Path(WinPath),
 }
 
 impl FoundVolume {
-    /// A volume on a disk that was found.
+    /// A volume on a found disk.
     #[must_use]
     pub fn on_disk(id: VolumeId, disk: FoundDisk) -> Self {
         let evidence = Evidence::Disk(Box::new(disk));
         Self { id, evidence }
     }
 
-    /// A volume that is mounted where a path leads to by links.
+    /// A volume that is mounted where a path leads by links.
     #[must_use]
     pub fn mounted_at(id: VolumeId, path: WinPath) -> Self {
         let evidence = Evidence::Path(path);
         Self { id, evidence }
     }
 
-    /// Its name.
+    /// The volume's id.
     #[must_use]
     pub fn id(&self) -> VolumeId {
         self.id
     }
 
-    /// By what it is known.
+    /// The evidence for the volume.
     #[must_use]
     pub fn evidence(&self) -> &Evidence {
         &self.evidence
     }
 }
 
-/// How the volume that is to be changed was named.
+/// How the caller named the volume that is to be changed.
 #[derive(Clone, Copy, Debug)]
 pub enum NamedVolume<'a> {
-    /// By what a look-up found, which is proved again right before the change.
+    /// By a search result, which is proved again right before the change.
     Found(&'a FoundVolume),
-    /// By its id alone, as csi-proxy's clients do.
+    /// Only by its id, as csi-proxy's clients do.
     Id(VolumeId),
 }
 
@@ -80,8 +80,8 @@ impl NamedVolume<'_> {
         }
     }
 
-    /// Refuses to go on when the volume, which is on this disk, is not the one that was found. To be called
-    /// under the locks of both.
+    /// Fails if the volume, which is on this disk, is not the one that was found. To be called under the
+    /// locks of both.
     pub(super) fn require(
         &self,
         node: &Node,
@@ -97,7 +97,7 @@ impl NamedVolume<'_> {
         }
     }
 
-    /// [`NamedVolume::require`] where the volume alone is locked: the disk that speaks for it is locked too.
+    /// [`NamedVolume::require`] under the volume's lock only: it locks the disk of the evidence, too.
     pub(super) fn require_where_it_is(
         &self,
         node: &Node,
@@ -135,7 +135,7 @@ fn require_on(
     Ok(Named::from(found).require(node, deadline)?)
 }
 
-/// Unmounting it through this library takes the volume's lock.
+/// An unmount through this library takes the volume's lock.
 fn require_at(node: &Node, volume: VolumeId, path: &WinPath) -> Result<(), VolumeError> {
     let mounted = target::mounted(node.os(), &ResolvedPath::from(path))?;
     if mounted == volume {

@@ -1,4 +1,4 @@
-//! What this process has answered about volumes, and how the formats ended that others wait for.
+//! Answers of this process about volumes, and results of formats that other calls wait for.
 
 use std::collections::HashMap;
 use std::hash::RandomState;
@@ -9,36 +9,36 @@ use os::{Extent, Os, VolumeId};
 use super::VolumeError;
 use crate::outcomes::{Outcomes, PendingCall};
 
-/// From so many answers on, those about volumes that are gone are dropped.
+/// Above this number of answers, those about missing volumes are dropped.
 const MANY: usize = 1024;
 
 /// Answers and outcomes by volume.
 #[derive(Default)]
 pub(crate) struct History {
     state: Mutex<State>,
-    /// How the formats ended that Windows was asked for.
+    /// Results of the formats that Windows was called for.
     formats: Outcomes<VolumeId, Result<(), VolumeError>>,
-    /// With which [`Leftover::content`] is made, so that nobody can make other content of that number.
+    /// The key of [`Leftover::content`], so that nobody can craft other content with that hash.
     key: RandomState,
 }
 
-/// What a format of this process left on a volume that Windows does not mount.
+/// The content that a failed format of this process left on a volume that Windows does not mount.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Leftover {
     pub(super) place: Extent,
-    /// Of both ends of the volume.
+    /// The keyed hash of both ends of the volume.
     pub(super) content: u64,
 }
 
 #[derive(Default)]
 struct State {
-    /// The last answer to "is it formatted?".
+    /// The last result of `is_formatted` for each volume.
     answers: HashMap<VolumeId, bool>,
     leftovers: HashMap<VolumeId, Leftover>,
 }
 
 impl History {
-    /// Notes what a caller is told about a volume.
+    /// Records a result that a caller receives about a volume.
     pub(super) fn answered(&self, os: &Os, volume: VolumeId, is_formatted: bool) {
         if self.state().answers.len() >= MANY {
             self.drop_what_is_gone(os);
@@ -50,12 +50,12 @@ impl History {
         }
     }
 
-    /// The last answer of this process about a volume, if there was one.
+    /// The last result of this process about a volume, if there was one.
     pub(super) fn last_answer(&self, volume: VolumeId) -> Option<bool> {
         self.state().answers.get(&volume).copied()
     }
 
-    /// Begins a call that wants to format the volume. To be called before the volume's lock is waited for.
+    /// Begins a call that wants to format the volume. To be called before the wait for the volume's lock.
     pub(super) fn begin(
         &self,
         volume: VolumeId,
@@ -63,8 +63,8 @@ impl History {
         self.formats.begin(volume)
     }
 
-    /// Notes how a format ended that Windows was asked for, and what it left, and tells those who wait. To be
-    /// called under the volume's lock.
+    /// Records the result of a format by Windows, with the content that it left, and publishes the result to
+    /// waiting calls. To be called under the volume's lock.
     pub(super) fn ended(
         &self,
         volume: VolumeId,
@@ -81,7 +81,7 @@ impl History {
         formats.publish(&volume, (), (formats.now(), outcome.clone()));
     }
 
-    /// What the last format of the volume left that this process had Windows do, if that failed.
+    /// The content left by this process's last format of the volume, if that failed.
     pub(super) fn leftover(&self, volume: VolumeId) -> Option<Leftover> {
         self.state().leftovers.get(&volume).copied()
     }

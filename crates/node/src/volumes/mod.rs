@@ -44,9 +44,9 @@ impl<'a> Volumes<'a> {
         Self { node }
     }
 
-    /// The volumes on a disk, or on one of its partitions, in the order of where they begin; those
-    /// of reserved, EFI and recovery partitions are left out. Waits for a while until every
-    /// basic data partition has its volume. A disk that is offline or has no partitions has none.
+    /// The volumes on a disk, or on one of its partitions, in the order of their offsets, without
+    /// those of reserved, EFI and recovery partitions. Waits for a while until every basic data
+    /// partition has its volume. A disk that is offline or has no partitions has no volumes.
     ///
     /// # Errors
     /// There is no such disk or partition, or a partition's volume does not appear.
@@ -64,7 +64,7 @@ impl<'a> Volumes<'a> {
     /// The one volume on a disk.
     ///
     /// # Errors
-    /// As [`Volumes::list_on_disk`]; there is none, or there are several.
+    /// As [`Volumes::list_on_disk`]; the disk has no volume, or several.
     pub fn sole_on_disk(
         &self,
         disk: DiskNumber,
@@ -77,10 +77,10 @@ impl<'a> Volumes<'a> {
         }
     }
 
-    /// The one volume on a disk that was found, which is the one still.
+    /// The one volume on a found disk, after a check that it is still the same disk.
     ///
     /// # Errors
-    /// As [`Volumes::sole_on_disk`]; another disk has the number by now ([`crate::DiskError::NotTheFound`]).
+    /// As [`Volumes::sole_on_disk`]; another disk has the number now ([`crate::DiskError::NotTheFound`]).
     pub fn find_on(
         &self,
         disk: &FoundDisk,
@@ -91,17 +91,18 @@ impl<'a> Volumes<'a> {
         Ok(FoundVolume::on_disk(volume, disk.clone()))
     }
 
-    /// The volume that is mounted where a path leads to by links and junctions. The path is one that the
-    /// caller answers for.
+    /// The volume that is mounted where a path leads by links and junctions. The caller must trust the
+    /// path.
     ///
     /// # Errors
-    /// It leads to no mounted folder.
+    /// The path leads to no mounted folder.
     pub fn find_at(&self, path: &WinPath, deadline: Deadline) -> Result<FoundVolume, VolumeError> {
         let volume = self.of_target(path, deadline)?;
         Ok(FoundVolume::mounted_at(volume, path.clone()))
     }
 
-    /// Mounts a volume at an existing empty folder. Where it is mounted already, nothing is done.
+    /// Mounts a volume at an existing empty folder. If it is mounted there already, nothing is
+    /// done.
     ///
     /// # Errors
     /// The folder is missing, holds something, or has another volume mounted; there is no such
@@ -118,13 +119,13 @@ impl<'a> Volumes<'a> {
         })
     }
 
-    /// [`Volumes::mount`], also where the folder is a mounted folder whose volume is gone for certain: the mount
-    /// manager lists none of that name, and does not find the folder's volume. So a disk that was pulled out before
-    /// it was unstaged does not keep its staging path from the next; csi-proxy's call says that the directory
-    /// is not empty. A volume whose disk is offline counts as gone.
+    /// [`Volumes::mount`], and replaces a mounted folder whose volume is certainly gone: the mount manager does not
+    /// list the volume, and cannot resolve the folder. So a disk that was pulled out before it was unstaged does
+    /// not block its staging path for the next; csi-proxy's call fails with "directory not empty". A volume whose
+    /// disk is offline counts as gone.
     ///
     /// # Errors
-    /// As [`Volumes::mount`]; the volume is not where it was found any more.
+    /// As [`Volumes::mount`]; the volume is no longer where it was found.
     pub fn mount_over_stale<'v>(
         &self,
         volume: impl Into<NamedVolume<'v>>,
@@ -137,12 +138,11 @@ impl<'a> Volumes<'a> {
         })
     }
 
-    /// Flushes a volume and unmounts it from a folder, which stays as an empty one. Other paths to
-    /// the volume stay as they are.
+    /// Flushes a volume and unmounts it from a folder, which stays, empty. Other paths to the
+    /// volume stay.
     ///
     /// # Errors
-    /// The folder is not where the volume is mounted, or what is cached cannot be written and the
-    /// volume is still there.
+    /// The volume is not mounted at the folder, or the flush fails and the volume still exists.
     pub fn unmount(
         &self,
         volume: VolumeId,
@@ -158,7 +158,7 @@ impl<'a> Volumes<'a> {
     /// Whether the volume has a filesystem that Windows knows.
     ///
     /// # Errors
-    /// There is no such volume, or it cannot be read; that is never "no".
+    /// There is no such volume, or it cannot be read; a failed read never returns "no".
     pub fn is_formatted(&self, volume: VolumeId, deadline: Deadline) -> Result<bool, VolumeError> {
         self.node.check(deadline, "look at volume", &volume)?;
         let file_system = self.node.os().volumes.file_system(volume);
@@ -170,13 +170,13 @@ impl<'a> Volumes<'a> {
     }
 
     /// Formats a blank volume with NTFS, quickly, and waits until the filesystem is there. On a server's node
-    /// ([`crate::Server::kept`]) under [`crate::FormatGuard::Signatures`] a volume with a filesystem too, if its
-    /// owner has done with it; under [`crate::FormatGuard::Off`] any. A call that waited while another one
-    /// formatted the volume ends as that one did, and formats nothing.
+    /// ([`crate::Server::kept`]) under [`crate::FormatGuard::Signatures`] it also formats a volume with a
+    /// filesystem that its owner released; under [`crate::FormatGuard::Off`] any volume. A call that waited while
+    /// another one formatted the volume returns the result of that one, and formats nothing.
     ///
     /// # Errors
-    /// The volume is not blank and not released, its disk is one that is never written, it is not one partition of
-    /// one disk, it is not where it was found any more, or Windows refuses.
+    /// The volume is neither blank nor released, its disk is never written, it is not one partition of one disk,
+    /// it is no longer where it was found, or Windows refuses.
     pub fn format<'v>(
         &self,
         volume: impl Into<NamedVolume<'v>>,
@@ -185,9 +185,8 @@ impl<'a> Volumes<'a> {
         self.format_noting(volume, deadline, &|_| {})
     }
 
-    /// [`Volumes::format`], which calls `begins` right before it asks Windows, on this thread, with what the format
-    /// takes the place of: that may be gone also where the format fails. Where Windows is asked again, so is this
-    /// called again.
+    /// [`Volumes::format`], with a call of `begins` right before each call to Windows, on this thread. `begins`
+    /// receives the content that the format replaces, which may be lost even if the format fails.
     ///
     /// # Errors
     /// As [`Volumes::format`].
@@ -209,15 +208,16 @@ impl<'a> Volumes<'a> {
         .run()
     }
 
-    /// Sees to it that a volume has the filesystem that is asked for. A blank one is formatted, quickly,
-    /// and gets its access control list; one that an earlier call left in between is finished; one that
-    /// has this filesystem already is left as it is, whatever its allocation unit, label and list are:
-    /// it may hold data, and its owner may have changed them. Can be repeated after dying at any point.
+    /// Ensures that a volume has the requested filesystem. A blank volume is formatted, quickly, and
+    /// gets its access control list; a volume that an earlier call left half-done is finished. A volume
+    /// that already has this filesystem is left as it is, whatever its allocation unit, label and list
+    /// are: it may hold data, and its owner may have changed them. The call can be repeated after dying
+    /// at any point.
     ///
     /// # Errors
     /// The volume has another filesystem ([`VolumeError::OtherFileSystem`]), is not blank, its disk is
-    /// one that is never written, it is not one partition of one disk, it is not where it was found any
-    /// more, or Windows refuses.
+    /// never written, it is not one partition of one disk, it is no longer where it was found, or
+    /// Windows refuses.
     pub fn ensure_formatted<'v>(
         &self,
         volume: impl Into<NamedVolume<'v>>,
@@ -236,15 +236,15 @@ impl<'a> Volumes<'a> {
         .ensure()
     }
 
-    /// Grows a volume. Nothing shrinks, and a growth of less than 1 MiB is none, as Windows refuses it; but a
-    /// filesystem smaller than its partition is extended in any case. Sizes are taken down to whole MiB. Which of it
-    /// was done is told.
+    /// Grows a volume, and reports what it did. Nothing shrinks. Growth of less than 1 MiB does nothing, as Windows
+    /// refuses it; but a filesystem smaller than its partition is always extended. Sizes are rounded down to whole
+    /// MiB.
     ///
-    /// ReFS uses whole stretches of 64 MiB: what is less than one its partition alone gets.
+    /// ReFS uses whole units of 64 MiB: smaller growth only reaches its partition.
     ///
     /// # Errors
-    /// There is no room for the size, the volume's disk is one that is never written, it is not one
-    /// partition of one disk, it is not where it was found any more, or Windows refuses.
+    /// The disk has no room for the size, the disk is never written, the volume is not one partition of one disk, it
+    /// is no longer where it was found, or Windows refuses.
     pub fn resize<'v>(
         &self,
         volume: impl Into<NamedVolume<'v>>,
@@ -255,7 +255,7 @@ impl<'a> Volumes<'a> {
             .run(size)
     }
 
-    /// [`Volumes::resize`], to which a growth of less than 100 MiB is none, as it is csi-proxy's.
+    /// [`Volumes::resize`], but growth of less than 100 MiB does nothing, as in csi-proxy.
     ///
     /// # Errors
     /// As [`Volumes::resize`].
@@ -292,10 +292,10 @@ impl<'a> Volumes<'a> {
         disk_of(self.node.os(), volume)
     }
 
-    /// The volume that is mounted where a path leads to by links and junctions.
+    /// The volume that is mounted where a path leads by links and junctions.
     ///
     /// # Errors
-    /// It leads to no mounted folder.
+    /// The path leads to no mounted folder.
     pub fn of_target(
         &self,
         path: impl Into<LookupPath>,

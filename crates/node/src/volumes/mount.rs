@@ -15,13 +15,13 @@ pub(super) struct Mounting<'a> {
 }
 
 impl Mounting<'_> {
-    /// A link at the end of the path is not looked through: what would be mounted is elsewhere.
+    /// A link at the end of the path is not followed: the volume would be mounted elsewhere.
     pub(super) fn mount(&self) -> Result<(), VolumeError> {
         let _pins = self.hold()?;
         self.set()
     }
 
-    /// The same where a volume was mounted that is gone: its mounted folder gives way.
+    /// The same, and replaces a mounted folder whose volume is gone.
     pub(super) fn mount_over_stale(&self) -> Result<(), VolumeError> {
         let _pins = self.hold()?;
         let refused = match self.set() {
@@ -76,7 +76,7 @@ impl Mounting<'_> {
         }
     }
 
-    /// Other paths of the volume stay alive: it is neither locked nor dismounted.
+    /// The volume is neither locked nor dismounted, so that its other paths keep working.
     pub(super) fn unmount(&self) -> Result<(), VolumeError> {
         let pins = match self.resolved.hold(&*self.os().files) {
             Err(error) if error.is_not_found() => return Err(self.out_of_sight()),
@@ -98,8 +98,8 @@ impl Mounting<'_> {
         unmounted.map_err(VolumeError::failed("unmount", self.volume))
     }
 
-    /// The volume that is mounted at the folder, also when its disk is gone: then the folder says
-    /// it.
+    /// The volume that is mounted at the folder. If its disk is gone, the folder's own reparse
+    /// point has it.
     fn mounted(&self) -> Result<VolumeId, VolumeError> {
         let failed = VolumeError::failed("unmount", self.volume);
         let entry = match self.os().files.entry(self.resolved.path()) {
@@ -123,13 +123,13 @@ impl Mounting<'_> {
         }
     }
 
-    /// A path that is missing has nothing mounted; one that a dangling link or a vanished volume hides
-    /// may well have.
+    /// A missing path has nothing mounted; a path behind a dangling link or a vanished volume may
+    /// have.
     fn out_of_sight(&self) -> VolumeError {
         match target::mounted(self.os(), self.resolved) {
             Err(TargetError::Missing { .. }) => self.nothing_there(),
             Err(error) => error.into(),
-            // It has come back meanwhile: whoever asks again will see it.
+            // It has come back meanwhile: the next call will see it.
             Ok(volume) => VolumeError::OtherMounted {
                 volume: self.volume,
                 mounted: volume,
@@ -138,7 +138,7 @@ impl Mounting<'_> {
         }
     }
 
-    /// Windows's answer for a mounted folder that is mounted over, given before it is asked.
+    /// Windows's error for mounting over a mounted folder, returned without a call to Windows.
     fn refuse_link(&self, found: Entry) -> os::Result<()> {
         let code = match found.tag {
             None => return Ok(()),

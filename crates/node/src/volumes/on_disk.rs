@@ -1,7 +1,7 @@
 //! Which volumes a disk holds.
 //!
-//! Drivers take the first volume of the list for theirs, so a list that lacks one because its volume
-//! came late, or could not be looked at, would hand them somebody else's.
+//! Drivers take the first volume of the list as their own. If a volume came late or could not be
+//! read, a list without it would hand them a foreign volume.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -14,7 +14,7 @@ use crate::join::or_none;
 use crate::poll::{self, VISIBLE_WITHIN};
 use crate::{DiskError, Node, Unfinished, in_flight};
 
-/// The volumes of a disk cannot be told for certain.
+/// The volumes of a disk cannot be determined.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum VisibilityError {
@@ -23,7 +23,7 @@ pub enum VisibilityError {
     List {
         /// The disk.
         disk: DiskNumber,
-        /// Why.
+        /// The system's error.
         source: os::Error,
     },
     /// The disk has no such partition.
@@ -31,22 +31,22 @@ pub enum VisibilityError {
     NoSuchPartition {
         /// The disk.
         disk: DiskNumber,
-        /// What was asked for.
+        /// The requested partition.
         partition: PartitionNumber,
-        /// What it has.
+        /// Its partitions.
         seen: Vec<PartitionNumber>,
     },
-    /// A partition has no volume, also after a while.
+    /// A partition still has no volume after the wait.
     #[error("partition {partition} of disk {disk} has no volume; volumes that could not be looked at: {}", or_none(.unreadable))]
     NotVisible {
         /// The disk.
         disk: DiskNumber,
         /// The first partition without one.
         partition: PartitionNumber,
-        /// The volumes that could not be looked at, of which one may be it.
+        /// The volumes that could not be read; one of them may be the missing one.
         unreadable: Vec<VolumeId>,
     },
-    /// The look at the volumes has not ended.
+    /// The query of the volumes has not ended.
     #[error(transparent)]
     Unfinished(#[from] Unfinished),
     /// Several volumes claim one partition.
@@ -61,8 +61,8 @@ pub enum VisibilityError {
     },
 }
 
-/// The volumes of a disk, or of one of its partitions, sorted by where they begin; waits for those
-/// that are late. A disk that is offline has none, also when it goes offline meanwhile.
+/// The volumes of a disk, or of one of its partitions, sorted by offset; waits for late ones.
+/// Returns none for a disk that is offline, or goes offline meanwhile.
 ///
 /// # Errors
 /// There is no such disk or partition, or a volume does not appear.
@@ -126,14 +126,14 @@ fn online_layout(node: &Node, disk: DiskNumber) -> Result<Option<DriveLayout>, D
     Ok(Some(layout))
 }
 
-/// What one look at all volumes told about a disk.
+/// The result of one query of all volumes, for one disk.
 pub(crate) struct Survey {
     disk: DiskNumber,
-    /// By the offset at which each begins.
+    /// Volumes by the offset of their first byte.
     partitions: BTreeMap<u64, Claimed>,
-    /// Where each partition of the disk begins and ends.
+    /// The byte range of each partition of the disk.
     places: Vec<Range<u64>>,
-    /// Every volume with a part on the disk.
+    /// Every volume with an extent on the disk.
     all: BTreeSet<VolumeId>,
     unreadable: Vec<VolumeId>,
 }
@@ -145,10 +145,10 @@ struct Claimed {
 }
 
 impl Survey {
-    /// Looks at all volumes of the node.
+    /// Queries all volumes of the node.
     ///
     /// # Errors
-    /// They cannot be listed, or there is no such partition.
+    /// The volumes cannot be listed, or there is no such partition.
     pub(crate) fn take(
         node: &Node,
         disk: DiskNumber,
@@ -200,8 +200,8 @@ impl Survey {
         Ok(self)
     }
 
-    /// Whether every partition that must have a volume has one. A volume that could not be looked at
-    /// belongs to another disk then.
+    /// Whether every partition that must have a volume has one. Then a volume that could not be read
+    /// belongs to another disk.
     pub(crate) fn is_complete(&self) -> bool {
         self.first_without().is_none()
     }
@@ -218,7 +218,7 @@ impl Survey {
         for claimed in self.partitions.into_values() {
             match claimed.volumes.as_slice() {
                 [] => {}
-                // A volume on dynamic disks may have parts in several.
+                // A volume on dynamic disks may have extents in several.
                 [one] if volumes.contains(one) => {}
                 [one] => volumes.push(*one),
                 _ => {
@@ -243,7 +243,7 @@ impl Survey {
         }
     }
 
-    /// A partition of a dynamic disk may hold several volumes, of which one alone begins where it begins. Logical
+    /// A partition of a dynamic disk may hold several volumes, of which only one begins at its start. Logical
     /// partitions lie within an extended one, and the innermost counts.
     fn partition_around(&self, offset: u64) -> Option<u64> {
         let around = self.places.iter().filter(|it| it.contains(&offset));
@@ -290,7 +290,7 @@ fn candidates(layout: &DriveLayout, only: Option<PartitionNumber>) -> BTreeMap<u
         .collect()
 }
 
-/// Partitions that no driver may be handed.
+/// Partitions that drivers must not receive.
 fn is_special(partition: &PartitionEntry) -> bool {
     [
         PartitionEntry::EFI_SYSTEM,
@@ -300,8 +300,8 @@ fn is_special(partition: &PartitionEntry) -> bool {
     .contains(&partition.kind)
 }
 
-/// Of a GPT disk, basic data; of an MBR disk, all but an extended partition, which holds others, and a dynamic disk's,
-/// in which volumes lie as its database says.
+/// On a GPT disk, basic data partitions. On an MBR disk, all but extended partitions, which only hold others, and
+/// those of a dynamic disk, whose database places the volumes.
 fn needs_volume(layout: &DriveLayout, partition: &PartitionEntry) -> bool {
     match layout.style {
         PartitionStyle::Gpt { .. } => partition.kind == PartitionEntry::BASIC_DATA,

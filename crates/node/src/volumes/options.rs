@@ -1,4 +1,4 @@
-//! What a new filesystem is to be.
+//! Options of a new filesystem.
 
 use std::fmt;
 use std::str::FromStr;
@@ -12,7 +12,7 @@ pub enum FileSystemType {
     /// NTFS.
     #[default]
     Ntfs,
-    /// ReFS, which not every edition of Windows formats.
+    /// ReFS; not every edition of Windows can format it.
     Refs,
 }
 
@@ -33,8 +33,8 @@ impl fmt::Display for FileSystemType {
     }
 }
 
-/// Reads `ntfs` or `refs`, in any case. There is no default for another: a driver that takes `ext4` for
-/// NTFS surprises its user later.
+/// Parses `ntfs` or `refs`, in any case. There is no default for other names: a driver that takes
+/// `ext4` for NTFS surprises its user later.
 impl FromStr for FileSystemType {
     type Err = FormatOptionsError;
 
@@ -60,7 +60,7 @@ impl FromStr for FileSystemType {
 pub struct AllocationUnit(u32);
 
 impl AllocationUnit {
-    /// One of `bytes` bytes, for this filesystem.
+    /// A unit of `bytes` bytes, for this filesystem.
     ///
     /// # Errors
     /// The filesystem has no such unit.
@@ -82,8 +82,8 @@ impl AllocationUnit {
     }
 }
 
-/// What a new filesystem is to be: its type and, where Windows's own choice is not wanted, its
-/// allocation unit, label, and the access control list of its root directory.
+/// Options of a new filesystem: its type and, to override Windows's defaults, its allocation unit,
+/// label, and the access control list of its root directory.
 ///
 /// ```
 /// use wincsi_node::FileSystemType;
@@ -106,7 +106,7 @@ pub struct FormatOptions {
 }
 
 impl FormatOptions {
-    /// This filesystem, and all else as Windows does it by itself.
+    /// This filesystem, with Windows's defaults.
     #[must_use]
     pub fn new(file_system: FileSystemType) -> Self {
         Self {
@@ -115,7 +115,7 @@ impl FormatOptions {
         }
     }
 
-    /// With an allocation unit of so many bytes.
+    /// Sets the allocation unit in bytes.
     ///
     /// # Errors
     /// The filesystem has no such unit.
@@ -126,13 +126,13 @@ impl FormatOptions {
         })
     }
 
-    /// With a label: up to 32 UTF-16 units without control characters. The page that tells the length
-    /// names no other for ReFS.
+    /// Sets the label: up to 32 UTF-16 units without control characters. The page with that length
+    /// has no other for ReFS.
     ///
     /// Source: <https://learn.microsoft.com/windows/win32/api/winbase/nf-winbase-setvolumelabelw>.
     ///
     /// # Errors
-    /// It is longer, has a control character, or is [`FormatOptions::UNFINISHED`].
+    /// The label is longer, has a control character, or is [`FormatOptions::UNFINISHED`].
     pub fn label(self, label: &str) -> Result<Self, FormatOptionsError> {
         let units = label.encode_utf16().count();
         let is_taken = label.eq_ignore_ascii_case(Self::UNFINISHED);
@@ -145,7 +145,7 @@ impl FormatOptions {
         Ok(Self { label, ..self })
     }
 
-    /// With this access control list on the volume's root directory.
+    /// Sets the access control list of the volume's root directory.
     #[must_use]
     pub fn root_dacl(self, dacl: Dacl) -> Self {
         Self {
@@ -160,12 +160,12 @@ impl FormatOptions {
         self.file_system
     }
 
-    /// The label of a volume between its format and the access control list of its root directory. A
-    /// format writes it with the filesystem, in one step; a later call that finds it goes on from there. So a list
-    /// is set on volumes alone that were formatted for it, however often the process dies.
+    /// The label of a volume between its format and the access control list of its root directory. The format
+    /// writes it with the filesystem, in one step, and a later call that finds it goes on from there. So a list is
+    /// set only on volumes that were formatted for it, however often the process dies.
     pub const UNFINISHED: &str = "wincsi: not finished";
 
-    /// What a new filesystem is first called.
+    /// The first label of a new filesystem.
     pub(super) fn first_label(&self) -> &str {
         match self.root_dacl {
             Some(_) => Self::UNFINISHED,
@@ -176,7 +176,7 @@ impl FormatOptions {
 
 const LONGEST_LABEL: usize = 32;
 
-/// What no filesystem is formatted with.
+/// An invalid option of a format.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum FormatOptionsError {
@@ -185,19 +185,19 @@ pub enum FormatOptionsError {
     AllocationUnit {
         /// The filesystem.
         file_system: FileSystemType,
-        /// What was asked for.
+        /// The requested unit in bytes.
         bytes: u32,
     },
-    /// A filesystem that nothing is formatted with here.
+    /// This library does not format such a filesystem.
     #[error("{text:?} is no filesystem to format with: ntfs or refs")]
     FileSystem {
-        /// What was asked for.
+        /// The requested name.
         text: String,
     },
-    /// A text that no volume is called.
+    /// No volume can have this label.
     #[error("{label:?} is no label of a volume")]
     Label {
-        /// What was asked for.
+        /// The requested label.
         label: String,
     },
 }

@@ -1,9 +1,9 @@
-//! Volumes that hold a filesystem and that their owner has done with.
+//! Volumes with a filesystem that their owner has released.
 //!
 //! A provisioner of local volumes wipes a released one by `FormatVolume`
 //! (sig-storage-local-static-provisioner, `pkg/util/volume_util_windows.go`). Its volumes are mounted where
-//! the operator said, outside of the folders in which drivers work; a volume that a driver has staged is
-//! mounted inside.
+//! the operator configured, outside of the folders in which drivers work. A staged volume of a driver is
+//! mounted inside them.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -17,12 +17,12 @@ use crate::in_flight::ANSWER_WITHIN;
 use crate::resolved_path::canonical::{self, lies_in};
 use crate::{AllowedRoots, Node, ResolvedPath, Unfinished, poll};
 
-/// How long somebody may take to close what is open on a volume.
+/// How long a process may take to close its files on a volume.
 const UNUSED_WITHIN: Duration = Duration::from_secs(10);
 
-/// What a server works in and runs from. With it a node formats a volume that holds a filesystem, under
-/// [`crate::FormatGuard::Signatures`], if the volume is mounted outside of the folders only, holds none of
-/// this and no other volume's mounted folder, and nothing on it is open.
+/// The paths that a server uses and runs from. With them a node formats a volume with a filesystem, under
+/// [`crate::FormatGuard::Signatures`], if the volume is mounted only outside of the working folders, holds
+/// none of these paths and no other volume's mounted folder, and nothing on it is open.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Kept {
     /// The folders in which drivers work.
@@ -47,30 +47,30 @@ pub enum NotReleased {
         /// The other volume.
         volume: VolumeId,
     },
-    /// A working folder is on it, a link on the way to one, or where a link right below one leads. The path
-    /// is in the log only: a link may have said it.
+    /// A working folder is on the volume, or a link on the way to one, or the target of a link right below
+    /// one. The path is in the log only: a link may have supplied it.
     #[error("it holds a working folder, or a link on the way to one")]
     HoldsWorkingFolder {
         /// The folder, or where it leads.
         path: String,
     },
-    /// It is mounted in a working folder, or where that cannot be excluded: it may be staged.
-    /// The path is in the log only: any caller may have named it.
+    /// The volume is mounted in a working folder, or that cannot be excluded: it may be staged. The
+    /// path is in the log only: any caller may have named it.
     #[error("it is mounted within the working folders")]
     MountedInside {
-        /// Where.
+        /// The path of the mount.
         path: String,
     },
     /// No folder or letter outside of the working folders leads to it.
     #[error("it is mounted nowhere outside of the working folders")]
     MountedNowhere,
-    /// This process last answered that it has no filesystem. So its caller does not know what is there.
+    /// This process last reported that it has no filesystem. So its caller does not know the content.
     #[error("this server last answered that it is not formatted")]
     SaidUnformatted,
-    /// A path of the server's, or of another volume, cannot be followed. The log says which.
+    /// A path of the server, or of another volume, cannot be followed. The log has the path.
     #[error("it is not known what it holds")]
     Unknown(#[source] TargetError),
-    /// Where volumes are mounted, or a working folder, cannot be read. The log says why.
+    /// The mounts of volumes, or a working folder, cannot be read. The log has the cause.
     #[error("it is not known where volumes are mounted")]
     Unread(#[source] os::Error),
 }
@@ -87,7 +87,7 @@ impl From<os::Error> for NotReleased {
     }
 }
 
-/// [`Kept`], with where the working folders led to when the server started.
+/// [`Kept`], with the targets of the working folders when the server started.
 pub(crate) struct KeptPaths {
     kept: Kept,
     allowed: Arc<AllowedRoots>,
@@ -99,7 +99,7 @@ impl KeptPaths {
         Self { kept, allowed }
     }
 
-    /// Refuses a volume that somebody may need. To be called under its lock.
+    /// Refuses a volume that may be in use. To be called under its lock.
     fn refuse(&self, os: &Os, volume: VolumeId) -> Result<(), NotReleased> {
         let now = AllowedRoots::resolve_roots(os, &self.kept.working_folders);
         let allowed = [&*self.allowed, &*now];
@@ -120,11 +120,11 @@ impl KeptPaths {
     }
 }
 
-/// Why somebody may need a volume, or uses it now; `None` for one that was released. To be called under the
+/// Why a volume may still be needed, or is in use; `None` if it was released. To be called under the
 /// volume's lock.
 ///
 /// # Errors
-/// [`VolumeError::InUse`]; it did not end, or Windows's lock failed otherwise.
+/// [`VolumeError::InUse`]; the call timed out, or Windows's lock failed otherwise.
 pub(super) fn objection(
     node: &Node,
     volume: VolumeId,
@@ -140,7 +140,8 @@ pub(super) fn objection(
     require_unused(node, volume, deadline).map(|()| None)
 }
 
-/// What is looked at may be on disks of others, which may hang; and the caller holds this one's lock.
+/// Runs with a time limit: it reads disks of others, which may hang, while the caller holds this
+/// disk's lock.
 fn refuse_in_time(
     node: &Node,
     volume: VolumeId,
@@ -162,8 +163,8 @@ fn refuse_in_time(
     }
 }
 
-/// Windows's lock, given back at once: the provider needs it to format. It fails while anything on the volume
-/// is open, and dismounts nothing by force
+/// Takes Windows's lock and releases it at once, as the provider needs it to format. The lock fails while
+/// anything on the volume is open, and dismounts nothing by force
 /// (<https://learn.microsoft.com/windows/win32/api/winioctl/ni-winioctl-fsctl_lock_volume>).
 fn require_unused(node: &Node, volume: VolumeId, deadline: Deadline) -> Result<(), VolumeError> {
     let os = node.os();
@@ -177,9 +178,9 @@ fn require_unused(node: &Node, volume: VolumeId, deadline: Deadline) -> Result<(
     locked.ok_or(VolumeError::InUse { volume })
 }
 
-/// Refuses a volume that is mounted inside, or not outside: by the texts of paths, and by the places that
-/// they lead to, since the mount manager says drive and folder where a working folder's place may begin with
-/// a volume.
+/// Refuses a volume that is mounted inside the working folders, or nowhere outside. It compares the texts of
+/// paths and also their targets: the mount manager reports drive and folder, while a working folder's target
+/// may begin with a volume.
 fn refuse_mounts(
     os: &Os,
     volume: VolumeId,
@@ -205,7 +206,7 @@ fn refuse_mounts(
     refuse_places(os, &paths, &inside)
 }
 
-/// Refuses a volume that one of its paths places inside. A drive is in no folder.
+/// Refuses a volume if one of its paths is inside. A drive is in no folder.
 fn refuse_places(os: &Os, paths: &[WinPath], inside: &[WinPath]) -> Result<(), NotReleased> {
     for path in paths.iter().filter(|path| path.name().is_some()) {
         let place = canonical::of_entry(os, path).map_err(TargetError::from)?;
@@ -222,8 +223,8 @@ fn mounted_inside(path: &WinPath) -> NotReleased {
     NotReleased::MountedInside { path }
 }
 
-/// Where the working folders lead, and the links right below them: one that leads out is followed by no call
-/// of this server's, but by other programs that stage.
+/// The targets of the working folders and of the links right below them. No call of this server follows a
+/// link that leads out, but other programs that stage do.
 fn places_inside(os: &Os, allowed: [&AllowedRoots; 2]) -> Result<Vec<WinPath>, NotReleased> {
     let mut places = Vec::new();
     for allowed in allowed {
@@ -236,7 +237,7 @@ fn places_inside(os: &Os, allowed: [&AllowedRoots; 2]) -> Result<Vec<WinPath>, N
     Ok(places)
 }
 
-/// Refuses a volume in a folder of which another one is mounted.
+/// Refuses a volume with a folder where another one is mounted.
 fn refuse_mounts_below(os: &Os, volume: VolumeId) -> Result<(), NotReleased> {
     let mut others = os.volumes.list()?;
     others.retain(|other| *other != volume);
@@ -254,7 +255,7 @@ fn refuse_mounts_below(os: &Os, volume: VolumeId) -> Result<(), NotReleased> {
     Ok(())
 }
 
-/// Whether any part of the path is on the volume. What does not exist, or is on a share, is on none.
+/// Whether any part of the path is on the volume. A missing path, or one on a share, is not.
 fn leads_through(os: &Os, path: &WinPath, volume: VolumeId) -> Result<bool, TargetError> {
     let mut on_the_way = BTreeSet::new();
     for depth in 0..=path.components().len() {

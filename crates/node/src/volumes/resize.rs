@@ -14,52 +14,53 @@ use crate::{DiskError, Node, storage};
 
 const MIB: u64 = 1 << 20;
 
-/// Growth below this is none to csi-proxy. Its drivers ask for the maximum each time that they stage a volume, and by
-/// a few MiB Windows's maximum may be another than ours.
+/// csi-proxy ignores growth below this. Its drivers request the maximum each time that they stage a volume, and
+/// Windows's maximum may differ from ours by a few MiB.
 pub(super) const LEAST_OF_CSI_PROXY: u64 = 100 * MIB;
 
-/// Growth below this the storage provider refuses (`The size of the extent is less than the minimum of 1MB.`:
+/// The storage provider refuses growth below this (`The size of the extent is less than the minimum of 1MB.`:
 /// kubernetes-csi/csi-proxy issue 195 and pull request 364).
 pub(super) const LEAST_OF_WINDOWS: u64 = MIB;
 
-/// What stays free at a disk's end.
+/// The space that stays free at a disk's end.
 const KEPT: u64 = 2 * MIB;
 
-/// Return codes that name no reason, after which the kernel is asked to grow the partition.
+/// Return codes without a reason; after them the kernel is asked to grow the partition.
 const WITHOUT_REASON: [u32; 3] = [
     codes::NOT_SUPPORTED.code,
     codes::UNSPECIFIED_ERROR.code,
     codes::FAILED.code,
 ];
 
-/// Return codes of a provider that may have an old length of the disk
-/// (kubernetes-csi/csi-proxy issue 195 has the first).
+/// Return codes of a provider that may have an old length of the disk (kubernetes-csi/csi-proxy
+/// issue 195 has the first).
 const OUT_OF_DATE: [u32; 2] = [
     codes::SIZE_NOT_SUPPORTED.code,
     codes::CACHE_OUT_OF_DATE.code,
 ];
 
-/// How large a volume is to become.
+/// The size that a volume is to have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NewSize {
-    /// So many bytes. More than the disk allows is the same as [`NewSize::Maximum`] up to the disk's own length,
-    /// where no partition is behind the volume's: what is missing then is what Windows keeps for tables.
+    /// A number of bytes. A size above what the disk allows, up to the disk's own length, is the same as
+    /// [`NewSize::Maximum`] if the volume's partition is the last: Windows keeps the missing part for tables.
     Bytes(NonZeroU64),
     /// As large as the disk allows.
     Maximum,
 }
 
 impl NewSize {
-    /// Reads the size of a request: bytes, or zero for the maximum.
+    /// Converts the size of a request: bytes, or zero for the maximum.
     ///
     /// # Errors
-    /// It is negative.
+    /// The size is negative.
     pub fn from_request(volume: VolumeId, size: i64) -> Result<Self, VolumeError> {
         let bytes = u64::try_from(size).map_err(|_| VolumeError::NegativeSize { volume, size })?;
         Ok(NonZeroU64::new(bytes).map_or(Self::Maximum, Self::Bytes))
     }
 
-    /// In whole MiB, as partitions are. Less than one is no growth anywhere and stays as it is.
+    /// Rounds down to whole MiB, as partitions are. Less than 1 MiB is no growth anywhere and stays
+    /// as it is.
     fn aligned(self) -> Self {
         match self {
             Self::Bytes(bytes) => {
@@ -71,40 +72,39 @@ impl NewSize {
     }
 }
 
-/// What came of growing a volume. Sizes are those of its partition, in bytes; the filesystem on it is smaller
-/// by what NTFS keeps for itself, less than 4 MiB.
+/// The result of growing a volume. Sizes are those of its partition, in bytes; the filesystem on it is
+/// smaller by the part that NTFS keeps for itself, less than 4 MiB.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Resized {
-    /// The partition was large enough, and its filesystem, which did not fill it, does now: an earlier call had
-    /// not come to its end.
+    /// The partition was large enough, and its filesystem was extended to it: an earlier call had not finished.
     Filled {
-        /// The partition's.
+        /// The partition's size.
         size: u64,
     },
     /// Partition and filesystem grew.
     Grown {
-        /// What it was.
+        /// The old size.
         from: u64,
-        /// What it is.
+        /// The new size.
         to: u64,
     },
-    /// It was as large as it was to be, or larger, or smaller by less than the least growth: nothing was done. So it
-    /// is where the storage provider takes no more of the disk than that for the maximum.
+    /// Nothing was done: the volume was as large as requested, or larger, or smaller by less than the least growth.
+    /// For the maximum, the same holds if the storage provider accepts no more of the disk than that.
     Unchanged {
-        /// What it was and is.
+        /// The size, before and after.
         size: u64,
     },
-    /// It is as large as was asked for, but for such a rest, and the node does not say what it did. In this
-    /// process it always does.
+    /// The volume is as large as requested, except for such a rest, and the node does not report what it
+    /// did. A node in this process always does.
     Unreported,
 }
 
-/// A size to grow to.
+/// A target size.
 #[derive(Clone, Copy)]
 struct Wanted {
     bytes: u64,
-    /// Whether that is all of the disk, by our reckoning.
+    /// Whether that is all of the disk, by our calculation.
     is_maximum: bool,
 }
 
@@ -113,7 +113,7 @@ pub(super) struct Resizing<'a> {
     pub(super) node: &'a Node,
     pub(super) volume: VolumeId,
     pub(super) named: NamedVolume<'a>,
-    /// The least growth that is one.
+    /// Smaller growth does nothing.
     pub(super) least: u64,
     pub(super) deadline: Deadline,
 }
@@ -141,7 +141,7 @@ impl Resizing<'_> {
         })
     }
 
-    /// The size that the partition is to grow to; `None` when it is large enough.
+    /// The size that the partition must grow to; `None` if it is large enough.
     fn target(
         &self,
         place: &mut WritableVolume,
@@ -177,8 +177,8 @@ impl Resizing<'_> {
         }))
     }
 
-    /// Whether the volume has all of its disk that Windows gives to data, and the size counts the rest too: who
-    /// grew a disk to a size often wants the volume to have just that.
+    /// Whether the volume has all of its disk that Windows allows for data, and the size includes the rest:
+    /// after growing a disk to a size, a caller often requests just that size for the volume.
     fn is_but_for_the_tables(
         &self,
         place: &WritableVolume,
@@ -187,8 +187,8 @@ impl Resizing<'_> {
         Ok(next(place).is_none() && size <= self.reach_of_table(place)?)
     }
 
-    /// A disk that has grown says so to nobody by itself. Drivers have all disks looked at before
-    /// they resize, so that is only done again for want of room.
+    /// Windows does not notice a grown disk by itself. Drivers rescan all disks before they resize,
+    /// so this rescans only if there is no room.
     fn see_the_disk_anew(
         &self,
         place: &mut WritableVolume,
@@ -209,9 +209,9 @@ impl Resizing<'_> {
         place.look_again(self.node, self.volume)
     }
 
-    /// From the partition's start to the next one's, or to 2 MiB before the end of what the table reaches, where that
-    /// of a GPT has its second copy; whole MiB. There the provider's own largest partition ends
-    /// (dsccommunity/StorageDsc issue 304). `GetSupportedSize` is not asked, as it needs the defragmenter
+    /// The room from the partition's start to the next one, in whole MiB. Without a next one it ends 2 MiB before the
+    /// reach of the table, where a GPT has its second copy; the provider's own largest partition ends there
+    /// (dsccommunity/StorageDsc issue 304). `GetSupportedSize` is not used, as it needs the defragmenter
     /// (aws-ebs-csi-driver#2877).
     fn maximum(&self, place: &WritableVolume) -> Result<u64, VolumeError> {
         let end_of_disk = self.reach_of_table(place)?.saturating_sub(KEPT);
@@ -220,8 +220,8 @@ impl Resizing<'_> {
         Ok(room - room % MIB)
     }
 
-    /// How much of its disk the partition table can give away: a master boot record numbers sectors by 32 bits,
-    /// which is 2 TiB with sectors of 512 bytes (Microsoft's knowledge base, 2581408).
+    /// How many bytes of its disk the partition table can address: a master boot record numbers sectors by 32
+    /// bits, which is 2 TiB with sectors of 512 bytes (Microsoft's knowledge base, 2581408).
     fn reach_of_table(&self, place: &WritableVolume) -> Result<u64, VolumeError> {
         let (disk, disks) = (place.disk.number, &self.node.os().disks);
         let length = disks.length(disk).map_err(DiskError::kernel(disk))?;
@@ -234,14 +234,14 @@ impl Resizing<'_> {
         }
     }
 
-    /// `None` when the partition is as large as the provider makes it.
+    /// Returns `None` if the partition is as large as the provider makes it.
     fn grow_partition(
         &self,
         place: &mut WritableVolume,
         wanted: Wanted,
     ) -> Result<Option<Growth>, VolumeError> {
         let target = wanted.bytes;
-        // The kernel knows how long the disk is; the provider, which is to grow the partition, may not.
+        // The kernel knows the disk's length; the provider, which is to grow the partition, may not.
         place.disk.refresh(self.node);
         let mut resized = self.grow_by_the_provider(place, target)?;
         if let Err(error) = &resized
@@ -253,7 +253,7 @@ impl Resizing<'_> {
             resized = self.grow_by_the_provider(place, target)?;
         }
         match resized {
-            // The provider knows what it has done itself.
+            // The provider knows its own change.
             Ok(()) => return Ok(Some(Growth::Both)),
             Err(error) if is_all_there_is(place, wanted, &error) => {
                 tracing::warn!(volume = %self.volume, %error, target, "the storage provider gives the partition no more of its disk");
@@ -262,7 +262,7 @@ impl Resizing<'_> {
             Err(error) if !self.is_enough(place, target) => {
                 self.grow_by_the_kernel(place, target, error)?;
             }
-            // Of a method that returned no code the partition shows it, and the filesystem is looked at next.
+            // A method without a return code is judged by the partition; the filesystem is checked next.
             Err(error) => {
                 tracing::warn!(volume = %self.volume, %error, "the partition grew, its filesystem perhaps not");
             }
@@ -271,7 +271,7 @@ impl Resizing<'_> {
         Ok(Some(Growth::Partition))
     }
 
-    /// What the provider answers, and the partition as it is then.
+    /// The provider's result, and the partition after it.
     fn grow_by_the_provider(
         &self,
         place: &mut WritableVolume,
@@ -289,8 +289,8 @@ impl Resizing<'_> {
         Ok(resized)
     }
 
-    /// Only after the provider's own attempt has really ended, and only by what is missing then: the
-    /// call is relative.
+    /// Only after the provider's own attempt has really ended, and only by the bytes that are
+    /// missing then: the call is relative.
     fn grow_by_the_kernel(
         &self,
         place: &mut WritableVolume,
@@ -316,14 +316,14 @@ impl Resizing<'_> {
         place.look_again(self.node, self.volume)
     }
 
-    /// Whether the partition is as long as it is to be, or by so little shorter that it is left at that.
+    /// Whether the partition is as long as wanted, or shorter by too little to matter.
     fn is_enough(&self, place: &WritableVolume, size: u64) -> bool {
         size < place.partition.length.saturating_add(self.least)
     }
 }
 
-/// Whether the provider, which knows the disk's length by now, refuses a rest of it that csi-proxy would not ask for:
-/// where its largest partition ends is not documented, and ours may end some MiB behind.
+/// Whether the provider, after a refresh, refuses a rest of the disk that csi-proxy would not request: the end of its
+/// largest partition is not documented, and ours may be some MiB behind it.
 fn is_all_there_is(place: &WritableVolume, wanted: Wanted, error: &ProviderError) -> bool {
     let rest = wanted.bytes.saturating_sub(place.partition.length);
     let code = codes::SIZE_NOT_SUPPORTED.code;
@@ -331,7 +331,7 @@ fn is_all_there_is(place: &WritableVolume, wanted: Wanted, error: &ProviderError
     wanted.is_maximum && is_refused && rest < LEAST_OF_CSI_PROXY
 }
 
-/// Where the partition behind this one begins.
+/// The start of the partition behind this one.
 fn next(place: &WritableVolume) -> Option<u64> {
     let others = place.layout.partitions.iter().map(|other| other.offset);
     others

@@ -5,8 +5,8 @@ use os::{Os, ReparseTag, VolumeId, Win32, WinPath};
 use crate::link::{self, Leads};
 use crate::resolved_path::canonical;
 
-/// The volume that the entry is a mounted folder of, if it is gone for certain. A folder may store any of a
-/// volume's names, and the list has one of each, so that both folder and list are asked.
+/// The volume of this mounted folder, if it is certainly gone. A folder may store any of a volume's names,
+/// and the list has only one, so both the folder and the list are checked.
 ///
 /// # Errors
 /// There is no such entry, or the volumes cannot be listed.
@@ -25,10 +25,11 @@ pub(crate) fn gone(os: &Os, folder: &WinPath) -> os::Result<Option<VolumeId>> {
     }
 }
 
-/// Makes the folder at which this volume is mounted a plain one.
+/// Turns the mounted folder of this volume into a plain one.
 ///
-/// Windows may fail to where the volume is gone. The folder's reparse point is taken away then, unless the mount
-/// manager may name the folder among the volume's paths: it is not told, and would go on to.
+/// Windows may fail to unmount a volume that is gone. Then the folder's reparse point is removed, unless the
+/// mount manager may list the folder among the volume's paths: it would not learn of the removal, and keep the
+/// path.
 ///
 /// # Errors
 /// It stays a mounted folder.
@@ -41,14 +42,14 @@ pub(super) fn unmount(os: &Os, folder: &WinPath, volume: VolumeId) -> os::Result
     }
     tracing::warn!(path = %folder, %volume, %error, "taking the reparse point of a folder that the mount manager does not name");
     match os.volumes.delete_reparse_point(folder, volume) {
-        // What failed had done its work.
+        // The failed call had done its work.
         Err(error) if error.win32() == Some(Win32::NOT_A_REPARSE_POINT) => Ok(()),
         done => done,
     }
 }
 
-/// Whether the mount manager may know the folder as a path of the volume: by this text, or by another that
-/// leads to the same place or cannot be followed.
+/// Whether the mount manager may list the folder as a path of the volume: by this text, or by another path
+/// that leads to the same place or cannot be followed.
 fn may_name(os: &Os, volume: VolumeId, folder: &WinPath) -> bool {
     let paths = match os.volumes.access_paths(volume) {
         Ok(paths) => paths,

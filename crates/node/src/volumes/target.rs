@@ -1,11 +1,11 @@
-//! From a path to the volume that it leads to. No provider is asked.
+//! From a path to the volume that it leads to, without the provider.
 
 use os::{Os, ReparseTag, Root, VolumeId, WinPath};
 
 use crate::link::{self, Leads};
 use crate::{ResolveError, ResolvedPath, driver_texts};
 
-/// Links that one look-up follows, and folders that it looks above, at most. The number is
+/// The most links that one look-up follows, and folders above that it checks. The number is
 /// csi-proxy's.
 const MAX_STEPS: usize = 256;
 
@@ -13,17 +13,17 @@ const MAX_STEPS: usize = 256;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum TargetError {
-    /// A link on the way leads to something that does not exist. What the link says is not in the
-    /// text: its maker could write there what drivers match on.
+    /// A link on the way leads to something that does not exist. The error's text leaves the link's
+    /// target out: its author could write there a text that drivers match on.
     #[error("{path} leads to something that is not there")]
     Dangling {
-        /// The path that was asked for.
+        /// The requested path.
         path: String,
-        /// Where it leads.
+        /// The missing target.
         to: String,
     },
     /// The path itself does not exist. The first text is Windows's, the second PowerShell's: aws-ebs
-    /// takes it for "nothing is mounted", so it stands for this alone.
+    /// reads it as "nothing is mounted", so no other error has it.
     #[error(
         "{path}: {}. (Cannot find path '{path}' {}.)",
         driver_texts::FILE_NOT_FOUND,
@@ -33,30 +33,30 @@ pub enum TargetError {
         /// The path.
         path: String,
     },
-    /// The path hangs on something that has no volume, such as a share.
+    /// The path is on something without a volume, such as a share.
     #[error("{path} is on no volume of this node")]
     NoVolume {
         /// The path.
         path: String,
     },
-    /// It leads to something that is no mounted folder.
+    /// The path leads to something other than a mounted folder.
     #[error("{path} leads to something that is not a mounted folder")]
     NotAMountedFolder {
-        /// The path that was asked for.
+        /// The requested path.
         path: String,
-        /// Where it leads, when that is not a mounted folder.
+        /// The target, unless it is a mounted folder.
         to: String,
     },
-    /// A folder on the way, or what it hangs on, cannot be reached.
+    /// A folder on the way, or its volume, cannot be reached.
     #[error("{path} cannot be reached: {}", .source.cause)]
     OutOfReach {
         /// The path.
         path: String,
-        /// Why.
+        /// The system's error.
         source: os::Error,
     },
-    /// The path is a directory like any other. The first text is csi-proxy 1.3's, the second 1.2's:
-    /// aws-ebs takes it for "nothing is mounted", so it stands for this alone.
+    /// The path is a plain directory. The first text is csi-proxy 1.3's, the second 1.2's: aws-ebs
+    /// reads it as "nothing is mounted", so no other error has it.
     #[error(
         "{path}: not a mounted folder (cmd: {})",
         driver_texts::PLAIN_DIRECTORY
@@ -65,19 +65,19 @@ pub enum TargetError {
         /// The path.
         path: String,
     },
-    /// The links do not end.
+    /// The links form a loop, or are too many.
     #[error("{path} leads from link to link without an end")]
     TooManyLinks {
         /// The path.
         path: String,
     },
-    /// A link on the way cannot be followed, or may not.
+    /// A link on the way cannot be followed, or must not be.
     #[error(transparent)]
     Resolve(#[from] ResolveError),
 }
 
 impl TargetError {
-    /// Whether what was looked for does not exist (and not: cannot be reached).
+    /// Whether the target does not exist (and not: cannot be reached).
     pub(crate) fn is_missing(&self) -> bool {
         match self {
             Self::Missing { .. } => true,
@@ -95,7 +95,7 @@ impl TargetError {
 /// The volume of the mounted folder that `target` is, or leads to by symbolic links and junctions.
 ///
 /// # Errors
-/// It leads to none.
+/// The path leads to no mounted folder.
 pub(crate) fn mounted(os: &Os, resolved: &ResolvedPath) -> Result<VolumeId, TargetError> {
     let target = resolved.asked();
     let mut at = resolved.clone();
@@ -135,12 +135,12 @@ pub(crate) fn mounted(os: &Os, resolved: &ResolvedPath) -> Result<VolumeId, Targ
     })
 }
 
-/// What to do about a folder that does not exist.
+/// How to handle a folder that does not exist.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Missing {
-    /// It is an error.
+    /// Return an error.
     Fails,
-    /// The folder above it decides.
+    /// Use the folder above it.
     LookAbove,
 }
 
@@ -148,7 +148,7 @@ pub(crate) enum Missing {
 /// followed.
 ///
 /// # Errors
-/// It is on none.
+/// The entry is on no volume.
 pub(crate) fn closest(
     os: &Os,
     resolved: &ResolvedPath,
@@ -186,8 +186,8 @@ pub(crate) fn closest(
     })
 }
 
-/// The mount manager's name for a volume: one volume may have several, of which a folder may store
-/// any.
+/// The mount manager's name for a volume: a volume may have several names, and a folder may store
+/// any of them.
 fn mounted_at(
     os: &Os,
     asked: &WinPath,
@@ -221,8 +221,8 @@ fn is_drive(path: &WinPath) -> bool {
     path.name().is_none() && matches!(path.root(), Root::Drive(_))
 }
 
-/// Tells a path that is missing from one that a dangling link or a vanished volume above it hides:
-/// Windows answers alike.
+/// Distinguishes a missing path from one behind a dangling link or a vanished volume: Windows
+/// returns the same code for both.
 fn missing(os: &Os, resolved: &ResolvedPath, source: os::Error) -> TargetError {
     let path = resolved.asked();
     if resolved.led_through_links() {
@@ -235,7 +235,7 @@ fn missing(os: &Os, resolved: &ResolvedPath, source: os::Error) -> TargetError {
             Err(error) if error.is_not_found() && is_absent(os, &folder) => {
                 above = folder.parent();
             }
-            // It came while it was looked for, or it is a link that leads to nothing.
+            // It appeared during the search, or it is a dangling link.
             Err(error) if error.is_not_found() => match os.files.leads_to_directory(&folder) {
                 Ok(true) => return missing_as_such(path),
                 _ => break,

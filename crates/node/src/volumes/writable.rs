@@ -11,19 +11,19 @@ use crate::locks::{Key, LockGuard};
 use crate::provider::ProviderError;
 use crate::{DiskError, Node, storage};
 
-/// The disks that hold parts of a volume.
+/// The disks that hold extents of a volume.
 ///
 /// # Errors
-/// The volume does not say.
+/// The volume does not report its extents.
 pub(crate) fn disks_of(os: &Os, volume: VolumeId) -> os::Result<BTreeSet<DiskNumber>> {
     let extents = os.volumes.extents(volume)?;
     Ok(extents.iter().map(|extent| extent.disk).collect())
 }
 
-/// The disk that holds all of a volume.
+/// The one disk that holds all of a volume.
 ///
 /// # Errors
-/// The volume does not say, or is on several.
+/// The volume does not report its extents, or is on several disks.
 pub(crate) fn disk_of(os: &Os, volume: VolumeId) -> Result<DiskNumber, VolumeError> {
     let extents = os.volumes.extents(volume);
     let extents = extents.map_err(VolumeError::failed("look at", volume))?;
@@ -34,7 +34,7 @@ pub(crate) fn disk_of(os: &Os, volume: VolumeId) -> Result<DiskNumber, VolumeErr
     }
 }
 
-/// A volume that is one partition of one disk, which may be written.
+/// A volume that is one partition of one disk and may be written.
 pub(super) struct WritableVolume {
     pub(super) disk: storage::Disk,
     pub(super) layout: DriveLayout,
@@ -44,7 +44,7 @@ pub(super) struct WritableVolume {
 }
 
 impl WritableVolume {
-    /// Locks the volume, finds its disk, locks that too, and refuses one that is never written, or that is
+    /// Locks the volume, then its disk. Refuses a disk that is never written, and a volume or disk that is
     /// not the one that was found.
     pub(super) fn take(
         node: &Node,
@@ -73,7 +73,7 @@ impl WritableVolume {
         })
     }
 
-    /// Refuses a disk that is never written where a change reaches so far.
+    /// Refuses a disk that is never written, for changes of this scope.
     pub(super) fn require(
         &self,
         node: &Node,
@@ -84,8 +84,8 @@ impl WritableVolume {
         refused.map_err(VolumeError::from)
     }
 
-    /// Refuses a disk that a driver brought online for readers, or whose device refuses writes. csi-proxy's clients, who name volumes by id, are told
-    /// by Windows.
+    /// Refuses a disk that a driver brought online read-only, or whose device refuses writes. csi-proxy's clients, who
+    /// name volumes by id, get Windows's own error.
     pub(super) fn refuse_read_only(
         &self,
         node: &Node,
@@ -97,7 +97,7 @@ impl WritableVolume {
         }
     }
 
-    /// The provider's object of the partition, which must be the kernel's by offset and GUID.
+    /// The provider's object of the partition, which must match the kernel's by offset and GUID.
     pub(super) fn row(
         &self,
         node: &Node,
@@ -124,7 +124,7 @@ impl WritableVolume {
         .into())
     }
 
-    /// Reads the layout anew.
+    /// Reads the layout again.
     pub(super) fn look_again(&mut self, node: &Node, volume: VolumeId) -> Result<(), VolumeError> {
         self.layout = layout(node, self.disk.number)?;
         let extent = sole_extent(node.os(), "look at", volume)?;
@@ -136,10 +136,10 @@ impl WritableVolume {
         Ok(())
     }
 
-    /// Refuses a volume that is not the one that was found, or not where it was any more; the latter by the
-    /// kernel alone. The provider's object of a volume is known by the volume's own name, which is the
-    /// kernel's too, so that it can mean no other; and the number of the disk is still that of the device
-    /// that the provider told of.
+    /// Refuses a volume that is not the one that was found, or has moved; the latter by the kernel only.
+    /// The provider identifies a volume by the volume's own name, which is the kernel's too, so its object
+    /// cannot mean another volume. The number of the disk still belongs to the device that the provider
+    /// reported.
     pub(super) fn require_unmoved(
         &self,
         node: &Node,

@@ -32,7 +32,7 @@ const MINUTE: Duration = Duration::from_secs(60);
 
 type Answer = Receiver<Result<FoundDisk, Error>>;
 
-/// A node whose storage provider sees what comes by a rescan alone, with one data disk.
+/// A node with one data disk, whose storage provider sees new disks only by a rescan.
 fn fixture() -> NodeFixture {
     let spec = NodeSpec {
         storage: StorageConditions {
@@ -79,7 +79,7 @@ fn wait_until_hanging(fixture: &NodeFixture) {
     assert!(fixture.sim.faults().wait_until_hanging(1, TIMEOUT));
 }
 
-/// What was done, from the first count on.
+/// The operations from the first count on.
 struct Done<'a> {
     fixture: &'a NodeFixture,
     reads: usize,

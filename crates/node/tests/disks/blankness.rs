@@ -1,5 +1,5 @@
-//! What is not blank is not overwritten: some disks of each kind, for systems on which the many of
-//! `fixtures.rs` take too long.
+//! Content that is not blank is not overwritten: some disks of each kind, for systems on which the
+//! many of `fixtures.rs` take too long.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests")]
 

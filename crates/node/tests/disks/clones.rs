@@ -26,7 +26,7 @@ fn staging(serial: &str) -> String {
     format!(r"{FOLDERS}\{serial}\globalmount")
 }
 
-/// What a driver does with a disk, formatted or not.
+/// A driver's calls for a disk, formatted or not.
 fn stage(fixture: &NodeFixture, serial: &str) -> VolumeId {
     let (node, soon, disk) = (&fixture.node, fixture.soon(), found(fixture, serial));
     node.operations().disks().bring_online(&disk, soon).unwrap();

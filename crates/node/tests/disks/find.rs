@@ -140,7 +140,7 @@ fn each_part_of_a_place_counts() {
     }
 }
 
-/// harvester#5697: all disks had the serial number 0, which nobody can ask for.
+/// harvester#5697: all disks had the serial number 0, which no query can have.
 #[test]
 fn equal_serial_numbers_are_several_until_the_place_is_known() {
     let own = Fixture::new();
@@ -389,7 +389,7 @@ fn a_silent_disk_that_may_be_the_one_keeps_another_from_being_taken() {
     assert_eq!((uncertain, error.candidates().count()), (vec![ours], 1));
     let text = format!("not certain which disk has serial number twin: disk {ours} does not say");
     assert!(error.to_string().starts_with(&text), "{error}");
-    // What it does tell rules it out.
+    // The properties that it does report exclude it.
     let scratch = find(&own, [serial("twin"), Criterion::Lun(2)]).unwrap();
     assert_eq!(scratch.seen().size, Some(GIB));
     let condition = Cause::NotIdentified(Box::new(error));

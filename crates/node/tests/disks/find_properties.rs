@@ -1,4 +1,4 @@
-//! What holds of each look-up for a disk, whatever is known and whatever is there.
+//! Properties of every search for a disk, for any query and any disks.
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
@@ -27,7 +27,7 @@ fn name() -> impl Strategy<Value = String> {
     ]
 }
 
-/// A name that somebody chose. Digits alone are fewer than those of an identifier, of which hyphens do not count.
+/// A chosen name. Names of digits only are shorter than an identifier, whose hyphens do not count.
 fn chosen() -> impl Strategy<Value = String> {
     prop_oneof!["[0-9-]{1,15}", "disk-?1-?1", "disk[0-9-]{1,40}"]
 }

@@ -18,7 +18,7 @@ use crate::support::{DATA, GIB, NodeFixture, inject};
 
 const PAGE83: &str = "disk-1";
 
-/// What makes a disk one that is never written.
+/// A mark that keeps a disk from being written.
 #[derive(Clone, Copy, Debug)]
 enum Mark {
     Role(Role),
@@ -411,7 +411,7 @@ fn what_a_disk_is_refuses_in_every_mode_where_it_cannot_be_read() {
 
 type Rewrite = fn(&mut Instance);
 
-/// What makes a null of one property of each disk.
+/// Turns one property of each disk into a null.
 const NULLS: [(&str, Rewrite); 3] = [
     ("IsBoot", |row| null(row, "IsBoot")),
     ("IsSystem", |row| null(row, "IsSystem")),

@@ -26,7 +26,7 @@ fn spec(serial: &str) -> DiskSpec {
     DiskSpec::on(Bus::Sas).serial(serial)
 }
 
-/// What is at both ends of a disk of 1 GiB.
+/// The content of both ends of a disk of 1 GiB.
 struct Ends {
     head: Vec<u8>,
     tail: Vec<u8>,
@@ -271,7 +271,7 @@ fn a_volume_of_a_disk_whose_number_went_to_another_is_not_formatted_there() {
 /// A rig with a volume of 1 GiB that has no filesystem.
 fn with_raw_volume() -> (NodeFixture, VolumeId) {
     let mut node = NodeSpec::named("node-1").san_policy(SanPolicy::OnlineAll);
-    // What happens to the disks meanwhile the provider does not hear of.
+    // The provider does not learn of changes of the disks meanwhile.
     node.storage.arrivals = Arrivals::OnRescan;
     let fixture = NodeFixture::of(&node, Options::default());
     fixture.plug(&spec(DATA), DATA, GIB);
@@ -283,8 +283,8 @@ fn with_raw_volume() -> (NodeFixture, VolumeId) {
     (fixture, volume)
 }
 
-/// A node whose disks change their numbers once the provider has told of a volume: after the look at its
-/// place, before the proof that it is blank, which is then one of the other disk.
+/// A node whose disks change their numbers once the provider has reported a volume: after the read of
+/// its place, before the proof that it is blank, which then reads the other disk.
 fn swapped_meanwhile(fixture: &NodeFixture, change: impl FnOnce(&mut Os)) -> Node {
     let sim = fixture.sim.clone();
     inject::node(fixture, |os| {
@@ -363,7 +363,7 @@ fn a_found_volume_whose_disk_changes_its_number_before_the_proof_is_not_formatte
     assert_ne!(fixture.disk(), number);
 }
 
-/// What the volume says of its place is older than the swap.
+/// The place that the volume reported is older than the swap.
 #[test]
 fn a_volume_on_a_disk_of_another_number_than_the_providers_is_not_formatted() {
     let (fixture, volume) = with_raw_volume();
@@ -525,8 +525,8 @@ fn a_disk_that_the_provider_gives_no_number_is_not_disk_0() {
     );
 }
 
-/// csi-proxy asks for partitions whose GPT type is not the reserved one; on an MBR disk the type is
-/// null, which no comparison meets, and it would create a second partition.
+/// csi-proxy queries partitions whose GPT type is not the reserved one. On an MBR disk the type is
+/// null, which matches no comparison, so it would create a second partition.
 /// Guards: P42
 #[test]
 fn an_mbr_disk_with_a_partition_is_left_alone() {

@@ -1,4 +1,4 @@
-//! Disks: finding the one that is meant, what is blank, what is written and what is not.
+//! Disks: finding the right one, blankness, and the content that is written or kept.
 
 mod attached;
 mod blankness;

@@ -107,7 +107,7 @@ fn a_writable_disk_that_nobody_uses_goes_offline_first() {
     assert_eq!(attributes(&fixture), UP);
 }
 
-/// That it was not changed shows by what was done, and by what it is.
+/// Both the operations and the disk's state must show that it was not changed.
 fn refused(fixture: &NodeFixture, volume: VolumeId, obstacle: Obstacle, expected: &[&str]) {
     let mut refused = Ok(());
     let mut done = steps(fixture, || refused = bring_online_read_only(fixture));
@@ -197,7 +197,7 @@ fn a_disk_that_cannot_be_made_read_only_does_not_come_online() {
     assert!(attributes(&fixture).offline);
 }
 
-/// Nobody asked for it to be offline.
+/// No caller wanted it offline.
 #[test]
 fn a_writable_disk_that_cannot_be_made_read_only_is_online_again() {
     let denied = Rule::on(PAST_THE_PROVIDER, Effect::fail(Win32::ACCESS_DENIED));

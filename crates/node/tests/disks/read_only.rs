@@ -14,7 +14,7 @@ const SET_ATTRIBUTES: &str = "MSFT_Disk.SetAttributes";
 const ONLINE: &str = "MSFT_Disk.Online";
 const PAST_THE_PROVIDER: &str = "IOCTL_DISK_SET_DISK_ATTRIBUTES";
 
-/// Who brings the disk online.
+/// The caller that brings the disk online.
 #[derive(Clone, Copy, Debug)]
 enum By {
     /// csi-proxy's SetDiskState.

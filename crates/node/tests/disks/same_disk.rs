@@ -15,7 +15,7 @@ use crate::support::{DATA, GIB, NodeFixture, inject};
 
 const OTHER: &str = "other";
 
-/// What a node reads of a device's number.
+/// The control code by which a node reads a device's number.
 const NUMBER_OF_PATH: &str = "IOCTL_STORAGE_GET_DEVICE_NUMBER";
 
 /// A rig with one disk like this.
@@ -241,7 +241,7 @@ fn a_path_that_is_no_devices_says_nothing_where_the_kernel_does_not_know_it() {
     );
 }
 
-/// What cannot be asked proves nothing.
+/// A failed query proves nothing.
 #[test]
 fn a_path_that_does_not_open_lets_nothing_be_written() {
     let fixture = fixture(&usual());
@@ -314,7 +314,7 @@ fn a_disk_in_the_slot_of_the_one_that_was_found_is_not_changed() {
     assert_eq!(fixture.os().disks.layout(number).unwrap().partitions, []);
 }
 
-/// What the provider alone says rules a disk out and never takes it.
+/// A property that only the provider reports excludes a disk and never selects one.
 #[test]
 fn a_disk_without_a_serial_number_is_not_taken_by_that_of_the_one_in_its_slot_before() {
     let fixture = fixture(&usual());

@@ -52,7 +52,7 @@ fn a_dead_disk_that_the_provider_calls_otherwise_keeps_no_other_from_being_found
     let found = find(&fixture, OURS).unwrap();
     assert_eq!(found.seen().serial.as_deref(), Some("ours"));
     fixture.disks().partition(&found, fixture.soon()).unwrap();
-    // It is itself not taken by what the provider says, and not said to be gone.
+    // The provider's properties neither select the disk nor make it count as gone.
     let itself = find(&fixture, DEAD);
     assert_eq!(condition(itself), Some(Condition::Uncertain));
     let nobody = find(&fixture, "600140577777777a600140577777777a");

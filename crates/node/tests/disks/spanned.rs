@@ -1,4 +1,4 @@
-//! The disks of a spanned volume, which are dynamic ones: nothing finds them, and nothing is done to them.
+//! The dynamic disks of a spanned volume: no search finds them, and no operation changes them.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests")]
 
@@ -108,7 +108,7 @@ fn assert_dynamic(fixture: &NodeFixture, style: Style, found: &FoundDisk) {
     assert!(disks.partition(disk, soon).is_err(), "{style:?}");
 }
 
-/// What lies on one dynamic disk alone, while the provider lists that disk still.
+/// A volume on only one dynamic disk, while the provider still lists that disk.
 #[test]
 fn a_simple_volume_of_a_dynamic_disk_is_never_written() {
     for style in [Style::Gpt, Style::Mbr] {
@@ -137,7 +137,7 @@ fn a_simple_volume_of_a_dynamic_disk_is_never_written() {
     }
 }
 
-/// What marks the disks as dynamic is hidden here, so that the file alone guards them.
+/// The marks of dynamic disks are hidden here, so that only the file guards them.
 #[test]
 fn a_page_file_on_a_spanned_volume_guards_each_of_its_disks() {
     let folder = r"C:\mnt\spanned";

@@ -116,7 +116,7 @@ fn a_volume_with_an_access_path_keeps_its_disk_online() {
     assert!(is_online(&fixture));
 }
 
-/// What is not written yet would be lost: so nothing is dismounted, and the disk stays.
+/// Unwritten data would be lost: so nothing is dismounted, and the disk stays online.
 #[test]
 fn a_volume_that_is_in_use_keeps_its_disk_online() {
     let fixture = NodeFixture::with_mounted_volume().unmounted();

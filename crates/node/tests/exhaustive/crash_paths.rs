@@ -283,7 +283,7 @@ fn with_server() -> NodeFixture {
     fixture
 }
 
-/// What a pod may leave: files, one of them read-only, a link out, and a volume mounted.
+/// The leftovers of a pod: files, one of them read-only, a link out, and a mounted volume.
 fn with_a_tree() -> NodeFixture {
     let fixture = NodeFixture::with_mounted_volume();
     let mounted = format!(r"{POD}\mounted");

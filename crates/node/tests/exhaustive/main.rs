@@ -1,5 +1,5 @@
-//! What takes hundreds of simulated nodes or a deep tree, apart from what takes seconds.
-//! So does `crash.rs`, a program of its own since it takes as long as all these.
+//! Tests with hundreds of simulated nodes or a deep tree, apart from those that take seconds.
+//! `crash.rs` is such a test too, in a program of its own since it takes as long as all these.
 
 mod crash_initiator;
 mod crash_paths;

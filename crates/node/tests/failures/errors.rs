@@ -1,5 +1,5 @@
-//! Each code that Windows is known to fail with here, on its way to a library's user: what was attempted on
-//! what, the code, its condition, and the system's text beside it.
+//! Each code that Windows is known to fail with here, as a library's user gets it: the operation and its
+//! object, the code, its condition, and the system's text beside it.
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
@@ -20,7 +20,7 @@ use zeroize::Zeroizing;
 use crate::support::initiator::{self, ADDRESS, OPEN};
 use crate::support::{DATA, NodeFixture, PASSWORD, SHARE, USER};
 
-/// What Windows fails with where storage, shares and services are used, and what a driver branches on.
+/// Windows's errors for storage, shares and services, and the conditions on which a driver branches.
 const WIN32: [(u32, Condition); 16] = [
     (3, Condition::NotFound),
     (5, Condition::AccessDenied),
@@ -40,7 +40,7 @@ const WIN32: [(u32, Condition); 16] = [
     (2250, Condition::NotMapped),
 ];
 
-/// What the storage methods return that a driver branches on; whatever else they return is
+/// The storage methods' return codes on which a driver branches; all others are
 /// [`Condition::Other`].
 const STORAGE: [(u32, Condition); 22] = [
     (3, Condition::NotReady),
@@ -100,7 +100,7 @@ const INITIATOR: [(u32, Condition); 29] = [
     (0xEFFF_004D, Condition::LogonFailure),
 ];
 
-/// What a German system says.
+/// The text of a German system.
 const GERMAN: &str = "Ein an das System angeschlossenes Ger\u{e4}t funktioniert nicht";
 
 const VOLUME: &str = r"\\?\Volume{00000000-0000-0000-0000-000000000001}\";
@@ -110,7 +110,7 @@ struct Case {
     call: &'static str,
     fixture: fn() -> NodeFixture,
     act: fn(&NodeFixture) -> Result<(), Error>,
-    /// What was attempted on what.
+    /// The operation and its object.
     says: fn(&NodeFixture) -> String,
 }
 
@@ -273,7 +273,7 @@ fn each_win32_code_is_told_with_what_was_attempted_on_what() {
     }
 }
 
-/// What could not be asked says nothing of what is on the disk, nor of what the disk is for.
+/// A failed query proves nothing about the disk's content or its role.
 #[test]
 fn what_could_not_be_read_is_told_by_its_code_and_not_as_a_refusal() {
     let fixture = NodeFixture::with_data_disk();
@@ -416,7 +416,7 @@ fn each_code_of_the_storage_provider_is_told_by_any_method() {
 #[test]
 fn each_code_of_the_initiator_is_told_whichever_way_it_comes() {
     let fixture = (LOG_IN.fixture)();
-    // That is looked into: somebody else may have been faster.
+    // This error is checked: another caller may have been faster.
     let looked_into = iscsi_codes::TARGET_ALREADY_LOGGED_IN;
     let rows = iscsi_codes::ALL.iter();
     let rows = rows.filter(|row| **row != iscsi_codes::SUCCESS && **row != looked_into);

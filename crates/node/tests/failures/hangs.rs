@@ -105,7 +105,7 @@ fn callers_that_come_together_wait_for_one_look_and_leave() {
     eventually("stats", stats);
 }
 
-/// Nobody is told that a path is silent which only takes its time, however many look at it.
+/// A slow path is not reported as silent, however many callers query it.
 #[test]
 fn callers_that_look_at_a_slow_path_together_are_all_told_what_is_there() {
     let stuck = StuckDiskFixture::new();
@@ -205,7 +205,7 @@ fn changes_that_come_after_one_that_hangs_are_refused_before_their_deadlines() {
 /// Somebody else's call, in which the bad disk is looked at as well.
 type Beside = fn(&Node, Good, Deadline) -> Result<(), Error>;
 
-/// What of a scene such a call is about.
+/// The part of a fixture that such a call uses.
 #[derive(Clone)]
 struct Good {
     pair: Pair,

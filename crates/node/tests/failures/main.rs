@@ -1,4 +1,4 @@
-//! What fails, hangs or dies, and what is left then.
+//! Calls that fail, hang or die, and their leftovers.
 
 mod crash_mounted_folder;
 mod crash_services;

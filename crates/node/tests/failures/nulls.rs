@@ -350,7 +350,7 @@ fn a_method_that_did_nothing_and_returned_no_code_is_no_success() {
     }
 }
 
-/// What could not be read before is no proof when it can be read after.
+/// A failed read before makes a read afterwards no proof.
 /// Guards: P63
 #[test]
 fn a_format_over_what_was_not_read_that_returned_no_code_is_no_success() {

@@ -1,4 +1,5 @@
-//! How much of the initiator a simulated node is asked, and what must be asked all the same.
+//! The number of queries to a simulated node's initiator, and the queries that must be made all the
+//! same.
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests")]
 

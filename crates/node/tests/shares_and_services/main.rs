@@ -1,4 +1,4 @@
-//! What a node has beside disks and volumes: SMB mappings, the iSCSI initiator, services, firmware.
+//! A node's SMB mappings, iSCSI initiator, services and firmware.
 
 mod field;
 mod firmware;

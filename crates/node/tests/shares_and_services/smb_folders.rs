@@ -107,7 +107,7 @@ fn a_folder_that_does_not_say_whether_it_is_there_is_no_missing_one() {
     assert!(!has_link(&fixture));
 }
 
-/// Who is told that nothing came about unmaps nothing.
+/// A driver whose call failed unmaps nothing.
 #[test]
 fn a_look_at_a_folder_that_fails_leaves_no_mapping_of_its_own_call() {
     for code in [Win32::BAD_NETPATH, Win32::NO_SYSTEM_RESOURCES] {
@@ -141,7 +141,7 @@ fn a_link_that_cannot_be_made_leaves_no_mapping_of_its_own_call() {
     assert_eq!(mapped(&fixture), [""; 0]);
 }
 
-/// Who hears of a final failure forgets the share.
+/// A driver drops the record of a share after a final failure.
 #[test]
 fn a_failure_that_leaves_a_mapping_of_its_own_call_says_so_and_is_no_final_one() {
     let fixture = NodeFixture::with_server();

@@ -230,7 +230,7 @@ fn a_mapping_that_does_not_tell_whether_it_is_encrypted_is_refused_to_who_asks()
     assert!(matches!(error, SmbError::OtherOptions { .. }), "{error}");
 }
 
-/// What a node demands anyway is no other option when somebody asks for it.
+/// An option that the node demands anyway does not differ when a caller requests it.
 #[test]
 fn encryption_is_one_option_of_every_caller() {
     let fixture = fixture(Build::SERVER_2022);

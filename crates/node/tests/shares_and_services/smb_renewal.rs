@@ -235,8 +235,8 @@ fn a_renewal_whose_create_fails_is_counted_and_the_next_call_tries_again() {
     assert_eq!(fixture.smb().failed_renewals(), 1);
 }
 
-/// What a call for a share came to that waited for the lock of its server before it removed a mapping, and went on
-/// after `meanwhile`, and how many mappings it removed.
+/// The result of a call for a share that waited for the lock of its server before it removed a mapping, and went
+/// on after `meanwhile`; and how many mappings it removed.
 fn outcome_after(
     queue: &WaitsFixture,
     share: &str,
@@ -251,7 +251,8 @@ fn outcome_after(
         queue.wait_until_so_many_wait(1);
         meanwhile(&queue.fixture);
         drop(hanging);
-        // Beside one whose user is saved it is refused (1219), which says nothing of the server.
+        // Beside one whose user is saved it is refused (1219), which proves nothing about the
+        // server.
         drop(ahead.join().unwrap());
         renewal.join().unwrap()
     });
@@ -475,7 +476,7 @@ fn map_with_letter(fixture: &NodeFixture, letter: &str) {
         .unwrap();
 }
 
-/// What could not be removed is there still, and so are its user's files.
+/// A mapping that could not be removed still exists, and so do its user's files.
 #[test]
 fn a_mapping_that_could_not_be_removed_is_its_users_still() {
     let fixture = NodeFixture::with_server();

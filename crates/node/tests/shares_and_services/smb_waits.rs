@@ -51,7 +51,7 @@ impl Drop for One {
     }
 }
 
-/// What hangs, until this is dropped.
+/// A fault that hangs until this is dropped.
 pub(crate) struct Hanging<'a>(&'a Faults, RuleId);
 
 impl Drop for Hanging<'_> {
@@ -245,7 +245,7 @@ fn a_look_that_does_not_end_answers_all_who_wait_for_it() {
     });
 }
 
-/// What was seen of a mapping says nothing of the one in its place.
+/// The state of an old mapping proves nothing about the new one in its place.
 #[test]
 fn a_mapping_that_was_made_anew_is_looked_at_anew_by_those_who_waited() {
     let queue = WaitsFixture::with_share_of_another();
@@ -396,7 +396,7 @@ fn fifty_shares_of_a_dead_server_fail_in_the_time_of_one_look() {
     assert_eq!(creates(&queue.trace()), 1, "for all that are not mapped");
 }
 
-/// That a share is not there says nothing of the others.
+/// A missing share proves nothing about the others.
 #[test]
 fn a_share_that_is_not_there_ends_the_wait_of_no_other() {
     let queue = WaitsFixture::new();

@@ -1,4 +1,4 @@
-//! What a simulated node says of itself and of its boot.
+//! A simulated node's information about itself and its boot.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests")]
 

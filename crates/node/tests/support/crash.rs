@@ -14,7 +14,8 @@ pub(crate) struct Scenario {
     pub(crate) name: &'static str,
     pub(crate) prepare: fn() -> NodeFixture,
     pub(crate) act: Act,
-    /// What a second call may answer when the first had done its work: csi-proxy answers so, too.
+    /// The errors that a second call may return if the first had done its work: csi-proxy returns
+    /// them, too.
     pub(crate) done_already: &'static [&'static str],
 }
 
@@ -94,11 +95,11 @@ impl Sweep<'_> {
     }
 }
 
-/// What Windows may refuse for good, and the operation goes on without: clearing read-only where the
-/// hardware protects a disk.
+/// A refusal of Windows after which the operation goes on: clearing read-only if the hardware
+/// protects a disk.
 const MAY_REFUSE: &str = "MSFT_Disk.SetAttributes";
 
-/// What goes wrong in a case.
+/// The faults of a case.
 const MODES: [(&str, Effect, Applies); 5] = [
     (
         "fails",
@@ -117,13 +118,13 @@ const MODES: [(&str, Effect, Applies); 5] = [
 
 type Applies = fn(&Op) -> bool;
 
-/// What may take effect although its caller was told that it had not ended.
+/// Operations that may take effect although their caller got a timeout.
 fn is_method(op: &Op) -> bool {
     let is_order = ["StartServiceW", "ControlService"].contains(&op.operation);
     has_code(op) || is_order
 }
 
-/// What answers with a code of its own.
+/// Operations that return a code of their own.
 fn has_code(op: &Op) -> bool {
     let is_provider = matches!(
         op.facility,
@@ -136,8 +137,7 @@ fn is_refusable(op: &Op) -> bool {
     has_code(op) && !op.operation.ends_with(MAY_REFUSE)
 }
 
-/// Drivers take such a text for "that is done already", and what failed here is none of what they
-/// stand for.
+/// Drivers read such a text as "already done", and the failures here do not mean that.
 fn refuse_texts_of_other_failures(what: &str, first: &Result<(), String>) {
     let error_text = first.as_ref().err().map_or("", String::as_str);
     let read = driver_texts::ALL

@@ -27,10 +27,10 @@ pub(crate) struct ImageSlot<'a> {
     disk_length: u64,
 }
 
-/// What is to stay as it is.
+/// The content that must stay.
 #[derive(PartialEq)]
 pub(crate) struct Seen {
-    /// What the fixture consists of.
+    /// The content of the fixture.
     pub(crate) content: Vec<u8>,
     /// Both ends of the disk and of the stretch.
     ends: Vec<u8>,

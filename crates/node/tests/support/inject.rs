@@ -181,7 +181,7 @@ impl ForwardDisks for AsBasic {
     }
 }
 
-/// A system whose page files, as it says, are what `say` makes of them.
+/// A system whose reported page files pass through `say`.
 pub(crate) struct PagesTo<F> {
     pub(crate) boot: Arc<dyn Boot>,
     pub(crate) say: F,
@@ -199,7 +199,7 @@ impl<F: Fn(&mut Paging) + Send + Sync> ForwardBoot for PagesTo<F> {
     }
 }
 
-/// Volumes whose extents are what `say` makes of them, given how often they were asked for before.
+/// Volumes whose extents pass through `say`, given how often they were queried before.
 pub(crate) struct Elsewhere<F> {
     volumes: Arc<dyn Volumes>,
     say: F,

@@ -40,7 +40,7 @@ use wincsi_node::{
 
 pub(crate) const GIB: u64 = 1 << 30;
 
-/// What the SMB server shares, and with whom.
+/// The share of the SMB server, with its user.
 pub(crate) const SHARE: &str = r"\\files\share";
 pub(crate) const USER: &str = r"FILES\alice";
 pub(crate) const PASSWORD: &str = "correct horse";
@@ -74,7 +74,7 @@ pub(crate) enum Reach {
     Everywhere,
 }
 
-/// What was looked up before faults were let in.
+/// The values that were looked up before faults were injected.
 #[derive(Clone, Copy, Default)]
 struct Known {
     disk: Option<DiskNumber>,
@@ -269,7 +269,7 @@ impl NodeFixture {
         }
     }
 
-    /// What operations gave out and nobody let go: directories that are held, volumes that are locked.
+    /// The objects that operations opened and nobody released: held directories, locked volumes.
     pub(crate) fn open(&self) -> Counts {
         self.tally.open()
     }
@@ -325,7 +325,7 @@ impl NodeFixture {
         path(STAGING)
     }
 
-    /// What a client named, followed to where it leads as csi-proxy does for each call.
+    /// A client's path, resolved as csi-proxy does for each call.
     pub(crate) fn resolved(&self, at: &str) -> Result<ResolvedPath, ResolveError> {
         match self.reach {
             Reach::Everywhere => Ok(ResolvedPath::from(&path(at))),
@@ -504,8 +504,8 @@ fn junction_to(target: &str) -> Vec<u8> {
     Reparse::MountPoint(names).encode().unwrap()
 }
 
-/// Says what was counted past the harness, which keeps what a passing test prints: `cargo xtask test`
-/// adds up such lines of a program.
+/// Prints a count past the harness, which hides the output of a passing test: `cargo xtask test` adds
+/// up such lines of a program.
 pub(crate) fn counted(number: usize, what: &str, about: &str) {
     let _ = writeln!(io::stderr(), "counted: {number} {what} ({about})");
 }

@@ -14,7 +14,7 @@ pub(crate) const SPANNED: [&str; 2] = ["span1", "span2"];
 /// How long each of them is.
 pub(crate) const LENGTH: u64 = 64 << 20;
 
-/// What a partition table begins as.
+/// The initial partition table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Style {
     Gpt,

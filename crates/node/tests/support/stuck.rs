@@ -66,7 +66,7 @@ impl Pair {
 pub(crate) enum HangPoint {
     Cache,
     Disk,
-    /// What is in the volume, by the path of its folder.
+    /// The files of the volume, by the path of its folder.
     Files,
     /// Behind the folder.
     Mounted,
@@ -168,7 +168,7 @@ impl StuckDiskFixture {
         answered
     }
 
-    /// The answer to a call that waits for nothing, whatever the clock says.
+    /// The answer to a call that must not wait, whatever the clock shows.
     pub(crate) fn at_once<T: Send + 'static>(
         &self,
         act: impl FnOnce(&Node) -> Result<T, Error> + Send + 'static,
@@ -216,7 +216,7 @@ fn path_of(fixture: &NodeFixture, number: DiskNumber) -> String {
         .to_owned()
 }
 
-/// What hung ends a moment after it is let go.
+/// A released call ends a moment later.
 pub(crate) fn eventually<T>(what: &str, act: impl Fn() -> Result<T, Error>) -> T {
     let end = Instant::now() + TIMEOUT;
     loop {

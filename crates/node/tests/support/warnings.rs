@@ -1,4 +1,4 @@
-//! What an operation warns of in the log.
+//! The warnings of an operation in the log.
 
 use std::cell::RefCell;
 use std::fmt::{Debug, Write};
@@ -22,7 +22,7 @@ pub(crate) fn captured(act: impl FnOnce()) -> String {
 }
 
 thread_local! {
-    /// What this thread logged since somebody wants to know.
+    /// The log lines of this thread since a test began to collect them.
     static LINES: RefCell<Option<String>> = const { RefCell::new(None) };
 }
 

@@ -1,4 +1,4 @@
-//! What an entry is, where it leads, and what a directory holds.
+//! The kinds of entries, the targets of links, and lists of directories.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests")]
 
@@ -90,7 +90,7 @@ fn a_link_tells_its_form_its_target_and_what_is_there() {
     let inside = format!(r"{STAGING}\data.txt");
     let file = to_path(LinkForm::File, &inside, LeadsTo::File);
     assert_eq!(linked(&fixture, &inside, LinkKind::File), file);
-    // What Windows opens nothing through.
+    // Windows opens nothing through such a link.
     let wrong = to_path(LinkForm::File, STAGING, LeadsTo::Directory);
     assert_eq!(linked(&fixture, STAGING, LinkKind::File), wrong);
     let relative = to_directory(r"C:\var\lib", LeadsTo::Directory);
@@ -247,7 +247,7 @@ fn a_directory_is_listed_with_what_each_entry_is() {
         .volumes()
         .mount(fixture.volume(), &path(r"C:\var\top\mounted"), soon)
         .unwrap();
-    // What a link leaves that was being made when its process died.
+    // The leftover of a link that was being made when its process died.
     fixture.write(
         r"C:\var\top\.wincsi-link-0123456789abcdef0123456789abcdef",
         "",

@@ -83,7 +83,7 @@ const WRITES: [(&str, Write); 4] = [
     }),
 ];
 
-/// What each of [`WRITES`] says to this volume, after which nothing is written.
+/// The error of each of [`WRITES`] for this volume; nothing is written afterwards.
 fn refusals(fixture: &NodeFixture, volume: &FoundVolume) -> Vec<(&'static str, VolumeError)> {
     let refused = WRITES.map(|(name, write)| {
         let mut refused = None;

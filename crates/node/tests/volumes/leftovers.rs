@@ -17,7 +17,7 @@ const POD: &str = r"C:\var\lib\kubelet\pod";
 const LINK: &str = r"C:\var\lib\kubelet\pod\smb";
 const OTHER: &str = r"C:\var\lib\kubelet\pod\other";
 
-/// What a process died at that was making a link.
+/// The call at which a process died while making a link.
 const CREATE: &str = "MSFT_SmbGlobalMapping.Create";
 const RENAME: &str = "NtSetInformationFile";
 

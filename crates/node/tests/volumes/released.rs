@@ -88,7 +88,7 @@ impl ServerFixture {
     }
 }
 
-/// What the server works in and runs from.
+/// The paths that the server uses and runs from.
 fn kept() -> Kept {
     Kept {
         working_folders: vec![path(KUBELET)],
@@ -360,7 +360,7 @@ fn a_volume_on_which_another_is_mounted_is_refused() {
     assert_eq!(server.format(), of_ntfs());
 }
 
-/// The provider is asked to dismount nothing by force, in case somebody opens a file in between.
+/// The provider must not dismount by force, in case a process opens a file in between.
 /// Guards: P69
 #[test]
 fn a_volume_in_use_is_refused_until_it_is_free_and_never_dismounted() {
@@ -547,7 +547,7 @@ fn a_call_that_waited_for_a_format_ends_as_that_one_and_formats_nothing() {
     assert_eq!((first, asked), (second, 1));
 }
 
-/// What ended before Windows was asked is no outcome for others.
+/// A call that ended before its call to Windows publishes no outcome.
 #[test]
 fn a_call_that_waited_for_one_that_formatted_nothing_formats() {
     let broken = Effect::fail(Win32::IO_DEVICE);

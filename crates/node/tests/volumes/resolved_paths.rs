@@ -272,8 +272,8 @@ fn what_lies_between_stays_in_place_while_something_is_changed() {
         .unwrap();
 }
 
-/// An empty directory can be made a junction while it is held. Its entries are reached by the
-/// directory itself, so nothing is led away: neither what is removed nor what is made.
+/// An empty directory can become a junction while it is held. Its entries are reached through the
+/// directory itself, so neither removals nor new entries are redirected.
 /// Guards: P54
 #[test]
 fn a_directory_that_becomes_a_junction_while_it_is_held_leads_nothing_away() {

@@ -22,7 +22,7 @@ const GONE: [Win32; 4] = [
     Win32::NOT_READY,
 ];
 
-/// What was staged is mounted, and there is another volume.
+/// A staged volume, mounted, and another volume.
 fn two_volumes() -> (NodeFixture, VolumeId) {
     let fixture = NodeFixture::with_mounted_volume();
     let other = fixture.other_volume();

@@ -8,8 +8,8 @@ use wincsi_node::{TargetError, VolumeError};
 
 use crate::support::{DATA, NodeFixture, path};
 
-/// What aws-ebs-csi-driver takes for "nothing is mounted there", as its pattern
-/// `(Get-Item -Path \S+).Target, output: , error: <nil>` and the other text say.
+/// The texts that aws-ebs-csi-driver reads as "nothing is mounted there", by its pattern `(Get-Item
+/// -Path \S+).Target, output: , error: <nil>` and the other text.
 fn reads_as_nothing_mounted(text: &str) -> bool {
     let plain = text.split("Get-Item -Path ").skip(1).any(|rest| {
         let target = rest.split_once("Target, output: , error: <nil>");

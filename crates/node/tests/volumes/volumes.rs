@@ -56,7 +56,7 @@ fn a_volume_is_formatted_once() {
     );
 }
 
-/// What cannot be read is not "not formatted": the next call would format it.
+/// A failed read is not "not formatted": the next call would format the volume.
 #[test]
 fn a_volume_that_does_not_answer_is_not_unformatted() {
     let fixture = NodeFixture::with_volume();

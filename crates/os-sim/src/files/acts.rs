@@ -1,4 +1,4 @@
-//! What each call does. The caller holds the lock.
+//! The effect of each call. The caller holds the lock.
 
 use std::fs;
 use std::path::PathBuf;

@@ -33,8 +33,8 @@ impl HeldDirectory {
         Destination::directory(self.path.clone(), self.host.clone())
     }
 
-    /// What Windows answers who asks by the handle of a directory that is a reparse point by now, and
-    /// does not want that followed.
+    /// Windows's error for access by the handle of a directory that has become a reparse point, if
+    /// the call must not follow it.
     fn still_plain(&self) -> Result<(), Cause> {
         match host::entry_at(&self.host)? {
             Some(Node::Directory { .. }) => Ok(()),

@@ -13,7 +13,7 @@ use super::{names, sys};
 /// New files carry it on NTFS.
 const ARCHIVE: FileAttributes = FileAttributes(0x20);
 
-/// What a host path holds.
+/// The content of a host path.
 pub(super) enum Node {
     Directory { read_only: bool },
     File { read_only: bool, size: u64 },
@@ -21,7 +21,7 @@ pub(super) enum Node {
 }
 
 impl Node {
-    /// What the node says of it.
+    /// The node's view of it.
     pub(super) fn entry(&self) -> Entry {
         let (kind, tag, size) = match self {
             Self::Directory { .. } => (FileAttributes::DIRECTORY, None, 0),
@@ -48,10 +48,10 @@ impl Node {
     }
 }
 
-/// Goes from a folder to the entry that Windows takes for `name`, and says what that is.
+/// Goes from a folder to the entry that Windows would open as `name`, and returns its content.
 ///
-/// Two host entries may differ in case alone; the one spelled as asked for wins, then the first in
-/// the alphabet.
+/// If two host entries differ only in case, the exact spelling wins, then the first in the
+/// alphabet.
 pub(super) fn enter(folder: &mut PathBuf, name: &OsStr) -> Result<Option<Node>, Cause> {
     folder.push(name);
     if let Some(node) = entry_at(folder)? {
@@ -85,7 +85,7 @@ pub(super) fn list(folder: &Path) -> Result<Vec<DirEntry>, Cause> {
     Ok(entries)
 }
 
-/// What lies at a host path.
+/// The entry at a host path.
 pub(super) fn entry_at(host: &Path) -> Result<Option<Node>, Cause> {
     match fs::symlink_metadata(host) {
         Ok(metadata) => classify(host, &metadata).map(Some),

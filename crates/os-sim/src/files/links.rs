@@ -1,4 +1,4 @@
-//! What reparse data says: where it leads to, and how the node's own links are written.
+//! Reparse data: its target, and how the node writes its own links.
 
 use formats::reparse::{Names, Reparse, SymlinkBase, Target};
 use formats::symlink;

@@ -7,7 +7,7 @@ use os::{Cause, FileAttributes, LinkKind, ReparseTag, VolumeId, Win32};
 
 use super::{host, links, names};
 
-/// What a marker begins with, its version included; one byte for the kind and the reparse data follow.
+/// The start of a marker, with its version; one byte for the kind and the reparse data follow.
 const MAGIC: &[u8; 7] = b"WCSIRP1";
 
 /// `ERROR_FILE_CORRUPT`: a marker that we did not write.

@@ -64,9 +64,9 @@ pub trait Roots: Send + Sync {
     }
 }
 
-/// Who has to know that a mounted folder was removed as an entry: the mount manager.
+/// Receives the removal of a mounted folder as an entry: the mount manager.
 ///
-/// Called while the tree holds no lock, after the entry is gone.
+/// Called after the entry is gone, without a lock on the tree.
 pub trait MountWatcher: Send + Sync {
     /// `folder` led to `volume` and is there no more. The path is free of links, as the one that
     /// [`FileTree::set_mount_point`] gave; the two may differ in case ([`WinPath::folded`]).
@@ -127,11 +127,11 @@ impl FileTree {
             .map_err(|cause| Error::new("DeleteVolumeMountPointW", folder, cause))
     }
 
-    /// Makes a mounted folder that names this volume a plain folder again. Nobody is told.
+    /// Turns a mounted folder of this volume into a plain folder. The mount manager does not learn of it.
     ///
     /// # Errors
     /// [`os::Win32::NOT_A_REPARSE_POINT`] for a plain folder, [`os::Win32::REPARSE_TAG_MISMATCH`] for another
-    /// reparse point or volume; no such folder.
+    /// reparse point or volume; there is no such folder.
     pub fn remove_reparse_point(&self, folder: &WinPath, volume: VolumeId) -> Result<()> {
         let _changing = self.changing();
         self.take_mount_from(folder, volume)
@@ -149,10 +149,10 @@ impl FileTree {
             .map_err(|cause| Error::new("GetVolumeNameForVolumeMountPointW", folder, cause))
     }
 
-    /// The root of the filesystem that a directory lies on, once all links are followed.
+    /// The root of a directory's filesystem, once all links are followed.
     ///
     /// # Errors
-    /// [`os::Win32::PATH_NOT_FOUND`] for what does not exist, [`os::Win32::DIRECTORY`] for what is no directory.
+    /// [`os::Win32::PATH_NOT_FOUND`] for a missing entry, [`os::Win32::DIRECTORY`] for one that is no directory.
     pub fn root_behind(&self, directory: &WinPath) -> Result<Root> {
         let _looking = self.looking();
         self.root_of(directory)

@@ -6,7 +6,7 @@ use std::path::{Component, Path, PathBuf, Prefix};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::{fs, io, process};
 
-/// What the names begin with that the tree keeps for itself, in any case.
+/// The prefix of the names that the tree reserves for itself, in any case.
 pub(super) const RESERVED: &str = "$WinCSI.";
 
 /// The marker inside the host directory of a reparse point.
@@ -60,8 +60,8 @@ pub(super) fn fold(name: &OsStr) -> String {
     name.to_string_lossy().chars().map(upper).collect()
 }
 
-/// A fresh host path in a root's staging folder, which is created on the way. What a killed process
-/// left there is in nobody's way: the names carry the process's number and a counter.
+/// A fresh host path in a root's staging folder, which is created if needed. Leftovers of a killed
+/// process do not collide: the names contain the process's number and a counter.
 pub(super) fn staging(root: &Path) -> io::Result<PathBuf> {
     static NEXT: AtomicU64 = AtomicU64::new(0);
     let folder = root.join(STAGING);

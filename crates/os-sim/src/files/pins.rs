@@ -26,7 +26,7 @@ impl Pins {
         }
     }
 
-    /// Refuses what nobody may do to a pinned directory.
+    /// Refuses changes of a pinned directory.
     pub(super) fn refuse(&self, host: &Path) -> Result<(), Cause> {
         if self.counts().contains_key(&key(host)) {
             return Err(Win32::SHARING_VIOLATION.into());

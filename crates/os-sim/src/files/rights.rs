@@ -9,9 +9,9 @@ use super::host::{self, Node};
 use super::walk::{Destination, Final};
 use super::{FileTree, names};
 
-/// Stands for what a directory has on which nobody set anything: administrators may do everything,
-/// users may read and add folders, as on a fresh volume (kubernetes/kubernetes issue 131341). What
-/// Windows really writes there depends on its version.
+/// The list of a directory on which nobody set one: administrators may do everything, users may
+/// read and add folders, as on a fresh volume (kubernetes/kubernetes issue 131341). The list that
+/// Windows really writes depends on its version.
 const UNTOUCHED: &str = "D:(A;OICI;FA;;;BA)(A;OICI;FA;;;SY)(A;OICI;FRFX;;;BU)(A;CI;LC;;;BU)";
 
 impl FileTree {

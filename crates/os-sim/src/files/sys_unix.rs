@@ -7,8 +7,8 @@ use std::path::Path;
 
 use os::ReparseTag;
 
-/// The sticky bit stands for the read-only attribute: the owner of a directory may still change what
-/// is in it, as on Windows, which clearing the write bits would forbid.
+/// The sticky bit represents the read-only attribute: the owner of a directory may still change its
+/// content, as on Windows; cleared write bits would forbid that.
 const READ_ONLY: u32 = 0o1000;
 
 pub(super) fn is_read_only(metadata: &Metadata) -> bool {
@@ -25,13 +25,13 @@ pub(super) fn set_read_only(path: &Path, read_only: bool) -> io::Result<()> {
     fs::set_permissions(path, Permissions::from_mode(mode))
 }
 
-/// Whether a directory holds directories for sure, and so is no reparse point, which is seen without a look into it: each
-/// has a link to it. Filesystems that do not count these links say 1.
+/// Whether a directory certainly holds directories, and so is no reparse point: the link count shows it without
+/// reading the directory, as each subdirectory has a link to it. Filesystems that do not count these links report 1.
 pub(super) fn has_directories(metadata: &Metadata) -> bool {
     metadata.nlink() > 2
 }
 
-/// The tag under which Windows shows what is neither file nor directory. Source: [MS-FSCC] 2.1.2.1.
+/// Windows's tag for entries that are neither file nor directory. Source: [MS-FSCC] 2.1.2.1.
 pub(super) fn special(kind: FileType) -> Option<ReparseTag> {
     const LX_SYMLINK: ReparseTag = ReparseTag(0xA000_001D);
     const LX_FIFO: ReparseTag = ReparseTag(0x8000_0024);

@@ -1,4 +1,4 @@
-//! What tests and demonstrations do to the node's files that the seam has no call for.
+//! Changes by tests and demonstrations to the node's files that the seam has no call for.
 
 use std::fs;
 use std::path::PathBuf;

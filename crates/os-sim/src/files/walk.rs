@@ -12,7 +12,7 @@ use super::{FileTree, links, names};
 /// <https://learn.microsoft.com/windows/win32/fileio/symbolic-link-programming-considerations>.
 const MOST_LINKS: usize = 63;
 
-/// What is done with a link at the end of a path.
+/// How to treat a link at the end of a path.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Final {
     /// It is what the path names.
@@ -23,17 +23,17 @@ pub(super) enum Final {
 
 /// Where a path ends: its directory exists, the entry itself may not.
 pub(super) struct Destination {
-    /// The path free of links. Names are spelled as they lie there when the host tells case apart, as
-    /// they were asked for otherwise.
+    /// The path free of links. Names have the host's spelling if the host is case-sensitive,
+    /// otherwise the caller's.
     pub(super) path: WinPath,
     pub(super) host: PathBuf,
     pub(super) node: Option<Node>,
-    /// What the symbolic links at the end of the path said that they lead to.
+    /// The kinds of target that the symbolic links at the end of the path declare.
     promised: Vec<LinkKind>,
 }
 
 impl Destination {
-    /// What is there.
+    /// The entry that was found.
     pub(super) fn found(&self) -> Result<&Node, Cause> {
         self.node.as_ref().ok_or(Win32::FILE_NOT_FOUND.into())
     }
@@ -88,7 +88,7 @@ impl FileTree {
         }
     }
 
-    /// `files` has the numbers of names that follow what is to be no directory: see [`refuse_directory`].
+    /// `files` has the numbers of names after those that must be no directory: see [`refuse_directory`].
     fn step(&self, path: &WinPath, last: Final, files: &[usize]) -> Result<Step, Cause> {
         let mut here = self.root(path)?;
         refuse_directory(path.components().len(), files)?;
@@ -141,13 +141,13 @@ impl Destination {
     }
 }
 
-/// What a symbolic link says that it leads to.
+/// The kind of target that a symbolic link declares.
 fn promise(point: &ReparsePoint) -> Option<LinkKind> {
     (point.tag() == ReparseTag::SYMLINK).then_some(point.kind)
 }
 
-/// Refuses to go through a file link to a directory, as Windows refuses to open one. What Windows does where
-/// names follow the link nothing has shown: an experiment of the suite for Windows asks it.
+/// Refuses to follow a file link to a directory, as Windows refuses to open one. Nothing has shown what
+/// Windows does if names follow the link: an experiment of the suite for Windows will.
 fn refuse_directory(names_left: usize, files: &[usize]) -> Result<(), Cause> {
     match names_left > 0 && files.contains(&names_left) {
         true => Err(Win32::ACCESS_DENIED.into()),

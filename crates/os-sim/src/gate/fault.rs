@@ -5,7 +5,7 @@ use os::{Cause, Facility, Outcome, SystemText};
 
 use super::{Op, Pattern};
 
-/// What goes wrong, and when. Cheap to clone: all clones are the same list.
+/// The faults to inject, and when. Cheap to clone: all clones share the list.
 #[derive(Debug, Clone, Default)]
 pub struct Faults(Arc<Shared>);
 
@@ -35,13 +35,13 @@ pub struct Rule {
     pub from_nth: u32,
     /// How many operations it applies to; `None`: all from then on.
     pub times: Option<u32>,
-    /// What happens to them.
+    /// The effect on them.
     pub effect: Effect,
     /// The text of the system for a failure that the effect injects, in its own language.
     pub system_text: Option<SystemText>,
 }
 
-/// What happens to an operation.
+/// The effect on an operation.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Effect {
     /// A provider's method answers this instead of doing anything.
@@ -65,17 +65,17 @@ pub enum Effect {
     Hang,
     /// The process is killed: this and every later operation fails.
     Kill(Kill),
-    /// It takes effect, but the caller is told after the deadline that it had not ended by then.
+    /// It takes effect, but returns after the deadline, as timed out.
     Overrun,
     /// The SMB or iSCSI server of this name goes down first.
     TakeServerDown(String),
-    /// `MSFT_Volume.Format` answers that a parameter is invalid, for this long after the volume came, while it
-    /// has no drive letter (<https://github.com/PowerShell/PowerShell/issues/7771>, where nobody says for how
-    /// long). Other operations are as ever.
+    /// `MSFT_Volume.Format` returns "invalid parameter" for this long after the volume appeared, while it has
+    /// no drive letter (<https://github.com/PowerShell/PowerShell/issues/7771>, which has no duration). Other
+    /// operations work as usual.
     Unsettled(Duration),
 }
 
-/// With what a method begins, after which it stops.
+/// The first step of a method, after which it stops.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum FirstStep {
     AsEver,
@@ -266,7 +266,7 @@ impl Faults {
     }
 }
 
-/// How often somebody who hangs looks whether the script has changed.
+/// How often a hanging operation checks whether the script has changed.
 const FOLLOW: Duration = Duration::from_millis(50);
 
 /// A fault that applies to one operation, and its rule.

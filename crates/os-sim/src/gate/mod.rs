@@ -31,7 +31,7 @@ pub struct Op {
     pub facility: Facility,
     /// Its Windows name, the one of [`os::Error::operation`].
     pub operation: &'static str,
-    /// What it is about, the text of [`os::Error::object`].
+    /// The object of the operation, the text of [`os::Error::object`].
     pub object: String,
 }
 
@@ -60,7 +60,7 @@ impl fmt::Display for Op {
     }
 }
 
-/// What a process that was killed answers from then on.
+/// The error of every call in a process that was killed.
 pub(crate) const KILLED: Cause = Cause::Unavailable("the simulated process was killed");
 
 /// Faults that change the machine and not only the operation.
@@ -95,7 +95,7 @@ pub(crate) struct FaultPlan {
 }
 
 impl FaultPlan {
-    /// What a fault answers in the operation's place.
+    /// The result of a fault in place of the operation's.
     pub(crate) fn take_answer(&mut self) -> Option<Outcome> {
         self.answer.take()
     }

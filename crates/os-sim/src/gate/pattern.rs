@@ -3,7 +3,7 @@ use std::str::FromStr;
 
 use serde::Deserialize;
 
-/// A text in which `*` stands for anything; compares without regard to case.
+/// A text in which `*` matches anything; compares without case.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(from = "String")]
 pub struct Pattern(String);

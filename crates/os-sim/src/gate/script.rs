@@ -16,7 +16,7 @@ pub struct ScriptError {
     source: toml::de::Error,
 }
 
-/// The script in a node's folder, which somebody may write or delete at any time.
+/// The script in a node's folder, which anyone may write or delete at any time.
 pub(crate) struct Script {
     path: PathBuf,
     seen: Mutex<Option<String>>,

@@ -1,4 +1,4 @@
-//! What a clone of a disk holds on the host.
+//! The host files of a disk's clone.
 
 use std::path::{Path, PathBuf};
 use std::{fs, io};

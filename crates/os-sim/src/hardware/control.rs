@@ -16,7 +16,7 @@ use crate::folder;
 #[derive(Debug, Clone)]
 pub struct HardwareControl(Arc<Store>);
 
-/// What is on a disk when it is plugged in.
+/// The content of a disk when it is plugged in.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Content {
     image: Option<PathBuf>,
@@ -32,7 +32,7 @@ pub enum HardwareError {
     /// A file of the node's folder failed.
     #[error("{object}: {source}")]
     File {
-        /// What it was about.
+        /// The object of the operation.
         object: String,
         /// Why.
         source: io::Error,
@@ -290,7 +290,7 @@ impl HardwareControl {
         }
     }
 
-    /// The text that a disk's specification stands in; in memory that of what can change.
+    /// The text of a disk's specification; in memory, of its changeable part.
     pub(crate) fn disk_text(&self, name: &str) -> io::Result<Option<String>> {
         match &*self.0 {
             Store::Folder(folder) => {

@@ -4,13 +4,13 @@ use serde::{Deserialize, Serialize};
 
 use super::dynamic::VolumeExtent;
 
-/// A disk as its maker built it and as somebody plugged it in: the content of `disks/<name>.toml`.
+/// A disk as built and plugged in: the content of `disks/<name>.toml`.
 ///
-/// The disk's length is that of its image and stands nowhere else.
+/// The disk's length is that of its image and is recorded nowhere else.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct DiskSpec {
-    /// What the disk hangs on.
+    /// The bus of the disk.
     pub bus: Bus,
     /// Where on the bus; its place in the device path and in the location come from it.
     #[serde(default)]
@@ -30,16 +30,16 @@ pub struct DiskSpec {
     /// The logical sector size in bytes: 512 or 4096.
     #[serde(default)]
     pub sector_size: SectorSize,
-    /// What Windows says of the place, when it is not what its bus usually has.
+    /// Windows's text for the location, if it differs from the usual one of the bus.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub location: Option<String>,
-    /// The PCI function of its controller, of which the location tells; the one usual on its bus when left out.
+    /// The PCI function of its controller, shown in the location; by default the usual one of the bus.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pci: Option<PciFunction>,
     /// The first number of the device's instance, which its path shows: how deep it is in the tree of devices.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub depth: Option<u8>,
-    /// What a node does when it first sees the disk.
+    /// The node's action when it first sees the disk.
     #[serde(default)]
     pub arrives: Arrives,
     /// The identifiers of SCSI page 0x83.
@@ -48,7 +48,7 @@ pub struct DiskSpec {
     /// How the disk answers the question for that page.
     #[serde(default)]
     pub identifier_page: IdentifierPage,
-    /// What the storage provider says that the disk is for, whatever lies on it.
+    /// The roles of the disk by the storage provider, independent of its content.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub roles: Vec<Role>,
     /// Stretches that answer with a medium error.
@@ -62,8 +62,8 @@ pub struct DiskSpec {
     pub extent: Vec<VolumeExtent>,
 }
 
-/// What a disk is for, each a property of `MSFT_Disk`. The disk that the node runs from is boot and system disk
-/// without being told so. The provider says it and refuses nothing for it, so that a caller that overlooks it does harm.
+/// A role of a disk, each a property of `MSFT_Disk`. The node's own disk is boot and system disk without an entry
+/// here. The provider reports roles but refuses nothing for them, so a caller that ignores one does harm.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Role {
@@ -75,7 +75,7 @@ pub enum Role {
     System,
 }
 
-/// What a disk hangs on.
+/// The bus of a disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Bus {
@@ -146,8 +146,8 @@ pub enum Arrives {
     Online,
 }
 
-/// How a disk answers when it is asked for page 0x83. Which of these Windows does for which bus has not
-/// been seen.
+/// A disk's answer to a query of page 0x83. No run has shown which of these Windows returns for which
+/// bus.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum IdentifierPage {
@@ -166,9 +166,9 @@ pub enum IdentifierPage {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Identifier {
-    /// What kind of identifier it is.
+    /// The kind of identifier.
     pub kind: IdentifierKind,
-    /// What it identifies.
+    /// The object that it identifies.
     #[serde(default)]
     pub of: Association,
     /// Its bytes: text for the kinds that are text, hexadecimal digits for the others.
@@ -196,7 +196,7 @@ pub enum IdentifierKind {
     VendorBinary,
 }
 
-/// What an identifier identifies.
+/// The object that an identifier identifies.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Association {
@@ -408,7 +408,7 @@ impl Bus {
         }
     }
 
-    /// Whether other machines may see the same disk, which is what the SAN policy asks. Source:
+    /// Whether other machines may see the same disk, which decides for the SAN policy. Source:
     /// <https://learn.microsoft.com/windows/win32/api/vds/ne-vds-vds_san_policy>.
     pub(crate) fn is_shared(self) -> bool {
         matches!(self, Self::Iscsi | Self::Sas | Self::Scsi)

@@ -1,9 +1,9 @@
-//! Dynamic disks, which Windows's Logical Disk Manager divides into parts of volumes by a database of its own.
+//! Dynamic disks, which Windows's Logical Disk Manager divides into parts of volumes by its own database.
 //!
-//! Of the database this simulation has what Windows answers by: each disk's specification says which parts of which
-//! volumes it holds. The partitions are where Disk Management puts them as far as their types are documented
-//! (<https://learn.microsoft.com/windows/win32/api/winioctl/ns-winioctl-partition_information_gpt>); where they begin no
-//! record says.
+//! The simulation has the part of the database that decides Windows's answers: each disk's specification lists the
+//! parts of volumes on it. The partitions have the types that Disk Management gives them, as far as documented
+//! (<https://learn.microsoft.com/windows/win32/api/winioctl/ns-winioctl-partition_information_gpt>); no record has
+//! their offsets.
 
 use std::io;
 

@@ -7,10 +7,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::parts::Parts;
 
-/// What a disk's bytes lie on: a sparse file, or memory. Cheap to clone; clones share the bytes.
+/// The store of a disk's bytes: a sparse file, or memory. Cheap to clone; clones share the bytes.
 #[derive(Debug, Clone)]
 pub(crate) enum Medium {
-    /// Opened anew for each access, so that somebody can pull the disk out at any time.
+    /// Opened for each access, so that the disk can be pulled out at any time.
     File(PathBuf),
     Memory(Arc<Mutex<SparseBytes>>),
     /// Not a disk's own: parts of several, one behind the other, as a volume of dynamic disks has them.
@@ -209,13 +209,13 @@ enum Bytes<'a> {
     Memory(&'a Mutex<SparseBytes>),
 }
 
-/// Bytes that are read and written in pieces: who reads or writes a table asks for some bytes a
-/// hundred times, and each would be two calls of the host's system.
+/// Bytes that are read and written in pieces: reading or writing a table accesses a few bytes a
+/// hundred times, and each would be two system calls of the host.
 struct Pieces<'a> {
     bytes: Bytes<'a>,
-    /// What was read last, and where it begins.
+    /// The last read bytes, with their offset.
     read: (u64, Vec<u8>),
-    /// What is to be written, and where it begins.
+    /// The bytes to write, with their offset.
     unwritten: (u64, Vec<u8>),
 }
 

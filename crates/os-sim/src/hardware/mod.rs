@@ -1,4 +1,4 @@
-//! What somebody built and plugged in: the truth that the node discovers.
+//! The hardware as built and plugged in: the truth that the node discovers.
 
 mod clones;
 mod control;

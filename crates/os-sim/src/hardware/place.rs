@@ -1,6 +1,6 @@
-//! What Windows says of the place where a disk hangs.
+//! Windows's text for the location of a disk.
 //!
-//! `formats::fixtures::field` has what machines said of theirs.
+//! `formats::fixtures::field` has the texts of real machines.
 
 use super::disk::{Address, Bus, DiskSpec, PciFunction};
 

@@ -1,4 +1,4 @@
-//! What the node's initiator does: asks portals, logs in and out, remembers.
+//! The node's initiator: queries portals, logs in and out, keeps records.
 
 use std::collections::BTreeSet;
 
@@ -20,7 +20,7 @@ pub(crate) struct Initiator {
 }
 
 impl Initiator {
-    /// Adds a portal and asks it for its targets. One that is there is asked again.
+    /// Adds a portal and queries its targets. An existing portal is queried again.
     pub(crate) fn add_portal(&mut self, endpoint: Endpoint, who: Authentication) -> Answer<()> {
         let targets = self.reach(&endpoint)?.discover(&who)?;
         let portal = Portal {
@@ -36,7 +36,7 @@ impl Initiator {
         Ok(())
     }
 
-    /// Asks a portal again. What it does not offer any more is forgotten.
+    /// Queries a portal again. Targets that it no longer offers are dropped.
     pub(crate) fn update_portal(&mut self, at: usize) -> Answer<()> {
         let portal = self.state.portals.get(at);
         let portal = portal.ok_or(iscsi_codes::PORTAL_NOT_FOUND)?;
@@ -55,7 +55,7 @@ impl Initiator {
         match (found.next(), found.next()) {
             (Some((at, _)), None) => Ok(at),
             (None, _) => Err(iscsi_codes::PORTAL_NOT_FOUND),
-            // The object's key is the address alone, which does not say which of the two is meant.
+            // The object's key is only the address, which does not select one of the two.
             (Some(_), Some(_)) => Err(iscsi_codes::INVALID_PARAMETER),
         }
     }
@@ -191,8 +191,7 @@ impl Initiator {
         Ok(session)
     }
 
-    /// The portal to log in by: the one that was asked for, or the first one that told of the target
-    /// and answers.
+    /// The portal for a login: the requested one, or the first that reported the target and answers.
     fn way_to(&self, login: &Login) -> Answer<Endpoint> {
         if let Some(portal) = &login.portal {
             return Ok(portal.clone());
@@ -227,7 +226,7 @@ impl Initiator {
             .ok_or(iscsi_codes::CONNECTION_FAILED)
     }
 
-    /// What a session leads to, while its server answers and offers it.
+    /// The target of a session, while its server answers and offers it.
     fn target_of(&self, session: &Session) -> Option<&TargetSpec> {
         let server = self.reach(&session.endpoint).ok()?;
         server.target(&session.login.target)

@@ -11,7 +11,7 @@ pub(crate) struct Endpoint {
     pub(crate) port: u16,
 }
 
-/// Who proves themselves to whom.
+/// The direction of authentication.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Authentication {
@@ -20,14 +20,14 @@ pub(crate) enum Authentication {
     OneWay(ChapLogin),
 }
 
-/// What the initiator proves itself by.
+/// The initiator's credentials.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct ChapLogin {
     pub(crate) user: String,
     pub(crate) secret: Secret,
 }
 
-/// What a session is made from.
+/// The parameters of a session.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) struct Login {

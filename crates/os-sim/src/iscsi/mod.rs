@@ -115,10 +115,10 @@ impl Namespace for Iscsi {
 }
 
 impl Iscsi {
-    /// Lets `act` work with the node's initiator, and keeps what it changed.
+    /// Lets `act` work with the node's initiator, and saves its changes.
     ///
-    /// Without its service nothing is answered at all. Which code a query fails with is unverified; the
-    /// one of the functions beneath is taken.
+    /// Without the initiator service every call fails. The code of a failed query is unverified; this
+    /// uses the one of the functions beneath.
     fn with<T>(&self, act: impl FnOnce(&Machine, &mut Initiator) -> Done<T>) -> Done<T> {
         self.shared.with(|machine| {
             if !machine.is_service_running(SERVICE) {
@@ -139,7 +139,8 @@ impl Iscsi {
     }
 }
 
-/// What a portal told of, or who told of a target. `None` when there is no such object.
+/// The targets that a portal reported, or the portals that reported a target. `None` if there is no
+/// such object.
 fn discovered(initiator: &Initiator, of: &Keyed<'_>) -> Done<Option<Vec<Box<dyn Object>>>> {
     if of.class.name == iscsi_target::CLASS.name {
         let target = of.key(iscsi_target::NODE_ADDRESS.name)?;

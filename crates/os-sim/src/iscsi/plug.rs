@@ -64,8 +64,8 @@ pub(super) fn keep(machine: &mut Machine, initiator: Initiator) {
     }
 }
 
-/// Brings the node's disks in line; the names of those that are plugged in now. A disk that somebody
-/// pulled out stays out until its session is made anew.
+/// Brings the node's disks in line; returns the names of those that are plugged in now. A disk that
+/// was pulled out stays out until its session is made again.
 fn plug(node: &Path, hardware: &HardwareControl, initiator: &Initiator) -> BTreeSet<String> {
     let known = &initiator.state.plugged;
     let luns = initiator.luns().map(|lun| (lun.disk_name(), lun));

@@ -37,10 +37,10 @@ pub struct ServerSpec {
     pub port: u16,
     /// Whether it does not answer.
     pub is_down: bool,
-    /// What discovery of its targets requires.
+    /// The credentials that discovery of its targets requires.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub discovery: Option<Chap>,
-    /// What it offers.
+    /// The targets that it offers.
     pub target: Vec<TargetSpec>,
 }
 
@@ -50,10 +50,10 @@ pub struct ServerSpec {
 pub struct TargetSpec {
     /// Its iSCSI qualified name.
     pub name: String,
-    /// What it asks of an initiator; nothing when left out.
+    /// The credentials that it requires of an initiator; none by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub chap: Option<Chap>,
-    /// The secret by which it proves itself to an initiator that asks (mutual CHAP).
+    /// Its own secret, for an initiator that demands it (mutual CHAP).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub proof: Option<Secret>,
     /// Its disks.
@@ -61,7 +61,7 @@ pub struct TargetSpec {
     pub lun: Vec<Lun>,
 }
 
-/// What an initiator has to know.
+/// The credentials that an initiator needs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Chap {
@@ -79,7 +79,7 @@ pub struct Lun {
     pub number: u8,
     /// The name of its image, and behind `iscsi-` of the disk when it is plugged in.
     pub image: String,
-    /// What the disk is like. Bus and logical unit are what they are.
+    /// The disk's specification. The target sets bus and logical unit.
     pub disk: DiskSpec,
 }
 
@@ -109,7 +109,7 @@ impl ServerSpec {
         self.target.iter().find(|target| target.name == name)
     }
 
-    /// The names of its targets, for who may ask.
+    /// The names of its targets, if the initiator may list them.
     pub(crate) fn discover(&self, who: &Authentication) -> Result<Vec<String>, ReturnCode> {
         check(self.discovery.as_ref(), who)?;
         let names = self.target.iter().map(|target| target.name.clone());

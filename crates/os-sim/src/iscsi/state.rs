@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::login::{Authentication, Endpoint, Login};
 use crate::secret::Secret;
 
-/// What the initiator knows, as `state.json` keeps it.
+/// The initiator's state, as `state.json` keeps it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", default)]
 pub(crate) struct IscsiState {
@@ -23,7 +23,7 @@ pub(crate) struct IscsiState {
     pub(crate) plugged: BTreeSet<String>,
 }
 
-/// A portal that the initiator asks for targets, and what it answered last.
+/// A portal that the initiator queries for targets, and its last answer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Portal {
     pub(crate) endpoint: Endpoint,
@@ -45,13 +45,13 @@ pub(crate) struct Session {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Persistent {
     pub(crate) login: Login,
-    /// Whether it is still to be made: nobody has made it or taken it back since the restart.
+    /// Whether it is still due: nobody has made it or withdrawn it since the restart.
     pub(crate) is_due: bool,
 }
 
 impl IscsiState {
-    /// What is left of it after a restart of the node: what the registry holds. The logins follow when
-    /// the initiator service comes up.
+    /// Keeps the part that survives a restart of the node: the registry's content. The logins follow
+    /// when the initiator service comes up.
     pub(crate) fn restart(&mut self) {
         self.sessions.clear();
         self.last_session = 0;

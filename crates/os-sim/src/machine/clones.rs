@@ -70,7 +70,7 @@ impl Machine {
         Ok(())
     }
 
-    /// The host folder of the files of a clone's volume, which has the name of another's volume at first.
+    /// The host folder with the files of a clone's volume, which first has the name of another volume.
     pub(super) fn own_files(&self, disk: &str, volume: Uuid) -> Option<PathBuf> {
         let files = self
             .hardware
@@ -96,7 +96,8 @@ impl Machine {
         }
     }
 
-    /// The host folder of the files of a volume that may not have appeared; none when they are another's.
+    /// The host folder with the files of a volume that may not have appeared; `None` if they belong to
+    /// another.
     fn files_on(&self, disk: &str, volume: Uuid) -> Option<PathBuf> {
         let own = self.own_files(disk, volume);
         let mut others = self.present.keys().filter(|other| *other != disk);

@@ -146,8 +146,8 @@ impl Machine {
         Ok(())
     }
 
-    /// The kernel notices what the storage provider wrote, or what the disk's state means for its
-    /// volumes.
+    /// The kernel takes up writes of the storage provider, and the effect of the disk's state on
+    /// its volumes.
     pub(crate) fn settle(&mut self, name: &str) {
         self.reread_table(name);
         self.index();
@@ -225,8 +225,8 @@ impl Machine {
         Ok(true)
     }
 
-    /// What the kernel makes of a disk that has just come. A process that opens the node finds the
-    /// disks that the last one saw as they were. Whether it has just come.
+    /// The kernel's handling of a newly attached disk. A process that opens the node finds the
+    /// disks of the last process unchanged. Returns whether the disk is new.
     fn meet(&mut self, name: &str, spec: &DiskSpec, length: u64, numbers: &mut Numbers) -> bool {
         let known = self.state.disks.get(name);
         if known.is_some_and(|known| known.number.is_some()) {

@@ -1,4 +1,4 @@
-//! The node's state behind one lock: what the kernel sees, what providers remember.
+//! The node's state behind one lock: the kernel's view and the providers' caches.
 
 mod clones;
 mod disks;

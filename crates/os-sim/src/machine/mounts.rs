@@ -63,8 +63,8 @@ impl Machine {
     }
 }
 
-/// Whether two paths are one, whatever their case. Of thousands most have a name that differs for sure, which is seen
-/// without a copy of it.
+/// Whether two paths are equal, ignoring case. Among thousands, most differ certainly in their names, which shows
+/// without a copy.
 fn is_same(left: &WinPath, right: &WinPath) -> bool {
     let (left_names, right_names) = (left.components(), right.components());
     let mut pairs = left_names.iter().zip(right_names).rev();

@@ -26,13 +26,13 @@ pub(crate) struct Spanned {
 pub(super) struct SpannedExtent {
     /// The disk's name in the node's folder.
     pub(super) disk: String,
-    /// What the kernel says.
+    /// The kernel's extent.
     pub(super) extent: Extent,
     /// Where in the volume it begins.
     begins: u64,
 }
 
-/// What a disk says of a part, and the disk's name.
+/// A part as a disk reports it, and the disk's name.
 type ReportedExtent<'a> = (VolumeExtent, &'a str);
 
 impl Machine {
@@ -78,7 +78,7 @@ impl Machine {
         })
     }
 
-    /// What the volume's partition is a part of: a disk, or all of a spanned volume.
+    /// The area around the volume's partition: a disk, or all of a spanned volume.
     pub(crate) fn area_of<'a>(&'a self, home: &'a Home) -> Result<Area<'a>, Cause> {
         let area = self.area(&home.disk)?;
         Ok(match &home.spanned {

@@ -12,10 +12,10 @@ use crate::services::Asked;
 use crate::smb::Mappings;
 use crate::storage::Cache;
 
-/// What the node knows and a process that opens its folder must find again: `state.json`.
+/// The node's state that a process which opens its folder must find again: `state.json`.
 ///
 /// Half of it outlives a restart of the node (offline disks, mounted folders), the other half does
-/// not (disk numbers, caches); [`State::restart`] is where the two part.
+/// not (disk numbers, caches); [`State::restart`] separates the two.
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", default)]
 pub(crate) struct State {
@@ -59,7 +59,7 @@ pub(crate) struct KernelDisk {
     pub(crate) collides: bool,
     /// When each of its volumes appears or appeared.
     pub(crate) volumes: BTreeMap<Uuid, u64>,
-    /// Partitions whose volume somebody took offline.
+    /// Partitions whose volume is offline by request.
     #[serde(default)]
     pub(crate) offline_volumes: Vec<Uuid>,
 }
@@ -81,7 +81,7 @@ impl State {
         }
     }
 
-    /// What is left of it after a restart of the node.
+    /// Keeps the part that survives a restart of the node.
     pub(crate) fn restart(&mut self) {
         self.boot = Uuid::new_v4();
         self.smb.restart();

@@ -21,7 +21,7 @@ pub(crate) struct Home {
 }
 
 impl Home {
-    /// What the kernel says of it.
+    /// The volume's extents in the kernel's view.
     pub(crate) fn extents(&self) -> Vec<Extent> {
         match &self.spanned {
             Some(spanned) => spanned.extents.iter().map(|it| it.extent).collect(),
@@ -89,7 +89,7 @@ impl Machine {
         Ok(Filesystem::read(area, &home.partition))
     }
 
-    /// What nothing occupies, in bytes.
+    /// The unused space in bytes.
     pub(crate) fn free_space(&self, volume: VolumeId, filesystem: &Filesystem) -> u64 {
         let folder = self.files_of(volume);
         left_of(filesystem.room(), folder.as_deref(), filesystem.cluster)
@@ -126,7 +126,7 @@ impl Machine {
     }
 }
 
-/// What the files below the folder leave of the room for files, in bytes.
+/// The room for files, less the files below the folder, in bytes.
 pub(crate) fn left_of(room: u64, folder: Option<&Path>, cluster: u32) -> u64 {
     let used = folder.and_then(|folder| occupied(folder, cluster.into()).ok());
     room.saturating_sub(used.unwrap_or_default())

@@ -27,7 +27,7 @@ pub(crate) enum FilesystemKind {
     Refs,
 }
 
-/// What a new filesystem is to be.
+/// The options of a new filesystem.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Formatting {
     pub(crate) kind: FilesystemKind,
@@ -127,7 +127,7 @@ impl Formatting {
 }
 
 impl Filesystem {
-    /// What the partition's first sector shows; `None` for a RAW volume.
+    /// The filesystem in the partition's first sector; `None` for a RAW volume.
     pub(crate) fn read(area: Area<'_>, partition: &Partition) -> Option<Self> {
         let mut sector = [0; SECTOR];
         area.read(partition.offset, &mut sector).ok()?;
@@ -146,7 +146,7 @@ impl Filesystem {
         None
     }
 
-    /// What files may take, in bytes: all but the filesystem's own records.
+    /// The room for files in bytes: all but the filesystem's own records.
     pub(crate) fn room(&self) -> u64 {
         let own = 16 * MIB + self.length / 1024;
         self.length - own.min(self.length / 8)
@@ -213,7 +213,8 @@ pub(crate) fn wipe(area: Area<'_>, partition: &Partition) -> io::Result<()> {
     area.medium.write(partition.offset, &vec![0; count])
 }
 
-/// What a format has written that stops then: of NTFS one copy of the boot sector, else nothing.
+/// Writes the part that a format has written when it stops early: for NTFS one copy of the boot
+/// sector, else nothing.
 pub(crate) fn begin(
     area: Area<'_>,
     partition: &Partition,
@@ -282,8 +283,8 @@ fn tables(sector: &[u8; SECTOR]) -> [u64; 2] {
     [48, 56].map(|at| number(sector, at, 8).saturating_mul(cluster))
 }
 
-/// Whether the master file table is where the boot sector says. A boot sector alone is no filesystem; what
-/// Windows says of one exactly, nobody has recorded.
+/// Whether the master file table is where the boot sector places it. A boot sector without it is no
+/// filesystem; nobody has recorded what exactly Windows reports for one.
 fn has_table(area: Area<'_>, partition: &Partition, sector: &[u8; SECTOR]) -> bool {
     let mut record = [0; RECORD.len()];
     let at = partition.offset.saturating_add(tables(sector)[0]);

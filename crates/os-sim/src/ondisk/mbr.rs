@@ -6,7 +6,7 @@ use uuid::Uuid;
 use super::number;
 use super::table::{Area, Partition, Table};
 
-/// What sector 0 says.
+/// The content of sector 0.
 pub(super) enum Found {
     /// There is a GPT.
     Protective,

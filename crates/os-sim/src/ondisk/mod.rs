@@ -1,4 +1,4 @@
-//! What lies in the first and last sectors of disks and partitions: partition tables and boot sectors.
+//! The first and last sectors of disks and partitions: partition tables and boot sectors.
 
 pub(crate) mod filesystem;
 pub(crate) mod gpt;

@@ -16,7 +16,7 @@ pub(crate) struct Area<'a> {
     pub(crate) medium: &'a Medium,
     pub(crate) length: u64,
     pub(crate) sector_size: u32,
-    /// What answers with a medium error when it is read.
+    /// The ranges that return a medium error when they are read.
     pub(crate) unreadable: &'a [Stretch],
 }
 
@@ -64,7 +64,7 @@ pub(crate) struct Partition {
 }
 
 impl Table {
-    /// What Windows makes of the disk's first sectors. A table that cannot be read is none.
+    /// Windows's reading of the disk's first sectors. A table that cannot be read counts as none.
     pub(crate) fn read(area: Area<'_>) -> Self {
         let found = match mbr::read(area) {
             Some(mbr::Found::Protective) => gpt::read(area),
@@ -161,8 +161,8 @@ impl Partition {
         self.offset.saturating_add(self.length)
     }
 
-    /// Whether the mount manager makes a volume of it. What lies in those of a dynamic disk stands in the disk's
-    /// database.
+    /// Whether the mount manager makes a volume of it. For partitions of a dynamic disk the disk's database
+    /// decides the volumes.
     pub(crate) fn has_volume(&self) -> bool {
         self.kind != PartitionEntry::RESERVED && !self.is_dynamic()
     }

@@ -1,5 +1,5 @@
-//! What every simulated WMI provider has in common: queries, object paths, methods, and the class
-//! table that nothing gets past.
+//! The parts that all simulated WMI providers share: queries, object paths, methods, and the check
+//! of everything against the class table.
 
 mod path;
 mod schema;
@@ -64,7 +64,7 @@ pub(crate) struct Keyed<'a> {
 pub(crate) struct MethodCall<'a> {
     pub(crate) class: &'static Class,
     pub(crate) method: &'static Method,
-    /// What it is called on; `None` for a method of the class.
+    /// The object of the call; `None` for a method of the class.
     pub(crate) on: Option<Keyed<'a>>,
     /// Stop after the first step.
     pub(crate) half_way: Option<FirstStep>,

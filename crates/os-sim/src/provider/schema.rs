@@ -1,7 +1,7 @@
-//! The class table's guard: nothing is asked and nothing is answered that no row allows.
+//! The class table's guard: every query and every answer needs a row that allows it.
 //!
-//! A mistake here is one of ours, in the client or in the simulator, and no code of Windows: it comes
-//! back as [`Cause::Malformed`], which nobody takes for an answer.
+//! A violation is our own mistake, in the client or in the simulator, and not a code of Windows: it
+//! returns [`Cause::Malformed`], which no caller mistakes for an answer.
 
 use formats::wql;
 use os::schema::{Build, CimType, Class, Direction, Method, Parameter, Property, Scope, Values};
@@ -52,7 +52,7 @@ pub(super) fn check_literal(class: &Class, row: &Property, value: &Value) -> Don
     }
 }
 
-/// An association has two ends, which must be those that were asked for.
+/// An association has two ends; both must be the ones in the query.
 pub(super) fn check_ends(
     association: &Class,
     of: &'static Class,
@@ -172,7 +172,7 @@ fn check_parameter(class: &Class, method: &Method, row: &Parameter, value: &Valu
     }
 }
 
-/// What a row says of a value.
+/// A row's demands on a value.
 struct Shape {
     cim: CimType,
     is_array: bool,
@@ -180,7 +180,7 @@ struct Shape {
 }
 
 impl Shape {
-    /// Why the value is not what the row says.
+    /// Why the value violates the row.
     fn refuse(&self, value: &Value) -> Option<String> {
         if value.is_null() {
             return None;

@@ -62,7 +62,7 @@ impl SmbControl {
         self.folder().join(server).join(share)
     }
 
-    /// What the node has mapped, `\\server\share` each, also while a process has the node open.
+    /// The node's mappings, `\\server\share` each; also works while a process has the node open.
     ///
     /// # Errors
     /// The node's state cannot be read.

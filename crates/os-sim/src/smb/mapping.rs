@@ -67,12 +67,12 @@ impl Mappings {
         })
     }
 
-    /// Whether a connection with these credentials would conflict with one to the same server. A caller that
-    /// brings none takes the connection that is there.
+    /// Whether a connection with these credentials would conflict with one to the same server. A caller
+    /// without credentials takes the existing connection.
     ///
-    /// A folder below a mapped share conflicts whatever the credentials: kubernetes-csi/csi-driver-smb
-    /// issue 219 has it with the share `OK`. There the node had been restarted; without a restart nobody told,
-    /// and folders of one share that is not mapped itself are mapped beside each other (issue 1035).
+    /// A folder below a mapped share conflicts whatever the credentials: kubernetes-csi/csi-driver-smb issue
+    /// 219 has it with the share `OK`, after a restart of the node. No report has it without a restart.
+    /// Folders of one share that is not mapped itself are mapped beside each other (issue 1035).
     pub(crate) fn conflict(&self, remote: &RemotePath, credential: Option<&Credential>) -> bool {
         let Some(credential) = credential else {
             return false;
@@ -92,8 +92,8 @@ impl Mappings {
         letters.any(|used| same_name(used, letter))
     }
 
-    /// What is left of the table after a restart of the node: persistent mappings, which nobody has
-    /// connected yet.
+    /// Keeps the part of the table that survives a restart of the node: persistent mappings, not
+    /// yet connected.
     pub(crate) fn restart(&mut self) {
         self.0.retain(|mapping| mapping.is_persistent);
         for mapping in &mut self.0 {

@@ -1,4 +1,4 @@
-//! What the node's SMB client does: connects, remembers, and leads to the folders of shares.
+//! The node's SMB client: connects, keeps records, and leads to the folders of shares.
 
 use std::borrow::Cow;
 use std::io;
@@ -22,7 +22,7 @@ use crate::folder;
 use crate::machine::occupied;
 use crate::provider::Done;
 
-/// What the server's filesystem gives out at once.
+/// The allocation unit of the server's filesystem, in bytes.
 const CLUSTER: u64 = 4096;
 
 /// The node's SMB client, for one operation.
@@ -34,7 +34,7 @@ pub(crate) struct Redirector<'a> {
     servers: Option<&'a SmbControl>,
 }
 
-/// What `MSFT_SmbGlobalMapping.Create` is asked for.
+/// A request to `MSFT_SmbGlobalMapping.Create`.
 pub(crate) struct Wanted {
     pub(crate) remote: String,
     pub(crate) local: Option<String>,
@@ -42,7 +42,7 @@ pub(crate) struct Wanted {
     pub(crate) options: Options,
 }
 
-/// What a mapping is to be like.
+/// The options of a mapping.
 pub(crate) struct Options {
     pub(crate) is_persistent: bool,
     pub(crate) require_integrity: bool,
@@ -50,7 +50,7 @@ pub(crate) struct Options {
     pub(crate) use_write_through: bool,
 }
 
-/// What was asked for, as far as it reads.
+/// The parsed request.
 struct Request {
     remote: RemotePath,
     local: Option<String>,
@@ -92,11 +92,11 @@ impl<'a> Redirector<'a> {
         Ok(listed.collect())
     }
 
-    /// Maps a share. Since Server 2019 one that is mapped already fails with 0x80041001, `Generic failure `
-    /// (Azure/aks-engine#327, kubernetes/kubernetes#75180, Azure/aksArc#111, and by its people
+    /// Maps a share. Since Server 2019 a share that is mapped already fails with 0x80041001, `Generic
+    /// failure ` (Azure/aks-engine#327, kubernetes/kubernetes#75180, Azure/aksArc#111, and by its people
     /// microsoft/K8s-Storage-Plugins#8, which calls it new in that build); before, it is left as it is.
     ///
-    /// What is looked at first, and so which of several failures is told, is unverified.
+    /// The order of the checks, and so which of several failures is reported, is unverified.
     pub(crate) fn create(&mut self, wanted: Wanted) -> Done<(Mapping, NamedValue)> {
         let request = Request::parse(wanted).map_err(refuse)?;
         let server = self.find(&request.remote.host)?;
@@ -120,7 +120,8 @@ impl<'a> Redirector<'a> {
     /// Whether a server listens at the port of this name or address.
     ///
     /// # Errors
-    /// The codes of `connect`: there is no such name, nobody answers, or nobody listens.
+    /// The codes of `connect`: the name does not exist, the host does not answer, or nothing
+    /// listens.
     pub(crate) fn listens(&self, host: &str, port: u16) -> Done<()> {
         let (_, server) = self.find(host)?.ok_or(NO_SUCH_HOST)?;
         match server.condition {
@@ -231,8 +232,8 @@ impl<'a> Redirector<'a> {
     }
 }
 
-/// `Status`: what the server's condition means for a mapping that was connected. One that has come
-/// back after a restart stays disconnected until somebody uses it.
+/// `Status`: the server's condition for a mapping that was connected. A mapping that has come back
+/// after a restart stays disconnected until its first use.
 fn status_of(mapping: &Mapping, server: Option<&ServerSpec>) -> NamedValue {
     match server {
         Some(server) if mapping.was_connected => server.condition.status(),

@@ -43,21 +43,21 @@ pub struct ServerSpec {
     pub encryption: bool,
     /// Whether the node's own account may log on, which takes a domain.
     pub machine_accounts: bool,
-    /// What becomes of the node's mappings of its shares when the node is restarted.
+    /// The fate of the node's mappings of its shares at a restart of the node.
     pub saved_mappings: SavedMappings,
     /// Whether a share is mapped beside a mapping of one of its folders.
     pub folder_mappings: FolderMappings,
     /// The TCP ports that it listens at while it is not down.
     pub tcp_ports: Vec<u16>,
-    /// What it says to a wrong password.
+    /// Its error for a wrong password.
     pub wrong_password: WrongPassword,
-    /// Who may log on.
+    /// The users that may log on.
     pub user: Vec<User>,
-    /// What it shares.
+    /// Its shares.
     pub share: Vec<Share>,
 }
 
-/// Somebody who may log on to a server.
+/// A user of a server.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct User {
@@ -73,7 +73,7 @@ pub struct User {
 pub struct Share {
     /// Its name.
     pub name: String,
-    /// Who may use it; nobody named is everybody.
+    /// The users that may access it; an empty list means everybody.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub users: Vec<String>,
     /// How large its filesystem is, in bytes.
@@ -107,20 +107,20 @@ pub enum ServerHealth {
     Unavailable,
 }
 
-/// What becomes of persistent mappings when the node is restarted. They are listed as disconnected either way.
+/// The fate of persistent mappings at a restart of the node. They are listed as disconnected either way.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum SavedMappings {
     /// They are connected when somebody uses them.
     #[default]
     Reconnect,
-    /// They stay disconnected, though the server answers, until they are removed: some do on Windows Server
-    /// 2025 (kubernetes-sigs/azurefile-csi-driver issue 2974 and pull request 3416). With which code their use
-    /// fails, nobody told: 53 is assumed.
+    /// They stay disconnected, although the server answers, until they are removed: some do on Windows Server
+    /// 2025 (kubernetes-sigs/azurefile-csi-driver issue 2974 and pull request 3416). No report has the code of
+    /// their use: 53 is assumed.
     StayDead,
 }
 
-/// What becomes of a request to map a share while a folder of it is mapped, with the same credentials.
+/// The result of mapping a share while a folder of it is mapped, with the same credentials.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum FolderMappings {
@@ -132,7 +132,7 @@ pub enum FolderMappings {
     InTheWay,
 }
 
-/// What a server says to a wrong password.
+/// A server's error for a wrong password.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum WrongPassword {
@@ -239,7 +239,7 @@ impl ServerHealth {
         }
     }
 
-    /// What a call that has to reach the server fails with.
+    /// The error of a call that has to reach the server.
     pub(crate) fn reach(self) -> Result<(), Win32> {
         match self {
             Self::Up => Ok(()),

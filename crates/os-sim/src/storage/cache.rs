@@ -12,7 +12,7 @@ use crate::hardware::{DiskSpec, place};
 use crate::machine::{Machine, millis};
 use crate::ondisk::{FilesystemKind, Partition};
 
-/// What the provider remembers.
+/// The provider's cache.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Cache {
     /// By the disk's name in the node's folder.
@@ -80,7 +80,7 @@ pub(crate) struct CachedVolume {
     pub(crate) filesystem: Option<String>,
     pub(crate) label: String,
     pub(crate) length: u64,
-    /// What files may take, in bytes.
+    /// The room for files in bytes.
     pub(crate) room: u64,
     pub(crate) cluster: u32,
 }
@@ -152,7 +152,7 @@ impl Machine {
         Ok(())
     }
 
-    /// One disk as the kernel has it; forgotten when the kernel has it no more, or the provider leaves it out.
+    /// Caches one disk in the kernel's state; drops it if the kernel has it no more, or the provider hides it.
     pub(crate) fn cache_disk(&mut self, name: &str) {
         let cached = self.snapshot(name);
         let disks = &mut self.state.storage.disks;
@@ -162,7 +162,8 @@ impl Machine {
         };
     }
 
-    /// Disks that came a while ago, which the provider notices by itself, and with them which others have gone.
+    /// Takes up disks that arrived a while ago, as the provider does by itself, and with them the departure of
+    /// others.
     pub(crate) fn learn_arrivals(&mut self) {
         let come = self.unnoticed();
         if come.is_empty() {

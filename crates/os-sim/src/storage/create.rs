@@ -84,7 +84,7 @@ impl Machine {
         }))
     }
 
-    /// Whether the letter that was asked for, if any, was to be had.
+    /// Gives the volume the requested letter; false if no such letter was free.
     fn give_letter(&mut self, volume: VolumeId, call: &MethodCall<'_>) -> bool {
         let wanted = call.u32("DriveLetter").and_then(char::from_u32);
         let letter = match wanted.filter(|letter| *letter != '\0') {

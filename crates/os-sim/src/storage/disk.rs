@@ -184,7 +184,7 @@ fn set_attributes(machine: &mut Machine, found: &Found, call: &MethodCall<'_>) -
     Ok(Outcome::of(0))
 }
 
-/// What the provider answers when it has written to the disk, or could not.
+/// The provider's result after a write to the disk, or its failure.
 pub(super) fn written(done: std::io::Result<()>) -> Outcome {
     match done {
         Ok(()) => Outcome::of(0),

@@ -23,8 +23,8 @@ const LARGEST_COMPRESSED: u32 = 4096;
 /// (<https://learn.microsoft.com/windows/win32/api/winbase/nf-winbase-setvolumelabelw>).
 const LONGEST_LABEL: usize = 32;
 
-/// What was there is unrecognisable first, then its files go, then the new filesystem is written: what stops
-/// on the way leaves a RAW volume, perhaps with one copy of a boot sector.
+/// Makes the old content unrecognisable first, then removes its files, then writes the new filesystem: an
+/// interruption leaves a RAW volume, perhaps with one copy of a boot sector.
 pub(super) fn run(machine: &mut Machine, found: &Found, call: &MethodCall<'_>) -> Done<Outcome> {
     let (volume, home) = home(machine, found)?;
     let wanted = match possible(machine, volume, &home, call)? {
@@ -63,7 +63,7 @@ fn label(call: &MethodCall<'_>) -> String {
     label.unwrap_or_default().to_owned()
 }
 
-/// What to format with, or why not.
+/// The options of the format, or why it is refused.
 fn possible(
     machine: &Machine,
     volume: VolumeId,
@@ -109,7 +109,7 @@ fn is_unsettled(machine: &Machine, volume: VolumeId, home: &Home, call: &MethodC
     !has_letter && came.is_some_and(|came| machine.now < moment(*came).after(time))
 }
 
-/// What the arguments say, whatever the volume.
+/// The options in the arguments, independent of the volume.
 fn wanted(call: &MethodCall<'_>) -> Result<Formatting, ReturnCode> {
     let name = call.text(parameter::FILE_SYSTEM.name).unwrap_or("NTFS");
     let kind = FilesystemKind::named(name).filter(|kind| kind.grows());

@@ -31,8 +31,8 @@ pub(super) fn unique_partition(
     offset_id(partition) + &unique(node, disk).0
 }
 
-/// The GUID by which the provider tells the partitions of a disk apart: its last eight bytes are the offset, least
-/// significant byte first.
+/// The GUID by which the provider distinguishes the partitions of a disk: its last eight bytes are the offset,
+/// least significant byte first.
 fn offset_id(partition: &CachedPartition) -> String {
     braced(Uuid::from_fields(0, 0, 0, &partition.offset.to_le_bytes()))
 }
@@ -42,8 +42,8 @@ pub(super) fn volume(node: &str, partition: &CachedPartition) -> String {
     object(node, "Volume", &format!("VO:{}", VolumeId(partition.id)))
 }
 
-/// `MSFT_Disk.UniqueId` and its format: from page 0x83, or from the device's instance when there is
-/// nothing to tell it from others.
+/// `MSFT_Disk.UniqueId` and its format: from page 0x83, or from the device's instance if the disk
+/// has no identifier.
 pub(super) fn unique(node: &str, disk: &CachedDisk) -> (String, u16) {
     match page83::best(&disk.spec.identifier) {
         Some(identifier) if identifier.kind == IdentifierKind::Eui64 => (

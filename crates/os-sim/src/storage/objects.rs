@@ -236,7 +236,7 @@ impl Object for VolumeObject {
                     .map_or(0, crate::ondisk::FilesystemKind::number),
             ),
             "Size" => Value::uint64(volume.length),
-            // Of all files: counted when somebody asks, as many a query of volumes does not.
+            // Needs all files: counted only on demand, as many queries of volumes do not read it.
             "SizeRemaining" => {
                 let files = self.files.as_deref();
                 Value::uint64(left_of(volume.room, files, volume.cluster))

@@ -36,8 +36,8 @@ impl Machine {
         Ok(outcome)
     }
 
-    /// The defragmenter says how far the partition could shrink, so nothing is known without its
-    /// service. Source: kubernetes-sigs/aws-ebs-csi-driver issue 2877, which has the code, too.
+    /// The defragmenter computes how far the partition could shrink, so without its service the
+    /// call fails. Source: kubernetes-sigs/aws-ebs-csi-driver issue 2877, which has the code, too.
     pub(super) fn supported_size(&self, found: &Found) -> Done<Outcome> {
         let Some(partition) = self.partition(found) else {
             return Ok(failing(codes::FAILED));
@@ -58,8 +58,8 @@ impl Machine {
         Ok(outcome)
     }
 
-    /// The size that the partition gets, which may be less than was asked for: up to where
-    /// `CreatePartition` stops, though `GetSupportedSize` counts what lies behind.
+    /// The size that the partition gets, which may be less than requested: up to where
+    /// `CreatePartition` stops, although `GetSupportedSize` counts the rest.
     fn granted(
         &self,
         found: &Found,

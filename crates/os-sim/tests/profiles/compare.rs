@@ -9,7 +9,7 @@ use os::schema::{self, Class, Property, Values};
 
 use crate::neutral::{Context, Neutral};
 
-/// What was compared so far, and what differed.
+/// The comparisons so far, and the differences.
 #[derive(Default)]
 pub(crate) struct Comparison {
     pub(crate) differences: Vec<String>,

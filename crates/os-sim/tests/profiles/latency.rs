@@ -10,7 +10,7 @@ use crate::machine::Machine;
 
 type SeamCall = (&'static str, fn(&Os));
 
-/// What was measured, and the operation that does its work. Whether it succeeds does not matter.
+/// The measured call, and the operation that does its work. Whether it succeeds does not matter.
 const CALLS: [SeamCall; 5] = [
     ("FormatVolume", |os| {
         invoke(&*os.storage, "MSFT_Volume", "Format")

@@ -25,7 +25,7 @@ use wincsi_os_sim::Profile;
 use crate::compare::Comparison;
 use crate::reported::reported;
 
-/// What no record has of what a profile reports, by profile and class; `cargo xtask fidelity --list` has it.
+/// Values that a profile reports without a record, by profile and class; `cargo xtask fidelity --list` has them.
 const UNBACKED: &str = include_str!("unbacked.txt");
 
 #[test]

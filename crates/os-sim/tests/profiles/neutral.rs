@@ -1,4 +1,4 @@
-//! What differs between two machines of one kind, and is made equal before a comparison.
+//! Differences between two machines of one kind, removed before a comparison.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use formats::fixtures::field::{Form, Object, Record, Recorded};
 use os::Value;
 
-/// What a value is of.
+/// The origin of a value.
 #[derive(Clone, Copy)]
 pub(crate) struct Context<'a> {
     pub(crate) record: &'a Record,
@@ -45,7 +45,7 @@ const EXEMPTIONS: &[Exemption] = &[
     ),
 ];
 
-/// Makes texts neutral and tells which values may differ, and remembers which rules that took.
+/// Makes texts neutral, decides which values may differ, and records which rules that took.
 #[derive(Default)]
 pub(crate) struct Neutral(RefCell<BTreeSet<&'static str>>);
 

@@ -1,4 +1,4 @@
-//! What a simulated machine reports: the properties of each class, on a machine that has an object of all.
+//! The properties that a simulated machine reports for each class, on a machine with an object of each.
 
 use os::schema::{CLASSES, Class, bios, storage_setting};
 use os::{Cause, Deadline, Instance, Provider, Query};
@@ -9,7 +9,7 @@ use crate::machine::Machine;
 /// A class, and the properties that its objects have.
 pub(crate) type Reported = (&'static str, Vec<&'static str>);
 
-/// What the kernel and the firmware say, by the names that records have for it.
+/// The reports of kernel and firmware, by their names in records.
 const BESIDE_PROVIDERS: [(&str, &[&str]); 2] = [
     ("Page83", &["Page83", "SerialNumber"]),
     (
@@ -23,8 +23,8 @@ const BESIDE_PROVIDERS: [(&str, &[&str]); 2] = [
     ),
 ];
 
-/// The classes of the table whose objects no simulated provider hands out: bases, errors, and those of CimV2, which
-/// nothing asks through the seam.
+/// The classes of the table without objects in any simulated provider: bases, errors, and those of CimV2, which the
+/// seam never queries.
 const NOT_SIMULATED: [&str; 8] = [
     "MSFT_StorageObject",
     "CIM_Error",

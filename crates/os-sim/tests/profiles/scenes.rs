@@ -284,7 +284,8 @@ impl<'a> ProfileFixture<'a> {
         }
     }
 
-    /// The initiator's only object with the recorded value of this property, which tells its objects apart.
+    /// The initiator's only object with the recorded value of this property, which distinguishes its
+    /// objects.
     fn compare_one(&mut self, machine: &Machine, by: &Property, name: &str) {
         let mut objects = self.record.objects.iter();
         let has_name = |object: &&Object| object.name == name && object.get(by.name).is_some();

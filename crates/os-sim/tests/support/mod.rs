@@ -1,4 +1,4 @@
-//! What several tests have in common.
+//! Helpers of several tests.
 
 #![allow(dead_code, reason = "each test uses a part")]
 

@@ -1,4 +1,4 @@
-//! What the tests of the gate have in common.
+//! Helpers of the tests of the gate.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use wincsi_os_sim::{ClockMode, NodeSpec, SimNode};
 /// The disk that the node runs from.
 pub(crate) const DISK: DiskNumber = DiskNumber(0);
 
-/// A node with a directory that is held, and a lock on its EFI system volume, which nobody else needs.
+/// A node with a held directory, and a lock on its EFI system volume, which no test needs otherwise.
 pub(crate) struct NodeFixture {
     pub(crate) efi: VolumeId,
     pub(crate) folder: TempDir,

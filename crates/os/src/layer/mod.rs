@@ -185,7 +185,7 @@ impl<T> Layered<T> {
         Ok(answer.expect("`Ran` comes from the `Run` that puts the answer here"))
     }
 
-    /// What an operation opened, with the layer's own layer around it.
+    /// The object that an operation opened, with the layer's own layer around it.
     fn opened<O>(&self, op: &Op<'_>, inner: O, holding: fn(Layered<O>) -> O) -> O {
         match self.layer.opened(op) {
             Some(layer) => holding(Layered {

@@ -12,20 +12,20 @@ pub struct Op<'a> {
     /// The Windows call, as [`crate::Error::operation`] names it; for providers `query`, `associators`,
     /// `invoke` or `parameters`.
     pub name: &'static str,
-    /// What the call is used for where its name does not say: the class, the method, the property.
-    /// Empty otherwise.
+    /// The subject of the call, unless its name has it: the class, the method, the property. Empty
+    /// otherwise.
     pub subject: &'static str,
-    /// What it costs.
+    /// The kind of cost.
     pub kind: Kind,
-    /// What it does to its object.
+    /// The effect on its object.
     pub access: Access,
-    /// What it is about.
+    /// The object of the call.
     pub object: Object<'a>,
 }
 
 impl<'a> Op<'a> {
-    /// The WMI class, or association, that a provider is asked about; empty for other facilities. That of
-    /// an instance stands in its path, `\\server\namespace:Class.Key="value"`.
+    /// The WMI class, or association, of a provider's query; empty for other facilities. The class of an
+    /// instance is in its path, `\\server\namespace:Class.Key="value"`.
     #[must_use]
     pub fn class(&self) -> &'a str {
         match self.object {
@@ -42,7 +42,7 @@ fn class_of(path: &ObjectPath) -> &str {
     relative.split(['.', '=']).next().unwrap_or_default()
 }
 
-/// What an operation costs the system, as `os-windows` does it.
+/// The cost of an operation to the system, as `os-windows` implements it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Kind {
     /// A call by name, or on a handle that is open already.
@@ -57,12 +57,12 @@ pub enum Kind {
     Wait,
 }
 
-/// What an operation does to its object.
+/// The effect of an operation on its object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Access {
     /// Changes it.
     Change,
-    /// Lists what it holds, or all of its kind, which may honestly take long.
+    /// Lists the object's content, or all of its kind, which may take long.
     List,
     /// Changes nothing of it: reads it, or has the system read it anew or write its cache.
     Look,
@@ -70,7 +70,7 @@ pub enum Access {
     Open,
 }
 
-/// What an operation is about.
+/// The object of an operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Object<'a> {
     /// A class of a provider.

@@ -285,7 +285,7 @@ impl Clock for Layered<Arc<dyn Clock>> {
     }
 }
 
-/// A facility is what stands behind an `Arc` in [`Os`](crate::Os).
+/// A facility is the object behind an `Arc` in [`Os`](crate::Os).
 macro_rules! parts {
     ($($part:ident),*) => {
         $(impl Part for Arc<dyn $part> {

@@ -1,11 +1,11 @@
-//! `Win32_BIOS`: what the firmware says about the machine.
+//! `Win32_BIOS`: the firmware's description of the machine.
 
 use super::cim::CimType::{Boolean, DateTime, String, Uint8, Uint16};
 use super::model::{Build, Class, NamedValue, Namespace, Property, Source, number};
 
 const ELEMENT_PAGE: Source =
     Source::Page("https://learn.microsoft.com/en-us/windows/win32/cimwin32prov/cim-bioselement");
-/// Says which properties are keys, [`element::VERSION`] too.
+/// Has the key properties, [`element::VERSION`] too.
 const SOFTWARE_ELEMENT_PAGE: Source = Source::Page(
     "https://learn.microsoft.com/en-us/windows/win32/cimwin32prov/cim-softwareelement",
 );

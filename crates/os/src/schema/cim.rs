@@ -22,8 +22,7 @@ pub enum CimType {
 
 /// The VARIANT type in which `IWbemClassObject::Get` returns a value, and `Put` takes it.
 ///
-/// A value that is absent is `VT_NULL` whatever its type, and an array is `VT_ARRAY` of the
-/// element's type.
+/// An absent value is `VT_NULL` for every type, and an array is `VT_ARRAY` of the element's type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Automation {
     /// `VT_BOOL`.
@@ -36,7 +35,7 @@ pub enum Automation {
     I4,
     /// `VT_BSTR`. A 64-bit integer arrives as decimal text.
     Bstr,
-    /// `VT_UNKNOWN`, to be asked for `IWbemClassObject`.
+    /// `VT_UNKNOWN`; query it for `IWbemClassObject`.
     Unknown,
 }
 

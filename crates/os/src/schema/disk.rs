@@ -21,7 +21,7 @@ pub mod partition_style {
     use super::*;
 
     rows! { VALUES: NamedValue {
-        /// No partition table that Windows knows, which is not to say empty. PowerShell shows it
+        /// No partition table that Windows knows; the disk need not be empty. PowerShell shows it
         /// as `RAW`.
         UNKNOWN = number(0, "Unknown");
         MBR = number(1, "MBR");
@@ -134,7 +134,7 @@ pub mod offline_reason {
         /// The disk is online. The page does not have it; recorded from Windows, and the name is that of
         /// `VDS_DISK_OFFLINE_REASON`.
         NONE = number(0, "None");
-        /// Somebody asked for it, or the SAN policy did.
+        /// Offline by request, or by the SAN policy.
         POLICY = number(1, "Policy");
         /// Another path of a multi-path disk.
         REDUNDANT_PATH = number(2, "Redundant Path");
@@ -148,7 +148,7 @@ pub mod offline_reason {
 }
 
 rows! { PROPERTIES: Property {
-    /// What `CreateFile` opens: `\\?\scsi#disk&ven_...`.
+    /// The path for `CreateFile`: `\\?\scsi#disk&ven_...`.
     PATH = Property::new("Path", String, PAGE).required();
     /// Where the disk sits. The page describes PnP location paths; Windows Server answers
     /// `PCI Slot 3 : Adapter 0 : Port 0 : Target 1 : LUN 0` and the like. May be null.
@@ -278,7 +278,7 @@ const SET_ATTRIBUTES_PAGE: Source = Source::Page(
     "https://learn.microsoft.com/en-us/windows-hardware/drivers/storage/msft-disk-setattributes",
 );
 
-/// Parameters of [`SET_ATTRIBUTES`]. What is left out stays as it is.
+/// Parameters of [`SET_ATTRIBUTES`]. An omitted one leaves its attribute unchanged.
 pub mod set_attributes {
     use super::*;
 

@@ -1,4 +1,4 @@
-//! `MSFT_StorageExtendedStatus`: what a storage method says beyond its return code.
+//! `MSFT_StorageExtendedStatus`: details of a storage method's result, besides its return code.
 
 use super::cim::CimType::{Object, String, Uint16, Uint32};
 use super::model::{Class, Namespace, Parameter, Property, Source};
@@ -33,8 +33,8 @@ rows! { PROPERTIES: Property {
     MESSAGE_ID = Property::new("MessageID", String, DEFINITION);
 }}
 
-/// `CIM_Error`, from which the status has all of its properties. The table has those that an answer is
-/// read by, and leaves the others out.
+/// `CIM_Error`, the base of the status with all of its properties. The table has those that our code
+/// reads, and leaves the others out.
 pub static CIM_ERROR: Class = Class {
     name: "CIM_Error",
     namespace: Namespace::Storage,

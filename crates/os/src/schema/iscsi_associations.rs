@@ -1,9 +1,9 @@
-//! Which iSCSI object belongs to which, and to which disk.
+//! The associations between iSCSI objects, and with disks.
 
 use super::cim::CimType::Reference;
 use super::model::{Class, Namespace, Property, Source};
 
-/// `MSFT_iSCSITargetToiSCSITargetPortal`: which targets a portal told of.
+/// `MSFT_iSCSITargetToiSCSITargetPortal`: the targets that a portal reported.
 pub mod target_to_target_portal {
     use super::*;
 

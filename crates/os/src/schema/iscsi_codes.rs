@@ -8,7 +8,7 @@
 use super::codes;
 use super::model::{ReturnCode, Returns, Source};
 
-/// What every method of the iSCSI classes is taken to return.
+/// The assumed return codes of every method of the iSCSI classes.
 pub(crate) const RETURNS: Returns = Returns {
     codes: ALL,
     source: Source::Unverified(

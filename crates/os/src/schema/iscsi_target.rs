@@ -24,7 +24,7 @@ const DEFINITION: Source = Source::Definition(
 /// `Connect-IscsiTarget` is static, and the others are called on instances.
 const MODULE: Source = module_file!("iSCSI/iSCSITarget.cdxml");
 
-/// Who proves themselves to whom. Upper case: nothing else is taken.
+/// The direction of authentication. Upper case: no other spelling is accepted.
 pub mod authentication_type {
     use super::*;
 

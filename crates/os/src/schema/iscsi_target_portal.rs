@@ -1,4 +1,4 @@
-//! `MSFT_iSCSITargetPortal`: an address that the initiator asks which targets there are.
+//! `MSFT_iSCSITargetPortal`: an address that the initiator queries for targets.
 
 use super::cim::CimType::{Boolean, Object, String, Uint16};
 use super::iscsi_codes::RETURNS;
@@ -24,7 +24,7 @@ const DEFINITION: Source = Source::Definition(
 const MODULE: Source = module_file!("iSCSI/iSCSITargetPortal.cdxml");
 
 rows! { PROPERTIES: Property {
-    /// The only key: two ports of one address are told apart by a query alone.
+    /// The only key: only a query can distinguish two ports of one address.
     TARGET_PORTAL_ADDRESS = Property::new("TargetPortalAddress", String, PAGE).key();
     /// 3260 unless told otherwise.
     TARGET_PORTAL_PORT_NUMBER = Property::new("TargetPortalPortNumber", Uint16, PAGE);
@@ -55,7 +55,7 @@ pub mod new {
     }}
 }
 
-/// Parameters of [`REMOVE`]. The object says which portal; these narrow it down.
+/// Parameters of [`REMOVE`]. The object selects the portal; these narrow it down.
 pub mod remove {
     use super::*;
 
@@ -67,7 +67,7 @@ pub mod remove {
     }}
 }
 
-/// Parameters of [`UPDATE`]. The object says which portal; these narrow it down.
+/// Parameters of [`UPDATE`]. The object selects the portal; these narrow it down.
 pub mod update {
     use super::*;
 
@@ -84,7 +84,7 @@ rows! { METHODS: Method {
         .on_class(MODULE)
         .returns(RETURNS);
     REMOVE = Method::instance("Remove", remove::PARAMETERS, &[], REMOVE_PAGE).returns(RETURNS);
-    /// Asks the portal again which targets there are.
+    /// Queries the portal's targets again.
     UPDATE = Method::instance("Update", update::PARAMETERS, &[], UPDATE_PAGE).returns(RETURNS);
 }}
 

@@ -1,4 +1,4 @@
-//! What Windows' WMI classes look like: one table, pure `const` data.
+//! The table of Windows's WMI classes, as pure `const` data.
 //!
 //! The native client and the simulated node never meet on Windows here, so a name or a type that
 //! both got wrong would pass every test and fail on the first real node. Both therefore take every

@@ -15,10 +15,10 @@ pub enum Source {
     /// Read off the class on a running Windows by a generator of Microsoft's, and published in
     /// its repository. Says names, types and directions, never meanings.
     Definition(&'static str),
-    /// A file of the PowerShell modules that ship with Windows says it, read in a public copy:
-    /// which methods a cmdlet calls on a class and which on an instance, and what numbers mean.
+    /// A file of the PowerShell modules that ship with Windows, read in a public copy: it shows the
+    /// methods that a cmdlet calls on a class or on an instance, and the meaning of numbers.
     Module(&'static str),
-    /// No source was found; the text says what is assumed and why.
+    /// No source was found; the text has the assumption and its reason.
     Unverified(&'static str),
 }
 
@@ -185,7 +185,7 @@ pub struct Parameter {
     pub array: bool,
     /// May be left out (null). Always true of what comes out.
     pub optional: bool,
-    /// A password or the like, which nothing may tell again.
+    /// A password or the like, which must not be shown.
     pub secret: bool,
     pub values: Values,
     pub since: Option<Build>,
@@ -277,12 +277,12 @@ pub struct Returns {
     pub source: Source,
 }
 
-/// What a method is called on.
+/// The object or class that a method is called on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scope {
     /// The path of an instance.
     Instance,
-    /// The class itself; the pages do not tell the two apart, so it says what does.
+    /// The class itself. The pages do not distinguish the two, so this has the source that does.
     Static(Source),
 }
 
@@ -397,8 +397,8 @@ impl Class {
             == 2
     }
 
-    /// The property of an association that refers to objects of `class`. None as well when both
-    /// ends may, as of services: then the constant says which end is meant.
+    /// The property of an association that refers to objects of `class`. `None` also if both ends
+    /// may, as with services: then the constant names the end.
     pub fn end(&self, class: &'static Self) -> Option<&'static Property> {
         let mut ends = self
             .properties

@@ -91,8 +91,8 @@ pub mod gpt_type {
 rows! { PROPERTIES: Property {
     /// The disk's [`PATH`](super::disk::PATH): PowerShell shows it as `DiskPath`.
     DISK_ID = Property::new("DiskId", String, MODULE_TYPES);
-    /// The disk's [`Number`](super::disk::NUMBER). The page says that it is never null; of a clustered disk it was seen
-    /// to be (<https://github.com/dsccommunity/StorageDsc/issues/224>).
+    /// The disk's [`Number`](super::disk::NUMBER). By its page it is never null; for a clustered disk it was null
+    /// (<https://github.com/dsccommunity/StorageDsc/issues/224>).
     DISK_NUMBER = Property::new("DiskNumber", Uint32, PAGE);
     /// Counts in order of offset, so it changes when a partition before this one comes or goes.
     PARTITION_NUMBER = Property::new("PartitionNumber", Uint32, PAGE).required();
@@ -109,9 +109,9 @@ rows! { PROPERTIES: Property {
     OFFSET = Property::new("Offset", Uint64, DEFINITION);
     /// Bytes.
     SIZE = Property::new("Size", Uint64, PAGE);
-    /// Null unless the disk is MBR. What the table says, so any byte; [`mbr_type`] names some.
+    /// Null unless the disk is MBR. Copied from the table, so any byte; [`mbr_type`] names some.
     MBR_TYPE = Property::new("MbrType", Uint16, MODULE_TYPES);
-    /// Null unless the disk is GPT. What the table says, so any GUID; [`gpt_type`] names some.
+    /// Null unless the disk is GPT. Copied from the table, so any GUID; [`gpt_type`] names some.
     GPT_TYPE = Property::new("GptType", String, MODULE_TYPES);
     /// Null unless the disk is GPT. In braces.
     GUID = Property::new("Guid", String, PAGE);

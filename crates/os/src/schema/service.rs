@@ -1,4 +1,4 @@
-//! `Win32_Service` and what depends on what, as WMI sees the service control manager.
+//! `Win32_Service` and the dependencies of services, as WMI sees the service control manager.
 
 use super::cim::CimType::{Boolean, String, Uint32};
 use super::model::{Class, Method, NamedText, Namespace, Property, ReturnCode, Source, text};
@@ -44,18 +44,18 @@ rows! { PROPERTIES: Property {
     PROCESS_ID = Property::new("ProcessId", Uint32, PAGE);
 }}
 
-/// What [`START_SERVICE`] and [`STOP_SERVICE`] return, in our own words. Not Win32 errors.
+/// Return codes of [`START_SERVICE`] and [`STOP_SERVICE`], in our own words. Not Win32 errors.
 pub mod codes {
     use super::*;
 
     rows! { ALL: ReturnCode {
-        /// Which is not to say done: look at [`STATE`].
+        /// Accepted, but maybe not done: look at [`STATE`].
         ACCEPTED = ReturnCode::new(0, "accepted");
         NOT_SUPPORTED = ReturnCode::new(1, "not supported");
         ACCESS_DENIED = ReturnCode::new(2, "access denied");
         DEPENDENTS_RUNNING = ReturnCode::new(3, "running services depend on it");
         INVALID_CONTROL = ReturnCode::new(4, "the control is not valid for the service");
-        /// What stopping a stopped service returns.
+        /// The result of stopping a stopped service.
         CANNOT_ACCEPT_CONTROL = ReturnCode::new(5, "the service's state forbids the control");
         NOT_STARTED = ReturnCode::new(6, "the service has not been started");
         START_TIMEOUT = ReturnCode::new(7, "the service did not respond to the start in time");

@@ -27,7 +27,7 @@ const RETURNS: Returns = Returns {
     ),
 };
 
-/// What Windows does with a disk that it sees for the first time.
+/// Windows's action for a disk that it sees for the first time.
 pub mod new_disk_policy {
     use super::*;
 

@@ -1,4 +1,4 @@
-//! What must hold of the table whatever is in it.
+//! Invariants of the table, whatever its rows.
 
 use std::collections::HashSet;
 

@@ -15,7 +15,7 @@ const ERROR_TYPE_PAGE: Source = Source::Unverified(
      which MI providers put there",
 );
 
-/// What [`ERROR_CODE`] is a number of.
+/// The kind of number in [`ERROR_CODE`].
 pub mod error_type {
     use super::*;
 
@@ -40,7 +40,7 @@ rows! { PROPERTIES: Property {
     CIM_STATUS_CODE_DESCRIPTION = extended_status::CIM_STATUS_CODE_DESCRIPTION;
 }}
 
-/// Derives from the `CIM_Error` of its own namespace, of which only what says something is here.
+/// Derives from the `CIM_Error` of its own namespace; here are only its meaningful properties.
 pub static CLASS: Class = Class {
     name: "MSFT_WmiError",
     namespace: Namespace::Smb,

@@ -6,11 +6,11 @@ use super::{DiskQuery, FoundDisk, observe};
 use crate::volumes::{disk_of, target};
 use crate::{DiskError, Node, ResolvedPath, VolumeError};
 
-/// The disk behind a mounted folder, by all that it tells of itself.
+/// The disk behind a mounted folder, by all the properties that it reports.
 ///
 /// # Errors
-/// Nothing is mounted there; the disk is none that may be found, or does not tell enough; it, or the volume, is
-/// another by the time it was looked for.
+/// Nothing is mounted there; the disk may not be found, or reports too little; the disk or the volume was
+/// replaced during the search.
 pub(in crate::disks) fn find(
     node: &Node,
     path: &WinPath,

@@ -1,17 +1,18 @@
 //! A disk that the storage provider leaves out: a read-only clone beside its original.
 //!
-//! diskpart lists such a disk, and `MSFT_Disk` does not until its read-only attribute is cleared past the provider
-//! (<https://github.com/kubernetes-csi/csi-proxy/issues/287>, seen on vSphere). Disks of a cluster, members of pools
-//! and dynamic disks are left out as well, and none of these may be touched. So the attribute is cleared of a disk
+//! diskpart lists such a disk, but `MSFT_Disk` does not until its read-only attribute is cleared past the provider
+//! (<https://github.com/kubernetes-csi/csi-proxy/issues/287>, seen on vSphere). The provider also hides disks of a
+//! cluster, members of pools and dynamic disks, and these must stay untouched. So the attribute of a disk is cleared
 //! only if
-//! - it is asked for by an identifier of page 0x83 which no other disk of the node has,
-//! - nothing that the kernel tells of it is otherwise than asked for,
-//! - it is offline and read-only,
-//! - its partition table has data, and nothing beside but what Windows reserves,
+//! - the query has an identifier of page 0x83 that no other disk of the node has,
+//! - no property that the kernel reports contradicts the query,
+//! - the disk is offline and read-only,
+//! - its partition table has data partitions, and no others except Windows's reserved ones,
 //! - the node has no cluster service.
 //!
-//! Then the provider looks anew. What it lists after is a disk like any other: it is found by the same rules, and
-//! guarded once more before it comes online. Whether Windows leaves out MBR disks for the same reason nobody reports.
+//! Then the provider refreshes. A disk that it lists afterwards is like any other: the same rules find it, and the
+//! guard checks it once more before it comes online. No report says whether Windows hides MBR disks for the same
+//! reason.
 
 use formats::gpt::types;
 use formats::partition_kind::PartitionKind;
@@ -25,10 +26,10 @@ use crate::disks::lists;
 use crate::locks::Key;
 use crate::{DiskError, Guarded, Node, in_flight, storage};
 
-/// What it is called in errors.
+/// The operation's name in errors.
 const FIND: &str = "find disk";
 
-/// The service of failover clusters, which a node without that feature does not have.
+/// The failover cluster service; a node without that feature does not have it.
 const CLUSTER_SERVICE: &str = "ClusSvc";
 
 const DOWN: DiskAttributes = DiskAttributes {
@@ -36,11 +37,11 @@ const DOWN: DiskAttributes = DiskAttributes {
     read_only: true,
 };
 
-/// Has the provider list the disk that is wanted, if that is one which it leaves out for being a read-only clone.
-/// Whether it may list it now.
+/// Makes the provider list the wanted disk, if the provider hides it as a read-only clone. Returns whether the
+/// provider may list it now.
 ///
 /// # Errors
-/// The kernel does not list its disks; the disk is locked beyond the deadline; the provider refuses to look anew.
+/// The kernel does not list its disks; the disk is locked beyond the deadline; the provider refuses to refresh.
 pub(super) fn reveal(
     node: &Node,
     none: &NotIdentified,
@@ -66,7 +67,7 @@ pub(super) fn reveal(
     Ok(true)
 }
 
-/// Whether the wanted disk has a name that none of the listed ones has, or may have.
+/// Whether the query has a name that no listed disk has, or may have.
 fn may_be_hidden(none: &NotIdentified) -> bool {
     let wanted = &none.wanted;
     let may_have_it = |disk: &SeenDisk| match &disk.excluded {
@@ -77,8 +78,8 @@ fn may_be_hidden(none: &NotIdentified) -> bool {
     wanted.asks_for_page83() && !none.disks.iter().any(may_have_it)
 }
 
-/// The one disk of this name among those that the kernel has and the provider does not; none where one of these
-/// does not tell its names.
+/// The one disk of this name that the kernel lists and the provider does not; `None` if one of these disks does
+/// not report its names.
 fn sole_unlisted(
     node: &Node,
     none: &NotIdentified,
@@ -98,7 +99,7 @@ fn sole_unlisted(
     })
 }
 
-/// Clears the attribute, under the disk's lock, of what proves to be such a clone now.
+/// Clears the attribute, under the disk's lock, if the disk still proves to be such a clone.
 fn clear(node: &Node, disk: DiskNumber, wanted: &DiskQuery) -> os::Result<bool> {
     if !is_hidden_clone(node, disk, wanted)? || may_be_clustered(node) {
         return Ok(false);
@@ -126,7 +127,7 @@ fn is_hidden_clone(node: &Node, disk: DiskNumber, wanted: &DiskQuery) -> os::Res
         && holds_data_alone(&disks.layout(disk)?))
 }
 
-/// Partitions of dynamic disks, of pools and of whatever comes after them are of other types.
+/// Dynamic disks and pools have other partition types, and so will later kinds.
 fn holds_data_alone(layout: &DriveLayout) -> bool {
     let reserved = PartitionKind::Gpt(types::MICROSOFT_RESERVED);
     let kinds = || layout.partitions.iter().map(kind_of);
@@ -134,7 +135,7 @@ fn holds_data_alone(layout: &DriveLayout) -> bool {
         && kinds().all(|kind| kind.is_windows_data() || kind == reserved)
 }
 
-/// Where the cluster service is not known to be missing, a disk may be another node's.
+/// Unless the cluster service is known to be missing, a disk may belong to another node.
 fn may_be_clustered(node: &Node) -> bool {
     let service = node.os().services.query(CLUSTER_SERVICE);
     service.err().and_then(|error| error.win32()) != Some(Win32::NO_SUCH_SERVICE)

@@ -1,11 +1,11 @@
 //! Finding the disk that a driver means, among all disks of a node.
 //!
-//! A disk is found by a conjunction of what is known of it ([`DiskQuery`]); zero and several matches are
-//! an error that says what was seen. Drivers that took the first disk of a LUN mounted a scratch disk
+//! A [`DiskQuery`] is a conjunction of known properties. Zero and several matches are an error that
+//! lists the disks seen. Drivers that took the first disk of a LUN mounted a scratch disk
 //! (<https://github.com/kubernetes-sigs/azuredisk-csi-driver/issues/2661>), and all disks of some
 //! hypervisors have the serial number 0 (<https://github.com/harvester/harvester/issues/5697>).
 //!
-//! What comes of it is a [`FoundDisk`]. Whatever changes the disk then looks once more, under its lock: the
+//! The result is a [`FoundDisk`]. Every change of the disk looks at it once more, under its lock: the
 //! number may have gone to another disk since.
 //!
 //! # How a disk is told
@@ -36,12 +36,12 @@ pub use self::record::RecordError;
 pub use self::seen::{Excluded, FoundDisk, NotIdentified, SeenDisk};
 use crate::{DiskError, Node};
 
-/// How the disk that is to be changed was named.
+/// How the caller named the disk that is to be changed.
 #[derive(Clone, Copy, Debug)]
 pub enum Named<'a> {
-    /// By what a look-up found, which is proved again right before the change.
+    /// By a search result, which is proved again right before the change.
     Found(&'a FoundDisk),
-    /// By a number, as csi-proxy's clients do: whichever disk has it when the lock is held.
+    /// By a number, as csi-proxy's clients do: the disk that has it when the lock is held.
     Number(DiskNumber),
 }
 
@@ -53,7 +53,7 @@ impl Named<'_> {
         }
     }
 
-    /// Refuses to go on when it is not the disk that was found.
+    /// Fails if the disk is not the one that was found.
     pub(crate) fn require(&self, node: &Node, deadline: Deadline) -> Result<(), DiskError> {
         match self {
             Self::Found(disk) => require(node, disk, deadline),

@@ -1,11 +1,11 @@
-//! Names of disks that tell one from another.
+//! Names that identify one disk.
 
 use std::fmt;
 
 use crate::disks::identity::serial;
 
-/// What makers and hypervisors leave where a name belongs, as letters and digits. `1af41001` is vendor and device of
-/// virtio, which old drivers gave as the name of every disk
+/// Placeholders that makers and hypervisors use as names, as letters and digits. `1af41001` is vendor and device of
+/// virtio, which old drivers reported as the name of every disk
 /// (<https://github.com/virtio-win/kvm-guest-drivers-windows/issues/353>).
 const PLACEHOLDERS: [&str; 14] = [
     "0123456789",
@@ -24,32 +24,31 @@ const PLACEHOLDERS: [&str; 14] = [
     "unknown",
 ];
 
-/// The digits of an EUI-64 and of the shorter names of NAA's.
+/// Digits of an EUI-64 and of NAA's shorter names.
 const SHORTEST_BINARY: usize = 16;
 
-/// The digits of a volume of EBS, since 2016 and before
+/// Digits in the name of an EBS volume, since 2016 and before
 /// (<https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/resource-ids.html>).
 const VOLUME_DIGITS: [usize; 2] = [17, 8];
 
-/// What stands between the groups of an identifier's digits.
+/// Separators between the groups of an identifier's digits.
 const DIVIDERS: [char; 5] = ['-', '_', '.', ':', ' '];
 
-/// A serial number that may tell a disk from others.
+/// A serial number that may identify a disk.
 ///
-/// It is that of a disk in every spelling that is seen in the field: other case and padding, hexadecimal
-/// digits of the text, and for NVMe with the namespace behind (`<serial>_00000001.`). Punctuation counts,
-/// since `data-1-1` and `data-11` are names of two disks. It does not in what nobody chooses: at least 16
-/// hexadecimal digits in groups of two or of four, eight and so on (`AAAA_BBBB_CCCC_DDDD.`, a UUID), and a
-/// volume of EBS (`vol-0123456789abcdef0`).
+/// It matches every spelling of a disk's serial number that is seen in the field: other case and padding,
+/// hexadecimal digits of the text, and for NVMe with the namespace appended (`<serial>_00000001.`).
+/// Punctuation counts, since `data-1-1` and `data-11` name two disks. Punctuation does not count in
+/// generated names: at least 16 hexadecimal digits in groups of two or of four, eight and so on
+/// (`AAAA_BBBB_CCCC_DDDD.`, a UUID), and an EBS volume (`vol-0123456789abcdef0`).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SerialNumber(String);
 
-/// An identifier of SCSI page 0x83 that may tell a disk from others.
+/// An identifier of SCSI page 0x83 that may identify a disk.
 ///
-/// It is that of a disk when it is the whole identifier, as [`crate::DiskIds`] spells it or with another
-/// case or a kind (`naa.`, `eui.`, `t10.`) before; or the last word of one that is text, which is where
-/// clouds put the name of the disk, behind maker and product. Punctuation counts as it does in a
-/// [`SerialNumber`].
+/// It matches a whole identifier, as [`crate::DiskIds`] spells it, in another case or with the prefix of
+/// a kind (`naa.`, `eui.`, `t10.`). It also matches the last word of a text identifier: there clouds put
+/// the name of the disk, after maker and product. Punctuation counts as in a [`SerialNumber`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Page83(String);
 
@@ -58,7 +57,7 @@ pub struct Page83(String);
 #[error("{name:?} tells no disk from another")]
 #[non_exhaustive]
 pub struct TrivialName {
-    /// What it is.
+    /// The refused name.
     pub name: String,
 }
 
@@ -66,7 +65,7 @@ impl SerialNumber {
     /// Reads a serial number.
     ///
     /// # Errors
-    /// It is empty, blanks, one character over and over (zeros), or a known placeholder.
+    /// The text is empty, blank, one repeated character (zeros), or a known placeholder.
     pub fn parse(text: &str) -> Result<Self, TrivialName> {
         significant(text).map(Self)
     }
@@ -95,8 +94,8 @@ impl Page83 {
         spelling(own) == wanted || spelling(last_word) == wanted
     }
 
-    /// Whether both are binary, and of one length and first digit, which of a name of NAA's says the type: a
-    /// disk has identifiers of several kinds, and one of such a kind.
+    /// Whether both are binary, and of one length and first digit, which in NAA names is the type: a disk
+    /// has identifiers of several kinds, and one of each kind.
     pub(super) fn is_of_the_kind_of(&self, own: &str) -> bool {
         let digits = |name: &str| digits(&serial::without_kind(name));
         let (Some(wanted), Some(own)) = (digits(&self.0), digits(own)) else {
@@ -118,7 +117,7 @@ impl fmt::Display for Page83 {
     }
 }
 
-/// The name without padding, unless it is trivial in any reading.
+/// The name without padding, unless every reading of it is trivial.
 fn significant(text: &str) -> Result<String, TrivialName> {
     let is_trivial = || TrivialName {
         name: text.to_owned(),
@@ -131,40 +130,40 @@ fn significant(text: &str) -> Result<String, TrivialName> {
     }
 }
 
-/// Of letters and digits.
+/// Takes letters and digits.
 fn is_placeholder(name: &str) -> bool {
     let mut letters = name.chars();
     let first = letters.next();
     letters.all(|letter| Some(letter) == first) || PLACEHOLDERS.contains(&name)
 }
 
-/// The namespace that an NVMe disk's serial number tells.
+/// The namespace in the serial number of an NVMe disk.
 pub(super) fn namespace_behind(own: &str) -> Option<u32> {
     let (_, namespace) = split_namespace(own)?;
     u32::from_str_radix(namespace, 16).ok()
 }
 
-/// The text's spelling, and that of what it says when it is hexadecimal digits.
+/// The spelling of the text, and of its decoded form if it is hexadecimal digits.
 fn spellings(text: &str) -> Vec<String> {
     let readings = serial::readings(text).into_iter();
     readings.map(|reading| spelling(&reading)).collect()
 }
 
-/// In small letters and without padding; of what nobody chooses without punctuation.
+/// In lower case and without padding; a generated name without punctuation, too.
 fn spelling(text: &str) -> String {
     let text = serial::trimmed(text).to_lowercase();
     volume(&text).or_else(|| digits(&text)).unwrap_or(text)
 }
 
-/// A volume of EBS, of which disks leave out the hyphen.
+/// The name of an EBS volume; disks omit the hyphen.
 fn volume(text: &str) -> Option<String> {
     let id = text.strip_prefix("vol")?;
     let id = id.strip_prefix('-').unwrap_or(id);
     (VOLUME_DIGITS.contains(&id.len()) && is_hex(id)).then(|| format!("vol{id}"))
 }
 
-/// Those of an identifier that is nothing else, and too long to be a number that somebody chose. In other
-/// groups than those of identifiers they may be a date and a number.
+/// The digits of a generated identifier, too long for a number that a person chose. Digits in other
+/// groups than an identifier's may be a date and a number.
 fn digits(text: &str) -> Option<String> {
     let bare = text.trim_matches(['{', '}']).trim_end_matches('.');
     let groups: Vec<_> = bare.split(DIVIDERS).collect();
@@ -180,7 +179,7 @@ fn is_hex(text: &str) -> bool {
     text.bytes().all(|digit| digit.is_ascii_hexdigit())
 }
 
-/// What stands before the namespace's eight digits.
+/// The part before the eight digits of the namespace.
 fn without_namespace(own: &str) -> Option<&str> {
     split_namespace(own).map(|(serial, _)| serial)
 }
@@ -285,7 +284,7 @@ mod tests {
         assert!(!named("6000c2950e1c", ""));
     }
 
-    /// People choose them, and a disk that is not there yet is not another one.
+    /// People choose these names, and the disk of the other name may not be attached yet.
     #[test]
     fn a_chosen_name_is_not_one_with_other_punctuation() {
         for (wanted, own) in [

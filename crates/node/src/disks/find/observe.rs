@@ -1,4 +1,4 @@
-//! Looking at disks in this process.
+//! Reading the disks of this node.
 
 use std::collections::BTreeSet;
 
@@ -34,12 +34,12 @@ pub(in crate::disks) fn find(
     Ok(found.map_err(Box::new)?)
 }
 
-/// What [`storage::Disk::read`] reads, and the place.
+/// The properties for [`storage::Disk::read`], and the location.
 fn select() -> Vec<&'static str> {
     [storage::Disk::SELECT, &[disk::LOCATION.name]].concat()
 }
 
-/// The one matching disk of those that the storage provider lists.
+/// The one disk of the storage provider's list that matches.
 fn find_once(
     node: &Node,
     wanted: &DiskQuery,
@@ -67,11 +67,12 @@ fn find_once(
     Ok(wanted.sole(disks))
 }
 
-/// Refuses to go on when another disk has the number by now. To be called under the disk's lock, right
-/// before it is changed. Whether it may be written is the guard's question.
+/// Fails if another disk has the number now. To be called under the disk's lock, right before the change.
+/// The guard decides whether the disk may be written.
 ///
 /// # Errors
-/// [`DiskError::NotTheFound`]; the provider does not know it; the provider, or the disk, does not answer.
+/// [`DiskError::NotTheFound`]; the provider does not know the disk; the provider, or the disk, does not
+/// answer.
 pub(in crate::disks) fn require(
     node: &Node,
     found: &FoundDisk,
@@ -84,7 +85,8 @@ pub(in crate::disks) fn require(
     let (now, silence) = observe(node, &disk, &row, &behind, found.wanted())?;
     match silence {
         _ if found.is_still(&now) => Ok(()),
-        // It may be the same, and fail to say so: that tells more than that another one may be there.
+        // It may be the same disk, which fails to report it: that error is more precise than "another
+        // disk".
         Some(error @ DiskError::Kernel { .. }) if found.may_be(&now) => Err(error),
         _ => Err(DiskError::NotTheFound {
             found: Box::new(found.clone()),
@@ -93,11 +95,11 @@ pub(in crate::disks) fn require(
     }
 }
 
-/// What one disk reports of itself, once kernel and provider have the same view of it; rescans if they differ. A
-/// serial number that only the provider reports is left out: it selects no disk.
+/// The properties that one disk reports, once kernel and provider have the same view of it; rescans if they
+/// differ. A serial number that only the provider reports is left out: it selects no disk.
 ///
 /// # Errors
-/// The provider does not know it; the provider, or the disk, does not answer.
+/// The provider does not know the disk; the provider, or the disk, does not answer.
 pub(super) fn observe_one(
     node: &Node,
     number: DiskNumber,
@@ -127,11 +129,11 @@ fn row(node: &Node, number: DiskNumber, deadline: Deadline) -> Result<Instance, 
     Ok(sole(&format_args!("disk {number}"), rows)?)
 }
 
-/// The disks that sessions with iSCSI targets lead to.
+/// The disks behind sessions with iSCSI targets.
 struct Behind(Vec<(TargetName, BTreeSet<DiskNumber>)>);
 
 impl Behind {
-    /// Asks the initiator, of the targets that something is looked for behind alone.
+    /// Queries the initiator, only for the targets of the query.
     fn ask(node: &Node, wanted: &DiskQuery, deadline: Deadline) -> Result<Self, DiskError> {
         let ask = |(portal, target): (&_, &TargetName)| {
             let disks = node.operations().iscsi().disks(portal, target, deadline);
@@ -152,8 +154,8 @@ impl Behind {
     }
 }
 
-/// What kernel and provider tell of a disk. It is silent unless it is certain that they mean the same, or
-/// when it does not tell something that is asked for; then with the reason.
+/// What kernel and provider report about a disk. The disk is silent, with a reason, unless both certainly
+/// mean the same disk, and if it lacks a property of the query.
 fn observe(
     node: &Node,
     disk: &storage::Disk,
@@ -183,14 +185,14 @@ fn observe(
     Ok((seen, silence))
 }
 
-/// Why a serial number that is asked for may be that of the disk that was in the slot before, of which the
-/// path is the same: it may rule the disk out, and never take it.
+/// The provider may still report the serial number of the previous disk in this slot: it can exclude a
+/// disk, never select one.
 fn unproved(serial: &SerialSource, wanted: &DiskQuery) -> Option<String> {
     let is_unproved = matches!(serial, SerialSource::ProviderAlone(_)) && wanted.asks_for_serial();
     is_unproved.then(|| "only the storage provider tells its serial number".to_owned())
 }
 
-/// Why a namespace that is asked for may be this disk.
+/// Why this disk may have a requested namespace.
 fn unsettled(disk: &storage::Disk, seen: &SeenDisk, wanted: &DiskQuery) -> Option<String> {
     let placed = placed(disk);
     let is_open = seen.namespace.is_none() && wanted.asks_for_namespace();
@@ -215,8 +217,8 @@ fn placed(disk: &storage::Disk) -> Vec<u32> {
     path.map(device_path::namespaces).unwrap_or_default()
 }
 
-/// Length, identifiers and namespace. What the kernel says of itself is kept also when something else is
-/// not certain: it may tell that the disk is not the one that is meant.
+/// Reads length, identifiers and namespace. The kernel's answers are kept even if another property is
+/// uncertain: they may exclude the disk.
 fn ask_kernel(
     node: &Node,
     disk: &storage::Disk,
@@ -250,9 +252,9 @@ fn ask_kernel(
     }
 }
 
-/// By the place that the path names, unless the serial number tells another: which of the two holds is settled
-/// by neither. Where the path reads two ways and the serial number tells nothing, the logical unit of the disk's SCSI
-/// address is the namespace's number less one, as it is in the path.
+/// The namespace in the path, unless the serial number has another: then neither decides. If the path reads two ways
+/// and the serial number has no namespace, the logical unit of the disk's SCSI address plus one decides, as the path
+/// has the number less one.
 fn namespace(node: &Node, disk: &storage::Disk, serial: Option<&str>) -> Option<u32> {
     let placed = placed(disk);
     let reported = serial.and_then(name::namespace_behind);
@@ -268,9 +270,9 @@ fn namespace(node: &Node, disk: &storage::Disk, serial: Option<&str>) -> Option<
     settled.filter(|namespace| placed.contains(namespace))
 }
 
-/// What the provider has of a disk that does not tell its page 0x83, if the page is asked for: one disk that
-/// does not answer must not keep all others from being found by their names. It has one of the page's
-/// identifiers alone, so that it says nothing where another kind is wanted.
+/// The provider's identifier of a disk that does not report its page 0x83, if the query has an identifier.
+/// One disk that does not answer must not keep all others from being found by their names. The provider has
+/// only one of the page's identifiers, so it decides nothing about an identifier of another kind.
 fn listed_identifier(disk: &storage::Disk, wanted: &DiskQuery) -> Vec<String> {
     let listed = disk.unique_id.iter();
     let listed = listed.filter(|id| wanted.asks_for_page83() && wanted.is_answered_by(id));

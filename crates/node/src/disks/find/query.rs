@@ -5,18 +5,18 @@ use super::seen::SeenDisk;
 use crate::api::Feature;
 use crate::{Portal, TargetName};
 
-/// What is known of a disk, all of which must hold.
+/// Known properties of a disk, all of which must match.
 ///
-/// Neither a disk's number nor the label of a volume is among it: a number goes to another disk when its
-/// own is gone, and a label is what anybody wrote.
+/// Neither the disk's number nor a volume's label is among them: a number goes to another disk when its own is
+/// gone, and anybody can write a label.
 ///
-/// A name (page 0x83, serial number) is enough. An iSCSI target is not: one that has a single LUN today may
-/// offer another one tomorrow, and then the one that happens to be there is taken for it. It takes the LUN
-/// besides. A LUN or namespace alone is not enough either: LUN 1 is at every adapter, and namespace 1 at every
-/// NVMe controller. It takes the controller besides, by the adapter's number or by PCI bus, device and
-/// function. A driver whose storage says the LUN alone, as Azure's does, needs to be
-/// configured with the adapter at which its machines have data disks. All three numbers of PCI are needed:
-/// adapters 0 and 1 of Azure's machines were seen with one bus and device, and two functions
+/// A name (page 0x83, serial number) is enough. An iSCSI target is not: a target with a single LUN today may
+/// offer another one tomorrow, and then the one present would be mistaken for it, so the query needs the LUN
+/// too. A LUN or namespace without more is not enough either: every adapter has LUN 1, and every NVMe
+/// controller namespace 1. The query needs the controller too, by the adapter's number or by PCI bus, device
+/// and function. A driver whose storage reports only the LUN, as Azure's does, must be configured with the
+/// adapter of its machines' data disks. All three numbers of PCI are needed: adapters 0 and 1 of Azure's
+/// machines were seen with one bus and device, and two functions
 /// (<https://github.com/kubernetes-sigs/azuredisk-csi-driver/pull/3038>,
 /// <https://github.com/kubernetes-sigs/azuredisk-csi-driver/issues/2661>).
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,9 +24,9 @@ pub struct DiskQuery {
     criteria: Vec<Criterion>,
 }
 
-/// One thing that is known of a disk.
+/// One known property of a disk.
 ///
-/// Numbers of a place are those of `MSFT_Disk.Location`.
+/// Numbers of a location are those of `MSFT_Disk.Location`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Criterion {
@@ -38,26 +38,24 @@ pub enum Criterion {
     Device(u32),
     /// The adapter's PCI function.
     Function(u32),
-    /// A session with this iSCSI target leads to it; which of the target's disks it is, its LUN or a name says.
-    /// The target's disks are asked for where it is looked
-    /// for, by [`crate::Iscsi::disks`].
+    /// A session with this iSCSI target leads to the disk; its LUN or a name selects one of the target's disks.
+    /// The search queries the target's disks with [`crate::Iscsi::disks`].
     IscsiTarget {
-        /// Through which the target is known.
+        /// The portal that discovered the target.
         portal: Portal,
-        /// The target.
+        /// The target's iSCSI name.
         target: TargetName,
     },
-    /// Its logical unit number. Of a disk behind an iSCSI target that is Windows's number of it, beside which the
-    /// target may have its own
+    /// Its logical unit number. Behind an iSCSI target this is Windows's number; the target may have its own
     /// (<https://learn.microsoft.com/windows/win32/api/iscsidsc/ns-iscsidsc-iscsi_lun_list>).
     Lun(u32),
     /// The number of its NVMe namespace (NSID), from 1.
     Namespace(u32),
-    /// The LUN that its NVMe namespace stands for where clouds count LUNs.
+    /// A cloud's LUN, which stands for an NVMe namespace.
     NvmeLun {
-        /// The LUN.
+        /// The LUN, as the cloud counts it.
         lun: u32,
-        /// How it is counted.
+        /// How the cloud maps LUNs to namespaces.
         convention: NamespaceConvention,
     },
     /// One of its identifiers on SCSI page 0x83.
@@ -72,7 +70,7 @@ pub enum Criterion {
     Target(u32),
 }
 
-/// What a place is told by.
+/// The criteria of a location.
 const PLACE: [fn(u32) -> Criterion; 7] = [
     Criterion::Bus,
     Criterion::Device,
@@ -83,7 +81,7 @@ const PLACE: [fn(u32) -> Criterion; 7] = [
     Criterion::Lun,
 ];
 
-/// Which LUN a namespace of an NVMe disk stands for. Both are in use, so that there is no default.
+/// How LUNs map to the namespaces of an NVMe disk. Both are in use, so there is no default.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NamespaceConvention {
     /// The first namespace is LUN 0.
@@ -95,23 +93,23 @@ pub enum NamespaceConvention {
     NsidMinusTwo,
 }
 
-/// What is known is not enough to look for a disk with, and what has to be known besides.
+/// The query is too weak to identify one disk, and what it needs in addition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum NotEnough {
-    /// A LUN or namespace alone.
+    /// Only a LUN or namespace.
     #[error(
         "a LUN or namespace is not enough to tell one disk: it takes the adapter, or its PCI bus, device and \
          function, or the LUN's iSCSI target, or a page 0x83 identifier or serial number"
     )]
     Controller,
-    /// An iSCSI target alone.
+    /// Only an iSCSI target.
     #[error(
         "an iSCSI target is not enough to tell one disk: it takes the LUN, or a page 0x83 identifier or serial \
          number"
     )]
     Lun,
-    /// Neither a name nor a place.
+    /// Neither a name nor a location.
     #[error(
         "not enough to tell one disk: it takes a page 0x83 identifier, a serial number, a LUN with its iSCSI \
          target, or a LUN or namespace with the adapter or its PCI bus, device and function"
@@ -120,10 +118,11 @@ pub enum NotEnough {
 }
 
 impl DiskQuery {
-    /// A disk of which all of this holds.
+    /// A query for a disk that meets all criteria.
     ///
     /// # Errors
-    /// It does not tell one disk from its neighbours, whatever there is on the node now.
+    /// The criteria do not distinguish one disk from its neighbours, whatever disks the node has
+    /// now.
     pub fn all(criteria: impl IntoIterator<Item = Criterion>) -> Result<Self, NotEnough> {
         let criteria: Vec<_> = criteria.into_iter().collect();
         let query = Self { criteria };
@@ -133,12 +132,12 @@ impl DiskQuery {
         }
     }
 
-    /// A disk of which all holds that one tells of its names and its place: to find the disk anew of which nothing
-    /// else is known, and to tell it from all others. Its length is not among it, as it may grow. Of two names its
-    /// page 0x83 identifiers are taken, where it has any, and not its serial number.
+    /// A query with all names and the location that a disk reports: to find the disk again without a record, and
+    /// to distinguish it from all others. The length is left out, as it may grow. The page 0x83 identifiers are
+    /// taken if the disk has any, otherwise its serial number.
     ///
     /// # Errors
-    /// It tells neither a name that is one nor enough of its place.
+    /// The disk reports neither a usable name nor enough of its location.
     pub fn of(disk: &SeenDisk) -> Result<Self, NotEnough> {
         let names = disk
             .identifiers
@@ -158,19 +157,19 @@ impl DiskQuery {
         Self::all(criteria)
     }
 
-    /// Of which nothing is known: to look at a disk that is known by its number.
+    /// An empty query: for a disk that is known by its number.
     pub(super) fn nothing() -> Self {
         let criteria = Vec::new();
         Self { criteria }
     }
 
-    /// What is known.
+    /// All criteria.
     #[must_use]
     pub fn criteria(&self) -> &[Criterion] {
         &self.criteria
     }
 
-    /// The iSCSI targets that it is looked for behind, each with its portal.
+    /// The iSCSI targets of the query, each with its portal.
     pub fn iscsi_targets(&self) -> impl Iterator<Item = (&Portal, &TargetName)> {
         self.criteria
             .iter()
@@ -180,22 +179,21 @@ impl DiskQuery {
             })
     }
 
-    /// Whether all of it holds of this disk. What a disk does not tell does not hold.
+    /// Whether the disk meets all criteria. A property that the disk does not report is not met.
     #[must_use]
     pub fn matches(&self, disk: &SeenDisk) -> bool {
         let mut answers = self.criteria.iter().map(|one| one.holds(disk));
         answers.all(|holds| holds == Some(true))
     }
 
-    /// Whether something that the disk does tell is known to be otherwise of the one that is meant.
+    /// Whether a property that the disk reports contradicts a criterion.
     #[must_use]
     pub fn contradicts(&self, disk: &SeenDisk) -> bool {
         let mut answers = self.criteria.iter().map(|one| one.holds(disk));
         answers.any(|holds| holds == Some(false))
     }
 
-    /// Whether an identifier that is not among those of page 0x83 which are wanted rules a disk out that tells no
-    /// others.
+    /// Whether an identifier outside of the wanted ones of page 0x83 excludes a disk that reports no others.
     pub(super) fn is_answered_by(&self, identifier: &str) -> bool {
         let mut criteria = self.criteria.iter();
         criteria.all(|one| match one {
@@ -204,7 +202,7 @@ impl DiskQuery {
         })
     }
 
-    /// Whether each identifier of page 0x83 that is wanted is among these, and one is wanted at all.
+    /// Whether these contain each wanted identifier of page 0x83, and at least one is wanted.
     pub(super) fn is_named_by(&self, identifiers: &[String]) -> bool {
         let mut names = self.criteria.iter().filter_map(|one| match one {
             Criterion::Page83(name) => Some(name),
@@ -219,7 +217,7 @@ impl DiskQuery {
         criteria.any(|one| matches!(one, Criterion::Namespace(_) | Criterion::NvmeLun { .. }))
     }
 
-    /// Whether a disk of this namespace may be meant, as far as namespaces are asked for.
+    /// Whether the query allows a disk of this namespace.
     pub(super) fn may_mean_namespace(&self, namespace: u32) -> bool {
         let mut criteria = self.criteria.iter();
         criteria.all(|one| match one {
@@ -239,7 +237,7 @@ impl DiskQuery {
         criteria.any(|one| matches!(one, Criterion::Serial(_)))
     }
 
-    /// What more has to be known to tell one disk.
+    /// What the query needs in addition to identify one disk.
     fn lacks(&self) -> Option<NotEnough> {
         let has = |kind: fn(&Criterion) -> bool| self.criteria.iter().any(kind);
         let has_target = self.iscsi_targets().next().is_some();
@@ -265,13 +263,13 @@ impl DiskQuery {
 }
 
 impl Criterion {
-    /// Whether it is a name of the disk, which goes wherever the disk does.
+    /// Whether the criterion is a name of the disk, which moves with the disk.
     #[must_use]
     pub fn is_name(&self) -> bool {
         matches!(self, Self::Page83(_) | Self::Serial(_))
     }
 
-    /// The feature that finding a disk by it needs.
+    /// The feature that a search by this criterion needs.
     #[must_use]
     pub fn feature(&self) -> Option<Feature> {
         match self {
@@ -298,7 +296,7 @@ impl Criterion {
         )
     }
 
-    /// Whether it holds of this disk; none when the disk does not tell.
+    /// Whether the disk meets the criterion; `None` if the disk does not report it.
     fn holds(&self, disk: &SeenDisk) -> Option<bool> {
         match self {
             Self::IscsiTarget { target, .. } => Some(disk.iscsi_targets.contains(target)),
@@ -316,7 +314,7 @@ impl Criterion {
         }
     }
 
-    /// The number of a place that is wanted, and the disk's.
+    /// The wanted number of a location, and the disk's.
     fn place(&self, disk: &SeenDisk) -> Option<(u32, u32)> {
         let location = disk.location.as_ref()?;
         let other = |key: &str| {
@@ -338,7 +336,7 @@ impl Criterion {
 }
 
 impl NamespaceConvention {
-    /// The namespace that stands for a LUN; none when there is no such number.
+    /// The namespace of a LUN; `None` if there is no such number.
     #[must_use]
     pub fn namespace(self, lun: u32) -> Option<u32> {
         match self {

@@ -1,8 +1,8 @@
-//! What a disk is looked for by, as a line of text that drivers keep in their records.
+//! A disk query as a line of text that drivers keep in their records.
 //!
-//! `v1` and the criteria, each after a blank: `v1 page83=600224801234567890abcdef00000001 lun=1`. In values stands
-//! `%` with two hexadecimal digits for each byte of UTF-8 that is no letter, digit or one of `-._~:[]{}`, so that none
-//! has a blank, an equals sign or the `@` between the parts of one value.
+//! `v1` and the criteria, each after a blank: `v1 page83=600224801234567890abcdef00000001 lun=1`. In values, each byte
+//! of UTF-8 other than a letter, digit or one of `-._~:[]{}` becomes `%` and two hexadecimal digits. So no value
+//! contains a blank, an equals sign or the `@` between the parts of one value.
 
 use std::fmt;
 
@@ -13,47 +13,47 @@ use crate::{Portal, TargetName};
 /// The one version so far.
 const VERSION: &str = "v1";
 
-/// The characters of values that stand for themselves beside letters and digits.
+/// The characters that values keep as they are, besides letters and digits.
 const PLAIN: &str = "-._~:[]{}";
 
-/// The parts of one value stand between these.
+/// Separates the parts of one value.
 const BETWEEN: char = '@';
 
 const NSID_MINUS_ONE: &str = "nsid-minus-one";
 const NSID_MINUS_TWO: &str = "nsid-minus-two";
 
-/// Why a text is no record of what a disk is looked for by.
+/// Why a text is no record of a disk query.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RecordError {
-    /// A criterion that this version does not have.
+    /// This version does not know the criterion.
     #[error("the record of a disk has the unknown criterion {name:?}")]
     Criterion {
-        /// Its name.
+        /// The criterion's name, as written.
         name: String,
     },
-    /// What is known does not tell one disk.
+    /// The criteria do not identify one disk.
     #[error(transparent)]
     NotEnough(#[from] NotEnough),
-    /// A value that the criterion cannot have.
+    /// The criterion cannot have this value.
     #[error("the record of a disk has {value:?} as {name}")]
     Value {
-        /// The criterion.
+        /// The criterion's name.
         name: String,
-        /// The value, as it stands there.
+        /// The value, as written.
         value: String,
     },
-    /// A later version, or no record of a disk.
+    /// A later version, or no record of a disk query.
     #[error("the record of a disk is of version {version:?}, not v1")]
     Version {
-        /// The first word.
+        /// The first word of the text.
         version: String,
     },
 }
 
 impl DiskQuery {
-    /// As a line of text that stays readable for later versions of this crate, for records of what was staged. It has
-    /// names and places of the disk, and no secret. [`DiskQuery::from_record`] reads it.
+    /// Writes the query as a line of text for records of staged disks. Later versions of this crate can read it. It
+    /// has names and locations of the disk, and no secret. [`DiskQuery::from_record`] reads it.
     #[must_use]
     pub fn to_record(&self) -> String {
         let mut record = VERSION.to_owned();
@@ -64,10 +64,11 @@ impl DiskQuery {
         record
     }
 
-    /// Reads what [`DiskQuery::to_record`] wrote, in this version or an earlier one.
+    /// Reads the text of [`DiskQuery::to_record`], of this version or an earlier one.
     ///
     /// # Errors
-    /// Another version, an unknown criterion, a value that is none, or not enough to tell one disk.
+    /// Another version, an unknown criterion, an invalid value, or too few criteria to identify one
+    /// disk.
     pub fn from_record(record: &str) -> Result<Self, RecordError> {
         let mut words = record.split_ascii_whitespace();
         let version = words.next().unwrap_or_default();
@@ -167,7 +168,7 @@ fn nvme_lun(value: &str) -> Option<Criterion> {
     Some(Criterion::NvmeLun { lun, convention })
 }
 
-/// A number that is one: `parse` takes a sign as well.
+/// Only digits: `parse` takes a sign as well.
 fn digits(value: &str) -> Option<&str> {
     let is_number = value.bytes().all(|byte| byte.is_ascii_digit());
     is_number.then_some(value)
@@ -262,7 +263,7 @@ mod tests {
         }
     }
 
-    /// As drivers have them on their nodes: this is never changed.
+    /// Drivers have these records on their nodes: this is never changed.
     #[test]
     fn the_first_version_stays_as_it_is() {
         let record = "v1 adapter=1 bus=2 device=3 function=4 \

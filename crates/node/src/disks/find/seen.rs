@@ -6,28 +6,28 @@ use os::DiskNumber;
 use super::query::DiskQuery;
 use crate::{Guarded, TargetName};
 
-/// What was seen of a disk when one was looked for: [`SeenDisk::numbered`], and what is known of it field by
+/// The properties of a disk that a search read: start with [`SeenDisk::numbered`], and fill in field by
 /// field.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SeenDisk {
-    /// Its number, which it has as long as it is there.
+    /// Its number, valid only while the disk is attached.
     pub number: DiskNumber,
-    /// Where it is plugged in; none when Windows says nothing usable.
+    /// Where it is plugged in; `None` if Windows reports nothing usable.
     pub location: Option<Location>,
-    /// The iSCSI targets whose sessions lead to it, of those that it was looked for behind.
+    /// The query's iSCSI targets whose sessions lead to the disk.
     pub iscsi_targets: Vec<TargetName>,
-    /// Its NVMe namespace; none of other disks, and where it is not known for certain.
+    /// Its NVMe namespace; `None` for other disks, and if it is uncertain.
     pub namespace: Option<u32>,
-    /// Its identifiers of SCSI page 0x83, the first as [`crate::DiskIds`] has it. Of a disk that does not tell
-    /// them to the kernel the storage provider's, where that may rule the disk out.
+    /// Its identifiers of SCSI page 0x83, the first as in [`crate::DiskIds`]. If the kernel cannot read them:
+    /// the storage provider's identifier, if it may exclude the disk.
     pub identifiers: Vec<String>,
-    /// Its serial number, as the storage provider spells it unless the kernel tells another. Where the
-    /// provider alone tells one it may rule the disk out.
+    /// Its serial number, as the storage provider spells it unless the kernel reports another. A
+    /// number that only the provider reports may exclude the disk.
     pub serial: Option<String>,
     /// Its length in bytes.
     pub size: Option<u64>,
-    /// Why it is no candidate, whatever is looked for.
+    /// Why the disk is no candidate for any query.
     pub excluded: Option<Excluded>,
 }
 
@@ -35,27 +35,27 @@ pub struct SeenDisk {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Excluded {
-    /// It is never written.
+    /// The disk is never written.
     Guarded(Guarded),
-    /// It does not say for certain what it is. It stands in the way of whatever nothing that is known of
-    /// it contradicts: it may be the disk that is meant.
+    /// The disk does not report for certain what it is. It makes every search uncertain that no known
+    /// property of it contradicts: it may be the wanted disk.
     Silent(String),
 }
 
-/// Not exactly one disk is what is looked for.
+/// Zero or several disks match the query.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct NotIdentified {
-    /// What was looked for.
+    /// The query.
     pub wanted: DiskQuery,
-    /// All disks, as they were seen.
+    /// All disks, with the properties read.
     pub disks: Vec<SeenDisk>,
 }
 
-/// Exactly one disk is what was looked for: the one thing by which drivers have a disk changed.
+/// The one disk that matched a query. Drivers can change a disk only through this.
 ///
-/// Whatever changes the disk looks at it again under its lock, right before, and refuses when another one
-/// has its number by then.
+/// Every change looks at the disk again under its lock, right before, and fails if another disk has the
+/// number by then.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FoundDisk {
     wanted: DiskQuery,
@@ -63,7 +63,7 @@ pub struct FoundDisk {
 }
 
 impl SeenDisk {
-    /// A disk of which nothing was seen but its number.
+    /// A disk without properties other than its number.
     #[must_use]
     pub fn numbered(number: DiskNumber) -> Self {
         Self {
@@ -88,10 +88,10 @@ impl SeenDisk {
 }
 
 impl DiskQuery {
-    /// The one disk of a node, of which these are all, that this is true of.
+    /// The one match among `disks`, which must be all disks of the node.
     ///
     /// # Errors
-    /// It is true of none, or of several, or it is not certain of how many.
+    /// None matches, several match, or the number of matches is uncertain.
     pub fn sole(&self, disks: Vec<SeenDisk>) -> Result<FoundDisk, NotIdentified> {
         let mut candidates = disks.iter().filter(|disk| disk.is_candidate(self));
         let mut uncertain = disks.iter().filter(|disk| disk.is_uncertain(self));
@@ -109,26 +109,26 @@ impl DiskQuery {
 }
 
 impl FoundDisk {
-    /// Its number when it was found.
+    /// The number that the disk had when it was found.
     #[must_use]
     pub fn number(&self) -> DiskNumber {
         self.seen.number
     }
 
-    /// What was seen of it when it was found.
+    /// The properties read when it was found.
     #[must_use]
     pub fn seen(&self) -> &SeenDisk {
         &self.seen
     }
 
-    /// What it was found by.
+    /// The query that found it.
     #[must_use]
     pub fn wanted(&self) -> &DiskQuery {
         &self.wanted
     }
 
-    /// Whether the disk that has the number now is the one that was found: all that was looked for holds
-    /// still, it has the same names at the same place, and is no shorter.
+    /// Whether the disk that has the number now is the one that was found: it still meets the query, has
+    /// the same names at the same location, and is no shorter.
     #[must_use]
     pub fn is_still(&self, now: &SeenDisk) -> bool {
         let was = &self.seen;
@@ -141,29 +141,29 @@ impl FoundDisk {
             && now.size >= was.size
     }
 
-    /// Whether the disk that has the number now does not say for certain what it is, and says nothing that
-    /// excludes what was looked for.
+    /// Whether the disk that has the number now does not report for certain what it is, and reports
+    /// nothing that contradicts the query.
     pub(super) fn may_be(&self, now: &SeenDisk) -> bool {
         now.is_uncertain(&self.wanted) && now.number == self.seen.number
     }
 }
 
 impl NotIdentified {
-    /// The disks that all of it is true of: none, or several.
+    /// The disks that meet all of the query: none, or several.
     pub fn candidates(&self) -> impl Iterator<Item = &SeenDisk> {
         self.disks
             .iter()
             .filter(|disk| disk.is_candidate(&self.wanted))
     }
 
-    /// The disks that do not say enough, so that each may be the one that is meant.
+    /// The disks that report too little, so that each may be the wanted one.
     pub fn uncertain(&self) -> impl Iterator<Item = &SeenDisk> {
         self.disks
             .iter()
             .filter(|disk| disk.is_uncertain(&self.wanted))
     }
 
-    /// The disks that all of it is true of, and that are never written.
+    /// The disks that meet all of the query and are never written.
     pub fn guarded(&self) -> impl Iterator<Item = &SeenDisk> {
         self.disks.iter().filter(|disk| {
             matches!(disk.excluded, Some(Excluded::Guarded(_))) && self.wanted.matches(disk)

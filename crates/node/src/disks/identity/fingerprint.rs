@@ -1,14 +1,14 @@
-//! What kernel and provider each tell of a disk, for an object without a path.
+//! Properties of a disk that kernel and provider both report, for an object without a path.
 
 use formats::device_id::{Association, CodeSet, DeviceIdPage};
 
 use super::serial::{self, Serial};
 use crate::{DiskError, Node, storage};
 
-/// What both views tell of a disk.
+/// The properties of a disk that both views report.
 struct DiskFingerprint {
     length: u64,
-    /// Its names by SCSI page 0x83 as letters and digits: the kernel has all, the provider one.
+    /// Its page 0x83 names as letters and digits: the kernel has all, the provider one.
     names: Vec<String>,
     serial: Option<Serial>,
 }
@@ -35,7 +35,7 @@ impl DiskFingerprint {
         let disks = &node.os().disks;
         let failed = DiskError::kernel(disk.number);
         let descriptor = disks.descriptor(disk.number).map_err(&failed)?;
-        // Not every bus has the page, and one that does not parse names nothing.
+        // Not every bus has the page, and a page that does not parse has no names.
         let page = disks.device_id_page(disk.number).ok();
         let page = page.and_then(|page| DeviceIdPage::parse(&page).ok());
         Ok(Self {
@@ -78,7 +78,7 @@ impl DiskFingerprint {
     }
 }
 
-/// Each identifier of the device as hexadecimal digits and, if it is one, as text.
+/// Each identifier of the device as hexadecimal digits and, if it is text, as text too.
 fn names(page: &DeviceIdPage) -> Vec<String> {
     let identifiers = page.identifiers.iter();
     let own = identifiers.filter(|identifier| identifier.association == Association::Device);

@@ -1,21 +1,20 @@
 //! Whether kernel and storage provider mean the same disk by a number.
 //!
-//! The provider answers from a cache. After a disk was pulled out and another took its number, its
-//! object of that number is still the first one's, and what it writes goes there.
+//! The provider answers from a cache. After a disk was pulled out and another took its number, the
+//! provider's object of that number still means the first disk, and writes go there.
 //!
-//! **With a path.** The object names the device that it stands for: `MSFT_Disk.Path` opens it, and the
-//! kernel says which number that device has now. The same number is the same disk, another number or
-//! nothing at that path is another one; no text is compared. What the object says besides may lag (a
-//! disk that grew, another in the same slot, which has the same path): that is for the caller to
-//! see to, as what the provider writes goes to the device all the same. A path that does not open for
-//! another reason than being gone proves nothing, so that nothing is written then.
+//! **With a path.** `MSFT_Disk.Path` opens the object's device, and the kernel reports the number that
+//! the device has now. The same number means the same disk; another number, or no device at that path,
+//! means another one. No text is compared. The object's other properties may lag (a disk that grew,
+//! another disk in the same slot, which has the same path). The caller must handle that, as the
+//! provider's writes go to the device all the same. If a path fails to open for another reason than a
+//! missing device, nothing is proved and nothing is written.
 //!
-//! **Without a path**, or with one that no device ever had. The class requires one, so that this is for a provider
-//! that breaks its word, and nothing is lost by being strict: the lengths are equal, and one name of the disk agrees. That is the
-//! unique id where the provider made it of SCSI page 0x83 and the kernel has the page, otherwise the
-//! serial number. What one of them lacks proves nothing: two disks of one length and no name are told
-//! apart by nobody. But the same name in another spelling agrees ([`serial`]), as nothing says that
-//! the two are spelt alike.
+//! **Without a path**, or with one that no device ever had. The class requires a path, so this is for a provider that
+//! violates the class, and may be strict: the lengths must be equal, and one name of the disk must agree. That name is
+//! the unique id if the provider made it of page 0x83 and the kernel has the page, otherwise the serial number. A
+//! missing property proves nothing: two disks of one length without names cannot be distinguished. The same name in
+//! another spelling agrees ([`serial`]), as nothing documents that the two views spell it alike.
 
 mod fingerprint;
 pub(super) mod serial;
@@ -26,11 +25,10 @@ use super::DiskError;
 use crate::in_flight::Object;
 use crate::{Node, storage};
 
-/// The provider's disk of this number, which is the kernel's; looks once more after a rescan when it
-/// is another.
+/// The provider's disk of this number, if it is the kernel's; rescans once if it is another.
 ///
 /// # Errors
-/// There is none; [`DiskError::ViewsDiffer`] when it stays another.
+/// The provider has none; [`DiskError::ViewsDiffer`] if it is still another after the rescan.
 pub(crate) fn find(
     node: &Node,
     number: DiskNumber,
@@ -48,7 +46,7 @@ pub(crate) fn find(
     Ok(disk)
 }
 
-/// Refuses a disk of which the provider has another in mind than the kernel.
+/// Refuses a disk if the provider's object of that number means another disk than the kernel's.
 ///
 /// # Errors
 /// [`DiskError::ViewsDiffer`]; the kernel does not answer.
@@ -62,24 +60,24 @@ pub(crate) fn require_same(node: &Node, disk: &storage::Disk) -> Result<(), Disk
     }
 }
 
-/// What a path proves of a disk.
+/// What a path proves about a disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Proof {
-    /// It opens the disk of the number.
+    /// The path opens the disk of the number.
     ByPath,
-    /// Nothing: it is none that the kernel knows, and was none of a device.
+    /// Nothing: the kernel does not know the path, and no device ever had it.
     None,
 }
 
-/// Refuses a number that is not the one of the disk that the provider's path of it opens.
+/// Refuses a number unless the provider's path opens the disk of that number.
 ///
-/// A path of another form than a device interface's, which has number signs, says nothing by not being there: of
-/// clustered disks and storage spaces it is `\\?\Disk{...}`, and whether the kernel knows it was not seen
+/// Only the path of a device interface, which has number signs, proves something by its absence. Clustered disks
+/// and storage spaces have `\\?\Disk{...}`; no run has shown whether the kernel knows that form
 /// (<https://github.com/dsccommunity/StorageDsc/issues/224>).
 ///
 /// # Errors
-/// [`DiskError::ViewsDiffer`] when it is another's or nobody's; [`DiskError::Kernel`] when the path
-/// proves neither.
+/// [`DiskError::ViewsDiffer`] if the path leads to another disk or to none; [`DiskError::Kernel`] if it proves
+/// neither.
 pub(super) fn require_number(
     node: &Node,
     number: DiskNumber,

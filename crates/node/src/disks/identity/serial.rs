@@ -1,23 +1,23 @@
 //! Whether two texts are one serial number.
 //!
-//! `STORAGE_DEVICE_DESCRIPTOR` says where the serial number stands and not how it is written
+//! `STORAGE_DEVICE_DESCRIPTOR` has the place of the serial number but not its spelling
 //! (<https://learn.microsoft.com/windows-hardware/drivers/ddi/ntddstor/ns-ntddstor-_storage_device_descriptor>);
-//! neither does `MSFT_Disk.SerialNumber`. So the spellings that are seen in the field count as one:
-//! padded, with other punctuation or case, as hexadecimal digits of the text, and on ATA buses with the
-//! two letters of each word changed over, as ATA transfers them. A text cut short does not: serial
-//! numbers of one batch differ in the last letters.
+//! neither has `MSFT_Disk.SerialNumber`. So the spellings seen in the field are equal: padded, with other
+//! punctuation or case, as hexadecimal digits of the text, and on ATA buses with the two letters of each word
+//! swapped, as ATA transfers them. A truncated text is not equal: serial numbers of one batch differ in the last
+//! letters.
 //!
-//! That is for two views of one disk's number, where a disk must not differ from itself. Whether a disk is
-//! the one that somebody names is a stricter question (`find::name`).
+//! This compares two views of one disk, which must not differ by spelling. Whether a disk has a requested
+//! name is a stricter question (`find::name`).
 
 use std::collections::BTreeSet;
 
 use os::{BusType, DeviceDescriptor};
 
-/// Fewer hexadecimal digits than these are a serial number as they stand.
+/// A text of fewer hexadecimal digits is a serial number as it is.
 const SHORTEST_HEX: usize = 16;
 
-/// A serial number in every spelling that it may be meant in.
+/// A serial number with all its possible spellings.
 #[derive(Debug)]
 pub(in crate::disks) struct Serial {
     text: String,
@@ -25,7 +25,7 @@ pub(in crate::disks) struct Serial {
 }
 
 impl Serial {
-    /// The one that a device tells the kernel.
+    /// The serial number that a device reports to the kernel.
     pub(in crate::disks) fn of_device(descriptor: &DeviceDescriptor) -> Option<Self> {
         let mut own = Self::read(descriptor.serial.as_deref())?;
         if matches!(descriptor.bus, BusType::ATA | BusType::SATA) {
@@ -37,7 +37,7 @@ impl Serial {
         Some(own)
     }
 
-    /// One of a text; none of a text of padding alone.
+    /// Reads a text; `None` for padding only.
     pub(in crate::disks) fn read(text: Option<&str>) -> Option<Self> {
         let untrimmed = text?;
         let text = known(Some(untrimmed))?;
@@ -49,40 +49,40 @@ impl Serial {
         (!spellings.is_empty()).then_some(Self { text, spellings })
     }
 
-    /// Whether both are the same in some spelling.
+    /// Whether two serial numbers share a spelling.
     pub(in crate::disks) fn is(&self, other: &Self) -> bool {
         !self.spellings.is_disjoint(&other.spellings)
     }
 
-    /// As it was told, without padding.
+    /// The serial number as reported, without padding.
     pub(in crate::disks) fn text(&self) -> &str {
         &self.text
     }
 }
 
-/// A serial number without what pads it; none for one of padding alone.
+/// A serial number without padding; `None` for padding only.
 pub(in crate::disks) fn known(serial: Option<&str>) -> Option<String> {
     let serial = trimmed(serial?);
     (!serial.is_empty()).then(|| serial.to_owned())
 }
 
-/// Without what pads it.
+/// The text without padding.
 pub(in crate::disks) fn trimmed(text: &str) -> &str {
     text.trim_matches(|c: char| c.is_whitespace() || c == '\0')
 }
 
-/// What of a text says something, in one case.
+/// Letters and digits of a text, in one case.
 fn letters_and_digits(text: &str) -> String {
     let letters = text.chars().filter(|c| c.is_alphanumeric());
     letters.flat_map(char::to_lowercase).collect()
 }
 
-/// Letters and digits of an identifier, without the word that says of which kind it is.
+/// Letters and digits of an identifier, without the prefix of its kind.
 pub(in crate::disks) fn unprefixed(text: &str) -> String {
     letters_and_digits(&without_kind(text))
 }
 
-/// An identifier in small letters, without the word that says of which kind it is.
+/// An identifier in lower case, without the prefix of its kind.
 pub(in crate::disks) fn without_kind(text: &str) -> String {
     let text = trimmed(text).to_lowercase();
     let kinds = ["eui.", "naa.", "t10."].into_iter();
@@ -90,7 +90,7 @@ pub(in crate::disks) fn without_kind(text: &str) -> String {
     bare.unwrap_or(&text).to_owned()
 }
 
-/// The text, and what it says when it is hexadecimal digits.
+/// The text, and its decoded form if it is hexadecimal digits.
 pub(in crate::disks) fn readings(text: &str) -> Vec<String> {
     let decoded = from_hex(trimmed(text));
     [Some(text.to_owned()), decoded]
@@ -154,7 +154,7 @@ mod tests {
     fn hexadecimal_digits_of_the_text_are_the_text() {
         assert!(are_one(BusType::SAS, "WD-12345", "57442D3132333435"));
         assert!(are_one(BusType::SAS, "202057442d3132333435", "WD-12345"));
-        // Digits of bytes that are no text, and few digits, are a number as they stand.
+        // Digits of bytes that are not text, and short digits, are a number as they are.
         assert!(!are_one(BusType::SAS, "1234", "31323334"));
         assert!(are_one(
             BusType::NVME,

@@ -20,7 +20,7 @@ const SECRET: &str = "0123456789ab";
 const PROOF: &str = "ba9876543210";
 const GIB: u64 = 1 << 30;
 
-/// A node whose initiator service starts by itself, and beside it an iSCSI server.
+/// A node whose initiator service starts by itself, and an iSCSI server.
 struct InitiatorFixture {
     folder: TempDir,
     node: SimNode,
