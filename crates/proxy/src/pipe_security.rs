@@ -2,9 +2,8 @@
 
 use crate::sddl::{ADMINISTRATORS, Descriptor, GENERIC_ALL, GENERIC_WRITE, WRITE_DAC, WRITE_OWNER};
 
-/// What may not be among the rights of an account that may only call: the right to make an instance of the pipe
-/// (0x4, which is the right to append to a file), what includes it, and what lets one take it (a new list,
-/// a new owner).
+/// Rights that allow serving the pipe: `FILE_CREATE_PIPE_INSTANCE` (0x4, for a file the right to append), the generic
+/// rights that include it, and `WRITE_DAC` and `WRITE_OWNER`, by which an account can grant it to itself.
 ///
 /// <https://learn.microsoft.com/windows/win32/ipc/named-pipe-security-and-access-rights>
 ///

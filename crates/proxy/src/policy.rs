@@ -12,7 +12,7 @@
 //! is not understood, a misspelt name above all, makes the whole file invalid: a rule that silently
 //! means nothing would be an open door.
 //!
-//! The file is read anew when it has changed, at most once a second, before a call is decided. An
+//! The file is read again when it has changed, at most once a second, before a call is decided. An
 //! invalid or missing file leaves the policy as it is, and is logged; at the start it is an error.
 //! Replace the file by renaming another over it, so that no half of it is ever read.
 

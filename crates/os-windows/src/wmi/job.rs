@@ -53,7 +53,7 @@ pub(super) trait Request: Send {
     fn refuse(self: Box<Self>, fault: WmiError);
 }
 
-/// A job under way, whatever its reply is. Dropping it lets go of what it holds of COM.
+/// A running job, for any type of reply. Dropping it releases its COM objects.
 pub(super) trait ActiveJob {
     /// What becomes of it within this many milliseconds.
     fn advance(self: Box<Self>, session: &mut Session, wait: i32) -> Next;

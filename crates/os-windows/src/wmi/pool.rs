@@ -97,8 +97,8 @@ impl Drop for Pool {
 }
 
 /// A thread serves several calls, so this bounds how many of a namespace can hang where they connect, the
-/// one call that cannot be waited for with a bound. One that does, and one whose connection broke under
-/// calls that go on, leave one that serves.
+/// one call that cannot be waited for with a bound. One thread may hang there and one may keep a broken
+/// connection for calls that go on, while the third serves.
 pub(super) const MOST_THREADS: usize = 3;
 
 pub(super) struct Shared {

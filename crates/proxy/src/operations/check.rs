@@ -9,7 +9,7 @@ use super::PipeOperations;
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Checked {
     Good,
-    /// No call of the group works before the server is started anew.
+    /// No call of the group works before the server is restarted.
     NeedsRestart(&'static str),
     /// The node does without something that calls of the group need: it is for an operator to say whether it
     /// should have it.

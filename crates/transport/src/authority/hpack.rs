@@ -10,7 +10,7 @@
 //! without indexing each time. `:authority`, which h2 would refuse as Go's clients write it, and
 //! `:protocol` are left out, since nothing here reads them.
 //!
-//! # Why the others are not decoded and encoded anew
+//! # Why the others are not decoded and encoded again
 //! All other fields go through as they came, and h2 stores those that the client stores. Its table is
 //! then the client's without the entries that are kept back here: each index is lowered by the number
 //! of these that are newer ([`Table::place`]). An entry that the client may still name is always in
@@ -241,7 +241,7 @@ impl Walk<'_> {
     }
 }
 
-/// Writes a block anew: a copy but for what is replaced.
+/// Writes a block again: a copy, except for the replaced fields.
 struct Rewrite<'a> {
     block: &'a [u8],
     /// Up to where it is copied or replaced.

@@ -1,4 +1,4 @@
-//! the rewriter: a filter between the bytes of a client and h2, for what h2 would refuse or keep.
+//! The `:authority` rewriter: a filter between the bytes of a client and h2, for what h2 would refuse or keep.
 //!
 //! Go's gRPC clients put what they dial into `:authority`. For a pipe that is the pipe's path,
 //! percent-encoded or with raw backslashes, and sidecars send `unix:%2F%2FC:...`. The http crate
@@ -12,7 +12,7 @@
 //! It works on the client's direction alone and is pure: bytes in, bytes out. All frames but
 //! HEADERS and CONTINUATION stream through without being gathered. A header block is gathered up
 //! to `BLOCK_LIMIT` and goes on byte for byte unless a field in it changed; then it is cut into
-//! frames anew, without padding and priority (which h2 ignores).
+//! frames again, without padding and priority (which h2 ignores).
 //!
 //! It can also hold back a PING for a moment; see [`AuthorityRewriter::release_ping`].
 

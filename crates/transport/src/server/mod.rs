@@ -202,9 +202,9 @@ impl Server {
         }
     }
 
-    /// Accepts no more, refuses new calls as `Unavailable`, asks the clients to go and waits for
-    /// the calls that run, also for those whose client has left or whose deadline has passed, but
-    /// not longer than `drain`; then it cuts what is left.
+    /// Accepts no more clients, refuses new calls as `Unavailable` and asks the clients to go. Waits
+    /// up to `drain` for running calls, also after their client left or their deadline passed; then
+    /// closes the remaining connections.
     ///
     /// A call that still runs then keeps its thread until its end, since it holds what it has
     /// locked; it is counted in the report. A second shutdown, be it later or meanwhile, waits for

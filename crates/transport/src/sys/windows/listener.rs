@@ -147,9 +147,9 @@ impl Instance {
                 Some(Ok(None)) => {}
                 Some(Ok(Some(_))) => self.connected = true,
                 // Aborted with the thread that began it. A client may have come since, and would be
-                // cut off by a disconnect; waiting anew finds it.
+                // cut off by a disconnect; waiting again finds it.
                 Some(Err(error)) if is(&error, ERROR_OPERATION_ABORTED) => self.begin()?,
-                // The client is gone: wait anew.
+                // The client is gone: wait again.
                 Some(Err(_)) => {
                     self.disconnect();
                     self.begin()?;
