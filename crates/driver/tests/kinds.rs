@@ -15,7 +15,7 @@ use tempfile::TempDir;
 use transport::Code;
 use wincsi::disks::DiskQuery;
 use wincsi::sim::{
-    Bus, ClockMode, Content, DiskSpec, Effect, IdentifierKind, NodeSpec, Rule, SimNode,
+    Arrives, Bus, ClockMode, Content, DiskSpec, Effect, IdentifierKind, NodeSpec, Rule, SimNode,
 };
 use wincsi::{Deadline, Error, Node, Options, Win32, WinPath};
 use wincsi_driver::kinds::block::{Block, Disk, Source, Spec};
@@ -91,10 +91,16 @@ struct Fixture {
 impl Fixture {
     /// A blank disk on the shelf.
     fn new() -> Self {
+        Self::arriving(Arrives::ByPolicy)
+    }
+
+    /// The same, which comes so when it is plugged in.
+    fn arriving(arrives: Arrives) -> Self {
         let home = tempfile::tempdir().unwrap();
         let spec = NodeSpec::named("n");
         let sim = SimNode::create(&home.path().join(NODE), &spec, ClockMode::Virtual).unwrap();
         let disk = DiskSpec::on(Bus::Sas).identified(IdentifierKind::Naa, IDENTIFIER);
+        let disk = disk.arriving(arrives);
         let (hardware, content) = (sim.hardware(), Content::blank(LENGTH));
         hardware.attach_disk("data", &disk, &content).unwrap();
         hardware.unplug_disk("data").unwrap();
@@ -127,7 +133,11 @@ impl Fixture {
     }
 
     fn stage(&self) -> Result<(), CallError> {
-        self.stage_as("v", STAGING, Mode::SingleNodeWriter)
+        self.stage_for(Mode::SingleNodeWriter)
+    }
+
+    fn stage_for(&self, mode: Mode) -> Result<(), CallError> {
+        self.stage_as("v", STAGING, mode)
     }
 
     fn stage_as(&self, handle: &str, staging: &str, mode: Mode) -> Result<(), CallError> {
@@ -226,6 +236,32 @@ fn a_third_kind_lives_and_dies_at_each_operation() {
             deleted.assert_put_away(name);
         });
     }
+}
+
+#[test]
+fn a_stage_that_is_refused_detaches_its_disk() {
+    let fixture = Fixture::arriving(Arrives::Online);
+    let refused = fixture.stage_for(Mode::MultiNodeReaderOnly).unwrap_err();
+    assert_eq!(refused.code(), Code::FailedPrecondition, "{refused}");
+    fixture.assert_put_away("refused");
+}
+
+/// Kubelet forgets a volume after a final code.
+#[test]
+fn a_request_that_cannot_be_read_is_repeated_while_something_is_left() {
+    let fixture = Fixture::new();
+    let not_ready = Effect::fail(Win32::NOT_READY);
+    let faults = fixture.sim.faults();
+    faults.add(Rule::on("MSFT_Disk.CreatePartition", not_ready));
+    fixture.stage().unwrap_err();
+    faults.clear();
+    let code = || {
+        let refused = fixture.stage_for(Mode::MultiNodeMultiWriter);
+        refused.unwrap_err().code()
+    };
+    assert_eq!(code(), Code::Unavailable);
+    fixture.unstage().unwrap();
+    assert_eq!(code(), Code::InvalidArgument);
 }
 
 #[test]

@@ -187,6 +187,7 @@ fn an_answer_that_was_cut_is_asked_for_over_tcp() {
     assert_eq!(server.address(), Ok(String::from("10.0.0.2")));
 }
 
+/// Guards: P81
 #[test]
 fn what_answers_another_question_is_passed_over() {
     let server = Server::answering(|query, _| {
@@ -210,6 +211,7 @@ fn what_answers_another_question_is_passed_over() {
     assert_eq!(server.address(), Ok(String::from("10.0.0.1")));
 }
 
+/// Guards: P81
 #[test]
 fn what_another_socket_answers_is_passed_over() {
     let (_, server) = listeners();

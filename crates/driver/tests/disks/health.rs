@@ -73,6 +73,17 @@ fn a_volume_that_is_away_since_another_process_is_abnormal_and_has_its_size() {
 }
 
 #[test]
+fn a_volume_that_is_unstaged_while_it_is_away_is_abnormal_no_more() {
+    let fixture = Fixture::new();
+    fixture.stage().unwrap();
+    fixture.pull_out();
+    let _ = fixture.stats(STAGING);
+    assert!(fixture.metrics().contains("wincsi_volume_abnormal{"));
+    fixture.unstage().unwrap();
+    assert!(!fixture.metrics().contains("wincsi_volume_abnormal{"));
+}
+
+#[test]
 fn an_expansion_is_known_to_the_next_process() {
     let mut fixture = Fixture::new();
     fixture.stage().unwrap();

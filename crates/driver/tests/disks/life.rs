@@ -1,9 +1,10 @@
 //! A volume's life, call by call.
 
-use std::thread;
+use std::{fs, thread};
 
 use transport::Code;
 use wincsi::Win32;
+use wincsi_driver::life::CallError;
 
 use crate::fixture::{Fixture, GIB, STAGING, TARGET};
 
@@ -83,6 +84,20 @@ fn after_a_reboot_a_publish_finds_the_volume_or_stages_it_anew() {
     assert!(fixture.has_file(TARGET));
 }
 
+/// After a final code kubelet would not call again.
+#[test]
+fn a_publish_whose_record_cannot_be_written_is_repeated() {
+    let fixture = Fixture::new();
+    fixture.stage().unwrap();
+    fixture.grow(3 * GIB);
+    fixture.unmount_behind_the_drivers_back();
+    let in_the_way = fixture.bar_records();
+    let error = fixture.publish(TARGET).unwrap_err();
+    assert_eq!(error.code(), Code::Unavailable, "{error}");
+    fs::remove_dir(in_the_way).unwrap();
+    fixture.publish(TARGET).unwrap();
+}
+
 #[test]
 fn a_disk_with_data_of_others_is_taken_offline_again_and_its_data_stay() {
     let fixture = Fixture::with_content(|disk| {
@@ -146,6 +161,20 @@ fn a_failure_that_may_come_right_keeps_the_record_and_is_not_final() {
     fixture.stage().unwrap();
 }
 
+/// Kubelet publishes after a stage that succeeded, and may have taken that of another driver for one.
+#[test]
+fn a_volume_whose_stage_did_not_end_is_not_published() {
+    let fixture = Fixture::new();
+    fixture.fail("MSFT_Disk.CreatePartition", Win32::NOT_READY);
+    fixture.stage().unwrap_err();
+    fixture.heal();
+    let error = fixture.publish(TARGET).unwrap_err();
+    assert_eq!(error.code(), Code::FailedPrecondition, "{error}");
+    assert!(!fixture.exists(TARGET) && !fixture.has_mount_entry());
+    fixture.stage().unwrap();
+    fixture.publish(TARGET).unwrap();
+}
+
 #[test]
 fn an_undo_leaves_the_disk_of_another_volume_online() {
     let fixture = Fixture::new();
@@ -177,6 +206,52 @@ fn an_undo_takes_back_what_a_retry_brought_online() {
 }
 
 #[test]
+fn a_stage_has_its_volume_alone() {
+    let calls: [fn(&Fixture) -> Result<(), CallError>; 4] = [
+        Fixture::stage,
+        |fixture| fixture.publish(TARGET),
+        |fixture| fixture.expand(STAGING, 2 * GIB).map(drop),
+        Fixture::unstage,
+    ];
+    for (at, call) in calls.into_iter().enumerate() {
+        let fixture = Fixture::new();
+        fixture.hang_once("MSFT_Disk.CreatePartition", "*");
+        let met = thread::scope(|scope| {
+            let staging = scope.spawn(|| fixture.stage());
+            fixture.wait_until_one_hangs();
+            let meeting = scope.spawn(|| call(&fixture));
+            let ends = fixture.becomes(|_| meeting.is_finished());
+            fixture.heal();
+            staging.join().unwrap().unwrap();
+            ends.then(|| meeting.join().unwrap())
+        });
+        let refused = met.unwrap().unwrap_err();
+        assert_eq!(refused.code(), Code::Aborted, "{at}: {refused}");
+        fixture.unstage().unwrap();
+    }
+}
+
+#[test]
+fn of_two_publishes_one_stages_the_volume_anew() {
+    let fixture = Fixture::new();
+    fixture.stage().unwrap();
+    fixture.unmount_behind_the_drivers_back();
+    fixture.hang_once("SetVolumeMountPointW", "*");
+    let (first, second) = thread::scope(|scope| {
+        let first = scope.spawn(|| fixture.publish(TARGET));
+        fixture.wait_until_one_hangs();
+        let second = scope.spawn(|| fixture.publish(OTHER_TARGET));
+        let ends = fixture.becomes(|_| second.is_finished());
+        fixture.heal();
+        (first.join().unwrap(), ends.then(|| second.join().unwrap()))
+    });
+    first.unwrap();
+    let refused = second.unwrap().unwrap_err();
+    assert_eq!(refused.code(), Code::Aborted, "{refused}");
+    fixture.publish(OTHER_TARGET).unwrap();
+}
+
+#[test]
 fn a_published_volume_is_not_unstaged() {
     let fixture = Fixture::new();
     fixture.stage().unwrap();
@@ -204,6 +279,19 @@ fn a_volume_whose_unpublish_failed_is_not_unstaged() {
 }
 
 #[test]
+fn a_volume_whose_unstage_did_not_end_is_not_published() {
+    let fixture = Fixture::new();
+    fixture.stage().unwrap();
+    fixture.fail("DeleteVolumeMountPointW", Win32::ACCESS_DENIED);
+    fixture.unstage().unwrap_err();
+    fixture.heal();
+    let error = fixture.publish(TARGET).unwrap_err();
+    assert_eq!(error.code(), Code::FailedPrecondition, "{error}");
+    fixture.unstage().unwrap();
+    fixture.assert_put_away("after the second unstage");
+}
+
+#[test]
 fn a_target_that_cannot_be_seen_keeps_its_volume() {
     let fixture = Fixture::new();
     fixture.stage().unwrap();
@@ -227,12 +315,16 @@ fn what_kubelet_left_at_a_target_gives_way_and_a_folder_with_files_does_not() {
     let error = fixture.unpublish(full).unwrap_err();
     assert!(error.to_string().contains(full), "{error}");
     assert!(fixture.exists(&format!(r"{full}\file")));
+    fixture.unpublish(TARGET).unwrap();
+    fixture.unstage().unwrap();
 }
 
 #[test]
 fn a_volume_of_one_target_has_one() {
     let fixture = Fixture::new().for_one_target();
-    fixture.stage().unwrap();
+    for _ in 0..2 {
+        fixture.stage().unwrap();
+    }
     fixture.publish(TARGET).unwrap();
     let second = fixture.publish(OTHER_TARGET).unwrap_err();
     assert_eq!(second.code(), Code::FailedPrecondition, "{second}");

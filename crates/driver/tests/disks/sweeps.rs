@@ -119,7 +119,10 @@ fn the_disk_of_an_abandoned_record_stays_online() {
     fixture.unmount_behind_the_drivers_back();
     fixture.remove_directory(STAGING);
     fixture.remove_directory(&fixture.folder_of_staging());
+    let _ = fixture.stats(STAGING);
+    assert!(fixture.metrics().contains("wincsi_volume_abnormal{"));
     let outcome = fixture.reconcile();
     assert_eq!(fixture.records(), 0, "{outcome:?}");
+    assert!(!fixture.metrics().contains("wincsi_volume_abnormal{"));
     assert!(fixture.is_online());
 }

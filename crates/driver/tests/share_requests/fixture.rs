@@ -166,6 +166,11 @@ impl Fixture {
             .make_directory(&staging.parent().unwrap(), soon)
             .unwrap();
         files.link_directory(remote.path(), &staging, soon).unwrap();
+        self.write_vol_data();
+    }
+
+    /// Kubelet's file beside the staging path.
+    pub(crate) fn write_vol_data(&self) {
         let vol_data = r#"{"driverName": "wincsi.io", "volumeHandle": "pv"}"#;
         *self.events.vol_data.lock().unwrap() = Some(vol_data.to_owned());
     }

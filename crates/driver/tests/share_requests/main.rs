@@ -205,6 +205,19 @@ fn an_inline_volume_that_is_there_is_refused_as_another_without_being_forgotten(
 }
 
 #[test]
+fn a_share_that_is_staged_is_no_disk_by_the_next_request() {
+    let fixture = Fixture::lenient();
+    let share = Volume::of("//files/data");
+    fixture.stage(&share).unwrap();
+    let mut disk = share.clone();
+    disk.mode = Mode::SingleNodeWriter;
+    disk.context = vec![("page83", "600224801234567890abcdef00000001")];
+    let refused = fixture.stage(&disk).unwrap_err();
+    assert_eq!(refused.code, Code::AlreadyExists, "{refused}");
+    fixture.publish(&share).unwrap();
+}
+
+#[test]
 fn a_share_of_csi_driver_smb_is_renewed_once_a_publish_brought_its_secret() {
     let fixture = Fixture::lenient();
     fixture.stage_by_csi_driver_smb(r"\\files\data");
@@ -213,6 +226,18 @@ fn a_share_of_csi_driver_smb_is_renewed_once_a_publish_brought_its_secret() {
     fixture.unmap(r"\\files\data");
     fixture.publish(&volume).unwrap();
     assert_eq!(fixture.mappings().len(), 1);
+}
+
+#[test]
+fn a_share_that_has_a_record_is_not_taken_over() {
+    let fixture = Fixture::lenient();
+    let volume = Volume::of("//files/data").with(&["vers=3.0"]);
+    fixture.stage(&volume).unwrap();
+    fixture.write_vol_data();
+    fixture.publish(&volume).unwrap();
+    let page = fixture.metrics();
+    let staged_once = "{option=\"vers\",class=\"linux\"} 1\n";
+    assert!(page.contains(staged_once), "{page}");
 }
 
 #[test]

@@ -59,6 +59,42 @@ fn inline_volumes_of_servers_that_hang_leave_room_for_other_volumes() {
     unpublished.unwrap();
 }
 
+/// So many calls may wait for servers, of whatever volumes.
+const MOST: usize = 384;
+
+/// Republishes are such calls too.
+#[test]
+fn publishes_that_hang_leave_room_for_calls_that_take_volumes_down() {
+    let fixture = Fixture::new();
+    let (volume, pods) = (
+        volume("pv"),
+        Vec::from_iter((0..=MOST).map(|pod| pod.to_string())),
+    );
+    fixture.stage(&volume).unwrap();
+    fixture.publish(&volume, POD).unwrap();
+    let faults = fixture.sim.faults();
+    faults.add(Rule::on("NtQuerySystemInformation", Effect::Hang));
+    let (sender, answers) = mpsc::channel();
+    let (fixture, volume) = (&fixture, &volume);
+    let (all_hang, refused, unpublished) = thread::scope(|scope| {
+        for pod in &pods[..MOST] {
+            scope.spawn(move || fixture.publish(volume, pod));
+        }
+        let all_hang = faults.wait_until_hanging(MOST, LONG);
+        let one_more = &pods[MOST];
+        scope.spawn(move || sender.send(fixture.publish(volume, one_more)));
+        let refused = answers.recv_timeout(LONG);
+        let unpublished = fixture.unpublish(volume, POD);
+        faults.clear();
+        (all_hang, refused, unpublished)
+    });
+    assert!(all_hang);
+    let refused = refused.unwrap().unwrap_err();
+    assert_eq!(refused.code(), Code::Unavailable, "{refused}");
+    assert!(refused.to_string().contains("384 calls"), "{refused}");
+    unpublished.unwrap();
+}
+
 fn inline<'a>(handle: &'a str, remote: &'a str) -> Volume<'a> {
     Volume {
         lifetime: Lifetime::Inline,

@@ -171,6 +171,20 @@ fn figures_of_a_share_are_kept_while_its_mapping_is_good_and_a_dead_one_is_abnor
 }
 
 #[test]
+fn figures_of_a_share_go_with_their_target() {
+    let fixture = Fixture::new();
+    let volume = volume("pv");
+    fixture.stage(&volume).unwrap();
+    fixture.publish(&volume, POD).unwrap();
+    let first = fixture.stats(&volume, POD).unwrap();
+    fixture.write(&volume.target(POD), "something");
+    fixture.unpublish(&volume, POD).unwrap();
+    fixture.publish(&volume, POD).unwrap();
+    let second = fixture.stats(&volume, POD).unwrap();
+    assert_ne!(second.usage, first.usage);
+}
+
+#[test]
 fn volumes_of_one_server_get_a_new_user_after_a_reboot() {
     let mut fixture = Fixture::new();
     for handle in ["a", "b"] {

@@ -409,6 +409,7 @@ mod tests {
     }
 
     /// At another port another server may be, perhaps that of a pod's author.
+    /// Guards: P77
     #[test]
     fn one_server_is_used_at_one_port() {
         let claims = Claims::default();

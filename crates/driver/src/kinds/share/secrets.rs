@@ -280,6 +280,7 @@ mod tests {
         assert_eq!(secrets.compare("s", Some(&one)), Comparison::Unknown);
     }
 
+    /// Guards: P80
     #[test]
     fn the_next_process_knows_it_by_the_hash_alone() {
         let one = user("u", "canary");

@@ -255,6 +255,7 @@ mod tests {
         "//.../data",
     ];
 
+    /// Guards: P81
     #[test]
     fn a_source_that_leads_elsewhere_is_refused() {
         for source in ELSEWHERE {
@@ -306,6 +307,7 @@ mod tests {
         assert!(error.contains("csi.storage.k8s.io/pv/name"), "{error}");
     }
 
+    /// Guards: P81
     #[test]
     fn a_template_leads_no_further_than_the_folder_itself() {
         for name in ["..", "a/../../other", r"..\other"] {

@@ -106,6 +106,18 @@ fn a_record_of_an_unknown_kind_stays_and_counts() {
 }
 
 #[test]
+fn a_record_with_the_fields_of_another_kind_is_none_of_it() {
+    #[derive(Serialize, Deserialize)]
+    #[serde(transparent)]
+    struct Like(Plain);
+    impl Content for Like {
+        const KIND: &'static str = "like";
+    }
+    assert!(record().of::<Like>().is_none());
+    assert!(record().of::<Plain>().is_some());
+}
+
+#[test]
 fn what_a_death_left_of_a_write_is_no_record() {
     let folder = folder();
     let file = folder.path().join(volume().file_name());

@@ -328,6 +328,7 @@ mod tests {
         }
     }
 
+    /// Guards: P21
     #[test]
     fn no_value_and_no_part_of_a_password_is_shown() {
         for text in [
@@ -394,6 +395,7 @@ mod tests {
         }
     }
 
+    /// Guards: P21
     #[test]
     fn options_are_counted_by_names_of_the_table_alone() {
         let counts = OptionCounts::default();
