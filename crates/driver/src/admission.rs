@@ -21,9 +21,7 @@ struct Calls {
 /// A call that runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RunningCall {
-    /// The name of its RPC.
     pub method: &'static str,
-    /// When it was admitted.
     pub since: Instant,
 }
 

@@ -14,7 +14,6 @@ use crate::machine::{Machine, Own, Simulated};
 
 /// The node, and the machine below it.
 pub struct Host {
-    /// The operations.
     pub node: Arc<dyn NodeApi>,
     /// Kubelet's files and the event log.
     pub machine: Arc<dyn Machine>,
@@ -85,9 +84,6 @@ impl Placement {
 }
 
 /// The node that the configuration names, for a process in this place.
-///
-/// # Errors
-/// It cannot be had.
 pub fn open(config: &Config, placement: &Placement) -> Result<Host, HostError> {
     let place = placement.describe();
     let node: Arc<dyn NodeApi> = match (config.host, placement) {

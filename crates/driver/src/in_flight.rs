@@ -42,9 +42,6 @@ enum Use {
 
 impl InFlight {
     /// A turn in which no other call for the volume runs.
-    ///
-    /// # Errors
-    /// One does.
     pub fn alone(&self, volume: &VolumeHandle) -> Result<Turn<'_>, Busy> {
         let mut uses = self.lock_for_call(volume);
         match uses.get(volume) {
@@ -56,9 +53,6 @@ impl InFlight {
     }
 
     /// A turn in which no other call for this target of the volume runs, and none that takes the volume alone.
-    ///
-    /// # Errors
-    /// One does.
     pub fn at(&self, volume: &VolumeHandle, target: &str) -> Result<Turn<'_>, Busy> {
         let mut uses = self.lock_for_call(volume);
         let of_volume = uses.entry(volume.clone()).or_insert(Use::Watched);

@@ -36,7 +36,6 @@ pub struct Config {
     pub controlling: Controlling,
     /// How long a stop waits for calls in flight.
     pub drain_timeout: Duration,
-    /// The driver's name.
     pub driver_name: String,
     /// Where CSI is served; `None` is below the kubelet's folder.
     pub endpoint: Option<Endpoint>,
@@ -222,9 +221,6 @@ impl Configuration for Config {
 }
 
 /// Reads the command line of `wincsi node`, behind that word, and the environment, which the command line overrides.
-///
-/// # Errors
-/// As [`program::flags::parse`].
 pub fn parse(
     arguments: &[String],
     variable: impl Fn(&str) -> Option<String>,

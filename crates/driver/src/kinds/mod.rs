@@ -39,30 +39,18 @@ pub trait Kind: Any + Send + Sync {
     fn accepts(&self, request: &Request<'_>) -> bool;
 
     /// Reads a request to stage a volume. Asks nothing of the node.
-    ///
-    /// # Errors
-    /// No repetition helps.
     fn to_stage<'a>(&'a self, request: &Request<'_>) -> Result<Staging<'a>, Refusal>;
 
     /// Reads a request to publish a staged volume. Asks nothing of the node.
-    ///
-    /// # Errors
-    /// No repetition helps.
     fn to_publish<'a>(&'a self, request: &Request<'_>) -> Result<Proving<'a>, Refusal>;
 
     /// Takes down all of a volume but its record. May be repeated.
-    ///
-    /// # Errors
-    /// Something may be left.
     fn unstage(&self, record: Record, staging: &WinPath, deadline: Deadline) -> Result<(), Error>;
 
     /// Looks at many volumes.
     fn places(&self) -> Places<'_>;
 
     /// Size and free space of a volume, if it is at the path.
-    ///
-    /// # Errors
-    /// The node fails.
     fn usage(&self, record: Record, at: &WinPath) -> Result<Option<Space>, Error>;
 
     /// What the volumes are called whose calls wait for servers; none if no call does.
@@ -71,9 +59,6 @@ pub trait Kind: Any + Send + Sync {
     }
 
     /// Refuses a volume of which this host has no figures.
-    ///
-    /// # Errors
-    /// It has none.
     fn check_usage(&self, _record: &Record) -> Result<(), CallError> {
         Ok(())
     }
@@ -84,9 +69,6 @@ pub trait Kind: Any + Send + Sync {
     }
 
     /// Grows a volume, and returns its size in bytes. One whose size is its server's business has the size that is wanted.
-    ///
-    /// # Errors
-    /// See [`CallError`].
     fn expand(&self, _record: Record, _path: &str, capacity: Capacity) -> Result<u64, CallError> {
         Ok(capacity.wanted.unwrap_or_default())
     }
@@ -107,9 +89,6 @@ pub trait Kind: Any + Send + Sync {
     fn render(&self, _page: &mut Exposition) {}
 
     /// Whether another driver of this name staged a volume at the path that is live.
-    ///
-    /// # Errors
-    /// The node fails.
     fn is_foreign_live(&self, _volume: &VolumeHandle, _staging: &WinPath) -> Result<bool, Error> {
         Ok(false)
     }
@@ -118,9 +97,6 @@ pub trait Kind: Any + Send + Sync {
     fn note_not_taken_over(&self, _volume: &VolumeHandle, _why: &str) {}
 
     /// Takes down an inline volume that another driver of this name published; whether there is one of this kind.
-    ///
-    /// # Errors
-    /// Something may be left.
     fn unpublish_foreign(
         &self,
         _volume: &VolumeHandle,
@@ -131,9 +107,6 @@ pub trait Kind: Any + Send + Sync {
     }
 
     /// Takes down a volume without a record; whether there is one of this kind.
-    ///
-    /// # Errors
-    /// Something may be left.
     fn unstage_foreign(
         &self,
         _volume: &VolumeHandle,
@@ -144,9 +117,6 @@ pub trait Kind: Any + Send + Sync {
     }
 
     /// Size and free space of a volume without a record, if one of this kind is at the path.
-    ///
-    /// # Errors
-    /// The node fails.
     fn usage_of_foreign(
         &self,
         _volume: &VolumeHandle,
@@ -187,9 +157,7 @@ impl Row {
 /// What the kinds may be told.
 #[derive(Clone, Debug, Default)]
 pub struct Settings {
-    /// Of disks.
     pub disks: disk::Settings,
-    /// Of shares.
     pub shares: share::Settings,
 }
 

@@ -8,7 +8,6 @@ use super::Router;
 
 /// The Identity service.
 pub struct Identity {
-    /// The driver's name.
     pub name: String,
     /// Whether the driver has a controller.
     pub controlling: Controlling,

@@ -13,7 +13,6 @@ use crate::record::{Access, HandleError, Lifetime, Targets, VolumeHandle};
 
 /// A request to stage or publish a volume.
 pub struct Request<'a> {
-    /// The volume.
     pub volume: VolumeHandle,
     /// How long it lives.
     pub lifetime: Lifetime,
@@ -51,11 +50,8 @@ pub enum Refusal {
     /// A path is none.
     #[error("the {name} {text:?} is no path of Windows: {reason}")]
     Path {
-        /// Which path.
         name: &'static str,
-        /// What it was given as.
         text: String,
-        /// What is wrong with it.
         reason: PlaceError,
     },
     /// The volume id is none.

@@ -14,12 +14,7 @@ use crate::record::{StoreError, VolumeHandle};
 pub enum CallError {
     /// The volume is not at that path now; it may come back.
     #[error("volume {volume} is not at {path} now")]
-    Away {
-        /// The volume.
-        volume: VolumeHandle,
-        /// The path, as kubelet wrote it.
-        path: String,
-    },
+    Away { volume: VolumeHandle, path: String },
     /// Another call for the volume runs.
     #[error(transparent)]
     Busy(#[from] Busy),
@@ -31,17 +26,13 @@ pub enum CallError {
         "volume {volume} needs {what}, which -host=proxy does not have ({feature}): use -host=native"
     )]
     HostLacks {
-        /// The volume.
         volume: VolumeHandle,
-        /// What it needs.
         what: &'static str,
-        /// The feature that the host lacks.
         feature: Feature,
     },
     /// The node fails.
     #[error("{error}")]
     Node {
-        /// The failure.
         error: Box<Error>,
         /// What the call left behind.
         left: Left,
@@ -52,49 +43,33 @@ pub enum CallError {
     /// The volume is not staged at that path.
     #[error("volume {volume} is not staged at {staging}{}", because(why.as_deref()))]
     NotStaged {
-        /// The volume.
         volume: VolumeHandle,
-        /// The path that kubelet named.
         staging: WinPath,
         /// Why it could not be staged there again, if it was tried.
         why: Option<String>,
     },
     /// The volume is not at that path.
     #[error("volume {volume} is not at {path}")]
-    NotThere {
-        /// The volume.
-        volume: VolumeHandle,
-        /// The path, as kubelet wrote it.
-        path: String,
-    },
+    NotThere { volume: VolumeHandle, path: String },
     /// This driver did not stage the volume.
     #[error("there is no volume {volume} on this node")]
-    NoVolume {
-        /// The volume.
-        volume: VolumeHandle,
-    },
+    NoVolume { volume: VolumeHandle },
     /// The kind of volume refuses the call.
     #[error("{error}")]
     OfKind {
-        /// The code for kubelet.
         code: Code,
-        /// Why.
         error: Box<dyn StdError + Send + Sync>,
     },
     /// The volume is published: kubelet unpublishes first.
     #[error("volume {volume} is published at {target}")]
     Published {
-        /// The volume.
         volume: VolumeHandle,
-        /// A target.
         target: WinPath,
     },
     /// The volume may have one target, and has it.
     #[error("volume {volume} is published at {target}, and may have one target only")]
     PublishedElsewhere {
-        /// The volume.
         volume: VolumeHandle,
-        /// The target that it has.
         target: WinPath,
     },
     /// The record cannot be read or written.
@@ -106,17 +81,13 @@ pub enum CallError {
     /// The volume is staged as something else.
     #[error("volume {volume} is staged with another {what}")]
     StagedOtherwise {
-        /// The volume.
         volume: VolumeHandle,
-        /// What differs.
         what: &'static str,
     },
     /// Something else is at the target.
     #[error("cannot publish volume {volume}: {error}")]
     TargetTaken {
-        /// The volume.
         volume: VolumeHandle,
-        /// What is there.
         error: Box<Error>,
     },
     /// The call is refused, and something of an earlier one is left of the volume: kubelet calls again.

@@ -14,9 +14,6 @@ pub struct Capacity {
 
 impl Volumes {
     /// Grows a volume, as its kind does, and returns its size in bytes.
-    ///
-    /// # Errors
-    /// See [`CallError`].
     pub fn expand(
         &self,
         volume: &VolumeHandle,

@@ -9,7 +9,6 @@ use crate::record::{Lifetime, Record, Slot, State, Targets, VolumeHandle};
 /// A staged volume that is to be published.
 #[derive(Clone, Debug)]
 pub struct Publish {
-    /// The volume.
     pub volume: VolumeHandle,
     /// Where it is staged.
     pub staging: WinPath,
@@ -44,9 +43,6 @@ impl CallError {
 
 impl Volumes {
     /// Publishes a staged volume, or an inline one, which is staged at its target.
-    ///
-    /// # Errors
-    /// See [`CallError`].
     pub fn publish(&self, request: &Request<'_>) -> Result<(), CallError> {
         self.publish_request(request).map_err(|error| {
             match code::is_final(error.code()) && self.is_at_target(request) {
@@ -77,9 +73,6 @@ impl Volumes {
     }
 
     /// Publishes a volume that its kind proves in a way that it made of a request.
-    ///
-    /// # Errors
-    /// See [`CallError`].
     pub fn publish_by<K: Kind>(
         &self,
         kind: &K,

@@ -8,7 +8,6 @@ use crate::record::{Content, Lifetime, Record, Slot, State, Targets, VolumeHandl
 /// A volume that is to be staged.
 #[derive(Clone, Debug)]
 pub struct Stage {
-    /// The volume.
     pub volume: VolumeHandle,
     /// Where: kubelet's staging path, or the target of an inline volume.
     pub staging: WinPath,
@@ -28,9 +27,6 @@ pub struct Turn<'a> {
 
 impl Volumes {
     /// Stages a volume, as its kind does.
-    ///
-    /// # Errors
-    /// See [`CallError`].
     pub fn stage(&self, request: &Request<'_>) -> Result<(), CallError> {
         self.stage_at(request, request.staging())
     }
@@ -70,9 +66,6 @@ impl Volumes {
     }
 
     /// Stages a volume in a way that its kind made of a request.
-    ///
-    /// # Errors
-    /// See [`CallError`].
     pub fn stage_by<K: Kind>(
         &self,
         kind: &K,

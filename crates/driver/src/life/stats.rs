@@ -27,9 +27,6 @@ impl Volumes {
     ///
     /// An abnormal volume has the figures of the last call that reached it, because kubelet rejects an answer without
     /// usage.
-    ///
-    /// # Errors
-    /// See [`CallError`].
     pub fn stats(&self, volume: &VolumeHandle, path: &str) -> Result<Stats, CallError> {
         let record = self.ctx.store.get(volume)?;
         let Some(record) = record else {

@@ -6,9 +6,6 @@ use crate::record::{Lifetime, Record, VolumeHandle};
 impl Volumes {
     /// Unpublishes a volume: a link or an empty directory at the target goes. A directory with content is an error that
     /// names it, because it lies on the node's own disk.
-    ///
-    /// # Errors
-    /// See [`CallError`].
     pub fn unpublish(&self, volume: &VolumeHandle, target: &WinPath) -> Result<(), CallError> {
         if self.is_inline(volume, target)? {
             return self.end_inline(volume, target);

@@ -9,9 +9,6 @@ impl Volumes {
     ///
     /// Without a record it is what lies at the staging path, if kubelet's own file beside it names this driver and the
     /// volume. Otherwise what is mounted or linked there goes, and nothing else.
-    ///
-    /// # Errors
-    /// See [`CallError`].
     pub fn unstage(&self, volume: &VolumeHandle, staging: &WinPath) -> Result<(), CallError> {
         let _turn = self.ctx.running.alone(volume)?;
         let slot = self.ctx.store.slot(volume)?;

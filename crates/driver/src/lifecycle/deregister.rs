@@ -35,20 +35,10 @@ impl fmt::Display for Deregistered {
 pub enum DeregisterError {
     /// Another driver, or something else, answers there.
     #[error("{at} was left: {reason}")]
-    Foreign {
-        /// The socket.
-        at: Endpoint,
-        /// Who answers.
-        reason: String,
-    },
+    Foreign { at: Endpoint, reason: String },
     /// It is no socket, another account's, or the system refuses.
     #[error("{at} was left: {source}")]
-    Remove {
-        /// The path.
-        at: Endpoint,
-        /// The system's error.
-        source: io::Error,
-    },
+    Remove { at: Endpoint, source: io::Error },
 }
 
 /// Removes the registration socket of this driver. The driver may run.

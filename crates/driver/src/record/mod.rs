@@ -94,9 +94,7 @@ impl fmt::Display for VolumeHandle {
 #[serde(rename_all = "camelCase")]
 pub struct Record<C = ()> {
     version: u32,
-    /// The kind of the volume.
     pub kind: String,
-    /// The volume.
     pub volume: VolumeHandle,
     /// How far it is.
     pub state: State,
@@ -188,10 +186,7 @@ pub enum TextError {
     Malformed(#[from] serde_json::Error),
     /// It is a record of another volume than its file's name says.
     #[error("it is of volume {volume}, whose record has another name")]
-    OtherVolume {
-        /// The volume.
-        volume: VolumeHandle,
-    },
+    OtherVolume { volume: VolumeHandle },
     /// This process has no such kind.
     #[error("of kind {0:?}, which this wincsi does not have")]
     Kind(String),
@@ -267,9 +262,6 @@ impl Record {
     }
 
     /// The record, which has to be of this kind.
-    ///
-    /// # Errors
-    /// It is not.
     pub fn of_kind<C: Content>(self) -> Result<Record<C>, Error> {
         let volume = self.volume.clone();
         self.of().ok_or_else(|| {

@@ -14,11 +14,8 @@ pub enum StoreError {
     /// The system refused.
     #[error("cannot {operation} {}: {source}", file.display())]
     Io {
-        /// What was attempted.
         operation: &'static str,
-        /// The file or folder.
         file: PathBuf,
-        /// Why.
         source: io::Error,
     },
     /// Another process has the records.
@@ -26,16 +23,11 @@ pub enum StoreError {
         "another process has the records in {}: end it, or give each driver a -state-dir of its own",
         folder.display()
     )]
-    InUse {
-        /// The folder.
-        folder: PathBuf,
-    },
+    InUse { folder: PathBuf },
     /// The file is no record that this version reads. It stays as it is.
     #[error("the record {} is not read: {reason}", file.display())]
     Unreadable {
-        /// The file.
         file: PathBuf,
-        /// Why.
         reason: Arc<TextError>,
     },
 }
@@ -91,9 +83,6 @@ impl Store {
     }
 
     /// As [`Store::open`], and waits so long for another process to end that has them.
-    ///
-    /// # Errors
-    /// As [`Store::open`].
     pub fn open_within(
         folder: &Path,
         forms: &[Form],
@@ -158,9 +147,6 @@ impl Store {
     }
 
     /// The volume's record, if there is one.
-    ///
-    /// # Errors
-    /// It cannot be read.
     pub fn get(&self, volume: &VolumeHandle) -> Result<Option<Record>, StoreError> {
         match self.place(volume) {
             Some(place) => place.get(),
@@ -231,9 +217,6 @@ impl Store {
 
 impl Slot<'_> {
     /// The record, if there is one.
-    ///
-    /// # Errors
-    /// It cannot be read.
     pub fn get(&self) -> Result<Option<Record>, StoreError> {
         self.place().get()
     }
@@ -253,9 +236,6 @@ impl Slot<'_> {
     }
 
     /// Changes the record, if there is one, as one step among the calls for its volume.
-    ///
-    /// # Errors
-    /// As [`Slot::put`].
     pub fn change(&self, how: impl FnOnce(&mut Record)) -> Result<(), StoreError> {
         self.place().change(|mut record| {
             how(&mut record);
@@ -264,9 +244,6 @@ impl Slot<'_> {
     }
 
     /// As [`Slot::change`], of a record of this kind.
-    ///
-    /// # Errors
-    /// As [`Slot::put`].
     pub fn change_of<C: Content>(
         &self,
         how: impl FnOnce(&mut Record<C>),

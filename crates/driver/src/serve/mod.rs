@@ -64,9 +64,6 @@ pub struct RunningServer {
 }
 
 /// Starts serving: CSI answers when this returns, and kubelet finds the registration.
-///
-/// # Errors
-/// See [`StartError`].
 pub fn start(config: &Config) -> Result<RunningServer, StartError> {
     let placement = Placement::by(|name| env::var(name).ok());
     // First: the process before this one may work on the node until it ends.

@@ -13,16 +13,11 @@ pub enum Refused {
         "the disk of volume {volume} came online writable, and nodes that share a disk must not write to it: \
          set the node's SAN policy to OfflineShared, take the disk offline and make it read-only"
     )]
-    CameOnlineWritable {
-        /// The volume.
-        volume: VolumeHandle,
-    },
+    CameOnlineWritable { volume: VolumeHandle },
     /// Another volume has the same disk for readers, or for writers.
     #[error("volume {other} has the disk of volume {volume} with another access mode")]
     OtherAccess {
-        /// The volume.
         volume: VolumeHandle,
-        /// The one that is staged.
         other: VolumeHandle,
     },
     /// The disk has grown by less than the host grows a volume by.
@@ -32,19 +27,15 @@ pub enum Refused {
         least_growth = LEAST_GROWTH
     )]
     TooLittle {
-        /// The volume.
         volume: VolumeHandle,
         /// By how much the disk has grown, in bytes.
         grown: u64,
-        /// The least size at which the volume grows, in bytes.
         least: u64,
     },
     /// Another partition lies behind the volume's, or the partition table does not reach to the end of the disk.
     #[error("volume {volume} has all that it can have of its disk, {size} bytes: {why}")]
     NoRoom {
-        /// The volume.
         volume: VolumeHandle,
-        /// Its size in bytes.
         size: u64,
         /// Why it has no more.
         why: Box<Error>,
@@ -54,11 +45,8 @@ pub enum Refused {
         "the disk of volume {volume} has {disk} bytes, to which the volume would grow, and the request has a limit of {limit}"
     )]
     TooLarge {
-        /// The volume.
         volume: VolumeHandle,
-        /// The disk's length in bytes.
         disk: u64,
-        /// The most that the volume may have.
         limit: u64,
     },
     /// The disk has not grown as far yet.
@@ -66,11 +54,8 @@ pub enum Refused {
         "the disk of volume {volume} has {disk} bytes, and {wanted} are wanted: it has not grown yet"
     )]
     TooSmall {
-        /// The volume.
         volume: VolumeHandle,
-        /// The disk's length in bytes.
         disk: u64,
-        /// The size that is wanted.
         wanted: u64,
     },
 }

@@ -43,9 +43,6 @@ pub trait Source: Send + Sync + 'static {
     fn accepts(&self, request: &Request<'_>) -> bool;
 
     /// Reads a request. Asks nothing of the node.
-    ///
-    /// # Errors
-    /// No repetition helps.
     fn read(&self, request: &Request<'_>) -> Result<Self::Spec, Refusal>;
 
     /// The properties that identify the disk once it is attached.

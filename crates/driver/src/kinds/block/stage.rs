@@ -25,9 +25,6 @@ impl<S: Source> Block<S> {
     ///
     /// The call undoes a failure that does not go away by itself. If the volume was staged before the call, by its record
     /// or by a mount at the path, nothing is undone, because pods may have files open.
-    ///
-    /// # Errors
-    /// See [`CallError`].
     pub fn stage(&self, turn: &Turn<'_>, source: S::Spec, wanted: Wanted) -> Result<(), CallError> {
         let query = self.source.query(&source);
         let lacks = self.lacks(&query, &wanted);

@@ -8,7 +8,6 @@ pub enum FileSystem {
     /// NTFS.
     #[default]
     Ntfs,
-    /// ReFS.
     Refs,
 }
 
@@ -24,11 +23,9 @@ pub struct Format {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Choice {
-    /// The filesystem.
     pub file_system: FileSystem,
     /// The allocation unit in bytes; `None` is Windows's own choice.
     pub allocation_unit: Option<u32>,
-    /// The label.
     pub label: String,
     /// The access control list of the root directory, in SDDL.
     pub root_acl: Option<String>,
@@ -61,9 +58,6 @@ impl From<Format> for Choice {
 
 impl Format {
     /// Checks a choice by what Windows accepts.
-    ///
-    /// # Errors
-    /// Windows does not format so.
     pub fn of(choice: Choice) -> Result<Self, FormatError> {
         let mut options = FormatOptions::new(match choice.file_system {
             FileSystem::Ntfs => FileSystemType::Ntfs,

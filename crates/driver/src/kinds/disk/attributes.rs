@@ -25,15 +25,9 @@ pub enum Luns {
     #[default]
     Unknown,
     /// SCSI LUNs of this adapter.
-    Scsi {
-        /// The adapter.
-        adapter: u32,
-    },
+    Scsi { adapter: u32 },
     /// Namespaces of the NVMe controller at this adapter, from the second on.
-    Nvme {
-        /// The adapter.
-        adapter: u32,
-    },
+    Nvme { adapter: u32 },
 }
 
 /// Why attributes identify no disk.
@@ -45,11 +39,8 @@ pub enum AttributeError {
     /// A value that the attribute cannot have.
     #[error("the attribute {key} is {value:?}: {reason}")]
     Value {
-        /// The attribute.
         key: &'static str,
-        /// Its value.
         value: String,
-        /// What is wrong with it.
         reason: String,
     },
 }

@@ -15,13 +15,9 @@ pub enum Refused {
         user.as_deref().unwrap_or("no user")
     )]
     OtherUser {
-        /// The volume.
         volume: VolumeHandle,
-        /// The server, as the volume names it.
         server: String,
-        /// As whom.
         user: Option<String>,
-        /// The volume that uses the server.
         other: VolumeHandle,
     },
     /// Another volume uses the server at another port, where another server may be: a mapping tells nobody its port.
@@ -29,11 +25,8 @@ pub enum Refused {
         "volume {volume} needs server {server} at another port than volume {other}: give another name of the server to one of them"
     )]
     OtherPort {
-        /// The volume.
         volume: VolumeHandle,
-        /// The server, as the volume names it.
         server: String,
-        /// The volume that uses the server.
         other: VolumeHandle,
     },
     /// The share is mapped as another user; or with another credential or one that nobody knows, and an inline volume is
@@ -44,29 +37,20 @@ pub enum Refused {
         match is_known { true => "another credential", false => "a credential that nobody knows" }
     )]
     OthersMapping {
-        /// The volume.
         volume: VolumeHandle,
-        /// The share.
         share: String,
         /// Whether this driver knows the credential of the mapping.
         is_known: bool,
     },
     /// The share is being unmapped for a volume that used it last.
     #[error("volume {volume} waits until {share} is unmapped, which another call does")]
-    Unmapping {
-        /// The volume.
-        volume: VolumeHandle,
-        /// The share.
-        share: String,
-    },
+    Unmapping { volume: VolumeHandle, share: String },
     /// The host mode has no figures of shares.
     #[error(
         "volume {volume} is a share, whose size -host=proxy does not report ({feature}): use -host=native"
     )]
     NoFigures {
-        /// The volume.
         volume: VolumeHandle,
-        /// The feature that the host lacks.
         feature: Feature,
     },
     /// The cluster's DNS has no address for the server.

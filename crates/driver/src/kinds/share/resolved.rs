@@ -19,9 +19,6 @@ impl Shares {
 
     /// As [`Self::stage`], of a server that `resolve` gives the address of. It is asked if the volume is not staged: a name
     /// that nobody resolves now takes nothing from a volume that is.
-    ///
-    /// # Errors
-    /// As [`Self::stage`]; that of `resolve`.
     pub fn stage_resolved(
         &self,
         turn: &Turn<'_>,

@@ -30,9 +30,6 @@ pub(super) struct Staging<'a> {
 
 impl Shares {
     /// Stages a share: it is mapped, unless it is, and a directory link at the staging path leads to it.
-    ///
-    /// # Errors
-    /// See [`CallError`].
     pub fn stage(&self, turn: &Turn<'_>, wanted: &Wanted) -> Result<(), CallError> {
         let address = self.address_of_pods(turn, wanted)?;
         let remote = address.as_ref().unwrap_or(&wanted.remote);

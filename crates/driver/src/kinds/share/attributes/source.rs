@@ -56,9 +56,7 @@ pub enum SourceError {
     /// Nothing replaces a template.
     #[error("subDir has {template}, and the volume's context has no {key} to replace it")]
     Template {
-        /// The template.
         template: &'static str,
-        /// The key that is missing.
         key: &'static str,
     },
 }

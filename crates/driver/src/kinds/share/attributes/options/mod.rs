@@ -94,9 +94,7 @@ impl Class {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the mount option {option} {reason}")]
 pub struct OptionError {
-    /// The option.
     pub option: &'static str,
-    /// What is wrong.
     pub reason: &'static str,
 }
 
