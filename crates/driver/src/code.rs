@@ -20,7 +20,6 @@ pub enum Left {
 
 /// The code of a failure of the node. Of a volume that is staged, or may be, each is `Unavailable` or `DeadlineExceeded`:
 /// so a late disk ends no expansion.
-#[must_use]
 pub fn of(error: &Error, left: Left) -> Code {
     let code = match (&error.cause, error.condition()) {
         (Cause::Deadline, _) => Code::DeadlineExceeded,
@@ -38,7 +37,6 @@ pub fn of(error: &Error, left: Left) -> Code {
 }
 
 /// Whether kubelet takes the call for over (`isFinalError` of its CSI plugin).
-#[must_use]
 pub fn is_final(code: Code) -> bool {
     !matches!(
         code,

@@ -77,7 +77,6 @@ impl ClusterDns {
     }
 
     /// Whether a server's name is one that is looked up here.
-    #[must_use]
     pub fn is_of_cluster(name: &str) -> bool {
         let end = name.len().checked_sub(CLUSTER.len());
         let end = end.filter(|end| *end > 0).and_then(|end| name.get(end..));

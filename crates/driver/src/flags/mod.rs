@@ -146,7 +146,6 @@ impl Default for Config {
 
 impl Config {
     /// Where CSI is served.
-    #[must_use]
     pub fn csi_endpoint(&self) -> Endpoint {
         let below = || {
             let folder = self.kubelet_path.join("plugins").join(&self.driver_name);
@@ -156,7 +155,6 @@ impl Config {
     }
 
     /// Where kubelet finds the driver.
-    #[must_use]
     pub fn registry_endpoint(&self) -> Endpoint {
         let below = || {
             let socket = format!("{}-reg.sock", self.driver_name);
@@ -166,13 +164,11 @@ impl Config {
     }
 
     /// Kubelet's folder as the node knows it; `None` if it is no path of Windows.
-    #[must_use]
     pub fn kubelet_folder(&self) -> Option<WinPath> {
         self.kubelet_path.to_str()?.parse().ok()
     }
 
     /// The folder of the records; `None` when nothing says where.
-    #[must_use]
     pub fn records(&self) -> Option<PathBuf> {
         let beside = || match self.csi_endpoint() {
             Endpoint::Socket(path) => path.parent().map(|folder| folder.join("volumes")),
@@ -238,7 +234,6 @@ fn variable_of(flag: &str) -> String {
 }
 
 /// The usage of `wincsi node`.
-#[must_use]
 pub fn usage() -> String {
     program::flags::usage::<Config>("wincsi node")
 }

@@ -4,7 +4,6 @@ use super::Config;
 use super::foreign::{FOREIGN, SHARED};
 
 /// The page `docs/driver-flags.md`, rendered from the tables.
-#[must_use]
 pub fn page() -> String {
     let mut text = String::from(PREFACE);
     text.push_str(&program::flags::table_of::<Config>());

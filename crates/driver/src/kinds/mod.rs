@@ -148,7 +148,6 @@ impl Row {
     }
 
     /// The records of the kinds of a table.
-    #[must_use]
     pub fn forms(table: &[Self]) -> Vec<Form> {
         table.iter().map(|row| row.form).collect()
     }
@@ -162,7 +161,6 @@ pub struct Settings {
 }
 
 /// The kinds. A request that names no share is for a disk.
-#[must_use]
 pub fn table(settings: Settings) -> Vec<Row> {
     let Settings { disks, shares } = settings;
     vec![

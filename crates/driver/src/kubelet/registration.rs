@@ -32,13 +32,11 @@ struct Progress {
 
 impl Registration {
     /// The registration of a driver of this name that kubelet is to call at this endpoint.
-    #[must_use]
     pub fn new(name: &str, endpoint: &str) -> Self {
         Self::timed_by(Arc::new(Instant::now), name, endpoint)
     }
 
     /// As [`Registration::new`], by this clock.
-    #[must_use]
     pub fn timed_by(clock: Clock, name: &str, endpoint: &str) -> Self {
         let progress = Progress {
             is_registered: false,
@@ -56,13 +54,11 @@ impl Registration {
 
     /// Whether kubelet has reported that it registered the driver. On Windows kubelet dials each socket and hangs up, to
     /// see whether it is one: such a dial is no registration.
-    #[must_use]
     pub fn is_registered(&self) -> bool {
         self.progress().is_registered
     }
 
     /// How long kubelet has called nothing while the driver waits for it; `None` when it is registered.
-    #[must_use]
     pub fn silence(&self) -> Option<Duration> {
         let progress = self.progress();
         let since = progress.last_call.max(Some(progress.offered))?;
@@ -70,7 +66,6 @@ impl Registration {
     }
 
     /// The present moment.
-    #[must_use]
     pub fn now(&self) -> Instant {
         (self.0.clock)()
     }

@@ -37,7 +37,6 @@ impl Topology {
     }
 
     /// The keys with their values.
-    #[must_use]
     pub fn segments(&self) -> &BTreeMap<String, String> {
         &self.0
     }

@@ -36,7 +36,6 @@ fn something_left(error: Error) -> Code {
 
 /// The table, as Markdown.
 #[doc(hidden)]
-#[must_use]
 pub fn code_rows() -> String {
     let names: Vec<_> = COLUMNS.iter().map(|(name, _)| *name).collect();
     let line = "---|".repeat(COLUMNS.len() + 1);

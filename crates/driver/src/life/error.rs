@@ -97,7 +97,6 @@ pub enum CallError {
 
 impl CallError {
     /// The code for kubelet.
-    #[must_use]
     pub fn code(&self) -> Code {
         match self {
             Self::Busy(_) => Code::Aborted,

@@ -66,7 +66,6 @@ impl Volumes {
     }
 
     /// The kind of this type, if the table has it.
-    #[must_use]
     pub fn kind<K: Kind>(&self) -> Option<&K> {
         let mut kinds = self.kinds.iter().map(|kind| kind.as_ref() as &dyn Any);
         kinds.find_map(<dyn Any>::downcast_ref)

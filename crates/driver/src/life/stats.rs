@@ -108,7 +108,6 @@ impl Usage {
     }
 
     /// What is occupied.
-    #[must_use]
     pub fn used(&self) -> Option<u64> {
         self.space
             .map(|space| space.total.saturating_sub(space.free))

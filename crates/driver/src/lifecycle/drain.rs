@@ -28,7 +28,6 @@ pub struct Drained {
 
 impl Drained {
     /// Whether no call was left.
-    #[must_use]
     pub fn is_complete(&self) -> bool {
         self.left.is_empty()
     }

@@ -55,7 +55,6 @@ impl VolumeHandle {
     }
 
     /// The handle as it was given.
-    #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -218,7 +217,6 @@ struct Versioned {
 
 impl Form {
     /// That of a kind.
-    #[must_use]
     pub const fn of<C: Content>() -> Self {
         Self {
             kind: C::KIND,
@@ -253,7 +251,6 @@ impl Record {
     }
 
     /// The record, if it is of this kind.
-    #[must_use]
     pub fn of<C: Content>(self) -> Option<Record<C>> {
         match self.kind == C::KIND {
             true => self.read().ok().map(|content| self.with(content)),
@@ -278,7 +275,6 @@ impl Record {
 
 impl<C: Content> Record<C> {
     /// The record of a volume whose stage begins.
-    #[must_use]
     pub fn new(volume: VolumeHandle, staging: WinPath, content: C) -> Self {
         Self {
             version: VERSION,
@@ -321,7 +317,6 @@ impl<C> Record<C> {
     }
 
     /// Whether the volume belongs at a path: it is staged or published there.
-    #[must_use]
     pub fn is_at(&self, path: &WinPath) -> bool {
         self.staging == *path || self.published.contains(path)
     }

@@ -201,7 +201,6 @@ fn dialled(config: &Config) -> String {
 
 impl RunningServer {
     /// Where the pages are served, if they are by now.
-    #[must_use]
     pub fn metrics_address(&self) -> Option<SocketAddr> {
         self.pages.as_ref().and_then(HttpServer::address)
     }

@@ -62,7 +62,6 @@ pub enum Refused {
 
 impl Refused {
     /// The code for kubelet.
-    #[must_use]
     pub fn code(&self) -> Code {
         match self {
             Self::CameOnlineWritable { .. } | Self::OtherAccess { .. } => Code::FailedPrecondition,

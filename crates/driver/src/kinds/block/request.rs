@@ -80,7 +80,6 @@ const FORMAT_KEYS: [(&str, &str); 3] = [
 
 /// These keys as rows of Markdown, for docs/disks.md.
 #[doc(hidden)]
-#[must_use]
 pub fn format_rows() -> String {
     let rows = FORMAT_KEYS.iter();
     rows.map(|(key, meaning)| format!("| `{key}` | {meaning} |\n"))

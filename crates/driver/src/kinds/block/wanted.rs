@@ -76,13 +76,11 @@ impl Format {
     }
 
     /// As it was written.
-    #[must_use]
     pub fn choice(&self) -> &Choice {
         &self.choice
     }
 
     /// As the node takes it.
-    #[must_use]
     pub fn options(&self) -> &FormatOptions {
         &self.options
     }

@@ -142,7 +142,6 @@ impl Attributes<'_> {
 
 /// The keys as rows of Markdown, for docs/disks.md.
 #[doc(hidden)]
-#[must_use]
 pub fn attribute_rows() -> String {
     let row = |row: &Row| format!("| `{}` | {} |\n", row.key, row.origin);
     let handle =

@@ -50,7 +50,6 @@ impl Spec for Attached {
 
 impl AttachedDisks {
     /// Disks with LUNs that are counted so.
-    #[must_use]
     pub fn new(luns: Luns) -> Self {
         Self { luns }
     }

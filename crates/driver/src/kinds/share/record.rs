@@ -107,7 +107,6 @@ pub struct ShareOptions {
 impl ShareOptions {
     /// As the node takes them. The mapping ends with this boot: Windows keeps no password for the next one, and a mapping
     /// that it brings back without one refuses all others of the server (kubernetes-csi/csi-driver-smb issue 219).
-    #[must_use]
     pub fn of_mapping(&self) -> MappingOptions {
         let mut options = MappingOptions::default().with_persistent(false);
         options.privacy = self.privacy;

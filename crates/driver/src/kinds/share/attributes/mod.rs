@@ -124,7 +124,6 @@ pub(super) enum OptionsOnHost {
 
 impl ShareRequests {
     /// Reads them by these rules.
-    #[must_use]
     pub fn by(rules: ShareRules) -> Self {
         Self {
             rules,

@@ -195,7 +195,6 @@ fn security(asked: &mut MountOptions, value: Option<&str>) -> Result<Class, &'st
 
 /// The table as rows of Markdown, for docs/smb.md.
 #[doc(hidden)]
-#[must_use]
 pub fn option_rows() -> String {
     let of_windows = TABLE.iter().flat_map(|row| match row.reading {
         Reading::Windows { forms, .. } => forms,
