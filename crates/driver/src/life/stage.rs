@@ -1,6 +1,7 @@
-use wincsi::{Deadline, WinPath};
+use wincsi::{Deadline, Error, WinPath};
 
 use super::{CallError, Context, Volumes};
+use crate::code::Left;
 use crate::kinds::{Kind, Staging};
 use crate::kubelet::{Refusal, Request};
 use crate::record::{Content, Lifetime, Record, Slot, State, Targets, VolumeHandle};
@@ -121,6 +122,19 @@ impl Turn<'_> {
             Ok(_) => error,
             // Of a volume whose record cannot be read, something may be left.
             Err(unreadable) => unreadable.into(),
+        }
+    }
+
+    /// What is left after a stage was taken back. The record goes if nothing is.
+    pub(crate) fn end_undo(&self, taken_back: Result<(), Error>) -> Left {
+        let undone = taken_back.map_err(CallError::from);
+        match undone.and_then(|()| Ok(self.slot.remove()?)) {
+            Ok(()) => Left::Nothing,
+            Err(error) => {
+                let volume = &self.stage.volume;
+                tracing::warn!("volume {volume}: cannot undo the stage: {error}");
+                Left::Something
+            }
         }
     }
 }

@@ -157,55 +157,50 @@ impl<S: Source> Staging<'_, S> {
     /// Each step leaves alone what is as it should be.
     fn bring(&self) -> Result<(FoundVolume, Option<u64>), Failure> {
         let was_staged = self.was_staged();
-        let was_staged = was_staged.map_err(|error| self.unknown(error))?;
+        let was_staged =
+            was_staged.map_err(|error| Failure::of(self.undo_of_look(&error), error))?;
+        let undo = |undo| match was_staged {
+            true => Undo::StagedBefore,
+            false => undo,
+        };
         let begun = self.attach().and_then(|()| self.find_and_begin());
-        let (disk, brought_online) = begun.map_err(|failure| match was_staged {
-            true => failure.of_staged(),
-            false => failure,
-        })?;
-        self.mount(&disk).map_err(|error| Failure {
-            error: Box::new(error.into()),
-            undo: match was_staged {
-                true => Undo::StagedBefore,
-                false => Undo::Mount {
-                    disk: Box::new(disk),
-                    brought_online,
-                },
-            },
+        let (disk, brought_online) =
+            begun.map_err(|error| Failure::of(undo(self.nothing_changed()), error))?;
+        self.mount(&disk).map_err(|error| {
+            let disk = Box::new(disk);
+            let mount = Undo::Mount {
+                disk,
+                brought_online,
+            };
+            Failure::of(undo(mount), error)
         })
     }
 
     /// Attaches the disk, where its source does so. The record comes first.
-    fn attach(&self) -> Result<(), Failure> {
-        if !S::ATTACHES {
-            return Ok(());
-        }
-        if self.before.is_none() {
+    fn attach(&self) -> Result<(), CallError> {
+        if S::ATTACHES && self.before.is_none() {
             self.refuse_source_of_other_access()?;
             self.put_record(false)?;
         }
-        let attached = self.block.source.attach(&self.source, self.turn.deadline);
-        attached.map_err(|error| self.unchanged(error.into()))
+        Ok(self.block.source.attach(&self.source, self.turn.deadline)?)
     }
 
     /// Before the disk is attached, the records alone tell.
-    fn refuse_source_of_other_access(&self) -> Result<(), Failure> {
+    fn refuse_source_of_other_access(&self) -> Result<(), CallError> {
         let (volume, access) = (&self.turn.stage.volume, self.wanted.access);
         let mut others = self.block.others_from(volume, &self.source);
         match others.find(|record| record.content.wanted.access != access) {
             Some(other) => {
                 let (volume, other) = (volume.clone(), other.volume);
-                let refused = Refused::OtherAccess { volume, other };
-                Err(Failure::before_all(refused.into()))
+                Err(Refused::OtherAccess { volume, other }.into())
             }
             None => Ok(()),
         }
     }
 
-    fn find_and_begin(&self) -> Result<(FoundDisk, bool), Failure> {
+    fn find_and_begin(&self) -> Result<(FoundDisk, bool), CallError> {
         let disks = self.block.ctx.node.disks();
-        let disk = disks.find_attached(&self.query(), self.block.arrival, self.turn.deadline);
-        let disk = disk.map_err(|error| self.unchanged(error.into()))?;
+        let disk = disks.find_attached(&self.query(), self.block.arrival, self.turn.deadline)?;
         let brought_online = self.begin(&disk)?;
         Ok((disk, brought_online))
     }
@@ -229,9 +224,8 @@ impl<S: Source> Staging<'_, S> {
     }
 
     /// Writes the record before the first act on the disk. Whether this driver brings the disk online is part of it.
-    fn begin(&self, disk: &FoundDisk) -> Result<bool, Failure> {
-        let is_online = disk.is_online(self.block.ctx.node.as_ref(), self.turn.deadline);
-        let is_online = is_online.map_err(|error| self.unchanged(error.into()))?;
+    fn begin(&self, disk: &FoundDisk) -> Result<bool, CallError> {
+        let is_online = disk.is_online(self.block.ctx.node.as_ref(), self.turn.deadline)?;
         self.refuse_other_access(disk)?;
         if is_online {
             self.refuse_writable(disk)?;
@@ -246,7 +240,7 @@ impl<S: Source> Staging<'_, S> {
         Ok(!is_online)
     }
 
-    fn put_record(&self, brought_online: bool) -> Result<(), Failure> {
+    fn put_record(&self, brought_online: bool) -> Result<(), CallError> {
         let record = self.turn.stage.record(Disk {
             source: self.source.clone(),
             wanted: self.wanted.clone(),
@@ -255,65 +249,50 @@ impl<S: Source> Staging<'_, S> {
             size: None,
             disk_bytes: None,
         });
-        let put = self.turn.slot.put(record);
-        // Where there is no record, nothing was attached either.
-        put.map_err(|error| Failure::before_all(error.into()))
+        Ok(self.turn.slot.put(record)?)
     }
 
     /// Another stage may have looked before this one's record was there, and now one of both sees the other's.
-    fn look_again(&self, disk: &FoundDisk) -> Result<(), Failure> {
+    fn look_again(&self, disk: &FoundDisk) -> Result<(), CallError> {
         let looked = self.refuse_other_access(disk);
         if looked.is_err() {
-            let removed = self.turn.slot.remove();
-            removed.map_err(|error| self.unchanged(error.into()))?;
+            self.turn.slot.remove()?;
         }
         looked
     }
 
-    fn begin_again(&self, before: bool, is_online: bool) -> Result<bool, Failure> {
+    fn begin_again(&self, before: bool, is_online: bool) -> Result<bool, CallError> {
         let brought_online = before || !is_online;
         if brought_online != before {
             let note = |record: &mut Record<Disk<S::Spec>>| record.content.brought_online = true;
-            let noted = self.turn.slot.change_of(note);
-            noted.map_err(|error| self.unchanged(error.into()))?;
+            self.turn.slot.change_of(note)?;
         }
         Ok(brought_online)
     }
 
     /// Another volume of the same disk is for readers, and this one for writers, or the other way round.
-    fn refuse_other_access(&self, disk: &FoundDisk) -> Result<(), Failure> {
+    fn refuse_other_access(&self, disk: &FoundDisk) -> Result<(), CallError> {
         let (volume, access) = (&self.turn.stage.volume, self.wanted.access);
         let is_other = |record: &Record<Disk<S::Spec>>| record.content.wanted.access != access;
-        let other = self
-            .block
-            .other_record_of(volume, disk, is_other, self.turn.deadline);
-        match other.map_err(|error| self.unchanged(error.into()))? {
-            Some(other) => {
-                let volume = volume.clone();
-                let refused = Refused::OtherAccess { volume, other };
-                Err(self.unchanged(refused.into()))
-            }
-            None => Ok(()),
-        }
+        let other = (self.block).other_record_of(volume, disk, is_other, self.turn.deadline)?;
+        other.map_or(Ok(()), |other| {
+            let volume = volume.clone();
+            Err(Refused::OtherAccess { volume, other }.into())
+        })
     }
 
     /// Windows may have written to a disk that it had online and writable, and another node uses it; but not to a device
     /// that refuses writes. The device is asked while the read-only attribute is clear, as the attribute may be what it
     /// would answer by.
-    fn refuse_writable(&self, disk: &FoundDisk) -> Result<(), Failure> {
-        if self.wanted.access != Access::SharedReadOnly {
+    fn refuse_writable(&self, disk: &FoundDisk) -> Result<(), CallError> {
+        if self.wanted.access != Access::SharedReadOnly
+            || disk.is_read_only(self.block.ctx.node.as_ref(), self.turn.deadline)?
+            || self.is_write_protected(disk)
+        {
             return Ok(());
         }
-        match disk.is_read_only(self.block.ctx.node.as_ref(), self.turn.deadline) {
-            Ok(true) => Ok(()),
-            Ok(false) if self.is_write_protected(disk) => Ok(()),
-            Ok(false) => {
-                let volume = self.turn.stage.volume.clone();
-                let refused = Refused::CameOnlineWritable { volume };
-                Err(self.unchanged(refused.into()))
-            }
-            Err(error) => Err(self.unchanged(error.into())),
-        }
+        let volume = self.turn.stage.volume.clone();
+        Err(Refused::CameOnlineWritable { volume }.into())
     }
 
     /// A device that does not say, or that this host cannot ask, is none that is known to refuse writes.
@@ -508,23 +487,19 @@ impl<S: Source> Staging<'_, S> {
     }
 
     /// Without a record the volume may be mounted all the same, and pods have it; but not where Windows has no directory.
-    fn unknown(&self, error: Error) -> Failure {
-        let is_no_directory = matches!(error.cause, Cause::InvalidArgument(_));
-        let failure = Failure::before_all(error.into());
-        match is_no_directory && self.before.is_none() {
-            true => failure,
-            false => failure.of_staged(),
+    fn undo_of_look(&self, error: &Error) -> Undo {
+        match error.cause {
+            Cause::InvalidArgument(_) if self.before.is_none() => Undo::Unchanged,
+            _ => Undo::StagedBefore,
         }
     }
 
-    /// A failure of a call that changed nothing, but that the disk may be attached.
-    fn unchanged(&self, error: CallError) -> Failure {
-        let undo = match self.before {
+    /// Of a call that changed nothing, but that the disk may be attached.
+    fn nothing_changed(&self) -> Undo {
+        match self.before {
             None if S::ATTACHES => Undo::Attached,
             None => Undo::Unchanged,
             Some(_) => Undo::StagedBefore,
-        };
-        let error = Box::new(error);
-        Failure { error, undo }
+        }
     }
 }

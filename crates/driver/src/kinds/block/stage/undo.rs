@@ -30,16 +30,9 @@ pub(super) enum Undo {
 }
 
 impl Failure {
-    /// Of a call that did nothing yet.
-    pub(super) fn before_all(error: CallError) -> Self {
-        let (error, undo) = (Box::new(error), Undo::Unchanged);
+    pub(super) fn of(undo: Undo, error: impl Into<CallError>) -> Self {
+        let error = Box::new(error.into());
         Self { error, undo }
-    }
-
-    /// The same failure of a volume that was staged before the call.
-    pub(super) fn of_staged(self) -> Self {
-        let undo = Undo::StagedBefore;
-        Self { undo, ..self }
     }
 }
 
@@ -71,16 +64,7 @@ impl<S: Source> Staging<'_, S> {
 
     /// The record goes if nothing is left of the volume.
     fn undo(&self, mount: Option<(&FoundDisk, bool)>) -> Left {
-        let volume = &self.turn.stage.volume;
-        let undone = self.take_back(mount);
-        let undone = undone.map_err(CallError::from);
-        match undone.and_then(|()| Ok(self.turn.slot.remove()?)) {
-            Ok(()) => Left::Nothing,
-            Err(error) => {
-                tracing::warn!("volume {volume}: cannot undo the stage: {error}");
-                Left::Something
-            }
-        }
+        self.turn.end_undo(self.take_back(mount))
     }
 
     fn take_back(&self, mount: Option<(&FoundDisk, bool)>) -> Result<(), Error> {
@@ -89,18 +73,12 @@ impl<S: Source> Staging<'_, S> {
             let staging = &self.turn.stage.staging;
             self.block.dismount(staging, None, deadline)?;
             if brought_online && !self.is_of_another(disk, deadline)? {
-                self.take_offline(disk, deadline)?;
+                let offline = self.block.ctx.node.disks().take_offline(disk, deadline);
+                offline.ok_if(Condition::NotFound)?;
             }
         }
         let volume = &self.turn.stage.volume;
         self.block.detach(volume, &self.source, deadline)
-    }
-
-    fn take_offline(&self, disk: &FoundDisk, deadline: Deadline) -> Result<(), Error> {
-        let disks = self.block.ctx.node.disks();
-        disks
-            .take_offline(disk, deadline)
-            .ok_if(Condition::NotFound)
     }
 
     /// Whether another volume's record names the disk, which the pipes take offline whatever is mounted there.

@@ -6,7 +6,7 @@ use super::Staging;
 use crate::code::Left;
 use crate::kinds::share::Share;
 use crate::life::CallError;
-use crate::record::{Record, State};
+use crate::record::{Record, State, StoreError};
 
 impl Staging<'_> {
     pub(super) fn fail(&self, error: Error) -> CallError {
@@ -29,17 +29,15 @@ impl Staging<'_> {
     /// Whether the map ended and left nothing, also of a mapping that was to be made anew: then nobody waits for this
     /// volume's server, and what is mapped when kubelet calls again is another's.
     fn is_unmade(&self, error: &Error) -> bool {
-        let is_open = matches!(error.cause, Cause::Deadline | Cause::Lost { .. });
         let is_mapped = || self.shares.is_mapped(&self.remote, self.turn.deadline);
-        !is_open && !is_mapped().unwrap_or(true)
+        !is_open(error) && !is_mapped().unwrap_or(true)
     }
 
     /// Whether a volume of an earlier boot was refused by what others mapped in this one. Taken for one of this boot, it
     /// would be served by that at the next call.
     fn is_refused_anew(&self, before: &Record<Share>, error: &Error) -> bool {
-        let is_open = matches!(error.cause, Cause::Deadline | Cause::Lost { .. });
         let is_ours = || self.shares.claims.is_ours(&self.turn.stage.volume);
-        !is_open && !before.is_of_boot(self.boot.as_deref()) && !is_ours()
+        !is_open(error) && !before.is_of_boot(self.boot.as_deref()) && !is_ours()
     }
 
     /// The volume is of the boot in which it was mapped last.
@@ -47,10 +45,8 @@ impl Staging<'_> {
         self.disown();
         let volume = &self.turn.stage.volume;
         self.shares.claims.stay_in(volume, boot);
-        let note = |record: &mut Record| record.boot = boot.map(str::to_owned);
-        if let Err(error) = self.turn.slot.change(note) {
-            tracing::warn!("the record is not marked: {error}");
-        }
+        let noted = (self.turn.slot).change(|record| record.boot = boot.map(str::to_owned));
+        warn_of_mark(noted);
     }
 
     /// A call that failed leaves no mapping that it made, unless it did not end or says that it could not remove it: then
@@ -59,8 +55,7 @@ impl Staging<'_> {
         if !self.shares.ctx.node.supports(Feature::FolderCheck) {
             return self.disown_if_others(error);
         }
-        let is_open = matches!(error.cause, Cause::Deadline | Cause::Lost { .. });
-        let may_stay = is_open || error.is(Condition::NotReady);
+        let may_stay = is_open(error) || error.is(Condition::NotReady);
         let (claims, volume) = (&self.shares.claims, &self.turn.stage.volume);
         if claims.settle(volume, may_stay) && !may_stay {
             self.note_made(|| claims.is_ours(volume));
@@ -85,9 +80,7 @@ impl Staging<'_> {
 
     fn note_made(&self, is_ours: impl FnOnce() -> bool) {
         let note = |record: &mut Record<Share>| record.content.made_mapping = is_ours();
-        if let Err(error) = self.turn.slot.change_of(note) {
-            tracing::warn!("the record is not marked: {error}");
-        }
+        warn_of_mark(self.turn.slot.change_of(note));
     }
 
     /// The claim of a first stage that gets no record goes, and with it a mapping that was left to the volume meanwhile.
@@ -109,42 +102,30 @@ impl Staging<'_> {
 
     /// The record goes if nothing is left of the volume.
     pub(super) fn undo(&self) -> Left {
-        let (volume, deadline) = (&self.turn.stage.volume, self.shares.ctx.deadline());
-        let undone = self.take_back(deadline);
-        let undone = undone.map_err(CallError::from);
-        match undone.and_then(|()| Ok(self.turn.slot.remove()?)) {
-            Ok(()) => Left::Nothing,
-            Err(error) => {
-                tracing::warn!("volume {volume}: cannot undo the stage: {error}");
-                Left::Something
-            }
-        }
+        self.turn
+            .end_undo(self.take_back(self.shares.ctx.deadline()))
     }
 
     fn take_back(&self, deadline: Deadline) -> Result<(), Error> {
-        let mark = |record: &mut Record| record.state = State::Unstaging;
-        if let Err(error) = self.turn.slot.change(mark) {
-            tracing::warn!("the record is not marked: {error}");
-        }
-        match self
-            .turn
-            .slot
-            .get()
-            .ok()
-            .flatten()
-            .and_then(Record::of::<Share>)
-        {
+        warn_of_mark((self.turn.slot).change(|record| record.state = State::Unstaging));
+        let (shares, record) = (self.shares, self.turn.slot.get().ok().flatten());
+        match record.and_then(Record::of::<Share>) {
             // Link and mapping were there before the first stage of this driver, and pods may use them.
-            Some(Record {
-                volume, content, ..
-            }) if content.taken_over => {
-                self.shares.release(&volume);
-                Ok(())
-            }
-            Some(record) => self
-                .shares
-                .unstage_share(&record, &record.staging, deadline),
-            None => Ok(()),
+            Some(record) if record.content.taken_over => shares.release(&record.volume),
+            Some(record) => shares.unstage_share(&record, &record.staging, deadline)?,
+            None => {}
         }
+        Ok(())
     }
+}
+
+fn warn_of_mark(marked: Result<(), StoreError>) {
+    if let Err(error) = marked {
+        tracing::warn!("the record is not marked: {error}");
+    }
+}
+
+/// Whether nobody knows what became of the operation.
+fn is_open(error: &Error) -> bool {
+    matches!(error.cause, Cause::Deadline | Cause::Lost { .. })
 }
