@@ -274,10 +274,7 @@ fn host_lacks() -> CallError {
 }
 
 fn staged_otherwise() -> CallError {
-    CallError::StagedOtherwise {
-        volume: volume(),
-        what: "disk",
-    }
+    CallError::StagedOtherwise(volume(), "disk")
 }
 
 fn of_disk(refused: block::Refused) -> Row {
@@ -343,18 +340,9 @@ fn of_publish() -> Vec<Row> {
         staging: path(),
         why: None,
     };
-    let elsewhere = CallError::PublishedElsewhere {
-        volume: volume(),
-        target: path(),
-    };
-    let taken = CallError::TargetTaken {
-        volume: volume(),
-        error: Box::new(Error::new("", "", Cause::Deadline)),
-    };
-    let published = CallError::Published {
-        volume: volume(),
-        target: path(),
-    };
+    let elsewhere = CallError::PublishedElsewhere(volume(), path());
+    let taken = CallError::TargetTaken(volume(), Box::new(Error::new("", "", Cause::Deadline)));
+    let published = CallError::Published(volume(), path());
     vec![
         (
             "NodePublish",
@@ -372,21 +360,15 @@ fn of_publish() -> Vec<Row> {
 }
 
 fn no_volume() -> CallError {
-    CallError::NoVolume { volume: volume() }
+    CallError::NoVolume(volume())
 }
 
 fn away() -> CallError {
-    CallError::Away {
-        volume: volume(),
-        path: String::new(),
-    }
+    CallError::Away(volume(), String::new())
 }
 
 fn of_stats() -> Vec<Row> {
-    let not_there = CallError::NotThere {
-        volume: volume(),
-        path: String::new(),
-    };
+    let not_there = CallError::NotThere(volume(), String::new());
     let stats = |error, when| ("NodeGetVolumeStats", error, when);
     vec![
         stats(no_volume(), "the volume is not staged"),

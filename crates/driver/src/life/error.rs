@@ -13,15 +13,12 @@ use crate::record::{StoreError, VolumeHandle};
 #[derive(Debug, thiserror::Error)]
 pub enum CallError {
     /// The volume is not at that path now; it may come back.
-    #[error("volume {volume} is not at {path} now")]
-    Away { volume: VolumeHandle, path: String },
-    /// Another call for the volume runs.
+    #[error("volume {0} is not at {1} now")]
+    Away(VolumeHandle, String),
     #[error(transparent)]
     Busy(#[from] Busy),
-    /// Too many calls wait for servers.
     #[error(transparent)]
     Crowded(#[from] Crowded),
-    /// The host mode cannot do what the volume needs.
     #[error(
         "volume {volume} needs {what}, which -host=proxy does not have ({feature}): use -host=native"
     )]
@@ -30,17 +27,14 @@ pub enum CallError {
         what: &'static str,
         feature: Feature,
     },
-    /// The node fails.
     #[error("{error}")]
     Node {
         error: Box<Error>,
         /// What the call left behind.
         left: Left,
     },
-    /// The request to publish names no staging path.
     #[error("the volume is not staged: the staging path is missing")]
     NoStaging,
-    /// The volume is not staged at that path.
     #[error("volume {volume} is not staged at {staging}{}", because(why.as_deref()))]
     NotStaged {
         volume: VolumeHandle,
@@ -48,48 +42,28 @@ pub enum CallError {
         /// Why it could not be staged there again, if it was tried.
         why: Option<String>,
     },
-    /// The volume is not at that path.
-    #[error("volume {volume} is not at {path}")]
-    NotThere { volume: VolumeHandle, path: String },
-    /// This driver did not stage the volume.
-    #[error("there is no volume {volume} on this node")]
-    NoVolume { volume: VolumeHandle },
-    /// The kind of volume refuses the call.
+    #[error("volume {0} is not at {1}")]
+    NotThere(VolumeHandle, String),
+    #[error("there is no volume {0} on this node")]
+    NoVolume(VolumeHandle),
     #[error("{error}")]
     OfKind {
         code: Code,
         error: Box<dyn StdError + Send + Sync>,
     },
     /// The volume is published: kubelet unpublishes first.
-    #[error("volume {volume} is published at {target}")]
-    Published {
-        volume: VolumeHandle,
-        target: WinPath,
-    },
-    /// The volume may have one target, and has it.
-    #[error("volume {volume} is published at {target}, and may have one target only")]
-    PublishedElsewhere {
-        volume: VolumeHandle,
-        target: WinPath,
-    },
-    /// The record cannot be read or written.
+    #[error("volume {0} is published at {1}")]
+    Published(VolumeHandle, WinPath),
+    #[error("volume {0} is published at {1}, and may have one target only")]
+    PublishedElsewhere(VolumeHandle, WinPath),
     #[error(transparent)]
     Record(#[from] StoreError),
-    /// The request is refused.
     #[error(transparent)]
     Request(#[from] Refusal),
-    /// The volume is staged as something else.
-    #[error("volume {volume} is staged with another {what}")]
-    StagedOtherwise {
-        volume: VolumeHandle,
-        what: &'static str,
-    },
-    /// Something else is at the target.
-    #[error("cannot publish volume {volume}: {error}")]
-    TargetTaken {
-        volume: VolumeHandle,
-        error: Box<Error>,
-    },
+    #[error("volume {0} is staged with another {1}")]
+    StagedOtherwise(VolumeHandle, &'static str),
+    #[error("cannot publish volume {0}: {1}")]
+    TargetTaken(VolumeHandle, Box<Error>),
     /// The call is refused, and something of an earlier one is left of the volume: kubelet calls again.
     #[error(transparent)]
     Unfinished(Box<Self>),
@@ -102,18 +76,18 @@ impl CallError {
             Self::Busy(_) => Code::Aborted,
             Self::Node { error, left } => code::of(error, *left),
             // The volume may be staged, and a later call may get through.
-            Self::Away { .. } | Self::Crowded(_) | Self::Record(_) | Self::Unfinished(_) => {
+            Self::Away(..) | Self::Crowded(_) | Self::Record(_) | Self::Unfinished(_) => {
                 Code::Unavailable
             }
-            Self::NotThere { .. } | Self::NoVolume { .. } => Code::NotFound,
+            Self::NotThere(..) | Self::NoVolume(_) => Code::NotFound,
             Self::HostLacks { .. }
             | Self::NoStaging
             | Self::NotStaged { .. }
-            | Self::Published { .. }
-            | Self::PublishedElsewhere { .. } => Code::FailedPrecondition,
+            | Self::Published(..)
+            | Self::PublishedElsewhere(..) => Code::FailedPrecondition,
             Self::OfKind { code, .. } => *code,
             Self::Request(_) => Code::InvalidArgument,
-            Self::StagedOtherwise { .. } | Self::TargetTaken { .. } => Code::AlreadyExists,
+            Self::StagedOtherwise(..) | Self::TargetTaken(..) => Code::AlreadyExists,
         }
     }
 

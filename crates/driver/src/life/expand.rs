@@ -22,11 +22,7 @@ impl Volumes {
     ) -> Result<u64, CallError> {
         let _turn = self.ctx.running.alone(volume)?;
         let record = self.ctx.store.get(volume)?;
-        let record = record.ok_or_else(|| {
-            let volume = volume.clone();
-            CallError::NoVolume { volume }
-        })?;
-        let kind = self.kind_of(&record)?;
-        kind.expand(record, path, capacity)
+        let record = record.ok_or_else(|| CallError::NoVolume(volume.clone()))?;
+        self.kind_of(&record)?.expand(record, path, capacity)
     }
 }

@@ -32,10 +32,7 @@ impl CallError {
     pub(super) fn of_link(volume: &VolumeHandle, error: Error) -> Self {
         match (error.condition(), &error.cause) {
             (Some(Condition::AlreadyExists | Condition::NotEmpty), _)
-            | (_, Cause::InvalidArgument(_)) => Self::TargetTaken {
-                volume: volume.clone(),
-                error: Box::new(error),
-            },
+            | (_, Cause::InvalidArgument(_)) => Self::TargetTaken(volume.clone(), Box::new(error)),
             _ => error.into(),
         }
     }
@@ -47,7 +44,7 @@ impl Volumes {
         self.publish_request(request).map_err(|error| {
             match code::is_final(error.code()) && self.is_at_target(request) {
                 // After a final code kubelet never unpublishes.
-                true => CallError::Unfinished(Box::new(error)),
+                true => error.unfinished(),
                 false => error,
             }
         })
@@ -85,10 +82,8 @@ impl Volumes {
     /// Whether the volume is at the target, or was about to be, by its record.
     fn is_at_target(&self, request: &Request<'_>) -> bool {
         let record = self.ctx.store.get(&request.volume).ok().flatten();
-        let target = request.target();
-        record
-            .zip(target.ok())
-            .is_some_and(|(record, target)| record.is_at(&target))
+        let at = record.zip(request.target().ok());
+        at.is_some_and(|(record, target)| record.is_at(&target))
     }
 
     /// Gives a volume that another driver of this name staged a record, if the publish has a Secret: from then on it is
@@ -132,7 +127,7 @@ impl Context {
         }
         let record = record
             .filter(|record| record.state == State::Staged && record.staging == request.staging)
-            .ok_or_else(|| request.not_staged())?;
+            .ok_or_else(|| request.not_staged(None))?;
         let _waiting = self.waiting.begin(kind.waits_for(), record.lifetime)?;
         // One for all of it: kubelet waits two minutes.
         let deadline = self.deadline();
@@ -145,7 +140,7 @@ impl Context {
         self.forget_gone_target(&slot, request, deadline)?;
         self.note_target(&slot, request)?;
         let linked = self.link(request, deadline);
-        if let Err(CallError::TargetTaken { .. }) = &linked {
+        if let Err(CallError::TargetTaken(..)) = &linked {
             slot.change(|record| record.published.retain(|one| one != target))?;
         }
         linked
@@ -155,7 +150,7 @@ impl Context {
     fn publish_foreign(&self, kind: &dyn Kind, request: &Publish) -> Result<(), CallError> {
         match kind.is_foreign_live(&request.volume, &request.staging)? {
             true => self.link(request, self.deadline()),
-            false => Err(request.not_staged()),
+            false => Err(request.not_staged(None)),
         }
     }
 
@@ -182,14 +177,19 @@ impl Context {
 
     /// Checks and notes the target in one step, as another publish may run beside.
     fn note_target(&self, slot: &Slot<'_>, request: &Publish) -> Result<(), CallError> {
-        let mut checked = Ok(());
+        let mut other = None;
         slot.change(|record| {
-            checked = request.check_targets(record);
-            if checked.is_ok() && !record.published.contains(&request.target) {
+            other = request.in_its_way(record);
+            if other.is_none() && !record.published.contains(&request.target) {
                 record.published.push(request.target.clone());
             }
         })?;
-        checked
+        other.map_or(Ok(()), |target| {
+            Err(CallError::PublishedElsewhere(
+                request.volume.clone(),
+                target,
+            ))
+        })
     }
 
     fn link(&self, request: &Publish, deadline: Deadline) -> Result<(), CallError> {
@@ -217,11 +217,10 @@ impl Context {
     fn clear(&self, target: &WinPath, deadline: Deadline) -> Result<(), Error> {
         let files = self.node.filesystem();
         match files.is_symlink(target, deadline) {
-            Ok(true) => Err(Error::new(
-                "publish at",
-                target,
-                Cause::InvalidArgument(String::from("another link is there")),
-            )),
+            Ok(true) => {
+                let cause = Cause::InvalidArgument(String::from("another link is there"));
+                Err(Error::new("publish at", target, cause))
+            }
             Ok(false) => self.remove_entry(target, deadline),
             Err(error) => Err(error),
         }
@@ -229,38 +228,19 @@ impl Context {
 }
 
 impl Publish {
-    pub(crate) fn not_staged(&self) -> CallError {
+    pub(crate) fn not_staged(&self, why: Option<String>) -> CallError {
         CallError::NotStaged {
             volume: self.volume.clone(),
             staging: self.staging.clone(),
-            why: None,
+            why,
         }
     }
 
     /// The volume could not be staged again. What kept the call from its end is no refusal.
     pub(crate) fn not_staged_again(&self, error: CallError) -> CallError {
         match error.is_refusal() {
-            true => self.not_staged_as(error),
+            true => self.not_staged(Some(error.to_string())),
             false => error,
-        }
-    }
-
-    /// The same, where it was tried to stage the volume again.
-    pub(crate) fn not_staged_as(&self, why: impl ToString) -> CallError {
-        CallError::NotStaged {
-            volume: self.volume.clone(),
-            staging: self.staging.clone(),
-            why: Some(why.to_string()),
-        }
-    }
-
-    fn check_targets(&self, record: &Record) -> Result<(), CallError> {
-        match self.in_its_way(record) {
-            Some(target) => Err(CallError::PublishedElsewhere {
-                volume: self.volume.clone(),
-                target,
-            }),
-            None => Ok(()),
         }
     }
 

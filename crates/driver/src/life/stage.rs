@@ -159,8 +159,7 @@ impl Stage {
     }
 
     pub(crate) fn staged_with_another(&self, what: &'static str) -> CallError {
-        let volume = self.volume.clone();
-        CallError::StagedOtherwise { volume, what }
+        CallError::StagedOtherwise(self.volume.clone(), what)
     }
 
     fn differs<C>(&self, record: &Record<C>) -> Option<&'static str> {

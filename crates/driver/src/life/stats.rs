@@ -28,11 +28,11 @@ impl Volumes {
     /// An abnormal volume has the figures of the last call that reached it, because kubelet rejects an answer without
     /// usage.
     pub fn stats(&self, volume: &VolumeHandle, path: &str) -> Result<Stats, CallError> {
-        let record = self.ctx.store.get(volume)?;
-        let Some(record) = record else {
+        let Some(record) = self.ctx.store.get(volume)? else {
             return self.stats_of_unrecorded(volume, path);
         };
-        let at = place(path).map_err(|_| not_there(volume, path))?;
+        let not_there = || CallError::NotThere(volume.clone(), path.to_owned());
+        let at = place(path).map_err(|_| not_there())?;
         let kind = self.kind_of(&record)?;
         kind.check_usage(&record)?;
         let _waiting = self.ctx.waiting.begin(kind.waits_for(), record.lifetime)?;
@@ -41,30 +41,24 @@ impl Volumes {
                 self.ctx.note_normal(volume, Some(space));
                 return Ok(Stats::normal(space));
             }
-            Ok(None) if !record.is_at(&at) => return Err(not_there(volume, path)),
-            Ok(None) => CallError::Away {
-                volume: volume.clone(),
-                path: at.to_string(),
-            },
+            Ok(None) if !record.is_at(&at) => return Err(not_there()),
+            Ok(None) => CallError::Away(volume.clone(), at.to_string()),
             Err(error) => error.into(),
         };
         self.last_known(kind, record, reason)
     }
 
     fn stats_of_unrecorded(&self, volume: &VolumeHandle, path: &str) -> Result<Stats, CallError> {
-        let at = place(path).map_err(|_| no_volume(volume))?;
+        let (waiting, persistent) = (&self.ctx.waiting, Lifetime::Persistent);
+        let no_volume = || CallError::NoVolume(volume.clone());
+        let at = place(path).map_err(|_| no_volume())?;
         for kind in &self.kinds {
-            let waiting = self
-                .ctx
-                .waiting
-                .begin(kind.waits_for(), Lifetime::Persistent);
-            let _waiting = waiting?;
-            let space = kind.usage_of_foreign(volume, &at);
-            if let Some(space) = space? {
+            let _waiting = waiting.begin(kind.waits_for(), persistent)?;
+            if let Some(space) = kind.usage_of_foreign(volume, &at)? {
                 return Ok(Stats::normal(space));
             }
         }
-        Err(no_volume(volume))
+        Err(no_volume())
     }
 
     /// The size alone, of the record, if another process read the figures.
@@ -111,17 +105,5 @@ impl Usage {
     pub fn used(&self) -> Option<u64> {
         self.space
             .map(|space| space.total.saturating_sub(space.free))
-    }
-}
-
-fn no_volume(volume: &VolumeHandle) -> CallError {
-    let volume = volume.clone();
-    CallError::NoVolume { volume }
-}
-
-fn not_there(volume: &VolumeHandle, path: &str) -> CallError {
-    CallError::NotThere {
-        volume: volume.clone(),
-        path: path.to_owned(),
     }
 }

@@ -7,7 +7,8 @@ impl Volumes {
     /// Unpublishes a volume: a link or an empty directory at the target goes. A directory with content is an error that
     /// names it, because it lies on the node's own disk.
     pub fn unpublish(&self, volume: &VolumeHandle, target: &WinPath) -> Result<(), CallError> {
-        if self.is_inline(volume, target)? {
+        let record = self.ctx.store.get(volume)?;
+        if record.is_some_and(|record| is_inline_at(&record, target)) {
             return self.end_inline(volume, target);
         }
         let turn = self.ctx.running.at(volume, &target.folded())?;
@@ -46,14 +47,9 @@ impl Volumes {
             None => Ok(()),
         }
     }
-
-    /// Whether the volume is its pod's own, and lies at the target itself.
-    fn is_inline(&self, volume: &VolumeHandle, target: &WinPath) -> Result<bool, CallError> {
-        let record = self.ctx.store.get(volume)?;
-        Ok(record.is_some_and(|record| is_inline_at(&record, target)))
-    }
 }
 
+/// Whether the volume is its pod's own, and lies at the target itself.
 fn is_inline_at(record: &Record, target: &WinPath) -> bool {
     record.lifetime == Lifetime::Inline && record.staging == *target
 }

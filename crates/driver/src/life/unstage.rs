@@ -56,12 +56,9 @@ impl Volumes {
     fn check_unpublished(&self, record: &Record) -> Result<(), CallError> {
         for target in &record.published {
             let files = self.ctx.node.filesystem();
-            let exists = files.path_exists(target, self.ctx.deadline());
-            if exists? {
-                return Err(CallError::Published {
-                    volume: record.volume.clone(),
-                    target: target.clone(),
-                });
+            if files.path_exists(target, self.ctx.deadline())? {
+                let volume = record.volume.clone();
+                return Err(CallError::Published(volume, target.clone()));
             }
         }
         Ok(())

@@ -43,10 +43,7 @@ impl<S: Source> Block<S> {
         capacity: Capacity,
     ) -> Result<u64, CallError> {
         let (volume, wanted) = (&record.volume, capacity.wanted);
-        let away = || CallError::Away {
-            volume: volume.clone(),
-            path: path.to_owned(),
-        };
+        let away = || CallError::Away(volume.clone(), path.to_owned());
         let at = place(path).map_err(|_| away())?;
         let live = self.live(record, &at, self.ctx.deadline())?;
         let found = live.ok_or_else(away)?;

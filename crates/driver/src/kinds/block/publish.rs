@@ -13,7 +13,7 @@ impl<S: Source> Block<S> {
             deadline,
             ..
         } = proof;
-        let not_staged = || publish.not_staged();
+        let not_staged = || publish.not_staged(None);
         let record = proof.record.of().ok_or_else(not_staged)?;
         if self.is_proved(&record, deadline)? {
             return Ok(());

@@ -17,7 +17,7 @@ impl Shares {
     ) -> Result<(), CallError> {
         let (publish, deadline) = (proof.publish, proof.deadline);
         let record = proof.record.of::<Share>();
-        let record = record.ok_or_else(|| publish.not_staged())?;
+        let record = record.ok_or_else(|| publish.not_staged(None))?;
         let is_live = self.is_share_live(&record, deadline)?;
         if is_live && !self.is_refused_since(&record, credentials.as_ref()) {
             self.compare_secret(&record.volume, &record.content.remote, credentials.as_ref());
@@ -35,7 +35,7 @@ impl Shares {
         let share = record.content.remote.share();
         let text = format!("{share} is not mapped, or does not answer");
         self.ctx.note_abnormal(&record.volume, &text);
-        Err(publish.not_staged_as(text))
+        Err(publish.not_staged(Some(text)))
     }
 
     /// A persistent volume is served by a mapping with another password: Windows has one for each server.
