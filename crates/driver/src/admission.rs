@@ -1,13 +1,15 @@
 //! Which calls may begin to work on volumes, and those that run.
 
 use std::collections::BTreeMap;
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Condvar, PoisonError};
 use std::time::{Duration, Instant};
+
+use crate::unpoisoned::Unpoisoned;
 
 /// Admits calls until it is closed, which is for good: what closes it is about to end the driver.
 #[derive(Debug, Default)]
 pub struct Admission {
-    calls: Mutex<Calls>,
+    calls: Unpoisoned<Calls>,
     ended: Condvar,
 }
 
@@ -28,7 +30,7 @@ pub struct RunningCall {
 impl Admission {
     /// Lets a call begin; it runs until the result is dropped. `None` when admission is closed.
     pub fn admit(&self, method: &'static str) -> Option<Admitted<'_>> {
-        let mut calls = self.lock();
+        let mut calls = self.calls.lock();
         if calls.is_closed {
             return None;
         }
@@ -41,22 +43,18 @@ impl Admission {
 
     /// Whether calls are admitted.
     pub fn is_open(&self) -> bool {
-        !self.lock().is_closed
+        !self.calls.lock().is_closed
     }
 
     /// Admits no more, waits for the calls that run, but not longer than this, and returns those that still run.
     pub fn drain(&self, wait: Duration) -> Vec<RunningCall> {
-        let mut calls = self.lock();
+        let mut calls = self.calls.lock();
         calls.is_closed = true;
         let waited = self
             .ended
             .wait_timeout_while(calls, wait, |calls| !calls.running.is_empty());
         let (calls, _) = waited.unwrap_or_else(PoisonError::into_inner);
         calls.running.values().copied().collect()
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Calls> {
-        self.calls.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -69,7 +67,7 @@ pub struct Admitted<'a> {
 
 impl Drop for Admitted<'_> {
     fn drop(&mut self) {
-        self.of.lock().running.remove(&self.number);
+        self.of.calls.lock().running.remove(&self.number);
         self.of.ended.notify_all();
     }
 }

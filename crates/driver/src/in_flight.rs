@@ -7,9 +7,10 @@
 //! It acts only if none came since, and a call that comes while it acts waits until it has.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Condvar, MutexGuard, PoisonError};
 
 use crate::record::VolumeHandle;
+use crate::unpoisoned::Unpoisoned;
 
 /// Calls that kubelet may have at a time: it makes one for each of up to 250 pods of a node at once, of each of their
 /// volumes.
@@ -25,7 +26,7 @@ pub struct Busy {
 /// The calls that run.
 #[derive(Debug, Default)]
 pub struct InFlight {
-    uses: Mutex<BTreeMap<VolumeHandle, Use>>,
+    uses: Unpoisoned<BTreeMap<VolumeHandle, Use>>,
     /// A volume that was used without a call is not any more.
     released: Condvar,
 }
@@ -71,7 +72,7 @@ impl InFlight {
 
     /// Watches a volume; none if a call for it runs, or it is watched.
     pub fn watch(&self, volume: &VolumeHandle) -> Option<Watch<'_>> {
-        let mut uses = self.lock();
+        let mut uses = self.uses.lock();
         if uses.contains_key(volume) {
             return None;
         }
@@ -86,12 +87,12 @@ impl InFlight {
     fn lock_for_call(&self, volume: &VolumeHandle) -> MutexGuard<'_, BTreeMap<VolumeHandle, Use>> {
         let is_between =
             |uses: &mut BTreeMap<_, _>| matches!(uses.get(volume), Some(Use::BetweenCalls));
-        let waited = self.released.wait_while(self.lock(), is_between);
+        let waited = self.released.wait_while(self.uses.lock(), is_between);
         waited.unwrap_or_else(PoisonError::into_inner)
     }
 
     fn end(&self, volume: &VolumeHandle, target: Option<&str>) {
-        let mut uses = self.lock();
+        let mut uses = self.uses.lock();
         let is_over = match (uses.get_mut(volume), target) {
             (Some(Use::At(targets)), Some(target)) => {
                 targets.remove(target);
@@ -102,10 +103,6 @@ impl InFlight {
         if is_over && matches!(uses.remove(volume), Some(Use::BetweenCalls)) {
             self.released.notify_all();
         }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<VolumeHandle, Use>> {
-        self.uses.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -126,7 +123,7 @@ pub struct Watch<'a> {
 impl<'a> Watch<'a> {
     /// A turn for which calls wait; none if a call came since the watch began. It should be short.
     pub fn unless_called(self) -> Option<Turn<'a>> {
-        let mut uses = self.of.lock();
+        let mut uses = self.of.uses.lock();
         let of_volume = uses.get_mut(&self.volume)?;
         if !matches!(of_volume, Use::Watched) {
             return None;
@@ -138,7 +135,7 @@ impl<'a> Watch<'a> {
 
 impl Drop for Watch<'_> {
     fn drop(&mut self) {
-        let mut uses = self.of.lock();
+        let mut uses = self.of.uses.lock();
         if matches!(uses.get(&self.volume), Some(Use::Watched)) {
             uses.remove(&self.volume);
         }
@@ -229,7 +226,7 @@ mod tests {
         assert!(running.watch(&volume).is_none());
         drop(turn);
         drop(running.watch(&volume).unwrap());
-        assert!(running.lock().is_empty());
+        assert!(running.uses.lock().is_empty());
     }
 
     #[test]
@@ -250,7 +247,7 @@ mod tests {
             early.or_else(|_| receiver.recv_timeout(LONG))
         });
         assert_eq!(called, Ok(Some(Ok(()))));
-        assert!(running.lock().is_empty());
+        assert!(running.uses.lock().is_empty());
     }
 
     #[test]

@@ -29,6 +29,7 @@ pub mod lifecycle;
 pub mod machine;
 pub mod record;
 pub mod serve;
+mod unpoisoned;
 
 /// The driver's name in Kubernetes, unless `-drivername` has another.
 pub const NAME: &str = "wincsi.io";

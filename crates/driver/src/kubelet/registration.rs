@@ -1,4 +1,4 @@
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use program::metrics::{Exposition, Kind};
@@ -6,6 +6,7 @@ use wire::pluginregistration::v1::registration::{GetInfo, NotifyRegistrationStat
 use wire::pluginregistration::v1::{PluginInfo, RegistrationStatus, RegistrationStatusResponse};
 
 use super::Router;
+use crate::unpoisoned::Unpoisoned;
 
 /// The time, which tests set.
 pub type Clock = Arc<dyn Fn() -> Instant + Send + Sync>;
@@ -18,7 +19,7 @@ struct Shared {
     name: String,
     endpoint: String,
     clock: Clock,
-    progress: Mutex<Progress>,
+    progress: Unpoisoned<Progress>,
 }
 
 struct Progress {
@@ -48,19 +49,19 @@ impl Registration {
             name: name.to_owned(),
             endpoint: endpoint.to_owned(),
             clock,
-            progress: Mutex::new(progress),
+            progress: Unpoisoned::new(progress),
         }))
     }
 
     /// Whether kubelet has reported that it registered the driver. On Windows kubelet dials each socket and hangs up, to
     /// see whether it is one: such a dial is no registration.
     pub fn is_registered(&self) -> bool {
-        self.progress().is_registered
+        self.0.progress.lock().is_registered
     }
 
     /// How long kubelet has called nothing while the driver waits for it; `None` when it is registered.
     pub fn silence(&self) -> Option<Duration> {
-        let progress = self.progress();
+        let progress = self.0.progress.lock();
         let since = progress.last_call.max(Some(progress.offered))?;
         (!progress.is_registered).then(|| self.now().saturating_duration_since(since))
     }
@@ -72,13 +73,13 @@ impl Registration {
 
     /// Notes that the socket was made anew.
     pub fn note_renewal(&self) {
-        self.progress().renewals += 1;
+        self.0.progress.lock().renewals += 1;
     }
 
     /// Notes that the socket is gone, so that kubelet has to register the driver again.
     pub fn note_loss(&self) {
         let now = self.now();
-        let mut progress = self.progress();
+        let mut progress = self.0.progress.lock();
         progress.is_registered = false;
         progress.offered = now;
     }
@@ -87,7 +88,7 @@ impl Registration {
     pub fn register(&self, router: &mut Router) {
         let own = self.clone();
         router.on::<GetInfo>(move |_| {
-            own.progress().last_call = Some(own.now());
+            own.0.progress.lock().last_call = Some(own.now());
             Ok(own.info())
         });
         let own = self.clone();
@@ -100,7 +101,7 @@ impl Registration {
     /// Adds the state to a page of metrics.
     pub fn render(&self, page: &mut Exposition) {
         let (is_registered, renewals, age) = {
-            let progress = self.progress();
+            let progress = self.0.progress.lock();
             let since = |call| self.now().saturating_duration_since(call);
             let age = progress.last_call.map(since);
             (progress.is_registered, progress.renewals, age)
@@ -137,13 +138,8 @@ impl Registration {
             false => tracing::error!("kubelet did not register {name}: {}", status.error),
         }
         let now = self.now();
-        let mut progress = self.progress();
+        let mut progress = self.0.progress.lock();
         progress.is_registered = status.plugin_registered;
         progress.last_call = Some(now);
-    }
-
-    fn progress(&self) -> MutexGuard<'_, Progress> {
-        let progress = self.0.progress.lock();
-        progress.unwrap_or_else(PoisonError::into_inner)
     }
 }

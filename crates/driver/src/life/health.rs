@@ -1,15 +1,15 @@
 //! Which volumes are abnormal, and the last figures of each.
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use wincsi::volumes::Space;
 
 use crate::record::VolumeHandle;
+use crate::unpoisoned::Unpoisoned;
 
 /// What is known of the volumes' health.
 #[derive(Debug, Default)]
-pub(crate) struct Health(Mutex<BTreeMap<VolumeHandle, State>>);
+pub(crate) struct Health(Unpoisoned<BTreeMap<VolumeHandle, State>>);
 
 #[derive(Debug, Default)]
 struct State {
@@ -69,7 +69,7 @@ impl Health {
         is_recorded: impl FnOnce() -> bool,
         how: impl FnOnce(&mut State) -> News,
     ) -> News {
-        let mut states = self.lock();
+        let mut states = self.0.lock();
         match is_recorded() {
             true => how(states.entry(volume.clone()).or_default()),
             false => News::Known,
@@ -78,22 +78,18 @@ impl Health {
 
     /// The figures of the last call that reached the volume.
     pub(crate) fn last_space(&self, volume: &VolumeHandle) -> Option<Space> {
-        self.lock().get(volume).and_then(|state| state.space)
+        self.0.lock().get(volume).and_then(|state| state.space)
     }
 
     /// The abnormal volumes.
     pub(crate) fn abnormal_volumes(&self) -> Vec<VolumeHandle> {
-        let states = self.lock();
+        let states = self.0.lock();
         let abnormal = states.iter().filter(|(_, state)| state.is_abnormal);
         abnormal.map(|(volume, _)| volume.clone()).collect()
     }
 
     /// The volume is unstaged.
     pub(crate) fn forget(&self, volume: &VolumeHandle) {
-        self.lock().remove(volume);
-    }
-
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<VolumeHandle, State>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock().remove(volume);
     }
 }

@@ -8,7 +8,7 @@
 //! bounded, whatever hangs.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::OnceLock;
 use std::thread;
 use std::time::Duration;
 
@@ -19,6 +19,7 @@ use super::vol_data::VolData;
 use super::{CallError, Context, Volumes};
 use crate::kinds::Places;
 use crate::record::{Record, State, VolumeHandle};
+use crate::unpoisoned::Unpoisoned;
 
 /// How long a look may take: a volume that answers does so in milliseconds.
 const LOOK: Duration = Duration::from_secs(10);
@@ -72,8 +73,8 @@ impl Volumes {
                 .iter()
                 .map(|kind| (kind.name(), kind.places()))
                 .collect(),
-            recorded: Mutex::default(),
-            outcome: Mutex::default(),
+            recorded: Unpoisoned::default(),
+            outcome: Unpoisoned::default(),
         };
         comparison.boot = self.ctx.boot(comparison.deadline());
         comparison.run()
@@ -89,20 +90,19 @@ struct Comparison<'a> {
     /// How each kind looks at many volumes.
     places: BTreeMap<&'static str, Places<'a>>,
     /// The staging paths of the records, folded.
-    recorded: Mutex<BTreeSet<String>>,
-    outcome: Mutex<Reconciliation>,
+    recorded: Unpoisoned<BTreeSet<String>>,
+    outcome: Unpoisoned<Reconciliation>,
 }
 
 impl Comparison<'_> {
     fn run(self) -> Reconciliation {
         let recorded = self.ctx.store.volumes();
-        self.outcome().volumes = recorded.len();
+        self.outcome.lock().volumes = recorded.len();
         side_by_side(recorded, |volume| self.compare(&volume));
         if let Err(error) = self.sweep_unrecorded() {
             tracing::warn!("kubelet's staging folders are not swept: {error}");
         }
         let outcome = self.outcome.into_inner();
-        let outcome = outcome.unwrap_or_else(PoisonError::into_inner);
         tracing::info!(
             "{} volumes have a record; {} are away, {} were interrupted, {} were not looked at in time, \
              {} dangling entries were removed",
@@ -118,7 +118,7 @@ impl Comparison<'_> {
     /// A volume that a call has, or had since, is that call's business.
     fn compare(&self, volume: &VolumeHandle) {
         if self.is_over() {
-            return self.outcome().unseen.push(volume.clone());
+            return self.outcome.lock().unseen.push(volume.clone());
         }
         let Some(watch) = self.ctx.running.watch(volume) else {
             return;
@@ -126,7 +126,7 @@ impl Comparison<'_> {
         let Ok(Some(record)) = self.ctx.store.get(volume) else {
             return;
         };
-        self.recorded().insert(record.staging.folded());
+        self.recorded.lock().insert(record.staging.folded());
         let place = match record.state {
             State::Staged => self.place_of(&record),
             State::Staging | State::Unstaging => None,
@@ -146,7 +146,7 @@ impl Comparison<'_> {
             Some(Err(error)) => self.ctx.note_abnormal(volume, &error.to_string()),
             None => {
                 tracing::warn!("volume {volume}: a call did not end; kubelet's next one goes on");
-                self.outcome().interrupted.push(volume.clone());
+                self.outcome.lock().interrupted.push(volume.clone());
             }
         }
     }
@@ -193,7 +193,7 @@ impl Comparison<'_> {
         let volume = &record.volume;
         let text = format!("volume {volume} is not mounted at {}", record.staging);
         self.ctx.note_abnormal(volume, &text);
-        self.outcome().away.push(volume.clone());
+        self.outcome.lock().away.push(volume.clone());
         if place == Place::Dangling && !record.is_of_boot(self.boot.as_deref()) {
             self.sweep(&record.staging);
         }
@@ -208,7 +208,7 @@ impl Comparison<'_> {
             return Ok(());
         }
         let stagings = self.ctx.stagings_in(&folder, self.until)?.into_iter();
-        let recorded = std::mem::take(&mut *self.recorded());
+        let recorded = std::mem::take(&mut *self.recorded.lock());
         // Among them those that came since: the look at each finds them out.
         let unrecorded = stagings.filter(|staging| !recorded.contains(&staging.folded()));
         let links = OnceLock::new();
@@ -259,7 +259,7 @@ impl Comparison<'_> {
         match removed {
             Ok(true) => {
                 tracing::warn!("removed {staging}, which led nowhere");
-                self.outcome().removed.push(staging.clone());
+                self.outcome.lock().removed.push(staging.clone());
             }
             Ok(false) => {}
             Err(error) => tracing::warn!("{staging} leads nowhere and stays: {error}"),
@@ -287,14 +287,6 @@ impl Comparison<'_> {
     fn is_over(&self) -> bool {
         self.ctx.node.deadline(Duration::ZERO) >= self.until
     }
-
-    fn recorded(&self) -> MutexGuard<'_, BTreeSet<String>> {
-        self.recorded.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn outcome(&self) -> MutexGuard<'_, Reconciliation> {
-        self.outcome.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 /// Where the links of pods lead, read when the first entry needs it.
@@ -303,8 +295,8 @@ type Links = OnceLock<Result<BTreeSet<String>, Error>>;
 /// Acts on each item, on a few threads. The caller's is one of them, so that too few threads only make it slower.
 fn side_by_side<T: Send>(items: Vec<T>, act: impl Fn(T) + Sync) {
     let others = items.len().min(ABREAST).saturating_sub(1);
-    let items = Mutex::new(items.into_iter());
-    let next = || items.lock().unwrap_or_else(PoisonError::into_inner).next();
+    let items = Unpoisoned::new(items.into_iter());
+    let next = || items.lock().next();
     let work = || {
         while let Some(item) = next() {
             act(item);

@@ -3,10 +3,9 @@
 //! A server that does not answer keeps a call for it as long as a call may last. Kubelet is one process, which may have
 //! [`CALLS`] at a time: what is left of them is for volumes without a server, and for calls that take volumes down.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
-
 use crate::in_flight::CALLS;
 use crate::record::Lifetime;
+use crate::unpoisoned::Unpoisoned;
 
 /// Calls for inline volumes. Few: a person who may create pods names their servers.
 const MOST_INLINE: usize = CALLS / 4;
@@ -16,7 +15,7 @@ const MOST: usize = CALLS / 4 * 3;
 
 /// The calls that may wait for a server now.
 #[derive(Debug, Default)]
-pub(super) struct Waiting(Mutex<Counts>);
+pub(super) struct Waiting(Unpoisoned<Counts>);
 
 #[derive(Debug, Default)]
 struct Counts {
@@ -53,7 +52,7 @@ impl Waiting {
         let Some(volumes) = volumes else {
             return Ok(None);
         };
-        let mut counts = self.lock();
+        let mut counts = self.0.lock();
         if counts.all >= MOST {
             let most = MOST;
             return Err(Crowded { volumes, most });
@@ -69,15 +68,11 @@ impl Waiting {
         let of = self;
         Ok(Some(WaitingCall { of, lifetime }))
     }
-
-    fn lock(&self) -> MutexGuard<'_, Counts> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 impl Drop for WaitingCall<'_> {
     fn drop(&mut self) {
-        let mut counts = self.of.lock();
+        let mut counts = self.of.0.lock();
         counts.all -= 1;
         if self.lifetime == Lifetime::Inline {
             counts.inline -= 1;

@@ -3,10 +3,11 @@ use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::{Content, Form, Record, TextError, VolumeHandle, lock};
+use crate::unpoisoned::Unpoisoned;
 
 /// Why a record was not read or written.
 #[derive(Debug, thiserror::Error)]
@@ -40,7 +41,7 @@ pub struct Store {
     folder: PathBuf,
     forms: Arc<[Form]>,
     unreadable: usize,
-    places: Mutex<Places>,
+    places: Unpoisoned<Places>,
     _lock: File,
 }
 
@@ -61,7 +62,7 @@ pub struct Slot<'a> {
 struct Place {
     file: PathBuf,
     forms: Arc<[Form]>,
-    content: Mutex<FileContent>,
+    content: Unpoisoned<FileContent>,
 }
 
 #[derive(Clone, Debug)]
@@ -116,7 +117,7 @@ impl Store {
             folder: folder.to_owned(),
             forms,
             unreadable,
-            places: Mutex::new(places),
+            places: Unpoisoned::new(places),
             _lock: lock,
         })
     }
@@ -156,7 +157,7 @@ impl Store {
 
     /// All records that were read, each parsed when it is taken: together they would take much memory.
     pub fn records(&self) -> impl Iterator<Item = Record> + use<> {
-        let places = Vec::from_iter(self.places().values().cloned());
+        let places = Vec::from_iter(self.places.lock().values().cloned());
         let places = places.into_iter();
         places.filter_map(|place| place.get().ok().flatten())
     }
@@ -168,17 +169,17 @@ impl Store {
 
     /// The volumes that have a record.
     pub fn volumes(&self) -> Vec<VolumeHandle> {
-        self.places().keys().cloned().collect()
+        self.places.lock().keys().cloned().collect()
     }
 
     /// Whether the volume has a record.
     pub fn has(&self, volume: &VolumeHandle) -> bool {
-        self.places().contains_key(volume)
+        self.places.lock().contains_key(volume)
     }
 
     /// How many volumes have a record.
     pub fn recorded(&self) -> usize {
-        self.places().len()
+        self.places.lock().len()
     }
 
     /// How many files are no record that this version reads.
@@ -202,16 +203,12 @@ impl Store {
     }
 
     fn place(&self, volume: &VolumeHandle) -> Option<Arc<Place>> {
-        self.places().get(volume).cloned()
+        self.places.lock().get(volume).cloned()
     }
 
     /// The volume's place from now on: another call may have been faster.
     fn remember(&self, volume: &VolumeHandle, place: Arc<Place>) -> Arc<Place> {
-        Arc::clone(self.places().entry(volume.clone()).or_insert(place))
-    }
-
-    fn places(&self) -> MutexGuard<'_, Places> {
-        self.places.lock().unwrap_or_else(PoisonError::into_inner)
+        Arc::clone(self.places.lock().entry(volume.clone()).or_insert(place))
     }
 }
 
@@ -230,7 +227,7 @@ impl Slot<'_> {
         let place = self.store.remember(&self.volume, Arc::clone(&self.place));
         let written = place.put(record);
         if !place.has_record() {
-            self.store.places().remove(&self.volume);
+            self.store.places.lock().remove(&self.volume);
         }
         written
     }
@@ -263,7 +260,7 @@ impl Slot<'_> {
     /// The system refuses, or there is one that cannot be read.
     pub fn remove(&self) -> Result<(), StoreError> {
         self.place().remove()?;
-        self.store.places().remove(&self.volume);
+        self.store.places.lock().remove(&self.volume);
         Ok(())
     }
 
@@ -289,13 +286,13 @@ impl Place {
         let place = Self {
             file,
             forms: Arc::clone(forms),
-            content: Mutex::new(content),
+            content: Unpoisoned::new(content),
         };
         Ok((place, volume))
     }
 
     fn get(&self) -> Result<Option<Record>, StoreError> {
-        match &*self.content() {
+        match &*self.content.lock() {
             FileContent::None => Ok(None),
             FileContent::Record(text) => self.parsed(text).map(Some),
             FileContent::Unreadable(reason) => Err(self.unreadable(reason)),
@@ -303,7 +300,7 @@ impl Place {
     }
 
     fn put<C: Content>(&self, record: Record<C>) -> Result<(), StoreError> {
-        let mut content = self.content();
+        let mut content = self.content.lock();
         let record = record
             .into_any()
             .map_err(|reason| self.unwritable(reason))?;
@@ -314,7 +311,7 @@ impl Place {
         &self,
         how: impl FnOnce(Record) -> Result<Record, TextError>,
     ) -> Result<(), StoreError> {
-        let mut content = self.content();
+        let mut content = self.content.lock();
         let FileContent::Record(text) = &*content else {
             return Ok(());
         };
@@ -323,7 +320,7 @@ impl Place {
     }
 
     fn remove(&self) -> Result<(), StoreError> {
-        let mut content = self.content();
+        let mut content = self.content.lock();
         if let FileContent::Unreadable(reason) = &*content {
             return Err(self.unreadable(reason));
         }
@@ -363,7 +360,7 @@ impl Place {
     }
 
     fn has_record(&self) -> bool {
-        matches!(&*self.content(), FileContent::Record(_))
+        matches!(&*self.content.lock(), FileContent::Record(_))
     }
 
     fn parsed(&self, text: &str) -> Result<Record, StoreError> {
@@ -379,10 +376,6 @@ impl Place {
             file: self.file.clone(),
             reason: Arc::clone(reason),
         }
-    }
-
-    fn content(&self) -> MutexGuard<'_, FileContent> {
-        self.content.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

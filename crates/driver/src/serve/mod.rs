@@ -7,7 +7,7 @@ mod registrar;
 
 use std::env;
 use std::net::SocketAddr;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
 use program::http::HttpServer;
@@ -183,8 +183,8 @@ fn registered(config: &Config, calls: &Arc<Calls>, admission: &Arc<Admission>) -
         registration,
         admission: Arc::clone(admission),
         patience: config.registration_timeout,
-        served: Mutex::default(),
-        trouble: Mutex::default(),
+        served: Default::default(),
+        trouble: Default::default(),
     };
     registrar.begin();
     Some(Keeper::of(registrar))

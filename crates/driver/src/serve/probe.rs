@@ -1,11 +1,13 @@
 //! Whether the node answers: one operation at a time, however many ask.
 
 use std::path::Path;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, PoisonError};
 use std::time::{Duration, Instant};
 use std::{io, panic, thread};
 
 use wincsi::{NodeApi, WinPath};
+
+use crate::unpoisoned::Unpoisoned;
 
 /// How long a page waits for the node. A probe of Kubernetes should have a longer timeout.
 const LIMIT: Duration = Duration::from_secs(3);
@@ -39,7 +41,7 @@ pub(super) struct NodeProbe {
 
 struct Shared {
     operation: Box<Operation>,
-    progress: Mutex<Progress>,
+    progress: Unpoisoned<Progress>,
     ended: Condvar,
 }
 
@@ -72,7 +74,7 @@ impl NodeProbe {
     ) -> Self {
         let shared = Arc::new(Shared {
             operation: Box::new(operation),
-            progress: Mutex::default(),
+            progress: Unpoisoned::default(),
             ended: Condvar::new(),
         });
         Self { shared, limit }
@@ -80,7 +82,7 @@ impl NodeProbe {
 
     /// The outcome of the operation that runs, or of another.
     pub(super) fn ask(&self) -> Result<(), ProbeError> {
-        let mut progress = self.shared.lock();
+        let mut progress = self.shared.progress.lock();
         let awaited = progress.ended + 1;
         let since = match progress.running_since {
             Some(since) => since,
@@ -107,7 +109,7 @@ impl Shared {
         let thread = thread.stack_size(STACK_BYTES).spawn(move || {
             let outcome = panic::catch_unwind(panic::AssertUnwindSafe(|| (shared.operation)()));
             let outcome = outcome.unwrap_or_else(|_| Err(String::from("the operation panicked")));
-            let mut progress = shared.lock();
+            let mut progress = shared.progress.lock();
             progress.running_since = None;
             progress.ended += 1;
             progress.last = Some(outcome);
@@ -115,10 +117,6 @@ impl Shared {
         })?;
         drop(thread);
         Ok(())
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Progress> {
-        self.progress.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -136,13 +134,12 @@ mod tests {
     fn those_who_ask_at_once_share_one_operation() {
         let (begun, begins) = mpsc::channel();
         let (may_end, end) = mpsc::channel::<()>();
-        let (end, count) = (Mutex::new(end), Arc::new(AtomicUsize::new(0)));
+        let (end, count) = (Unpoisoned::new(end), Arc::new(AtomicUsize::new(0)));
         let counted = Arc::clone(&count);
         let probe = NodeProbe::within(LONG, move || {
             counted.fetch_add(1, Ordering::SeqCst);
             begun.send(()).unwrap();
             end.lock()
-                .unwrap()
                 .recv_timeout(LONG)
                 .map_err(|error| error.to_string())
         });

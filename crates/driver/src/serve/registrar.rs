@@ -9,8 +9,8 @@
 //! removes the driver, and only another file brings it back. A socket of another process in its place is left as long as
 //! that process serves it: `transport` dials a socket before it replaces it.
 
+use std::sync::Arc;
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 use std::{fmt, io};
@@ -22,6 +22,7 @@ use transport::{
 use crate::admission::Admission;
 use crate::flags::Patience;
 use crate::kubelet::Registration;
+use crate::unpoisoned::Unpoisoned;
 
 /// Connections and calls that the registration has at once: kubelet's are one or two.
 const MOST_CONNECTIONS: usize = 256;
@@ -41,9 +42,9 @@ pub(super) struct Registrar {
     pub(super) admission: Arc<Admission>,
     /// How long kubelet may leave the socket alone.
     pub(super) patience: Patience,
-    pub(super) served: Mutex<Option<Served>>,
+    pub(super) served: Unpoisoned<Option<Served>>,
     /// What has failed since the socket was last served, and when it was logged.
-    pub(super) trouble: Mutex<Option<(String, Instant)>>,
+    pub(super) trouble: Unpoisoned<Option<(String, Instant)>>,
 }
 
 /// A socket that is served.
@@ -102,8 +103,8 @@ impl Registrar {
         let server = Server::bind(services, options)?;
         tracing::info!("registration at {}", self.endpoint);
         let socket = self.endpoint.socket_id().ok().flatten();
-        *self.lock() = Some(Served { server, socket });
-        *self.trouble() = None;
+        *self.served.lock() = Some(Served { server, socket });
+        *self.trouble.lock() = None;
         Ok(())
     }
 
@@ -120,7 +121,7 @@ impl Registrar {
         }
         let reason = match file {
             File::Missing => Some(Reason::Missing),
-            File::Own | File::Foreign if self.lock().is_none() => Some(Reason::Unserved),
+            File::Own | File::Foreign if self.served.lock().is_none() => Some(Reason::Unserved),
             File::Own | File::Foreign => self.overlong_silence(),
         };
         if let Some(reason) = reason {
@@ -134,7 +135,7 @@ impl Registrar {
             return File::Own;
         }
         let now = self.endpoint.socket_id();
-        let own = self.lock().as_ref().and_then(|served| served.socket);
+        let own = self.served.lock().as_ref().and_then(|served| served.socket);
         match now {
             Ok(None) => File::Missing,
             Ok(now) if now == own => File::Own,
@@ -180,7 +181,7 @@ impl Registrar {
     /// Logs a failure when it begins, and seldom while it lasts.
     fn report(&self, failure: String) {
         let now = self.registration.now();
-        let mut trouble = self.trouble();
+        let mut trouble = self.trouble.lock();
         let is_known = trouble.as_ref().is_some_and(|(known, logged)| {
             *known == failure && now.saturating_duration_since(*logged) < SELDOM
         });
@@ -195,28 +196,24 @@ impl Registrar {
         if self.registration.is_registered() {
             return Ok(());
         }
-        let failure = self.trouble().as_ref().map(|(failure, _)| failure.clone());
+        let failure = self
+            .trouble
+            .lock()
+            .as_ref()
+            .map(|(failure, _)| failure.clone());
         Err(failure.unwrap_or_else(|| String::from("kubelet has not registered the driver")))
     }
 
     /// Stops serving. The file stays.
     fn end(&self) {
-        let served = self.lock().take();
+        let served = self.served.lock().take();
         drop(served);
     }
 
     /// What the registration's server holds.
     pub(super) fn usage(&self) -> Option<Usage> {
-        let served = self.lock();
+        let served = self.served.lock();
         served.as_ref().map(|served| served.server.usage())
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Option<Served>> {
-        self.served.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn trouble(&self) -> MutexGuard<'_, Option<(String, Instant)>> {
-        self.trouble.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -320,8 +317,8 @@ mod tests {
                 registration,
                 admission: Arc::default(),
                 patience: Patience::Limited(PATIENCE),
-                served: Mutex::default(),
-                trouble: Mutex::default(),
+                served: Unpoisoned::default(),
+                trouble: Unpoisoned::default(),
             };
             registrar.begin();
             Self {
@@ -360,7 +357,7 @@ mod tests {
 
         fn seconds_since_logged(&self) -> Option<u64> {
             let now = self.registrar.registration.now();
-            let trouble = self.registrar.trouble();
+            let trouble = self.registrar.trouble.lock();
             let (_, logged) = trouble.as_ref()?;
             Some((now - *logged).as_secs())
         }

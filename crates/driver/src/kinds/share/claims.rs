@@ -6,16 +6,16 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroU16;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use wincsi::WinPath;
 
 use super::Share;
 use crate::record::{Record, State, VolumeHandle};
+use crate::unpoisoned::Unpoisoned;
 
 /// The claims of the live volumes.
 #[derive(Debug, Default)]
-pub(super) struct Claims(Mutex<Inner>);
+pub(super) struct Claims(Unpoisoned<Inner>);
 
 #[derive(Debug, Default)]
 struct Inner {
@@ -130,7 +130,7 @@ impl Claims {
     pub(super) fn of(records: &[Record<Share>]) -> Self {
         let records = records.iter();
         let claims = records.map(|record| (record.volume.clone(), Claim::of(record)));
-        Self(Mutex::new(Inner {
+        Self(Unpoisoned::new(Inner {
             claims: claims.collect(),
             ..Inner::default()
         }))
@@ -139,7 +139,7 @@ impl Claims {
     /// Claims a share for a volume, which may have claimed it before. The mapping is this driver's if the claim says so,
     /// or that of another volume does; returns whether it is, or is presumed to be.
     pub(super) fn claim(&self, volume: &VolumeHandle, claim: Claim) -> Result<bool, Conflict> {
-        let mut inner = self.lock();
+        let mut inner = self.0.lock();
         let mut others = inner.claims.iter().filter(|(other, _)| *other != volume);
         let other = others.find(|(_, other)| other.conflicts_with(&claim));
         if let Some((volume, other)) = other {
@@ -160,7 +160,7 @@ impl Claims {
 
     /// The volume uses its share no more. Its claim stays until the share is unmapped, or others use it.
     pub(super) fn leave(&self, volume: &VolumeHandle) {
-        if let Some(claim) = self.lock().claims.get_mut(volume) {
+        if let Some(claim) = self.0.lock().claims.get_mut(volume) {
             claim.is_leaving = true;
         }
     }
@@ -169,13 +169,13 @@ impl Claims {
     /// this driver's.
     pub(super) fn leave_others(&self, link: &WinPath) -> LeavingOthers<'_> {
         let link = link.folded();
-        self.lock().left.insert(link.clone(), Vec::new());
+        self.0.lock().left.insert(link.clone(), Vec::new());
         LeavingOthers { of: self, link }
     }
 
     /// Whether a link of another driver's goes just now.
     pub(super) fn is_left(&self, link: &WinPath) -> bool {
-        self.lock().left.contains_key(&link.folded())
+        self.0.lock().left.contains_key(&link.folded())
     }
 
     /// The mapping that a volume uses is another's.
@@ -185,14 +185,14 @@ impl Claims {
 
     /// Whether the mapping that a volume uses is this driver's.
     pub(super) fn note_whose(&self, volume: &VolumeHandle, is_ours: bool) {
-        if let Some(claim) = self.lock().claims.get_mut(volume) {
+        if let Some(claim) = self.0.lock().claims.get_mut(volume) {
             claim.whose = Whose::of(is_ours);
         }
     }
 
     /// The mapping of others that a volume claimed is gone, and is presumed to be made by its call.
     pub(super) fn presume(&self, volume: &VolumeHandle) {
-        if let Some(claim) = self.lock().claims.get_mut(volume) {
+        if let Some(claim) = self.0.lock().claims.get_mut(volume) {
             claim.whose = claim.whose.max(Whose::Presumed);
         }
     }
@@ -200,7 +200,7 @@ impl Claims {
     /// Ends the presumption that a volume's mapping is this driver's, which it turned out to be or not. Returns false if it
     /// is none by now, as the mapping was left to the volume.
     pub(super) fn settle(&self, volume: &VolumeHandle, is_ours: bool) -> bool {
-        let mut inner = self.lock();
+        let mut inner = self.0.lock();
         let claim = inner.claims.get_mut(volume);
         let Some(claim) = claim.filter(|claim| claim.whose == Whose::Presumed) else {
             return false;
@@ -211,14 +211,14 @@ impl Claims {
 
     /// The volume is of this boot after all: its share was not mapped for it since.
     pub(super) fn stay_in(&self, volume: &VolumeHandle, boot: Option<&str>) {
-        if let Some(claim) = self.lock().claims.get_mut(volume) {
+        if let Some(claim) = self.0.lock().claims.get_mut(volume) {
             claim.boot = boot.map(str::to_owned);
         }
     }
 
     /// The volume uses another mapping of its server than before, which is this driver's to remove.
     pub(super) fn move_to(&self, volume: &VolumeHandle, share: &str) {
-        if let Some(claim) = self.lock().claims.get_mut(volume) {
+        if let Some(claim) = self.0.lock().claims.get_mut(volume) {
             share.clone_into(&mut claim.share);
             claim.whose = Whose::Ours;
         }
@@ -227,24 +227,24 @@ impl Claims {
     /// Whether the mapping of a share is this driver's in a boot, by any volume's claim, also of one that leaves. What a
     /// call only presumes, nobody else goes by.
     pub(super) fn has_ours(&self, share: &str, boot: Option<&str>) -> bool {
-        let inner = self.lock();
+        let inner = self.0.lock();
         let mut of_share = inner.claims.values().filter(|claim| claim.share == share);
         of_share.any(|claim| claim.whose == Whose::Ours && claim.is_of_boot(boot))
     }
 
     /// Gives a volume's claim up.
     pub(super) fn release(&self, volume: &VolumeHandle) {
-        self.lock().claims.remove(volume);
+        self.0.lock().claims.remove(volume);
     }
 
     /// The volumes that use a share in this boot: those of an earlier one are staged again first.
     pub(super) fn users_of(&self, share: &str, boot: Option<&str>) -> Vec<VolumeHandle> {
-        self.lock().users_of(share, boot)
+        self.0.lock().users_of(share, boot)
     }
 
     /// Whether a volume uses a share in this boot.
     pub(super) fn is_used(&self, share: &str, boot: Option<&str>) -> bool {
-        self.lock().is_used(share, boot)
+        self.0.lock().is_used(share, boot)
     }
 
     /// Whether the mapping that a volume claimed is this driver's by now.
@@ -254,13 +254,13 @@ impl Claims {
 
     /// Whose the mapping is that a volume claimed.
     pub(super) fn whose(&self, volume: &VolumeHandle) -> Option<Whose> {
-        self.lock().claims.get(volume).map(|claim| claim.whose)
+        self.0.lock().claims.get(volume).map(|claim| claim.whose)
     }
 
     /// Notes that the mapping of a share is this driver's in a boot, for the volumes that use it, and returns those of which
     /// that is new.
     pub(super) fn adopt(&self, share: &str, boot: Option<&str>) -> Adopted {
-        let mut inner = self.lock();
+        let mut inner = self.0.lock();
         let using = inner
             .claims
             .iter_mut()
@@ -285,7 +285,7 @@ impl Claims {
         boot: Option<&str>,
         unmap: impl FnOnce() -> T,
     ) -> Option<T> {
-        let mut inner = self.lock();
+        let mut inner = self.0.lock();
         if inner.is_used(share, boot) || !inner.unmapped.insert(share.to_owned()) {
             return None;
         }
@@ -294,10 +294,6 @@ impl Claims {
         let done = unmap();
         drop(unmapping);
         Some(done)
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Inner> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -337,7 +333,7 @@ struct Unmapping<'a> {
 
 impl Drop for Unmapping<'_> {
     fn drop(&mut self) {
-        self.of.lock().unmapped.remove(self.share);
+        self.of.0.lock().unmapped.remove(self.share);
     }
 }
 
@@ -350,7 +346,7 @@ pub(super) struct LeavingOthers<'a> {
 impl LeavingOthers<'_> {
     /// It leaves this mapping.
     pub(super) fn leaves(&self, share: &str) {
-        let mut inner = self.of.lock();
+        let mut inner = self.of.0.lock();
         if let Some(left) = inner.left.get_mut(&self.link) {
             left.push(share.to_owned());
         }
@@ -359,7 +355,7 @@ impl LeavingOthers<'_> {
 
 impl Drop for LeavingOthers<'_> {
     fn drop(&mut self) {
-        self.of.lock().left.remove(&self.link);
+        self.of.0.lock().left.remove(&self.link);
     }
 }
 

@@ -1,9 +1,9 @@
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::life::News;
 use crate::record::VolumeHandle;
+use crate::unpoisoned::Unpoisoned;
 
 /// The volumes that are served by a mapping with another password than theirs, and the calls that were.
 ///
@@ -11,14 +11,14 @@ use crate::record::VolumeHandle;
 #[derive(Debug, Default)]
 pub(super) struct OtherSecrets {
     calls: AtomicU64,
-    volumes: Mutex<BTreeSet<VolumeHandle>>,
+    volumes: Unpoisoned<BTreeSet<VolumeHandle>>,
 }
 
 impl OtherSecrets {
     /// A call came with another password.
     pub(super) fn note(&self, volume: &VolumeHandle) -> News {
         self.calls.fetch_add(1, Ordering::Relaxed);
-        match self.volumes().insert(volume.clone()) {
+        match self.volumes.lock().insert(volume.clone()) {
             true => News::Changed,
             false => News::Known,
         }
@@ -26,16 +26,12 @@ impl OtherSecrets {
 
     /// The volume has the password of its mapping, or is gone.
     pub(super) fn end(&self, volume: &VolumeHandle) {
-        self.volumes().remove(volume);
+        self.volumes.lock().remove(volume);
     }
 
     /// How many calls came with another password.
     pub(super) fn calls(&self) -> u64 {
         self.calls.load(Ordering::Relaxed)
-    }
-
-    fn volumes(&self) -> MutexGuard<'_, BTreeSet<VolumeHandle>> {
-        self.volumes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

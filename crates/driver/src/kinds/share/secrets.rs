@@ -5,7 +5,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{BuildHasher as _, RandomState};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use argon2::password_hash::phc::PasswordHash;
 use argon2::password_hash::{self, PasswordHasher as _, PasswordVerifier as _};
@@ -15,6 +14,7 @@ use zeroize::Zeroizing;
 
 use super::{Hashes, SecretHash, Share};
 use crate::record::Record;
+use crate::unpoisoned::Unpoisoned;
 
 /// Memory in KiB and passes of a hash.
 #[derive(Clone, Copy, Debug)]
@@ -32,9 +32,9 @@ const REFUTED: usize = 8;
 #[derive(Debug, Default)]
 pub(super) struct Secrets {
     key: RandomState,
-    shares: Mutex<BTreeMap<String, Known>>,
+    shares: Unpoisoned<BTreeMap<String, Known>>,
     /// Held while a slow hash is made: each takes 7 MiB.
-    hashing: Mutex<()>,
+    hashing: Unpoisoned<()>,
     cost: Cost,
 }
 
@@ -80,7 +80,7 @@ impl Secrets {
             }
         });
         Self {
-            shares: Mutex::new(known.collect()),
+            shares: Unpoisoned::new(known.collect()),
             cost: match hashes {
                 Hashes::Slow => SLOW,
                 Hashes::Quick => QUICK,
@@ -98,11 +98,11 @@ impl Secrets {
     ) -> Option<SecretHash> {
         let text = text_of(credentials);
         let quick = self.quick(&text);
-        let noted = || self.shares().get(share)?.of_quick(quick);
+        let noted = || self.shares.lock().get(share)?.of_quick(quick);
         if let Some(slow) = noted() {
             return Some(slow);
         }
-        let _one_at_a_time = self.hashing();
+        let _one_at_a_time = self.hashing.lock();
         // A hundred volumes of a share are staged at once: the first one's hash serves all.
         if let Some(slow) = noted() {
             return Some(slow);
@@ -112,13 +112,16 @@ impl Secrets {
             quick: Some(quick),
             ..Known::of(slow.clone())
         };
-        self.shares().insert(share.to_owned(), known);
+        self.shares.lock().insert(share.to_owned(), known);
         Some(slow)
     }
 
     /// The hash of the credential with which a share is mapped.
     pub(super) fn hash_of(&self, share: &str) -> Option<SecretHash> {
-        self.shares().get(share).map(|known| known.slow.clone())
+        self.shares
+            .lock()
+            .get(share)
+            .map(|known| known.slow.clone())
     }
 
     /// Compares a credential with that of a share's mapping.
@@ -128,14 +131,14 @@ impl Secrets {
         if let Ok(compared) = self.quickly(share, quick) {
             return compared;
         }
-        let _one_at_a_time = self.hashing();
+        let _one_at_a_time = self.hashing.lock();
         // Another call may have compared it meanwhile.
         let slow = match self.quickly(share, quick) {
             Ok(compared) => return compared,
             Err(slow) => slow,
         };
         let is_same = self.verify(&slow, &text);
-        if let Some(known) = self.shares().get_mut(share)
+        if let Some(known) = self.shares.lock().get_mut(share)
             && known.slow == slow
         {
             known.learn(quick, is_same);
@@ -148,12 +151,12 @@ impl Secrets {
 
     /// The share is not mapped any more.
     pub(super) fn forget(&self, share: &str) {
-        self.shares().remove(share);
+        self.shares.lock().remove(share);
     }
 
     /// The slow hash, if the quick one does not tell.
     fn quickly(&self, share: &str, quick: u64) -> Result<Comparison, SecretHash> {
-        let shares = self.shares();
+        let shares = self.shares.lock();
         let Some(known) = shares.get(share) else {
             return Ok(Comparison::Unknown);
         };
@@ -188,14 +191,6 @@ impl Secrets {
         let Cost(memory, passes) = self.cost;
         let params = Params::new(memory, passes, 1, None)?;
         Ok(Argon2::new(Algorithm::Argon2id, Version::V0x13, params))
-    }
-
-    fn shares(&self) -> MutexGuard<'_, BTreeMap<String, Known>> {
-        self.shares.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn hashing(&self) -> MutexGuard<'_, ()> {
-        self.hashing.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -287,7 +282,9 @@ mod tests {
         let slow = Secrets::default().note("s", Some(&one)).unwrap();
         assert!(!slow.0.contains("canary"));
         let next = Secrets::default();
-        next.shares().insert(String::from("s"), Known::of(slow));
+        next.shares
+            .lock()
+            .insert(String::from("s"), Known::of(slow));
         assert_eq!(
             next.compare("s", Some(&user("u", "two"))),
             Comparison::Differs

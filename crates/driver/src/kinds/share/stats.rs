@@ -1,5 +1,4 @@
 use std::collections::BTreeMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use wincsi::smb::MappingStatus;
@@ -8,6 +7,7 @@ use wincsi::{Deadline, Error, WinPath};
 
 use super::{Share, Shares, status_of};
 use crate::record::{Record, VolumeHandle};
+use crate::unpoisoned::Unpoisoned;
 
 /// How long the figures of a share are good unless a flag has another time: a server counts them each time it is asked.
 pub(super) const FRESH: Duration = Duration::from_secs(600);
@@ -16,7 +16,7 @@ pub(super) const FRESH: Duration = Duration::from_secs(600);
 #[derive(Debug)]
 pub(super) struct Figures {
     fresh_for: Duration,
-    kept: Mutex<Kept>,
+    kept: Unpoisoned<Kept>,
 }
 
 type Kept = BTreeMap<(VolumeHandle, String), (Deadline, Space)>;
@@ -24,34 +24,30 @@ type Kept = BTreeMap<(VolumeHandle, String), (Deadline, Space)>;
 impl Figures {
     /// Figures are good for so long.
     pub(super) fn fresh_for(fresh_for: Duration) -> Self {
-        let kept = Mutex::default();
+        let kept = Unpoisoned::default();
         Self { fresh_for, kept }
     }
 
     /// The figures that are still good now.
     fn fresh(&self, volume: &VolumeHandle, at: &WinPath, now: Deadline) -> Option<Space> {
-        let figures = self.lock();
+        let figures = self.kept.lock();
         let (until, space) = figures.get(&(volume.clone(), at.folded()))?;
         (now < *until).then_some(*space)
     }
 
     fn keep(&self, volume: &VolumeHandle, at: &WinPath, (until, space): (Deadline, Space)) {
         let key = (volume.clone(), at.folded());
-        self.lock().insert(key, (until, space));
+        self.kept.lock().insert(key, (until, space));
     }
 
     /// The volume is not at that path any more.
     pub(super) fn forget_at(&self, volume: &VolumeHandle, at: &WinPath) {
-        self.lock().remove(&(volume.clone(), at.folded()));
+        self.kept.lock().remove(&(volume.clone(), at.folded()));
     }
 
     /// The volume is unstaged.
     pub(super) fn forget(&self, volume: &VolumeHandle) {
-        self.lock().retain(|(other, _), _| other != volume);
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Kept> {
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+        self.kept.lock().retain(|(other, _), _| other != volume);
     }
 }
 

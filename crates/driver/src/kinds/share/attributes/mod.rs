@@ -5,7 +5,6 @@ mod source;
 mod user;
 
 use std::collections::BTreeSet;
-use std::sync::{Mutex, PoisonError};
 
 use program::metrics::Exposition;
 use wincsi::smb::{Credentials, RemotePath};
@@ -17,6 +16,7 @@ use crate::cluster_dns::ClusterDns;
 use crate::kubelet::{Refusal, Request};
 use crate::life::CallError;
 use crate::record::{Access, Lifetime, VolumeHandle};
+use crate::unpoisoned::Unpoisoned;
 
 pub use self::options::{OptionError, option_rows};
 pub use self::source::SourceError;
@@ -51,7 +51,7 @@ pub struct ShareRules {
 pub struct ShareRequests {
     rules: ShareRules,
     counts: OptionCounts,
-    reported: Mutex<BTreeSet<(VolumeHandle, Report)>>,
+    reported: Unpoisoned<BTreeSet<(VolumeHandle, Report)>>,
 }
 
 /// What is said once of a volume: kubelet may publish it again and again (`requiresRepublish`).
@@ -204,7 +204,7 @@ impl ShareRequests {
     }
 
     fn is_first(&self, volume: &VolumeHandle, report: Report) -> bool {
-        let mut reported = self.reported.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut reported = self.reported.lock();
         if reported.len() >= MOST_REPORTED {
             reported.clear();
         }

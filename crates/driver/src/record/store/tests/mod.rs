@@ -155,14 +155,14 @@ fn nothing_is_kept_of_volumes_without_a_record() {
         let slot = store.slot(&unknown).unwrap();
         assert_eq!(slot.get().unwrap(), None);
         slot.change(|record| record.state = State::Staged).unwrap();
-        assert_eq!(store.places().len(), 0);
+        assert_eq!(store.places.lock().len(), 0);
         slot.remove().unwrap();
     }
     let slot = store.slot(&volume()).unwrap();
     slot.put(plain()).unwrap();
     assert_eq!(Vec::from_iter(store.records()), [record()]);
     slot.remove().unwrap();
-    assert_eq!(store.places().len(), 0);
+    assert_eq!(store.places.lock().len(), 0);
 }
 
 #[test]

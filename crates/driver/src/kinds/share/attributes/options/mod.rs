@@ -3,13 +3,13 @@
 mod table;
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, PoisonError};
 
 use program::metrics::{Exposition, Kind};
 
 use self::table::{Reading, Row, TABLE, of_linux};
 use crate::kinds::share::ShareOptions;
 use crate::record::Access;
+use crate::unpoisoned::Unpoisoned;
 
 pub use self::table::option_rows;
 
@@ -220,11 +220,11 @@ impl Seen {
 
 /// How often volumes came with which options.
 #[derive(Debug, Default)]
-pub(crate) struct OptionCounts(Mutex<BTreeMap<(&'static str, Class), u64>>);
+pub(crate) struct OptionCounts(Unpoisoned<BTreeMap<(&'static str, Class), u64>>);
 
 impl OptionCounts {
     pub(crate) fn count(&self, seen: &[Seen]) {
-        let mut counts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut counts = self.0.lock();
         for one in seen {
             *counts.entry((one.name, one.class)).or_default() += 1;
         }
@@ -235,7 +235,7 @@ impl OptionCounts {
         let help =
             "Mount options of calls that stage a share, by name and by what becomes of them.";
         page.family(name, help, Kind::Counter);
-        let counts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let counts = self.0.lock();
         for ((option, class), count) in counts.iter() {
             let labels = [("option", *option), ("class", class.label())];
             page.sample(name, &labels, count);
