@@ -18,7 +18,7 @@ use wincsi::WinPath;
 
 use crate::kinds::disk::Luns;
 use crate::kinds::share::attributes::ShareRules;
-use crate::kubelet::{Controlling, Topology};
+use crate::kubelet::Topology;
 
 pub use program::flags::{FlagError, Invocation, unicode};
 
@@ -32,8 +32,8 @@ const STATS_CACHE: Duration = Duration::from_secs(10 * 60);
 pub struct Config {
     /// What azuredisk's key `LUN` counts.
     pub azure_luns: Luns,
-    /// Whether the driver has a controller.
-    pub controlling: Controlling,
+    /// Whether the driver has a controller, in this process or another.
+    pub has_controller: bool,
     /// How long a stop waits for calls in flight.
     pub drain_timeout: Duration,
     pub driver_name: String,
@@ -61,10 +61,10 @@ pub struct Config {
     pub node_id: String,
     /// The folder of csi-proxy's sockets where there are no named pipes.
     pub proxy_sockets: Option<PathBuf>,
-    /// Whether the driver registers itself with kubelet.
-    pub registration: Registering,
-    /// How long kubelet may leave the registration socket alone before it is made anew.
-    pub registration_timeout: Patience,
+    /// Whether the driver registers itself with kubelet; otherwise a sidecar does.
+    pub registers: bool,
+    /// How long kubelet may leave the registration socket alone before it is made anew; `None` is for ever.
+    pub registration_timeout: Option<Duration>,
     /// Where registration is served; `None` is below the kubelet's folder.
     pub registration_endpoint: Option<Endpoint>,
     /// Whether mappings of shares have to be encrypted, where a volume's options do not say.
@@ -94,29 +94,11 @@ pub enum Host {
     Simulated,
 }
 
-/// How long to wait for kubelet.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Patience {
-    /// For ever.
-    Endless,
-    /// So long, which is not zero.
-    Limited(Duration),
-}
-
-/// Whether the driver registers itself.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Registering {
-    /// It does.
-    Itself,
-    /// A sidecar does.
-    Sidecar,
-}
-
 impl Default for Config {
     fn default() -> Self {
         Self {
             azure_luns: Luns::Unknown,
-            controlling: Controlling::Nowhere,
+            has_controller: false,
             drain_timeout: Duration::from_secs(3),
             driver_name: crate::NAME.to_owned(),
             endpoint: None,
@@ -131,9 +113,9 @@ impl Default for Config {
             node_id: String::new(),
             pre_stop_timeout: Duration::from_secs(20),
             proxy_sockets: None,
-            registration: Registering::Itself,
+            registers: true,
             registration_endpoint: None,
-            registration_timeout: Patience::Limited(Duration::from_secs(60)),
+            registration_timeout: Some(Duration::from_secs(60)),
             require_privacy: true,
             shares: ShareRules::default(),
             simulate: None,
@@ -306,12 +288,12 @@ mod tests {
     fn there_is_a_controller_if_a_flag_or_its_variable_says_so() {
         let variable = ("WINCSI_CONTROLLER", "true");
         for (arguments, variables, expected) in [
-            (&[][..], &[][..], Controlling::Nowhere),
-            (&["-controller"], &[], Controlling::Somewhere),
-            (&[], &[variable], Controlling::Somewhere),
-            (&["-controller=false"], &[variable], Controlling::Nowhere),
+            (&[][..], &[][..], false),
+            (&["-controller"], &[], true),
+            (&[], &[variable], true),
+            (&["-controller=false"], &[variable], false),
         ] {
-            assert_eq!(config(arguments, variables).controlling, expected);
+            assert_eq!(config(arguments, variables).has_controller, expected);
         }
     }
 
@@ -369,8 +351,8 @@ mod tests {
     #[test]
     fn no_wait_for_kubelet_is_endless_when_it_is_zero() {
         let patience = |text: &str| config(&[text], &[]).registration_timeout;
-        assert_eq!(patience("-registration-timeout=0"), Patience::Endless);
-        let ten = Patience::Limited(Duration::from_secs(10));
+        assert_eq!(patience("-registration-timeout=0"), None);
+        let ten = Some(Duration::from_secs(10));
         assert_eq!(patience("-registration-timeout=10"), ten);
     }
 

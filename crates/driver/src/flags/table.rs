@@ -4,11 +4,10 @@ use std::time::Duration;
 use program::flags::{Apply, Flag, Instead, Klog, Section, Value, optional, set};
 use program::http::{BarePort, BindAddress};
 
-use super::{Config, Host, Patience, Registering, STATS_CACHE, endpoint};
+use super::{Config, Host, STATS_CACHE, endpoint};
 use crate::cluster_dns::ClusterDns;
 use crate::kinds::disk::Luns;
 use crate::kinds::share::attributes::Strictness;
-use crate::kubelet::Controlling;
 
 /// Every flag.
 pub(super) const SECTIONS: &[Section<Config>] = &[
@@ -56,7 +55,7 @@ const FLAGS: &[Flag<Config>] = &[
         value: Value::Bool,
         default: "false",
         help: "A controller of this driver runs in the cluster: report the capability CONTROLLER_SERVICE, as CSI has every instance of a driver report what all of them can.",
-        apply: Apply::Bool(|config, is_there| config.controlling = controlling(is_there)),
+        apply: Apply::Bool(|config, is_there| config.has_controller = is_there),
     },
     Flag {
         name: "drain-timeout",
@@ -169,9 +168,7 @@ const FLAGS: &[Flag<Config>] = &[
         value: Value::Of("on|off"),
         default: "on",
         help: "Register with kubelet. off leaves it to the sidecar node-driver-registrar.",
-        apply: Apply::Text(|config, text| {
-            registering(text).map(|registration| config.registration = registration)
-        }),
+        apply: Apply::Text(|config, text| registers(text).map(|own| config.registers = own)),
     },
     Flag {
         name: "registration-endpoint",
@@ -186,7 +183,10 @@ const FLAGS: &[Flag<Config>] = &[
         default: "60",
         help: "Make the registration socket anew if kubelet has not called for so long and has not registered the driver. 0 is never.",
         apply: Apply::Text(|config, text| {
-            patience(text).map(|time| config.registration_timeout = time)
+            set(
+                &mut config.registration_timeout,
+                Some(seconds(text)?).filter(|time| !time.is_zero()),
+            )
         }),
     },
     Flag {
@@ -251,23 +251,9 @@ fn azure_luns(text: &str) -> Result<Luns, &'static str> {
     }
 }
 
-fn controlling(is_there: bool) -> Controlling {
-    match is_there {
-        true => Controlling::Somewhere,
-        false => Controlling::Nowhere,
-    }
-}
-
 fn seconds(text: &str) -> Result<Duration, &'static str> {
     let seconds = text.parse().map_err(|_| "it must be a number of seconds")?;
     Ok(Duration::from_secs(seconds))
-}
-
-fn patience(text: &str) -> Result<Patience, &'static str> {
-    seconds(text).map(|time| match time {
-        Duration::ZERO => Patience::Endless,
-        time => Patience::Limited(time),
-    })
 }
 
 /// What becomes a file's name.
@@ -305,10 +291,10 @@ fn host(text: &str) -> Result<Host, &'static str> {
     }
 }
 
-fn registering(text: &str) -> Result<Registering, &'static str> {
+fn registers(text: &str) -> Result<bool, &'static str> {
     match text {
-        "on" => Ok(Registering::Itself),
-        "off" => Ok(Registering::Sidecar),
+        "on" => Ok(true),
+        "off" => Ok(false),
         _ => Err("it must be on or off"),
     }
 }

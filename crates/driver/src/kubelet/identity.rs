@@ -9,34 +9,17 @@ use super::Router;
 /// The Identity service.
 pub struct Identity {
     pub name: String,
-    /// Whether the driver has a controller.
-    pub controlling: Controlling,
-    /// Which nodes reach a volume.
-    pub accessibility: Accessibility,
-}
-
-/// Whether the driver has a controller, somewhere: a plugin's capabilities are those of all its instances.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Controlling {
-    /// It has, in this process or another.
-    Somewhere,
-    /// It has none: something else makes the volumes.
-    Nowhere,
-}
-
-/// Which nodes reach a volume.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Accessibility {
-    /// All.
-    Everywhere,
-    /// Those with the volume's topology. A plugin announces it if its nodes report topology (CSI, `CreateVolume`).
-    ByTopology,
+    /// Whether the driver has a controller, in this process or another: a plugin's capabilities are those of all its instances.
+    pub has_controller: bool,
+    /// Whether volumes are reached from the nodes with their topology alone. A plugin announces it if its nodes report
+    /// topology (CSI, `CreateVolume`).
+    pub has_topology: bool,
 }
 
 impl Identity {
     /// Answers its RPCs.
     pub fn register(self, router: &mut Router) {
-        let capabilities = capabilities(self.controlling, self.accessibility);
+        let capabilities = self.capabilities();
         router.on::<GetPluginInfo>(move |_| Ok(self.info()));
         router.on::<GetPluginCapabilities>(move |_| Ok(capabilities.clone()));
         // Whether storage answers is not asked: no restart of the driver mends a dead server.
@@ -50,25 +33,22 @@ impl Identity {
             ..Default::default()
         }
     }
-}
 
-fn capabilities(
-    controlling: Controlling,
-    accessibility: Accessibility,
-) -> GetPluginCapabilitiesResponse {
-    let expansion = plugin_capability::VolumeExpansion {
-        r#type: volume_expansion::Type::Online.into(),
-    };
-    let mut types = vec![plugin_capability::Type::VolumeExpansion(expansion)];
-    if controlling == Controlling::Somewhere {
-        types.push(service(service::Type::ControllerService));
-    }
-    if accessibility == Accessibility::ByTopology {
-        types.push(service(service::Type::VolumeAccessibilityConstraints));
-    }
-    let capability = |one| PluginCapability { r#type: Some(one) };
-    GetPluginCapabilitiesResponse {
-        capabilities: types.into_iter().map(capability).collect(),
+    fn capabilities(&self) -> GetPluginCapabilitiesResponse {
+        let expansion = plugin_capability::VolumeExpansion {
+            r#type: volume_expansion::Type::Online.into(),
+        };
+        let mut types = vec![plugin_capability::Type::VolumeExpansion(expansion)];
+        if self.has_controller {
+            types.push(service(service::Type::ControllerService));
+        }
+        if self.has_topology {
+            types.push(service(service::Type::VolumeAccessibilityConstraints));
+        }
+        let capability = |one| PluginCapability { r#type: Some(one) };
+        GetPluginCapabilitiesResponse {
+            capabilities: types.into_iter().map(capability).collect(),
+        }
     }
 }
 
@@ -83,21 +63,24 @@ mod tests {
 
     #[test]
     fn a_controller_and_topology_are_announced_if_there_are() {
-        let (somewhere, nowhere) = (Controlling::Somewhere, Controlling::Nowhere);
-        let (some, all) = (Accessibility::ByTopology, Accessibility::Everywhere);
         let (of_controller, of_topology) = (
             Type::ControllerService,
             Type::VolumeAccessibilityConstraints,
         );
-        for (controlling, accessibility, expected) in [
-            (nowhere, all, &[][..]),
-            (somewhere, all, &[of_controller]),
-            (nowhere, some, &[of_topology]),
-            (somewhere, some, &[of_controller, of_topology]),
+        for (has_controller, has_topology, expected) in [
+            (false, false, &[][..]),
+            (true, false, &[of_controller]),
+            (false, true, &[of_topology]),
+            (true, true, &[of_controller, of_topology]),
         ] {
-            let announced = capabilities(controlling, accessibility).capabilities;
+            let identity = Identity {
+                name: String::new(),
+                has_controller,
+                has_topology,
+            };
+            let announced = identity.capabilities().capabilities;
             let services: Vec<_> = announced.into_iter().filter_map(service_of).collect();
-            assert_eq!(services, expected, "{controlling:?} {accessibility:?}");
+            assert_eq!(services, expected, "{has_controller} {has_topology}");
         }
     }
 

@@ -7,7 +7,7 @@ mod request;
 mod router;
 mod topology;
 
-pub use self::identity::{Accessibility, Controlling, Identity};
+pub use self::identity::Identity;
 pub use self::node::{NodeInfo, NodeService};
 pub use self::registration::{Clock, Registration};
 pub(crate) use self::request::value;

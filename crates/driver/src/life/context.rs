@@ -1,3 +1,4 @@
+use std::mem;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -6,7 +7,7 @@ use wincsi::volumes::Space;
 use wincsi::{Cause, Condition, Deadline, Error, Feature, NodeApi, WinPath};
 
 use super::Kubelet;
-use super::health::{Health, News};
+use super::health::Health;
 use super::vol_data::VolData;
 use super::waiting::Waiting;
 use crate::in_flight::InFlight;
@@ -45,25 +46,25 @@ impl Context {
         }
     }
 
-    /// Reports an event to the people who look after the machine.
-    pub(crate) fn report(&self, event: &str) {
-        self.machine.report(event);
-    }
-
     pub(crate) fn note_normal(&self, volume: &VolumeHandle, space: Option<Space>) {
-        let is_recorded = || self.store.has(volume);
-        if self.health.normal(volume, space, is_recorded) == News::Changed {
+        let was_abnormal = self.health.note(volume, &self.store, |state| {
+            state.space = space.or(state.space);
+            mem::replace(&mut state.is_abnormal, false)
+        });
+        if was_abnormal {
             tracing::info!("volume {volume} is normal again");
         }
     }
 
     /// Reports once until the volume is normal again.
     pub(crate) fn note_abnormal(&self, volume: &VolumeHandle, reason: &str) {
-        let is_recorded = || self.store.has(volume);
-        if self.health.abnormal(volume, is_recorded) == News::Changed {
+        let was_normal = self.health.note(volume, &self.store, |state| {
+            !mem::replace(&mut state.is_abnormal, true)
+        });
+        if was_normal {
             tracing::error!("volume {volume} is abnormal: {reason}");
             let event = format!("volume {volume} is abnormal: {reason}");
-            self.report(&event);
+            self.machine.report(&event);
         }
     }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use wincsi::volumes::Space;
 
-use crate::record::VolumeHandle;
+use crate::record::{Store, VolumeHandle};
 use crate::unpoisoned::Unpoisoned;
 
 /// What is known of the volumes' health.
@@ -12,68 +12,24 @@ use crate::unpoisoned::Unpoisoned;
 pub(crate) struct Health(Unpoisoned<BTreeMap<VolumeHandle, State>>);
 
 #[derive(Debug, Default)]
-struct State {
-    space: Option<Space>,
-    is_abnormal: bool,
-}
-
-/// Whether a report is news.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum News {
-    /// It is: the volume was in another state.
-    Changed,
-    /// It is not.
-    Known,
-}
-
-impl News {
-    fn of(is_news: bool) -> Self {
-        match is_news {
-            true => Self::Changed,
-            false => Self::Known,
-        }
-    }
+pub(super) struct State {
+    pub(super) space: Option<Space>,
+    pub(super) is_abnormal: bool,
 }
 
 impl Health {
-    /// The volume is normal, and has these figures if they were read. Of one that has no record any more nothing is
-    /// noted.
-    pub(crate) fn normal(
-        &self,
-        volume: &VolumeHandle,
-        space: Option<Space>,
-        is_recorded: impl FnOnce() -> bool,
-    ) -> News {
-        self.note(volume, is_recorded, |state| {
-            state.space = space.or(state.space);
-            News::of(std::mem::replace(&mut state.is_abnormal, false))
-        })
-    }
-
-    /// The volume is abnormal. Of one that has no record any more nothing is noted.
-    pub(crate) fn abnormal(
-        &self,
-        volume: &VolumeHandle,
-        is_recorded: impl FnOnce() -> bool,
-    ) -> News {
-        self.note(volume, is_recorded, |state| {
-            News::of(!std::mem::replace(&mut state.is_abnormal, true))
-        })
-    }
-
+    /// Changes what is known of a volume, and returns what `how` does; false of one that has no record any more.
+    ///
     /// An unstage removes the record, and then has the volume forgotten: what is noted in one step with the look at the
     /// record is forgotten after it, or never noted.
-    fn note(
+    pub(super) fn note(
         &self,
         volume: &VolumeHandle,
-        is_recorded: impl FnOnce() -> bool,
-        how: impl FnOnce(&mut State) -> News,
-    ) -> News {
+        store: &Store,
+        how: impl FnOnce(&mut State) -> bool,
+    ) -> bool {
         let mut states = self.0.lock();
-        match is_recorded() {
-            true => how(states.entry(volume.clone()).or_default()),
-            false => News::Known,
-        }
+        store.has(volume) && how(states.entry(volume.clone()).or_default())
     }
 
     /// The figures of the last call that reached the volume.

@@ -35,7 +35,6 @@ pub use self::context::Context;
 pub(crate) use self::context::is_nothing_mounted;
 pub use self::error::CallError;
 pub use self::expand::Capacity;
-pub(crate) use self::health::News;
 pub(crate) use self::kubelet::place;
 pub use self::kubelet::{Kubelet, PlaceError};
 pub use self::publish::{Proof, Publish};

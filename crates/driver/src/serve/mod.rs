@@ -20,12 +20,12 @@ use self::probe::NodeProbe;
 use self::reconcile::Reconciled;
 use self::registrar::{Keeper, Registrar};
 use crate::admission::Admission;
-use crate::flags::{Config, Registering};
+use crate::flags::Config;
 use crate::host::{self, Host, HostError, Placement};
 use crate::in_flight::CALLS;
 use crate::kinds::disk::{self, Luns};
 use crate::kinds::{self, Row, share};
-use crate::kubelet::{Accessibility, Identity, NodeInfo, NodeService, Registration, Router};
+use crate::kubelet::{Identity, NodeInfo, NodeService, Registration, Router};
 use crate::life::{Kubelet, Volumes};
 use crate::lifecycle;
 use crate::record::{Store, StoreError};
@@ -158,11 +158,8 @@ fn csi(
     let mut router = Router::counting(calls).admitted_by(admission);
     let identity = Identity {
         name: config.driver_name.clone(),
-        controlling: config.controlling,
-        accessibility: match config.topology.segments().is_empty() {
-            true => Accessibility::Everywhere,
-            false => Accessibility::ByTopology,
-        },
+        has_controller: config.has_controller,
+        has_topology: !config.topology.segments().is_empty(),
     };
     identity.register(&mut router);
     node_service.register(&mut router);
@@ -171,7 +168,7 @@ fn csi(
 }
 
 fn registered(config: &Config, calls: &Arc<Calls>, admission: &Arc<Admission>) -> Option<Keeper> {
-    if config.registration == Registering::Sidecar {
+    if !config.registers {
         return None;
     }
     let registration = Registration::new(&config.driver_name, &dialled(config));

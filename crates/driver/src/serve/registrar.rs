@@ -9,18 +9,17 @@
 //! removes the driver, and only another file brings it back. A socket of another process in its place is left as long as
 //! that process serves it: `transport` dials a socket before it replaces it.
 
+use std::io;
 use std::sync::Arc;
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
-use std::{fmt, io};
 
 use transport::{
     BindError, Endpoint, Server, ServerOptions, Service, SocketAtEnd, SocketFolder, SocketId, Usage,
 };
 
 use crate::admission::Admission;
-use crate::flags::Patience;
 use crate::kubelet::Registration;
 use crate::unpoisoned::Unpoisoned;
 
@@ -40,8 +39,8 @@ pub(super) struct Registrar {
     pub(super) service: Arc<dyn Service>,
     pub(super) registration: Registration,
     pub(super) admission: Arc<Admission>,
-    /// How long kubelet may leave the socket alone.
-    pub(super) patience: Patience,
+    /// How long kubelet may leave the socket alone; none is for ever.
+    pub(super) patience: Option<Duration>,
     pub(super) served: Unpoisoned<Option<Served>>,
     /// What has failed since the socket was last served, and when it was logged.
     pub(super) trouble: Unpoisoned<Option<(String, Instant)>>,
@@ -63,23 +62,6 @@ enum File {
     Missing,
     /// Something else.
     Foreign,
-}
-
-/// Why the socket is made anew.
-enum Reason {
-    Missing,
-    Unserved,
-    Silence(Duration),
-}
-
-impl fmt::Display for Reason {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Missing => f.write_str("its file is gone"),
-            Self::Unserved => f.write_str("it could not be served"),
-            Self::Silence(time) => write!(f, "kubelet has not called for {} s", time.as_secs()),
-        }
-    }
 }
 
 impl Registrar {
@@ -120,8 +102,8 @@ impl Registrar {
             self.registration.note_loss();
         }
         let reason = match file {
-            File::Missing => Some(Reason::Missing),
-            File::Own | File::Foreign if self.served.lock().is_none() => Some(Reason::Unserved),
+            File::Missing => Some(String::from("its file is gone")),
+            _ if self.served.lock().is_none() => Some(String::from("it could not be served")),
             File::Own | File::Foreign => self.overlong_silence(),
         };
         if let Some(reason) = reason {
@@ -147,25 +129,20 @@ impl Registrar {
         }
     }
 
-    fn overlong_silence(&self) -> Option<Reason> {
-        let Patience::Limited(patience) = self.patience else {
-            return None;
-        };
-        let silence = self.registration.silence()?;
-        (silence >= patience).then_some(Reason::Silence(silence))
+    fn overlong_silence(&self) -> Option<String> {
+        let (patience, silence) = self.patience.zip(self.registration.silence())?;
+        (silence >= patience).then(|| format!("kubelet has not called for {} s", silence.as_secs()))
     }
 
     /// Until the file is looked at again, or the silence is too long.
     fn pause(&self) -> Duration {
-        match (self.patience, self.registration.silence()) {
-            (Patience::Limited(patience), Some(silence)) => {
-                PACE.min(patience.saturating_sub(silence))
-            }
-            _ => PACE,
-        }
+        let both = self.patience.zip(self.registration.silence());
+        both.map_or(PACE, |(patience, silence)| {
+            PACE.min(patience.saturating_sub(silence))
+        })
     }
 
-    fn renew(&self, reason: &Reason) {
+    fn renew(&self, reason: &str) {
         self.end();
         // Before kubelet can find the new one.
         self.registration.note_loss();
@@ -316,7 +293,7 @@ mod tests {
                 service: Arc::new(router),
                 registration,
                 admission: Arc::default(),
-                patience: Patience::Limited(PATIENCE),
+                patience: Some(PATIENCE),
                 served: Unpoisoned::default(),
                 trouble: Unpoisoned::default(),
             };
@@ -398,7 +375,7 @@ mod tests {
     #[test]
     fn a_path_that_another_has_is_served_once_it_is_free() {
         let mut fixture = Fixture::new();
-        fixture.registrar.patience = Patience::Endless;
+        fixture.registrar.patience = None;
         fixture.registrar.end();
         fs::remove_file(&fixture.path).unwrap();
         fs::create_dir(&fixture.path).unwrap();
@@ -427,7 +404,7 @@ mod tests {
     #[test]
     fn a_registered_driver_whose_file_is_gone_gets_another_and_has_to_be_registered_again() {
         let mut fixture = Fixture::new();
-        fixture.registrar.patience = Patience::Endless;
+        fixture.registrar.patience = None;
         fixture.notify(true);
         fs::remove_file(&fixture.path).unwrap();
         assert_eq!(fixture.look_after(1), PACE);

@@ -1,7 +1,6 @@
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::life::News;
 use crate::record::VolumeHandle;
 use crate::unpoisoned::Unpoisoned;
 
@@ -15,13 +14,10 @@ pub(super) struct OtherSecrets {
 }
 
 impl OtherSecrets {
-    /// A call came with another password.
-    pub(super) fn note(&self, volume: &VolumeHandle) -> News {
+    /// A call came with another password. Whether it is the volume's first.
+    pub(super) fn note(&self, volume: &VolumeHandle) -> bool {
         self.calls.fetch_add(1, Ordering::Relaxed);
-        match self.volumes.lock().insert(volume.clone()) {
-            true => News::Changed,
-            false => News::Known,
-        }
+        self.volumes.lock().insert(volume.clone())
     }
 
     /// The volume has the password of its mapping, or is gone.
@@ -43,12 +39,12 @@ mod tests {
     fn each_call_counts_and_the_first_of_a_volume_is_news_until_that_ends() {
         let secrets = OtherSecrets::default();
         let [one, other] = ["a", "b"].map(|name| VolumeHandle::parse(name).unwrap());
-        assert_eq!(secrets.note(&one), News::Changed);
-        assert_eq!(secrets.note(&one), News::Known);
-        assert_eq!(secrets.note(&other), News::Changed);
+        assert!(secrets.note(&one));
+        assert!(!secrets.note(&one));
+        assert!(secrets.note(&other));
         secrets.end(&one);
-        assert_eq!(secrets.note(&one), News::Changed);
-        assert_eq!(secrets.note(&other), News::Known);
+        assert!(secrets.note(&one));
+        assert!(!secrets.note(&other));
         assert_eq!(secrets.calls(), 5);
     }
 }

@@ -3,7 +3,7 @@ use wincsi::{Deadline, Error};
 
 use super::secrets::Comparison;
 use super::{Share, Shares, Wanted, status_of};
-use crate::life::{CallError, News, Proof, Publish, Stage, Turn};
+use crate::life::{CallError, Proof, Publish, Stage, Turn};
 use crate::record::{Record, Slot, VolumeHandle};
 
 impl Shares {
@@ -45,23 +45,14 @@ impl Shares {
         remote: &RemotePath,
         credentials: Option<&Credentials>,
     ) {
-        let Self {
-            secrets,
-            other_secrets,
-            ..
-        } = self;
         let share = remote.share();
-        match credentials.map(|one| secrets.compare(&share, Some(one))) {
-            Some(Comparison::Differs) => {
-                if other_secrets.note(volume) == News::Changed {
-                    tracing::warn!(
-                        "volume {volume}: {share} is mapped with another password, and serves it; \
-                         the new one is used once no volume of the share is left on this node"
-                    );
-                }
-            }
-            Some(Comparison::Same) => other_secrets.end(volume),
-            Some(Comparison::Unknown) | None => {}
+        match credentials.map(|one| self.secrets.compare(&share, Some(one))) {
+            Some(Comparison::Differs) if self.other_secrets.note(volume) => tracing::warn!(
+                "volume {volume}: {share} is mapped with another password, and serves it; \
+                 the new one is used once no volume of the share is left on this node"
+            ),
+            Some(Comparison::Same) => self.other_secrets.end(volume),
+            _ => {}
         }
     }
 
