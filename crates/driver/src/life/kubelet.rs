@@ -69,9 +69,12 @@ impl Kubelet {
     }
 
     fn below(&self, names: &[&str]) -> Option<WinPath> {
-        let folder = self.folder.clone()?;
-        names.iter().try_fold(folder, |path, name| {
-            Some(path.join(Component::parse(name).ok()?))
-        })
+        below(self.folder.as_ref()?, names)
     }
+}
+
+pub(super) fn below(folder: &WinPath, names: &[&str]) -> Option<WinPath> {
+    names.iter().try_fold(folder.clone(), |path, name| {
+        Some(path.join(Component::parse(name).ok()?))
+    })
 }

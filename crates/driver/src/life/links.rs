@@ -1,8 +1,9 @@
 //! Kubelet's folders with volumes, and where the links in them lead. Nothing is asked of any server.
 
-use wincsi::filesystem::{Component, LinkTarget};
+use wincsi::filesystem::LinkTarget;
 use wincsi::{Cause, Condition, Deadline, Error, ResultExt as _, WinPath};
 
+use super::kubelet::below;
 use super::{Context, is_nothing_mounted};
 
 /// No directory of kubelet's that is listed has more entries.
@@ -72,10 +73,4 @@ impl Context {
             Err(error) => Err(error),
         }
     }
-}
-
-fn below(folder: &WinPath, names: &[&str]) -> Option<WinPath> {
-    names.iter().try_fold(folder.clone(), |path, name| {
-        Some(path.join(Component::parse(name).ok()?))
-    })
 }

@@ -247,21 +247,15 @@ impl Comparison<'_> {
 
     /// Removes an entry that still leads nowhere. The caller holds its volume.
     fn sweep(&self, staging: &WinPath) {
-        let removed = self
-            .look(staging)
-            .and_then(|look| match is_dangling(&look) {
-                true => self
-                    .ctx
-                    .remove_entry(staging, self.deadline())
-                    .map(|()| true),
-                false => Ok(false),
-            });
+        let removed = match self.look(staging) {
+            Ok(look) if !is_dangling(&look) => return,
+            looked => looked.and_then(|_| self.ctx.remove_entry(staging, self.deadline())),
+        };
         match removed {
-            Ok(true) => {
+            Ok(()) => {
                 tracing::warn!("removed {staging}, which led nowhere");
                 self.outcome.lock().removed.push(staging.clone());
             }
-            Ok(false) => {}
             Err(error) => tracing::warn!("{staging} leads nowhere and stays: {error}"),
         }
     }

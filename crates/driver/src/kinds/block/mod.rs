@@ -118,13 +118,9 @@ impl<S: Source> Kind for Block<S> {
 
     fn usage(&self, record: Record, at: &WinPath) -> Result<Option<Space>, Error> {
         let deadline = self.ctx.deadline();
-        match self.live(&record.of_kind()?, at, deadline)? {
-            Some(found) => {
-                let volumes = self.ctx.node.volumes();
-                volumes.stats(found.id(), deadline).map(Some)
-            }
-            None => Ok(None),
-        }
+        let live = self.live(&record.of_kind()?, at, deadline)?;
+        let stats = |found: FoundVolume| self.ctx.node.volumes().stats(found.id(), deadline);
+        live.map(stats).transpose()
     }
 
     fn size(&self, record: Record) -> Option<u64> {
@@ -182,33 +178,18 @@ impl<S: Source> Block<S> {
             let live = self.live(record, &record.staging, deadline)?;
             return Ok(live.map_or(Place::NotMounted, |_| Place::Live));
         }
-        Ok(
-            match self.ctx.node.filesystem().look(&record.staging, deadline)? {
-                Look::MountedFolder { volume, is_there } if is_there => {
-                    match record.content.mounted == Some(volume) {
-                        true => Place::Live,
-                        false => Place::NotMounted,
-                    }
-                }
-                look if is_dangling(&look) => Place::Dangling,
-                _ => Place::NotMounted,
-            },
-        )
+        let look = self.ctx.node.filesystem().look(&record.staging, deadline)?;
+        Ok(match (&look, record.content.mounted) {
+            _ if is_dangling(&look) => Place::Dangling,
+            (Look::MountedFolder { volume, .. }, Some(ours)) if *volume == ours => Place::Live,
+            _ => Place::NotMounted,
+        })
     }
 
     /// Whether a mounted folder is there whose volume is gone.
     fn is_stale(&self, at: &WinPath, deadline: Deadline) -> Result<bool, Error> {
-        let entry = self.ctx.entry(at, deadline)?;
-        let is_there = |entry: &Look| {
-            !matches!(
-                entry,
-                Look::MountedFolder {
-                    is_there: false,
-                    ..
-                }
-            )
-        };
-        Ok(!entry.as_ref().is_none_or(is_there))
+        let look = self.ctx.entry(at, deadline)?;
+        Ok(matches!(look, Some(Look::MountedFolder { is_there, .. }) if !is_there))
     }
 
     /// Unmounts what is mounted exactly at a path, and removes the folder, if it is empty. What is not there is success,

@@ -26,12 +26,9 @@ impl<S: Source> Block<S> {
     /// The call undoes a failure that does not go away by itself. If the volume was staged before the call, by its record
     /// or by a mount at the path, nothing is undone, because pods may have files open.
     pub fn stage(&self, turn: &Turn<'_>, source: S::Spec, wanted: Wanted) -> Result<(), CallError> {
-        let query = self.source.query(&source);
-        let lacks = self.lacks(&query, &wanted);
-        if let Some((feature, what)) = lacks {
-            let volume = turn.stage.volume.clone();
+        if let Some((feature, what)) = self.lacks(&self.source.query(&source), &wanted) {
             return Err(turn.refused(CallError::HostLacks {
-                volume,
+                volume: turn.stage.volume.clone(),
                 what,
                 feature,
             }));
@@ -370,14 +367,11 @@ impl<S: Source> Staging<'_, S> {
         self.block.dismount(staging, self.recorded(), deadline)?;
         bring().inspect_err(|_| {
             let files = node.filesystem();
-            let mounted = files
-                .make_directory(staging, deadline)
-                .and_then(|()| node.volumes().mount(&volume, staging, deadline));
+            let made = files.make_directory(staging, deadline);
+            let mounted = made.and_then(|()| node.volumes().mount(&volume, staging, deadline));
             if let Err(error) = mounted {
-                tracing::warn!(
-                    "volume {} is not mounted again: {error}",
-                    self.turn.stage.volume
-                );
+                let volume = &self.turn.stage.volume;
+                tracing::warn!("volume {volume} is not mounted again: {error}");
             }
         })
     }
@@ -447,12 +441,8 @@ impl<S: Source> Staging<'_, S> {
         let Some(recorded) = self.recorded() else {
             return Ok(());
         };
-        let found = self
-            .block
-            .ctx
-            .node
-            .volumes()
-            .find_on(disk, self.turn.deadline)?;
+        let volumes = self.block.ctx.node.volumes();
+        let found = volumes.find_on(disk, self.turn.deadline)?;
         if found.id() == recorded {
             return Ok(());
         }
@@ -463,9 +453,7 @@ impl<S: Source> Staging<'_, S> {
 
     /// The volume that was staged before.
     fn recorded(&self) -> Option<VolumeId> {
-        self.before
-            .as_ref()
-            .and_then(|record| record.content.mounted)
+        self.before.as_ref()?.content.mounted
     }
 
     fn note_staged(&self, volume: VolumeId, size: Option<u64>) -> Result<(), CallError> {

@@ -25,7 +25,7 @@ use wincsi::smb::{MappingStatus, RemotePath, ShareMapping};
 use wincsi::volumes::Space;
 use wincsi::{Condition, Deadline, Error, Feature, ResultExt as _, WinPath};
 
-use self::attributes::{OptionsOnHost, ShareRequests, ShareRules};
+use self::attributes::{ShareRequests, ShareRules};
 use self::claims::Claims;
 use self::other_secrets::OtherSecrets;
 use self::secrets::Secrets;
@@ -119,10 +119,7 @@ impl Kind for Shares {
     }
 
     fn to_stage<'a>(&'a self, request: &Request<'_>) -> Result<Staging<'a>, Refusal> {
-        let report = |event: &str| self.ctx.report(event);
-        let wanted = self
-            .requests
-            .wanted(request, self.options_on_host(), report)?;
+        let wanted = self.requests.wanted(request, &self.ctx)?;
         Ok(Box::new(move |turn| self.stage_by_name(turn, wanted)))
     }
 
@@ -155,13 +152,11 @@ impl Kind for Shares {
 
     fn check_usage(&self, record: &Record) -> Result<(), CallError> {
         let feature = Feature::SpaceByPath;
-        match self.ctx.node.supports(feature) {
-            true => Ok(()),
-            false => {
-                let volume = record.volume.clone();
-                Err(Refused::NoFigures { volume, feature }.into())
-            }
+        if self.ctx.node.supports(feature) {
+            return Ok(());
         }
+        let volume = record.volume.clone();
+        Err(Refused::NoFigures { volume, feature }.into())
     }
 
     fn ends_abandoned(&self) -> bool {
@@ -186,10 +181,8 @@ impl Kind for Shares {
 
     fn is_foreign_live(&self, volume: &VolumeHandle, staging: &WinPath) -> Result<bool, Error> {
         let deadline = self.ctx.deadline();
-        match self.foreign_share(volume, staging, deadline)? {
-            Some(remote) => self.is_mapped(&remote, deadline),
-            None => Ok(false),
-        }
+        let remote = self.foreign_share(volume, staging, deadline)?;
+        remote.map_or(Ok(false), |remote| self.is_mapped(&remote, deadline))
     }
 
     fn note_not_taken_over(&self, volume: &VolumeHandle, why: &str) {
@@ -225,14 +218,6 @@ impl Kind for Shares {
 }
 
 impl Shares {
-    /// What becomes of the options of shares on this host.
-    fn options_on_host(&self) -> OptionsOnHost {
-        match self.ctx.node.supports(Feature::MapOptions) {
-            true => OptionsOnHost::Obeyed,
-            false => OptionsOnHost::Dropped,
-        }
-    }
-
     /// What is exactly at a record's staging path, by a list of mappings; none if the host does not list them. Nothing is
     /// asked of any server.
     fn place(
@@ -241,10 +226,10 @@ impl Shares {
         record: &Record<Share>,
         deadline: Deadline,
     ) -> Result<Place, Error> {
-        if !self.leads_to_share(&record.staging, record, deadline)? {
+        let path = record.content.remote.path();
+        if !self.leads_to(&record.staging, path, deadline)? {
             return Ok(Place::NotMounted);
         }
-        let path = record.content.remote.path();
         let is_mapped =
             |mappings: &[ShareMapping]| mappings.iter().any(|one| is_on_the_way(&one.remote, path));
         Ok(match mappings.is_none_or(is_mapped) {
@@ -261,28 +246,19 @@ impl Shares {
             return Ok(false);
         }
         let mappings = self.mappings_of(&record.content.remote, deadline)?;
-        let place = self.place(mappings.as_deref(), record, deadline)?;
-        if place != Place::Live {
-            return Ok(false);
-        }
-        match status_of(mappings.as_deref()) {
-            None | Some(MappingStatus::Ok) => Ok(true),
-            Some(_) => Ok(self.share_space(record).is_ok()),
-        }
+        let is_there = self.place(mappings.as_deref(), record, deadline)? == Place::Live;
+        let is_ok = || {
+            matches!(
+                status_of(mappings.as_deref()),
+                None | Some(MappingStatus::Ok)
+            )
+        };
+        Ok(is_there && (is_ok() || self.share_space(record).is_ok()))
     }
 
     fn share_space(&self, record: &Record<Share>) -> Result<Space, Error> {
         let files = self.ctx.node.filesystem();
         files.space(record.content.remote.path(), self.ctx.node.deadline(ANSWER))
-    }
-
-    fn leads_to_share(
-        &self,
-        at: &WinPath,
-        record: &Record<Share>,
-        deadline: Deadline,
-    ) -> Result<bool, Error> {
-        self.leads_to(at, record.content.remote.path(), deadline)
     }
 
     /// Whether exactly this path is a link to that one. A host that reads no links takes each for the right one.
@@ -298,10 +274,8 @@ impl Shares {
 
     /// Whether the share, or a folder on the way to the path, is mapped. A host that does not list mappings has it mapped.
     fn is_mapped(&self, remote: &RemotePath, deadline: Deadline) -> Result<bool, Error> {
-        Ok(match self.mappings_of(remote, deadline)? {
-            Some(mappings) => !mappings.is_empty(),
-            None => true,
-        })
+        let mappings = self.mappings_of(remote, deadline)?;
+        Ok(mappings.is_none_or(|mappings| !mappings.is_empty()))
     }
 
     /// The mappings by which a path is reached: of its share, or of a folder on the way. None if the host does not list
@@ -332,11 +306,8 @@ fn status_of(mappings: Option<&[ShareMapping]>) -> Option<MappingStatus> {
     let statuses = mappings.unwrap_or_default().iter();
     let mut statuses = statuses.filter_map(|mapping| mapping.status);
     let first = statuses.next()?;
-    let is_ok = |status: &MappingStatus| *status == MappingStatus::Ok;
-    Some(match is_ok(&first) {
-        true => first,
-        false => statuses.find(is_ok).unwrap_or(first),
-    })
+    let has_ok = first == MappingStatus::Ok || statuses.any(|one| one == MappingStatus::Ok);
+    Some(if has_ok { MappingStatus::Ok } else { first })
 }
 
 /// Whether a mapping is of the share that a path is on, or of a folder that the path lies in. A share is mapped by its name

@@ -10,7 +10,7 @@ use super::unstage::Unmapped;
 use super::{Refused, SecretHash, Share, Shares, Wanted};
 use crate::code::Left;
 use crate::life::{CallError, Turn};
-use crate::record::{Lifetime, Record, State, VolumeHandle};
+use crate::record::{Lifetime, Record, State};
 
 /// One call that stages a share.
 pub(super) struct Staging<'a> {
@@ -65,25 +65,22 @@ impl Shares {
     }
 }
 
-/// What a call has done when it is refused.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Did {
-    Nothing,
-    Map,
-}
-
 impl Staging<'_> {
     fn run(mut self) -> Result<(), CallError> {
         if self.is_done()? {
             return Ok(());
         }
         let share = self.remote.share();
-        self.prepare(&share)
-            .map_err(|error| self.refuse(error, Did::Nothing))?;
+        let prepared = self.prepare(&share);
+        prepared.map_err(|error| match self.before {
+            // Nothing was done yet.
+            None => error,
+            Some(_) => self.refuse(error),
+        })?;
         match self.map() {
             Ok(outcome) => {
                 let accepted = self.accept(&share, outcome);
-                accepted.map_err(|error| self.refuse(error, Did::Map))?;
+                accepted.map_err(|error| self.refuse(error))?;
                 self.note_staged(&share, outcome)
             }
             Err(error) => Err(self.fail(error)),
@@ -121,39 +118,29 @@ impl Staging<'_> {
 
     /// Refuses a mapping that was made meanwhile as another user, or for an inline volume with another credential.
     fn accept(&self, share: &str, outcome: MapOutcome) -> Result<(), CallError> {
-        let volume = &self.turn.stage.volume;
         match (outcome, self.turn.stage.lifetime) {
             (MapOutcome::ReusedOtherUser, _)
-            | (MapOutcome::ReusedOtherSecret, Lifetime::Inline) => Err(Refused::OthersMapping {
-                volume: volume.clone(),
-                share: share.to_owned(),
-                is_known: true,
+            | (MapOutcome::ReusedOtherSecret, Lifetime::Inline) => {
+                Err(self.others_mapping(share, true))
             }
-            .into()),
             (MapOutcome::ReusedUnknown, Lifetime::Inline)
                 if self.is_ours_by(outcome) == Some(false) =>
             {
                 // Another process mapped it after this call had looked: what is known is of the mapping before.
                 self.disown();
                 self.shares.secrets.forget(share);
-                Err(Refused::OthersMapping {
-                    volume: volume.clone(),
-                    share: share.to_owned(),
-                    is_known: false,
-                }
-                .into())
+                Err(self.others_mapping(share, false))
             }
-            (MapOutcome::ReusedUnknown, Lifetime::Inline) => self.refuse_others(volume, share),
+            (MapOutcome::ReusedUnknown, Lifetime::Inline) => self.refuse_others(share),
             _ => Ok(()),
         }
     }
 
     /// A refusal is final, and kubelet may forget the volume: so nothing is left of it, or kubelet calls again.
-    fn refuse(&self, error: CallError, did: Did) -> CallError {
-        let left = match (&self.before, did) {
+    fn refuse(&self, error: CallError) -> CallError {
+        let left = match &self.before {
             _ if !error.is_refusal() => return error,
-            (None, Did::Nothing) => return error,
-            (Some(record), _) if record.state == State::Staged => {
+            Some(record) if record.state == State::Staged => {
                 if !record.is_of_boot(self.boot.as_deref()) {
                     self.stay_in(record.boot.as_deref());
                 }
@@ -206,42 +193,42 @@ impl Staging<'_> {
     }
 
     fn check_host(&self) -> Result<(), CallError> {
-        let volume = &self.turn.stage.volume;
-        let feature = Feature::MappingList;
-        match self.turn.stage.lifetime {
-            Lifetime::Inline if !self.shares.ctx.node.supports(feature) => {
-                Err(CallError::HostLacks {
-                    volume: volume.clone(),
-                    what: "the list of mappings, as an inline volume",
-                    feature,
-                })
-            }
-            _ => Ok(()),
+        let (stage, feature) = (self.turn.stage, Feature::MappingList);
+        if stage.lifetime == Lifetime::Persistent || self.shares.ctx.node.supports(feature) {
+            return Ok(());
         }
+        Err(CallError::HostLacks {
+            volume: stage.volume.clone(),
+            what: "the list of mappings, as an inline volume",
+            feature,
+        })
     }
 
     /// An inline volume is its author's, who may name each server: a mapping that is there serves it only if it was made
     /// with the volume's own credential. Nor may it be made anew with another.
     fn check_mapping(&self) -> Result<(), CallError> {
-        let volume = &self.turn.stage.volume;
         if self.turn.stage.lifetime == Lifetime::Persistent || !self.was_mapped {
             return Ok(());
         }
-        self.refuse_others(volume, &self.remote.share())
+        self.refuse_others(&self.remote.share())
     }
 
-    fn refuse_others(&self, volume: &VolumeHandle, share: &str) -> Result<(), CallError> {
+    fn refuse_others(&self, share: &str) -> Result<(), CallError> {
         let credentials = self.wanted.credentials.as_ref();
-        let compared = self.shares.secrets.compare(share, credentials);
-        match compared {
+        match self.shares.secrets.compare(share, credentials) {
             Comparison::Same => Ok(()),
-            Comparison::Differs | Comparison::Unknown => Err(Refused::OthersMapping {
-                volume: volume.clone(),
-                share: share.to_owned(),
-                is_known: compared == Comparison::Differs,
-            }
-            .into()),
+            other => Err(self.others_mapping(share, other == Comparison::Differs)),
         }
+    }
+
+    fn others_mapping(&self, share: &str, is_known: bool) -> CallError {
+        let (volume, share) = (self.turn.stage.volume.clone(), share.to_owned());
+        let refused = Refused::OthersMapping {
+            volume,
+            share,
+            is_known,
+        };
+        refused.into()
     }
 
     /// Claims the share, and returns whether its mapping is this driver's.
@@ -363,11 +350,10 @@ impl Staging<'_> {
     /// The hash of the credential that the share is mapped with after the call, however that ends: that of the mapping, if
     /// the call has the same one. With another one the mapping may be made anew.
     fn secret_of_mapping(&self) -> Option<SecretHash> {
-        let is_known = self.was_mapped && self.has_credential_of_mapping();
-        let secrets = &self.shares.secrets;
-        is_known
-            .then(|| secrets.hash_of(&self.remote.share()))
-            .flatten()
+        match self.was_mapped && self.has_credential_of_mapping() {
+            true => self.shares.secrets.hash_of(&self.remote.share()),
+            false => None,
+        }
     }
 
     fn record(&self, made_mapping: bool, taken_over: bool) -> Record<Share> {
@@ -395,9 +381,10 @@ impl Staging<'_> {
             _ => false,
         };
         let is_same = matches!(outcome, MapOutcome::Reused | MapOutcome::ReusedOtherOptions);
+        let is_ours = self.is_ours_by(outcome);
         let secret = match is_made || is_same {
             true => secrets.note(share, self.wanted.credentials.as_ref()),
-            false if self.is_ours_by(outcome) == Some(false) => {
+            false if is_ours == Some(false) => {
                 secrets.forget(share);
                 None
             }
@@ -406,7 +393,6 @@ impl Staging<'_> {
                 secrets.hash_of(share)
             }
         };
-        let is_ours = self.is_ours_by(outcome);
         match is_ours {
             Some(is_ours) => claims.note_whose(&self.turn.stage.volume, is_ours),
             None => drop(claims.settle(&self.turn.stage.volume, true)),

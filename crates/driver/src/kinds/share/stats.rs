@@ -35,11 +35,6 @@ impl Figures {
         (now < *until).then_some(*space)
     }
 
-    fn keep(&self, volume: &VolumeHandle, at: &WinPath, (until, space): (Deadline, Space)) {
-        let key = (volume.clone(), at.folded());
-        self.kept.lock().insert(key, (until, space));
-    }
-
     /// The volume is not at that path any more.
     pub(super) fn forget_at(&self, volume: &VolumeHandle, at: &WinPath) {
         self.kept.lock().remove(&(volume.clone(), at.folded()));
@@ -74,8 +69,9 @@ impl Shares {
             return Ok(Some(space));
         }
         let space = self.share_space(record)?;
-        let until = self.ctx.node.deadline(figures.fresh_for);
-        figures.keep(&record.volume, at, (until, space));
+        let (key, until) = ((record.volume.clone(), at.folded()), figures.fresh_for);
+        let kept = (self.ctx.node.deadline(until), space);
+        figures.kept.lock().insert(key, kept);
         if !matches!(self.ctx.store.get(&record.volume), Ok(Some(_))) {
             // The volume was unstaged meanwhile.
             figures.forget(&record.volume);
@@ -89,8 +85,8 @@ impl Shares {
         at: &WinPath,
         deadline: Deadline,
     ) -> Result<bool, Error> {
-        let leads_to_staging =
-            *at == record.staging || self.leads_to(at, &record.staging, deadline)?;
-        Ok(leads_to_staging && self.leads_to_share(&record.staging, record, deadline)?)
+        let (staging, path) = (&record.staging, record.content.remote.path());
+        let leads_to_staging = at == staging || self.leads_to(at, staging, deadline)?;
+        Ok(leads_to_staging && self.leads_to(staging, path, deadline)?)
     }
 }

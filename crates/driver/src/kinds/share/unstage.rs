@@ -51,7 +51,7 @@ impl Shares {
             true => self.unmap_unless_used(remote, deadline),
             false => {
                 let volume = &record.volume;
-                if !self.is_used(&share, boot.as_deref()) {
+                if !self.claims.is_used(&share, boot.as_deref()) {
                     self.secrets.forget(&share);
                 }
                 tracing::info!("volume {volume}: a mapping of {share} would be others', and stays");
@@ -68,13 +68,13 @@ impl Shares {
         deadline: Deadline,
     ) -> Result<Unmapped, Error> {
         let (share, boot) = (remote.share(), self.ctx.boot(deadline));
-        if self.is_used(&share, boot.as_deref()) {
+        if self.claims.is_used(&share, boot.as_deref()) {
             self.adopt(&share, deadline);
             return Ok(Unmapped::InUse);
         }
         if self.is_of_a_letter(remote, deadline)? || self.is_used_by_others(remote, deadline)? {
             // They may have mapped it anew meanwhile, as another user.
-            if !self.is_used(&share, boot.as_deref()) {
+            if !self.claims.is_used(&share, boot.as_deref()) {
                 self.secrets.forget(&share);
             }
             return Ok(Unmapped::InUse);
@@ -87,7 +87,7 @@ impl Shares {
             }
             done => done,
         };
-        if unmapped != Unmapped::InUse && !self.is_used(&share, boot.as_deref()) {
+        if unmapped != Unmapped::InUse && !self.claims.is_used(&share, boot.as_deref()) {
             self.secrets.forget(&share);
         }
         Ok(unmapped)
@@ -108,10 +108,6 @@ impl Shares {
             Some(_) => Unmapped::Now,
             None => Unmapped::Before,
         })
-    }
-
-    fn is_used(&self, share: &str, boot: Option<&str>) -> bool {
-        self.claims.is_used(share, boot)
     }
 
     fn unmap_by_condition(

@@ -7,6 +7,7 @@ mod user;
 use std::collections::BTreeSet;
 
 use program::metrics::Exposition;
+use wincsi::Feature;
 use wincsi::smb::{Credentials, RemotePath};
 use wire::csi::v1::volume_capability::access_mode::Mode;
 
@@ -14,7 +15,7 @@ use self::options::{Class, MountOptions, OptionCounts, User};
 use super::{Refused, Wanted};
 use crate::cluster_dns::ClusterDns;
 use crate::kubelet::{Refusal, Request};
-use crate::life::CallError;
+use crate::life::{CallError, Context};
 use crate::record::{Access, Lifetime, VolumeHandle};
 use crate::unpoisoned::Unpoisoned;
 
@@ -113,15 +114,6 @@ fn place_of_secret(lifetime: Lifetime) -> &'static str {
     }
 }
 
-/// What becomes of the options that a mapping is to have.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum OptionsOnHost {
-    /// Windows gets them.
-    Obeyed,
-    /// Nobody gets them.
-    Dropped,
-}
-
 impl ShareRequests {
     /// Reads them by these rules.
     pub fn by(rules: ShareRules) -> Self {
@@ -136,23 +128,17 @@ impl ShareRequests {
         self.counts.render(page);
     }
 
-    /// What the volume is to be like, its server by the name that it has there. `report` takes what people should look at,
-    /// once for each volume.
-    pub(super) fn wanted(
-        &self,
-        request: &Request<'_>,
-        on_host: OptionsOnHost,
-        report: impl FnOnce(&str),
-    ) -> Result<Wanted, Refusal> {
+    /// What the volume is to be like, its server by the name that it has there.
+    pub(super) fn wanted(&self, request: &Request<'_>, ctx: &Context) -> Result<Wanted, Refusal> {
         request.mount()?;
         let volume = &request.volume;
         let given = source::remote(request.context).map_err(RequestError::from)?;
         let mut options = options(request)?;
-        if on_host == OptionsOnHost::Dropped {
+        if !ctx.node.supports(Feature::MapOptions) {
             options.drop_those_of_mappings();
         }
         let credentials = credentials_to_stage(request, options.user)?;
-        self.note(volume, &options, report)?;
+        self.note(volume, &options, ctx)?;
         self.admit(volume, access(request, &options))?;
         if has_secret_name(request) && self.is_first(volume, Report::SecretName) {
             tracing::warn!(
@@ -179,7 +165,7 @@ impl ShareRequests {
         &self,
         volume: &VolumeHandle,
         options: &MountOptions,
-        report: impl FnOnce(&str),
+        ctx: &Context,
     ) -> Result<(), Refusal> {
         self.counts.count(&options.seen);
         let of_linux = options.shown(|class| class == Class::Linux);
@@ -198,7 +184,7 @@ impl ShareRequests {
         if self.is_first(volume, Report::Ignored) {
             let text = format!("volume {volume}: mount options are ignored: {names}");
             tracing::warn!("{text}");
-            report(&text);
+            ctx.machine.report(&text);
         }
         Ok(())
     }
@@ -218,18 +204,19 @@ impl ShareRequests {
     }
 
     fn admit(&self, volume: &VolumeHandle, access: Access) -> Result<(), Refusal> {
-        match (access, self.rules.readers) {
-            (Access::ReadWrite, _) => Ok(()),
-            (_, Strictness::Strict) => Err(RequestError::ReadersOfShare.into()),
-            (_, Strictness::Lenient) if !self.is_first(volume, Report::Readers) => Ok(()),
-            (_, Strictness::Lenient) => {
-                tracing::warn!(
-                    "volume {volume}: read-only is accepted, and nothing on this node enforces it: \
-                     pods may do what the share allows the volume's user"
-                );
-                Ok(())
-            }
+        if access == Access::ReadWrite {
+            return Ok(());
         }
+        if self.rules.readers == Strictness::Strict {
+            return Err(RequestError::ReadersOfShare.into());
+        }
+        if self.is_first(volume, Report::Readers) {
+            tracing::warn!(
+                "volume {volume}: read-only is accepted, and nothing on this node enforces it: \
+                 pods may do what the share allows the volume's user"
+            );
+        }
+        Ok(())
     }
 
     /// Who resolves the server's name, if that is one of the cluster.
