@@ -66,17 +66,46 @@ impl Volumes {
             target: request.target()?,
             targets,
         };
-        self.ctx.publish(kind, &publish, proving)
+        self.publish_by(kind, &publish, proving)
     }
 
-    /// Publishes a volume that its kind proves in a way that it made of a request.
-    pub fn publish_by<K: Kind>(
+    /// A directory link at the target leads to the staging path, which is proved to be this volume's live mount or link,
+    /// so that no pod writes to the node's own disk.
+    pub fn publish_by(
         &self,
-        kind: &K,
-        publish: &Publish,
+        kind: &dyn Kind,
+        request: &Publish,
         proving: impl FnOnce(Proof<'_>) -> Result<(), CallError>,
     ) -> Result<(), CallError> {
-        self.ctx.publish(kind, publish, proving)
+        let (ctx, volume, target) = (&self.ctx, &request.volume, &request.target);
+        let _turn = ctx.running.at(volume, &target.folded())?;
+        let slot = ctx.store.slot(volume)?;
+        let record = slot.get()?;
+        // This driver may have begun a stage before: kubelet publishes what another driver staged.
+        let is_begun =
+            |record: &Record| record.state == State::Staging && record.kind == kind.name();
+        if record.as_ref().is_none_or(is_begun) {
+            return ctx.publish_foreign(kind, request);
+        }
+        let record = record
+            .filter(|record| record.state == State::Staged && record.staging == request.staging)
+            .ok_or_else(|| request.not_staged(None))?;
+        let _waiting = ctx.waiting.begin(kind.waits_for(), record.lifetime)?;
+        // One for all of it: kubelet waits two minutes.
+        let deadline = ctx.deadline();
+        proving(Proof {
+            publish: request,
+            record,
+            slot: &slot,
+            deadline,
+        })?;
+        ctx.forget_gone_target(&slot, request, deadline)?;
+        ctx.note_target(&slot, request)?;
+        let linked = ctx.link(request, deadline);
+        if let Err(CallError::TargetTaken(..)) = &linked {
+            slot.change(|record| record.published.retain(|one| one != target))?;
+        }
+        linked
     }
 
     /// Whether the volume is at the target, or was about to be, by its record.
@@ -107,45 +136,6 @@ impl Volumes {
 }
 
 impl Context {
-    /// A directory link at the target leads to the staging path, which is proved to be this volume's live mount or link,
-    /// so that no pod writes to the node's own disk.
-    fn publish(
-        &self,
-        kind: &dyn Kind,
-        request: &Publish,
-        proving: impl FnOnce(Proof<'_>) -> Result<(), CallError>,
-    ) -> Result<(), CallError> {
-        let (volume, target) = (&request.volume, &request.target);
-        let _turn = self.running.at(volume, &target.folded())?;
-        let slot = self.store.slot(volume)?;
-        let record = slot.get()?;
-        // This driver may have begun a stage before: kubelet publishes what another driver staged.
-        let is_begun =
-            |record: &Record| record.state == State::Staging && record.kind == kind.name();
-        if record.as_ref().is_none_or(is_begun) {
-            return self.publish_foreign(kind, request);
-        }
-        let record = record
-            .filter(|record| record.state == State::Staged && record.staging == request.staging)
-            .ok_or_else(|| request.not_staged(None))?;
-        let _waiting = self.waiting.begin(kind.waits_for(), record.lifetime)?;
-        // One for all of it: kubelet waits two minutes.
-        let deadline = self.deadline();
-        proving(Proof {
-            publish: request,
-            record,
-            slot: &slot,
-            deadline,
-        })?;
-        self.forget_gone_target(&slot, request, deadline)?;
-        self.note_target(&slot, request)?;
-        let linked = self.link(request, deadline);
-        if let Err(CallError::TargetTaken(..)) = &linked {
-            slot.change(|record| record.published.retain(|one| one != target))?;
-        }
-        linked
-    }
-
     /// Publishes a volume that another driver of this name staged.
     fn publish_foreign(&self, kind: &dyn Kind, request: &Publish) -> Result<(), CallError> {
         match kind.is_foreign_live(&request.volume, &request.staging)? {

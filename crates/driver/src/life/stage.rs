@@ -1,6 +1,6 @@
 use wincsi::{Deadline, Error, WinPath};
 
-use super::{CallError, Context, Volumes};
+use super::{CallError, Volumes};
 use crate::code::Left;
 use crate::kinds::{Kind, Staging};
 use crate::kubelet::{Refusal, Request};
@@ -42,7 +42,7 @@ impl Volumes {
         let parsed = staging.and_then(|staging| self.parse(request, staging));
         let staged = parsed
             .map_err(CallError::from)
-            .and_then(|(stage, kind, staging)| self.ctx.stage(&stage, kind.waits_for(), staging));
+            .and_then(|(stage, kind, staging)| self.stage_by(kind, &stage, staging));
         staged.map_err(|error| match error {
             CallError::Request(_) if self.is_left(&request.volume, request.lifetime) => {
                 error.unfinished()
@@ -67,30 +67,19 @@ impl Volumes {
     }
 
     /// Stages a volume in a way that its kind made of a request.
-    pub fn stage_by<K: Kind>(
+    pub fn stage_by(
         &self,
-        kind: &K,
+        kind: &dyn Kind,
         stage: &Stage,
         staging: impl FnOnce(&Turn<'_>) -> Result<(), CallError>,
     ) -> Result<(), CallError> {
-        self.ctx.stage(stage, kind.waits_for(), staging)
-    }
-}
-
-impl Context {
-    fn stage(
-        &self,
-        stage: &Stage,
-        waits_for: Option<&'static str>,
-        staging: impl FnOnce(&Turn<'_>) -> Result<(), CallError>,
-    ) -> Result<(), CallError> {
-        let _waiting = self.waiting.begin(waits_for, stage.lifetime)?;
-        let _turn = self.running.alone(&stage.volume)?;
-        let slot = self.store.slot(&stage.volume)?;
+        let _waiting = self.ctx.waiting.begin(kind.waits_for(), stage.lifetime)?;
+        let _turn = self.ctx.running.alone(&stage.volume)?;
+        let slot = self.ctx.store.slot(&stage.volume)?;
         staging(&Turn {
             stage,
             slot: &slot,
-            deadline: self.deadline(),
+            deadline: self.ctx.deadline(),
         })
     }
 }

@@ -1,5 +1,4 @@
 use std::time::{Duration, Instant};
-use std::{fmt, io};
 
 use prost::Message as _;
 use transport::{CallError, Endpoint};
@@ -12,48 +11,28 @@ use crate::flags::Config;
 /// How long the server of the socket may take to report its name.
 const ANSWER: Duration = Duration::from_secs(5);
 
-/// What became of the registration socket.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Deregistered {
-    /// It was removed.
-    Removed(Endpoint),
-    /// There was none.
-    Absent(Endpoint),
-}
-
-impl fmt::Display for Deregistered {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Removed(at) => write!(f, "removed {at}: kubelet removes the driver from CSINode"),
-            Self::Absent(at) => write!(f, "there is no {at}: nothing to do"),
-        }
-    }
-}
-
-/// Why the registration socket was left.
+/// The registration socket was left: another driver, or something else, answers there; it is no socket, or another
+/// account's; or the system refuses.
 #[derive(Debug, thiserror::Error)]
-pub enum DeregisterError {
-    /// Another driver, or something else, answers there.
-    #[error("{at} was left: {reason}")]
-    Foreign { at: Endpoint, reason: String },
-    /// It is no socket, another account's, or the system refuses.
-    #[error("{at} was left: {source}")]
-    Remove { at: Endpoint, source: io::Error },
+#[error("{at} was left: {reason}")]
+pub struct DeregisterError {
+    at: Endpoint,
+    reason: String,
 }
 
-/// Removes the registration socket of this driver. The driver may run.
-///
-/// # Errors
-/// What is there is no socket of this driver, or it cannot be removed.
-pub fn deregister(config: &Config) -> Result<Deregistered, DeregisterError> {
+/// Removes the registration socket of this driver, and says what became of it. The driver may run.
+pub fn deregister(config: &Config) -> Result<String, DeregisterError> {
     let at = config.registry_endpoint();
-    if let Some(reason) = foreign(&at, &config.driver_name) {
-        return Err(DeregisterError::Foreign { at, reason });
-    }
-    match at.remove_socket() {
-        Ok(true) => Ok(Deregistered::Removed(at)),
-        Ok(false) => Ok(Deregistered::Absent(at)),
-        Err(source) => Err(DeregisterError::Remove { at, source }),
+    let removed = match foreign(&at, &config.driver_name) {
+        Some(reason) => Err(reason),
+        None => at.remove_socket().map_err(|error| error.to_string()),
+    };
+    match removed {
+        Ok(true) => Ok(format!(
+            "removed {at}: kubelet removes the driver from CSINode"
+        )),
+        Ok(false) => Ok(format!("there is no {at}: nothing to do")),
+        Err(reason) => Err(DeregisterError { at, reason }),
     }
 }
 

@@ -10,7 +10,7 @@ mod drain;
 
 use transport::{CallError, Channel, ChannelOptions, Endpoint, Owner};
 
-pub use self::deregister::{DeregisterError, Deregistered, deregister};
+pub use self::deregister::{DeregisterError, deregister};
 pub use self::drain::{Drained, drain, serve};
 
 /// A channel to a driver of this node.

@@ -295,7 +295,7 @@ impl Place {
         match &*self.content.lock() {
             FileContent::None => Ok(None),
             FileContent::Record(text) => self.parsed(text).map(Some),
-            FileContent::Unreadable(reason) => Err(self.unreadable(reason)),
+            FileContent::Unreadable(reason) => Err(self.unreadable(Arc::clone(reason))),
         }
     }
 
@@ -303,7 +303,7 @@ impl Place {
         let mut content = self.content.lock();
         let record = record
             .into_any()
-            .map_err(|reason| self.unwritable(reason))?;
+            .map_err(|reason| self.unreadable(reason))?;
         self.write(&mut content, &record)
     }
 
@@ -315,31 +315,28 @@ impl Place {
         let FileContent::Record(text) = &*content else {
             return Ok(());
         };
-        let record = how(self.parsed(text)?).map_err(|reason| self.unwritable(reason))?;
+        let record = how(self.parsed(text)?).map_err(|reason| self.unreadable(reason))?;
         self.write(&mut content, &record)
     }
 
     fn remove(&self) -> Result<(), StoreError> {
         let mut content = self.content.lock();
         if let FileContent::Unreadable(reason) = &*content {
-            return Err(self.unreadable(reason));
+            return Err(self.unreadable(Arc::clone(reason)));
         }
         match fs::remove_file(&self.file) {
-            Err(error) if error.kind() != ErrorKind::NotFound => {
-                Err(failed("remove", &self.file)(error))
-            }
-            _ => {
-                *content = FileContent::None;
-                Ok(())
-            }
+            Err(error) if error.kind() == ErrorKind::NotFound => {}
+            removed => removed.map_err(failed("remove", &self.file))?,
         }
+        *content = FileContent::None;
+        Ok(())
     }
 
     fn write(&self, content: &mut FileContent, record: &Record) -> Result<(), StoreError> {
         if let FileContent::Unreadable(reason) = content {
-            return Err(self.unreadable(reason));
+            return Err(self.unreadable(Arc::clone(reason)));
         }
-        let text = record.to_text().map_err(|reason| self.unwritable(reason))?;
+        let text = record.to_text().map_err(|reason| self.unreadable(reason))?;
         if !matches!(content, FileContent::Record(there) if **there == *text) {
             replace(&self.file, &text).map_err(failed("write", &self.file))?;
             *content = FileContent::Record(text.into());
@@ -353,10 +350,8 @@ impl Place {
         volume: &VolumeHandle,
         found: Option<&VolumeHandle>,
     ) -> Result<(), StoreError> {
-        match found {
-            Some(other) if other != volume => Err(self.unreadable(&Arc::new(of_other(other)))),
-            _ => Ok(()),
-        }
+        let other = found.filter(|found| *found != volume);
+        other.map_or(Ok(()), |other| Err(self.unreadable(of_other(other))))
     }
 
     fn has_record(&self) -> bool {
@@ -364,32 +359,22 @@ impl Place {
     }
 
     fn parsed(&self, text: &str) -> Result<Record, StoreError> {
-        Record::from_text(text, &self.forms).map_err(|reason| self.unreadable(&Arc::new(reason)))
+        Record::from_text(text, &self.forms).map_err(|reason| self.unreadable(reason))
     }
 
-    fn unwritable(&self, reason: TextError) -> StoreError {
-        self.unreadable(&Arc::new(reason))
-    }
-
-    fn unreadable(&self, reason: &Arc<TextError>) -> StoreError {
-        StoreError::Unreadable {
-            file: self.file.clone(),
-            reason: Arc::clone(reason),
-        }
+    fn unreadable(&self, reason: impl Into<Arc<TextError>>) -> StoreError {
+        let (file, reason) = (self.file.clone(), reason.into());
+        StoreError::Unreadable { file, reason }
     }
 }
 
 impl FileContent {
     fn of(file: &Path, text: &str, forms: &[Form]) -> (Self, Option<VolumeHandle>) {
-        let has_its_name = |volume: &VolumeHandle| {
-            let name = volume.file_name();
-            file.file_name() == Some(OsStr::new(&name))
+        let own_name = |volume: VolumeHandle| match file.ends_with(volume.file_name()) {
+            true => Ok(volume),
+            false => Err(of_other(&volume)),
         };
-        let volume =
-            Record::from_text(text, forms).and_then(|record| match has_its_name(&record.volume) {
-                true => Ok(record.volume),
-                false => Err(of_other(&record.volume)),
-            });
+        let volume = Record::from_text(text, forms).and_then(|record| own_name(record.volume));
         match volume {
             Ok(volume) => (Self::Record(text.into()), Some(volume)),
             Err(reason) => {

@@ -480,7 +480,7 @@ fn driver(home: &TempDir, sim: &SimNode, served: Option<&Served>) -> Volumes {
         folder: KUBELET.parse().ok(),
     };
     let mut settings = kinds::Settings::default();
-    settings.shares.hashes = Hashes::Quick;
+    settings.shares.hashes = Hashes::QUICK;
     let kinds = kinds::table(settings);
     let store = Store::open(&home.path().join(RECORDS), &Row::forms(&kinds)).unwrap();
     Volumes::new(node, store, machine, kubelet, kinds)

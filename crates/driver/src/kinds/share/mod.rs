@@ -38,6 +38,7 @@ use crate::record::{Content as _, Record, VolumeHandle};
 pub use self::error::Refused;
 pub use self::record::{SecretHash, Share, ShareOptions};
 pub use self::request::Wanted;
+pub use self::secrets::Hashes;
 
 /// How long a share may take to answer where no call waits for it alone: one that lives does so in milliseconds.
 const ANSWER: Duration = Duration::from_secs(10);
@@ -51,16 +52,6 @@ pub struct Settings {
     pub figures: Duration,
     /// How slow the hashes of credentials are.
     pub hashes: Hashes,
-}
-
-/// How slow the hashes of credentials are.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Hashes {
-    /// As slow as a password's has to be.
-    #[default]
-    Slow,
-    /// They are worth nothing: for tests that stage thousands of times.
-    Quick,
 }
 
 /// The kind of volume that is a share, and what the calls for shares know of each other.
@@ -78,7 +69,7 @@ impl Default for Settings {
         Self {
             rules: ShareRules::default(),
             figures: FRESH,
-            hashes: Hashes::default(),
+            hashes: Hashes::SLOW,
         }
     }
 }

@@ -12,18 +12,21 @@ use argon2::{Algorithm, Argon2, Params, Version};
 use wincsi::smb::Credentials;
 use zeroize::Zeroizing;
 
-use super::{Hashes, SecretHash, Share};
+use super::{SecretHash, Share};
 use crate::record::Record;
 use crate::unpoisoned::Unpoisoned;
 
-/// Memory in KiB and passes of a hash.
+/// How slow the hashes of credentials are: memory in KiB, and passes.
 #[derive(Clone, Copy, Debug)]
-struct Cost(u32, u32);
+pub struct Hashes(u32, u32);
 
-/// The least of both that OWASP names for Argon2id
-/// (<https://cheatsheetseries.owasp.org/cheatsheets/Password_Storage_Cheat_Sheet.html>).
-const SLOW: Cost = Cost(7 * 1024, 5);
-const QUICK: Cost = Cost(8, 1);
+impl Hashes {
+    /// The least of both that OWASP names for Argon2id
+    /// (<https://cheatsheetseries.owasp.org/cheatsheets/Password_Storage_Cheat_Sheet.html>).
+    pub const SLOW: Self = Self(7 * 1024, 5);
+    /// They are worth nothing: for tests that stage thousands of times.
+    pub const QUICK: Self = Self(8, 1);
+}
 
 /// How many credentials that a mapping does not have are remembered, so that a caller who repeats one costs little.
 const REFUTED: usize = 8;
@@ -35,12 +38,12 @@ pub(super) struct Secrets {
     shares: Unpoisoned<BTreeMap<String, Known>>,
     /// Held while a slow hash is made: each takes 7 MiB.
     hashing: Unpoisoned<()>,
-    cost: Cost,
+    cost: Hashes,
 }
 
-impl Default for Cost {
+impl Default for Hashes {
     fn default() -> Self {
-        SLOW
+        Self::SLOW
     }
 }
 
@@ -81,10 +84,7 @@ impl Secrets {
         });
         Self {
             shares: Unpoisoned::new(known.collect()),
-            cost: match hashes {
-                Hashes::Slow => SLOW,
-                Hashes::Quick => QUICK,
-            },
+            cost: hashes,
             ..Self::default()
         }
     }
@@ -171,9 +171,8 @@ impl Secrets {
     }
 
     fn slow(&self, text: &str) -> Option<SecretHash> {
-        let hashed = self
-            .argon2()
-            .and_then(|argon2| argon2.hash_password(text.as_bytes()));
+        let argon2 = self.argon2();
+        let hashed = argon2.and_then(|argon2| argon2.hash_password(text.as_bytes()));
         hashed
             .map(|hash: PasswordHash| SecretHash(hash.to_string()))
             .inspect_err(|error| tracing::error!("a credential cannot be hashed: {error}"))
@@ -188,7 +187,7 @@ impl Secrets {
     }
 
     fn argon2(&self) -> password_hash::Result<Argon2<'static>> {
-        let Cost(memory, passes) = self.cost;
+        let Hashes(memory, passes) = self.cost;
         let params = Params::new(memory, passes, 1, None)?;
         Ok(Argon2::new(Algorithm::Argon2id, Version::V0x13, params))
     }
@@ -233,10 +232,8 @@ fn text_of(credentials: Option<&Credentials>) -> Zeroizing<String> {
     let Some(credentials) = credentials else {
         return Zeroizing::default();
     };
-    let (user, password) = (
-        credentials.username().to_lowercase(),
-        credentials.expose_password(),
-    );
+    let (user, password) = (credentials.username(), credentials.expose_password());
+    let user = user.to_lowercase();
     let mut text = Zeroizing::new(String::with_capacity(user.len() + 1 + password.len()));
     text.push_str(&user);
     text.push('\0');
@@ -317,7 +314,7 @@ mod tests {
             record
         };
         let compared = |records: &[Record<Share>]| {
-            let secrets = Secrets::of(records, None, Hashes::Slow);
+            let secrets = Secrets::of(records, None, Hashes::SLOW);
             secrets.compare(r"\\files\data", Some(&one))
         };
         assert_eq!(compared(&[of(&slow), of(&slow)]), Comparison::Same);
