@@ -45,18 +45,14 @@ pub enum Placement {
 /// The node cannot be had.
 #[derive(Debug, thiserror::Error)]
 pub enum HostError {
-    /// The node's storage is out of reach.
     #[error(
         "this is an ordinary container ({KUBERNETES} is set and {SANDBOX} is not), where the node's disks are out of reach: set -host=proxy and mount csi-proxy's pipes, or run the pod as HostProcess"
     )]
     OrdinaryContainer,
-    /// There is no Windows here.
     #[error("{0}: name a simulated node with -host=sim -simulate=FOLDER")]
     NotWindows(#[from] NotWindows),
-    /// `-host=sim` needs a folder.
     #[error("-host=sim needs -simulate=FOLDER")]
     NoFolder,
-    /// The simulated node does not open.
     #[error("simulated node: {0}")]
     Simulation(#[from] CreateError),
 }

@@ -35,26 +35,20 @@ pub struct Request<'a> {
 /// A request that no repetition helps.
 #[derive(Debug, thiserror::Error)]
 pub enum Refusal {
-    /// Windows has no raw block volumes in pods.
     #[error("block volumes do not exist on Windows: the volume needs volumeMode Filesystem")]
     Block,
-    /// The kind of volume refuses it.
     #[error(transparent)]
     OfKind(Box<dyn Error + Send + Sync>),
-    /// Something that the request needs is not in it.
     #[error("the {0} is missing")]
     Missing(&'static str),
-    /// This driver has no such volumes.
     #[error("the volume's attributes name no kind of volume that this driver has")]
     NoKind,
-    /// A path is none.
     #[error("the {name} {text:?} is no path of Windows: {reason}")]
     Path {
         name: &'static str,
         text: String,
         reason: PlaceError,
     },
-    /// The volume id is none.
     #[error("the volume id is refused: {0}")]
     VolumeId(HandleError),
 }

@@ -6,19 +6,17 @@ const DRIVE: char = 'C';
 
 /// The longest name and the longest path, in UTF-16 code units
 /// (<https://learn.microsoft.com/windows/win32/fileio/maximum-file-path-limitation>).
-const LONGEST_NAME: usize = 255;
+pub(crate) const LONGEST_NAME: usize = 255;
 const LONGEST_PATH: usize = 32_767 - r"\\?\".len();
 
 /// Why a text is no path of kubelet's.
 #[derive(Debug, thiserror::Error)]
 pub enum PlaceError {
-    /// It is no path of Windows.
     #[error(transparent)]
     Form(#[from] PathError),
     /// It is a drive's root, or on a server or a volume without a drive letter: kubelet has no volume there.
     #[error("it is no folder of a drive")]
     NoFolder,
-    /// Windows has no such long path or name.
     #[error("it is too long")]
     TooLong,
 }
@@ -39,7 +37,7 @@ pub(crate) fn place(text: &str) -> Result<WinPath, PlaceError> {
     }
 }
 
-fn utf16_length(text: &str) -> usize {
+pub(crate) fn utf16_length(text: &str) -> usize {
     text.encode_utf16().count()
 }
 

@@ -10,8 +10,15 @@ use super::{Context, is_nothing_mounted};
 const MOST: usize = 20_000;
 
 impl Context {
+    /// Where volumes of CSI are staged, of each driver, and where pods have them; or were and had.
+    pub(crate) fn stagings_and_mounts(&self, until: Deadline) -> Result<Vec<WinPath>, Error> {
+        let mut links = self.stagings(until)?;
+        links.extend(self.mounts_of_pods(until)?);
+        Ok(links)
+    }
+
     /// Where each driver's volumes are staged, or were.
-    pub(crate) fn stagings(&self, until: Deadline) -> Result<Vec<WinPath>, Error> {
+    fn stagings(&self, until: Deadline) -> Result<Vec<WinPath>, Error> {
         let mut stagings = Vec::new();
         for driver in self.paths_in(self.kubelet.drivers_folder(), until)? {
             stagings.extend(self.stagings_in(&driver, until)?);

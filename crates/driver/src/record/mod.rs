@@ -28,7 +28,6 @@ const RECORDS: Uuid = Uuid::from_u128(0x5b0e_8c1e_3f0a_4c58_9a51_2d6c_b7e4_91f3)
 /// Why a text is no handle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum HandleError {
-    /// It is empty.
     #[error("it is empty")]
     Empty,
     /// It is longer than any that a controller makes.
@@ -183,16 +182,12 @@ pub enum TextError {
     /// It is no JSON of this form, or a field has a value that it cannot have.
     #[error("malformed: {0}")]
     Malformed(#[from] serde_json::Error),
-    /// It is a record of another volume than its file's name says.
     #[error("it is of volume {volume}, whose record has another name")]
     OtherVolume { volume: VolumeHandle },
-    /// This process has no such kind.
     #[error("of kind {0:?}, which this wincsi does not have")]
     Kind(String),
-    /// The kind has a field whose name is one of each record.
     #[error("its kind has a field {0:?}, as each record has")]
     Name(String),
-    /// Another version wrote it.
     #[error("of version {0}; this wincsi reads version {VERSION}")]
     Version(u32),
 }

@@ -12,14 +12,12 @@ use crate::unpoisoned::Unpoisoned;
 /// Why a record was not read or written.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
-    /// The system refused.
     #[error("cannot {operation} {}: {source}", file.display())]
     Io {
         operation: &'static str,
         file: PathBuf,
         source: io::Error,
     },
-    /// Another process has the records.
     #[error(
         "another process has the records in {}: end it, or give each driver a -state-dir of its own",
         folder.display()

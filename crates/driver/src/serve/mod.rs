@@ -39,19 +39,14 @@ const END: Duration = Duration::from_secs(2);
 /// Why the driver did not start.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
-    /// An endpoint cannot be served.
     #[error(transparent)]
     Bind(#[from] BindError),
-    /// The node cannot be had.
     #[error(transparent)]
     Host(#[from] HostError),
-    /// The node has no id.
     #[error("-nodeid is empty, and the firmware reports no UUID: {0}")]
     NodeId(Error),
-    /// Nothing says where records go.
     #[error("a tcp endpoint needs -state-dir")]
     NoRecords,
-    /// The records cannot be had.
     #[error(transparent)]
     Records(#[from] StoreError),
 }

@@ -14,13 +14,11 @@ pub enum Refused {
          set the node's SAN policy to OfflineShared, take the disk offline and make it read-only"
     )]
     CameOnlineWritable { volume: VolumeHandle },
-    /// Another volume has the same disk for readers, or for writers.
     #[error("volume {other} has the disk of volume {volume} with another access mode")]
     OtherAccess {
         volume: VolumeHandle,
         other: VolumeHandle,
     },
-    /// The disk has grown by less than the host grows a volume by.
     #[error(
         "the disk of volume {volume} has grown by {grown} bytes, and -host=proxy grows a volume by {least_growth} or \
          more: request {least} bytes, or use -host=native",
@@ -40,7 +38,6 @@ pub enum Refused {
         /// Why it has no more.
         why: Box<Error>,
     },
-    /// The disk is larger than the volume may become, and a volume grows to the end of its disk.
     #[error(
         "the disk of volume {volume} has {disk} bytes, to which the volume would grow, and the request has a limit of {limit}"
     )]
@@ -49,7 +46,6 @@ pub enum Refused {
         disk: u64,
         limit: u64,
     },
-    /// The disk has not grown as far yet.
     #[error(
         "the disk of volume {volume} has {disk} bytes, and {wanted} are wanted: it has not grown yet"
     )]

@@ -53,11 +53,10 @@ impl<S: Source> Block<S> {
             check(capacity, volume, disk)?;
         }
         let grows_by_any = self.ctx.node.supports(Feature::SmallGrowth);
-        let size = match grows_by_any {
-            true => self.grow(record, &found)?,
-            false => self.grow_by_much(record, &found, disk)?,
+        let (size, disk_bytes) = match grows_by_any {
+            true => (self.grow(record, &found)?, None),
+            false => (self.grow_by_much(record, &found, disk)?, Some(disk)),
         };
-        let disk_bytes = (!grows_by_any).then_some(disk);
         self.note_growth(volume, size, disk_bytes)?;
         if let Some(wanted) = wanted.and_then(NonZeroU64::new)
             && is_writable
@@ -114,12 +113,8 @@ impl<S: Source> Block<S> {
         volume: &FoundVolume,
         disk: u64,
     ) -> Result<u64, CallError> {
-        let before = self
-            .ctx
-            .node
-            .volumes()
-            .stats(volume.id(), self.ctx.deadline());
-        let before = before?.total;
+        let volumes = self.ctx.node.volumes();
+        let before = volumes.stats(volume.id(), self.ctx.deadline())?.total;
         let after = self.grow(record, volume)?;
         let base = record.content.disk_bytes.unwrap_or(disk);
         let grown = disk.saturating_sub(base);

@@ -11,18 +11,14 @@ use crate::record::{Access, Lifetime};
 /// Why a request for a disk is refused.
 #[derive(Debug, thiserror::Error)]
 pub enum RequestError {
-    /// The allocation unit is no number.
     #[error(
         "the attribute allocationUnitSize is {0:?}: it must be a number of bytes, or of KiB as 64K"
     )]
     AllocationUnit(String),
-    /// The filesystem is none that Windows formats.
     #[error("filesystem {0:?} does not exist on Windows: fsType must be ntfs, refs or empty")]
     FileSystem(String),
-    /// Windows does not format so.
     #[error("the volume cannot be formatted so: {0}")]
     Format(#[from] FormatError),
-    /// A disk belongs to a PersistentVolume.
     #[error("an inline volume has to be a share: its attribute source is missing")]
     Inline,
     /// Writers on several nodes would destroy the filesystem.

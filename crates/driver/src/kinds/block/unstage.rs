@@ -59,24 +59,22 @@ impl<S: Source> Block<S> {
         self.ctx.node.disks().rescan(deadline)?;
         let found = self.ctx.node.disks().find(&self.query(record), deadline);
         let found = found.none_if(Condition::NotFound);
-        if let Err(error) = &found
-            && is_undecided(error)
-        {
-            let volume = &record.volume;
-            tracing::warn!("volume {volume}: its disk stays online, if it is there: {error}");
-            return Ok(());
-        }
-        match found? {
-            Some(disk) if self.has_recorded(record, &disk, deadline)? => {
-                self.release(&record.volume, &disk, deadline)
+        let volume = &record.volume;
+        match found {
+            Ok(Some(disk)) if self.has_recorded(record, &disk, deadline)? => {
+                return self.release(volume, &disk, deadline);
             }
-            Some(_) => {
-                let volume = &record.volume;
+            Ok(Some(_)) => {
                 tracing::warn!("volume {volume}: another disk is in its place, and stays online");
-                Ok(())
             }
-            None => Ok(()),
+            Ok(None) => {}
+            // Nothing tells which disk it is, as beside a clone: that lasts, and the volume is dismounted.
+            Err(error) if error.is(Condition::Ambiguous) || error.is(Condition::Guarded) => {
+                tracing::warn!("volume {volume}: its disk stays online, if it is there: {error}");
+            }
+            Err(error) => return Err(error),
         }
+        Ok(())
     }
 
     /// Whether the disk has the volume that was staged, or none was.
@@ -104,16 +102,13 @@ impl<S: Source> Block<S> {
             false => None,
         };
         self.dismount(staging, None, deadline)?;
-        match disk {
-            Some(disk) => self.release(volume, &disk, deadline),
-            None => {
-                tracing::warn!(
-                    "volume {volume} has no record: what was at {staging} is removed, and a disk \
-                     stays online"
-                );
-                Ok(())
-            }
+        if let Some(disk) = disk {
+            return self.release(volume, &disk, deadline);
         }
+        tracing::warn!(
+            "volume {volume} has no record: what was at {staging} is removed, and a disk stays online"
+        );
+        Ok(())
     }
 
     /// The disk of the volume that is mounted exactly at the path; none of a link or a plain directory.
@@ -176,17 +171,9 @@ impl<S: Source> Block<S> {
         }
         let on_disk = disk.volumes(self.ctx.node.as_ref(), deadline)?;
         let names_disk = |record: &Record<Disk<S::Spec>>| {
-            let is_mounted = record
-                .content
-                .mounted
-                .is_some_and(|id| on_disk.contains(&id));
-            is_mounted || self.query(record) == *disk.wanted()
+            let mounted = record.content.mounted;
+            mounted.is_some_and(|id| on_disk.contains(&id)) || self.query(record) == *disk.wanted()
         };
         Ok(others.find(names_disk).map(|record| record.volume))
     }
-}
-
-/// Whether nothing tells which disk it is, as beside a clone: that lasts, and the volume is dismounted.
-fn is_undecided(error: &Error) -> bool {
-    error.is(Condition::Ambiguous) || error.is(Condition::Guarded)
 }

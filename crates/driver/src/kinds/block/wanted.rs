@@ -34,7 +34,6 @@ pub struct Choice {
 /// Windows does not format so.
 #[derive(Debug, thiserror::Error)]
 pub enum FormatError {
-    /// The access control list is none.
     #[error("the access control list of the root directory: {0}")]
     Acl(#[from] DaclError),
     /// The allocation unit or the label.

@@ -33,10 +33,8 @@ pub enum Luns {
 /// Why attributes identify no disk.
 #[derive(Debug, thiserror::Error)]
 pub enum AttributeError {
-    /// They do not identify one disk.
     #[error("{0}; a disk is identified by {keys} in the publish context or the volume's attributes", keys = keys())]
     NotEnough(NotEnough),
-    /// A value that the attribute cannot have.
     #[error("the attribute {key} is {value:?}: {reason}")]
     Value {
         key: &'static str,
@@ -49,14 +47,12 @@ pub enum AttributeError {
 struct Row {
     key: &'static str,
     origin: &'static str,
-    read: fn(&str, Luns) -> Result<Vec<Criterion>, String>,
+    read: Read,
 }
 
-const fn row(
-    key: &'static str,
-    origin: &'static str,
-    read: fn(&str, Luns) -> Result<Vec<Criterion>, String>,
-) -> Row {
+type Read = fn(&str, Luns) -> Result<Vec<Criterion>, String>;
+
+const fn row(key: &'static str, origin: &'static str, read: Read) -> Row {
     Row { key, origin, read }
 }
 
@@ -117,16 +113,15 @@ impl Attributes<'_> {
     /// A value is none, or all of them do not identify one disk.
     pub fn query(&self, luns: Luns) -> Result<DiskQuery, AttributeError> {
         let mut criteria = Vec::new();
-        for row in TABLE {
-            if let Some(value) = self.value(row.key) {
-                criteria.extend((row.read)(value, luns).map_err(|reason| {
-                    AttributeError::Value {
-                        key: row.key,
-                        value: value.to_owned(),
-                        reason,
-                    }
-                })?);
-            }
+        for Row { key, read, .. } in TABLE {
+            let Some(value) = self.value(key) else {
+                continue;
+            };
+            let wrong = |reason| {
+                let value = value.to_owned();
+                AttributeError::Value { key, value, reason }
+            };
+            criteria.extend(read(value, luns).map_err(wrong)?);
         }
         if criteria.is_empty() && self.handle.starts_with(EBS) {
             criteria.extend(serial(self.handle).unwrap_or_default());

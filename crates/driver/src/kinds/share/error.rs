@@ -42,10 +42,8 @@ pub enum Refused {
         /// Whether this driver knows the credential of the mapping.
         is_known: bool,
     },
-    /// The share is being unmapped for a volume that used it last.
     #[error("volume {volume} waits until {share} is unmapped, which another call does")]
     Unmapping { volume: VolumeHandle, share: String },
-    /// The host mode has no figures of shares.
     #[error(
         "volume {volume} is a share, whose size -host=proxy does not report ({feature}): use -host=native"
     )]
@@ -53,7 +51,6 @@ pub enum Refused {
         volume: VolumeHandle,
         feature: Feature,
     },
-    /// The cluster's DNS has no address for the server.
     #[error(transparent)]
     Lookup(#[from] LookupError),
 }

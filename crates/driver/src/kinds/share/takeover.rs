@@ -160,14 +160,12 @@ impl Shares {
             return Ok(false);
         }
         let (share, recorded) = (mapped.share(), self.links_of_records(deadline));
-        let mut links = self.ctx.stagings(deadline)?;
-        links.extend(self.ctx.mounts_of_pods(deadline)?);
+        let mut links = self.ctx.stagings_and_mounts(deadline)?;
         links.retain(|link| !self.claims.is_left(link));
         for link in links {
             let record = match recorded.get(&link.folded()) {
                 Some(None) => continue,
-                Some(Some(record)) => Some(record),
-                None => None,
+                record => record.and_then(Option::as_ref),
             };
             let target = self.ctx.link_target(&link, deadline)?;
             let is_through = target.is_some_and(|target| is_on_the_way(&share, &target));

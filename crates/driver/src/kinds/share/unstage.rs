@@ -47,16 +47,18 @@ impl Shares {
         let share = remote.share();
         let is_ours = record.made_mapping_in(boot.as_deref())
             || self.claims.has_ours(&share, boot.as_deref());
-        match is_ours || record.content.taken_over {
-            true => self.unmap_unless_used(remote, deadline),
-            false => {
-                let volume = &record.volume;
-                if !self.claims.is_used(&share, boot.as_deref()) {
-                    self.secrets.forget(&share);
-                }
-                tracing::info!("volume {volume}: a mapping of {share} would be others', and stays");
-                Ok(Unmapped::InUse)
-            }
+        if is_ours || record.content.taken_over {
+            return self.unmap_unless_used(remote, deadline);
+        }
+        self.forget_secret_unless_used(&share, boot.as_deref());
+        let volume = &record.volume;
+        tracing::info!("volume {volume}: a mapping of {share} would be others', and stays");
+        Ok(Unmapped::InUse)
+    }
+
+    fn forget_secret_unless_used(&self, share: &str, boot: Option<&str>) {
+        if !self.claims.is_used(share, boot) {
+            self.secrets.forget(share);
         }
     }
 
@@ -74,9 +76,7 @@ impl Shares {
         }
         if self.is_of_a_letter(remote, deadline)? || self.is_used_by_others(remote, deadline)? {
             // They may have mapped it anew meanwhile, as another user.
-            if !self.claims.is_used(&share, boot.as_deref()) {
-                self.secrets.forget(&share);
-            }
+            self.forget_secret_unless_used(&share, boot.as_deref());
             return Ok(Unmapped::InUse);
         }
         let unmapped = self.unmap_once(remote, boot.as_deref(), deadline)?;
@@ -87,8 +87,8 @@ impl Shares {
             }
             done => done,
         };
-        if unmapped != Unmapped::InUse && !self.claims.is_used(&share, boot.as_deref()) {
-            self.secrets.forget(&share);
+        if unmapped != Unmapped::InUse {
+            self.forget_secret_unless_used(&share, boot.as_deref());
         }
         Ok(unmapped)
     }

@@ -73,26 +73,20 @@ enum Report {
 /// Why a request for a share is refused.
 #[derive(Debug, thiserror::Error)]
 pub enum RequestError {
-    /// Source and folder are no share.
     #[error("the volume is refused: {0}")]
     Source(#[from] SourceError),
-    /// Mount options that would be ignored.
     #[error("-mount-options=strict refuses mount options: {0}")]
     MountOptions(String),
-    /// Nothing on the node keeps pods from writing to a share.
     #[error(
         "-readonly=strict refuses a share that is read-only, because nothing on this node enforces it: give the volume's user a share that it cannot write to"
     )]
     ReadersOfShare,
-    /// An inline volume names a Secret that is not in the request.
     #[error(
         "the attribute secretName needs the Kubernetes API, which the node plugin does not call: name the Secret as nodePublishSecretRef of the pod's volume"
     )]
     SecretName,
-    /// There is no user.
     #[error("the volume has no user: {place} has to name a Secret with the keys username and password, or the mount options have guest", place = place_of_secret(*.0))]
     NoUser(Lifetime),
-    /// Without a user Windows may connect as the machine.
     #[error(
         "an inline volume needs a user: without one Windows may connect as the node, so the option guest is for PersistentVolumes"
     )]

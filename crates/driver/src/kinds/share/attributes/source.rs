@@ -6,6 +6,7 @@ use std::net::IpAddr;
 use wincsi::smb::RemotePath;
 
 use crate::kubelet::value;
+use crate::life::{LONGEST_NAME, utf16_length};
 
 /// The templates of `subDir` and the keys that replace them, as csi-driver-smb has them.
 const TEMPLATES: [(&str, &str); 3] = [
@@ -24,19 +25,14 @@ const TEMPLATES: [(&str, &str); 3] = [
 /// servers of WebDAV.
 const NO_FOLDERS: [&str; 4] = ["ipc$", "pipe", "mailslot", "davwwwroot"];
 
-/// The longest name of a server (RFC 1035, 2.3.4), and of a file or folder (NTFS), in UTF-16 units.
-const LONGEST_NAME: usize = 255;
-
 /// The longest path of Windows, in UTF-16 units, but for what the verbatim form begins with.
 const LONGEST_PATH: usize = 32_767 - r"\\?\UNC\".len();
 
 /// A source that is no share.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SourceError {
-    /// The context has no source.
     #[error("the source is missing")]
     Missing,
-    /// A name would lead elsewhere.
     #[error("{0} has a name that is . or ..")]
     Relative(Shown),
     /// Windows would read the path as another, or not at all.
@@ -47,13 +43,10 @@ pub enum SourceError {
     /// A character of the server's name leads to something that is not SMB.
     #[error("{0} has a server's name with {1:?}, which no name of an SMB server has")]
     Server(Shown, char),
-    /// The name of the share is that of pipes, mailslots or WebDAV.
     #[error("{0} is not a share with folders: it is for pipes, mailslots or WebDAV")]
     NoFolder(Shown),
-    /// A name, or all of it, is longer than Windows takes.
     #[error("{0} is longer than Windows takes")]
     Long(Shown),
-    /// Nothing replaces a template.
     #[error("subDir has {template}, and the volume's context has no {key} to replace it")]
     Template {
         template: &'static str,
@@ -103,9 +96,9 @@ fn folder(context: &BTreeMap<String, String>) -> Result<String, SourceError> {
 }
 
 fn refuse_length(text: &str, shown: &Shown) -> Result<(), SourceError> {
-    let units = |text: &str| text.encode_utf16().count();
     let mut names = text.split(['\\', '/']);
-    match units(text) > LONGEST_PATH || names.any(|name| units(name) > LONGEST_NAME) {
+    // Servers have names of the same length at most (RFC 1035, 2.3.4).
+    match utf16_length(text) > LONGEST_PATH || names.any(|name| utf16_length(name) > LONGEST_NAME) {
         true => Err(SourceError::Long(shown.clone())),
         false => Ok(()),
     }

@@ -113,12 +113,8 @@ impl Staging<'_> {
         let files = self.shares.ctx.node.filesystem();
         let folders = self.folders_of_others()?;
         for folder in folders.iter().take(MOST_LOOKS) {
-            let answer = self
-                .shares
-                .ctx
-                .node
-                .deadline(ANSWER)
-                .min(self.turn.deadline);
+            let answer = self.shares.ctx.node.deadline(ANSWER);
+            let answer = answer.min(self.turn.deadline);
             match files.path_exists(folder, answer) {
                 // These are of this folder alone.
                 Ok(false) => {}
@@ -137,8 +133,7 @@ impl Staging<'_> {
     /// Where the links of other volumes lead through the mapping.
     fn folders_of_others(&self) -> Result<Vec<WinPath>, Error> {
         let (ctx, share) = (&self.shares.ctx, self.remote.share());
-        let mut links = ctx.stagings(self.turn.deadline)?;
-        links.extend(ctx.mounts_of_pods(self.turn.deadline)?);
+        let mut links = ctx.stagings_and_mounts(self.turn.deadline)?;
         links.retain(|link| *link != self.turn.stage.staging);
         let mut folders = Vec::new();
         for link in links {
@@ -153,11 +148,7 @@ impl Staging<'_> {
 
 /// Whether each folder of the mapping would fail so.
 fn is_of_mapping(error: &Error) -> bool {
-    [
-        Condition::LogonFailure,
-        Condition::ServerAway,
-        Condition::ServerNotFound,
-    ]
-    .into_iter()
-    .any(|condition| error.is(condition))
+    error.is(Condition::LogonFailure)
+        || error.is(Condition::ServerAway)
+        || error.is(Condition::ServerNotFound)
 }
