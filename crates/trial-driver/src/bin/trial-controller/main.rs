@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use clap::Parser;
-use driver::kubelet::{Accessibility, Controlling, Identity, Router};
+use driver::kubelet::{Identity, Router};
 use program::log;
 use program::metrics::Calls;
 use transport::{Endpoint, Server, ServerOptions};
@@ -57,8 +57,8 @@ fn serve(arguments: &Arguments) -> anyhow::Result<Server> {
     let mut router = Router::counting(&Arc::<Calls>::default());
     let identity = Identity {
         name: driver::NAME.to_owned(),
-        controlling: Controlling::Somewhere,
-        accessibility: Accessibility::Everywhere,
+        has_controller: true,
+        has_topology: false,
     };
     identity.register(&mut router);
     Controller::new(&arguments.node, &arguments.node_id).register(&mut router);
