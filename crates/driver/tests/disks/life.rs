@@ -207,7 +207,8 @@ fn an_undo_takes_back_what_a_retry_brought_online() {
 
 #[test]
 fn a_stage_has_its_volume_alone() {
-    let calls: [fn(&Fixture) -> Result<(), CallError>; 4] = [
+    type Call = fn(&Fixture) -> Result<(), CallError>;
+    let calls: [Call; 4] = [
         Fixture::stage,
         |fixture| fixture.publish(TARGET),
         |fixture| fixture.expand(STAGING, 2 * GIB).map(drop),

@@ -102,12 +102,12 @@ impl TestNode {
 
     /// The driver as it starts: with the records that are there.
     pub(crate) fn driver(&self) -> anyhow::Result<Arc<Volumes>> {
-        Ok(Arc::new(self.volumes(Hashes::Slow)?))
+        Ok(Arc::new(self.volumes(Hashes::SLOW)?))
     }
 
     /// The driver, for a node on which thousands of shares are mapped before anything is measured.
     pub(crate) fn driver_hashing_quickly(&self) -> anyhow::Result<Arc<Volumes>> {
-        Ok(Arc::new(self.volumes(Hashes::Quick)?))
+        Ok(Arc::new(self.volumes(Hashes::QUICK)?))
     }
 
     fn volumes(&self, hashes: Hashes) -> anyhow::Result<Volumes> {
