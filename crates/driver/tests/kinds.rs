@@ -305,3 +305,22 @@ fn an_attached_disk_that_kubelet_forgot_is_detached() {
     fixture.volumes.reconcile();
     fixture.assert_put_away("forgotten");
 }
+
+#[test]
+fn no_refusal_is_final_where_the_record_is_unreadable() {
+    let Fixture { sim, volumes, home } = {
+        let fixture = Fixture::new();
+        fixture.stage().unwrap();
+        fixture
+    };
+    drop(volumes);
+    for file in fs::read_dir(home.path().join(RECORDS)).unwrap() {
+        let file = file.unwrap().path();
+        if !file.ends_with(LOCK_OF_RECORDS) {
+            fs::write(file, r#"{"version": 4}"#).unwrap();
+        }
+    }
+    let fixture = Fixture::with(home, sim);
+    let refused = fixture.stage_for(Mode::MultiNodeMultiWriter).unwrap_err();
+    assert_eq!(refused.code(), Code::Unavailable, "{refused}");
+}

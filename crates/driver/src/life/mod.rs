@@ -110,9 +110,11 @@ impl Volumes {
     }
 
     /// Whether something is left of a volume that kubelet would not take down after a final code: of a stage that did not
-    /// end, or an inline volume.
+    /// end, or an inline volume. Of one whose record cannot be read it may be.
     fn is_left(&self, volume: &VolumeHandle, lifetime: Lifetime) -> bool {
-        let record = self.ctx.store.get(volume).ok().flatten();
-        record.is_some_and(|record| record.state != State::Staged || lifetime == Lifetime::Inline)
+        let is_left =
+            |record: Record| record.state != State::Staged || lifetime == Lifetime::Inline;
+        let record = self.ctx.store.get(volume);
+        record.map_or(true, |record| record.is_some_and(is_left))
     }
 }

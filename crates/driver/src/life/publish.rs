@@ -108,11 +108,15 @@ impl Volumes {
         linked
     }
 
-    /// Whether the volume is at the target, or was about to be, by its record.
+    /// Whether the volume is at the target, or was about to be, by its record. One that cannot be read may say so.
     fn is_at_target(&self, request: &Request<'_>) -> bool {
-        let record = self.ctx.store.get(&request.volume).ok().flatten();
-        let at = record.zip(request.target().ok());
-        at.is_some_and(|(record, target)| record.is_at(&target))
+        let Ok(target) = request.target() else {
+            return false;
+        };
+        let record = self.ctx.store.get(&request.volume);
+        record.map_or(true, |record| {
+            record.is_some_and(|record| record.is_at(&target))
+        })
     }
 
     /// Gives a volume that another driver of this name staged a record, if the publish has a Secret: from then on it is

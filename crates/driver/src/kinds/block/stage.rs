@@ -160,6 +160,10 @@ impl<S: Source> Staging<'_, S> {
             true => Undo::StagedBefore,
             false => undo,
         };
+        if S::ATTACHES && self.before.is_none() {
+            let refused = self.refuse_source_of_other_access();
+            refused.map_err(|error| Failure::of(undo(Undo::Unchanged), error))?;
+        }
         let begun = self.attach().and_then(|()| self.find_and_begin());
         let (disk, brought_online) =
             begun.map_err(|error| Failure::of(undo(self.nothing_changed()), error))?;
@@ -176,7 +180,6 @@ impl<S: Source> Staging<'_, S> {
     /// Attaches the disk, where its source does so. The record comes first.
     fn attach(&self) -> Result<(), CallError> {
         if S::ATTACHES && self.before.is_none() {
-            self.refuse_source_of_other_access()?;
             self.put_record(false)?;
         }
         Ok(self.block.source.attach(&self.source, self.turn.deadline)?)

@@ -20,7 +20,8 @@ impl<S: Source> Block<S> {
         self.detach(&record.volume, &record.content.source, deadline)
     }
 
-    /// Detaches a disk that no other volume has.
+    /// Detaches a disk that no other volume has. Of two volumes that end at once each sees the other, and the disk stays
+    /// attached: pulled out under the one that is still mounted it would lose data.
     pub(super) fn detach(
         &self,
         volume: &VolumeHandle,
