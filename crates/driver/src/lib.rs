@@ -24,6 +24,7 @@ pub mod host;
 pub mod in_flight;
 pub mod kinds;
 pub mod kubelet;
+mod leases;
 pub mod life;
 pub mod lifecycle;
 pub mod machine;

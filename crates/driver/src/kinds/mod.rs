@@ -45,7 +45,12 @@ pub trait Kind: Any + Send + Sync {
     fn to_publish<'a>(&'a self, request: &Request<'_>) -> Result<Proving<'a>, Refusal>;
 
     /// Takes down all of a volume but its record. May be repeated.
-    fn unstage(&self, record: Record, staging: &WinPath, deadline: Deadline) -> Result<(), Error>;
+    fn unstage(
+        &self,
+        record: Record,
+        staging: &WinPath,
+        deadline: Deadline,
+    ) -> Result<(), CallError>;
 
     /// Looks at many volumes.
     fn places(&self) -> Places<'_>;

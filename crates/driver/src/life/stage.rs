@@ -1,4 +1,4 @@
-use wincsi::{Deadline, Error, WinPath};
+use wincsi::{Deadline, WinPath};
 
 use super::{CallError, Volumes};
 use crate::code::Left;
@@ -115,9 +115,8 @@ impl Turn<'_> {
     }
 
     /// What is left after a stage was taken back. The record goes if nothing is.
-    pub(crate) fn end_undo(&self, taken_back: Result<(), Error>) -> Left {
-        let undone = taken_back.map_err(CallError::from);
-        match undone.and_then(|()| Ok(self.slot.remove()?)) {
+    pub(crate) fn end_undo(&self, taken_back: Result<(), CallError>) -> Left {
+        match taken_back.and_then(|()| Ok(self.slot.remove()?)) {
             Ok(()) => Left::Nothing,
             Err(error) => {
                 let volume = &self.stage.volume;

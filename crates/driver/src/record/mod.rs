@@ -16,6 +16,7 @@ use uuid::Uuid;
 use wincsi::{Cause, Error, WinPath};
 
 pub use self::store::{Slot, Store, StoreError};
+pub(crate) use self::store::{failed, replace};
 
 /// A volume's id in CSI, as the controller or the author of a PV chose it.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]

@@ -185,6 +185,11 @@ impl Store {
         self.unreadable
     }
 
+    /// Where the records are.
+    pub(crate) fn folder(&self) -> &Path {
+        &self.folder
+    }
+
     /// The volume's record is there, and cannot be used.
     pub(crate) fn unreadable_record(&self, volume: &VolumeHandle, reason: TextError) -> StoreError {
         StoreError::Unreadable {
@@ -392,7 +397,7 @@ fn of_other(volume: &VolumeHandle) -> TextError {
 const NEW: &str = "new";
 
 /// Writes a file beside as far as the disk, and renames it.
-fn replace(file: &Path, text: &str) -> io::Result<()> {
+pub(crate) fn replace(file: &Path, text: &str) -> io::Result<()> {
     let beside = file.with_extension(NEW);
     let mut new = File::create(&beside)?;
     new.write_all(text.as_bytes())?;
@@ -401,7 +406,7 @@ fn replace(file: &Path, text: &str) -> io::Result<()> {
     fs::rename(&beside, file)
 }
 
-pub(super) fn failed(
+pub(crate) fn failed(
     operation: &'static str,
     file: &Path,
 ) -> impl Fn(io::Error) -> StoreError + use<> {

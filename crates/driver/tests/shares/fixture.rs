@@ -345,12 +345,23 @@ impl Fixture {
     }
 
     pub(crate) fn parsed_records(&self) -> Vec<Value> {
-        let files = self.record_files().into_iter();
+        self.parsed("json")
+    }
+
+    pub(crate) fn parsed_leases(&self) -> Vec<Value> {
+        self.parsed("lease")
+    }
+
+    fn parsed(&self, extension: &str) -> Vec<Value> {
+        let mut files = self.record_files();
+        files.retain(|file| file.extension().unwrap() == extension);
         files
+            .iter()
             .map(|file| serde_json::from_str(&fs::read_to_string(file).unwrap()).unwrap())
             .collect()
     }
 
+    /// Those of leases too.
     fn record_files(&self) -> Vec<PathBuf> {
         let entries = fs::read_dir(self.home.path().join(RECORDS)).unwrap();
         let files = entries.map(|entry| entry.unwrap().path());
@@ -433,9 +444,11 @@ impl Fixture {
         }
     }
 
-    /// How many volumes have a record.
+    /// How many volumes have a record. Without one no lease is left either.
     pub(crate) fn records(&self) -> usize {
-        self.record_files().len()
+        let records = self.parsed_records().len();
+        assert!(records > 0 || self.parsed_leases().is_empty());
+        records
     }
 
     pub(crate) fn make_directory(&self, at: &str) {

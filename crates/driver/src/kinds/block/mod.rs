@@ -108,8 +108,13 @@ impl<S: Source> Kind for Block<S> {
         Ok(Box::new(|proof| self.prove(proof)))
     }
 
-    fn unstage(&self, record: Record, staging: &WinPath, deadline: Deadline) -> Result<(), Error> {
-        self.unstage_disk(&record.of_kind()?, staging, deadline)
+    fn unstage(
+        &self,
+        record: Record,
+        staging: &WinPath,
+        deadline: Deadline,
+    ) -> Result<(), CallError> {
+        Ok(self.unstage_disk(&record.of_kind()?, staging, deadline)?)
     }
 
     fn places(&self) -> Places<'_> {

@@ -1,44 +1,43 @@
 //! Volumes that are shares, or folders below one.
 //!
 //! A volume is staged by a directory link to its UNC path. Only the share's root is mapped, once for all its volumes.
-//! *Our* mappings, which this driver made, are those of the shares that a live record names; others' mappings stay.
+//! Whose a mapping is stands in its lease (`crate::leases`). This driver removes its own mappings alone.
 
 pub mod attributes;
-mod claims;
 mod error;
 mod other_secrets;
 mod publish;
 mod record;
 mod request;
 mod resolved;
-mod secrets;
 mod stage;
 mod stats;
 mod takeover;
+mod terms;
 mod unstage;
 
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use program::metrics::{Exposition, Kind as Metric};
-use wincsi::smb::{MappingStatus, RemotePath, ShareMapping};
+use wincsi::smb::{Credentials, MappingStatus, RemotePath, ShareMapping};
 use wincsi::volumes::Space;
 use wincsi::{Condition, Deadline, Error, Feature, ResultExt as _, WinPath};
 
 use self::attributes::{ShareRequests, ShareRules};
-use self::claims::Claims;
 use self::other_secrets::OtherSecrets;
-use self::secrets::Secrets;
 use self::stats::{FRESH, Figures};
+use self::terms::{Terms, secret_text, user_of};
 use super::{Kind, Places, Proving, Staging};
 use crate::kubelet::{Refusal, Request};
+use crate::leases::{Comparison, Leases};
 use crate::life::{CallError, Context, Place};
-use crate::record::{Content as _, Record, VolumeHandle};
+use crate::record::{Content as _, Record, StoreError, VolumeHandle};
 
 pub use self::error::Refused;
-pub use self::record::{SecretHash, Share, ShareOptions};
+pub use self::record::{Share, ShareOptions};
 pub use self::request::Wanted;
-pub use self::secrets::Hashes;
+pub use crate::leases::Hashes;
 
 /// How long a share may take to answer where no call waits for it alone: one that lives does so in milliseconds.
 const ANSWER: Duration = Duration::from_secs(10);
@@ -58,8 +57,7 @@ pub struct Settings {
 pub struct Shares {
     ctx: Arc<Context>,
     requests: ShareRequests,
-    claims: Arc<Claims>,
-    secrets: Secrets,
+    leases: Arc<Leases<Terms>>,
     figures: Figures,
     other_secrets: OtherSecrets,
 }
@@ -75,27 +73,30 @@ impl Default for Settings {
 }
 
 impl Shares {
-    /// With the records of a driver before this one. The boot is read if there are any.
+    /// With the records and leases of a driver before this one. The boot is read if there are any.
     pub fn new(ctx: &Arc<Context>, settings: Settings) -> Self {
-        let records: Vec<_> = ctx.store.records_of().collect();
-        let boot = match records.is_empty() {
-            true => None,
-            false => ctx.boot(ctx.deadline()),
-        };
+        let records = ctx.store.records_of::<Share>();
+        let users = records.map(|record| (record.volume.clone(), user_of(&record)));
+        let boot = || ctx.boot(ctx.deadline());
+        let leases = Leases::open(&ctx.store, users.collect(), settings.hashes, boot);
         Self {
             ctx: Arc::clone(ctx),
             requests: ShareRequests::by(settings.rules),
-            claims: Arc::new(Claims::of(&records)),
-            secrets: Secrets::of(&records, boot.as_deref(), settings.hashes),
+            leases: Arc::new(leases),
             figures: Figures::fresh_for(settings.figures),
             other_secrets: OtherSecrets::default(),
         }
     }
 
-    /// Nothing is kept of a volume that is gone.
-    fn release(&self, volume: &VolumeHandle) {
-        self.claims.release(volume);
+    /// Nothing is kept of a volume that is gone, but for its record.
+    fn release(&self, volume: &VolumeHandle) -> Result<(), StoreError> {
         self.other_secrets.end(volume);
+        self.leases.release(volume)
+    }
+
+    /// Compares a credential with that of a share's mapping.
+    fn compare(&self, share: &str, credentials: Option<&Credentials>) -> Comparison {
+        self.leases.compare(share, &secret_text(credentials))
     }
 }
 
@@ -119,7 +120,12 @@ impl Kind for Shares {
         Ok(Box::new(|proof| self.prove(proof, credentials)))
     }
 
-    fn unstage(&self, record: Record, staging: &WinPath, deadline: Deadline) -> Result<(), Error> {
+    fn unstage(
+        &self,
+        record: Record,
+        staging: &WinPath,
+        deadline: Deadline,
+    ) -> Result<(), CallError> {
         self.unstage_share(&record.of_kind()?, staging, deadline)
     }
 

@@ -1,8 +1,8 @@
 use wincsi::smb::{Credentials, MappingStatus, RemotePath};
 use wincsi::{Deadline, Error};
 
-use super::secrets::Comparison;
 use super::{Share, Shares, Wanted, status_of};
+use crate::leases::Comparison;
 use crate::life::{CallError, Proof, Publish, Stage, Turn};
 use crate::record::{Record, Slot, VolumeHandle};
 
@@ -46,7 +46,7 @@ impl Shares {
         credentials: Option<&Credentials>,
     ) {
         let share = remote.share();
-        match credentials.map(|one| self.secrets.compare(&share, Some(one))) {
+        match credentials.map(|one| self.compare(&share, Some(one))) {
             Some(Comparison::Differs) if self.other_secrets.note(volume) => tracing::warn!(
                 "volume {volume}: {share} is mapped with another password, and serves it; \
                  the new one is used once no volume of the share is left on this node"
@@ -63,7 +63,7 @@ impl Shares {
         credentials: Option<&Credentials>,
     ) -> bool {
         let share = record.content.remote.share();
-        let compare = |one| self.secrets.compare(&share, Some(one));
+        let compare = |one| self.compare(&share, Some(one));
         credentials.map(compare) == Some(Comparison::Differs) && self.share_space(record).is_err()
     }
 

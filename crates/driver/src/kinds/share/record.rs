@@ -1,10 +1,9 @@
-use std::fmt;
 use std::num::NonZeroU16;
 
 use serde::{Deserialize, Serialize};
 use wincsi::smb::{MappingOptions, RemotePath};
 
-use crate::record::{Content, Record};
+use crate::record::Content;
 
 /// What a record has of a share, or of a folder below one.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -17,12 +16,8 @@ pub struct Share {
     pub server: String,
     /// As whom the share is mapped; `None` is without a user.
     pub user: Option<String>,
-    /// The credential with which the share was mapped, as far as this driver knows it.
-    pub secret: Option<SecretHash>,
     /// What the mapping is to be like.
     pub options: ShareOptions,
-    /// Whether the share was unmapped until this driver mapped it, or was about to.
-    pub made_mapping: bool,
     /// Whether another driver staged the volume before, by a mapping that it leaves to this one.
     pub taken_over: bool,
 }
@@ -60,26 +55,6 @@ mod remote {
         let through = parse(&remote)?.through(&parse(&mapped)?);
         through
             .ok_or_else(|| D::Error::custom(format_args!("{mapped:?} does not lead to {remote:?}")))
-    }
-}
-
-impl Record<Share> {
-    /// Whether this driver mapped the share in this boot. Its mappings end with the boot: what is mapped in the next one is
-    /// another's. Where no boot is known, the record's word counts.
-    pub(crate) fn made_mapping_in(&self, boot: Option<&str>) -> bool {
-        self.content.made_mapping && self.is_of_boot(boot)
-    }
-}
-
-/// A slow, salted hash of a credential, in the PHC string format
-/// (<https://github.com/P-H-C/phc-string-format/blob/master/phc-sf-spec.md>).
-#[derive(Clone, PartialEq, Eq, Deserialize, Serialize)]
-#[serde(transparent)]
-pub struct SecretHash(pub(crate) String);
-
-impl fmt::Debug for SecretHash {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("SecretHash")
     }
 }
 
@@ -121,19 +96,17 @@ impl ShareOptions {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::record::{Form, Lifetime, VolumeHandle};
+    use crate::record::{Form, Lifetime, Record, VolumeHandle};
 
     fn record() -> Record<Share> {
         let share = Share {
             remote: RemotePath::parse("//Files/Data$/ordner/ä").unwrap(),
             server: String::from("files"),
             user: Some(String::from(r"DOMAIN\user")),
-            secret: Some(SecretHash(String::from("$argon2id$"))),
             options: ShareOptions {
                 privacy: Some(true),
                 ..ShareOptions::default()
             },
-            made_mapping: true,
             taken_over: false,
         };
         let (volume, staging) = (VolumeHandle::parse("v").unwrap(), r"C:\staging");

@@ -4,11 +4,11 @@ mod map;
 use wincsi::smb::{MapOutcome, RemotePath};
 use wincsi::{Condition, Error, Feature};
 
-use super::claims::{Claim, Conflict, Whose};
-use super::secrets::Comparison;
+use super::terms::{Conflict, Terms, secret_text};
 use super::unstage::Unmapped;
-use super::{Refused, SecretHash, Share, Shares, Wanted};
+use super::{Refused, Share, Shares, Wanted};
 use crate::code::Left;
+use crate::leases::{Comparison, Ended, NotTaken, Owner, User};
 use crate::life::{CallError, Turn};
 use crate::record::{Lifetime, Record, State};
 
@@ -100,20 +100,10 @@ impl Staging<'_> {
     fn prepare(&mut self, share: &str) -> Result<(), CallError> {
         self.check_host()?;
         self.start_over()?;
-        let Shares {
-            claims, secrets, ..
-        } = self.shares;
-        if !self.was_mapped
-            && self.shares.ctx.node.supports(Feature::MappingList)
-            && !claims.is_used(share, self.boot.as_deref())
-        {
-            secrets.forget(share);
-        }
         self.check_mapping()?;
         let taken_over = self.is_taken_over()?;
-        let is_ours = self.claim(share)?;
-        self.begin(is_ours, taken_over)?;
-        self.note_adopted(is_ours)
+        self.take(share)?;
+        self.begin(taken_over)
     }
 
     /// Refuses a mapping that was made meanwhile as another user, or for an inline volume with another credential.
@@ -124,11 +114,10 @@ impl Staging<'_> {
                 Err(self.others_mapping(share, true))
             }
             (MapOutcome::ReusedUnknown, Lifetime::Inline)
-                if self.is_ours_by(outcome) == Some(false) =>
+                if self.ended_by(outcome) == Ended::MetForeign =>
             {
                 // Another process mapped it after this call had looked: what is known is of the mapping before.
-                self.disown();
-                self.shares.secrets.forget(share);
+                self.end_call(Ended::MetForeign);
                 Err(self.others_mapping(share, false))
             }
             (MapOutcome::ReusedUnknown, Lifetime::Inline) => self.refuse_others(share),
@@ -169,26 +158,27 @@ impl Staging<'_> {
     }
 
     fn has_credential_of_mapping(&self) -> bool {
-        let credentials = self.wanted.credentials.as_ref();
-        let secrets = &self.shares.secrets;
-        secrets.compare(&self.remote.share(), credentials) == Comparison::Same
+        let (share, credentials) = (self.remote.share(), self.wanted.credentials.as_ref());
+        self.shares.compare(&share, credentials) == Comparison::Same
     }
 
     /// What an earlier stage mapped goes, unless another volume uses it: by one that did not end nobody knows with which
     /// credential, and where the server has another address by now it is the wrong one.
-    fn start_over(&mut self) -> Result<(), Error> {
+    fn start_over(&mut self) -> Result<(), CallError> {
         let Some(record) = &self.before else {
             return Ok(());
         };
-        let is_over = record.state == State::Staging || self.same_mapping().is_none();
-        if !is_over || !record.made_mapping_in(self.boot.as_deref()) {
-            return Ok(());
+        let (leases, is_same) = (&self.shares.leases, self.same_mapping().is_some());
+        let is_over = record.state == State::Staging || !is_same;
+        if is_over && leases.owner(&record.volume) != Owner::Foreign {
+            leases.leave(&record.volume);
+            let remote = &record.content.remote;
+            let unmapped = self.shares.unmap_unless_used(remote, self.turn.deadline)?;
+            self.was_mapped &= !is_same || unmapped == Unmapped::InUse;
         }
-        self.shares.claims.leave(&record.volume);
-        let remote = &record.content.remote;
-        let unmapped = self.shares.unmap_unless_used(remote, self.turn.deadline)?;
-        let is_same = self.same_mapping().is_some();
-        self.was_mapped &= !is_same || unmapped == Unmapped::InUse;
+        if !is_same {
+            leases.release(&record.volume)?;
+        }
         Ok(())
     }
 
@@ -215,7 +205,7 @@ impl Staging<'_> {
 
     fn refuse_others(&self, share: &str) -> Result<(), CallError> {
         let credentials = self.wanted.credentials.as_ref();
-        match self.shares.secrets.compare(share, credentials) {
+        match self.shares.compare(share, credentials) {
             Comparison::Same => Ok(()),
             other => Err(self.others_mapping(share, other == Comparison::Differs)),
         }
@@ -231,46 +221,46 @@ impl Staging<'_> {
         refused.into()
     }
 
-    /// Claims the share, and returns whether its mapping is this driver's.
-    fn claim(&self, share: &str) -> Result<bool, CallError> {
-        let (volume, wanted) = (&self.turn.stage.volume, self.wanted);
-        let claim = Claim {
+    /// Takes the mapping. A foreign one that is gone by now is presumed to be made by this call.
+    fn take(&self, share: &str) -> Result<(), CallError> {
+        let (leases, volume, wanted) = (&self.shares.leases, &self.turn.stage.volume, self.wanted);
+        let terms = Terms {
             server: wanted.server.clone(),
             address: self.remote.server(),
-            share: share.to_owned(),
-            user: wanted.user().map(|user| user.to_lowercase()),
+            user: wanted.user().map(str::to_lowercase),
             port: wanted.options.tcp_port,
-            whose: self.whose_mapping(),
-            boot: self.boot.clone(),
-            is_leaving: false,
         };
-        let claimed = self.shares.claims.claim(volume, claim);
-        let is_ours = claimed.map_err(|refused| match refused {
-            Conflict::OtherUser(other) => Refused::OtherUser {
-                volume: volume.clone(),
-                server: wanted.server.clone(),
-                user: wanted.user().map(str::to_owned),
+        let user = User::new(share.to_owned(), terms, self.boot.clone());
+        let taken = leases.take(volume, user, self.was_mapped);
+        taken.map_err(|reason| self.not_taken(share, reason))?;
+        if leases.owner(volume) == Owner::Foreign
+            && self.has_gone().inspect_err(|_| self.give_up())?
+        {
+            leases.presume(volume);
+        }
+        Ok(())
+    }
+
+    fn not_taken(&self, share: &str, reason: NotTaken<Conflict>) -> Refused {
+        let volume = self.turn.stage.volume.clone();
+        let server = self.wanted.server.clone();
+        match reason {
+            NotTaken::Conflict(Conflict::User, other) => Refused::OtherUser {
+                volume,
+                server,
+                user: self.wanted.user().map(str::to_owned),
                 other,
             },
-            Conflict::OtherPort(other) => Refused::OtherPort {
-                volume: volume.clone(),
-                server: wanted.server.clone(),
+            NotTaken::Conflict(Conflict::Port, other) => Refused::OtherPort {
+                volume,
+                server,
                 other,
             },
-            Conflict::Unmapping => Refused::Unmapping {
-                volume: volume.clone(),
+            NotTaken::Ending => Refused::Unmapping {
+                volume,
                 share: share.to_owned(),
             },
-        })?;
-        if is_ours {
-            return Ok(true);
         }
-        let has_gone = self.has_gone().inspect_err(|_| self.give_up());
-        let has_gone = has_gone?;
-        if has_gone {
-            self.shares.claims.presume(volume);
-        }
-        Ok(has_gone)
     }
 
     /// Whether another's mapping that was there when the call began went before the claim.
@@ -282,26 +272,6 @@ impl Staging<'_> {
             .shares
             .mapped_on_the_way(&self.remote, self.turn.deadline)?;
         Ok(!mapped.contains(&self.remote))
-    }
-
-    /// Another driver may have left the mapping to this volume after the claim, before there was a record to note it in.
-    fn note_adopted(&self, is_ours: bool) -> Result<(), CallError> {
-        let claims = &self.shares.claims;
-        if is_ours || !claims.is_ours(&self.turn.stage.volume) {
-            return Ok(());
-        }
-        let note = |record: &mut Record<Share>| record.content.made_mapping = true;
-        Ok(self.turn.slot.change_of(note)?)
-    }
-
-    /// Whether this driver made the mapping in this boot, or is about to.
-    fn whose_mapping(&self) -> Whose {
-        let made = |record: &Record<Share>| record.made_mapping_in(self.boot.as_deref());
-        match self.same_mapping().is_some_and(made) {
-            _ if !self.was_mapped => Whose::Presumed,
-            true => Whose::Ours,
-            false => Whose::Others,
-        }
     }
 
     /// The record from before the call, if it was staged by the same mapping.
@@ -322,48 +292,33 @@ impl Staging<'_> {
         self.shares.leads_to(staging, path, self.turn.deadline)
     }
 
-    /// Writes the record before the first act on the node.
-    fn begin(&self, is_ours: bool, taken_over: bool) -> Result<(), CallError> {
-        let secret = self.secret_of_mapping();
-        let written = match &self.before {
-            None => {
-                let mut record = self.record(is_ours, taken_over);
-                record.content.secret = secret;
-                self.turn.slot.put(record)
-            }
+    /// Writes the record, and then the lease, before the first act on the node.
+    fn begin(&self, taken_over: bool) -> Result<(), CallError> {
+        let begun = match &self.before {
+            None => self.turn.slot.put(self.record(taken_over)),
             Some(_) => self.turn.slot.change_of(|record: &mut Record<Share>| {
                 if record.state == State::Unstaging {
                     record.state = State::Staging;
                 }
                 record.boot.clone_from(&self.boot);
-                record.content.made_mapping = is_ours;
                 record.content.taken_over = taken_over;
                 record.content.remote = self.remote.clone();
-                record.content.secret.clone_from(&secret);
                 record.content.user = self.wanted.user().map(str::to_owned);
             }),
         };
-        let written = written.inspect_err(|_| self.give_up());
-        Ok(written?)
+        // With another credential the mapping may be made anew.
+        let may_change_credential = !(self.was_mapped && self.has_credential_of_mapping());
+        let (leases, volume) = (&self.shares.leases, &self.turn.stage.volume);
+        let begun = begun.and_then(|()| leases.begin(volume, may_change_credential));
+        Ok(begun.inspect_err(|_| self.give_up())?)
     }
 
-    /// The hash of the credential that the share is mapped with after the call, however that ends: that of the mapping, if
-    /// the call has the same one. With another one the mapping may be made anew.
-    fn secret_of_mapping(&self) -> Option<SecretHash> {
-        match self.was_mapped && self.has_credential_of_mapping() {
-            true => self.shares.secrets.hash_of(&self.remote.share()),
-            false => None,
-        }
-    }
-
-    fn record(&self, made_mapping: bool, taken_over: bool) -> Record<Share> {
+    fn record(&self, taken_over: bool) -> Record<Share> {
         let mut record = self.turn.stage.record(Share {
             remote: self.remote.clone(),
             server: self.wanted.server.clone(),
             user: self.wanted.user().map(str::to_owned),
-            secret: None,
             options: self.wanted.options.clone(),
-            made_mapping,
             taken_over,
         });
         record.boot.clone_from(&self.boot);
@@ -371,72 +326,42 @@ impl Staging<'_> {
     }
 
     fn note_staged(&self, share: &str, outcome: MapOutcome) -> Result<(), CallError> {
-        let Shares {
-            claims, secrets, ..
-        } = self.shares;
+        let (leases, volume) = (&self.shares.leases, &self.turn.stage.volume);
+        let boot = self.boot.as_deref();
         let is_made = match outcome {
             MapOutcome::Made => true,
             // Most likely, if no other volume needed the mapping before.
-            MapOutcome::Unreported => claims.users_of(share, self.boot.as_deref()).len() == 1,
+            MapOutcome::Unreported => leases.users(share, boot) == 1,
             _ => false,
         };
         let is_same = matches!(outcome, MapOutcome::Reused | MapOutcome::ReusedOtherOptions);
-        let is_ours = self.is_ours_by(outcome);
-        let secret = match is_made || is_same {
-            true => secrets.note(share, self.wanted.credentials.as_ref()),
-            false if is_ours == Some(false) => {
-                secrets.forget(share);
-                None
-            }
-            false => {
-                self.compare_secret();
-                secrets.hash_of(share)
-            }
-        };
-        match is_ours {
-            Some(is_ours) => claims.note_whose(&self.turn.stage.volume, is_ours),
-            None => drop(claims.settle(&self.turn.stage.volume, true)),
+        if is_made || is_same {
+            leases.note_credential(share, &secret_text(self.wanted.credentials.as_ref()));
+        } else {
+            self.compare_secret();
         }
-        if is_made {
-            self.note_secret(share, secret.as_ref());
-        }
-        // Another publish that renewed the mapping in vain may have left the volume to the boot before.
-        claims.stay_in(&self.turn.stage.volume, self.boot.as_deref());
-        let note = |record: &mut Record<Share>| {
+        leases.set_boot(volume, boot);
+        leases.end_call(volume, self.ended_by(outcome))?;
+        let note = |record: &mut Record| {
             record.state = State::Staged;
+            // Another publish that renewed the mapping in vain may have left the volume to the boot before.
             record.boot.clone_from(&self.boot);
-            record.content.made_mapping = is_ours.unwrap_or(record.content.made_mapping);
-            record.content.secret = secret;
         };
-        self.turn.slot.change_of(note)?;
-        self.shares.ctx.note_normal(&self.turn.stage.volume, None);
+        self.turn.slot.change(note)?;
+        self.shares.ctx.note_normal(volume, None);
         Ok(())
     }
 
-    /// Whether the mapping turned out to be this driver's; none if it is whose the claim has it.
-    fn is_ours_by(&self, outcome: MapOutcome) -> Option<bool> {
-        let whose = self.shares.claims.whose(&self.turn.stage.volume);
+    fn ended_by(&self, outcome: MapOutcome) -> Ended {
+        let owner = self.shares.leases.owner(&self.turn.stage.volume);
         match outcome {
             // Also in place of another's that was of no use any more.
-            MapOutcome::Made => Some(true),
+            MapOutcome::Made => Ended::Made,
             // Another process mapped the share after this call had looked, or one that it found at work.
-            MapOutcome::ReusedUnknown if !self.was_mapped || whose == Some(Whose::Presumed) => {
-                Some(false)
+            MapOutcome::ReusedUnknown if !self.was_mapped || owner == Owner::Presumed => {
+                Ended::MetForeign
             }
-            _ => None,
-        }
-    }
-
-    /// The mapping that was just made is that of all volumes of the share.
-    fn note_secret(&self, share: &str, secret: Option<&SecretHash>) {
-        let boot = self.boot.as_deref();
-        for volume in self.shares.claims.users_of(share, boot) {
-            let noted = self.shares.ctx.store.slot(&volume).and_then(|slot| {
-                slot.change_of(|record: &mut Record<Share>| record.content.secret = secret.cloned())
-            });
-            if let Err(error) = noted {
-                tracing::warn!("volume {volume}: its record has an old credential: {error}");
-            }
+            _ => Ended::Well,
         }
     }
 

@@ -10,10 +10,19 @@ use wincsi::smb::{RemotePath, ShareMapping};
 use wincsi::volumes::Space;
 use wincsi::{Deadline, Error, Feature, WinPath};
 
-use super::claims::LeavingOthers;
 use super::unstage::Unmapped;
-use super::{ANSWER, Share, Shares, is_on_the_way};
+use super::{ANSWER, Share, Shares, Terms, is_on_the_way};
+use crate::leases::LeavingForeign;
 use crate::record::{Record, State, VolumeHandle};
+
+/// Whose link leads through a mapping.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum LinkOf {
+    /// A volume's of this boot, whose own mapping is gone.
+    Record,
+    /// Another driver's, or one of which nothing is known.
+    Stranger,
+}
 
 impl Shares {
     /// The share of a volume without a record: the path is a link to it, and kubelet's file beside it names this driver
@@ -65,16 +74,16 @@ impl Shares {
         };
         tracing::info!("volume {volume} was staged by another driver, by a link to {remote}");
         // Until the link is gone: another call that counts links does not count this one.
-        let leaving = self.claims.leave_others(link);
-        self.leave_mappings_of_others(&leaving, &remote, deadline)?;
+        let leaving = self.leases.leave_foreign(link);
+        self.leave_foreign_mappings(&leaving, &remote, deadline)?;
         self.ctx.remove_entry(link, deadline)?;
         Ok(true)
     }
 
     /// Removes each mapping by which the link leads to the path, unless somebody else uses it.
-    pub(super) fn leave_mappings_of_others(
+    pub(super) fn leave_foreign_mappings(
         &self,
-        leaving: &LeavingOthers<'_>,
+        leaving: &LeavingForeign<'_, Terms>,
         remote: &RemotePath,
         deadline: Deadline,
     ) -> Result<(), Error> {
@@ -135,12 +144,46 @@ impl Shares {
         Ok((has_folder && mappings.iter().any(is_beside)).then_some(folder))
     }
 
-    /// Whether a drive letter has the mapping, and nothing else: a person or another program made it.
-    pub(super) fn is_of_a_letter(
+    /// Whose link leads through a mapping that no volume uses by its record.
+    pub(super) fn link_through(
         &self,
-        remote: &RemotePath,
+        mapped: &RemotePath,
         deadline: Deadline,
-    ) -> Result<bool, Error> {
+    ) -> Result<Option<LinkOf>, Error> {
+        let share = mapped.share();
+        if self.leases.is_unreadable(&share) || self.is_of_a_letter(mapped, deadline)? {
+            return Ok(Some(LinkOf::Stranger));
+        }
+        if !self.ctx.node.supports(Feature::EntryLooks) {
+            // A volume whose record cannot be read may use each share.
+            let may_be_used = self.ctx.store.unreadable() > 0;
+            return Ok(may_be_used.then_some(LinkOf::Stranger));
+        }
+        let recorded = self.links_of_records(deadline);
+        let mut links = self.ctx.stagings_and_mounts(deadline)?;
+        links.retain(|link| !self.leases.is_left(link));
+        for link in links {
+            let record = match recorded.get(&link.folded()) {
+                Some(None) => continue,
+                record => record.and_then(Option::as_ref),
+            };
+            let target = self.ctx.link_target(&link, deadline)?;
+            if !target.is_some_and(|target| is_on_the_way(&share, &target)) {
+                continue;
+            }
+            let of = match record {
+                None => LinkOf::Stranger,
+                Some(record) if self.has_own_mapping(record, mapped, deadline)? => continue,
+                Some(_) => LinkOf::Record,
+            };
+            tracing::info!("{share} stays mapped, as {link} leads there");
+            return Ok(Some(of));
+        }
+        Ok(None)
+    }
+
+    /// Whether a drive letter has the mapping, and nothing else: a person or another program made it.
+    fn is_of_a_letter(&self, remote: &RemotePath, deadline: Deadline) -> Result<bool, Error> {
         let (share, mappings) = (remote.share(), self.mappings(deadline)?.unwrap_or_default());
         let mut of_share = mappings
             .iter()
@@ -149,70 +192,17 @@ impl Shares {
         Ok(of_share.peek().is_some() && of_share.all(|mapping| mapping.local.is_some()))
     }
 
-    /// Whether a link leads to a mapping or below it that is none of this mapping's volumes': of another driver, or of one
-    /// before this; or of a volume of this boot whose own mapping is gone, which has this one from now on.
-    pub(super) fn is_used_by_others(
+    /// Whether a volume of a record needs no other mapping: it is one of this mapping's own, which leave it by their
+    /// records, or its own mapping is there.
+    fn has_own_mapping(
         &self,
+        record: &Record<Share>,
         mapped: &RemotePath,
         deadline: Deadline,
     ) -> Result<bool, Error> {
-        if !self.ctx.node.supports(Feature::EntryLooks) {
-            return Ok(false);
-        }
-        let (share, recorded) = (mapped.share(), self.links_of_records(deadline));
-        let mut links = self.ctx.stagings_and_mounts(deadline)?;
-        links.retain(|link| !self.claims.is_left(link));
-        for link in links {
-            let record = match recorded.get(&link.folded()) {
-                Some(None) => continue,
-                record => record.and_then(Option::as_ref),
-            };
-            let target = self.ctx.link_target(&link, deadline)?;
-            let is_through = target.is_some_and(|target| is_on_the_way(&share, &target));
-            if is_through && self.needs(record, mapped, deadline)? {
-                tracing::info!("{share} stays mapped, as {link} leads there");
-                return Ok(true);
-            }
-        }
-        Ok(false)
-    }
-
-    /// Whether a mapping is needed by a link that leads through it, which may be of a record. That has the mapping from now
-    /// on if its own is gone.
-    fn needs(
-        &self,
-        record: Option<&Record<Share>>,
-        mapped: &RemotePath,
-        deadline: Deadline,
-    ) -> Result<bool, Error> {
-        let Some(record) = record else {
-            return Ok(true);
-        };
         let remote = &record.content.remote;
-        if remote.share() == mapped.share()
-            || self.mapped_on_the_way(remote, deadline)?.contains(remote)
-        {
-            return Ok(false);
-        }
-        if let Some(remote) = remote.through(mapped) {
-            self.hand_over(&record.volume, &remote);
-        }
-        Ok(true)
-    }
-
-    /// A volume has another mapping than its own, which is gone, and takes that along when it leaves.
-    fn hand_over(&self, volume: &VolumeHandle, remote: &RemotePath) {
-        let noted = self.ctx.store.slot(volume).and_then(|slot| {
-            slot.change_of(|record: &mut Record<Share>| {
-                record.content.remote = remote.clone();
-                record.content.made_mapping = true;
-                record.content.secret = None;
-            })
-        });
-        match noted {
-            Ok(()) => self.claims.move_to(volume, &remote.share()),
-            Err(error) => tracing::warn!("volume {volume} keeps its old mapping: {error}"),
-        }
+        Ok(remote.share() == mapped.share()
+            || self.mapped_on_the_way(remote, deadline)?.contains(remote))
     }
 
     /// The links of the records to shares, by their folded paths: each with its record, if it is of this boot, and none if

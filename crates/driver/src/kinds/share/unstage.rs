@@ -3,7 +3,10 @@ use std::sync::Arc;
 use wincsi::smb::{RemotePath, UnmapOutcome};
 use wincsi::{Condition, Deadline, Error, Feature, ResultExt as _, WinPath};
 
+use super::takeover::LinkOf;
 use super::{Share, Shares};
+use crate::leases::Owner;
+use crate::life::CallError;
 use crate::record::Record;
 
 /// What became of a mapping that a volume leaves.
@@ -24,42 +27,51 @@ impl Shares {
         record: &Record<Share>,
         staging: &WinPath,
         deadline: Deadline,
-    ) -> Result<(), Error> {
+    ) -> Result<(), CallError> {
         self.ctx.remove_entry(staging, deadline)?;
         if *staging != record.staging {
             self.ctx.remove_entry(&record.staging, deadline)?;
         }
         let (volume, remote) = (&record.volume, &record.content.remote);
-        self.claims.leave(volume);
+        self.leases.leave(volume);
         let unmapped = self.leave_mapping(record, deadline)?;
         if unmapped == Unmapped::Before || record.content.taken_over {
             // Another driver had the volume before or meanwhile, by a mapping of its own.
-            let leaving = self.claims.leave_others(&record.staging);
-            self.leave_mappings_of_others(&leaving, remote, deadline)?;
+            let leaving = self.leases.leave_foreign(&record.staging);
+            self.leave_foreign_mappings(&leaving, remote, deadline)?;
+        } else {
+            self.leave_kept_mappings(remote, deadline)?;
         }
-        self.release(volume);
+        self.release(volume)?;
         self.figures.forget(volume);
         Ok(())
     }
 
     fn leave_mapping(&self, record: &Record<Share>, deadline: Deadline) -> Result<Unmapped, Error> {
         let (remote, boot) = (&record.content.remote, self.ctx.boot(deadline));
-        let share = remote.share();
-        let is_ours = record.made_mapping_in(boot.as_deref())
-            || self.claims.has_ours(&share, boot.as_deref());
+        let (volume, share) = (&record.volume, remote.share());
+        let is_ours = self.leases.owner(volume) != Owner::Foreign
+            || self.leases.is_ours(&share, boot.as_deref());
         if is_ours || record.content.taken_over {
             return self.unmap_unless_used(remote, deadline);
         }
-        self.forget_secret_unless_used(&share, boot.as_deref());
-        let volume = &record.volume;
+        self.leases.give_away(&share, boot.as_deref());
         tracing::info!("volume {volume}: a mapping of {share} would be others', and stays");
         Ok(Unmapped::InUse)
     }
 
-    fn forget_secret_unless_used(&self, share: &str, boot: Option<&str>) {
-        if !self.claims.is_used(share, boot) {
-            self.secrets.forget(share);
+    /// The link may have led through a mapping that was kept for it.
+    fn leave_kept_mappings(&self, remote: &RemotePath, deadline: Deadline) -> Result<(), Error> {
+        for kept in self
+            .leases
+            .kept_for_links(self.ctx.boot(deadline).as_deref())
+        {
+            let mapped = RemotePath::parse(&kept).ok();
+            if let Some(mapped) = mapped.and_then(|mapped| remote.through(&mapped)) {
+                self.unmap_unless_used(&mapped, deadline)?;
+            }
         }
+        Ok(())
     }
 
     /// Unmaps a share that is this driver's to unmap. Where a volume uses it, the mapping is that volume's to remove, and
@@ -70,25 +82,32 @@ impl Shares {
         deadline: Deadline,
     ) -> Result<Unmapped, Error> {
         let (share, boot) = (remote.share(), self.ctx.boot(deadline));
-        if self.claims.is_used(&share, boot.as_deref()) {
-            self.adopt(&share, deadline);
+        let boot = boot.as_deref();
+        if self.leases.adopt(&share, boot) > 0 {
             return Ok(Unmapped::InUse);
         }
-        if self.is_of_a_letter(remote, deadline)? || self.is_used_by_others(remote, deadline)? {
-            // They may have mapped it anew meanwhile, as another user.
-            self.forget_secret_unless_used(&share, boot.as_deref());
-            return Ok(Unmapped::InUse);
+        match self.link_through(remote, deadline)? {
+            Some(LinkOf::Record) => {
+                self.leases.keep_for_link(&share, boot);
+                return Ok(Unmapped::InUse);
+            }
+            Some(LinkOf::Stranger) => {
+                // They may have mapped it anew meanwhile, as another user.
+                self.leases.give_away(&share, boot);
+                return Ok(Unmapped::InUse);
+            }
+            None => {}
         }
-        let unmapped = self.unmap_once(remote, boot.as_deref(), deadline)?;
-        // A volume that claimed the share meanwhile may have left it by now.
+        let unmapped = self.unmap_once(remote, boot, deadline)?;
+        // A volume that took the share meanwhile may have left it by now.
         let unmapped = match unmapped {
-            Unmapped::InUse if self.adopt(&share, deadline) == 0 => {
-                self.unmap_once(remote, boot.as_deref(), deadline)?
+            Unmapped::InUse if self.leases.adopt(&share, boot) == 0 => {
+                self.unmap_once(remote, boot, deadline)?
             }
             done => done,
         };
         if unmapped != Unmapped::InUse {
-            self.forget_secret_unless_used(&share, boot.as_deref());
+            self.leases.note_gone(&share, boot);
         }
         Ok(unmapped)
     }
@@ -116,8 +135,8 @@ impl Shares {
         boot: Option<String>,
         deadline: Deadline,
     ) -> Result<UnmapOutcome, Error> {
-        let (claims, share) = (Arc::clone(&self.claims), remote.share());
-        let is_used = move || claims.is_used(&share, boot.as_deref());
+        let (leases, share) = (Arc::clone(&self.leases), remote.share());
+        let is_used = move || leases.users(&share, boot.as_deref()) > 0;
         self.ctx
             .node
             .smb()
@@ -131,30 +150,10 @@ impl Shares {
         deadline: Deadline,
     ) -> Result<UnmapOutcome, Error> {
         let unmap = || self.ctx.node.smb().unmap(remote, deadline);
-        match self.claims.unmap(&remote.share(), boot, unmap) {
+        match self.leases.end(&remote.share(), boot, unmap) {
             Some(unmapped) => unmapped.map(|()| UnmapOutcome::Unmapped),
             // Another call that unmaps it now has a volume whose record stays until then.
             None => Ok(UnmapOutcome::InUse),
         }
-    }
-
-    /// The mapping of a share is this driver's from now on, so that the last of its volumes unmaps it. Returns how many
-    /// use it. Only the records of which that is news are written: a hundred volumes leave a share one by one.
-    fn adopt(&self, share: &str, deadline: Deadline) -> usize {
-        let boot = self.ctx.boot(deadline);
-        let adopted = self.claims.adopt(share, boot.as_deref());
-        for volume in &adopted.new {
-            let noted = self.ctx.store.slot(volume).and_then(|slot| {
-                slot.change_of(|record: &mut Record<Share>| {
-                    record.boot.clone_from(&boot);
-                    record.content.made_mapping = true;
-                })
-            });
-            if let Err(error) = noted {
-                tracing::warn!("volume {volume}: {share} may stay mapped: {error}");
-                self.claims.disown(volume);
-            }
-        }
-        adopted.users
     }
 }

@@ -22,9 +22,11 @@ struct Recorded {
 }
 
 impl Recorded {
-    /// One that was taken over takes along each mapping by which it is reached.
-    fn explains(&self, mapping: &str) -> bool {
-        self.share == mapping || self.is_taken_over && is_on_the_way(mapping, &self.volume)
+    /// One that was taken over takes along each mapping by which it is reached, and so does one whose own mapping is gone,
+    /// if the other one is this driver's.
+    fn explains(&self, mapping: &str, made: &BTreeSet<String>) -> bool {
+        let takes_along = self.is_taken_over || self.is_of_boot && made.contains(mapping);
+        self.share == mapping || takes_along && is_on_the_way(mapping, &self.volume)
     }
 }
 
@@ -145,9 +147,10 @@ impl World {
             }
         }
         self.left.retain(|one| now.contains(one));
+        let made = made(&self.fixture, &self.boot);
         for mapping in now {
             let is_others = self.others.keys().any(|index| OTHERS[*index].0 == mapping);
-            let is_recorded = records.iter().any(|one| one.explains(mapping));
+            let is_recorded = records.iter().any(|one| one.explains(mapping, &made));
             if is_others || is_recorded || self.left.contains(mapping) {
                 continue;
             }
@@ -274,19 +277,32 @@ fn is_through(mapping: &str, spec: &Spec) -> bool {
     remote.prefix(mapped.components().len()).folded() == mapped.folded()
 }
 
+/// The mappings that leases of this boot have as this driver's, or as presumed to be.
+fn made(fixture: &Fixture, boot: &str) -> BTreeSet<String> {
+    let leases = fixture.parsed_leases().into_iter();
+    let of_boot = leases.filter(|lease| lease["boot"] == boot);
+    of_boot
+        .map(|lease| lease["key"].as_str().unwrap().to_owned())
+        .collect()
+}
+
 fn recorded(fixture: &Fixture, boot: &str) -> Vec<Recorded> {
     let text = |record: &Value, name| record[name].as_str().map(str::to_owned);
+    let made = made(fixture, boot);
     let records = fixture.parsed_records().into_iter();
-    let read = records.map(|record| Recorded {
-        volume: text(&record, "volume").unwrap(),
-        share: text(&record, "mapped").unwrap_or_else(|| {
+    let read = records.map(|record| {
+        let share = text(&record, "mapped").unwrap_or_else(|| {
             let remote = text(&record, "remote").unwrap();
             RemotePath::parse(&remote).unwrap().share()
-        }),
-        is_staged: record["state"] == "staged",
-        is_of_boot: record["boot"] == boot,
-        is_made: record["madeMapping"] == true,
-        is_taken_over: record["takenOver"] == true,
+        });
+        Recorded {
+            volume: text(&record, "volume").unwrap(),
+            is_made: made.contains(&share),
+            share,
+            is_staged: record["state"] == "staged",
+            is_of_boot: record["boot"] == boot,
+            is_taken_over: record["takenOver"] == true,
+        }
     });
     read.collect()
 }

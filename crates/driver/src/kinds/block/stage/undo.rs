@@ -64,7 +64,8 @@ impl<S: Source> Staging<'_, S> {
 
     /// The record goes if nothing is left of the volume.
     fn undo(&self, mount: Option<(&FoundDisk, bool)>) -> Left {
-        self.turn.end_undo(self.take_back(mount))
+        self.turn
+            .end_undo(self.take_back(mount).map_err(CallError::from))
     }
 
     fn take_back(&self, mount: Option<(&FoundDisk, bool)>) -> Result<(), Error> {

@@ -5,6 +5,7 @@ use wincsi::{Cause, Condition, Deadline, Error, Feature};
 use super::Staging;
 use crate::code::Left;
 use crate::kinds::share::Share;
+use crate::leases::{Ended, Owner};
 use crate::life::CallError;
 use crate::record::{Record, State, StoreError};
 
@@ -36,15 +37,15 @@ impl Staging<'_> {
     /// Whether a volume of an earlier boot was refused by what others mapped in this one. Taken for one of this boot, it
     /// would be served by that at the next call.
     fn is_refused_anew(&self, before: &Record<Share>, error: &Error) -> bool {
-        let is_ours = || self.shares.claims.is_ours(&self.turn.stage.volume);
+        let is_ours = || self.shares.leases.owner(&self.turn.stage.volume) == Owner::Ours;
         !is_open(error) && !before.is_of_boot(self.boot.as_deref()) && !is_ours()
     }
 
     /// The volume is of the boot in which it was mapped last.
     pub(super) fn stay_in(&self, boot: Option<&str>) {
-        self.disown();
+        self.end_call(Ended::InVain);
         let volume = &self.turn.stage.volume;
-        self.shares.claims.stay_in(volume, boot);
+        self.shares.leases.set_boot(volume, boot);
         let noted = (self.turn.slot).change(|record| record.boot = boot.map(str::to_owned));
         warn_of_mark(noted);
     }
@@ -52,52 +53,44 @@ impl Staging<'_> {
     /// A call that failed leaves no mapping that it made, unless it did not end or says that it could not remove it: then
     /// what is mapped is another's, or was left to the volume meanwhile.
     fn settle(&self, error: &Error) {
-        if !self.shares.ctx.node.supports(Feature::FolderCheck) {
-            return self.disown_if_others(error);
-        }
-        let may_stay = is_open(error) || error.is(Condition::NotReady);
-        let (claims, volume) = (&self.shares.claims, &self.turn.stage.volume);
-        if claims.settle(volume, may_stay) && !may_stay {
-            self.note_made(|| claims.is_ours(volume));
-        }
+        let may_stay = match self.shares.ctx.node.supports(Feature::FolderCheck) {
+            true => is_open(error) || error.is(Condition::NotReady),
+            false => !self.is_of_foreign_mapping(error),
+        };
+        self.end_call(match may_stay {
+            true => Ended::MayBeMade,
+            false => Ended::InVain,
+        });
     }
 
-    /// These failures are of a mapping that is there, which this call did not make.
-    fn disown_if_others(&self, error: &Error) {
-        let is_others =
+    /// Whether a failure is of a mapping that is there, which this call did not make.
+    fn is_of_foreign_mapping(&self, error: &Error) -> bool {
+        let is_foreign =
             error.is(Condition::OtherOptions) || error.is(Condition::CredentialsConflict);
-        if is_others && self.before.is_none() {
-            self.disown();
-        }
-        let claims = &self.shares.claims;
-        claims.settle(&self.turn.stage.volume, true);
+        is_foreign && self.before.is_none()
     }
 
-    pub(super) fn disown(&self) {
-        self.shares.claims.disown(&self.turn.stage.volume);
-        self.note_made(|| false);
+    pub(super) fn end_call(&self, ended: Ended) {
+        let (leases, volume) = (&self.shares.leases, &self.turn.stage.volume);
+        warn_of_mark(leases.end_call(volume, ended));
     }
 
-    fn note_made(&self, is_ours: impl FnOnce() -> bool) {
-        let note = |record: &mut Record<Share>| record.content.made_mapping = is_ours();
-        warn_of_mark(self.turn.slot.change_of(note));
-    }
-
-    /// The claim of a first stage that gets no record goes, and with it a mapping that was left to the volume meanwhile.
+    /// A first stage that cannot begin has no record and no user of the mapping, and what was left to it meanwhile goes.
     pub(super) fn give_up(&self) {
         if self.before.is_some() {
             return;
         }
-        let (claims, volume) = (&self.shares.claims, &self.turn.stage.volume);
-        claims.leave(volume);
+        let (leases, volume) = (&self.shares.leases, &self.turn.stage.volume);
+        leases.leave(volume);
         let share = self.remote.share();
-        if claims.has_ours(&share, self.boot.as_deref()) {
+        if leases.is_ours(&share, self.boot.as_deref()) {
             let deadline = self.shares.ctx.deadline();
             if let Err(error) = self.shares.unmap_unless_used(&self.remote, deadline) {
                 tracing::warn!("volume {volume}: {share} may stay mapped: {error}");
             }
         }
-        claims.release(volume);
+        warn_of_mark(leases.release(volume));
+        warn_of_mark(self.turn.slot.remove());
     }
 
     /// The record goes if nothing is left of the volume.
@@ -106,12 +99,12 @@ impl Staging<'_> {
             .end_undo(self.take_back(self.shares.ctx.deadline()))
     }
 
-    fn take_back(&self, deadline: Deadline) -> Result<(), Error> {
+    fn take_back(&self, deadline: Deadline) -> Result<(), CallError> {
         warn_of_mark((self.turn.slot).change(|record| record.state = State::Unstaging));
         let (shares, record) = (self.shares, self.turn.slot.get().ok().flatten());
         match record.and_then(Record::of::<Share>) {
             // Link and mapping were there before the first stage of this driver, and pods may use them.
-            Some(record) if record.content.taken_over => shares.release(&record.volume),
+            Some(record) if record.content.taken_over => shares.release(&record.volume)?,
             Some(record) => shares.unstage_share(&record, &record.staging, deadline)?,
             None => {}
         }
@@ -121,7 +114,7 @@ impl Staging<'_> {
 
 fn warn_of_mark(marked: Result<(), StoreError>) {
     if let Err(error) = marked {
-        tracing::warn!("the record is not marked: {error}");
+        tracing::warn!("the record or the lease is not marked: {error}");
     }
 }
 

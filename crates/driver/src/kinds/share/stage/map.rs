@@ -77,11 +77,11 @@ impl Staging<'_> {
     }
 
     fn is_of_others(&self) -> bool {
-        let claims = &self.shares.claims;
+        let leases = &self.shares.leases;
         let share = self.remote.share();
         self.was_mapped
             && self.shares.ctx.node.supports(Feature::MappingList)
-            && !claims.has_ours(&share, self.boot.as_deref())
+            && !leases.is_ours(&share, self.boot.as_deref())
     }
 
     /// What to try after this failure of a mapping that was kept; nothing if the node would not make it anew.

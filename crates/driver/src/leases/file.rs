@@ -1,0 +1,150 @@
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::io::{self, ErrorKind};
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+use super::Owner;
+use super::credential::SecretHash;
+use crate::record::{StoreError, failed, replace};
+use crate::unpoisoned::Unpoisoned;
+
+/// The namespace of the names of lease files: a random UUID, which stays.
+const LEASES: Uuid = Uuid::from_u128(0x8d1b_6a0e_42c7_4f5d_b7f0_93c1_6e2a_5d84);
+
+const VERSION: u32 = 1;
+
+/// What is written of a thing that is not foreign.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct LeaseFile {
+    version: u32,
+    key: String,
+    pub(super) owner: Owner,
+    /// The boot in which the thing was made, if the node reports boots.
+    pub(super) boot: Option<String>,
+    pub(super) secret: Option<SecretHash>,
+}
+
+impl LeaseFile {
+    pub(super) fn new(
+        key: &str,
+        owner: Owner,
+        boot: Option<String>,
+        secret: Option<SecretHash>,
+    ) -> Self {
+        Self {
+            version: VERSION,
+            key: key.to_owned(),
+            owner,
+            boot,
+            secret,
+        }
+    }
+}
+
+/// The files of leases of one kind, in the folder of the records. One that cannot be read stays as it is.
+#[derive(Debug)]
+pub(super) struct Files {
+    folder: PathBuf,
+    kind: &'static str,
+    unreadable: BTreeSet<PathBuf>,
+    /// The texts of the files that are there, by key.
+    written: Unpoisoned<BTreeMap<String, String>>,
+}
+
+impl Files {
+    /// The files of a process before this one. None of them keeps a process from its start: a thing whose lease is not read
+    /// is foreign.
+    pub(super) fn open(folder: &Path, kind: &'static str) -> (Self, BTreeMap<String, LeaseFile>) {
+        let mut files = Self {
+            folder: folder.to_owned(),
+            kind,
+            unreadable: BTreeSet::new(),
+            written: Unpoisoned::default(),
+        };
+        let (mut written, mut leases) = (BTreeMap::new(), BTreeMap::new());
+        for file in files.list() {
+            match files.read(&file) {
+                Ok((text, lease)) => {
+                    written.insert(lease.key.clone(), text);
+                    leases.insert(lease.key.clone(), lease);
+                }
+                Err(error) => {
+                    tracing::error!("the lease {} is not read: {error}", file.display());
+                    files.unreadable.insert(file);
+                }
+            }
+        }
+        files.written = Unpoisoned::new(written);
+        (files, leases)
+    }
+
+    /// Whether the lease of a thing is there and cannot be read.
+    pub(super) fn is_unreadable(&self, key: &str) -> bool {
+        self.unreadable.contains(&self.file(key))
+    }
+
+    /// Writes what `lease` has by the time at which no other call writes one; removes the file if that is nothing.
+    pub(super) fn save(
+        &self,
+        key: &str,
+        lease: impl FnOnce() -> Option<LeaseFile>,
+    ) -> Result<(), StoreError> {
+        let file = self.file(key);
+        if self.unreadable.contains(&file) {
+            return Ok(());
+        }
+        let mut written = self.written.lock();
+        let text = lease().map(|lease| serde_json::to_string(&lease));
+        match text
+            .transpose()
+            .map_err(io::Error::from)
+            .map_err(failed("write", &file))?
+        {
+            None if written.contains_key(key) => {
+                remove(&file).map_err(failed("remove", &file))?;
+                written.remove(key);
+            }
+            Some(text) if written.get(key) != Some(&text) => {
+                replace(&file, &text).map_err(failed("write", &file))?;
+                written.insert(key.to_owned(), text);
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn list(&self) -> Vec<PathBuf> {
+        let entries = fs::read_dir(&self.folder).into_iter().flatten().flatten();
+        let prefix = format!("{}-", self.kind);
+        let is_lease = |file: &PathBuf| {
+            let name = file.file_name().unwrap_or_default().to_string_lossy();
+            name.starts_with(&prefix) && name.ends_with(".lease")
+        };
+        entries.map(|entry| entry.path()).filter(is_lease).collect()
+    }
+
+    fn read(&self, file: &Path) -> io::Result<(String, LeaseFile)> {
+        let text = fs::read_to_string(file)?;
+        let lease: LeaseFile = serde_json::from_str(&text)?;
+        match lease.version == VERSION && self.file(&lease.key) == file {
+            true => Ok((text, lease)),
+            false => Err(io::Error::other("it is of another version or thing")),
+        }
+    }
+
+    fn file(&self, key: &str) -> PathBuf {
+        let name = Uuid::new_v5(&LEASES, key.as_bytes());
+        self.folder.join(format!("{}-{name}.lease", self.kind))
+    }
+}
+
+fn remove(file: &Path) -> io::Result<()> {
+    match fs::remove_file(file) {
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
+        removed => removed,
+    }
+}

@@ -1,0 +1,590 @@
+//! What volumes of a node share, as a global mapping: each such thing has one lease.
+//!
+//! A lease says whose the thing is in this boot, and has a slow hash of the credential by which it was made. Its users are
+//! the volumes whose records name the thing; no other file has them. So a call writes the record of its own volume and
+//! the lease, and no record of another volume.
+//!
+//! # Whose it is
+//! This driver removes only what is ours, and that only in the boot in which it was made.
+//!
+//! | event | owner |
+//! |---|---|
+//! | a volume takes a thing that is not there | presumed: its call makes it, unless another process does first |
+//! | a volume takes a thing that is there | as its lease says; foreign without one |
+//! | a foreign thing is gone once a volume has taken it | presumed |
+//! | a call made it | ours |
+//! | a call met one that no call made, where it presumed its own | foreign |
+//! | a call ended well in another way | what it presumed is ours |
+//! | a call failed, and what it made may be there | what it presumed is ours |
+//! | a call failed, and made nothing | what it presumed is foreign |
+//! | a foreign driver's volume leaves it, and volumes of ours use it | ours |
+//! | the last volume leaves it to links of another driver | foreign |
+//! | the last volume leaves it to the link of a volume whose own thing is gone | ours |
+//! | the node was restarted | foreign |
+//! | the lease cannot be read | foreign, until its file is gone |
+//!
+//! # Deaths between a volume's record and the lease
+//! A stage writes the record, then the lease, then acts on the node. An unstage acts, removes the lease, then the record.
+//!
+//! | a death after | leaves | the next call for the volume |
+//! |---|---|---|
+//! | the record of a first stage | no lease | removes nothing: nothing was made |
+//! | the lease, or the act | a presumption of a volume that is staging | removes what is there |
+//! | the lease of what was made | a thing of ours with one user | goes on, or removes it |
+//! | the removal of the thing | a lease of ours without a thing | removes the lease |
+//! | the removal of the lease | a record | removes the record |
+
+mod credential;
+mod file;
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use wincsi::WinPath;
+
+pub use self::credential::Hashes;
+pub(crate) use self::credential::{Comparison, SecretText};
+use self::credential::{Hasher, Known};
+use self::file::{Files, LeaseFile};
+use crate::record::{Store, StoreError, VolumeHandle};
+use crate::unpoisoned::Unpoisoned;
+
+/// By what a volume uses a thing: two that conflict cannot be there at a time.
+pub(crate) trait Terms {
+    /// Of the files of leases.
+    const KIND: &'static str;
+    type Conflict;
+
+    fn conflict_with(&self, other: &Self) -> Option<Self::Conflict>;
+}
+
+/// The leases of one kind of thing.
+pub(crate) struct Leases<T> {
+    files: Files,
+    hasher: Hasher,
+    inner: Unpoisoned<Inner<T>>,
+}
+
+struct Inner<T> {
+    users: BTreeMap<VolumeHandle, User<T>>,
+    leases: BTreeMap<String, Lease>,
+    /// What volumes of foreign drivers leave now, by the folded paths of their links.
+    left: BTreeMap<String, Vec<String>>,
+}
+
+/// A volume that uses a thing.
+#[derive(Clone, Debug)]
+pub(crate) struct User<T> {
+    /// Which thing.
+    pub(crate) key: String,
+    pub(crate) terms: T,
+    /// The boot in which it was staged, if the node reports boots.
+    pub(crate) boot: Option<String>,
+    /// Whether it is being unstaged.
+    pub(crate) is_leaving: bool,
+    /// Whether its call makes the thing, as far as that call knows.
+    presumes: bool,
+    /// Whether its call may give the thing another credential.
+    may_change_credential: bool,
+    /// Whether its record is there.
+    is_recorded: bool,
+}
+
+#[derive(Debug, Default)]
+struct Lease {
+    /// Whether this driver made the thing, or has it from another one.
+    is_ours: bool,
+    /// In this boot.
+    boot: Option<String>,
+    credential: Option<Known>,
+    /// Whether it stays without a user, for a link.
+    is_kept: bool,
+    /// Whether it was removed, and nobody took it since.
+    is_gone: bool,
+    /// Whether it is being removed, on a host that does not ask meanwhile who uses it.
+    is_ending: bool,
+}
+
+/// Whose a thing is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Owner {
+    /// Another process's, as far as this driver knows.
+    Foreign,
+    /// This driver's, if the call that found none makes it.
+    Presumed,
+    /// This driver's.
+    Ours,
+}
+
+/// How a call for a volume ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ended {
+    /// It made the thing.
+    Made,
+    /// It met one that another process made.
+    MetForeign,
+    /// It found the thing as it took it.
+    Well,
+    /// It failed, and what it made may be there.
+    MayBeMade,
+    /// It failed, and made nothing.
+    InVain,
+}
+
+/// Why a volume cannot take a thing.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum NotTaken<C> {
+    /// This volume uses it, or one like it, by terms that conflict.
+    Conflict(C, VolumeHandle),
+    /// It is being removed.
+    Ending,
+}
+
+impl<T> User<T> {
+    /// A volume that is staged, or is being staged.
+    pub(crate) fn new(key: String, terms: T, boot: Option<String>) -> Self {
+        Self {
+            key,
+            terms,
+            boot,
+            is_leaving: false,
+            presumes: false,
+            may_change_credential: false,
+            is_recorded: false,
+        }
+    }
+}
+
+impl<T: Terms> Leases<T> {
+    /// The leases that a process before this one left in the folder of the records, and their users by the records.
+    pub(crate) fn open(
+        store: &Store,
+        mut users: BTreeMap<VolumeHandle, User<T>>,
+        hashes: Hashes,
+        boot: impl FnOnce() -> Option<String>,
+    ) -> Self {
+        let (files, found) = Files::open(store.folder(), T::KIND);
+        let boot = match users.is_empty() && found.is_empty() {
+            true => None,
+            false => boot(),
+        };
+        for user in users.values_mut() {
+            let is_presumed = |file: &LeaseFile| {
+                file.owner == Owner::Presumed && is_of_boot(&file.boot, boot.as_deref())
+            };
+            user.presumes = found.get(&user.key).is_some_and(is_presumed);
+            user.is_recorded = true;
+        }
+        let mut leases = BTreeMap::new();
+        for (key, file) in found {
+            let lease = Lease::of(file, boot.as_deref());
+            let has_users = users.values().any(|user| user.key == key);
+            if has_users || lease.is_ours {
+                // Without a user it was kept for a link.
+                let is_kept = !has_users;
+                leases.insert(key, Lease { is_kept, ..lease });
+            } else {
+                warn(&key, files.save(&key, || None));
+            }
+        }
+        let inner = Inner {
+            users,
+            leases,
+            left: BTreeMap::new(),
+        };
+        Self {
+            files,
+            hasher: Hasher::by(hashes),
+            inner: Unpoisoned::new(inner),
+        }
+    }
+
+    /// A volume uses a thing from now on, in place of what it used before. The lease is not written: that comes after the
+    /// volume's record.
+    pub(crate) fn take(
+        &self,
+        volume: &VolumeHandle,
+        user: User<T>,
+        is_there: bool,
+    ) -> Result<(), NotTaken<T::Conflict>> {
+        let mut inner = self.inner.lock();
+        inner.check_conflicts(volume, &user)?;
+        let key = user.key.clone();
+        let is_left = inner.left.values().flatten().any(|left| *left == key);
+        let others = inner.users.iter().filter(|(other, of)| {
+            *other != volume && of.key == key && same_boot(&of.boot, &user.boot)
+        });
+        let presumed: Vec<_> = others.map(|(_, other)| other.presumes).collect();
+        let lease = inner.leases.entry(key).or_default();
+        if lease.is_ending {
+            return Err(NotTaken::Ending);
+        }
+        lease.begin(&user.boot, is_there || !presumed.is_empty());
+        lease.is_ours |= is_left;
+        // What another call presumes, this one may find.
+        let presumes = !is_there || presumed.contains(&true);
+        let before = inner
+            .users
+            .insert(volume.clone(), User { presumes, ..user });
+        if let Some(before) = before {
+            inner.end_unless_needed(&before.key);
+        }
+        Ok(())
+    }
+
+    /// The foreign thing that a volume took was gone: its call makes it.
+    pub(crate) fn presume(&self, volume: &VolumeHandle) {
+        self.change_user(volume, |user| user.presumes = true);
+    }
+
+    /// The volume's call makes the thing, or makes it anew, with a credential that may not be the one of the lease.
+    pub(crate) fn begin(
+        &self,
+        volume: &VolumeHandle,
+        may_change_credential: bool,
+    ) -> Result<(), StoreError> {
+        self.change_user(volume, |user| {
+            user.may_change_credential = may_change_credential;
+            user.is_recorded = true;
+        });
+        self.save_of(volume)
+    }
+
+    /// A volume's call ended.
+    pub(crate) fn end_call(&self, volume: &VolumeHandle, ended: Ended) -> Result<(), StoreError> {
+        if let Some((user, lease)) = self.inner.lock().user_and_lease(volume) {
+            let presumed = std::mem::take(&mut user.presumes);
+            user.may_change_credential &= ended == Ended::MayBeMade;
+            lease.is_ours = match ended {
+                Ended::Made => true,
+                Ended::MetForeign => false,
+                Ended::Well | Ended::MayBeMade => lease.is_ours || presumed,
+                Ended::InVain => lease.is_ours,
+            };
+            match ended {
+                Ended::Made => lease.is_gone = false,
+                Ended::MetForeign => lease.credential = None,
+                _ => {}
+            }
+        }
+        self.save_of(volume)
+    }
+
+    /// The volume is of this boot: the thing was not made for it since.
+    pub(crate) fn set_boot(&self, volume: &VolumeHandle, boot: Option<&str>) {
+        self.change_user(volume, |user| user.boot = boot.map(str::to_owned));
+    }
+
+    /// The volume uses the thing no more. It is a user until [`Self::release`], which only nobody else counts.
+    pub(crate) fn leave(&self, volume: &VolumeHandle) {
+        self.change_user(volume, |user| user.is_leaving = true);
+    }
+
+    /// The thing is this driver's from now on, so that the last of its volumes removes it. Returns how many use it.
+    pub(crate) fn adopt(&self, key: &str, boot: Option<&str>) -> usize {
+        let mut inner = self.inner.lock();
+        let users = inner.users(key, boot);
+        if users > 0 {
+            inner.adopt(key, boot);
+            drop(inner);
+            warn(key, self.save(key));
+        }
+        users
+    }
+
+    /// The thing serves the link of a volume whose own is gone: that volume's unstage removes it. It stays without a user.
+    pub(crate) fn keep_for_link(&self, key: &str, boot: Option<&str>) {
+        self.inner.lock().adopt(key, boot).is_kept = true;
+        warn(key, self.save(key));
+    }
+
+    /// What is there from now on is foreign, unless a volume uses it.
+    pub(crate) fn give_away(&self, key: &str, boot: Option<&str>) {
+        self.change_unused(key, boot, |lease| {
+            lease.is_ours = false;
+            lease.credential = None;
+        });
+    }
+
+    /// The thing was removed, or was gone. The lease is written when its volume is released.
+    pub(crate) fn note_gone(&self, key: &str, boot: Option<&str>) {
+        self.change_unused(key, boot, |lease| {
+            lease.is_gone = true;
+            lease.credential = None;
+        });
+    }
+
+    /// The volume has left. The lease goes with its last user, unless it is kept for a link.
+    pub(crate) fn release(&self, volume: &VolumeHandle) -> Result<(), StoreError> {
+        let Some(user) = self.inner.lock().users.remove(volume) else {
+            return Ok(());
+        };
+        let saved = self.save(&user.key);
+        let mut inner = self.inner.lock();
+        match &saved {
+            Ok(()) => inner.end_unless_needed(&user.key),
+            Err(_) => drop(inner.users.entry(volume.clone()).or_insert(user)),
+        }
+        saved
+    }
+
+    /// Removes a thing that nobody uses, while nobody can take it; none if somebody uses it, or it is being removed.
+    pub(crate) fn end<R>(
+        &self,
+        key: &str,
+        boot: Option<&str>,
+        remove: impl FnOnce() -> R,
+    ) -> Option<R> {
+        let mut inner = self.inner.lock();
+        if inner.users(key, boot) > 0 {
+            return None;
+        }
+        let lease = inner.leases.entry(key.to_owned()).or_default();
+        if std::mem::replace(&mut lease.is_ending, true) {
+            return None;
+        }
+        drop(inner);
+        let _ending = Ending { of: self, key };
+        Some(remove())
+    }
+
+    /// A foreign driver's link goes, until what is returned is dropped. Who takes a thing that it leaves has it as ours.
+    pub(crate) fn leave_foreign(&self, link: &WinPath) -> LeavingForeign<'_, T> {
+        let link = link.folded();
+        self.inner.lock().left.insert(link.clone(), Vec::new());
+        LeavingForeign { of: self, link }
+    }
+}
+
+impl<T: Terms> Leases<T> {
+    /// Whose the thing is that a volume uses, as this volume's call has it.
+    pub(crate) fn owner(&self, volume: &VolumeHandle) -> Owner {
+        let mut inner = self.inner.lock();
+        match inner.user_and_lease(volume) {
+            Some((user, _)) if self.files.is_unreadable(&user.key) => Owner::Foreign,
+            Some((user, lease)) if lease.is_ours_in(user.boot.as_deref()) => Owner::Ours,
+            Some((user, _)) if user.presumes => Owner::Presumed,
+            _ => Owner::Foreign,
+        }
+    }
+
+    /// Whether a thing is ours. What a call presumes, no other one goes by.
+    pub(crate) fn is_ours(&self, key: &str, boot: Option<&str>) -> bool {
+        let inner = self.inner.lock();
+        let lease = inner.leases.get(key);
+        lease.is_some_and(|lease| lease.is_ours_in(boot)) && !self.files.is_unreadable(key)
+    }
+
+    /// The things of ours that are kept for links.
+    pub(crate) fn kept_for_links(&self, boot: Option<&str>) -> Vec<String> {
+        let inner = self.inner.lock();
+        let leases = inner.leases.iter();
+        let kept = leases.filter(|(_, lease)| lease.is_kept && lease.is_ours_in(boot));
+        kept.map(|(key, _)| key.clone()).collect()
+    }
+
+    /// Whether a lease is there that cannot be read. Its thing is never removed.
+    pub(crate) fn is_unreadable(&self, key: &str) -> bool {
+        self.files.is_unreadable(key)
+    }
+
+    /// How many volumes use a thing in this boot: those of an earlier one are staged again first.
+    pub(crate) fn users(&self, key: &str, boot: Option<&str>) -> usize {
+        self.inner.lock().users(key, boot)
+    }
+
+    /// Whether a link of a foreign driver goes just now.
+    pub(crate) fn is_left(&self, link: &WinPath) -> bool {
+        self.inner.lock().left.contains_key(&link.folded())
+    }
+
+    fn change_user(&self, volume: &VolumeHandle, change: impl FnOnce(&mut User<T>)) {
+        self.inner.lock().users.get_mut(volume).map(change);
+    }
+
+    fn change_unused(&self, key: &str, boot: Option<&str>, change: impl FnOnce(&mut Lease)) {
+        let mut inner = self.inner.lock();
+        if inner.users(key, boot) > 0 {
+            return;
+        }
+        if let Some(lease) = inner.leases.get_mut(key) {
+            lease.is_kept = false;
+            change(lease);
+        }
+        // With a volume that leaves, its release writes it.
+        if !inner.has_users(key) {
+            drop(inner);
+            warn(key, self.save(key));
+            self.inner.lock().end_unless_needed(key);
+        }
+    }
+
+    fn save_of(&self, volume: &VolumeHandle) -> Result<(), StoreError> {
+        let key = self
+            .inner
+            .lock()
+            .users
+            .get(volume)
+            .map(|user| user.key.clone());
+        key.map_or(Ok(()), |key| self.save(&key))
+    }
+
+    /// Writes the lease as it is by then, or removes the file of one that is nobody's.
+    fn save(&self, key: &str) -> Result<(), StoreError> {
+        self.files.save(key, || self.inner.lock().file_of(key))
+    }
+}
+
+impl<T: Terms> Inner<T> {
+    fn check_conflicts(
+        &self,
+        volume: &VolumeHandle,
+        user: &User<T>,
+    ) -> Result<(), NotTaken<T::Conflict>> {
+        let others = self
+            .users
+            .iter()
+            .filter(|(other, of)| *other != volume && same_boot(&of.boot, &user.boot));
+        let mut conflicts = others.filter_map(|(other, of)| {
+            let conflict = user.terms.conflict_with(&of.terms)?;
+            Some(NotTaken::Conflict(conflict, other.clone()))
+        });
+        conflicts.next().map_or(Ok(()), Err)
+    }
+}
+
+impl<T> Inner<T> {
+    fn user_and_lease(&mut self, volume: &VolumeHandle) -> Option<(&mut User<T>, &mut Lease)> {
+        let user = self.users.get_mut(volume)?;
+        let lease = self.leases.entry(user.key.clone()).or_default();
+        Some((user, lease))
+    }
+
+    fn users(&self, key: &str, boot: Option<&str>) -> usize {
+        let users = self
+            .users
+            .values()
+            .filter(|user| user.key == key && !user.is_leaving && is_of_boot(&user.boot, boot));
+        users.count()
+    }
+
+    fn adopt(&mut self, key: &str, boot: Option<&str>) -> &mut Lease {
+        let lease = self.leases.entry(key.to_owned()).or_default();
+        lease.is_ours = true;
+        lease.is_gone = false;
+        lease.boot = boot.map(str::to_owned);
+        lease
+    }
+
+    /// What is written of a lease; none if the thing is foreign, or no volume that uses it has a record.
+    fn file_of(&self, key: &str) -> Option<LeaseFile> {
+        let lease = self.leases.get(key)?;
+        let users = self.users.values().filter(|user| user.key == key);
+        let users: Vec<_> = users.filter(|user| user.is_recorded).collect();
+        let owner = match lease.is_ours {
+            true if lease.is_kept || !users.is_empty() => Owner::Ours,
+            false if users.iter().any(|user| user.presumes) => Owner::Presumed,
+            _ => return None,
+        };
+        let is_sure = owner == Owner::Ours && !users.iter().any(|user| user.may_change_credential);
+        let credential = lease.credential.as_ref().filter(|_| is_sure);
+        let secret = credential.map(Known::hash);
+        Some(LeaseFile::new(key, owner, lease.boot.clone(), secret))
+    }
+
+    fn end_unless_needed(&mut self, key: &str) {
+        let is_needed = |lease: &Lease| lease.is_ending || lease.is_kept && lease.is_ours;
+        if !self.has_users(key) && !self.leases.get(key).is_some_and(is_needed) {
+            self.leases.remove(key);
+        }
+    }
+
+    /// Also those that leave, and those of an earlier boot.
+    fn has_users(&self, key: &str) -> bool {
+        self.users.values().any(|user| user.key == key)
+    }
+}
+
+impl Lease {
+    fn of(file: LeaseFile, boot: Option<&str>) -> Self {
+        let is_ours = file.owner == Owner::Ours && is_of_boot(&file.boot, boot);
+        Self {
+            is_ours,
+            credential: file.secret.filter(|_| is_ours).map(Known::of),
+            boot: file.boot,
+            ..Self::default()
+        }
+    }
+
+    /// A volume takes the thing, which is there if it is known of. What was known of one that is gone, or of an earlier
+    /// boot, is not of what comes.
+    fn begin(&mut self, boot: &Option<String>, is_known: bool) {
+        if self.is_gone || !same_boot(&self.boot, boot) || !is_known {
+            (self.is_ours, self.credential) = (false, None);
+        }
+        (self.is_gone, self.is_kept) = (false, false);
+        self.boot.clone_from(boot);
+    }
+
+    fn is_ours_in(&self, boot: Option<&str>) -> bool {
+        self.is_ours && is_of_boot(&self.boot, boot)
+    }
+}
+
+/// Whether both are the same, as far as both are known.
+fn same_boot(one: &Option<String>, other: &Option<String>) -> bool {
+    is_of_boot(one, other.as_deref())
+}
+
+fn is_of_boot(one: &Option<String>, boot: Option<&str>) -> bool {
+    one.as_deref()
+        .zip(boot)
+        .is_none_or(|(one, boot)| one == boot)
+}
+
+fn warn(key: &str, saved: Result<(), StoreError>) {
+    if let Err(error) = saved {
+        tracing::warn!("{key} may stay after its last volume: {error}");
+    }
+}
+
+/// A thing that is being removed, until this is dropped.
+struct Ending<'a, T> {
+    of: &'a Leases<T>,
+    key: &'a str,
+}
+
+impl<T> Drop for Ending<'_, T> {
+    fn drop(&mut self) {
+        let mut inner = self.of.inner.lock();
+        if let Some(lease) = inner.leases.get_mut(self.key) {
+            lease.is_ending = false;
+        }
+        inner.end_unless_needed(self.key);
+    }
+}
+
+/// A foreign driver's link that goes, until this is dropped.
+pub(crate) struct LeavingForeign<'a, T> {
+    of: &'a Leases<T>,
+    link: String,
+}
+
+impl<T> LeavingForeign<'_, T> {
+    /// It leaves this thing.
+    pub(crate) fn leaves(&self, key: &str) {
+        if let Some(left) = self.of.inner.lock().left.get_mut(&self.link) {
+            left.push(key.to_owned());
+        }
+    }
+}
+
+impl<T> Drop for LeavingForeign<'_, T> {
+    fn drop(&mut self) {
+        self.of.inner.lock().left.remove(&self.link);
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,410 @@
+use std::sync::Barrier;
+use std::{fs, thread};
+
+use tempfile::TempDir;
+
+use super::*;
+
+const NOW: Option<&str> = Some("now");
+const CREDENTIAL: &str = "u\0canary";
+
+/// Nothing conflicts.
+#[derive(Clone)]
+struct Plain;
+
+impl Terms for Plain {
+    const KIND: &'static str = "thing";
+    type Conflict = ();
+
+    fn conflict_with(&self, _other: &Self) -> Option<()> {
+        None
+    }
+}
+
+/// The leases of a process, and its folder.
+struct Process(Leases<Plain>, TempDir);
+
+impl Process {
+    fn new() -> Self {
+        Self::after(tempfile::tempdir().unwrap(), &[])
+    }
+
+    /// The next process in a folder, with these users by their records.
+    fn after(folder: TempDir, users: &[(&str, User<Plain>)]) -> Self {
+        let store = Store::open(folder.path(), &[]).unwrap();
+        let users = users
+            .iter()
+            .map(|(name, user)| (volume(name), user.clone()));
+        let boot = || NOW.map(str::to_owned);
+        let leases = Leases::open(&store, users.collect(), Hashes::QUICK, boot);
+        Self(leases, folder)
+    }
+
+    fn take(&self, name: &str, key: &str, is_there: bool) -> Owner {
+        self.0.take(&volume(name), user(key), is_there).unwrap();
+        self.owner(name)
+    }
+
+    /// A volume whose call made the thing.
+    fn make(&self, name: &str, key: &str) {
+        self.take(name, key, false);
+        self.0.begin(&volume(name), true).unwrap();
+        self.0.end_call(&volume(name), Ended::Made).unwrap();
+    }
+
+    fn owner(&self, name: &str) -> Owner {
+        self.0.owner(&volume(name))
+    }
+
+    fn release(&self, name: &str) {
+        self.0.release(&volume(name)).unwrap();
+    }
+
+    fn compare(&self, text: &str) -> Comparison {
+        self.0.compare("s", &secret(text))
+    }
+
+    fn files(&self) -> Vec<String> {
+        let entries = fs::read_dir(self.1.path()).unwrap();
+        let files = entries.map(|entry| entry.unwrap().path());
+        let leases = files.filter(|file| file.extension().is_some_and(|end| end == "lease"));
+        leases
+            .map(|file| fs::read_to_string(file).unwrap())
+            .collect()
+    }
+}
+
+fn volume(name: &str) -> VolumeHandle {
+    VolumeHandle::parse(name).unwrap()
+}
+
+fn user(key: &str) -> User<Plain> {
+    User::new(key.to_owned(), Plain, NOW.map(str::to_owned))
+}
+
+fn secret(text: &str) -> SecretText {
+    SecretText::new(text.to_owned())
+}
+
+#[test]
+fn a_mapping_stays_this_drivers_until_its_last_volume_is_gone() {
+    let process = Process::new();
+    process.make("a", "s");
+    assert_eq!(process.take("b", "s", true), Owner::Ours);
+    assert_eq!(process.take("c", "t", true), Owner::Foreign);
+    process.0.begin(&volume("b"), false).unwrap();
+    process.release("a");
+    assert_eq!(process.take("d", "s", true), Owner::Ours);
+    assert_eq!(process.files().len(), 1, "one file for all users");
+}
+
+#[test]
+fn a_mapping_of_an_earlier_boot_is_this_drivers_no_more() {
+    let process = Process::new();
+    let before = User {
+        boot: Some(String::from("before")),
+        ..user("s")
+    };
+    process.0.take(&volume("a"), before, false).unwrap();
+    process.0.end_call(&volume("a"), Ended::Made).unwrap();
+    assert_eq!(process.owner("a"), Owner::Ours);
+    assert!(!process.0.is_ours("s", NOW));
+    assert_eq!(process.take("b", "s", true), Owner::Foreign);
+    assert_eq!(process.0.users("s", NOW), 1);
+    process.0.adopt("s", NOW);
+    assert_eq!(process.take("c", "s", true), Owner::Ours);
+}
+
+#[test]
+fn a_mapping_is_adopted_once_for_each_volume() {
+    let process = Process::new();
+    for name in ["a", "b", "leaving"] {
+        process.take(name, "s", true);
+        process.0.begin(&volume(name), false).unwrap();
+    }
+    process.0.leave(&volume("leaving"));
+    assert_eq!(process.0.adopt("s", NOW), 2);
+    assert_eq!(
+        (process.owner("a"), process.owner("b")),
+        (Owner::Ours, Owner::Ours)
+    );
+    let files = process.files();
+    assert!(files[0].contains(r#""owner":"ours""#), "{files:?}");
+    assert_eq!(process.0.adopt("s", NOW), 2);
+    assert_eq!(process.0.adopt("t", NOW), 0, "nobody uses it");
+    assert_eq!(process.files(), files);
+}
+
+#[test]
+fn who_comes_while_the_last_volume_leaves_takes_its_mapping_over() {
+    let process = Process::new();
+    process.make("a", "s");
+    process.0.leave(&volume("a"));
+    assert_eq!(process.0.users("s", NOW), 0);
+    assert_eq!(process.take("b", "s", true), Owner::Ours);
+    assert_eq!(process.0.users("s", NOW), 1);
+}
+
+#[test]
+fn a_map_in_vain_ends_a_presumption_and_no_mapping_that_was_left_to_the_volume() {
+    let process = Process::new();
+    let a = volume("a");
+    assert_eq!(process.take("a", "s", false), Owner::Presumed);
+    process.0.end_call(&a, Ended::InVain).unwrap();
+    assert_eq!(process.owner("a"), Owner::Foreign);
+    assert_eq!(process.take("a", "s", false), Owner::Presumed);
+    process.make("last", "s");
+    process.0.leave(&volume("last"));
+    assert_eq!(process.0.adopt("s", NOW), 1);
+    process.release("last");
+    process.0.end_call(&a, Ended::InVain).unwrap();
+    assert_eq!(process.owner("a"), Owner::Ours);
+}
+
+#[test]
+fn of_two_calls_that_presume_one_mapping_each_learns_alone_whose_it_is() {
+    let process = Process::new();
+    let (in_vain, other) = (volume("in vain"), volume("other"));
+    process.take("in vain", "s", false);
+    // It finds what the first one, or another process, mapped meanwhile.
+    assert_eq!(process.take("other", "s", true), Owner::Presumed);
+    process.0.end_call(&in_vain, Ended::InVain).unwrap();
+    assert_eq!(process.owner("in vain"), Owner::Foreign);
+    assert_eq!(process.owner("other"), Owner::Presumed);
+    process.0.end_call(&other, Ended::Made).unwrap();
+    process.take("in vain", "s", false);
+    assert_eq!(
+        process.owner("in vain"),
+        Owner::Ours,
+        "the other one made it"
+    );
+}
+
+#[test]
+fn a_volume_that_leaves_goes_by_no_presumption_of_another() {
+    let process = Process::new();
+    process.take("a", "s", false);
+    assert!(!process.0.is_ours("s", NOW));
+    process.0.end_call(&volume("a"), Ended::MayBeMade).unwrap();
+    assert!(process.0.is_ours("s", NOW));
+}
+
+#[test]
+fn a_call_that_finds_no_mapping_knows_nothing_of_the_next_one_by_its_volumes_earlier_call() {
+    let process = Process::new();
+    process.make("a", "s");
+    assert_eq!(process.take("a", "s", false), Owner::Presumed);
+}
+
+#[test]
+fn a_mapping_of_others_that_went_is_presumed_unless_one_was_left_meanwhile() {
+    let process = Process::new();
+    process.take("a", "s", true);
+    process.0.presume(&volume("a"));
+    assert_eq!(process.owner("a"), Owner::Presumed);
+    process.0.adopt("s", NOW);
+    process.0.presume(&volume("a"));
+    assert_eq!(process.owner("a"), Owner::Ours);
+}
+
+#[test]
+fn who_comes_while_another_driver_is_left_takes_its_mapping_over() {
+    let process = Process::new();
+    let link: WinPath = r"C:\globalmount".parse().unwrap();
+    let leaving = process.0.leave_foreign(&link);
+    leaving.leaves("s");
+    assert_eq!(process.take("a", "s", true), Owner::Ours);
+    assert_eq!(process.take("b", "t", true), Owner::Foreign);
+    assert!(process.0.is_left(&link));
+    drop(leaving);
+    assert!(!process.0.is_left(&link));
+    process.0.give_away("s", NOW);
+    assert_eq!(process.owner("a"), Owner::Ours, "a volume uses it");
+    process.0.leave(&volume("a"));
+    process.0.give_away("s", NOW);
+    process.release("a");
+    assert_eq!(process.take("c", "s", true), Owner::Foreign);
+}
+
+#[test]
+fn a_share_is_unmapped_when_nobody_uses_it_and_nobody_claims_it_meanwhile() {
+    let process = Process::new();
+    let leases = &process.0;
+    process.take("a", "s", true);
+    assert_eq!(leases.end("s", NOW, || ()), None);
+    leases.leave(&volume("a"));
+    let meanwhile = leases.end("s", NOW, || {
+        assert_eq!(leases.end("s", NOW, || ()), None);
+        leases.take(&volume("b"), user("s"), true)
+    });
+    assert_eq!(meanwhile, Some(Err(NotTaken::Ending)));
+    assert_eq!(process.take("b", "s", true), Owner::Foreign);
+}
+
+#[test]
+fn what_comes_after_one_that_is_gone_is_not_ours() {
+    let process = Process::new();
+    process.make("a", "s");
+    process.0.leave(&volume("a"));
+    process.0.note_gone("s", NOW);
+    assert!(process.0.kept_for_links(NOW).is_empty());
+    assert_eq!(process.take("b", "s", true), Owner::Foreign);
+    process.make("b", "s");
+    // The first one's end comes late.
+    process.0.note_gone("s", NOW);
+    process.release("a");
+    assert_eq!(process.owner("b"), Owner::Ours);
+}
+
+/// The record of a volume comes first.
+#[test]
+fn a_lease_without_a_record_of_a_user_has_no_file() {
+    let process = Process::new();
+    process.take("a", "s", false);
+    assert_eq!(process.0.adopt("s", NOW), 1);
+    assert!(process.files().is_empty());
+    process.0.begin(&volume("a"), true).unwrap();
+    assert_eq!(process.files().len(), 1);
+}
+
+#[test]
+fn a_lease_goes_with_its_last_user_unless_a_link_needs_it() {
+    let process = Process::new();
+    for key in ["gone", "kept"] {
+        process.make(key, key);
+        process.0.leave(&volume(key));
+    }
+    process.0.note_gone("gone", NOW);
+    process.0.keep_for_link("kept", NOW);
+    assert_eq!(process.files().len(), 2, "until the volumes are released");
+    process.release("gone");
+    process.release("kept");
+    assert_eq!(process.files().len(), 1);
+    assert_eq!(process.0.kept_for_links(NOW), ["kept"]);
+    let Process(_, folder) = process;
+    assert_eq!(Process::after(folder, &[]).0.kept_for_links(NOW), ["kept"]);
+}
+
+/// What a process that died in a stage presumed is removed by the volume that presumed it, and by no other.
+#[test]
+fn the_next_process_has_owners_as_the_files_say() {
+    let process = Process::new();
+    process.make("made", "made");
+    process.take("presumed", "presumed", false);
+    process.0.begin(&volume("presumed"), true).unwrap();
+    process.take("foreign", "foreign", true);
+    process.0.begin(&volume("foreign"), true).unwrap();
+    let users = ["made", "presumed", "foreign", "no lease yet"].map(|key| (key, user(key)));
+    let Process(_, folder) = process;
+    let next = Process::after(folder, &users);
+    let owners = users.each_ref().map(|(name, _)| next.owner(name));
+    let expected = [Owner::Ours, Owner::Presumed, Owner::Foreign, Owner::Foreign];
+    assert_eq!(owners, expected);
+    assert!(!next.0.is_ours("presumed", NOW));
+}
+
+#[test]
+fn a_lease_of_an_earlier_boot_or_that_cannot_be_read_is_of_a_foreign_thing() {
+    for (from, to) in [
+        ("now", "before"),
+        (r#""version":1"#, r#""version":2"#),
+        ("{", ""),
+    ] {
+        let process = Process::new();
+        process.make("a", "s");
+        let entries = fs::read_dir(process.1.path()).unwrap();
+        let files = entries.map(|entry| entry.unwrap().path());
+        let file = Vec::from_iter(files.filter(|file| file.extension().is_some())).remove(0);
+        let text = fs::read_to_string(&file).unwrap().replace(from, to);
+        fs::write(&file, &text).unwrap();
+        let Process(_, folder) = process;
+        let next = Process::after(folder, &[("a", user("s"))]);
+        assert_eq!(next.owner("a"), Owner::Foreign, "{to:?}");
+        next.make("a", "s");
+        let is_readable = to == "before";
+        assert_eq!(next.owner("a") == Owner::Ours, is_readable, "{to:?}");
+        assert_eq!(next.0.is_unreadable("s"), !is_readable);
+        assert_eq!(fs::read_to_string(&file).unwrap() == text, !is_readable);
+    }
+}
+
+#[test]
+fn a_credential_is_compared_with_that_of_the_mapping() {
+    let process = Process::new();
+    assert_eq!(process.compare(CREDENTIAL), Comparison::Unknown);
+    process.make("a", "s");
+    assert_eq!(process.compare(CREDENTIAL), Comparison::Unknown);
+    process.0.note_credential("s", &secret(CREDENTIAL));
+    assert_eq!(process.compare(CREDENTIAL), Comparison::Same);
+    assert_eq!(process.compare("u\0two"), Comparison::Differs);
+    assert_eq!(process.compare(""), Comparison::Differs);
+    process.0.leave(&volume("a"));
+    process.0.note_gone("s", NOW);
+    assert_eq!(process.compare(CREDENTIAL), Comparison::Unknown);
+}
+
+/// Guards: P80
+#[test]
+fn the_next_process_knows_it_by_the_hash_alone() {
+    let process = Process::new();
+    process.make("a", "s");
+    process.0.note_credential("s", &secret(CREDENTIAL));
+    process.0.end_call(&volume("a"), Ended::Well).unwrap();
+    let files = process.files();
+    assert!(files[0].contains("argon2id") && !files[0].contains("canary"));
+    let Process(_, folder) = process;
+    let next = Process::after(folder, &[("a", user("s"))]);
+    assert_eq!(next.compare("u\0two"), Comparison::Differs);
+    assert_eq!(next.compare(CREDENTIAL), Comparison::Same);
+    assert_eq!(next.compare("u\0two"), Comparison::Differs);
+}
+
+/// As a process leaves them that dies while a call may give the mapping another credential.
+#[test]
+fn records_of_one_mapping_that_differ_tell_nothing_of_it() {
+    for (may_change, expected) in [(false, Comparison::Same), (true, Comparison::Unknown)] {
+        let process = Process::new();
+        process.make("a", "s");
+        process.0.note_credential("s", &secret(CREDENTIAL));
+        process.0.end_call(&volume("a"), Ended::Well).unwrap();
+        process.take("b", "s", true);
+        process.0.begin(&volume("b"), may_change).unwrap();
+        assert_eq!(process.compare(CREDENTIAL), Comparison::Same);
+        let Process(_, folder) = process;
+        let next = Process::after(folder, &[("a", user("s"))]);
+        assert_eq!(next.compare(CREDENTIAL), expected);
+    }
+}
+
+/// A hash has a salt of its own.
+#[test]
+fn volumes_that_are_staged_at_once_have_one_hash() {
+    const VOLUMES: usize = 8;
+    let (process, all_there) = (Process::new(), Barrier::new(VOLUMES));
+    process.make("a", "s");
+    let hashes = thread::scope(|scope| {
+        let note = || {
+            all_there.wait();
+            process.0.note_credential("s", &secret(CREDENTIAL));
+            process.0.end_call(&volume("a"), Ended::Well).unwrap();
+            process.files()
+        };
+        let noting = [(); VOLUMES].map(|()| scope.spawn(note));
+        noting.map(|noted| noted.join().unwrap())
+    });
+    assert!(hashes.iter().all(|files| *files == hashes[0]));
+}
+
+#[test]
+fn equal_credentials_have_different_hashes() {
+    let process = Process::new();
+    for key in ["s", "t"] {
+        process.make(key, key);
+        process.0.note_credential(key, &secret(CREDENTIAL));
+        process.0.end_call(&volume(key), Ended::Well).unwrap();
+    }
+    let hash = |text: String| text.split("argon2id").nth(1).unwrap().to_owned();
+    let hashes = Vec::from_iter(process.files().into_iter().map(hash));
+    assert_eq!(hashes.len(), 2);
+    assert_ne!(hashes[0], hashes[1]);
+}
