@@ -2,6 +2,7 @@
 
 use anyhow::Result;
 use os_sim::Arrives::Online;
+use os_sim::demo;
 use wire::csi::v1::node::{
     NodeExpandVolume, NodeGetVolumeStats, NodePublishVolume, NodeStageVolume, NodeUnpublishVolume,
     NodeUnstageVolume,
@@ -143,7 +144,7 @@ pub const ROWS: &[CsiRow] = &[
         &[LIST_IDS, AT_LINK, RESIZE, DISK_STATS],
         &[AT_LINK, DISK_NUMBER, LIST_IDS, RESCAN, AT_LINK, RESIZE, DISK_STATS],
     ], |node| published(node, expand)),
-    row("NodeUnpublishVolume", "", [0, 0, 14, 22, 0], [
+    row("NodeUnpublishVolume", "", [0, 0, 1, 3, 0], [
         &[UNLINK],
         &[UNLINK],
         &[UNLINK],
@@ -153,6 +154,17 @@ pub const ROWS: &[CsiRow] = &[
         &[EXISTS, AT_MOUNT, UNMOUNT, RMDIR, DISK_NUMBER, TO_OFFLINE],
         &[AT_MOUNT, DISK_NUMBER, AT_MOUNT, UNMOUNT, RMDIR, DISK_NUMBER, TO_OFFLINE],
     ], |node| staged(node, unstage)),
+];
+
+/// Folders of one share, whose first volume maps it and whose last one unmaps it.
+#[rustfmt::skip]
+pub const SHARES: &[CsiRow] = &[
+    row("NodeStageVolume", "the first", [3, 1, 1, 10, 0], [&[]; 3], |node| act_on_first(node, stage_share)),
+    row("NodeStageVolume", "another", [2, 0, 1, 12, 0], [&[]; 3], |node| with_first(node, stage_other)),
+    row("NodeStageVolume", "it is staged", [1, 0, 1, 5, 0], [&[]; 3], |node| with_first(node, stage_share)),
+    row("NodePublishVolume", "", [1, 0, 1, 5, 0], [&[]; 3], |node| with_first(node, publish_share)),
+    row("NodeUnstageVolume", "not the last", [0, 0, 1, 6, 0], [&[]; 3], |node| with_first(node, unstage_other)),
+    row("NodeUnstageVolume", "the last", [2, 1, 1, 7, 0], [&[]; 3], |node| with_first(node, unstage_share)),
 ];
 
 const fn row(
@@ -268,6 +280,108 @@ fn unstage(disk: &Disk<'_>) -> Result<Counted> {
     disk.node.cost::<NodeUnstageVolume>(|unstage| {
         unstage.volume_id = disk.id();
         unstage.staging_target_path = disk.staging();
+    })
+}
+
+/// A volume that is a folder of the demonstration's share.
+struct Share<'a> {
+    node: &'a TestNode,
+    name: &'static str,
+}
+
+type ShareAct = fn(&Share<'_>) -> Result<Counted>;
+
+/// Nothing of the share is left after it.
+fn act_on_first(
+    node: &TestNode,
+    act: impl FnOnce(&Share<'_>) -> Result<Counted>,
+) -> Result<Counted> {
+    let share = Share {
+        node,
+        name: "first",
+    };
+    let counted = act(&share);
+    unpublish_share(&share)?;
+    unstage_share(&share)?;
+    counted
+}
+
+/// While one volume of the share is staged.
+fn with_first(node: &TestNode, act: ShareAct) -> Result<Counted> {
+    act_on_first(node, |first| {
+        stage_share(first)?;
+        act(first)
+    })
+}
+
+fn stage_other(first: &Share<'_>) -> Result<Counted> {
+    let other = Share {
+        name: "other",
+        ..*first
+    };
+    let counted = stage_share(&other);
+    unstage_share(&other)?;
+    counted
+}
+
+fn unstage_other(first: &Share<'_>) -> Result<Counted> {
+    let other = Share {
+        name: "other",
+        ..*first
+    };
+    stage_share(&other)?;
+    unstage_share(&other)
+}
+
+impl Share<'_> {
+    fn staging(&self) -> String {
+        format!(r"{KUBELET}\plugins\csi\{}\globalmount", self.name)
+    }
+
+    fn target(&self) -> String {
+        format!(r"{KUBELET}\pods\{}\mount", self.name)
+    }
+}
+
+/// After kubelet has made the staging folder.
+fn stage_share(share: &Share<'_>) -> Result<Counted> {
+    share.node.make_folder(&share.staging())?;
+    share.node.cost::<NodeStageVolume>(|stage| {
+        stage.volume_id = share.name.to_owned();
+        stage.volume_context = [("source".to_owned(), demo::SHARE.to_owned())].into();
+        let secrets = [
+            ("username", demo::SMB_USER),
+            ("password", demo::SMB_PASSWORD),
+        ];
+        stage.secrets = secrets
+            .map(|(key, value)| (key.to_owned(), value.to_owned()))
+            .into();
+        stage.staging_target_path = share.staging();
+        stage.volume_capability = Some(mounted());
+    })
+}
+
+fn publish_share(share: &Share<'_>) -> Result<Counted> {
+    share.node.cost::<NodePublishVolume>(|publish| {
+        publish.volume_id = share.name.to_owned();
+        publish.volume_context = [("source".to_owned(), demo::SHARE.to_owned())].into();
+        publish.staging_target_path = share.staging();
+        publish.target_path = share.target();
+        publish.volume_capability = Some(mounted());
+    })
+}
+
+fn unpublish_share(share: &Share<'_>) -> Result<Counted> {
+    share.node.cost::<NodeUnpublishVolume>(|unpublish| {
+        unpublish.volume_id = share.name.to_owned();
+        unpublish.target_path = share.target();
+    })
+}
+
+fn unstage_share(share: &Share<'_>) -> Result<Counted> {
+    share.node.cost::<NodeUnstageVolume>(|unstage| {
+        unstage.volume_id = share.name.to_owned();
+        unstage.staging_target_path = share.staging();
     })
 }
 

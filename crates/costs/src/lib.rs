@@ -16,7 +16,7 @@ mod test_node;
 use anyhow::Result;
 
 pub use self::cost::{Cost, Counted, Counter};
-pub use self::csi::{Call, CsiRow, DRIVERS, ROWS, sum};
+pub use self::csi::{Call, CsiRow, DRIVERS, ROWS, SHARES, sum};
 pub use self::page::{calls, with_tables};
 pub use self::test_node::TestNode;
 

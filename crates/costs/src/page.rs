@@ -1,6 +1,6 @@
 //! What docs/benchmarks.md has of the costs, and the table of all calls.
 
-use crate::csi::{CsiRow, DRIVERS, ROWS, sum};
+use crate::csi::{CsiRow, DRIVERS, ROWS, SHARES, sum};
 use crate::{Row, rows};
 
 const BEGIN: &str = "<!-- written by `cargo xtask docs` -->\n";
@@ -61,7 +61,20 @@ fn csi() -> String {
         format!("| call | situation | queries | methods | handles | calls | waits |{others}\n");
     let rule = format!("|---|---|{}\n", "---:|".repeat(5 + DRIVERS.len()));
     let lines: String = ROWS.iter().map(csi_line).collect();
-    head + &rule + &lines
+    head + &rule + &lines + &shares()
+}
+
+/// Queries and methods alone: no other driver is compared.
+fn shares() -> String {
+    let cells = SHARES.iter().map(|row| {
+        let ([queries, methods, ..], situation) = (row.cost, row.situation);
+        let comma = if situation.is_empty() { "" } else { ", " };
+        format!("{}{comma}{situation} {queries}/{methods}", row.call)
+    });
+    format!(
+        "\nFolders of a share: {}.\n",
+        cells.collect::<Vec<_>>().join("; ")
+    )
 }
 
 fn csi_line(row: &CsiRow) -> String {

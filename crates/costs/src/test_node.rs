@@ -200,8 +200,13 @@ impl TestNode {
     /// A new folder.
     pub(crate) fn folder(&self) -> Result<String> {
         let path = self.free_path();
-        self.call::<filesystem::rpc::Mkdir>(|mkdir| mkdir.path.clone_from(&path))?;
+        self.make_folder(&path)?;
         Ok(path)
+    }
+
+    pub(crate) fn make_folder(&self, path: &str) -> Result<()> {
+        self.call::<filesystem::rpc::Mkdir>(|mkdir| path.clone_into(&mut mkdir.path))?;
+        Ok(())
     }
 
     /// A new link to the mounted folder, as drivers publish it.
@@ -293,7 +298,7 @@ impl TestNode {
     }
 
     fn mount_at(&self, path: &str) -> Result<()> {
-        self.call::<filesystem::rpc::Mkdir>(|mkdir| mkdir.path = path.to_owned())?;
+        self.make_folder(path)?;
         self.call::<volume::rpc::MountVolume>(|mount| {
             mount.volume_id.clone_from(&self.volume.id);
             mount.target_path = path.to_owned();

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use fidelity::{Program, Recorder};
 use proxy::catalogue::OPERATIONS;
-use wincsi_costs::{ROWS, Row, TestNode, rows, sum, with_tables};
+use wincsi_costs::{ROWS, Row, SHARES, TestNode, rows, sum, with_tables};
 
 const PAGE: &str = include_str!("../../../docs/benchmarks.md");
 
@@ -39,7 +39,8 @@ fn each_row_costs_what_the_table_says() {
 #[test]
 fn each_csi_call_costs_what_the_table_says() {
     let node = TestNode::through(|os| os).expect("a node");
-    let wrong: Vec<_> = ROWS.iter().filter_map(|row| row.wrong(&node)).collect();
+    let all = ROWS.iter().chain(SHARES);
+    let wrong: Vec<_> = all.filter_map(|row| row.wrong(&node)).collect();
     assert!(
         wrong.is_empty(),
         "not as in the table:\n{}",

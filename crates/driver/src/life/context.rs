@@ -101,10 +101,15 @@ impl Context {
     /// Removes a link, an empty directory or a mounted folder; nothing of what it leads to, and no file. What is not
     /// there is success.
     pub(crate) fn remove_entry(&self, at: &WinPath, deadline: Deadline) -> Result<(), Error> {
-        match self.entry(at, deadline)? {
-            Some(Look::Missing) => Ok(()),
-            _ => self.remove(at, deadline),
+        if self.node.supports(Feature::EntryLooks) {
+            // Of a link to a share a look would ask more.
+            match self.node.filesystem().read_link(at, deadline) {
+                Err(error) if error.is(Condition::NotFound) => return Ok(()),
+                Ok(Some(_)) => {}
+                Ok(None) | Err(_) => drop(self.entry(at, deadline)?),
+            }
         }
+        self.remove(at, deadline)
     }
 
     pub(crate) fn remove(&self, at: &WinPath, deadline: Deadline) -> Result<(), Error> {

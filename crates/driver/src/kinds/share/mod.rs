@@ -5,6 +5,7 @@
 
 pub mod attributes;
 mod error;
+mod mappings;
 mod other_secrets;
 mod publish;
 mod record;
@@ -20,11 +21,12 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use program::metrics::{Exposition, Kind as Metric};
-use wincsi::smb::{Credentials, MappingStatus, RemotePath, ShareMapping};
+use wincsi::smb::{Credentials, MappingStatus};
 use wincsi::volumes::Space;
 use wincsi::{Condition, Deadline, Error, Feature, ResultExt as _, WinPath};
 
 use self::attributes::{ShareRequests, ShareRules};
+use self::mappings::Mappings;
 use self::other_secrets::OtherSecrets;
 use self::stats::{FRESH, Figures};
 use self::terms::{Terms, secret_text, user_of};
@@ -134,7 +136,7 @@ impl Kind for Shares {
         let mappings = OnceLock::new();
         Box::new(move |record, deadline| {
             let mappings = mappings.get_or_init(|| self.mappings(deadline()));
-            let mappings = mappings.as_ref().map_err(Error::clone)?.as_deref();
+            let mappings = mappings.as_ref().map_err(Error::clone)?;
             self.place(mappings, &record.of_kind()?, deadline())
         })
     }
@@ -178,8 +180,10 @@ impl Kind for Shares {
 
     fn is_foreign_live(&self, volume: &VolumeHandle, staging: &WinPath) -> Result<bool, Error> {
         let deadline = self.ctx.deadline();
-        let remote = self.foreign_share(volume, staging, deadline)?;
-        remote.map_or(Ok(false), |remote| self.is_mapped(&remote, deadline))
+        Ok(match self.foreign_share(volume, staging, deadline)? {
+            Some(remote) => self.mappings(deadline)?.reach(remote.path()),
+            None => false,
+        })
     }
 
     fn note_not_taken_over(&self, volume: &VolumeHandle, why: &str) {
@@ -215,42 +219,35 @@ impl Kind for Shares {
 }
 
 impl Shares {
-    /// What is exactly at a record's staging path, by a list of mappings; none if the host does not list them. Nothing is
-    /// asked of any server.
+    /// What is exactly at a record's staging path. Nothing is asked of any server.
     fn place(
         &self,
-        mappings: Option<&[ShareMapping]>,
+        mappings: &Mappings,
         record: &Record<Share>,
         deadline: Deadline,
     ) -> Result<Place, Error> {
         let path = record.content.remote.path();
-        if !self.leads_to(&record.staging, path, deadline)? {
-            return Ok(Place::NotMounted);
-        }
-        let is_mapped =
-            |mappings: &[ShareMapping]| mappings.iter().any(|one| is_on_the_way(&one.remote, path));
-        Ok(match mappings.is_none_or(is_mapped) {
-            true => Place::Live,
-            false => Place::Dangling,
+        Ok(match self.leads_to(&record.staging, path, deadline)? {
+            false => Place::NotMounted,
+            true if mappings.reach(path) => Place::Live,
+            true => Place::Dangling,
         })
     }
 
     /// Whether the volume was staged in this boot, the staging path leads to the share, and the share answers at its
     /// mapping. A mapping of another boot may be another user's. The server is asked only where Windows does not call the
     /// mapping OK: one that it calls disconnected comes back when somebody uses it.
-    fn is_share_live(&self, record: &Record<Share>, deadline: Deadline) -> Result<bool, Error> {
-        if !record.is_of_boot(self.ctx.boot(deadline).as_deref()) {
-            return Ok(false);
-        }
-        let mappings = self.mappings_of(&record.content.remote, deadline)?;
-        let is_there = self.place(mappings.as_deref(), record, deadline)? == Place::Live;
-        let is_ok = || {
-            matches!(
-                status_of(mappings.as_deref()),
-                None | Some(MappingStatus::Ok)
-            )
-        };
-        Ok(is_there && (is_ok() || self.share_space(record).is_ok()))
+    fn is_share_live(
+        &self,
+        record: &Record<Share>,
+        mappings: &Mappings,
+        deadline: Deadline,
+    ) -> Result<bool, Error> {
+        let is_there = record.is_of_boot(self.ctx.boot(deadline).as_deref())
+            && self.place(mappings, record, deadline)? == Place::Live;
+        let status = mappings.status(record.content.remote.path());
+        let is_ok = matches!(status, None | Some(MappingStatus::Ok));
+        Ok(is_there && (is_ok || self.share_space(record).is_ok()))
     }
 
     fn share_space(&self, record: &Record<Share>) -> Result<Space, Error> {
@@ -268,48 +265,4 @@ impl Shares {
         let target = self.ctx.link_target(at, deadline)?;
         Ok(target.is_some_and(|target| target.folded() == to.folded()))
     }
-
-    /// Whether the share, or a folder on the way to the path, is mapped. A host that does not list mappings has it mapped.
-    fn is_mapped(&self, remote: &RemotePath, deadline: Deadline) -> Result<bool, Error> {
-        let mappings = self.mappings_of(remote, deadline)?;
-        Ok(mappings.is_none_or(|mappings| !mappings.is_empty()))
-    }
-
-    /// The mappings by which a path is reached: of its share, or of a folder on the way. None if the host does not list
-    /// mappings.
-    fn mappings_of(
-        &self,
-        remote: &RemotePath,
-        deadline: Deadline,
-    ) -> Result<Option<Vec<ShareMapping>>, Error> {
-        let mappings = self.mappings(deadline)?;
-        Ok(mappings.map(|mut mappings| {
-            mappings.retain(|mapping| is_on_the_way(&mapping.remote, remote.path()));
-            mappings
-        }))
-    }
-
-    /// All mappings; none if the host does not list them.
-    fn mappings(&self, deadline: Deadline) -> Result<Option<Vec<ShareMapping>>, Error> {
-        match self.ctx.node.supports(Feature::MappingList) {
-            true => self.ctx.node.smb().mappings(deadline).map(Some),
-            false => Ok(None),
-        }
-    }
-}
-
-/// How a path fares that is reached by these mappings, if the host reports it.
-fn status_of(mappings: Option<&[ShareMapping]>) -> Option<MappingStatus> {
-    let statuses = mappings.unwrap_or_default().iter();
-    let mut statuses = statuses.filter_map(|mapping| mapping.status);
-    let first = statuses.next()?;
-    let has_ok = first == MappingStatus::Ok || statuses.any(|one| one == MappingStatus::Ok);
-    Some(if has_ok { MappingStatus::Ok } else { first })
-}
-
-/// Whether a mapping is of the share that a path is on, or of a folder that the path lies in. A share is mapped by its name
-/// in lower case.
-fn is_on_the_way(mapped: &str, path: &WinPath) -> bool {
-    let mapped = mapped.parse::<WinPath>();
-    mapped.is_ok_and(|mapped| path.prefix(mapped.components().len()).folded() == mapped.folded())
 }

@@ -1,7 +1,7 @@
 use wincsi::smb::{Credentials, MappingStatus, RemotePath};
 use wincsi::{Deadline, Error};
 
-use super::{Share, Shares, Wanted, status_of};
+use super::{Share, Shares, Wanted};
 use crate::leases::Comparison;
 use crate::life::{CallError, Proof, Publish, Stage, Turn};
 use crate::record::{Record, Slot, VolumeHandle};
@@ -18,7 +18,8 @@ impl Shares {
         let (publish, deadline) = (proof.publish, proof.deadline);
         let record = proof.record.of::<Share>();
         let record = record.ok_or_else(|| publish.not_staged(None))?;
-        let is_live = self.is_share_live(&record, deadline)?;
+        let mappings = self.mappings(deadline)?;
+        let is_live = self.is_share_live(&record, &mappings, deadline)?;
         if is_live && !self.is_refused_since(&record, credentials.as_ref()) {
             self.compare_secret(&record.volume, &record.content.remote, credentials.as_ref());
             return Ok(());
@@ -26,8 +27,8 @@ impl Shares {
         if credentials.is_some() || record.content.user.is_none() {
             return self.renew(&record, (publish, proof.slot, credentials), deadline);
         }
-        let mappings = self.mappings_of(&record.content.remote, deadline)?;
-        let is_ok = status_of(mappings.as_deref()) == Some(MappingStatus::Ok);
+        let status = mappings.status(record.content.remote.path());
+        let is_ok = status == Some(MappingStatus::Ok);
         // What is mapped in another boot may be another user's.
         if is_ok && record.is_of_boot(self.ctx.boot(deadline).as_deref()) {
             return Ok(self.link_share(&record, deadline)?);

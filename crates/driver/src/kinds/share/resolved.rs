@@ -38,8 +38,9 @@ impl Shares {
         let Some(record) = record else {
             return Ok(false);
         };
+        let mappings = self.mappings(turn.deadline)?;
         let mapped = (record.content.remote, true);
-        self.staging(turn, wanted, mapped)?.is_done()
+        self.staging(turn, wanted, mapped)?.is_done(&mappings)
     }
 
     /// The path by the address that a staged volume has, if its server has another by now, while pods have the volume and
@@ -62,7 +63,7 @@ impl Shares {
         let keeps = is_elsewhere
             && is_in_use
             && self.ctx.node.supports(Feature::MappingList)
-            && self.is_mapped(&remote, deadline)?;
+            && self.mappings(deadline)?.reach(remote.path());
         Ok(keeps.then_some(remote))
     }
 }

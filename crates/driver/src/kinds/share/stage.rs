@@ -2,8 +2,9 @@ mod failure;
 mod map;
 
 use wincsi::smb::{MapOutcome, RemotePath};
-use wincsi::{Condition, Error, Feature};
+use wincsi::{Condition, Deadline, Error, Feature};
 
+use super::mappings::Mappings;
 use super::terms::{Conflict, Terms, secret_text};
 use super::unstage::Unmapped;
 use super::{Refused, Share, Shares, Wanted};
@@ -33,17 +34,52 @@ impl Shares {
     pub fn stage(&self, turn: &Turn<'_>, wanted: &Wanted) -> Result<(), CallError> {
         let address = self.address_of_pods(turn, wanted)?;
         let remote = address.as_ref().unwrap_or(&wanted.remote);
-        let mapped = self.best_mapped(remote, turn.deadline)?;
-        let stage = |mapped| self.staging(turn, wanted, mapped)?.run();
-        match stage(mapped) {
+        if self.is_known_to_be_mapped(turn, remote)? {
+            return self.staging(turn, wanted, (remote.clone(), true))?.run();
+        }
+        let mappings = self.mappings(turn.deadline)?;
+        let stage = |mapped| {
+            let staging = self.staging(turn, wanted, mapped)?;
+            match staging.is_done(&mappings)? {
+                true => Ok(()),
+                false => staging.run(),
+            }
+        };
+        match stage(mappings.best_way_to(remote)) {
             Err(error) if error.is(Condition::CredentialsConflict) => {
-                match self.mapped_beside_others(remote, turn.deadline) {
+                match self.folder_beside_others(remote, turn.deadline) {
                     Ok(Some(folder)) => stage((folder, false)),
                     // The conflict is what an operator has to know of.
                     Ok(None) | Err(_) => Err(error),
                 }
             }
             staged => staged,
+        }
+    }
+
+    /// Whether volumes use the mapping of the share, by its lease, and this volume has no record. Then nobody asks Windows
+    /// before the node does. For an inline volume somebody always does: another process may have mapped the share since.
+    fn is_known_to_be_mapped(
+        &self,
+        turn: &Turn<'_>,
+        remote: &RemotePath,
+    ) -> Result<bool, CallError> {
+        let (share, boot) = (remote.share(), self.ctx.boot(turn.deadline));
+        Ok(turn.stage.lifetime == Lifetime::Persistent
+            && turn.slot.get()?.is_none()
+            && self.ctx.node.supports(Feature::MappingList)
+            && self.leases.is_ours(&share, boot.as_deref())
+            && self.leases.users(&share, boot.as_deref()) > 0)
+    }
+
+    fn folder_beside_others(
+        &self,
+        remote: &RemotePath,
+        deadline: Deadline,
+    ) -> Result<Option<RemotePath>, Error> {
+        match self.ctx.node.supports(Feature::FolderMappings) {
+            true => Ok(self.mappings(deadline)?.folder_beside_others(remote)),
+            false => Ok(None),
         }
     }
 
@@ -67,9 +103,6 @@ impl Shares {
 
 impl Staging<'_> {
     fn run(mut self) -> Result<(), CallError> {
-        if self.is_done()? {
-            return Ok(());
-        }
         let share = self.remote.share();
         let prepared = self.prepare(&share);
         prepared.map_err(|error| match self.before {
@@ -88,8 +121,8 @@ impl Staging<'_> {
     }
 
     /// Whether the volume is staged; then only its credential is compared.
-    pub(super) fn is_done(&self) -> Result<bool, CallError> {
-        let is_staged = self.is_staged()?;
+    pub(super) fn is_done(&self, mappings: &Mappings) -> Result<bool, CallError> {
+        let is_staged = self.is_staged(mappings)?;
         if is_staged {
             self.compare_secret();
         }
@@ -144,7 +177,7 @@ impl Staging<'_> {
     }
 
     /// Whether nothing is to do: the volume is staged by its record, and the share answers at its mapping.
-    fn is_staged(&self) -> Result<bool, CallError> {
+    fn is_staged(&self, mappings: &Mappings) -> Result<bool, CallError> {
         let before = self.before.as_ref();
         let Some(record) = before.filter(|record| record.state == State::Staged) else {
             return Ok(false);
@@ -152,7 +185,9 @@ impl Staging<'_> {
         if record.lifetime == Lifetime::Inline && !self.has_credential_of_mapping() {
             return Ok(false);
         }
-        let is_live = self.shares.is_share_live(record, self.turn.deadline);
+        let is_live = self
+            .shares
+            .is_share_live(record, mappings, self.turn.deadline);
         let credentials = self.wanted.credentials.as_ref();
         Ok(is_live? && !self.shares.is_refused_since(record, credentials))
     }
@@ -268,10 +303,8 @@ impl Staging<'_> {
         if !self.was_mapped {
             return Ok(false);
         }
-        let mapped = self
-            .shares
-            .mapped_on_the_way(&self.remote, self.turn.deadline)?;
-        Ok(!mapped.contains(&self.remote))
+        let mappings = self.shares.mappings(self.turn.deadline)?;
+        Ok(!mappings.ways_to(&self.remote).contains(&self.remote))
     }
 
     /// The record from before the call, if it was staged by the same mapping.

@@ -5,7 +5,7 @@ use wincsi::smb::MappingStatus;
 use wincsi::volumes::Space;
 use wincsi::{Deadline, Error, WinPath};
 
-use super::{Share, Shares, status_of};
+use super::{Share, Shares};
 use crate::record::{Record, VolumeHandle};
 use crate::unpoisoned::Unpoisoned;
 
@@ -58,11 +58,11 @@ impl Shares {
         if !self.is_share_at(record, at, deadline)? {
             return Ok(None);
         }
-        let mappings = self.mappings_of(&record.content.remote, deadline)?;
-        if mappings.as_ref().is_some_and(Vec::is_empty) {
+        let (mappings, path) = (self.mappings(deadline)?, record.content.remote.path());
+        if !mappings.reach(path) {
             return Ok(None);
         }
-        let status = status_of(mappings.as_deref());
+        let status = mappings.status(path);
         let (figures, now) = (&self.figures, self.ctx.node.deadline(Duration::ZERO));
         let fresh = figures.fresh(&record.volume, at, now);
         if let (Some(space), None | Some(MappingStatus::Ok)) = (fresh, status) {

@@ -6,12 +6,13 @@
 use std::collections::BTreeMap;
 
 use wincsi::filesystem::Root;
-use wincsi::smb::{RemotePath, ShareMapping};
+use wincsi::smb::RemotePath;
 use wincsi::volumes::Space;
 use wincsi::{Deadline, Error, Feature, WinPath};
 
+use super::mappings::covers;
 use super::unstage::Unmapped;
-use super::{ANSWER, Share, Shares, Terms, is_on_the_way};
+use super::{ANSWER, Share, Shares, Terms};
 use crate::leases::LeavingForeign;
 use crate::record::{Record, State, VolumeHandle};
 
@@ -87,61 +88,13 @@ impl Shares {
         remote: &RemotePath,
         deadline: Deadline,
     ) -> Result<(), Error> {
-        for mapped in self.mapped_on_the_way(remote, deadline)? {
+        for mapped in self.mappings(deadline)?.ways_to(remote) {
             leaving.leaves(&mapped.share());
             if self.unmap_unless_used(&mapped, deadline)? == Unmapped::InUse {
                 tracing::info!("{} stays mapped, as others use it", mapped.share());
             }
         }
         Ok(())
-    }
-
-    /// The mappings by which a path is reached, each as the path through it.
-    pub(super) fn mapped_on_the_way(
-        &self,
-        remote: &RemotePath,
-        deadline: Deadline,
-    ) -> Result<Vec<RemotePath>, Error> {
-        let mappings = self.mappings_of(remote, deadline)?.unwrap_or_default();
-        let mapped = mappings.iter();
-        let mapped = mapped.filter_map(|one| RemotePath::parse(&one.remote).ok());
-        Ok(mapped.filter_map(|one| remote.through(&one)).collect())
-    }
-
-    /// The path, as it is to be mapped, and whether it is: by its share, unless only a folder on the way is mapped. Then
-    /// that serves it, as Windows may refuse the share beside it.
-    pub(super) fn best_mapped(
-        &self,
-        remote: &RemotePath,
-        deadline: Deadline,
-    ) -> Result<(RemotePath, bool), Error> {
-        let mapped = self.mapped_on_the_way(remote, deadline)?;
-        let best = mapped.into_iter().min_by_key(RemotePath::mapped_folders);
-        Ok(match best {
-            Some(best) => (best, true),
-            None => (remote.clone(), false),
-        })
-    }
-
-    /// The path, mapped itself, where folders of its server are, beside which Windows refused the share.
-    pub(super) fn mapped_beside_others(
-        &self,
-        remote: &RemotePath,
-        deadline: Deadline,
-    ) -> Result<Option<RemotePath>, Error> {
-        let supports = |feature| self.ctx.node.supports(feature);
-        if !supports(Feature::FolderMappings) || !supports(Feature::MappingList) {
-            return Ok(None);
-        }
-        let mappings = self.ctx.node.smb().mappings(deadline)?;
-        let is_beside = |mapping: &ShareMapping| {
-            RemotePath::parse(&mapping.remote).is_ok_and(|other| {
-                other.server() == remote.server() && other.folder_itself().mapped_folders() > 0
-            })
-        };
-        let folder = remote.clone().folder_itself();
-        let has_folder = folder.mapped_folders() > 0;
-        Ok((has_folder && mappings.iter().any(is_beside)).then_some(folder))
     }
 
     /// Whose link leads through a mapping that no volume uses by its record.
@@ -151,7 +104,7 @@ impl Shares {
         deadline: Deadline,
     ) -> Result<Option<LinkOf>, Error> {
         let share = mapped.share();
-        if self.leases.is_unreadable(&share) || self.is_of_a_letter(mapped, deadline)? {
+        if self.leases.is_unreadable(&share) || self.mappings(deadline)?.are_letters(mapped) {
             return Ok(Some(LinkOf::Stranger));
         }
         if !self.ctx.node.supports(Feature::EntryLooks) {
@@ -168,7 +121,7 @@ impl Shares {
                 record => record.and_then(Option::as_ref),
             };
             let target = self.ctx.link_target(&link, deadline)?;
-            if !target.is_some_and(|target| is_on_the_way(&share, &target)) {
+            if !target.is_some_and(|target| covers(&share, &target)) {
                 continue;
             }
             let of = match record {
@@ -182,16 +135,6 @@ impl Shares {
         Ok(None)
     }
 
-    /// Whether a drive letter has the mapping, and nothing else: a person or another program made it.
-    fn is_of_a_letter(&self, remote: &RemotePath, deadline: Deadline) -> Result<bool, Error> {
-        let (share, mappings) = (remote.share(), self.mappings(deadline)?.unwrap_or_default());
-        let mut of_share = mappings
-            .iter()
-            .filter(|mapping| mapping.remote.to_lowercase() == share)
-            .peekable();
-        Ok(of_share.peek().is_some() && of_share.all(|mapping| mapping.local.is_some()))
-    }
-
     /// Whether a volume of a record needs no other mapping: it is one of this mapping's own, which leave it by their
     /// records, or its own mapping is there.
     fn has_own_mapping(
@@ -202,7 +145,7 @@ impl Shares {
     ) -> Result<bool, Error> {
         let remote = &record.content.remote;
         Ok(remote.share() == mapped.share()
-            || self.mapped_on_the_way(remote, deadline)?.contains(remote))
+            || self.mappings(deadline)?.ways_to(remote).contains(remote))
     }
 
     /// The links of the records to shares, by their folded paths: each with its record, if it is of this boot, and none if

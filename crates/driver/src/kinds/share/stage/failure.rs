@@ -30,8 +30,8 @@ impl Staging<'_> {
     /// Whether the map ended and left nothing, also of a mapping that was to be made anew: then nobody waits for this
     /// volume's server, and what is mapped when kubelet calls again is another's.
     fn is_unmade(&self, error: &Error) -> bool {
-        let is_mapped = || self.shares.is_mapped(&self.remote, self.turn.deadline);
-        !is_open(error) && !is_mapped().unwrap_or(true)
+        let mappings = || self.shares.mappings(self.turn.deadline);
+        !is_open(error) && mappings().is_ok_and(|mappings| !mappings.reach(self.remote.path()))
     }
 
     /// Whether a volume of an earlier boot was refused by what others mapped in this one. Taken for one of this boot, it

@@ -4,7 +4,8 @@ use wincsi::smb::{MapOutcome, MapRequest, MappingStatus, ResolvedPath};
 use wincsi::{Condition, Error, Feature, WinPath};
 
 use super::Staging;
-use crate::kinds::share::{ANSWER, is_on_the_way, status_of};
+use crate::kinds::share::ANSWER;
+use crate::kinds::share::mappings::covers;
 use crate::record::Lifetime;
 
 /// How many folders a stage looks at before it leaves a mapping alone: each is a request to the server.
@@ -45,15 +46,21 @@ impl Staging<'_> {
     /// Maps the share and makes the link. What kubelet or a volume before left at the staging path goes: an empty
     /// directory, or a link that leads elsewhere.
     fn map_over(&self, others: Others) -> Result<MapOutcome, Error> {
-        match self.map_with_link(others) {
-            Err(error) if error.is(Condition::AlreadyExists) => {
-                self.shares
-                    .ctx
-                    .remove_entry(&self.turn.stage.staging, self.turn.deadline)?;
-                self.map_with_link(others)
-            }
-            done => done,
+        let (ctx, staging) = (&self.shares.ctx, &self.turn.stage.staging);
+        let (path, deadline) = (self.remote.path(), self.turn.deadline);
+        if !ctx.node.supports(Feature::EntryLooks) {
+            return match self.map_with_link(others) {
+                Err(error) if error.is(Condition::AlreadyExists) => {
+                    ctx.remove_entry(staging, deadline)?;
+                    self.map_with_link(others)
+                }
+                done => done,
+            };
         }
+        if !self.shares.leads_to(staging, path, deadline)? {
+            ctx.remove_entry(staging, deadline)?;
+        }
+        self.map_with_link(others)
     }
 
     fn map_with_link(&self, others: Others) -> Result<MapOutcome, Error> {
@@ -104,8 +111,8 @@ impl Staging<'_> {
 
     /// Whether Windows calls the mapping OK: of such a one, whose server is away, the node makes none anew.
     fn is_called_ok(&self) -> Result<bool, Error> {
-        let mappings = self.shares.mappings_of(&self.remote, self.turn.deadline)?;
-        Ok(status_of(mappings.as_deref()) == Some(MappingStatus::Ok))
+        let mappings = self.shares.mappings(self.turn.deadline)?;
+        Ok(mappings.status(self.remote.path()) == Some(MappingStatus::Ok))
     }
 
     /// Whether another link leads through the mapping to a folder that answers, or of which that is not known.
@@ -138,7 +145,7 @@ impl Staging<'_> {
         let mut folders = Vec::new();
         for link in links {
             let target = ctx.link_target(&link, self.turn.deadline)?;
-            folders.extend(target.filter(|target| is_on_the_way(&share, target)));
+            folders.extend(target.filter(|target| covers(&share, target)));
         }
         folders.sort_by_key(WinPath::folded);
         folders.dedup_by_key(|folder| folder.folded());

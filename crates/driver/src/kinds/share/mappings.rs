@@ -1,0 +1,88 @@
+use wincsi::smb::{MappingStatus, RemotePath, ShareMapping};
+use wincsi::{Deadline, Error, Feature, WinPath};
+
+use super::Shares;
+
+/// The node's mappings at a time. Of a host that does not list them nothing is known.
+pub(super) struct Mappings(Option<Vec<ShareMapping>>);
+
+impl Shares {
+    pub(super) fn mappings(&self, deadline: Deadline) -> Result<Mappings, Error> {
+        let listed = match self.ctx.node.supports(Feature::MappingList) {
+            true => Some(self.ctx.node.smb().mappings(deadline)?),
+            false => None,
+        };
+        Ok(Mappings(listed))
+    }
+}
+
+impl Mappings {
+    fn all(&self) -> &[ShareMapping] {
+        self.0.as_deref().unwrap_or_default()
+    }
+
+    /// The mappings by which a path is reached: of its share, or of a folder on the way.
+    fn covering(&self, path: &WinPath) -> impl Iterator<Item = &ShareMapping> {
+        let mappings = self.all().iter();
+        mappings.filter(move |mapping| covers(&mapping.remote, path))
+    }
+
+    /// Whether a path is reached. A host that does not list mappings has it mapped.
+    pub(super) fn reach(&self, path: &WinPath) -> bool {
+        self.0.is_none() || self.covering(path).next().is_some()
+    }
+
+    /// How a path fares, if the host reports it.
+    pub(super) fn status(&self, path: &WinPath) -> Option<MappingStatus> {
+        let mut statuses = self.covering(path).filter_map(|mapping| mapping.status);
+        let first = statuses.next()?;
+        let has_ok = first == MappingStatus::Ok || statuses.any(|one| one == MappingStatus::Ok);
+        Some(if has_ok { MappingStatus::Ok } else { first })
+    }
+
+    /// The mappings by which a path is reached, each as the path through it.
+    pub(super) fn ways_to(&self, remote: &RemotePath) -> Vec<RemotePath> {
+        let mappings = self.covering(remote.path());
+        let mapped = mappings.filter_map(|one| RemotePath::parse(&one.remote).ok());
+        mapped.filter_map(|one| remote.through(&one)).collect()
+    }
+
+    /// The path, as it is to be mapped, and whether it is: by its share, unless only a folder on the way is mapped. Then
+    /// that serves it, as Windows may refuse the share beside it.
+    pub(super) fn best_way_to(&self, remote: &RemotePath) -> (RemotePath, bool) {
+        let ways = self.ways_to(remote).into_iter();
+        match ways.min_by_key(RemotePath::mapped_folders) {
+            Some(best) => (best, true),
+            None => (remote.clone(), false),
+        }
+    }
+
+    /// The path, mapped itself, where folders of its server are, beside which Windows refused the share.
+    pub(super) fn folder_beside_others(&self, remote: &RemotePath) -> Option<RemotePath> {
+        let is_beside = |mapping: &ShareMapping| {
+            RemotePath::parse(&mapping.remote).is_ok_and(|other| {
+                other.server() == remote.server() && other.folder_itself().mapped_folders() > 0
+            })
+        };
+        let folder = remote.clone().folder_itself();
+        let has_folder = folder.mapped_folders() > 0;
+        (has_folder && self.all().iter().any(is_beside)).then_some(folder)
+    }
+
+    /// Whether a drive letter has the mapping, and nothing else: a person or another program made it.
+    pub(super) fn are_letters(&self, remote: &RemotePath) -> bool {
+        let share = remote.share();
+        let mappings = self.all().iter();
+        let mut of_share = mappings
+            .filter(|mapping| mapping.remote.to_lowercase() == share)
+            .peekable();
+        of_share.peek().is_some() && of_share.all(|mapping| mapping.local.is_some())
+    }
+}
+
+/// Whether a mapping is of the share that a path is on, or of a folder that the path lies in. A share is mapped by its name
+/// in lower case.
+pub(super) fn covers(mapped: &str, path: &WinPath) -> bool {
+    let mapped = mapped.parse::<WinPath>();
+    mapped.is_ok_and(|mapped| path.prefix(mapped.components().len()).folded() == mapped.folded())
+}
