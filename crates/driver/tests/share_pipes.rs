@@ -38,10 +38,11 @@ const LONG: Duration = Duration::from_secs(60);
 
 /// The cases of tests/shares that do not run here, or how the names of several begin, each with what they need and the
 /// pipes lack.
-const LEFT_OUT: [(&str, Feature); 23] = [
+const LEFT_OUT: [(&str, Feature); 24] = [
     ("crowd::", Feature::MappingList),
     ("folders::", Feature::EntryLooks),
     ("inline::", Feature::MappingList),
+    ("leases::", Feature::MappingList),
     ("others::", Feature::MappingList),
     ("random::", Feature::MappingList),
     (
@@ -190,4 +191,19 @@ fn two_volumes_leave_a_share_while_one_of_them_has_it_unmapped() {
     });
     assert_eq!((fixture.mappings().len(), fixture.records()), (0, 0));
     fixture.stage(&volume("third")).unwrap();
+}
+
+/// No link can be read there.
+#[test]
+fn a_volume_of_an_unreadable_record_uses_each_share() {
+    let mut fixture = Fixture::new();
+    fixture.stage(&volume("unreadable")).unwrap();
+    fixture.stop_driver();
+    for (file, text) in fixture.copy_of_records() {
+        fs::write(file, text.replace(r#""version":3"#, r#""version":4"#)).unwrap();
+    }
+    fixture.restart_driver();
+    fixture.stage(&volume("other")).unwrap();
+    fixture.unstage(&volume("other")).unwrap();
+    assert_eq!(fixture.mappings().len(), 1);
 }

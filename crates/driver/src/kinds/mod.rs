@@ -107,7 +107,7 @@ pub trait Kind: Any + Send + Sync {
         _volume: &VolumeHandle,
         _target: &WinPath,
         _deadline: Deadline,
-    ) -> Result<bool, Error> {
+    ) -> Result<bool, CallError> {
         Ok(false)
     }
 
@@ -117,7 +117,7 @@ pub trait Kind: Any + Send + Sync {
         _volume: &VolumeHandle,
         _staging: &WinPath,
         _deadline: Deadline,
-    ) -> Result<bool, Error> {
+    ) -> Result<bool, CallError> {
         Ok(false)
     }
 

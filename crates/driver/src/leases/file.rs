@@ -87,18 +87,19 @@ impl Files {
         self.unreadable.contains(&self.file(key))
     }
 
-    /// Writes what `lease` has by the time at which no other call writes one; removes the file if that is nothing.
+    /// Writes what `lease` has by the time at which no other call writes one, told whether there is a file; removes the
+    /// file if that is nothing.
     pub(super) fn save(
         &self,
         key: &str,
-        lease: impl FnOnce() -> Option<LeaseFile>,
+        lease: impl FnOnce(bool) -> Option<LeaseFile>,
     ) -> Result<(), StoreError> {
         let file = self.file(key);
         if self.unreadable.contains(&file) {
             return Ok(());
         }
         let mut written = self.written.lock();
-        let text = lease().map(|lease| serde_json::to_string(&lease));
+        let text = lease(written.contains_key(key)).map(|lease| serde_json::to_string(&lease));
         match text
             .transpose()
             .map_err(io::Error::from)

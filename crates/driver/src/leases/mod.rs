@@ -10,34 +10,37 @@
 //! | event | owner |
 //! |---|---|
 //! | a volume takes a thing that is not there | presumed: its call makes it, unless another process does first |
-//! | a volume takes a thing that is there | as its lease says; foreign without one |
+//! | a volume takes a thing that is there | as its lease says; presumed if another call presumes it; foreign without a lease |
 //! | a foreign thing is gone once a volume has taken it | presumed |
 //! | a call made it | ours |
-//! | a call met one that no call made, where it presumed its own | foreign |
+//! | a call met one that no call made, where it presumed its own | foreign, for all |
 //! | a call ended well in another way | what it presumed is ours |
 //! | a call failed, and what it made may be there | what it presumed is ours |
-//! | a call failed, and made nothing | what it presumed is foreign |
+//! | a call failed, and made nothing | what it presumed is foreign; the rest stays |
+//! | a call failed, and the thing of its volume alone is gone | foreign |
 //! | a foreign driver's volume leaves it, and volumes of ours use it | ours |
 //! | the last volume leaves it to links of another driver | foreign |
 //! | the last volume leaves it to the link of a volume whose own thing is gone | ours |
-//! | the node was restarted | foreign |
-//! | the lease cannot be read | foreign, until its file is gone |
+//! | the thing was removed, or is not there when its last volume leaves | foreign |
+//! | the node was restarted, and reports it | foreign |
+//! | the lease cannot be read | foreign, until a start without its file |
 //!
 //! # Deaths between a volume's record and the lease
 //! A stage writes the record, then the lease, then acts on the node. An unstage acts, removes the lease, then the record.
 //!
 //! | a death after | leaves | the next call for the volume |
 //! |---|---|---|
-//! | the record of a first stage | no lease | removes nothing: nothing was made |
-//! | the lease, or the act | a presumption of a volume that is staging | removes what is there |
-//! | the lease of what was made | a thing of ours with one user | goes on, or removes it |
+//! | the record of a first stage | no lease of its own | removes nothing that no lease names |
+//! | the lease, or the act | a presumption of the volume | removes what is there |
+//! | the lease of what was made | a thing of ours with a user | a stage makes it again, an unstage removes it |
 //! | the removal of the thing | a lease of ours without a thing | removes the lease |
 //! | the removal of the lease | a record | removes the record |
+//! | a lease that is kept or given away | as before it | looks at the links again |
 
 mod credential;
 mod file;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 use wincsi::WinPath;
@@ -62,6 +65,8 @@ pub(crate) trait Terms {
 pub(crate) struct Leases<T> {
     files: Files,
     hasher: Hasher,
+    /// Whether volumes have records that cannot be read. Each of them may use each thing.
+    has_unreadable_users: bool,
     inner: Unpoisoned<Inner<T>>,
 }
 
@@ -130,15 +135,19 @@ pub(crate) enum Ended {
     MayBeMade,
     /// It failed, and made nothing.
     InVain,
+    /// It failed, and the thing is not there any more.
+    Gone,
 }
 
 /// Why a volume cannot take a thing.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug)]
 pub(crate) enum NotTaken<C> {
     /// This volume uses it, or one like it, by terms that conflict.
     Conflict(C, VolumeHandle),
     /// It is being removed.
     Ending,
+    /// The lease of what it used before cannot be written.
+    Unsaved(StoreError),
 }
 
 impl<T> User<T> {
@@ -171,21 +180,24 @@ impl<T: Terms> Leases<T> {
         };
         for user in users.values_mut() {
             let is_presumed = |file: &LeaseFile| {
-                file.owner == Owner::Presumed && is_of_boot(&file.boot, boot.as_deref())
+                file.owner == Owner::Presumed
+                    && is_of_boot(&file.boot, boot.as_deref())
+                    && same_boot(&file.boot, &user.boot)
             };
             user.presumes = found.get(&user.key).is_some_and(is_presumed);
             user.is_recorded = true;
         }
+        let has_unreadable_users = store.unreadable() > 0;
+        let used = BTreeSet::from_iter(users.values().map(|user| &user.key));
         let mut leases = BTreeMap::new();
         for (key, file) in found {
             let lease = Lease::of(file, boot.as_deref());
-            let has_users = users.values().any(|user| user.key == key);
-            if has_users || lease.is_ours {
-                // Without a user it was kept for a link.
-                let is_kept = !has_users;
+            // Without a user it was kept for a link.
+            let is_kept = !used.contains(&key);
+            if !is_kept || lease.is_ours {
                 leases.insert(key, Lease { is_kept, ..lease });
-            } else {
-                warn(&key, files.save(&key, || None));
+            } else if !has_unreadable_users {
+                warn(&key, files.save(&key, |_| None));
             }
         }
         let inner = Inner {
@@ -196,6 +208,7 @@ impl<T: Terms> Leases<T> {
         Self {
             files,
             hasher: Hasher::by(hashes),
+            has_unreadable_users,
             inner: Unpoisoned::new(inner),
         }
     }
@@ -224,11 +237,35 @@ impl<T: Terms> Leases<T> {
         lease.is_ours |= is_left;
         // What another call presumes, this one may find.
         let presumes = !is_there || presumed.contains(&true);
-        let before = inner
-            .users
-            .insert(volume.clone(), User { presumes, ..user });
-        if let Some(before) = before {
-            inner.end_unless_needed(&before.key);
+        let (same, other) = match inner.users.remove(volume) {
+            Some(before) if before.key == user.key => (Some(before), None),
+            other => (None, other),
+        };
+        let is_recorded = same.is_some_and(|before| before.is_recorded);
+        let user = User {
+            presumes,
+            is_recorded,
+            ..user
+        };
+        inner.users.insert(volume.clone(), user);
+        drop(inner);
+        other.map_or(Ok(()), |other| self.leave_other(volume, other))
+    }
+
+    /// The lease of the other thing that a volume used before goes, if it was the last user.
+    fn leave_other(
+        &self,
+        volume: &VolumeHandle,
+        before: User<T>,
+    ) -> Result<(), NotTaken<T::Conflict>> {
+        let saved = self.save(&before.key);
+        let mut inner = self.inner.lock();
+        match saved {
+            Ok(()) => inner.end_unless_needed(&before.key),
+            Err(error) => {
+                inner.users.insert(volume.clone(), before);
+                return Err(NotTaken::Unsaved(error));
+            }
         }
         Ok(())
     }
@@ -253,21 +290,23 @@ impl<T: Terms> Leases<T> {
 
     /// A volume's call ended.
     pub(crate) fn end_call(&self, volume: &VolumeHandle, ended: Ended) -> Result<(), StoreError> {
-        if let Some((user, lease)) = self.inner.lock().user_and_lease(volume) {
+        let mut inner = self.inner.lock();
+        let is_alone = inner.is_alone(volume);
+        if let Some((user, lease)) = inner.user_and_lease(volume) {
             let presumed = std::mem::take(&mut user.presumes);
-            user.may_change_credential &= ended == Ended::MayBeMade;
-            lease.is_ours = match ended {
-                Ended::Made => true,
-                Ended::MetForeign => false,
-                Ended::Well | Ended::MayBeMade => lease.is_ours || presumed,
-                Ended::InVain => lease.is_ours,
-            };
+            // A call that failed may have changed it all the same.
+            user.may_change_credential &=
+                matches!(ended, Ended::MayBeMade | Ended::InVain | Ended::Gone);
             match ended {
-                Ended::Made => lease.is_gone = false,
-                Ended::MetForeign => lease.credential = None,
-                _ => {}
+                Ended::Made => (lease.is_ours, lease.is_gone) = (true, false),
+                Ended::Well | Ended::MayBeMade => lease.is_ours |= presumed,
+                Ended::MetForeign => lease.become_foreign(),
+                // With other users, one of them may have made it meanwhile.
+                Ended::Gone if is_alone => lease.become_foreign(),
+                Ended::Gone | Ended::InVain => {}
             }
         }
+        drop(inner);
         self.save_of(volume)
     }
 
@@ -300,19 +339,26 @@ impl<T: Terms> Leases<T> {
     }
 
     /// What is there from now on is foreign, unless a volume uses it.
-    pub(crate) fn give_away(&self, key: &str, boot: Option<&str>) {
+    pub(crate) fn give_away(&self, key: &str, boot: Option<&str>) -> Result<(), StoreError> {
         self.change_unused(key, boot, |lease| {
-            lease.is_ours = false;
-            lease.credential = None;
-        });
+            let is_kept = self.has_unreadable_users && lease.is_ours;
+            lease.become_foreign();
+            (lease.is_ours, lease.is_kept) = (is_kept, is_kept);
+        })
     }
 
     /// The thing was removed, or was gone. The lease is written when its volume is released.
-    pub(crate) fn note_gone(&self, key: &str, boot: Option<&str>) {
+    pub(crate) fn note_gone(&self, key: &str, boot: Option<&str>) -> Result<(), StoreError> {
         self.change_unused(key, boot, |lease| {
+            lease.become_foreign();
             lease.is_gone = true;
-            lease.credential = None;
-        });
+        })
+    }
+
+    /// Whether a thing was removed, and nobody took it since.
+    pub(crate) fn is_gone(&self, key: &str) -> bool {
+        let inner = self.inner.lock();
+        inner.leases.get(key).is_some_and(|lease| lease.is_gone)
     }
 
     /// The volume has left. The lease goes with its last user, unless it is kept for a link.
@@ -403,21 +449,28 @@ impl<T: Terms> Leases<T> {
         self.inner.lock().users.get_mut(volume).map(change);
     }
 
-    fn change_unused(&self, key: &str, boot: Option<&str>, change: impl FnOnce(&mut Lease)) {
+    /// With a volume that leaves, its release writes the lease.
+    fn change_unused(
+        &self,
+        key: &str,
+        boot: Option<&str>,
+        change: impl FnOnce(&mut Lease),
+    ) -> Result<(), StoreError> {
         let mut inner = self.inner.lock();
         if inner.users(key, boot) > 0 {
-            return;
+            return Ok(());
         }
         if let Some(lease) = inner.leases.get_mut(key) {
             lease.is_kept = false;
             change(lease);
         }
-        // With a volume that leaves, its release writes it.
-        if !inner.has_users(key) {
-            drop(inner);
-            warn(key, self.save(key));
-            self.inner.lock().end_unless_needed(key);
+        if inner.has_users(key) {
+            return Ok(());
         }
+        drop(inner);
+        self.save(key)?;
+        self.inner.lock().end_unless_needed(key);
+        Ok(())
     }
 
     fn save_of(&self, volume: &VolumeHandle) -> Result<(), StoreError> {
@@ -432,7 +485,8 @@ impl<T: Terms> Leases<T> {
 
     /// Writes the lease as it is by then, or removes the file of one that is nobody's.
     fn save(&self, key: &str) -> Result<(), StoreError> {
-        self.files.save(key, || self.inner.lock().file_of(key))
+        let lease = |is_there: bool| self.inner.lock().file_of(key, is_there);
+        self.files.save(key, lease)
     }
 }
 
@@ -469,6 +523,13 @@ impl<T> Inner<T> {
         users.count()
     }
 
+    /// Whether no other volume uses, or leaves, what this one uses.
+    fn is_alone(&self, volume: &VolumeHandle) -> bool {
+        let key = self.users.get(volume).map(|user| &user.key);
+        let mut others = self.users.iter().filter(|(other, _)| *other != volume);
+        !others.any(|(_, other)| Some(&other.key) == key)
+    }
+
     fn adopt(&mut self, key: &str, boot: Option<&str>) -> &mut Lease {
         let lease = self.leases.entry(key.to_owned()).or_default();
         lease.is_ours = true;
@@ -477,12 +538,14 @@ impl<T> Inner<T> {
         lease
     }
 
-    /// What is written of a lease; none if the thing is foreign, or no volume that uses it has a record.
-    fn file_of(&self, key: &str) -> Option<LeaseFile> {
+    /// What is written of a lease; none if the thing is foreign. A file that is there stays for each user, and one that is
+    /// not comes after the record of one.
+    fn file_of(&self, key: &str, is_there: bool) -> Option<LeaseFile> {
         let lease = self.leases.get(key)?;
         let users = self.users.values().filter(|user| user.key == key);
-        let users: Vec<_> = users.filter(|user| user.is_recorded).collect();
-        let owner = match lease.is_ours {
+        let users: Vec<_> = users.filter(|user| user.is_recorded || is_there).collect();
+        // A volume that leaves finds what is gone by its lease.
+        let owner = match lease.is_ours || lease.is_gone {
             true if lease.is_kept || !users.is_empty() => Owner::Ours,
             false if users.iter().any(|user| user.presumes) => Owner::Presumed,
             _ => return None,
@@ -517,14 +580,20 @@ impl Lease {
         }
     }
 
+    fn become_foreign(&mut self) {
+        (self.is_ours, self.credential) = (false, None);
+    }
+
     /// A volume takes the thing, which is there if it is known of. What was known of one that is gone, or of an earlier
     /// boot, is not of what comes.
     fn begin(&mut self, boot: &Option<String>, is_known: bool) {
         if self.is_gone || !same_boot(&self.boot, boot) || !is_known {
-            (self.is_ours, self.credential) = (false, None);
+            self.become_foreign();
         }
         (self.is_gone, self.is_kept) = (false, false);
-        self.boot.clone_from(boot);
+        if boot.is_some() {
+            self.boot.clone_from(boot);
+        }
     }
 
     fn is_ours_in(&self, boot: Option<&str>) -> bool {

@@ -1,3 +1,4 @@
+use std::path::PathBuf;
 use std::sync::Barrier;
 use std::{fs, thread};
 
@@ -31,11 +32,15 @@ impl Process {
 
     /// The next process in a folder, with these users by their records.
     fn after(folder: TempDir, users: &[(&str, User<Plain>)]) -> Self {
+        Self::in_boot(NOW, folder, users)
+    }
+
+    fn in_boot(boot: Option<&str>, folder: TempDir, users: &[(&str, User<Plain>)]) -> Self {
         let store = Store::open(folder.path(), &[]).unwrap();
         let users = users
             .iter()
             .map(|(name, user)| (volume(name), user.clone()));
-        let boot = || NOW.map(str::to_owned);
+        let boot = || boot.map(str::to_owned);
         let leases = Leases::open(&store, users.collect(), Hashes::QUICK, boot);
         Self(leases, folder)
     }
@@ -65,12 +70,17 @@ impl Process {
     }
 
     fn files(&self) -> Vec<String> {
-        let entries = fs::read_dir(self.1.path()).unwrap();
-        let files = entries.map(|entry| entry.unwrap().path());
-        let leases = files.filter(|file| file.extension().is_some_and(|end| end == "lease"));
-        leases
+        let files = self.paths().into_iter();
+        files
             .map(|file| fs::read_to_string(file).unwrap())
             .collect()
+    }
+
+    fn paths(&self) -> Vec<PathBuf> {
+        let entries = fs::read_dir(self.1.path()).unwrap();
+        let files = entries.map(|entry| entry.unwrap().path());
+        let is_lease = |file: &PathBuf| file.extension().is_some_and(|end| end == "lease");
+        files.filter(is_lease).collect()
     }
 }
 
@@ -218,10 +228,10 @@ fn who_comes_while_another_driver_is_left_takes_its_mapping_over() {
     assert!(process.0.is_left(&link));
     drop(leaving);
     assert!(!process.0.is_left(&link));
-    process.0.give_away("s", NOW);
+    process.0.give_away("s", NOW).unwrap();
     assert_eq!(process.owner("a"), Owner::Ours, "a volume uses it");
     process.0.leave(&volume("a"));
-    process.0.give_away("s", NOW);
+    process.0.give_away("s", NOW).unwrap();
     process.release("a");
     assert_eq!(process.take("c", "s", true), Owner::Foreign);
 }
@@ -237,7 +247,7 @@ fn a_share_is_unmapped_when_nobody_uses_it_and_nobody_claims_it_meanwhile() {
         assert_eq!(leases.end("s", NOW, || ()), None);
         leases.take(&volume("b"), user("s"), true)
     });
-    assert_eq!(meanwhile, Some(Err(NotTaken::Ending)));
+    assert!(matches!(meanwhile, Some(Err(NotTaken::Ending))));
     assert_eq!(process.take("b", "s", true), Owner::Foreign);
 }
 
@@ -246,12 +256,12 @@ fn what_comes_after_one_that_is_gone_is_not_ours() {
     let process = Process::new();
     process.make("a", "s");
     process.0.leave(&volume("a"));
-    process.0.note_gone("s", NOW);
+    process.0.note_gone("s", NOW).unwrap();
     assert!(process.0.kept_for_links(NOW).is_empty());
     assert_eq!(process.take("b", "s", true), Owner::Foreign);
     process.make("b", "s");
     // The first one's end comes late.
-    process.0.note_gone("s", NOW);
+    process.0.note_gone("s", NOW).unwrap();
     process.release("a");
     assert_eq!(process.owner("b"), Owner::Ours);
 }
@@ -274,7 +284,7 @@ fn a_lease_goes_with_its_last_user_unless_a_link_needs_it() {
         process.make(key, key);
         process.0.leave(&volume(key));
     }
-    process.0.note_gone("gone", NOW);
+    process.0.note_gone("gone", NOW).unwrap();
     process.0.keep_for_link("kept", NOW);
     assert_eq!(process.files().len(), 2, "until the volumes are released");
     process.release("gone");
@@ -312,9 +322,7 @@ fn a_lease_of_an_earlier_boot_or_that_cannot_be_read_is_of_a_foreign_thing() {
     ] {
         let process = Process::new();
         process.make("a", "s");
-        let entries = fs::read_dir(process.1.path()).unwrap();
-        let files = entries.map(|entry| entry.unwrap().path());
-        let file = Vec::from_iter(files.filter(|file| file.extension().is_some())).remove(0);
+        let file = process.paths().remove(0);
         let text = fs::read_to_string(&file).unwrap().replace(from, to);
         fs::write(&file, &text).unwrap();
         let Process(_, folder) = process;
@@ -339,7 +347,7 @@ fn a_credential_is_compared_with_that_of_the_mapping() {
     assert_eq!(process.compare("u\0two"), Comparison::Differs);
     assert_eq!(process.compare(""), Comparison::Differs);
     process.0.leave(&volume("a"));
-    process.0.note_gone("s", NOW);
+    process.0.note_gone("s", NOW).unwrap();
     assert_eq!(process.compare(CREDENTIAL), Comparison::Unknown);
 }
 
@@ -407,4 +415,163 @@ fn equal_credentials_have_different_hashes() {
     let hashes = Vec::from_iter(process.files().into_iter().map(hash));
     assert_eq!(hashes.len(), 2);
     assert_ne!(hashes[0], hashes[1]);
+}
+
+#[test]
+fn a_presumption_is_of_the_volumes_of_its_boot() {
+    let before = || User {
+        boot: Some(String::from("before")),
+        ..user("s")
+    };
+    let process = Process::new();
+    process.take("b", "s", false);
+    process.0.begin(&volume("b"), true).unwrap();
+    let Process(_, folder) = process;
+    let next = Process::after(folder, &[("b", user("s")), ("old", before())]);
+    assert_eq!(next.owner("b"), Owner::Presumed);
+    assert_eq!(next.owner("old"), Owner::Foreign);
+    let Process(_, folder) = next;
+    let rebooted = Process::in_boot(Some("next"), folder, &[("b", user("s"))]);
+    assert_eq!(rebooted.owner("b"), Owner::Foreign);
+    let process = Process::new();
+    process.0.take(&volume("old"), before(), false).unwrap();
+    assert_eq!(process.take("b", "s", true), Owner::Foreign);
+}
+
+#[test]
+fn a_boot_that_is_not_known_changes_none_of_a_lease() {
+    let process = Process::new();
+    process.make("a", "s");
+    let unknown = User {
+        boot: None,
+        ..user("s")
+    };
+    process.0.take(&volume("b"), unknown, true).unwrap();
+    process.0.begin(&volume("b"), false).unwrap();
+    assert!(process.files()[0].contains(r#""boot":"now""#));
+}
+
+/// In each of these a death follows.
+#[test]
+fn a_lease_of_ours_has_a_file_while_volumes_change() {
+    // The one comes anew and the other leaves; or a first one comes while the last leaves.
+    for stays in [true, false] {
+        let process = Process::new();
+        process.make("a", "s");
+        if stays {
+            process.take("b", "s", true);
+            process.0.begin(&volume("b"), false).unwrap();
+        }
+        process.0.leave(&volume("a"));
+        process.take("b", "s", true);
+        assert_eq!(process.0.adopt("s", NOW), 1);
+        process.release("a");
+        assert_eq!(process.files().len(), 1, "{stays}");
+    }
+}
+
+#[test]
+fn a_volume_that_uses_another_thing_leaves_the_first() {
+    let process = Process::new();
+    process.make("a", "s");
+    process.make("a", "t");
+    assert_eq!(
+        (process.0.users("s", NOW), process.0.users("t", NOW)),
+        (0, 1)
+    );
+    let files = process.files();
+    assert!(
+        files.len() == 1 && files[0].contains(r#""key":"t""#),
+        "{files:?}"
+    );
+}
+
+/// A directory is in the place of the file.
+#[test]
+fn a_lease_that_cannot_be_removed_stays_until_it_can() {
+    let process = Process::new();
+    process.make("a", "s");
+    let file = process.paths().remove(0);
+    fs::remove_file(&file).unwrap();
+    fs::create_dir(&file).unwrap();
+    process.0.leave(&volume("a"));
+    process.0.note_gone("s", NOW).unwrap();
+    process.0.release(&volume("a")).unwrap_err();
+    assert!(process.0.is_gone("s"));
+    process.0.keep_for_link("s", NOW);
+    process.0.give_away("s", NOW).unwrap();
+    fs::remove_dir(&file).unwrap();
+    process.release("a");
+    assert!(!process.0.is_gone("s") && process.files().is_empty());
+}
+
+#[test]
+fn a_credential_is_of_one_thing_in_one_boot() {
+    let noted = || {
+        let process = Process::new();
+        process.make("a", "s");
+        process.0.note_credential("s", &secret(CREDENTIAL));
+        process.0.end_call(&volume("a"), Ended::Well).unwrap();
+        process
+    };
+    let given_away = noted();
+    given_away.0.leave(&volume("a"));
+    given_away.0.give_away("s", NOW).unwrap();
+    assert_eq!(given_away.compare(CREDENTIAL), Comparison::Unknown);
+    let Process(_, folder) = noted();
+    let rebooted = Process::in_boot(Some("next"), folder, &[("a", user("s"))]);
+    assert_eq!(rebooted.compare(CREDENTIAL), Comparison::Unknown);
+    // The call that failed may have changed it.
+    for ended in [Ended::MayBeMade, Ended::InVain] {
+        let process = noted();
+        process.take("b", "s", true);
+        process.0.begin(&volume("b"), true).unwrap();
+        process.0.end_call(&volume("b"), ended).unwrap();
+        let Process(_, folder) = process;
+        let next = Process::after(folder, &[("a", user("s"))]);
+        assert_eq!(next.compare(CREDENTIAL), Comparison::Unknown, "{ended:?}");
+    }
+}
+
+#[test]
+fn what_is_gone_is_foreign_to_its_only_volume_alone() {
+    let process = Process::new();
+    process.make("a", "s");
+    process.make("b", "s");
+    process.0.end_call(&volume("a"), Ended::Gone).unwrap();
+    assert_eq!(
+        process.owner("a"),
+        Owner::Ours,
+        "the other may have made it"
+    );
+    process.0.leave(&volume("b"));
+    process.release("b");
+    process.0.end_call(&volume("a"), Ended::Gone).unwrap();
+    assert_eq!(process.owner("a"), Owner::Foreign);
+}
+
+#[test]
+fn a_file_is_of_the_thing_that_its_name_says_and_of_nobody_when_presumed() {
+    let process = Process::new();
+    process.make("a", "s");
+    process.take("b", "t", false);
+    process.0.begin(&volume("b"), true).unwrap();
+    let files = process.paths();
+    let of = |key: &str| {
+        let text = format!(r#""key":"{key}""#);
+        let mut files = files.iter();
+        files
+            .find(|file| fs::read_to_string(file).unwrap().contains(&text))
+            .unwrap()
+    };
+    fs::copy(of("s"), of("t").with_file_name("thing-copy.lease")).unwrap();
+    let Process(_, folder) = process;
+    let next = Process::after(folder, &[("a", user("s"))]);
+    let left = next.paths();
+    assert_eq!(
+        left.len(),
+        2,
+        "the copy stays, the presumption goes: {left:?}"
+    );
+    assert_eq!(next.owner("a"), Owner::Ours);
 }

@@ -1,4 +1,4 @@
-use wincsi::{Error, WinPath};
+use wincsi::WinPath;
 
 use super::{CallError, Volumes};
 use crate::record::{Lifetime, Record, VolumeHandle};
@@ -19,7 +19,7 @@ impl Volumes {
                 drop(turn);
                 return self.end_inline(volume, target);
             }
-            Some(_) => self.ctx.remove_entry(target, self.ctx.deadline()),
+            Some(_) => Ok(self.ctx.remove_entry(target, self.ctx.deadline())?),
             None => self.unpublish_unrecorded(volume, target),
         };
         removed?;
@@ -29,14 +29,18 @@ impl Volumes {
         Ok(slot.change(|record| record.published.retain(|one| one != target))?)
     }
 
-    fn unpublish_unrecorded(&self, volume: &VolumeHandle, target: &WinPath) -> Result<(), Error> {
+    fn unpublish_unrecorded(
+        &self,
+        volume: &VolumeHandle,
+        target: &WinPath,
+    ) -> Result<(), CallError> {
         let deadline = self.ctx.deadline();
         for kind in &self.kinds {
             if kind.unpublish_foreign(volume, target, deadline)? {
                 return Ok(());
             }
         }
-        self.ctx.remove_entry(target, deadline)
+        Ok(self.ctx.remove_entry(target, deadline)?)
     }
 
     fn end_inline(&self, volume: &VolumeHandle, target: &WinPath) -> Result<(), CallError> {

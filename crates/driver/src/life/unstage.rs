@@ -1,4 +1,4 @@
-use wincsi::{Deadline, Error, WinPath};
+use wincsi::{Deadline, WinPath};
 
 use super::{CallError, Volumes};
 use crate::kinds::Kind;
@@ -13,13 +13,17 @@ impl Volumes {
         let _turn = self.ctx.running.alone(volume)?;
         let slot = self.ctx.store.slot(volume)?;
         let Some(record) = slot.get()? else {
-            return Ok(self.unstage_unrecorded(volume, staging)?);
+            return self.unstage_unrecorded(volume, staging);
         };
         self.check_unpublished(&record)?;
         self.end(record, &slot, staging, self.ctx.deadline())
     }
 
-    fn unstage_unrecorded(&self, volume: &VolumeHandle, staging: &WinPath) -> Result<(), Error> {
+    fn unstage_unrecorded(
+        &self,
+        volume: &VolumeHandle,
+        staging: &WinPath,
+    ) -> Result<(), CallError> {
         let deadline = self.ctx.deadline();
         for kind in &self.kinds {
             if kind.unstage_foreign(volume, staging, deadline)? {
@@ -27,7 +31,7 @@ impl Volumes {
             }
         }
         tracing::warn!("volume {volume} has no record: what is at {staging} is removed");
-        self.ctx.remove_entry(staging, deadline)
+        Ok(self.ctx.remove_entry(staging, deadline)?)
     }
 
     /// Takes down what is left of a volume, and its record last.

@@ -41,6 +41,7 @@ pub(crate) fn deaths_in<F: Mortal>(
     for (before, after) in moments.iter().zip(moments.iter().skip(1)) {
         deaths.push(before.clone());
         deaths.push(after.with_records_of(before));
+        deaths.extend(after.between_records_of(before));
         deaths.extend(after.torn_from(before));
     }
     deaths.extend(moments.last().cloned());

@@ -9,6 +9,7 @@ mod deaths;
 mod fixture;
 mod folders;
 mod inline;
+mod leases;
 mod life;
 mod others;
 mod random;

@@ -146,7 +146,7 @@ impl<S: Source> Kind for Block<S> {
         volume: &VolumeHandle,
         staging: &WinPath,
         deadline: Deadline,
-    ) -> Result<bool, Error> {
+    ) -> Result<bool, CallError> {
         match self.ctx.entry(staging, deadline)? {
             // A host that cannot tell what is there may have a volume mounted.
             None | Some(Look::MountedFolder { .. }) => {

@@ -196,7 +196,7 @@ impl Kind for Shares {
         volume: &VolumeHandle,
         target: &WinPath,
         deadline: Deadline,
-    ) -> Result<bool, Error> {
+    ) -> Result<bool, CallError> {
         self.end_foreign(volume, target, deadline)
     }
 
@@ -205,7 +205,7 @@ impl Kind for Shares {
         volume: &VolumeHandle,
         staging: &WinPath,
         deadline: Deadline,
-    ) -> Result<bool, Error> {
+    ) -> Result<bool, CallError> {
         self.end_foreign(volume, staging, deadline)
     }
 

@@ -211,9 +211,6 @@ impl Staging<'_> {
             let unmapped = self.shares.unmap_unless_used(remote, self.turn.deadline)?;
             self.was_mapped &= !is_same || unmapped == Unmapped::InUse;
         }
-        if !is_same {
-            leases.release(&record.volume)?;
-        }
         Ok(())
     }
 
@@ -276,10 +273,11 @@ impl Staging<'_> {
         Ok(())
     }
 
-    fn not_taken(&self, share: &str, reason: NotTaken<Conflict>) -> Refused {
+    fn not_taken(&self, share: &str, reason: NotTaken<Conflict>) -> CallError {
         let volume = self.turn.stage.volume.clone();
         let server = self.wanted.server.clone();
-        match reason {
+        let refused = match reason {
+            NotTaken::Unsaved(error) => return error.into(),
             NotTaken::Conflict(Conflict::User, other) => Refused::OtherUser {
                 volume,
                 server,
@@ -295,7 +293,8 @@ impl Staging<'_> {
                 volume,
                 share: share.to_owned(),
             },
-        }
+        };
+        refused.into()
     }
 
     /// Whether another's mapping that was there when the call began went before the claim.
@@ -318,7 +317,11 @@ impl Staging<'_> {
         if let Some(record) = self.same_mapping() {
             return Ok(record.content.taken_over);
         }
-        if !self.was_mapped {
+        let is_ours = self
+            .shares
+            .leases
+            .is_ours(&self.remote.share(), self.boot.as_deref());
+        if !self.was_mapped || self.before.is_some() && is_ours {
             return Ok(false);
         }
         let (staging, path) = (&self.turn.stage.staging, self.remote.path());

@@ -14,6 +14,7 @@ use super::mappings::covers;
 use super::unstage::Unmapped;
 use super::{ANSWER, Share, Shares, Terms};
 use crate::leases::LeavingForeign;
+use crate::life::CallError;
 use crate::record::{Record, State, VolumeHandle};
 
 /// Whose link leads through a mapping.
@@ -69,7 +70,7 @@ impl Shares {
         volume: &VolumeHandle,
         link: &WinPath,
         deadline: Deadline,
-    ) -> Result<bool, Error> {
+    ) -> Result<bool, CallError> {
         let Some(remote) = self.foreign_share(volume, link, deadline)? else {
             return Ok(false);
         };
@@ -87,7 +88,7 @@ impl Shares {
         leaving: &LeavingForeign<'_, Terms>,
         remote: &RemotePath,
         deadline: Deadline,
-    ) -> Result<(), Error> {
+    ) -> Result<(), CallError> {
         for mapped in self.mappings(deadline)?.ways_to(remote) {
             leaving.leaves(&mapped.share());
             if self.unmap_unless_used(&mapped, deadline)? == Unmapped::InUse {

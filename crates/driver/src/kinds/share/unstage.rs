@@ -39,29 +39,39 @@ impl Shares {
             // Another driver had the volume before or meanwhile, by a mapping of its own.
             let leaving = self.leases.leave_foreign(&record.staging);
             self.leave_foreign_mappings(&leaving, remote, deadline)?;
-        } else {
-            self.leave_kept_mappings(remote, deadline)?;
         }
+        self.leave_kept_mappings(remote, deadline)?;
         self.release(volume)?;
         self.figures.forget(volume);
         Ok(())
     }
 
-    fn leave_mapping(&self, record: &Record<Share>, deadline: Deadline) -> Result<Unmapped, Error> {
+    fn leave_mapping(
+        &self,
+        record: &Record<Share>,
+        deadline: Deadline,
+    ) -> Result<Unmapped, CallError> {
         let (remote, boot) = (&record.content.remote, self.ctx.boot(deadline));
         let (volume, share) = (&record.volume, remote.share());
+        if self.leases.is_gone(&share) {
+            return Ok(Unmapped::Before);
+        }
         let is_ours = self.leases.owner(volume) != Owner::Foreign
             || self.leases.is_ours(&share, boot.as_deref());
         if is_ours || record.content.taken_over {
             return self.unmap_unless_used(remote, deadline);
         }
-        self.leases.give_away(&share, boot.as_deref());
+        self.leases.give_away(&share, boot.as_deref())?;
         tracing::info!("volume {volume}: a mapping of {share} would be others', and stays");
         Ok(Unmapped::InUse)
     }
 
     /// The link may have led through a mapping that was kept for it.
-    fn leave_kept_mappings(&self, remote: &RemotePath, deadline: Deadline) -> Result<(), Error> {
+    fn leave_kept_mappings(
+        &self,
+        remote: &RemotePath,
+        deadline: Deadline,
+    ) -> Result<(), CallError> {
         for kept in self
             .leases
             .kept_for_links(self.ctx.boot(deadline).as_deref())
@@ -80,7 +90,7 @@ impl Shares {
         &self,
         remote: &RemotePath,
         deadline: Deadline,
-    ) -> Result<Unmapped, Error> {
+    ) -> Result<Unmapped, CallError> {
         let (share, boot) = (remote.share(), self.ctx.boot(deadline));
         let boot = boot.as_deref();
         if self.leases.adopt(&share, boot) > 0 {
@@ -93,7 +103,7 @@ impl Shares {
             }
             Some(LinkOf::Stranger) => {
                 // They may have mapped it anew meanwhile, as another user.
-                self.leases.give_away(&share, boot);
+                self.leases.give_away(&share, boot)?;
                 return Ok(Unmapped::InUse);
             }
             None => {}
@@ -107,7 +117,7 @@ impl Shares {
             done => done,
         };
         if unmapped != Unmapped::InUse {
-            self.leases.note_gone(&share, boot);
+            self.leases.note_gone(&share, boot)?;
         }
         Ok(unmapped)
     }

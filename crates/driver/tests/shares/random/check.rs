@@ -17,7 +17,6 @@ struct Recorded {
     share: String,
     is_staged: bool,
     is_of_boot: bool,
-    is_made: bool,
     is_taken_over: bool,
 }
 
@@ -61,7 +60,7 @@ impl World {
                     self.check_gone(gone, &records, step, dies)?;
                 }
                 self.check_explained(&now, &records)?;
-                self.note_handed_over(step, dies, &records);
+                self.note_handed_over(step, dies);
             }
         }
         self.theirs.retain(|one| now.contains(one));
@@ -123,9 +122,10 @@ impl World {
     }
 
     /// The volume that leaves another's mapping leaves it to this driver's volumes, if there are any.
-    fn note_handed_over(&mut self, step: Step, dies: bool, records: &[Recorded]) {
+    fn note_handed_over(&mut self, step: Step, dies: bool) {
+        let made = made(&self.fixture, &self.boot);
         let is_handed_over =
-            |mapping: &str| may_leave(mapping, step, dies) && is_made(mapping, records);
+            |mapping: &str| may_leave(mapping, step, dies) && made.contains(mapping);
         self.theirs.retain(|mapping| !is_handed_over(mapping));
     }
 
@@ -134,20 +134,15 @@ impl World {
         now: &BTreeSet<String>,
         records: &[Recorded],
     ) -> Result<(), String> {
-        for Recorded {
-            share,
-            is_of_boot,
-            is_made,
-            ..
-        } in records
-        {
-            if *is_of_boot && *is_made {
-                self.left.remove(share);
-                self.note_ours(share);
+        let made = made(&self.fixture, &self.boot);
+        for share in &made {
+            self.left.remove(share);
+            self.note_ours(share);
+            if !records.iter().any(|one| one.explains(share, &made)) {
+                return Err(format!("the lease of {share} is nobody's"));
             }
         }
         self.left.retain(|one| now.contains(one));
-        let made = made(&self.fixture, &self.boot);
         for mapping in now {
             let is_others = self.others.keys().any(|index| OTHERS[*index].0 == mapping);
             let is_recorded = records.iter().any(|one| one.explains(mapping, &made));
@@ -169,14 +164,15 @@ impl World {
     /// csi-driver-smb leaves mappings behind that no link leads to, and removes some that volumes need.
     pub(super) fn note_what_is_left(&mut self) {
         let records = recorded(&self.fixture, &self.boot);
+        let made = made(&self.fixture, &self.boot);
         let is_left = |mapping: &&String| {
             let mut links = self.unrecorded_links_through(mapping, &records);
-            links.next().is_none() && !is_made(mapping, &records)
+            links.next().is_none() && !made.contains(*mapping)
         };
         let left: Vec<_> = self.seen.iter().filter(is_left).cloned().collect();
         self.left.extend(left);
         // Nothing tells one that csi-driver-smb made again from that of the record.
-        self.theirs.retain(|mapping| !is_made(mapping, &records));
+        self.theirs.retain(|mapping| !made.contains(mapping));
         let shares = records.into_iter().map(|one| one.share);
         self.let_go
             .extend(shares.filter(|share| !self.seen.contains(share)));
@@ -259,12 +255,6 @@ fn may_leave(mapping: &str, step: Step, dies: bool) -> bool {
     }
 }
 
-/// Whether a record of this boot calls a mapping this driver's.
-fn is_made(mapping: &str, records: &[Recorded]) -> bool {
-    let mut records = records.iter();
-    records.any(|one| one.is_of_boot && one.is_made && one.share == mapping)
-}
-
 fn is_on_the_way(mapping: &str, volume: &str) -> bool {
     let mut specs = SPECS.iter().filter(|spec| spec.handle == volume);
     specs.any(|spec| is_through(mapping, spec))
@@ -288,7 +278,6 @@ fn made(fixture: &Fixture, boot: &str) -> BTreeSet<String> {
 
 fn recorded(fixture: &Fixture, boot: &str) -> Vec<Recorded> {
     let text = |record: &Value, name| record[name].as_str().map(str::to_owned);
-    let made = made(fixture, boot);
     let records = fixture.parsed_records().into_iter();
     let read = records.map(|record| {
         let share = text(&record, "mapped").unwrap_or_else(|| {
@@ -297,7 +286,6 @@ fn recorded(fixture: &Fixture, boot: &str) -> Vec<Recorded> {
         });
         Recorded {
             volume: text(&record, "volume").unwrap(),
-            is_made: made.contains(&share),
             share,
             is_staged: record["state"] == "staged",
             is_of_boot: record["boot"] == boot,

@@ -15,7 +15,12 @@ impl Staging<'_> {
         self.settle(&error);
         let left = match &self.before {
             None if is_over || self.is_unmade(&error) => self.undo(),
-            Some(before) if self.is_unmade(&error) || self.is_refused_anew(before, &error) => {
+            Some(before) if self.is_unmade(&error) => {
+                self.end_call(Ended::Gone);
+                self.stay_in(before.boot.as_deref());
+                Left::Something
+            }
+            Some(before) if self.is_refused_anew(before, &error) => {
                 self.stay_in(before.boot.as_deref());
                 Left::Something
             }
