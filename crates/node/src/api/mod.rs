@@ -39,13 +39,17 @@ mod attached;
 mod by_found;
 mod codes;
 mod conditions;
+mod disks;
 mod error;
 mod features;
-mod groups;
+mod filesystem;
 mod in_process;
 mod iscsi;
 mod names;
 mod result_ext;
+mod smb;
+mod system;
+mod volumes;
 /// Seals the traits: besides this crate only `wincsi-client` implements them.
 #[doc(hidden)]
 pub mod sealed {
@@ -60,14 +64,18 @@ use std::time::Duration;
 use os::Deadline;
 
 pub use self::by_found::disk_size_of;
+pub use self::disks::Disks;
 pub use self::error::{Cause, Code, Condition, Error, Needs, Result, Unreachable};
 pub use self::features::Feature;
 #[doc(hidden)]
 pub use self::features::feature_table;
-pub use self::groups::{Disks, Filesystem, Smb, System, Volumes};
+pub use self::filesystem::Filesystem;
 pub use self::iscsi::Iscsi;
 pub use self::result_ext::ResultExt;
 use self::sealed::Sealed;
+pub use self::smb::Smb;
+pub use self::system::System;
+pub use self::volumes::Volumes;
 
 /// A node and the operations on it, by any backend.
 pub trait NodeApi: Sealed + Send + Sync {

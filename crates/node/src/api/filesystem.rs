@@ -1,0 +1,120 @@
+use os::{Deadline, Space, WinPath};
+
+use super::Result;
+use super::sealed::Sealed;
+use crate::{LinkTarget, Listing, Look};
+
+/// The operations on files, directories and links.
+pub trait Filesystem: Sealed + Send + Sync {
+    /// Whether an entry of this name exists; a dangling link counts.
+    ///
+    /// # Errors
+    /// [`AccessDenied`](super::Condition::AccessDenied), [`PathRefused`](super::Condition::PathRefused),
+    /// [`OutOfReach`](super::Condition::OutOfReach); never [`NotFound`](super::Condition::NotFound).
+    fn path_exists(&self, path: &WinPath, deadline: Deadline) -> Result<bool>;
+
+    /// Creates a directory and its parents; an existing one is success. So is a mounted folder whose volume is
+    /// gone, which [`Volumes::mount`](super::Volumes::mount) replaces, with
+    /// [`Feature::StaleMounts`](super::Feature::StaleMounts).
+    ///
+    /// # Errors
+    /// [`AlreadyExists`](super::Condition::AlreadyExists) if something other than a directory has the
+    /// name; [`AccessDenied`](super::Condition::AccessDenied),
+    /// [`PathRefused`](super::Condition::PathRefused), [`OutOfReach`](super::Condition::OutOfReach),
+    /// [`DanglingLink`](super::Condition::DanglingLink).
+    fn make_directory(&self, path: &WinPath, deadline: Deadline) -> Result<()>;
+
+    /// Removes one entry: a file, an empty directory, or a link, whose target stays untouched.
+    ///
+    /// # Errors
+    /// [`NotFound`](super::Condition::NotFound), [`NotEmpty`](super::Condition::NotEmpty),
+    /// [`InUse`](super::Condition::InUse), [`AccessDenied`](super::Condition::AccessDenied),
+    /// [`PathRefused`](super::Condition::PathRefused), [`OutOfReach`](super::Condition::OutOfReach).
+    fn remove_entry(&self, path: &WinPath, deadline: Deadline) -> Result<()>;
+
+    /// Removes an entry and, if it is a plain directory, everything in it; links are not followed. A missing
+    /// entry is success.
+    ///
+    /// # Errors
+    /// [`InUse`](super::Condition::InUse), [`AccessDenied`](super::Condition::AccessDenied),
+    /// [`PathRefused`](super::Condition::PathRefused), [`OutOfReach`](super::Condition::OutOfReach). Entries
+    /// removed before the failure stay removed.
+    fn remove_tree(&self, path: &WinPath, deadline: Deadline) -> Result<()>;
+
+    /// Empties a plain directory and keeps it.
+    ///
+    /// # Errors
+    /// [`NotFound`](super::Condition::NotFound), [`InUse`](super::Condition::InUse),
+    /// [`AccessDenied`](super::Condition::AccessDenied), [`PathRefused`](super::Condition::PathRefused),
+    /// [`OutOfReach`](super::Condition::OutOfReach). Entries removed before the failure stay removed.
+    fn remove_contents(&self, path: &WinPath, deadline: Deadline) -> Result<()>;
+
+    /// Creates a symbolic link at `link` that leads to `source`.
+    ///
+    /// # Errors
+    /// [`AlreadyExists`](super::Condition::AlreadyExists); from an older csi-proxy also for a link that
+    /// leads there already. [`NotFound`](super::Condition::NotFound) if the folder of the link is missing;
+    /// [`AccessDenied`](super::Condition::AccessDenied), [`PathRefused`](super::Condition::PathRefused),
+    /// [`OutOfReach`](super::Condition::OutOfReach).
+    fn create_symlink(&self, source: &WinPath, link: &WinPath, deadline: Deadline) -> Result<()>;
+
+    /// Creates a directory link at `at` that leads to `to`. The target is not read, so it may be missing, or a share
+    /// that is not mapped yet. A directory link that leads there already is success. A file link that leads there is
+    /// replaced, as Windows opens no directory through one; [`Filesystem::create_symlink`] makes such file links if
+    /// the target is missing.
+    ///
+    /// # Errors
+    /// [`AlreadyExists`](super::Condition::AlreadyExists) for any other entry, also a link that leads elsewhere;
+    /// [`NotFound`](super::Condition::NotFound) if the folder of the link is missing;
+    /// [`AccessDenied`](super::Condition::AccessDenied), [`OutOfReach`](super::Condition::OutOfReach).
+    /// [`Cause::Unsupported`](super::Cause::Unsupported) without
+    /// [`Feature::DirectoryLinks`](super::Feature::DirectoryLinks).
+    fn link_directory(&self, to: &WinPath, at: &WinPath, deadline: Deadline) -> Result<()>;
+
+    /// Whether the entry is a link of any kind with an existing target.
+    ///
+    /// # Errors
+    /// [`NotFound`](super::Condition::NotFound), [`AccessDenied`](super::Condition::AccessDenied),
+    /// [`PathRefused`](super::Condition::PathRefused), [`OutOfReach`](super::Condition::OutOfReach).
+    fn is_symlink(&self, path: &WinPath, deadline: Deadline) -> Result<bool>;
+
+    /// The kind of entry at a path, and the target of a link: followed hop by hop, but onto no share, whose mapping
+    /// counts instead.
+    ///
+    /// # Errors
+    /// [`AccessDenied`](super::Condition::AccessDenied), [`OutOfReach`](super::Condition::OutOfReach),
+    /// [`NotAnswering`](super::Condition::NotAnswering); never [`NotFound`](super::Condition::NotFound), which is
+    /// [`Look::Missing`]. [`Cause::Unsupported`](super::Cause::Unsupported) without
+    /// [`Feature::EntryLooks`](super::Feature::EntryLooks).
+    fn look(&self, path: &WinPath, deadline: Deadline) -> Result<Look>;
+
+    /// The stored target of a link, a junction or a mounted folder; `None` for another entry.
+    ///
+    /// # Errors
+    /// [`NotFound`](super::Condition::NotFound), [`AccessDenied`](super::Condition::AccessDenied),
+    /// [`NotAnswering`](super::Condition::NotAnswering).
+    /// [`Cause::Unsupported`](super::Cause::Unsupported) without
+    /// [`Feature::EntryLooks`](super::Feature::EntryLooks).
+    fn read_link(&self, path: &WinPath, deadline: Deadline) -> Result<Option<LinkTarget>>;
+
+    /// The entries of a directory, at most `most`. Processes that may write there chose the names, and may have
+    /// replaced the entries since; a name must not go into an error or a log line unescaped.
+    ///
+    /// # Errors
+    /// [`NotFound`](super::Condition::NotFound), [`AccessDenied`](super::Condition::AccessDenied);
+    /// [`Crowded`](super::Condition::Crowded) while others list or change the path.
+    /// [`Cause::Unsupported`](super::Cause::Unsupported) without
+    /// [`Feature::EntryLooks`](super::Feature::EntryLooks).
+    fn list(&self, directory: &WinPath, most: usize, deadline: Deadline) -> Result<Listing>;
+
+    /// Size and free space of the filesystem under a directory, in bytes; links and mounted folders are
+    /// followed, onto shares as well. [`Volumes::stats`](super::Volumes::stats) reports those of a volume.
+    ///
+    /// # Errors
+    /// [`NotFound`](super::Condition::NotFound), [`AccessDenied`](super::Condition::AccessDenied),
+    /// [`DeviceFailed`](super::Condition::DeviceFailed), [`ServerNotFound`](super::Condition::ServerNotFound),
+    /// [`NotMapped`](super::Condition::NotMapped); [`NotAnswering`](super::Condition::NotAnswering) for a share on
+    /// which an earlier call hangs. [`Cause::Unsupported`](super::Cause::Unsupported) without
+    /// [`Feature::SpaceByPath`](super::Feature::SpaceByPath).
+    fn space(&self, directory: &WinPath, deadline: Deadline) -> Result<Space>;
+}

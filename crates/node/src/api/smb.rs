@@ -1,0 +1,65 @@
+use os::Deadline;
+
+use super::Result;
+use super::sealed::Sealed;
+use crate::{MapOutcome, MapRequest, RemotePath, ShareMapping, UnmapOutcome};
+
+/// The operations on SMB mappings.
+pub trait Smb: Sealed + Send + Sync {
+    /// Maps a share for the whole node, and makes a directory link to it. A mapping that answers is reused as it is,
+    /// whatever the credentials, and [`MapOutcome`] reports what is known about it; for options see
+    /// [`crate::Smb::map`]. Without [`Feature::Outcomes`](super::Feature::Outcomes) the result is
+    /// [`MapOutcome::Unreported`]. If the requested folder below the share does not exist, no link is made.
+    ///
+    /// With [`Feature::FolderCheck`](super::Feature::FolderCheck) a failed call leaves no mapping that was not there
+    /// before, unless another process mapped the share or has files open there, the call passed its deadline, or it
+    /// ends with [`NotReady`](super::Condition::NotReady).
+    ///
+    /// # Errors
+    /// [`NotFound`](super::Condition::NotFound) of the folder, with
+    /// [`Feature::FolderCheck`](super::Feature::FolderCheck);
+    /// [`AlreadyExists`](super::Condition::AlreadyExists), [`LogonFailure`](super::Condition::LogonFailure),
+    /// [`AccessDenied`](super::Condition::AccessDenied), [`ServerNotFound`](super::Condition::ServerNotFound),
+    /// [`NotReady`](super::Condition::NotReady), [`ServerAway`](super::Condition::ServerAway),
+    /// [`CredentialsConflict`](super::Condition::CredentialsConflict),
+    /// [`OtherOptions`](super::Condition::OtherOptions), [`UnknownOption`](super::Condition::UnknownOption).
+    /// [`Cause::Unsupported`](super::Cause::Unsupported) without
+    /// [`Feature::MapOptions`](super::Feature::MapOptions), for each option, and without
+    /// [`Feature::FolderMappings`](super::Feature::FolderMappings) of a folder's own mapping.
+    fn map(&self, mapping: &MapRequest<'_>, deadline: Deadline) -> Result<MapOutcome>;
+
+    /// The mappings of the node, including foreign ones, sorted by their remote paths. No server is contacted.
+    ///
+    /// # Errors
+    /// [`NotReady`](super::Condition::NotReady), [`AccessDenied`](super::Condition::AccessDenied).
+    /// [`Cause::Unsupported`](super::Cause::Unsupported) without
+    /// [`Feature::MappingList`](super::Feature::MappingList).
+    fn mappings(&self, deadline: Deadline) -> Result<Vec<ShareMapping>>;
+
+    /// Removes the mapping of a share, even one in use. Links to it stay.
+    ///
+    /// # Errors
+    /// [`NotMapped`](super::Condition::NotMapped), [`InUse`](super::Condition::InUse),
+    /// [`NotReady`](super::Condition::NotReady). [`Cause::Unsupported`](super::Cause::Unsupported) without
+    /// [`Feature::FolderMappings`](super::Feature::FolderMappings) of a folder's own mapping.
+    fn unmap(&self, remote: &RemotePath, deadline: Deadline) -> Result<()>;
+
+    /// As [`Smb::unmap`], unless the share is in use, which `used` decides, for example by the driver's own records.
+    /// It runs under the share's lock, last before the removal, so that no [`Smb::map`] for this share comes between.
+    /// A driver that records each use before it maps, and drops the record before it calls this, removes no mapping
+    /// that another of its calls relies on.
+    ///
+    /// `used` must return `true` if it cannot decide. It runs once at most, on another thread, perhaps after the
+    /// caller received its answer at the deadline. It must not call the node, whose calls for this share wait for it,
+    /// nor wait for a lock that the driver holds while it calls the node; and it should be quick.
+    ///
+    /// # Errors
+    /// As [`Smb::unmap`], without a call of `used`. [`Cause::Unsupported`](super::Cause::Unsupported) without
+    /// [`Feature::ConditionalUnmap`](super::Feature::ConditionalUnmap).
+    fn unmap_unless(
+        &self,
+        remote: &RemotePath,
+        used: Box<dyn FnOnce() -> bool + Send>,
+        deadline: Deadline,
+    ) -> Result<UnmapOutcome>;
+}

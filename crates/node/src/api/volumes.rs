@@ -1,0 +1,143 @@
+use os::{Deadline, DiskNumber, PartitionNumber, Space, VolumeId, WinPath};
+
+use super::Result;
+use super::sealed::Sealed;
+use crate::{FormatOptions, Formatted, FoundDisk, FoundVolume, NewSize, Resized};
+
+/// The operations on volumes.
+pub trait Volumes: Sealed + Send + Sync {
+    /// The volumes on a disk, or on one of its partitions, in the order of their offsets: a list to read.
+    /// Operations that change a volume take a result of [`Volumes::find_on`] or [`Volumes::find_at`]; for a disk
+    /// with several volumes, [`FoundVolume::on_disk`] of one of these.
+    ///
+    /// # Errors
+    /// [`NotFound`](super::Condition::NotFound) without such a disk or partition; csi-proxy's pipes return an
+    /// empty list instead. [`NotReady`](super::Condition::NotReady),
+    /// [`NotAnswering`](super::Condition::NotAnswering).
+    fn list_on_disk(
+        &self,
+        disk: DiskNumber,
+        partition: Option<PartitionNumber>,
+        deadline: Deadline,
+    ) -> Result<Vec<VolumeId>>;
+
+    /// The one volume on a found disk. Operations that format or resize a volume for a driver take the result
+    /// of this or of [`Volumes::find_at`], and check it again right before the change.
+    ///
+    /// # Errors
+    /// [`NotFound`](super::Condition::NotFound) for no volume, [`Ambiguous`](super::Condition::Ambiguous) for
+    /// several; [`Changed`](super::Condition::Changed), [`NotReady`](super::Condition::NotReady).
+    fn find_on(&self, disk: &FoundDisk, deadline: Deadline) -> Result<FoundVolume>;
+
+    /// The volume that is mounted where a path leads by links: the one that a driver mounted there.
+    ///
+    /// # Errors
+    /// As [`Volumes::of_target`].
+    fn find_at(&self, path: &WinPath, deadline: Deadline) -> Result<FoundVolume>;
+
+    /// Mounts a volume at an existing empty folder; if it is mounted there already, nothing is done. A
+    /// mounted folder whose volume is certainly gone, as after its disk was pulled out, is replaced.
+    ///
+    /// See [`Feature::StaleMounts`](super::Feature::StaleMounts).
+    ///
+    /// # Errors
+    /// [`Changed`](super::Condition::Changed) if the volume is no longer where it was found;
+    /// [`TargetInUse`](super::Condition::TargetInUse), [`NotEmpty`](super::Condition::NotEmpty),
+    /// [`NotFound`](super::Condition::NotFound), [`DeviceFailed`](super::Condition::DeviceFailed),
+    /// [`PathRefused`](super::Condition::PathRefused), [`OutOfReach`](super::Condition::OutOfReach).
+    fn mount(&self, volume: &FoundVolume, folder: &WinPath, deadline: Deadline) -> Result<()>;
+
+    /// Flushes a volume and unmounts it from a folder, which stays, empty.
+    ///
+    /// # Errors
+    /// [`NotAMountedFolder`](super::Condition::NotAMountedFolder), [`NotFound`](super::Condition::NotFound);
+    /// [`TargetInUse`](super::Condition::TargetInUse) of another volume;
+    /// [`DanglingLink`](super::Condition::DanglingLink), [`OutOfReach`](super::Condition::OutOfReach),
+    /// [`PathRefused`](super::Condition::PathRefused), [`DeviceFailed`](super::Condition::DeviceFailed).
+    fn unmount(&self, volume: VolumeId, folder: &WinPath, deadline: Deadline) -> Result<()>;
+
+    /// Whether the volume has a filesystem that Windows knows.
+    ///
+    /// # Errors
+    /// [`NotFound`](super::Condition::NotFound), [`NotAnswering`](super::Condition::NotAnswering),
+    /// [`DeviceFailed`](super::Condition::DeviceFailed).
+    fn is_formatted(&self, volume: VolumeId, deadline: Deadline) -> Result<bool>;
+
+    /// Formats a blank volume with NTFS. See [`Feature::BlankProof`](super::Feature::BlankProof).
+    ///
+    /// # Errors
+    /// [`Changed`](super::Condition::Changed), [`NotBlank`](super::Condition::NotBlank),
+    /// [`Guarded`](super::Condition::Guarded), [`NotFound`](super::Condition::NotFound),
+    /// [`Offline`](super::Condition::Offline), [`ReadOnly`](super::Condition::ReadOnly),
+    /// [`NotReady`](super::Condition::NotReady), [`OutOfDate`](super::Condition::OutOfDate),
+    /// [`DeviceFailed`](super::Condition::DeviceFailed).
+    fn format(&self, volume: &FoundVolume, deadline: Deadline) -> Result<()>;
+
+    /// Ensures that a volume has the requested filesystem: a blank volume is formatted, one that has it
+    /// is left as it is.
+    ///
+    /// Without [`Feature::Outcomes`](super::Feature::Outcomes) a volume with any filesystem is
+    /// [`Formatted::Unreported`].
+    ///
+    /// # Errors
+    /// [`OtherFileSystem`](super::Condition::OtherFileSystem), and as [`Volumes::format`].
+    /// [`Cause::Unsupported`](super::Cause::Unsupported) without
+    /// [`Feature::FormatOptions`](super::Feature::FormatOptions).
+    fn ensure_formatted(
+        &self,
+        volume: &FoundVolume,
+        options: &FormatOptions,
+        deadline: Deadline,
+    ) -> Result<Formatted>;
+
+    /// Grows a volume, and reports whether it did. Nothing shrinks; sizes are rounded down to whole MiB, and growth
+    /// of less than 1 MiB does nothing. Without [`Feature::SmallGrowth`](super::Feature::SmallGrowth) the limit is
+    /// 100 MiB.
+    ///
+    /// To expand a volume, a driver finds it by its mount path. A found disk leads to it too, but a disk that was
+    /// found by its size must be found again after it has grown. Without
+    /// [`Feature::Outcomes`](super::Feature::Outcomes) every success is [`Resized::Unreported`].
+    ///
+    /// # Errors
+    /// [`Changed`](super::Condition::Changed), [`NoRoom`](super::Condition::NoRoom), [`NotFound`](super::Condition::NotFound),
+    /// [`Guarded`](super::Condition::Guarded), [`ReadOnly`](super::Condition::ReadOnly), [`NotReady`](super::Condition::NotReady),
+    /// [`DeviceFailed`](super::Condition::DeviceFailed).
+    fn resize(&self, volume: &FoundVolume, size: NewSize, deadline: Deadline) -> Result<Resized>;
+
+    /// Size and free space of the volume's filesystem, in bytes. A volume without one is an error; over
+    /// csi-proxy's pipes its filesystem has no size.
+    ///
+    /// # Errors
+    /// [`NotFound`](super::Condition::NotFound), [`NotAnswering`](super::Condition::NotAnswering),
+    /// [`DeviceFailed`](super::Condition::DeviceFailed).
+    fn stats(&self, volume: VolumeId, deadline: Deadline) -> Result<Space>;
+
+    /// The disk that holds the volume.
+    ///
+    /// # Errors
+    /// [`NotFound`](super::Condition::NotFound), [`NotAnswering`](super::Condition::NotAnswering);
+    /// [`Other`](super::Condition::Other) of a volume on several disks.
+    fn disk_number(&self, volume: VolumeId, deadline: Deadline) -> Result<DiskNumber>;
+
+    /// The volume that is mounted where a path leads by links.
+    ///
+    /// # Errors
+    /// [`NotFound`](super::Condition::NotFound) when the path itself is missing,
+    /// [`NotAMountedFolder`](super::Condition::NotAMountedFolder), [`DanglingLink`](super::Condition::DanglingLink),
+    /// [`OutOfReach`](super::Condition::OutOfReach). The first two mean that nothing is mounted there; the others
+    /// do not.
+    fn of_target(&self, path: &WinPath, deadline: Deadline) -> Result<VolumeId>;
+
+    /// The volume that holds the entry of this path, links followed.
+    ///
+    /// # Errors
+    /// As [`Volumes::of_target`], but never [`NotAMountedFolder`](super::Condition::NotAMountedFolder).
+    fn closest(&self, path: &WinPath, deadline: Deadline) -> Result<VolumeId>;
+
+    /// Writes everything cached for the volume to its disk.
+    ///
+    /// # Errors
+    /// [`NotFound`](super::Condition::NotFound), [`ReadOnly`](super::Condition::ReadOnly),
+    /// [`DeviceFailed`](super::Condition::DeviceFailed).
+    fn flush(&self, volume: VolumeId, deadline: Deadline) -> Result<()>;
+}
