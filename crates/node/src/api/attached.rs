@@ -9,9 +9,9 @@ use std::time::Duration;
 
 use os::{Clock, Deadline, Moment};
 
-use super::{Cause, Condition, Error, Result};
+use super::{Cause, Condition, Disks, Error, Result};
 use crate::poll::SLICE;
-use crate::{DiskError, FoundDisk, Unfinished};
+use crate::{DiskError, DiskQuery, FoundDisk, Node, Unfinished};
 
 /// The name of a rescan in errors and threads.
 const RESCAN: &str = "rescan";
@@ -38,6 +38,37 @@ pub struct Wait {
     pub patience: Deadline,
     /// By when the call answers.
     pub deadline: Deadline,
+}
+
+impl Node {
+    pub(super) fn find_once_attached(
+        &self,
+        wanted: &DiskQuery,
+        patience: Duration,
+        deadline: Deadline,
+    ) -> Result<FoundDisk> {
+        let wait = Wait {
+            patience: Deadline::within(&*self.os().clock, patience),
+            deadline,
+        };
+        let look = || Disks::find(self, wanted, deadline);
+        self.rescans()
+            .find(wait, look, self.rescan_in_the_background())
+    }
+
+    pub(super) fn rescan_for_all(&self, deadline: Deadline) -> Result<()> {
+        let rescan = self.rescan_in_the_background();
+        self.rescans().rescan(deadline, rescan)
+    }
+
+    /// A rescan that callers share, which outlasts each one's deadline.
+    fn rescan_in_the_background(&self) -> impl Fn() -> Result<()> + Clone + Send + use<> {
+        let node = self.clone();
+        move || {
+            let rescanned = node.operations().disks().rescan(Deadline::NEVER);
+            rescanned.map_err(|error| Error::new(RESCAN, "disks", error))
+        }
+    }
 }
 
 #[derive(Default)]

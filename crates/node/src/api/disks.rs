@@ -5,28 +5,35 @@ use formats::location::Location;
 use os::{Deadline, DiskNumber, WinPath};
 
 use super::Result;
+use super::operations::operations;
 use super::sealed::Sealed;
-use crate::{DiskIds, DiskQuery, FoundDisk};
+use crate::{DiskIds, DiskQuery, FoundDisk, Node};
+
+operations! {
+by deadline;
 
 /// The operations on disks.
-pub trait Disks: Sealed + Send + Sync {
+pub trait Disks {
     /// The location of each disk; a disk without a usable location is left out.
     ///
     /// # Errors
     /// [`NotReady`](super::Condition::NotReady), [`AccessDenied`](super::Condition::AccessDenied).
-    fn locations(&self, deadline: Deadline) -> Result<BTreeMap<DiskNumber, Location>>;
+    fn locations(&self, deadline: Deadline) -> Result<BTreeMap<DiskNumber, Location>>
+        = disks.locations, "list locations of", "disks";
 
     /// The identifiers of each disk.
     ///
     /// # Errors
     /// [`NotReady`](super::Condition::NotReady), [`AccessDenied`](super::Condition::AccessDenied).
-    fn ids(&self, deadline: Deadline) -> Result<BTreeMap<DiskNumber, DiskIds>>;
+    fn ids(&self, deadline: Deadline) -> Result<BTreeMap<DiskNumber, DiskIds>>
+        = disks.ids, "list ids of", "disks";
 
     /// The one disk with this page 0x83 identifier, exactly as [`Disks::ids`] spells it.
     ///
     /// # Errors
     /// [`NotFound`](super::Condition::NotFound), [`Ambiguous`](super::Condition::Ambiguous).
-    fn by_page83(&self, page83: &str, deadline: Deadline) -> Result<DiskNumber>;
+    fn by_page83(&self, page83: &str, deadline: Deadline) -> Result<DiskNumber>
+        = disks.by_page83, "find disk", page83;
 
     /// The one disk that meets all of the query. Operations that change a disk for a driver take this
     /// result, and check it again right before the change.
@@ -41,7 +48,8 @@ pub trait Disks: Sealed + Send + Sync {
     /// [`NotReady`](super::Condition::NotReady), [`AccessDenied`](super::Condition::AccessDenied).
     /// [`Cause::Unsupported`](super::Cause::Unsupported) without
     /// [`Feature::DeviceCriteria`](super::Feature::DeviceCriteria).
-    fn find(&self, wanted: &DiskQuery, deadline: Deadline) -> Result<FoundDisk>;
+    fn find(&self, wanted: &DiskQuery, deadline: Deadline) -> Result<FoundDisk>
+        = disks.find, "find the disk with", wanted;
 
     /// The disk of the volume that is mounted where a path leads by links, by all names and the location that it
     /// reports: for unstaging without a record. After that the volume can be unmounted, and
@@ -53,7 +61,8 @@ pub trait Disks: Sealed + Send + Sync {
     /// [`Guarded`](super::Condition::Guarded); [`Uncertain`](super::Condition::Uncertain) if the disk reports too
     /// little about itself; [`NotAnswering`](super::Condition::NotAnswering); [`Other`](super::Condition::Other) for a
     /// volume on several disks.
-    fn find_at(&self, path: &WinPath, deadline: Deadline) -> Result<FoundDisk>;
+    fn find_at(&self, path: &WinPath, deadline: Deadline) -> Result<FoundDisk>
+        = disks.find_at, "find the disk at", path;
 
     /// [`Disks::find`] for a disk that was just attached and may not have arrived: while no disk matches, or one
     /// reports too little, the node rescans and searches again.
@@ -75,13 +84,15 @@ pub trait Disks: Sealed + Send + Sync {
         wanted: &DiskQuery,
         patience: Duration,
         deadline: Deadline,
-    ) -> Result<FoundDisk>;
+    ) -> Result<FoundDisk>
+        = self.find_once_attached;
 
     /// Makes Windows look for disks that were added, removed or grew.
     ///
     /// # Errors
     /// [`NotReady`](super::Condition::NotReady), [`AccessDenied`](super::Condition::AccessDenied).
-    fn rescan(&self, deadline: Deadline) -> Result<()>;
+    fn rescan(&self, deadline: Deadline) -> Result<()>
+        = self.rescan_for_all;
 
     /// Ensures that the disk has a partition table and a partition with a volume.
     ///
@@ -92,27 +103,31 @@ pub trait Disks: Sealed + Send + Sync {
     /// [`NotReady`](super::Condition::NotReady) where its volume does not appear in time;
     /// [`Offline`](super::Condition::Offline) and [`ReadOnly`](super::Condition::ReadOnly) of a disk that
     /// [`Disks::bring_online`] has not been called for.
-    fn partition(&self, disk: &FoundDisk, deadline: Deadline) -> Result<()>;
+    fn partition(&self, disk: &FoundDisk, deadline: Deadline) -> Result<()>
+        = disks.partition, "partition disk", disk.number();
 
     /// The length of the whole disk in bytes.
     ///
     /// # Errors
     /// [`NotFound`](super::Condition::NotFound), [`DeviceFailed`](super::Condition::DeviceFailed),
     /// [`NotAnswering`](super::Condition::NotAnswering).
-    fn size(&self, disk: DiskNumber, deadline: Deadline) -> Result<u64>;
+    fn size(&self, disk: DiskNumber, deadline: Deadline) -> Result<u64>
+        = disks.size, "look at disk", disk;
 
     /// Whether the disk is online.
     ///
     /// # Errors
     /// [`NotFound`](super::Condition::NotFound), [`NotAnswering`](super::Condition::NotAnswering).
-    fn is_online(&self, disk: DiskNumber, deadline: Deadline) -> Result<bool>;
+    fn is_online(&self, disk: DiskNumber, deadline: Deadline) -> Result<bool>
+        = disks.is_online, "look at disk", disk;
 
     /// Whether the disk has the read-only attribute.
     ///
     /// # Errors
     /// As [`Disks::is_online`]. [`Cause::Unsupported`](super::Cause::Unsupported) without
     /// [`Feature::ReadOnlyDisks`](super::Feature::ReadOnlyDisks).
-    fn is_read_only(&self, disk: DiskNumber, deadline: Deadline) -> Result<bool>;
+    fn is_read_only(&self, disk: DiskNumber, deadline: Deadline) -> Result<bool>
+        = disks.is_read_only, "look at disk", disk;
 
     /// Whether the device itself refuses writes: a locked card, a read-only export, a write-protected unit. The
     /// read-only attribute is another thing: Windows keeps it, and [`Disks::bring_online`] clears it. The answer of a
@@ -126,7 +141,8 @@ pub trait Disks: Sealed + Send + Sync {
     /// [`DeviceFailed`](super::Condition::DeviceFailed) and others if the device does not report
     /// it. [`Cause::Unsupported`](super::Cause::Unsupported) without
     /// [`Feature::WriteProtection`](super::Feature::WriteProtection).
-    fn is_write_protected(&self, disk: DiskNumber, deadline: Deadline) -> Result<bool>;
+    fn is_write_protected(&self, disk: DiskNumber, deadline: Deadline) -> Result<bool>
+        = disks.is_write_protected, "look at disk", disk;
 
     /// Makes the disk writable and brings it online, as staging needs it. csi-proxy's pipes cannot report
     /// whether an online disk is writable.
@@ -135,7 +151,8 @@ pub trait Disks: Sealed + Send + Sync {
     /// [`Changed`](super::Condition::Changed), [`NotFound`](super::Condition::NotFound),
     /// [`Guarded`](super::Condition::Guarded); [`Offline`](super::Condition::Offline) and
     /// [`ReadOnly`](super::Condition::ReadOnly) if Windows reports success and the disk stays so.
-    fn bring_online(&self, disk: &FoundDisk, deadline: Deadline) -> Result<()>;
+    fn bring_online(&self, disk: &FoundDisk, deadline: Deadline) -> Result<()>
+        = disks.bring_online, "online disk", disk.number();
 
     /// Brings the disk online read-only: it is read-only before it comes online, and stays so over restarts. A disk
     /// that is both is left as it is; a disk that is online and writable goes offline first, if nobody uses it.
@@ -151,7 +168,8 @@ pub trait Disks: Sealed + Send + Sync {
     /// and the disk stays offline. A disk that was online and writable is so again if Windows refuses to make it
     /// read-only. [`Cause::Unsupported`](super::Cause::Unsupported) without
     /// [`Feature::ReadOnlyDisks`](super::Feature::ReadOnlyDisks).
-    fn bring_online_read_only(&self, disk: &FoundDisk, deadline: Deadline) -> Result<()>;
+    fn bring_online_read_only(&self, disk: &FoundDisk, deadline: Deadline) -> Result<()>
+        = disks.bring_online_read_only, "online disk read-only", disk.number();
 
     /// Takes a disk offline when nothing on it is in use: the last step of unstaging. Every volume on it is first
     /// flushed, locked and dismounted, and stays locked until the disk is offline. A disk that is offline is left as
@@ -165,5 +183,7 @@ pub trait Disks: Sealed + Send + Sync {
     /// [`NotFound`](super::Condition::NotFound), [`Guarded`](super::Condition::Guarded),
     /// [`DeviceFailed`](super::Condition::DeviceFailed). [`Needs::Version`](super::Needs::Version) if csi-proxy is too
     /// old to flush.
-    fn take_offline(&self, disk: &FoundDisk, deadline: Deadline) -> Result<()>;
+    fn take_offline(&self, disk: &FoundDisk, deadline: Deadline) -> Result<()>
+        = disks.take_offline, "offline disk", disk.number();
+}
 }

@@ -1,17 +1,22 @@
 use os::{Deadline, Space, WinPath};
 
 use super::Result;
+use super::operations::operations;
 use super::sealed::Sealed;
-use crate::{LinkTarget, Listing, Look};
+use crate::{LinkTarget, Listing, Look, Node};
+
+operations! {
+by deadline;
 
 /// The operations on files, directories and links.
-pub trait Filesystem: Sealed + Send + Sync {
+pub trait Filesystem {
     /// Whether an entry of this name exists; a dangling link counts.
     ///
     /// # Errors
     /// [`AccessDenied`](super::Condition::AccessDenied), [`PathRefused`](super::Condition::PathRefused),
     /// [`OutOfReach`](super::Condition::OutOfReach); never [`NotFound`](super::Condition::NotFound).
-    fn path_exists(&self, path: &WinPath, deadline: Deadline) -> Result<bool>;
+    fn path_exists(&self, path: &WinPath, deadline: Deadline) -> Result<bool>
+        = filesystem.path_exists, "look at", path;
 
     /// Creates a directory and its parents; an existing one is success. So is a mounted folder whose volume is
     /// gone, which [`Volumes::mount`](super::Volumes::mount) replaces, with
@@ -22,7 +27,8 @@ pub trait Filesystem: Sealed + Send + Sync {
     /// name; [`AccessDenied`](super::Condition::AccessDenied),
     /// [`PathRefused`](super::Condition::PathRefused), [`OutOfReach`](super::Condition::OutOfReach),
     /// [`DanglingLink`](super::Condition::DanglingLink).
-    fn make_directory(&self, path: &WinPath, deadline: Deadline) -> Result<()>;
+    fn make_directory(&self, path: &WinPath, deadline: Deadline) -> Result<()>
+        = filesystem.make_directory_or_stale, "mkdir", path;
 
     /// Removes one entry: a file, an empty directory, or a link, whose target stays untouched.
     ///
@@ -30,7 +36,8 @@ pub trait Filesystem: Sealed + Send + Sync {
     /// [`NotFound`](super::Condition::NotFound), [`NotEmpty`](super::Condition::NotEmpty),
     /// [`InUse`](super::Condition::InUse), [`AccessDenied`](super::Condition::AccessDenied),
     /// [`PathRefused`](super::Condition::PathRefused), [`OutOfReach`](super::Condition::OutOfReach).
-    fn remove_entry(&self, path: &WinPath, deadline: Deadline) -> Result<()>;
+    fn remove_entry(&self, path: &WinPath, deadline: Deadline) -> Result<()>
+        = filesystem.remove_entry, "remove", path;
 
     /// Removes an entry and, if it is a plain directory, everything in it; links are not followed. A missing
     /// entry is success.
@@ -39,7 +46,8 @@ pub trait Filesystem: Sealed + Send + Sync {
     /// [`InUse`](super::Condition::InUse), [`AccessDenied`](super::Condition::AccessDenied),
     /// [`PathRefused`](super::Condition::PathRefused), [`OutOfReach`](super::Condition::OutOfReach). Entries
     /// removed before the failure stay removed.
-    fn remove_tree(&self, path: &WinPath, deadline: Deadline) -> Result<()>;
+    fn remove_tree(&self, path: &WinPath, deadline: Deadline) -> Result<()>
+        = filesystem.remove_tree, "remove tree", path;
 
     /// Empties a plain directory and keeps it.
     ///
@@ -47,7 +55,8 @@ pub trait Filesystem: Sealed + Send + Sync {
     /// [`NotFound`](super::Condition::NotFound), [`InUse`](super::Condition::InUse),
     /// [`AccessDenied`](super::Condition::AccessDenied), [`PathRefused`](super::Condition::PathRefused),
     /// [`OutOfReach`](super::Condition::OutOfReach). Entries removed before the failure stay removed.
-    fn remove_contents(&self, path: &WinPath, deadline: Deadline) -> Result<()>;
+    fn remove_contents(&self, path: &WinPath, deadline: Deadline) -> Result<()>
+        = filesystem.remove_contents, "empty", path;
 
     /// Creates a symbolic link at `link` that leads to `source`.
     ///
@@ -56,7 +65,8 @@ pub trait Filesystem: Sealed + Send + Sync {
     /// leads there already. [`NotFound`](super::Condition::NotFound) if the folder of the link is missing;
     /// [`AccessDenied`](super::Condition::AccessDenied), [`PathRefused`](super::Condition::PathRefused),
     /// [`OutOfReach`](super::Condition::OutOfReach).
-    fn create_symlink(&self, source: &WinPath, link: &WinPath, deadline: Deadline) -> Result<()>;
+    fn create_symlink(&self, source: &WinPath, link: &WinPath, deadline: Deadline) -> Result<()>
+        = filesystem.create_symlink, "symlink", link;
 
     /// Creates a directory link at `at` that leads to `to`. The target is not read, so it may be missing, or a share
     /// that is not mapped yet. A directory link that leads there already is success. A file link that leads there is
@@ -69,14 +79,16 @@ pub trait Filesystem: Sealed + Send + Sync {
     /// [`AccessDenied`](super::Condition::AccessDenied), [`OutOfReach`](super::Condition::OutOfReach).
     /// [`Cause::Unsupported`](super::Cause::Unsupported) without
     /// [`Feature::DirectoryLinks`](super::Feature::DirectoryLinks).
-    fn link_directory(&self, to: &WinPath, at: &WinPath, deadline: Deadline) -> Result<()>;
+    fn link_directory(&self, to: &WinPath, at: &WinPath, deadline: Deadline) -> Result<()>
+        = filesystem.link_directory, "link", at;
 
     /// Whether the entry is a link of any kind with an existing target.
     ///
     /// # Errors
     /// [`NotFound`](super::Condition::NotFound), [`AccessDenied`](super::Condition::AccessDenied),
     /// [`PathRefused`](super::Condition::PathRefused), [`OutOfReach`](super::Condition::OutOfReach).
-    fn is_symlink(&self, path: &WinPath, deadline: Deadline) -> Result<bool>;
+    fn is_symlink(&self, path: &WinPath, deadline: Deadline) -> Result<bool>
+        = filesystem.is_symlink, "look at", path;
 
     /// The kind of entry at a path, and the target of a link: followed hop by hop, but onto no share, whose mapping
     /// counts instead.
@@ -86,7 +98,8 @@ pub trait Filesystem: Sealed + Send + Sync {
     /// [`NotAnswering`](super::Condition::NotAnswering); never [`NotFound`](super::Condition::NotFound), which is
     /// [`Look::Missing`]. [`Cause::Unsupported`](super::Cause::Unsupported) without
     /// [`Feature::EntryLooks`](super::Feature::EntryLooks).
-    fn look(&self, path: &WinPath, deadline: Deadline) -> Result<Look>;
+    fn look(&self, path: &WinPath, deadline: Deadline) -> Result<Look>
+        = filesystem.look, "look at", path;
 
     /// The stored target of a link, a junction or a mounted folder; `None` for another entry.
     ///
@@ -95,7 +108,8 @@ pub trait Filesystem: Sealed + Send + Sync {
     /// [`NotAnswering`](super::Condition::NotAnswering).
     /// [`Cause::Unsupported`](super::Cause::Unsupported) without
     /// [`Feature::EntryLooks`](super::Feature::EntryLooks).
-    fn read_link(&self, path: &WinPath, deadline: Deadline) -> Result<Option<LinkTarget>>;
+    fn read_link(&self, path: &WinPath, deadline: Deadline) -> Result<Option<LinkTarget>>
+        = filesystem.read_link, "read link", path;
 
     /// The entries of a directory, at most `most`. Processes that may write there chose the names, and may have
     /// replaced the entries since; a name must not go into an error or a log line unescaped.
@@ -105,7 +119,8 @@ pub trait Filesystem: Sealed + Send + Sync {
     /// [`Crowded`](super::Condition::Crowded) while others list or change the path.
     /// [`Cause::Unsupported`](super::Cause::Unsupported) without
     /// [`Feature::EntryLooks`](super::Feature::EntryLooks).
-    fn list(&self, directory: &WinPath, most: usize, deadline: Deadline) -> Result<Listing>;
+    fn list(&self, directory: &WinPath, most: usize, deadline: Deadline) -> Result<Listing>
+        = filesystem.list, "list", directory;
 
     /// Size and free space of the filesystem under a directory, in bytes; links and mounted folders are
     /// followed, onto shares as well. [`Volumes::stats`](super::Volumes::stats) reports those of a volume.
@@ -116,5 +131,7 @@ pub trait Filesystem: Sealed + Send + Sync {
     /// [`NotMapped`](super::Condition::NotMapped); [`NotAnswering`](super::Condition::NotAnswering) for a share on
     /// which an earlier call hangs. [`Cause::Unsupported`](super::Cause::Unsupported) without
     /// [`Feature::SpaceByPath`](super::Feature::SpaceByPath).
-    fn space(&self, directory: &WinPath, deadline: Deadline) -> Result<Space>;
+    fn space(&self, directory: &WinPath, deadline: Deadline) -> Result<Space>
+        = filesystem.space, "look at", directory;
+}
 }

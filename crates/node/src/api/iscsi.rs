@@ -6,18 +6,25 @@ use std::collections::BTreeSet;
 use os::{Deadline, DiskNumber};
 
 use super::Result;
+use super::operations::operations;
 use super::sealed::Sealed;
-use crate::{Authentication, ChapSecret, Connected, LoginOptions, Portal, SessionInfo, TargetName};
+use crate::{
+    Authentication, ChapSecret, Connected, LoginOptions, Node, Portal, SessionInfo, TargetName,
+};
+
+operations! {
+by deadline;
 
 /// The operations on iSCSI portals, targets and sessions.
-pub trait Iscsi: Sealed + Send + Sync {
+pub trait Iscsi {
     /// Makes a portal known to the node; one that is known is left as it is.
     ///
     /// # Errors
     /// [`ServerNotFound`](super::Condition::ServerNotFound),
     /// [`ServiceStopped`](super::Condition::ServiceStopped), [`AccessDenied`](super::Condition::AccessDenied),
     /// [`NotReady`](super::Condition::NotReady).
-    fn add_portal(&self, portal: &Portal, deadline: Deadline) -> Result<()>;
+    fn add_portal(&self, portal: &Portal, deadline: Deadline) -> Result<()>
+        = iscsi.add_portal, "add portal", portal;
 
     /// Makes the initiator query a known portal's targets again.
     ///
@@ -26,27 +33,31 @@ pub trait Iscsi: Sealed + Send + Sync {
     /// [`ServiceStopped`](super::Condition::ServiceStopped), [`NotReady`](super::Condition::NotReady).
     /// [`Cause::Unsupported`](super::Cause::Unsupported) without
     /// [`Feature::PortalRefresh`](super::Feature::PortalRefresh).
-    fn refresh(&self, portal: &Portal, deadline: Deadline) -> Result<()>;
+    fn refresh(&self, portal: &Portal, deadline: Deadline) -> Result<()>
+        = iscsi.refresh, "refresh portal", portal;
 
     /// The qualified names of the targets that a known portal offers.
     ///
     /// # Errors
     /// [`NotFound`](super::Condition::NotFound), [`ServerNotFound`](super::Condition::ServerNotFound),
     /// [`ServiceStopped`](super::Condition::ServiceStopped), [`NotReady`](super::Condition::NotReady).
-    fn discover(&self, portal: &Portal, deadline: Deadline) -> Result<Vec<String>>;
+    fn discover(&self, portal: &Portal, deadline: Deadline) -> Result<Vec<String>>
+        = iscsi.discover, "discover", portal;
 
     /// Makes the node forget a portal.
     ///
     /// # Errors
     /// [`NotFound`](super::Condition::NotFound), [`Ambiguous`](super::Condition::Ambiguous),
     /// [`ServiceStopped`](super::Condition::ServiceStopped).
-    fn remove_portal(&self, portal: &Portal, deadline: Deadline) -> Result<()>;
+    fn remove_portal(&self, portal: &Portal, deadline: Deadline) -> Result<()>
+        = iscsi.remove_portal, "remove portal", portal;
 
     /// The portals that the node knows: address and port of each, as Windows spells them.
     ///
     /// # Errors
     /// [`ServiceStopped`](super::Condition::ServiceStopped), [`NotReady`](super::Condition::NotReady).
-    fn portals(&self, deadline: Deadline) -> Result<Vec<(String, u32)>>;
+    fn portals(&self, deadline: Deadline) -> Result<Vec<(String, u32)>>
+        = iscsi.portals, "list", "portals";
 
     /// Logs in to a target through a portal; a target that is connected stays as it is, whatever it was
     /// connected with.
@@ -61,7 +72,8 @@ pub trait Iscsi: Sealed + Send + Sync {
         target: &TargetName,
         authentication: &Authentication,
         deadline: Deadline,
-    ) -> Result<()>;
+    ) -> Result<()>
+        = iscsi.connect, "connect", target => drop;
 
     /// [`Iscsi::connect`] with a session that has these options. A session that is there already stays as it is,
     /// and the answer lists its differences; without [`Feature::Outcomes`](super::Feature::Outcomes) it is
@@ -77,7 +89,8 @@ pub trait Iscsi: Sealed + Send + Sync {
         authentication: &Authentication,
         options: &LoginOptions,
         deadline: Deadline,
-    ) -> Result<Connected>;
+    ) -> Result<Connected>
+        = iscsi.connect_with, "connect", target;
 
     /// All sessions of the node, also those that others made, sorted by their identifiers.
     ///
@@ -85,14 +98,16 @@ pub trait Iscsi: Sealed + Send + Sync {
     /// [`ServiceStopped`](super::Condition::ServiceStopped), [`NotReady`](super::Condition::NotReady).
     /// [`Cause::Unsupported`](super::Cause::Unsupported) without
     /// [`Feature::SessionList`](super::Feature::SessionList).
-    fn sessions(&self, deadline: Deadline) -> Result<Vec<SessionInfo>>;
+    fn sessions(&self, deadline: Deadline) -> Result<Vec<SessionInfo>>
+        = iscsi.sessions, "list", "sessions";
 
     /// Logs out of a target; one that is not connected is left as it is.
     ///
     /// # Errors
     /// [`NotFound`](super::Condition::NotFound); [`InUse`](super::Condition::InUse) while somebody uses a disk
     /// of it; [`ServiceStopped`](super::Condition::ServiceStopped).
-    fn disconnect(&self, portal: &Portal, target: &TargetName, deadline: Deadline) -> Result<()>;
+    fn disconnect(&self, portal: &Portal, target: &TargetName, deadline: Deadline) -> Result<()>
+        = iscsi.disconnect, "disconnect", target;
 
     /// The disks of a target; none while it is not connected. What changes a disk takes one that
     /// [`super::Disks::find`] found, by [`crate::Criterion::IscsiTarget`] say.
@@ -105,12 +120,15 @@ pub trait Iscsi: Sealed + Send + Sync {
         portal: &Portal,
         target: &TargetName,
         deadline: Deadline,
-    ) -> Result<BTreeSet<DiskNumber>>;
+    ) -> Result<BTreeSet<DiskNumber>>
+        = iscsi.disks, "list the disks of", target;
 
     /// Sets the secret by which targets prove themselves to this node, for all of them.
     ///
     /// # Errors
     /// [`ServiceStopped`](super::Condition::ServiceStopped), [`NotReady`](super::Condition::NotReady),
     /// [`AccessDenied`](super::Condition::AccessDenied).
-    fn set_mutual_chap_secret(&self, secret: &ChapSecret, deadline: Deadline) -> Result<()>;
+    fn set_mutual_chap_secret(&self, secret: &ChapSecret, deadline: Deadline) -> Result<()>
+        = iscsi.set_mutual_chap_secret, "set", "the mutual CHAP secret";
+}
 }

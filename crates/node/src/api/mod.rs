@@ -43,9 +43,9 @@ mod disks;
 mod error;
 mod features;
 mod filesystem;
-mod in_process;
 mod iscsi;
 mod names;
+mod operations;
 mod result_ext;
 mod smb;
 mod system;
@@ -76,6 +76,7 @@ use self::sealed::Sealed;
 pub use self::smb::Smb;
 pub use self::system::System;
 pub use self::volumes::Volumes;
+use crate::Node;
 
 /// A node and the operations on it, by any backend.
 pub trait NodeApi: Sealed + Send + Sync {
@@ -102,4 +103,40 @@ pub trait NodeApi: Sealed + Send + Sync {
 
     /// Volumes.
     fn volumes(&self) -> &dyn Volumes;
+}
+
+impl Sealed for Node {}
+
+impl NodeApi for Node {
+    fn deadline(&self, within: Duration) -> Deadline {
+        Deadline::within(&*self.os().clock, within)
+    }
+
+    fn disks(&self) -> &dyn Disks {
+        self
+    }
+
+    fn filesystem(&self) -> &dyn Filesystem {
+        self
+    }
+
+    fn iscsi(&self) -> &dyn Iscsi {
+        self
+    }
+
+    fn smb(&self) -> &dyn Smb {
+        self
+    }
+
+    fn supports(&self, _feature: Feature) -> bool {
+        true
+    }
+
+    fn system(&self) -> &dyn System {
+        self
+    }
+
+    fn volumes(&self) -> &dyn Volumes {
+        self
+    }
 }

@@ -1,11 +1,15 @@
 use os::Deadline;
 
 use super::Result;
+use super::operations::{operations, run};
 use super::sealed::Sealed;
-use crate::{MapOutcome, MapRequest, RemotePath, ShareMapping, UnmapOutcome};
+use crate::{MapOutcome, MapRequest, Node, RemotePath, ShareMapping, UnmapOutcome};
+
+operations! {
+by deadline;
 
 /// The operations on SMB mappings.
-pub trait Smb: Sealed + Send + Sync {
+pub trait Smb {
     /// Maps a share for the whole node, and makes a directory link to it. A mapping that answers is reused as it is,
     /// whatever the credentials, and [`MapOutcome`] reports what is known about it; for options see
     /// [`crate::Smb::map`]. Without [`Feature::Outcomes`](super::Feature::Outcomes) the result is
@@ -26,7 +30,8 @@ pub trait Smb: Sealed + Send + Sync {
     /// [`Cause::Unsupported`](super::Cause::Unsupported) without
     /// [`Feature::MapOptions`](super::Feature::MapOptions), for each option, and without
     /// [`Feature::FolderMappings`](super::Feature::FolderMappings) of a folder's own mapping.
-    fn map(&self, mapping: &MapRequest<'_>, deadline: Deadline) -> Result<MapOutcome>;
+    fn map(&self, mapping: &MapRequest<'_>, deadline: Deadline) -> Result<MapOutcome>
+        = self.map_in_time;
 
     /// The mappings of the node, including foreign ones, sorted by their remote paths. No server is contacted.
     ///
@@ -34,7 +39,8 @@ pub trait Smb: Sealed + Send + Sync {
     /// [`NotReady`](super::Condition::NotReady), [`AccessDenied`](super::Condition::AccessDenied).
     /// [`Cause::Unsupported`](super::Cause::Unsupported) without
     /// [`Feature::MappingList`](super::Feature::MappingList).
-    fn mappings(&self, deadline: Deadline) -> Result<Vec<ShareMapping>>;
+    fn mappings(&self, deadline: Deadline) -> Result<Vec<ShareMapping>>
+        = smb.mappings, "list", "mappings";
 
     /// Removes the mapping of a share, even one in use. Links to it stay.
     ///
@@ -42,7 +48,8 @@ pub trait Smb: Sealed + Send + Sync {
     /// [`NotMapped`](super::Condition::NotMapped), [`InUse`](super::Condition::InUse),
     /// [`NotReady`](super::Condition::NotReady). [`Cause::Unsupported`](super::Cause::Unsupported) without
     /// [`Feature::FolderMappings`](super::Feature::FolderMappings) of a folder's own mapping.
-    fn unmap(&self, remote: &RemotePath, deadline: Deadline) -> Result<()>;
+    fn unmap(&self, remote: &RemotePath, deadline: Deadline) -> Result<()>
+        = smb.unmap, "unmap", remote;
 
     /// As [`Smb::unmap`], unless the share is in use, which `used` decides, for example by the driver's own records.
     /// It runs under the share's lock, last before the removal, so that no [`Smb::map`] for this share comes between.
@@ -61,5 +68,26 @@ pub trait Smb: Sealed + Send + Sync {
         remote: &RemotePath,
         used: Box<dyn FnOnce() -> bool + Send>,
         deadline: Deadline,
-    ) -> Result<UnmapOutcome>;
+    ) -> Result<UnmapOutcome>
+        = smb.unmap_unless, "unmap", remote;
+}
+}
+
+impl Node {
+    /// The operation may outlive its caller, and so must what it logs in with.
+    fn map_in_time(&self, mapping: &MapRequest<'_>, deadline: Deadline) -> Result<MapOutcome> {
+        let (remote, link) = (mapping.remote.clone(), mapping.link.cloned());
+        let (credentials, options) = (mapping.credentials.cloned(), mapping.options.clone());
+        let keep = mapping.keep;
+        run(self, "map", mapping.remote, deadline, move |node| {
+            let mapping = MapRequest {
+                remote: &remote,
+                credentials: credentials.as_ref(),
+                link: link.as_ref(),
+                options,
+                keep,
+            };
+            node.operations().smb().map_existing(&mapping, deadline)
+        })
+    }
 }

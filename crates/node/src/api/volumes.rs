@@ -1,11 +1,15 @@
 use os::{Deadline, DiskNumber, PartitionNumber, Space, VolumeId, WinPath};
 
 use super::Result;
+use super::operations::operations;
 use super::sealed::Sealed;
-use crate::{FormatOptions, Formatted, FoundDisk, FoundVolume, NewSize, Resized};
+use crate::{FormatOptions, Formatted, FoundDisk, FoundVolume, NewSize, Node, Resized};
+
+operations! {
+by deadline;
 
 /// The operations on volumes.
-pub trait Volumes: Sealed + Send + Sync {
+pub trait Volumes {
     /// The volumes on a disk, or on one of its partitions, in the order of their offsets: a list to read.
     /// Operations that change a volume take a result of [`Volumes::find_on`] or [`Volumes::find_at`]; for a disk
     /// with several volumes, [`FoundVolume::on_disk`] of one of these.
@@ -19,7 +23,8 @@ pub trait Volumes: Sealed + Send + Sync {
         disk: DiskNumber,
         partition: Option<PartitionNumber>,
         deadline: Deadline,
-    ) -> Result<Vec<VolumeId>>;
+    ) -> Result<Vec<VolumeId>>
+        = volumes.list_on_disk, "list the volumes of disk", disk;
 
     /// The one volume on a found disk. Operations that format or resize a volume for a driver take the result
     /// of this or of [`Volumes::find_at`], and check it again right before the change.
@@ -27,13 +32,15 @@ pub trait Volumes: Sealed + Send + Sync {
     /// # Errors
     /// [`NotFound`](super::Condition::NotFound) for no volume, [`Ambiguous`](super::Condition::Ambiguous) for
     /// several; [`Changed`](super::Condition::Changed), [`NotReady`](super::Condition::NotReady).
-    fn find_on(&self, disk: &FoundDisk, deadline: Deadline) -> Result<FoundVolume>;
+    fn find_on(&self, disk: &FoundDisk, deadline: Deadline) -> Result<FoundVolume>
+        = volumes.find_on, "find the volume of disk", disk.number();
 
     /// The volume that is mounted where a path leads by links: the one that a driver mounted there.
     ///
     /// # Errors
     /// As [`Volumes::of_target`].
-    fn find_at(&self, path: &WinPath, deadline: Deadline) -> Result<FoundVolume>;
+    fn find_at(&self, path: &WinPath, deadline: Deadline) -> Result<FoundVolume>
+        = volumes.find_at, "find the volume at", path;
 
     /// Mounts a volume at an existing empty folder; if it is mounted there already, nothing is done. A
     /// mounted folder whose volume is certainly gone, as after its disk was pulled out, is replaced.
@@ -45,7 +52,8 @@ pub trait Volumes: Sealed + Send + Sync {
     /// [`TargetInUse`](super::Condition::TargetInUse), [`NotEmpty`](super::Condition::NotEmpty),
     /// [`NotFound`](super::Condition::NotFound), [`DeviceFailed`](super::Condition::DeviceFailed),
     /// [`PathRefused`](super::Condition::PathRefused), [`OutOfReach`](super::Condition::OutOfReach).
-    fn mount(&self, volume: &FoundVolume, folder: &WinPath, deadline: Deadline) -> Result<()>;
+    fn mount(&self, volume: &FoundVolume, folder: &WinPath, deadline: Deadline) -> Result<()>
+        = volumes.mount_over_stale, "mount", folder;
 
     /// Flushes a volume and unmounts it from a folder, which stays, empty.
     ///
@@ -54,14 +62,16 @@ pub trait Volumes: Sealed + Send + Sync {
     /// [`TargetInUse`](super::Condition::TargetInUse) of another volume;
     /// [`DanglingLink`](super::Condition::DanglingLink), [`OutOfReach`](super::Condition::OutOfReach),
     /// [`PathRefused`](super::Condition::PathRefused), [`DeviceFailed`](super::Condition::DeviceFailed).
-    fn unmount(&self, volume: VolumeId, folder: &WinPath, deadline: Deadline) -> Result<()>;
+    fn unmount(&self, volume: VolumeId, folder: &WinPath, deadline: Deadline) -> Result<()>
+        = volumes.unmount, "unmount", folder;
 
     /// Whether the volume has a filesystem that Windows knows.
     ///
     /// # Errors
     /// [`NotFound`](super::Condition::NotFound), [`NotAnswering`](super::Condition::NotAnswering),
     /// [`DeviceFailed`](super::Condition::DeviceFailed).
-    fn is_formatted(&self, volume: VolumeId, deadline: Deadline) -> Result<bool>;
+    fn is_formatted(&self, volume: VolumeId, deadline: Deadline) -> Result<bool>
+        = volumes.is_formatted, "look at volume", volume;
 
     /// Formats a blank volume with NTFS. See [`Feature::BlankProof`](super::Feature::BlankProof).
     ///
@@ -71,7 +81,8 @@ pub trait Volumes: Sealed + Send + Sync {
     /// [`Offline`](super::Condition::Offline), [`ReadOnly`](super::Condition::ReadOnly),
     /// [`NotReady`](super::Condition::NotReady), [`OutOfDate`](super::Condition::OutOfDate),
     /// [`DeviceFailed`](super::Condition::DeviceFailed).
-    fn format(&self, volume: &FoundVolume, deadline: Deadline) -> Result<()>;
+    fn format(&self, volume: &FoundVolume, deadline: Deadline) -> Result<()>
+        = volumes.format, "format volume", volume.id() => drop;
 
     /// Ensures that a volume has the requested filesystem: a blank volume is formatted, one that has it
     /// is left as it is.
@@ -88,7 +99,8 @@ pub trait Volumes: Sealed + Send + Sync {
         volume: &FoundVolume,
         options: &FormatOptions,
         deadline: Deadline,
-    ) -> Result<Formatted>;
+    ) -> Result<Formatted>
+        = volumes.ensure_formatted, "format volume", volume.id();
 
     /// Grows a volume, and reports whether it did. Nothing shrinks; sizes are rounded down to whole MiB, and growth
     /// of less than 1 MiB does nothing. Without [`Feature::SmallGrowth`](super::Feature::SmallGrowth) the limit is
@@ -102,7 +114,8 @@ pub trait Volumes: Sealed + Send + Sync {
     /// [`Changed`](super::Condition::Changed), [`NoRoom`](super::Condition::NoRoom), [`NotFound`](super::Condition::NotFound),
     /// [`Guarded`](super::Condition::Guarded), [`ReadOnly`](super::Condition::ReadOnly), [`NotReady`](super::Condition::NotReady),
     /// [`DeviceFailed`](super::Condition::DeviceFailed).
-    fn resize(&self, volume: &FoundVolume, size: NewSize, deadline: Deadline) -> Result<Resized>;
+    fn resize(&self, volume: &FoundVolume, size: NewSize, deadline: Deadline) -> Result<Resized>
+        = volumes.resize, "resize volume", volume.id();
 
     /// Size and free space of the volume's filesystem, in bytes. A volume without one is an error; over
     /// csi-proxy's pipes its filesystem has no size.
@@ -110,14 +123,16 @@ pub trait Volumes: Sealed + Send + Sync {
     /// # Errors
     /// [`NotFound`](super::Condition::NotFound), [`NotAnswering`](super::Condition::NotAnswering),
     /// [`DeviceFailed`](super::Condition::DeviceFailed).
-    fn stats(&self, volume: VolumeId, deadline: Deadline) -> Result<Space>;
+    fn stats(&self, volume: VolumeId, deadline: Deadline) -> Result<Space>
+        = volumes.stats, "look at volume", volume;
 
     /// The disk that holds the volume.
     ///
     /// # Errors
     /// [`NotFound`](super::Condition::NotFound), [`NotAnswering`](super::Condition::NotAnswering);
     /// [`Other`](super::Condition::Other) of a volume on several disks.
-    fn disk_number(&self, volume: VolumeId, deadline: Deadline) -> Result<DiskNumber>;
+    fn disk_number(&self, volume: VolumeId, deadline: Deadline) -> Result<DiskNumber>
+        = volumes.disk_number, "find the disk of volume", volume;
 
     /// The volume that is mounted where a path leads by links.
     ///
@@ -126,18 +141,22 @@ pub trait Volumes: Sealed + Send + Sync {
     /// [`NotAMountedFolder`](super::Condition::NotAMountedFolder), [`DanglingLink`](super::Condition::DanglingLink),
     /// [`OutOfReach`](super::Condition::OutOfReach). The first two mean that nothing is mounted there; the others
     /// do not.
-    fn of_target(&self, path: &WinPath, deadline: Deadline) -> Result<VolumeId>;
+    fn of_target(&self, path: &WinPath, deadline: Deadline) -> Result<VolumeId>
+        = volumes.of_target, "find the volume at", path;
 
     /// The volume that holds the entry of this path, links followed.
     ///
     /// # Errors
     /// As [`Volumes::of_target`], but never [`NotAMountedFolder`](super::Condition::NotAMountedFolder).
-    fn closest(&self, path: &WinPath, deadline: Deadline) -> Result<VolumeId>;
+    fn closest(&self, path: &WinPath, deadline: Deadline) -> Result<VolumeId>
+        = volumes.closest, "find the volume of", path;
 
     /// Writes everything cached for the volume to its disk.
     ///
     /// # Errors
     /// [`NotFound`](super::Condition::NotFound), [`ReadOnly`](super::Condition::ReadOnly),
     /// [`DeviceFailed`](super::Condition::DeviceFailed).
-    fn flush(&self, volume: VolumeId, deadline: Deadline) -> Result<()>;
+    fn flush(&self, volume: VolumeId, deadline: Deadline) -> Result<()>
+        = volumes.flush, "flush volume", volume;
+}
 }

@@ -16,6 +16,7 @@ use self::remove::Walk;
 use crate::link::{self, Leads};
 use crate::locks::{Key, LockGuard};
 use crate::new_link::NewLink;
+use crate::volumes::stale;
 use crate::{AllowedRoots, LookupPath, Node, ResolvedPath, leftover, smb};
 
 /// The operations on files, directories and links of a [`Node`].
@@ -67,6 +68,18 @@ impl<'a> Filesystem<'a> {
             deadline,
         }
         .run()
+    }
+
+    /// [`Filesystem::make_directory`] for a driver: a mounted folder whose volume is gone is success as well.
+    pub(crate) fn make_directory_or_stale(
+        &self,
+        at: &WinPath,
+        deadline: Deadline,
+    ) -> Result<(), FilesystemError> {
+        match self.make_directory(at, deadline) {
+            Err(_) if matches!(stale::gone(self.node.os(), at), Ok(Some(_))) => Ok(()),
+            made => made,
+        }
     }
 
     /// Removes one entry: a file, an empty directory, or a link, junction or mounted folder, whose

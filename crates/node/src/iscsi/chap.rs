@@ -6,6 +6,7 @@ use super::IscsiError;
 use crate::provider::SecretArguments;
 
 /// How initiator and target prove themselves to each other.
+#[derive(Clone)]
 pub enum Authentication {
     /// Not at all.
     None,
@@ -17,12 +18,14 @@ pub enum Authentication {
 }
 
 /// The initiator's credentials.
+#[derive(Clone)]
 pub struct Chap {
     username: Option<String>,
     secret: ChapSecret,
 }
 
 /// A CHAP secret. It cannot be printed and is wiped when this is dropped.
+#[derive(Clone)]
 pub struct ChapSecret(Zeroizing<String>);
 
 os::assert_no_debug!(Authentication, Chap, ChapSecret);
@@ -51,13 +54,6 @@ impl Chap {
     pub fn secret(&self) -> &ChapSecret {
         &self.secret
     }
-
-    fn duplicate(&self) -> Self {
-        Self {
-            username: self.username.clone(),
-            secret: self.secret.duplicate(),
-        }
-    }
 }
 
 impl ChapSecret {
@@ -80,11 +76,6 @@ impl ChapSecret {
         &self.0
     }
 
-    /// For an operation that may outlive its caller.
-    pub(crate) fn duplicate(&self) -> Self {
-        Self(self.0.clone())
-    }
-
     /// `arguments` with this secret among them.
     pub(super) fn argument(&self, arguments: Arguments, name: &'static str) -> SecretArguments {
         SecretArguments::new(arguments).with(name, self.0.clone())
@@ -92,15 +83,6 @@ impl ChapSecret {
 }
 
 impl Authentication {
-    /// For an operation that may outlive its caller.
-    pub(crate) fn duplicate(&self) -> Self {
-        match self {
-            Self::None => Self::None,
-            Self::OneWayChap(chap) => Self::OneWayChap(chap.duplicate()),
-            Self::MutualChap(chap) => Self::MutualChap(chap.duplicate()),
-        }
-    }
-
     /// As the class table spells it.
     pub(super) fn word(&self) -> &'static str {
         match self {

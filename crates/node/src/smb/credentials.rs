@@ -2,6 +2,7 @@ use formats::credential;
 use zeroize::Zeroizing;
 
 /// A user of an SMB server. The password cannot be printed and is wiped when this is dropped.
+#[derive(Clone)]
 pub struct Credentials {
     username: String,
     password: Zeroizing<String>,
