@@ -5,34 +5,16 @@ use std::fmt;
 use formats::smbios::{SmbiosError, System};
 use os::Deadline;
 
-use crate::{Node, Unfinished};
+use crate::{Firmware, Unfinished};
 
-/// The operations on the firmware's tables of a [`Node`].
-pub struct Firmware<'a> {
-    node: &'a Node,
-}
-
+#[allow(missing_docs, reason = "documented in `api::System`")]
 impl<'a> Firmware<'a> {
-    pub(crate) fn new(node: &'a Node) -> Self {
-        Self { node }
-    }
-
-    /// The machine's serial number, without the blanks around it, which csi-proxy keeps. A virtual
-    /// machine's may be its identity (`VMware-56 4d ...`).
-    ///
-    /// # Errors
-    /// The firmware has no tables, or no serial number: an empty one would be every machine's.
     pub fn serial_number(&self, deadline: Deadline) -> Result<String, FirmwareError> {
         let wanted = Identity::SerialNumber;
         let system = self.system(wanted, deadline)?;
         system.serial.ok_or(FirmwareError::Missing { wanted })
     }
 
-    /// The machine's UUID as `Win32_ComputerSystemProduct.UUID` has it: in upper case, with hyphens. Linux may print
-    /// another for the same machine ([`System::uuid`]), and so may a hypervisor.
-    ///
-    /// # Errors
-    /// The firmware has no tables, or no UUID.
     pub fn uuid(&self, deadline: Deadline) -> Result<String, FirmwareError> {
         let wanted = Identity::Uuid;
         let system = self.system(wanted, deadline)?;

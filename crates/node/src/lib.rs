@@ -56,11 +56,11 @@
 //!
 //! # Which disk
 //! A driver changes only a disk that it identified by everything that it knows of it ([`DiskQuery`],
-//! [`Disks::find`]); the [`FoundDisk`] is proved once more right before the change. Numbers name disks
+//! [`api::Disks::find`]); the [`FoundDisk`] is proved once more right before the change. Numbers name disks
 //! for csi-proxy alone, whose clients say them. In the same way it has a [`FoundVolume`] formatted and
-//! resized, which lies on a found disk ([`Volumes::find_on`]) or is mounted at a path of the driver's own
-//! ([`Volumes::find_at`]); the disk behind such a path is found as well
-//! ([`Disks::find_at`]). csi-proxy's clients say a bare id.
+//! resized, which lies on a found disk ([`api::Volumes::find_on`]) or is mounted at a path of the driver's own
+//! ([`api::Volumes::find_at`]); the disk behind such a path is found as well
+//! ([`api::Disks::find_at`]). csi-proxy's clients say a bare id.
 //!
 //! # What is never written
 //! A disk that Windows runs from (boot, system, page file, crash dump), or that is pooled, clustered
@@ -129,34 +129,33 @@ pub use self::blank::{BlankError, Unread};
 pub use self::bounded::Unfinished;
 use self::disks::PagingReads;
 pub use self::disks::{
-    Criterion, DiskError, DiskIds, DiskQuery, Disks, Excluded, FoundDisk, Guarded, Named,
+    Criterion, DiskError, DiskIds, DiskQuery, Excluded, FoundDisk, Guarded, Named,
     NamespaceConvention, NotEnough, NotIdentified, Obstacle, Page83, PagingUnknown, RecordError,
     SeenDisk, SerialNumber, TrivialName, Verdict,
 };
 pub use self::filesystem::{
-    EntryKind, Filesystem, FilesystemError, LeadsTo, Link, LinkForm, LinkTarget, ListedEntry,
-    Listing, Look,
+    EntryKind, FilesystemError, LeadsTo, Link, LinkForm, LinkTarget, ListedEntry, Listing, Look,
 };
-pub use self::firmware::{Firmware, FirmwareError, Identity};
+pub use self::firmware::{FirmwareError, Identity};
 use self::in_flight::InFlight;
 pub use self::iscsi::{
-    Authentication, Chap, ChapSecret, Connected, Iscsi, IscsiError, LoginOptions, Portal,
-    SessionInfo, TargetName,
+    Authentication, Chap, ChapSecret, Connected, IscsiError, LoginOptions, Portal, SessionInfo,
+    TargetName,
 };
 use self::locks::Locks;
 use self::notes::Notes;
 pub use self::provider::ProviderError;
 pub use self::resolved_path::{AllowedRoots, LookupPath, ResolveError, ResolvedPath};
-pub use self::services::{Dependents, ServiceError, ServiceName, Services};
+pub use self::services::{Dependents, ServiceError, ServiceName};
 pub use self::smb::{
     Credentials, Ipv6Server, MapOutcome, MapRequest, MappingOptions, MappingStatus, RemotePath,
-    ShareMapping, Smb, SmbError, Transport, UnmapOutcome,
+    ShareMapping, SmbError, Transport, UnmapOutcome,
 };
-pub use self::system::{System, SystemError};
+pub use self::system::SystemError;
 pub use self::volumes::{
     AllocationUnit, Evidence, FileSystemType, FormatOptions, FormatOptionsError, Formatted,
     FoundVolume, Kept, NamedVolume, NewSize, NotReleased, Replaced, Resized, TargetError,
-    VisibilityError, VolumeError, Volumes,
+    VisibilityError, VolumeError,
 };
 use self::waits::Unheard;
 pub use self::waits::{Crowd, Crowded, Waits};
@@ -171,60 +170,52 @@ pub struct Node {
 /// The operations as csi-proxy's calls want them, group by group.
 ///
 /// Here disks go by number and volumes by id alone, each group has errors of its own, and an operation runs on the
-/// caller's thread for as long as it takes ([`Node::bounded`] runs one on another).
+/// caller's thread for as long as it takes ([`Node::bounded`] runs one on another). [`api`] says what each does.
 #[derive(Clone, Copy)]
 pub struct Operations<'a> {
     node: &'a Node,
 }
 
-impl<'a> Operations<'a> {
+macro_rules! groups {
+    ($($(#[$about:meta])+ $name:ident $group:ident;)+) => {
+        $(
+            $(#[$about])+
+            pub struct $group<'a> {
+                node: &'a Node,
+            }
+        )+
+
+        impl<'a> Operations<'a> {
+            $(
+                $(#[$about])+
+                #[must_use]
+                pub fn $name(self) -> $group<'a> {
+                    $group { node: self.node }
+                }
+            )+
+        }
+    };
+}
+
+groups! {
     /// Disks.
-    #[must_use]
-    pub fn disks(self) -> Disks<'a> {
-        Disks::new(self.node)
-    }
-
-    /// Files, directories and links.
-    #[must_use]
-    pub fn filesystem(self) -> Filesystem<'a> {
-        Filesystem::new(self.node)
-    }
-
+    disks Disks;
+    /// Files, directories and links. Whether a client may name a path is for the caller to decide, by
+    /// [`AllowedRoots`].
+    filesystem Filesystem;
     /// The firmware's tables.
-    #[must_use]
-    pub fn firmware(self) -> Firmware<'a> {
-        Firmware::new(self.node)
-    }
-
-    /// The iSCSI initiator.
-    #[must_use]
-    pub fn iscsi(self) -> Iscsi<'a> {
-        Iscsi::new(self.node)
-    }
-
+    firmware Firmware;
+    /// The iSCSI initiator. Nothing of it works while Windows's initiator service (`MSiSCSI`) does not run; starting it
+    /// is for the node's administrator, or [`Services`].
+    iscsi Iscsi;
     /// Windows services.
-    #[must_use]
-    pub fn services(self) -> Services<'a> {
-        Services::new(self.node)
-    }
-
+    services Services;
     /// SMB mappings.
-    #[must_use]
-    pub fn smb(self) -> Smb<'a> {
-        Smb::new(self.node)
-    }
-
-    /// The system.
-    #[must_use]
-    pub fn system(self) -> System<'a> {
-        System::new(self.node)
-    }
-
+    smb Smb;
+    /// Windows's information about the machine and its boot.
+    system System;
     /// Volumes.
-    #[must_use]
-    pub fn volumes(self) -> Volumes<'a> {
-        Volumes::new(self.node)
-    }
+    volumes Volumes;
 }
 
 struct Shared {

@@ -14,29 +14,40 @@ by deadline;
 
 /// The operations on disks.
 pub trait Disks {
-    /// The location of each disk; a disk without a usable location is left out.
+    /// The location of each disk; a disk without a usable location is left out. The list only reports: it includes
+    /// disks that are never written.
     ///
     /// # Errors
     /// [`NotReady`](super::Condition::NotReady), [`AccessDenied`](super::Condition::AccessDenied).
     fn locations(&self, deadline: Deadline) -> Result<BTreeMap<DiskNumber, Location>>
         = disks.locations, "list locations of", "disks";
 
-    /// The identifiers of each disk.
+    /// The identifiers of each disk; a disk that does not answer is left out and logged. The list only reports: it
+    /// includes disks that are never written.
     ///
     /// # Errors
     /// [`NotReady`](super::Condition::NotReady), [`AccessDenied`](super::Condition::AccessDenied).
     fn ids(&self, deadline: Deadline) -> Result<BTreeMap<DiskNumber, DiskIds>>
         = disks.ids, "list ids of", "disks";
 
-    /// The one disk with this page 0x83 identifier, exactly as [`Disks::ids`] spells it.
+    /// The one disk with this page 0x83 identifier, exactly as [`Disks::ids`] spells it. Disks that are never written
+    /// are no candidates; one that does not answer is passed over and logged.
     ///
     /// # Errors
     /// [`NotFound`](super::Condition::NotFound), [`Ambiguous`](super::Condition::Ambiguous).
     fn by_page83(&self, page83: &str, deadline: Deadline) -> Result<DiskNumber>
         = disks.by_page83, "find disk", page83;
 
-    /// The one disk that meets all of the query. Operations that change a disk for a driver take this
-    /// result, and check it again right before the change.
+    /// The one disk that meets all of the query. Operations that change a disk for a driver take this result, and check
+    /// it again right before the change. A new disk is found after a [`Disks::rescan`], or later. Disks that are never
+    /// written are no candidates, and neither are disks that do not report for certain what they are: one dead disk
+    /// must not keep all others from being found.
+    ///
+    /// The search may change one thing: Windows's storage provider may hide a read-only clone beside its original until
+    /// the read-only attribute is cleared. The attribute is cleared if the query has a page 0x83 identifier that no
+    /// other disk has, and partition table and node exclude the other disks that the provider hides (of a cluster or a
+    /// pool, dynamic). The clone is found if the provider lists it then
+    /// (<https://github.com/kubernetes-csi/csi-proxy/issues/287>).
     ///
     /// See [`Feature::GuardedDisks`](super::Feature::GuardedDisks) and
     /// [`Feature::HiddenClones`](super::Feature::HiddenClones).
@@ -52,8 +63,8 @@ pub trait Disks {
         = disks.find, "find the disk with", wanted;
 
     /// The disk of the volume that is mounted where a path leads by links, by all names and the location that it
-    /// reports: for unstaging without a record. After that the volume can be unmounted, and
-    /// [`Disks::take_offline`] takes the found disk.
+    /// reports: for unstaging without a record. After that the volume can be unmounted, and [`Disks::take_offline`]
+    /// takes the found disk. The caller must trust the path.
     ///
     /// # Errors
     /// As [`Volumes::of_target`](super::Volumes::of_target), so that the disk of a plain directory is never found.
@@ -71,13 +82,13 @@ pub trait Disks {
     /// every call that came before it began. A call that finds its disk goes on at once, even while a rescan hangs.
     /// The next rescan begins half a second after one that showed no disk, later ones after up to five seconds.
     ///
-    /// `poll` is how long the call waits for a missing disk. It should be shorter than the rest of the deadline: a
+    /// `patience` is how long the call waits for a missing disk. It should be shorter than the rest of the deadline: a
     /// call that reaches its deadline reports nothing about the disks. There is at least one rescan, however short
-    /// `poll` is.
+    /// `patience` is.
     ///
     /// # Errors
-    /// As [`Disks::find`], after `poll`, if the disk is not found or uncertain; as [`Disks::rescan`], if its
-    /// failure is not transient or `poll` is over; [`NotAnswering`](super::Condition::NotAnswering) after `poll`,
+    /// As [`Disks::find`], after `patience`, if the disk is not found or uncertain; as [`Disks::rescan`], if its
+    /// failure is not transient or `patience` is over; [`NotAnswering`](super::Condition::NotAnswering) after `patience`,
     /// if a rescan hangs and none has ended that began after the call.
     fn find_attached(
         &self,
@@ -94,7 +105,9 @@ pub trait Disks {
     fn rescan(&self, deadline: Deadline) -> Result<()>
         = self.rescan_for_all;
 
-    /// Ensures that the disk has a partition table and a partition with a volume.
+    /// Ensures that the disk has a partition table and a partition with a volume. A raw disk becomes a GPT disk; a GPT
+    /// disk with only the reserved partition gets one basic data partition. A disk with any other partition stays as it
+    /// is. On an online disk the call waits until the volumes are visible.
     ///
     /// # Errors
     /// [`Changed`](super::Condition::Changed), [`NotFound`](super::Condition::NotFound),
@@ -144,8 +157,11 @@ pub trait Disks {
     fn is_write_protected(&self, disk: DiskNumber, deadline: Deadline) -> Result<bool>
         = disks.is_write_protected, "look at disk", disk;
 
-    /// Makes the disk writable and brings it online, as staging needs it. csi-proxy's pipes cannot report
-    /// whether an online disk is writable.
+    /// Makes the disk writable and brings it online, as staging needs it. Read-only is cleared first: Windows writes a
+    /// new signature to a clone whose original is online only if the clone is writable
+    /// (<https://github.com/kubernetes-csi/csi-proxy/issues/287>,
+    /// <https://github.com/hpe-storage/common-host-libs/pull/40>). Only both together are success: after a failure the
+    /// next call goes on. csi-proxy's pipes cannot report whether an online disk is writable.
     ///
     /// # Errors
     /// [`Changed`](super::Condition::Changed), [`NotFound`](super::Condition::NotFound),
@@ -154,12 +170,19 @@ pub trait Disks {
     fn bring_online(&self, disk: &FoundDisk, deadline: Deadline) -> Result<()>
         = disks.bring_online, "online disk", disk.number();
 
-    /// Brings the disk online read-only: it is read-only before it comes online, and stays so over restarts. A disk
-    /// that is both is left as it is; a disk that is online and writable goes offline first, if nobody uses it.
+    /// Brings the disk online read-only: neither pods nor Windows write to it. A disk that is both is left as it is. It
+    /// is read-only before it comes online, and checked afterwards; a disk that is online and writable goes offline
+    /// first, but only if no volume of it has an access path and all can be locked within ten seconds.
     /// [`Disks::bring_online`] makes it writable again. Operations that would write to it fail with
     /// [`ReadOnly`](super::Condition::ReadOnly): [`Disks::partition`] unless there is a partition,
     /// [`Volumes::ensure_formatted`](super::Volumes::ensure_formatted) unless there is a filesystem,
     /// [`Volumes::resize`](super::Volumes::resize).
+    ///
+    /// By its page the attribute outlives a restart
+    /// (<https://learn.microsoft.com/windows/win32/api/winioctl/ns-winioctl-set_disk_attributes>), which nobody has
+    /// seen; a driver calls this again after one. Windows refuses a clone beside its original, as it would have to
+    /// write another signature to the clone. A clone that [`Disks::find`] made writable, so that the provider lists it,
+    /// becomes read-only again, and was offline all the time.
     ///
     /// # Errors
     /// [`OnlineWritable`](super::Condition::OnlineWritable), with nothing changed;
@@ -171,10 +194,15 @@ pub trait Disks {
     fn bring_online_read_only(&self, disk: &FoundDisk, deadline: Deadline) -> Result<()>
         = disks.bring_online_read_only, "online disk read-only", disk.number();
 
-    /// Takes a disk offline when nothing on it is in use: the last step of unstaging. Every volume on it is first
-    /// flushed, locked and dismounted, and stays locked until the disk is offline. A disk that is offline is left as
-    /// it is. A volume with an access path is in use. The call cannot be forced, as a process with an open file would
-    /// lose unwritten data.
+    /// Takes a disk offline when nothing on it is in use: the last step of unstaging. Every volume on it, of any
+    /// partition, is first flushed, locked and dismounted
+    /// (<https://learn.microsoft.com/windows/win32/api/winioctl/ni-winioctl-fsctl_lock_volume>), and stays locked until
+    /// the disk is offline, so that nothing is opened in between. A disk that is offline is left as it is. A volume
+    /// with an access path (a drive letter or a mounted folder) is in use, even with nothing open on it.
+    ///
+    /// The call waits up to ten seconds for a volume on which a process has something open. After that it fails, having
+    /// only flushed: it dismounts no volume without its lock, and cannot be forced, as a process with an open file
+    /// would lose unwritten data. If Windows refuses after that, the volumes are mounted again at the next open.
     ///
     /// See [`Feature::CheckedOffline`](super::Feature::CheckedOffline).
     ///

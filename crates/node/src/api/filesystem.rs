@@ -18,8 +18,8 @@ pub trait Filesystem {
     fn path_exists(&self, path: &WinPath, deadline: Deadline) -> Result<bool>
         = filesystem.path_exists, "look at", path;
 
-    /// Creates a directory and its parents; an existing one is success. So is a mounted folder whose volume is
-    /// gone, which [`Volumes::mount`](super::Volumes::mount) replaces, with
+    /// Creates a directory and its parents; an existing one, or a link to one, is success. So is a mounted folder whose
+    /// volume is gone, which [`Volumes::mount`](super::Volumes::mount) replaces, with
     /// [`Feature::StaleMounts`](super::Feature::StaleMounts).
     ///
     /// # Errors
@@ -30,7 +30,8 @@ pub trait Filesystem {
     fn make_directory(&self, path: &WinPath, deadline: Deadline) -> Result<()>
         = filesystem.make_directory_or_stale, "mkdir", path;
 
-    /// Removes one entry: a file, an empty directory, or a link, whose target stays untouched.
+    /// Removes one entry: a file, an empty directory, or a link, junction or mounted folder, whose target stays
+    /// untouched.
     ///
     /// # Errors
     /// [`NotFound`](super::Condition::NotFound), [`NotEmpty`](super::Condition::NotEmpty),
@@ -39,8 +40,9 @@ pub trait Filesystem {
     fn remove_entry(&self, path: &WinPath, deadline: Deadline) -> Result<()>
         = filesystem.remove_entry, "remove", path;
 
-    /// Removes an entry and, if it is a plain directory, everything in it; links are not followed. A missing
-    /// entry is success.
+    /// Removes an entry and, if it is a plain directory, everything in it. A missing entry is success. No reparse point
+    /// is entered, the path itself included: links, junctions and mounted folders go as entries, and what they lead to
+    /// stays.
     ///
     /// # Errors
     /// [`InUse`](super::Condition::InUse), [`AccessDenied`](super::Condition::AccessDenied),
@@ -49,7 +51,7 @@ pub trait Filesystem {
     fn remove_tree(&self, path: &WinPath, deadline: Deadline) -> Result<()>
         = filesystem.remove_tree, "remove tree", path;
 
-    /// Empties a plain directory and keeps it.
+    /// Empties a plain directory, as [`Filesystem::remove_tree`] does, and keeps it.
     ///
     /// # Errors
     /// [`NotFound`](super::Condition::NotFound), [`InUse`](super::Condition::InUse),
@@ -58,7 +60,9 @@ pub trait Filesystem {
     fn remove_contents(&self, path: &WinPath, deadline: Deadline) -> Result<()>
         = filesystem.remove_contents, "empty", path;
 
-    /// Creates a symbolic link at `link` that leads to `source`.
+    /// Creates a symbolic link at `link` that leads to `source`, as it is written: a directory link if `source` leads
+    /// to a directory now, otherwise a file link. A link that leads there already is success; a file link gives way, as
+    /// by [`Filesystem::link_directory`], if `source` leads to a directory now.
     ///
     /// # Errors
     /// [`AlreadyExists`](super::Condition::AlreadyExists); from an older csi-proxy also for a link that
@@ -68,10 +72,11 @@ pub trait Filesystem {
     fn create_symlink(&self, source: &WinPath, link: &WinPath, deadline: Deadline) -> Result<()>
         = filesystem.create_symlink, "symlink", link;
 
-    /// Creates a directory link at `at` that leads to `to`. The target is not read, so it may be missing, or a share
-    /// that is not mapped yet. A directory link that leads there already is success. A file link that leads there is
-    /// replaced, as Windows opens no directory through one; [`Filesystem::create_symlink`] makes such file links if
-    /// the target is missing.
+    /// Creates a directory link (`SYMBOLIC_LINK_FLAG_DIRECTORY`) at `at` that leads to `to`. The target is not read, so
+    /// it may be missing, or a share that is not mapped yet. A directory link that leads there already is success. A
+    /// file link that leads there is replaced, as Windows opens no directory through one since version 1803
+    /// (git-for-windows/git#1646); [`Filesystem::create_symlink`] makes such file links if the target is missing. Cut
+    /// off in between, the name may be free; a repeated call makes the link.
     ///
     /// # Errors
     /// [`AlreadyExists`](super::Condition::AlreadyExists) for any other entry, also a link that leads elsewhere;
@@ -82,7 +87,8 @@ pub trait Filesystem {
     fn link_directory(&self, to: &WinPath, at: &WinPath, deadline: Deadline) -> Result<()>
         = filesystem.link_directory, "link", at;
 
-    /// Whether the entry is a link of any kind with an existing target.
+    /// Whether the entry is a symbolic link, junction or mounted folder with an existing target. A link to a share
+    /// counts as long as the node has a mapping of it: the share is not looked at.
     ///
     /// # Errors
     /// [`NotFound`](super::Condition::NotFound), [`AccessDenied`](super::Condition::AccessDenied),
@@ -91,7 +97,8 @@ pub trait Filesystem {
         = filesystem.is_symlink, "look at", path;
 
     /// The kind of entry at a path, and the target of a link: followed hop by hop, but onto no share, whose mapping
-    /// counts instead.
+    /// counts instead. The path itself is read wherever it lies. The directories on a link's way are held during the
+    /// read, so that nobody can rename or remove them and none of them leads elsewhere. The caller must trust the path.
     ///
     /// # Errors
     /// [`AccessDenied`](super::Condition::AccessDenied), [`OutOfReach`](super::Condition::OutOfReach),
@@ -101,7 +108,8 @@ pub trait Filesystem {
     fn look(&self, path: &WinPath, deadline: Deadline) -> Result<Look>
         = filesystem.look, "look at", path;
 
-    /// The stored target of a link, a junction or a mounted folder; `None` for another entry.
+    /// The stored target of a link, a junction or a mounted folder, at which nothing is looked; `None` for another
+    /// entry.
     ///
     /// # Errors
     /// [`NotFound`](super::Condition::NotFound), [`AccessDenied`](super::Condition::AccessDenied),
@@ -111,8 +119,9 @@ pub trait Filesystem {
     fn read_link(&self, path: &WinPath, deadline: Deadline) -> Result<Option<LinkTarget>>
         = filesystem.read_link, "read link", path;
 
-    /// The entries of a directory, at most `most`. Processes that may write there chose the names, and may have
-    /// replaced the entries since; a name must not go into an error or a log line unescaped.
+    /// The entries of a directory, at most `most`; a link at the end of the path is followed. Processes that may write
+    /// there chose the names, and may have replaced the entries since; a name must not go into an error or a log line
+    /// unescaped. What links left that were being made when a process died is not among them.
     ///
     /// # Errors
     /// [`NotFound`](super::Condition::NotFound), [`AccessDenied`](super::Condition::AccessDenied);
@@ -122,8 +131,9 @@ pub trait Filesystem {
     fn list(&self, directory: &WinPath, most: usize, deadline: Deadline) -> Result<Listing>
         = filesystem.list, "list", directory;
 
-    /// Size and free space of the filesystem under a directory, in bytes; links and mounted folders are
-    /// followed, onto shares as well. [`Volumes::stats`](super::Volumes::stats) reports those of a volume.
+    /// Size and free space of the filesystem under a directory, in bytes; links and mounted folders are followed, onto
+    /// shares as well. A share that does not answer keeps its thread for as long as Windows waits for it, and eight
+    /// threads at most for each path. [`Volumes::stats`](super::Volumes::stats) reports those of a volume.
     ///
     /// # Errors
     /// [`NotFound`](super::Condition::NotFound), [`AccessDenied`](super::Condition::AccessDenied),

@@ -1,6 +1,3 @@
-//! The operations on iSCSI portals, targets and sessions. The methods of the same names in [`crate::Iscsi`] document
-//! in full what each does and refuses.
-
 use std::collections::BTreeSet;
 
 use os::{Deadline, DiskNumber};
@@ -17,7 +14,8 @@ by deadline;
 
 /// The operations on iSCSI portals, targets and sessions.
 pub trait Iscsi {
-    /// Makes a portal known to the node; one that is known is left as it is.
+    /// Makes a portal known to the node, and asks it for its targets; one that is known is left as it is, and is not
+    /// asked.
     ///
     /// # Errors
     /// [`ServerNotFound`](super::Condition::ServerNotFound),
@@ -36,7 +34,9 @@ pub trait Iscsi {
     fn refresh(&self, portal: &Portal, deadline: Deadline) -> Result<()>
         = iscsi.refresh, "refresh portal", portal;
 
-    /// The qualified names of the targets that a known portal offers.
+    /// The qualified names of the targets that a known portal offers, sorted. The portal is queried again, unlike by
+    /// csi-proxy; if it does not answer, that is logged and its earlier answer is returned. Windows identifies a
+    /// portal's object only by the address, so the ports of one address report their targets together.
     ///
     /// # Errors
     /// [`NotFound`](super::Condition::NotFound), [`ServerNotFound`](super::Condition::ServerNotFound),
@@ -44,7 +44,7 @@ pub trait Iscsi {
     fn discover(&self, portal: &Portal, deadline: Deadline) -> Result<Vec<String>>
         = iscsi.discover, "discover", portal;
 
-    /// Makes the node forget a portal.
+    /// Makes the node forget a portal. Sessions that came about through it stay.
     ///
     /// # Errors
     /// [`NotFound`](super::Condition::NotFound), [`Ambiguous`](super::Condition::Ambiguous),
@@ -59,8 +59,9 @@ pub trait Iscsi {
     fn portals(&self, deadline: Deadline) -> Result<Vec<(String, u32)>>
         = iscsi.portals, "list", "portals";
 
-    /// Logs in to a target through a portal; a target that is connected stays as it is, whatever it was
-    /// connected with.
+    /// Logs in to a target through a portal, until the next restart. A target that is connected stays as it is,
+    /// whatever portal and authentication it was connected with: somebody works with it, and its disks are the whole
+    /// node's anyway. A target that the portal has not told of is looked for once more after asking the portal anew.
     ///
     /// # Errors
     /// [`NotFound`](super::Condition::NotFound), [`AlreadyConnected`](super::Condition::AlreadyConnected),
@@ -101,7 +102,8 @@ pub trait Iscsi {
     fn sessions(&self, deadline: Deadline) -> Result<Vec<SessionInfo>>
         = iscsi.sessions, "list", "sessions";
 
-    /// Logs out of a target; one that is not connected is left as it is.
+    /// Logs out of all sessions of a target that the portal leads to, those that would come back after a restart
+    /// included, and those that came about through other portals. One that is not connected is left as it is.
     ///
     /// # Errors
     /// [`NotFound`](super::Condition::NotFound); [`InUse`](super::Condition::InUse) while somebody uses a disk
@@ -109,8 +111,8 @@ pub trait Iscsi {
     fn disconnect(&self, portal: &Portal, target: &TargetName, deadline: Deadline) -> Result<()>
         = iscsi.disconnect, "disconnect", target;
 
-    /// The disks of a target; none while it is not connected. What changes a disk takes one that
-    /// [`super::Disks::find`] found, by [`crate::Criterion::IscsiTarget`] say.
+    /// The disks of a target, as far as the storage provider knows them; none while it is not connected. What changes a
+    /// disk takes one that [`super::Disks::find`] found, by [`crate::Criterion::IscsiTarget`] say.
     ///
     /// # Errors
     /// [`NotFound`](super::Condition::NotFound), [`ServiceStopped`](super::Condition::ServiceStopped),

@@ -10,14 +10,29 @@ by deadline;
 
 /// The operations on SMB mappings.
 pub trait Smb {
-    /// Maps a share for the whole node, and makes a directory link to it. A mapping that answers is reused as it is,
-    /// whatever the credentials, and [`MapOutcome`] reports what is known about it; for options see
-    /// [`crate::Smb::map`]. Without [`Feature::Outcomes`](super::Feature::Outcomes) the result is
-    /// [`MapOutcome::Unreported`]. If the requested folder below the share does not exist, no link is made.
+    /// Maps a share for the whole node, and makes a directory link to it; an existing link to the remote path is
+    /// success. A mapping that answers is reused, without applying other credentials or options: pods use it, and
+    /// [`MapOutcome`] reports what is known about it. If `options` demand signing, encryption or write-through and the
+    /// mapping lacks it, the call fails, because the caller relies on it. It also fails if the mapping reports no
+    /// encryption while [`Options::privacy`](crate::Options::privacy) demands it of all and `options` do not override
+    /// it. Without [`Feature::Outcomes`](super::Feature::Outcomes) the result is [`MapOutcome::Unreported`].
     ///
-    /// With [`Feature::FolderCheck`](super::Feature::FolderCheck) a failed call leaves no mapping that was not there
-    /// before, unless another process mapped the share or has files open there, the call passed its deadline, or it
-    /// ends with [`NotReady`](super::Condition::NotReady).
+    /// A mapping whose server is away, or slow to answer, stays, and the call fails. It is renewed only if Windows does
+    /// not call it OK and the server answers at its port. A mapping whose access is refused is renewed too, unless it
+    /// is known to have just these credentials and options, or the requested folder answers. A mapping that this
+    /// process made as another user stays, and the call fails
+    /// ([`CredentialsConflict`](super::Condition::CredentialsConflict)). After any other read error the mapping stays,
+    /// and the call fails.
+    ///
+    /// Calls for one share run one after the other, and so do changes of the mappings of one server. A call waits at
+    /// most 90 s for its turn, then fails with [`Crowded`](super::Condition::Crowded). If the server was found away
+    /// meanwhile, it fails with that error.
+    ///
+    /// If the folder below the share does not exist, or reading it fails or does not end, the call fails and makes no
+    /// link, as pods would find nothing behind it; a folder with access denied is accepted. With
+    /// [`Feature::FolderCheck`](super::Feature::FolderCheck) a failed call leaves no mapping that was not there before,
+    /// unless another process mapped the share or has files open there, the call passed its deadline, or it ends with
+    /// [`NotReady`](super::Condition::NotReady). Removing it may take 5 s beyond the deadline.
     ///
     /// # Errors
     /// [`NotFound`](super::Condition::NotFound) of the folder, with

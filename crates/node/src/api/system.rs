@@ -10,8 +10,9 @@ by deadline;
 
 /// The computer and its services.
 pub trait System {
-    /// An id of this boot, the same for every process: disk numbers and mappings that a driver recorded under
-    /// another id are from an earlier boot. Ids can only be compared for equality.
+    /// An id of this boot, the same for every process, also after a hibernation: disk numbers and mappings that a
+    /// driver recorded under another id are from an earlier boot. Ids can only be compared for equality. On Windows it
+    /// is the time at which one of our processes first called this after the boot, kept in a volatile registry key.
     ///
     /// # Errors
     /// [`AccessDenied`](super::Condition::AccessDenied) for a caller who is no administrator.
@@ -20,7 +21,8 @@ pub trait System {
     fn boot_id(&self, deadline: Deadline) -> Result<BootId>
         = system.boot_id, "read", "the boot id";
 
-    /// The machine's DNS host name in lower case, without its domain: kubelet's default name for its node.
+    /// The machine's DNS host name in lower case, without its domain: the name that kubelet gives its node unless it is
+    /// told another (`k8s.io/component-helpers`, `node/util.GetHostname`, over Go's `os.Hostname`).
     ///
     /// # Errors
     /// [`Other`](super::Condition::Other) if Windows does not report it.
@@ -29,7 +31,8 @@ pub trait System {
     fn computer_name(&self, deadline: Deadline) -> Result<String>
         = system.computer_name, "read", "the computer's name";
 
-    /// The serial number in the firmware, without blanks around it; it identifies virtual machines.
+    /// The serial number in the firmware, without blanks around it, which csi-proxy keeps. A virtual machine's may be
+    /// its identity (`VMware-56 4d ...`).
     ///
     /// # Errors
     /// [`Other`](super::Condition::Other) if the firmware has none.
@@ -43,7 +46,8 @@ pub trait System {
     fn service(&self, name: &ServiceName, deadline: Deadline) -> Result<ServiceInfo>
         = services.service, "look at service", name;
 
-    /// Starts a service and waits until it runs; a running one is left as it is.
+    /// Starts a service and waits until it runs, 30 seconds at most. One that runs is left as it is; one that is on its
+    /// way up or down is waited for first.
     ///
     /// # Errors
     /// [`NotFound`](super::Condition::NotFound), [`AccessDenied`](super::Condition::AccessDenied);
@@ -51,7 +55,8 @@ pub trait System {
     fn start_service(&self, name: &ServiceName, deadline: Deadline) -> Result<()>
         = services.start, "start service", name;
 
-    /// Stops a service and waits until it has stopped; a stopped one is left as it is.
+    /// Stops a service and waits until it has stopped, 30 seconds at most for it and for each that depends on it. A
+    /// stopped one is left as it is; one that takes no orders just now is asked again meanwhile.
     ///
     /// # Errors
     /// [`NotFound`](super::Condition::NotFound), [`AccessDenied`](super::Condition::AccessDenied),

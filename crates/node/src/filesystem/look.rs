@@ -57,7 +57,7 @@ pub enum LinkForm {
     /// A symbolic link to a directory (attributes 0x410).
     Directory,
     /// A symbolic link to a file (attributes 0x400). Where it leads to a directory, Windows opens nothing through
-    /// it: [`Filesystem::link_directory`] mends that.
+    /// it: [`Filesystem::link_directory`](crate::api::Filesystem::link_directory) mends that.
     File,
     /// A junction.
     Junction,
@@ -104,7 +104,7 @@ pub struct Listing {
 }
 
 /// One entry of a directory. A process that may write there chose its name, and may have replaced it since it
-/// was listed: [`Filesystem::look`] tells what it is now.
+/// was listed: [`Filesystem::look`](crate::api::Filesystem::look) tells what it is now.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ListedEntry {
     /// Its name.
@@ -135,15 +135,8 @@ pub enum EntryKind {
     },
 }
 
+#[allow(missing_docs, reason = "documented in `api::Filesystem`")]
 impl Filesystem<'_> {
-    /// The entry at a path, and the target of a link. The caller must trust the path.
-    ///
-    /// A link is followed hop by hop. If it leads to a share, nothing is read there: the share's mapping counts. The
-    /// path itself is read wherever it lies. The directories on a link's way are held during the read, so that
-    /// nobody can rename or remove them and none of them leads elsewhere.
-    ///
-    /// # Errors
-    /// The entry, or its target, cannot be read; a missing entry is no error.
     pub fn look(&self, path: &WinPath, deadline: Deadline) -> Result<Look, FilesystemError> {
         self.node.check(deadline, "look at", path)?;
         let looking = Looking {
@@ -154,11 +147,6 @@ impl Filesystem<'_> {
         looking.look(&ResolvedPath::from(path), self)
     }
 
-    /// Where a link, a junction or a mounted folder leads, by its own word: nothing is looked at there. `None` for an
-    /// entry of another kind. The path is one that the caller answers for.
-    ///
-    /// # Errors
-    /// There is no such entry, or it cannot be looked at.
     pub fn read_link(
         &self,
         path: &WinPath,
@@ -181,12 +169,6 @@ impl Filesystem<'_> {
         })
     }
 
-    /// The entries of a directory, as many as are asked for; a link at the end of the path is followed. The path is
-    /// one that the caller answers for. One call at a time lists a path, or changes it. What links left that were
-    /// being made when a process died is not among them.
-    ///
-    /// # Errors
-    /// There is no such directory, or Windows refuses.
     pub fn list(
         &self,
         directory: &WinPath,

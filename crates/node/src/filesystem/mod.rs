@@ -17,24 +17,10 @@ use crate::link::{self, Leads};
 use crate::locks::{Key, LockGuard};
 use crate::new_link::NewLink;
 use crate::volumes::stale;
-use crate::{AllowedRoots, LookupPath, Node, ResolvedPath, leftover, smb};
+use crate::{AllowedRoots, Filesystem, LookupPath, ResolvedPath, leftover, smb};
 
-/// The operations on files, directories and links of a [`Node`].
-///
-/// Whether a client may name a path is for the caller to decide, by [`crate::AllowedRoots`].
-pub struct Filesystem<'a> {
-    node: &'a Node,
-}
-
+#[allow(missing_docs, reason = "documented in `api::Filesystem`")]
 impl<'a> Filesystem<'a> {
-    pub(crate) fn new(node: &'a Node) -> Self {
-        Self { node }
-    }
-
-    /// Whether an entry of this name exists; a dangling link does.
-    ///
-    /// # Errors
-    /// The path cannot be looked at for another reason than that it is missing.
     pub fn path_exists(
         &self,
         at: impl Into<ResolvedPath>,
@@ -49,11 +35,6 @@ impl<'a> Filesystem<'a> {
         }
     }
 
-    /// Creates a directory and those above it; one that is there already, or a link to one, is
-    /// success.
-    ///
-    /// # Errors
-    /// Something other than a directory has the name, or Windows refuses.
     pub fn make_directory(
         &self,
         at: impl Into<ResolvedPath>,
@@ -82,11 +63,6 @@ impl<'a> Filesystem<'a> {
         }
     }
 
-    /// Removes one entry: a file, an empty directory, or a link, junction or mounted folder, whose
-    /// target stays untouched.
-    ///
-    /// # Errors
-    /// There is no such entry, a directory is not empty, or Windows refuses.
     pub fn remove_entry(
         &self,
         at: impl Into<ResolvedPath>,
@@ -105,12 +81,6 @@ impl<'a> Filesystem<'a> {
         removed.map_err(failed())
     }
 
-    /// Removes an entry and, if it is a plain directory, everything in it. What is missing already
-    /// is success. No reparse point is entered, the path itself included: links, junctions and
-    /// mounted folders go as entries, and what they lead to stays.
-    ///
-    /// # Errors
-    /// An entry cannot be removed; those before it are gone.
     pub fn remove_tree(
         &self,
         at: impl Into<ResolvedPath>,
@@ -127,11 +97,6 @@ impl<'a> Filesystem<'a> {
         removed.inspect_err(FilesystemError::log_entry)
     }
 
-    /// Empties a plain directory, as [`Filesystem::remove_tree`] does, and keeps it.
-    ///
-    /// # Errors
-    /// There is no such directory, it is a reparse point, or an entry cannot be removed; those
-    /// before it are gone.
     pub fn remove_contents(
         &self,
         at: impl Into<ResolvedPath>,
@@ -150,13 +115,6 @@ impl<'a> Filesystem<'a> {
         cleared.inspect_err(FilesystemError::log_entry)
     }
 
-    /// Creates a symbolic link that stores `target` as it is written: a directory link if `source`,
-    /// which is where `target` is, leads to a directory now, otherwise a file link. A link that is
-    /// there and leads to `target` already is success; a file link gives way, as by [`Filesystem::link_directory`],
-    /// if `source` leads to a directory now.
-    ///
-    /// # Errors
-    /// Anything else has the link's name, or Windows refuses.
     pub fn create_symlink(
         &self,
         source: impl Into<ResolvedPath>,
@@ -175,13 +133,6 @@ impl<'a> Filesystem<'a> {
         self.link(&link, target, kind, &target.to_string())
     }
 
-    /// Creates a directory link (`SYMBOLIC_LINK_FLAG_DIRECTORY`) that leads to `to`, at which nothing is looked:
-    /// it may be away now, or on a share that is not mapped yet. A directory link that leads there already is
-    /// success, and a file link that leads there gives way: since version 1803 Windows opens no directory through
-    /// one (git-for-windows/git#1646). Cut off in between, the name may be free; a repeated call makes the link.
-    ///
-    /// # Errors
-    /// Anything else has the link's name, a link that leads elsewhere among it; or Windows refuses.
     pub fn link_directory(
         &self,
         to: &WinPath,
@@ -214,14 +165,6 @@ impl<'a> Filesystem<'a> {
         })
     }
 
-    /// Size and free space of the filesystem that a directory lies on, in bytes; links and mounted folders are
-    /// followed, onto shares as well. The path is one that the caller answers for.
-    ///
-    /// A share that does not answer keeps its caller for as long as Windows waits for it, and eight threads at most
-    /// for each path: after two minutes, further calls fail at once.
-    ///
-    /// # Errors
-    /// There is no such directory, its volume has no filesystem, or its share is not reached.
     pub fn space(&self, directory: &WinPath, deadline: Deadline) -> Result<Space, FilesystemError> {
         self.node.check(deadline, "look at", directory)?;
         let space = self.node.os().volumes.space_at(directory);
@@ -236,14 +179,8 @@ impl<'a> Filesystem<'a> {
         }
     }
 
-    /// Whether the entry is a symbolic link, junction or mounted folder, and what it leads to
-    /// exists. Of a confined way, what it leads to is only looked at within bounds, of one that was resolved for a
-    /// look on the node's own drives and volumes. A share never is: a link to one counts as long as the node has a
-    /// mapping of it.
-    ///
-    /// # Errors
-    /// There is no such entry, it leads out of bounds, or it or what it leads to cannot be looked
-    /// at; or of a link to a share, Windows does not list its mappings.
+    /// Of a confined way, what the link leads to is only looked at within bounds, of one that was resolved for a look
+    /// on the node's own drives and volumes.
     pub fn is_symlink(
         &self,
         at: impl Into<LookupPath>,

@@ -13,7 +13,7 @@ pub enum Authentication {
     /// The initiator to the target.
     OneWayChap(Chap),
     /// Each to the other; the target by the secret of
-    /// [`Iscsi::set_mutual_chap_secret`](super::Iscsi::set_mutual_chap_secret).
+    /// [`Iscsi::set_mutual_chap_secret`](crate::api::Iscsi::set_mutual_chap_secret).
     MutualChap(Chap),
 }
 

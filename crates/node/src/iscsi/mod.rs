@@ -26,25 +26,10 @@ pub use self::options::LoginOptions;
 pub use self::portal::Portal;
 pub use self::session::SessionInfo;
 use crate::locks::Key;
-use crate::{Node, ProviderError};
+use crate::{Iscsi, ProviderError};
 
-/// The operations on the iSCSI initiator of a [`Node`]. Nothing of it works while Windows's initiator
-/// service (`MSiSCSI`) does not run; starting it is for the node's administrator, or
-/// [`Services`](crate::Services).
-pub struct Iscsi<'a> {
-    node: &'a Node,
-}
-
+#[allow(missing_docs, reason = "documented in `api::Iscsi`")]
 impl<'a> Iscsi<'a> {
-    pub(crate) fn new(node: &'a Node) -> Self {
-        Self { node }
-    }
-
-    /// Makes the initiator know a portal, and asks the portal for its targets. One that is known is
-    /// success, and is not asked.
-    ///
-    /// # Errors
-    /// The portal does not answer, or Windows refuses.
     pub fn add_portal(&self, portal: &Portal, deadline: Deadline) -> Result<(), IscsiError> {
         let keys = vec![Key::IscsiPortal(portal.clone())];
         let _held = self.node.locks().take("add portal", keys, deadline)?;
@@ -73,19 +58,11 @@ impl<'a> Iscsi<'a> {
         }
     }
 
-    /// The portals that the initiator knows: address and port of each, as Windows spells them.
-    ///
-    /// # Errors
-    /// The initiator does not answer.
     pub fn portals(&self, deadline: Deadline) -> Result<Vec<(String, u32)>, IscsiError> {
         let known = self.initiator(deadline).portals()?.into_iter();
         Ok(known.map(|known| (known.address, known.port)).collect())
     }
 
-    /// Makes the initiator forget a portal. Sessions that came about through it stay.
-    ///
-    /// # Errors
-    /// The initiator does not know it, knows it for several addresses of our own, or Windows refuses.
     pub fn remove_portal(&self, portal: &Portal, deadline: Deadline) -> Result<(), IscsiError> {
         let keys = vec![Key::IscsiPortal(portal.clone())];
         let _held = self.node.locks().take("remove portal", keys, deadline)?;
@@ -106,10 +83,6 @@ impl<'a> Iscsi<'a> {
         })
     }
 
-    /// Makes the initiator query a portal's targets again.
-    ///
-    /// # Errors
-    /// The initiator does not know the portal, or the portal does not answer.
     pub fn refresh(&self, portal: &Portal, deadline: Deadline) -> Result<(), IscsiError> {
         let keys = vec![Key::IscsiPortal(portal.clone())];
         let _held = self.node.locks().take("refresh", keys, deadline)?;
@@ -118,12 +91,6 @@ impl<'a> Iscsi<'a> {
         refresh(&initiator, portal, &known)
     }
 
-    /// The names of a portal's targets, sorted. The portal is queried again, unlike in csi-proxy; if it
-    /// does not answer, that is logged and its earlier answer is returned. Windows identifies a portal's
-    /// object only by the address, so the ports of one address report their targets together.
-    ///
-    /// # Errors
-    /// The initiator does not know the portal, or it does not answer and has no earlier answer.
     pub fn discover(&self, portal: &Portal, deadline: Deadline) -> Result<Vec<String>, IscsiError> {
         let keys = vec![Key::IscsiPortal(portal.clone())];
         let _held = self.node.locks().take("discover", keys, deadline)?;
@@ -140,14 +107,6 @@ impl<'a> Iscsi<'a> {
         Ok(names.into_iter().collect())
     }
 
-    /// Logs in to a target through a portal, until the next restart. A target that is connected stays
-    /// as it is, whatever portal and authentication it was connected with: somebody works with it, and
-    /// its disks are the whole node's anyway. [`Connected`] says how it differs, as far as that is known.
-    ///
-    /// A target that the portal has not told of is looked for once more after asking the portal anew.
-    ///
-    /// # Errors
-    /// Portal or target are not known, the target refuses, or its session has lost its connection.
     pub fn connect(
         &self,
         portal: &Portal,
@@ -159,11 +118,6 @@ impl<'a> Iscsi<'a> {
         self.connect_with(portal, target, authentication, &options, deadline)
     }
 
-    /// [`Iscsi::connect`] with a session that is like this. Of one that is there already, options are
-    /// told among the differences as well.
-    ///
-    /// # Errors
-    /// As of [`Iscsi::connect`].
     pub fn connect_with(
         &self,
         portal: &Portal,
@@ -183,20 +137,10 @@ impl<'a> Iscsi<'a> {
         connect::connect(&initiator, held, target, &wanted)
     }
 
-    /// All sessions of the node, also those that others made, sorted by their identifiers.
-    ///
-    /// # Errors
-    /// The initiator does not answer.
     pub fn sessions(&self, deadline: Deadline) -> Result<Vec<SessionInfo>, IscsiError> {
         session::all(&self.initiator(deadline))
     }
 
-    /// Logs out of all sessions of a target that the portal leads to, those that would come back after
-    /// a restart included, and those that came about through other portals: [`Iscsi::connect`] takes
-    /// them for its own as well. A target without a session is success.
-    ///
-    /// # Errors
-    /// Portal or target are not known, a disk of the target is in use, or its sessions lead elsewhere.
     pub fn disconnect(
         &self,
         portal: &Portal,
@@ -212,11 +156,6 @@ impl<'a> Iscsi<'a> {
         Ok(())
     }
 
-    /// The disks that a target's connections lead to, as far as the storage provider knows them; none
-    /// while it is not connected.
-    ///
-    /// # Errors
-    /// Portal or target are not known, or the initiator does not answer.
     pub fn disks(
         &self,
         portal: &Portal,
@@ -235,10 +174,6 @@ impl<'a> Iscsi<'a> {
         Ok(disks)
     }
 
-    /// Sets the secret by which targets prove themselves to this node: one for all of them.
-    ///
-    /// # Errors
-    /// Windows refuses.
     pub fn set_mutual_chap_secret(
         &self,
         secret: &ChapSecret,

@@ -17,7 +17,7 @@ use crate::{Node, ProviderError};
 pub struct ShareMapping {
     /// `\\server\share` as it was mapped; a foreign mapping may be of a folder below a share.
     pub remote: String,
-    /// A drive letter with its colon; [`Smb::map`](super::Smb::map) requests none.
+    /// A drive letter with its colon; [`Smb::map`](crate::api::Smb::map) requests none.
     pub local: Option<String>,
     /// The status that Windows saw last: a share that nobody used since its server went away may still be
     /// [`MappingStatus::Ok`].

@@ -1,6 +1,6 @@
 //! The results of mapping and unmapping a share.
 
-/// How a share came to be mapped. Every mapping that [`Smb::map`](super::Smb::map) returns meets the demands of the
+/// How a share came to be mapped. Every mapping that [`Smb::map`](crate::api::Smb::map) returns meets the demands of the
 /// call. Its credentials, and the properties that Windows does not report, depend on who made it. What this process
 /// knows of its own mappings holds unless another process replaced one since. Secrets are compared by a hash under a
 /// random key of this process, and are not kept.
@@ -32,7 +32,7 @@ pub enum MapOutcome {
     Unreported,
 }
 
-/// What [`Smb::unmap_unless`](super::Smb::unmap_unless) did.
+/// What [`Smb::unmap_unless`](crate::api::Smb::unmap_unless) did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum UnmapOutcome {

@@ -41,7 +41,7 @@ use crate::locks::{Key, LockGuard, Wait};
 use crate::new_link::{LinkSlot, NewLink};
 use crate::outcomes::Outcomes;
 use crate::provider::ProviderError;
-use crate::{Node, ResolvedPath, link};
+use crate::{ResolvedPath, Smb, link};
 
 /// State shared by all SMB calls of a process.
 #[derive(Default)]
@@ -52,11 +52,6 @@ pub(crate) struct Memory {
     /// Failures of mappings of a server, because the server is away.
     away: Outcomes<String, ProviderError>,
     failed_renewals: AtomicU64,
-}
-
-/// The operations on the SMB mappings of a [`Node`].
-pub struct Smb<'a> {
-    node: &'a Node,
 }
 
 /// A request to [`Smb::map`].
@@ -117,33 +112,9 @@ impl<'a> MapRequest<'a> {
     }
 }
 
+#[allow(missing_docs, reason = "documented in `api::Smb`")]
 impl<'a> Smb<'a> {
-    pub(crate) fn new(node: &'a Node) -> Self {
-        Self { node }
-    }
-
-    /// Maps a share, and makes a directory link to it.
-    ///
-    /// A mapping that answers is reused, without applying other credentials or options: pods use it, and
-    /// [`MapOutcome`] reports what is known about it. If `options` demand signing, encryption or write-through and
-    /// the mapping lacks it, the call fails, because the caller relies on it. It also fails if the mapping reports
-    /// no encryption while [`Options::privacy`](crate::Options::privacy) demands it of all and `options` do not
-    /// override it.
-    ///
-    /// A mapping whose server is away, or slow to answer, stays, and the call fails. It is renewed only if Windows
-    /// does not call it OK and the server answers at its port. A mapping whose access is refused is renewed too,
-    /// unless it is known to have just these credentials and options, or the requested folder answers. A mapping
-    /// that this process made as another user stays, and the call fails ([`SmbError::OtherUser`]). After any other
-    /// read error the mapping stays, and the call fails. An existing link to the remote path is success.
-    ///
-    /// Calls for one share run one after the other, and so do changes of the mappings of one server. A call waits at
-    /// most 90 s for its turn, then fails with [`Unfinished::Busy`](crate::Unfinished::Busy). If the server was
-    /// found away meanwhile, it fails with that error.
-    ///
-    /// # Errors
-    /// The name of the link is taken, or this build of Windows does not know an option (in both cases nothing was
-    /// mapped); the share is mapped without the demanded options, or as another user who is denied the path; its
-    /// server is away ([`SmbError::ServerAway`]); or Windows refuses.
+    /// csi-proxy's call, which looks at no folder below the share.
     pub fn map(
         &self,
         mapping: &MapRequest<'_>,
@@ -156,13 +127,6 @@ impl<'a> Smb<'a> {
         })
     }
 
-    /// As [`Smb::map`], for a driver. Fails if the folder below the share does not exist, or if reading it fails or
-    /// does not end: then no link is made, as pods would find nothing behind it. A folder with access denied is
-    /// accepted. If the call fails after making a mapping, it removes that mapping, unless Windows finds it in use;
-    /// this may take 5 s beyond the deadline.
-    ///
-    /// # Errors
-    /// As [`Smb::map`]; [`SmbError::NoSuchFolder`]; [`SmbError::StaysMapped`] if that removal fails.
     pub fn map_existing(
         &self,
         mapping: &MapRequest<'_>,
@@ -200,29 +164,14 @@ impl<'a> Smb<'a> {
         map(&share, &wanted, &mut held, Box::new(link))
     }
 
-    /// The mappings of the node, including foreign ones, sorted by their remote paths. No server is contacted.
-    ///
-    /// # Errors
-    /// Windows refuses.
     pub fn mappings(&self, deadline: Deadline) -> Result<Vec<ShareMapping>, SmbError> {
         list::all(self.node, deadline)
     }
 
-    /// Removes the mapping of a share, even with open files. The call does not check for users, and
-    /// links to the share stay.
-    ///
-    /// # Errors
-    /// The share is not mapped, or Windows refuses.
     pub fn unmap(&self, remote: &RemotePath, deadline: Deadline) -> Result<(), SmbError> {
         self.unmap_unless(remote, || false, deadline).map(drop)
     }
 
-    /// As [`Smb::unmap`], unless the share is in use, which `used` decides. It runs under the share's lock, last
-    /// before the removal: no call of [`Smb::map`] for this share comes between. It does not run if the share is
-    /// not mapped. [`api::Smb::unmap_unless`](crate::api::Smb::unmap_unless) has the rules for it.
-    ///
-    /// # Errors
-    /// As [`Smb::unmap`].
     pub fn unmap_unless(
         &self,
         remote: &RemotePath,

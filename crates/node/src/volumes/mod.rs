@@ -32,24 +32,10 @@ pub use self::resize::{NewSize, Resized};
 pub use self::target::TargetError;
 pub(crate) use self::writable::{disk_of, disks_of};
 use crate::locks::Key;
-use crate::{FoundDisk, LookupPath, Named, Node, ResolvedPath};
+use crate::{FoundDisk, LookupPath, Named, ResolvedPath, Volumes};
 
-/// The operations on the volumes of a [`Node`].
-pub struct Volumes<'a> {
-    node: &'a Node,
-}
-
+#[allow(missing_docs, reason = "documented in `api::Volumes`")]
 impl<'a> Volumes<'a> {
-    pub(crate) fn new(node: &'a Node) -> Self {
-        Self { node }
-    }
-
-    /// The volumes on a disk, or on one of its partitions, in the order of their offsets, without
-    /// those of reserved, EFI and recovery partitions. Waits for a while until every basic data
-    /// partition has its volume. A disk that is offline or has no partitions has no volumes.
-    ///
-    /// # Errors
-    /// There is no such disk or partition, or a partition's volume does not appear.
     pub fn list_on_disk(
         &self,
         disk: DiskNumber,
@@ -62,9 +48,6 @@ impl<'a> Volumes<'a> {
     }
 
     /// The one volume on a disk.
-    ///
-    /// # Errors
-    /// As [`Volumes::list_on_disk`]; the disk has no volume, or several.
     pub fn sole_on_disk(
         &self,
         disk: DiskNumber,
@@ -77,10 +60,6 @@ impl<'a> Volumes<'a> {
         }
     }
 
-    /// The one volume on a found disk, after a check that it is still the same disk.
-    ///
-    /// # Errors
-    /// As [`Volumes::sole_on_disk`]; another disk has the number now ([`crate::DiskError::NotTheFound`]).
     pub fn find_on(
         &self,
         disk: &FoundDisk,
@@ -91,22 +70,12 @@ impl<'a> Volumes<'a> {
         Ok(FoundVolume::on_disk(volume, disk.clone()))
     }
 
-    /// The volume that is mounted where a path leads by links and junctions. The caller must trust the
-    /// path.
-    ///
-    /// # Errors
-    /// The path leads to no mounted folder.
     pub fn find_at(&self, path: &WinPath, deadline: Deadline) -> Result<FoundVolume, VolumeError> {
         let volume = self.of_target(path, deadline)?;
         Ok(FoundVolume::mounted_at(volume, path.clone()))
     }
 
-    /// Mounts a volume at an existing empty folder. If it is mounted there already, nothing is
-    /// done.
-    ///
-    /// # Errors
-    /// The folder is missing, holds something, or has another volume mounted; there is no such
-    /// volume.
+    /// csi-proxy's call: a mounted folder whose volume is gone stays, and is an error.
     pub fn mount(
         &self,
         volume: VolumeId,
@@ -119,13 +88,6 @@ impl<'a> Volumes<'a> {
         })
     }
 
-    /// [`Volumes::mount`], and replaces a mounted folder whose volume is certainly gone: the mount manager does not
-    /// list the volume, and cannot resolve the folder. So a disk that was pulled out before it was unstaged does
-    /// not block its staging path for the next; csi-proxy's call fails with "directory not empty". A volume whose
-    /// disk is offline counts as gone.
-    ///
-    /// # Errors
-    /// As [`Volumes::mount`]; the volume is no longer where it was found.
     pub fn mount_over_stale<'v>(
         &self,
         volume: impl Into<NamedVolume<'v>>,
@@ -138,11 +100,6 @@ impl<'a> Volumes<'a> {
         })
     }
 
-    /// Flushes a volume and unmounts it from a folder, which stays, empty. Other paths to the
-    /// volume stay.
-    ///
-    /// # Errors
-    /// The volume is not mounted at the folder, or the flush fails and the volume still exists.
     pub fn unmount(
         &self,
         volume: VolumeId,
@@ -155,10 +112,6 @@ impl<'a> Volumes<'a> {
         })
     }
 
-    /// Whether the volume has a filesystem that Windows knows.
-    ///
-    /// # Errors
-    /// There is no such volume, or it cannot be read; a failed read never returns "no".
     pub fn is_formatted(&self, volume: VolumeId, deadline: Deadline) -> Result<bool, VolumeError> {
         self.node.check(deadline, "look at volume", &volume)?;
         let file_system = self.node.os().volumes.file_system(volume);
@@ -169,14 +122,8 @@ impl<'a> Volumes<'a> {
         Ok(is_formatted)
     }
 
-    /// Formats a blank volume with NTFS, quickly, and waits until the filesystem is there. On a server's node
-    /// ([`crate::Server::kept`]) under [`crate::FormatGuard::Signatures`] it also formats a volume with a
-    /// filesystem that its owner released; under [`crate::FormatGuard::Off`] any volume. A call that waited while
-    /// another one formatted the volume returns the result of that one, and formats nothing.
-    ///
-    /// # Errors
-    /// The volume is neither blank nor released, its disk is never written, it is not one partition of one disk,
-    /// it is no longer where it was found, or Windows refuses.
+    /// On a server's node ([`crate::Server::kept`]) under [`crate::FormatGuard::Signatures`] it also formats a volume
+    /// with a filesystem that its owner released; under [`crate::FormatGuard::Off`] any volume.
     pub fn format<'v>(
         &self,
         volume: impl Into<NamedVolume<'v>>,
@@ -187,9 +134,6 @@ impl<'a> Volumes<'a> {
 
     /// [`Volumes::format`], with a call of `begins` right before each call to Windows, on this thread. `begins`
     /// receives the content that the format replaces, which may be lost even if the format fails.
-    ///
-    /// # Errors
-    /// As [`Volumes::format`].
     pub fn format_noting<'v>(
         &self,
         volume: impl Into<NamedVolume<'v>>,
@@ -208,16 +152,6 @@ impl<'a> Volumes<'a> {
         .run()
     }
 
-    /// Ensures that a volume has the requested filesystem. A blank volume is formatted, quickly, and
-    /// gets its access control list; a volume that an earlier call left half-done is finished. A volume
-    /// that already has this filesystem is left as it is, whatever its allocation unit, label and list
-    /// are: it may hold data, and its owner may have changed them. The call can be repeated after dying
-    /// at any point.
-    ///
-    /// # Errors
-    /// The volume has another filesystem ([`VolumeError::OtherFileSystem`]), is not blank, its disk is
-    /// never written, it is not one partition of one disk, it is no longer where it was found, or
-    /// Windows refuses.
     pub fn ensure_formatted<'v>(
         &self,
         volume: impl Into<NamedVolume<'v>>,
@@ -236,15 +170,6 @@ impl<'a> Volumes<'a> {
         .ensure()
     }
 
-    /// Grows a volume, and reports what it did. Nothing shrinks. Growth of less than 1 MiB does nothing, as Windows
-    /// refuses it; but a filesystem smaller than its partition is always extended. Sizes are rounded down to whole
-    /// MiB.
-    ///
-    /// ReFS uses whole units of 64 MiB: smaller growth only reaches its partition.
-    ///
-    /// # Errors
-    /// The disk has no room for the size, the disk is never written, the volume is not one partition of one disk, it
-    /// is no longer where it was found, or Windows refuses.
     pub fn resize<'v>(
         &self,
         volume: impl Into<NamedVolume<'v>>,
@@ -256,9 +181,6 @@ impl<'a> Volumes<'a> {
     }
 
     /// [`Volumes::resize`], but growth of less than 100 MiB does nothing, as in csi-proxy.
-    ///
-    /// # Errors
-    /// As [`Volumes::resize`].
     pub fn resize_by_much<'v>(
         &self,
         volume: impl Into<NamedVolume<'v>>,
@@ -269,20 +191,12 @@ impl<'a> Volumes<'a> {
             .run(size)
     }
 
-    /// Size and free space of the volume's filesystem, in bytes.
-    ///
-    /// # Errors
-    /// There is no such volume, or it has no filesystem.
     pub fn stats(&self, volume: VolumeId, deadline: Deadline) -> Result<Space, VolumeError> {
         self.node.check(deadline, "look at volume", &volume)?;
         let space = self.node.os().volumes.space(volume);
         space.map_err(VolumeError::failed("look at", volume))
     }
 
-    /// The disk that holds the volume.
-    ///
-    /// # Errors
-    /// There is no such volume, or it is not one partition of one disk.
     pub fn disk_number(
         &self,
         volume: VolumeId,
@@ -292,10 +206,6 @@ impl<'a> Volumes<'a> {
         disk_of(self.node.os(), volume)
     }
 
-    /// The volume that is mounted where a path leads by links and junctions.
-    ///
-    /// # Errors
-    /// The path leads to no mounted folder.
     pub fn of_target(
         &self,
         path: impl Into<LookupPath>,
@@ -307,10 +217,6 @@ impl<'a> Volumes<'a> {
         Ok(target::mounted(self.node.os(), resolved)?)
     }
 
-    /// The volume that holds the entry of this path, links followed.
-    ///
-    /// # Errors
-    /// There is no such entry, or it is on no volume of this node.
     pub fn closest(
         &self,
         path: impl Into<LookupPath>,
@@ -323,10 +229,6 @@ impl<'a> Volumes<'a> {
         Ok(target::closest(self.node.os(), resolved, fails)?)
     }
 
-    /// Writes everything cached for the volume to its disk.
-    ///
-    /// # Errors
-    /// There is no such volume, or it cannot be written.
     pub fn flush(&self, volume: VolumeId, deadline: Deadline) -> Result<(), VolumeError> {
         self.node.check(deadline, "flush volume", &volume)?;
         let flushed = self.node.os().volumes.flush(volume);

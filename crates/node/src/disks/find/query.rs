@@ -39,7 +39,7 @@ pub enum Criterion {
     /// The adapter's PCI function.
     Function(u32),
     /// A session with this iSCSI target leads to the disk; its LUN or a name selects one of the target's disks.
-    /// The search queries the target's disks with [`crate::Iscsi::disks`].
+    /// The search queries the target's disks with [`crate::api::Iscsi::disks`].
     IscsiTarget {
         /// The portal that discovered the target.
         portal: Portal,
