@@ -11,12 +11,12 @@ impl Volumes {
     /// volume. Otherwise what is mounted or linked there goes, and nothing else.
     pub fn unstage(&self, volume: &VolumeHandle, staging: &WinPath) -> Result<(), CallError> {
         let _turn = self.ctx.running.alone(volume)?;
-        let slot = self.ctx.store.slot(volume)?;
+        let (slot, deadline) = (self.ctx.store.slot(volume)?, self.ctx.deadline());
         let Some(record) = slot.get()? else {
             return self.unstage_unrecorded(volume, staging);
         };
-        self.check_unpublished(&record)?;
-        self.end(record, &slot, staging, self.ctx.deadline())
+        self.check_unpublished(&record, deadline)?;
+        self.end(record, &slot, staging, deadline)
     }
 
     fn unstage_unrecorded(
@@ -57,10 +57,10 @@ impl Volumes {
     }
 
     /// A target that is gone does not count.
-    fn check_unpublished(&self, record: &Record) -> Result<(), CallError> {
+    fn check_unpublished(&self, record: &Record, deadline: Deadline) -> Result<(), CallError> {
         for target in &record.published {
             let files = self.ctx.node.filesystem();
-            if files.path_exists(target, self.ctx.deadline())? {
+            if files.path_exists(target, deadline)? {
                 let volume = record.volume.clone();
                 return Err(CallError::Published(volume, target.clone()));
             }

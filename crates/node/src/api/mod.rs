@@ -6,9 +6,10 @@
 //! the handle. The crate `wincsi` has examples.
 //!
 //! # Deadlines
-//! Every operation takes an [`os::Deadline`] by the clock of its node, made with
-//! [`NodeApi::deadline`], and answers by then. What has begun on the node may go on, under its
-//! locks, to its real end.
+//! Every operation takes an [`os::Deadline`] by the clock of its node, and answers by then; after it none begins. A
+//! driver makes one deadline for an RPC with [`NodeApi::deadline`], and hands it to each call. Each operation is bounded
+//! by itself, and not the RPC as a whole: so the driver goes on at the deadline, and can record and undo. What has begun
+//! on the node may go on, under its locks, to its real end.
 //!
 //! # Errors
 //! One [`Error`] for all: the operation, the object and the [`Cause`]. A driver branches on the

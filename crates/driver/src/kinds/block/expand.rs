@@ -45,23 +45,27 @@ impl<S: Source> Block<S> {
         let (volume, wanted) = (&record.volume, capacity.wanted);
         let away = || CallError::Away(volume.clone(), path.to_owned());
         let at = place(path).map_err(|_| away())?;
-        let live = self.live(record, &at, self.ctx.deadline())?;
+        let deadline = self.ctx.deadline();
+        let live = self.live(record, &at, deadline)?;
         let found = live.ok_or_else(away)?;
-        let disk = self.disk_size(&found)?;
+        let disk = self.disk_size(&found, deadline)?;
         let is_writable = record.content.wanted.access == Access::ReadWrite;
         if is_writable {
             check(capacity, volume, disk)?;
         }
         let grows_by_any = self.ctx.node.supports(Feature::SmallGrowth);
         let (size, disk_bytes) = match grows_by_any {
-            true => (self.grow(record, &found)?, None),
-            false => (self.grow_by_much(record, &found, disk)?, Some(disk)),
+            true => (self.grow(record, &found, deadline)?, None),
+            false => (
+                self.grow_by_much(record, &found, (disk, deadline))?,
+                Some(disk),
+            ),
         };
         self.note_growth(volume, size, disk_bytes)?;
         if let Some(wanted) = wanted.and_then(NonZeroU64::new)
             && is_writable
         {
-            self.require_size(volume, &found, size, wanted)?;
+            self.require_size((volume, &found), size, wanted, deadline)?;
         }
         Ok(size)
     }
@@ -69,15 +73,15 @@ impl<S: Source> Block<S> {
     /// A volume that is far smaller than its disk has no room: a growth to the size says why.
     fn require_size(
         &self,
-        volume: &VolumeHandle,
-        found: &FoundVolume,
+        (volume, found): (&VolumeHandle, &FoundVolume),
         size: u64,
         wanted: NonZeroU64,
+        deadline: Deadline,
     ) -> Result<(), CallError> {
         if size.saturating_add(BESIDE_THE_VOLUME) >= wanted.get() {
             return Ok(());
         }
-        let (wanted, deadline) = (NewSize::Bytes(wanted), self.ctx.deadline());
+        let wanted = NewSize::Bytes(wanted);
         match self.ctx.node.volumes().resize(found, wanted, deadline) {
             Ok(_) => Ok(()),
             Err(why) if why.is(Condition::NoRoom) => Err(Refused::NoRoom {
@@ -91,14 +95,18 @@ impl<S: Source> Block<S> {
     }
 
     /// The length of the volume's disk, after the node has looked whether it grew.
-    fn disk_size(&self, volume: &FoundVolume) -> Result<u64, Error> {
-        let deadline = self.ctx.deadline();
+    fn disk_size(&self, volume: &FoundVolume, deadline: Deadline) -> Result<u64, Error> {
         self.ctx.node.disks().rescan(deadline)?;
         disk_size_of(volume.id(), self.ctx.node.as_ref(), deadline)
     }
 
-    fn grow(&self, record: &Record<Disk<S::Spec>>, volume: &FoundVolume) -> Result<u64, Error> {
-        let (volumes, deadline) = (self.ctx.node.volumes(), self.ctx.deadline());
+    fn grow(
+        &self,
+        record: &Record<Disk<S::Spec>>,
+        volume: &FoundVolume,
+        deadline: Deadline,
+    ) -> Result<u64, Error> {
+        let volumes = self.ctx.node.volumes();
         if record.content.wanted.access == Access::ReadWrite {
             volumes.resize(volume, NewSize::Maximum, deadline)?;
         }
@@ -111,11 +119,11 @@ impl<S: Source> Block<S> {
         &self,
         record: &Record<Disk<S::Spec>>,
         volume: &FoundVolume,
-        disk: u64,
+        (disk, deadline): (u64, Deadline),
     ) -> Result<u64, CallError> {
         let volumes = self.ctx.node.volumes();
-        let before = volumes.stats(volume.id(), self.ctx.deadline())?.total;
-        let after = self.grow(record, volume)?;
+        let before = volumes.stats(volume.id(), deadline)?.total;
+        let after = self.grow(record, volume, deadline)?;
         let base = record.content.disk_bytes.unwrap_or(disk);
         let grown = disk.saturating_sub(base);
         let is_undone = after <= before && (MIB..LEAST_GROWTH).contains(&grown);
