@@ -5,9 +5,10 @@ use formats::location::Location;
 use os::{Deadline, DiskNumber, WinPath};
 
 use super::Result;
+#[allow(unused_imports, reason = "the pages link to them")]
+use super::links::*;
 use super::operations::operations;
-use super::sealed::Sealed;
-use crate::{DiskIds, DiskQuery, FoundDisk, Node};
+use crate::{DiskIds, DiskQuery, FoundDisk};
 
 operations! {
 by deadline;
@@ -18,7 +19,7 @@ pub trait Disks {
     /// disks that are never written.
     ///
     /// # Errors
-    /// [`NotReady`](super::Condition::NotReady), [`AccessDenied`](super::Condition::AccessDenied).
+    /// [`NotReady`], [`AccessDenied`].
     fn locations(&self, deadline: Deadline) -> Result<BTreeMap<DiskNumber, Location>>
         = disks.locations, "list locations of", "disks";
 
@@ -26,7 +27,7 @@ pub trait Disks {
     /// includes disks that are never written.
     ///
     /// # Errors
-    /// [`NotReady`](super::Condition::NotReady), [`AccessDenied`](super::Condition::AccessDenied).
+    /// [`NotReady`], [`AccessDenied`].
     fn ids(&self, deadline: Deadline) -> Result<BTreeMap<DiskNumber, DiskIds>>
         = disks.ids, "list ids of", "disks";
 
@@ -34,7 +35,7 @@ pub trait Disks {
     /// are no candidates; one that does not answer is passed over and logged.
     ///
     /// # Errors
-    /// [`NotFound`](super::Condition::NotFound), [`Ambiguous`](super::Condition::Ambiguous).
+    /// [`NotFound`], [`Ambiguous`].
     fn by_page83(&self, page83: &str, deadline: Deadline) -> Result<DiskNumber>
         = disks.by_page83, "find disk", page83;
 
@@ -49,16 +50,12 @@ pub trait Disks {
     /// pool, dynamic). The clone is found if the provider lists it then
     /// (<https://github.com/kubernetes-csi/csi-proxy/issues/287>).
     ///
-    /// See [`Feature::GuardedDisks`](super::Feature::GuardedDisks) and
-    /// [`Feature::HiddenClones`](super::Feature::HiddenClones).
+    /// See [`Feature::GuardedDisks`] and [`Feature::HiddenClones`].
     ///
     /// # Errors
-    /// [`Cause::NotIdentified`](super::Cause::NotIdentified): no disk matches ([`NotFound`](super::Condition::NotFound)), several match
-    /// ([`Ambiguous`](super::Condition::Ambiguous)), a candidate reports too little to decide
-    /// ([`Uncertain`](super::Condition::Uncertain)), or the disk is never written ([`Guarded`](super::Condition::Guarded)).
-    /// [`NotReady`](super::Condition::NotReady), [`AccessDenied`](super::Condition::AccessDenied).
-    /// [`Cause::Unsupported`](super::Cause::Unsupported) without
-    /// [`Feature::DeviceCriteria`](super::Feature::DeviceCriteria).
+    /// [`Cause::NotIdentified`]: no disk matches ([`NotFound`]), several match ([`Ambiguous`]), a candidate reports too
+    /// little to decide ([`Uncertain`]), or the disk is never written ([`Guarded`]). [`NotReady`], [`AccessDenied`].
+    /// [`Cause::Unsupported`] without [`Feature::DeviceCriteria`].
     fn find(&self, wanted: &DiskQuery, deadline: Deadline) -> Result<FoundDisk>
         = disks.find, "find the disk with", wanted;
 
@@ -67,11 +64,9 @@ pub trait Disks {
     /// takes the found disk. The caller must trust the path.
     ///
     /// # Errors
-    /// As [`Volumes::of_target`](super::Volumes::of_target), so that the disk of a plain directory is never found.
-    /// [`Changed`](super::Condition::Changed), [`Ambiguous`](super::Condition::Ambiguous),
-    /// [`Guarded`](super::Condition::Guarded); [`Uncertain`](super::Condition::Uncertain) if the disk reports too
-    /// little about itself; [`NotAnswering`](super::Condition::NotAnswering); [`Other`](super::Condition::Other) for a
-    /// volume on several disks.
+    /// As [`Volumes::of_target`], so that the disk of a plain directory is never found. [`Changed`], [`Ambiguous`],
+    /// [`Guarded`]; [`Uncertain`] if the disk reports too little about itself; [`NotAnswering`]; [`Other`] for a volume
+    /// on several disks.
     fn find_at(&self, path: &WinPath, deadline: Deadline) -> Result<FoundDisk>
         = disks.find_at, "find the disk at", path;
 
@@ -79,8 +74,8 @@ pub trait Disks {
     /// reports too little, the node rescans and searches again.
     ///
     /// All callers on one handle and its clones share the rescans: one rescan at a time is under way, and it serves
-    /// every call that came before it began. A call that finds its disk goes on at once, even while a rescan hangs.
-    /// The next rescan begins half a second after one that showed no disk, later ones after up to five seconds.
+    /// every call that came before it began. A call that finds its disk goes on at once, even while a rescan hangs. The
+    /// next rescan begins half a second after one that showed no disk, later ones after up to five seconds.
     ///
     /// `patience` is how long the call waits for a missing disk. It should be shorter than the rest of the deadline: a
     /// call that reaches its deadline reports nothing about the disks. There is at least one rescan, however short
@@ -88,8 +83,8 @@ pub trait Disks {
     ///
     /// # Errors
     /// As [`Disks::find`], after `patience`, if the disk is not found or uncertain; as [`Disks::rescan`], if its
-    /// failure is not transient or `patience` is over; [`NotAnswering`](super::Condition::NotAnswering) after `patience`,
-    /// if a rescan hangs and none has ended that began after the call.
+    /// failure is not transient or `patience` is over; [`NotAnswering`] after `patience`, if a rescan hangs and none
+    /// has ended that began after the call.
     fn find_attached(
         &self,
         wanted: &DiskQuery,
@@ -101,7 +96,7 @@ pub trait Disks {
     /// Makes Windows look for disks that were added, removed or grew.
     ///
     /// # Errors
-    /// [`NotReady`](super::Condition::NotReady), [`AccessDenied`](super::Condition::AccessDenied).
+    /// [`NotReady`], [`AccessDenied`].
     fn rescan(&self, deadline: Deadline) -> Result<()>
         = self.rescan_for_all;
 
@@ -110,35 +105,30 @@ pub trait Disks {
     /// is. On an online disk the call waits until the volumes are visible.
     ///
     /// # Errors
-    /// [`Changed`](super::Condition::Changed), [`NotFound`](super::Condition::NotFound),
-    /// [`NotBlank`](super::Condition::NotBlank), [`Guarded`](super::Condition::Guarded),
-    /// [`OutOfDate`](super::Condition::OutOfDate), [`DeviceFailed`](super::Condition::DeviceFailed);
-    /// [`NotReady`](super::Condition::NotReady) where its volume does not appear in time;
-    /// [`Offline`](super::Condition::Offline) and [`ReadOnly`](super::Condition::ReadOnly) of a disk that
-    /// [`Disks::bring_online`] has not been called for.
+    /// [`Changed`], [`NotFound`], [`NotBlank`], [`Guarded`], [`OutOfDate`], [`DeviceFailed`]; [`NotReady`] where its
+    /// volume does not appear in time; [`Offline`] and [`ReadOnly`] of a disk that [`Disks::bring_online`] has not been
+    /// called for.
     fn partition(&self, disk: &FoundDisk, deadline: Deadline) -> Result<()>
         = disks.partition, "partition disk", disk.number();
 
     /// The length of the whole disk in bytes.
     ///
     /// # Errors
-    /// [`NotFound`](super::Condition::NotFound), [`DeviceFailed`](super::Condition::DeviceFailed),
-    /// [`NotAnswering`](super::Condition::NotAnswering).
+    /// [`NotFound`], [`DeviceFailed`], [`NotAnswering`].
     fn size(&self, disk: DiskNumber, deadline: Deadline) -> Result<u64>
         = disks.size, "look at disk", disk;
 
     /// Whether the disk is online.
     ///
     /// # Errors
-    /// [`NotFound`](super::Condition::NotFound), [`NotAnswering`](super::Condition::NotAnswering).
+    /// [`NotFound`], [`NotAnswering`].
     fn is_online(&self, disk: DiskNumber, deadline: Deadline) -> Result<bool>
         = disks.is_online, "look at disk", disk;
 
     /// Whether the disk has the read-only attribute.
     ///
     /// # Errors
-    /// As [`Disks::is_online`]. [`Cause::Unsupported`](super::Cause::Unsupported) without
-    /// [`Feature::ReadOnlyDisks`](super::Feature::ReadOnlyDisks).
+    /// As [`Disks::is_online`]. [`Cause::Unsupported`] without [`Feature::ReadOnlyDisks`].
     fn is_read_only(&self, disk: DiskNumber, deadline: Deadline) -> Result<bool>
         = disks.is_read_only, "look at disk", disk;
 
@@ -146,14 +136,11 @@ pub trait Disks {
     /// read-only attribute is another thing: Windows keeps it, and [`Disks::bring_online`] clears it. The answer of a
     /// writable device while that attribute is set is unknown, so call this while [`Disks::is_read_only`] is false.
     ///
-    /// Operations that would write to such a disk fail with [`ReadOnly`](super::Condition::ReadOnly), as after
-    /// [`Disks::bring_online_read_only`].
+    /// Operations that would write to such a disk fail with [`ReadOnly`], as after [`Disks::bring_online_read_only`].
     ///
     /// # Errors
-    /// [`NotFound`](super::Condition::NotFound), [`NotAnswering`](super::Condition::NotAnswering),
-    /// [`DeviceFailed`](super::Condition::DeviceFailed) and others if the device does not report
-    /// it. [`Cause::Unsupported`](super::Cause::Unsupported) without
-    /// [`Feature::WriteProtection`](super::Feature::WriteProtection).
+    /// [`NotFound`], [`NotAnswering`], [`DeviceFailed`] and others if the device does not report it.
+    /// [`Cause::Unsupported`] without [`Feature::WriteProtection`].
     fn is_write_protected(&self, disk: DiskNumber, deadline: Deadline) -> Result<bool>
         = disks.is_write_protected, "look at disk", disk;
 
@@ -164,19 +151,17 @@ pub trait Disks {
     /// next call goes on. csi-proxy's pipes cannot report whether an online disk is writable.
     ///
     /// # Errors
-    /// [`Changed`](super::Condition::Changed), [`NotFound`](super::Condition::NotFound),
-    /// [`Guarded`](super::Condition::Guarded); [`Offline`](super::Condition::Offline) and
-    /// [`ReadOnly`](super::Condition::ReadOnly) if Windows reports success and the disk stays so.
+    /// [`Changed`], [`NotFound`], [`Guarded`]; [`Offline`] and [`ReadOnly`] if Windows reports success and the disk
+    /// stays so.
     fn bring_online(&self, disk: &FoundDisk, deadline: Deadline) -> Result<()>
         = disks.bring_online, "online disk", disk.number();
 
     /// Brings the disk online read-only: neither pods nor Windows write to it. A disk that is both is left as it is. It
     /// is read-only before it comes online, and checked afterwards; a disk that is online and writable goes offline
     /// first, but only if no volume of it has an access path and all can be locked within ten seconds.
-    /// [`Disks::bring_online`] makes it writable again. Operations that would write to it fail with
-    /// [`ReadOnly`](super::Condition::ReadOnly): [`Disks::partition`] unless there is a partition,
-    /// [`Volumes::ensure_formatted`](super::Volumes::ensure_formatted) unless there is a filesystem,
-    /// [`Volumes::resize`](super::Volumes::resize).
+    /// [`Disks::bring_online`] makes it writable again. Operations that would write to it fail with [`ReadOnly`]:
+    /// [`Disks::partition`] unless there is a partition, [`Volumes::ensure_formatted`] unless there is a filesystem,
+    /// [`Volumes::resize`].
     ///
     /// By its page the attribute outlives a restart
     /// (<https://learn.microsoft.com/windows/win32/api/winioctl/ns-winioctl-set_disk_attributes>), which nobody has
@@ -185,12 +170,9 @@ pub trait Disks {
     /// becomes read-only again, and was offline all the time.
     ///
     /// # Errors
-    /// [`OnlineWritable`](super::Condition::OnlineWritable), with nothing changed;
-    /// [`Changed`](super::Condition::Changed), [`NotFound`](super::Condition::NotFound),
-    /// [`Guarded`](super::Condition::Guarded), [`Offline`](super::Condition::Offline) if Windows reports success
-    /// and the disk stays offline. A disk that was online and writable is so again if Windows refuses to make it
-    /// read-only. [`Cause::Unsupported`](super::Cause::Unsupported) without
-    /// [`Feature::ReadOnlyDisks`](super::Feature::ReadOnlyDisks).
+    /// [`OnlineWritable`], with nothing changed; [`Changed`], [`NotFound`], [`Guarded`], [`Offline`] if Windows reports
+    /// success and the disk stays offline. A disk that was online and writable is so again if Windows refuses to make
+    /// it read-only. [`Cause::Unsupported`] without [`Feature::ReadOnlyDisks`].
     fn bring_online_read_only(&self, disk: &FoundDisk, deadline: Deadline) -> Result<()>
         = disks.bring_online_read_only, "online disk read-only", disk.number();
 
@@ -204,13 +186,11 @@ pub trait Disks {
     /// only flushed: it dismounts no volume without its lock, and cannot be forced, as a process with an open file
     /// would lose unwritten data. If Windows refuses after that, the volumes are mounted again at the next open.
     ///
-    /// See [`Feature::CheckedOffline`](super::Feature::CheckedOffline).
+    /// See [`Feature::CheckedOffline`].
     ///
     /// # Errors
-    /// [`InUse`](super::Condition::InUse); [`Changed`](super::Condition::Changed),
-    /// [`NotFound`](super::Condition::NotFound), [`Guarded`](super::Condition::Guarded),
-    /// [`DeviceFailed`](super::Condition::DeviceFailed). [`Needs::Version`](super::Needs::Version) if csi-proxy is too
-    /// old to flush.
+    /// [`InUse`]; [`Changed`], [`NotFound`], [`Guarded`], [`DeviceFailed`]. [`Needs::Version`] if csi-proxy is too old
+    /// to flush.
     fn take_offline(&self, disk: &FoundDisk, deadline: Deadline) -> Result<()>
         = disks.take_offline, "offline disk", disk.number();
 }

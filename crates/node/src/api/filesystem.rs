@@ -1,9 +1,10 @@
 use os::{Deadline, Space, WinPath};
 
 use super::Result;
+#[allow(unused_imports, reason = "the pages link to them")]
+use super::links::*;
 use super::operations::operations;
-use super::sealed::Sealed;
-use crate::{LinkTarget, Listing, Look, Node};
+use crate::{LinkTarget, Listing, Look};
 
 operations! {
 by deadline;
@@ -13,20 +14,16 @@ pub trait Filesystem {
     /// Whether an entry of this name exists; a dangling link counts.
     ///
     /// # Errors
-    /// [`AccessDenied`](super::Condition::AccessDenied), [`PathRefused`](super::Condition::PathRefused),
-    /// [`OutOfReach`](super::Condition::OutOfReach); never [`NotFound`](super::Condition::NotFound).
+    /// [`AccessDenied`], [`PathRefused`], [`OutOfReach`]; never [`NotFound`].
     fn path_exists(&self, path: &WinPath, deadline: Deadline) -> Result<bool>
         = filesystem.path_exists, "look at", path;
 
     /// Creates a directory and its parents; an existing one, or a link to one, is success. So is a mounted folder whose
-    /// volume is gone, which [`Volumes::mount`](super::Volumes::mount) replaces, with
-    /// [`Feature::StaleMounts`](super::Feature::StaleMounts).
+    /// volume is gone, which [`Volumes::mount`] replaces, with [`Feature::StaleMounts`].
     ///
     /// # Errors
-    /// [`AlreadyExists`](super::Condition::AlreadyExists) if something other than a directory has the
-    /// name; [`AccessDenied`](super::Condition::AccessDenied),
-    /// [`PathRefused`](super::Condition::PathRefused), [`OutOfReach`](super::Condition::OutOfReach),
-    /// [`DanglingLink`](super::Condition::DanglingLink).
+    /// [`AlreadyExists`] if something other than a directory has the name; [`AccessDenied`], [`PathRefused`],
+    /// [`OutOfReach`], [`DanglingLink`].
     fn make_directory(&self, path: &WinPath, deadline: Deadline) -> Result<()>
         = filesystem.make_directory_or_stale, "mkdir", path;
 
@@ -34,9 +31,7 @@ pub trait Filesystem {
     /// untouched.
     ///
     /// # Errors
-    /// [`NotFound`](super::Condition::NotFound), [`NotEmpty`](super::Condition::NotEmpty),
-    /// [`InUse`](super::Condition::InUse), [`AccessDenied`](super::Condition::AccessDenied),
-    /// [`PathRefused`](super::Condition::PathRefused), [`OutOfReach`](super::Condition::OutOfReach).
+    /// [`NotFound`], [`NotEmpty`], [`InUse`], [`AccessDenied`], [`PathRefused`], [`OutOfReach`].
     fn remove_entry(&self, path: &WinPath, deadline: Deadline) -> Result<()>
         = filesystem.remove_entry, "remove", path;
 
@@ -45,18 +40,15 @@ pub trait Filesystem {
     /// stays.
     ///
     /// # Errors
-    /// [`InUse`](super::Condition::InUse), [`AccessDenied`](super::Condition::AccessDenied),
-    /// [`PathRefused`](super::Condition::PathRefused), [`OutOfReach`](super::Condition::OutOfReach). Entries
-    /// removed before the failure stay removed.
+    /// [`InUse`], [`AccessDenied`], [`PathRefused`], [`OutOfReach`]. Entries removed before the failure stay removed.
     fn remove_tree(&self, path: &WinPath, deadline: Deadline) -> Result<()>
         = filesystem.remove_tree, "remove tree", path;
 
     /// Empties a plain directory, as [`Filesystem::remove_tree`] does, and keeps it.
     ///
     /// # Errors
-    /// [`NotFound`](super::Condition::NotFound), [`InUse`](super::Condition::InUse),
-    /// [`AccessDenied`](super::Condition::AccessDenied), [`PathRefused`](super::Condition::PathRefused),
-    /// [`OutOfReach`](super::Condition::OutOfReach). Entries removed before the failure stay removed.
+    /// [`NotFound`], [`InUse`], [`AccessDenied`], [`PathRefused`], [`OutOfReach`]. Entries removed before the failure
+    /// stay removed.
     fn remove_contents(&self, path: &WinPath, deadline: Deadline) -> Result<()>
         = filesystem.remove_contents, "empty", path;
 
@@ -65,10 +57,8 @@ pub trait Filesystem {
     /// by [`Filesystem::link_directory`], if `source` leads to a directory now.
     ///
     /// # Errors
-    /// [`AlreadyExists`](super::Condition::AlreadyExists); from an older csi-proxy also for a link that
-    /// leads there already. [`NotFound`](super::Condition::NotFound) if the folder of the link is missing;
-    /// [`AccessDenied`](super::Condition::AccessDenied), [`PathRefused`](super::Condition::PathRefused),
-    /// [`OutOfReach`](super::Condition::OutOfReach).
+    /// [`AlreadyExists`]; from an older csi-proxy also for a link that leads there already. [`NotFound`] if the folder
+    /// of the link is missing; [`AccessDenied`], [`PathRefused`], [`OutOfReach`].
     fn create_symlink(&self, source: &WinPath, link: &WinPath, deadline: Deadline) -> Result<()>
         = filesystem.create_symlink, "symlink", link;
 
@@ -79,11 +69,8 @@ pub trait Filesystem {
     /// off in between, the name may be free; a repeated call makes the link.
     ///
     /// # Errors
-    /// [`AlreadyExists`](super::Condition::AlreadyExists) for any other entry, also a link that leads elsewhere;
-    /// [`NotFound`](super::Condition::NotFound) if the folder of the link is missing;
-    /// [`AccessDenied`](super::Condition::AccessDenied), [`OutOfReach`](super::Condition::OutOfReach).
-    /// [`Cause::Unsupported`](super::Cause::Unsupported) without
-    /// [`Feature::DirectoryLinks`](super::Feature::DirectoryLinks).
+    /// [`AlreadyExists`] for any other entry, also a link that leads elsewhere; [`NotFound`] if the folder of the link
+    /// is missing; [`AccessDenied`], [`OutOfReach`]. [`Cause::Unsupported`] without [`Feature::DirectoryLinks`].
     fn link_directory(&self, to: &WinPath, at: &WinPath, deadline: Deadline) -> Result<()>
         = filesystem.link_directory, "link", at;
 
@@ -91,8 +78,7 @@ pub trait Filesystem {
     /// counts as long as the node has a mapping of it: the share is not looked at.
     ///
     /// # Errors
-    /// [`NotFound`](super::Condition::NotFound), [`AccessDenied`](super::Condition::AccessDenied),
-    /// [`PathRefused`](super::Condition::PathRefused), [`OutOfReach`](super::Condition::OutOfReach).
+    /// [`NotFound`], [`AccessDenied`], [`PathRefused`], [`OutOfReach`].
     fn is_symlink(&self, path: &WinPath, deadline: Deadline) -> Result<bool>
         = filesystem.is_symlink, "look at", path;
 
@@ -101,10 +87,8 @@ pub trait Filesystem {
     /// read, so that nobody can rename or remove them and none of them leads elsewhere. The caller must trust the path.
     ///
     /// # Errors
-    /// [`AccessDenied`](super::Condition::AccessDenied), [`OutOfReach`](super::Condition::OutOfReach),
-    /// [`NotAnswering`](super::Condition::NotAnswering); never [`NotFound`](super::Condition::NotFound), which is
-    /// [`Look::Missing`]. [`Cause::Unsupported`](super::Cause::Unsupported) without
-    /// [`Feature::EntryLooks`](super::Feature::EntryLooks).
+    /// [`AccessDenied`], [`OutOfReach`], [`NotAnswering`]; never [`NotFound`], which is [`Look::Missing`].
+    /// [`Cause::Unsupported`] without [`Feature::EntryLooks`].
     fn look(&self, path: &WinPath, deadline: Deadline) -> Result<Look>
         = filesystem.look, "look at", path;
 
@@ -112,10 +96,7 @@ pub trait Filesystem {
     /// entry.
     ///
     /// # Errors
-    /// [`NotFound`](super::Condition::NotFound), [`AccessDenied`](super::Condition::AccessDenied),
-    /// [`NotAnswering`](super::Condition::NotAnswering).
-    /// [`Cause::Unsupported`](super::Cause::Unsupported) without
-    /// [`Feature::EntryLooks`](super::Feature::EntryLooks).
+    /// [`NotFound`], [`AccessDenied`], [`NotAnswering`]. [`Cause::Unsupported`] without [`Feature::EntryLooks`].
     fn read_link(&self, path: &WinPath, deadline: Deadline) -> Result<Option<LinkTarget>>
         = filesystem.read_link, "read link", path;
 
@@ -124,23 +105,18 @@ pub trait Filesystem {
     /// unescaped. What links left that were being made when a process died is not among them.
     ///
     /// # Errors
-    /// [`NotFound`](super::Condition::NotFound), [`AccessDenied`](super::Condition::AccessDenied);
-    /// [`Crowded`](super::Condition::Crowded) while others list or change the path.
-    /// [`Cause::Unsupported`](super::Cause::Unsupported) without
-    /// [`Feature::EntryLooks`](super::Feature::EntryLooks).
+    /// [`NotFound`], [`AccessDenied`]; [`Crowded`] while others list or change the path. [`Cause::Unsupported`] without
+    /// [`Feature::EntryLooks`].
     fn list(&self, directory: &WinPath, most: usize, deadline: Deadline) -> Result<Listing>
         = filesystem.list, "list", directory;
 
     /// Size and free space of the filesystem under a directory, in bytes; links and mounted folders are followed, onto
     /// shares as well. A share that does not answer keeps its thread for as long as Windows waits for it, and eight
-    /// threads at most for each path. [`Volumes::stats`](super::Volumes::stats) reports those of a volume.
+    /// threads at most for each path. [`Volumes::stats`] reports those of a volume.
     ///
     /// # Errors
-    /// [`NotFound`](super::Condition::NotFound), [`AccessDenied`](super::Condition::AccessDenied),
-    /// [`DeviceFailed`](super::Condition::DeviceFailed), [`ServerNotFound`](super::Condition::ServerNotFound),
-    /// [`NotMapped`](super::Condition::NotMapped); [`NotAnswering`](super::Condition::NotAnswering) for a share on
-    /// which an earlier call hangs. [`Cause::Unsupported`](super::Cause::Unsupported) without
-    /// [`Feature::SpaceByPath`](super::Feature::SpaceByPath).
+    /// [`NotFound`], [`AccessDenied`], [`DeviceFailed`], [`ServerNotFound`], [`NotMapped`]; [`NotAnswering`] for a
+    /// share on which an earlier call hangs. [`Cause::Unsupported`] without [`Feature::SpaceByPath`].
     fn space(&self, directory: &WinPath, deadline: Deadline) -> Result<Space>
         = filesystem.space, "look at", directory;
 }

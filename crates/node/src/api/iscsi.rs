@@ -3,11 +3,10 @@ use std::collections::BTreeSet;
 use os::{Deadline, DiskNumber};
 
 use super::Result;
+#[allow(unused_imports, reason = "the pages link to them")]
+use super::links::*;
 use super::operations::operations;
-use super::sealed::Sealed;
-use crate::{
-    Authentication, ChapSecret, Connected, LoginOptions, Node, Portal, SessionInfo, TargetName,
-};
+use crate::{Authentication, ChapSecret, Connected, LoginOptions, Portal, SessionInfo, TargetName};
 
 operations! {
 by deadline;
@@ -18,19 +17,15 @@ pub trait Iscsi {
     /// asked.
     ///
     /// # Errors
-    /// [`ServerNotFound`](super::Condition::ServerNotFound),
-    /// [`ServiceStopped`](super::Condition::ServiceStopped), [`AccessDenied`](super::Condition::AccessDenied),
-    /// [`NotReady`](super::Condition::NotReady).
+    /// [`ServerNotFound`], [`ServiceStopped`], [`AccessDenied`], [`NotReady`].
     fn add_portal(&self, portal: &Portal, deadline: Deadline) -> Result<()>
         = iscsi.add_portal, "add portal", portal;
 
     /// Makes the initiator query a known portal's targets again.
     ///
     /// # Errors
-    /// [`NotFound`](super::Condition::NotFound), [`ServerNotFound`](super::Condition::ServerNotFound),
-    /// [`ServiceStopped`](super::Condition::ServiceStopped), [`NotReady`](super::Condition::NotReady).
-    /// [`Cause::Unsupported`](super::Cause::Unsupported) without
-    /// [`Feature::PortalRefresh`](super::Feature::PortalRefresh).
+    /// [`NotFound`], [`ServerNotFound`], [`ServiceStopped`], [`NotReady`]. [`Cause::Unsupported`] without
+    /// [`Feature::PortalRefresh`].
     fn refresh(&self, portal: &Portal, deadline: Deadline) -> Result<()>
         = iscsi.refresh, "refresh portal", portal;
 
@@ -39,23 +34,21 @@ pub trait Iscsi {
     /// portal's object only by the address, so the ports of one address report their targets together.
     ///
     /// # Errors
-    /// [`NotFound`](super::Condition::NotFound), [`ServerNotFound`](super::Condition::ServerNotFound),
-    /// [`ServiceStopped`](super::Condition::ServiceStopped), [`NotReady`](super::Condition::NotReady).
+    /// [`NotFound`], [`ServerNotFound`], [`ServiceStopped`], [`NotReady`].
     fn discover(&self, portal: &Portal, deadline: Deadline) -> Result<Vec<String>>
         = iscsi.discover, "discover", portal;
 
     /// Makes the node forget a portal. Sessions that came about through it stay.
     ///
     /// # Errors
-    /// [`NotFound`](super::Condition::NotFound), [`Ambiguous`](super::Condition::Ambiguous),
-    /// [`ServiceStopped`](super::Condition::ServiceStopped).
+    /// [`NotFound`], [`Ambiguous`], [`ServiceStopped`].
     fn remove_portal(&self, portal: &Portal, deadline: Deadline) -> Result<()>
         = iscsi.remove_portal, "remove portal", portal;
 
     /// The portals that the node knows: address and port of each, as Windows spells them.
     ///
     /// # Errors
-    /// [`ServiceStopped`](super::Condition::ServiceStopped), [`NotReady`](super::Condition::NotReady).
+    /// [`ServiceStopped`], [`NotReady`].
     fn portals(&self, deadline: Deadline) -> Result<Vec<(String, u32)>>
         = iscsi.portals, "list", "portals";
 
@@ -64,9 +57,7 @@ pub trait Iscsi {
     /// node's anyway. A target that the portal has not told of is looked for once more after asking the portal anew.
     ///
     /// # Errors
-    /// [`NotFound`](super::Condition::NotFound), [`AlreadyConnected`](super::Condition::AlreadyConnected),
-    /// [`LogonFailure`](super::Condition::LogonFailure), [`AccessDenied`](super::Condition::AccessDenied),
-    /// [`ServerNotFound`](super::Condition::ServerNotFound), [`ServiceStopped`](super::Condition::ServiceStopped).
+    /// [`NotFound`], [`AlreadyConnected`], [`LogonFailure`], [`AccessDenied`], [`ServerNotFound`], [`ServiceStopped`].
     fn connect(
         &self,
         portal: &Portal,
@@ -76,13 +67,11 @@ pub trait Iscsi {
     ) -> Result<()>
         = iscsi.connect, "connect", target => drop;
 
-    /// [`Iscsi::connect`] with a session that has these options. A session that is there already stays as it is,
-    /// and the answer lists its differences; without [`Feature::Outcomes`](super::Feature::Outcomes) it is
-    /// [`Connected::Unreported`].
+    /// [`Iscsi::connect`] with a session that has these options. A session that is there already stays as it is, and
+    /// the answer lists its differences; without [`Feature::Outcomes`] it is [`Connected::Unreported`].
     ///
     /// # Errors
-    /// As [`Iscsi::connect`]. [`Cause::Unsupported`](super::Cause::Unsupported) without
-    /// [`Feature::LoginOptions`](super::Feature::LoginOptions), for each option.
+    /// As [`Iscsi::connect`]. [`Cause::Unsupported`] without [`Feature::LoginOptions`], for each option.
     fn connect_with(
         &self,
         portal: &Portal,
@@ -96,9 +85,7 @@ pub trait Iscsi {
     /// All sessions of the node, also those that others made, sorted by their identifiers.
     ///
     /// # Errors
-    /// [`ServiceStopped`](super::Condition::ServiceStopped), [`NotReady`](super::Condition::NotReady).
-    /// [`Cause::Unsupported`](super::Cause::Unsupported) without
-    /// [`Feature::SessionList`](super::Feature::SessionList).
+    /// [`ServiceStopped`], [`NotReady`]. [`Cause::Unsupported`] without [`Feature::SessionList`].
     fn sessions(&self, deadline: Deadline) -> Result<Vec<SessionInfo>>
         = iscsi.sessions, "list", "sessions";
 
@@ -106,17 +93,15 @@ pub trait Iscsi {
     /// included, and those that came about through other portals. One that is not connected is left as it is.
     ///
     /// # Errors
-    /// [`NotFound`](super::Condition::NotFound); [`InUse`](super::Condition::InUse) while somebody uses a disk
-    /// of it; [`ServiceStopped`](super::Condition::ServiceStopped).
+    /// [`NotFound`]; [`InUse`] while somebody uses a disk of it; [`ServiceStopped`].
     fn disconnect(&self, portal: &Portal, target: &TargetName, deadline: Deadline) -> Result<()>
         = iscsi.disconnect, "disconnect", target;
 
     /// The disks of a target, as far as the storage provider knows them; none while it is not connected. What changes a
-    /// disk takes one that [`super::Disks::find`] found, by [`crate::Criterion::IscsiTarget`] say.
+    /// disk takes one that [`Disks::find`] found, by [`crate::Criterion::IscsiTarget`] say.
     ///
     /// # Errors
-    /// [`NotFound`](super::Condition::NotFound), [`ServiceStopped`](super::Condition::ServiceStopped),
-    /// [`NotReady`](super::Condition::NotReady).
+    /// [`NotFound`], [`ServiceStopped`], [`NotReady`].
     fn disks(
         &self,
         portal: &Portal,
@@ -128,8 +113,7 @@ pub trait Iscsi {
     /// Sets the secret by which targets prove themselves to this node, for all of them.
     ///
     /// # Errors
-    /// [`ServiceStopped`](super::Condition::ServiceStopped), [`NotReady`](super::Condition::NotReady),
-    /// [`AccessDenied`](super::Condition::AccessDenied).
+    /// [`ServiceStopped`], [`NotReady`], [`AccessDenied`].
     fn set_mutual_chap_secret(&self, secret: &ChapSecret, deadline: Deadline) -> Result<()>
         = iscsi.set_mutual_chap_secret, "set", "the mutual CHAP secret";
 }

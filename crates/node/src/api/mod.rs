@@ -51,6 +51,13 @@ mod result_ext;
 mod smb;
 mod system;
 mod volumes;
+/// What the groups' pages link to.
+#[allow(unused_imports, reason = "the pages link to them")]
+mod links {
+    pub(super) use super::Condition::*;
+    pub(super) use super::{Cause, Disks, Feature, Needs, Volumes};
+}
+
 /// Seals the traits: besides this crate only `wincsi-client` implements them.
 #[doc(hidden)]
 pub mod sealed {

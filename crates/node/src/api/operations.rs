@@ -27,12 +27,12 @@ macro_rules! operations {
         )+}
     ) => {
         $(#[$about])*
-        pub trait $group: Sealed + Send + Sync {$(
+        pub trait $group: $crate::api::sealed::Sealed + Send + Sync {$(
             $(#[$doc])*
             fn $name(&self, $($arg: $(&$lent $(<$life>)?)? $($given $(<$of>)?)?),+) -> $answer;
         )+}
 
-        impl $group for Node {$(
+        impl $group for $crate::Node {$(
             fn $name(&$this, $($arg: $(&$lent $(<$life>)?)? $($given $(<$of>)?)?),+) -> $answer {
                 operations!(@call $this $deadline $at $operation
                     ($($arg $($lent)?),+) $($named, $object $(=> $then)?)?)

@@ -1,8 +1,9 @@
 use os::Deadline;
 
 use super::Result;
+#[allow(unused_imports, reason = "the pages link to them")]
+use super::links::*;
 use super::operations::{operations, run};
-use super::sealed::Sealed;
 use crate::{MapOutcome, MapRequest, Node, RemotePath, ShareMapping, UnmapOutcome};
 
 operations! {
@@ -15,69 +16,58 @@ pub trait Smb {
     /// [`MapOutcome`] reports what is known about it. If `options` demand signing, encryption or write-through and the
     /// mapping lacks it, the call fails, because the caller relies on it. It also fails if the mapping reports no
     /// encryption while [`Options::privacy`](crate::Options::privacy) demands it of all and `options` do not override
-    /// it. Without [`Feature::Outcomes`](super::Feature::Outcomes) the result is [`MapOutcome::Unreported`].
+    /// it. Without [`Feature::Outcomes`] the result is [`MapOutcome::Unreported`].
     ///
     /// A mapping whose server is away, or slow to answer, stays, and the call fails. It is renewed only if Windows does
     /// not call it OK and the server answers at its port. A mapping whose access is refused is renewed too, unless it
     /// is known to have just these credentials and options, or the requested folder answers. A mapping that this
-    /// process made as another user stays, and the call fails
-    /// ([`CredentialsConflict`](super::Condition::CredentialsConflict)). After any other read error the mapping stays,
-    /// and the call fails.
+    /// process made as another user stays, and the call fails ([`CredentialsConflict`]). After any other read error the
+    /// mapping stays, and the call fails.
     ///
     /// Calls for one share run one after the other, and so do changes of the mappings of one server. A call waits at
-    /// most 90 s for its turn, then fails with [`Crowded`](super::Condition::Crowded). If the server was found away
-    /// meanwhile, it fails with that error.
+    /// most 90 s for its turn, then fails with [`Crowded`]. If the server was found away meanwhile, it fails with that
+    /// error.
     ///
     /// If the folder below the share does not exist, or reading it fails or does not end, the call fails and makes no
     /// link, as pods would find nothing behind it; a folder with access denied is accepted. With
-    /// [`Feature::FolderCheck`](super::Feature::FolderCheck) a failed call leaves no mapping that was not there before,
-    /// unless another process mapped the share or has files open there, the call passed its deadline, or it ends with
-    /// [`NotReady`](super::Condition::NotReady). Removing it may take 5 s beyond the deadline.
+    /// [`Feature::FolderCheck`] a failed call leaves no mapping that was not there before, unless another process
+    /// mapped the share or has files open there, the call passed its deadline, or it ends with [`NotReady`]. Removing
+    /// it may take 5 s beyond the deadline.
     ///
     /// # Errors
-    /// [`NotFound`](super::Condition::NotFound) of the folder, with
-    /// [`Feature::FolderCheck`](super::Feature::FolderCheck);
-    /// [`AlreadyExists`](super::Condition::AlreadyExists), [`LogonFailure`](super::Condition::LogonFailure),
-    /// [`AccessDenied`](super::Condition::AccessDenied), [`ServerNotFound`](super::Condition::ServerNotFound),
-    /// [`NotReady`](super::Condition::NotReady), [`ServerAway`](super::Condition::ServerAway),
-    /// [`CredentialsConflict`](super::Condition::CredentialsConflict),
-    /// [`OtherOptions`](super::Condition::OtherOptions), [`UnknownOption`](super::Condition::UnknownOption).
-    /// [`Cause::Unsupported`](super::Cause::Unsupported) without
-    /// [`Feature::MapOptions`](super::Feature::MapOptions), for each option, and without
-    /// [`Feature::FolderMappings`](super::Feature::FolderMappings) of a folder's own mapping.
+    /// [`NotFound`] of the folder, with [`Feature::FolderCheck`]; [`AlreadyExists`], [`LogonFailure`],
+    /// [`AccessDenied`], [`ServerNotFound`], [`NotReady`], [`ServerAway`], [`CredentialsConflict`], [`OtherOptions`],
+    /// [`UnknownOption`]. [`Cause::Unsupported`] without [`Feature::MapOptions`], for each option, and without
+    /// [`Feature::FolderMappings`] of a folder's own mapping.
     fn map(&self, mapping: &MapRequest<'_>, deadline: Deadline) -> Result<MapOutcome>
         = self.map_in_time;
 
     /// The mappings of the node, including foreign ones, sorted by their remote paths. No server is contacted.
     ///
     /// # Errors
-    /// [`NotReady`](super::Condition::NotReady), [`AccessDenied`](super::Condition::AccessDenied).
-    /// [`Cause::Unsupported`](super::Cause::Unsupported) without
-    /// [`Feature::MappingList`](super::Feature::MappingList).
+    /// [`NotReady`], [`AccessDenied`]. [`Cause::Unsupported`] without [`Feature::MappingList`].
     fn mappings(&self, deadline: Deadline) -> Result<Vec<ShareMapping>>
         = smb.mappings, "list", "mappings";
 
     /// Removes the mapping of a share, even one in use. Links to it stay.
     ///
     /// # Errors
-    /// [`NotMapped`](super::Condition::NotMapped), [`InUse`](super::Condition::InUse),
-    /// [`NotReady`](super::Condition::NotReady). [`Cause::Unsupported`](super::Cause::Unsupported) without
-    /// [`Feature::FolderMappings`](super::Feature::FolderMappings) of a folder's own mapping.
+    /// [`NotMapped`], [`InUse`], [`NotReady`]. [`Cause::Unsupported`] without [`Feature::FolderMappings`] of a folder's
+    /// own mapping.
     fn unmap(&self, remote: &RemotePath, deadline: Deadline) -> Result<()>
         = smb.unmap, "unmap", remote;
 
-    /// As [`Smb::unmap`], unless the share is in use, which `used` decides, for example by the driver's own records.
-    /// It runs under the share's lock, last before the removal, so that no [`Smb::map`] for this share comes between.
-    /// A driver that records each use before it maps, and drops the record before it calls this, removes no mapping
-    /// that another of its calls relies on.
+    /// As [`Smb::unmap`], unless the share is in use, which `used` decides, for example by the driver's own records. It
+    /// runs under the share's lock, last before the removal, so that no [`Smb::map`] for this share comes between. A
+    /// driver that records each use before it maps, and drops the record before it calls this, removes no mapping that
+    /// another of its calls relies on.
     ///
-    /// `used` must return `true` if it cannot decide. It runs once at most, on another thread, perhaps after the
-    /// caller received its answer at the deadline. It must not call the node, whose calls for this share wait for it,
-    /// nor wait for a lock that the driver holds while it calls the node; and it should be quick.
+    /// `used` must return `true` if it cannot decide. It runs once at most, on another thread, perhaps after the caller
+    /// received its answer at the deadline. It must not call the node, whose calls for this share wait for it, nor wait
+    /// for a lock that the driver holds while it calls the node; and it should be quick.
     ///
     /// # Errors
-    /// As [`Smb::unmap`], without a call of `used`. [`Cause::Unsupported`](super::Cause::Unsupported) without
-    /// [`Feature::ConditionalUnmap`](super::Feature::ConditionalUnmap).
+    /// As [`Smb::unmap`], without a call of `used`. [`Cause::Unsupported`] without [`Feature::ConditionalUnmap`].
     fn unmap_unless(
         &self,
         remote: &RemotePath,

@@ -1,9 +1,10 @@
 use os::{BootId, Deadline, ServiceInfo};
 
 use super::Result;
+#[allow(unused_imports, reason = "the pages link to them")]
+use super::links::*;
 use super::operations::operations;
-use super::sealed::Sealed;
-use crate::{Dependents, Node, ServiceName};
+use crate::{Dependents, ServiceName};
 
 operations! {
 by deadline;
@@ -15,9 +16,8 @@ pub trait System {
     /// is the time at which one of our processes first called this after the boot, kept in a volatile registry key.
     ///
     /// # Errors
-    /// [`AccessDenied`](super::Condition::AccessDenied) for a caller who is no administrator.
-    /// [`Cause::Unsupported`](super::Cause::Unsupported) without
-    /// [`Feature::SystemIdentity`](super::Feature::SystemIdentity).
+    /// [`AccessDenied`] for a caller who is no administrator. [`Cause::Unsupported`] without
+    /// [`Feature::SystemIdentity`].
     fn boot_id(&self, deadline: Deadline) -> Result<BootId>
         = system.boot_id, "read", "the boot id";
 
@@ -25,9 +25,7 @@ pub trait System {
     /// told another (`k8s.io/component-helpers`, `node/util.GetHostname`, over Go's `os.Hostname`).
     ///
     /// # Errors
-    /// [`Other`](super::Condition::Other) if Windows does not report it.
-    /// [`Cause::Unsupported`](super::Cause::Unsupported) without
-    /// [`Feature::SystemIdentity`](super::Feature::SystemIdentity).
+    /// [`Other`] if Windows does not report it. [`Cause::Unsupported`] without [`Feature::SystemIdentity`].
     fn computer_name(&self, deadline: Deadline) -> Result<String>
         = system.computer_name, "read", "the computer's name";
 
@@ -35,14 +33,14 @@ pub trait System {
     /// its identity (`VMware-56 4d ...`).
     ///
     /// # Errors
-    /// [`Other`](super::Condition::Other) if the firmware has none.
+    /// [`Other`] if the firmware has none.
     fn serial_number(&self, deadline: Deadline) -> Result<String>
         = firmware.serial_number, "read", "the serial number";
 
     /// The properties of a service.
     ///
     /// # Errors
-    /// [`NotFound`](super::Condition::NotFound), [`AccessDenied`](super::Condition::AccessDenied).
+    /// [`NotFound`], [`AccessDenied`].
     fn service(&self, name: &ServiceName, deadline: Deadline) -> Result<ServiceInfo>
         = services.service, "look at service", name;
 
@@ -50,8 +48,7 @@ pub trait System {
     /// way up or down is waited for first.
     ///
     /// # Errors
-    /// [`NotFound`](super::Condition::NotFound), [`AccessDenied`](super::Condition::AccessDenied);
-    /// [`NotReady`](super::Condition::NotReady) if it does not run in time.
+    /// [`NotFound`], [`AccessDenied`]; [`NotReady`] if it does not run in time.
     fn start_service(&self, name: &ServiceName, deadline: Deadline) -> Result<()>
         = services.start, "start service", name;
 
@@ -59,9 +56,7 @@ pub trait System {
     /// stopped one is left as it is; one that takes no orders just now is asked again meanwhile.
     ///
     /// # Errors
-    /// [`NotFound`](super::Condition::NotFound), [`AccessDenied`](super::Condition::AccessDenied),
-    /// [`InUse`](super::Condition::InUse); [`NotReady`](super::Condition::NotReady) if it does not stop in
-    /// time.
+    /// [`NotFound`], [`AccessDenied`], [`InUse`]; [`NotReady`] if it does not stop in time.
     fn stop_service(
         &self,
         name: &ServiceName,
@@ -74,9 +69,7 @@ pub trait System {
     /// hypervisors may spell the first three groups of the same machine the other way round.
     ///
     /// # Errors
-    /// [`Other`](super::Condition::Other) if the firmware has none.
-    /// [`Cause::Unsupported`](super::Cause::Unsupported) without
-    /// [`Feature::SystemIdentity`](super::Feature::SystemIdentity).
+    /// [`Other`] if the firmware has none. [`Cause::Unsupported`] without [`Feature::SystemIdentity`].
     fn uuid(&self, deadline: Deadline) -> Result<String>
         = firmware.uuid, "read", "the UUID";
 }

@@ -1,9 +1,10 @@
 use os::{Deadline, DiskNumber, PartitionNumber, Space, VolumeId, WinPath};
 
 use super::Result;
+#[allow(unused_imports, reason = "the pages link to them")]
+use super::links::*;
 use super::operations::operations;
-use super::sealed::Sealed;
-use crate::{FormatOptions, Formatted, FoundDisk, FoundVolume, NewSize, Node, Resized};
+use crate::{FormatOptions, Formatted, FoundDisk, FoundVolume, NewSize, Resized};
 
 operations! {
 by deadline;
@@ -17,9 +18,8 @@ pub trait Volumes {
     /// of these.
     ///
     /// # Errors
-    /// [`NotFound`](super::Condition::NotFound) without such a disk or partition; csi-proxy's pipes return an
-    /// empty list instead. [`NotReady`](super::Condition::NotReady),
-    /// [`NotAnswering`](super::Condition::NotAnswering).
+    /// [`NotFound`] without such a disk or partition; csi-proxy's pipes return an empty list instead. [`NotReady`],
+    /// [`NotAnswering`].
     fn list_on_disk(
         &self,
         disk: DiskNumber,
@@ -33,8 +33,7 @@ pub trait Volumes {
     /// change.
     ///
     /// # Errors
-    /// [`NotFound`](super::Condition::NotFound) for no volume, [`Ambiguous`](super::Condition::Ambiguous) for
-    /// several; [`Changed`](super::Condition::Changed), [`NotReady`](super::Condition::NotReady).
+    /// [`NotFound`] for no volume, [`Ambiguous`] for several; [`Changed`], [`NotReady`].
     fn find_on(&self, disk: &FoundDisk, deadline: Deadline) -> Result<FoundVolume>
         = volumes.find_on, "find the volume of disk", disk.number();
 
@@ -51,13 +50,11 @@ pub trait Volumes {
     /// folder. So a disk that was pulled out before it was unstaged does not block its staging path for the next. A
     /// volume whose disk is offline counts as gone.
     ///
-    /// See [`Feature::StaleMounts`](super::Feature::StaleMounts).
+    /// See [`Feature::StaleMounts`].
     ///
     /// # Errors
-    /// [`Changed`](super::Condition::Changed) if the volume is no longer where it was found;
-    /// [`TargetInUse`](super::Condition::TargetInUse), [`NotEmpty`](super::Condition::NotEmpty),
-    /// [`NotFound`](super::Condition::NotFound), [`DeviceFailed`](super::Condition::DeviceFailed),
-    /// [`PathRefused`](super::Condition::PathRefused), [`OutOfReach`](super::Condition::OutOfReach).
+    /// [`Changed`] if the volume is no longer where it was found; [`TargetInUse`], [`NotEmpty`], [`NotFound`],
+    /// [`DeviceFailed`], [`PathRefused`], [`OutOfReach`].
     fn mount(&self, volume: &FoundVolume, folder: &WinPath, deadline: Deadline) -> Result<()>
         = volumes.mount_over_stale, "mount", folder;
 
@@ -65,31 +62,25 @@ pub trait Volumes {
     /// fails is an error as long as the volume exists.
     ///
     /// # Errors
-    /// [`NotAMountedFolder`](super::Condition::NotAMountedFolder), [`NotFound`](super::Condition::NotFound);
-    /// [`TargetInUse`](super::Condition::TargetInUse) of another volume;
-    /// [`DanglingLink`](super::Condition::DanglingLink), [`OutOfReach`](super::Condition::OutOfReach),
-    /// [`PathRefused`](super::Condition::PathRefused), [`DeviceFailed`](super::Condition::DeviceFailed).
+    /// [`NotAMountedFolder`], [`NotFound`]; [`TargetInUse`] of another volume; [`DanglingLink`], [`OutOfReach`],
+    /// [`PathRefused`], [`DeviceFailed`].
     fn unmount(&self, volume: VolumeId, folder: &WinPath, deadline: Deadline) -> Result<()>
         = volumes.unmount, "unmount", folder;
 
     /// Whether the volume has a filesystem that Windows knows. A failed read never returns "no".
     ///
     /// # Errors
-    /// [`NotFound`](super::Condition::NotFound), [`NotAnswering`](super::Condition::NotAnswering),
-    /// [`DeviceFailed`](super::Condition::DeviceFailed).
+    /// [`NotFound`], [`NotAnswering`], [`DeviceFailed`].
     fn is_formatted(&self, volume: VolumeId, deadline: Deadline) -> Result<bool>
         = volumes.is_formatted, "look at volume", volume;
 
     /// Formats a blank volume with NTFS, quickly, and waits until the filesystem is there. A call that waited while
     /// another one formatted the volume returns the result of that one, and formats nothing. See
-    /// [`Feature::BlankProof`](super::Feature::BlankProof).
+    /// [`Feature::BlankProof`].
     ///
     /// # Errors
-    /// [`Changed`](super::Condition::Changed), [`NotBlank`](super::Condition::NotBlank),
-    /// [`Guarded`](super::Condition::Guarded), [`NotFound`](super::Condition::NotFound),
-    /// [`Offline`](super::Condition::Offline), [`ReadOnly`](super::Condition::ReadOnly),
-    /// [`NotReady`](super::Condition::NotReady), [`OutOfDate`](super::Condition::OutOfDate),
-    /// [`DeviceFailed`](super::Condition::DeviceFailed).
+    /// [`Changed`], [`NotBlank`], [`Guarded`], [`NotFound`], [`Offline`], [`ReadOnly`], [`NotReady`], [`OutOfDate`],
+    /// [`DeviceFailed`].
     fn format(&self, volume: &FoundVolume, deadline: Deadline) -> Result<()>
         = volumes.format, "format volume", volume.id() => drop;
 
@@ -98,13 +89,10 @@ pub trait Volumes {
     /// has this filesystem is left as it is, whatever its allocation unit, label and list are: it may hold data, and
     /// its owner may have changed them.
     ///
-    /// Without [`Feature::Outcomes`](super::Feature::Outcomes) a volume with any filesystem is
-    /// [`Formatted::Unreported`].
+    /// Without [`Feature::Outcomes`] a volume with any filesystem is [`Formatted::Unreported`].
     ///
     /// # Errors
-    /// [`OtherFileSystem`](super::Condition::OtherFileSystem), and as [`Volumes::format`].
-    /// [`Cause::Unsupported`](super::Cause::Unsupported) without
-    /// [`Feature::FormatOptions`](super::Feature::FormatOptions).
+    /// [`OtherFileSystem`], and as [`Volumes::format`]. [`Cause::Unsupported`] without [`Feature::FormatOptions`].
     fn ensure_formatted(
         &self,
         volume: &FoundVolume,
@@ -116,58 +104,51 @@ pub trait Volumes {
     /// Grows a volume, and reports whether it did. Nothing shrinks; sizes are rounded down to whole MiB, and growth of
     /// less than 1 MiB does nothing, as Windows refuses it; but a filesystem smaller than its partition is always
     /// extended. ReFS uses whole units of 64 MiB: smaller growth only reaches its partition. Without
-    /// [`Feature::SmallGrowth`](super::Feature::SmallGrowth) the limit is 100 MiB.
+    /// [`Feature::SmallGrowth`] the limit is 100 MiB.
     ///
     /// To expand a volume, a driver finds it by its mount path. A found disk leads to it too, but a disk that was found
-    /// by its size must be found again after it has grown. Without [`Feature::Outcomes`](super::Feature::Outcomes)
-    /// every success is [`Resized::Unreported`].
+    /// by its size must be found again after it has grown. Without [`Feature::Outcomes`] every success is
+    /// [`Resized::Unreported`].
     ///
     /// # Errors
-    /// [`Changed`](super::Condition::Changed), [`NoRoom`](super::Condition::NoRoom), [`NotFound`](super::Condition::NotFound),
-    /// [`Guarded`](super::Condition::Guarded), [`ReadOnly`](super::Condition::ReadOnly), [`NotReady`](super::Condition::NotReady),
-    /// [`DeviceFailed`](super::Condition::DeviceFailed).
+    /// [`Changed`], [`NoRoom`], [`NotFound`], [`Guarded`], [`ReadOnly`], [`NotReady`], [`DeviceFailed`].
     fn resize(&self, volume: &FoundVolume, size: NewSize, deadline: Deadline) -> Result<Resized>
         = volumes.resize, "resize volume", volume.id();
 
-    /// Size and free space of the volume's filesystem, in bytes. A volume without one is an error; over
-    /// csi-proxy's pipes its filesystem has no size.
+    /// Size and free space of the volume's filesystem, in bytes. A volume without one is an error; over csi-proxy's
+    /// pipes its filesystem has no size.
     ///
     /// # Errors
-    /// [`NotFound`](super::Condition::NotFound), [`NotAnswering`](super::Condition::NotAnswering),
-    /// [`DeviceFailed`](super::Condition::DeviceFailed).
+    /// [`NotFound`], [`NotAnswering`], [`DeviceFailed`].
     fn stats(&self, volume: VolumeId, deadline: Deadline) -> Result<Space>
         = volumes.stats, "look at volume", volume;
 
     /// The disk that holds the volume.
     ///
     /// # Errors
-    /// [`NotFound`](super::Condition::NotFound), [`NotAnswering`](super::Condition::NotAnswering);
-    /// [`Other`](super::Condition::Other) of a volume on several disks.
+    /// [`NotFound`], [`NotAnswering`]; [`Other`] of a volume on several disks.
     fn disk_number(&self, volume: VolumeId, deadline: Deadline) -> Result<DiskNumber>
         = volumes.disk_number, "find the disk of volume", volume;
 
     /// The volume that is mounted where a path leads by links.
     ///
     /// # Errors
-    /// [`NotFound`](super::Condition::NotFound) when the path itself is missing,
-    /// [`NotAMountedFolder`](super::Condition::NotAMountedFolder), [`DanglingLink`](super::Condition::DanglingLink),
-    /// [`OutOfReach`](super::Condition::OutOfReach). The first two mean that nothing is mounted there; the others
-    /// do not.
+    /// [`NotFound`] when the path itself is missing, [`NotAMountedFolder`], [`DanglingLink`], [`OutOfReach`]. The first
+    /// two mean that nothing is mounted there; the others do not.
     fn of_target(&self, path: &WinPath, deadline: Deadline) -> Result<VolumeId>
         = volumes.of_target, "find the volume at", path;
 
     /// The volume that holds the entry of this path, links followed.
     ///
     /// # Errors
-    /// As [`Volumes::of_target`], but never [`NotAMountedFolder`](super::Condition::NotAMountedFolder).
+    /// As [`Volumes::of_target`], but never [`NotAMountedFolder`].
     fn closest(&self, path: &WinPath, deadline: Deadline) -> Result<VolumeId>
         = volumes.closest, "find the volume of", path;
 
     /// Writes everything cached for the volume to its disk.
     ///
     /// # Errors
-    /// [`NotFound`](super::Condition::NotFound), [`ReadOnly`](super::Condition::ReadOnly),
-    /// [`DeviceFailed`](super::Condition::DeviceFailed).
+    /// [`NotFound`], [`ReadOnly`], [`DeviceFailed`].
     fn flush(&self, volume: VolumeId, deadline: Deadline) -> Result<()>
         = volumes.flush, "flush volume", volume;
 }
