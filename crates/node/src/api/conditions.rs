@@ -13,28 +13,43 @@ use crate::{
     Unfinished, Unread, VisibilityError, VolumeError,
 };
 
-/// Errors come here through `Into<Cause>`: with the condition of their variant and their own text.
-macro_rules! causes {
-    ($($error:ty),+) => {
-        $(impl From<$error> for Cause {
-            fn from(error: $error) -> Self {
-                cause(error.kind(), &error)
-            }
-        })+
-    };
+/// The node's finding, and the code from which it is; `None` if the operation did not end before its deadline.
+type Finding = Option<(Condition, Option<Code>)>;
+
+/// An error of the node: each is a cause with the condition of its variant and its own text.
+trait Classified: Error + Sized + 'static {
+    fn finding(&self) -> Finding;
+
+    fn cause(self) -> Cause {
+        failed(self)
+    }
 }
 
-/// The condition of each error.
+fn failed(error: impl Classified) -> Cause {
+    match error.finding() {
+        Some((condition, code)) => Cause::Failed {
+            condition,
+            text: error.to_string(),
+            code,
+            system_text: SystemText::of(&error).cloned(),
+        },
+        None => Cause::Deadline,
+    }
+}
+
+impl<E: Classified> From<E> for Cause {
+    fn from(error: E) -> Self {
+        error.cause()
+    }
+}
+
 macro_rules! conditions {
     ($($error:ty),+) => {
         $(impl $error {
             /// The node's finding; `None` if the operation did not end before its deadline.
             #[must_use]
             pub fn condition(&self) -> Option<Condition> {
-                match self.kind() {
-                    Kind::Coded(condition, _) | Kind::Condition(condition) => Some(condition),
-                    Kind::Deadline => None,
-                }
+                self.finding().map(|(condition, _)| condition)
             }
         })+
     };
@@ -51,63 +66,18 @@ conditions!(
     ResolveError
 );
 
-causes!(
-    FilesystemError,
-    FirmwareError,
-    IscsiError,
-    ServiceError,
-    SmbError,
-    SystemError,
-    VolumeError
-);
+fn is(condition: Condition) -> Finding {
+    Some((condition, None))
+}
 
-impl From<DiskError> for Cause {
-    fn from(error: DiskError) -> Self {
-        match error {
-            DiskError::NotIdentified(error) => Self::NotIdentified(error),
-            error => cause(error.kind(), &error),
-        }
+/// The same code, found where it means something else. What does not answer, or has too many that wait for it,
+/// means nothing else anywhere.
+fn meaning(finding: Finding, condition: Condition) -> Finding {
+    match finding {
+        Some((Condition::Crowded | Condition::NotAnswering, None)) => finding,
+        Some((_, code)) => Some((condition, code)),
+        None => is(condition),
     }
-}
-
-fn cause(kind: Kind, error: &(dyn Error + 'static)) -> Cause {
-    match kind {
-        Kind::Coded(condition, code) => failed(error, condition, Some(code)),
-        Kind::Condition(condition) => failed(error, condition, None),
-        Kind::Deadline => Cause::Deadline,
-    }
-}
-
-fn failed(error: &(dyn Error + 'static), condition: Condition, code: Option<Code>) -> Cause {
-    Cause::Failed {
-        condition,
-        text: error.to_string(),
-        code,
-        system_text: SystemText::of(error).cloned(),
-    }
-}
-
-enum Kind {
-    /// With the code from which the condition is.
-    Coded(Condition, Code),
-    Condition(Condition),
-    Deadline,
-}
-
-impl Kind {
-    /// The same code, found where it means something else. What does not answer, or has too many that wait for it,
-    /// means nothing else anywhere.
-    fn meaning(self, condition: Condition) -> Self {
-        match self {
-            Self::Condition(Condition::Crowded | Condition::NotAnswering) => self,
-            Self::Coded(_, code) => Self::Coded(condition, code),
-            Self::Condition(_) | Self::Deadline => Self::Condition(condition),
-        }
-    }
-}
-
-trait Classified {
-    fn kind(&self) -> Kind;
 }
 
 impl Condition {
@@ -124,107 +94,107 @@ impl Condition {
 }
 
 impl Classified for os::Error {
-    fn kind(&self) -> Kind {
+    fn finding(&self) -> Finding {
         match (&self.cause, self.win32()) {
-            (os::Cause::TimedOut, _) => Kind::Deadline,
-            (os::Cause::NotAnswering, _) => Kind::Condition(Condition::NotAnswering),
+            (os::Cause::TimedOut, _) => None,
+            (os::Cause::NotAnswering, _) => is(Condition::NotAnswering),
             (os::Cause::Storage(code), _) => {
-                Kind::Coded(Condition::of_storage(*code), Code::Returned(*code))
+                Some((Condition::of_storage(*code), Some(Code::Returned(*code))))
             }
             (os::Cause::Hresult(code), win32) => {
                 let code_or_class = win32.map_or(Code::Hresult(*code), Code::Win32);
-                Kind::Coded(Condition::of_hresult(*code), code_or_class)
+                Some((Condition::of_hresult(*code), Some(code_or_class)))
             }
-            (_, Some(code)) => Kind::Coded(Condition::of_win32(code), Code::Win32(code)),
-            _ => Kind::Condition(Condition::Other),
+            (_, Some(code)) => Some((Condition::of_win32(code), Some(Code::Win32(code)))),
+            _ => is(Condition::Other),
         }
     }
 }
 
 impl Classified for Unfinished {
-    fn kind(&self) -> Kind {
+    fn finding(&self) -> Finding {
         match self {
-            Self::Busy { .. } | Self::Crowded { .. } => Kind::Condition(Condition::Crowded),
-            Self::Deadline { .. } => Kind::Deadline,
-            Self::NotAnswering { .. } => Kind::Condition(Condition::NotAnswering),
-            Self::NoThread { .. } => Kind::Condition(Condition::Other),
+            Self::Busy { .. } | Self::Crowded { .. } => is(Condition::Crowded),
+            Self::Deadline { .. } => None,
+            Self::NotAnswering { .. } => is(Condition::NotAnswering),
+            Self::NoThread { .. } => is(Condition::Other),
         }
     }
 }
 
 impl Classified for BlankError {
-    fn kind(&self) -> Kind {
+    fn finding(&self) -> Finding {
         match self {
-            Self::Unread { source, .. } => source.kind(),
-            _ => Kind::Condition(Condition::NotBlank),
+            Self::Unread { source, .. } => source.finding(),
+            _ => is(Condition::NotBlank),
         }
     }
 }
 
 impl Classified for Unread {
-    fn kind(&self) -> Kind {
+    fn finding(&self) -> Finding {
         match self {
-            Self::Os(error) => error.kind(),
-            _ => Kind::Condition(Condition::Other),
+            Self::Os(error) => error.finding(),
+            _ => is(Condition::Other),
         }
     }
 }
 
 impl Classified for PagingUnknown {
-    fn kind(&self) -> Kind {
-        let kind = match self {
-            Self::Os(error) => error.kind(),
-            Self::Target(error) => error.kind(),
-            Self::Unfinished(error) => error.kind(),
+    fn finding(&self) -> Finding {
+        let finding = match self {
+            Self::Os(error) => error.finding(),
+            Self::Target(error) => error.finding(),
+            Self::Unfinished(error) => error.finding(),
         };
-        match kind {
-            Kind::Deadline
-            | Kind::Condition(Condition::NotAnswering)
-            | Kind::Coded(Condition::AccessDenied, _) => kind,
+        match finding {
+            None | Some((Condition::NotAnswering, None) | (Condition::AccessDenied, Some(_))) => {
+                finding
+            }
             // A page file that is not found is not the disk that is to be changed.
-            _ => kind.meaning(Condition::Other),
+            _ => meaning(finding, Condition::Other),
         }
     }
 }
 
 impl Classified for ProviderError {
-    fn kind(&self) -> Kind {
+    fn finding(&self) -> Finding {
         match self {
-            Self::NotFound { .. } => Kind::Condition(Condition::NotFound),
-            Self::Several { .. } => Kind::Condition(Condition::Ambiguous),
-            Self::Unseen { .. } => Kind::Condition(Condition::NotReady),
-            Self::Os(error) => error.kind(),
+            Self::NotFound { .. } => is(Condition::NotFound),
+            Self::Several { .. } => is(Condition::Ambiguous),
+            Self::Unseen { .. } => is(Condition::NotReady),
+            Self::Os(error) => error.finding(),
             Self::Refused { class, code, .. } => {
                 let code_or_class = match *class == smb_global_mapping::CLASS.name {
                     true => Code::Win32(returned_win32(*code)),
                     false => Code::Returned(*code),
                 };
-                Kind::Coded(Condition::of_returned(class, *code), code_or_class)
+                Some((Condition::of_returned(class, *code), Some(code_or_class)))
             }
         }
     }
 }
 
 impl Classified for VisibilityError {
-    fn kind(&self) -> Kind {
+    fn finding(&self) -> Finding {
         match self {
-            Self::List { source, .. } => source.kind(),
-            Self::NoSuchPartition { .. } => Kind::Condition(Condition::NotFound),
-            Self::NotVisible { .. } => Kind::Condition(Condition::NotReady),
-            Self::Several { .. } => Kind::Condition(Condition::Ambiguous),
-            Self::Unfinished(error) => error.kind(),
+            Self::List { source, .. } => source.finding(),
+            Self::NoSuchPartition { .. } => is(Condition::NotFound),
+            Self::NotVisible { .. } => is(Condition::NotReady),
+            Self::Several { .. } => is(Condition::Ambiguous),
+            Self::Unfinished(error) => error.finding(),
         }
     }
 }
 
 impl Classified for DiskError {
-    fn kind(&self) -> Kind {
-        Kind::Condition(match self {
+    fn finding(&self) -> Finding {
+        is(match self {
             Self::Guarded { .. } => Condition::Guarded,
             Self::InUse { source, .. } => {
-                return match source.kind() {
-                    Kind::Coded(_, code) => Kind::Coded(Condition::InUse, code),
-                    kind => kind,
+                return match source.finding() {
+                    Some((_, Some(code))) => Some((Condition::InUse, Some(code))),
+                    finding => finding,
                 };
             }
             Self::NoSuchPage83 { .. } => Condition::NotFound,
@@ -239,47 +209,58 @@ impl Classified for DiskError {
             }
             Self::Untold { .. } => Condition::Uncertain,
             Self::ViewsDiffer { .. } => Condition::OutOfDate,
-            Self::Blank(error) => return error.kind(),
-            Self::Iscsi(error) => return error.kind(),
-            Self::Kernel { source, .. } => return source.kind(),
-            Self::Paging { source, .. } => return source.kind(),
-            Self::Provider(error) => return error.kind(),
-            Self::Unfinished(error) => return error.kind(),
-            Self::Visibility(error) => return error.kind(),
-            Self::Volume(error) => return error.kind(),
+            Self::Blank(error) => return error.finding(),
+            Self::Iscsi(error) => return error.finding(),
+            Self::Kernel { source, .. } => return source.finding(),
+            Self::Paging { source, .. } => return source.finding(),
+            Self::Provider(error) => return error.finding(),
+            Self::Unfinished(error) => return error.finding(),
+            Self::Visibility(error) => return error.finding(),
+            Self::Volume(error) => return error.finding(),
             _ => Condition::Other,
         })
+    }
+
+    fn cause(self) -> Cause {
+        match self {
+            Self::NotIdentified(error) => Cause::NotIdentified(error),
+            error => failed(error),
+        }
     }
 }
 
 impl Classified for ResolveError {
-    fn kind(&self) -> Kind {
-        Kind::Condition(match self {
-            Self::Unreadable { source, .. } => return source.kind().meaning(Condition::OutOfReach),
+    fn finding(&self) -> Finding {
+        is(match self {
+            Self::Unreadable { source, .. } => {
+                return meaning(source.finding(), Condition::OutOfReach);
+            }
             _ => Condition::PathRefused,
         })
     }
 }
 
 impl Classified for TargetError {
-    fn kind(&self) -> Kind {
-        Kind::Condition(match self {
+    fn finding(&self) -> Finding {
+        is(match self {
             Self::Dangling { .. } => Condition::DanglingLink,
             Self::Missing { .. } => Condition::NotFound,
             Self::NotAMountedFolder { .. } | Self::PlainDirectory { .. } => {
                 Condition::NotAMountedFolder
             }
-            Self::Resolve(error) => return error.kind(),
+            Self::Resolve(error) => return error.finding(),
             // Also when the system says "not found": that is then said of something above the path.
-            Self::OutOfReach { source, .. } => return source.kind().meaning(Condition::OutOfReach),
+            Self::OutOfReach { source, .. } => {
+                return meaning(source.finding(), Condition::OutOfReach);
+            }
             _ => Condition::Other,
         })
     }
 }
 
 impl Classified for VolumeError {
-    fn kind(&self) -> Kind {
-        Kind::Condition(match self {
+    fn finding(&self) -> Finding {
+        is(match self {
             Self::FormatUnseen { .. } => Condition::NotReady,
             Self::InUse { .. } => Condition::InUse,
             Self::NotAMountedFolder { .. } | Self::NotMounted { .. } => {
@@ -294,36 +275,36 @@ impl Classified for VolumeError {
             Self::OtherFileSystem { .. } => Condition::OtherFileSystem,
             Self::OtherMounted { .. } | Self::TargetInUse { .. } => Condition::TargetInUse,
             Self::TooLarge { .. } => Condition::NoRoom,
-            Self::Blank(error) => return error.kind(),
-            Self::Disk(error) => return error.kind(),
-            Self::Failed { source, .. } | Self::Mount { source, .. } => return source.kind(),
-            Self::Provider(error) => return error.kind(),
-            Self::Target(error) => return error.kind(),
-            Self::Unfinished(error) => return error.kind(),
-            Self::Visibility(error) => return error.kind(),
+            Self::Blank(error) => return error.finding(),
+            Self::Disk(error) => return error.finding(),
+            Self::Failed { source, .. } | Self::Mount { source, .. } => return source.finding(),
+            Self::Provider(error) => return error.finding(),
+            Self::Target(error) => return error.finding(),
+            Self::Unfinished(error) => return error.finding(),
+            Self::Visibility(error) => return error.finding(),
             _ => Condition::Other,
         })
     }
 }
 
 impl Classified for FilesystemError {
-    fn kind(&self) -> Kind {
+    fn finding(&self) -> Finding {
         match self {
             Self::CreateDirectory { source, .. }
             | Self::CreateLink { source, .. }
             | Self::Inspect { source, .. }
-            | Self::Remove { source, .. } => source.kind(),
-            Self::NotADirectory { .. } => Kind::Condition(Condition::AlreadyExists),
-            Self::Unfinished(error) => error.kind(),
-            Self::Resolve(error) => error.kind(),
-            _ => Kind::Condition(Condition::Other),
+            | Self::Remove { source, .. } => source.finding(),
+            Self::NotADirectory { .. } => is(Condition::AlreadyExists),
+            Self::Unfinished(error) => error.finding(),
+            Self::Resolve(error) => error.finding(),
+            _ => is(Condition::Other),
         }
     }
 }
 
 impl Classified for SmbError {
-    fn kind(&self) -> Kind {
-        Kind::Condition(match self {
+    fn finding(&self) -> Finding {
+        is(match self {
             Self::LinkExists { .. } | Self::LinksElsewhere { .. } => Condition::AlreadyExists,
             Self::NoSuchFolder { .. } => Condition::NotFound,
             Self::NotMapped { .. } => Condition::NotMapped,
@@ -331,57 +312,57 @@ impl Classified for SmbError {
             Self::OtherUser { .. } => Condition::CredentialsConflict,
             Self::StaysMapped { .. } => Condition::NotReady,
             Self::UnknownOption { .. } => Condition::UnknownOption,
-            Self::Link { source, .. } => return source.kind(),
-            Self::Provider(error) => return error.kind(),
-            Self::ServerAway { source, .. } => return source.kind().meaning(Condition::ServerAway),
-            Self::Unfinished(error) => return error.kind(),
+            Self::Link { source, .. } => return source.finding(),
+            Self::Provider(error) => return error.finding(),
+            Self::ServerAway { source, .. } => {
+                return meaning(source.finding(), Condition::ServerAway);
+            }
+            Self::Unfinished(error) => return error.finding(),
             _ => Condition::Other,
         })
     }
 }
 
 impl Classified for FirmwareError {
-    fn kind(&self) -> Kind {
+    fn finding(&self) -> Finding {
         match self {
-            Self::Os { source, .. } => source.kind(),
-            Self::Unfinished(error) => error.kind(),
-            _ => Kind::Condition(Condition::Other),
+            Self::Os { source, .. } => source.finding(),
+            Self::Unfinished(error) => error.finding(),
+            _ => is(Condition::Other),
         }
     }
 }
 
 impl Classified for SystemError {
-    fn kind(&self) -> Kind {
+    fn finding(&self) -> Finding {
         match self {
-            Self::BootId { source } | Self::ComputerName { source } => source.kind(),
-            Self::Unfinished(error) => error.kind(),
+            Self::BootId { source } | Self::ComputerName { source } => source.finding(),
+            Self::Unfinished(error) => error.finding(),
         }
     }
 }
 
 impl Classified for IscsiError {
-    fn kind(&self) -> Kind {
-        Kind::Condition(match self {
+    fn finding(&self) -> Finding {
+        is(match self {
             Self::AlreadyLoggedIn { .. } => Condition::AlreadyConnected,
             Self::PortalNotFound { .. } | Self::TargetNotFound { .. } => Condition::NotFound,
-            Self::Initiator { source, .. } => return source.kind(),
-            Self::Provider(error) => return error.kind(),
-            Self::Unfinished(error) => return error.kind(),
+            Self::Initiator { source, .. } => return source.finding(),
+            Self::Provider(error) => return error.finding(),
+            Self::Unfinished(error) => return error.finding(),
             _ => Condition::Other,
         })
     }
 }
 
 impl Classified for ServiceError {
-    fn kind(&self) -> Kind {
+    fn finding(&self) -> Finding {
         match self {
-            Self::NotFound { .. } => Kind::Condition(Condition::NotFound),
-            Self::StartTimedOut { .. } | Self::StopTimedOut { .. } => {
-                Kind::Condition(Condition::NotReady)
-            }
-            Self::Query { source, .. } | Self::Refused { source, .. } => source.kind(),
-            Self::Unfinished(error) => error.kind(),
-            _ => Kind::Condition(Condition::Other),
+            Self::NotFound { .. } => is(Condition::NotFound),
+            Self::StartTimedOut { .. } | Self::StopTimedOut { .. } => is(Condition::NotReady),
+            Self::Query { source, .. } | Self::Refused { source, .. } => source.finding(),
+            Self::Unfinished(error) => error.finding(),
+            _ => is(Condition::Other),
         }
     }
 }
