@@ -11,7 +11,7 @@ use crate::{Node, Unfinished};
 ///
 /// `= disks.partition, "partition disk", disk.number();` after a signature names the operation below
 /// [`Node::operations`] that takes the same arguments; then what an error says, as operation and object. [`run`] runs it
-/// with copies of the arguments, as it may outlive its caller. `= self.rescan_once;` names a method of [`Node`] that
+/// with copies of the arguments, as it may outlive its caller. `= self.rescan_for_all;` names a method of [`Node`] that
 /// answers by the deadline itself.
 macro_rules! operations {
     (
