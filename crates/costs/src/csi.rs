@@ -164,7 +164,7 @@ pub const SHARES: &[CsiRow] = &[
     row("NodeStageVolume", "it is staged", [1, 0, 1, 5, 0], [&[]; 3], |node| with_first(node, stage_share)),
     row("NodePublishVolume", "", [1, 0, 1, 5, 0], [&[]; 3], |node| with_first(node, publish_share)),
     row("NodeUnstageVolume", "not the last", [0, 0, 1, 6, 0], [&[]; 3], |node| with_first(node, unstage_other)),
-    row("NodeUnstageVolume", "the last", [2, 1, 1, 7, 0], [&[]; 3], |node| with_first(node, unstage_share)),
+    row("NodeUnstageVolume", "the last", [1, 1, 1, 7, 0], [&[]; 3], |node| with_first(node, unstage_share)),
 ];
 
 const fn row(

@@ -57,9 +57,9 @@ pub trait Smb {
     fn unmap(&self, remote: &RemotePath, deadline: Deadline) -> Result<()>
         = smb.unmap, "unmap", remote;
 
-    /// As [`Smb::unmap`], unless the share is in use, which `used` decides, for example by the driver's own records. It
-    /// runs under the share's lock, last before the removal, so that no [`Smb::map`] for this share comes between. A
-    /// driver that records each use before it maps, and drops the record before it calls this, removes no mapping that
+    /// As [`Smb::unmap`], unless all mappings of the share have drive letters, as a person makes them, or the share is in
+    /// use. That `used` decides, for example by the driver's own records. It runs under the share's lock, last before the
+    /// removal, so that no [`Smb::map`] for this share comes between. A driver that records each use before it maps, and drops the record before it calls this, removes no mapping that
     /// another of its calls relies on.
     ///
     /// `used` must return `true` if it cannot decide. It runs once at most, on another thread, perhaps after the caller

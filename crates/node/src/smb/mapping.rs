@@ -11,7 +11,7 @@ use os::{Deadline, Instance, WinPath};
 
 use super::look::{self, Looked, Seen};
 use super::requested_mapping::RequestedMapping;
-use super::table::{Removal, is_not_ok};
+use super::table::{Removal, is_not_ok, preference};
 use super::{MapOutcome, MappingOptions, RemotePath, SmbError, UnmapOutcome};
 use crate::locks::LockGuard;
 use crate::outcomes::PendingCall;
@@ -261,21 +261,22 @@ impl Share<'_> {
         }
     }
 
-    /// Removes the mapping, unless the share is in use: `used` runs last.
+    /// Removes the mapping, unless the share's mappings are in use: `are_used` runs last.
     pub(super) fn unmap_unless(
         &self,
-        used: impl FnOnce() -> bool,
+        are_used: impl FnOnce(&[Instance]) -> bool,
     ) -> Result<UnmapOutcome, SmbError> {
-        let Some(mapping) = self.find(&MappingOptions::default())? else {
+        let mappings = self.rows(&MappingOptions::default())?;
+        let Some(mapping) = mappings.iter().min_by_key(|one| preference(one)) else {
             return Err(SmbError::NotMapped {
                 share: self.remote.share(),
             });
         };
         self.node.check(self.deadline, "unmap share", self.remote)?;
-        if used() {
+        if are_used(&mappings) {
             return Ok(UnmapOutcome::InUse);
         }
-        self.remove(&mapping, Removal::Forced)?;
+        self.remove(mapping, Removal::Forced)?;
         Ok(UnmapOutcome::Unmapped)
     }
 }

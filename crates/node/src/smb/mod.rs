@@ -23,7 +23,7 @@ mod table;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use os::{Deadline, LinkKind, Win32, WinPath};
+use os::{Deadline, Instance, LinkKind, Win32, WinPath};
 
 pub use self::credentials::Credentials;
 pub use self::error::SmbError;
@@ -37,6 +37,7 @@ use self::mapping_history::MappingHistory;
 pub use self::options::{MappingOptions, Transport};
 pub use self::remote::RemotePath;
 use self::requested_mapping::RequestedMapping;
+use self::table::has_letter;
 use crate::locks::{Key, LockGuard, Wait};
 use crate::new_link::{LinkSlot, NewLink};
 use crate::outcomes::Outcomes;
@@ -169,7 +170,7 @@ impl<'a> Smb<'a> {
     }
 
     pub fn unmap(&self, remote: &RemotePath, deadline: Deadline) -> Result<(), SmbError> {
-        self.unmap_unless(remote, || false, deadline).map(drop)
+        self.unmap_by(remote, |_| false, deadline).map(drop)
     }
 
     pub fn unmap_unless(
@@ -178,9 +179,19 @@ impl<'a> Smb<'a> {
         used: impl FnOnce() -> bool,
         deadline: Deadline,
     ) -> Result<UnmapOutcome, SmbError> {
+        let are_used = |mappings: &[Instance]| mappings.iter().all(has_letter) || used();
+        self.unmap_by(remote, are_used, deadline)
+    }
+
+    fn unmap_by(
+        &self,
+        remote: &RemotePath,
+        are_used: impl FnOnce(&[Instance]) -> bool,
+        deadline: Deadline,
+    ) -> Result<UnmapOutcome, SmbError> {
         let share = self.share(remote, deadline);
         let _held = share.lock("unmap share", None)?;
-        share.unmap_unless(used)
+        share.unmap_unless(are_used)
     }
 
     /// How many mappings this process removed to renew them, and then failed to make: each such share has no

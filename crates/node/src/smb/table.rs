@@ -29,7 +29,7 @@ impl Share<'_> {
         Ok(self.rows(options)?.into_iter().min_by_key(preference))
     }
 
-    fn rows(&self, options: &MappingOptions) -> Result<Vec<Instance>, ProviderError> {
+    pub(super) fn rows(&self, options: &MappingOptions) -> Result<Vec<Instance>, ProviderError> {
         let share = self.remote.share();
         let mut select = vec![LOCAL_PATH.name, REMOTE_PATH.name, STATUS.name];
         select.extend(options.reported_properties());
@@ -147,9 +147,12 @@ pub(super) fn is_not_ok(mapping: &Instance) -> bool {
 }
 
 /// The least is the one to use: first an OK one, then one without a drive letter, as ours are.
-fn preference(mapping: &Instance) -> (bool, bool, String) {
-    let letter = mapping.text_or_null(LOCAL_PATH.name).ok().flatten();
-    let has_letter = letter.is_some_and(|letter| !letter.is_empty());
+pub(super) fn preference(mapping: &Instance) -> (bool, bool, String) {
     let is_ok = status_of(mapping) == Some(status::OK.value);
-    (!is_ok, has_letter, mapping.path.to_string())
+    (!is_ok, has_letter(mapping), mapping.path.to_string())
+}
+
+pub(super) fn has_letter(mapping: &Instance) -> bool {
+    let letter = mapping.text_or_null(LOCAL_PATH.name).ok().flatten();
+    letter.is_some_and(|letter| !letter.is_empty())
 }

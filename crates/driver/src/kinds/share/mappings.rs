@@ -68,16 +68,6 @@ impl Mappings {
         let has_folder = folder.mapped_folders() > 0;
         (has_folder && self.all().iter().any(is_beside)).then_some(folder)
     }
-
-    /// Whether a drive letter has the mapping, and nothing else: a person or another program made it.
-    pub(super) fn are_letters(&self, remote: &RemotePath) -> bool {
-        let share = remote.share();
-        let mappings = self.all().iter();
-        let mut of_share = mappings
-            .filter(|mapping| mapping.remote.to_lowercase() == share)
-            .peekable();
-        of_share.peek().is_some() && of_share.all(|mapping| mapping.local.is_some())
-    }
 }
 
 /// Whether a mapping is of the share that a path is on, or of a folder that the path lies in. A share is mapped by its name

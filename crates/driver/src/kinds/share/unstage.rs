@@ -108,16 +108,15 @@ impl Shares {
             }
             None => {}
         }
-        let unmapped = self.unmap_once(remote, boot, deadline)?;
+        let mut unmapped = self.unmap_once(remote, boot, deadline)?;
         // A volume that took the share meanwhile may have left it by now.
-        let unmapped = match unmapped {
-            Unmapped::InUse if self.leases.adopt(&share, boot) == 0 => {
-                self.unmap_once(remote, boot, deadline)?
-            }
-            done => done,
-        };
-        if unmapped != Unmapped::InUse {
-            self.leases.note_gone(&share, boot)?;
+        if unmapped == Unmapped::InUse && self.leases.adopt(&share, boot) == 0 {
+            unmapped = self.unmap_once(remote, boot, deadline)?;
+        }
+        match unmapped {
+            // A person's, with a drive letter; or a volume's.
+            Unmapped::InUse => self.leases.give_away(&share, boot)?,
+            Unmapped::Now | Unmapped::Before => self.leases.note_gone(&share, boot)?,
         }
         Ok(unmapped)
     }
