@@ -1,8 +1,8 @@
 use std::sync::Arc;
 
 use os::{
-    Cause, DeviceDescriptor, DiskAccess, DiskAttributes, DiskNumber, DriveLayout, Facility,
-    PartitionNumber, Result, ScsiAddress, Win32,
+    Cause, DeviceDescriptor, DiskAccess, DiskAttributes, DiskFacts, DiskNumber, DriveLayout,
+    Facility, PartitionNumber, Result, ScsiAddress, Win32,
 };
 
 use crate::conditions::ProtectionAnswer;
@@ -43,6 +43,18 @@ impl os::Disks for Disks {
             device_path,
         );
         self.0.run(&op, |machine| machine.number_at(device_path))
+    }
+
+    /// Each question is an operation of its own, which faults may meet.
+    fn facts(&self, device_path: &str) -> Result<DiskFacts> {
+        let number = self.number_of(device_path)?;
+        Ok(DiskFacts {
+            number,
+            descriptor: self.descriptor(number),
+            device_id_page: self.device_id_page(number),
+            length: self.length(number),
+            scsi_address: self.scsi_address(number),
+        })
     }
 
     fn device_id_page(&self, disk: DiskNumber) -> Result<Vec<u8>> {

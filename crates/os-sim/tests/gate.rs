@@ -48,6 +48,9 @@ const METHODS: &[Method] = &[
     ("Disks", "device_id_page", Facility::Disks, |it| {
         it.os.disks.device_id_page(DISK).map(drop)
     }),
+    ("Disks", "facts", Facility::Disks, |it| {
+        it.os.disks.facts(r"\\?\scsi#disk&ven_none").map(drop)
+    }),
     ("Disks", "grow_partition", Facility::Disks, |it| {
         it.os.disks.grow_partition(DISK, PartitionNumber(1), 0)
     }),

@@ -212,6 +212,7 @@ fn an_unknown_disk_answers_nothing(fixture: &Fixture) -> Result<(), SuiteFailure
         disks.descriptor(unknown).err(),
         disks.device_id_page(unknown).err(),
         disks.is_write_protected(unknown).err(),
+        disks.facts(NO_DISK).err(),
         disks.layout(unknown).err(),
         disks.length(unknown).err(),
         disks.number_of(NO_DISK).err(),

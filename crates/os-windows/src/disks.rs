@@ -13,8 +13,8 @@ use std::os::windows::io::OwnedHandle;
 
 use formats::ioctl::{self, AnswerError, TableStyle};
 use os::{
-    BusType, Cause, DeviceDescriptor, DiskAccess, DiskAttributes, DiskNumber, Disks, DriveLayout,
-    Error, PartitionEntry, PartitionNumber, PartitionStyle, ScsiAddress, Win32,
+    BusType, Cause, DeviceDescriptor, DiskAccess, DiskAttributes, DiskFacts, DiskNumber, Disks,
+    DriveLayout, Error, PartitionEntry, PartitionNumber, PartitionStyle, ScsiAddress, Win32,
 };
 use windows_sys::Win32::Foundation::{ERROR_BAD_LENGTH, ERROR_INSUFFICIENT_BUFFER};
 use windows_sys::Win32::Storage::IscsiDisc::IOCTL_SCSI_GET_ADDRESS;
@@ -55,24 +55,46 @@ impl Disks for NativeDisks {
             .map_err(|cause| failure::error(GET_DEVICE_NUMBER.name, device_path, cause))
     }
 
+    fn facts(&self, device_path: &str) -> os::Result<DiskFacts> {
+        let fail = |cause| failure::error(GET_DEVICE_NUMBER.name, device_path, cause);
+        let device =
+            Wide::new(device_path).and_then(|path| handle::open(&path, GET_LENGTH.purpose));
+        let device = device.map_err(|code| fail(code.into()))?;
+        let number = GET_DEVICE_NUMBER.answer(&device, ioctl::disk_number);
+        let number = number.and_then(|number| number.ok_or_else(|| Win32::NOT_FOUND.into()));
+        let disk = DiskNumber(number.map_err(fail)?);
+        Ok(DiskFacts {
+            number: disk,
+            descriptor: descriptor(&device).map_err(failed(QUERY_PROPERTY, disk)),
+            device_id_page: property(&device, codes::StorageDeviceIdProperty)
+                .map_err(failed(QUERY_PROPERTY, disk)),
+            length: GET_LENGTH
+                .answer(&device, ioctl::disk_length)
+                .map_err(failed(GET_LENGTH.name, disk)),
+            scsi_address: GET_ADDRESS
+                .answer(&device, ioctl::ScsiAddress::parse)
+                .map(scsi_address)
+                .map_err(failed(GET_ADDRESS.name, disk)),
+        })
+    }
+
     fn device_id_page(&self, disk: DiskNumber) -> os::Result<Vec<u8>> {
-        property(disk, codes::StorageDeviceIdProperty).map_err(failed(QUERY_PROPERTY, disk))
+        open(disk, Purpose::AskDevice)
+            .map_err(Cause::from)
+            .and_then(|device| property(&device, codes::StorageDeviceIdProperty))
+            .map_err(failed(QUERY_PROPERTY, disk))
     }
 
     fn descriptor(&self, disk: DiskNumber) -> os::Result<DeviceDescriptor> {
-        property(disk, codes::StorageDeviceProperty)
-            .and_then(|answer| descriptor(&answer))
+        open(disk, Purpose::AskDevice)
+            .map_err(Cause::from)
+            .and_then(|device| descriptor(&device))
             .map_err(failed(QUERY_PROPERTY, disk))
     }
 
     fn scsi_address(&self, disk: DiskNumber) -> os::Result<ScsiAddress> {
         let address = GET_ADDRESS.ask(disk, ioctl::ScsiAddress::parse)?;
-        Ok(ScsiAddress {
-            port: address.port,
-            path: address.path,
-            target: address.target,
-            lun: address.lun,
-        })
+        Ok(scsi_address(address))
     }
 
     fn length(&self, disk: DiskNumber) -> os::Result<u64> {
@@ -272,14 +294,13 @@ const USUAL_DESCRIPTOR: usize = 1024;
 const LONGEST_DESCRIPTOR: usize = 0x10_0000;
 
 /// A descriptor that does not fit comes without its end, and says how long it is.
-fn property(disk: DiskNumber, property: codes::STORAGE_PROPERTY_ID) -> Result<Vec<u8>, Cause> {
-    let device = open(disk, Purpose::AskDevice)?;
+fn property(device: &OwnedHandle, property: codes::STORAGE_PROPERTY_ID) -> Result<Vec<u8>, Cause> {
     let code = codes::IOCTL_STORAGE_QUERY_PROPERTY;
     let kind = codes::PropertyStandardQuery;
     let query = [property.to_le_bytes(), kind.to_le_bytes(), [0; 4]].concat();
     let mut answer = vec![0; USUAL_DESCRIPTOR];
     for _ in 0..ATTEMPTS {
-        let filled = handle::control(&device, code, &query, &mut answer)?;
+        let filled = handle::control(device, code, &query, &mut answer)?;
         let size = ioctl::size(answer.get(..filled).unwrap_or_default()).map_err(malformed)?;
         if size <= answer.len() {
             answer.truncate(filled);
@@ -293,8 +314,9 @@ fn property(disk: DiskNumber, property: codes::STORAGE_PROPERTY_ID) -> Result<Ve
     Err(Win32::MORE_DATA.into())
 }
 
-fn descriptor(answer: &[u8]) -> Result<DeviceDescriptor, Cause> {
-    let read = ioctl::DeviceDescriptor::parse(answer).map_err(malformed)?;
+fn descriptor(device: &OwnedHandle) -> Result<DeviceDescriptor, Cause> {
+    let answer = property(device, codes::StorageDeviceProperty)?;
+    let read = ioctl::DeviceDescriptor::parse(&answer).map_err(malformed)?;
     let no_bus = |_| Cause::Malformed(format!("no bus type: {}", read.bus));
     Ok(DeviceDescriptor {
         bus: BusType(u16::try_from(read.bus).map_err(no_bus)?),
@@ -302,6 +324,15 @@ fn descriptor(answer: &[u8]) -> Result<DeviceDescriptor, Cause> {
         product: read.product,
         serial: read.serial,
     })
+}
+
+fn scsi_address(read: ioctl::ScsiAddress) -> ScsiAddress {
+    ScsiAddress {
+        port: read.port,
+        path: read.path,
+        target: read.target,
+        lun: read.lun,
+    }
 }
 
 /// A GPT has 128 entries unless somebody made it otherwise. That there is more can only be learnt by

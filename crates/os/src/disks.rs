@@ -33,6 +33,14 @@ pub trait Disks: Send + Sync {
     /// a multi-path disk).
     fn number_of(&self, device_path: &str) -> Result<DiskNumber>;
 
+    /// What tells the disk that a device path opens now from others, by one handle: all answers are of one device. The
+    /// handle may read, which the length demands.
+    ///
+    /// # Errors
+    /// As [`Disks::number_of`]; the device may not be read. A question that the device does not answer is an error in
+    /// its field.
+    fn facts(&self, device_path: &str) -> Result<DiskFacts>;
+
     /// The `STORAGE_DEVICE_ID_DESCRIPTOR` (SCSI page 0x83) as raw bytes.
     ///
     /// # Errors
@@ -125,6 +133,21 @@ pub trait Disks: Send + Sync {
     /// # Errors
     /// No such partition, or the space behind it is not free.
     fn grow_partition(&self, disk: DiskNumber, partition: PartitionNumber, by: u64) -> Result<()>;
+}
+
+/// What tells a disk from others, by the questions of [`Disks`]' methods.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DiskFacts {
+    /// As [`Disks::number_of`].
+    pub number: DiskNumber,
+    /// As [`Disks::descriptor`].
+    pub descriptor: Result<DeviceDescriptor>,
+    /// As [`Disks::device_id_page`].
+    pub device_id_page: Result<Vec<u8>>,
+    /// As [`Disks::length`].
+    pub length: Result<u64>,
+    /// As [`Disks::scsi_address`].
+    pub scsi_address: Result<ScsiAddress>,
 }
 
 /// A disk's own description. Texts are as the device reported them, blanks included.

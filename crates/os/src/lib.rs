@@ -72,8 +72,8 @@ pub use boot::{AfUnix, Boot, BootId, Event, EventLevel, EventLog, Firmware, Pagi
 pub use clock::{Clock, Deadline, Moment};
 pub use dacl::{Dacl, DaclError, EntryError};
 pub use disks::{
-    BusType, DeviceDescriptor, DiskAccess, DiskAttributes, Disks, DriveLayout, PartitionEntry,
-    PartitionStyle, ScsiAddress,
+    BusType, DeviceDescriptor, DiskAccess, DiskAttributes, DiskFacts, Disks, DriveLayout,
+    PartitionEntry, PartitionStyle, ScsiAddress,
 };
 pub use error::{Cause, Error, Hresult, Result, Win32};
 pub use facility::{Facility, Os, UnknownFacility};

@@ -40,6 +40,16 @@ pub(crate) const CASES: &[Case] = &[
         fixture.disks()?.scsi_address(FIRST)?;
         Ok(())
     }),
+    case("drive::its_facts_are_what_it_answers", |fixture| {
+        let disks = fixture.disks()?;
+        let facts = disks.facts(r"\\.\PhysicalDrive0")?;
+        let is_it = facts.number == FIRST
+            && facts.descriptor == disks.descriptor(FIRST)
+            && facts.device_id_page == disks.device_id_page(FIRST)
+            && facts.length == disks.length(FIRST)
+            && facts.scsi_address == disks.scsi_address(FIRST);
+        holds("each answer is the same", is_it)
+    }),
     case("drive::it_has_attributes", |fixture| {
         let attributes = fixture.disks()?.attributes(FIRST)?;
         holds("it is online", !attributes.offline)

@@ -7,10 +7,10 @@ use std::time::Duration;
 use super::{Access, Ending, Kind, Layer, Layered, Object, Op, Part, Run};
 use crate::{
     AfUnix, Arguments, Boot, BootId, Clock, Component, Dacl, Deadline, DeviceDescriptor, DirEntry,
-    DiskAccess, DiskAttributes, DiskNumber, Disks, DriveLayout, Entry, Event, EventLog, Extent,
-    Facility, FileSystem, Files, Firmware, Held, Instance, LinkKind, Moment, ObjectPath, Outcome,
-    Paging, PartitionNumber, Pin, Placeholder, Provider, Query, Result, ScsiAddress, ServiceInfo,
-    Services, Space, Target, VolumeId, VolumeLock, Volumes, WinPath,
+    DiskAccess, DiskAttributes, DiskFacts, DiskNumber, Disks, DriveLayout, Entry, Event, EventLog,
+    Extent, Facility, FileSystem, Files, Firmware, Held, Instance, LinkKind, Moment, ObjectPath,
+    Outcome, Paging, PartitionNumber, Pin, Placeholder, Provider, Query, Result, ScsiAddress,
+    ServiceInfo, Services, Space, Target, VolumeId, VolumeLock, Volumes, WinPath,
 };
 
 macro_rules! ending_by {
@@ -90,6 +90,8 @@ operations! {
         fn list() -> Vec<DiskNumber> = List Handle "SetupDiGetClassDevsW" / "", Object::Node;
         fn number_of(device_path: &str) -> DiskNumber
             = Look Handle "IOCTL_STORAGE_GET_DEVICE_NUMBER" / "", Object::Device(device_path);
+        fn facts(device_path: &str) -> DiskFacts
+            = Look Handle "IOCTL_STORAGE_GET_DEVICE_NUMBER" / "facts", Object::Device(device_path);
         fn device_id_page(disk: DiskNumber) -> Vec<u8>
             = Look Handle "IOCTL_STORAGE_QUERY_PROPERTY" / "device id", Object::Disk(disk);
         fn descriptor(disk: DiskNumber) -> DeviceDescriptor
