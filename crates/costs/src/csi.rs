@@ -109,21 +109,21 @@ const IS_NO_LINK: Call = ("filesystem.IsSymlink", "a plain folder");
 /// In a row: queries, methods, handles, calls, waits; then the calls of azuredisk, gce-pd and aws-ebs.
 #[rustfmt::skip]
 pub const ROWS: &[CsiRow] = &[
-    row("NodeStageVolume", "a blank disk", [17, 6, 163, 38, 4], [
+    row("NodeStageVolume", "a blank disk", [3, 6, 122, 38, 4], [
         &[RESCAN, LOCATIONS, IS_MISSING, PARTITION, VOLUMES, IS_RAW, FORMAT, MOUNT, BY_NUMBER],
         &[LIST_IDS, IS_NO_LINK, DISK_STATS, PARTITION, IS_ONLINE, VOLUMES, IS_RAW, FORMAT, MOUNT,
           AT_MOUNT, IS_LARGE],
         &[LIST_IDS, IS_MISSING, MKDIR, AT_FOLDER, PARTITION, IS_ONLINE, VOLUMES, IS_RAW, FORMAT,
           MOUNT, RESCAN, DISK_STATS, AT_MOUNT, VOLUME_STATS],
     ], |node| with_disk(node, stage)),
-    row("NodeStageVolume", "a disk with its volume", [11, 1, 92, 31, 0], [
+    row("NodeStageVolume", "a disk with its volume", [1, 1, 61, 31, 0], [
         &[RESCAN, LOCATIONS, IS_MISSING, PARTITIONED, VOLUMES, IS_FORMATTED, MOUNT, BY_NUMBER],
         &[LIST_IDS, IS_NO_LINK, DISK_STATS, PARTITIONED, IS_ONLINE, VOLUMES, IS_FORMATTED, MOUNT,
           AT_MOUNT, IS_LARGE],
         &[LIST_IDS, IS_MISSING, MKDIR, AT_FOLDER, PARTITIONED, IS_ONLINE, VOLUMES, IS_FORMATTED,
           MOUNT, RESCAN, DISK_STATS, AT_MOUNT, VOLUME_STATS],
     ], |node| with_disk(node, stage_formatted)),
-    row("NodeStageVolume", "it is staged", [1, 0, 21, 7, 0], [
+    row("NodeStageVolume", "it is staged", [1, 0, 9, 7, 0], [
         &[RESCAN, LOCATIONS, EXISTS, IS_LINK, PARTITIONED, VOLUMES, IS_FORMATTED, IS_MOUNTED,
           BY_NUMBER],
         &[LIST_IDS, IS_LINK],
@@ -149,7 +149,7 @@ pub const ROWS: &[CsiRow] = &[
         &[UNLINK],
         &[UNLINK],
     ], |node| published(node, unpublish)),
-    row("NodeUnstageVolume", "", [5, 2, 73, 17, 0], [
+    row("NodeUnstageVolume", "", [1, 2, 50, 17, 0], [
         &[AT_MOUNT, FLUSH, REMOVE_MOUNTED],
         &[EXISTS, AT_MOUNT, UNMOUNT, RMDIR, DISK_NUMBER, TO_OFFLINE],
         &[AT_MOUNT, DISK_NUMBER, AT_MOUNT, UNMOUNT, RMDIR, DISK_NUMBER, TO_OFFLINE],

@@ -11,6 +11,7 @@ use crate::provider::{ProviderError, WmiObject, sole};
 use crate::{Node, own_rows};
 
 /// An `MSFT_Disk`.
+#[derive(Clone, Debug)]
 pub(crate) struct Disk {
     pub(crate) number: DiskNumber,
     pub(crate) style: Style,
@@ -28,7 +29,7 @@ pub(crate) struct Disk {
 }
 
 /// Windows's use of a disk.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct Marks {
     pub(crate) is_boot: bool,
     pub(crate) is_clustered: bool,

@@ -3,11 +3,14 @@
 use std::fmt;
 
 use formats::gpt::types;
-use os::{Deadline, DiskNumber, DriveLayout, PartitionEntry};
+use os::{Deadline, DiskNumber, DriveLayout, PartitionEntry, Win32};
 
 use super::DiskError;
 use super::paging::{self, PagingUnknown};
 use crate::{DiskGuard, Node, ProviderError, storage};
+
+/// The failover cluster service; a node without that feature does not have it.
+const CLUSTER_SERVICE: &str = "ClusSvc";
 
 /// What a change of a disk can reach. It decides whether the change goes on while the disks of page files and
 /// crash dumps are unknown. All other guards of a disk refuse both.
@@ -157,6 +160,12 @@ pub(super) fn by_marks(disk: &storage::Disk) -> Result<Option<Guarded>, Provider
     ];
     let mut set = marks.into_iter().filter(|(set, _)| *set);
     Ok(set.next().map(|(_, reason)| reason))
+}
+
+/// Unless the cluster service is known to be missing, a disk may belong to another node, or may soon.
+pub(super) fn may_be_clustered(node: &Node) -> bool {
+    let service = node.os().services.query(CLUSTER_SERVICE);
+    service.err().and_then(|error| error.win32()) != Some(Win32::NO_SUCH_SERVICE)
 }
 
 fn by_partition_types(layout: &DriveLayout) -> Option<Guarded> {

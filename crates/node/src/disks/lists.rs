@@ -8,6 +8,7 @@ use os::schema::disk;
 use os::{Cause, Deadline, DiskNumber, Instance, Query, Win32};
 
 use super::DiskError;
+use super::find::Kernel;
 use super::guard::{self, ChangeScope};
 use super::identity::serial::{self, Serial};
 use super::identity::{self, Proof};
@@ -108,22 +109,27 @@ impl<'a> Listed<'a> {
     /// serial number would cost a third handle for each disk, where csi-proxy opens one. A search in this
     /// process does query it ([`Listed::serial_by_source`]).
     fn serial(&self, node: &Node, number: DiskNumber) -> String {
-        let known = serial::known(self.serial);
-        let reported = match (self.is_of(node, number), known) {
-            (Some(true), Some(known)) => return known,
-            (Some(false), _) => kernel_serial(node, number),
-            _ => self.agreed_serial(node, number),
-        };
-        reported.text().unwrap_or_default().to_owned()
+        let is_of = self.is_of(node, number);
+        match serial::known(self.serial).filter(|_| is_of == Some(true)) {
+            Some(known) => known,
+            None => {
+                let descriptor = node.os().disks.descriptor(number).ok();
+                let own = descriptor.as_ref().and_then(Serial::of_device);
+                let reported = self.agreed_serial(number, own, is_of);
+                reported.text().unwrap_or_default().to_owned()
+            }
+        }
     }
 
     /// The serial number and its source, which distinguish a disk from the previous one in its
     /// slot.
-    pub(super) fn serial_by_source(&self, node: &Node, number: DiskNumber) -> SerialSource {
-        match self.is_of(node, number) {
-            Some(false) => kernel_serial(node, number),
-            _ => self.agreed_serial(node, number),
-        }
+    pub(super) fn serial_by_source(&self, node: &Node, kernel: &Kernel) -> SerialSource {
+        let number = kernel.facts.number;
+        let is_of = match kernel.is_by_path {
+            true => Some(true),
+            false => self.is_of(node, number),
+        };
+        self.agreed_serial(number, kernel.serial(), is_of)
     }
 
     /// Whether the path leads to the disk of this number; `None` if unknown.
@@ -139,10 +145,17 @@ impl<'a> Listed<'a> {
         }
     }
 
-    /// Compares only the texts.
-    fn agreed_serial(&self, node: &Node, number: DiskNumber) -> SerialSource {
-        let listed = Serial::read(self.serial);
-        match (own_serial(node, number), listed) {
+    /// Compares only the texts, unless the provider means another disk.
+    fn agreed_serial(
+        &self,
+        number: DiskNumber,
+        own: Option<Serial>,
+        is_of: Option<bool>,
+    ) -> SerialSource {
+        match (own, Serial::read(self.serial)) {
+            (own, _) if is_of == Some(false) => {
+                own.map_or(SerialSource::Nobody, SerialSource::KernelAlone)
+            }
             (Some(own), Some(listed)) if own.is(&listed) => SerialSource::Kernel(listed),
             (Some(own), None) => SerialSource::Kernel(own),
             (Some(own), Some(listed)) => {
@@ -178,16 +191,6 @@ impl SerialSource {
             Self::Nobody => None,
         }
     }
-}
-
-/// The kernel's serial number, for a disk that the provider confuses with another.
-fn kernel_serial(node: &Node, number: DiskNumber) -> SerialSource {
-    own_serial(node, number).map_or(SerialSource::Nobody, SerialSource::KernelAlone)
-}
-
-fn own_serial(node: &Node, number: DiskNumber) -> Option<Serial> {
-    let descriptor = node.os().disks.descriptor(number).ok()?;
-    Serial::of_device(&descriptor)
 }
 
 /// Disks that are never written are no candidates, and neither are disks that do not answer: one
@@ -247,13 +250,20 @@ fn reported_page83(node: &Node, number: DiskNumber) -> Option<String> {
     Some(page.ok()?.page83_text())
 }
 
+pub(super) fn page(node: &Node, number: DiskNumber) -> os::Result<DeviceIdPage> {
+    read_page(number, node.os().disks.device_id_page(number))
+}
+
 /// A disk that refuses the query as unknown has no identifiers. The three refusals are those of the control code's
 /// page, as Win32 codes; no run has shown which Windows returns for which bus. All other disks accept the same
 /// query, so "invalid parameter" means the property. Any other code counts as silence.
 ///
 /// <https://learn.microsoft.com/windows-hardware/drivers/ddi/ntddstor/ni-ntddstor-ioctl_storage_query_property>
-pub(super) fn page(node: &Node, number: DiskNumber) -> os::Result<DeviceIdPage> {
-    let page = match node.os().disks.device_id_page(number) {
+pub(super) fn read_page(
+    number: DiskNumber,
+    answer: os::Result<Vec<u8>>,
+) -> os::Result<DeviceIdPage> {
+    let page = match answer {
         Err(error) if is_unknown_question(&error) => return Ok(DeviceIdPage::default()),
         page => page?,
     };

@@ -60,7 +60,8 @@ impl Partitioning<'_> {
     /// the identity or the length differs, a refresh is not enough, so it rescans all disks. It does not compare the
     /// lengths then, as nothing depends on the provider's.
     fn read_views(&self) -> Result<DiskViews, DiskError> {
-        let views = self.read_views_once()?;
+        let certain = self.named.certain(self.node).cloned();
+        let views = self.read_views_once(certain)?;
         let is_same = identity::require_same(self.node, &views.disk).is_ok();
         let has_length = views.length == views.disk.size;
         if is_same && has_length && views.agrees() {
@@ -72,7 +73,7 @@ impl Partitioning<'_> {
             true => views.disk.refresh(self.node),
             false => storage::rescan(self.node)?,
         }
-        let views = self.read_views_once()?;
+        let views = self.read_views_once(None)?;
         identity::require_same(self.node, &views.disk)?;
         if views.agrees() {
             return Ok(views);
@@ -84,10 +85,10 @@ impl Partitioning<'_> {
         })
     }
 
-    fn read_views_once(&self) -> Result<DiskViews, DiskError> {
-        let disk = storage::Disk::find(self.node, self.disk, self.deadline)?;
+    fn read_views_once(&self, known: Option<storage::Disk>) -> Result<DiskViews, DiskError> {
+        let find = || storage::Disk::find(self.node, self.disk, self.deadline);
         Ok(DiskViews {
-            disk,
+            disk: known.map_or_else(find, Ok)?,
             layout: self.layout()?,
             length: self.length()?,
         })
@@ -138,10 +139,7 @@ impl Partitioning<'_> {
         )?;
         self.prove_blank(views, blank::for_create_partition)?;
         match views.disk.device_path {
-            Some(_) => {
-                self.named.require(self.node, self.deadline)?;
-                identity::require_same(self.node, &views.disk)
-            }
+            Some(_) => (self.named).require_same(self.node, &views.disk, self.deadline),
             None => self.recheck_provider_object(views),
         }
     }
@@ -163,6 +161,9 @@ impl Partitioning<'_> {
     /// Requires that the provider still has the same object under the number, that the object is the kernel's disk,
     /// and that this is the disk that the caller found.
     fn recheck_provider_object(&self, views: &DiskViews) -> Result<(), DiskError> {
+        if self.named.is_certainly(self.node, &views.disk) {
+            return Ok(());
+        }
         self.named.require(self.node, self.deadline)?;
         let now = storage::Disk::find(self.node, self.disk, self.deadline)?;
         if !now.is_same_object(&views.disk) {

@@ -4,7 +4,7 @@ use os::schema::{Method, codes, disk};
 use os::{Arguments, Deadline, DiskAccess, DiskAttributes, DiskNumber, Value, Win32};
 
 use super::guard::{self, ChangeScope};
-use super::{DiskError, Named, identity, offline};
+use super::{DiskError, Named, offline};
 use crate::{Node, ProviderError, storage};
 
 /// The attributes of a disk that is ready for use.
@@ -245,13 +245,11 @@ impl<'a> Switching<'a> {
     }
 
     fn require_same(&self, disk: &storage::Disk) -> Result<(), DiskError> {
-        identity::require_same(self.node, disk)?;
-        self.named.require(self.node, self.deadline)
+        self.named.require_same(self.node, disk, self.deadline)
     }
 
     fn writable(&self, scope: ChangeScope) -> Result<storage::Disk, DiskError> {
-        let disk = identity::find(self.node, self.disk, self.deadline)?;
-        self.named.require(self.node, self.deadline)?;
+        let disk = self.named.object(self.node, self.deadline)?;
         let layout = self.node.os().disks.layout(self.disk);
         let layout = layout.map_err(DiskError::kernel(self.disk))?;
         guard::refuse(self.node, &disk, &layout, scope, self.deadline)?;

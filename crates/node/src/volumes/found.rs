@@ -80,24 +80,29 @@ impl NamedVolume<'_> {
         }
     }
 
-    /// Fails if the volume, which is on this disk, is not the one that was found. To be called under the
-    /// locks of both.
-    pub(super) fn require(
-        &self,
-        node: &Node,
-        disk: DiskNumber,
-        deadline: Deadline,
-    ) -> Result<(), VolumeError> {
+    /// The disk of this number, which has the volume, by how the volume was found.
+    ///
+    /// # Errors
+    /// It was found on another disk, or is not mounted at the path of its evidence.
+    pub(super) fn disk(&self, node: &Node, number: DiskNumber) -> Result<Named<'_>, VolumeError> {
         match self {
             Self::Found(volume) => match &volume.evidence {
-                Evidence::Disk(found) => require_on(node, volume.id, found, disk, deadline),
-                Evidence::Path(path) => require_at(node, volume.id, path),
+                Evidence::Disk(found) if found.number() == number => Ok(Named::from(&**found)),
+                Evidence::Disk(found) => Err(VolumeError::OnAnotherDisk {
+                    volume: volume.id,
+                    found: found.number(),
+                    disk: number,
+                }),
+                Evidence::Path(path) => {
+                    require_at(node, volume.id, path)?;
+                    Ok(Named::Number(number))
+                }
             },
-            Self::Id(_) => Ok(()),
+            Self::Id(_) => Ok(Named::Number(number)),
         }
     }
 
-    /// [`NamedVolume::require`] under the volume's lock only: it locks the disk of the evidence, too.
+    /// Fails if the volume is not the one that was found. It locks the disk of the evidence, too.
     pub(super) fn require_where_it_is(
         &self,
         node: &Node,
@@ -106,33 +111,16 @@ impl NamedVolume<'_> {
     ) -> Result<(), VolumeError> {
         match self {
             Self::Found(volume) => match &volume.evidence {
-                Evidence::Disk(found) => {
+                Evidence::Disk(_) => {
                     let disk = writable::disk_of(node.os(), volume.id)?;
                     held.add(Key::Disk(disk), deadline)?;
-                    require_on(node, volume.id, found, disk, deadline)
+                    Ok(self.disk(node, disk)?.require(node, deadline)?)
                 }
                 Evidence::Path(path) => require_at(node, volume.id, path),
             },
             Self::Id(_) => Ok(()),
         }
     }
-}
-
-fn require_on(
-    node: &Node,
-    volume: VolumeId,
-    found: &FoundDisk,
-    disk: DiskNumber,
-    deadline: Deadline,
-) -> Result<(), VolumeError> {
-    if found.number() != disk {
-        return Err(VolumeError::OnAnotherDisk {
-            volume,
-            found: found.number(),
-            disk,
-        });
-    }
-    Ok(Named::from(found).require(node, deadline)?)
 }
 
 /// An unmount through this library takes the volume's lock.

@@ -6,7 +6,6 @@ use os::{Deadline, DiskNumber, DriveLayout, Extent, Os, PartitionEntry, Partitio
 
 use super::{NamedVolume, VolumeError};
 use crate::disks::guard::{self, ChangeScope};
-use crate::disks::identity;
 use crate::locks::{Key, LockGuard};
 use crate::provider::ProviderError;
 use crate::{DiskError, Node, storage};
@@ -59,8 +58,7 @@ impl WritableVolume {
             .take(operation, vec![Key::Volume(volume)], deadline)?;
         let extent = sole_extent(node.os(), operation, volume)?;
         held.add(Key::Disk(extent.disk), deadline)?;
-        let disk = identity::find(node, extent.disk, deadline)?;
-        named.require(node, extent.disk, deadline)?;
+        let disk = named.disk(node, extent.disk)?.object(node, deadline)?;
         let layout = layout(node, extent.disk)?;
         guard::refuse(node, &disk, &layout, scope, deadline)?;
         let partition = partition_at(&layout, extent, volume)?;
@@ -147,12 +145,13 @@ impl WritableVolume {
         deadline: Deadline,
     ) -> Result<(), VolumeError> {
         let volume = named.id();
-        named.require(node, self.disk.number, deadline)?;
+        let disk = named.disk(node, self.disk.number)?;
+        disk.require(node, deadline)?;
         let extent = sole_extent(node.os(), "look at", volume)?;
         if extent != self.extent {
             return Err(self.moved(volume, extent));
         }
-        Ok(identity::require_same(node, &self.disk)?)
+        Ok(disk.require_same(node, &self.disk, deadline)?)
     }
 
     fn moved(&self, volume: VolumeId, to: Extent) -> VolumeError {

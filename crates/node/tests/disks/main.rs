@@ -14,6 +14,7 @@ mod hidden;
 mod identity;
 mod initialize_leaves_offline;
 mod online_read_only;
+mod proof;
 mod read_only;
 mod same_disk;
 mod silent;

@@ -16,21 +16,18 @@
 
 use formats::gpt::types;
 use formats::partition_kind::PartitionKind;
-use os::{DiskAccess, DiskAttributes, DiskNumber, DriveLayout, Win32};
+use os::{DiskAccess, DiskAttributes, DiskNumber, DriveLayout};
 
 use super::query::DiskQuery;
 use super::seen::{Excluded, NotIdentified, SeenDisk};
 use crate::blank::kind_of;
 use crate::disks::identity::serial;
-use crate::disks::lists;
+use crate::disks::{guard, lists};
 use crate::locks::Key;
 use crate::{DiskError, Guarded, Node, in_flight, storage};
 
 /// The operation's name in errors.
 const FIND: &str = "find disk";
-
-/// The failover cluster service; a node without that feature does not have it.
-const CLUSTER_SERVICE: &str = "ClusSvc";
 
 const DOWN: DiskAttributes = DiskAttributes {
     offline: true,
@@ -101,7 +98,7 @@ fn sole_unlisted(
 
 /// Clears the attribute, under the disk's lock, if the disk still proves to be such a clone.
 fn clear(node: &Node, disk: DiskNumber, wanted: &DiskQuery) -> os::Result<bool> {
-    if !is_hidden_clone(node, disk, wanted)? || may_be_clustered(node) {
+    if !is_hidden_clone(node, disk, wanted)? || guard::may_be_clustered(node) {
         return Ok(false);
     }
     tracing::warn!(disk = disk.0, %wanted, "making a disk writable that the storage provider does not list");
@@ -133,10 +130,4 @@ fn holds_data_alone(layout: &DriveLayout) -> bool {
     let kinds = || layout.partitions.iter().map(kind_of);
     kinds().any(PartitionKind::is_windows_data)
         && kinds().all(|kind| kind.is_windows_data() || kind == reserved)
-}
-
-/// Unless the cluster service is known to be missing, a disk may belong to another node.
-fn may_be_clustered(node: &Node) -> bool {
-    let service = node.os().services.query(CLUSTER_SERVICE);
-    service.err().and_then(|error| error.win32()) != Some(Win32::NO_SUCH_SERVICE)
 }

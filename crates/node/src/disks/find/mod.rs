@@ -22,6 +22,7 @@ mod at;
 mod hidden;
 mod name;
 mod observe;
+mod proof;
 mod query;
 mod record;
 mod seen;
@@ -30,11 +31,13 @@ use os::{Deadline, DiskNumber};
 
 pub(super) use self::at::find as find_at;
 pub use self::name::{Page83, SerialNumber, TrivialName};
-pub(super) use self::observe::{find, require};
+pub(super) use self::observe::find;
+pub(super) use self::proof::Kernel;
 pub use self::query::{Criterion, DiskQuery, NamespaceConvention, NotEnough};
 pub use self::record::RecordError;
 pub use self::seen::{Excluded, FoundDisk, NotIdentified, SeenDisk};
-use crate::{DiskError, Node};
+use super::identity;
+use crate::{DiskError, Node, storage};
 
 /// How the caller named the disk that is to be changed.
 #[derive(Clone, Copy, Debug)]
@@ -53,10 +56,58 @@ impl Named<'_> {
         }
     }
 
+    /// The storage provider's object of the disk, which is the one that was found.
+    pub(crate) fn object(
+        &self,
+        node: &Node,
+        deadline: Deadline,
+    ) -> Result<storage::Disk, DiskError> {
+        if let Some(disk) = self.certain(node) {
+            return Ok(disk.clone());
+        }
+        let disk = identity::find(node, self.number(), deadline)?;
+        self.require_by_provider(node, deadline)?;
+        Ok(disk)
+    }
+
     /// Fails if the disk is not the one that was found.
     pub(crate) fn require(&self, node: &Node, deadline: Deadline) -> Result<(), DiskError> {
+        match self.certain(node) {
+            Some(_) => Ok(()),
+            None => self.require_by_provider(node, deadline),
+        }
+    }
+
+    /// Fails if the disk is not the one that was found, or the provider's object means another. To be called right
+    /// before a method of the object.
+    pub(crate) fn require_same(
+        &self,
+        node: &Node,
+        disk: &storage::Disk,
+        deadline: Deadline,
+    ) -> Result<(), DiskError> {
+        if self.is_certainly(node, disk) {
+            return Ok(());
+        }
+        identity::require_same(node, disk)?;
+        self.require_by_provider(node, deadline)
+    }
+
+    /// Whether the kernel alone shows that the object is the found disk's.
+    pub(super) fn is_certainly(&self, node: &Node, disk: &storage::Disk) -> bool {
+        self.certain(node).is_some_and(|it| it.is_same_object(disk))
+    }
+
+    pub(super) fn certain(&self, node: &Node) -> Option<&storage::Disk> {
         match self {
-            Self::Found(disk) => require(node, disk, deadline),
+            Self::Found(disk) => disk.certain(node),
+            Self::Number(_) => None,
+        }
+    }
+
+    fn require_by_provider(&self, node: &Node, deadline: Deadline) -> Result<(), DiskError> {
+        match self {
+            Self::Found(disk) => observe::require(node, disk, deadline),
             Self::Number(_) => Ok(()),
         }
     }

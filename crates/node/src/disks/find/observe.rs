@@ -5,8 +5,9 @@ use std::collections::BTreeSet;
 use formats::device_path;
 use formats::location::Location;
 use os::schema::disk;
-use os::{Deadline, DiskNumber, Instance, Query, Value};
+use os::{Deadline, DiskFacts, DiskNumber, Instance, Query, Value};
 
+use super::proof::Kernel;
 use super::query::DiskQuery;
 use super::seen::{Excluded, FoundDisk, NotIdentified, SeenDisk};
 use super::{hidden, name};
@@ -55,16 +56,23 @@ fn find_once(
         rows,
         move |node, (number, row)| {
             let disk = storage::Disk::read(*number, row.clone())?;
-            let (mut seen, _) = observe(node, &disk, row, &behind, &query)?;
+            let kernel = Kernel::ask(node, &disk);
+            let (mut seen, _) = observe(node, (&disk, row, &kernel), &behind, &query)?;
             if seen.excluded.is_none() && query.matches(&seen) {
                 seen.excluded = guarded(node, &disk, deadline)?;
             }
-            Ok(seen)
+            Ok((seen, kernel.proof(disk, &query)))
         },
     )?;
-    let mut disks: Vec<_> = seen.into_iter().collect::<Result<_, DiskError>>()?;
-    disks.sort_by_key(|disk| disk.number);
-    Ok(wanted.sole(disks))
+    let mut seen: Vec<_> = seen.into_iter().collect::<Result<_, DiskError>>()?;
+    seen.sort_by_key(|(disk, _)| disk.number);
+    let found = wanted.sole(seen.iter().map(|(disk, _)| disk.clone()).collect());
+    Ok(found.map(|mut found| {
+        // Not by its number, which two objects of the provider may have.
+        let its = seen.into_iter().find(|(disk, _)| disk == found.seen());
+        found.proof = its.and_then(|(_, proof)| proof);
+        found
+    }))
 }
 
 /// Fails if another disk has the number now. To be called under the disk's lock, right before the change.
@@ -82,7 +90,8 @@ pub(in crate::disks) fn require(
     let behind = Behind::ask(node, found.wanted(), deadline)?;
     let row = row(node, number, deadline)?;
     let disk = storage::Disk::read(number, row.clone())?;
-    let (now, silence) = observe(node, &disk, &row, &behind, found.wanted())?;
+    let kernel = Kernel::ask(node, &disk);
+    let (now, silence) = observe(node, (&disk, &row, &kernel), &behind, found.wanted())?;
     match silence {
         _ if found.is_still(&now) => Ok(()),
         // It may be the same disk, which fails to report it: that error is more precise than "another
@@ -109,11 +118,13 @@ pub(super) fn observe_one(
     let row = row(node, number, deadline)?;
     let disk = storage::Disk::read(number, row.clone())?;
     let nobody = Behind(Vec::new());
-    let (mut seen, silence) = observe(node, &disk, &row, &nobody, &DiskQuery::nothing())?;
+    let kernel = Kernel::ask(node, &disk);
+    let reported = (&disk, &row, &kernel);
+    let (mut seen, silence) = observe(node, reported, &nobody, &DiskQuery::nothing())?;
     if let Some(error) = silence {
         return Err(error);
     }
-    let serial = Listed::read(&row)?.serial_by_source(node, number);
+    let serial = Listed::read(&row)?.serial_by_source(node, &kernel);
     if matches!(serial, SerialSource::ProviderAlone(_)) {
         seen.serial = None;
     }
@@ -158,21 +169,20 @@ impl Behind {
 /// mean the same disk, and if it lacks a property of the query.
 fn observe(
     node: &Node,
-    disk: &storage::Disk,
-    row: &Instance,
+    (disk, row, kernel): (&storage::Disk, &Instance, &Kernel),
     behind: &Behind,
     wanted: &DiskQuery,
 ) -> Result<(SeenDisk, Option<DiskError>), ProviderError> {
     let number = disk.number;
     let location = row.text_or_null(disk::LOCATION.name)?;
-    let serial = Listed::read(row)?.serial_by_source(node, number);
+    let serial = Listed::read(row)?.serial_by_source(node, kernel);
     let mut seen = SeenDisk {
         iscsi_targets: behind.targets(number),
         location: location.and_then(|text| Location::parse(text).ok()),
         serial: serial.text().map(str::to_owned),
         ..SeenDisk::numbered(number)
     };
-    let silence = ask_kernel(node, disk, &mut seen, &serial, wanted).err();
+    let silence = add_kernels(node, (disk, kernel), &mut seen, &serial, wanted).err();
     let silent = silence.as_ref().map(DiskError::to_string);
     let silent = silent
         .or_else(|| unproved(&serial, wanted))
@@ -217,25 +227,25 @@ fn placed(disk: &storage::Disk) -> Vec<u32> {
     path.map(device_path::namespaces).unwrap_or_default()
 }
 
-/// Reads length, identifiers and namespace. The kernel's answers are kept even if another property is
+/// Adds length, identifiers and namespace. The kernel's answers are kept even if another property is
 /// uncertain: they may exclude the disk.
-fn ask_kernel(
+fn add_kernels(
     node: &Node,
-    disk: &storage::Disk,
+    (disk, kernel): (&storage::Disk, &Kernel),
     seen: &mut SeenDisk,
     serial: &SerialSource,
     wanted: &DiskQuery,
 ) -> Result<(), DiskError> {
-    let failed = DiskError::kernel(disk.number);
-    let page = lists::page(node, disk.number).map_err(&failed);
-    let length = node.os().disks.length(disk.number).map_err(&failed);
+    let (facts, failed) = (&kernel.facts, DiskError::kernel(disk.number));
+    let page = lists::read_page(disk.number, facts.device_id_page.clone()).map_err(&failed);
+    let length = facts.length.clone().map_err(&failed);
     seen.identifiers = match (&page, serial) {
         (Ok(page), _) => page.texts(),
         (Err(_), SerialSource::KernelAlone(_)) => Vec::new(),
         (Err(_), _) => listed_identifier(disk, wanted),
     };
     seen.size = length.as_ref().ok().copied();
-    identity::require_same(node, disk).inspect_err(|error| {
+    kernel.require_same(node, disk).inspect_err(|error| {
         if matches!(error, DiskError::ViewsDiffer { .. }) {
             // The provider's place and identifier are another disk's.
             seen.location = None;
@@ -244,7 +254,7 @@ fn ask_kernel(
             }
         }
     })?;
-    seen.namespace = namespace(node, disk, seen.serial.as_deref());
+    seen.namespace = namespace(disk, facts, seen.serial.as_deref());
     length?;
     match wanted.asks_for_page83() {
         true => page.map(drop),
@@ -255,11 +265,11 @@ fn ask_kernel(
 /// The namespace in the path, unless the serial number has another: then neither decides. If the path reads two ways
 /// and the serial number has no namespace, the logical unit of the disk's SCSI address plus one decides, as the path
 /// has the number less one.
-fn namespace(node: &Node, disk: &storage::Disk, serial: Option<&str>) -> Option<u32> {
+fn namespace(disk: &storage::Disk, facts: &DiskFacts, serial: Option<&str>) -> Option<u32> {
     let placed = placed(disk);
     let reported = serial.and_then(name::namespace_behind);
     let addressed = || {
-        let address = node.os().disks.scsi_address(disk.number).ok()?;
+        let address = facts.scsi_address.as_ref().ok()?;
         Some(u32::from(address.lun) + 1)
     };
     let settled = match placed.as_slice() {

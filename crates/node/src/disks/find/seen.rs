@@ -1,8 +1,10 @@
 use std::fmt;
+use std::sync::Arc;
 
 use formats::location::Location;
 use os::DiskNumber;
 
+use super::proof::Proof;
 use super::query::DiskQuery;
 use crate::{Guarded, TargetName};
 
@@ -56,11 +58,21 @@ pub struct NotIdentified {
 ///
 /// Every change looks at the disk again under its lock, right before, and fails if another disk has the
 /// number by then.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct FoundDisk {
     wanted: DiskQuery,
     seen: SeenDisk,
+    /// `None` if the storage provider is asked at each change.
+    pub(super) proof: Option<Arc<Proof>>,
 }
+
+impl PartialEq for FoundDisk {
+    fn eq(&self, other: &Self) -> bool {
+        (&self.wanted, &self.seen) == (&other.wanted, &other.seen)
+    }
+}
+
+impl Eq for FoundDisk {}
 
 impl SeenDisk {
     /// A disk without properties other than its number.
@@ -99,6 +111,7 @@ impl DiskQuery {
             (Some(one), None, None) => Ok(FoundDisk {
                 wanted: self.clone(),
                 seen: one.clone(),
+                proof: None,
             }),
             _ => Err(NotIdentified {
                 wanted: self.clone(),

@@ -1,0 +1,377 @@
+//! A found disk is proved once by the storage provider. Before each change the kernel alone shows whether it is still the
+//! one, or the provider is asked again.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests")]
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use os::schema::disk;
+use os::{Deadline, Instance, Value};
+use os_sim::{
+    Address, Bus, Content, DiskSpec, IdentifierKind, IdentifierPage, NodeSpec, Op, SanPolicy,
+    ServiceSpec,
+};
+use wincsi_node::{
+    Criterion, DiskError, DiskQuery, FormatOptions, FoundDisk, NewSize, Node, Options, Page83,
+    SerialNumber,
+};
+
+use crate::support::{DATA, GIB, NodeFixture, inject};
+
+const OTHER: &str = "other";
+const NAME: &str = "600140512345678a";
+
+/// The check's last question, which nothing else asks.
+const CHECK: &str = "IOCTL_SCSI_GET_ADDRESS";
+
+const CHANGES: [&str; 9] = [
+    "IOCTL_DISK_SET_DISK_ATTRIBUTES",
+    "MSFT_Disk.CreatePartition",
+    "MSFT_Disk.Initialize",
+    "MSFT_Disk.Offline",
+    "MSFT_Disk.Online",
+    "MSFT_Disk.SetAttributes",
+    "MSFT_Partition.Resize",
+    "MSFT_Volume.Format",
+    "SetVolumeMountPointW",
+];
+
+type Act = fn(&Node, &FoundDisk, Deadline) -> Result<(), DiskError>;
+
+const ACTS: [(&str, Act); 6] = [
+    ("partition", |node, found, soon| {
+        node.operations().disks().partition(found, soon)
+    }),
+    ("set_online", |node, found, soon| {
+        node.operations().disks().set_online(found, soon)
+    }),
+    ("bring_online", |node, found, soon| {
+        node.operations().disks().bring_online(found, soon)
+    }),
+    ("bring_online_read_only", |node, found, soon| {
+        let disks = node.operations().disks();
+        disks.bring_online_read_only(found, soon)
+    }),
+    ("set_offline", |node, found, soon| {
+        node.operations().disks().set_offline(found, soon)
+    }),
+    ("take_offline", |node, found, soon| {
+        node.operations().disks().take_offline(found, soon)
+    }),
+];
+
+fn named() -> DiskSpec {
+    let spec = DiskSpec::on(Bus::Sas).serial(DATA).lun(1);
+    spec.identified(IdentifierKind::Naa, NAME)
+}
+
+/// A disk in the place, or the number, of another.
+struct Replacement {
+    what: &'static str,
+    before: fn() -> DiskSpec,
+    after: fn() -> DiskSpec,
+    name: &'static str,
+    length: u64,
+}
+
+const REPLACEMENTS: [Replacement; 6] = [
+    Replacement {
+        what: "other identifiers at the same place",
+        before: named,
+        after: || {
+            let spec = DiskSpec::on(Bus::Sas).serial(DATA).lun(1);
+            spec.identified(IdentifierKind::Naa, "600140577777777b")
+        },
+        name: DATA,
+        length: GIB,
+    },
+    Replacement {
+        what: "another serial number at the same place",
+        before: named,
+        after: || named().serial(OTHER),
+        name: DATA,
+        length: GIB,
+    },
+    Replacement {
+        what: "fewer bytes at the same place",
+        before: named,
+        after: named,
+        name: DATA,
+        length: GIB / 2,
+    },
+    Replacement {
+        what: "the same names at another adapter",
+        before: named,
+        after: || {
+            let address = Address {
+                adapter: 7,
+                ..named().address
+            };
+            DiskSpec { address, ..named() }
+        },
+        name: DATA,
+        length: GIB,
+    },
+    Replacement {
+        what: "the same names at another LUN",
+        before: named,
+        after: || named().lun(2),
+        name: OTHER,
+        length: GIB,
+    },
+    Replacement {
+        what: "the same names in another namespace",
+        before: || {
+            let spec = DiskSpec::on(Bus::Nvme).serial(DATA).lun(4);
+            spec.identified(IdentifierKind::Eui64, "0025385891b11234")
+        },
+        after: || {
+            let spec = DiskSpec::on(Bus::Nvme).serial(DATA).lun(5);
+            spec.identified(IdentifierKind::Eui64, "0025385891b11234")
+        },
+        name: DATA,
+        length: GIB,
+    },
+];
+
+fn fixture(spec: &DiskSpec) -> NodeFixture {
+    let fixture = NodeFixture::new();
+    fixture.plug(spec, DATA, GIB);
+    fixture
+}
+
+fn serial() -> Criterion {
+    Criterion::Serial(SerialNumber::parse(DATA).unwrap())
+}
+
+fn find(fixture: &NodeFixture, node: &Node, criterion: Criterion) -> FoundDisk {
+    let wanted = DiskQuery::all([criterion]).unwrap();
+    let found = node.operations().disks().find(&wanted, fixture.soon());
+    found.unwrap()
+}
+
+/// For an act that brings a disk online, it is offline.
+fn prepared(spec: &DiskSpec, act: &str) -> NodeFixture {
+    let fixture = fixture(spec);
+    if act.contains("_online") {
+        let number = fixture.disk();
+        fixture.disks().set_offline(number, fixture.soon()).unwrap();
+    }
+    fixture
+}
+
+/// Another disk takes the number, and the provider has heard of it.
+fn replace(fixture: &NodeFixture, by: &'static Replacement) -> impl Fn() + Send + Sync + use<> {
+    let (sim, node) = (fixture.sim.clone(), fixture.node.clone());
+    let (number, soon) = (fixture.disk(), fixture.soon());
+    move || {
+        let disks = &sim.os().disks;
+        sim.hardware().detach_disk(DATA).unwrap();
+        disks.list().unwrap();
+        let content = Content::blank(by.length);
+        let spec = (by.after)();
+        sim.hardware()
+            .attach_disk(by.name, &spec, &content)
+            .unwrap();
+        assert!(disks.list().unwrap().contains(&number));
+        node.operations().disks().rescan(soon).unwrap();
+        let _ = sim.take_trace();
+    }
+}
+
+#[track_caller]
+fn refused(ended: &Result<(), DiskError>, trace: &[Op], case: &str) {
+    // A new table is looked for on the other disk, too.
+    let is_refused = matches!(
+        ended,
+        Err(DiskError::NotTheFound { .. } | DiskError::ViewsDiffer { .. } | DiskError::Blank(_))
+    );
+    assert!(is_refused, "{case}: {ended:?}");
+    let changed = trace.iter().find(|op| CHANGES.contains(&op.operation));
+    assert!(changed.is_none(), "{case}: {changed:?}");
+}
+
+#[test]
+fn a_disk_replaced_before_the_act_is_left_alone() {
+    for by in &REPLACEMENTS {
+        for (name, act) in ACTS {
+            let fixture = prepared(&(by.before)(), name);
+            let found = find(&fixture, &fixture.node, serial());
+            replace(&fixture, by)();
+            let number = found.number();
+            if name.contains("_online") {
+                fixture.disks().set_offline(number, fixture.soon()).unwrap();
+            }
+            let mut ended = Ok(());
+            let trace = fixture.trace(|| ended = act(&fixture.node, &found, fixture.soon()));
+            refused(&ended, &trace, &format!("{name}, {}", by.what));
+        }
+    }
+}
+
+/// Before each check, before page files are looked for, and before a proof that the disk is blank.
+#[test]
+fn a_disk_replaced_within_the_act_is_left_alone() {
+    let moments = ["Disks::facts", inject::PAGING, inject::PROOF];
+    for by in &REPLACEMENTS {
+        for (name, act) in ACTS {
+            for moment in moments {
+                let nth = (1..).find(|nth| !is_replaced(by, (name, act), (moment, *nth)));
+                let is_swept = nth > Some(1) || moment == inject::PROOF && name != "partition";
+                assert!(is_swept, "{name} {moment}");
+            }
+        }
+    }
+}
+
+/// Whether there was such a moment.
+fn is_replaced(
+    by: &'static Replacement,
+    (name, act): (&str, Act),
+    (moment, nth): (&'static str, u32),
+) -> bool {
+    let fixture = prepared(&(by.before)(), name);
+    let found = find(&fixture, &fixture.node, serial());
+    let is_replaced = Arc::new(AtomicBool::new(false));
+    let happened = Arc::clone(&is_replaced);
+    let replace = replace(&fixture, by);
+    let node = inject::node(&fixture, |os| {
+        inject::before(os, moment, nth, move || {
+            replace();
+            happened.store(true, Ordering::SeqCst);
+        });
+    });
+    let ended = act(&node, &found, fixture.soon());
+    let is_replaced = is_replaced.load(Ordering::SeqCst);
+    let case = format!("{name}, {}, {moment} {nth}", by.what);
+    match is_replaced {
+        true => refused(&ended, &fixture.sim.take_trace(), &case),
+        false => ended.expect(&case),
+    }
+    is_replaced
+}
+
+fn disks_asked(trace: &[Op]) -> usize {
+    let of_disk = |op: &&Op| op.object.contains("MSFT_Disk ");
+    trace.iter().filter(of_disk).count()
+}
+
+/// From blank to mounted, grown and offline again.
+fn whole_life(fixture: &NodeFixture, node: &Node, found: &FoundDisk) {
+    let (soon, options) = (fixture.soon(), FormatOptions::default());
+    let (disks, volumes) = (node.operations().disks(), node.operations().volumes());
+    disks.bring_online(found, soon).unwrap();
+    disks.partition(found, soon).unwrap();
+    let volume = volumes.find_on(found, soon).unwrap();
+    volumes.ensure_formatted(&volume, &options, soon).unwrap();
+    let staging = fixture.staging();
+    let files = node.operations().filesystem();
+    files.make_directory(&staging, soon).unwrap();
+    volumes.mount_over_stale(&volume, &staging, soon).unwrap();
+    let smaller = NewSize::Bytes((GIB / 4).try_into().unwrap());
+    volumes.resize(&volume, smaller, soon).unwrap();
+    volumes.unmount(volume.id(), &staging, soon).unwrap();
+    disks.take_offline(found, soon).unwrap();
+    disks.set_online(found, soon).unwrap();
+}
+
+#[test]
+fn each_change_follows_a_check_of_its_own() {
+    let fixture = prepared(&named(), "bring_online");
+    let found = find(&fixture, &fixture.node, serial());
+    let trace = fixture.trace(|| whole_life(&fixture, &fixture.node, &found));
+    let mut is_checked = false;
+    let mut changes = Vec::new();
+    for op in &trace {
+        match op.operation {
+            CHECK => is_checked = true,
+            change if CHANGES.contains(&change) => {
+                assert!(std::mem::take(&mut is_checked), "{op:?}: {trace:?}");
+                changes.push(change);
+            }
+            _ => {}
+        }
+    }
+    for change in [
+        "MSFT_Disk.Initialize",
+        "MSFT_Volume.Format",
+        "SetVolumeMountPointW",
+    ] {
+        assert!(changes.contains(&change), "{changes:?}");
+    }
+    assert_eq!(disks_asked(&trace), 0, "the provider's object is known");
+}
+
+#[test]
+fn where_the_kernel_tells_too_little_the_provider_is_asked() {
+    fn without_path(row: &mut Instance) {
+        let path = row.properties.get_mut(disk::PATH.name);
+        path.map(|path| *path = Value::Null);
+    }
+    let nameless = || DiskSpec::on(Bus::Sas).lun(1);
+    let silent = || named().answering(IdentifierPage::Failing);
+    let in_a_file = || DiskSpec::on(Bus::Vhd).serial(DATA);
+    let by_size = Criterion::Size(GIB);
+    let place = [Criterion::Adapter(1), Criterion::Lun(1)];
+    for (spec, criteria) in [
+        (nameless(), place.to_vec()),
+        (silent(), vec![serial(), by_size]),
+        (in_a_file(), vec![serial()]),
+    ] {
+        let fixture = fixture(&spec);
+        let wanted = DiskQuery::all(criteria).unwrap();
+        let found = fixture.disks().find(&wanted, fixture.soon()).unwrap();
+        assert_asked(&fixture, &fixture.node, &found);
+    }
+    let fixture = fixture(&named());
+    let pathless = inject::node(&fixture, |os| {
+        let provider = Arc::clone(&os.storage);
+        let rewrite = without_path;
+        os.storage = Arc::new(inject::Rewritten { provider, rewrite });
+    });
+    let found = find(&fixture, &pathless, serial());
+    assert_asked(&fixture, &pathless, &found);
+}
+
+/// Once before the change and once to find the object, at least.
+#[track_caller]
+fn assert_asked(fixture: &NodeFixture, node: &Node, found: &FoundDisk) {
+    let soon = fixture.soon();
+    let trace = fixture.trace(|| node.operations().disks().partition(found, soon).unwrap());
+    assert!(disks_asked(&trace) > 1, "{found:?}: {trace:?}");
+}
+
+/// It may join a cluster at any time, of which the provider alone tells.
+#[test]
+fn on_a_node_of_a_cluster_the_provider_is_asked() {
+    fn joined(row: &mut Instance) {
+        let mark = row.properties.get_mut(disk::IS_CLUSTERED.name);
+        mark.map(|mark| *mark = Value::Bool(true));
+    }
+    let mut clustered = NodeSpec::named("node-1").san_policy(SanPolicy::OnlineAll);
+    clustered.service.push(ServiceSpec {
+        name: "ClusSvc".to_owned(),
+        ..ServiceSpec::default()
+    });
+    for (name, act) in ACTS {
+        let fixture = NodeFixture::of(&clustered, Options::default());
+        fixture.plug(&named(), DATA, GIB);
+        if name.contains("_online") {
+            let number = fixture.disk();
+            fixture.disks().set_offline(number, fixture.soon()).unwrap();
+        }
+        let page83 = Criterion::Page83(Page83::parse(NAME).unwrap());
+        let found = find(&fixture, &fixture.node, page83);
+        let node = inject::node(&fixture, |os| {
+            let provider = Arc::clone(&os.storage);
+            let rewrite = joined;
+            os.storage = Arc::new(inject::Rewritten { provider, rewrite });
+        });
+        let mut ended = Ok(());
+        let trace = fixture.trace(|| ended = act(&node, &found, fixture.soon()));
+        assert!(ended.is_err(), "{name}");
+        let changed = trace.iter().find(|op| CHANGES.contains(&op.operation));
+        assert!(changed.is_none(), "{name}: {changed:?}");
+    }
+}
