@@ -6,15 +6,16 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use os::layer::forward::{ForwardDisks, ForwardProvider};
 use os::schema::disk;
-use os::{Deadline, Instance, Value};
+use os::{Deadline, DiskAccess, DiskFacts, Disks, Instance, Provider, Query, Value, Win32};
 use os_sim::{
     Address, Bus, Content, DiskSpec, IdentifierKind, IdentifierPage, NodeSpec, Op, SanPolicy,
     ServiceSpec,
 };
 use wincsi_node::{
     Criterion, DiskError, DiskQuery, FormatOptions, FoundDisk, NewSize, Node, Options, Page83,
-    SerialNumber,
+    ProviderError, SerialNumber,
 };
 
 use crate::support::{DATA, GIB, NodeFixture, inject};
@@ -151,14 +152,34 @@ fn find(fixture: &NodeFixture, node: &Node, criterion: Criterion) -> FoundDisk {
     found.unwrap()
 }
 
-/// For an act that brings a disk online, it is offline.
+/// For an act that brings a disk online, it is offline, and read-only unless that is to be seen to.
 fn prepared(spec: &DiskSpec, act: &str) -> NodeFixture {
     let fixture = fixture(spec);
     if act.contains("_online") {
-        let number = fixture.disk();
-        fixture.disks().set_offline(number, fixture.soon()).unwrap();
+        take_down(&fixture);
+    }
+    if act.ends_with("_online") {
+        let access = DiskAccess::ReadOnly;
+        fixture
+            .os()
+            .disks
+            .set_access(fixture.disk(), access)
+            .unwrap();
     }
     fixture
+}
+
+fn take_down(fixture: &NodeFixture) {
+    let number = fixture.disk();
+    fixture.disks().set_offline(number, fixture.soon()).unwrap();
+}
+
+/// A node whose provider's rows of disks are rewritten.
+fn with_rows(fixture: &NodeFixture, rewrite: fn(&mut Instance)) -> Node {
+    inject::node(fixture, |os| {
+        let provider = Arc::clone(&os.storage);
+        os.storage = Arc::new(inject::Rewritten { provider, rewrite });
+    })
 }
 
 /// Another disk takes the number, and the provider has heard of it.
@@ -199,13 +220,21 @@ fn a_disk_replaced_before_the_act_is_left_alone() {
             let fixture = prepared(&(by.before)(), name);
             let found = find(&fixture, &fixture.node, serial());
             replace(&fixture, by)();
-            let number = found.number();
-            if name.contains("_online") {
-                fixture.disks().set_offline(number, fixture.soon()).unwrap();
-            }
+            let case = format!("{name}, {}", by.what);
             let mut ended = Ok(());
-            let trace = fixture.trace(|| ended = act(&fixture.node, &found, fixture.soon()));
-            refused(&ended, &trace, &format!("{name}, {}", by.what));
+            let mut run = || ended = act(&fixture.node, &found, fixture.soon());
+            // It is online, and `set_online` alone asks nothing of such a disk.
+            if name != "set_online" {
+                let trace = fixture.trace(&mut run);
+                refused(&ended, &trace, &case);
+            }
+            let mut run = || ended = act(&fixture.node, &found, fixture.soon());
+            if name.contains("_online") {
+                let number = found.number();
+                fixture.disks().set_offline(number, fixture.soon()).unwrap();
+                let trace = fixture.trace(&mut run);
+                refused(&ended, &trace, &case);
+            }
         }
     }
 }
@@ -278,7 +307,8 @@ fn whole_life(fixture: &NodeFixture, node: &Node, found: &FoundDisk) {
 
 #[test]
 fn each_change_follows_a_check_of_its_own() {
-    let fixture = prepared(&named(), "bring_online");
+    let fixture = fixture(&named());
+    take_down(&fixture);
     let found = find(&fixture, &fixture.node, serial());
     let trace = fixture.trace(|| whole_life(&fixture, &fixture.node, &found));
     let mut is_checked = false;
@@ -325,13 +355,38 @@ fn where_the_kernel_tells_too_little_the_provider_is_asked() {
         assert_asked(&fixture, &fixture.node, &found);
     }
     let fixture = fixture(&named());
-    let pathless = inject::node(&fixture, |os| {
-        let provider = Arc::clone(&os.storage);
-        let rewrite = without_path;
-        os.storage = Arc::new(inject::Rewritten { provider, rewrite });
+    let pathless = with_rows(&fixture, without_path);
+    assert_asked(&fixture, &pathless, &find(&fixture, &pathless, serial()));
+    let by_number = inject::node(&fixture, |os| {
+        let disks = Arc::clone(&os.disks);
+        let is_asked = AtomicBool::new(false);
+        os.disks = Arc::new(FirstWithoutFacts { disks, is_asked });
     });
-    let found = find(&fixture, &pathless, serial());
-    assert_asked(&fixture, &pathless, &found);
+    assert_asked(&fixture, &by_number, &find(&fixture, &by_number, serial()));
+}
+
+/// Disks whose paths did not open for reading when they were searched.
+struct FirstWithoutFacts {
+    disks: Arc<dyn Disks>,
+    is_asked: AtomicBool,
+}
+
+impl ForwardDisks for FirstWithoutFacts {
+    fn to(&self) -> &dyn Disks {
+        &*self.disks
+    }
+
+    fn facts(&self, path: &str) -> os::Result<DiskFacts> {
+        let facts = self.disks.facts(path)?;
+        let is_it = facts
+            .descriptor
+            .as_ref()
+            .is_ok_and(|it| it.serial.as_deref() == Some(DATA));
+        match is_it && !self.is_asked.swap(true, Ordering::SeqCst) {
+            true => Err(os::Error::new("CreateFileW", path, Win32::ACCESS_DENIED)),
+            false => Ok(facts),
+        }
+    }
 }
 
 /// Once before the change and once to find the object, at least.
@@ -358,20 +413,53 @@ fn on_a_node_of_a_cluster_the_provider_is_asked() {
         let fixture = NodeFixture::of(&clustered, Options::default());
         fixture.plug(&named(), DATA, GIB);
         if name.contains("_online") {
-            let number = fixture.disk();
-            fixture.disks().set_offline(number, fixture.soon()).unwrap();
+            take_down(&fixture);
         }
         let page83 = Criterion::Page83(Page83::parse(NAME).unwrap());
         let found = find(&fixture, &fixture.node, page83);
-        let node = inject::node(&fixture, |os| {
-            let provider = Arc::clone(&os.storage);
-            let rewrite = joined;
-            os.storage = Arc::new(inject::Rewritten { provider, rewrite });
-        });
+        let node = with_rows(&fixture, joined);
         let mut ended = Ok(());
         let trace = fixture.trace(|| ended = act(&node, &found, fixture.soon()));
         assert!(ended.is_err(), "{name}");
         let changed = trace.iter().find(|op| CHANGES.contains(&op.operation));
         assert!(changed.is_none(), "{name}: {changed:?}");
     }
+}
+
+/// A provider with a second object of the disk, which says that Windows boots from it.
+struct Doubled(Arc<dyn Provider>);
+
+impl ForwardProvider for Doubled {
+    fn to(&self) -> &dyn Provider {
+        &*self.0
+    }
+
+    fn query(&self, query: &Query<'_>, deadline: Deadline) -> os::Result<Vec<Instance>> {
+        let mut rows = self.0.query(query, deadline)?;
+        let is_it = |row: &&Instance| row.text(disk::SERIAL_NUMBER.name).ok() == Some(DATA);
+        if let Some(mut second) = rows.iter().find(is_it).cloned() {
+            let is_boot = disk::IS_BOOT.name.to_owned();
+            second.properties.insert(is_boot, Value::Bool(true));
+            rows.push(second);
+        }
+        Ok(rows)
+    }
+}
+
+#[test]
+fn of_two_objects_of_one_number_neither_is_used() {
+    let fixture = fixture(&named());
+    let node = inject::node(&fixture, |os| {
+        os.storage = Arc::new(Doubled(Arc::clone(&os.storage)));
+    });
+    let found = find(&fixture, &node, serial());
+    let mut ended = Ok(());
+    let soon = fixture.soon();
+    let trace = fixture.trace(|| ended = node.operations().disks().partition(&found, soon));
+    let is_several = matches!(
+        ended,
+        Err(DiskError::Provider(ProviderError::Several { .. }))
+    );
+    assert!(is_several, "{ended:?}");
+    assert!(!trace.iter().any(|op| CHANGES.contains(&op.operation)));
 }

@@ -5,7 +5,7 @@
 use std::collections::BTreeSet;
 
 use os::schema::iscsi_target::authentication_type;
-use os_sim::{Bus, DiskSpec};
+use os_sim::{Bus, DiskSpec, Op};
 use wincsi_node::{
     Authentication, Connected, Criterion, DiskError, DiskQuery, FoundDisk, IscsiError,
     LoginOptions, NotEnough, SerialNumber, SessionInfo,
@@ -147,6 +147,10 @@ fn the_disk_that_a_session_leads_to_is_found_by_its_target() {
         let found = find(&fixture, vec![behind(target), Criterion::Lun(0)]).unwrap();
         assert_eq!(listed, Ok([found.number()].into()), "{target}");
         assert_eq!(found.seen().iscsi_targets, [named(target)]);
+        let soon = fixture.soon();
+        let trace = fixture.trace(|| fixture.disks().partition(&found, soon).unwrap());
+        let is_of_session = |op: &Op| op.object.contains("MSFT_iSCSI");
+        assert!(trace.iter().any(is_of_session), "asked once more");
     }
     let both = find(
         &fixture,

@@ -68,9 +68,13 @@ fn find_once(
     seen.sort_by_key(|(disk, _)| disk.number);
     let found = wanted.sole(seen.iter().map(|(disk, _)| disk.clone()).collect());
     Ok(found.map(|mut found| {
-        // Not by its number, which two objects of the provider may have.
-        let its = seen.into_iter().find(|(disk, _)| disk == found.seen());
-        found.proof = its.and_then(|(_, proof)| proof);
+        let number = found.number();
+        let mut its = seen.into_iter().filter(|(disk, _)| disk.number == number);
+        // Of two objects of one number, neither is proved.
+        found.proof = its
+            .next()
+            .filter(|_| its.next().is_none())
+            .and_then(|(_, proof)| proof);
         found
     }))
 }
