@@ -336,8 +336,9 @@ fn each_change_follows_a_check_of_its_own() {
 #[test]
 fn where_the_kernel_tells_too_little_the_provider_is_asked() {
     fn without_path(row: &mut Instance) {
-        let path = row.properties.get_mut(disk::PATH.name);
-        path.map(|path| *path = Value::Null);
+        if let Some(path) = row.properties.get_mut(disk::PATH.name) {
+            *path = Value::Null;
+        }
     }
     let nameless = || DiskSpec::on(Bus::Sas).lun(1);
     let silent = || named().answering(IdentifierPage::Failing);
@@ -401,8 +402,9 @@ fn assert_asked(fixture: &NodeFixture, node: &Node, found: &FoundDisk) {
 #[test]
 fn on_a_node_of_a_cluster_the_provider_is_asked() {
     fn joined(row: &mut Instance) {
-        let mark = row.properties.get_mut(disk::IS_CLUSTERED.name);
-        mark.map(|mark| *mark = Value::Bool(true));
+        if let Some(mark) = row.properties.get_mut(disk::IS_CLUSTERED.name) {
+            *mark = Value::Bool(true);
+        }
     }
     let mut clustered = NodeSpec::named("node-1").san_policy(SanPolicy::OnlineAll);
     clustered.service.push(ServiceSpec {
