@@ -84,6 +84,23 @@ pub(crate) fn refuse(
     }
 }
 
+/// Why a disk is no candidate of a search: it is never written.
+///
+/// # Errors
+/// As [`refuse`], for a change of blank bytes; the kernel does not report the layout.
+pub(super) fn of_candidate(
+    node: &Node,
+    disk: &storage::Disk,
+    deadline: Deadline,
+) -> Result<Option<Guarded>, DiskError> {
+    let layout = node.os().disks.layout(disk.number);
+    let layout = layout.map_err(DiskError::kernel(disk.number))?;
+    match refuse(node, disk, &layout, ChangeScope::Blank, deadline) {
+        Err(DiskError::Guarded { reason, .. }) => Ok(Some(reason)),
+        other => other.map(|()| None),
+    }
+}
+
 /// Refuses a disk that is online read-only, or whose device refuses writes. Windows would refuse too, but its codes
 /// are known for few methods; and `Initialize` makes a read-only disk writable.
 pub(crate) fn refuse_read_only(node: &Node, disk: DiskNumber) -> Result<(), DiskError> {

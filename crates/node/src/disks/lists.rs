@@ -9,7 +9,7 @@ use os::{Cause, Deadline, DiskNumber, Instance, Query, Win32};
 
 use super::DiskError;
 use super::find::Kernel;
-use super::guard::{self, ChangeScope};
+use super::guard;
 use super::identity::serial::{self, Serial};
 use super::identity::{self, Proof};
 use crate::provider::ProviderError;
@@ -217,7 +217,8 @@ pub(super) fn by_page83(
                 return Ok(None);
             }
             let disk = storage::Disk::read(*number, row.clone())?;
-            Ok(is_candidate(node, &disk, deadline)?.then_some(*number))
+            let guarded = guard::of_candidate(node, &disk, deadline)?;
+            Ok(guarded.is_none().then_some(*number))
         },
     )?;
     let asked: Result<Vec<_>, DiskError> =
@@ -230,15 +231,6 @@ pub(super) fn by_page83(
             page83,
             disks: found,
         }),
-    }
-}
-
-fn is_candidate(node: &Node, disk: &storage::Disk, deadline: Deadline) -> Result<bool, DiskError> {
-    let layout = node.os().disks.layout(disk.number);
-    let layout = layout.map_err(DiskError::kernel(disk.number))?;
-    match guard::refuse(node, disk, &layout, ChangeScope::Blank, deadline) {
-        Err(DiskError::Guarded { .. }) => Ok(false),
-        other => other.map(|()| true),
     }
 }
 

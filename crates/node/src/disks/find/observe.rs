@@ -11,9 +11,8 @@ use super::proof::Kernel;
 use super::query::DiskQuery;
 use super::seen::{Excluded, FoundDisk, NotIdentified, SeenDisk};
 use super::{hidden, name};
-use crate::disks::guard::{self, ChangeScope};
-use crate::disks::identity;
 use crate::disks::lists::{self, Listed, SerialSource};
+use crate::disks::{guard, identity};
 use crate::provider::{ProviderError, sole};
 use crate::{DiskError, Node, TargetName, in_flight, own_rows, storage};
 
@@ -59,7 +58,8 @@ fn find_once(
             let kernel = Kernel::ask(node, &disk);
             let (mut seen, _) = observe(node, (&disk, row, &kernel), &behind, &query)?;
             if seen.excluded.is_none() && query.matches(&seen) {
-                seen.excluded = guarded(node, &disk, deadline)?;
+                let guarded = guard::of_candidate(node, &disk, deadline)?;
+                seen.excluded = guarded.map(Excluded::Guarded);
             }
             Ok((seen, kernel.proof(disk, &query)))
         },
@@ -291,17 +291,4 @@ fn listed_identifier(disk: &storage::Disk, wanted: &DiskQuery) -> Vec<String> {
     let listed = disk.unique_id.iter();
     let listed = listed.filter(|id| wanted.asks_for_page83() && wanted.is_answered_by(id));
     listed.cloned().collect()
-}
-
-fn guarded(
-    node: &Node,
-    disk: &storage::Disk,
-    deadline: Deadline,
-) -> Result<Option<Excluded>, DiskError> {
-    let layout = node.os().disks.layout(disk.number);
-    let layout = layout.map_err(DiskError::kernel(disk.number))?;
-    match guard::refuse(node, disk, &layout, ChangeScope::Blank, deadline) {
-        Err(DiskError::Guarded { reason, .. }) => Ok(Some(Excluded::Guarded(reason))),
-        other => other.map(|()| None),
-    }
 }
