@@ -7,9 +7,9 @@ use os::schema::{
     codes, disk, disk_to_partition, partition, partition_to_volume, storage_setting, volume,
 };
 use os::{
-    Arguments, Cause, Deadline, DiskAccess, DiskNumber, Disks, Facility, Hresult, Instance,
-    ObjectPath, Outcome, PartitionEntry, PartitionStyle, Provider, Query, Returned, Target, Value,
-    VolumeId, VolumeLock, Win32,
+    Arguments, Cause, Deadline, DiskAccess, DiskFacts, DiskNumber, Disks, Facility, Hresult,
+    Instance, ObjectPath, Outcome, PartitionEntry, PartitionStyle, Provider, Query, Returned,
+    Target, Value, VolumeId, VolumeLock, Win32,
 };
 
 use crate::case::declare;
@@ -26,7 +26,6 @@ const NEEDS: &[Facility] = &[
 declare!("storage", NEEDS;
     both_views_know_the_same_disks,
     the_path_of_a_disk_opens_the_disk_of_its_number,
-    the_facts_of_a_path_are_what_its_disk_answers,
     an_answer_has_what_was_selected_and_no_more,
     a_size_travels_as_text,
     a_query_finds_what_meets_all_conditions,
@@ -244,26 +243,17 @@ fn the_path_of_a_disk_opens_the_disk_of_its_number(fixture: &Fixture) -> Result<
         disk::CLASS.name,
         &[disk::NUMBER.name, disk::PATH.name],
     )? {
-        let path = disk.text(disk::PATH.name)?;
+        let (disks, path) = (fixture.disks()?, disk.text(disk::PATH.name)?);
         let number = DiskNumber(disk.u32(disk::NUMBER.name)?);
-        same(path, &fixture.disks()?.number_of(path)?, &number)?;
-    }
-    Ok(())
-}
-
-fn the_facts_of_a_path_are_what_its_disk_answers(fixture: &Fixture) -> Result<(), SuiteFailure> {
-    let number = disk::NUMBER.name;
-    for disk in all(fixture, disk::CLASS.name, &[number, disk::PATH.name])? {
-        let disks = fixture.disks()?;
-        let number = DiskNumber(disk.u32(number)?);
-        let facts = disks.facts(disk.text(disk::PATH.name)?)?;
-        same("number", &facts.number, &number)?;
-        same("descriptor", &facts.descriptor, &disks.descriptor(number))?;
-        let page = disks.device_id_page(number);
-        same("page 0x83", &facts.device_id_page, &page)?;
-        same("length", &facts.length, &disks.length(number))?;
-        let address = disks.scsi_address(number);
-        same("SCSI address", &facts.scsi_address, &address)?;
+        same(path, &disks.number_of(path)?, &number)?;
+        let facts = DiskFacts {
+            number,
+            descriptor: disks.descriptor(number),
+            device_id_page: disks.device_id_page(number),
+            length: disks.length(number),
+            scsi_address: disks.scsi_address(number),
+        };
+        same(path, &disks.facts(path)?, &facts)?;
     }
     Ok(())
 }

@@ -7,11 +7,10 @@ use formats::location::Location;
 use os::schema::disk;
 use os::{Cause, Deadline, DiskNumber, Instance, Query, Win32};
 
-use super::DiskError;
 use super::find::Kernel;
-use super::guard;
 use super::identity::serial::{self, Serial};
 use super::identity::{self, Proof};
+use super::{DiskError, guard};
 use crate::provider::ProviderError;
 use crate::{Node, in_flight, own_rows, storage};
 

@@ -65,12 +65,12 @@ impl Kernel {
     pub(super) fn proof(self, disk: storage::Disk, wanted: &DiskQuery) -> Option<Arc<Proof>> {
         let facts = &self.facts;
         let page = lists::read_page(facts.number, facts.device_id_page.clone()).ok()?;
-        let is_told = facts.length.is_ok() && facts.scsi_address.is_ok();
+        let is_reported = facts.length.is_ok() && facts.scsi_address.is_ok();
         let is_named = !page.texts().is_empty() || self.serial().is_some();
         // Which session leads to a disk, the initiator alone knows.
         let is_of_session = wanted.iscsi_targets().next().is_some();
         let facts = self.facts;
-        (self.is_by_path && is_told && is_named && facts.descriptor.is_ok() && !is_of_session)
+        (self.is_by_path && is_reported && is_named && facts.descriptor.is_ok() && !is_of_session)
             .then(|| Arc::new(Proof { disk, facts }))
     }
 }
