@@ -1,4 +1,4 @@
-//! A server that answers every method with the request's own bytes: `echo ENDPOINT...`.
+//! A server answering every method with the request's own bytes: `echo ENDPOINT...`.
 
 use std::error::Error;
 use std::sync::Arc;

@@ -49,12 +49,12 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// One client's calls, each with the time that it took; ends at the first that fails.
+/// The times of one client's calls; ends at the first failure.
 fn run(endpoint: &Endpoint, method: &str, bytes: usize, end: Instant) -> Vec<Duration> {
     let message = vec![b'x'; bytes];
     let mut took = Vec::new();
     let mut options = ChannelOptions::default();
-    // Other servers that it is pointed at leave the pipe to their account.
+    // Other servers may leave the pipe to their account.
     options.owner = Owner::Any;
     let channel = match Channel::connect(endpoint.clone(), options) {
         Ok(channel) => channel,

@@ -1,4 +1,4 @@
-//! What each fuzz target asks of the crate; the tests replay `seeds/` through the same functions.
+//! The body of each fuzz target; the tests replay `seeds/` through the same functions.
 #![allow(dead_code, reason = "each target uses one of them")]
 
 use bytes::Bytes;
@@ -6,10 +6,10 @@ use transport::Status;
 use transport::assembly::Assembly;
 use transport::authority::{AuthorityError, AuthorityRewriter, Pings};
 
-/// A second pass takes blocks up to this; a first may let one out that is a little larger.
+/// A second pass takes blocks up to this; a first may emit a slightly larger one.
 const SURE_BLOCK: usize = 32 << 10;
 
-/// A client's bytes, in chunks of as many bytes as the first byte says; zero is all at once.
+/// A client's bytes, in chunks sized by the first byte; zero is all at once.
 pub(crate) fn authority(data: &[u8]) {
     let Some((&chunk, bytes)) = data.split_first() else {
         return;
@@ -37,8 +37,8 @@ pub(crate) fn authority(data: &[u8]) {
     }
 }
 
-/// The body of a request, in pieces of as many bytes as the first byte says; zero is all at once. The
-/// second byte says how long a message may be, in units of 16 bytes.
+/// The body of a request, in pieces sized by the first byte; zero is all at once. The second byte is the longest
+/// message, in units of 16 bytes.
 pub(crate) fn assembly(data: &[u8]) {
     let [chunk, most, body @ ..] = data else {
         return;
@@ -55,7 +55,7 @@ pub(crate) fn assembly(data: &[u8]) {
     assert_eq!(whole.ok(), message(body, most), "no other is accepted");
 }
 
-/// How long a piece is, by the byte that says so.
+/// The length of a piece, by its byte.
 fn piece(byte: u8, bytes: &[u8]) -> usize {
     match byte {
         0 => bytes.len().max(1),

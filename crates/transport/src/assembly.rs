@@ -1,4 +1,4 @@
-//! The one message of a body, put together from the pieces that it comes in.
+//! The one message of a body, assembled from its pieces.
 //!
 //! Public for the fuzz target alone, and hidden from the documentation.
 
@@ -9,7 +9,7 @@ use bytes::Bytes;
 use crate::grpc::PREFIX;
 use crate::{Code, Status};
 
-// What grpc-go 1.85 says, word for word: operators and drivers know these texts.
+// grpc-go 1.85's words: operators and drivers know these texts.
 const NO_MESSAGE: &str =
     "cardinality violation: received no request message from non-client-streaming RPC";
 const SEVERAL_MESSAGES: &str =
@@ -17,10 +17,10 @@ const SEVERAL_MESSAGES: &str =
 const CUT_SHORT: &str = "unexpected EOF";
 const COMPRESSED: &str = "grpc: compressed flag set with identity or empty encoding";
 
-/// A body that is to be one message, and what of it has come.
+/// A body of one message, as far as it has come.
 #[derive(Default)]
 pub struct Assembly {
-    /// The first bytes as h2 gave them: most messages come in one piece, which is not copied.
+    /// The first bytes as h2 gave them: most messages come in one piece, and that is not copied.
     first: Bytes,
     rest: Vec<u8>,
 }
@@ -29,7 +29,7 @@ impl Assembly {
     /// Takes the next bytes of the body.
     ///
     /// # Errors
-    /// As soon as it is known that the message will not be accepted.
+    /// As soon as the message is certain to be refused.
     pub fn push(&mut self, data: Bytes, most: usize) -> Result<(), Status> {
         match self.is_empty() {
             true => self.first = data,
@@ -42,16 +42,15 @@ impl Assembly {
         self.check(most)
     }
 
-    /// Copies what has come, because more is to come: a piece of h2's own buffer would keep all
-    /// of that buffer.
+    /// Copies the piece before more comes: a slice of h2's buffer would keep the whole buffer.
     pub fn own(&mut self) {
         if self.rest.is_empty() {
             self.rest = mem::take(&mut self.first).to_vec();
         }
     }
 
-    /// Makes room for more: for as much again at most, up to the message's end, but never
-    /// for all that the prefix merely promises.
+    /// Makes room for as much again at most, up to the message's end, but never for the whole
+    /// length in the prefix.
     fn grow(&mut self, more: usize) {
         let length = self.rest.len();
         let needed = length + more;
@@ -65,7 +64,7 @@ impl Assembly {
         }
     }
 
-    /// The memory that is held, in bytes.
+    /// The memory held, in bytes.
     pub fn held(&self) -> usize {
         self.first.len() + self.rest.capacity()
     }
@@ -183,7 +182,7 @@ mod tests {
         assert_eq!(assembly.finish().unwrap(), Bytes::new());
     }
 
-    /// A body that is mostly almost a message: its prefix may lie a little, its end may be missing.
+    /// A body close to a message: its prefix may be slightly wrong, its end may be missing.
     fn body() -> impl Strategy<Value = Vec<u8>> {
         let flag = prop_oneof![8 => Just(0), 1 => any::<u8>()];
         let lie = prop_oneof![4 => Just(0), 1 => -6..=6, 1 => any::<i32>()];
@@ -198,7 +197,7 @@ mod tests {
         })
     }
 
-    /// What becomes of a body that is cut at these places; behind some of its pieces one waits.
+    /// The result for a body cut at these places, with a wait after some pieces.
     fn assembled(body: &Bytes, cuts: &[(usize, bool)], most: usize) -> Result<Bytes, Status> {
         let mut assembly = Assembly::default();
         let mut from = 0;

@@ -11,9 +11,9 @@ use crate::SocketId;
 
 /// The address of a server: a named pipe on Windows, a Unix socket, or a tcp port of the loopback interface.
 ///
-/// All forms parse on every system, so that configuration can be checked anywhere; only serving
-/// and dialling need the system that has them. Windows has Unix sockets since 10.0.17063, which is older than
-/// Windows Server 2019 (<https://devblogs.microsoft.com/commandline/af_unix-comes-to-windows/>).
+/// All forms parse on every system, so configuration can be checked anywhere; serving and dialling need the right
+/// system. Windows has Unix sockets since 10.0.17063, older than Windows Server 2019
+/// (<https://devblogs.microsoft.com/commandline/af_unix-comes-to-windows/>).
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 #[non_exhaustive]
 pub enum Endpoint {
@@ -21,8 +21,7 @@ pub enum Endpoint {
     Pipe(PipeName),
     /// A Unix domain socket's path, at most 107 bytes of UTF-8.
     Socket(PathBuf),
-    /// A tcp port that this machine alone reaches. Every process of it does, whatever its account, so that it is
-    /// for tests.
+    /// A loopback tcp port. Every process of this machine reaches it, under any account, so it is for tests.
     Tcp(LoopbackAddress),
 }
 
@@ -86,7 +85,7 @@ impl Endpoint {
         LoopbackAddress::new(address).map(Self::Tcp)
     }
 
-    /// The identity of the Unix socket that has the path now, served or not; `None` if nothing is there. Links are not
+    /// The identity of the Unix socket at the path now, served or not; `None` if nothing is there. Links are not
     /// followed. Pipes and ports have none.
     ///
     /// # Errors
@@ -115,10 +114,10 @@ impl Endpoint {
 impl FromStr for Endpoint {
     type Err = EndpointError;
 
-    /// Reads `\\.\pipe\name` (separators may be doubled or forward, as csi-proxy's Go client
-    /// writes them and Windows folds them), `unix:path`, `unix://path` or an absolute path, of Windows too
-    /// (`unix:///C:/x/csi.sock`, `unix://C:\\x\\csi.sock`, `C:\x\csi.sock`), and `tcp://address:port`, where
-    /// `localhost` is 127.0.0.1 and nobody is asked for it.
+    /// Reads `\\.\pipe\name` (separators may be doubled or forward, as csi-proxy's Go client writes them and Windows
+    /// folds them), `unix:path`, `unix://path` or an absolute path, of Windows too (`unix:///C:/x/csi.sock`,
+    /// `unix://C:\\x\\csi.sock`, `C:\x\csi.sock`), and `tcp://address:port`, where `localhost` is 127.0.0.1, without a
+    /// name query.
     fn from_str(text: &str) -> Result<Self, EndpointError> {
         if let Some(name) = pipe_part(text) {
             return Self::pipe(&name);
@@ -201,7 +200,7 @@ fn socket_part(text: &str) -> Option<String> {
         .or_else(|| path.starts_with('/').then(|| path.to_owned()))
 }
 
-/// A path that begins with a drive, with single backslashes.
+/// A path with a drive, with single backslashes.
 pub(crate) fn drive_path(path: &str) -> Option<String> {
     let (drive, rest) = path.split_at_checked(2)?;
     let is_drive =

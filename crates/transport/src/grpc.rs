@@ -26,7 +26,7 @@ pub(crate) struct Refusal {
     pub(crate) status: Status,
 }
 
-/// Checks a request's head as gRPC says; returns its timeout.
+/// Checks a request's head against gRPC's rules; returns its timeout.
 pub(crate) fn check(head: &Parts) -> Result<Option<Duration>, Refusal> {
     if !is_grpc(&head.headers) {
         return Err(Refusal::new(
@@ -58,7 +58,7 @@ pub(crate) fn check(head: &Parts) -> Result<Option<Duration>, Refusal> {
     })
 }
 
-/// The longest value of a header that a service is given, in bytes.
+/// The longest header value that a service gets, in bytes.
 const LONGEST_METADATA: usize = 64;
 
 /// A copy of the value of a header, as h2's value is a slice of the buffer that its header block came in.
@@ -123,7 +123,7 @@ fn parse_timeout(text: &[u8]) -> Option<Duration> {
     })
 }
 
-/// A timeout as the header writes it, rounded up to what eight digits can say.
+/// A timeout in the header's form, rounded up to fit eight digits.
 pub(crate) fn timeout_header(timeout: Duration) -> (HeaderName, HeaderValue) {
     let text = match timeout.as_micros() {
         micros @ 0..=99_999_999 => format!("{micros}u"),
@@ -149,7 +149,7 @@ pub(crate) fn frame(message: &[u8]) -> Result<Bytes, Status> {
     Ok(framed.freeze())
 }
 
-/// The head of a response that has a message.
+/// The head of a response with a message.
 pub(crate) fn response_head() -> Response<()> {
     let mut response = Response::new(());
     response.headers_mut().insert(CONTENT_TYPE, CONTENT);
@@ -164,7 +164,7 @@ pub(crate) fn trailers_only(http: StatusCode, status: &Status) -> Response<()> {
     response
 }
 
-/// The trailers of a call that went well.
+/// The trailers of a successful call.
 pub(crate) fn ok_trailers() -> HeaderMap {
     let mut trailers = HeaderMap::with_capacity(1);
     trailers.insert(GRPC_STATUS, Code::Ok.header());
@@ -186,7 +186,7 @@ pub(crate) fn read_status(headers: &HeaderMap, trailer: Option<&'static str>) ->
     )
 }
 
-/// The value of a header that is there once, as a short text.
+/// The value of a header that occurs once, as a short text.
 fn short<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
     let mut values = headers.get_all(name).iter();
     let text = values.next()?.to_str().ok()?;

@@ -1,8 +1,7 @@
 //! Unary gRPC over named pipes, Unix sockets and loopback tcp, both ends, with blocking calls and no runtime.
 //!
-//! A [`Server`] answers the calls of any number of [`Endpoint`]s, each with a [`Service`] that is
-//! given encoded messages and returns them; a [`Channel`] calls. Messages are bytes here: the code that
-//! uses this crate encodes and decodes them.
+//! A [`Server`] answers the calls of any number of [`Endpoint`]s, each with a [`Service`] that takes and returns
+//! encoded messages; a [`Channel`] calls. Messages are bytes here: the crate's users encode and decode them.
 //!
 //! ```
 //! use std::{
@@ -48,52 +47,52 @@
 //! ```
 //!
 //! # Who can call
-//! Any gRPC client that speaks HTTP/2 without TLS over the pipe or socket. Go clients put the
-//! path of the pipe or socket into `:authority`, which h2 would refuse; [`authority`] drops it. Only the
-//! endpoint's security says who may connect: a pipe's list ([`ServerOptions::security`]), a Unix socket's folder
-//! ([`SocketFolder`]). Remote clients of a pipe are refused. A tcp port is open to every process of this machine and
-//! to no other machine: it is for tests, and nothing listens on one unless it is told to.
+//! Any gRPC client that speaks HTTP/2 without TLS over the pipe or socket. Go clients put the path of the pipe or
+//! socket into `:authority`; h2 would refuse it, so [`authority`] drops it. Only the endpoint's security restricts
+//! callers: a pipe's list ([`ServerOptions::security`]), a Unix socket's folder ([`SocketFolder`]). Remote clients of a
+//! pipe are refused. A tcp port is open to every process of this machine and to no other machine: it is for tests, and
+//! only an explicit endpoint opens one.
 //!
-//! What of this has run: pipes and tcp under Wine, Unix sockets and tcp on Linux. Unix sockets on Windows have not;
-//! they are the code of tcp but for the path, which the project's suite for real Windows tries.
+//! Has run: pipes and tcp under Wine, Unix sockets and tcp on Linux. Unix sockets on Windows have not run; they share
+//! the code of tcp except for the path, and the project's suite for real Windows tries that.
 //!
 //! # Per-client limits
 //! A client is a process, with all its connections. The system reports the process behind a pipe or a Unix socket, on
-//! Windows by `SIO_AF_UNIX_GETPEERPID`. For tcp it reports none without a search of all
-//! the machine's connections, and a client picks its address and port. So all that come by tcp are one client,
-//! with one client's share of connections, calls and time: a flood there takes nothing from pipes and sockets.
+//! Windows by `SIO_AF_UNIX_GETPEERPID`. For tcp it reports none without a search of all the machine's connections, and
+//! a client picks its address and port. So all tcp connections together are one client, with one client's share of
+//! connections, calls and time: a flood there takes nothing from pipes and sockets.
 //!
 //! # Limits
-//! Unary calls alone: no streaming, no compression, of metadata one header of a request
-//! ([`ServerOptions::metadata`]) and one trailer of an error ([`Status::trailer`]). All other
-//! limits are [`ServerOptions`], and each has a default fit for a node: 4 MiB for a message, 64 MiB
-//! for all that clients can make the server hold together, 256 calls that run, 512 that wait for others ([`Waiting`]), 4,096 connections.
-//! A connection beyond its limits is refused or closed by itself; the others do not notice.
+//! Unary calls alone: no streaming, no compression, of metadata one header of a request ([`ServerOptions::metadata`])
+//! and one trailer of an error ([`Status::trailer`]). All other limits are [`ServerOptions`], and each has a default
+//! fit for a node: 4 MiB for a message, 64 MiB for everything that clients can make the server hold together, 256
+//! running calls, 512 waiting for others ([`Waiting`]), 4,096 connections. A connection beyond its limits is refused or
+//! closed by itself; the others do not notice.
 //!
 //! # Threads
-//! A call runs on the thread that read it. Should it take longer than some 15 to 30
-//! milliseconds, that thread's other connections are handed to another. A connection that is silent or idle costs no
-//! thread, and an idle server has a handful. The modules `ownership` (who owns a connection when), `pool` (the threads),
-//! `conn::ending` (how a connection ends without the loss of a call) and `server::eviction` (who makes room) have more.
+//! A call runs on the thread that read it. If it takes longer than some 15 to 30 milliseconds, another thread takes
+//! over the other connections. A silent or idle connection costs no thread, and an idle server has a handful. The
+//! modules `ownership` (who owns a connection when), `pool` (the threads), `conn::ending` (how a connection ends
+//! without the loss of a call) and `server::eviction` (who makes room) have more.
 //!
 //! A call that waits for another one reports it ([`Waiting`]) and gives its place among the running calls back. It gets
-//! the place again without a refusal. Waiting calls are bounded as well, and the pool has a thread for each. A service names its
-//! group, and each group has reserved call slots that calls of other groups do not take.
+//! the place again without a refusal. Waiting calls are bounded as well, and the pool has a thread for each. A service
+//! names its group, and calls of other groups never take a group's reserved slots.
 //!
 //! # What always holds
 //! - Nothing that outlives a turn (one pass of a thread over a connection) is a slice of a buffer of h2's.
 //! - `Debug` output has no byte of a message.
-//! - An accept is always pending: one that fails or panics is tried again after a while.
+//! - An accept is always pending: after a failure or a panic the server tries again after a while.
 //! - Pipe handles and sockets are overlapped on both ends: on a synchronous handle a pending read blocks the write of a
 //!   response.
 //! - No thread waits only for a write.
 //! - A buffer lives until the operation on it has really ended, cancelled or not.
-//! - A panic costs the connection that it belongs to and nothing else (`panics`).
+//! - A panic costs its own connection and nothing else (`panics`).
 //! - A client checks whose endpoint it has opened before it sends anything ([`Owner`]).
 //!
 //! # Errors
-//! A service's error is a [`Status`] and reaches the client as it is. What this crate answers
-//! itself has grpc-go's codes, and its words where it has some:
+//! A service's error is a [`Status`] and reaches the client unchanged. This crate's own answers
+//! have grpc-go's codes, and its words if it has any:
 //!
 //! | what happens | code |
 //! |---|---|
@@ -103,8 +102,8 @@
 //! | the client's deadline or the server's own passed; the service goes on to its end | `DeadlineExceeded` |
 //! | the server is shutting down | `Unavailable` |
 //!
-//! A connection that is not HTTP/2, breaks its rules or takes nothing for a while is closed. What
-//! a caller of [`Channel::call`] can see is [`CallError`]; why a server does not start,
+//! The server closes a connection that is not HTTP/2, breaks its rules or takes nothing for a
+//! while. A caller of [`Channel::call`] sees [`CallError`]; a server that does not start reports
 //! [`BindError`].
 
 #[doc(hidden)]
@@ -135,12 +134,12 @@ pub use status::*;
 pub use sys::SocketId;
 pub use waiting::Waiting;
 
-/// Makes a folder that nobody but LocalSystem and Administrators enters, elsewhere nobody but this user, as a server does
-/// with the folder of its sockets ([`SocketFolder::Own`]). One that is there is closed to others; what lies in it
-/// inherits that on Windows.
+/// Makes a folder that only LocalSystem and Administrators enter, elsewhere only this user, as a server does with the
+/// folder of its sockets ([`SocketFolder::Own`]). Closes an existing folder to others; on Windows its content inherits
+/// this.
 ///
 /// # Errors
-/// The folder is a link, belongs to another account, or is open to others who have files in it; the system refuses.
+/// The folder is a link, belongs to another account, or is open to others and has files of theirs; the system refuses.
 pub fn close_folder(folder: &std::path::Path) -> std::io::Result<()> {
     sys::close_folder(folder)
 }

@@ -1,12 +1,12 @@
-//! Who owns a connection when, its states, and why no wake-up is lost.
+//! Ownership of connections: the owner, the states, and why no wake-up is lost.
 //!
-//! # Who owns a connection
+//! # The owner
 //! At most one thread owns a connection at any time, and only its owner makes turns
 //! ([`crate::conn`]). Any other thread with news for it (an answer, an event of the system, a
 //! shutdown) stores the news and calls [`Ownership::want`], which reaches the owner or finds a new one.
 //!
-//! The state is one atomic word: where the connection stands, a flag (WANTED: a turn is wanted) and
-//! a generation (how often the connection was stolen).
+//! The state is one atomic word: the connection's state, a flag (WANTED: a turn is wanted) and a
+//! generation (how often the connection was stolen).
 //!
 //! ```text
 //!              begin_call                     start_wait
@@ -19,45 +19,44 @@
 //!   generation, queued
 //! ```
 //!
-//! - RUNNING: a driver owns it and makes turns; or nobody does yet, and it is in the pool's queue,
-//!   from which the next driver takes it. It ends with a whole request (CALLING), with nothing left
-//!   to do (WAITING), or with the connection.
+//! - RUNNING: a driver owns it and makes turns; or it is in the pool's queue until the next driver
+//!   takes it. It ends with a whole request (CALLING), with nothing left to do (WAITING), or with
+//!   the connection.
 //! - CALLING: the driver runs the service, without any lock of the connection. It ends when the
-//!   call returns, or when the connection is stolen: by the monitor, from a call that turned out
-//!   slow, or by the driver itself, before a call of a method that was slow before. A stolen
-//!   connection is RUNNING and queued, with the next generation. The thread that
-//!   comes back from the call sees by the generation that it is no longer the owner: it posts its
-//!   answer like any other thread with news, and makes no turn.
-//! - WAITING: a driver owns it, and waits for all its connections at once or is busy with another
-//!   of them. One whose client has used up its slice of the driver's round waits with work left:
-//!   its slot is marked, and the next round serves it. The state ends with news (RUNNING), with a hand-over of all that the driver owns (claimed:
-//!   RUNNING, queued), or when the connection was idle for its linger time (PARKED).
-//! - PARKED: nobody owns it; the system watches it. News queue it, and the driver that takes it makes it RUNNING, or
-//!   WAITING if others come first.
+//!   call returns, or when the connection is stolen: by the monitor, from a slow call, or by the
+//!   driver itself, before a call of a method that was slow before. A stolen connection is RUNNING
+//!   and queued, with the next generation. When the call returns, its thread sees by the generation
+//!   that it lost the connection: it posts its answer like any other thread with news, and makes no
+//!   turn.
+//! - WAITING: a driver owns it, and waits for all its connections at once or is busy with another of them. If its
+//!   client has used up its slice of the driver's round, the connection waits with work left: its slot is marked, and
+//!   the next round serves it. The state ends with news (RUNNING), with a hand-over of all connections of the driver
+//!   (claimed: RUNNING, queued), or when the connection was idle for its linger time (PARKED).
+//! - PARKED: nobody owns it; the system watches it. News queue it, and the next driver makes it RUNNING, or WAITING if
+//!   others come first.
 //!
 //! # Why no wake-up is lost
-//! Every transition and every wish for a turn is a read-modify-write of that one word, so they fall
+//! Every transition and every wish for a turn is a read-modify-write of this one word, so they fall
 //! into one order, and each is acquire and release. A thread with news first stores the news and
-//! then sets the flag. What follows depends on the state that the flag was set upon:
+//! then sets the flag. The state at that moment decides the rest:
 //!
 //! - RUNNING: the owner leaves this state for WAITING only by a compare-and-swap that expects the
-//!   flag to be clear. That swap comes later in the order, so it fails, and the owner makes
-//!   another turn; having read the flag it sees the news. A queued connection gets a whole turn
-//!   from the driver that takes it.
-//! - CALLING: the thread that leaves this state or takes the stolen connection makes a whole turn
+//!   flag to be clear. The swap comes later in the order, so it fails, and the owner makes another
+//!   turn; having read the flag it sees the news. A queued connection gets a whole turn from its
+//!   next driver.
+//! - CALLING: the thread leaving this state or taking the stolen connection makes a whole turn
 //!   next. Its read-modify-write comes later in the order and sees the news.
-//! - WAITING: the thread with news sets the owner's event. A driver reads the flags of all
-//!   its connections after each wait, so it sees one that was set before the event; if the driver
-//!   is busy elsewhere, the event stays set and ends its next wait. If the connection is handed
-//!   over meanwhile, the hand-over is a read-modify-write from WAITING to RUNNING that comes
-//!   later in the order, and is followed by a turn.
-//! - PARKED: the thread that set the flag, and only that one, queues the connection to the pool;
-//!   the driver that takes it makes a whole turn. The system's watch on a connection is armed
-//!   *before* the swap to PARKED, which expects the flag to be clear, and calls the same
-//!   function: if it fires early, it sets the flag upon WAITING and makes the swap fail.
-//! - Flag already set: another thread is doing one of the above, and the turn that follows is
-//!   ordered after this read-modify-write as well, since only the beginning of a turn clears the
-//!   flag.
+//! - WAITING: the thread with news sets the owner's event. A driver reads the flags of all its
+//!   connections after each wait, so it sees a flag set before the event; if the driver is busy
+//!   elsewhere, the event stays set and ends its next wait. If the connection is handed over
+//!   meanwhile, the hand-over is a read-modify-write from WAITING to RUNNING, comes later in the
+//!   order, and is followed by a turn.
+//! - PARKED: only the thread that set the flag queues the connection to the pool; the next driver
+//!   makes a whole turn. The system's watch on a connection is armed *before* the swap to PARKED.
+//!   The swap expects the flag to be clear, and the watch calls the same function: if it fires
+//!   early, it sets the flag upon WAITING and makes the swap fail.
+//! - Flag already set: another thread is doing one of the above, and its turn is ordered after this
+//!   read-modify-write as well, since only the beginning of a turn clears the flag.
 //!
 //! [`crate::pool`] says why a queued connection is always taken.
 
@@ -76,23 +75,23 @@ const GENERATION: u64 = 0b1000;
 #[derive(Debug)]
 pub(crate) struct Ownership(AtomicU64);
 
-/// Which thread serves: it changes whenever a connection is taken from a thread within a call.
+/// Changes whenever a connection is taken from a thread within a call.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) struct Generation(u64);
 
-/// What the one who asked for a turn has to do.
+/// What a thread must do after it asked for a turn.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Wake {
     /// Nothing: a turn follows anyway.
     Nothing,
-    /// Set the event of the worker that waits for it.
+    /// Set the event of the worker waiting for it.
     Rouse,
     /// Queue the connection to the pool.
     Queue,
 }
 
 impl Ownership {
-    /// The state of a connection that has been given to one thread.
+    /// The state of a connection given to one thread.
     pub(crate) fn new() -> Self {
         Self(AtomicU64::new(RUNNING))
     }
@@ -112,8 +111,8 @@ impl Ownership {
         self.0.load(Acquire) & WANTED != 0
     }
 
-    /// To RUNNING from any state but CALLING, by the thread that has the connection: what was
-    /// wanted until now is what its next turn sees to.
+    /// To RUNNING from any state but CALLING, by the owning thread: its next turn handles every
+    /// wish until now.
     pub(crate) fn begin_turn(&self) -> Generation {
         Generation(self.0.fetch_and(!(STATE | WANTED), AcqRel) & !(STATE | WANTED))
     }
@@ -131,13 +130,13 @@ impl Ownership {
         })
     }
 
-    /// Takes the connection from a thread that is within a call; the taker has to queue it.
+    /// Takes the connection from a thread within a call; the taker has to queue it.
     pub(crate) fn steal(&self) -> bool {
         self.change(|word| (word & STATE == CALLING).then_some((word & !STATE) + GENERATION))
     }
 
-    /// Takes the connection from a thread that waits for it, or would if it were not within
-    /// another's call; the taker has to queue it.
+    /// Takes the connection from a thread that waits for it, or is within another connection's
+    /// call; the taker has to queue it.
     pub(crate) fn claim(&self) -> bool {
         self.change(|word| (word & STATE == WAITING).then_some(word & !STATE))
     }
@@ -147,8 +146,8 @@ impl Ownership {
         self.change(|word| (word & (STATE | WANTED) == RUNNING).then_some(word | WAITING))
     }
 
-    /// The thread serves others first, and then this connection again, whatever is wanted. One that was parked and
-    /// queued is in the state PARKED until then.
+    /// The thread serves others first, and then this connection again, even without a wish. A parked and queued
+    /// connection stays PARKED until then.
     pub(crate) fn pause(&self) {
         self.change(|word| Some(word & !STATE | WAITING));
     }

@@ -1,20 +1,20 @@
 //! Panics end where they arise.
 //!
-//! A service may panic, and so may h2 and a subscriber of the log. None of these may take
-//! a thread, a listener or another client's connection along. So each piece of work that belongs
-//! to one connection or one listener is contained, and the code that contains it cleans up.
+//! A service may panic, and so may h2 and a subscriber of the log. None of these may take a thread,
+//! a listener or another client's connection along. So each piece of work for one connection or one
+//! listener is contained, and its container cleans up.
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// Does `work`; None when it panicked, which is logged.
+/// Does `work`; logs a panic and returns None.
 ///
-/// What `work` was changing may be half changed: the caller gives it up or puts it right.
+/// `work` may have left a change half done: the caller discards or repairs it.
 pub(crate) fn contain<T>(what: &str, work: impl FnOnce() -> T) -> Option<T> {
     catch_unwind(AssertUnwindSafe(work))
         .map_err(|panic| {
             let log = || tracing::error!(panic = text(panic.as_ref()), "{what} panicked");
-            // The log may be what panics.
+            // The log itself may panic.
             let _ = catch_unwind(AssertUnwindSafe(log));
         })
         .ok()

@@ -1,4 +1,4 @@
-//! The bytes between h2 and a stream: what h2 takes for its I/O object.
+//! The bytes between h2 and a stream: h2's I/O object.
 
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -7,7 +7,7 @@ use std::{fmt, io, mem};
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-/// The room that a buffer keeps however little there is in it, in bytes.
+/// The capacity that even an almost empty buffer keeps, in bytes.
 const KEPT: usize = 8 << 10;
 
 /// Both ends' view of two buffers. h2 polls it and is polled again whenever a buffer has changed,
@@ -15,11 +15,11 @@ const KEPT: usize = 8 << 10;
 #[derive(Clone, Debug)]
 pub(crate) struct Port {
     buffers: Arc<Mutex<Buffers>>,
-    /// Output that may wait before h2 is told to wait as well, in bytes.
+    /// Pending output at which h2 has to wait as well, in bytes.
     most_output: usize,
 }
 
-/// What is between h2 and the stream.
+/// The buffers between h2 and the stream.
 #[derive(Default)]
 pub(crate) struct Buffers {
     /// From the peer, for h2; read up to `taken`.
@@ -52,14 +52,14 @@ impl Buffers {
         self.taken == self.input.len()
     }
 
-    /// The memory of what waits for h2, and what both keep of their room beyond what each may, in
-    /// bytes. What waits for the stream is counted with its calls.
+    /// The memory of the bytes waiting for h2, and of both buffers' capacity beyond `KEPT`, in
+    /// bytes. Bytes waiting for the stream are counted with their calls.
     pub(crate) fn held(&self) -> usize {
         let spare = |buffer: &Vec<u8>| buffer.capacity().saturating_sub(buffer.len().max(KEPT));
         self.input.len() + spare(&self.input) + spare(&self.output)
     }
 
-    /// Gives back the room that is not needed.
+    /// Gives back unneeded capacity.
     pub(crate) fn shrink(&mut self) {
         for buffer in [&mut self.input, &mut self.output] {
             if buffer.is_empty() && buffer.capacity() > KEPT {
@@ -73,8 +73,8 @@ impl Buffers {
         self.blocked
     }
 
-    /// Whether h2 waits for room in the output that there is by now. It does not ask again of
-    /// itself, so it has to be polled.
+    /// Whether h2 waits for room in the output and there is room now. h2 does not retry by itself,
+    /// so it has to be polled.
     pub(crate) fn unblock(&mut self) -> bool {
         self.output.is_empty() && mem::take(&mut self.blocked)
     }

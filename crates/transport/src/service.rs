@@ -1,4 +1,4 @@
-//! What a server runs: a service, and the call that it is given.
+//! A service for a server, and the call it gets.
 
 use std::path::PathBuf;
 use std::time::Instant;
@@ -10,19 +10,19 @@ use crate::{Endpoint, Status};
 
 /// Answers the calls of one endpoint.
 ///
-/// `call` may block: it runs on a pool thread, and a call that takes longer than 15 to
-/// 30 milliseconds holds up no other, neither on its connection nor elsewhere. A panic in it is
-/// caught, logged and answered as `Internal`.
+/// `call` may block: it runs on a pool thread, and a call that takes longer than 15 to 30
+/// milliseconds delays no other call, on its connection or elsewhere. A panic in it is caught,
+/// logged and answered as `Internal`.
 pub trait Service: Send + Sync + 'static {
     /// Answers one call with the encoded response message.
     ///
-    /// A method that the service does not have is [`Status::unimplemented`].
+    /// An unknown method is [`Status::unimplemented`].
     ///
     /// # Errors
-    /// The status that the client is to see.
+    /// The status for the client.
     fn call(&self, call: &Call) -> Result<Vec<u8>, Status>;
 
-    /// The group of services that this one is of, by any name: each has a reserve of the calls that may run
+    /// The service's group, by any name: each group has a reserve of running calls
     /// ([`crate::ServerOptions::reserved_calls`]).
     fn group(&self) -> &str {
         ""
@@ -33,16 +33,15 @@ pub trait Service: Send + Sync + 'static {
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct Call {
-    /// The method that is called.
+    /// The called method.
     pub method: MethodPath,
     /// The encoded request message, without gRPC's five-byte prefix.
     pub message: Bytes,
-    /// The value of the one header that the server was told to give ([`crate::ServerOptions::metadata`]), if the
-    /// client sent it.
+    /// The value of the one header chosen by [`crate::ServerOptions::metadata`], if the client sent it.
     pub metadata: Option<Box<str>>,
-    /// Who calls.
+    /// The caller.
     pub peer: Peer,
-    /// When the client gets DeadlineExceeded, whatever the service still does.
+    /// When the client gets DeadlineExceeded, even if the service goes on.
     pub deadline: Instant,
     /// Where the call came in.
     pub endpoint: Endpoint,
@@ -56,7 +55,7 @@ pub struct MethodPath(Box<str>);
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 #[non_exhaustive]
 pub struct Peer {
-    /// Its process id, when the system told it.
+    /// Its process id, if the system reported it.
     pub pid: Option<u32>,
 }
 
@@ -71,8 +70,7 @@ impl fmt::Debug for Call {
 }
 
 impl Call {
-    /// A call that no client made, for who runs a [`Service`] without a server. `None` when no method
-    /// can have such a path.
+    /// A call without a client, to run a [`Service`] without a server. `None` when no method can have such a path.
     pub fn in_process(method: &str, message: Bytes, deadline: Instant) -> Option<Self> {
         Some(Self {
             method: MethodPath::new(&method.parse().ok()?),
@@ -86,7 +84,7 @@ impl Call {
 }
 
 impl MethodPath {
-    /// A copy: h2's path is a slice of the buffer that its whole header block came in.
+    /// A copy: h2's path is a slice of the buffer of its whole header block.
     pub(crate) fn new(path: &http::uri::PathAndQuery) -> Self {
         Self(path.as_str().into())
     }
@@ -121,7 +119,7 @@ impl fmt::Display for MethodPath {
 }
 
 impl Peer {
-    /// Whether it is the process that this code runs in; false where the system does not report who it is.
+    /// Whether it is this very process; false if the system does not report the peer.
     #[must_use]
     pub fn is_this_process(self) -> bool {
         self.pid == Some(process::id())

@@ -7,7 +7,7 @@ use thiserror::Error;
 
 use crate::MethodPath;
 
-/// How a call failed: what the client sees as `grpc-status` and `grpc-message`.
+/// How a call failed: the client's `grpc-status` and `grpc-message`.
 #[derive(Clone, Debug, Eq, Error, PartialEq)]
 #[error("{code}: {message}")]
 pub struct Status {
@@ -15,7 +15,7 @@ pub struct Status {
     pub code: Code,
     /// The text for people; drivers match on it, so it is part of the contract.
     pub message: String,
-    /// One more trailer, by its name in lower case, with its value. A client reads the one that it asks for
+    /// One more trailer, by its name in lower case, with its value. A client reads only its chosen one
     /// ([`crate::ChannelOptions::trailer`]).
     pub trailer: Option<(&'static str, Box<str>)>,
 }
@@ -49,7 +49,7 @@ pub enum Code {
 }
 
 impl Status {
-    /// A status of `code` that says `message`.
+    /// A status of `code` with the text `message`.
     pub fn new(code: Code, message: impl Into<String>) -> Self {
         Self {
             code,
@@ -65,7 +65,7 @@ impl Status {
         self
     }
 
-    /// The answer to a method that the service does not have, in grpc-go's words.
+    /// The answer to an unknown method, in grpc-go's words.
     pub fn unimplemented(path: &MethodPath) -> Self {
         let (service, method) = (path.service(), path.method());
         let text = match service {
@@ -102,12 +102,12 @@ impl Code {
         self as u8
     }
 
-    /// The name that grpc-go prints and its metrics use as the label `grpc_code`.
+    /// The name in grpc-go's output and in its metrics' label `grpc_code`.
     pub fn name(self) -> &'static str {
         Self::ALL[usize::from(self.number())].1
     }
 
-    /// The code of a number; an unknown number is `Unknown`, as gRPC says.
+    /// The code of a number; an unknown number is `Unknown`, as gRPC requires.
     pub fn from_number(number: u64) -> Self {
         usize::try_from(number)
             .ok()
@@ -129,14 +129,14 @@ impl fmt::Display for Code {
     }
 }
 
-/// The most of a text that goes out, in bytes. Many clients bound the headers that they take, and
-/// a text may repeat what the client has sent.
+/// The most of a text that is sent, in bytes. Many clients bound the size of headers, and a text
+/// may repeat the client's own bytes.
 const TEXT_LIMIT: usize = 8 << 10;
 
 /// `grpc-message`: printable ASCII but `%` stands for itself, every other byte is `%XX`
 /// (<https://github.com/grpc/grpc/blob/master/doc/PROTOCOL-HTTP2.md#responses>).
 ///
-/// What is over [`TEXT_LIMIT`] is left out.
+/// Drops the part beyond [`TEXT_LIMIT`].
 pub(crate) fn encode_message(message: &str) -> HeaderValue {
     let kept = &message[..message.floor_char_boundary(TEXT_LIMIT)];
     let more = if kept.len() < message.len() {
@@ -154,7 +154,7 @@ pub(crate) fn encode_message(message: &str) -> HeaderValue {
     HeaderValue::try_from(text).expect("only printable ASCII was written")
 }
 
-/// The reverse of [`encode_message`]; what is not well-formed stands as it came.
+/// The reverse of [`encode_message`]; malformed parts stay unchanged.
 pub(crate) fn decode_message(value: &[u8]) -> String {
     let mut bytes = Vec::with_capacity(value.len());
     let mut rest = value;

@@ -1,4 +1,4 @@
-//! Log lines that others can cause at will.
+//! Throttles log lines that clients can cause at will.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};

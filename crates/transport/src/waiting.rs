@@ -1,4 +1,4 @@
-//! The call that runs on a thread, and its waits.
+//! The call running on a thread, and its waits.
 
 use std::cell::RefCell;
 use std::marker::PhantomData;
@@ -11,8 +11,8 @@ thread_local! {
     static RUNNING: RefCell<Option<CallPermit>> = const { RefCell::new(None) };
 }
 
-/// The call that runs on this thread waits for another until this is dropped: it does not count as running, so that
-/// others run meanwhile.
+/// The call on this thread waits for another until this is dropped: it does not count as running, so others run
+/// meanwhile.
 ///
 /// To be dropped on the thread, and before the call ends.
 #[derive(Debug)]
@@ -53,7 +53,7 @@ impl Drop for Waiting {
     }
 }
 
-/// A call that is counted until this is dropped.
+/// A call, counted until this is dropped.
 #[derive(Debug)]
 pub(crate) struct CallPermit {
     connection: Arc<Connection>,

@@ -1,4 +1,4 @@
-//! What strangers send: each gets an error of its own, and nobody else notices.
+//! Malformed input: each client gets an error of its own, and no other client notices.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "test code")]
 
@@ -16,7 +16,7 @@ const ECHO: &str = "/v1.Test/Echo";
 /// SETTINGS_INITIAL_WINDOW_SIZE.
 const INITIAL_WINDOW: [u8; 2] = [0, 4];
 
-/// A server, and a well-behaved client that has called before.
+/// A server, and a well-behaved client after its first call.
 fn served() -> (Fixture, Channel) {
     let fixture = Fixture::new(ServerOptions::default());
     let channel = fixture.channel();
@@ -152,8 +152,7 @@ fn unknown_methods_and_odd_paths_are_unimplemented() {
     nobody_else_noticed(&fixture, &channel);
 }
 
-/// A small block that grows by four thousand bytes with each byte: a stored field, named again
-/// and again.
+/// A small block that grows by four thousand bytes with each byte: a stored field, repeated.
 #[test]
 fn a_header_bomb_goes_off_for_its_sender_alone() {
     let (fixture, channel) = served();

@@ -1,4 +1,4 @@
-//! What clients can make the server hold, all together, and what one process can have of it.
+//! The memory that all clients together, and one process, can make the server hold.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "test code")]
 
@@ -32,7 +32,7 @@ fn promise(stream: u32, bytes: usize) -> Vec<u8> {
     .concat()
 }
 
-/// So many bytes of a message of 4 MiB, that never ends.
+/// So many bytes of a 4 MiB message without an end.
 fn unfinished(stream: u32, bytes: usize) -> Vec<u8> {
     let mut call = promise(stream, 4 * MIB);
     for _ in 0..bytes / (16 * KIB) {
@@ -41,7 +41,7 @@ fn unfinished(stream: u32, bytes: usize) -> Vec<u8> {
     call
 }
 
-/// A client that has begun so many requests with so many bytes each.
+/// A client with so many begun requests of so many bytes each.
 fn begun(fixture: &Fixture, requests: u32, bytes: usize) -> RawStream {
     let mut raw = fixture.raw();
     raw.write_all(&frames::opening_with_ack()).unwrap();
@@ -149,7 +149,7 @@ fn requests_that_run_count() {
         fixture.gate.open();
         assert_eq!(slow.join().unwrap(), large);
     });
-    // The client has the response before the server has noted that it is gone.
+    // The client has the response before the server has noted its departure.
     let is_free = || fixture.server.usage().held_bytes == 0;
     eventually("nothing is held", is_free);
     assert_eq!(call(&fixture.channel(), ECHO, &large), large);

@@ -1,4 +1,4 @@
-//! Calls as a client sees them: answers, statuses, deadlines, and calls that share a connection.
+//! Calls as a client sees them: answers, statuses, deadlines, and calls on one connection.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "test code")]
 
@@ -43,7 +43,7 @@ fn a_message_over_the_limit_is_refused_for_its_caller_alone() {
 
 const METADATA: &str = "x-test";
 
-/// What the service is given when a client sends this header, to a server that gives it or gives none.
+/// The service's metadata when a client sends this header, to a server with or without the option.
 fn metadata(asked: Option<&'static str>, sent: &'static str) -> Result<String, Code> {
     let mut options = ServerOptions::default();
     options.metadata = asked;
@@ -76,7 +76,7 @@ fn a_service_is_given_the_one_header_that_the_server_reads() {
     }
 }
 
-/// The trailer that a client sees which asks for it by this name.
+/// The trailer seen by a client that asks for this name.
 fn trailer(asked: Option<&'static str>, sent: &str) -> Option<String> {
     let fixture = fixture();
     let mut options = support::channel_options();
@@ -217,7 +217,7 @@ fn calls_that_wait_keep_no_other_from_running_and_go_on_in_the_end() {
     options.max_waiting_calls = 70;
     let fixture = Fixture::new(options);
     let mut client = Multiplexed::open(fixture.raw());
-    // More than the threads that there are for calls that run.
+    // More than the threads for running calls.
     let waiting: Vec<_> = (0..70)
         .map(|index| {
             let call = client.send("/v1.Test/Wait", b"waited", &[]);
@@ -288,7 +288,7 @@ fn a_shutdown_waits_for_a_call_whose_deadline_has_passed() {
     shut_down_during_a_call(&fixture);
 }
 
-/// Shuts down while a call waits at the gate that no client waits for.
+/// Shuts down while a call without a waiting client waits at the gate.
 fn shut_down_during_a_call(fixture: &Fixture) {
     let mut silent = fixture.raw();
     eventually("it is in", || fixture.server.usage().connections > 0);
@@ -472,8 +472,7 @@ fn a_request_without_an_authority_is_served() {
     assert_eq!(answer, Some(frames::message(b"fine")));
 }
 
-/// None of them is whole when the window is used up, so that each waits for room that only the others' bytes
-/// can give back.
+/// All are incomplete when the window is used up, so each waits for room that only the others' bytes can give back.
 #[test]
 fn messages_that_together_outgrow_the_connections_window_all_come_in() {
     const STREAMS: [u32; 6] = [1, 3, 5, 7, 9, 11];
@@ -509,14 +508,14 @@ fn messages_that_together_outgrow_the_connections_window_all_come_in() {
     assert_eq!(answer, whole);
 }
 
-/// What a client comes to that waits for the server on a thread of its own.
+/// The result of a client that waits for the server on a thread of its own.
 fn in_time<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
     let (sender, done) = channel();
     thread::spawn(move || sender.send(work()));
     done.recv_timeout(TIMEOUT).expect("the server goes on")
 }
 
-/// What was answered before the slow call is sent when that ends, which makes room for the rest.
+/// Answers from before the slow call are sent when it ends, and make room for the rest.
 #[test]
 fn answers_that_outgrow_the_output_go_out_whole_beside_a_slow_call() {
     let mut options = ServerOptions::default();

@@ -1,4 +1,4 @@
-//! Connections as they come and go: silent, rude, deaf, and servers that start and stop.
+//! Connections as they come and go: silent, rude, deaf; and servers as they start and stop.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "test code")]
 
@@ -17,10 +17,10 @@ use transport::{BindError, CallError, Channel, Endpoint, Server, ServerOptions};
 const DEAF: usize = 20;
 /// Calls of each, for a megabyte and a half.
 const DEAF_CALLS: usize = 24;
-/// What of that is left at the server, whatever a socket's or a pipe's buffers take.
+/// The part left at the server, with any size of a socket's or a pipe's buffers.
 const LEFT_BYTES: usize = 1 << 20;
 const CROWD: usize = 1_000;
-/// Threads of a pool that is not made to wait: a busy machine may make it a few more.
+/// Threads of a pool without waits: a busy machine may make it a few more.
 const FEW: usize = 32;
 /// csi-proxy's group-versions.
 const ENDPOINTS: usize = 23;
@@ -202,7 +202,7 @@ fn clients_that_never_read_are_closed() {
     eventually("they are forgotten", || {
         fixture.server.usage().connections == 0
     });
-    // A call that another thread has taken over ends after its connection.
+    // A call taken over by another thread ends after its connection.
     eventually("nothing is held", || fixture.server.usage().held_bytes == 0);
     drop(deaf);
 }
@@ -231,7 +231,7 @@ fn stalling(timeout: Duration) -> Fixture {
     Fixture::new(options)
 }
 
-/// A client that has sent its calls and never reads.
+/// A client that sends its calls and never reads.
 fn deaf_client(fixture: &Fixture) -> RawStream {
     let mut raw = fixture.raw();
     let calls = (1..).step_by(2).take(DEAF_CALLS).flat_map(large_call);
@@ -240,7 +240,7 @@ fn deaf_client(fixture: &Fixture) -> RawStream {
     raw
 }
 
-/// A call that is answered with 64 KiB.
+/// A call with an answer of 64 KiB.
 fn large_call(stream: u32) -> Vec<u8> {
     frames::call(stream, "/v1.Test/Large", b"localhost", b"")
 }
@@ -425,7 +425,7 @@ fn a_channel_finds_a_server_that_has_been_started_again() {
 
 #[test]
 fn a_server_outlives_the_thread_that_bound_it() {
-    // Windows cancels what an ending thread has begun, waiting for clients included.
+    // Windows cancels the operations of an ending thread, including waits for clients.
     let fixture = thread::spawn(fixture).join().unwrap();
     for _ in 0..5 {
         assert_eq!(call(&fixture.channel(), "/v1.Test/Echo", b"fine"), b"fine");
@@ -592,7 +592,7 @@ fn connections_over_the_bound_are_turned_away() {
     assert_eq!(call(&first, "/v1.Test/Echo", b"fine"), b"fine");
 }
 
-/// Whether somebody listens there.
+/// Whether a server listens there.
 fn accepts(endpoint: &Endpoint) -> bool {
     let mut options = support::channel_options();
     options.connect_timeout = Duration::from_millis(1);

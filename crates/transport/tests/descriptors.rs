@@ -14,7 +14,7 @@ use support::{Fixture, call, eventually, frames};
 use transport::ServerOptions;
 
 const ECHO: &str = "/v1.Test/Echo";
-/// What the server waits after an accept that failed.
+/// The server's pause after a failed accept.
 const RETRY: Duration = Duration::from_millis(100);
 const INTERVAL_SECONDS: u64 = 10;
 
@@ -50,7 +50,7 @@ fn a_server_without_descriptors_neither_spins_nor_gives_up() {
     assert_eq!(answer, Some(frames::message(b"at last")));
 }
 
-/// Takes all descriptors that there are, after making them few.
+/// Takes all descriptors, after lowering their limit.
 fn all_descriptors() -> Vec<File> {
     let Rlimit { maximum, .. } = getrlimit(Resource::Nofile);
     let few = Rlimit {

@@ -1,4 +1,4 @@
-//! Connections on which nobody calls any more, and calls that meet their end.
+//! Idle connections, and calls that meet their end.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "test code")]
 

@@ -1,5 +1,4 @@
-//! What is logged, and what becomes of the server when the log panics. One test, since a process
-//! has one log.
+//! The log's lines, and the server after a panic of the log. One test, since a process has one log.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "test code")]
 
@@ -128,7 +127,7 @@ fn clients_that_are_turned_away_cost_a_line_an_interval(log: &Log) {
     assert_eq!(call(&channel, ECHO, b"after"), b"after");
 }
 
-/// A server with a client whose call runs, and no room for another.
+/// A server with one running call, and no room for another.
 fn busy() -> (Fixture, Multiplexed) {
     let mut options = ServerOptions::default();
     options.max_running_calls = 1;

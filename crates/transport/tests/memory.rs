@@ -1,5 +1,5 @@
-//! What clients can make a server's process weigh, by the process's own memory. The server is a
-//! process of its own: this program, started anew.
+//! How much memory clients can make a server's process use. The server is a process of its own:
+//! this program, started again.
 
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::panic, reason = "test code")]
@@ -21,14 +21,14 @@ const ECHO: &str = "/v1.Test/Echo";
 /// Set for the process that serves: where.
 const SERVE: &str = "TRANSPORT_TEST_SERVE";
 const READY: &str = "it serves";
-/// What the server may weigh beyond its size at rest: its budget, and what nothing counts.
+/// The server's most memory beyond its size at rest: its budget, and the uncounted part.
 const BOUND: usize = 64 * MIB + 64 * MIB;
 /// As good as one process's share of the connections.
 const SHARE: usize = 1_000;
 const STREAMS: u32 = 100;
 /// As much of a header block as fits into a frame beside the rest.
 const FILLER: usize = 15 << 10;
-/// Threads that play the clients.
+/// Threads for the clients.
 const PLAYERS: usize = 4;
 
 /// A server in a process of its own.
@@ -88,8 +88,8 @@ impl Served {
         assert!(now * KIB <= self.at_rest + BOUND, "{when}: {now} KiB");
     }
 
-    /// Has so many clients send this, whatever the server makes of it, and looks at its memory with
-    /// all connections open and when they are closed.
+    /// Has so many clients send this, with any result, and checks the memory with all connections
+    /// open and after they are closed.
     fn bears(&self, clients: usize, bytes: &[u8]) {
         let players: Vec<_> = thread::scope(|scope| {
             let play = || (0..clients / PLAYERS).map(|_| played(&self.endpoint, bytes));
@@ -119,7 +119,7 @@ impl Drop for Served {
     }
 }
 
-/// A client that has sent this, and has read an answer to what it asked last, or has been closed.
+/// A client that has sent this, and has read its last answer or has been closed.
 fn played(endpoint: &Endpoint, bytes: &[u8]) -> RawStream {
     let mut raw = support::open(endpoint);
     let mut writing = raw.try_clone().unwrap();
@@ -176,7 +176,7 @@ fn literal(first: u8, name: Option<&[u8]>, value: &[u8]) -> Vec<u8> {
     block
 }
 
-/// A call's header block, whose path is spelt like this, with a filler that nobody reads.
+/// A call's header block with this spelling of its path, and an unread filler.
 fn fat_block(path: &[u8]) -> Vec<u8> {
     [
         &[0x83, 0x86][..],

@@ -1,4 +1,4 @@
-//! What one process can have of a server, and what another one has beside it.
+//! One process's share of a server, and the room left for another.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "test code")]
 
@@ -13,7 +13,7 @@ use support::{Fixture, call, call_err, eventually, frames};
 use transport::ServerOptions;
 
 const ECHO: &str = "/v1.Test/Echo";
-/// Set for a test that is started as another process: the endpoint that it calls.
+/// Set for a test started as another process: the endpoint to call.
 const ENDPOINT: &str = "TRANSPORT_TEST_ENDPOINT";
 
 /// Guards: P26

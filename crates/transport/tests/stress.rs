@@ -1,5 +1,5 @@
-//! Everything at once, with times that make connections change hands all the time: a wake-up that
-//! gets lost anywhere shows as a call without an answer.
+//! Everything at once, with times that make connections change hands constantly: a lost wake-up
+//! shows as a call without an answer.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "test code")]
 

@@ -1,4 +1,4 @@
-//! What holds on the system's own kind of endpoint holds on tcp: the same tests.
+//! The tests of the system's own kind of endpoint, on tcp.
 
 #![expect(
     clippy::duplicate_mod,

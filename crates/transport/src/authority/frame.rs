@@ -17,13 +17,13 @@ const PRIORITY_LENGTH: usize = 5;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Head {
     pub(super) bytes: [u8; Self::LENGTH],
-    /// Bytes of payload that follow.
+    /// Bytes of payload.
     pub(super) length: usize,
     pub(super) kind: Kind,
     pub(super) stream: u32,
 }
 
-/// What the rewriter tells apart.
+/// The kinds of frames for the rewriter.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Kind {
     Headers,
@@ -59,7 +59,7 @@ impl Head {
         matches!(self.bytes[3], TYPE_DATA | TYPE_HEADERS)
     }
 
-    /// Whether this is a well-formed PING that asks for an answer.
+    /// Whether this is a well-formed PING without ACK.
     pub(super) fn is_ping(&self) -> bool {
         self.bytes[3] == TYPE_PING
             && self.flags() & ACK == 0
@@ -67,8 +67,7 @@ impl Head {
             && self.stream == 0
     }
 
-    /// The part of a HEADERS payload that is header block, or None when padding and priority do
-    /// not fit.
+    /// The header block in a HEADERS payload, or None when padding and priority do not fit.
     pub(super) fn fragment<'a>(&self, payload: &'a [u8]) -> Option<&'a [u8]> {
         let mut rest = payload;
         let mut padding = 0;

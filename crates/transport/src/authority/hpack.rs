@@ -1,21 +1,18 @@
-//! Walks HPACK header blocks (RFC 7541) and writes what h2 is to read of them.
+//! Walks HPACK header blocks (RFC 7541) and writes them for h2.
 //!
 //! # What h2 may not keep
-//! h2 makes the values of `:path`, `:scheme`, `:authority` and `:protocol` slices of the buffer that
-//! their block came in, or of the one that it decodes Huffman codes into. A field that a block puts
-//! into the dynamic table stays there for as long as the client likes, so an entry that counts forty
-//! bytes can keep tens of kilobytes, and a client that never acknowledges a smaller table can have a
-//! hundred of them. (Other names and values h2 copies.) So h2 never stores these four: what the client
-//! stores of `:path` and `:scheme` is stored here, at its true size, and goes to h2 as a literal
-//! without indexing each time. `:authority`, which h2 would refuse as Go's clients write it, and
-//! `:protocol` are left out, since nothing here reads them.
+//! h2 makes the values of `:path`, `:scheme`, `:authority` and `:protocol` slices of their block's buffer, or of the
+//! one for decoded Huffman codes. A field in the dynamic table stays there for as long as the client likes, so an entry
+//! of forty counted bytes can keep tens of kilobytes, and a client that never acknowledges a smaller table can have a
+//! hundred of them. (Other names and values h2 copies.) So h2 never stores these four: the client's stored `:path` and
+//! `:scheme` are stored here, at their true size, and go to h2 as a literal without indexing each time. `:authority`
+//! (in Go's form refused by h2) and `:protocol` are left out, since nothing here reads them.
 //!
 //! # Why the others are not decoded and encoded again
-//! All other fields go through as they came, and h2 stores those that the client stores. Its table is
-//! then the client's without the entries that are kept back here: each index is lowered by the number
-//! of these that are newer ([`Table::place`]). An entry that the client may still name is always in
-//! h2's table too. That one has the same limit, and evicts an entry only when what came after it, of
-//! which it has stored a part, fills the limit.
+//! All other fields go through unchanged, and h2 stores what the client stores. Its table is then the client's without
+//! the entries kept back here: each index is lowered by the number of newer ones among these ([`Table::place`]). An
+//! entry that the client may still name is always in h2's table too: with the same limit, and only a part of the later
+//! entries in it, h2 never evicts an entry before the client does.
 //!
 //! So after the first call of a connection a block costs a look at one byte a field, and a copy of
 //! the path.
@@ -27,7 +24,7 @@ use thiserror::Error;
 use super::table::{Kind, LONGEST_STORED, Name, Table};
 use super::{KEPT, huffman};
 
-/// How a header block breaks HPACK, or the bounds that this filter sets.
+/// How a header block breaks HPACK, or this filter's bounds.
 #[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]
 #[non_exhaustive]
 pub enum HpackError {
@@ -43,7 +40,7 @@ pub enum HpackError {
     /// An index beyond both tables, or zero.
     #[error("the header block refers to entry {0}, which does not exist")]
     Index(usize),
-    /// A table size above what was announced, or not at the block's start.
+    /// A table size above the announced one, or not at the block's start.
     #[error("the header block changes the table's size in a way that is not allowed")]
     SizeUpdate,
     /// The block's decoded strings are larger than the filter allows.
@@ -56,7 +53,7 @@ pub enum HpackError {
     Repeated,
 }
 
-/// What a connection's header blocks have stored so far.
+/// The fields that a connection's header blocks have stored so far.
 #[derive(Debug)]
 pub(super) struct Walker {
     table: Table,
@@ -64,7 +61,7 @@ pub(super) struct Walker {
 }
 
 impl Walker {
-    /// The most that one block's strings may come to once decoded, in bytes.
+    /// The most bytes of one block's decoded strings.
     pub(super) const DECODED_LIMIT: usize = 64 << 10;
 
     pub(super) fn new() -> Self {
@@ -74,8 +71,8 @@ impl Walker {
         }
     }
 
-    /// Follows one whole block. What h2 is to read in its place is appended to `output`; nothing is
-    /// when that is the block itself.
+    /// Follows one whole block. Appends the block for h2 to `output`, or nothing if the block stays
+    /// unchanged.
     pub(super) fn walk(
         &mut self,
         block: &[u8],
@@ -115,7 +112,7 @@ impl Walker {
     }
 }
 
-/// What became of a block.
+/// The result for a block.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Outcome {
     /// It goes on as it came.
@@ -165,12 +162,12 @@ struct Walk<'a> {
     reader: Reader<'a>,
     rewrite: Rewrite<'a>,
     table: &'a mut Table,
-    /// The names of which a stored value has been named, each as a bit.
+    /// The names whose stored value the block has used, each as a bit.
     repeated: usize,
 }
 
 impl Walk<'_> {
-    /// A field that a table has whole.
+    /// A field stored whole in a table.
     fn indexed(&mut self) -> Result<(), HpackError> {
         let start = self.reader.at;
         let index = self.reader.integer(7)?;
@@ -211,7 +208,7 @@ impl Walk<'_> {
         self.table.resize(limit)
     }
 
-    /// A field that spells its value; `prefix` is 6 when the table stores it, else 4.
+    /// A field with a literal value; `prefix` is 6 when the table stores it, else 4.
     fn literal(&mut self, first: u8, prefix: u32) -> Result<(), HpackError> {
         let start = self.reader.at;
         let index = self.reader.integer(prefix)?;
@@ -250,8 +247,8 @@ struct Rewrite<'a> {
 }
 
 impl Rewrite<'_> {
-    /// Leaves out `range`, which lies behind all that was replaced before; what the caller appends
-    /// stands in its place.
+    /// Leaves out `range`, which lies behind all earlier replacements; the caller appends its
+    /// substitute.
     fn replace(&mut self, range: Range<usize>) -> &mut Vec<u8> {
         self.output.extend(&self.block[self.at..range.start]);
         self.at = range.end;
@@ -293,7 +290,7 @@ struct Reader<'a> {
     block: &'a [u8],
     at: usize,
     decoded: usize,
-    /// Holds the last string that was Huffman-coded.
+    /// The last Huffman-coded string, decoded.
     scratch: &'a mut Vec<u8>,
 }
 
@@ -308,8 +305,8 @@ impl Reader<'_> {
         Ok(byte)
     }
 
-    /// An integer whose first byte has `prefix` bits of it (RFC 7541 section 5.1); five bytes at
-    /// most, as h2 reads them.
+    /// An integer with `prefix` bits in its first byte (RFC 7541 section 5.1); five bytes at most,
+    /// as h2 reads them.
     fn integer(&mut self, prefix: u32) -> Result<usize, HpackError> {
         let limit = (1usize << prefix) - 1;
         let mut value = usize::from(self.byte()?) & limit;
@@ -368,7 +365,7 @@ mod tests {
         block
     }
 
-    /// What h2 is to read of a block, when it is not the block itself.
+    /// The block for h2, if it differs.
     fn walked(walker: &mut Walker, block: &[u8]) -> Result<Option<Vec<u8>>, HpackError> {
         let mut output = Vec::new();
         let outcome = walker.walk(block, &mut output)?;

@@ -1,11 +1,11 @@
 //! Reads HPACK's Huffman code (RFC 7541 section 5.2 and appendix B).
 //!
-//! The code is canonical: within one length the codes rise with the symbol, and each length goes
-//! on where the one before ended. So the lengths alone are the whole table.
+//! The code is canonical: within one length the codes rise with the symbol, and each length
+//! continues after the one before. So the lengths alone are the whole table.
 
 use super::hpack::HpackError;
 
-/// The symbol that pads a string's last byte and may not appear whole.
+/// The symbol for padding a string's last byte; it may not appear whole.
 const END: u16 = 256;
 const LONGEST: usize = 30;
 
@@ -33,7 +33,7 @@ pub(super) const LENGTHS: [u8; 257] = [
 
 static CODE: Code = Code::new();
 
-/// Appends what `input` stands for to `output`, which grows by at most 8/5 of the input's length.
+/// Appends the decoded `input` to `output`: at most 8/5 of the input's length.
 pub(super) fn decode(input: &[u8], output: &mut Vec<u8>) -> Result<(), HpackError> {
     let mut code = 0u32;
     let mut length = 0usize;
@@ -57,7 +57,7 @@ pub(super) fn decode(input: &[u8], output: &mut Vec<u8>) -> Result<(), HpackErro
 }
 
 struct Code {
-    /// By length: the first code, and where its symbol stands in `symbols`.
+    /// By length: the first code, and its symbol's index in `symbols`.
     first: [u32; LONGEST + 1],
     start: [usize; LONGEST + 2],
     symbols: [u16; 257],
@@ -103,7 +103,7 @@ pub(super) mod tests {
 
     use super::*;
 
-    /// The encoder that the tests need and the rewriter does not.
+    /// An encoder for the tests alone.
     pub(crate) fn encode(input: &[u8]) -> Vec<u8> {
         let mut bits = Vec::new();
         for &byte in input {

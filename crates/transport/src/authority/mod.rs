@@ -1,18 +1,18 @@
-//! The `:authority` rewriter: a filter between the bytes of a client and h2, for what h2 would refuse or keep.
+//! The `:authority` rewriter: a filter between the bytes of a client and h2, for fields that h2 would refuse or keep.
 //!
-//! Go's gRPC clients put what they dial into `:authority`. For a pipe that is the pipe's path,
+//! Go's gRPC clients put their target into `:authority`. For a pipe this is the pipe's path,
 //! percent-encoded or with raw backslashes, and sidecars send `unix:%2F%2FC:...`. The http crate
-//! takes none of these for an authority, and h2 resets the stream before anybody sees the call
-//! (hyperium/h2 pull request 487, grpc-rust issues 243, 742, 1876). Nothing here ever looks at the
+//! accepts none of these as an authority, and h2 resets the stream before the service sees the call
+//! (hyperium/h2 pull request 487, grpc-rust issues 243, 742, 1876). Nothing here reads the
 //! authority, so the rewriter leaves it out.
 //!
-//! Some fields that h2 stores keep the whole buffer that they came in, however small they are and
-//! whatever the client was told; `hpack` tells which, and how the rewriter stores these in h2's place.
+//! Some fields stored by h2 keep their whole input buffer, however small they are and whatever limit was announced;
+//! `hpack` lists them, and stores them in h2's place.
 //!
-//! It works on the client's direction alone and is pure: bytes in, bytes out. All frames but
-//! HEADERS and CONTINUATION stream through without being gathered. A header block is gathered up
-//! to `BLOCK_LIMIT` and goes on byte for byte unless a field in it changed; then it is cut into
-//! frames again, without padding and priority (which h2 ignores).
+//! It works only on the client's direction and is pure: bytes in, bytes out. All frames but HEADERS
+//! and CONTINUATION stream through without being gathered. A header block is gathered up to
+//! `BLOCK_LIMIT` and goes on byte for byte unless a field in it changed; then it is cut into frames
+//! again, without padding and priority (which h2 ignores).
 //!
 //! It can also hold back a PING for a moment; see [`AuthorityRewriter::release_ping`].
 
@@ -28,15 +28,15 @@ use thiserror::Error;
 use frame::{Head, Kind};
 use hpack::{HpackError, Outcome, Walker};
 
-/// What every HTTP/2 client sends first (RFC 9113 section 3.4).
+/// The first bytes of every HTTP/2 client (RFC 9113 section 3.4).
 pub(crate) const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
-/// The largest frame that h2 accepts by default (RFC 9113 section 6.5.2).
+/// h2's default for the largest frame (RFC 9113 section 6.5.2).
 const FRAME_LIMIT: usize = 16384;
-/// The most that one header block may have, in bytes as encoded.
+/// The most bytes of one header block, as encoded.
 const BLOCK_LIMIT: usize = 64 << 10;
-/// The most CONTINUATION frames that one header block may have.
+/// The most CONTINUATION frames of one header block.
 const CONTINUATION_LIMIT: usize = 32;
-/// The most that a buffer keeps of its room between blocks, in bytes.
+/// The most capacity that a buffer keeps between blocks, in bytes.
 const KEPT: usize = 4 << 10;
 
 /// Why a client's bytes are not let through any further.
@@ -46,7 +46,7 @@ pub enum AuthorityError {
     /// The first bytes are not HTTP/2's.
     #[error("the connection does not begin with the HTTP/2 preface")]
     Preface,
-    /// A header frame beyond the size that every server announces at least.
+    /// A header frame beyond the smallest size that a server may announce.
     #[error("a header frame of {0} bytes is larger than {FRAME_LIMIT}")]
     FrameSize(usize),
     /// A header block beyond this filter's bounds.
@@ -66,20 +66,20 @@ pub enum AuthorityError {
 /// The filter's state for one connection.
 pub struct AuthorityRewriter {
     state: State,
-    /// The header block that is being gathered over several frames.
+    /// The header block being gathered over several frames.
     block: Option<Block>,
     walker: Walker,
     /// A block as h2 is to read it.
     rewritten: Vec<u8>,
     pings: Pings,
     held_ping: Option<Vec<u8>>,
-    /// What h2's own buffers have grown to for the client's largest frames and blocks.
+    /// The size of h2's own buffers after the client's largest frames and blocks.
     kept_by_h2: usize,
-    /// Frames since they were last asked for.
+    /// Frames since the last query.
     frames: usize,
 }
 
-/// What becomes of a client's PING frames.
+/// The handling of a client's PING frames.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Pings {
     /// They go through like all else.
@@ -93,9 +93,9 @@ enum State {
     Preface(usize),
     /// Between frames, or within a frame's head.
     Head(Vec<u8>),
-    /// Within a frame that streams through: so many bytes are left.
+    /// Within a frame that streams through: the bytes left.
     Streaming(usize),
-    /// Within a frame that is gathered: its head and what came of its payload.
+    /// Within a gathered frame: its head and its payload so far.
     Gathering(Head, Vec<u8>),
 }
 
@@ -123,7 +123,7 @@ impl AuthorityRewriter {
         }
     }
 
-    /// Takes the client's next bytes and appends what h2 may read to `output`.
+    /// Takes the client's next bytes and appends the bytes for h2 to `output`.
     ///
     /// # Errors
     /// When the bytes break HTTP/2 or this filter's bounds; the connection is then to be closed,
@@ -136,7 +136,7 @@ impl AuthorityRewriter {
         Ok(())
     }
 
-    /// Takes some of `input`, which is not empty; how much.
+    /// Takes some of the non-empty `input`; returns how much.
     fn step(&mut self, input: &[u8], output: &mut Vec<u8>) -> Result<usize, AuthorityError> {
         match &mut self.state {
             State::Preface(seen) => {
@@ -183,8 +183,8 @@ impl AuthorityRewriter {
         }
     }
 
-    /// Begins a frame whose head is there whole. When all of it is, as is the rule, nothing is
-    /// copied but to the output.
+    /// Begins a frame with a complete head. If the frame is complete, as is the rule, it is copied
+    /// to the output alone.
     fn whole_head(&mut self, input: &[u8], output: &mut Vec<u8>) -> Result<usize, AuthorityError> {
         let (head, rest) = input.split_at(Head::LENGTH);
         let head = Head::parse(head);
@@ -206,7 +206,7 @@ impl AuthorityRewriter {
         !matches!(self.state, State::Preface(_))
     }
 
-    /// The client's bytes that are held back until their frame or block is whole.
+    /// The client's bytes held back until their frame or block is complete.
     pub(crate) fn held(&self) -> usize {
         let gathered = match &self.state {
             State::Gathering(_, payload) => payload.capacity(),
@@ -216,13 +216,13 @@ impl AuthorityRewriter {
         gathered + block.map_or(0, |block| block.raw.capacity() + block.encoded.capacity())
     }
 
-    /// What h2 keeps, by reckoning, of the room that large frames took: its read buffer doubles up to
-    /// twice a frame, and a block that is put together, or has Huffman codes in it, grows as well.
+    /// An estimate of the capacity that h2 keeps after large frames: its read buffer doubles up to twice a frame, and
+    /// an assembled or Huffman-coded block takes room as well.
     pub(crate) fn kept_by_h2(&self) -> usize {
         self.kept_by_h2
     }
 
-    /// How many frames of requests have been begun since this was last asked.
+    /// The frames of requests begun since the last query.
     pub(crate) fn take_frames(&mut self) -> usize {
         mem::take(&mut self.frames)
     }
@@ -270,7 +270,7 @@ impl AuthorityRewriter {
         }
     }
 
-    /// Begins a frame whose payload has not come whole.
+    /// Begins a frame with an incomplete payload.
     fn begin(&mut self, head: Head, output: &mut Vec<u8>) -> Result<(), AuthorityError> {
         self.state = match self.gathers(&head)? {
             true if head.length > 0 => State::Gathering(head, Vec::with_capacity(head.length)),
@@ -379,7 +379,7 @@ impl fmt::Debug for AuthorityRewriter {
     }
 }
 
-/// How many bytes of `input` belong to the preface, of which `seen` have come before.
+/// How many bytes of `input` belong to the preface, with `seen` bytes before them.
 fn match_preface(seen: usize, input: &[u8]) -> Result<usize, AuthorityError> {
     let rest = &PREFACE[seen..];
     let used = rest.len().min(input.len());

@@ -4,9 +4,9 @@ use std::collections::VecDeque;
 
 use super::hpack::HpackError;
 
-/// What h2 announces as SETTINGS_HEADER_TABLE_SIZE by not announcing any (RFC 9113 section 6.5.2).
+/// SETTINGS_HEADER_TABLE_SIZE as long as h2 announces none (RFC 9113 section 6.5.2).
 const TABLE_LIMIT: usize = 4096;
-/// What an entry counts beyond its name and value (RFC 7541 section 4.1).
+/// An entry's size beyond its name and value (RFC 7541 section 4.1).
 const ENTRY_OVERHEAD: usize = 32;
 const STATIC_ENTRIES: usize = 61;
 /// The static table's first entries of these names, and their only ones but for the next entry's
@@ -14,8 +14,7 @@ const STATIC_ENTRIES: usize = 61;
 const STATIC_AUTHORITY: usize = 1;
 const STATIC_PATH: usize = 4;
 const STATIC_SCHEME: usize = 6;
-/// The longest path or scheme that a client may store and name again, in bytes: a block of a few bytes
-/// becomes so much longer.
+/// The longest path or scheme that a client may store and name again, in bytes: it lengthens a block of a few bytes.
 pub(super) const LONGEST_STORED: usize = 512;
 
 /// Lengths of the static table's names, RFC 7541 appendix A, entries 1 to 61.
@@ -33,14 +32,13 @@ pub(super) struct Name {
     pub(super) kind: Kind,
 }
 
-/// What is to become of fields of a name.
+/// The handling of fields of a name.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Kind {
     /// h2 copies their names and values, and may store them.
     Copied,
     /// h2 would keep a slice of its buffer: they are stored here, and this is their name's index.
     KeptBack(usize),
-    /// Nothing reads them.
     LeftOut,
 }
 
@@ -68,7 +66,7 @@ impl Kind {
 pub(super) struct Entry {
     pub(super) name: Name,
     size: usize,
-    /// Of a field that is kept back, unless it is too long.
+    /// For a field kept back, unless it is too long.
     pub(super) value: Option<Box<[u8]>>,
     /// How many copied fields were stored before it.
     number: usize,
@@ -80,7 +78,7 @@ pub(super) struct Table {
     entries: VecDeque<Entry>,
     size: usize,
     limit: usize,
-    /// Copied fields that were stored so far, by h2 as well.
+    /// The copied fields stored so far, by h2 as well.
     copied: usize,
 }
 
@@ -106,12 +104,12 @@ impl Table {
         }
     }
 
-    /// The index that h2 has for a copied field.
+    /// h2's index of a copied field.
     pub(super) fn place(&self, entry: &Entry) -> usize {
         STATIC_ENTRIES + self.copied - entry.number
     }
 
-    /// The name of an index, and the index that h2 has for it.
+    /// The name of an index, and h2's index of it.
     pub(super) fn name(&self, index: usize) -> Result<(Name, usize), HpackError> {
         Ok(match self.entry(index)? {
             Some(entry) => (entry.name, self.place(entry)),

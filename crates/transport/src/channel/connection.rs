@@ -1,4 +1,4 @@
-//! One connection of a channel, driven by the thread that calls on it.
+//! One connection of a channel, driven by the calling thread.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ use crate::port::Port;
 use crate::sys::{self, Handles, Interest, Read, Stream, Waitable, Wakeup, Written};
 use crate::{Code, Status, grpc};
 
-/// grpc-go's words for a response that is OK and empty.
+/// grpc-go's words for an OK response without a message.
 const NO_MESSAGE: &str =
     "cardinality violation: received no response message from non-server-streaming RPC";
 
@@ -63,7 +63,7 @@ impl Wake for Stir {
     }
 }
 
-/// What a call waits for.
+/// The states of a call.
 enum CallState {
     Sending(ResponseFuture, h2::SendStream<Bytes>, Bytes),
     Head(ResponseFuture),
@@ -84,7 +84,7 @@ impl ClientConnection {
         })
     }
 
-    /// Whether the server has not closed the connection or said that it will.
+    /// Whether the server has neither closed the connection nor announced it.
     pub(super) fn is_good(&mut self) -> bool {
         let waker = Waker::from(Arc::clone(&self.stir));
         let mut context = Context::from_waker(&waker);
@@ -222,8 +222,8 @@ impl ClientConnection {
         Ok(())
     }
 
-    /// Sends all that is queued. A server that has gone takes nothing more, but its last words may
-    /// still be there to read, and reading tells when they are not: so a failure counts as sent.
+    /// Sends all queued bytes. A failure counts as sent: the server may be gone with its last bytes
+    /// still to be read, and the read reports the failure otherwise.
     fn send(&mut self) -> (Written, bool) {
         let mut buffers = self.port.buffers();
         let written = self.stream.write(&mut buffers.output).unwrap_or_else(|_| {
@@ -417,8 +417,8 @@ fn answer(
     }
 }
 
-/// A stream that the server has refused, or that comes after the last which its GOAWAY names, was
-/// not begun (RFC 9113 section 6.8); of the others h2 tells no stream of a GOAWAY.
+/// The server did not begin a stream that it refused, or that comes after the last one in its
+/// GOAWAY (RFC 9113 section 6.8); h2 reports a GOAWAY to no other stream.
 fn failed(error: &h2::Error) -> Exchange {
     let is_refused = error.is_go_away() || error.reason() == Some(Reason::REFUSED_STREAM);
     match is_refused && error.is_remote() {

@@ -1,9 +1,8 @@
 //! The client: blocking calls, each on a connection of its own for as long as it takes.
 //!
-//! A pipe or a local socket is opened in microseconds, so calls that run at the same time do not
-//! share a connection: a call takes an idle one or opens another, drives it on the caller's own
-//! thread, and puts it back. There is no thread behind a channel, nothing to hand over, and a slow
-//! call holds up no other.
+//! Opening a pipe or a local socket takes microseconds, so concurrent calls do not share a
+//! connection: a call takes an idle one or opens another, drives it on the caller's own thread, and
+//! puts it back. A channel has no thread and hands nothing over, and a slow call delays no other.
 
 mod connection;
 
@@ -25,18 +24,18 @@ pub struct Channel(Arc<Shared>);
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct ChannelOptions {
-    /// How long opening a connection may take, a busy pipe or a socket whose server has no room included.
+    /// The most time for opening a connection, including the wait at a busy pipe or a full socket.
     pub connect_timeout: Duration,
     /// The largest response message, in bytes.
     pub max_message_bytes: usize,
-    /// Connections that are kept for the next call.
+    /// Connections kept for the next call.
     pub max_idle: usize,
-    /// A header that each request has, by its name in lower case, with its value
+    /// A header of each request, by its name in lower case, with its value
     /// ([`crate::ServerOptions::metadata`]).
     pub metadata: Option<(&'static str, &'static str)>,
-    /// Whose endpoint is called.
+    /// The owners that may serve the endpoint.
     pub owner: Owner,
-    /// The trailer of an error that is read ([`Status::trailer`]), by its name in lower case.
+    /// The trailer of an error to read ([`Status::trailer`]), by its name in lower case.
     pub trailer: Option<&'static str>,
 }
 
@@ -50,33 +49,33 @@ pub enum CallError {
     /// No connection could be opened: the server has not seen the call.
     #[error("cannot connect to {endpoint}: {source}")]
     Connect {
-        /// To where.
+        /// The endpoint dialled.
         endpoint: Endpoint,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
-    /// The endpoint belongs to somebody who is not expected to serve it ([`Owner`]). Nothing was sent.
+    /// The endpoint's owner is not trusted to serve it ([`Owner`]). Nothing was sent.
     #[error("{endpoint} belongs to {owner}, who is not trusted to serve it: nothing was sent")]
     ForeignOwner {
-        /// Which endpoint.
+        /// The endpoint dialled.
         endpoint: Endpoint,
-        /// Whose it is: a pipe's SID, a socket's `user` with its number.
+        /// Its owner: a pipe's SID, a socket's `user` with its number.
         owner: String,
     },
     /// The deadline passed. The server may go on with the call.
     #[error("no answer from {endpoint} to {method} before the deadline")]
     Deadline {
-        /// Who was called.
+        /// The endpoint called.
         endpoint: Endpoint,
-        /// What was called.
+        /// The method called.
         method: String,
     },
     /// The connection broke before the answer came. The server may have run the call.
     #[error("the connection to {endpoint} broke: {reason}")]
     Broken {
-        /// To where.
+        /// The endpoint called.
         endpoint: Endpoint,
-        /// How.
+        /// How the connection failed.
         reason: String,
     },
 }
@@ -102,7 +101,7 @@ impl Default for ChannelOptions {
 }
 
 impl Channel {
-    /// Opens a first connection, so that a server that is not there is noticed at once.
+    /// Opens a first connection, so a missing server is noticed at once.
     ///
     /// # Errors
     /// [`CallError::Connect`], [`CallError::ForeignOwner`].
@@ -162,7 +161,7 @@ impl Channel {
 }
 
 impl Shared {
-    /// An idle connection that is still good, or a new one; and whether it is new.
+    /// An idle, still usable connection or a new one, and whether it is new.
     fn connection(&self, deadline: Instant) -> Result<(ClientConnection, bool), CallError> {
         loop {
             let Some(mut connection) = self.idle().pop() else {
@@ -190,8 +189,8 @@ impl Shared {
         ClientConnection::open(stream, self.options.max_message_bytes).map_err(failed)
     }
 
-    /// An owner that cannot be read is no trusted one: an account that may open a pipe for reading may read it
-    /// (`FILE_GENERIC_READ` has `READ_CONTROL`), so that only a pipe of a strange kind keeps it back.
+    /// An unreadable owner is not trusted: an account that may open a pipe for reading may read its owner too
+    /// (`FILE_GENERIC_READ` has `READ_CONTROL`), so only an unusual pipe hides it.
     fn check_owner(&self, stream: &Stream) -> Result<(), CallError> {
         let endpoint = self.endpoint.clone();
         match stream.server_owner(&endpoint) {

@@ -19,16 +19,16 @@ pub(super) struct Calls {
     whole: VecDeque<Request>,
     running: Vec<RunningCall>,
     sending: Vec<Sending>,
-    /// Bytes of output that h2 has been given and the stream has not got yet.
+    /// Bytes of output given to h2 and not yet passed to the stream.
     queued: usize,
-    /// What h2 has had to keep at once.
+    /// The largest sizes of h2's lists.
     peaks: Peaks,
     /// No call may begin any more.
     closed: bool,
 }
 
-/// The most that h2's lists have had at once: calls, and frames that it had not passed on. The lists
-/// keep their room as long as the connection lives.
+/// The most entries of h2's lists at once: calls, and frames not yet passed on. The lists keep their capacity until the
+/// connection ends.
 #[derive(Debug, Default)]
 struct Peaks {
     calls: usize,
@@ -36,14 +36,14 @@ struct Peaks {
 }
 
 impl Peaks {
-    /// Calls and frames that cost no more than a connection does anyway.
+    /// Calls and frames within the fixed cost of a connection.
     const FREE: usize = 16;
-    /// A call's part of the lists of streams and of frames to be sent, and a frame's of those that
-    /// came, in bytes. That lists grow by doubling is reckoned apart.
+    /// A call's part of the lists of streams and of frames to be sent, and a frame's part of the
+    /// received ones, in bytes. The lists' growth by doubling is added elsewhere.
     const CALL_BYTES: usize = 1536;
     const FRAME_BYTES: usize = 320;
 
-    /// The memory that h2 keeps for them, in bytes.
+    /// The memory of h2's lists, in bytes.
     fn kept(&self) -> usize {
         let room = |most: usize| match most {
             0..=Self::FREE => 0,
@@ -53,7 +53,7 @@ impl Peaks {
     }
 }
 
-/// What can be given up, with its size and its place.
+/// A request or response that can be discarded, with its size and its place.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 enum Ballast {
     Sending(usize),
@@ -62,12 +62,12 @@ enum Ballast {
 }
 
 impl Calls {
-    /// Refuses what begins from now on.
+    /// Refuses calls from now on.
     pub(super) fn close(&mut self) {
         self.closed = true;
     }
 
-    /// Whether what begins is refused.
+    /// Whether new calls are refused.
     pub(super) fn is_closed(&self) -> bool {
         self.closed
     }
@@ -102,7 +102,7 @@ impl Calls {
         self.receiving.push(receiving);
     }
 
-    /// Takes what has come of the calls' messages.
+    /// Takes the received parts of the calls' messages.
     pub(super) fn gather(
         &mut self,
         options: &ServerOptions,
@@ -138,14 +138,14 @@ impl Calls {
         self.peaks.frames = self.peaks.frames.max(frames);
     }
 
-    /// Whether a client waits for a call that runs.
+    /// Whether a client waits for a running call.
     pub(super) fn has_begun(&self) -> bool {
         let waits = |running: &RunningCall| running.has_begun && running.respond.is_some();
         self.running.iter().any(waits)
     }
 
-    /// Sends more of the responses that had to wait. What is handed to h2 here comes out at its
-    /// next poll: h2 wakes the driver for it.
+    /// Sends more of the waiting responses. h2 emits them at its next poll, and wakes the driver
+    /// for it.
     pub(super) fn send(&mut self, now: Instant, context: &mut Context<'_>) {
         if self.sending.is_empty() {
             return;
@@ -156,7 +156,7 @@ impl Calls {
         self.queued += before - self.unsent();
     }
 
-    /// h2 has passed on all that it was given, and so much of it has not gone on to the stream.
+    /// h2 has passed on all its output, and `left` bytes of it have not reached the stream.
     pub(super) fn passed_on(&mut self, left: usize) {
         self.queued = left;
     }
@@ -166,7 +166,7 @@ impl Calls {
         self.queued = self.queued.saturating_sub(bytes);
     }
 
-    /// The next request that somebody still waits for.
+    /// The next request whose client still waits.
     pub(super) fn next_request(&mut self) -> Option<Request> {
         loop {
             let request = self.whole.pop_front()?;
@@ -184,7 +184,7 @@ impl Calls {
         !self.whole.is_empty()
     }
 
-    /// Posts a call's answer; false when nobody waits for it.
+    /// Posts a call's answer; false if the client no longer waits.
     pub(super) fn finish(
         &mut self,
         id: u32,
@@ -201,8 +201,8 @@ impl Calls {
         true
     }
 
-    /// Tells the clients whose deadline has passed, and gives up responses that nobody has taken
-    /// any of for `stall`. A call that runs goes on to its real end.
+    /// Answers clients after their deadline, and gives up responses of which the client has taken
+    /// nothing for `stall`. A running call goes on to its real end.
     pub(super) fn expire(&mut self, now: Instant, stall: Duration) {
         let status = || Status::new(Code::DeadlineExceeded, "context deadline exceeded");
         for mut receiving in self
@@ -238,16 +238,15 @@ impl Calls {
         receiving.chain(running).chain(sending).min()
     }
 
-    /// The memory of requests that do not run yet, of responses that the client has not taken, and
-    /// what h2 keeps of its lists.
+    /// The memory of waiting requests, untaken responses and h2's lists.
     pub(super) fn held(&self) -> usize {
         let open = (self.receiving.len() + self.whole.len()) * exchange::CALL_BYTES;
         let kept = self.peaks.kept().saturating_sub(open);
         self.requests() + self.unsent() + self.queued + kept
     }
 
-    /// Gives up the largest of what [`Calls::held`] counts, the newest if several are; false when
-    /// there is nothing that could be.
+    /// Gives up the largest of what [`Calls::held`] counts, the newest if several are; false if
+    /// there is nothing to give up.
     pub(super) fn shed(&mut self) -> bool {
         let receiving = largest(
             self.receiving.iter().map(Receiving::held),
@@ -286,7 +285,7 @@ impl Calls {
         } = receiving;
         let most = usize::try_from(options.max_concurrent_streams).unwrap_or(usize::MAX);
         if self.running.len() >= most {
-            // Only streams that the client has reset can have left so many behind.
+            // Only streams reset by the client can leave so many.
             let status = Status::new(Code::ResourceExhausted, "too many calls on this connection");
             return exchange::refuse(&mut respond, StatusCode::OK, &status);
         }
@@ -306,7 +305,7 @@ impl Calls {
         });
     }
 
-    /// Refuses the newest of the calls whose messages have become too much together.
+    /// Refuses the newest calls until the messages fit the limit together.
     fn bound_requests(&mut self, most: usize) {
         while self.requests() > most {
             let Some(mut receiving) = self.receiving.pop() else {
@@ -350,7 +349,7 @@ impl Calls {
         receiving.chain(whole).sum()
     }
 
-    /// Responses that h2 has not been given.
+    /// Bytes of responses not yet given to h2.
     pub(super) fn unsent(&self) -> usize {
         self.sending.iter().map(Sending::left).sum()
     }

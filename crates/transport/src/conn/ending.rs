@@ -1,34 +1,31 @@
 //! How a connection is ended from our side without the loss of a call.
 //!
-//! A client that is *asked* to go (h2's graceful shutdown: a GOAWAY that refuses nothing, and a PING)
-//! makes a new connection for its next call, and what it sends before it has read that is served.
-//! With the answer to the PING h2 knows what was sent, names the last of it in a second GOAWAY and
-//! ends. So an idle connection is ended, and h2 is left to it; only where no answer comes, as of a
-//! client that looks at its connection when it calls, the *end* follows of itself.
+//! A client that is *asked* to go (h2's graceful shutdown: a GOAWAY that refuses nothing, and a PING) makes a new
+//! connection for its next call, and its calls until then are served. With the answer to the PING h2 knows the last
+//! call sent, names it in a second GOAWAY and ends. This is how h2 ends an idle connection; only if no answer comes, as
+//! from a client that reads its connection only when it calls, the *end* follows after a while.
 //!
-//! Who shuts down or needs the room does not wait for an answer that an idle client may never give:
-//! without a call there is only the second GOAWAY. A call that the client sends meanwhile is beyond
-//! what that one names, so the client knows that it may repeat it; Go's does, and ours.
+//! A shutdown or an eviction does not wait for an answer that an idle client may never send:
+//! without a call there is only the second GOAWAY. A call sent meanwhile is beyond the last one
+//! named there, so the client may repeat it; Go's does, and ours.
 //!
-//! Where the room is needed no call begins any more, lest ever new ones keep it: a request that is whole by then is
-//! not run, and its client sees the connection end.
+//! On an evicted connection no call begins any more, or new calls could keep it for ever: a complete request is not
+//! run, and its client sees the connection end.
 
 use std::time::{Duration, Instant};
 
 use super::later;
 
-/// How long a client that is idle may take for the answer to the PING; or as long as it may be idle,
-/// if that is less.
+/// The most time for an idle client's answer to the PING; `max_idle` if that is less.
 const ANSWER: Duration = Duration::from_secs(10);
-/// How long requests that are not whole, responses that are not taken, and a client that does not read may keep a
-/// connection whose room is needed.
+/// How long incomplete requests, untaken responses and a client that does not read may delay an eviction.
 const GRACE: Duration = Duration::from_secs(1);
 
 /// Why it ends; the later goes before the earlier.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub(super) enum Why {
     Idle,
-    /// Its place, or what it keeps of memory, is needed.
+    /// Its place or its memory is needed.
     Room,
     Shutdown,
 }
@@ -45,7 +42,7 @@ pub(super) struct Ending {
     ended: Option<Instant>,
 }
 
-/// What is to be done next.
+/// The next step.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Step {
     Nothing,
@@ -57,13 +54,13 @@ pub(super) enum Step {
     Cut,
 }
 
-/// What there is on the connection.
+/// The work on the connection.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Load {
     None,
-    /// Requests that are not whole, responses that the client does not take.
+    /// Incomplete requests, or responses not taken by the client.
     Streams,
-    /// Calls that run.
+    /// Running calls.
     Calls,
 }
 
@@ -85,13 +82,12 @@ impl Ending {
         self.why.is_some()
     }
 
-    /// Whether calls that have not begun may. Those of a connection whose room is needed may not: each would keep
-    /// it longer.
+    /// Whether new calls may begin. On a connection whose room is needed they may not: each would keep it longer.
     pub(super) fn lets_calls_begin(&self) -> bool {
         self.why != Some(Why::Room)
     }
 
-    /// What is to be done, when the last call ended at `active`.
+    /// The next step, if the last call ended at `active`.
     pub(super) fn step(&mut self, load: Load, active: Instant, now: Instant) -> Step {
         let Some(why) = self.why else {
             return Step::Nothing;

@@ -12,12 +12,12 @@ use http::StatusCode;
 use crate::assembly::Assembly;
 use crate::{Code, MethodPath, Status, grpc};
 
-/// What a call costs beside its message and its path: h2's part and ours, a header's value of 64 bytes included.
+/// A call's cost beside its message and its path: h2's part and ours, with a header's value of 64 bytes.
 pub(super) const CALL_BYTES: usize = 1 << 10;
 
 /// A whole request.
 pub(crate) struct Request {
-    /// The stream's number, which names the call on its connection.
+    /// The stream's number: the call's name on its connection.
     pub(crate) id: u32,
     pub(crate) method: MethodPath,
     pub(crate) metadata: Option<Box<str>>,
@@ -25,7 +25,7 @@ pub(crate) struct Request {
     pub(crate) deadline: Instant,
 }
 
-/// A request whose message has not come whole.
+/// A request with an incomplete message.
 #[derive(Debug)]
 pub(super) struct Receiving {
     pub(super) method: MethodPath,
@@ -36,7 +36,7 @@ pub(super) struct Receiving {
     assembly: Assembly,
 }
 
-/// What became of a request that was coming in.
+/// The state of an incoming request.
 pub(super) enum Received {
     Pending,
     Whole(Bytes),
@@ -45,18 +45,18 @@ pub(super) enum Received {
     Reset,
 }
 
-/// A call that runs, or whose response waits for the client to make room.
+/// A running call, or one whose response waits for the client to make room.
 #[derive(Debug)]
 pub(super) struct RunningCall {
     pub(super) id: u32,
     pub(super) deadline: Instant,
-    /// None once the client has been told that the deadline has passed.
+    /// None once the client got DeadlineExceeded.
     pub(super) respond: Option<SendResponse<Bytes>>,
     /// A thread has taken it.
     pub(super) has_begun: bool,
 }
 
-/// A response that is larger than what the client takes at the moment.
+/// A response larger than the client takes at the moment.
 pub(super) struct Sending {
     stream: SendStream<Bytes>,
     rest: Bytes,
@@ -65,7 +65,7 @@ pub(super) struct Sending {
 }
 
 impl Request {
-    /// The memory that it holds, in bytes.
+    /// The memory held, in bytes.
     pub(crate) fn held(&self) -> usize {
         CALL_BYTES + self.method.as_str().len() + self.message.len()
     }
@@ -99,12 +99,12 @@ impl Receiving {
         }
     }
 
-    /// With the value of the header that the service is given.
+    /// Adds the header value for the service.
     pub(super) fn with(self, metadata: Option<Box<str>>) -> Self {
         Self { metadata, ..self }
     }
 
-    /// Takes what has come of the message.
+    /// Takes the received part of the message.
     pub(super) fn poll(&mut self, most: usize, context: &mut Context<'_>) -> Received {
         loop {
             match self.body.poll_data(context) {
@@ -131,14 +131,14 @@ impl Receiving {
         }
     }
 
-    /// The memory that it holds, in bytes.
+    /// The memory held, in bytes.
     pub(super) fn held(&self) -> usize {
         CALL_BYTES + self.method.as_str().len() + self.assembly.held()
     }
 }
 
 impl Sending {
-    /// Sends what the client has room for; true when it is all sent or the client is gone.
+    /// Sends as much as the client has room for; true when all is sent or the client is gone.
     pub(super) fn poll(&mut self, now: Instant, context: &mut Context<'_>) -> bool {
         loop {
             match self.stream.capacity().min(self.rest.len()) {
@@ -163,7 +163,7 @@ impl Sending {
         }
     }
 
-    /// Bytes that h2 has not been given.
+    /// Bytes not yet given to h2.
     pub(super) fn left(&self) -> usize {
         self.rest.len()
     }
@@ -182,10 +182,9 @@ impl fmt::Debug for Sending {
     }
 }
 
-/// Answers a call. A response that cannot go out at once is returned.
+/// Answers a call. Returns the rest of a response that cannot go out at once.
 ///
-/// That the client has gone or taken the call back shows as an error of h2's, and there is nobody
-/// left to tell.
+/// A client that left or cancelled shows as an h2 error, and nobody is left to report it to.
 pub(super) fn reply(
     mut respond: SendResponse<Bytes>,
     answer: Result<Vec<u8>, Status>,

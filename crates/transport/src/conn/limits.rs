@@ -1,4 +1,4 @@
-//! What a connection may have of h2.
+//! h2's limits for a connection.
 
 use h2::server::Builder;
 

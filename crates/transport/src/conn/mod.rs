@@ -1,11 +1,10 @@
-//! A connection: how it is served, and how others reach the thread that serves it.
+//! A connection: how it is served, and how others reach its thread.
 //!
-//! The thread that serves a connection makes *turns*: it takes what came in, lets h2 work on it,
-//! and sends all that is queued in one write ([`state`]). A turn that finds a whole request returns
-//! it, and the thread runs the service itself, outside the connection's lock. Should that take
-//! long, the connection is given to another thread ([`crate::pool`]); the first one posts its
-//! answer when it has it and is free again. [`crate::ownership`] has the states and the argument why no
-//! wake-up is lost.
+//! The serving thread makes *turns*: it takes the input, lets h2 work on it, and sends all queued output in one write
+//! ([`state`]). A turn that finds a whole request returns it, and the thread runs the service itself, outside the
+//! connection's lock. If that takes long, another thread gets the connection ([`crate::pool`]); the first one posts its
+//! answer when it has it and is free again. [`crate::ownership`] has the states and the argument why no wake-up is
+//! lost.
 
 mod calls;
 mod ending;
@@ -32,7 +31,7 @@ use crate::{Call, Code, MethodPath, Status};
 
 pub(crate) use self::state::{CloseReason, Wait};
 
-/// How a connection was left by the thread that served it.
+/// How a thread left the connection that it served.
 pub(crate) enum Served {
     /// It is to be waited for; when it was last served.
     Waits(Instant),
@@ -44,12 +43,11 @@ pub(crate) enum Served {
     Reassigned,
 }
 
-/// One client's connection.
 #[derive(Debug)]
 pub(crate) struct Connection {
     pub(crate) id: u64,
     ownership: Ownership,
-    /// The thread that has it, for those who want to rouse it.
+    /// The owning thread, for others to rouse it.
     worker: Mutex<Option<Arc<Worker>>>,
     handles: Handles,
     /// None once closed.
@@ -64,7 +62,7 @@ pub(crate) struct Connection {
     shared: Arc<Shared>,
 }
 
-/// No time at which a connection has become idle.
+/// The value while the connection is not idle.
 const BUSY: u64 = u64::MAX;
 
 impl Connection {
@@ -97,7 +95,7 @@ impl Connection {
         Ok(connection)
     }
 
-    /// What it holds of the server's budget, in bytes.
+    /// The bytes it holds of the server's budget.
     pub(crate) fn held(&self) -> usize {
         self.account.held()
     }
@@ -129,12 +127,12 @@ impl Connection {
         }
     }
 
-    /// Whose it is.
+    /// Its client.
     pub(crate) fn client(&self) -> &Arc<Client> {
         &self.client
     }
 
-    /// What its calls are counted by, and for whom.
+    /// The counters of its calls, and its client and group.
     pub(crate) fn calls(&self) -> &Calls {
         &self.shared.calls
     }
@@ -154,13 +152,13 @@ impl Connection {
         &self.ownership
     }
 
-    /// Ends the connection without regard to what it does.
+    /// Ends the connection even within a call.
     pub(crate) fn sever(self: &Arc<Self>) {
         self.close(&CloseReason::Severed);
         self.want_turn();
     }
 
-    /// Has somebody make a turn; see [`crate::ownership`].
+    /// Requests a turn; see [`crate::ownership`].
     pub(crate) fn want_turn(self: &Arc<Self>) {
         match self.ownership.want() {
             ownership::Wake::Nothing => {}
@@ -174,12 +172,12 @@ impl Connection {
         }
     }
 
-    /// The thread that rouses when a turn is wanted.
+    /// Sets the thread to rouse when a turn is wanted.
     pub(crate) fn set_worker(&self, worker: &Arc<Worker>) {
         *self.worker() = Some(Arc::clone(worker));
     }
 
-    /// Tells the stream what a wait has found, or may have; whether it is anything.
+    /// Passes the result of a wait to the stream; whether anything is ready.
     pub(crate) fn note_ready(&self, ready: Interest) -> bool {
         let note = || {
             self.state()
@@ -189,7 +187,7 @@ impl Connection {
         self.or_closed(note, true)
     }
 
-    /// Makes sure that a wait will tell of input; None when there is some already.
+    /// Begins a read, so that a wait reports input; None if there is input already.
     pub(crate) fn begin_wait(&self) -> Option<Wait> {
         self.or_closed(|| self.state().as_mut()?.begin_wait(), None)
     }
@@ -210,7 +208,7 @@ impl Connection {
         match self.or_closed(arm, None) {
             None => true,
             Some(Ok(())) => self.ownership.park(),
-            // Without a watch nobody would ever wake it.
+            // Without a watch nothing would ever wake it.
             Some(Err(error)) => {
                 self.close(&CloseReason::Io(error));
                 true
@@ -218,8 +216,8 @@ impl Connection {
         }
     }
 
-    /// Does `work` for the thread that has the connection; a panic in it closes the connection and
-    /// no other, and `closed` stands for the result.
+    /// Does `work` for the owning thread; a panic in it closes only this connection, and the result
+    /// is `closed`.
     fn or_closed<T>(&self, work: impl FnOnce() -> T, closed: T) -> T {
         contain("serving a connection", work).unwrap_or_else(|| {
             self.abandon();
@@ -270,7 +268,7 @@ impl Connection {
         }
     }
 
-    /// Ends the connection after a panic in what served it.
+    /// Ends the connection after a panic in its thread.
     pub(crate) fn abandon(&self) {
         self.close(&CloseReason::Panic);
     }
@@ -341,7 +339,7 @@ impl Connection {
         })
     }
 
-    /// The status of a call that is not run, which is told to the operator as well.
+    /// The status of a refused call, also logged for the operator.
     fn refuse(&self, method: &MethodPath, reason: &Refusal) -> Status {
         self.shared.refused_calls.fetch_add(1, Ordering::Relaxed);
         contain("logging", || {
@@ -392,7 +390,7 @@ impl Ready for Connection {
     }
 }
 
-/// A time after `now`; one that the clock cannot tell is as good as a year away.
+/// A time after `now`; a year ahead if the clock cannot represent it.
 pub(crate) fn later(now: Instant, time: Duration) -> Instant {
     now.checked_add(time)
         .unwrap_or_else(|| now + Duration::from_secs(365 * 24 * 3600))

@@ -1,4 +1,4 @@
-//! The state of a connection under its lock, and one turn of the thread that drives it.
+//! The state of a connection under its lock, and one turn of its driver.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -23,24 +23,22 @@ use crate::server::{Account, Binding, Budget, Shared};
 use crate::sys::{Handles, Interest, Read, Stream, Watch, Written};
 use crate::{Peer, Status};
 
-/// How long a response may wait for others of its connection, so that all go in one write.
+/// How long a response may wait for others of its connection, so all go in one write.
 const FLUSH_TIME: Duration = Duration::from_micros(500);
-/// How often a connection may be read before its driver looks at its others. It can be read again
-/// and again where a read does not wait for the next round to begin; each brings 16 KiB at most.
+/// The most reads of a connection before its driver serves its others. A connection can be read
+/// again at once if a read need not wait for the next round; each brings 16 KiB at most.
 const MOST_READS: u32 = 4;
-/// What a thread does after a turn.
+/// The thread's next step after a turn.
 pub(super) enum Turn {
-    /// Run this call.
     Run(Box<Request>),
     /// Wait: it was served at this time.
     Wait(Instant),
     /// Serve others first: its slice was used up at this time, and a request is left.
     Pause(Instant),
-    /// Close the connection.
     Close(CloseReason),
 }
 
-/// What there is to wait for.
+/// Handles, interest and deadline for a wait.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Wait {
     pub(crate) interest: Interest,
@@ -77,7 +75,7 @@ pub(crate) enum CloseReason {
     Io(#[from] io::Error),
 }
 
-/// HTTP/2's state.
+/// The state of HTTP/2.
 enum Http {
     /// Nothing has come: nothing is allocated.
     Silent,
@@ -151,7 +149,7 @@ impl State {
         self.stream.note_ready(ready)
     }
 
-    /// Does all that can be done without waiting.
+    /// Does all work that needs no wait.
     pub(super) fn turn(
         &mut self,
         end: Option<Why>,
@@ -167,7 +165,7 @@ impl State {
         (!self.calls.has_begun()).then_some(self.active)
     }
 
-    /// Makes sure that a wait will tell of input; None when there is some already.
+    /// Begins a read, so that a wait reports input; None if there is input already.
     pub(super) fn begin_wait(&mut self) -> Option<Wait> {
         self.reads = 0;
         self.port.buffers().shrink();
@@ -246,8 +244,8 @@ impl State {
         buffers.is_drained() && !buffers.at_end && !matches!(self.http, Http::Ended(_))
     }
 
-    /// Lets input through the rewriter, if h2 has taken what came before; false when there is none,
-    /// or when others come first: what is there then keeps the next wait from waiting.
+    /// Passes input through the rewriter, if h2 has taken the input before; false if there is none,
+    /// or if others come first: the input then ends the next wait at once.
     fn take_input(&mut self, slice: &Slice<'_>) -> Result<bool, CloseReason> {
         if !self.wants_input() || !self.may_read(slice) {
             return Ok(false);
@@ -321,7 +319,7 @@ impl State {
         }
     }
 
-    /// Accounts for what the connection holds, and makes room when that is its part.
+    /// Accounts for the connection's bytes, and makes room if it has to.
     fn settle(&mut self) -> Result<(), CloseReason> {
         self.shared.budget.settle(&self.account, self.held());
         while self.has_to_make_room() {
@@ -333,8 +331,8 @@ impl State {
         Ok(())
     }
 
-    /// Has the connection end because nothing of what it holds can be refused. What buffers and lists
-    /// keep of their room does not cost it a call, unless the server holds far too much.
+    /// Ends the connection because none of its bytes can be refused. The capacity of buffers and lists does not cost it
+    /// a call, unless the server holds far too much.
     fn close_for_memory(&mut self) -> Result<(), CloseReason> {
         let output = self.calls.unsent() + self.stream.unsent();
         if output > Budget::DUE || self.shared.budget.is_far_over() {
@@ -344,8 +342,8 @@ impl State {
         Ok(())
     }
 
-    /// Whether the server holds too much, and this connection the most of it. Should another hold
-    /// more it is told so, and this one goes on unless the server holds far too much.
+    /// Whether the server holds too much, and this connection the most of it. If another holds
+    /// more, that one is notified, and this one goes on unless the server holds far too much.
     fn has_to_make_room(&self) -> bool {
         let budget = &self.shared.budget;
         if !budget.is_over() || self.account.held() <= Budget::DUE {
@@ -360,15 +358,15 @@ impl State {
         }
     }
 
-    /// What waits here for more bytes, for a thread or for the client, and what buffers and h2's
-    /// lists have kept since they were larger, in bytes.
+    /// The bytes waiting here for more input, for a thread or for the client, and the capacity kept
+    /// by buffers and h2's lists.
     fn held(&self) -> usize {
         let buffers =
             self.port.buffers().held() + self.rewriter.held() + self.rewriter.kept_by_h2();
         buffers + self.calls.held() + self.stream.held()
     }
 
-    /// Sends all that is queued; true when h2 waited for room and there is some now.
+    /// Sends all queued output; true if h2 waited for room and there is room now.
     fn send(&mut self, now: Instant) -> Result<bool, CloseReason> {
         let mut buffers = self.port.buffers();
         let before = buffers.output.len();
@@ -397,7 +395,7 @@ impl State {
         }
     }
 
-    /// Does what is due.
+    /// Handles passed deadlines.
     fn check_times(&mut self, now: Instant) -> Result<(), CloseReason> {
         if self.is_opening() && now >= later(self.created, self.shared.options.handshake_timeout) {
             return Err(CloseReason::Silent);
@@ -428,8 +426,7 @@ impl State {
         (!ends).then(|| later(since, self.shared.options.max_idle))
     }
 
-    /// Goes on with the end of the connection, if that is wanted; true when it has told h2 something
-    /// that has to come out.
+    /// Continues a wanted end of the connection; true if h2 has new output for it.
     fn continue_ending(&mut self, now: Instant) -> Result<bool, CloseReason> {
         let load = self.load();
         let step = self.ending.step(load, self.active, now);
@@ -446,7 +443,7 @@ impl State {
         Ok(true)
     }
 
-    /// What there is on the connection. A response that h2 still holds counts as a stream.
+    /// The work on the connection. A response still held by h2 counts as a stream.
     fn load(&self) -> Load {
         match &self.http {
             _ if self.calls.has_begun() => Load::Calls,
@@ -505,8 +502,8 @@ mod tests {
     use crate::{Call, Endpoint, ServerOptions, Service};
 
     const TIMEOUT: Duration = Duration::from_secs(30);
-    /// What any system takes of a client though nobody reads, and more than the first few reads
-    /// bring: they begin with 4 KiB.
+    /// As much as any system takes from a client without a reader, and more than the first few
+    /// reads bring: they begin with 4 KiB.
     const FLOOD: usize = 96 << 10;
 
     struct Nothing;
@@ -521,7 +518,7 @@ mod tests {
         fn ready(self: Arc<Self>) {}
     }
 
-    /// A client's end, and the state that serves the other.
+    /// A client's end, and the server's state for it.
     fn connected(endpoint: &Endpoint) -> (Stream, State) {
         let options = ServerOptions::default();
         let mut listeners = sys::listen(endpoint, &options).unwrap();
@@ -543,7 +540,7 @@ mod tests {
         (client, state)
     }
 
-    /// An opening, and then PRIORITY, which is valid and answered by nothing.
+    /// An opening, and then PRIORITY frames: valid, and without an answer.
     fn flood() -> Vec<u8> {
         let priority = [0, 0, 5, 2, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1];
         let mut bytes = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0".to_vec();

@@ -1,9 +1,9 @@
-//! The threads: few, cached, and none for a connection that is silent.
+//! The threads: few, cached, and none for a silent connection.
 //!
-//! A thread either idles, or is a *driver*: it owns a set of connections that it waits for and
-//! serves ([`round`]). There are as many drivers as processors, so that connections share threads
-//! and a busy server needs few waits; a connection that wakes up goes to the queue, and the driver
-//! with the fewest connections takes it from there. [`crate::ownership`] has the states of a connection.
+//! A thread either idles, or is a *driver*: it owns a set of connections, waits for them and serves them ([`round`]).
+//! There are as many drivers as processors, so connections share threads and a busy server needs few waits; a waking
+//! connection goes to the queue, and the driver with the fewest connections takes it from there. [`crate::ownership`]
+//! has the states of a connection.
 //!
 //! ```text
 //!   a client ──► queue ──► driver ───── idle for its linger time ─────► the system's watch
@@ -14,39 +14,38 @@
 //! ```
 //!
 //! # Calls
-//! Services run on the drivers themselves, so a fast call costs no hand-over. One that blocks would
-//! hold up the other connections of its driver. So a driver gives up its connections before it runs
-//! a method that was slow before ([`pace`]), even if it has no other, so that it does not keep what
-//! is queued waiting; and from a call that turns out slow the [`monitor`] takes them after 15 to 30
-//! milliseconds. What was given up goes to the queue, another thread is
-//! appointed driver, and the slow one idles once its call has ended.
+//! Services run on the drivers themselves, so a fast call costs no hand-over. A blocking one would
+//! delay the other connections of its driver. So a driver gives up its connections before it runs a
+//! method that was slow before ([`pace`]), even if it has no other, so the queue does not wait for
+//! it; and from a slow call the [`monitor`] takes them after 15 to 30 milliseconds. These
+//! connections go to the queue, another thread is appointed driver, and the slow one idles once its
+//! call has ended.
 //!
 //! # Rounds
-//! From one wait to the next a driver serves the connections of one client process for 300 microseconds in all,
-//! where connections of others may be waiting for it ([`slice`]). It postpones the rest to its next round, in
-//! which those come first that it has not served for longest. In the queue too processes take turns ([`queue`]).
-//! While it postpones some, it leaves connections that idle to the system at once, and so to the queue, which any
-//! thread serves.
+//! From one wait to the next a driver serves the connections of one client process for 300 microseconds in all, if
+//! connections of others may be waiting for it ([`slice`]). It postpones the rest to its next round, longest unserved
+//! first. In the queue too processes take turns ([`queue`]). While it postpones some, it leaves idle connections to the
+//! system at once, and so to the queue, for any thread.
 //!
-//! Calls can never take the last threads: there may be [`SPARE`] more threads than calls that run or
-//! wait, and a call beyond the bound is refused before it is run.
+//! Calls can never take the last threads: there may be [`SPARE`] more threads than running and waiting calls, and a
+//! call beyond the bound is refused before it runs.
 //!
-//! # Why what is queued is taken
+//! # Why every queued task is taken
 //! [`Pool::push`] puts a task into the queue, counts it, and then looks at the drivers:
 //!
 //! - Fewer than there should be: it appoints another, an idle thread or a new one.
-//! - All wait and are full: it appoints one more. One that is full and wakes up with a task still
+//! - All wait and are full: it appoints one more. A full driver that wakes up with a task still
 //!   queued does the same ([`Pool::help`]).
-//! - One waits and has room: it rouses that one. A driver marks that it waits and then looks at the
-//!   count; `push` counts and then looks for the mark. All four are sequentially consistent, so at
-//!   least one of them sees the other's.
-//! - None waits that has room, and some do not wait: such a driver looks at the queue before it
+//! - One waits and has room: it rouses this one. A driver marks its wait and then reads the count;
+//!   `push` counts and then reads the mark. All four are sequentially consistent, so at least one
+//!   of them sees the other's.
+//! - No waiting driver has room, and some do not wait: such a driver checks the queue before it
 //!   waits, and before it idles.
-//! - Those that do not wait are all within slow calls: the monitor relieves them, so that there are
-//!   fewer drivers than there should be. And when nothing was taken from the queue between two of
-//!   its looks, whatever the drivers do, it appoints another. It does not sleep while something is
-//!   queued, and a thread that cannot be started rouses it.
-//! - A driver that idles while there are enough, all of which are full, goes on driving.
+//! - All non-waiting drivers are within slow calls: the monitor relieves them, so there are fewer
+//!   drivers than there should be. And if nothing was taken from the queue between two of its
+//!   checks, whatever the drivers do, it appoints another. It does not sleep while something is
+//!   queued, and a failed start of a thread rouses it.
+//! - If there are enough drivers, but all are full, one about to idle goes on driving.
 //!
 //! # What each part buys
 //! docs/benchmarks.md of the repository has the figures of a server without each:
@@ -57,7 +56,7 @@
 //!   queue.
 //! - The pace of methods: without it calls of 1 to 15 milliseconds run one after the other on each
 //!   driver, and hold up the fast ones there, since the monitor takes nothing from them.
-//! - The monitor: it is what keeps a call that hangs from holding up others.
+//! - The monitor: it keeps a hung call from delaying others.
 
 mod monitor;
 mod pace;
@@ -84,17 +83,17 @@ pub(crate) use pace::Pace;
 pub(crate) use slice::Slice;
 pub(crate) use worker::{Slot, Worker};
 
-/// Threads beyond those that calls may occupy.
+/// Threads beyond those of calls.
 const SPARE: usize = 64;
 /// How long a thread without work waits for some before it ends.
 const IDLE: Duration = Duration::from_secs(3);
-/// Threads that stay however long there is nothing to do.
+/// Threads that stay even without work.
 const KEPT: usize = 1;
 
-/// What a driver takes from the queue.
+/// A driver's task from the queue.
 #[derive(Debug)]
 pub(crate) enum Task {
-    /// Serve this connection, which is the taker's from now on.
+    /// Serve this connection; the taker owns it from now on.
     Serve(Arc<Connection>),
     /// Take the next client.
     Accept(Arc<Acceptor>),
@@ -103,17 +102,17 @@ pub(crate) enum Task {
 /// The pool of a server.
 pub(crate) struct Pool {
     state: Mutex<State>,
-    /// Tells idle threads that one is appointed, or that the pool closes.
+    /// Wakes idle threads after an appointment, or when the pool closes.
     work: Condvar,
     ended: Condvar,
-    /// The queue's length, for those who only want to know whether to look.
+    /// The queue's length, for a check without the lock.
     queued: AtomicUsize,
     taken: AtomicUsize,
     monitor: Monitor,
     pace: Pace,
-    /// Of the lines about threads that cannot be started.
+    /// For the lines about failed starts of threads.
     failing: Throttle,
-    /// Drivers that are wanted, and threads that there may be.
+    /// The wanted number of drivers, and the most threads.
     drivers: usize,
     most: usize,
     stack: usize,
@@ -126,18 +125,18 @@ struct State {
     queue: Queue,
     workers: Vec<Arc<Worker>>,
     threads: usize,
-    /// Threads that idle, and threads that have been started and are not there yet.
+    /// Idle threads, and started threads that do not run yet.
     sleeping: usize,
     starting: usize,
-    /// Appointments that no thread has taken yet; never more than `sleeping` and `starting`.
+    /// Appointments not yet taken by a thread; never more than `sleeping` and `starting`.
     appointed: usize,
-    /// Threads that drive, and those that are appointed.
+    /// Driving and appointed threads.
     drivers: usize,
     closing: bool,
 }
 
 impl Pool {
-    /// A pool with its first thread, so that a system without threads is noticed at once.
+    /// A pool with its first thread, so a system without threads is noticed at once.
     pub(crate) fn new(options: &ServerOptions) -> io::Result<Arc<Self>> {
         let processors = thread::available_parallelism().map_or(2, usize::from);
         let pool = Arc::new(Self {
@@ -168,7 +167,7 @@ impl Pool {
         if self.lacks_drivers(&state) {
             return self.appoint(state);
         }
-        // A driver that does not wait looks at the queue before it does, and before it retires.
+        // A non-waiting driver checks the queue before it waits, and before it retires.
         let waiting = state.workers.iter().filter(|worker| worker.is_waiting());
         let with_room = waiting.filter(|worker| worker.has_room());
         if let Some(worker) = with_room.min_by_key(|worker| worker.load()) {
@@ -198,8 +197,8 @@ impl Pool {
         self.queued.load(SeqCst) > 0
     }
 
-    /// Appoints one more driver although there are enough, because they cannot take what is queued;
-    /// unless one is on its way, which on a busy machine takes a while.
+    /// Appoints one more driver although there are enough, because they cannot take the queued
+    /// tasks; unless one is on its way: on a busy machine that takes a while.
     pub(crate) fn help(self: &Arc<Self>) {
         let state = self.lock();
         if state.appointed == 0 {
@@ -207,7 +206,7 @@ impl Pool {
         }
     }
 
-    /// A driver has given up its connections because of a slow call, which it goes on with.
+    /// A driver has given up its connections because of a slow call; it goes on with the call.
     pub(crate) fn dismiss(&self) {
         self.lock().drivers -= 1;
     }
@@ -242,8 +241,8 @@ impl Pool {
         &self.pace
     }
 
-    /// Ends the threads once they have nothing to do, and waits until no more are left than
-    /// `busy` says will stay, but not longer than `deadline`.
+    /// Ends the threads once they have nothing to do. Waits until at most `busy` of them are left,
+    /// but not longer than `deadline`.
     pub(crate) fn close(&self, deadline: Instant, busy: impl Fn() -> usize) {
         let mut state = self.lock();
         state.closing = true;
@@ -285,8 +284,8 @@ impl Pool {
         }
     }
 
-    /// What is queued stays queued for the threads that there are. They may all be within slow calls, so the
-    /// monitor tries again; a panic of the log costs nobody a connection.
+    /// Queued tasks stay queued for the existing threads. These may all be within slow calls, so the monitor tries
+    /// again; a panic of the log costs no connection.
     fn could_not_start(&self, error: &io::Error) {
         self.monitor.rouse();
         if let Some(held_back) = self.may_log_failure() {
@@ -296,7 +295,7 @@ impl Pool {
         }
     }
 
-    /// Starts a thread that has been counted; it is uncounted when it cannot be started.
+    /// Starts a thread that is already counted; a failed start uncounts it.
     fn spawn(self: &Arc<Self>) -> io::Result<()> {
         let started = Worker::new().and_then(|worker| {
             let pool = Arc::clone(self);

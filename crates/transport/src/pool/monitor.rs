@@ -1,15 +1,15 @@
-//! Takes connections away from threads that are within a slow call.
+//! Takes connections away from threads within a slow call.
 //!
-//! The monitor looks at all threads every [`TICK`]. One that has been within the same call at two
-//! looks in a row is slow: its connections go to other threads, and it is left with its call. This
-//! costs a fast call two writes to memory of its thread's own. The monitor also appoints another
-//! driver when nothing of the queue has been taken between two looks.
+//! The monitor checks all threads every [`TICK`]. A thread within the same call at two checks in a
+//! row is slow: its connections go to other threads, and it keeps only its call. This costs a fast
+//! call two writes to its thread's own memory. The monitor also appoints another driver if nothing
+//! was taken from the queue between two checks.
 //!
 //! # Sleep
-//! After [`QUIET`] looks at which no thread began a call the monitor sleeps without a timeout. A
-//! thread first marks that it is within a call, then looks whether the monitor sleeps; the monitor
-//! first marks that it sleeps, then looks at the threads once more. Both are sequentially
-//! consistent, so at least one of them sees the other's mark.
+//! After [`QUIET`] checks without a new call the monitor sleeps without a timeout. A thread first
+//! marks its call, then checks whether the monitor sleeps; the monitor first marks its sleep, then
+//! checks the threads once more. Both are sequentially consistent, so at least one of them sees the
+//! other's mark.
 
 use std::io;
 use std::sync::atomic::AtomicBool;
@@ -21,9 +21,9 @@ use std::time::Duration;
 use super::{Pool, Worker};
 use crate::panics::contain;
 
-/// A call is slow after one to two of these, about what Windows's clock ticks in by default. Shorter, and
-/// a busy machine that merely does not let a thread run looks slow, which costs threads: at 5 ms, 32
-/// clients on two processors under Wine made twelve of them, at 15 ms six.
+/// A call is slow after one to two of these, about the default tick of Windows's clock. If it is shorter, a thread that
+/// a busy machine merely does not run looks slow, and that costs threads: at 5 ms, 32 clients on two processors under
+/// Wine made twelve of them, at 15 ms six.
 const TICK: Duration = Duration::from_millis(15);
 const QUIET: u32 = 5;
 
@@ -34,20 +34,20 @@ pub(crate) struct Monitor {
     thread: OnceLock<Thread>,
 }
 
-/// What the monitor sees at one time.
+/// The monitor's view at one time.
 #[derive(Default)]
 struct Look {
     workers: Vec<Seen>,
-    /// Tasks that have been taken from the queue so far, and whether there are more.
+    /// Tasks taken from the queue so far, and whether there are more.
     taken: usize,
     is_queued: bool,
 }
 
-/// What a look saw of a thread.
+/// The monitor's view of a thread.
 struct Seen {
     worker: Arc<Worker>,
     calls: u64,
-    /// Within a call, with connections that could be taken away.
+    /// Within a call, with connections to take away.
     holds: bool,
 }
 
@@ -75,8 +75,8 @@ impl Monitor {
         self.unpark();
     }
 
-    /// There is something to watch: a thread has marked that it is within a call, or something is queued that
-    /// no thread could be started for.
+    /// There is something to watch: a thread has marked its call, or a task is queued and no thread could be started
+    /// for it.
     pub(crate) fn rouse(&self) {
         if self.asleep.load(SeqCst) && self.asleep.swap(false, SeqCst) {
             self.unpark();

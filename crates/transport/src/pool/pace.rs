@@ -4,19 +4,19 @@ use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
-/// A method whose last calls all took longer runs on a thread that has given up its connections.
+/// A method whose last calls all took longer runs on a thread without connections.
 const SLOW: Duration = Duration::from_millis(1);
-/// What a time is kept in: sixteen bits of it are half a second, and nothing longer is told apart.
+/// The unit of stored times: sixteen bits of it are half a second, the longest time stored.
 const UNIT: Duration = Duration::from_micros(8);
 /// How many calls are remembered, sixteen bits each.
 const KEPT: u32 = 4;
 const PLACES: usize = 256;
 
-/// The last times of the methods, by a hash of their path. Two methods that share a place make
-/// each other look faster, which costs time and nothing else.
+/// The last times of the methods, by a hash of their path. Two methods with one place make each
+/// other look faster, at a cost of time alone.
 ///
-/// The shortest of them counts: on a busy machine any call may not be let run for a while, four in
-/// a row rarely are, and every method that looks slow costs a thread.
+/// The shortest of them counts: on a busy machine any call may wait for a processor, four in a row
+/// rarely do, and every method that looks slow costs a thread.
 #[derive(Debug)]
 pub(crate) struct Pace(Box<[AtomicU64; PLACES]>);
 
@@ -30,7 +30,7 @@ impl Pace {
         shortest(self.place(method).load(Relaxed)) > units(SLOW)
     }
 
-    /// Notes a call; the last four count. Of two that end at once one may be lost.
+    /// Notes a call; the last four count. If two end at once, one may be lost.
     pub(crate) fn note(&self, method: &str, took: Duration) {
         let place = self.place(method);
         place.store(
@@ -40,7 +40,7 @@ impl Pace {
     }
 
     fn place(&self, method: &str) -> &AtomicU64 {
-        // FNV-1a: a few bytes that nobody chooses in bad faith to any gain.
+        // FNV-1a: a few bytes, and a chosen collision gains nothing.
         let fold = |hash: usize, byte: u8| (hash ^ usize::from(byte)).wrapping_mul(16_777_619);
         let hash = method.bytes().fold(2_166_136_261, fold);
         &self.0[hash % PLACES]

@@ -1,5 +1,5 @@
-//! What waits for a driver. Client processes take turns, and new clients of all endpoints are one more of them,
-//! so that what one process has queued keeps no other from its turn.
+//! Tasks waiting for a driver. Client processes take turns, and new clients of all endpoints are one more of them, so
+//! one process's tasks block no other's turn.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -30,7 +30,7 @@ impl Queue {
         }
     }
 
-    /// The first task of the process whose turn it is.
+    /// The first task of the next process in turn.
     pub(super) fn pop(&mut self) -> Option<Task> {
         let mut lane = self.0.pop_front()?;
         let task = lane.tasks.pop_front();

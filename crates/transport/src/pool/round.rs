@@ -1,9 +1,8 @@
-//! A driver's rounds: take what is queued, read, wait, serve.
+//! A driver's rounds: take queued tasks, read, wait, serve.
 //!
-//! Reads begin as late as can be: not after each call, but when the driver has served all that
-//! was ready. On Windows a read that finds its data there already costs one system call and no
-//! wait, while one that is left pending costs both and an event besides; under load most requests
-//! are found that way.
+//! Reads begin as late as possible: not after each call, but when the driver has served all ready
+//! connections. On Windows a read with its data already there costs one system call and no wait; a
+//! pending one costs both and an event besides. Under load most requests are found without a wait.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -18,17 +17,17 @@ use crate::sys::{self, Interest};
 /// The thread has no connections any more: they were taken, or it gave them up.
 struct Dismissed;
 
-/// How long a thread that cannot wait does nothing, lest it spin.
+/// The pause of a thread that cannot wait, so it does not spin.
 const PAUSE: Duration = Duration::from_millis(1);
-/// Rounds that may pass without a look at those connections that have a read pending.
+/// The most rounds without a check of connections with a pending read.
 const UNWAITED: u32 = 4;
 
-/// What a driver needs from round to round.
+/// A driver's state from round to round.
 struct Round<'a> {
     pool: &'a Arc<Pool>,
     worker: &'a Arc<Worker>,
     linger: Duration,
-    /// By slot: what the last wait has found.
+    /// By slot: the result of the last wait.
     ready: Vec<Interest>,
     /// Connections to serve in this round, and when each was last served.
     due: Vec<(Instant, Arc<Connection>)>,
@@ -64,7 +63,7 @@ impl<'a> Round<'a> {
     fn go(&mut self) -> Result<(), Dismissed> {
         self.take_queued()?;
         let has_input = self.begin_reads()?;
-        // Those whose input was there already may have more; the others get their turn as well.
+        // Connections with immediate input may have more; the others get their turn as well.
         self.unwaited = if has_input { self.unwaited + 1 } else { 0 };
         if has_input && self.unwaited < UNWAITED {
             return Ok(());
@@ -74,8 +73,8 @@ impl<'a> Round<'a> {
         self.serve_due()
     }
 
-    /// Takes no more of what is queued than there can be connections, lest clients that are turned away keep the
-    /// thread from those that it has.
+    /// Takes at most as many tasks as there can be connections, so clients being turned away do not keep the thread
+    /// from its own.
     fn take_queued(&mut self) -> Result<(), Dismissed> {
         for _ in 0..Worker::MOST {
             if !self.worker.has_room() {
@@ -104,8 +103,8 @@ impl<'a> Round<'a> {
         });
     }
 
-    /// Begins the reads of those that were served since the last wait, and serves those whose
-    /// input is there already; false when there is none.
+    /// Begins the reads of connections served since the last wait, and serves those with input
+    /// already there; false if there is none.
     fn begin_reads(&mut self) -> Result<bool, Dismissed> {
         let mut due = mem::take(&mut self.due);
         self.worker.change(|slots| {
@@ -122,16 +121,15 @@ impl<'a> Round<'a> {
         Ok(has_input)
     }
 
-    /// Waits until a connection wants something or is idle for too long, and notes which are due;
-    /// only looks when one has input already.
+    /// Waits until a connection wants something or is idle for too long, and notes the due ones;
+    /// only polls if one has input already.
     fn wait(&mut self, has_input: bool) {
         self.worker.begin_wait();
         let mut slots = self.worker.slots();
         let now = Instant::now();
         let is_late = slots.iter().any(|slot| slot.late);
         let is_full = slots.len() == Worker::MOST;
-        // A connection that idles is reached sooner by way of the queue, from which any thread takes it, than on a
-        // thread that is flooded.
+        // An idle connection is served sooner through the queue, by any thread, than on a flooded thread.
         let linger = match is_late || is_full && self.pool.has_queued() {
             true => Duration::ZERO,
             false => self.linger,
@@ -146,7 +144,7 @@ impl<'a> Round<'a> {
             if let Some(held_back) = self.pool.may_log_failure() {
                 tracing::warn!(%error, held_back, "cannot wait");
             }
-            // Reading tells what is wrong with one of them, and the others are served meanwhile.
+            // A read reports the error of one of them, and the others are served meanwhile.
             self.ready.clear();
             self.ready.resize(slots.len(), Interest::BOTH);
             thread::sleep(PAUSE);
@@ -161,19 +159,19 @@ impl<'a> Round<'a> {
                 self.due.push(slot.due());
                 return true;
             }
-            // One that was served just now has no read pending: nothing would wake it.
+            // A connection served just now has no read pending: nothing would wake it.
             slot.stale || slot.next(linger) > now || !slot.park()
         });
         self.worker.set_load(slots.len());
         self.is_mixed = is_mixed(&slots);
         drop(slots);
-        // Those that were idle have just made room for what is queued.
+        // The idle ones have just made room for queued tasks.
         if !self.worker.has_room() && self.pool.has_queued() {
             self.pool.help();
         }
     }
 
-    /// Where processes compete, those that have not been served for longest come first.
+    /// If processes compete, the longest unserved come first.
     fn serve_due(&mut self) -> Result<(), Dismissed> {
         let mut due = mem::take(&mut self.due);
         if self.is_mixed {
@@ -213,7 +211,7 @@ impl<'a> Round<'a> {
         Ok(())
     }
 
-    /// Leaves a connection to the next round, whatever it wants.
+    /// Leaves a connection to the next round, with any wish.
     fn postpone(&self, connection: &Arc<Connection>) {
         connection.ownership().pause();
         self.change(connection, |slot| slot.late = true);
@@ -260,7 +258,7 @@ mod tests {
     const BUSY: u32 = 1;
     const INNOCENT: u32 = 2;
 
-    /// Notes whose calls it ran.
+    /// Notes the clients of the calls it ran.
     #[derive(Default)]
     struct Order(Mutex<Vec<u32>>);
 
@@ -280,7 +278,7 @@ mod tests {
         [&[0, 0, length, kind, flags, 0, 0, 0, stream], payload].concat()
     }
 
-    /// What a client sends that makes all its calls at once.
+    /// The bytes of a client that makes all its calls at once.
     fn requests() -> Vec<u8> {
         let mut block = vec![0x83, 0x86];
         for (name, value) in [
@@ -330,7 +328,7 @@ mod tests {
             }
         }
 
-        /// The server's side of a connection of `client` that has made all its calls.
+        /// The server's side of a connection of `client` with all its calls made.
         fn connection(&mut self, client: &Arc<Client>) -> Arc<Connection> {
             let end = Instant::now() + TIMEOUT;
             let mut stream = Stream::connect(&self.endpoint, end).unwrap();
@@ -363,7 +361,7 @@ mod tests {
         let worker = Arc::new(Worker::new().unwrap());
         worker.enter();
         let pool = Arc::clone(&fixture.shared.pool);
-        // So that each turn uses it up.
+        // Each turn then uses it up.
         let mut round = Round::new(&pool, &worker, Duration::ZERO);
         for owner in [vec![&busy; 20], vec![&innocent]].concat() {
             let connection = fixture.connection(owner);

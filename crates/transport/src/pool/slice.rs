@@ -1,8 +1,8 @@
 //! A driver's time, shared out by client process.
 //!
-//! From one wait of a driver to the next, all connections of one process together are served for [`SLICE`], and
-//! for one read or one call beyond it; what is left to do comes after the wait. So a process that floods its
-//! connections keeps another's on the same driver waiting for that long, however many connections it has.
+//! From one wait of a driver to the next, all connections of one process together are served for [`SLICE`], and for one
+//! read or one call beyond it; the rest comes after the wait. So a flooding process delays another's connections on the
+//! same driver only this long, however many connections it has.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 use super::Pool;
 use crate::server::Client;
 
-/// Some six calls that are fast. At 1 ms others waited twice to six times as long (`cargo xtask bench attack`, two
-/// rounds); shorter slices cost more waits.
+/// Some six fast calls. At 1 ms others waited twice to six times as long (`cargo xtask bench attack`, two rounds);
+/// shorter slices cost more waits.
 pub(super) const SLICE: Duration = Duration::from_micros(300);
 
 /// How long one connection may be served.
@@ -23,12 +23,12 @@ pub(crate) struct Slice<'a> {
     has_run: bool,
 }
 
-/// Those for whom a slice ends.
+/// The processes for which a slice ends.
 #[derive(Debug)]
 pub(super) enum Others<'a> {
     /// The driver has connections of several processes.
     OnDriver,
-    /// All its connections are of one process; those of others may be in the queue.
+    /// All its connections are of one process; others' may be in the queue.
     InQueue(&'a Pool),
 }
 
@@ -40,7 +40,7 @@ pub(super) struct Shares {
 }
 
 impl<'a> Slice<'a> {
-    /// One that begins now.
+    /// A slice that begins now.
     pub(super) fn new(length: Duration, others: Others<'a>) -> Self {
         Self {
             start: Instant::now(),
@@ -50,13 +50,13 @@ impl<'a> Slice<'a> {
         }
     }
 
-    /// For a connection that is served by itself.
+    /// For a connection served by itself.
     #[cfg(test)]
     pub(crate) fn of(length: Duration) -> Self {
         Self::new(length, Others::OnDriver)
     }
 
-    /// The time since it began; None when nobody waits for it.
+    /// The time since it began; None if nobody waits for its end.
     pub(super) fn used(&self) -> Option<Duration> {
         self.others.may_wait().then(|| self.start.elapsed())
     }

@@ -1,4 +1,4 @@
-//! One pool thread as others see it, with the connections that it has.
+//! One pool thread as others see it, with its connections.
 
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize};
@@ -11,25 +11,25 @@ use super::{Pool, Task};
 use crate::conn::{Connection, Wait};
 use crate::sys::{Handles, Interest, Waitable, Wakeup};
 
-/// What the monitor, the pool and wakers need of a thread.
+/// A thread, for the monitor, the pool and wakers.
 #[derive(Debug)]
 pub(crate) struct Worker {
     thread: OnceLock<ThreadId>,
     /// Odd while the thread runs a call.
     calls: AtomicU64,
-    /// The connections that the thread has. Only the thread itself adds to them; others take them
-    /// away, and only while it is within a call.
+    /// The thread's connections. Only the thread itself adds to them; others take them away, and
+    /// only while it is within a call.
     slots: Mutex<Vec<Slot>>,
-    /// How many those are, for those who only compare.
+    /// Their number, to compare without the lock.
     load: AtomicUsize,
-    /// The thread waits, and nobody has roused it for the queue.
+    /// The thread waits, and was not roused for the queue yet.
     waiting: AtomicBool,
     /// The connections were taken, and the thread is no driver any more.
     dismissed: AtomicBool,
     wakeup: Wakeup,
 }
 
-/// A connection that a thread has.
+/// A connection of a thread.
 #[derive(Debug)]
 pub(crate) struct Slot {
     pub(crate) connection: Arc<Connection>,
@@ -39,13 +39,13 @@ pub(crate) struct Slot {
     pub(crate) since: Instant,
     /// Whether `wait` is still to be learned from the connection.
     pub(crate) stale: bool,
-    /// Whether it has work left that others came before.
+    /// Whether it has work left because others came first.
     pub(crate) late: bool,
 }
 
 impl Worker {
-    /// Connections that a thread can have: Win32 waits for 64 handles, each connection has two,
-    /// and the thread's own event is one.
+    /// The most connections of a thread: Win32 waits for 64 handles, each connection has two, and
+    /// the thread's own event is one.
     pub(crate) const MOST: usize = 31;
 
     pub(super) fn new() -> io::Result<Self> {
@@ -60,7 +60,7 @@ impl Worker {
         })
     }
 
-    /// The calling thread is the one that this stands for.
+    /// The calling thread becomes the thread of this worker.
     pub(super) fn enter(&self) {
         self.thread.get_or_init(|| thread::current().id());
     }
@@ -70,7 +70,7 @@ impl Worker {
         self.thread.get() == Some(&thread::current().id())
     }
 
-    /// The event that ends this thread's wait.
+    /// The event for ending this thread's wait.
     pub(crate) fn wakeup(&self) -> &Wakeup {
         &self.wakeup
     }
@@ -113,8 +113,8 @@ impl Worker {
     }
 
     /// The thread is going to wait unless there is something in the queue. It marks itself first
-    /// and then looks; who queues something does it the other way round. Both are sequentially
-    /// consistent, so at least one sees what the other did.
+    /// and then checks; a thread that queues something does the reverse. Both are sequentially
+    /// consistent, so at least one sees the other's write.
     pub(super) fn begin_wait(&self) {
         self.waiting.store(true, SeqCst);
     }
@@ -139,11 +139,11 @@ impl Worker {
         (calls, !calls.is_multiple_of(2) && self.load() > 0)
     }
 
-    /// Takes the connections away from a thread that is within a call.
+    /// Takes the connections away from a thread within a call.
     ///
-    /// The call's own is taken first: when that succeeds the thread cannot go on to another before
-    /// it has noticed, and `slots` is locked until all are taken. The thread never holds that lock
-    /// within a call, so when it is held there is nothing to take.
+    /// The call's own is taken first: after this the thread notices before it goes on to another,
+    /// and `slots` is locked until all are taken. The thread never holds this lock within a call,
+    /// so a held lock means nothing to take.
     pub(super) fn relieve(&self, pool: &Arc<Pool>) {
         let Ok(mut slots) = self.slots.try_lock() else {
             return;
@@ -155,7 +155,7 @@ impl Worker {
         hand_over(slots, pool);
     }
 
-    /// The thread gives up its connections before a slow call of `own`, which it serves.
+    /// The thread gives up its connections before a slow call of `own`, the connection it serves.
     pub(crate) fn give_up(&self, own: &Arc<Connection>, pool: &Arc<Pool>) {
         let mut slots = self.slots();
         own.ownership().begin_call();
@@ -175,7 +175,7 @@ impl Worker {
         !self.dismissed.swap(false, SeqCst)
     }
 
-    /// Gives everything back after a panic in a turn; the connection of that turn is closed.
+    /// Gives everything back after a panic in a turn; that turn's connection is closed.
     pub(super) fn abandon(&self, pool: &Arc<Pool>) {
         if !self.calls.load(SeqCst).is_multiple_of(2) {
             self.end_call();
@@ -190,8 +190,8 @@ impl Worker {
     }
 }
 
-/// Queues the connections of a thread that is no driver any more. Those that were waiting are
-/// claimed; the one that was in a call has been stolen and is queued as it is.
+/// Queues the connections of a former driver. Waiting ones are claimed; the one in a call has been
+/// stolen and is queued unchanged.
 fn hand_over(slots: Vec<Slot>, pool: &Arc<Pool>) {
     pool.dismiss();
     for slot in slots {
@@ -201,7 +201,7 @@ fn hand_over(slots: Vec<Slot>, pool: &Arc<Pool>) {
 }
 
 impl Slot {
-    /// For a connection that is going to be served.
+    /// For a connection about to be served.
     pub(super) fn new(connection: &Arc<Connection>) -> Self {
         Self {
             connection: Arc::clone(connection),
@@ -217,7 +217,7 @@ impl Slot {
         Arc::ptr_eq(&self.connection, connection)
     }
 
-    /// For the list of those to serve.
+    /// For the list of connections to serve.
     pub(super) fn due(&self) -> (Instant, Arc<Connection>) {
         (self.since, Arc::clone(&self.connection))
     }
@@ -231,8 +231,7 @@ impl Slot {
         self.wait.until.map_or(idle, |until| until.min(idle))
     }
 
-    /// Whether something has happened, given what a wait has found, or work is left, or a deadline
-    /// has passed.
+    /// Whether the wait found something, work is left, or a deadline has passed.
     pub(super) fn wants_service(&self, ready: Interest, now: Instant) -> bool {
         let has_news = ready != Interest::default() && self.connection.note_ready(ready);
         let is_due = || self.wait.until.is_some_and(|until| until <= now);

@@ -1,4 +1,4 @@
-//! Taking clients.
+//! Accepts clients.
 
 use std::io;
 use std::sync::atomic::Ordering;
@@ -11,10 +11,10 @@ use crate::panics::contain;
 use crate::pool::Task;
 use crate::sys::{self, Interest, Listener, Ready, Stream, Watch};
 
-/// How long a listener that could not accept waits before it tries again.
+/// The pause of a listener after a failed accept.
 const ACCEPT_RETRY: Duration = Duration::from_millis(100);
 
-/// A listener of one endpoint, with the watch that tells when a client is there.
+/// A listener of one endpoint, and its watch for clients.
 #[derive(Debug)]
 pub(crate) struct Acceptor {
     binding: Arc<Binding>,
@@ -38,7 +38,7 @@ impl Acceptor {
             .shared
             .watcher
             .watch(Arc::clone(&acceptor) as sys::Target)?;
-        // Armed for nothing yet: what arming needs of the system is there from now on.
+        // Armed for nothing yet, so the system's resources for arming exist from now on.
         watch.arm(&listener.handles(), Interest::default(), None)?;
         *acceptor.lock() = Some((listener, watch));
         Ok(acceptor)
@@ -58,8 +58,8 @@ impl Acceptor {
         drop(inner);
     }
 
-    /// Takes the next client, and has the watch tell of the one after. The connection is the
-    /// caller's to serve.
+    /// Takes the next client, and arms the watch for the one after. The caller serves the
+    /// connection.
     pub(crate) fn accept(&self) -> Option<Arc<Connection>> {
         let stream = contain("taking a client", || self.next_stream()).unwrap_or_else(|| {
             self.try_later();
@@ -105,7 +105,7 @@ impl Acceptor {
         stream
     }
 
-    /// Has the watch come back after a while, whether a client is there or not.
+    /// Has the watch fire after a while, with or without a client.
     fn try_later(&self) {
         let inner = self.lock();
         let Some((listener, watch)) = &*inner else {
@@ -156,7 +156,7 @@ mod tests {
         channel.call("/v1.Test/Echo", b"fine", deadline).unwrap()
     }
 
-    /// A listener that the system refuses every client while it is told so.
+    /// A listener whose accepts fail while the flag is set.
     #[derive(Debug)]
     struct Refusing(Listener, Arc<AtomicBool>);
 
@@ -177,7 +177,7 @@ mod tests {
         }
     }
 
-    /// Puts what refuses clients before the listeners of one endpoint.
+    /// Puts a refusing listener before each listener of one endpoint.
     fn inject(server: &Server, endpoint: &Endpoint) -> Arc<AtomicBool> {
         let refuses = Arc::new(AtomicBool::new(true));
         for acceptor in &*server.acceptors() {
@@ -212,7 +212,7 @@ mod tests {
             let end = Instant::now() + TIMEOUT;
             while server.usage().failed_accepts < 3 {
                 assert!(Instant::now() < end, "it is not tried again");
-                // Each is a client of its own, which has to be accepted.
+                // Each is a separate client, and has to be accepted.
                 assert_eq!(echo(&other), b"fine");
             }
             assert!(!waiting.is_finished(), "nobody accepted it");

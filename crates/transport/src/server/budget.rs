@@ -1,35 +1,34 @@
-//! What clients can make the server hold, all together.
+//! The memory that all clients together can make the server hold.
 //!
-//! Each connection accounts for what waits in it: requests that are not whole or do not run yet,
-//! and output that the client has not taken. Requests that run are counted as well. When the sum
-//! is over the budget, the connection that holds the most makes room: it refuses its largest
-//! request until the sum fits. So one that floods the server pays for it itself, however many
-//! others there are, and the small calls of the others go on: a connection that holds no more than
-//! [`Budget::DUE`] never has to make room.
+//! Each connection accounts for its incomplete and waiting requests, and for output that the client
+//! has not taken. Running requests count as well. When the sum is over the budget, the connection
+//! with the most bytes makes room: it refuses its largest request until the sum fits. So a flooding
+//! client pays for it itself, however many others there are, and the others' small calls go on: a
+//! connection with at most [`Budget::DUE`] never has to make room.
 
 use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
 
-/// What all connections hold, and what they may.
+/// The bytes held by all connections, and their limit.
 #[derive(Debug)]
 pub(crate) struct Budget {
     most: usize,
     used: AtomicUsize,
 }
 
-/// What one connection holds.
+/// The bytes held by one connection.
 #[derive(Debug, Default)]
 pub(crate) struct Account(AtomicUsize);
 
-/// Bytes that are counted until this is dropped.
+/// Bytes, counted until this is dropped.
 pub(crate) struct Reservation<'a> {
     budget: &'a Budget,
     bytes: usize,
 }
 
 impl Budget {
-    /// What each connection may hold whatever the others do, in bytes.
-    // A connection that called once also costs up to 50 KiB that nobody counts, most of it h2's buffers. On Linux, glibc
+    /// The bytes that each connection may always hold.
+    // After its first call a connection also costs up to 50 KiB uncounted, most of it h2's buffers. On Linux, glibc
     // keeps freed memory in each arena: after seven crowds of 1,000 connections the process had 150 MB, with
     // MALLOC_ARENA_MAX=1 57 MB. Windows's heap has not been measured.
     pub(crate) const DUE: usize = 16 << 10;
@@ -41,7 +40,7 @@ impl Budget {
         }
     }
 
-    /// Notes that a connection holds so many bytes now; for the thread that serves it.
+    /// Sets the bytes that a connection holds now; for the thread serving it.
     pub(crate) fn settle(&self, account: &Account, held: usize) {
         if account.held() == held {
             return;
@@ -54,7 +53,7 @@ impl Budget {
         };
     }
 
-    /// Counts a request that runs.
+    /// Counts a running request.
     pub(crate) fn hold(&self, bytes: usize) -> Reservation<'_> {
         self.used.fetch_add(bytes, AcqRel);
         Reservation {
@@ -71,7 +70,7 @@ impl Budget {
         self.used() > self.most
     }
 
-    /// By a quarter: the connection that holds the most cannot make room fast enough.
+    /// By a quarter: the connection with the most bytes cannot make room fast enough.
     pub(crate) fn is_far_over(&self) -> bool {
         self.used() > self.most.saturating_add(self.most / 4)
     }

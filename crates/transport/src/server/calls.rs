@@ -8,29 +8,28 @@ use super::Client;
 use super::client::Tally;
 use crate::ServerOptions;
 
-/// Counts the calls that run, and those that wait for others.
+/// Counts the running calls, and the calls waiting for others.
 ///
 /// # Places
-/// Each [`Group`] has a few that its calls take first; the rest are for all. A call that waits gives its place
-/// back, so that what waits for something that hangs keeps nothing else from running. It is never refused one
-/// when it goes on: for that moment more calls run than the places are, but never more than there are threads
-/// for, as those that wait are bounded too.
+/// Each [`Group`] has a few that its calls take first; the rest are for all. A waiting call gives its place back, so
+/// calls that wait for a hung one block nothing else. It always gets a place again when it goes on: for a moment more
+/// calls run than there are places, but never more than threads, as the waiting calls are bounded too.
 ///
 /// # Waiting for none
-/// The end of the last call says so to those who wait, and costs a system call only when there are
-/// any: who waits marks that first and then looks at the count, a call leaves the count first and
-/// then looks for the mark. All four are sequentially consistent, so at least one sees the other.
+/// The end of the last call wakes the waiters, and costs a system call only if there are any: a
+/// waiter first sets the mark and then reads the count, a call first leaves the count and then
+/// reads the mark. All four are sequentially consistent, so at least one sees the other.
 #[derive(Debug)]
 pub(crate) struct Calls {
-    /// Those that have not ended, whether they run or wait.
+    /// Calls that have not ended, running or waiting.
     alive: AtomicUsize,
     waiting: Tally,
-    /// Those with a place that is in no reserve.
+    /// Calls with a place outside all reserves.
     common: Tally,
     limits: Limits,
-    /// Somebody waits, or has waited, until none is left.
+    /// A thread waits, or has waited, until no call is left.
     awaited: AtomicBool,
-    /// Held from the mark to the wait, so that no end is told in between.
+    /// Held from the mark to the wait, so no end is announced in between.
     until_none: Mutex<()>,
     ended: Condvar,
 }
@@ -41,25 +40,25 @@ struct Limits {
     common: usize,
     reserved: usize,
     waiting: usize,
-    /// What one process may have of them all.
+    /// The most calls of one process.
     process: usize,
     process_waiting: usize,
 }
 
-/// Services whose calls have a reserve of places that no other call can take.
+/// Services with a reserve of places for their calls alone.
 #[derive(Debug, Default)]
 pub(crate) struct Group {
     reserved: Tally,
 }
 
-/// Whose a call is.
+/// The client and group of a call.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Whose<'a> {
     pub(crate) client: &'a Client,
     pub(crate) group: &'a Group,
 }
 
-/// What a call has of the places.
+/// The place that a call holds.
 #[derive(Debug)]
 pub(crate) enum CallSlot {
     Common,
@@ -128,7 +127,7 @@ impl Calls {
         true
     }
 
-    /// A call that waited goes on.
+    /// A waiting call goes on.
     pub(crate) fn end_wait(&self, whose: Whose<'_>, place: &mut CallSlot) {
         whose.client.resume_call();
         let resumed = self.place(whose.group).unwrap_or_else(|| {
@@ -167,7 +166,7 @@ impl Calls {
         self.waiting.count()
     }
 
-    /// Those that have not ended.
+    /// The number of calls that have not ended.
     pub(super) fn alive(&self) -> usize {
         self.alive.load(Ordering::SeqCst)
     }
@@ -258,7 +257,7 @@ mod tests {
             while !calls.is_awaited() {
                 thread::yield_now();
             }
-            // Held by the one who waits until it does.
+            // The waiter holds it until it waits.
             drop(calls.lock());
             calls.end(its, &first);
             assert!(!waiting.is_finished());

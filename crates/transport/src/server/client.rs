@@ -1,4 +1,4 @@
-//! What one process takes of a server, and one account with all its processes.
+//! One process's use of a server, and one account's with all its processes.
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -8,8 +8,8 @@ use std::sync::{Arc, Weak};
 use crate::Peer;
 use crate::sys::{Identity, UserId};
 
-/// A process with all its connections, or all that came by tcp. Where the system does not tell whose a connection
-/// is, it is a client by itself, and has no share to keep to.
+/// A process with all its connections, or all tcp connections. If the system does not report the process, a connection
+/// is a client by itself, and has no share to keep to.
 #[derive(Debug, Default)]
 pub(crate) struct Client {
     identity: Identity,
@@ -26,11 +26,11 @@ struct User {
     connections: Tally,
 }
 
-/// How many there are, of those that a client may have.
+/// A count of something limited for each client.
 #[derive(Debug, Default)]
 pub(super) struct Tally(AtomicUsize);
 
-/// The processes that have connections, or calls that go on without one, and their accounts.
+/// The processes with connections, or with calls that outlived theirs, and their accounts.
 #[derive(Debug, Default)]
 pub(super) struct Clients {
     known: HashMap<Identity, Weak<Client>>,
@@ -38,8 +38,7 @@ pub(super) struct Clients {
 }
 
 impl Clients {
-    /// The client of this identity. Whose account it is is asked when it is new: a process keeps its
-    /// account.
+    /// The client of this identity. A new client's account is queried once: a process keeps its account.
     pub(super) fn find(
         &mut self,
         identity: Identity,
@@ -63,7 +62,7 @@ impl Clients {
     }
 }
 
-/// What `known` has under `key`, or a new one; those of which nothing is left are forgotten.
+/// The entry of `known` under `key`, or a new one; dropped entries are removed.
 fn known_or_new<K: Eq + Hash, T>(
     known: &mut HashMap<K, Weak<T>>,
     key: K,
@@ -133,12 +132,12 @@ impl Client {
         self.calls.give_back();
     }
 
-    /// Counts a call that goes on after a wait, whatever its share.
+    /// Counts a call that goes on after a wait, even beyond the share.
     pub(super) fn resume_call(&self) {
         self.calls.add();
     }
 
-    /// Counts one more call that waits, unless it has its share.
+    /// Counts one more waiting call, unless the share is used up.
     pub(super) fn begin_wait(&self, share: usize) -> bool {
         self.waiting.take(self.share(share))
     }

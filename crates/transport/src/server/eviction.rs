@@ -1,23 +1,22 @@
-//! Whose connection makes room for another when there are as many as there may be.
+//! Which connection makes room for another when the server is full.
 //!
-//! A share of each process (a quarter) does not keep a few of them from having all connections for
-//! ever. So at the limit the account that has the most pays, and of its processes the one that has
-//! the most: that one's connection that has been idle for the longest is ended, as HTTP/2 says, and
-//! the newcomer is taken. Nobody pays for a newcomer that would then have more than it: of two who
-//! take turns each would otherwise end the other's connections for ever.
+//! A share for each process (a quarter) does not stop a few of them from having all connections for
+//! ever. So at the limit the account with the most connections pays, and of its processes the one
+//! with the most: its longest idle connection gets HTTP/2's graceful end, and the newcomer is
+//! taken. No process pays for a newcomer that would then have more: otherwise two could end each
+//! other's connections in turn for ever.
 //!
 //! # Why accounts have no share of their own
-//! On a node nearly all clients are SYSTEM, drivers and those that attack them from a container with
-//! the same rights. A bound for each account would keep out drivers long before the server is full
-//! and would guard nothing, as the others hardly use what it leaves them. Accounts count only where
-//! there is no room left and two of them want it; among the processes of one account it is the
-//! processes that count. An account that the system does not tell is compared by its processes.
+//! On a node nearly all clients are SYSTEM: drivers, and attackers in a container with the same rights. A bound for
+//! each account would keep out drivers long before the server is full and would guard nothing, as other accounts hardly
+//! use the rest. Accounts count only if the server is full and two of them compete; within one account its processes
+//! compete. Unknown accounts are compared by their processes.
 //!
 //! # What is not evicted
-//! A connection on which a call runs: one process runs half of the calls at most. A request that is not whole or
-//! waits for its turn and a response that is not taken protect nobody, or a byte on each connection would. Those that
-//! have been asked to go and have not gone are counted on top of the limit, and at most [`LEAVING`] of them; no call
-//! begins on them, and those whose call runs on count as the others do.
+//! A connection with a running call: one process runs half of the calls at most. An incomplete or waiting request and
+//! an untaken response protect no connection, or one byte on each would. Connections that were asked to go are counted
+//! on top of the limit, at most [`LEAVING`] of them; no call begins on them, and those with a running call count as
+//! others do.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -26,10 +25,10 @@ use std::sync::Arc;
 use super::Client;
 use crate::conn::Connection;
 
-/// Connections that may be on their way out.
+/// The most connections on their way out.
 const LEAVING: usize = 64;
 
-/// What there is for a newcomer.
+/// The room for a newcomer.
 pub(super) enum Room {
     Free,
     /// There is when this one leaves.
@@ -37,12 +36,12 @@ pub(super) enum Room {
     None,
 }
 
-/// Looks for room for one more of `newcomer`'s, which is counted with it already.
+/// Finds room for one more connection of `newcomer`, already counted with it.
 pub(super) fn room(open: &HashMap<u64, Arc<Connection>>, newcomer: &Client, most: usize) -> Room {
     if open.len() < most {
         return Room::Free;
     }
-    // Those that go on with a call are bounded by the calls that may run.
+    // The limit of running calls bounds those with a call.
     let goes = |it: &&Arc<Connection>| it.is_leaving() && it.idle_since().is_some();
     let leaving = open.values().filter(goes).count();
     if open.len() - leaving < most {

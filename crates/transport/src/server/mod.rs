@@ -26,7 +26,7 @@ pub(crate) use calls::{CallSlot, Calls, Refusal, Whose};
 pub(crate) use client::Client;
 pub(crate) use shared::{Binding, Groups, Shared};
 
-/// How long it may take to cut what a shutdown has left.
+/// The most time for cutting the rest after a shutdown.
 const CUTTING: Duration = Duration::from_secs(1);
 
 /// A server with its endpoints. Dropping it closes all connections at once.
@@ -35,39 +35,39 @@ pub struct Server {
     shared: Arc<Shared>,
     /// None are left once it has been shut down.
     acceptors: Mutex<Vec<Arc<Acceptor>>>,
-    /// The endpoints that others serve.
+    /// The endpoints served by other processes.
     taken: Taken,
 }
 
-/// What a server holds at a moment.
+/// A server's load at a moment.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[non_exhaustive]
 pub struct Usage {
     /// Open connections, silent and idle ones included.
     pub connections: usize,
-    /// Calls that run.
+    /// Running calls.
     pub running_calls: usize,
-    /// Calls that wait for others ([`crate::Waiting`]), which are not among those that run.
+    /// Calls waiting for others ([`crate::Waiting`]), not among the running ones.
     pub waiting_calls: usize,
     /// Threads of the pool.
     pub threads: usize,
-    /// What unfinished requests, requests that run and unsent responses hold, in bytes.
+    /// The bytes of incomplete requests, running requests and unsent responses.
     pub held_bytes: usize,
-    /// Clients that were closed at once since the start, because there were too many.
+    /// Clients closed at once since the start, because there were too many.
     pub turned_away: u64,
-    /// Tries to take a client since the start that the system refused.
+    /// Failed accepts since the start.
     pub failed_accepts: u64,
-    /// Calls that were refused since the start, because too many ran.
+    /// Calls refused since the start, because too many ran.
     pub refused_calls: u64,
 }
 
-/// What a shutdown left behind.
+/// The rest after a shutdown.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[non_exhaustive]
 pub struct DrainReport {
     /// How long the shutdown took.
     pub elapsed: Duration,
-    /// Connections that were cut because they had not ended in time.
+    /// Connections cut because they had not ended in time.
     pub severed_connections: usize,
     /// Calls that have not ended; their threads end with them.
     pub abandoned_calls: usize,
@@ -85,13 +85,13 @@ pub enum BindError {
     Threads(#[source] io::Error),
 }
 
-/// One endpoint that could not be created.
+/// One endpoint, and why it could not be created.
 #[derive(Debug, Error)]
 #[error("{endpoint}: {source}")]
 pub struct EndpointFailure {
-    /// Which one.
+    /// The endpoint.
     pub endpoint: Endpoint,
-    /// What the system said.
+    /// The system's error.
     pub source: io::Error,
 }
 
@@ -100,7 +100,7 @@ impl Server {
     ///
     /// # Errors
     /// When an endpoint cannot be created: it is served already, its security descriptor is
-    /// malformed, or the system refuses. All failures are named, and what had been created is
+    /// malformed, or the system refuses. All failures are named, and the created endpoints are
     /// closed again.
     pub fn bind(
         services: Vec<(Endpoint, Arc<dyn Service>)>,
@@ -113,8 +113,8 @@ impl Server {
         }
     }
 
-    /// As [`Server::bind`], but an endpoint that another process serves is left out as long as one is free:
-    /// [`Server::taken`] has it, and [`Server::retry_taken`] tries it again.
+    /// As [`Server::bind`], but skips endpoints served by another process as long as one is free: [`Server::taken`]
+    /// lists them, and [`Server::retry_taken`] tries them again.
     ///
     /// # Errors
     /// As [`Server::bind`], when all endpoints are served already, or one cannot be created for another reason.
@@ -147,13 +147,12 @@ impl Server {
         Ok(server)
     }
 
-    /// The endpoints that others serve, after [`Server::bind_free`].
+    /// The endpoints served by other processes, after [`Server::bind_free`].
     pub fn taken(&self) -> Vec<Endpoint> {
         self.taken.endpoints()
     }
 
-    /// Tries once more to serve the endpoints that others serve, and returns those that they no longer do: they
-    /// are served here now.
+    /// Tries once more to serve the taken endpoints, and returns the freed ones: they are served here now.
     pub fn retry_taken(&self) -> Vec<Endpoint> {
         self.taken
             .retry(&self.shared.options, |binding, listeners| {
@@ -176,8 +175,8 @@ impl Server {
         started
     }
 
-    /// Has acceptors take clients, unless the server is shutting down: that closes those that it finds here after
-    /// it has set the flag.
+    /// Starts acceptors, unless the server is shutting down: a shutdown sets the flag and then closes the acceptors
+    /// that it finds here.
     fn start(&self, opened: &[Arc<Acceptor>]) -> io::Result<()> {
         let mut acceptors = self.acceptors();
         if self.shared.draining.load(Ordering::Acquire) {
@@ -188,7 +187,7 @@ impl Server {
         Ok(())
     }
 
-    /// What the server holds at the moment.
+    /// The server's load now.
     pub fn usage(&self) -> Usage {
         Usage {
             connections: self.shared.connections.len(),
@@ -206,12 +205,12 @@ impl Server {
     /// up to `drain` for running calls, also after their client left or their deadline passed; then
     /// closes the remaining connections.
     ///
-    /// A call that still runs then keeps its thread until its end, since it holds what it has
-    /// locked; it is counted in the report. A second shutdown, be it later or meanwhile, waits for
-    /// what is left as well and cuts what outlasts its own time.
+    /// A call still running then keeps its thread until its end, since it keeps its locks; the
+    /// report counts it. A second shutdown, later or meanwhile, waits for the rest as well and cuts
+    /// it after its own time.
     pub fn shutdown(&self, drain: Duration) -> DrainReport {
         let start = Instant::now();
-        // A client that is just being taken either sees this or is among those below.
+        // A client being accepted now either sees this or is among the connections below.
         self.shared.draining.store(true, Ordering::Release);
         let acceptors = mem::take(&mut *self.acceptors());
         for acceptor in acceptors {
@@ -271,7 +270,7 @@ mod tests {
 
     const TIMEOUT: Duration = Duration::from_secs(30);
 
-    /// Tells that a call has begun, and holds it until it may end.
+    /// Reports that a call has begun, and holds it until it may end.
     struct HoldingService {
         begun: Sender<()>,
         end: Mutex<Receiver<()>>,

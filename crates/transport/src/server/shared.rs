@@ -1,4 +1,4 @@
-//! What the connections of a server have in common.
+//! State shared by the connections of a server.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -16,7 +16,7 @@ use crate::sys::{Stream, Watcher};
 use crate::throttle::Throttle;
 use crate::{Endpoint, ServerOptions, Service};
 
-/// What all connections of a server share.
+/// State shared by all connections of a server.
 #[derive(Debug)]
 pub(crate) struct Shared {
     pub(crate) options: ServerOptions,
@@ -26,8 +26,7 @@ pub(crate) struct Shared {
     pub(crate) calls: Calls,
     pub(crate) budget: Budget,
     started: Instant,
-    /// Clients that were closed at once, tries to take one that failed, and calls that were not
-    /// run because there were too many.
+    /// Clients closed at once, failed accepts, and calls refused because there were too many.
     pub(super) turned_away: AtomicU64,
     pub(super) failed_accepts: AtomicU64,
     pub(crate) refused_calls: AtomicU64,
@@ -59,13 +58,12 @@ impl Shared {
     }
 }
 
-/// An endpoint and what it serves.
+/// An endpoint and its service.
 pub(crate) struct Binding {
     pub(crate) endpoint: Endpoint,
     pub(crate) service: Arc<dyn Service>,
     pub(crate) group: Arc<Group>,
-    /// Of the lines about clients that are turned away, about those that cannot be taken, and about
-    /// calls that are refused.
+    /// For the lines about clients turned away, failed accepts, and refused calls.
     pub(super) turning_away: Throttle,
     pub(super) failing: Throttle,
     pub(crate) refusing: Throttle,
@@ -84,7 +82,7 @@ impl Binding {
     }
 }
 
-/// The groups of services that have been bound so far, by their names.
+/// The groups of all bound services, by name.
 #[derive(Default)]
 pub(crate) struct Groups(HashMap<String, Arc<Group>>);
 
@@ -113,9 +111,8 @@ pub(crate) struct Connections {
 }
 
 impl Connections {
-    /// Takes a client's stream, unless there are too many and none of them has to make room. One over a
-    /// bound is counted as turned away before it is closed, so that a client that sees the end finds itself in
-    /// the count.
+    /// Takes a client's stream, unless there are too many and none of them has to make room. A client over a bound is
+    /// counted as turned away before it is closed, so the count includes it once it sees the end.
     pub(super) fn open(
         &self,
         stream: Stream,
@@ -170,7 +167,7 @@ impl Connections {
             .is_some()
     }
 
-    /// The one that holds the most of the server's budget.
+    /// The connection with the most bytes of the server's budget.
     pub(crate) fn largest(&self) -> Option<Arc<Connection>> {
         let open = self.lock();
         open.values()

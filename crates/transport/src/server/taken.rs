@@ -1,4 +1,4 @@
-//! Endpoints that another process serves.
+//! Endpoints served by another process.
 
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -7,7 +7,7 @@ use super::{Binding, EndpointFailure, Groups};
 use crate::sys::{self, Listener};
 use crate::{Endpoint, ServerOptions, Service};
 
-/// What became of the endpoints of a server that is being made.
+/// The endpoints of a starting server: served, taken or failed.
 pub(super) struct Attempt {
     pub(super) groups: Groups,
     pub(super) bound: Vec<(Arc<Binding>, Listener)>,
@@ -37,7 +37,7 @@ impl Attempt {
         attempt
     }
 
-    /// Whether something is free, and nothing else is the matter than that the rest is taken.
+    /// Whether some endpoint is free, and all failures are taken names.
     pub(super) fn is_worth_serving(&self) -> bool {
         let is_taken = |(_, error): &(_, io::Error)| is_taken(error);
         self.failures.is_empty() || !self.bound.is_empty() && self.failures.iter().all(is_taken)
@@ -52,7 +52,7 @@ impl Attempt {
     }
 }
 
-/// The endpoints of a server that others serve as yet.
+/// The endpoints of a server that other processes still serve.
 #[derive(Debug, Default)]
 pub(super) struct Taken(Mutex<Vec<Arc<Binding>>>);
 
@@ -66,15 +66,15 @@ impl Taken {
         self.lock().iter().map(|one| one.endpoint.clone()).collect()
     }
 
-    /// Has `join` serve those that are free by now, and returns them. Any failure leaves an endpoint for the next
-    /// try: here nobody is left to whom it could be reported.
+    /// Has `join` serve the endpoints that are free by now, and returns them. Any failure leaves an endpoint for the
+    /// next try: nobody could receive a report here.
     pub(super) fn retry(
         &self,
         options: &ServerOptions,
         join: impl Fn(&Arc<Binding>, Vec<Listener>) -> io::Result<()>,
     ) -> Vec<Endpoint> {
         let mut free = Vec::new();
-        // Who asks what is taken does not wait for the tries.
+        // A caller of `taken` does not wait for the tries.
         let taken = self.lock().clone();
         for binding in taken {
             let joined = sys::listen(&binding.endpoint, options)
@@ -97,8 +97,7 @@ impl Taken {
     }
 }
 
-/// Whether a server's endpoint cannot be had because the name is another's: a pipe or socket that is served, or
-/// a file of the socket's name.
+/// Whether binding failed because the name is taken: by a served pipe or socket, or by a file of the socket's name.
 fn is_taken(error: &io::Error) -> bool {
     matches!(
         error.kind(),

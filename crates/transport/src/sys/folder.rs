@@ -1,4 +1,4 @@
-//! What keeps a Unix socket from being served, in words that both systems share.
+//! Why a Unix socket cannot be served, in words for both systems.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -6,17 +6,17 @@ use std::time::Duration;
 
 use thiserror::Error;
 
-/// How long a server waits for another one that starts in the same folder. That looks, binds and listens, which takes
-/// it no time at all: who has the folder for longer is no server that starts, and must not keep one from starting.
+/// How long a server waits for another one starting in the same folder. A starting server inspects, binds and listens
+/// in almost no time: a longer holder is no starting server, and must not block one.
 pub(super) const TIMEOUT: Duration = Duration::from_secs(5);
 
-/// How long it waits between two tries: the system tells nobody that a folder is free.
+/// The pause between two tries: the system does not announce a free folder.
 pub(super) const PAUSE: Duration = Duration::from_millis(2);
 
-/// What of `sun_path` a path may fill, in bytes: there is a NUL behind it.
+/// The most of `sun_path` for a path, in bytes: a NUL follows it.
 const MOST_BYTES: usize = 107;
 
-/// Why a path is no socket that can be served or dialled.
+/// Why a path cannot be served or dialled as a socket.
 #[derive(Debug, Error)]
 pub(super) enum Unfit {
     #[error("a socket's path has at most {MOST_BYTES} bytes, and this has {0}")]
@@ -52,17 +52,17 @@ impl From<Unfit> for io::Error {
     }
 }
 
-/// What a folder may hold that is open to others and is to be closed.
+/// The content that a folder open to others may have before it is closed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Contents {
-    /// Sockets alone.
+    /// Only sockets.
     Sockets,
-    /// What belongs to this server.
+    /// Files of this server.
     OwnFiles,
 }
 
 impl Contents {
-    /// Why a folder that holds anything else is not closed.
+    /// Why a folder with anything else is not closed.
     pub(super) fn refuse(self, folder: &Path) -> Unfit {
         match self {
             Self::Sockets => Unfit::SharedFolder(folder.to_owned()),
@@ -82,7 +82,7 @@ pub(super) fn sun_path(path: &Path) -> Result<&[u8], Unfit> {
     }
 }
 
-/// The folder that a socket lies in.
+/// The folder of a socket.
 pub(super) fn of(path: &Path) -> &Path {
     let folder = path
         .parent()
@@ -90,7 +90,7 @@ pub(super) fn of(path: &Path) -> &Path {
     folder.unwrap_or(Path::new("."))
 }
 
-/// Tells that a server goes on although somebody has its folder.
+/// Logs that a server goes on although another process holds its folder.
 pub(super) fn tell_of_holder(folder: &Path) {
     let folder = folder.display();
     tracing::warn!(%folder, "somebody keeps the folder of a socket locked; serving all the same");

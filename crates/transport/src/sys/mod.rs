@@ -1,27 +1,27 @@
-//! The operating system's part: streams, listeners, waiting, and watching what is parked.
+//! The operating system's part: streams, listeners, waits, and watches of parked connections.
 //!
-//! Both systems offer the same names with the same meaning, so that everything above is one code:
+//! Both systems offer the same names with the same meaning, so everything above is one code:
 //!
-//! - [`Wakeup`]: an event of a thread that others set.
+//! - [`Wakeup`]: a thread's event, set by others.
 //! - [`listen`]: makes the [`Listener`]s of one endpoint.
-//! - [`Stream`]: a connected pipe or socket. Reads and writes never block; what cannot be done at
-//!   once is left pending and is waited for through [`Handles`].
+//! - [`Stream`]: a connected pipe or socket. Reads and writes never block; an operation that cannot
+//!   finish at once stays pending, and [`Handles`] wait for it.
 //! - [`Listener`]: accepts without blocking.
 //! - [`Watcher`] and [`Watch`]: call back once a stream or listener is ready or a time is over,
 //!   without a thread for each.
 //!
 //! # Endpoints
-//! An endpoint is a pipe, a Unix socket or a tcp port of the loopback interface. On Windows, Unix sockets and tcp have one
-//! code (`winsock`), with the buffers, events and endings of the pipes (`operation`). Wine has no Unix sockets, and
-//! executes all of that code but the address of a path and what a path needs (`socket_file`); these are cases of
-//! `windows-suite`.
+//! An endpoint is a pipe, a Unix socket or a tcp port of the loopback interface. On Windows, Unix sockets and tcp have
+//! one code (`winsock`), with the buffers, events and endings of the pipes (`operation`). Wine has no Unix sockets, and
+//! executes all of this code except the address of a path and the handling of its file (`socket_file`); these are cases
+//! of `windows-suite`.
 //!
-//! A server closes a folder of sockets that is its own before it makes one there, and changes nothing of another's
-//! (`ServerOptions::socket_folder`). It inspects old sockets without opening them, and removes one that nobody answers.
-//! From that inspection until it listens it holds the folder by a lock on the folder's own handle, without a file: other
-//! servers that start wait for it, since a socket that is bound and does not listen looks like an old one.
+//! A server closes its own folder of sockets before it makes one there, and changes nothing of another's
+//! (`ServerOptions::socket_folder`). It inspects old sockets without opening them, and removes one if nobody answers.
+//! From this inspection until it listens it holds the folder by a lock on the folder's own handle, without a file:
+//! other starting servers wait for it, since a bound socket without a listener looks like an old one.
 //!
-//! The system reports no process for a client that comes by tcp, so that all of them are one client ([`Identity`]).
+//! The system reports no process for a tcp client, so all of them are one client ([`Identity`]).
 
 mod folder;
 
@@ -42,8 +42,8 @@ pub(crate) use os::{
     wait,
 };
 
-/// Which file a Unix socket is. While a socket is served, no other has its id, also when its file was removed: so Linux
-/// has it, where the server keeps the inode; of Windows it is not known.
+/// The identity of a Unix socket's file. While a socket is served, no other has its id, even after its file was
+/// removed: on Linux the server keeps the inode; for Windows it is not known.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct SocketId(EntryId);
 
@@ -58,7 +58,7 @@ pub(crate) fn remove_socket(path: &Path) -> io::Result<bool> {
     }
 }
 
-/// The identity of the socket at a path, unless none is there.
+/// The identity of the socket at a path; `None` without one.
 pub(crate) fn socket_id(path: &Path) -> io::Result<Option<SocketId>> {
     Ok(SocketFile::at(path)?.map(|file| SocketId(file.id())))
 }
@@ -66,14 +66,14 @@ pub(crate) fn socket_id(path: &Path) -> io::Result<Option<SocketId>> {
 /// Takes the clients of an endpoint.
 pub(crate) type Listener = Box<dyn Accepts>;
 
-/// Who is at the other end of a connection, as far as shares and turns go ([`crate::server`]).
+/// The other end of a connection, for shares and turns ([`crate::server`]).
 #[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
 pub(crate) enum Identity {
     Process(u32),
-    /// A client that came by tcp. The system reports no process of it, and the client chooses address and
-    /// port: so they are one client together, or a share would keep nobody from anything.
+    /// Any tcp client. The system reports no process of it, and the client chooses address and port: so all are one
+    /// client together, or a share would limit nobody.
     Tcp,
-    /// Nobody whom the system tells: each is a client by itself.
+    /// Not reported by the system: each is a client by itself.
     #[default]
     Unknown,
 }
@@ -88,13 +88,13 @@ impl Identity {
 }
 
 impl From<Option<u32>> for Identity {
-    /// By a process id, where the system told it.
+    /// By a process id, if the system reported it.
     fn from(pid: Option<u32>) -> Self {
         pid.map_or(Self::Unknown, Self::Process)
     }
 }
 
-/// An account, as the system tells one from another.
+/// An account, by the system's identifier.
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub(crate) struct UserId(Box<[u8]>);
 
@@ -104,7 +104,7 @@ impl UserId {
     }
 }
 
-/// Who has the endpoint that a client is connected to.
+/// The owner of the endpoint that a client is connected to.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) struct ServerOwner {
     pub(crate) name: String,
@@ -113,7 +113,7 @@ pub(crate) struct ServerOwner {
 }
 
 impl ServerOwner {
-    /// Who listens on a tcp port: the system does not tell.
+    /// The owner of a tcp port: the system does not report it.
     pub(crate) fn unknown() -> Self {
         let name = "an unknown process".to_owned();
         let is_trusted = false;
@@ -121,7 +121,7 @@ impl ServerOwner {
     }
 }
 
-/// What a thread waits for, or what it got.
+/// Directions that a thread waits for, or got.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub(crate) struct Interest {
     pub(crate) read: bool,
@@ -135,13 +135,13 @@ impl Interest {
     };
 }
 
-/// What [`wait`] can wait for.
+/// An object for [`wait`].
 pub(crate) trait Waitable {
     fn handles(&self) -> &Handles;
     fn interest(&self) -> Interest;
 }
 
-/// Takes clients.
+/// Accepts clients.
 pub(crate) trait Accepts: Send + fmt::Debug {
     fn handles(&self) -> Handles;
     fn interest(&self) -> Interest;
@@ -149,28 +149,27 @@ pub(crate) trait Accepts: Send + fmt::Debug {
     fn accept(&mut self) -> io::Result<Option<Stream>>;
 }
 
-/// What a read brought.
+/// The result of a read.
 #[derive(Debug)]
 pub(crate) enum Read<'a> {
     /// These bytes, at least one; valid until the next call.
     Data(&'a [u8]),
-    /// Nothing yet.
     Pending,
     /// The peer is gone.
     Closed,
 }
 
-/// What became of output.
+/// The result of a write.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Written {
     /// Everything is with the system.
     All,
-    /// Some of it is on its way; `progress` tells whether any went since the last call.
+    /// Some of it is on its way; `progress` is true if any went since the last call.
     Pending { progress: bool },
 }
 
-/// Told by a [`Watch`] that its object wants attention. Called on a thread of the system's or the
-/// watcher's, so it must be brief and must not block.
+/// Notified by a [`Watch`] of an event on its object, on a thread of the system or the watcher: it
+/// must be brief and must not block.
 pub(crate) trait Ready: Send + Sync + 'static {
     fn ready(self: Arc<Self>);
 }

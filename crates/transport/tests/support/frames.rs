@@ -1,4 +1,4 @@
-//! HTTP/2 by hand, for what no well-behaved client sends.
+//! HTTP/2 by hand, for misbehaving clients.
 
 use std::io::{Read, Write};
 
@@ -23,17 +23,17 @@ pub fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
     frame
 }
 
-/// What opens a connection.
+/// The first bytes of a connection.
 pub fn opening() -> Vec<u8> {
     [PREFACE, &frame(SETTINGS, 0, 0, &[])].concat()
 }
 
-/// What opens a connection, with the consent to the server's windows.
+/// The first bytes of a connection, with the ACK of the server's settings.
 pub fn opening_with_ack() -> Vec<u8> {
     [opening(), frame(SETTINGS, 1, 0, &[])].concat()
 }
 
-/// An opening after which a great many responses may be sent: the windows are as large as can be.
+/// An opening with the largest windows, for a great many responses.
 pub fn opening_with_window() -> Vec<u8> {
     let window = 0x7fff_ffff_u32;
     let setting = [&[0, 4][..], &window.to_be_bytes()].concat();
@@ -46,7 +46,7 @@ pub fn opening_with_window() -> Vec<u8> {
     .concat()
 }
 
-/// A header block of literals that nobody stores.
+/// A header block of literals without indexing.
 pub fn block(fields: &[(&str, &[u8])]) -> Vec<u8> {
     let mut block = Vec::new();
     for (name, value) in fields {
@@ -160,7 +160,7 @@ pub fn frame_of(stream: &mut impl Read, kind: u8) -> Frame {
     }
 }
 
-/// The last streams that the GOAWAYs name which come until the connection is closed.
+/// The last streams of all GOAWAYs until the connection is closed.
 pub fn goaways(stream: &mut impl Read) -> Vec<u32> {
     let mut last = Vec::new();
     while let Some(frame) = read_frame(stream) {

@@ -1,4 +1,4 @@
-//! A log that counts its lines, and panics when it is told to.
+//! A log that counts its lines, and panics on request.
 
 use std::fmt;
 use std::sync::{Arc, Mutex};
@@ -7,7 +7,7 @@ use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};
 use tracing::{Event, Metadata, Subscriber};
 
-/// What the whole process has logged.
+/// The log of the whole process.
 #[derive(Clone, Debug, Default)]
 pub struct Log(Arc<Mutex<State>>);
 
@@ -40,7 +40,7 @@ impl Log {
         self.lines(text).len()
     }
 
-    /// The lines that have this text.
+    /// The lines with this text.
     pub fn lines(&self, text: &str) -> Vec<String> {
         let state = self.0.lock().unwrap();
         let lines = state.lines.iter().filter(|line| line.contains(text));

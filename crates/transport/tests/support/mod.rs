@@ -1,4 +1,4 @@
-//! What the tests of the server share: endpoints, services, and clients without manners.
+//! Shared by the server's tests: endpoints, services, and misbehaving clients.
 
 #![allow(
     clippy::unwrap_used,
@@ -31,7 +31,7 @@ use transport::{
 
 pub use os::{ROOT, allow_many_connections};
 
-/// Long enough for anything that is going to happen at all.
+/// Long enough for any event that happens at all.
 pub const TIMEOUT: Duration = Duration::from_secs(30);
 
 static SERIAL: AtomicU32 = AtomicU32::new(0);
@@ -57,8 +57,7 @@ pub fn is_over_tcp() -> bool {
     module_path!().starts_with("tcp::")
 }
 
-/// A port of an address that nobody else has: as many as there are, two tests do not draw the same one, also where
-/// each runs in a Wine of its own.
+/// A port of an address of its own: there are so many that no two tests draw the same one, even in separate Wines.
 fn unused_port() -> Endpoint {
     let drawn = RandomState::new().hash_one(SERIAL.fetch_add(1, Ordering::Relaxed));
     let [a, b, c, d, e, ..] = drawn.to_ne_bytes();
@@ -113,7 +112,7 @@ impl Write for RawStream {
     }
 }
 
-/// The default options, for a server that this test has started itself.
+/// The default options, for a server started by this test.
 pub fn channel_options() -> ChannelOptions {
     let mut options = ChannelOptions::default();
     if is_over_tcp() {
@@ -122,7 +121,7 @@ pub fn channel_options() -> ChannelOptions {
     options
 }
 
-/// A server with one endpoint that is gone with it.
+/// A server with one endpoint; both end together.
 pub struct Fixture {
     pub server: Server,
     pub endpoint: Endpoint,
@@ -196,7 +195,7 @@ pub fn eventually(what: &str, condition: impl Fn() -> bool) {
     }
 }
 
-/// Reads until the server closes the connection; the bytes that came.
+/// Reads until the server closes the connection; returns the bytes.
 pub fn read_to_close(stream: &mut RawStream) -> Vec<u8> {
     let mut bytes = Vec::new();
     let mut chunk = [0; 4096];
@@ -205,7 +204,7 @@ pub fn read_to_close(stream: &mut RawStream) -> Vec<u8> {
             Ok(0) => return bytes,
             Ok(count) => bytes.extend(&chunk[..count]),
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            // A pipe's other end, or a socket's that was closed with input unread.
+            // A pipe's other end, or a socket closed with unread input.
             Err(_) => return bytes,
         }
     }
@@ -216,7 +215,7 @@ pub fn write_to_close(stream: &mut RawStream, bytes: &[u8]) {
     while write_or_closed(stream, bytes).is_ok() {}
 }
 
-/// Writes all bytes, of which the server may take some only before it closes the connection.
+/// Writes all bytes; the server may close the connection after a part of them.
 ///
 /// Wine 8 leaves a blocking `send` waiting for ever if the peer resets the connection meanwhile, as 50 connections of a
 /// program of std alone show. So a `send` over tcp has a limit here: the next one reports the reset.
@@ -243,7 +242,7 @@ fn is_over_its_limit(error: &io::Error) -> bool {
     )
 }
 
-/// Calls that wait for it are held back until it is opened.
+/// Holds calls back until it is opened.
 #[derive(Default)]
 pub struct Gate {
     state: Mutex<GateState>,
@@ -317,7 +316,7 @@ impl Service for TestService {
                 self.gate.wait();
                 Ok(call.message.to_vec())
             }
-            // As a call does that waits for another: at the gate, where it may.
+            // As a call waiting for another: at the gate, if it may wait.
             "Wait" => match Waiting::begin() {
                 Some(_waiting) => {
                     self.gate.wait();

@@ -19,7 +19,7 @@ pub struct Multiplexed {
     connection: Connection<Wire, Bytes>,
 }
 
-/// A call that has been sent.
+/// A sent call.
 pub struct Sent(ResponseFuture);
 
 /// What came back.

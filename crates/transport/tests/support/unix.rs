@@ -8,7 +8,7 @@ use transport::Endpoint;
 
 pub type LocalStream = UnixStream;
 
-/// What an absolute path begins with.
+/// The beginning of an absolute path.
 pub const ROOT: &str = "/";
 
 /// Where the endpoints of a test are.

@@ -9,7 +9,7 @@ const ERROR_PIPE_BUSY: i32 = 231;
 
 pub type LocalStream = File;
 
-/// What an absolute path begins with.
+/// The beginning of an absolute path.
 pub const ROOT: &str = r"C:\";
 
 /// Where the endpoints of a test are.

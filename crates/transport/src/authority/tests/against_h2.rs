@@ -1,4 +1,4 @@
-//! What h2 makes of mended requests.
+//! How h2 reads rewritten requests.
 
 use std::task::{Context, Poll, Waker};
 
@@ -71,7 +71,7 @@ impl Request {
     }
 }
 
-/// Has h2 read this and returns the requests that it accepts.
+/// Has h2 read this and returns the accepted requests.
 fn accepted(bytes: &[u8]) -> Vec<http::Request<h2::RecvStream>> {
     let port = Port::new(1 << 20);
     port.buffers().input.extend(PREFACE);

@@ -1,4 +1,4 @@
-//! the rewriter against an encoder that uses all of HPACK, and against h2 itself.
+//! The rewriter against an encoder with all of HPACK, and against h2 itself.
 
 mod against_h2;
 mod reference;
@@ -78,7 +78,7 @@ fn blocks(bytes: &[u8]) -> Vec<Block> {
     blocks
 }
 
-/// Mends what comes after the preface, pushed in chunks of these sizes.
+/// Rewrites the bytes after the preface, pushed in chunks of these sizes.
 fn rewrite(bytes: &[u8], chunks: &[usize]) -> Result<Vec<u8>, AuthorityError> {
     let mut rewriter = AuthorityRewriter::new(Pings::Pass);
     let mut output = Vec::new();
@@ -183,7 +183,7 @@ fn encoded_field() -> impl Strategy<Value = (Field, Form)> {
 /// Table sizes, and fields behind them.
 type List = (Vec<usize>, Vec<(Field, Form)>);
 
-/// Blocks of fields, each with the table sizes that it announces first; one path in each at most.
+/// Blocks of fields, each with its initial table sizes; at most one path in each.
 fn lists() -> impl Strategy<Value = Vec<List>> {
     let sizes = prop_oneof![3 => Just(vec![]), 1 => vec(0usize..=4096, 1..3)];
     let list = vec(encoded_field(), 0..12).prop_map(|mut list: Vec<(Field, Form)>| {

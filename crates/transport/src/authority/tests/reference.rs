@@ -1,5 +1,4 @@
-//! HPACK with real strings, written for the tests apart from the rewriter's own: an encoder that uses
-//! every form there is, and a decoder.
+//! HPACK with real strings, independent of the rewriter's: an encoder with every form, and a decoder.
 
 use std::collections::VecDeque;
 
@@ -124,7 +123,7 @@ impl Table {
 pub(super) struct Encoder(Table);
 
 impl Encoder {
-    /// A block that first announces these table sizes.
+    /// A block with these table sizes first.
     pub(super) fn block(&mut self, sizes: &[usize], list: &[(Field, Form)]) -> Vec<u8> {
         let mut block = Vec::new();
         for &size in sizes {
@@ -172,7 +171,7 @@ fn string(block: &mut Vec<u8>, text: &[u8], huffman: bool) {
 pub(super) struct Decoder(Table);
 
 impl Decoder {
-    /// What the table has.
+    /// The table's fields.
     pub(super) fn stored(&self) -> impl Iterator<Item = &Field> {
         self.0.fields.iter()
     }

@@ -26,7 +26,7 @@ const BACKLOG: i32 = 1024;
 
 #[derive(Debug)]
 struct Listener {
-    /// What is removed at the end: none of a tcp port, nor of a socket that is left.
+    /// Removed at the end; none for a tcp port or a socket to be left.
     file: Option<SocketFile>,
     fd: Arc<OwnedFd>,
     family: Family,
@@ -45,7 +45,7 @@ pub(crate) fn listen_at(
     Ok(vec![Box::new(listener)])
 }
 
-/// The address of a socket, which must be a path of this system.
+/// The address of a socket: a path of this system.
 pub(super) fn address(path: &Path) -> io::Result<SocketAddrUnix> {
     let bytes = folder::sun_path(path)?;
     if path.to_str().and_then(drive_path).is_some() {
@@ -61,7 +61,7 @@ impl Listener {
         remove_stale(path, &address)?;
         let fd = socket(AddressFamily::UNIX)?;
         bind(&fd, &address)?;
-        // Nobody can connect before `listen`, so nobody gets in under the wider mode.
+        // Nobody can connect before `listen`, so none does under the wider mode.
         chmod(path, Mode::RUSR | Mode::WUSR)?;
         let file = SocketFile::at(path)?;
         listen(&fd, BACKLOG)?;
@@ -70,7 +70,7 @@ impl Listener {
             fd: Arc::new(fd),
             family: Family::Unix,
         };
-        // Until it listens, another server that starts would take the socket for one that nobody serves.
+        // Until it listens, another starting server would take the socket for an unserved one.
         held.check_place()?;
         if options.socket_at_end == SocketAtEnd::Left {
             listener.file = None;
@@ -84,9 +84,9 @@ impl Listener {
             true => AddressFamily::INET,
             false => AddressFamily::INET6,
         })?;
-        // Connections that have ended keep a port from being bound for a while; one that is served stays taken.
+        // Without it, ended connections block a port for a while; a served port stays taken.
         set_socket_reuseaddr(&fd, true)?;
-        // Its connections have them too. Without that the system buffers megabytes for a client that does not read.
+        // Its connections inherit them. Otherwise the system buffers megabytes for a client that does not read.
         let bytes = usize::try_from(buffer_bytes).unwrap_or(usize::MAX);
         set_socket_recv_buffer_size(&fd, bytes)?;
         set_socket_send_buffer_size(&fd, bytes)?;
@@ -123,7 +123,7 @@ impl Accepts for Listener {
 }
 
 impl Drop for Listener {
-    /// As long as the socket is open, nobody else's takes its place: so the file goes first.
+    /// As long as the socket is open, no other takes its place: so the file goes first.
     fn drop(&mut self) {
         if let Some(Err(error)) = self.file.as_ref().map(SocketFile::remove) {
             tracing::debug!(file = ?self.file, %error, "cannot remove the socket");
@@ -136,7 +136,7 @@ fn socket(family: AddressFamily) -> io::Result<OwnedFd> {
     Ok(socket_with(family, SocketType::STREAM, flags, None)?)
 }
 
-/// Removes a socket that a server which died has left, and refuses one that is served.
+/// Removes a dead server's socket, and refuses a served one.
 fn remove_stale(path: &Path, address: &SocketAddrUnix) -> io::Result<()> {
     let Some(file) = SocketFile::at(path)? else {
         return Ok(());
@@ -164,7 +164,7 @@ mod tests {
 
     const STARTERS: usize = 4;
 
-    /// Has several servers start at once, and looks which serve.
+    /// Starts several servers at once, and returns their results.
     fn started_at_once(path: &Path) -> Vec<io::Result<Vec<super::super::super::Listener>>> {
         let endpoint = Endpoint::socket(path);
         let options = ServerOptions::default();
@@ -263,7 +263,7 @@ mod tests {
             let path = home.path().join("sockets").join("a.sock");
             // None has been there yet.
             assert_one_serves(&path);
-            // One that died has left its own.
+            // A dead server left its own.
             drop(UnixListener::bind(&path).unwrap());
             assert!(fs::symlink_metadata(&path).is_ok());
             assert_one_serves(&path);

@@ -23,14 +23,14 @@ pub(crate) use socket_file::{EntryId, SocketFile, close_folder};
 pub(crate) use stream::Stream;
 pub(crate) use watch::{Watch, Watcher};
 
-/// Objects that one wait can have.
+/// The most objects of one wait.
 const MOST: usize = Worker::MOST;
 
-/// What of a stream or listener can be waited for without holding it.
+/// The waitable part of a stream or listener.
 #[derive(Clone, Debug)]
 pub(crate) struct Handles(Arc<OwnedFd>);
 
-/// What a socket is of.
+/// The address family of a socket.
 #[derive(Clone, Copy, Debug)]
 enum Family {
     Unix,
@@ -50,7 +50,7 @@ impl Wakeup {
     }
 
     pub(crate) fn set(&self) {
-        // The one failure that is left is a full counter, and then the event is set.
+        // The only possible failure is a full counter, and then the event is set.
         let _ = write(&self.0, &1u64.to_ne_bytes());
     }
 

@@ -1,4 +1,4 @@
-//! The file of a Unix socket, and the folder that it is in.
+//! The file of a Unix socket, and its folder.
 
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
@@ -28,7 +28,7 @@ pub(crate) struct SocketFile {
     owner: u32,
 }
 
-/// What tells a file from all others of this machine that there are at the same time.
+/// Distinguishes a file from all others existing on this machine at the same time.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) struct EntryId {
     device: u64,
@@ -39,7 +39,7 @@ impl SocketFile {
     /// The socket at `path`; links are not followed.
     ///
     /// # Errors
-    /// When something else is there.
+    /// Fails if something else is there.
     pub(crate) fn at(path: &Path) -> io::Result<Option<Self>> {
         match fs::symlink_metadata(path) {
             Ok(meta) if meta.file_type().is_socket() => Ok(Some(Self {
@@ -60,7 +60,7 @@ impl SocketFile {
         self.id
     }
 
-    /// Whose it is, unless it is this process's user's.
+    /// Its owner, unless that is this process's user.
     pub(crate) fn foreign_owner(&self) -> Option<String> {
         foreign(self.owner)
     }
@@ -74,15 +74,15 @@ impl SocketFile {
     }
 }
 
-/// The folder of a socket that is being made, until it is dropped.
+/// The folder of a socket being made, until dropped.
 pub(super) struct HeldFolder {
     path: PathBuf,
-    /// It has a lock, which keeps other servers that start from the folder.
+    /// Its lock blocks other starting servers.
     fd: OwnedFd,
 }
 
 impl HeldFolder {
-    /// Makes sure that the socket was made in the folder that is held.
+    /// Checks that the socket lies in the held folder.
     pub(super) fn check_place(&self) -> io::Result<()> {
         let (held, now) = (fstat(&self.fd)?, stat(&self.path)?);
         match (held.st_dev, held.st_ino) == (now.st_dev, now.st_ino) {
@@ -92,8 +92,8 @@ impl HeldFolder {
     }
 }
 
-/// Has the folder that a socket is about to be made in, closed if it is the server's. Until the result is dropped, no
-/// other server that starts takes a socket there for one that nobody serves.
+/// Holds the folder of a socket about to be made, closed if it is the server's. Until the result is dropped, no other
+/// starting server takes a socket there for an unserved one.
 pub(super) fn hold_folder(folder: &Path, whose: SocketFolder) -> io::Result<HeldFolder> {
     let fd = match whose {
         SocketFolder::Own => closed_folder(folder, Contents::Sockets)?,
@@ -110,8 +110,8 @@ pub(crate) fn close_folder(folder: &Path) -> io::Result<()> {
     closed_folder(folder, Contents::OwnFiles).map(drop)
 }
 
-/// Makes sure that nobody but this process's user puts anything into the folder. One that holds sockets alone is
-/// closed to others altogether; in another, which others may only read, the sockets' own mode keeps them out.
+/// Ensures that only this process's user puts anything into the folder. A folder of sockets alone is closed to others
+/// altogether; in another, readable by others, the sockets' own mode keeps them out.
 fn closed_folder(folder: &Path, contents: Contents) -> io::Result<OwnedFd> {
     match made_or_opened(folder) {
         Ok(fd) => {
@@ -127,7 +127,7 @@ fn made_or_opened(folder: &Path) -> Result<OwnedFd, Errno> {
     let opened = || open(folder, FOLDER | OFlags::NOFOLLOW, Mode::empty());
     match opened() {
         Err(Errno::NOENT) => match mkdir(folder, Mode::RWXU) {
-            // Another server that starts has made it.
+            // Another starting server has made it.
             Ok(()) | Err(Errno::EXIST) => opened(),
             Err(error) => Err(error),
         },
@@ -135,8 +135,8 @@ fn made_or_opened(folder: &Path) -> Result<OwnedFd, Errno> {
     }
 }
 
-/// Waits until no other server that starts has the folder, at most until `deadline`. An account that may read it can
-/// lock it, so that a server goes on without the lock then.
+/// Waits until no other starting server has the folder, at most until `deadline`. Any account with read access can lock
+/// it, so a server then goes on without the lock.
 fn lock(fd: &OwnedFd, folder: &Path, deadline: Instant) -> io::Result<()> {
     loop {
         match flock(fd, FlockOperation::NonBlockingLockExclusive) {
@@ -297,7 +297,7 @@ mod tests {
         let path = home.path().join("a.sock");
         let first = UnixListener::bind(&path).unwrap();
         let file = SocketFile::at(&path).unwrap().unwrap();
-        // It keeps its inode, so that no other has the number.
+        // It keeps its inode, so no other file gets the number.
         fs::rename(&path, home.path().join("aside")).unwrap();
         let _second = UnixListener::bind(&path).unwrap();
         file.remove().unwrap();

@@ -43,10 +43,10 @@ impl Stream {
         }
     }
 
-    /// Takes over a connected socket, which must not block.
+    /// Takes over a connected, non-blocking socket.
     pub(super) fn new(fd: OwnedFd, family: Family) -> io::Result<Self> {
         match family {
-            // All that is queued goes out in one write: there is nothing to wait for.
+            // One write sends all queued output: there is nothing to wait for.
             Family::Tcp => set_tcp_nodelay(&fd, true)?,
             Family::Unix => {}
         }
@@ -78,7 +78,7 @@ impl Stream {
         }
     }
 
-    /// Whose process that is.
+    /// The account of that process.
     pub(crate) fn user(&self) -> Option<UserId> {
         if matches!(self.family, Family::Tcp) {
             return None;
@@ -87,7 +87,7 @@ impl Stream {
         Some(UserId::new(&credentials.uid.as_raw().to_ne_bytes()))
     }
 
-    /// Who listens at the other end, wherever that is: the peer of a client is the process that called `listen`
+    /// The owner of the other end, at any path: a client's peer is the process that called `listen`
     /// (<https://man7.org/linux/man-pages/man7/unix.7.html>).
     pub(crate) fn server_owner(&self, _endpoint: &Endpoint) -> io::Result<ServerOwner> {
         if matches!(self.family, Family::Tcp) {
@@ -97,14 +97,14 @@ impl Stream {
         Ok(owner(uid, geteuid()))
     }
 
-    /// Learns what a wait has found; whether that is anything.
+    /// Takes the result of a wait; whether anything is ready.
     pub(crate) fn note_ready(&mut self, ready: Interest) -> bool {
         self.ready.read |= ready.read;
         self.ready.write |= ready.write;
         ready.read || ready.write
     }
 
-    /// What a wait would have to wait for, given that there is room for input or not.
+    /// The events for the next wait, with or without room for input.
     pub(crate) fn interest(&self, wants_input: bool) -> Interest {
         Interest {
             read: wants_input,
@@ -112,7 +112,7 @@ impl Stream {
         }
     }
 
-    /// Makes sure that a wait will tell of input; true when some is there already.
+    /// Prepares a wait for input; true if some is there already.
     pub(crate) fn begin_read(&mut self) -> bool {
         if mem::take(&mut self.is_roomy) {
             self.input = vec![0; SMALL_BUFFER];
@@ -120,7 +120,7 @@ impl Stream {
         self.ready.read
     }
 
-    /// Takes what has come in.
+    /// Takes the received bytes.
     pub(crate) fn read(&mut self) -> io::Result<Read<'_>> {
         if !self.ready.read {
             return Ok(Read::Pending);
@@ -147,7 +147,7 @@ impl Stream {
         }
     }
 
-    /// Hands `output` to the system as far as it takes it; what it does not take stays here.
+    /// Hands `output` to the system as far as it takes it; the rest stays here.
     pub(crate) fn write(&mut self, output: &mut Vec<u8>) -> io::Result<Written> {
         let mut progress = false;
         loop {
@@ -171,18 +171,18 @@ impl Stream {
         }
     }
 
-    /// Output that the system has not taken, in bytes.
+    /// Output not yet taken by the system, in bytes.
     pub(crate) fn unsent(&self) -> usize {
         self.output.len() - self.sent
     }
 
-    /// The memory of its buffers beyond what each connection has, in bytes.
+    /// The memory of its buffers beyond every connection's minimum, in bytes.
     pub(crate) fn held(&self) -> usize {
         let output = self.output.capacity().saturating_sub(SMALL_BUFFER);
         self.input.len() - SMALL_BUFFER + output.max(self.unsent())
     }
 
-    /// Whether output is on its way that the peer has not made room for.
+    /// Whether output waits for the peer to make room.
     pub(crate) fn has_pending_output(&self) -> bool {
         self.unsent() > 0
     }
@@ -226,7 +226,7 @@ fn at_port(address: LoopbackAddress, deadline: Instant) -> io::Result<OwnedFd> {
     Ok(socket.into())
 }
 
-/// The time until `deadline`; never none, which the system takes for as long as it likes.
+/// The time until `deadline`; never zero, as the system takes that for no limit.
 fn left(deadline: Instant) -> Duration {
     let left = deadline.saturating_duration_since(Instant::now());
     left.max(Duration::from_millis(1))
@@ -262,7 +262,7 @@ mod tests {
 
     const TIMEOUT: Duration = Duration::from_secs(30);
 
-    /// A socket that listens and has no room for another client.
+    /// A listening socket without room for another client.
     struct Full {
         listener: OwnedFd,
         endpoint: Endpoint,
@@ -301,7 +301,7 @@ mod tests {
             }
         }
 
-        /// Dials on a thread of its own, as one that does not end is what is looked for.
+        /// Dials on a thread of its own, as a dial that never ends is the expected defect.
         fn dial(&self, within: Duration) -> Receiver<io::Result<Stream>> {
             let (sender, receiver) = channel();
             let endpoint = self.endpoint.clone();

@@ -1,4 +1,4 @@
-//! One thread that watches everything that is parked.
+//! One thread watches all parked connections.
 
 use std::collections::{BTreeSet, HashMap};
 use std::os::fd::{AsFd, OwnedFd};
@@ -25,12 +25,12 @@ const PAUSE: Duration = Duration::from_millis(100);
 #[derive(Debug)]
 pub(crate) struct Watcher(Arc<Shared>);
 
-/// The right to be told about one stream or listener.
+/// A registration for events of one stream or listener.
 #[derive(Debug)]
 pub(crate) struct Watch {
     shared: Arc<Shared>,
     id: u64,
-    /// What is registered, kept open so that its number stays its own.
+    /// The registered handles, kept open so their numbers stay theirs.
     handles: Mutex<Option<Handles>>,
 }
 
@@ -108,8 +108,8 @@ impl Drop for Watcher {
 }
 
 impl Watch {
-    /// Has the target told once, when `handles` are ready or the time is over. What was armed
-    /// before is replaced.
+    /// Notifies the target once, when `handles` are ready or the time is over. Replaces an earlier
+    /// arming.
     pub(crate) fn arm(
         &self,
         handles: &Handles,
@@ -148,8 +148,8 @@ impl Drop for Watch {
 }
 
 impl Shared {
-    /// Watches until the watcher is dropped. Nothing else ends the thread: without it nothing that
-    /// is parked would ever be served again.
+    /// Watches until the watcher is dropped. Nothing else ends the thread: without it parked
+    /// connections would never be served again.
     fn run(&self) {
         let mut events = Vec::with_capacity(BATCH);
         while !self.closing.load(Ordering::Acquire) {
@@ -162,8 +162,8 @@ impl Shared {
         }
     }
 
-    /// Whom to tell after a wait. When the wait failed all are told: they find out for themselves
-    /// what they are watched for, and arm again.
+    /// The targets to notify after a wait. After a failed wait, all: they check their handles
+    /// themselves, and arm again.
     fn found(&self, waited: Result<(), Errno>, events: &[Event]) -> Vec<Target> {
         match waited {
             Ok(()) | Err(Errno::INTR) => self.due(events),
@@ -200,7 +200,7 @@ impl Shared {
         Some(deadline.saturating_duration_since(Instant::now()))
     }
 
-    /// Whom to tell: those with events, and those whose time is over.
+    /// The targets to notify: those with events, and those whose time is over.
     fn due(&self, events: &[Event]) -> Vec<Target> {
         let mut targets = self.targets();
         let mut due = Vec::with_capacity(events.len());
@@ -285,7 +285,7 @@ mod tests {
         write: false,
     };
 
-    /// Tells that it was told; panics when it is to.
+    /// Reports a notification; panics if set to.
     struct Notified {
         sender: Mutex<Sender<&'static str>>,
         name: &'static str,

@@ -1,19 +1,19 @@
-//! One end of a connection: what is read from and written to.
+//! One end of a connection, to read from and write to.
 
 use std::os::windows::io::{AsRawHandle, OwnedHandle, OwnedSocket, RawHandle};
 use std::ptr;
 
 use super::winsock::number;
 
-/// A pipe or a connected socket, which is a handle as well
-/// (<https://learn.microsoft.com/windows/win32/winsock/socket-handles-2>): what is pending on either ends the same way.
+/// A pipe or a connected socket, a handle as well
+/// (<https://learn.microsoft.com/windows/win32/winsock/socket-handles-2>): pending operations on both end the same way.
 #[derive(Debug)]
 pub(super) enum End {
     Pipe(OwnedHandle),
     Socket(OwnedSocket, Family),
 }
 
-/// What a socket is of.
+/// The address family of a socket.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Family {
     Unix,

@@ -1,6 +1,6 @@
-//! An entry of a folder, opened itself: what a link or a socket's file leads to is not.
+//! An entry of a folder, opened itself: a link is not followed.
 
-// UNSAFETY: what an entry is, whose it is and who may reach it is read and set through Win32 alone.
+// UNSAFETY: an entry's kind, owner and access list are read and set through Win32 alone.
 #![expect(unsafe_code)]
 
 use std::fs::{File, OpenOptions};
@@ -29,11 +29,10 @@ const LOOK: u32 = FILE_READ_ATTRIBUTES | READ_CONTROL;
 /// A link or a socket's file is opened itself, and a folder is at all.
 const ITSELF: u32 = FILE_FLAG_OPEN_REPARSE_POINT | FILE_FLAG_BACKUP_SEMANTICS;
 
-/// An open entry.
 #[derive(Debug)]
 pub(super) struct Entry(OwnedHandle);
 
-/// What an entry is.
+/// The kinds of an entry.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Kind {
     Folder,
@@ -42,7 +41,7 @@ pub(super) enum Kind {
     Other,
 }
 
-/// What tells an entry from all others of this machine that there are at the same time.
+/// Distinguishes an entry from all others existing on this machine at the same time.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) struct EntryId {
     volume: u32,
@@ -50,21 +49,21 @@ pub(crate) struct EntryId {
 }
 
 impl Entry {
-    /// Opens what is at `path`, to look at it. Hinders nobody.
+    /// Opens the entry at `path` to inspect it. Blocks no other user of it.
     pub(super) fn open_to_inspect(path: &Path) -> io::Result<Option<Self>> {
         let share = FILE_SHARE_READ | FILE_SHARE_WRITE | FILE_SHARE_DELETE;
         Self::open(path, LOOK, share, ITSELF)
     }
 
-    /// Opens what is at `path`, to look at it and to change who may reach it. It cannot be renamed or removed
-    /// meanwhile: only who may list or change an entry is asked what they share.
+    /// Opens the entry at `path`, to inspect it and to change its access list. It cannot be renamed or removed
+    /// meanwhile: sharing is checked only for rights to list or change an entry.
     pub(super) fn pin(path: &Path) -> io::Result<Option<Self>> {
         let access = LOOK | WRITE_DAC | FILE_LIST_DIRECTORY;
         Self::open(path, access, FILE_SHARE_READ | FILE_SHARE_WRITE, ITSELF)
     }
 
-    /// Opens the folder that `path` leads to, which one caller at a time can: each wants to add files, and lets
-    /// nobody else. That is asked of who opens the folder, and not of who adds a file by its path.
+    /// Opens the folder at `path`, for one caller at a time: each wants to add files, and shares that with nobody.
+    /// Windows checks this for opens of the folder, not for files added by their path.
     pub(super) fn lock(path: &Path) -> io::Result<Option<Self>> {
         let (access, flags) = (FILE_ADD_FILE, FILE_FLAG_BACKUP_SEMANTICS);
         Self::open(path, access, FILE_SHARE_READ, flags)
@@ -119,23 +118,23 @@ impl Entry {
         }
     }
 
-    /// Whose it is, as a SID.
+    /// Its owner, as a SID.
     pub(super) fn owner(&self) -> io::Result<String> {
         owner::name_of(&self.0, SE_FILE_OBJECT)
     }
 
-    /// Whose it is, when that is neither this process's user nor one of those whom clients trust.
+    /// Its owner, if that is neither this process's user nor an account trusted by clients.
     pub(super) fn foreign_owner(&self) -> io::Result<Option<String>> {
         let owner = self.owner()?;
         Ok((!owner::is_own(&owner)).then_some(owner))
     }
 
-    /// Who may reach it, in SDDL.
+    /// Its access list, in SDDL.
     pub(super) fn access_list(&self) -> io::Result<String> {
         security::access_list(&self.0, SE_FILE_OBJECT)
     }
 
-    /// Sets who may reach it; nothing comes down from above any more.
+    /// Sets its access list, without inheritance.
     pub(super) fn set_access_list(&self, security: &SecurityDescriptor) -> io::Result<()> {
         security.protect(&self.0)
     }

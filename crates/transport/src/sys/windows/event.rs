@@ -46,13 +46,13 @@ impl Event {
     }
 }
 
-/// MAXIMUM_WAIT_OBJECTS: what Win32 can wait for together.
+/// MAXIMUM_WAIT_OBJECTS: the most handles of one Win32 wait.
 const MOST: usize = 64;
 
 /// Events to be waited for together, at most [`MOST`].
 pub(super) struct WaitSet<'a> {
     handles: [HANDLE; MOST],
-    /// Where each was added, counting those that were not there.
+    /// The place at which each was added, missing ones counted.
     places: [usize; MOST],
     count: usize,
     added: usize,
@@ -80,7 +80,7 @@ impl<'a> WaitSet<'a> {
         self.added += 1;
     }
 
-    /// Waits at most `timeout` milliseconds; the first place whose event is set.
+    /// Waits at most `timeout` milliseconds; the first place with its event set.
     pub(super) fn wait(&self, timeout: Option<u32>) -> io::Result<Option<usize>> {
         let count = u32::try_from(self.count).expect("at most 64");
         let timeout = timeout.unwrap_or(INFINITE);
@@ -97,8 +97,8 @@ impl<'a> WaitSet<'a> {
     }
 }
 
-/// Whether this thread may end: Windows cancels the operations that an ending thread has begun, so
-/// a thread with a parked connection's read on its account stays
+/// Whether this thread may end: Windows cancels the pending operations of an ending thread, so a thread with a parked
+/// connection's read stays
 /// (<https://learn.microsoft.com/windows/win32/api/processthreadsapi/nf-processthreadsapi-getthreadiopendingflag>).
 pub(crate) fn thread_may_end() -> bool {
     let mut pending = 0;

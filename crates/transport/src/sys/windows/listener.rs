@@ -1,4 +1,4 @@
-//! A pipe instance that waits for a client.
+//! A pipe instance waiting for a client.
 
 use std::sync::Arc;
 use std::{io, iter, mem};
@@ -15,11 +15,11 @@ use super::security::SecurityDescriptor;
 use super::{Handles, Stream};
 use crate::{PipeName, ServerOptions};
 
-/// Clients that may come and go before an instance has begun to wait, one after the other.
+/// Clients in a row that may come and go before an instance waits.
 const TIMEOUT: usize = 16;
 
-/// Waits for one client after the other. An endpoint has several of these, so that a client finds
-/// a free instance while another is being taken.
+/// Waits for one client after the other. An endpoint has several of these, so a client finds a free
+/// instance while another is being accepted.
 #[derive(Debug)]
 pub(super) struct PipeListener {
     template: Arc<Template>,
@@ -43,14 +43,14 @@ struct Instance {
 }
 
 impl PipeListener {
-    /// The listeners of one endpoint, each with an instance that waits. The first is exclusive.
+    /// The listeners of one endpoint, each with a waiting instance. The first is exclusive.
     pub(super) fn bind(name: &PipeName, options: &ServerOptions) -> io::Result<Vec<Self>> {
         let template = Arc::new(Template {
             name: name.clone(),
             security: SecurityDescriptor::parse(&options.security)?,
             buffer_bytes: options.pipe_buffer_bytes.max(1),
         });
-        // The flag of the first instance is what protects; looking before gives a clear error.
+        // The flag of the first instance protects; the check before it gives a clear error.
         if pipe::exists(name) {
             return Err(io::ErrorKind::AddrInUse.into());
         }
@@ -79,8 +79,8 @@ impl Accepts for PipeListener {
 
     /// The next client, or None when there is none yet.
     ///
-    /// The instance for the one after is made first: the name is never without an instance that
-    /// waits. When it cannot be made, the client waits for the next try.
+    /// Makes the next instance first: the name always has a waiting instance. If that fails, the
+    /// client waits for the next try.
     fn accept(&mut self) -> io::Result<Option<Stream>> {
         if !self.instance.is_connected()? {
             return Ok(None);
@@ -161,16 +161,15 @@ impl Instance {
     }
 }
 
-/// How the instances that wait at the start are opened, in their order.
+/// The flags of the first instances, in their order.
 fn flags(ready_instances: usize) -> impl Iterator<Item = u32> {
     let later = iter::repeat_n(INSTANCE, ready_instances.saturating_sub(1));
     iter::once(FIRST_INSTANCE).chain(later)
 }
 
-/// What a refusal says of the name and of us. Denied access is the first instance's exclusiveness where
-/// the name is taken; of a later one it says that the pipe's own security does not let us make it. Its
-/// owner is refused to an account that may not give it, as `O:BA` is to all but administrators
-/// (<https://learn.microsoft.com/windows/win32/secauthz/owner-of-a-new-object>).
+/// Explains a refusal. Denied access for the first instance means a taken name; for a later one, that the pipe's own
+/// security forbids it. An account without the right to name an owner is refused, as `O:BA` is for all but
+/// administrators (<https://learn.microsoft.com/windows/win32/secauthz/owner-of-a-new-object>).
 fn refused(flags: u32) -> impl FnOnce(io::Error) -> io::Error {
     move |error| {
         let kind = match error.raw_os_error().map(i32::cast_unsigned) {

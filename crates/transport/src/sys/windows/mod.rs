@@ -32,7 +32,7 @@ pub(crate) use socket_file::{SocketFile, close_folder};
 pub(crate) use stream::Stream;
 pub(crate) use watch::{Watch, Watcher};
 
-/// What of a stream or listener can be waited for without holding it.
+/// The waitable part of a stream or listener.
 #[derive(Clone, Debug)]
 pub(crate) struct Handles(Arc<Events>);
 
@@ -72,7 +72,7 @@ impl Handles {
     }
 }
 
-/// The listeners of one endpoint: of a pipe each has an instance that waits, of a socket one is enough.
+/// The listeners of one endpoint: each of a pipe has a waiting instance; a socket needs one.
 pub(crate) fn listen(endpoint: &Endpoint, options: &ServerOptions) -> io::Result<Vec<Listener>> {
     let listener = match endpoint {
         Endpoint::Pipe(name) => {
@@ -100,7 +100,7 @@ impl Wakeup {
 }
 
 /// Waits until one of `objects` is ready, the event is set (which clears it) or the time is over.
-/// `ready` gets an entry for each; those behind the first that is ready may be as well.
+/// `ready` gets an entry for each; those behind the first ready one may be ready as well.
 pub(crate) fn wait(
     wakeup: &Wakeup,
     objects: &[impl Waitable],
@@ -130,13 +130,13 @@ pub(crate) fn wait(
     Ok(())
 }
 
-/// A timeout as Win32's waits want it: rounded up to whole milliseconds, so that a deadline has
-/// passed when the wait ends.
+/// A timeout as Win32's waits want it: rounded up to whole milliseconds, so the deadline has passed
+/// when the wait ends.
 fn whole_millis(timeout: Duration) -> u32 {
     u32::try_from(timeout.as_nanos().div_ceil(1_000_000)).unwrap_or(u32::MAX - 1)
 }
 
-/// Where a server of this name listens: a pipe, whatever the folder.
+/// The endpoint of a server of this name: a pipe, in any folder.
 pub(crate) fn local_endpoint(_folder: &Path, name: &str) -> Result<Endpoint, EndpointError> {
     Endpoint::pipe(name)
 }

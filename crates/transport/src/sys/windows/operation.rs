@@ -1,13 +1,13 @@
 //! One overlapped operation with its buffer, on a pipe or a socket.
 //!
-//! All I/O on a pipe handle that is not overlapped is serialised: a pending read would block every
-//! write. So every operation here has an OVERLAPPED with an event of its own.
+//! Without overlapped I/O all operations on a pipe handle are serialised: a pending read would
+//! block every write. So every operation here has an OVERLAPPED with an event of its own.
 //!
-//! Windows takes sockets for `ReadFile` and `WriteFile` as well; Wine 8 gives the system flags there that nobody has
-//! set, so that a read may bring nothing although there is input. So sockets are read and written by Winsock's calls.
+//! Windows takes sockets for `ReadFile` and `WriteFile` as well; Wine 8 passes unset flags there, so a read may return
+//! nothing although there is input. So sockets are read and written by Winsock's calls.
 
-// UNSAFETY: the kernel writes into the buffer and the OVERLAPPED of a pending operation, which the
-// borrow checker cannot see. This module alone touches them, and keeps them alive until it is over.
+// UNSAFETY: the kernel writes into the buffer and the OVERLAPPED of a pending operation, unseen by
+// the borrow checker. This module alone touches them, and keeps them alive until it is over.
 #![expect(unsafe_code)]
 
 use std::os::windows::io::AsRawHandle;
@@ -30,7 +30,7 @@ pub(super) struct OverlappedIo {
     end: Arc<End>,
     /// Keeps the event alive.
     _handles: Handles,
-    /// Made by Box::into_raw, so that no Rust reference to it exists while the kernel writes.
+    /// Made by Box::into_raw, so no Rust reference to it exists while the kernel writes.
     overlapped: *mut OVERLAPPED,
     buffer: Vec<u8>,
     pending: bool,
@@ -41,7 +41,7 @@ pub(super) struct OverlappedIo {
 unsafe impl Send for OverlappedIo {}
 
 impl OverlappedIo {
-    /// An operation that will set `event`, one of those of `handles`.
+    /// An operation that will set `event`, one of `handles`.
     pub(super) fn new(end: &Arc<End>, handles: &Handles, event: &Event) -> Self {
         let overlapped = OVERLAPPED {
             hEvent: event.raw(),
@@ -60,7 +60,7 @@ impl OverlappedIo {
         self.pending
     }
 
-    /// Whether the pending operation is over, so that `poll` will tell.
+    /// Whether the pending operation is over, so `poll` has its result.
     pub(super) fn is_done(&self) -> bool {
         if !self.pending {
             return false;
@@ -77,7 +77,7 @@ impl OverlappedIo {
         self.buffer.len()
     }
 
-    /// The room that the buffer has, in bytes.
+    /// The buffer's capacity, in bytes.
     pub(super) fn capacity(&self) -> usize {
         self.buffer.capacity()
     }
@@ -143,7 +143,7 @@ impl OverlappedIo {
         self.begun(done, count)
     }
 
-    /// Waits for a client; Some when it is there already.
+    /// Begins to wait for a client; Some if it is there already.
     pub(super) fn connect(&mut self) -> io::Result<Option<usize>> {
         assert!(!self.pending, "one operation at a time");
         // SAFETY: the OVERLAPPED lives and stays untouched until the operation is over.
@@ -159,7 +159,7 @@ impl OverlappedIo {
         self.result(0)
     }
 
-    /// The code of a call that has failed is the thread's last one, of Winsock's too.
+    /// A failed call's code is the thread's last error, for Winsock too.
     fn begun(&mut self, done: bool, count: u32) -> io::Result<Option<usize>> {
         if done {
             return Ok(usize::try_from(count).ok());

@@ -1,17 +1,17 @@
-//! Whose pipe or socket a client has opened, and whose an entry of a folder is.
+//! The owner of an opened pipe or socket, and of an entry of a folder.
 //!
-//! The descriptor is the pipe's, not the instance's: its owner is the default owner of the token that made the first
-//! instance, or the one that it named
+//! The descriptor is the pipe's, not the instance's: its owner is the default owner of the token of the first
+//! instance's maker, or the one named at its creation
 //! ([owner](https://learn.microsoft.com/windows/win32/secauthz/owner-of-a-new-object)). A process can name itself and
-//! those of its groups that may own things; Administrators are among these for LocalSystem and for an administrator
-//! who is elevated, and for nobody else without the privilege to restore files
+//! its groups with the owner attribute; Administrators are among these for LocalSystem and for an elevated
+//! administrator, and for nobody else without the privilege to restore files
 //! ([TOKEN_OWNER](https://learn.microsoft.com/windows-hardware/drivers/ddi/ntifs/ns-ntifs-_token_owner)).
 //!
-//! Reading it takes `READ_CONTROL`, which is part of the `FILE_GENERIC_READ` that every client asks for
+//! Reading it takes `READ_CONTROL`, a part of every client's `FILE_GENERIC_READ`
 //! ([rights](https://learn.microsoft.com/windows/win32/ipc/named-pipe-security-and-access-rights)).
 //!
-//! A connected socket has no owner. The system tells which process listens, and the owner that this process's token
-//! gives to what it makes is judged as a pipe's is; so is the owner of the socket's file.
+//! A connected socket has no owner. The system reports the listening process; the default owner in its token is judged
+//! as a pipe's owner is, and so is the owner of the socket's file.
 
 // UNSAFETY: the owner of an object is read, and its SID written as text, through Win32 alone.
 #![expect(unsafe_code)]
@@ -37,13 +37,13 @@ pub(super) fn of(pipe: &OwnedHandle) -> io::Result<ServerOwner> {
     Ok(judged(name_of(pipe, SE_KERNEL_OBJECT)?))
 }
 
-/// Who serves the socket at `path`, by the process that listens and by the file. The system tells the process by its
-/// number alone, which another has once the process is gone; the file stays whose it was.
+/// The owner of the socket at `path`, by the listening process and by the file. The system reports only the process's
+/// number, and another process can get it later; the file keeps its owner.
 pub(super) fn of_socket(path: &Path, pid: Option<u32>) -> io::Result<ServerOwner> {
     Ok(of_both(of_process(pid)?, of_file(path)?))
 }
 
-/// The one that is not trusted, as long as there is one.
+/// The untrusted one, if there is one.
 fn of_both(process: ServerOwner, file: ServerOwner) -> ServerOwner {
     match process.is_trusted {
         true => file,
@@ -60,7 +60,7 @@ fn of_file(path: &Path) -> io::Result<ServerOwner> {
     }
 }
 
-/// The owner of what the process makes that listens on a socket.
+/// The default owner of the process listening on a socket.
 fn of_process(pid: Option<u32>) -> io::Result<ServerOwner> {
     let owner = pid.and_then(user::owner_given_by_process);
     let owner = owner.ok_or_else(|| io::Error::other("the system does not tell who listens"))?;
@@ -78,7 +78,7 @@ fn judged(name: String) -> ServerOwner {
     ServerOwner { name, is_trusted }
 }
 
-/// The owner of what a handle is on, as `S-1-...`, or that it has none. The handle needs `READ_CONTROL`.
+/// The owner of a handle's object, as `S-1-...`, or that it has none. The handle needs `READ_CONTROL`.
 pub(super) fn name_of(handle: &OwnedHandle, kind: SE_OBJECT_TYPE) -> io::Result<String> {
     Ok(sid_of(handle, kind)?.unwrap_or_else(|| "nobody".to_owned()))
 }
@@ -86,7 +86,7 @@ pub(super) fn name_of(handle: &OwnedHandle, kind: SE_OBJECT_TYPE) -> io::Result<
 fn sid_of(handle: &OwnedHandle, kind: SE_OBJECT_TYPE) -> io::Result<Option<String>> {
     let mut owner: PSID = ptr::null_mut();
     let mut descriptor = ptr::null_mut();
-    // SAFETY: the handle is open, and the pointers outlive the call; those of what is not asked for may be null.
+    // SAFETY: the handle is open, and the pointers outlive the call; those of unrequested parts may be null.
     let status = unsafe {
         GetSecurityInfo(
             handle.as_raw_handle(),
@@ -103,7 +103,7 @@ fn sid_of(handle: &OwnedHandle, kind: SE_OBJECT_TYPE) -> io::Result<Option<Strin
         return Err(io::Error::from_raw_os_error(status.cast_signed()));
     }
     let text = (!owner.is_null()).then(|| text(owner)).transpose();
-    // SAFETY: the call has allocated it, and says to free it so; the owner within is not used any more.
+    // SAFETY: the call has allocated it, and documents this way to free it; the owner within is not used any more.
     unsafe { LocalFree(descriptor) };
     text
 }
@@ -117,13 +117,13 @@ fn text(sid: PSID) -> io::Result<String> {
     }
     let mut units = Vec::new();
     let mut at = wide.cast_const();
-    // SAFETY: the text ends in a zero, and nothing behind that is read.
+    // SAFETY: the text ends in a zero, and nothing behind it is read.
     while let unit @ 1.. = unsafe { at.read() } {
         units.push(unit);
         // SAFETY: the unit before was not the last of the text.
         at = unsafe { at.add(1) };
     }
-    // SAFETY: the conversion has allocated it, and says to free it so.
+    // SAFETY: the conversion has allocated it, and documents this way to free it.
     unsafe { LocalFree(wide.cast()) };
     Ok(String::from_utf16_lossy(&units))
 }
@@ -178,7 +178,7 @@ mod tests {
         channel.call("/v1.Test/Echo", b"fine", deadline)
     }
 
-    /// The SID of the account that the tests run as, as text.
+    /// The SID of the tests' account, as text.
     fn own_sid() -> String {
         user::of_process(process::id()).unwrap().sid_text()
     }
@@ -190,7 +190,7 @@ mod tests {
         assert_eq!(TRUSTED, ["S-1-5-18", "S-1-5-32-544"]);
     }
 
-    /// What the other end has sent until it hung up.
+    /// All bytes from the other end until it hung up.
     fn received(listeners: &mut [Listener]) -> Vec<u8> {
         let end = Instant::now() + TIMEOUT;
         let mut client = None;

@@ -1,6 +1,6 @@
 //! Creating and opening pipes: the only calls of CreateNamedPipeW and CreateFileW.
 
-// UNSAFETY: pipes are created, opened and asked about through Win32 alone.
+// UNSAFETY: pipes are created, opened and queried through Win32 alone.
 #![expect(unsafe_code)]
 
 use std::os::windows::io::{AsRawHandle, FromRawHandle, OwnedHandle};
@@ -26,14 +26,14 @@ use crate::PipeName;
 
 /// How every instance is opened. Without FILE_FLAG_OVERLAPPED a pending read would block writes.
 pub(super) const INSTANCE: u32 = PIPE_ACCESS_DUPLEX | FILE_FLAG_OVERLAPPED;
-/// The first instance fails when the name exists, so that nobody can have it before us.
+/// The first instance fails if the name exists, so nobody can have it before us.
 pub(super) const FIRST_INSTANCE: u32 = INSTANCE | FILE_FLAG_FIRST_PIPE_INSTANCE;
 /// Bytes, not messages; local clients only.
 const MODE: u32 = PIPE_TYPE_BYTE | PIPE_READMODE_BYTE | PIPE_WAIT | PIPE_REJECT_REMOTE_CLIENTS;
 /// How a client opens: overlapped too, and the server may not act in the client's name.
 pub(super) const CLIENT: u32 = FILE_FLAG_OVERLAPPED | SECURITY_SQOS_PRESENT | SECURITY_ANONYMOUS;
 
-/// What WaitNamedPipeW waits for at a time before the deadline is looked at again.
+/// One wait of WaitNamedPipeW, before the deadline is checked again.
 const BUSY_WAIT: Duration = Duration::from_millis(100);
 
 /// Creates an instance of the pipe; `flags` is [`FIRST_INSTANCE`] or [`INSTANCE`].
@@ -83,7 +83,7 @@ pub(super) fn open(name: &PipeName, deadline: Instant) -> io::Result<OwnedHandle
                 if left.is_zero() {
                     return Err(error);
                 }
-                // Whatever it says, the open is tried again.
+                // The open is tried again in any case.
                 let _ = wait_free(&path, left.min(BUSY_WAIT));
             }
             opened => return opened,
@@ -99,7 +99,7 @@ pub(super) fn exists(name: &PipeName) -> bool {
     }
 }
 
-/// Ends the connection with a client, so that the instance can wait for another.
+/// Ends the connection with a client, so the instance can wait for another.
 pub(super) fn disconnect(pipe: &OwnedHandle) {
     // SAFETY: the handle is open. It fails when nobody was connected.
     unsafe { DisconnectNamedPipe(pipe.as_raw_handle()) };
@@ -165,7 +165,7 @@ mod tests {
         let mut status = IO_STATUS_BLOCK::default();
         let mut mode = 0u32;
         // SAFETY: the handle is open; FILE_MODE_INFORMATION is one u32, and both it and the status
-        // outlive the call, which is synchronous.
+        // outlive the synchronous call.
         let result = unsafe {
             NtQueryInformationFile(
                 handle.as_raw_handle(),
@@ -195,7 +195,7 @@ mod tests {
         }
     }
 
-    /// What the system knows of a pipe.
+    /// The system's data about a pipe.
     #[derive(Debug)]
     struct Properties {
         kind: u32,
@@ -221,7 +221,7 @@ mod tests {
         }
     }
 
-    /// Whether the system is Wine, which says so by a function that Windows does not have.
+    /// Whether the system is Wine: it has a function that Windows lacks.
     fn is_wine() -> bool {
         // SAFETY: both texts end in a NUL, and the module is part of every process.
         unsafe {
@@ -257,7 +257,8 @@ mod tests {
         assert!(ServerOptions::default().pipe_buffer_bytes > 0);
     }
 
-    /// No test can be a client of another machine here, so this is about what the system is told.
+    /// No test can be a client of another machine here, so this checks the flags passed to the
+    /// system.
     /// Guards: P1
     #[test]
     fn clients_of_other_machines_are_rejected() {
@@ -287,7 +288,7 @@ mod tests {
             security: "D:P(A;;GA;;;SY)(A;;GR;;;LS)".to_owned(),
             ..ServerOptions::default()
         };
-        // Wine keeps the generic rights as they were written; Windows would say what they are for a file
+        // Wine keeps the generic rights as written; Windows would map them to those of a file
         // (https://learn.microsoft.com/windows/win32/ipc/named-pipe-security-and-access-rights).
         for (options, kept, mapped) in [
             (
@@ -331,7 +332,7 @@ mod tests {
             // Where the names of pipes are written, and read.
             ("transport/src/endpoint.rs", r"\pipe\"),
             ("transport/src/endpoint.rs", r"\pipe\"),
-            // An entry of a folder, which is no pipe.
+            // An entry of a folder, not a pipe.
             ("transport/src/sys/windows/entry.rs", "OpenOptions"),
             (here, "CreateFile"),
             (here, "CreateNamedPipe"),
@@ -340,7 +341,7 @@ mod tests {
         assert_eq!(calls, expected.map(|(file, call)| (file.to_owned(), call)));
     }
 
-    /// What a file that is shipped does with pipes: its path and the call, for each time.
+    /// A shipped file's calls on pipes: its path and the call, for each time.
     fn calls_of_pipes(crates: &Path, path: &Path) -> Vec<(String, &'static str)> {
         let source = fs::read_to_string(path).unwrap();
         let shipped = source.split("#[cfg(test)]").next().unwrap_or_default();
@@ -371,7 +372,7 @@ mod tests {
             .collect()
     }
 
-    /// All sources in a folder that are not tests.
+    /// All sources in a folder except tests.
     fn sources(folder: &Path) -> Vec<PathBuf> {
         let mut found = Vec::new();
         for entry in fs::read_dir(folder).unwrap() {

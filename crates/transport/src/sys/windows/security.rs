@@ -1,6 +1,6 @@
-//! Security descriptors from SDDL text, and the access lists of what a handle is on.
+//! Security descriptors from SDDL text, and the access lists of handles' objects.
 
-// UNSAFETY: the conversions exist in Win32 alone and give memory that LocalFree has to free.
+// UNSAFETY: the conversions exist in Win32 alone, and LocalFree has to free their memory.
 #![expect(unsafe_code)]
 
 use std::ffi::c_void;
@@ -19,7 +19,7 @@ use windows_sys::Win32::Security::{
     SECURITY_ATTRIBUTES,
 };
 
-/// A security descriptor that the system has allocated.
+/// A security descriptor, allocated by the system.
 #[derive(Debug)]
 pub(super) struct SecurityDescriptor(*mut c_void);
 
@@ -48,8 +48,7 @@ impl SecurityDescriptor {
         }
     }
 
-    /// Gives its access list to a file or folder, which takes nothing over from above any more. The handle needs
-    /// `WRITE_DAC`.
+    /// Gives its access list to a file or folder, without inheritance. The handle needs `WRITE_DAC`.
     pub(super) fn protect(&self, file: &OwnedHandle) -> io::Result<()> {
         let (mut is_present, mut list, mut is_default) = (0, ptr::null_mut(), 0);
         // SAFETY: the descriptor is alive; the three results outlive the call.
@@ -66,7 +65,7 @@ impl SecurityDescriptor {
         }
         let what = DACL_SECURITY_INFORMATION | PROTECTED_DACL_SECURITY_INFORMATION;
         let [owner, group] = [ptr::null_mut(); 2];
-        // SAFETY: the handle is open; the list lies in the descriptor; what is not set may be null.
+        // SAFETY: the handle is open; the list lies in the descriptor; unset parts may be null.
         succeeded(unsafe {
             SetSecurityInfo(
                 file.as_raw_handle(),
@@ -80,7 +79,7 @@ impl SecurityDescriptor {
         })
     }
 
-    /// For a handle that no child process inherits; valid as long as `self`.
+    /// For a handle without inheritance by child processes; valid as long as `self`.
     pub(super) fn attributes(&self) -> SECURITY_ATTRIBUTES {
         SECURITY_ATTRIBUTES {
             nLength: u32::try_from(size_of::<SECURITY_ATTRIBUTES>()).expect("a small struct"),
@@ -90,10 +89,10 @@ impl SecurityDescriptor {
     }
 }
 
-/// Who may reach what a handle is on, in SDDL. The handle needs `READ_CONTROL`.
+/// The access list of a handle's object, in SDDL. The handle needs `READ_CONTROL`.
 pub(super) fn access_list(handle: &OwnedHandle, kind: SE_OBJECT_TYPE) -> io::Result<String> {
     let mut descriptor = ptr::null_mut();
-    // SAFETY: the handle is open; what is not asked for may be null, and the result outlives the call.
+    // SAFETY: the handle is open; unrequested parts may be null, and the result outlives the call.
     succeeded(unsafe {
         GetSecurityInfo(
             handle.as_raw_handle(),
@@ -125,10 +124,11 @@ fn text(descriptor: &SecurityDescriptor) -> io::Result<String> {
         return Err(io::Error::last_os_error());
     }
     let length = usize::try_from(length).unwrap_or_default();
-    // SAFETY: the text has as many units as the call says, its NUL with them.
+    // SAFETY: the text has as many units as the call reports, its NUL included.
     let units = unsafe { slice::from_raw_parts(text, length) };
     let copy = String::from_utf16_lossy(units);
-    // SAFETY: the conversion has allocated it, and says to free it so; the units are copied.
+    // SAFETY: the conversion has allocated it, and documents this way to free it; the units are
+    // copied.
     unsafe { LocalFree(text.cast()) };
     Ok(copy.trim_end_matches('\0').to_owned())
 }
@@ -142,7 +142,8 @@ fn succeeded(code: u32) -> io::Result<()> {
 
 impl Drop for SecurityDescriptor {
     fn drop(&mut self) {
-        // SAFETY: allocated by the conversion, which says to free it so, and nobody uses it now.
+        // SAFETY: allocated by the conversion, with this documented way to free it, and unused from
+        // now on.
         unsafe { LocalFree(self.0) };
     }
 }

@@ -1,8 +1,8 @@
-//! The file of a Unix socket, and the folder that it is in.
+//! The file of a Unix socket, and its folder.
 //!
-//! Connecting needs the right to write to the socket's file, and the file has the access list that its folder
-//! hands down (<https://devblogs.microsoft.com/commandline/af_unix-comes-to-windows/>): so a folder that is closed
-//! before the socket is made closes the socket. None of this has run on Windows.
+//! Connecting needs the right to write to the socket's file, and the file inherits the folder's access list
+//! (<https://devblogs.microsoft.com/commandline/af_unix-comes-to-windows/>): so closing the folder before making the
+//! socket closes the socket. None of this has run on Windows.
 
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -16,7 +16,7 @@ use super::operation::is;
 use super::security::SecurityDescriptor;
 use crate::SocketFolder;
 
-/// Who may enter a folder of sockets, and what is made in it: LocalSystem and Administrators.
+/// Access to a folder of sockets and its entries: LocalSystem and Administrators.
 const FOLDER_SECURITY: &str = "D:P(A;OICI;FA;;;SY)(A;OICI;FA;;;BA)";
 
 /// A socket as it was seen at a path.
@@ -31,7 +31,7 @@ impl SocketFile {
     /// The socket at `path`; links are not followed.
     ///
     /// # Errors
-    /// When something else is there.
+    /// Fails if something else is there.
     pub(crate) fn at(path: &Path) -> io::Result<Option<Self>> {
         let Some(entry) = Entry::open_to_inspect(path)? else {
             return Ok(None);
@@ -50,7 +50,7 @@ impl SocketFile {
         self.id
     }
 
-    /// Whose it is, unless it is this process's.
+    /// Its owner, unless that is this process's.
     pub(crate) fn foreign_owner(&self) -> Option<String> {
         self.foreign_owner.clone()
     }
@@ -64,19 +64,19 @@ impl SocketFile {
     }
 }
 
-/// The folder of a socket that is being made, until it is dropped.
+/// The folder of a socket being made, until dropped.
 #[derive(Debug)]
 pub(super) struct HeldFolder {
     path: PathBuf,
-    /// Keeps the folder in its place; of another's nothing is changed, not even for that time.
+    /// Keeps the folder in its place; absent for another's folder, so nothing of it changes.
     pin: Option<Entry>,
-    /// Keeps other servers that start from it.
+    /// Blocks other starting servers.
     _lock: Option<Entry>,
 }
 
 impl HeldFolder {
-    /// Makes sure that the socket was made in the folder that is held: the pin keeps the folder's name, and one above
-    /// it could be another.
+    /// Checks that the socket lies in the held folder: the pin keeps only the folder's own name, and a folder above
+    /// could be replaced.
     pub(super) fn check_place(&self) -> io::Result<()> {
         let Some(pin) = &self.pin else {
             return Ok(());
@@ -89,8 +89,8 @@ impl HeldFolder {
     }
 }
 
-/// Has the folder that a socket is about to be made in, closed if it is the server's. Until the result is dropped, no
-/// other server that starts takes a socket there for one that nobody serves.
+/// Holds the folder of a socket about to be made, closed if it is the server's. Until the result is dropped, no other
+/// starting server takes a socket there for an unserved one.
 pub(super) fn hold_folder(folder: &Path, whose: SocketFolder) -> io::Result<HeldFolder> {
     let deadline = Instant::now() + TIMEOUT;
     let pin = match whose {
@@ -110,8 +110,8 @@ pub(crate) fn close_folder(folder: &Path) -> io::Result<()> {
     closed_folder(folder, Contents::OwnFiles, Instant::now() + TIMEOUT).map(drop)
 }
 
-/// Waits until no other server that starts has the folder, at most until `deadline`. An account that may read it can
-/// keep others from locking it, so that a server goes on without the lock then.
+/// Waits until no other starting server has the folder, at most until `deadline`. Any account with read access can
+/// block the lock, so a server then goes on without it.
 fn locked(folder: &Path, deadline: Instant) -> io::Result<Option<Entry>> {
     match retry_until(deadline, || Entry::lock(folder)) {
         Err(error) if is(&error, ERROR_SHARING_VIOLATION) => {
@@ -122,7 +122,7 @@ fn locked(folder: &Path, deadline: Instant) -> io::Result<Option<Entry>> {
     }
 }
 
-/// Opens what others have open in a way that does not go together, once they have not, at most until `deadline`.
+/// Retries an open until others' conflicting handles are closed, at most until `deadline`.
 fn retry_until<T>(deadline: Instant, open: impl Fn() -> io::Result<T>) -> io::Result<T> {
     loop {
         match open() {
@@ -134,7 +134,7 @@ fn retry_until<T>(deadline: Instant, open: impl Fn() -> io::Result<T>) -> io::Re
     }
 }
 
-/// Makes sure that nobody but LocalSystem and Administrators enters the folder.
+/// Ensures that only LocalSystem and Administrators enter the folder.
 fn closed_folder(folder: &Path, contents: Contents, deadline: Instant) -> io::Result<Entry> {
     let security = SecurityDescriptor::parse(FOLDER_SECURITY)?;
     let pinned = || retry_until(deadline, || Entry::pin(folder));
@@ -149,7 +149,7 @@ fn closed_folder(folder: &Path, contents: Contents, deadline: Instant) -> io::Re
     Ok(entry)
 }
 
-/// Makes the folder, unless another server that starts has made it.
+/// Makes the folder, unless another starting server has made it.
 fn made(folder: &Path, security: &SecurityDescriptor) -> io::Result<()> {
     match make_folder(folder, security) {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
@@ -189,7 +189,7 @@ fn may_stay(found: &Entry, contents: Contents) -> io::Result<bool> {
     })
 }
 
-/// Whether an access list in SDDL lets in LocalSystem and Administrators alone, whatever stands above.
+/// Whether an access list in SDDL lets in only LocalSystem and Administrators, without inheritance.
 fn is_closed(list: &str) -> bool {
     let Some((flags, entries)) = list
         .strip_prefix("D:")
@@ -270,7 +270,7 @@ mod tests {
         let folder = above.join("sockets");
         fs::create_dir(&above).unwrap();
         let held = hold_folder(&folder, SocketFolder::Own).unwrap();
-        // Windows is said to refuse it already, and then nothing is left to be told; Wine does not.
+        // Windows should refuse this already, with nothing left to check; Wine does not.
         if fs::rename(&above, &aside).is_ok() {
             fs::create_dir_all(&folder).unwrap();
             let refused = held.check_place().unwrap_err();

@@ -1,4 +1,4 @@
-//! A socket that waits for clients.
+//! A socket waiting for clients.
 
 use std::io;
 use std::os::windows::io::OwnedSocket;
@@ -14,13 +14,13 @@ use super::winsock::{self, Address};
 use super::{Handles, Stream};
 use crate::{LoopbackAddress, ServerOptions, SocketAtEnd};
 
-/// How long a socket that is there already has to answer.
+/// The most time for an existing socket to answer.
 const TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Waits for one client after the other.
 #[derive(Debug)]
 pub(super) struct SocketListener {
-    /// What is removed at the end: none of a tcp port, nor of a socket that is left.
+    /// Removed at the end; none for a tcp port or a socket to be left.
     file: Option<SocketFile>,
     socket: OwnedSocket,
     handles: Handles,
@@ -34,7 +34,7 @@ impl SocketListener {
         remove_stale(path, &address)?;
         let socket = winsock::bound(&address)?;
         let mut listener = Self::new(SocketFile::at(path)?, socket, Family::Unix)?;
-        // Until it listens, another server that starts would take the socket for one that nobody serves.
+        // Until it listens, another starting server would take the socket for an unserved one.
         held.check_place()?;
         if options.socket_at_end == SocketAtEnd::Left {
             listener.file = None;
@@ -84,7 +84,7 @@ impl Accepts for SocketListener {
 }
 
 impl Drop for SocketListener {
-    /// As long as the socket is open, nobody else's takes its place: so the file goes first.
+    /// As long as the socket is open, no other takes its place: so the file goes first.
     fn drop(&mut self) {
         if let Some(Err(error)) = self.file.as_ref().map(SocketFile::remove) {
             tracing::debug!(file = ?self.file, %error, "cannot remove the socket");
@@ -92,7 +92,7 @@ impl Drop for SocketListener {
     }
 }
 
-/// Removes a socket that a server which died has left, and refuses one that is served.
+/// Removes a dead server's socket, and refuses a served one.
 fn remove_stale(path: &Path, address: &Address) -> io::Result<()> {
     let Some(file) = SocketFile::at(path)? else {
         return Ok(());

@@ -70,13 +70,13 @@ impl Stream {
         }
     }
 
-    /// Whose process that is.
+    /// The account of that process.
     pub(crate) fn user(&self) -> Option<UserId> {
         user::of_process(self.identity().peer().pid?)
     }
 
-    /// Who owns the pipe, which is the owner of all its instances, or whose the socket is and the process that listens.
-    /// `endpoint` is where it has connected to.
+    /// The owner of the pipe with all its instances, or of the socket and the listening process. `endpoint` is the one
+    /// connected to.
     pub(crate) fn server_owner(&self, endpoint: &Endpoint) -> io::Result<ServerOwner> {
         match (&*self.end, endpoint) {
             (End::Pipe(pipe), _) => owner::of(pipe),
@@ -87,14 +87,14 @@ impl Stream {
         }
     }
 
-    /// Learns what a wait has found; whether that is anything. A wait knows only what may be
-    /// ready, the operations know.
+    /// Takes the result of a wait; whether anything is ready. A wait knows only what may be ready,
+    /// the operations know.
     pub(crate) fn note_ready(&mut self, ready: Interest) -> bool {
         let has_read = ready.read && self.read.is_done();
         has_read || ready.write && self.write.as_ref().is_some_and(OverlappedIo::is_done)
     }
 
-    /// What a wait would have to wait for, given that there is room for input or not.
+    /// The events for the next wait, with or without room for input.
     pub(crate) fn interest(&self, wants_input: bool) -> Interest {
         Interest {
             read: wants_input && self.read.is_pending(),
@@ -102,7 +102,7 @@ impl Stream {
         }
     }
 
-    /// Makes sure that a wait will tell of input; true when some is there already, or an error.
+    /// Begins a read, so that a wait reports input; true if input or an error is there already.
     pub(crate) fn begin_read(&mut self) -> bool {
         if !self.read.is_pending() && self.arrived.is_none() {
             if mem::take(&mut self.is_roomy) {
@@ -113,7 +113,7 @@ impl Stream {
         self.arrived.is_some()
     }
 
-    /// Takes what has come in.
+    /// Takes the received bytes.
     pub(crate) fn read(&mut self) -> io::Result<Read<'_>> {
         if self.read.is_pending() {
             self.arrived = self.read.poll().transpose();
@@ -122,14 +122,14 @@ impl Stream {
             None => Ok(Read::Pending),
             Some(Ok(0)) => Ok(self.without_bytes()),
             Some(Ok(count)) => Ok(Read::Data(self.taken(count))),
-            // The thread that began the read has ended. No byte was taken: read again.
+            // The thread of the read has ended. No byte was taken: read again.
             Some(Err(error)) if is(&error, ERROR_OPERATION_ABORTED) => Ok(Read::Pending),
             Some(Err(error)) if is_gone(&error) => Ok(Read::Closed),
             Some(Err(error)) => Err(error),
         }
     }
 
-    /// A message of no bytes on a pipe tells nothing, and of a socket it is the end.
+    /// An empty message means nothing on a pipe, and the end on a socket.
     fn without_bytes(&self) -> Read<'static> {
         match &*self.end {
             End::Pipe(_) => Read::Pending,
@@ -137,7 +137,7 @@ impl Stream {
         }
     }
 
-    /// Hands `output` to the system; what it has not taken by now stays here until it has.
+    /// Hands `output` to the system; the rest stays here until the system takes it.
     pub(crate) fn write(&mut self, output: &mut Vec<u8>) -> io::Result<Written> {
         let mut progress = false;
         loop {
@@ -169,21 +169,21 @@ impl Stream {
         }
     }
 
-    /// Output that the system has not taken, in bytes.
+    /// Output not yet taken by the system, in bytes.
     pub(crate) fn unsent(&self) -> usize {
         self.write
             .as_ref()
             .map_or(0, |write| write.length().saturating_sub(self.sent))
     }
 
-    /// The memory of its buffers beyond what each connection has, in bytes.
+    /// The memory of its buffers beyond every connection's minimum, in bytes.
     pub(crate) fn held(&self) -> usize {
         let kept = |operation: &OverlappedIo| operation.capacity().saturating_sub(SMALL_BUFFER);
         let output = self.write.as_ref().map_or(0, kept);
         kept(&self.read) + output.max(self.unsent())
     }
 
-    /// The bytes that a read has brought. One that filled its buffer gets a larger one next time.
+    /// The bytes of a read. A read that filled its buffer gets a larger one next time.
     fn taken(&mut self, count: usize) -> &[u8] {
         let buffer = self.read.buffer();
         self.is_roomy = count < SMALL_BUFFER && buffer.len() > SMALL_BUFFER;
@@ -221,7 +221,7 @@ fn swap_output(buffer: &mut Vec<u8>, output: &mut Vec<u8>) {
 
 fn is_gone(error: &io::Error) -> bool {
     let of_pipes = [ERROR_BROKEN_PIPE, ERROR_NO_DATA, ERROR_PIPE_NOT_CONNECTED];
-    // A reset is told by the code of files, or by that of sockets.
+    // A reset has the code of files, or the one of sockets.
     let of_sockets = [
         ERROR_NETNAME_DELETED,
         ERROR_CONNECTION_ABORTED,
@@ -279,7 +279,7 @@ mod tests {
         let written = stream.write(&mut output).unwrap();
         assert_eq!(written, Written::Pending { progress: false });
         assert!(stream.interest(true).write && stream.unsent() > 0);
-        // What has been sent is still read, so that both go on at the same time.
+        // Sent bytes are still read, so both go on at the same time.
         deaf.write_all(b"one byte").unwrap();
         let end = Instant::now() + TIMEOUT;
         while !stream.note_ready(Interest::BOTH) {

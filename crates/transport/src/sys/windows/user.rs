@@ -1,15 +1,15 @@
 //! The account of a process.
 //!
-//! The pipe tells the process alone: to ask for the client's account
+//! The pipe reports only the process: reading the client's account by impersonation
 //! ([ImpersonateNamedPipeClient](https://learn.microsoft.com/windows/win32/api/namedpipeapi/nf-namedpipeapi-impersonatenamedpipeclient))
-//! takes bytes from it first, and gives nothing of one that connects anonymously, as ours does. So it
-//! is the process's token that is asked, which LocalSystem may read of all but protected processes
+//! takes bytes from it first, and fails for anonymous connections such as ours. So this reads the process's token, as
+//! LocalSystem may for all but protected processes
 //! ([OpenProcessToken](https://learn.microsoft.com/windows/win32/api/processthreadsapi/nf-processthreadsapi-openprocesstoken)).
 //!
-//! A client that hands its end to another process and ends can have its number go to a process of
-//! another account before it is asked for. What it wins is that its connections count as that
-//! account's where connections run out. A server can do the same to a client that looks whose socket it has opened;
-//! what it wins is nothing, as the socket's file has an owner too, unless it can put a file of a trusted owner there.
+//! A client can hand its end to another process and end; its number may go to a process of another account before the
+//! query. Its connections then count as that account's when connections run out. A server can do the same to a client
+//! that checks a socket's owner, and gains nothing, as the socket's file has an owner too, unless it can put a file of
+//! a trusted owner there.
 
 // UNSAFETY: tokens of other processes are opened and read through Win32 alone.
 #![expect(unsafe_code)]
@@ -35,13 +35,13 @@ type Buffer = [u64; 16];
 // Both begin with the pointer to their SID.
 const _: () = assert!(offset_of!(TOKEN_USER, User.Sid) == 0 && offset_of!(TOKEN_OWNER, Owner) == 0);
 
-/// The SID of the account that a process runs as; None when the system does not tell it.
+/// The SID of a process's account; None if the system does not report it.
 pub(super) fn of_process(pid: u32) -> Option<UserId> {
     sid_of_token(pid, TokenUser)
 }
 
-/// The SID that a process's token gives as the owner to what the process makes: Administrators' for LocalSystem
-/// and for an administrator who is elevated; None when the system does not tell it.
+/// The default owner's SID in a process's token: Administrators' for LocalSystem and for an elevated administrator;
+/// None if the system does not report it.
 pub(super) fn owner_given_by_process(pid: u32) -> Option<UserId> {
     sid_of_token(pid, TokenOwner)
 }

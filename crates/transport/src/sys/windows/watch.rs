@@ -1,7 +1,7 @@
 //! Parked pipes: the system's thread pool waits for their events.
 
-// UNSAFETY: the thread pool's waits are Win32 functions that keep a handle and a callback of ours until
-// they are closed. This module alone makes and closes them.
+// UNSAFETY: the thread pool's waits are Win32 functions, and keep a handle and a callback of ours until they are
+// closed. This module alone makes and closes them.
 #![expect(unsafe_code)]
 
 use std::collections::BTreeMap;
@@ -27,27 +27,27 @@ use super::event::Event;
 #[derive(Debug)]
 pub(crate) struct Watcher(());
 
-/// The right to be told about one stream or listener.
+/// A registration for events of one stream or listener.
 pub(crate) struct Watch {
     target: Target,
     armed: Mutex<Armed>,
 }
 
-/// The waits that were set, and what keeps their events open meanwhile: closing an event that is
-/// waited for is undefined.
+/// The waits that were set, and their events, kept open meanwhile: closing an event under a wait is
+/// undefined.
 #[derive(Default)]
 struct Armed {
     first: Option<Wait>,
     second: Option<Wait>,
     handles: Option<Handles>,
-    /// Never set: for a wait that is for the time alone.
+    /// Never set: for a wait for the time alone.
     never: Option<Event>,
 }
 
-/// Who is told by the callback of a wait, by the number that the wait was given.
+/// The target of each wait's callback, by the number of the wait.
 ///
-/// Not by a pointer: under Wine 8 a callback was seen to run after its wait had been set to nothing, its
-/// callbacks waited for and itself closed, as Microsoft's page has it. Its number is nobody's by then.
+/// Not by a pointer: under Wine 8 a callback was seen to run after its wait had been set to nothing, its callbacks
+/// waited for and itself closed, as Microsoft's page requires. Its number then has no target.
 static TARGETS: Mutex<BTreeMap<usize, Target>> = Mutex::new(BTreeMap::new());
 static NEXT: AtomicUsize = AtomicUsize::new(1);
 
@@ -73,8 +73,8 @@ impl Watcher {
 }
 
 impl Watch {
-    /// Has the target told once, when `handles` are ready or the time is over. What was armed
-    /// before is replaced.
+    /// Notifies the target once, when `handles` are ready or the time is over. Replaces an earlier
+    /// arming.
     pub(crate) fn arm(
         &self,
         handles: &Handles,
@@ -135,19 +135,19 @@ impl Wait {
         let handle = event.map_or(ptr::null_mut(), Event::raw);
         let time = timeout.map(relative);
         let time = time.as_ref().map_or(ptr::null(), ptr::from_ref);
-        // SAFETY: the wait is open, and the event stays open until the wait is set anew or closed:
+        // SAFETY: the wait is open, and the event stays open until the wait is set again or closed:
         // `Armed` keeps it, and drops its waits first.
         unsafe { SetThreadpoolWait(self.wait, handle, time) };
     }
 }
 
 impl Drop for Wait {
-    /// Never runs within the callback: a watch is dropped by the thread that drives its
-    /// connection, and the callback does no more than queue.
+    /// Never runs within the callback: the connection's driver drops the watch, and the callback
+    /// only queues.
     fn drop(&mut self) {
         forget(self.number);
         self.set(None, None);
-        // SAFETY: the wait is open, and nobody has it afterwards.
+        // SAFETY: the wait is open, and nobody uses it afterwards.
         unsafe {
             WaitForThreadpoolWaitCallbacks(self.wait, 1);
             CloseThreadpoolWait(self.wait);
@@ -159,10 +159,10 @@ fn targets() -> MutexGuard<'static, BTreeMap<usize, Target>> {
     TARGETS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Nobody is told by that number any more.
+/// Removes the target of this number.
 fn forget(number: usize) {
     let target = targets().remove(&number);
-    // Not under the lock: what goes with it may have waits of its own.
+    // Not under the lock: the drop may close other waits.
     drop(target);
 }
 

@@ -4,7 +4,7 @@
 //! ([WSAEventSelect](https://learn.microsoft.com/windows/win32/api/winsock2/nf-winsock2-wsaeventselect)), and plain
 //! `accept` takes one. AF_UNIX has no `ConnectEx`, so connecting is plain too, and an event is set when it is over.
 
-// UNSAFETY: Winsock's functions take addresses and handles of ours, and give sockets that are ours to close.
+// UNSAFETY: Winsock's functions take addresses and handles of ours, and return sockets for us to close.
 #![expect(unsafe_code)]
 
 use std::net::SocketAddr;
@@ -72,7 +72,7 @@ impl Address {
         }
     }
 
-    /// The address of a socket's file, which must be an absolute path.
+    /// The address of a socket's file: an absolute path.
     pub(super) fn unix(path: &Path) -> io::Result<Self> {
         let absolute = path.to_str().and_then(drive_path).ok_or(Unfit::Form)?;
         let bytes = sun_path(Path::new(&absolute))?;
@@ -112,9 +112,9 @@ impl Address {
     }
 }
 
-/// A socket that has its address; nobody can connect before [`listen_for`].
+/// A socket with its address; nobody can connect before [`listen_for`].
 ///
-/// A port is had exclusively: without that Windows lets another process bind it as well
+/// A port is bound exclusively: otherwise Windows lets another process bind it as well
 /// (<https://learn.microsoft.com/windows/win32/winsock/using-so-reuseaddr-and-so-exclusiveaddruse>).
 pub(super) fn bound(address: &Address) -> io::Result<OwnedSocket> {
     let socket = made(address)?;
@@ -127,7 +127,7 @@ pub(super) fn bound(address: &Address) -> io::Result<OwnedSocket> {
     Ok(socket)
 }
 
-/// Bounds what the system buffers for each connection of a listener, whose sockets take that over from it.
+/// Bounds the system's buffers for each connection of a listener; its sockets inherit the bound.
 pub(super) fn limit_buffers(socket: &OwnedSocket, bytes: u32) -> io::Result<()> {
     let bytes = i32::try_from(bytes).unwrap_or(i32::MAX);
     set(socket, SOL_SOCKET, SO_RCVBUF, bytes)?;
@@ -141,8 +141,8 @@ pub(super) fn listen_for(socket: &OwnedSocket, event: &Event) -> io::Result<()> 
     select(socket, Some(event), FD_ACCEPT)
 }
 
-/// The next client, or None when there is none yet. Then, or when more wait, `event` tells of them: it is reset
-/// first, and every `accept` has it set again while somebody waits.
+/// The next client, or None if there is none yet. `event` then reports later or further clients: it is reset first, and
+/// every `accept` sets it again while a client waits.
 pub(super) fn next(
     listener: &OwnedSocket,
     event: &Event,
@@ -157,15 +157,15 @@ fn next_with(
     ready: impl Fn(&OwnedSocket) -> io::Result<()>,
 ) -> io::Result<Option<OwnedSocket>> {
     network_events(listener, event)?;
-    // SAFETY: the socket is open; the address of the client is not asked for.
+    // SAFETY: the socket is open; the client's address is not requested.
     let accepted = unsafe { accept(number(listener), ptr::null_mut(), ptr::null_mut()) };
     match owned(accepted) {
         Ok(socket) => {
-            // What is wrong with one client's socket ends that client alone.
+            // An error of one client's socket ends only this client.
             let readied = ready(&socket);
             Ok(readied.inspect_err(drop_client).ok().map(|()| socket))
         }
-        // The second: a client that has left meanwhile.
+        // The second: a client left meanwhile.
         Err(error) if is(&error, WSAEWOULDBLOCK) || is(&error, WSAECONNRESET) => Ok(None),
         Err(error) => Err(error),
     }
@@ -175,7 +175,7 @@ fn drop_client(error: &io::Error) {
     tracing::debug!(%error, "a client is dropped: its socket cannot be made ready");
 }
 
-/// Connects, until `deadline`: the server may take nobody while more clients wait than it has room for.
+/// Connects, until `deadline`: the server takes nobody while its backlog is full.
 pub(super) fn connected(address: &Address, deadline: Instant) -> io::Result<OwnedSocket> {
     let socket = made(address)?;
     let event = Event::manual_reset()?;
@@ -194,8 +194,8 @@ pub(super) fn connected(address: &Address, deadline: Instant) -> io::Result<Owne
 /// The process at the other end of a Unix socket.
 pub(super) fn peer_pid(socket: &OwnedSocket) -> Option<u32> {
     let (mut pid, mut count) = (0u32, 0);
-    // SAFETY: the socket is open; the number has four bytes, and it and the count outlive the call, which is not
-    // overlapped.
+    // SAFETY: the socket is open; the number has four bytes, and it and the count outlive the call, not an overlapped
+    // one.
     let status = unsafe {
         WSAIoctl(
             number(socket),
@@ -227,7 +227,7 @@ fn made(address: &Address) -> io::Result<OwnedSocket> {
     })
 }
 
-/// Waits for a connection that is being made.
+/// Waits for a pending connection.
 fn finish(socket: &OwnedSocket, event: &Event, deadline: Instant) -> io::Result<()> {
     let mut events = WaitSet::new();
     events.add(Some(event));
@@ -242,15 +242,15 @@ fn finish(socket: &OwnedSocket, event: &Event, deadline: Instant) -> io::Result<
     }
 }
 
-/// Has a connected socket as every other one: its own, without an event, which an accepted one has from its
-/// listener, and blocking, which an event ends. Overlapped operations do not block whatever it is.
+/// Makes a connected socket equal to every other: without the event that an accepted one inherits from its listener,
+/// and blocking again, as an event turns that off. Overlapped operations never block in either mode.
 fn ready(socket: &OwnedSocket, family: Family) -> io::Result<()> {
     select(socket, None, 0)?;
     let mut no = 0;
     // SAFETY: the socket is open, and the number outlives the call.
     checked(unsafe { ioctlsocket(number(socket), FIONBIO, &raw mut no) })?;
     match family {
-        // All that is queued goes out in one write: there is nothing to wait for.
+        // One write sends all queued output: there is nothing to wait for.
         Family::Tcp => set(socket, IPPROTO_TCP, TCP_NODELAY, 1),
         Family::Unix => Ok(()),
     }
@@ -262,7 +262,7 @@ fn select(socket: &OwnedSocket, event: Option<&Event>, what: u32) -> io::Result<
     checked(unsafe { WSAEventSelect(number(socket), event, what.cast_signed()) })
 }
 
-/// What has happened since the last time, and resets the event.
+/// Returns the events since the last time, and resets the event.
 fn network_events(socket: &OwnedSocket, event: &Event) -> io::Result<WSANETWORKEVENTS> {
     let mut found = WSANETWORKEVENTS::default();
     // SAFETY: the socket and the event are open, and the structure outlives the call.
