@@ -2,10 +2,10 @@
 
 use std::env;
 
-/// `LOAD_LIBRARY_SEARCH_SYSTEM32` for the libraries that the exe imports: the loader looks for them in System32 and
-/// not in the exe's folder, from Windows 10 1607 and Server 2016 on
-/// (<https://learn.microsoft.com/cpp/build/reference/dependentloadflag>). It is here and not in `.cargo/config.toml`, so that
-/// a build of the crate elsewhere has it too. The linker of the gnu toolchain has no such option.
+/// `LOAD_LIBRARY_SEARCH_SYSTEM32` for the exe's imported libraries: the loader searches System32 and not the exe's
+/// folder, from Windows 10 1607 and Server 2016 on
+/// (<https://learn.microsoft.com/cpp/build/reference/dependentloadflag>). It is here and not in `.cargo/config.toml`,
+/// so a build of the crate elsewhere has it too. The linker of the gnu toolchain has no such option.
 const SYSTEM32_ONLY: &str = "/DEPENDENTLOADFLAG:0x800";
 
 fn main() {

@@ -1,4 +1,4 @@
-//! Writes the page of flags to the file that is named, for `cargo xtask docs`.
+//! Writes the page of flags to the named file, for `cargo xtask docs`.
 
 use std::{env, fs, io};
 

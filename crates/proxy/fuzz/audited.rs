@@ -7,7 +7,7 @@ use prost_reflect::{DescriptorPool, DynamicMessage, ReflectMessage as _, Value a
 use serde_json::{Map, Value};
 use wincsi_proxy::catalogue::{self, Effect};
 
-/// The fields that no line may ever hold.
+/// The fields of no line.
 const SECRETS: [&str; 3] = ["MutualChapSecret", "chap_secret", "password"];
 
 /// Texts up to here are never cut, in bytes.
@@ -36,7 +36,7 @@ pub(crate) fn check(
     let pool = DescriptorPool::decode(group.descriptor_set).expect("descriptors");
     let name = format!("{}.{}", group.version, method.request);
     let descriptor = pool.get_message_by_name(&name).expect("it is in the file");
-    // What does not decode was refused, and nothing was acted on.
+    // An undecodable message was refused, without any effect.
     if let Ok(message) = DynamicMessage::decode(descriptor, message) {
         assert_same(object, &message);
     }

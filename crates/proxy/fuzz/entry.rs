@@ -1,4 +1,4 @@
-//! What each fuzz target asks of the crate; the tests replay `seeds/` through the same functions.
+//! The body of each fuzz target; the tests replay `seeds/` through the same functions.
 #![allow(dead_code, reason = "each target uses one of them")]
 
 #[path = "audited.rs"]
@@ -41,7 +41,7 @@ pub(crate) fn policy(data: &[u8]) {
     }
 }
 
-/// What a client of the pages sends. What reads is complete, and what comes behind it changes nothing.
+/// The bytes of a client of the pages. A request that parses is complete, and later bytes change nothing.
 pub(crate) fn http(data: &[u8]) {
     let request = Request::parse(data);
     if let Some(request) = &request {
@@ -57,9 +57,8 @@ pub(crate) fn http(data: &[u8]) {
     }
 }
 
-/// A request: its first byte is the method's place among all methods. It gets an answer, and so does
-/// an ordinary one after it. When it is to change the node, the audit log has a line for it, with the
-/// objects that the message has by its descriptor.
+/// A request: its first byte is the method's place among all methods. It gets an answer, and so does an ordinary one
+/// after it. For a changing method the audit log has a line, with the message's objects by its descriptor.
 pub(crate) fn request(data: &[u8]) {
     let Some((&place, message)) = data.split_first() else {
         return;

@@ -1,7 +1,7 @@
-//! Every operation once, with the names that it has in the versions, and whether it changes the node.
+//! Every operation once, with its names in the versions, and whether it changes the node.
 //!
-//! csi-proxy renamed operations between versions. A rule of the policy, a line of the audit log and a
-//! row of a table mean the operation, whatever a version calls it.
+//! csi-proxy renamed operations between versions. A rule of the policy, a line of the audit log and a row of a table
+//! mean the operation, under any version's name.
 
 use std::fmt;
 
@@ -10,22 +10,22 @@ use std::fmt;
 pub struct Operation {
     /// The group, as in the pipe's name.
     pub group: &'static str,
-    /// The name in the newest version that has it.
+    /// The name in its newest version.
     pub name: &'static str,
     /// The names in other versions.
     pub older_names: &'static [&'static str],
-    /// What a call does, in one sentence of Markdown.
+    /// A call's effect, in one sentence of Markdown.
     pub summary: &'static str,
-    /// What a call does to the node.
+    /// Whether a call changes the node.
     pub effect: Effect,
 }
 
-/// What a call does to the node.
+/// The effect of a call on the node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Effect {
     /// Disks, volumes, files, mappings, sessions or services are others afterwards.
     Changes,
-    /// All is as it was; to look again (a rescan) or to write what waits (a flush) is no change.
+    /// Changes nothing; a rescan or a flush is no change.
     Reads,
 }
 
@@ -44,7 +44,7 @@ impl fmt::Display for Operation {
     }
 }
 
-/// The operation that a group calls so in some version.
+/// The operation with this name in some version of the group.
 #[must_use]
 pub fn find(group: &str, name: &str) -> Option<&'static Operation> {
     OPERATIONS

@@ -1,4 +1,4 @@
-//! What a failure of a call is to a driver, which the client is told beside the text.
+//! A failure's condition for drivers, sent beside the text.
 
 use std::error::Error;
 
@@ -11,9 +11,9 @@ use crate::operations::{
 };
 use crate::paths::PathRule;
 
-/// A failure that may have a condition.
+/// A failure with or without a condition.
 pub(crate) trait Conditioned: Error + Send + Sync + 'static {
-    /// None of a request that says nothing that could be done, or of a deadline.
+    /// None for a senseless request or a passed deadline.
     fn condition(&self) -> Option<Condition>;
 }
 

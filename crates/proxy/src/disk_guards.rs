@@ -1,4 +1,4 @@
-//! What the guard decides of each disk: in the log once, and on a page whenever somebody asks.
+//! The guard's verdict on each disk: in the log once, and on a page on request.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -9,22 +9,22 @@ use node::{Node, Verdict};
 use os::{Deadline, DiskNumber};
 use program::escape::bounded;
 
-/// How long a look may take. The first may have to connect to WMI, which takes up to two minutes where that hangs.
+/// The most time of a query. The first may have to connect to WMI: up to two minutes if that hangs.
 const LOOK_WITHIN: Duration = Duration::from_secs(150);
 
-/// How long a page waits for a look that is under way, before it shows what the last one saw.
+/// How long a page waits for a running query, before it shows the last result.
 const TIMEOUT: Duration = Duration::from_secs(2);
 
 /// How old an answer may be before another look is begun.
 const FRESH: Duration = Duration::from_secs(10);
 
-/// How many disks are named; of others only that there are more.
+/// The most disks named; a last line says that there are more.
 const MOST: usize = 128;
 
 /// The longest text of a failure in the log, in bytes.
 const LONGEST: usize = 512;
 
-/// Looks at the disks on a thread of its own, one look at a time: a disk that hangs holds up nobody.
+/// Queries the disks on a thread of its own, one query at a time: a hung disk delays nobody.
 pub(crate) struct DiskGuards {
     node: Node,
     state: Mutex<State>,
@@ -45,7 +45,7 @@ struct Seen {
 }
 
 impl DiskGuards {
-    /// Begins a look whose outcome goes to the log, and does not wait for it.
+    /// Begins a query for the log, and does not wait for it.
     pub(crate) fn start(node: Node) -> Arc<Self> {
         let guards = Arc::new(Self {
             node,
@@ -56,7 +56,7 @@ impl DiskGuards {
         guards
     }
 
-    /// What the latest look saw, a line for each disk. None of them has a text of clients, disks or others.
+    /// The latest result, a line for each disk. No line has a text of clients, disks or others.
     pub(crate) fn lines(self: &Arc<Self>) -> Vec<String> {
         let mut state = self.state();
         let is_old = |seen: &Seen| seen.at.elapsed() >= FRESH;
@@ -88,7 +88,7 @@ impl DiskGuards {
         state.is_looking = thread.spawn(look).is_ok();
     }
 
-    /// A failure is a text: whatever it says of the node is for the log.
+    /// A failure becomes a fixed text: its details about the node go to the log only.
     fn judge(&self) -> Judged {
         let deadline = Deadline::within(&*self.node.os().clock, LOOK_WITHIN);
         let verdicts = self.node.operations().disks().verdicts(deadline);

@@ -11,31 +11,31 @@ use transport::{CallError, Channel, ChannelOptions, Code, Endpoint, Owner};
 
 use crate::metrics::NodeKind;
 
-/// How long an answer holds: a request that comes sooner gets the last one.
+/// How long an answer is valid: an earlier request gets the last one.
 const FRESH: Duration = Duration::from_secs(1);
 
 /// How long all endpoints together may take, and the look of each group.
 const TIMEOUT: Duration = Duration::from_secs(5);
 
-/// A method that no service has: the answer shows that the endpoint is served, and nothing was done.
+/// A method of no service: the answer shows a served endpoint, and nothing was done.
 const NOTHING: &str = "/wincsi.Health/Check";
 
-/// The method by which a service looks at what its calls need of the node. Services answer it to this process only,
-/// for this page: it is in no table, no policy refuses it, and no log and no figure has it.
+/// The method by which a service checks the node's parts that its calls need. Services answer it to this process only,
+/// for this page: it is in no table, no policy refuses it, and no log or metric has it.
 pub(crate) const LOOK: &str = "/wincsi.Health/Look";
 
 const STACK_BYTES: usize = 256 << 10;
 
-/// Looks at the endpoints as a client does.
+/// Calls the endpoints as a client does.
 pub(crate) struct Health {
     node: NodeKind,
-    /// With the group that each serves a version of.
+    /// Each with the group of its version.
     endpoints: Vec<(&'static str, Endpoint)>,
     silent: Latest<Vec<String>>,
     troubled: Latest<Vec<(&'static str, Trouble)>>,
 }
 
-/// What is the matter with a group.
+/// A group's trouble.
 #[derive(Clone)]
 enum Trouble {
     /// Its calls would work if the node were otherwise, as an operator may want it.
@@ -54,8 +54,8 @@ impl Health {
         }
     }
 
-    /// `ok` and status 200 when every endpoint answers; what is served in both cases. Those that are `taken`, by
-    /// other processes, are not asked. `more` are lines for who asks for all that there is.
+    /// `ok` and status 200 when every endpoint answers; the node served in both cases. Endpoints `taken` by other
+    /// processes are not called. `more` are further lines for a verbose request.
     pub(crate) fn page(&self, taken: &[Endpoint], more: &[String]) -> Page {
         let silent = self.silent(taken);
         self.render(silent.is_empty(), &silent, more)
@@ -104,8 +104,8 @@ impl Health {
         })
     }
 
-    /// All groups at once, so that one that hangs costs the others no time. A group is looked at through any of its
-    /// endpoints that is served here.
+    /// All groups at once, so a hung one costs the others no time. A group is checked through any of its endpoints
+    /// served here.
     fn look_at_groups(&self, taken: &[Endpoint]) -> Vec<(&'static str, Trouble)> {
         let groups = self
             .endpoints
@@ -134,7 +134,7 @@ impl Health {
     }
 }
 
-/// Any status is an answer, one that says that the server is busy included.
+/// Any status is an answer, even a busy server's.
 fn ask(endpoint: &Endpoint, deadline: Instant) -> Result<(), String> {
     if deadline <= Instant::now() {
         return Err(format!("{endpoint}: not asked, the others took too long"));
@@ -145,8 +145,8 @@ fn ask(endpoint: &Endpoint, deadline: Instant) -> Result<(), String> {
     }
 }
 
-/// What is the matter with the group of an endpoint, if anything. The page is for all that reach its address, so
-/// what a failure says of the node is for the log.
+/// The trouble of an endpoint's group, if any. Everybody who reaches the address can read the page, so a failure's
+/// details about the node go to the log only.
 fn check_group(group: &str, endpoint: &Endpoint, deadline: Instant) -> Option<Trouble> {
     let unready = match call(endpoint, LOOK, deadline) {
         Ok(lacks) if lacks.is_empty() => return None,
@@ -172,7 +172,7 @@ fn no_answer() -> String {
     format!("no answer within {} s", TIMEOUT.as_secs())
 }
 
-/// The endpoint is this server's, whatever account it runs as: those of others are left out before.
+/// The endpoint is this server's, under any account: others' are left out before.
 fn call(endpoint: &Endpoint, method: &str, deadline: Instant) -> Result<Vec<u8>, CallError> {
     let mut options = ChannelOptions::default();
     options.owner = Owner::Any;
@@ -181,12 +181,12 @@ fn call(endpoint: &Endpoint, method: &str, deadline: Instant) -> Result<Vec<u8>,
     channel.call(method, &[], deadline)
 }
 
-/// An answer that holds for a while.
+/// An answer, valid for a while.
 #[derive(Default)]
 struct Latest<T>(Mutex<Option<(Instant, T)>>);
 
 impl<T: Clone> Latest<T> {
-    /// One look at a time: others wait for it, and share what it saw.
+    /// One query at a time: others wait for it, and share its result.
     fn get(&self, look: impl FnOnce() -> T) -> T {
         let mut latest = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((at, seen)) = &*latest

@@ -13,13 +13,13 @@ use transport::Usage;
 pub(crate) struct Metrics {
     calls: Calls,
     operations: Arc<OperationSeries>,
-    /// The node that is served.
+    /// The served node.
     pub(crate) node: OnceLock<Node>,
-    /// Lines of the audit log that could not be written.
+    /// Lost lines of the audit log.
     pub(crate) audit_lost: Count,
-    /// Changed policies that were adopted.
+    /// Adopted changes of the policy.
     pub(crate) policies_adopted: Count,
-    /// Changed policies that were refused.
+    /// Refused changes of the policy.
     pub(crate) policies_refused: Count,
 }
 
@@ -33,7 +33,7 @@ impl Metrics {
         self.calls.series(group, method)
     }
 
-    /// What hears of the operations of the system.
+    /// The meter of the system's operations.
     pub(crate) fn meter(&self) -> Arc<dyn Meter> {
         Arc::clone(&self.operations) as Arc<dyn Meter>
     }
@@ -83,7 +83,7 @@ impl Metrics {
     }
 }
 
-/// What is served.
+/// The kind of the served node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum NodeKind {
     Simulated,

@@ -1,4 +1,4 @@
-//! What stands around every call: the policy before it, the metrics and the audit log after it.
+//! Around every call: the policy before it, the metrics and the audit log after it.
 
 use std::io;
 use std::panic::{self, AssertUnwindSafe};
@@ -25,23 +25,21 @@ pub struct Middleware {
     audit: Option<Arc<Audit>>,
 }
 
-/// Why calls cannot be overseen as asked.
+/// Why the middleware cannot be set up.
 #[derive(Debug, thiserror::Error)]
 pub enum MiddlewareError {
     /// The audit log cannot be opened.
     #[error("audit log {path}: {source}")]
     Audit {
-        /// The file.
         path: PathBuf,
-        /// Why.
+        /// The system's error.
         source: io::Error,
     },
     /// The policy cannot be read.
     #[error("policy {path}: {source}")]
     Policy {
-        /// The file.
         path: PathBuf,
-        /// Why.
+        /// What is wrong in the file.
         source: PolicyError,
     },
 }
@@ -79,14 +77,14 @@ impl Middleware {
         &self.metrics
     }
 
-    /// What stands around the calls of one RPC.
+    /// The middleware of one RPC's calls.
     pub(crate) fn over(
         &self,
         group: &'static wire::Group,
         method: &'static wire::Method,
     ) -> MethodMiddleware {
         let operation = catalogue::find(group.name, method.name);
-        // What nobody has classified may change the node.
+        // An unclassified operation may change the node.
         let is_change = operation.is_none_or(|operation| operation.effect == Effect::Changes);
         let audit = self.audit.clone().filter(|_| is_change);
         MethodMiddleware {
@@ -115,13 +113,12 @@ pub(crate) struct MethodMiddleware {
 type Answer = Result<Vec<u8>, Status>;
 
 impl MethodMiddleware {
-    /// Runs a call, if it may, and records how it ended; also when it ends by a panic, which goes on
-    /// to the code that catches it.
+    /// Runs a call, if it may, and records how it ended; also after a panic; the panic goes on to its catcher.
     pub(crate) fn run(&self, call: &Call, handler: impl FnOnce() -> Answer) -> Answer {
         self.show(call);
         let (began, clock) = (OffsetDateTime::now_utc(), Instant::now());
         self.series.began();
-        // What a call left that ended by a panic is another's.
+        // A panicked call may have left its remark.
         drop(audit::take_remark());
         let attempt = || self.admit(call).and_then(|()| handler());
         let ended = panic::catch_unwind(AssertUnwindSafe(attempt));
@@ -150,8 +147,7 @@ impl MethodMiddleware {
         }
     }
 
-    /// The fields that the audit log may write, for an operator who asks for details. Nothing is read
-    /// unless somebody does.
+    /// Logs the fields that the audit log may write, at the detailed level. Otherwise nothing is read.
     fn show(&self, call: &Call) {
         tracing::trace!(
             method = self.method.path,

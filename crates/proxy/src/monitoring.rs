@@ -1,4 +1,4 @@
-//! The pages for those who watch the node.
+//! The pages for monitoring.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -10,8 +10,8 @@ use crate::disk_guards::DiskGuards;
 use crate::health::Health;
 use crate::metrics::{Metrics, NodeKind};
 
-/// The server while it runs. It is shared with the pages, which report its use, and with the thread that tries the
-/// endpoints of others.
+/// The server while it runs. The pages share it to report its use, and so does the thread that tries the taken
+/// endpoints.
 #[derive(Clone)]
 pub(crate) struct SharedServer(Arc<Mutex<Option<Arc<Server>>>>);
 
@@ -20,12 +20,12 @@ impl SharedServer {
         Self(Arc::new(Mutex::new(Some(Arc::new(server)))))
     }
 
-    /// The server, which others can use and end meanwhile; `None` when it has gone.
+    /// The server; others can use and end it meanwhile. `None` after its end.
     pub(crate) fn get(&self) -> Option<Arc<Server>> {
         self.lock().clone()
     }
 
-    /// Takes it from all. Who has got it before may still use it.
+    /// Takes it from all. Earlier holders may still use it.
     pub(crate) fn take(&self) -> Option<Arc<Server>> {
         self.lock().take()
     }
@@ -35,7 +35,7 @@ impl SharedServer {
     }
 }
 
-/// What the pages tell of.
+/// The parts reported by the pages.
 pub(crate) struct Monitored {
     pub(crate) node: NodeKind,
     pub(crate) metrics: Arc<Metrics>,
@@ -105,14 +105,14 @@ impl Monitored {
         }
     }
 
-    /// The endpoints that others serve.
+    /// The endpoints served by other processes.
     fn taken(&self) -> Vec<Endpoint> {
         let server = self.server.get();
         server.map(|server| server.taken()).unwrap_or_default()
     }
 }
 
-/// That the process lives: nothing is asked and no lock is taken, so that no trouble of storage has it restarted.
+/// Shows that the process lives: without a query or a lock, so no trouble of storage restarts it.
 fn life_page(path: &str) -> Option<Page> {
     (path == "/livez").then(|| Page::text(Status::Ok, "ok\n"))
 }

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use node::{AllowedRoots, LookupPath, ResolveError, ResolvedPath};
 use os::{Os, PathError, WinPath};
 
-/// The folders that clients may name paths in.
+/// The folders for clients' paths.
 #[derive(Debug, Clone)]
 pub struct WorkingDirs {
     folders: Folders,
-    /// Where volumes are mounted and unmounted: the same folders and those for volumes alone.
+    /// For mounting and unmounting volumes: the same folders and those for volumes alone.
     for_volumes: Folders,
     confinement: Confinement,
 }
@@ -28,18 +28,17 @@ pub enum Confinement {
     /// csi-proxy's: links are followed wherever they lead, and IsSymlink and the volume group take
     /// any path.
     Anywhere,
-    /// Into the working folders only, by whatever links; for the look-ups that csi-proxy does not
-    /// check (IsSymlink, the volume of a path) anywhere on this node's own drives and volumes.
+    /// Into the working folders only, through any links; for look-ups that csi-proxy does not check
+    /// (IsSymlink, the volume of a path) anywhere on this node's own drives and volumes.
     WorkingDirs,
 }
 
 impl WorkingDirs {
-    /// Parses the allowed roots; `C:` is the drive. One that no path of a client could lie in, in
-    /// csi-proxy either, because it names no drive or has characters that it refuses, is passed over
-    /// with a warning: csi-proxy starts with such a one.
+    /// Parses the allowed roots; `C:` is the drive. Skips, with a warning, a root that could hold no client's path in
+    /// csi-proxy either, as it names no drive or has refused characters: csi-proxy starts with such a root.
     ///
     /// # Errors
-    /// The first root that is empty, or has a name that Windows would change.
+    /// The first root that is empty or that Windows would rename.
     pub fn parse(roots: Vec<String>) -> Result<Self, WorkingDirError> {
         let folders = Folders::parse_useful(roots)?;
         Ok(Self {
@@ -49,11 +48,10 @@ impl WorkingDirs {
         })
     }
 
-    /// The same folders, and further ones in which volumes are mounted and unmounted, and nothing
-    /// else is changed.
+    /// The same folders, and further ones for mounting and unmounting volumes only.
     ///
     /// # Errors
-    /// The first folder that is no absolute path.
+    /// The first folder without an absolute path.
     pub fn with_volume_dirs(mut self, dirs: Vec<String>) -> Result<Self, WorkingDirError> {
         let dirs = Folders::parse(dirs)?;
         self.for_volumes.texts.extend(dirs.texts);
@@ -68,7 +66,7 @@ impl WorkingDirs {
         self
     }
 
-    /// The working folders, without those for volumes: what is mounted there only is not staged.
+    /// The working folders, without those for volumes: a volume mounted only there is not staged.
     pub(crate) fn roots(&self) -> &[WinPath] {
         &self.folders.roots
     }
@@ -88,7 +86,7 @@ impl WorkingDirs {
         self
     }
 
-    /// What confines the paths, if anything does.
+    /// The folders that confine paths, if any.
     pub(crate) fn allowed(&self) -> Option<&Arc<AllowedRoots>> {
         self.folders.allowed.as_ref()
     }
@@ -101,11 +99,10 @@ impl WorkingDirs {
         self.folders.follow(os, path)
     }
 
-    /// As [`WorkingDirs::follow`], for what is to be removed: the links may lead to a working folder
-    /// by another name, too.
+    /// As [`WorkingDirs::follow`], for a removal: the links may also lead to a working folder by another name.
     ///
     /// # Errors
-    /// Also that it is a working folder, or holds one.
+    /// Also if it is a working folder, or holds one.
     pub fn follow_removal(&self, os: &Os, path: WinPath) -> Result<ResolvedPath, PathRule> {
         let resolved_path = self.follow(os, path)?;
         match &self.folders.allowed {
@@ -116,10 +113,10 @@ impl WorkingDirs {
         }
     }
 
-    /// Parses a path that a client sent, by csi-proxy's rules and ours.
+    /// Parses a client's path by csi-proxy's rules and ours.
     ///
-    /// Ours are stricter in what csi-proxy let slip: a working folder only contains what is below
-    /// it, not a sibling whose name begins alike, and names that Win32 would change are refused.
+    /// Ours close csi-proxy's gaps: a working folder contains only paths below it, not a sibling
+    /// with the same beginning, and names that Win32 would change are refused.
     ///
     /// # Errors
     /// The first rule that the path breaks, in csi-proxy's order.
@@ -131,7 +128,7 @@ impl WorkingDirs {
         self.folders.confine(text, path)
     }
 
-    /// As [`WorkingDirs::admit`], for what is to be removed: a working folder itself stays.
+    /// As [`WorkingDirs::admit`], for a removal: a working folder itself stays.
     ///
     /// # Errors
     /// The first rule that the path breaks.
@@ -157,11 +154,10 @@ impl WorkingDirs {
         self.for_volumes.follow(os, path)
     }
 
-    /// A path of a call that only looks, and that csi-proxy does not check: anywhere on this node's
-    /// own drives and volumes.
+    /// A path of a look-up unchecked by csi-proxy: anywhere on this node's own drives and volumes.
     ///
     /// # Errors
-    /// No path, or it leads to another machine or to a drive that the mount manager does not know.
+    /// No path, or it leads to another machine or to a drive unknown to the mount manager.
     pub fn lookup(&self, os: &Os, text: &str) -> Result<LookupPath, PathRule> {
         let path = normalise(text)?;
         match &self.folders.allowed {
@@ -178,7 +174,7 @@ impl Folders {
         Ok(Self::of(texts, roots))
     }
 
-    /// Without those that no path can lie in.
+    /// Without roots that can hold no path.
     fn parse_useful(texts: Vec<String>) -> Result<Self, WorkingDirError> {
         let mut roots = Vec::new();
         for text in &texts {
@@ -232,13 +228,13 @@ fn root(text: &str) -> Result<WinPath, WorkingDirError> {
     })
 }
 
-/// `C:`, which csi-proxy takes for what the paths of clients begin with.
+/// `C:`: for csi-proxy, a prefix of clients' paths.
 fn is_drive(text: &str) -> bool {
     matches!(text.as_bytes(), [letter, b':'] if letter.is_ascii_alphabetic())
 }
 
-/// Parses a path of a call that csi-proxy does not check at all: without a drive it is on `C:`, and
-/// either separator will do, because drivers send such paths (`/var/lib/kubelet/...`).
+/// Parses a path of a call unchecked by csi-proxy: without a drive it is on `C:`, and either
+/// separator works, as drivers send such paths (`/var/lib/kubelet/...`).
 fn normalise(text: &str) -> Result<WinPath, PathRule> {
     let parsed = WinPath::parse_on_drive(text, 'C');
     parsed.map_err(|error| match error {
@@ -247,19 +243,19 @@ fn normalise(text: &str) -> Result<WinPath, PathRule> {
     })
 }
 
-/// A working folder that is no absolute path.
+/// A working folder without an absolute path.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("working folder {text:?}: {reason}")]
 pub struct WorkingDirError {
-    /// What was given.
+    /// The text given.
     pub text: String,
     /// What is wrong with it.
     pub reason: PathError,
 }
 
 impl WorkingDirError {
-    /// Whether no path that csi-proxy admits could begin so: paths of clients have a drive, no `..`
-    /// and none of the characters that a name cannot have.
+    /// Whether csi-proxy admits no path with this beginning: paths of clients have a drive, no `..`
+    /// and no characters invalid in names.
     fn is_of_no_use(&self) -> bool {
         matches!(
             self.reason,
@@ -268,13 +264,13 @@ impl WorkingDirError {
     }
 }
 
-/// The rule that a path breaks. The texts are part of the wire contract.
+/// A broken rule. The texts are part of the wire contract.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PathRule {
     /// It begins with a backslash.
     #[error("invalid character \\ at beginning of path: {0}")]
     Backslash(String),
-    /// A character or form that no path may have.
+    /// A forbidden character or form.
     #[error("path contains invalid characters: {0}")]
     Characters(String),
     /// Longer than Windows's classic limit.
@@ -294,7 +290,7 @@ pub enum PathRule {
     /// A link on the path leads out of the working folders, or cannot be followed.
     #[error(transparent)]
     Resolve(#[from] ResolveError),
-    /// A working folder itself, which a removal would take from every driver.
+    /// A working folder itself: a removal would take it from every driver.
     #[error("path: {0} is a working directory and is not removed")]
     WorkingDir(String),
 }

@@ -1,19 +1,19 @@
-//! What `-pipe-security` lets others do than call.
+//! The rights beyond calling that `-pipe-security` gives to others.
 
 use crate::sddl::{ADMINISTRATORS, Descriptor, GENERIC_ALL, GENERIC_WRITE, WRITE_DAC, WRITE_OWNER};
 
 /// Rights that allow serving the pipe: `FILE_CREATE_PIPE_INSTANCE` (0x4, for a file the right to append), the generic
-/// rights that include it, and `WRITE_DAC` and `WRITE_OWNER`, by which an account can grant it to itself.
+/// rights that include it, and `WRITE_DAC` and `WRITE_OWNER`, as an account can grant it to itself by them.
 ///
 /// <https://learn.microsoft.com/windows/win32/ipc/named-pipe-security-and-access-rights>
 ///
 /// Clients request GENERIC_WRITE. ReactOS's npfs leaves 0x4 out of a client's request, so 0x12019b should admit them.
-/// That is read there and has not been tried on Windows.
+/// This is read in its source and has not been tried on Windows.
 const SERVING: u32 = 0x4 | GENERIC_ALL | GENERIC_WRITE | WRITE_DAC | WRITE_OWNER;
 
-/// Who may serve the pipes beside SYSTEM and Administrators: make instances, and so receive what drivers
-/// send, with their passwords. In the words of the SDDL, whose refusing entries are not counted; what it
-/// says in another way than Windows writes it counts as serving.
+/// The accounts beside SYSTEM and Administrators that may serve the pipes: make instances, and so receive drivers'
+/// requests, with their passwords. In the SDDL's own words. Denying entries are not counted, and an entry in another
+/// form than Windows writes counts as serving.
 pub(crate) fn others_who_serve(sddl: &str) -> Vec<String> {
     let Some(allowed) = Descriptor::parse(sddl).allowed else {
         return vec!["everybody".to_owned()];

@@ -1,20 +1,19 @@
 //! Which operations may be called.
 //!
-//! A policy is a file that an operator writes:
+//! A policy is an operator's file:
 //!
 //! ```toml
 //! default = "allow"
 //! deny = ["system.StopService", "volume.FormatVolume", "iscsi"]
 //! ```
 //!
-//! A rule is a group or an operation of one; the rule of an operation goes before its group's, and
-//! that before the default. A rule covers the operation in every version, under whatever name. What
-//! is not understood, a misspelt name above all, makes the whole file invalid: a rule that silently
-//! means nothing would be an open door.
+//! A rule is a group or an operation of one; an operation's rule beats its group's, and this the
+//! default. A rule covers the operation in every version, under any name. An unknown word, such as
+//! a misspelt name, makes the whole file invalid: a rule without effect would be an open door.
 //!
-//! The file is read again when it has changed, at most once a second, before a call is decided. An
-//! invalid or missing file leaves the policy as it is, and is logged; at the start it is an error.
-//! Replace the file by renaming another over it, so that no half of it is ever read.
+//! Before a call is decided, a changed file is read again, at most once a second. An invalid or
+//! missing file leaves the policy unchanged, and is logged; at the start it is an error. Replace
+//! the file by renaming another over it, so half of it is never read.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -42,7 +41,7 @@ pub(crate) enum Verdict {
     Deny,
 }
 
-/// The policy in force, kept as its file says.
+/// The policy in force, as in its file.
 pub(crate) struct Policy {
     path: PathBuf,
     interval: Duration,
@@ -52,7 +51,7 @@ pub(crate) struct Policy {
 
 struct State {
     rules: Rules,
-    /// What the file last said, or why it could not be read: each change is told once.
+    /// The file's last content, or why it could not be read: each change is logged once.
     seen: Result<String, String>,
     looked: Instant,
 }
@@ -60,7 +59,7 @@ struct State {
 /// Why there is no policy.
 #[derive(Debug, thiserror::Error)]
 pub enum PolicyError {
-    /// A name stands under `allow` and under `deny`.
+    /// A name is under `allow` and under `deny`.
     #[error("{0} is both allowed and denied")]
     Contradiction(String),
     /// The file cannot be read.
@@ -101,7 +100,7 @@ impl Policy {
         })
     }
 
-    /// Whether an operation may be called now. What is in no table may not.
+    /// Whether an operation may be called now. An operation in no table may not.
     pub(crate) fn verdict(&self, operation: Option<&Operation>) -> Verdict {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         if state.looked.elapsed() >= self.interval {

@@ -1,4 +1,4 @@
-//! The endpoints that another process serves, tried until they are free.
+//! Endpoints served by another process, tried until they are free.
 
 use std::sync::Arc;
 use std::thread;
@@ -9,17 +9,17 @@ use transport::Endpoint;
 
 use crate::monitoring::SharedServer;
 
-/// Calls fail, or reach somebody else, for as long after the other has gone; and what is still taken is logged no more
-/// often than that.
+/// For up to this long after the other process ended, calls fail or reach a third one; and taken endpoints are logged
+/// at most this often.
 const LONGEST_PAUSE: Duration = Duration::from_secs(10);
 
 const STACK_BYTES: usize = 256 << 10;
 
-/// Tries the endpoints of a server that others serve, until this is dropped.
+/// Tries the taken endpoints of a server, until this is dropped.
 pub(crate) struct Reclaiming(Arc<Retry>);
 
 impl Reclaiming {
-    /// Begins, when there are any. They are logged, at each try that leaves some too.
+    /// Begins, if there are any. Logs them now, and after each try that leaves some.
     pub(crate) fn start(server: &SharedServer) -> Option<Self> {
         let taken = server.get()?.taken();
         if taken.is_empty() {

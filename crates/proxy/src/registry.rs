@@ -1,4 +1,4 @@
-//! The one table: which handler answers which method of which group and version.
+//! The one table: the handler of each method, by group and version.
 //!
 //! Groups, versions and methods come from [`wire::GROUPS`]; a handler is registered by its
 //! [`wire::Rpc`] type, so it cannot stand under the wrong name. The server, the compatibility page
@@ -21,7 +21,7 @@ use crate::middleware::MethodMiddleware;
 use crate::operations::Checked;
 use crate::{Middleware, PipeOperations, health};
 
-/// The longest text of a failure, in bytes: it names what the client sent, which may be megabytes.
+/// The longest text of a failure, in bytes: it repeats the client's values, possibly megabytes.
 const LONGEST: usize = 4 << 10;
 
 /// The longest text of a failure in the log, in bytes: clients cause these lines as they like.
@@ -54,7 +54,7 @@ impl Registry {
         group.handlers.insert(R::PATH, erased);
     }
 
-    /// The groups that have a handler for at least one method, with their methods.
+    /// The groups with a handler for at least one method, and their methods.
     pub fn methods(&self) -> impl Iterator<Item = (&'static Group, &'static str)> {
         self.groups
             .values()
@@ -77,9 +77,8 @@ impl Registry {
     }
 }
 
-/// Why a handler could not do what was asked. Clients see code `Unknown` and the text, as from
-/// csi-proxy, whose handlers return plain errors; `ResourceExhausted` where too many calls wait, as where too
-/// many run.
+/// Why a handler failed. Clients see code `Unknown` and the text, as from csi-proxy's handlers with their plain errors;
+/// `ResourceExhausted` if too many calls wait, or run.
 pub(crate) struct HandlerError {
     error: Box<dyn std::error::Error + Send + Sync>,
     condition: Option<Condition>,
@@ -102,12 +101,12 @@ impl HandlerError {
         }
     }
 
-    /// What the system says, in its own language: for the log, as clients match on what they are told.
+    /// The system's text, in its own language: for the log only, as clients match on their texts.
     fn system_text(&self) -> Option<&str> {
         SystemText::of(&*self.error).map(SystemText::as_str)
     }
 
-    /// What the client sees: csi-proxy's code and text, and for ours the condition.
+    /// The client's status: csi-proxy's code and text, and for our clients the condition.
     fn status(&self, text: String) -> Status {
         let status = Status::new(self.code(), escape::bounded(text, LONGEST));
         match self.condition {
@@ -134,9 +133,9 @@ struct GroupService {
     group: &'static Group,
     methods: BTreeMap<&'static str, (MethodMiddleware, Handler)>,
     operations: Arc<PipeOperations>,
-    /// For clients that ask for them.
+    /// For clients that request them.
     strict: Arc<PipeOperations>,
-    /// Held during a look, so that looks that hang do not pile up.
+    /// Held during a check, so hung checks do not pile up.
     looking: Mutex<()>,
 }
 
@@ -163,8 +162,8 @@ impl GroupService {
         }
     }
 
-    /// The operations as the client's metadata has them. What it asks for and is not understood is refused: it
-    /// wants more than the server would do by itself.
+    /// The operations that the client's metadata selects. An unknown value is refused: the client wants more than the
+    /// server's default.
     fn operations_for(&self, call: &Call) -> Result<&PipeOperations, Status> {
         match call.metadata.as_deref() {
             None => Ok(&self.operations),
@@ -176,7 +175,7 @@ impl GroupService {
         }
     }
 
-    /// A look of the readiness page: nothing, or what the node lacks.
+    /// A check by the readiness page: nothing, or what the node lacks.
     fn check_readiness(&self, call: &Call) -> Result<Vec<u8>, Status> {
         let looking = self.looking.try_lock();
         if matches!(looking, Err(TryLockError::WouldBlock)) {
@@ -212,8 +211,8 @@ impl Service for GroupService {
     }
 }
 
-/// Whether the readiness page of this process calls. To others the method does not exist: a look runs outside of
-/// the policy, reports what failed in the system's words, and keeps the page's own from running.
+/// Whether the readiness page of this process calls. For others the method does not exist: a check runs outside of the
+/// policy, reports failures in the system's words, and blocks the page's own.
 fn is_own_look(call: &Call) -> bool {
     call.method.as_str() == health::LOOK && call.peer.is_this_process()
 }
@@ -240,8 +239,8 @@ fn answer<R: Rpc>(
     }
 }
 
-/// Whether a text repeats a secret of the request. Nobody promises what is in a text of the system's. The
-/// handler has taken the secrets out of its own copy of the request.
+/// Whether a text repeats a secret of the request. The content of the system's texts is not documented. The handler has
+/// taken the secrets out of its own copy of the request.
 fn gives_away<R: Rpc>(call: &Call, text: &str) -> bool {
     R::Request::decode(call.message.as_ref()).is_ok_and(|request| {
         let mut secrets = R::secrets(&request).into_iter();
@@ -257,7 +256,7 @@ fn undecodable<R: Rpc>(error: &prost::DecodeError) -> Status {
     )
 }
 
-/// grpc-go's texts, which tell a wrong service from a wrong method.
+/// grpc-go's texts: they differ for a wrong service and a wrong method.
 fn unimplemented(group: &Group, path: &str) -> Status {
     let (service, method) = path
         .trim_start_matches('/')

@@ -2,24 +2,24 @@
 //!
 //! <https://learn.microsoft.com/windows/win32/secauthz/security-descriptor-string-format>
 
-/// A descriptor, as far as it decides who may do what. What it says in another way than Windows writes it counts as
-/// more than it may be, never as less.
+/// A descriptor, reduced to owners and rights. An entry in another form than Windows writes counts as more than it may
+/// be, never as less.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Descriptor {
     /// The owner, if one is named: `BA`, or a SID.
     pub(crate) owner: Option<String>,
-    /// What the access control list allows; `None` without a list, when everybody may do everything.
+    /// The allowing entries of the access control list; `None` without a list: everybody may do everything.
     pub(crate) allowed: Option<Vec<Allowed>>,
 }
 
-/// An entry of an access control list that allows something, on a condition or without one.
+/// An allowing entry of an access control list, with or without a condition.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Allowed {
-    /// Whose rights they are: `BA`, or a SID.
+    /// The holder of the rights: `BA`, or a SID.
     pub(crate) holder: String,
     /// The access mask; all ones where it cannot be read.
     pub(crate) rights: u32,
-    /// Whether it is for what is made below, and not for the object itself.
+    /// Whether it applies to children only, and not to the object itself.
     pub(crate) is_inherited_only: bool,
 }
 
@@ -31,10 +31,10 @@ pub(crate) const WRITE_OWNER: u32 = 0x8_0000;
 /// LocalSystem and Administrators.
 pub(crate) const ADMINISTRATORS: [&str; 4] = ["BA", "S-1-5-18", "S-1-5-32-544", "SY"];
 
-/// Entries that allow something, with and without a condition or an object.
+/// Allowing entries, with and without a condition or an object.
 const ALLOWING: [&str; 4] = ["A", "OA", "XA", "ZA"];
 
-/// What the abbreviations of rights stand for.
+/// The abbreviations of rights.
 ///
 /// <https://learn.microsoft.com/windows/win32/secauthz/ace-strings>
 const RIGHTS: [(&str, u32); 25] = [
@@ -87,7 +87,7 @@ impl Descriptor {
 }
 
 impl Allowed {
-    /// `None` of an entry that refuses something, or audits.
+    /// `None` for a denying or auditing entry.
     fn parse(entry: &str) -> Option<Self> {
         let mut fields = entry.split(';').map(str::trim);
         let (kind, flags, rights) = (fields.next()?, fields.next()?, fields.next()?);
@@ -114,13 +114,13 @@ fn mask(rights: &str) -> u32 {
     })
 }
 
-/// The two letters at a time of which flags and rights are made; what is left over at the end is one too.
+/// The two-letter pieces of flags and rights; a single last letter is one too.
 fn pairs(text: &str) -> impl Iterator<Item = &str> {
     let starts = (0..text.len()).step_by(2);
     starts.map(|at| text.get(at..text.len().min(at + 2)).unwrap_or("?"))
 }
 
-/// The descriptor's parts by their letters, which stand before a colon outside of entries.
+/// The descriptor's parts by their letters: each before a colon outside of entries.
 fn sections(sddl: &str) -> Vec<(char, &str)> {
     let mut found = Vec::new();
     let mut open: Option<(char, usize)> = None;

@@ -30,12 +30,13 @@ use crate::{Middleware, MiddlewareError, PipeOperations, groups, pipe_security};
 #[cfg_attr(not(windows), path = "native/elsewhere.rs")]
 mod native;
 
-/// Starts serving as the configuration says. All endpoints answer when this returns, but for those that another
-/// process serves: they are logged, keep the server from being ready, and are tried until they are free.
+/// Starts serving by the configuration. All endpoints answer when this returns, except those served by another process:
+/// these are logged, make the server unready, and are tried until they are free.
 ///
 /// # Errors
-/// A working folder is no path, there is no node to serve (elsewhere than on Windows, where none is simulated), or the policy, the audit log or an endpoint
-/// is not to be had; or other processes serve all endpoints. An HTTP address that cannot be had is no error: it is logged and tried again.
+/// A working folder is no path, there is no node to serve (outside Windows, without a simulated one), or the policy,
+/// the audit log or an endpoint is unavailable; or other processes serve all endpoints. An unavailable HTTP address is
+/// no error: it is logged and tried again.
 pub fn start(config: &Config) -> Result<RunningServer, StartError> {
     let working_dirs = working_dirs(config)?;
     let middleware = Middleware::open(config)?;
@@ -46,7 +47,7 @@ pub fn start(config: &Config) -> Result<RunningServer, StartError> {
         notes: config.state_dir.clone(),
     };
     let node = Node::in_server(os, options(config), server);
-    // Nobody has set it before: the figures are this server's own.
+    // It is not set before: the metrics are this server's own.
     let _ = middleware.metrics().node.set(node.clone());
     let disk_guards = DiskGuards::start(node.clone());
     let operations = Arc::new(PipeOperations::new(node, working_dirs));
@@ -96,7 +97,7 @@ fn working_dirs(config: &Config) -> Result<WorkingDirs, WorkingDirError> {
     Ok(with_volumes.confined_by(config.confinement))
 }
 
-/// A call that waits for another leaves its place among those that run.
+/// A call waiting for another leaves its place among the running calls.
 struct RunningSlots;
 
 impl Waits for RunningSlots {
@@ -106,7 +107,7 @@ impl Waits for RunningSlots {
     }
 }
 
-/// The groups and versions that are served, in one line.
+/// The served groups and versions, in one line.
 fn served(names: &[(&Group, Endpoint)], taken: &[Endpoint]) -> String {
     let served = names
         .iter()
@@ -115,7 +116,7 @@ fn served(names: &[(&Group, Endpoint)], taken: &[Endpoint]) -> String {
     served.collect::<Vec<_>>().join(" ")
 }
 
-/// A server with what is around it. Dropping it closes all at once.
+/// A server with its pages and threads. Dropping it closes all at once.
 pub struct RunningServer {
     server: SharedServer,
     /// The address of `/metrics` and the pages of health, where they are served.
@@ -150,7 +151,7 @@ impl RunningServer {
         self.health.as_ref().and_then(HttpServer::address)
     }
 
-    /// Accepts no more, and waits for the calls that run, but not longer than `drain`; see
+    /// Accepts no more, and waits for running calls, but not longer than `drain`; see
     /// [`Server::shutdown`]. The pages are served until then.
     #[must_use]
     pub fn shutdown(self, drain: Duration) -> Option<DrainReport> {
@@ -179,9 +180,8 @@ pub enum StartError {
     /// The folder for sockets cannot be made.
     #[error("socket folder {folder}: {source}")]
     Folder {
-        /// The folder.
         folder: PathBuf,
-        /// Why.
+        /// The system's error.
         source: io::Error,
     },
     /// This system is no Windows.
@@ -189,10 +189,10 @@ pub enum StartError {
         "only Windows has disks, shares and services that can be served: name a simulated node with -simulate=FOLDER"
     )]
     NoBackend,
-    /// A facility was asked for natively that cannot be native beside a simulated node.
+    /// The requested facility cannot be native beside a simulated node.
     #[error("facility {0} cannot be this system's own beside a simulated node")]
     NotNative(Facility),
-    /// The policy or the audit log is not to be had.
+    /// The policy or the audit log is unavailable.
     #[error(transparent)]
     Middleware(#[from] MiddlewareError),
     /// The simulated node does not open.
@@ -209,8 +209,8 @@ impl From<BindError> for StartError {
     }
 }
 
-/// What to do about pipes that this account may not serve: csi-proxy's Go server lets any account that
-/// starts it serve its own pipes, and these are SYSTEM's and Administrators'.
+/// Advice for pipes that this account may not serve: csi-proxy's Go server lets any account serve its pipes; these
+/// belong to SYSTEM and Administrators.
 fn advice(error: &BindError) -> &'static str {
     let is_refused = |failure: &EndpointFailure| {
         let is_pipe = matches!(failure.endpoint, Endpoint::Pipe(_));
@@ -224,8 +224,7 @@ fn advice(error: &BindError) -> &'static str {
     }
 }
 
-/// Windows serves itself. A simulated node runs only when it is named, and says so: nobody may take it for
-/// a real one.
+/// Windows serves itself. A simulated node runs only by its flag, and says so: nobody may take it for a real one.
 fn node_of(config: &Config) -> Result<Os, StartError> {
     match &config.simulate {
         Some(folder) => simulated_node(folder, &config.native),
@@ -258,7 +257,7 @@ fn kind(config: &Config) -> NodeKind {
     }
 }
 
-/// A folder without a node gets the one that the demo plays on.
+/// A folder without a node gets the demo's.
 fn simulated(folder: &Path) -> Result<SimNode, CreateError> {
     if SimNode::exists(folder) {
         return SimNode::open(folder, ClockMode::Real);
@@ -277,8 +276,8 @@ fn options(config: &Config) -> node::Options {
     options
 }
 
-/// What no volume may hold that is formatted over its filesystem; `None`, and then no such volume is, where a path
-/// of it cannot be told.
+/// Paths that a volume must not hold to be formatted over its filesystem; `None`, and then none is, if one of these
+/// paths is unknown.
 fn kept(config: &Config, working_dirs: &WorkingDirs) -> Option<Kept> {
     match own_files(config) {
         Ok(files) => Some(Kept {

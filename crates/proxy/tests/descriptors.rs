@@ -20,10 +20,10 @@ use wincsi_proxy::serve;
 
 const TIMEOUT: Duration = Duration::from_secs(60);
 
-/// How often the log tells of clients of the pages that cannot be accepted.
+/// The interval of log lines about failed accepts of the pages.
 const TELLING: Duration = Duration::from_secs(10);
 
-/// A method that no service has: what answers it needs no descriptor.
+/// A method of no service: its answer needs no descriptor.
 const NOTHING: &str = "/v1.Disk/Nothing";
 
 /// Guards: P36
@@ -43,8 +43,8 @@ fn pages_without_descriptors_end_nothing_and_come_back() {
     let [first, second] = [(); 2].map(|()| socket());
     let files = all_descriptors();
     let start = Instant::now();
-    // Linux takes the descriptor of the next connection before it waits for it. The first client gets that one, and
-    // keeps it by its silence; with an answer it might be free again before the page listens on.
+    // Linux takes the descriptor of the next connection before it waits for it. The first client gets it, and keeps it
+    // by its silence; after an answer it might be free again before the page listens on.
     let _silent = connected(first, address);
     let mut waiting = connected(second, address);
     while log.count("a client is turned away") == 0 {
@@ -117,7 +117,7 @@ impl Log {
     }
 }
 
-/// Takes all descriptors that there are, after making them few.
+/// Takes all descriptors, after lowering their limit.
 fn all_descriptors() -> Vec<File> {
     let Rlimit { maximum, .. } = getrlimit(Resource::Nofile);
     let few = Rlimit {

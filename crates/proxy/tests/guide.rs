@@ -23,16 +23,16 @@ struct Block {
     lines: Vec<&'static str>,
 }
 
-/// A command, and what it prints if the page says so.
+/// A command, and its output if the page has it.
 struct Step {
     command: &'static str,
     output: Vec<&'static str>,
 }
 
-/// The reader's folder: not within the checkout, whose workspace cargo would take its project for a part of.
+/// The reader's folder: outside the checkout, or cargo would take its project for a part of the workspace.
 struct Reader {
     home: TempDir,
-    /// The workspace's, which has most of what the project depends on already.
+    /// The workspace's: it has most of the project's dependencies already.
     target: PathBuf,
     /// Ended with the reader.
     servers: Vec<Child>,
@@ -58,7 +58,7 @@ impl Reader {
         }
     }
 
-    /// Writes the files of the page once cargo has made the project, with the versions that wincsi is built with.
+    /// Writes the files of the page once cargo has made the project, with wincsi's own versions.
     fn write(&self, blocks: &[Block]) {
         let mut files = BTreeMap::<_, String>::new();
         for block in blocks {
@@ -112,7 +112,7 @@ impl Reader {
         }
     }
 
-    /// Starts what runs until it is ended, and waits until it serves.
+    /// Starts a server command, and waits until it serves.
     fn serve(&mut self, step: &Step) {
         let mut shell = self.shell(&format!("exec {}", step.command));
         let mut server = shell.stderr(Stdio::piped()).spawn().unwrap();

@@ -1,4 +1,4 @@
-//! A disk or volume that hangs does not use up the threads that calls run on, however often its callers repeat.
+//! A hung disk or volume does not use up the threads of calls, however often its callers repeat.
 
 #![allow(clippy::panic, reason = "helpers of tests fail like tests")]
 
@@ -25,7 +25,7 @@ const TIMEOUT: Duration = Duration::from_secs(60);
 /// Longer than anybody sleeps before a look at the virtual clock.
 const SLICE: Duration = Duration::from_millis(200);
 
-/// Calls that may run at the same time.
+/// The most running calls.
 const RUNNING: usize = 4;
 
 /// More of them than may run.
@@ -123,7 +123,7 @@ fn serve(sim: &SimNode, sockets: &Path) -> Server {
     Server::bind(endpoints.collect(), options).expect("the endpoints are free")
 }
 
-/// Asks until it is answered: what hung ends a moment after it is let go.
+/// Calls until it succeeds: a hung call ends a moment after its release.
 fn eventually<T>(ask: impl Fn() -> Result<T, ClientError>) -> T {
     let end = Instant::now() + TIMEOUT;
     loop {

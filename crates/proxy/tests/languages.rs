@@ -1,4 +1,4 @@
-//! What the system says in its own language reaches the log, and changes nothing that a client can match on.
+//! The system's text in its own language reaches the log, and changes no text for clients.
 
 #![allow(clippy::panic, reason = "helpers of tests fail like tests")]
 
@@ -26,14 +26,14 @@ fn over_pipes(sockets: PathBuf) -> client::Node {
 /// The demo's data disk.
 const DATA: u32 = 1;
 
-/// How a disk fails to be initialised, as faults have it, and what a driver is to make of it.
+/// Faults of a disk's initialisation, and their conditions for a driver.
 const FAILURES: [(&str, Condition); 3] = [
     ("fail = { win32 = 5 }", Condition::AccessDenied),
     ("fail = { hresult = 0x80041001 }", Condition::Other),
     ("answer = { code = 40003 SAID }", Condition::OutOfDate),
 ];
 
-/// What the system may say of it: nothing, in German, and what drivers take for "not there".
+/// Texts of the system for it: none, German, and the drivers' text for "not there".
 const SYSTEM_TEXTS: [&str; 3] = ["", "Zugriff verweigert", node::driver_texts::MISSING];
 
 #[test]
@@ -75,7 +75,7 @@ fn the_language_of_the_node_changes_nothing_that_a_client_can_match_on() {
     }
 }
 
-/// The text on the wire of a call that fails.
+/// The text on the wire of a failing call.
 fn text(client: &Client) -> String {
     let request = disk::PartitionDiskRequest { disk_number: DATA };
     let failed = client.call::<disk::rpc::PartitionDisk>(&request, TIMEOUT);

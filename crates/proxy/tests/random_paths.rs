@@ -1,4 +1,4 @@
-//! Where paths of clients may lead on random trees, and at random moments; `paths` has what is meant in particular.
+//! Clients' paths on random trees, and at random moments; `paths` has the particular cases.
 
 #![allow(
     clippy::expect_used,

@@ -25,18 +25,18 @@ use wire::iscsi::v1alpha2::{AuthenticationType, rpc};
 
 const TIMEOUT: Duration = Duration::from_secs(60);
 
-/// In no text by accident. Of 16 bytes, so that it is a CHAP secret as well.
+/// In no text by accident. It has 16 bytes, so it is a CHAP secret as well.
 const SECRET: &str = "Zx81-qUUx-horse!";
 
-/// What the system may say of a failure and the log repeats.
+/// A system text that the log repeats.
 const HARMLESS: &str = "Der Anbieter ist nicht bereit";
 
 const USER: &str = r"DOMAIN\ann";
 
-/// The fields that hold secrets, as the contract calls them.
+/// The fields with secrets, by their names in the contract.
 const FIELDS: [&str; 3] = ["password", "chap_secret", "MutualChapSecret"];
 
-/// The methods that take a secret, with what the provider is asked for in the end, as the metrics name it.
+/// The methods with a secret, each with its provider call, as named in the metrics.
 const METHODS: [(&str, &str); 3] = [
     (
         "NewSmbGlobalMapping",
@@ -52,13 +52,13 @@ const METHODS: [(&str, &str); 3] = [
     ),
 ];
 
-/// Where the targets are that know our secret.
+/// The portal of the targets that know our secret.
 const ADDRESS: &str = "10.0.0.10";
 
-/// A target that asks for the secret.
+/// A target that requires the secret.
 const GUARDED: &str = "iqn.2026-01.com.example:asks";
 
-/// A target that asks for another secret, and proves itself by ours.
+/// A target that requires another secret, and proves itself by ours.
 const PROVING: &str = "iqn.2026-01.com.example:proves";
 
 /// Guards: P21
@@ -103,13 +103,13 @@ fn spellings() -> Vec<String> {
     [plain, bytes, hexadecimal].concat()
 }
 
-/// A talkative server on a node whose servers want our secret.
+/// A server with a detailed log, on a node whose servers require our secret.
 struct SecretsFixture {
     config: Config,
     server: RunningServer,
     client: Client,
     node: PathBuf,
-    /// What changing calls were answered.
+    /// The answers to changing calls.
     answers: Vec<String>,
 }
 
@@ -136,7 +136,7 @@ impl SecretsFixture {
         fixture
     }
 
-    /// Of each method that takes a secret, one request at least gets as far as the provider.
+    /// At least one request of each method with a secret reaches the provider.
     fn send_to_every_method(&mut self) {
         let mut reached = BTreeSet::new();
         for (group, path) in wincsi_proxy::groups::registry().methods() {
@@ -194,7 +194,7 @@ impl SecretsFixture {
         self.accepted::<rpc::SetMutualChapSecret>(&iscsi::SetMutualChapSecretRequest {
             mutual_chap_secret: String::from(SECRET),
         });
-        // Only the mutual secret that was just set makes the node take this target for the right one.
+        // Only with the mutual secret just set does the node accept this target.
         self.accepted::<rpc::ConnectTarget>(&login(
             PROVING,
             AuthenticationType::MutualChap,
@@ -202,7 +202,7 @@ impl SecretsFixture {
         ));
     }
 
-    /// The providers fail, at queries and at methods, in words that repeat the secret, then in others.
+    /// The providers fail, at queries and at methods, with texts that repeat the secret, then with others.
     fn send_what_the_system_repeats(&mut self) {
         let chap_text = format!("{USER}:{SECRET} is wrong");
         for (operation, chap_text) in [
@@ -271,7 +271,7 @@ fn config(folder: &Path) -> Config {
     }
 }
 
-/// The demo's node, with servers that take our secret.
+/// The demo's node, with servers that accept our secret.
 fn add_servers(node: &Path) {
     os_sim::demo::create(node, ClockMode::Real).expect("a node");
     let server = smb::ServerSpec::sharing("data", USER, SECRET);
@@ -309,7 +309,7 @@ fn login(
     }
 }
 
-/// What a request is about.
+/// The object of a request.
 #[derive(Clone, Copy)]
 struct Object {
     share: &'static str,
@@ -317,7 +317,7 @@ struct Object {
     auth_type: AuthenticationType,
 }
 
-/// One that is there and takes another secret, one that is not there, and no name at all.
+/// An existing one with another secret, a missing one, and no name at all.
 const OBJECTS: [Object; 3] = [
     Object {
         share: os_sim::demo::SHARE,
@@ -336,8 +336,8 @@ const OBJECTS: [Object; 3] = [
     },
 ];
 
-/// Requests of this method with the secret in each field that takes one, about every object, whole and
-/// damaged. None when the method takes no secret.
+/// Requests of this method with the secret in each field for one, about every object, whole and damaged. None for a
+/// method without a secret.
 fn requests(group: &wire::Group, method: &wire::Method) -> Vec<Vec<u8>> {
     let set = prost_types::FileDescriptorSet::decode(group.descriptor_set).expect("descriptors");
     let mut messages = set.file.iter().flat_map(|file| &file.message_type);
@@ -364,7 +364,7 @@ fn encoded(fields: &[FieldDescriptorProto], object: Object) -> Vec<u8> {
             "iqn" => text(object.target),
             "auth_type" => encoding::int32::encode(number, &object.auth_type.into(), &mut bytes),
             "target_portal" => encoding::message::encode(number, &portal(), &mut bytes),
-            // What is left out is empty.
+            // Omitted fields are empty.
             "local_path" => {}
             other => panic!("{other}: what stands in it?"),
         }

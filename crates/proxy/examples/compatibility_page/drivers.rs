@@ -1,4 +1,4 @@
-//! Which drivers of the field are played call by call, and what csi-proxy takes that is refused here.
+//! The drivers played call by call, and requests that csi-proxy accepts and this server refuses.
 
 /// The drivers, each a file in `crates/proxy/tests/drivers`.
 pub(crate) const DRIVERS: &str = "
@@ -15,7 +15,7 @@ between calls, the driver killed at each call, and a reboot. None needs a flag b
   volume
 ";
 
-/// What no driver that is known to us does.
+/// Requests of no known driver.
 pub(crate) const STRICTER: &str = "
 ## What csi-proxy takes and this server does not
 No driver that we know does any of this; yours may. Each is an error:
@@ -36,8 +36,8 @@ The environment variable `WMI_COM_SECURITY`, which switches COM's security off, 
 listed below are our own.
 ";
 
-/// What has run on simulated files alone, under Wine too, with what it is about: Wine makes no symbolic
-/// links and has no mounted folders. `cargo xtask test` names the Go tests that this keeps there.
+/// Tests that ran on simulated files alone, even under Wine, each with its subject: Wine makes no symbolic links and
+/// has no mounted folders. `cargo xtask test` names the Go tests affected by this.
 pub(crate) const ON_SIMULATED_FILES: &[(&str, &str)] = &[
     ("filesystem.CreateSymlink", ""),
     ("filesystem.IsSymlink", "of a link"),

@@ -1,4 +1,4 @@
-//! Writes the page of compatibility to the file that is named, for `cargo xtask docs`.
+//! Writes the page of compatibility to the named file, for `cargo xtask docs`.
 
 mod drivers;
 mod page;

@@ -1,4 +1,4 @@
-//! The page of compatibility: each operation with its versions, and the texts that drivers look for.
+//! The page of compatibility: each operation with its versions, and the texts that drivers match on.
 
 use std::fmt::Write as _;
 
@@ -100,10 +100,10 @@ server uses each for one condition.
 |---|---|---|---|
 ";
 
-/// The page.
+/// Makes the page.
 ///
 /// # Errors
-/// An operation that is named does not exist.
+/// A named operation does not exist.
 pub(crate) fn page() -> Result<String, String> {
     let mut page = HEAD.to_owned();
     let versions = wire::GROUPS.chunk_by(|one, next| one.name == next.name);

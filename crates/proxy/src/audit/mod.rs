@@ -1,11 +1,9 @@
-//! The audit log: a JSON line for each call that changes the node, or would have.
+//! The audit log: a JSON line for each changing call, run or refused.
 //!
-//! A line says when, which process, which operation, on which objects, and how it ended. It is written
-//! when the call really ends, also when its client was answered `DeadlineExceeded` before. Objects are
-//! the fields of the request that are known to name objects; everything else, secrets above all, is
-//! left out. Each line is with the operating system when the client has its answer. A line that cannot
-//! be written is counted, logged, and does not fail the call: a full disk must not keep volumes
-//! mounted.
+//! A line has the time, the process, the operation, its objects, and how it ended. It is written when the call really
+//! ends, even if its client got `DeadlineExceeded` before. Objects are the fields of the request known to name objects;
+//! everything else, secrets above all, is left out. The operating system has each line before the client has its
+//! answer. A lost line is counted, logged, and does not fail the call: a full disk must not keep volumes mounted.
 
 mod object;
 
@@ -31,34 +29,33 @@ pub(crate) struct Audit {
     metrics: Arc<Metrics>,
 }
 
-/// One call.
 pub(crate) struct Record<'a> {
     pub(crate) began: OffsetDateTime,
     pub(crate) took: Duration,
-    /// The client's process, when the system told it.
+    /// The client's process, if the system reported it.
     pub(crate) client: Option<u32>,
     pub(crate) group: &'static wire::Group,
     pub(crate) method: &'static str,
     pub(crate) operation: String,
     pub(crate) object: Map<String, Value>,
-    /// gRPC's code by name, and the text that the client got.
+    /// gRPC's code by name, and the client's text.
     pub(crate) outcome: &'static str,
     pub(crate) text: &'a str,
-    /// What the operation did beyond what its request says.
+    /// The operation's effect beyond its request.
     pub(crate) remark: Option<String>,
 }
 
 thread_local! {
-    /// Of the call that this thread runs.
+    /// For the call on this thread.
     static REMARK: RefCell<Option<String>> = const { RefCell::new(None) };
 }
 
-/// Adds to the line of the call that this thread runs what the operation did beyond what its request says.
+/// Adds an effect beyond the request to the line of the call on this thread.
 pub(crate) fn remark(text: String) {
     REMARK.set(Some(text));
 }
 
-/// What the call that this thread ran has added, which is forgotten with this.
+/// Takes the remark of the call that this thread ran.
 pub(crate) fn take_remark() -> Option<String> {
     REMARK.take()
 }

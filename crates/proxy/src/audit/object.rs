@@ -7,8 +7,8 @@ use prost_types::field_descriptor_proto::Type;
 use prost_types::{DescriptorProto, FieldDescriptorProto, FileDescriptorSet};
 use serde_json::{Map, Value};
 
-/// The fields of requests that name what a call is about. What is not here is not written, so that a
-/// new field is left out until somebody has looked at it.
+/// The fields of requests that name a call's objects. Other fields are not written, so a new one is left out until it
+/// is reviewed.
 const OBJECTS: [&str; 26] = [
     "auth_type",
     "chap_username",
@@ -38,11 +38,11 @@ const OBJECTS: [&str; 26] = [
     "volume_id",
 ];
 
-/// How much of a text the log shows, in bytes: more than any path of a driver, and so little that all of a
-/// request's texts fit into a line.
+/// The most bytes of a text in the log: more than any path of a driver, and few enough for all of a request's texts in
+/// a line.
 const SHOWN: usize = 512;
 
-/// How deep messages may nest. Those of csi-proxy have two levels.
+/// How deep messages may nest. csi-proxy's have two levels.
 const DEEPEST: usize = 4;
 
 /// The request is no protobuf message.
@@ -54,7 +54,7 @@ impl From<DecodeError> for Damaged {
     }
 }
 
-/// Where a request has the fields that may be written.
+/// The fields of a request that may be written.
 pub(crate) struct Shape(Vec<Field>);
 
 struct Field {
@@ -97,11 +97,11 @@ impl Shape {
         )
     }
 
-    /// The fields of an encoded request by name. What is not well-formed ends the reading; the call
-    /// itself was refused for it.
+    /// The fields of an encoded request by name. Malformed bytes end the reading; the call itself
+    /// was refused for them.
     pub(crate) fn read(&self, request: &[u8]) -> Map<String, Value> {
         let mut object = self.defaults();
-        // What was read before the damage stands.
+        // Fields before the damage stay.
         let _ = self.read_into(request, &mut object);
         object
     }
@@ -126,8 +126,8 @@ impl Shape {
         numbers.collect()
     }
 
-    /// As protobuf demands, the last of several values holds, and messages are merged: a line may not
-    /// name another object than the one that was acted on.
+    /// As protobuf demands, the last of several values holds, and messages are merged: a line may not name another
+    /// object than the call's.
     fn read_into(&self, mut bytes: &[u8], object: &mut Map<String, Value>) -> Result<(), Damaged> {
         while !bytes.is_empty() {
             let (number, wire_type) = decode_key(&mut bytes)?;
@@ -221,7 +221,7 @@ fn cut(value: &mut Value) {
     }
 }
 
-/// The 32 bits that the server keeps of a number that has more.
+/// The low 32 bits of a number, as the server reads it.
 fn low(number: u64) -> u32 {
     u32::try_from(number & u64::from(u32::MAX)).unwrap_or(u32::MAX)
 }
@@ -247,7 +247,7 @@ mod tests {
 
     use super::{OBJECTS, SHOWN, Shape};
 
-    /// The fields that no line may ever hold.
+    /// The fields of no line.
     const SECRETS: [&str; 3] = ["MutualChapSecret", "chap_secret", "password"];
 
     #[test]

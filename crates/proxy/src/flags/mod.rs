@@ -16,14 +16,14 @@ use crate::paths::Confinement;
 
 pub use program::flags::{Flag, FlagError, unicode};
 
-/// What the command line asks for.
+/// The parsed command line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Config {
-    /// Where each call that changes the node is recorded.
+    /// The record of each changing call.
     pub audit_log: Option<PathBuf>,
     /// How long a call may take before its client is answered `DeadlineExceeded`.
     pub call_timeout: Duration,
-    /// What is done where page files and crash dumps are not known.
+    /// The rule for disks while page files and crash dumps are unknown.
     pub disk_guard: node::DiskGuard,
     /// How long a stop waits for calls in flight.
     pub drain_timeout: Duration,
@@ -31,9 +31,9 @@ pub struct Config {
     pub format_guard: node::FormatGuard,
     /// Where the pages of health alone are served.
     pub healthz_address: Option<BindAddress>,
-    /// Arguments behind the flags, which mean nothing.
+    /// Ignored arguments after the flags.
     pub ignored: Vec<String>,
-    /// Flags of csi-proxy that were given and have no effect here.
+    /// Given flags of csi-proxy without effect here.
     pub ineffective: Vec<&'static str>,
     /// The kubelet's folder: always an allowed root.
     pub kubelet_path: String,
@@ -44,26 +44,26 @@ pub struct Config {
     /// How long no call may run on a connection before it is ended; see
     /// [`transport::ServerOptions::max_idle`].
     pub max_connection_idle: Duration,
-    /// What the clients of all endpoints may make the server hold together, in bytes; see
+    /// The bytes that the clients of all endpoints together may make the server hold; see
     /// [`transport::ServerOptions::max_held_bytes`].
     pub max_held_bytes: usize,
     /// Where `/metrics` and the pages of health are served.
     pub metrics_address: Option<BindAddress>,
-    /// Facilities of the node that stay native beside a simulated node.
+    /// Facilities kept native beside a simulated node.
     pub native: Vec<os::Facility>,
-    /// Who may open the pipes, as SDDL; `None` is the built-in default.
+    /// The access to the pipes, as SDDL; `None` is the built-in default.
     pub pipe_security: Option<String>,
-    /// Which operations may be called; `None` is all.
+    /// The policy of callable operations; `None` allows all.
     pub policy_file: Option<PathBuf>,
     /// Ask for encryption in new SMB global mappings.
     pub require_privacy: bool,
-    /// Serve a simulated node that lives in this folder.
+    /// Serve a simulated node in this folder.
     pub simulate: Option<PathBuf>,
     /// Where the paths of clients may lead.
     pub confinement: Confinement,
-    /// Where it is noted which links are being made; `None` is nowhere.
+    /// The folder for notes of links being made; `None` writes none.
     pub state_dir: Option<WinPath>,
-    /// Further folders in which volumes are mounted and unmounted.
+    /// Further folders for mounting and unmounting volumes.
     pub volume_dirs: Vec<String>,
     /// Run under the service control manager.
     pub windows_service: bool,
@@ -132,7 +132,7 @@ impl Configuration for Config {
         !table::is_ours(flag)
     }
 
-    /// Somebody who names what is to be native may think that the rest is not.
+    /// An operator who names native facilities may think that the rest is simulated.
     fn check(&self) -> Result<(), &'static str> {
         match self.simulate.is_none() && !self.native.is_empty() {
             true => Err("-native without -simulate: everything is this machine's own already"),
@@ -141,7 +141,7 @@ impl Configuration for Config {
     }
 }
 
-/// What the caller of csi-proxy wants.
+/// csi-proxy's invocation.
 pub type Invocation = program::flags::Invocation<Config>;
 
 /// Reads csi-proxy's command line, without the program's name.

@@ -33,7 +33,7 @@ pub(super) fn is_ours(name: &str) -> bool {
     OURS.iter().any(|flag| flag.name == name)
 }
 
-/// csi-proxy's own flags, and the one that Go's `flag` package brings.
+/// csi-proxy's own flags, and the one of Go's `flag` package.
 const FLAGS: &[Flag<Config>] = &[
     Flag {
         name: "help",
@@ -244,7 +244,7 @@ fn working_dir(config: &mut Config, text: &str) -> Result<(), &'static str> {
     Ok(())
 }
 
-/// csi-proxy takes an empty prefix for "everywhere"; nobody means that.
+/// csi-proxy takes an empty prefix for "everywhere"; this is hardly meant.
 fn root(text: &str) -> Result<String, &'static str> {
     let text = optional(text).ok_or("a folder; an empty one would allow every path")?;
     Ok(text.to_owned())
@@ -273,7 +273,7 @@ fn backups(text: &str) -> Result<u32, &'static str> {
     }
 }
 
-/// In bytes. The least is what one connection may hold that sends requests of the largest size.
+/// In bytes. The least is one connection's limit with requests of the largest size.
 fn held_memory(text: &str) -> Result<usize, &'static str> {
     const UNIT: usize = 1 << 20;
     let bytes = match text.parse::<usize>() {

@@ -23,8 +23,8 @@ fn lines_of_the_field_are_understood() {
     assert_eq!(config.roots(), [r"C:\a", r"C:\b", r"D:\kubelet"]);
 }
 
-/// csi-proxy asks what is on a disk of nobody, so what it overwrites is refused by known signatures
-/// alone; the library, whose callers are new, refuses whatever is not blank.
+/// csi-proxy checks no disk's content, so here only known signatures prevent overwriting; the
+/// library has new callers, and refuses any disk that is not blank.
 #[test]
 fn what_nothing_explains_is_overwritten_here_and_refused_by_the_library() {
     let ours = Config::default().format_guard;
@@ -168,7 +168,7 @@ fn limits_are_the_transports_own_unless_told_otherwise() {
     assert_eq!(config.call_timeout, options.call_timeout);
 }
 
-/// csi-proxy's flag means what it means there; ours keeps to this machine.
+/// csi-proxy's flag keeps its meaning; ours stays on this machine.
 #[test]
 fn a_port_without_a_host_is_every_address_for_metrics_only() {
     let config = serve("-metrics-bind-address=:9090 -healthz-bind-address=:9091");
@@ -246,7 +246,7 @@ fn written_defaults_are_the_real_ones() {
     config.ineffective.clear();
     assert_eq!(
         config.pipe_security.take().as_deref(),
-        // Administrators', open to them and LocalSystem, and to nobody by inheritance.
+        // Owned by Administrators, open to them and LocalSystem, without inheritance.
         Some("O:BAD:P(A;;GA;;;SY)(A;;GA;;;BA)")
     );
     assert_eq!(*config, Config::default());

@@ -42,8 +42,8 @@ macro_rules! symlink_version {
     };
 }
 
-/// v1alpha1 and v1beta1 call links mount points, name a context that means nothing any more, and
-/// have an error field that csi-proxy never fills.
+/// v1alpha1 and v1beta1 call links mount points, and have a context without meaning and an error
+/// field that csi-proxy never fills.
 macro_rules! link_path_version {
     ($version:ident) => {
         fn $version(registry: &mut Registry) {

@@ -9,7 +9,7 @@ mod volume;
 
 use crate::registry::Registry;
 
-/// The table of everything that is served.
+/// The table of all methods.
 #[must_use]
 pub fn registry() -> Registry {
     let mut registry = Registry::default();

@@ -12,8 +12,7 @@ pub(super) fn register(registry: &mut Registry) {
     v1(registry);
 }
 
-/// All versions have the same requests. The answers of v1alpha1 and v1beta1 have an error field, which
-/// csi-proxy never fills.
+/// All versions have the same requests. csi-proxy never fills the error field in the answers of v1alpha1 and v1beta1.
 macro_rules! version {
     ($version:ident) => {
         fn $version(registry: &mut Registry) {

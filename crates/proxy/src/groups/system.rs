@@ -31,7 +31,7 @@ pub(super) fn register(registry: &mut Registry) {
     });
 }
 
-/// What Windows might add is an error of the seam and gets no number, so nothing becomes `BOOT` by
+/// A new type in Windows is an error of the seam and gets no number, so nothing becomes `BOOT` by
 /// accident.
 fn start_type(ours: os::StartType) -> StartType {
     match ours {

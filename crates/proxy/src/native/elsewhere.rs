@@ -15,7 +15,7 @@ pub(super) fn take(_simulated: Os, _facility: Facility) -> Option<Os> {
     None
 }
 
-/// The folder for sockets, which nobody but its owner may enter.
+/// The folder for sockets, closed to all but its owner.
 pub(super) fn socket_folder(folder: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(folder)
 }

@@ -4,16 +4,15 @@ use std::path::{self, Path};
 use os::{Facility, Os, PathError, WinPath};
 use os_windows::SERVICE_NAME;
 
-/// This machine itself.
+/// This machine.
 pub(super) fn node() -> Option<Os> {
     Some(os_windows::node(SERVICE_NAME))
 }
 
-/// What may be Windows's own beside a simulated node.
+/// Facilities that may be Windows's own beside a simulated node.
 ///
-/// The disks are not among them: by a simulated provider's word about a disk's number another disk would be
-/// read here, and grown. Nor are the providers, the other way round, nor the boot, whose page files lie on
-/// the machine's own volumes.
+/// The disks are not among them: with a disk number from a simulated provider, another disk would be read and grown
+/// here. Nor are the providers, for the reverse, nor the boot: its page files lie on the machine's own volumes.
 const BESIDE_SIMULATION: &[Facility] = &[
     Facility::AfUnix,
     Facility::Clock,
@@ -24,7 +23,7 @@ const BESIDE_SIMULATION: &[Facility] = &[
     Facility::Volumes,
 ];
 
-/// The simulated node with one facility taken from Windows itself, where that makes sense.
+/// The simulated node with one facility taken from Windows itself, if that makes sense.
 pub(super) fn take(simulated: Os, facility: Facility) -> Option<Os> {
     let sensible = BESIDE_SIMULATION.contains(&facility);
     sensible.then(|| simulated.with(facility, &os_windows::node(SERVICE_NAME)))

@@ -1,29 +1,28 @@
-//! Whether what a group of calls needs of the node answers.
+//! Whether the parts of the node needed by a group of calls answer.
 
 use node::api::{Cause, Code, Condition};
 use os::{Deadline, Hresult, ServiceState, WinPath};
 
 use super::PipeOperations;
 
-/// What a group's look found.
+/// The result of a group's check.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Checked {
     Good,
     /// No call of the group works before the server is restarted.
     NeedsRestart(&'static str),
-    /// The node does without something that calls of the group need: it is for an operator to say whether it
-    /// should have it.
+    /// The node lacks a part that some calls of the group need: the operator decides whether it should have it.
     Lacks(String),
 }
 
-/// The page is for all that reach its address, so the folder is named in the log only.
+/// Everybody who reaches the address can read the page, so only the log names the folder.
 const LATE_LINK: &str =
     "a working directory that was missing at the start is a link now: restart csi-proxy";
 
 type Result = std::result::Result<Checked, Cause>;
 
 impl PipeOperations {
-    /// Looks at what the calls of a group go to, as they do, and changes nothing.
+    /// Queries the parts of the node that a group's calls use, and changes nothing.
     pub(crate) fn check(&self, group: &str, deadline: Deadline) -> Result {
         let checked = match group {
             "disk" => good(self.node.operations().disks().locations(deadline)),
@@ -41,7 +40,7 @@ impl PipeOperations {
         }
     }
 
-    /// The first working folder, which may be made later, but not as a link.
+    /// Checks the first working folder: it may be made later, but not as a link.
     fn check_filesystem(&self) -> Result {
         if self.late_link().map_err(other)?.is_some() {
             return Ok(Checked::NeedsRestart(LATE_LINK));

@@ -14,7 +14,7 @@ pub(crate) enum DiskState {
 }
 
 impl DiskState {
-    /// As the field `is_online` says.
+    /// By the field `is_online`.
     pub(crate) fn of(is_online: bool) -> Self {
         if is_online {
             Self::Online
@@ -24,7 +24,7 @@ impl DiskState {
     }
 }
 
-/// A disk operation that failed.
+/// A failed disk operation.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum DiskFailure {
     #[error(transparent)]

@@ -1,9 +1,9 @@
-//! Disk ids of the versions that carry them as text.
+//! Disk ids of the versions with ids as text.
 
 use os::DiskNumber;
 use wire::Version;
 
-/// Reads a disk id: decimal digits for 32 bits. csi-proxy reads 64 bits and cuts them, so that
+/// Reads a disk id: decimal digits for 32 bits. csi-proxy reads 64 bits and cuts them, so
 /// 4294967297 acts on disk 1.
 ///
 /// # Errors
@@ -13,7 +13,7 @@ pub(crate) fn parse(text: &str) -> Result<DiskNumber, ParseUint> {
         text: text.to_owned(),
         reason,
     };
-    // Rust's own reader takes a plus sign, which Go's does not.
+    // Rust's own reader accepts a plus sign, Go's does not.
     if text.is_empty() || !text.bytes().all(|byte| byte.is_ascii_digit()) {
         return Err(fault("invalid syntax"));
     }
@@ -21,7 +21,7 @@ pub(crate) fn parse(text: &str) -> Result<DiskNumber, ParseUint> {
     Ok(DiskNumber(number))
 }
 
-/// What Go says of a text that is no unsigned number, or too large a one.
+/// Go's error for a text without an unsigned number, or with too large a one.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("strconv.ParseUint: parsing {text:?}: {reason}")]
 pub(crate) struct ParseUint {
@@ -29,7 +29,7 @@ pub(crate) struct ParseUint {
     reason: &'static str,
 }
 
-/// A request with a disk id that is no disk number. Each text is csi-proxy's of its call.
+/// A request with an invalid disk id. Each text is csi-proxy's for its call.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum DiskIdError {
     #[error("Failed to convert {version}.PartitionDiskRequest.DiskID to uint32: {source}")]

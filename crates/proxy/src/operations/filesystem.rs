@@ -7,14 +7,14 @@ use crate::paths::PathRule;
 /// Whether a removal takes one entry or everything below it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Force {
-    /// Everything below; what is missing is success.
+    /// Everything below; a missing entry is success.
     Everything,
     /// The entry alone, which must exist and be empty.
     OneEntry,
 }
 
 impl Force {
-    /// As the field `force` says.
+    /// By the field `force`.
     pub(crate) fn of(force: bool) -> Self {
         if force {
             Self::Everything
@@ -24,7 +24,7 @@ impl Force {
     }
 }
 
-/// A path that breaks a rule, or an operation that failed.
+/// A path that breaks a rule, or a failed operation.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum FilesystemFailure {
     #[error(transparent)]
@@ -73,7 +73,7 @@ impl PipeOperations {
             .remove_contents(&path, deadline)?)
     }
 
-    /// The target, which is the link to create, is looked at first, as csi-proxy does.
+    /// The target (the link to create) is checked first, as in csi-proxy.
     pub(crate) fn link(&self, source: &str, target: &str, deadline: Deadline) -> Result<()> {
         let link = self.resolved_path(target)?;
         let existing = self.resolved_path(source)?;

@@ -22,10 +22,10 @@ pub(crate) struct LoginRequest<'a> {
     pub(crate) chap_secret: Zeroizing<String>,
 }
 
-/// A message that does not say what it must, or an operation that failed.
+/// A message without a required part, or a failed operation.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum IscsiFailure {
-    /// A kind of authentication that there is not. The text is csi-proxy's.
+    /// An unknown kind of authentication. The text is csi-proxy's.
     #[error("invalid authentication type authType={0}")]
     AuthenticationType(i32),
     #[error("target portal is missing")]
@@ -145,7 +145,7 @@ impl TargetRequest<'_> {
 }
 
 impl LoginRequest<'_> {
-    /// The numbers of `AuthenticationType`, which are the same in every version.
+    /// The numbers of `AuthenticationType`, the same in every version.
     fn parse(self) -> Result<Authentication> {
         match self.auth_type {
             0 => Ok(Authentication::None),

@@ -1,4 +1,4 @@
-//! What the groups do, once for all versions: parse what a client sent, call `node`.
+//! The groups' operations, once for all versions: parse the client's values, call `node`.
 
 mod check;
 mod disk;
@@ -31,8 +31,7 @@ pub struct PipeOperations {
 }
 
 impl PipeOperations {
-    /// The operations on `node`, with paths confined to the working folders, which are looked up
-    /// now.
+    /// The operations on `node`, with paths confined to the working folders, resolved now.
     #[must_use]
     pub fn new(node: Node, working_dirs: WorkingDirs) -> Self {
         let working_dirs = working_dirs.resolved(node.os());
@@ -41,8 +40,8 @@ impl PipeOperations {
         operations
     }
 
-    /// A kubelet whose `pods` lie on another drive is refused every call there: the start says how to
-    /// let it in, since the first refusal comes with the first pod.
+    /// A kubelet with its `pods` on another drive is refused every call there: the start logs how to allow it, since
+    /// the first refusal comes with the first pod.
     fn warn_of_links_out(&self) {
         let allowed = self.working_dirs.allowed();
         for (link, target) in allowed
@@ -55,7 +54,7 @@ impl PipeOperations {
         }
     }
 
-    /// The same operations, which overwrite nothing that is not blank, whatever the flag says.
+    /// The same operations, but they overwrite only blank disks, whatever the flag says.
     pub(crate) fn strict(&self) -> Self {
         let mut options = *self.node.options();
         options.format_guard = FormatGuard::Strict;
@@ -65,33 +64,31 @@ impl PipeOperations {
         }
     }
 
-    /// Removes what links have left that were being made when this program died. Without confined paths there is
-    /// none.
+    /// Removes leftovers of links that were being made when this program died. Without confined paths there are none.
     pub(crate) fn clear_leftovers(&self) {
         if let Some(allowed) = self.working_dirs.allowed() {
             self.node.operations().filesystem().clear_noted(allowed);
         }
     }
 
-    /// Where a path leads to which csi-proxy's rules apply.
+    /// Resolves a path under csi-proxy's rules.
     pub(crate) fn resolved_path(&self, path: &str) -> Result<ResolvedPath, PathRule> {
         let admitted = self.working_dirs.admit(path)?;
         self.working_dirs.follow(self.node.os(), admitted)
     }
 
-    /// As [`PipeOperations::resolved_path`], for what is to be removed.
+    /// As [`PipeOperations::resolved_path`], for a removal.
     pub(crate) fn way_to_removal(&self, path: &str) -> Result<ResolvedPath, PathRule> {
         let admitted = self.working_dirs.admit_removal(path)?;
         self.working_dirs.follow_removal(self.node.os(), admitted)
     }
 
-    /// Where a path leads at which a volume is mounted or unmounted, in any of the forms that drivers
-    /// send.
+    /// Resolves a path for mounting or unmounting a volume, in any of the drivers' forms.
     pub(crate) fn mount_point(&self, path: &str) -> Result<ResolvedPath, PathRule> {
         self.working_dirs.mount_point(self.node.os(), path)
     }
 
-    /// Where a path leads that a call of csi-proxy's looks at as it comes, in any of these forms.
+    /// Resolves a path that csi-proxy's look-up uses unchecked, in any of these forms.
     pub(crate) fn lookup(&self, path: &str) -> Result<LookupPath, PathRule> {
         self.working_dirs.lookup(self.node.os(), path)
     }

@@ -5,7 +5,7 @@ use zeroize::Zeroizing;
 use super::PipeOperations;
 use crate::paths::PathRule;
 
-/// A mapping that a client asks for. The password is taken out of its message, not copied.
+/// A client's request for a mapping. The password is moved out of its message, not copied.
 pub(crate) struct MappingRequest<'a> {
     pub(crate) remote_path: &'a str,
     pub(crate) local_path: &'a str,
@@ -13,7 +13,7 @@ pub(crate) struct MappingRequest<'a> {
     pub(crate) password: Zeroizing<String>,
 }
 
-/// A path that breaks a rule, or an operation that failed.
+/// A path that breaks a rule, or a failed operation.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum SmbFailure {
     #[error(transparent)]
@@ -23,7 +23,7 @@ pub(crate) enum SmbFailure {
 }
 
 impl PipeOperations {
-    /// Everything that the client sent is checked before anything is mapped.
+    /// All values of the client are checked before anything is mapped.
     pub(crate) fn map_share(
         &self,
         request: MappingRequest<'_>,

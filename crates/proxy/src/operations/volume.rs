@@ -9,8 +9,8 @@ use super::disk_id::{self, ParseUint};
 use crate::audit;
 use crate::paths::PathRule;
 
-/// A request of the volume group that is wrong, or an operation that failed. The texts of empty
-/// fields are csi-proxy's.
+/// An invalid request of the volume group, or a failed operation. The texts of empty fields are
+/// csi-proxy's.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum VolumeFailure {
     #[error("error getting the closest volume for the path={path}, err={source}")]
@@ -23,7 +23,7 @@ pub(crate) enum VolumeFailure {
     Disk(#[from] ParseUint),
     #[error("{0}")]
     Empty(&'static str),
-    /// csi-proxy looks a volume up by the text that it was given, and finds none.
+    /// csi-proxy looks a volume up by the given text, and finds none.
     #[error("{0}: not found")]
     Id(#[from] ParseVolumeIdError),
     #[error(transparent)]
@@ -35,7 +35,7 @@ pub(crate) enum VolumeFailure {
     Size { volume: VolumeId, bytes: u64 },
 }
 
-/// A call under a name of old, which failed under its name of today. The text is csi-proxy's.
+/// A call under an old name, failed under its name of today. The text is csi-proxy's.
 #[derive(Debug, thiserror::Error)]
 #[error("Forward to {rpc} failed, err={source}")]
 pub(crate) struct Forwarded {
@@ -64,9 +64,8 @@ pub(crate) struct Stats {
 type Result<T> = std::result::Result<T, VolumeFailure>;
 
 impl PipeOperations {
-    /// The ids of a disk's volumes; partition 0 stands for all of them. A disk or partition that does
-    /// not exist has none, as csi-proxy says; of one that exists, none is never said for want of
-    /// knowing.
+    /// The ids of a disk's volumes; partition 0 stands for all of them. A missing disk or partition has none, as in
+    /// csi-proxy; for an existing one an unreadable answer is never "none".
     pub(crate) fn volumes_on_disk(
         &self,
         disk: u32,
@@ -119,7 +118,7 @@ impl PipeOperations {
     pub(crate) fn format(&self, volume_id: &str, deadline: Deadline) -> Result<()> {
         let volume = volume(volume_id, "volume id empty")?;
         let volumes = self.node.operations().volumes();
-        // It stays where the format fails, as what was there may be gone.
+        // It stays after a failed format, as the old content may be gone.
         let begins = |replaced: &Replaced| remark("began to format", replaced);
         let replaced = volumes.format_noting(volume, deadline, &begins)?;
         remark("formatted", &replaced);
@@ -212,7 +211,7 @@ impl PipeOperations {
     }
 }
 
-/// Notes in the audit log what a format took the place of, unless that was nothing.
+/// Notes in the audit log what a format replaced, if anything.
 fn remark(done: &str, replaced: &Replaced) {
     match replaced {
         Replaced::FileSystem(name) => audit::remark(format!("{done} over a filesystem: {name}")),

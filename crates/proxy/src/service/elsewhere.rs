@@ -1,6 +1,6 @@
 use super::{Command, Status};
 
-/// Services are Windows's.
+/// Only Windows has services.
 #[derive(Debug, thiserror::Error)]
 #[error("there is no service control manager on this system")]
 pub(super) struct NoManager;

@@ -19,8 +19,7 @@ pub use parse::{ArgumentError, Command, Folder, parse};
 /// The first argument of such a command line.
 pub const WORD: &str = "service";
 
-/// Does what the arguments after [`WORD`] say, and answers the program's exit status, as [`HELP`] lists
-/// them.
+/// Runs the command in the arguments after [`WORD`], and returns the program's exit status, listed in [`HELP`].
 #[must_use]
 pub fn main(arguments: &[String]) -> ExitCode {
     let status = match parse(arguments) {
@@ -40,7 +39,7 @@ pub fn main(arguments: &[String]) -> ExitCode {
     ExitCode::from(status as u8)
 }
 
-/// How the commands are used, and what their exit statuses mean.
+/// The commands' usage and exit statuses.
 pub const HELP: &str = "\
 Usage of csi-proxy service:
   csi-proxy service install [-name=NAME] [-any-folder] [--] [flags of csi-proxy]
@@ -63,15 +62,15 @@ Exit status: 0 done, or status: it runs; 1 failed; 2 wrong usage; 3 status: it d
 4 status: it is not installed.
 ";
 
-/// A program's exit status; those of `status` are what init scripts answer.
+/// A program's exit status; those of `status` are as in init scripts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Status {
-    /// What was asked for is so; the service runs.
+    /// Success; the service runs.
     Done = 0,
     /// It could not be done.
     Failed = 1,
-    /// The command line says nothing that could be done.
+    /// An invalid command line.
     Usage = 2,
     /// The service does not run.
     NotRunning = 3,

@@ -1,7 +1,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-/// What csi-proxy's installation notes call its service, and its source in the event log.
+/// The service's name in csi-proxy's installation notes, and its source in the event log.
 pub const NAME: &str = "csiproxy";
 
 /// The name of a service, as the service control manager takes it.
@@ -9,13 +9,13 @@ pub const NAME: &str = "csiproxy";
 pub struct ServiceName(String);
 
 impl ServiceName {
-    /// Its text.
+    /// The name as text.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// The name that people are shown. No two services may have the same.
+    /// The display name, unique among services.
     #[must_use]
     pub fn display(&self) -> String {
         match self == &Self::default() {
@@ -51,7 +51,7 @@ impl fmt::Display for ServiceName {
     }
 }
 
-/// A text that is no name of a service.
+/// A text that cannot name a service.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0:?} is no name for a service: 1 to 256 characters, without / and \\")]
 pub struct ServiceNameError(String);

@@ -1,43 +1,38 @@
 use super::{ServiceName, ServiceNameError};
 use crate::flags::{self, Config, FlagError, Invocation};
 
-/// What is to be done, to which service.
+/// A command and its service.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Command {
     /// Print how the commands are used.
     Help,
-    /// Install it.
     Install {
-        /// Which.
+        /// The service's name.
         name: ServiceName,
-        /// The arguments that it is started with. They parse, and ask for life as a service.
+        /// The arguments of its start. They parse, and include the flag to run as a service.
         arguments: Vec<String>,
-        /// What these arguments mean.
+        /// The parsed arguments.
         config: Box<Config>,
         /// Where the program may be.
         folder: Folder,
     },
-    /// Start it.
     Start(ServiceName),
-    /// Tell how it stands.
+    /// Report its state.
     Status(ServiceName),
-    /// Stop it.
     Stop(ServiceName),
-    /// Remove it.
     Uninstall(ServiceName),
 }
 
-/// In which folder the program of a service may be.
+/// The allowed folders for a service's program.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Folder {
-    /// One that only administrators can write to, and whose place they alone can change.
+    /// Only administrators can write to it, and to the folders above.
     #[default]
     Administrators,
-    /// Any.
     Any,
 }
 
-/// A command line that cannot be understood.
+/// An invalid command line.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ArgumentError {
     /// No command is given.
@@ -65,11 +60,11 @@ pub enum ArgumentError {
 
 /// Reads the arguments after the word `service`.
 ///
-/// `-name` and `-any-folder` are the command's own; what else follows `install`, and everything after `--`, are flags that
-/// the service will be started with.
+/// `-name` and `-any-folder` are the command's own; everything else after `install`, and everything after `--`, are
+/// flags for the service.
 ///
 /// # Errors
-/// An unknown command or argument, or flags that csi-proxy would not start with.
+/// An unknown command or argument, or flags that prevent csi-proxy's start.
 pub fn parse(arguments: &[String]) -> Result<Command, ArgumentError> {
     let (command, rest) = arguments.split_first().ok_or(ArgumentError::Missing)?;
     let is_help =
@@ -101,13 +96,13 @@ pub fn parse(arguments: &[String]) -> Result<Command, ArgumentError> {
     }
 }
 
-/// The flag under which csi-proxy lives as a service.
+/// The flag to run csi-proxy as a service.
 const AS_SERVICE: &str = "-windows-service";
 
-/// klog's flag without which a log file gets nothing.
+/// klog's flag to fill log files.
 const TO_FILES: &str = "-logtostderr=false";
 
-/// The flag of `install` that has it not look at the program's folder.
+/// The flag of `install` to skip the check of the program's folder.
 const ANY_FOLDER: &str = "any-folder";
 
 fn install(
@@ -134,8 +129,8 @@ fn install(
     })
 }
 
-/// A service has no standard error, so who names a file means it, but for those who say otherwise: of a
-/// flag that is given twice the last one counts.
+/// A service has no standard error, so a named log file gets the log unless a flag says otherwise: if a flag is given
+/// twice, the last one counts.
 fn with_log_files_by_default(flags: Vec<String>) -> Result<Vec<String>, ArgumentError> {
     let with = [vec![String::from(TO_FILES)], flags.clone()].concat();
     Ok(match serving(&with)?.log.to_stderr {
@@ -146,7 +141,7 @@ fn with_log_files_by_default(flags: Vec<String>) -> Result<Vec<String>, Argument
 
 fn serving(arguments: &[String]) -> Result<Box<Config>, ArgumentError> {
     match flags::parse(arguments.iter().cloned())? {
-        // A program that is started may ignore them; who installs one is there to be told.
+        // A started program may ignore them; an installing operator can read the error.
         Invocation::Serve(config) if !config.ignored.is_empty() => {
             Err(ArgumentError::Unexpected(config.ignored.join(" ")))
         }
@@ -156,7 +151,7 @@ fn serving(arguments: &[String]) -> Result<Box<Config>, ArgumentError> {
     }
 }
 
-/// The command's own flags, and those of the service.
+/// The command's own flags, and the service's.
 #[derive(Default)]
 struct Own {
     name: ServiceName,

@@ -1,10 +1,10 @@
 //! Whose program a service runs, by its command line.
 
-/// Whether the program is csi-proxy: its file name is `own`, or one that csi-proxy is known by
+/// Whether the program is csi-proxy: its file name is `own`, or one of csi-proxy's usual names
 /// (`csi-proxy`, `csiproxy`, with a version behind: `csi-proxy-v1`).
 ///
-/// What stands behind the program says nothing: many have csi-proxy's files among their arguments. A
-/// wrapper (`nssm.exe`) is another program, whatever it starts.
+/// The arguments do not count: many programs have csi-proxy's files among theirs. A wrapper (`nssm.exe`) is another
+/// program, even if it starts csi-proxy.
 pub(super) fn is_csi_proxy(command_line: &str, own: &str) -> bool {
     let name = stem(program(command_line));
     !name.is_empty() && (name == stem(own) || is_known(&name))
@@ -32,13 +32,12 @@ fn stem(path: &str) -> String {
     name.strip_suffix(".exe").unwrap_or(&name).to_owned()
 }
 
-/// What a command line begins with. In quotes it ends at the next quote, as `CommandLineToArgvW` reads
-/// the first word.
+/// The program in a command line. In quotes it ends at the next quote, as `CommandLineToArgvW` reads the first word.
 ///
-/// Without quotes Windows tries all that stands before each blank in turn and runs the first that exists
-/// (<https://learn.microsoft.com/windows/win32/api/processthreadsapi/nf-processthreadsapi-createprocessw>).
-/// A text does not tell which: it is taken up to the first `.exe` before a blank where that may be one
-/// path, else up to the first blank.
+/// Without quotes Windows tries the text before each blank in turn and runs the first existing file
+/// (<https://learn.microsoft.com/windows/win32/api/processthreadsapi/nf-processthreadsapi-createprocessw>). The text
+/// alone does not show which: this takes it up to the first `.exe` before a blank if that may be one path, else up to
+/// the first blank.
 fn program(command_line: &str) -> &str {
     let line = command_line.trim_start();
     match line.strip_prefix('"') {

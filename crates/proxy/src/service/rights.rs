@@ -1,18 +1,18 @@
-//! Who may change what a service runs.
+//! Accounts that may change a service's program.
 //!
-//! The service runs its file as LocalSystem, and the system looks for libraries in the file's folder. So an account that may
-//! write to the file, make files or folders beside it (a library, or `csi-proxy.exe.local`, to which libraries are
-//! [redirected](https://learn.microsoft.com/windows/win32/dlls/dynamic-link-library-redirection)), or put another
-//! folder in the place of one on the way, becomes LocalSystem.
+//! The service runs its file as LocalSystem, and the system searches the file's folder for libraries. So an account
+//! that may write to the file, make files or folders beside it (a library, or `csi-proxy.exe.local`, the folder to
+//! which libraries are [redirected](https://learn.microsoft.com/windows/win32/dlls/dynamic-link-library-redirection)),
+//! or replace a folder on the path, becomes LocalSystem.
 
 use crate::sddl::{ADMINISTRATORS, Descriptor, GENERIC_ALL, GENERIC_WRITE, WRITE_DAC, WRITE_OWNER};
 
-/// What a descriptor is of.
+/// The object of a descriptor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Level {
-    /// The program, or the folder that it is in.
+    /// The program, or its folder.
     Install,
-    /// A folder above that one.
+    /// A folder above.
     Above,
 }
 
@@ -24,7 +24,7 @@ const DELETE_CHILD: u32 = 0x40;
 const DELETE: u32 = 0x1_0000;
 
 impl Level {
-    /// The rights that others may not have.
+    /// The rights forbidden to others.
     fn changing(self) -> u32 {
         let replacing = DELETE_CHILD | DELETE | WRITE_DAC | WRITE_OWNER | GENERIC_ALL;
         match self {
@@ -34,14 +34,14 @@ impl Level {
     }
 }
 
-/// NT SERVICE\TrustedInstaller, which Windows's own folders belong to
+/// NT SERVICE\TrustedInstaller, the owner of Windows's own folders
 /// (<https://learn.microsoft.com/archive/blogs/cjacks/what-is-the-trustedinstaller-entity-you-see-in-windows-vista>).
 const TRUSTED_INSTALLER: &str = "S-1-5-80-956008885-3418522649-1831038044-1853292631-2271478464";
 
-/// Those that stand for the owner, who is judged as such: CREATOR OWNER, which no account has, and OWNER RIGHTS.
+/// SIDs for the owner, who is judged as such: CREATOR OWNER, no account's SID, and OWNER RIGHTS.
 const FOR_THE_OWNER: [&str; 4] = ["CO", "OW", "S-1-3-0", "S-1-3-4"];
 
-/// The accounts that people know by a name.
+/// Well-known accounts' names.
 const NAMES: [(&str, &str); 7] = [
     ("AU", "Authenticated Users"),
     ("BG", "Guests"),
@@ -52,8 +52,8 @@ const NAMES: [(&str, &str); 7] = [
     ("WD", "Everyone"),
 ];
 
-/// Who beside SYSTEM, Administrators and TrustedInstaller may change a place, by its descriptor: its owner, who may
-/// give itself any right, and holders of rights. Entries that refuse are not counted.
+/// The accounts beside SYSTEM, Administrators and TrustedInstaller that may change a place, by its descriptor: its
+/// owner, who can take any right, and holders of rights. Denying entries are not counted.
 pub(super) fn others_who_may_change(place: Level, sddl: &str) -> Vec<String> {
     let descriptor = Descriptor::parse(sddl);
     let Some(allowed) = descriptor.allowed else {

@@ -46,7 +46,7 @@ pub(super) enum CommandError {
     Program(#[source] io::Error),
 }
 
-/// A file or folder that others than administrators can change, so that they decide what the service runs.
+/// A file or folder that others than administrators can change, and so choose the service's program.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum OpenPlace {
     #[error("{} can be changed by {}, who would become LocalSystem", .path.display(), .others.join(", "))]
@@ -55,7 +55,7 @@ pub(super) enum OpenPlace {
     Unknown(#[from] os::Error),
 }
 
-/// How long a start or a stop may take; a stop longer if the service says so.
+/// The most time for a start or a stop; longer if a stopping service requests it.
 const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// As csi-proxy's installation notes set it with `sc.exe failure`.
@@ -98,7 +98,7 @@ fn install(
     Ok(Status::Done)
 }
 
-/// What others can change of the program, its folder and those above.
+/// The places among the program, its folder and those above that others can change.
 fn open_places(executable: &Path) -> impl Iterator<Item = OpenPlace> {
     let ours = [Level::Install; 2].into_iter();
     let places = ours.chain(iter::repeat(Level::Above));
@@ -178,7 +178,7 @@ fn lines(name: &ServiceName, report: &Report) -> String {
     )
 }
 
-/// A slip in `-name` must not replace or remove a service of somebody else.
+/// A slip in `-name` must not replace or remove another program's service.
 fn refuse_foreign(name: &ServiceName, executable: &Path) -> Result<(), CommandError> {
     let Some(report) = installation::status(name.as_str())? else {
         return Ok(());

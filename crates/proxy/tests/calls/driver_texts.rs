@@ -1,4 +1,4 @@
-//! Each text that drivers look for, of its own condition over the wire and of no other.
+//! Each text that drivers match on has its own condition on the wire, and no other has it.
 
 use node::driver_texts::{self, Returned};
 use os_sim::demo;
@@ -11,8 +11,8 @@ use crate::support::Proxy;
 
 const KUBELET: &str = r"C:\var\lib\kubelet";
 
-/// A server with a formatted volume that is mounted at `staging`, links to it and elsewhere, a
-/// directory and a volume that is gone.
+/// A server with a formatted volume mounted at `staging`, links to it and elsewhere, a directory
+/// and a vanished volume.
 struct DriverTextsFixture {
     proxy: Proxy,
     volume_id: String,
@@ -120,7 +120,7 @@ impl DriverTextsFixture {
         done.map(drop)
     }
 
-    /// Every call, with what it answers, of which some text may not be said.
+    /// Every call whose answer must not contain some text, with its answer.
     fn of_all_paths(
         &self,
         call: fn(&Self, &str) -> Result<(), String>,
@@ -207,7 +207,7 @@ fn an_access_path_is_not_valid_where_nothing_is_mounted() {
     );
 }
 
-/// democratic-csi takes the text for "mine is mounted": where that is so, the call succeeds.
+/// democratic-csi takes the text for "mine is mounted": if it is mounted, the call succeeds.
 #[test]
 fn an_access_path_is_never_said_to_be_in_use() {
     let fixture = DriverTextsFixture::new();
@@ -288,7 +288,7 @@ fn a_path_without_a_drive_is_not_absolute() {
     complaint(&path("none")).expect("it does not exist");
 }
 
-/// Of what is as large as it can be, the text need not be said.
+/// A volume of the largest size needs no such text.
 #[test]
 fn a_volume_without_room_to_grow_is_grown() {
     let fixture = DriverTextsFixture::new();
@@ -308,7 +308,7 @@ fn a_volume_without_room_to_grow_is_grown() {
     assert!(!text.contains(driver_texts::EXTENT_TOO_SMALL), "{text}");
 }
 
-/// The page for people is made from this list: it names what the tests above look at.
+/// The page for readers is made from this list: it names the texts checked above.
 /// Guards: P23
 #[test]
 fn every_text_has_a_driver_a_call_and_a_condition() {

@@ -4,7 +4,7 @@ use wire::filesystem::v2alpha1 as newest;
 
 use crate::support::Proxy;
 
-/// What every version can do, under the names that a version has for it.
+/// The calls of every version, under its own names.
 macro_rules! life {
     ($proxy:expr, $version:ident, $link:ident $link_request:ident, $look:ident $look_request:ident $is_link:ident) => {{
         use wire::filesystem::$version::*;

@@ -1,4 +1,4 @@
-//! What is served, and what each call of each version does and says, over the wire.
+//! The served methods, and each call of each version, over the wire.
 
 mod driver_texts;
 mod filesystem_versions;

@@ -1,4 +1,4 @@
-//! What is served is what the table says: every method of every group and version.
+//! Every method in the table is served, in every group and version.
 
 use std::collections::BTreeSet;
 

@@ -13,7 +13,7 @@ pub(crate) const DATA: u32 = 1;
 const NAA: &str = "600224801234567890abcdef00000001";
 const STAGING: &str = r"C:\var\lib\kubelet\plugins\globalmount";
 
-/// A server whose storage provider has seen the data disk.
+/// A server after its storage provider noticed the data disk.
 fn started() -> Proxy {
     let proxy = Proxy::start();
     proxy.answer::<disk::v1::rpc::Rescan>(&Default::default());
@@ -34,7 +34,7 @@ fn volumes_on(proxy: &Proxy, disk_number: u32, partition_number: u32) -> Vec<Str
         .volume_ids
 }
 
-/// A node whose data disk has one volume, and that.
+/// A node with one volume on its data disk, and the volume's id.
 pub(crate) fn with_volume() -> (Proxy, String) {
     let proxy = started();
     partition(&proxy, DATA);
@@ -251,7 +251,7 @@ fn every_version_partitions_measures_and_switches_disks() {
     }
 }
 
-/// csi-proxy adds nothing to failures of the disk calls that it forwards.
+/// csi-proxy adds nothing to failures of forwarded disk calls.
 #[test]
 fn a_disk_that_is_missing_is_not_found_in_every_version() {
     let proxy = started();
@@ -561,7 +561,7 @@ fn a_share_is_mapped_and_removed_in_every_version() {
     }
 }
 
-/// csi-proxy maps first and looks at the path of the link then.
+/// csi-proxy maps first and checks the link's path after that.
 /// Guards: P73
 #[test]
 fn a_link_path_that_is_refused_maps_nothing() {

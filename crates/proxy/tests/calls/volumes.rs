@@ -1,4 +1,4 @@
-//! What is said of volumes that hold something, and of disks that do not say what they hold.
+//! Answers for volumes with content, and for disks with an unreadable table.
 
 use std::path::Path;
 
@@ -8,7 +8,7 @@ use wire::{disk, volume};
 use super::versions::{DATA, with_volume};
 use crate::support::Proxy;
 
-/// Drivers take "no volumes" for a disk that is to be partitioned.
+/// Drivers partition a disk that has "no volumes".
 #[test]
 fn a_disk_whose_table_cannot_be_read_is_not_one_without_volumes() {
     let (proxy, _) = with_volume();
@@ -23,7 +23,7 @@ fn a_disk_whose_table_cannot_be_read_is_not_one_without_volumes() {
     }
 }
 
-/// Total and used bytes by each version that tells them.
+/// Total and used bytes in each version that reports them.
 fn stats_of_every_version(proxy: &Proxy, volume_id: &str) -> [(i64, i64); 5] {
     macro_rules! forwarded {
         ($version:ident) => {{
@@ -77,7 +77,7 @@ fn make_spanned(node: &Path) {
     SimNode::create(node, &spec, ClockMode::Virtual).expect("a simulated node can be made");
 }
 
-/// Its disks are in no list of disks, and a call that is about one disk names both.
+/// Its disks are in no list of disks, and a call about one disk names both.
 #[test]
 fn a_spanned_volume_is_listed_on_each_of_its_disks_and_never_written() {
     let proxy = Proxy::start_on(make_spanned);

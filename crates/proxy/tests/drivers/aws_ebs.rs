@@ -41,7 +41,7 @@ impl<'a> AwsEbs<'a> {
         disk.ok_or_else(|| pipes.failure("FindDevicePath", format!("{} disks", disks.len())))
     }
 
-    /// `GetDeviceNameFromMount`: the disk whose volume is mounted at a path, if any is.
+    /// `GetDeviceNameFromMount`: the disk of the volume mounted at a path, if any.
     fn mounted_disk(&self, path: &str) -> Answer<Option<u32>> {
         match self.pipes.volume_of_target(path) {
             Ok(volume) => self.pipes.disk_number_of(&volume).map(Some),
@@ -131,7 +131,7 @@ impl Driver for AwsEbs<'_> {
         }
     }
 
-    /// The driver asks the system for the figures, once it knows that the path exists.
+    /// The driver reads the figures from the system, once it knows that the path exists.
     fn node_get_volume_stats(&self) -> Answer<Option<Stats>> {
         assert!(
             self.pipes.path_exists(&self.paths.target)?,
@@ -188,7 +188,7 @@ fn fixture() -> NodeFixture {
 
 lives_of!(v1, fixture(), |fixture, form| AwsEbs::start(fixture, form));
 
-/// Taken for "nothing is mounted", this would have the disk detached that the pod's volume is on.
+/// Taken for "nothing is mounted", this would detach the disk of the pod's volume.
 #[test]
 fn a_volume_that_vanished_is_not_taken_for_unstaged() -> Answer<()> {
     let fixture = fixture();

@@ -14,7 +14,7 @@ use super::share_mounter::{Found, Mounter};
 const FALLBACK: Api = Api::Fallback(OldVolume::V1Beta2);
 const LUN: u8 = 3;
 const DISK: &str = "data";
-/// What Azure calls the disk; nobody tells the driver.
+/// Azure's name of the disk, unknown to the driver.
 const NAA: &str = "60022480a1b2c3d4e5f60718293a4b5c";
 
 struct AzureDisk<'a> {
@@ -93,7 +93,7 @@ impl Driver for AzureDisk<'_> {
         self.pipes.rmdir(&self.paths.target, Force::Yes)
     }
 
-    /// Where the volume cannot be flushed, the driver writes that to its log.
+    /// If the flush fails, the driver only logs it.
     fn node_unstage_volume(&self) -> Answer<()> {
         if let Ok(volume) = self.pipes.volume_of_target(&self.paths.raw_staging) {
             self.pipes.write_volume_cache(&volume)?;
@@ -135,7 +135,7 @@ impl Driver for AzureDisk<'_> {
     }
 }
 
-/// A node of Azure, whose temporary disk is one of the disks that it has.
+/// An Azure node, with its temporary disk.
 fn fixture() -> NodeFixture {
     let fixture = NodeFixture::on(Profile::AzureScsi);
     let content = Content::blank(2 << 30);

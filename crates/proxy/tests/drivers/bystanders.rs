@@ -1,5 +1,4 @@
-//! The volumes of others, which no driver here may touch: a mounted one that a pod uses, a blank disk
-//! and a mapped share.
+//! Others' volumes, off limits for the drivers here: a mounted one in use by a pod, a blank disk and a mapped share.
 
 use os::{Deadline, VolumeId};
 use os_sim::{Arrives, Bus, Content, DiskSpec, IdentifierKind};

@@ -1,5 +1,5 @@
-//! csi-driver-smb through csi-proxy. It counts itself who uses a share, in files of its container, and
-//! these are lost with it.
+//! csi-driver-smb through csi-proxy. It counts a share's users itself, in files of its container, and these are lost
+//! with it.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -166,7 +166,7 @@ fn two_volumes_of_a_share_share_its_mapping() -> Answer<()> {
     Ok(())
 }
 
-/// The driver takes its other volume's mapping away then; staging that one again must bring it back.
+/// The driver then removes its other volume's mapping; staging that one again must restore it.
 #[test]
 fn a_driver_that_lost_its_counts_stages_again() -> Answer<()> {
     let fixture = fixture();

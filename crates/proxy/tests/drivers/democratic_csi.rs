@@ -12,7 +12,7 @@ mod smb;
 
 const NAME: &str = "democratic-csi";
 
-/// What the volumes of both kinds have in common.
+/// The calls for volumes of both kinds.
 struct Calls {
     pipes: Pipes,
 }
@@ -23,7 +23,7 @@ impl Calls {
         Self { pipes }
     }
 
-    /// What has no drive does not exist.
+    /// A path without a drive does not exist.
     fn path_exists(&self, path: &str) -> Answer<bool> {
         unless(
             self.pipes.path_exists(path),
@@ -41,7 +41,7 @@ impl Calls {
         )
     }
 
-    /// What is missing is removed.
+    /// A missing folder counts as removed.
     fn rmdir(&self, path: &str) -> Answer<()> {
         let removed = self.pipes.rmdir(path, Force::No);
         unless(removed, "The system cannot find the file specified", ())
@@ -61,7 +61,7 @@ impl Calls {
         self.pipes.create_symlink(staging, target)
     }
 
-    /// NodeUnpublishVolume: what is no link is a failed precondition.
+    /// NodeUnpublishVolume: anything but a link is a failed precondition.
     fn unpublish(&self, target: &str) -> Answer<()> {
         if !self.path_exists(target)? {
             return Ok(());
@@ -73,7 +73,7 @@ impl Calls {
     }
 }
 
-/// An answer, or what a failure with this text is taken for.
+/// An answer, or the meaning of a failure with this text.
 fn unless<T>(answer: Answer<T>, text: &str, otherwise: T) -> Answer<T> {
     match answer {
         Err(failure) if failure.text.contains(text) => Ok(otherwise),

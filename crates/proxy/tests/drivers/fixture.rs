@@ -1,5 +1,5 @@
-//! A simulated node that csi-proxy serves, and everything around a driver there: the kubelet, pods,
-//! and volumes of others.
+//! A simulated node served by csi-proxy, and everything around a driver there: the kubelet, pods,
+//! and others' volumes.
 
 use std::cell::RefCell;
 use std::fs;
@@ -29,7 +29,7 @@ const TIMEOUT: Duration = Duration::from_secs(60);
 /// On Windows all servers of a machine have the same pipes, so there is one at a time.
 static TURN: Mutex<()> = Mutex::new(());
 
-/// The node. Its clock is virtual, so that what comes late on Windows costs a test nothing.
+/// The node. Its clock is virtual, so Windows's delays cost a test nothing.
 pub(crate) struct NodeFixture {
     pub(crate) sim: SimNode,
     server: RefCell<Option<Server>>,
@@ -44,7 +44,7 @@ impl NodeFixture {
         Self::of(spec().san_policy(policy))
     }
 
-    /// A node that answers as machines of the driver's cloud did, with the same around it.
+    /// A node with the answers of real machines in the driver's cloud, with the same around it.
     pub(crate) fn on(profile: Profile) -> Self {
         Self::of(spec().profile(profile))
     }
@@ -93,7 +93,7 @@ impl NodeFixture {
         self.serve();
     }
 
-    /// What stands around the node's folder: a volume's files, a share's.
+    /// Files below the node's folder: a volume's, a share's.
     pub(crate) fn node_folder(&self, below: &str) -> PathBuf {
         self.folder.path().join("node").join(below)
     }
@@ -147,10 +147,10 @@ impl NodeFixture {
     }
 }
 
-/// What is done on the node without csi-proxy: by the kubelet, by a driver in its container with the
-/// kubelet's folder mounted, by pods.
+/// Actions on the node without csi-proxy: by the kubelet, by a driver in its container with the kubelet's folder
+/// mounted, by pods.
 impl NodeFixture {
-    /// Go's `MkdirAll`; what is there already, a link for example, stays.
+    /// Go's `MkdirAll`; an existing entry, such as a link, stays.
     pub(crate) fn make_directories(&self, at: &str) {
         let path = path(at);
         for depth in 1..=path.components().len() {
@@ -167,7 +167,7 @@ impl NodeFixture {
         }
     }
 
-    /// Go's `ReadDir` of what the path leads to.
+    /// Go's `ReadDir` of the path's target.
     pub(crate) fn read_directory(&self, at: &str) -> os::Result<usize> {
         let path = path(at);
         self.sim.files().leads_to_directory(&path)?;
@@ -189,7 +189,7 @@ impl NodeFixture {
         Ok(String::from_utf8(content).unwrap())
     }
 
-    /// The volume that is mounted at this folder, as Windows says.
+    /// The volume mounted at this folder, as Windows reports it.
     pub(crate) fn mounted_at(&self, at: &str) -> os::Result<VolumeId> {
         self.sim.os().volumes.mounted_at(&path(at))
     }
@@ -225,14 +225,14 @@ impl NodeFixture {
             .unwrap()
     }
 
-    /// `GetDiskFreeSpaceEx` of the folder that a volume is mounted at.
+    /// `GetDiskFreeSpaceEx` of a volume's folder.
     pub(crate) fn free_space(&self, staging: &str) -> Stats {
         let volume = self.mounted_at(staging).unwrap();
         Stats::from(self.sim.os().volumes.space(volume).unwrap())
     }
 
-    /// The storage provider takes note of what was plugged in: by itself, as the drivers rescan nothing before they
-    /// look for their disk.
+    /// The storage provider notices plugged disks: by itself, as the drivers do not rescan before they search for their
+    /// disk.
     pub(crate) fn wait_until_the_provider_noticed(&self) {
         self.sim.os().clock.sleep(Duration::from_secs(10));
     }

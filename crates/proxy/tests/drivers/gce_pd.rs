@@ -1,6 +1,5 @@
-//! gce-pd through csi-proxy. It knows an NVMe disk by a number in its serial number, others by the last
-//! word of their page 0x83, asks `IsSymlink` alone whether a volume is staged, and takes the disk
-//! offline at the end.
+//! gce-pd through csi-proxy. It knows an NVMe disk by a number in its serial number, others by the last word of their
+//! page 0x83, checks only by `IsSymlink` whether a volume is staged, and takes the disk offline at the end.
 
 use std::path::PathBuf;
 
@@ -152,7 +151,7 @@ fn namespace(serial: &str) -> Option<u64> {
     u64::from_str_radix(digits.get(..16)?, 16).ok()
 }
 
-/// A node whose disks stay offline until somebody brings them online.
+/// A node whose disks stay offline until a driver brings them online.
 fn fixture(model: Model) -> NodeFixture {
     let fixture = just_attached(model);
     fixture.wait_until_the_provider_noticed();

@@ -1,4 +1,4 @@
-//! The lives of a volume: the kubelet's calls in its order, with what may come between them.
+//! The lives of a volume: the kubelet's calls in its order, with events between them.
 
 use std::path::PathBuf;
 
@@ -15,12 +15,12 @@ pub(crate) trait Driver {
     fn node_unpublish_volume(&self) -> Answer<()>;
     fn node_unstage_volume(&self) -> Answer<()>;
 
-    /// `None` where the driver asks csi-proxy for nothing.
+    /// `None` if the driver does not call csi-proxy.
     fn node_get_volume_stats(&self) -> Answer<Option<Stats>> {
         Ok(None)
     }
 
-    /// The driver's call to expand a volume whose disk has grown to 4 GiB; `None` where it has none.
+    /// The driver's call to expand a volume after its disk grew to 4 GiB; `None` if it has none.
     fn node_expand_volume(&self) -> Answer<Option<()>> {
         Ok(None)
     }
@@ -31,24 +31,24 @@ pub(crate) trait Driver {
     /// Makes the disk below the volume 4 GiB long.
     fn grow(&self, _stage: &NodeFixture) {}
 
-    /// What the driver leaves behind once the volume is unstaged, beside its files.
+    /// Checks what the driver leaves behind once the volume is unstaged, beside its files.
     fn check_unstaged(&self, fixture: &NodeFixture);
 }
 
 /// The kubelet's two paths for a volume.
 #[derive(Debug, Clone)]
 pub(crate) struct Paths {
-    /// As the kubelet says it, in one of its forms.
+    /// As the kubelet sends it, in one of its forms.
     pub(crate) raw_staging: String,
     /// Likewise.
     pub(crate) raw_target: String,
-    /// As drivers make it of that: backslashes, and `c:` where there is no drive.
+    /// As drivers convert it: backslashes, and `c:` if there is no drive.
     pub(crate) staging: String,
     /// Likewise.
     pub(crate) target: String,
 }
 
-/// The forms of paths that kubelets send.
+/// The kubelets' forms of paths.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Form {
     /// `\var\lib\kubelet\...`
@@ -59,14 +59,14 @@ pub(crate) enum Form {
     Slashes,
 }
 
-/// What happens between two calls of the kubelet.
+/// An event between two calls of the kubelet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Between {
     DriverRestarts,
     ProxyRestarts,
 }
 
-/// What the kubelet does with a volume after its node started anew.
+/// The kubelet's steps for a volume after its node rebooted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum AfterReboot {
     /// The pod is still to run.
@@ -98,7 +98,7 @@ impl Paths {
     }
 }
 
-/// What the drivers' helper makes of a path.
+/// A path, converted as by the drivers' helper.
 fn normalised(raw: &str) -> String {
     let path = raw.replace('/', r"\");
     if path.starts_with('\\') {
@@ -182,8 +182,8 @@ pub(crate) fn rebooted<'a, D: Driver>(
     Ok(())
 }
 
-/// The driver is killed at each of its calls in turn, when the call is made and its answer is not there.
-/// The kubelet asks the next one again; after a volume that was half unstaged it asks for it once more.
+/// The driver is killed at each of its calls in turn, after the call and before its answer. The kubelet repeats its
+/// request to the next driver process; a half unstaged volume it requests once more.
 pub(crate) fn killed<'a, D: Driver>(
     fixture: &'a NodeFixture,
     start: impl Fn(&'a NodeFixture) -> D,
@@ -213,7 +213,7 @@ pub(crate) fn killed<'a, D: Driver>(
     Ok(())
 }
 
-/// Asks drivers that live ever longer, until one gets through.
+/// Calls drivers with ever longer lives, until one gets through.
 fn until_it_survives<D: Driver>(
     start: &dyn Fn() -> D,
     ask: impl Fn(&D) -> Answer<()>,
@@ -246,7 +246,7 @@ fn stage_twice(fixture: &NodeFixture, driver: &impl Driver) -> Answer<()> {
     Ok(())
 }
 
-/// The kubelet makes the target's folder before it asks for the volume there.
+/// The kubelet makes the target's folder before it requests the volume there.
 fn kubelet_publishes(fixture: &NodeFixture, driver: &impl Driver) -> Answer<()> {
     let Paths {
         target, staging, ..
@@ -318,8 +318,8 @@ fn check_down(fixture: &NodeFixture, driver: &impl Driver) {
     fixture.check_bystanders();
 }
 
-/// The tests of a driver in one of its modes, `lives_of!(v1, stage(), |stage, form| ...)`: on a node
-/// like this, with a driver that starts like this. Each has its paths in another form.
+/// The tests of a driver in one of its modes, `lives_of!(v1, stage(), |stage, form| ...)`: on this node, with a driver
+/// started so. Each has its paths in another form.
 macro_rules! lives_of {
     ($mode:ident, $node:expr, |$fixture:ident, $form:ident| $start:expr) => {
         mod $mode {
@@ -332,7 +332,8 @@ macro_rules! lives_of {
                 lives::whole($fixture, &$start)
             }
 
-            /// On Windows each would take half a minute, and show of pipes what `whole_life` shows.
+            /// On Windows each would take half a minute, and show no more of pipes than
+            /// `whole_life`.
             #[cfg(not(windows))]
             mod upset {
                 use super::*;

@@ -1,6 +1,6 @@
-//! The local static provisioner, which is no CSI driver. An administrator mounts volumes, or links to them, in a
-//! folder of their own outside of the kubelet's; it reports each as a PersistentVolume, and wipes a released one
-//! by formatting it. The kubelet brings volumes to pods without csi-proxy.
+//! The local static provisioner: no CSI driver. An administrator mounts volumes, or links to them, in a folder of their
+//! own outside of the kubelet's; it reports each as a PersistentVolume, and wipes a released one by formatting it. The
+//! kubelet brings volumes to pods without csi-proxy.
 
 use os::{Deadline, DiskNumber, VolumeId};
 use os_sim::{Arrives, Bus, Content, DiskSpec, SanPolicy};
@@ -21,7 +21,7 @@ struct Provisioner<'a> {
     host_dir: &'static str,
 }
 
-/// A volume that it would report.
+/// A volume for its report.
 #[derive(Debug, PartialEq, Eq)]
 struct Local {
     host_path: String,
@@ -37,7 +37,7 @@ impl<'a> Provisioner<'a> {
         }
     }
 
-    /// The entries of the folder, which is mounted into its container, and what becomes of each.
+    /// The entries of the folder mounted into its container, each with its result.
     fn discover(&self) -> Vec<Answer<Local>> {
         let tree = self.fixture.sim.files();
         let found = os::Files::list(tree, &path(FOLDER)).unwrap();
@@ -58,7 +58,7 @@ impl<'a> Provisioner<'a> {
         Ok(Local { host_path, bytes })
     }
 
-    /// `DeleteContents`, of a volume that was released.
+    /// `DeleteContents` of a released volume.
     fn wipe(&self, name: &str) -> Answer<()> {
         let volume = self.pipes.volume_of_target(&self.host_path(name))?;
         self.pipes.format_volume(&volume)
@@ -135,7 +135,7 @@ fn local_volumes_are_found_without_a_flag_for_their_folder() {
     fixture.check_bystanders();
 }
 
-/// And neither reported nor wiped, whatever comes of it.
+/// It is neither reported nor wiped.
 #[test]
 fn what_is_no_volume_is_not_reported() {
     let (fixture, volumes) = fixture();
@@ -173,7 +173,7 @@ fn a_released_volume_is_wiped_and_found_again() {
     fixture.check_bystanders();
 }
 
-/// A link in its folder to what a driver has staged for a pod.
+/// A link in its folder to a driver's volume, staged for a pod.
 #[test]
 fn what_is_staged_for_a_pod_is_not_wiped() {
     let (fixture, _) = fixture();

@@ -1,5 +1,5 @@
-//! The fork of Longhorn for Windows: an iSCSI target of its engine without CHAP, through csi-proxy. It asks a portal
-//! before it adds it, never rescans, and sends the filesystem that it wants in a field that csi-proxy does not have.
+//! The fork of Longhorn for Windows: an iSCSI target of its engine without CHAP, through csi-proxy. It queries a portal
+//! before it adds it, never rescans, and sends the wanted filesystem in a field that csi-proxy lacks.
 
 use std::path::PathBuf;
 
@@ -24,7 +24,7 @@ struct Longhorn<'a> {
     filesystem: &'static str,
 }
 
-/// FormatVolume with the fork's field, whose number it does not publish.
+/// FormatVolume with the fork's field; its number is not published.
 #[derive(Clone, PartialEq, prost::Message)]
 struct FormatRequest {
     #[prost(string, tag = "1")]
@@ -52,7 +52,7 @@ impl<'a> Longhorn<'a> {
         }
     }
 
-    /// `ensurePortal`: one that knows the target already is not added.
+    /// `ensurePortal`: a portal that knows the target already is not added.
     fn ensure_portal(&self) -> Answer<()> {
         let target_portal = portal();
         if self.discover().is_ok_and(|found| found) {
@@ -77,7 +77,7 @@ impl<'a> Longhorn<'a> {
         Ok(answer.iqns.iter().any(is_it))
     }
 
-    /// A failure counts only where no disk is there after it.
+    /// A failure counts only if there is no disk after it.
     fn connect(&self) -> Answer<u32> {
         let login = iscsi::ConnectTargetRequest {
             target_portal: portal(),
@@ -224,7 +224,7 @@ impl Driver for Longhorn<'_> {
         }
     }
 
-    /// Whatever fails, the answer is success; the kubelet removes the folder.
+    /// After any failure the answer is success; the kubelet removes the folder.
     fn node_unstage_volume(&self) -> Answer<()> {
         if let Ok(volume_id) = self.volume_of(&self.paths.staging) {
             self.unmount(&volume_id);
@@ -286,7 +286,7 @@ lives_of!(v2alpha1, fixture(), |fixture, form| Longhorn::start(
     fixture, form
 ));
 
-/// As with csi-proxy, which has no such field.
+/// As with csi-proxy: it has no such field.
 #[test]
 fn the_filesystem_that_it_asks_for_is_ntfs_whatever_it_says() -> Answer<()> {
     let fixture = fixture();

@@ -1,11 +1,10 @@
 //! The calls of the CSI drivers in the field, each in its driver's order and with its driver's paths,
 //! over the wire to a served simulated node.
 //!
-//! A driver is a file here, with its calls to csi-proxy as small functions; what is done to all of them
-//! is in `lives`. What a driver does in its own container (`Readlink`, `MkdirAll`, `ReadDir`) is done on
-//! the simulated node's files. Modes in which a driver asks no csi-proxy and no library of ours for
-//! anything, but the system itself, have no calls to play: the HostProcess modes of csi-driver-smb,
-//! azurefile and azuredisk, and democratic-csi's own code for Windows.
+//! A driver is a file here, with its calls to csi-proxy as small functions; `lives` has the tests for all of them. A
+//! driver's work in its own container (`Readlink`, `MkdirAll`, `ReadDir`) is done on the simulated node's files. Modes
+//! in which a driver calls neither csi-proxy nor our library, but the system itself, have no calls to play: the
+//! HostProcess modes of csi-driver-smb, azurefile and azuredisk, and democratic-csi's own code for Windows.
 
 #![allow(
     clippy::expect_used,

@@ -13,13 +13,13 @@ pub(crate) const FILE_SERVER: &str = "fileserver";
 pub(crate) const USER: &str = r"DOMAIN\user";
 pub(crate) const PASSWORD: &str = "password";
 
-/// A storage account, whose share is `share`.
+/// A storage account with the share `share`.
 pub(crate) const ACCOUNT: &str = "account";
 pub(crate) const ACCOUNT_HOST: &str = "account.file.core.windows.net";
 pub(crate) const ACCOUNT_USER: &str = r"AZURE\account";
 pub(crate) const ACCOUNT_KEY: &str = "bm90IGEga2V5IGF0IGFsbA==";
 
-/// A server for democratic-csi, whose user carries its name; its share is `share`.
+/// A server for democratic-csi with a user of its name; its share is `share`.
 pub(crate) const NAS: &str = "nas";
 pub(crate) const NAS_USER: &str = r"nas\user";
 
@@ -80,7 +80,7 @@ pub(crate) fn engine_around(servers: &IscsiControl) {
     servers.add_server("engine", &server).unwrap();
 }
 
-/// The shares that are mapped on the node, in whatever state.
+/// The shares mapped on the node, in any state.
 pub(crate) fn mapped(sim: &SimNode) -> Vec<String> {
     let query = Query::all(CLASS.name, &[REMOTE_PATH.name]);
     let found = sim.os().smb.query(&query, Deadline::NEVER).unwrap();
@@ -90,7 +90,7 @@ pub(crate) fn mapped(sim: &SimNode) -> Vec<String> {
     paths
 }
 
-/// Maps a share as somebody else does.
+/// Maps a share as another program does.
 pub(crate) fn map(sim: &SimNode, share: &str) {
     use os::schema::smb_global_mapping::{CREATE, create};
     let credential = format!("{}:{PASSWORD}", USER.replace('\\', r"\\"));

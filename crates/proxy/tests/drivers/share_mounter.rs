@@ -1,12 +1,12 @@
-//! What csi-driver-smb, azurefile and azuredisk have in common: how they look at a mount point and
-//! prepare a path for a link.
+//! Common to csi-driver-smb, azurefile and azuredisk: how they check a mount point and prepare a
+//! path for a link.
 
 use os::Win32;
 
 use super::calls::{Answer, Force, Pipes, StepFailure};
 use super::fixture::NodeFixture;
 
-/// What a local look at a dead share fails with, by which the drivers know one.
+/// The errors of a local look at a dead share, by which the drivers recognise it.
 const CORRUPTED: [u32; 10] = [53, 54, 59, 64, 65, 66, 67, 1219, 1326, 10064];
 
 pub(crate) struct Mounter<'a> {
@@ -22,8 +22,8 @@ pub(crate) enum Found {
 }
 
 impl Mounter<'_> {
-    /// `ensureMountPoint`: a link that cannot be read is unmounted, which is to be removed. Where
-    /// nothing is mounted there is a directory afterwards, or what was in its way.
+    /// `ensureMountPoint`: an unreadable link is unmounted, that is, removed. If nothing is
+    /// mounted, there is a directory afterwards, or the entry in its way.
     pub(crate) fn ensure_mount_point(&self, path: &str) -> Answer<Found> {
         if self.is_link(path)? {
             if self.fixture.read_directory(path).is_ok() {

@@ -1,5 +1,5 @@
-//! NetApp Trident on Windows: SMB shares, through csi-proxy. It stages a link to a share, publishes a link to that
-//! link, remembers its volumes in files on the node, and asks for the volume of a share to measure it.
+//! NetApp Trident on Windows: SMB shares, through csi-proxy. It stages a link to a share, publishes a link to this
+//! link, remembers its volumes in files on the node, and queries the volume of a share to measure it.
 
 use std::path::PathBuf;
 
@@ -31,7 +31,7 @@ impl<'a> Trident<'a> {
         }
     }
 
-    /// `MountSMBPath`. What is at the path goes, a link from an earlier stage too.
+    /// `MountSMBPath`. An entry at the path goes, even a link from an earlier stage.
     fn mount_share(&self) -> Answer<()> {
         let staging = &self.paths.staging;
         if self.pipes.path_exists(staging)? {
@@ -90,7 +90,7 @@ impl Driver for Trident<'_> {
         self.pipes.rmdir(&self.paths.target, Force::Yes)
     }
 
-    /// A volume that it does not remember is unstaged.
+    /// A forgotten volume counts as unstaged.
     fn node_unstage_volume(&self) -> Answer<()> {
         let tree = self.fixture.sim.files();
         if tree.entry(&Self::tracking()).is_err() {

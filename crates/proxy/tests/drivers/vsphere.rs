@@ -1,5 +1,5 @@
-//! The vSphere driver. It runs in HostProcess containers only and does all by a library in its own
-//! process; that is `node::api` here, and, as the two are to be one, `client` over the pipes as well.
+//! The vSphere driver. It runs in HostProcess containers only and does all by a library in its own process; here by
+//! `node::api` and, as the two should be one, by `client` over the pipes as well.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -24,7 +24,7 @@ fn over_pipes(sockets: PathBuf) -> client::Node {
     client::Node::at(place, client::Options::default())
 }
 
-/// Who does the operations.
+/// The way of the operations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Mode {
     InProcess,

@@ -7,7 +7,7 @@ use crate::fixture::ServerFixture;
 use crate::messages::{Leaf, Request, key, number, text};
 use crate::pace;
 
-/// The largest message that the server takes.
+/// The server's largest message.
 const MOST: usize = 4 << 20;
 
 const NUMBERS: [u64; 12] = [
@@ -104,7 +104,7 @@ fn odd(fixture: &ServerFixture, request: &Request) -> Vec<Vec<u8>> {
     let ordinary = |leaf: &Leaf, field| fixture.ordinary(leaf, field);
     let whole = request.encode(&ordinary);
     let mut bytes = junk();
-    // A step that is no divisor of anything, so that each place has its turn in some method.
+    // A step that divides nothing, so each place has its turn in some method.
     let places = || (0..whole.len()).step_by(whole.len() / 29 + 1);
     bytes.extend(places().map(|length| whole[..length].to_vec()));
     bytes.extend(places().map(|at| flipped(&whole, at)));
@@ -130,7 +130,7 @@ fn odd(fixture: &ServerFixture, request: &Request) -> Vec<Vec<u8>> {
     bytes
 }
 
-/// What has nothing to do with any request.
+/// Bytes unlike any request.
 fn junk() -> Vec<Vec<u8>> {
     let deep = key(1, WireType::StartGroup).repeat(100_000);
     let nested = (0..300).fold(Vec::new(), |inner, _| text(1, &inner));

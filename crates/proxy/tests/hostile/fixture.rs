@@ -1,4 +1,4 @@
-//! A server on a simulated node, with a client of each endpoint and a witness of all that must not be.
+//! A server on a simulated node, with a client of each endpoint and a witness of forbidden effects.
 
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hasher as _};
@@ -41,11 +41,11 @@ static PANICS: AtomicUsize = AtomicUsize::new(0);
 
 pub(crate) struct ServerFixture {
     pub(crate) sim: SimNode,
-    /// Hears of all that is asked of the node.
+    /// Counts all calls on the node.
     pub(crate) tally: Arc<Tally>,
     volume_id: String,
     channels: BTreeMap<String, Channel>,
-    /// Another client.
+    /// A second client.
     neighbour: Client,
     _server: Server,
     folder: TempDir,
@@ -53,7 +53,7 @@ pub(crate) struct ServerFixture {
 }
 
 impl ServerFixture {
-    /// A node with a formatted volume and a share, an iSCSI portal and a target that are known.
+    /// A node with a formatted volume and a share, a known iSCSI portal and a known target.
     pub(crate) fn new() -> Self {
         let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
         count_panics();
@@ -119,14 +119,14 @@ impl ServerFixture {
         assert!(self.unmap());
     }
 
-    /// What the other client is answered.
+    /// The second client's answer.
     fn ask<R: Rpc>(&self, request: &R::Request) -> R::Response {
         self.neighbour
             .call::<R>(request, TIMEOUT)
             .unwrap_or_else(|error| panic!("{error}"))
     }
 
-    /// Sends bytes; whatever the server thinks of them, it answers, in time, and leaves nothing open.
+    /// Sends bytes; the server must answer in time, and leave nothing open.
     pub(crate) fn send(
         &self,
         group: &wire::Group,
@@ -143,7 +143,7 @@ impl ServerFixture {
         }
     }
 
-    /// The value of a field of a request that a driver would make.
+    /// A driver's value for a field of a request.
     pub(crate) fn ordinary_text(&self, field: &str) -> &str {
         ordinary::text_of(field, &self.volume_id)
     }
@@ -152,7 +152,7 @@ impl ServerFixture {
         ordinary::value(leaf, field, &self.volume_id)
     }
 
-    /// Fails unless nobody else noticed anything.
+    /// Fails if another client noticed anything.
     pub(crate) fn assert_well(&self, after: &str) {
         assert_eq!(PANICS.load(Ordering::SeqCst), 0, "a panic after {after}");
         let path = KUBELET.to_owned();
@@ -164,13 +164,13 @@ impl ServerFixture {
         assert!(boot.total_bytes > 0, "the boot disk is gone after {after}");
     }
 
-    /// All that no field of these tests names: services, foreign files, the disks' bytes at both ends.
+    /// State named in no field of these tests: services, foreign files, the disks' bytes at both ends.
     pub(crate) fn surroundings(&self) -> BTreeMap<String, String> {
         let mut seen = BTreeMap::new();
         let node = self.folder.path().join("node");
         let mut files = Vec::new();
         collect(&node.join("volumes"), &mut files);
-        // A share gets its folder when somebody looks at it first.
+        // A share gets its folder at the first look at it.
         let mut shares = Vec::new();
         collect(&node.join("smb"), &mut shares);
         files.extend(shares.into_iter().filter(|path| !path.is_dir()));
@@ -190,7 +190,7 @@ impl ServerFixture {
         seen
     }
 
-    /// What is mapped, which portals are known and which of the services run.
+    /// The mappings, the known portals and the running services.
     pub(crate) fn registered(&self) -> String {
         let portals =
             self.ask::<iscsi::rpc::ListTargetPortals>(&iscsi::ListTargetPortalsRequest {});
@@ -199,7 +199,7 @@ impl ServerFixture {
         format!("{portals:?} {service:?}")
     }
 
-    /// Takes away the mapping of the one share there is; whether there was one.
+    /// Removes the mapping of the one share; whether there was one.
     pub(crate) fn unmap(&self) -> bool {
         let remote_path = demo::SHARE.to_owned();
         let request = smb::RemoveSmbGlobalMappingRequest { remote_path };
@@ -222,7 +222,7 @@ fn serve(os: Os, sockets: &Path) -> Server {
     Server::bind(endpoints.collect(), ServerOptions::default()).expect("the endpoints are free")
 }
 
-/// Counts what the server catches: a caught panic is a fault all the same.
+/// Counts panics, caught ones too: these are faults all the same.
 fn count_panics() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {

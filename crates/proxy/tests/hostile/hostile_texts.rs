@@ -1,5 +1,4 @@
-//! Texts that mean something to PowerShell, cmd, WQL, printf, a terminal or a file system: here they are
-//! texts.
+//! Texts with a meaning in PowerShell, cmd, WQL, printf, a terminal or a file system: here they are only texts.
 
 use formats::wql;
 use os::Facility;
@@ -99,7 +98,7 @@ fn no_text_reaches_further_than_its_field() {
         let texts = HOSTILE.iter().copied();
         let texts = texts.chain(long.iter().map(String::as_str)).enumerate();
         for (turn, hostile) in pace::some(texts, fields) {
-            // Alone or behind what a driver sends, by turns: a field has many versions.
+            // Alone or after a driver's value, by turns: a field has many versions.
             let sent = match (turn + fields) % 2 {
                 0 => hostile.to_owned(),
                 _ => format!("{ordinary}{hostile}"),
@@ -208,7 +207,7 @@ fn is_one_statement(operation: &Op) -> bool {
     is_good
 }
 
-/// Whether a question for what belongs to an object is its path, the association and a class.
+/// Whether a query for associated objects consists of a path, the association and a class.
 fn is_one_association(question: &str) -> bool {
     let read = || {
         let (path, classes) = question.split_once("} WHERE AssocClass = ")?;

@@ -1,4 +1,4 @@
-//! Calls that fail at any operation of the system: whatever the node had opened for them is let go.
+//! Calls that fail at any operation of the system: every handle opened for them is closed.
 
 use os::{Cause, Win32};
 use os_sim::{Effect, Rule};
@@ -7,12 +7,11 @@ use crate::fixture::ServerFixture;
 use crate::messages::Request;
 use crate::pace;
 
-/// At how many operations of a call there is a fault, at most: what follows more than that many links does
-/// the same over and over.
+/// The most operations of a call with a fault: following more links repeats the same operations.
 const MOST: u32 = 24;
 
-/// Calls that build upon each other, so that each has something to do: a call that fails at one operation
-/// after another does its work in the end. The rest of the methods come after them, as they are.
+/// Calls that build upon each other, so each has something to do: after failing at one operation after another, a call
+/// does its work in the end. The other methods follow.
 const LIFE: [(&wire::Group, &str); 13] = [
     (&wire::filesystem::v2alpha1::GROUP, "Mkdir"),
     (&wire::filesystem::v2alpha1::GROUP, "RmdirContents"),
@@ -59,8 +58,8 @@ fn methods() -> impl Iterator<Item = (&'static wire::Group, &'static wire::Metho
     groups.flat_map(|group| group.methods.iter().map(move |method| (group, method)))
 }
 
-/// Sends the request again and again until it meets no fault; at how many operations it met one.
-/// [`ServerFixture::send`] looks at what is open.
+/// Sends the request again and again until it meets no fault; returns the number of faults.
+/// [`ServerFixture::send`] checks the open handles.
 fn at_each_operation(
     fixture: &ServerFixture,
     (group, method): (&wire::Group, &wire::Method),
@@ -71,7 +70,7 @@ fn at_each_operation(
         drop(fixture.sim.take_trace());
         let rule = Rule::on("*", effect.clone()).from_nth(*nth).times(1);
         let rule = fixture.sim.faults().add(rule);
-        // A call may do without what failed.
+        // A call may not need the failed operation.
         let _ = fixture.send(group, method, &message);
         fixture.sim.faults().remove(rule);
         fixture.sim.take_trace().len() >= usize::try_from(*nth).expect("few")

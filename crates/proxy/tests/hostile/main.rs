@@ -1,4 +1,4 @@
-//! What clients may send that no driver would: every method, every field.
+//! Requests that no driver would send: every method, every field.
 
 #![allow(clippy::panic, reason = "helpers of tests fail like tests")]
 

@@ -5,7 +5,7 @@ use prost::encoding::{self, WireType};
 use prost_types::field_descriptor_proto::Type;
 use prost_types::{DescriptorProto, FileDescriptorSet};
 
-/// The fields of a request, those of messages inside it included.
+/// The fields of a request, nested messages included.
 pub(crate) struct Request {
     fields: Vec<Field>,
 }
@@ -22,7 +22,7 @@ enum Kind {
     Within(Request),
 }
 
-/// A field that holds no message: its place in the order of the fields, its name and what it holds.
+/// A field without a message: its place in the order of the fields, its name and its type.
 #[derive(Debug, Clone)]
 pub(crate) struct Leaf {
     pub(crate) place: usize,
@@ -30,7 +30,7 @@ pub(crate) struct Leaf {
     pub(crate) is_text: bool,
 }
 
-/// What stands on the wire for a leaf, key and all.
+/// A leaf's bytes on the wire, with its key.
 pub(crate) type Value<'a> = &'a dyn Fn(&Leaf, u32) -> Vec<u8>;
 
 impl Request {

@@ -1,4 +1,4 @@
-//! What a driver writes into the fields of its requests, on the node of the demonstration.
+//! A driver's values for the fields of its requests, on the demo's node.
 
 use os_sim::demo;
 
@@ -28,7 +28,7 @@ pub(crate) fn text_of<'a>(field: &str, volume_id: &'a str) -> &'a str {
     }
 }
 
-/// What stands on the wire for a field of this number.
+/// The bytes on the wire for a field of this number.
 pub(crate) fn value(leaf: &Leaf, field: u32, volume_id: &str) -> Vec<u8> {
     if leaf.is_text {
         return text(field, text_of(&leaf.name, volume_id).as_bytes());

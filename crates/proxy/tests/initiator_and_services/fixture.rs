@@ -1,4 +1,4 @@
-//! A server on a simulated node that has an iSCSI server near it and services of its own.
+//! A server on a simulated node with an iSCSI server nearby and services of its own.
 
 use std::fs;
 use std::path::Path;
@@ -67,13 +67,13 @@ impl InitiatorFixture {
         self.client.call::<R>(request, TIMEOUT)
     }
 
-    /// What a call that must succeed answers.
+    /// The answer to a call; it must succeed.
     pub(crate) fn answer<R: Rpc>(&self, request: &R::Request) -> R::Response {
         self.call::<R>(request)
             .unwrap_or_else(|error| panic!("{error}"))
     }
 
-    /// The text that a call failed with, as code `Unknown`.
+    /// The text of a failed call with code `Unknown`.
     pub(crate) fn refusal<R: Rpc>(&self, request: &R::Request) -> String {
         let error = self.call::<R>(request).expect_err("the call must fail");
         match error.cause {

@@ -6,7 +6,7 @@ use crate::fixture::{ADDRESS, GUARDED, InitiatorFixture, OPEN, PROOF, SECRET};
 
 const CHAP_RULE: &str = "a CHAP secret must have 12 to 16 bytes, and no NUL";
 
-/// The tests of every RPC that a version has in common with the others.
+/// The tests of every RPC common to the versions.
 macro_rules! version {
     ($version:ident) => {
         mod $version {

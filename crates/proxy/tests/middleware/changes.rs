@@ -1,10 +1,10 @@
-//! Each call that changes the node is in the audit log, whatever a version calls it.
+//! Each changing call is in the audit log, under any version's name.
 
 use std::collections::BTreeSet;
 
 use super::harness::Proxy;
 
-/// By every name that it has in a version; written down apart from the server's own table.
+/// By every name in any version; independent of the server's own table.
 const CHANGES: &[(&str, &[&str])] = &[
     ("disk", &["PartitionDisk", "SetAttachState", "SetDiskState"]),
     (
@@ -57,7 +57,7 @@ fn each_method_that_changes_the_node_writes_one_line_and_no_other_does() {
     for group in wire::GROUPS {
         for method in group.methods {
             let before = proxy.audit_lines().len();
-            // All fields are empty: most calls fail, which is written all the same.
+            // All fields are empty: most calls fail, and are written all the same.
             proxy.call_empty(group, method.path);
             let lines = proxy.audit_lines().len() - before;
             let expected = usize::from(is_change(group.name, method.name));

@@ -1,4 +1,4 @@
-//! Calls that wait for something that hangs keep nobody else from anything.
+//! Calls waiting for a hung one delay no other call.
 
 use std::path::Path;
 use std::sync::mpsc::{self, Receiver};
@@ -16,17 +16,17 @@ use wire::smb::v1 as smb;
 use crate::harness::{self, Proxy, mkdir};
 use crate::{scraped, with_pages};
 
-/// Only a test that has failed already gets there.
+/// Only a failed test reaches it.
 const TIMEOUT: Duration = Duration::from_secs(120);
 
-/// What one process asks for at once.
+/// The calls of one process at once.
 const FLOOD: usize = 150;
 
-/// Of those, as many as may wait for one lock.
+/// The most of them that may wait for one lock.
 const MAY_WAIT: usize = 128;
 
-/// How many mappings of distinct servers each of three processes asks for at once: in all more than any calls may
-/// run, and of one fewer than its share of them.
+/// Mappings of distinct servers that each of three processes requests at once: together more than the running calls,
+/// and for each fewer than its share of them.
 const SERVERS: usize = 100;
 
 const HANGING_MAPPINGS: &str =
@@ -49,12 +49,12 @@ fn mapping(share: &str) -> smb::NewSmbGlobalMappingRequest {
     }
 }
 
-/// Asks for the share as often as that at once, each over a connection of its own.
+/// Requests the share this often at once, each time over a connection of its own.
 fn flood(sockets: &Path, calls: usize) -> Receiver<Answer<smb::rpc::NewSmbGlobalMapping>> {
     map_at_once(sockets, (0..calls).map(|_| SHARE.to_owned()))
 }
 
-/// Asks for a share of each of so many servers at once, of which no other process asks for one.
+/// Requests a share of each of so many servers at once; no other process requests these.
 fn flood_servers(sockets: &Path) -> Receiver<Answer<smb::rpc::NewSmbGlobalMapping>> {
     let process = process::id();
     map_at_once(
@@ -78,7 +78,7 @@ fn map_at_once(
     answers
 }
 
-/// The text of a call that was refused because too many wait.
+/// The text of a call refused because too many wait.
 fn refusal(error: ClientError) -> String {
     match error.cause {
         ClientCause::Call(CallError::Status(status)) => {
@@ -121,7 +121,7 @@ fn wait_until_wait(proxy: &Proxy, calls: usize) {
     });
 }
 
-/// How many mappings were refused: for those that wait, or for those that run.
+/// The refused mappings: too many waiting or running.
 fn refused(proxy: &Proxy) -> usize {
     let series = "grpc_server_handled_total{grpc_code=\"ResourceExhausted\",grpc_method=\"NewSmbGlobalMapping\",grpc_service=\"v1.Smb\",grpc_type=\"unary\"}";
     let page = scraped(proxy);
@@ -145,7 +145,7 @@ impl Proxy {
     }
 }
 
-/// The share is without a mapping then, until somebody asks for it again.
+/// The share then has no mapping until the next request.
 #[test]
 fn a_mapping_that_is_removed_and_cannot_be_made_anew_is_counted() {
     let proxy = Proxy::start(with_pages);
@@ -164,7 +164,7 @@ object = '\\fileserver\*'"#;
     assert_eq!(failed(), 1);
 }
 
-/// A share whose mapping hangs, beside one of another server.
+/// A share with a hung mapping, beside one of another server.
 fn with_hanging_share() -> Proxy {
     let proxy = Proxy::start(with_pages);
     let servers = SmbControl::at(proxy.folder.path().join("node"));

@@ -1,4 +1,4 @@
-//! What the page says of the guard's verdicts, also while a disk hangs.
+//! The guard's verdicts on the page, also while a disk hangs.
 
 use std::fs;
 use std::time::{Duration, Instant};
@@ -17,7 +17,7 @@ fn verbose(proxy: &Proxy) -> (u16, String) {
     proxy.get(proxy.server.healthz_address(), "/healthz?verbose")
 }
 
-/// A node of which the data disk has this trouble before the server starts.
+/// A node whose data disk has this trouble before the server starts.
 fn with_fault(fault: &'static str) -> impl FnOnce(&mut Config) {
     move |config| {
         with_pages(config);
@@ -69,7 +69,7 @@ fn a_disk_that_hangs_holds_up_neither_the_start_nor_the_page() {
     assert_eq!(status, 200);
 }
 
-/// Its text names the device, which is for the log.
+/// Its text names the device, for the log only.
 /// Guards: P20
 #[test]
 fn the_page_says_of_a_failure_that_there_is_one_and_nothing_else() {

@@ -11,7 +11,7 @@ pub(crate) struct Exposition {
 }
 
 impl Exposition {
-    /// Reads a page, and fails the test for whatever the format or the meaning of a histogram forbids.
+    /// Reads a page, and fails the test for every violation of the format or of a histogram's meaning.
     pub(crate) fn parse(text: &str) -> Self {
         assert!(text.ends_with('\n'), "the last line has its end");
         let mut page = Self {
@@ -48,7 +48,7 @@ impl Exposition {
         self.samples.get(series).copied()
     }
 
-    /// The bounds of a histogram, which all its series have alike.
+    /// The bounds of a histogram, alike in all its series.
     pub(crate) fn bounds(&self, family: &str) -> Vec<&str> {
         let mut all = self
             .bounds
@@ -146,7 +146,7 @@ fn read_labels(mut text: &str) -> BTreeMap<String, String> {
     }
 }
 
-/// The value up to its quote, its escapes kept, and what follows.
+/// The value up to its quote, its escapes kept, and the rest.
 fn read_value(text: &str) -> (String, &str) {
     let mut is_escaped = false;
     for (at, character) in text.char_indices() {

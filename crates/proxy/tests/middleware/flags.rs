@@ -1,4 +1,4 @@
-//! What a flag asks for is what the server does, from the command line to the node.
+//! Each flag has its effect, from the command line to the node.
 
 use std::fs;
 
@@ -51,7 +51,7 @@ fn bytes_that_nothing_explains_are_overwritten_unless_the_flag_says_strict() {
     }
 }
 
-/// The server cannot encrypt, so that it shows whether that was asked for.
+/// The server cannot encrypt, so the result shows whether encryption was requested.
 #[test]
 fn shares_are_mapped_encrypted_unless_the_flag_requires_no_privacy() {
     let without = &["-require-privacy=false"];
@@ -81,6 +81,6 @@ fn a_call_that_hangs_is_answered_when_the_time_of_the_flag_is_over() {
     let (code, _) = proxy.refusal::<filesystem::rpc::Mkdir>(&slow);
     assert_eq!(code, Code::DeadlineExceeded);
     fs::remove_file(&script).expect("it is there");
-    // The next operation on the node notices that nothing is to hang any more.
+    // The next operation on the node releases the hang.
     assert!(!proxy.exists(r"C:\var\lib\kubelet\other"));
 }

@@ -1,4 +1,4 @@
-//! A server on a new simulated node, with the flags that a test wants.
+//! A server on a new simulated node, with a test's flags.
 
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
@@ -19,10 +19,10 @@ use wire::filesystem::v1 as filesystem;
 
 const TIMEOUT: Duration = Duration::from_secs(60);
 
-/// Where the sockets are, for a test that is started as another process.
+/// The sockets' folder, for a test started as another process.
 const SOCKETS: &str = "WINCSI_TEST_SOCKETS";
 
-/// The sockets of the server to call, in a process that a test started to call it.
+/// The sockets of the server to call, in a process started by a test.
 pub(crate) fn sockets_of_another_process() -> Option<PathBuf> {
     env::var_os(SOCKETS).map(PathBuf::from)
 }
@@ -64,7 +64,7 @@ impl Proxy {
         self.client.call::<R>(request, TIMEOUT)
     }
 
-    /// The status that a call failed with.
+    /// The status of a failed call.
     pub(crate) fn refusal<R: Rpc>(&self, request: &R::Request) -> (Code, String) {
         let error = self.call::<R>(request).expect_err("the call must fail");
         match error.cause {
@@ -73,7 +73,7 @@ impl Proxy {
         }
     }
 
-    /// Makes a call whose every field is empty, and waits for its answer, whatever it is.
+    /// Makes a call with empty fields, and waits for any answer.
     pub(crate) fn call_empty(&self, group: &wire::Group, method: &str) {
         let endpoint = transport::Endpoint::local(&self.sockets(), &group.pipe_name())
             .expect("a group's name");
@@ -99,7 +99,7 @@ impl Proxy {
             .expect("it starts")
     }
 
-    /// The folder that the simulated node lives in.
+    /// The simulated node's folder.
     pub(crate) fn node(&self) -> PathBuf {
         self.folder.path().join("node")
     }

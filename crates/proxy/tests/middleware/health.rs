@@ -1,4 +1,4 @@
-//! What the pages of health say of a node with a trouble.
+//! The health pages for a node with a trouble.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -21,7 +21,7 @@ const TIMEOUT: Duration = Duration::from_secs(60);
 
 const STOPPED: &str = "degraded: iscsi: service MSiSCSI is stopped";
 
-/// A server whose node's initiator service does not run, and on whose node this is the matter.
+/// A server on a node with a stopped initiator service and this fault.
 fn with_fault(fault: &str) -> Proxy {
     let proxy = Proxy::start(with_pages);
     let script = proxy.folder.path().join("node").join("faults.toml");
@@ -33,7 +33,7 @@ fn page(proxy: &Proxy, path: &str) -> (u16, String) {
     proxy.get(proxy.server.healthz_address(), path)
 }
 
-/// What the page says of groups, when it has that status.
+/// The page's lines about groups, if it has this status.
 fn troubles(proxy: &Proxy, status: u16) -> Vec<String> {
     let (found, body) = page(proxy, "/readyz");
     assert_eq!(found, status, "{body}");
@@ -100,7 +100,7 @@ fn a_group_that_fails_is_unready_and_how_stands_in_the_log() {
     assert_eq!(troubles(&with_fault(fault), 503), [expected, STOPPED]);
 }
 
-/// The look that hangs is not made again, and liveness looks at nothing.
+/// A hung check is not repeated, and liveness checks nothing.
 #[test]
 fn a_group_that_hangs_is_unready_and_the_process_lives() {
     let proxy = with_fault("facility = \"smb\"\neffect = \"hang\"");
@@ -116,7 +116,7 @@ fn a_group_that_hangs_is_unready_and_the_process_lives() {
     }
 }
 
-/// Has each group look at the node, as the page does, and returns the code that each answers with.
+/// Has each group check the node, as the page does, and returns each code.
 fn codes_of_looks(sockets: &Path) -> Vec<(String, Code)> {
     let groups = wire::GROUPS.iter();
     let codes = groups.map(|group| {
@@ -131,7 +131,7 @@ fn codes_of_looks(sockets: &Path) -> Vec<(String, Code)> {
     codes.collect()
 }
 
-/// Looks run outside of the policy, and one at a time, so that a client's would fail the page's own.
+/// Checks run outside of the policy, and one at a time, so a client's would fail the page's own.
 /// Guards: P17
 #[test]
 fn other_processes_cannot_run_the_health_check() {
@@ -155,7 +155,7 @@ fn other_processes_cannot_run_the_health_check() {
     assert!(ended.success(), "{ended}");
 }
 
-/// Answers every call, so that it is not for its silence that its endpoint is named.
+/// Answers every call, so its endpoint is not named for silence.
 struct Squatter;
 
 impl Service for Squatter {
@@ -174,7 +174,7 @@ fn take(config: &Config, name: &str) -> (Server, Endpoint) {
     (server.expect("nobody has it yet"), endpoint)
 }
 
-/// The others are served meanwhile, those of the same group too.
+/// The others are served meanwhile, even those of the same group.
 /// Guards: P3
 #[test]
 fn an_endpoint_that_is_taken_fails_readiness_by_its_name_until_it_is_free_and_served() {

@@ -1,4 +1,4 @@
-//! What operators see of a server, and what they can forbid, over real endpoints.
+//! Monitoring and policies of a server, over real endpoints.
 
 #![allow(clippy::panic, reason = "helpers of tests fail like tests")]
 
@@ -178,7 +178,7 @@ fn a_policy_that_cannot_be_read_ends_the_start() {
     assert!(error.to_string().contains("volume.Fromat"), "{error}");
 }
 
-/// The log of this process, which is made once and outlives each test.
+/// The log of this process, made once for all tests.
 fn log_file() -> PathBuf {
     let name = format!("middleware-{}.log", std::env::consts::OS);
     Path::new(env!("CARGO_TARGET_TMPDIR")).join(name)
@@ -187,7 +187,7 @@ fn log_file() -> PathBuf {
 fn start_log(config: &mut Config) {
     static STARTED: Once = Once::new();
     STARTED.call_once(|| {
-        // What an earlier run said is none of ours.
+        // Drop the lines of an earlier run.
         let _ = fs::remove_file(log_file());
         config.log.file = Some(log_file());
         config.log.to_stderr = false;

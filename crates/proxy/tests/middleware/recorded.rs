@@ -1,4 +1,4 @@
-//! The page of figures beside that of a Go server, which `recorded/README.md` says how it was made.
+//! The page of figures beside that of a Go server; `recorded/README.md` says how it was made.
 
 use client::ClientError;
 use wire::filesystem::v1 as filesystem;
@@ -23,7 +23,7 @@ fn calls(proxy: &Proxy) {
     refused.expect_err("an empty path");
 }
 
-/// The lines of calls, without what is time.
+/// The lines of calls, without times.
 fn of_calls(page: &str) -> Vec<&str> {
     let is_of_calls = |line: &&str| line.contains("grpc_server_");
     let without_time = |line| match line {

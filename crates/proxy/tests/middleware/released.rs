@@ -1,4 +1,4 @@
-//! What FormatVolume does with a volume that is formatted, by the flag and by where the volume is mounted.
+//! FormatVolume on a formatted volume, by the flag and by the volume's mount points.
 
 use std::fs;
 use std::time::{Duration, Instant};
@@ -25,7 +25,7 @@ const OUTSIDE: &str = r"C:\mnt\disks\x";
 /// Where a driver stages.
 const INSIDE: &str = r"C:\var\lib\kubelet\plugins\demo\globalmount";
 
-/// A server, and the data disk's volume, which is formatted and mounted at this folder.
+/// A server, and the data disk's volume, formatted and mounted at this folder.
 struct Fixture {
     proxy: Proxy,
     volume: String,
@@ -66,7 +66,7 @@ impl Fixture {
         formatted.map(drop).map_err(|error| error.to_string())
     }
 
-    /// What the audit log says of the last call beyond its request.
+    /// The audit log's remark on the last call.
     fn remark(&self) -> Option<String> {
         let lines = self.proxy.audit_lines();
         let last = lines.last().expect("a line");
@@ -120,7 +120,7 @@ fn a_staged_volume_is_wiped_without_a_guard_only() {
     assert_eq!(fixture.remark(), remark);
 }
 
-/// What was there may be gone, as Windows was asked.
+/// The old content may be gone, as the format reached Windows.
 /// Guards: P63
 #[test]
 fn a_format_over_a_filesystem_that_fails_is_audited() {
@@ -152,7 +152,7 @@ fn a_strict_server_wipes_no_volume() {
     assert!(refused.contains("NTFS filesystem at offset 3"), "{refused}");
 }
 
-/// wincsi's own client asks so with each call.
+/// wincsi's own client requests this with each call.
 /// Guards: P72
 #[test]
 fn a_client_can_request_a_strict_guard_and_unknown_guards_are_invalid() {

@@ -1,7 +1,7 @@
-//! Which tests show that an operation does what it should.
+//! The tests of each operation.
 //!
-//! A test is named by its file, or its file's module, and its function. It counts for each version that it, with what it
-//! uses of its own file, names together with the method.
+//! A test is named by its file, or its file's module, and its function. It counts for each version named together with
+//! the method, in the test or in the items of its file that it uses.
 
 use wincsi_proxy::catalogue::Operation;
 use wire::{Group, Method};
@@ -100,7 +100,7 @@ pub(crate) const TESTS: &[(&str, &[&str])] = &[
     ),
 ];
 
-/// The test of each text that drivers look for, in the order of `node::driver_texts::ALL`.
+/// The test of each text that drivers match on, in the order of `node::driver_texts::ALL`.
 pub(crate) const TEXTS: &[(&str, &str)] = &[
     (
         node::driver_texts::PLAIN_DIRECTORY,
@@ -148,7 +148,7 @@ pub(crate) const TEXTS: &[(&str, &str)] = &[
     ),
 ];
 
-/// The tests of an operation that name a version's method.
+/// The tests of an operation for a version's method.
 ///
 /// # Errors
 /// One of them does not exist.

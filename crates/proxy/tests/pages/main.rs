@@ -1,4 +1,4 @@
-//! The pages that are written from tables say what the tables say.
+//! The pages generated from tables agree with the tables.
 
 #[path = "../../examples/compatibility_page/drivers.rs"]
 mod drivers;

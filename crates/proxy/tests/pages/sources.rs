@@ -1,21 +1,21 @@
-//! The sources of the tests, as far as it takes to say that a test exists and what it names.
+//! The sources of the tests, read for their names and the words in them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 
-/// The tests of this crate by file and function, each with the text that it consists of.
+/// The tests of this crate by file and function, each with its text.
 pub(crate) struct Sources {
     tests: BTreeMap<String, Text>,
 }
 
-/// A test's own lines, with those of what it uses of its file.
+/// A test's own lines, and those of the items of its file that it uses.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Text(String);
 
 impl Text {
-    /// Whether a word stands in it as a whole, in whatever case: the contract's `ListDiskIDs` is
-    /// `ListDiskIds` in Rust.
+    /// Whether it has a whole word, in any case: the contract's `ListDiskIDs` is `ListDiskIds` in
+    /// Rust.
     pub(crate) fn names(&self, word: &str) -> bool {
         let mut words = words(&self.0);
         words.any(|one| one.eq_ignore_ascii_case(word))
@@ -48,7 +48,7 @@ impl Sources {
         Self { tests }
     }
 
-    /// The test that is called so, if there is one.
+    /// The test of this name, if any.
     pub(crate) fn test(&self, name: &str) -> Option<&Text> {
         self.tests.get(name)
     }
@@ -119,8 +119,8 @@ fn is_test(above: &[&str]) -> bool {
     attributes.any(|line| line == "#[test]")
 }
 
-/// An item, what it uses of its file, the macro it stands in with that macro's uses, and what the file
-/// takes from `wire`.
+/// An item, the items of its file that it uses, the macro around it with the macro's uses, and the file's imports from
+/// `wire`.
 fn closure(file: &str, items: &[Item<'_>], item: &Item<'_>) -> Text {
     let mut text = file
         .lines()
@@ -153,7 +153,7 @@ fn closure(file: &str, items: &[Item<'_>], item: &Item<'_>) -> Text {
     Text(text)
 }
 
-/// What stands in a function is used by that alone, which has its text anyway.
+/// Only the function around it can use a local item, and has its text anyway.
 fn is_local(item: &Item<'_>, items: &[Item<'_>]) -> bool {
     let functions = items.iter().filter(|around| !around.is_macro);
     functions

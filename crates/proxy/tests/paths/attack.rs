@@ -1,4 +1,4 @@
-//! What somebody does who may write in a folder while a link is made there.
+//! Attacks by a process that may write in a folder while a link is made there.
 
 use formats::reparse::{Names, Reparse};
 use os::{Component, Files, LinkKind, WinPath};
@@ -17,14 +17,14 @@ pub(crate) fn swapping() -> ServerFixture {
     fixture
 }
 
-/// What somebody with leave to write in [`POD`] tries.
+/// Attacks by a process that may write in [`POD`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Attack {
     /// Empties it and makes it a junction in place.
     Junction,
-    /// Makes junctions of what is in it.
+    /// Turns its entries into junctions.
     JunctionsWithin,
-    /// Puts something into what is in it.
+    /// Puts files into its entries.
     Fill,
     /// Takes it away, and puts a link in its place.
     Link,
@@ -41,7 +41,7 @@ fn junction() -> Vec<u8> {
 }
 
 impl Attack {
-    /// What the system refuses stays undone.
+    /// Attacks refused by the system are skipped.
     pub(crate) fn run(self, sim: &SimNode) {
         let (tree, pod) = (sim.files(), path(POD));
         match self {
@@ -72,7 +72,7 @@ fn is_plain(sim: &SimNode) -> bool {
     pod.is_ok_and(|pod| pod.tag.is_none())
 }
 
-/// What leads on is left alone: the attacker may not write there.
+/// Links are left alone: the attacker may not write behind them.
 fn within(sim: &SimNode, act: impl Fn(&WinPath)) {
     let pod = path(POD);
     if !is_plain(sim) {
@@ -92,7 +92,7 @@ fn empty(sim: &SimNode) {
     });
 }
 
-/// Releases what hangs, so that a scope whose own part panics can end: it waits for its threads.
+/// Releases hung calls, so a scope can end after a panic in its own part: it waits for its threads.
 pub(crate) struct Released<'a>(pub(crate) &'a ServerFixture);
 
 impl Drop for Released<'_> {

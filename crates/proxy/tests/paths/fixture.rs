@@ -1,4 +1,4 @@
-//! A server on a simulated node that a test has its hands on.
+//! A server on a simulated node that the test can change.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -26,7 +26,7 @@ const TIMEOUT: Duration = Duration::from_secs(60);
 /// On Windows all servers of a machine have the same pipes, so there is one at a time.
 static TURN: Mutex<()> = Mutex::new(());
 
-/// Waits until nobody else in this program serves.
+/// Waits until no other test of this program serves.
 pub(crate) fn turn() -> MutexGuard<'static, ()> {
     TURN.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -41,7 +41,7 @@ pub(crate) struct NodeFixture {
     confinement: Confinement,
 }
 
-/// The node, served.
+/// The served node.
 pub(crate) struct ServerFixture {
     pub(crate) sim: SimNode,
     pub(crate) volume: VolumeId,
@@ -52,7 +52,7 @@ pub(crate) struct ServerFixture {
     _turn: MutexGuard<'static, ()>,
 }
 
-/// Everything that can be asked about one path.
+/// Every call about one path.
 pub(crate) const CALLS: [PathCall; 12] = [
     PathCall::PathExists,
     PathCall::Mkdir,
@@ -77,7 +77,7 @@ pub(crate) enum PathCall {
     RmdirContents,
     /// The path is the link to be.
     SymlinkAt,
-    /// The path is what the link leads to.
+    /// The path is the link's target.
     SymlinkTo,
     IsSymlink,
     Mount,
@@ -93,7 +93,7 @@ impl PathCall {
         matches!(self, Self::IsSymlink | Self::VolumeOf)
     }
 
-    /// Those that stay within the working folders.
+    /// The calls confined to the working folders.
     pub(crate) fn confined() -> impl Iterator<Item = Self> {
         CALLS.into_iter().filter(|call| !call.is_lookup())
     }
@@ -141,7 +141,7 @@ impl NodeFixture {
         self.serve_watching(&[KUBELET])
     }
 
-    /// Serves, with a sentry who lets calls pass in these places.
+    /// Serves, with a sentry that allows calls in these places.
     pub(crate) fn serve_watching(self, places: &[&str]) -> ServerFixture {
         let turn = turn();
         let dirs = WorkingDirs::parse(self.roots).unwrap();
@@ -149,7 +149,7 @@ impl NodeFixture {
         let dirs = dirs.confined_by(self.confinement);
         let (os, offences) = sentry::watched(&self.sim, places);
         let operations = PipeOperations::new(Node::new(os, Options::default()), dirs);
-        // Whatever is above the folders was looked at, to resolve them.
+        // Folders above were read, to resolve the paths.
         let _ = offences.take();
         let sockets = self.folder.path().join("sockets");
         std::fs::create_dir_all(&sockets).unwrap();
@@ -179,7 +179,7 @@ impl ServerFixture {
         NodeFixture::new().serve()
     }
 
-    /// Makes a call, and tells the text of the status if it fails.
+    /// Makes a call; returns the status's text if it fails.
     pub(crate) fn call(&self, call: PathCall, path: &str) -> Result<(), String> {
         let text = path.to_owned();
         let volume_id = self.volume.to_string();
@@ -277,7 +277,7 @@ impl ServerFixture {
     }
 }
 
-/// What a process that can write in the folders does: it passes no gate.
+/// Actions of a process that can write in the folders: no gate stops it.
 pub(crate) trait Hands {
     fn sim(&self) -> &SimNode;
 
@@ -311,12 +311,12 @@ pub(crate) trait Hands {
         self.plant(at, &Reparse::MountPoint(names));
     }
 
-    /// What looks like a mounted folder, and the mount manager knows nothing of.
+    /// A mounted folder by its look, unknown to the mount manager.
     fn lookalike(&self, at: &str, volume: VolumeId) {
         self.plant(at, &Reparse::MountPoint(Names::volume(volume.0)));
     }
 
-    /// A reparse point that nobody here follows.
+    /// A reparse point of an unknown tag.
     fn unknown_reparse_point(&self, at: &str) {
         let tag = formats::reparse::Tag(ReparseTag::AF_UNIX.0 | 0x100);
         let (owner, data) = (None, vec![1, 2, 3, 4]);
@@ -347,7 +347,6 @@ pub(crate) trait Hands {
         self.sim().os().volumes.mounted_at(&path(r"C:\")).unwrap()
     }
 
-    /// Another formatted volume.
     fn another_volume(&self) -> VolumeId {
         let spec = DiskSpec::on(Bus::Sas).serial("OTHER").lun(2);
         let spec = spec.arriving(os_sim::Arrives::Online);
@@ -377,7 +376,7 @@ pub(crate) trait Hands {
         lines
     }
 
-    /// Drive C but for the kubelet's folder, and what the share holds.
+    /// Drive C without the kubelet's folder, and the share's content.
     fn outside(&self) -> Vec<String> {
         let kubelet = path(KUBELET);
         self.listing(&path(r"C:\"), &kubelet)

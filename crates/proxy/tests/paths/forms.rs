@@ -1,8 +1,8 @@
-//! Which texts are accepted as paths.
+//! Texts accepted as paths.
 
 use super::fixture::{CALLS, Hands, KUBELET, NodeFixture, PathCall, ServerFixture};
 
-/// Texts that must name nothing to anybody.
+/// Texts that no call may accept as a path.
 const EVIL: &[&str] = &[
     // Out by `..`, with either separator, at every place, and in names that only look so.
     r"C:\var\lib\kubelet\..\x",
@@ -15,7 +15,7 @@ const EVIL: &[&str] = &[
     r"C:\var\lib\kubelet\.\x",
     r"C:\var\lib\kubelet\.. \x",
     r"C:\var\lib\kubelet\...\x",
-    // Not absolute, or on no drive that there is.
+    // Not absolute, or on no existing drive.
     "C:x",
     r"C:var\lib\kubelet\x",
     "x",
@@ -51,7 +51,7 @@ const EVIL: &[&str] = &[
     r"\\evil@SSL\DavWWWRoot\x",
     r"\\localhost\C$\Windows\x",
     r"C:\var\lib\kubelet\\..\\..\\x",
-    // Streams, devices, what Win32 cuts off.
+    // Streams, devices, characters cut off by Win32.
     r"C:\var\lib\kubelet\x:stream",
     r"C:\var\lib\kubelet\x::$DATA",
     r"C:\var\lib\kubelet\x::$INDEX_ALLOCATION\y",
@@ -92,7 +92,7 @@ const EVIL: &[&str] = &[
     "C:\u{2216}var\\lib\\kubelet\\x",
 ];
 
-/// Of these, what is there on the node's own drive: calls that only look may say so.
+/// Those of them on the node's own drive: look-ups may find them.
 const LOCAL: &[&str] = &[r"\\?\C:\Windows\x", r"C:\var\lib", r"C:\"];
 
 /// The same, too long to be written down.

@@ -1,4 +1,4 @@
-//! What links on the way may do: symbolic links, junctions, mounted folders and what looks like them.
+//! Links on the path: symbolic links, junctions, mounted folders and their lookalikes.
 
 use os::Files;
 use wincsi_proxy::paths::Confinement;
@@ -175,8 +175,8 @@ fn staging_by_a_link_to_a_share_works_and_the_share_is_not_looked_at() {
     assert!(!fixture.is_there(&staging));
 }
 
-/// csi-driver-smb opens what is called a link, and fails its NodeStageVolume for one that leads nowhere; what is not
-/// called one is staged anew in the same call.
+/// csi-driver-smb opens a reported link, and fails its NodeStageVolume for one that leads nowhere; if no link is
+/// reported, the same call stages again.
 /// Guards: P52
 #[test]
 fn a_link_to_a_share_that_is_not_mapped_is_none_and_the_share_is_not_looked_at() {
@@ -227,7 +227,7 @@ mod many {
     use super::*;
     use crate::fixture::CALLS;
 
-    /// Links whose end is outside, each planted at `name` below the kubelet's folder.
+    /// Links with an end outside, each planted at `name` below the kubelet's folder.
     fn lead_out(fixture: &ServerFixture, name: &str, how: &str) {
         let link = at(name);
         match how {
@@ -351,7 +351,7 @@ mod many {
                 PathCall::MapShareAt,
             ] {
                 let is_taken = fixture.call(call, &link).is_ok();
-                // Of these alone the link itself says that it leads to a directory, or to a volume.
+                // Only of these does the link itself say that it leads to a directory or volume.
                 let by_its_word = match call {
                     PathCall::Mkdir => ["to a share", "lookalike", "unknown"]
                         .iter()

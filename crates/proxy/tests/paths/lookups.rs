@@ -1,4 +1,4 @@
-//! Calls that only look: anywhere on the node's own drives and volumes, and nowhere else.
+//! Look-ups: anywhere on the node's own drives and volumes, and nowhere else.
 
 use super::fixture::{Hands, KUBELET, NodeFixture, PathCall, ServerFixture};
 
@@ -14,7 +14,7 @@ fn with_local_volume() -> ServerFixture {
     fixture
 }
 
-/// The local static provisioner's discovery, on a node whose csi-proxy has no flag for its folder.
+/// The local static provisioner's discovery, on a node without a flag for its folder.
 /// Guards: P58
 #[test]
 fn look_ups_go_anywhere_on_the_nodes_own_drives() {
@@ -76,8 +76,8 @@ fn all_other_calls_stay_within_the_working_folders() {
     assert_eq!(fixture.outside(), before);
 }
 
-/// A node that follows a link to a share logs on to its server; `Z:` stands for the letter of a network
-/// drive, which the mount manager does not know.
+/// A node that follows a link to a share logs on to its server; `Z:` stands for a network drive's letter, unknown to
+/// the mount manager.
 /// Guards: P58
 #[test]
 fn a_lookup_opens_no_remote_path() {
@@ -146,7 +146,7 @@ fn a_link_at_the_end_leads_no_look_up_away() {
         let path = disk(name);
         match (name, fixture.is_link(&path)) {
             ("drive", refused) => assert!(refused.is_err(), "{refused:?}"),
-            // A share that is not mapped; and a link that leads to such a one.
+            // An unmapped share, and a link to one.
             (_, is_link) => assert_eq!(is_link, Ok(name == "hop"), "{name}"),
         }
         for refused in [fixture.volume_of(&path), fixture.closest_volume_of(&path)] {
@@ -160,7 +160,7 @@ fn a_link_at_the_end_leads_no_look_up_away() {
     assert_eq!(fixture.opened_away(), None);
 }
 
-/// What is on the way within the kubelet's folder costs no question to the mount manager.
+/// Entries on the path within the kubelet's folder cost no query of the mount manager.
 /// Guards: P58
 #[test]
 fn a_path_in_a_working_folder_is_local_without_a_question() {
@@ -205,7 +205,7 @@ fn a_volume_dir_is_for_mount_and_unmount_only() {
 }
 
 impl ServerFixture {
-    /// What was opened since the trace was taken that is not on this node.
+    /// The first remote open since the trace was taken.
     fn opened_away(&self) -> Option<os_sim::Op> {
         let places = ["evil", "GLOBALROOT", "Mup"];
         let mut opened = self.sim.take_trace().into_iter();

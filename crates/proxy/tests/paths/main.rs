@@ -1,6 +1,6 @@
-//! Where paths of clients may lead, over the wire and on a simulated node: what a text may be, what
-//! a link on the way may do, and that nothing outside the working folders is ever touched. Random trees
-//! are in `random_paths.rs`, which is a program of its own since it takes long.
+//! Clients' paths, over the wire and on a simulated node: the forms of texts, the links on the path, and that nothing
+//! outside the working folders is ever touched. Random trees are in `random_paths.rs`, a program of its own since it
+//! takes long.
 
 #![allow(
     clippy::expect_used,

@@ -1,11 +1,11 @@
-//! Random trees with random links: whatever is called, nothing outside is touched.
+//! Random trees with random links: no call touches anything outside.
 
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestCaseError};
 
 use super::fixture::{CALLS, Hands, KUBELET, PathCall, ServerFixture};
 
-/// What a hand plants below the kubelet's folder.
+/// An entry planted below the kubelet's folder.
 #[derive(Debug, Clone)]
 enum Plant {
     Directory,
@@ -74,7 +74,7 @@ fn plant() -> impl Strategy<Value = Plant> {
     ]
 }
 
-/// Something that happens: somebody plants, or somebody calls.
+/// An event: a plant or a call.
 #[derive(Debug, Clone)]
 enum Event {
     Calls(PathCall, String),
@@ -89,7 +89,7 @@ fn event() -> impl Strategy<Value = Event> {
     ]
 }
 
-/// What is in the way stays: a plant is a try, as a call is.
+/// Existing entries stay: a plant is a try, as a call is.
 fn put(fixture: &ServerFixture, at: &str, plant: &Plant) {
     use formats::reparse::{Names, Reparse};
     use os::{Files, LinkKind};
@@ -100,7 +100,7 @@ fn put(fixture: &ServerFixture, at: &str, plant: &Plant) {
     };
     match plant {
         Plant::Directory => drop(tree.create_directory(&path)),
-        // What is written goes through a link at the end.
+        // A write would follow a link at the end.
         Plant::File if tree.entry(&path).is_ok() => {}
         Plant::File => drop(tree.write_file(&path, b"x")),
         Plant::Junction(target) => point(Reparse::MountPoint(Names {

@@ -12,11 +12,11 @@ use proptest::test_runner;
 use super::attack::{Attack, LINK, POD, Released, swapping};
 use super::fixture::{Hands, PathCall, ServerFixture, path};
 
-/// What the cases came to, over all of them.
+/// Totals over all cases.
 static LINKS_MADE: AtomicUsize = AtomicUsize::new(0);
 static ATTACKS_WHILE_MADE: AtomicUsize = AtomicUsize::new(0);
 
-/// Somebody exchanges things before these operations of the system, counted from the first of the call.
+/// The attacks before these operations of the system, counted from the call's first.
 fn attacks() -> impl Strategy<Value = Vec<(u32, Attack)>> {
     let attack = prop::sample::select(vec![
         Attack::Junction,
@@ -33,7 +33,7 @@ fn attacks() -> impl Strategy<Value = Vec<(u32, Attack)>> {
     })
 }
 
-/// Makes the call, and attacks each time that it comes to such an operation.
+/// Makes the call, and attacks before each such operation.
 fn call_under(fixture: &ServerFixture, call: PathCall, attacks: &[(u32, Attack)]) {
     let faults = fixture.sim.faults();
     let armed: Vec<_> = attacks

@@ -1,8 +1,8 @@
-//! Each rule has its text, which is part of the wire contract.
+//! Each rule has its text: a part of the wire contract.
 
 use super::fixture::{CALLS, Hands, KUBELET, PathCall, ServerFixture};
 
-/// What drivers look for in errors, and read as an answer.
+/// Texts that drivers find in errors, and read as an answer.
 pub(crate) const LOOKED_FOR: [&str; 11] = [
     "because it does not exist",
     "Target, output: ",

@@ -1,4 +1,4 @@
-//! Somebody who sees what is asked of files and volumes, and knows where it physically happens.
+//! A sentry: it sees the calls on files and volumes, and knows their physical places.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
@@ -9,7 +9,7 @@ use os_sim::{SimNode, demo};
 
 use super::fixture::PathCall;
 
-/// What was asked outside the places that are watched.
+/// Calls outside the allowed places.
 #[derive(Clone, Default)]
 pub(crate) struct Offences(Arc<Mutex<Vec<Offence>>>);
 
@@ -28,7 +28,7 @@ impl Offences {
         self.taken(|_| true)
     }
 
-    /// Those that count against this call: a look-up may look at what is local.
+    /// The offences of this call: a look-up may read local entries.
     pub(crate) fn take_of(&self, call: PathCall) -> Vec<String> {
         self.taken(|offence| !(call.is_lookup() && offence.is_local_look))
     }
@@ -65,17 +65,17 @@ struct Sentry {
 }
 
 impl Sentry {
-    /// Notes a call on an entry whose directory is, all links followed, outside.
+    /// Notes a call on an entry in an outside directory, with all links followed.
     fn see(&self, op: &Op<'_>, path: &WinPath) {
         let is_inside = match (path.root(), path.parent()) {
-            // The one share that calls of tests map.
+            // The one share mapped by tests.
             (Root::Share { .. }, None) => path.to_string().starts_with(demo::SHARE),
             (Root::Share { .. }, Some(_)) => false,
-            // A root's own entry is nobody's secret.
+            // A root's own entry is no secret.
             (_, None) => true,
             (_, Some(directory)) => match self.host(&directory) {
                 Some(host) => self.is_root(path) || self.is_inside(&host),
-                // What leads nowhere touches nothing.
+                // A path that leads nowhere touches nothing.
                 None => true,
             },
         };
@@ -99,7 +99,7 @@ impl Sentry {
             || self.volumes_inside().any(|volume| host.starts_with(volume))
     }
 
-    /// Where the volumes lie that are mounted at folders alone.
+    /// The places of volumes mounted only at folders.
     fn volumes_inside(&self) -> impl Iterator<Item = PathBuf> {
         let volumes = self.volumes.list().unwrap_or_default();
         volumes.into_iter().filter_map(|volume| {
@@ -137,7 +137,7 @@ impl Layer for Sentry {
     }
 }
 
-/// Before the entries of a directory that is held.
+/// A sentry before the entries of a held directory.
 struct Watching {
     sentry: Sentry,
     directory: WinPath,
@@ -153,7 +153,7 @@ impl Layer for Watching {
 
     fn opened(&self, op: &Op<'_>) -> Option<Arc<dyn Layer>> {
         match op.object {
-            // What is reserved takes other names in the same directory.
+            // A reserved entry takes other names in the same directory.
             Object::Name(_) if op.method == "Held::reserve" => {
                 Some(self.sentry.watching(self.directory.clone()))
             }

@@ -1,4 +1,4 @@
-//! Somebody who may write in a folder exchanges it while a link is made there. `random_swaps.rs` has random moments.
+//! A process that may write in a folder exchanges it while a link is made there. `random_swaps.rs` has random moments.
 
 use std::thread;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use wincsi_proxy::serve;
 use super::attack::{Attack, LINK, OUTSIDE, POD, Released, swapping};
 use super::fixture::{Hands, NodeFixture, PathCall, path, turn};
 
-/// However long the server takes, the folder stays what it was.
+/// However long the server takes, the folder stays the same.
 /// Guards: P56
 #[test]
 fn a_slow_server_gives_nobody_time_to_lead_a_link_out() {
@@ -48,7 +48,7 @@ fn without_confinement_a_folder_that_becomes_a_junction_leads_a_link_out() {
     assert!(fixture.is_there(&format!(r"{OUTSIDE}\smb")));
 }
 
-/// The link was there before. Its folder is led to another that has an equal one.
+/// The link was there before. Its folder then leads to another folder with an equal link.
 /// Guards: P56
 #[test]
 fn an_equal_link_elsewhere_is_not_taken_for_the_one_that_was_removed() {
@@ -72,7 +72,7 @@ fn an_equal_link_elsewhere_is_not_taken_for_the_one_that_was_removed() {
     assert_eq!(fixture.outside(), before);
 }
 
-/// Nobody may ever ask for anything in the folder again, and kubelet cannot remove it.
+/// Perhaps no call ever comes for the folder again, and kubelet cannot remove it.
 /// Guards: P56
 #[test]
 fn the_start_removes_what_a_death_left_of_a_link() {

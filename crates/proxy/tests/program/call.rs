@@ -1,4 +1,4 @@
-//! Calls to the program, one of which can be held up in its middle.
+//! Calls to the program; one can be paused in its middle.
 
 use std::fs::{self, File};
 use std::io::{Read as _, Write as _};
@@ -32,7 +32,7 @@ pub(crate) fn disks_answer(folder: &Path) -> bool {
         .is_ok()
 }
 
-/// A page of the address that the log tells.
+/// A page of the address in the log.
 pub(crate) fn page(log: &str, path: &str) -> String {
     let address = log.split("http://").nth(1).expect("an address in the log");
     let address = address.split_whitespace().next().unwrap_or_default();
@@ -43,7 +43,7 @@ pub(crate) fn page(log: &str, path: &str) -> String {
     answer
 }
 
-/// A call that hangs in the middle of its work until it is let go.
+/// A call that hangs in the middle of its work until released.
 pub(crate) struct HangingCall {
     script: PathBuf,
     answer: Receiver<Result<disk::PartitionDiskResponse, ClientError>>,
@@ -81,7 +81,7 @@ impl HangingCall {
         }
     }
 
-    /// Lets it go, and answers what became of it.
+    /// Releases it, and returns its result.
     pub(crate) fn let_go(self) -> Result<disk::PartitionDiskResponse, ClientError> {
         fs::remove_file(&self.script).expect("the script is there");
         self.answer.recv_timeout(TIMEOUT).expect("the call ends")

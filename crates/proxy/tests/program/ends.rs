@@ -1,4 +1,4 @@
-//! The program is asked to end: by a signal; on Windows by a control event, raised as container runtimes do.
+//! The program gets a request to end: a signal; on Windows a control event, raised as by container runtimes.
 
 use crate::call::{self, HangingCall};
 use crate::exe::{Server, turn};

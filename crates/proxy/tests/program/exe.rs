@@ -11,17 +11,17 @@ use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 
-/// Bounds every wait: only a test that has failed already gets there.
+/// Bounds every wait: only a failed test reaches it.
 pub(crate) const TIMEOUT: Duration = Duration::from_secs(120);
 
-/// On Windows all servers of a machine have the same pipes, and under Wine a process takes for its own
-/// whatever service is being started: so there is one at a time.
+/// On Windows all servers of a machine have the same pipes, and under Wine a process takes any starting service for its
+/// own: so there is one at a time.
 pub(crate) fn turn() -> MutexGuard<'static, ()> {
     static TURN: Mutex<()> = Mutex::new(());
     TURN.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// How the program ended, and what it wrote.
+/// The program's exit and output.
 #[derive(Debug)]
 pub(crate) struct Ended {
     pub(crate) code: Option<i32>,
@@ -40,7 +40,7 @@ pub(crate) fn exe(arguments: &[impl AsRef<OsStr>]) -> Ended {
     }
 }
 
-/// A process that is ended when dropped.
+/// A process, ended when dropped.
 struct Process(Child);
 
 impl Process {
@@ -59,7 +59,7 @@ impl Process {
 
 impl Drop for Process {
     fn drop(&mut self) {
-        // It has ended already, or nobody needs it to end well.
+        // It has ended already, or need not end well.
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
@@ -86,7 +86,7 @@ impl Server {
         Self::in_folder(folder, &arguments)
     }
 
-    /// As [`Server::with_flags`], but what is served is this machine itself.
+    /// As [`Server::with_flags`], but it serves this machine itself.
     #[cfg_attr(
         not(windows),
         expect(dead_code, reason = "this machine is no Windows node")
@@ -95,8 +95,7 @@ impl Server {
         Self::in_folder(TempDir::new().expect("a temporary folder"), flags)
     }
 
-    /// As [`Server::start`], with standard error in a pipe, which nobody reads unless the test does. It is
-    /// ready when it answers.
+    /// As [`Server::start`], with standard error in a pipe that only the test reads. It is ready when it answers.
     pub(crate) fn unread() -> Self {
         let folder = TempDir::new().expect("a temporary folder");
         let child = Command::new(env!("CARGO_BIN_EXE_csi-proxy"))
@@ -109,7 +108,7 @@ impl Server {
         Self { process, folder }
     }
 
-    /// As [`Server::start`], in a folder that a test has prepared.
+    /// As [`Server::start`], in a folder prepared by a test.
     pub(crate) fn in_folder(folder: TempDir, arguments: &[impl AsRef<OsStr>]) -> Self {
         let process = Process(spawn(arguments, &log_in(&folder)));
         let mut server = Self { process, folder };
@@ -125,7 +124,7 @@ impl Server {
         &self.process.0
     }
 
-    /// The pipe of a server that was started [`Server::unread`].
+    /// The pipe of a server started with [`Server::unread`].
     pub(crate) fn errors(&mut self) -> ChildStderr {
         self.process.0.stderr.take().expect("a pipe")
     }
@@ -156,13 +155,13 @@ fn log_in(folder: &TempDir) -> PathBuf {
     folder.path().join("output")
 }
 
-/// The flags of a server that lives in a folder.
+/// The flags for a server in a folder.
 pub(crate) fn serving(folder: &Path) -> Vec<String> {
     let flag = |name: &str, path: &str| format!("-{name}={}", folder.join(path).display());
     vec![flag("simulate", "node"), flag("listen", "sockets")]
 }
 
-/// Looks again and again, for at most [`TIMEOUT`]: what is looked at lies in another process.
+/// Polls for at most [`TIMEOUT`]: the state lies in another process.
 pub(crate) fn look_until(what: impl Fn() -> String, mut look: impl FnMut() -> bool) {
     let deadline = Instant::now() + TIMEOUT;
     while !look() {
@@ -171,7 +170,7 @@ pub(crate) fn look_until(what: impl Fn() -> String, mut look: impl FnMut() -> bo
     }
 }
 
-/// Leaves the processor to those who are waited for.
+/// Leaves the processor to the awaited process.
 const PAUSE: Duration = Duration::from_millis(20);
 
 fn spawn(arguments: &[impl AsRef<OsStr>], log: &Path) -> Child {

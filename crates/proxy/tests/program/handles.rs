@@ -1,4 +1,4 @@
-//! What the program has open before and after many calls of every method.
+//! The program's open handles before and after many calls of every method.
 
 use std::fs;
 use std::path::Path;
@@ -27,7 +27,7 @@ fn weakness_17_no_call_that_went_well_or_failed_leaves_a_handle() {
         .iter()
         .map(|group| channel(folder, group))
         .collect();
-    // Connections are made, and whatever is opened once and for all.
+    // Opens connections, and every handle that stays open for good.
     let first = round(&channels, &volume_id);
     assert!(first.well > 40 && first.failed > 100, "{first:?}");
     let before = handles(&server);
@@ -49,8 +49,7 @@ struct Ends {
     failed: usize,
 }
 
-/// Calls every method of every version: as a driver does, without any field, and with texts that name
-/// nothing.
+/// Calls every method of every version: as a driver does, without any field, and with unknown names.
 fn round(channels: &[Channel], volume_id: &str) -> Ends {
     let mut ends = Ends::default();
     for (group, channel) in wire::GROUPS.iter().zip(channels) {

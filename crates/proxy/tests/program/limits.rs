@@ -1,4 +1,4 @@
-//! What clients can make the program hold.
+//! The memory that clients can make the program hold.
 
 use std::path::Path;
 use std::sync::mpsc;
@@ -12,7 +12,7 @@ use wire::disk::v1 as disk;
 use crate::call::HangingCall;
 use crate::exe::{Server, TIMEOUT, turn};
 
-/// A little less than the largest request that there may be.
+/// A little less than the largest request.
 const LARGE: usize = 4_000_000;
 
 /// So many of them are less than the 16 MiB of the flag, and one more is not.
@@ -43,7 +43,7 @@ fn the_flag_says_how_much_the_clients_may_make_it_hold() {
     });
 }
 
-/// A request to partition disk 1, with much behind it that a later version may have.
+/// A request to partition disk 1, followed by many bytes of unknown fields.
 fn large() -> Vec<u8> {
     const LATER: u32 = 1000;
     let mut request = Vec::new();

@@ -1,4 +1,4 @@
-//! What the log tells of clients, and what becomes of the program when nobody reads it.
+//! The log's lines about clients, and the program while nobody reads its log.
 
 use std::io::{BufRead as _, BufReader};
 use std::path::Path;
@@ -42,7 +42,7 @@ fn looks_of_the_health_page_are_told_at_verbosity_5_alone() {
         let health = call::page(&server.output(), "/healthz");
         assert!(health.contains("endpoints: 23 of 23 answer"), "{health}");
         assert!(call::answers(server.folder.path()));
-        // What was logged before is in front of it.
+        // Earlier lines are in front of it.
         wait_for_line(&server, &["request method=/v1.Filesystem/PathExists"]);
         let own = format!("peer=process {}", server.process().id());
         let output = server.output();
@@ -106,7 +106,7 @@ fn lines_that_nobody_read_are_counted_where_they_are_missing() {
 /// 64 KiB or less on systems of our time. A failure is a line of more than half a KiB.
 const MORE_THAN_A_PIPE_HOLDS: usize = 400;
 
-/// The log, up to 256 KiB on their way to the pipe and as much again that waits; and the pipe.
+/// The log (up to 256 KiB on their way to the pipe and as much again waiting), and the pipe.
 const MORE_THAN_THE_LOG_HOLDS: usize = 1500;
 
 fn unread() -> Server {
@@ -118,7 +118,7 @@ fn unread() -> Server {
     server
 }
 
-/// A call that fails, and is logged with a long line.
+/// A failing call, logged with a long line.
 fn fail(folder: &Path) {
     let request = volume::IsVolumeFormattedRequest {
         volume_id: "no volume ".repeat(50),

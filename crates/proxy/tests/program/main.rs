@@ -1,11 +1,11 @@
-//! csi-proxy as a program: its exit codes, its life as a server and as a service, what it is made of.
+//! csi-proxy as a program: its exit codes, its life as a server and as a service, its imports.
 
 #![allow(clippy::panic, reason = "helpers of tests fail like tests")]
 
 mod call;
 mod ends;
 mod exe;
-// Only there can a process be asked for what another has open.
+// Only there can a process list another's handles.
 #[cfg(target_os = "linux")]
 mod handles;
 mod limits;

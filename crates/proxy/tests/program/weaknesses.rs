@@ -1,4 +1,4 @@
-//! Weaknesses of csi-proxy's process, by their number in our notes on it, that are absent here.
+//! Weaknesses of csi-proxy's process, absent here, by their number in our notes on it.
 
 use std::path::Path;
 

@@ -34,7 +34,7 @@ impl Proxy {
         Self::start_on(|_| {})
     }
 
-    /// On the node that this makes in a folder.
+    /// On the node that `make` creates in a folder.
     pub(crate) fn start_on(make: impl FnOnce(&Path)) -> Self {
         let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
         let folder = TempDir::new().expect("a temporary folder");
@@ -76,13 +76,13 @@ impl Proxy {
         file.set_len(length).expect("there is room");
     }
 
-    /// The answer to a call that must succeed.
+    /// The answer to a call; it must succeed.
     pub(crate) fn answer<R: Rpc>(&self, request: &R::Request) -> R::Response {
         self.call::<R>(request)
             .unwrap_or_else(|error| panic!("{error}"))
     }
 
-    /// The text of a failure, whose code must be the one that csi-proxy has.
+    /// The text of a failure; its code must be csi-proxy's.
     pub(crate) fn complaint<R: Rpc>(&self, request: &R::Request) -> String {
         self.text::<R>(request).expect_err("the call must fail")
     }
@@ -103,7 +103,7 @@ impl Proxy {
         self.client.call::<R>(request, TIMEOUT)
     }
 
-    /// The status that a call failed with.
+    /// The status of a failed call.
     pub(crate) fn refusal<R: Rpc>(&self, request: &R::Request) -> (Code, String) {
         let error = self.call::<R>(request).expect_err("the call must fail");
         match error.cause {

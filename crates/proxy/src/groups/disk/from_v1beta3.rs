@@ -1,4 +1,4 @@
-//! v1beta3 and v1, which have the same messages under other packages.
+//! v1beta3 and v1: the same messages in two packages.
 
 use crate::registry::Registry;
 

@@ -1,7 +1,7 @@
 //! The disk group. v1beta3 numbers its disks as v1 does; the versions before it write the number as
 //! text.
 
-/// A location as the messages in scope carry it: those of all versions are alike.
+/// A location in the messages in scope: alike in all versions.
 macro_rules! wire_location {
     () => {
         fn wire_location(location: formats::location::Location) -> DiskLocation {

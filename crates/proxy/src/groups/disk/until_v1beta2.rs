@@ -1,5 +1,5 @@
-//! v1alpha1, v1beta1 and v1beta2, which write disk numbers as text. Each is the one before and some
-//! calls more, but for `GetDiskNumberByName`, which v1alpha1 alone has.
+//! v1alpha1, v1beta1 and v1beta2: disk numbers are text. Each is the one before and some calls
+//! more, but `GetDiskNumberByName` is in v1alpha1 alone.
 
 use std::collections::BTreeMap;
 
@@ -50,7 +50,7 @@ fn identifiers(ids: node::DiskIds) -> BTreeMap<String, String> {
         .into()
 }
 
-/// The calls that all three have.
+/// The calls of all three.
 macro_rules! basics {
     () => {
         pub(super) fn basics(registry: &mut Registry) {
@@ -77,7 +77,7 @@ macro_rules! basics {
     };
 }
 
-/// What v1beta1 and v1beta2 add.
+/// The calls new in v1beta1, also in v1beta2.
 macro_rules! identity {
     () => {
         pub(super) fn identity(registry: &mut Registry) {

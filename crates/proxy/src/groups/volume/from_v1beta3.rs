@@ -9,7 +9,7 @@ pub(super) fn register(registry: &mut Registry) {
     closest(registry);
 }
 
-/// What v2alpha1 alone has.
+/// The call of v2alpha1 alone.
 fn closest(registry: &mut Registry) {
     use wire::volume::v2alpha1::*;
     registry.on::<rpc::GetClosestVolumeIdFromTargetPath>(|proxy, request, deadline| {

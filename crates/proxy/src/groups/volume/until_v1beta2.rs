@@ -1,5 +1,5 @@
-//! v1alpha1, v1beta1 and v1beta2, each the one before and some calls more. csi-proxy forwards calls
-//! that have another name today to those, and says so when they fail.
+//! v1alpha1, v1beta1 and v1beta2, each the one before and some calls more. csi-proxy forwards
+//! renamed calls to their new names, and says so when they fail.
 
 use crate::operations::{DiskIdError, Forwarded, disk_id};
 use crate::registry::Registry;
@@ -13,7 +13,7 @@ pub(super) fn register(registry: &mut Registry) {
     write_volume_cache(registry);
 }
 
-/// What v1beta2 alone has of these.
+/// The call of v1beta2 alone.
 fn write_volume_cache(registry: &mut Registry) {
     use wire::volume::v1beta2::*;
     registry.on::<rpc::WriteVolumeCache>(|proxy, request, deadline| {
@@ -22,7 +22,7 @@ fn write_volume_cache(registry: &mut Registry) {
     });
 }
 
-/// The calls that all three have.
+/// The calls of all three.
 macro_rules! basics {
     () => {
         pub(super) fn register(registry: &mut Registry) {
@@ -68,7 +68,7 @@ macro_rules! basics {
     };
 }
 
-/// What v1beta1 and v1beta2 add.
+/// The calls new in v1beta1, also in v1beta2.
 macro_rules! look_ups {
     () => {
         pub(super) fn look_ups(registry: &mut Registry) {

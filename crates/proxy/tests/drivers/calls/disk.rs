@@ -2,7 +2,7 @@ use std::collections::BTreeMap;
 
 use super::{Answer, Api, Pipes, ask};
 
-/// What a disk is told from others by.
+/// The identifiers of a disk.
 pub(crate) struct DiskIds {
     pub(crate) page83: String,
     pub(crate) serial_number: String,
@@ -17,7 +17,7 @@ impl Pipes {
         Ok(())
     }
 
-    /// The logical unit of each disk that has one, as text.
+    /// The logical unit of each disk with one, as text.
     pub(crate) fn list_disk_locations(&self) -> Answer<BTreeMap<u32, String>> {
         Ok(match self.api {
             Api::V1 => ask!(

@@ -59,7 +59,7 @@ impl Pipes {
         Ok(())
     }
 
-    /// `source` is what is there already, `target` the link to be.
+    /// `source` exists already, `target` is the new link.
     pub(crate) fn create_symlink(&self, source: &str, target: &str) -> Answer<()> {
         match self.api {
             Api::V1 => drop(ask!(

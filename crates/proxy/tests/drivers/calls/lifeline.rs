@@ -12,7 +12,7 @@ struct State {
     is_over: Cell<bool>,
 }
 
-/// What becomes of the process at a call.
+/// The process's fate at a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Fate {
     /// It was killed before.

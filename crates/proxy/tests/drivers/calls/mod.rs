@@ -1,4 +1,4 @@
-//! The calls of drivers as their Go clients put them on the wire, in the versions that they speak.
+//! The calls of drivers as their Go clients put them on the wire, in their versions.
 
 mod disk;
 mod filesystem;
@@ -22,26 +22,25 @@ use super::fixture::NodeFixture;
 
 const TIMEOUT: Duration = Duration::from_secs(60);
 
-/// What a driver that was killed says no more.
+/// The error of a killed driver.
 pub(crate) const KILLED: &str = "the driver was killed";
 
-/// The versions that a driver found pipes of.
+/// The versions of a driver's pipes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Api {
     /// v1 of every group.
     V1,
-    /// filesystem v1beta1, smb v1beta1, disk v1beta2; the volume group in the version that is named.
+    /// filesystem v1beta1, smb v1beta1, disk v1beta2; the volume group in the named version.
     Fallback(OldVolume),
 }
 
-/// The version of the volume group that a driver falls back to.
+/// A driver's fallback version of the volume group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum OldVolume {
     V1Beta1,
     V1Beta2,
 }
 
-/// A driver's clients.
 pub(crate) struct Pipes {
     driver: &'static str,
     api: Api,
@@ -49,10 +48,10 @@ pub(crate) struct Pipes {
     pub(crate) lifeline: Lifeline,
 }
 
-/// What a step of a driver ends with.
+/// The result of a driver's step.
 pub(crate) type Answer<T> = Result<T, StepFailure>;
 
-/// A step that failed.
+/// A failed step.
 pub(crate) struct StepFailure {
     driver: &'static str,
     mode: String,

@@ -1,13 +1,13 @@
 use super::{Answer, Api, OldVolume, Pipes, ask};
 
-/// The size of a volume's filesystem and what of it is used, in bytes.
+/// The size and used part of a volume's filesystem, in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Stats {
     pub(crate) total: i64,
     pub(crate) used: i64,
 }
 
-/// The same call of v1beta1 and v1beta2, whose messages are alike.
+/// The same call of v1beta1 and v1beta2: their messages are alike.
 macro_rules! ask_old {
     ($pipes:ident, $version:expr, $rpc:ident ($request:ident $fields:tt).$field:ident) => {
         match $version {
@@ -119,7 +119,7 @@ impl Pipes {
         Ok(())
     }
 
-    /// Zero stands for as large as it can be.
+    /// Zero means the largest size.
     pub(crate) fn resize_volume(&self, volume: &str, bytes: i64) -> Answer<()> {
         match self.api {
             Api::V1 => drop(ask!(
@@ -218,7 +218,7 @@ impl Pipes {
         })
     }
 
-    /// v1beta1 has no such call, and no driver that speaks it asks for it.
+    /// v1beta1 has no such call, and no driver of this version needs it.
     pub(crate) fn write_volume_cache(&self, volume: &str) -> Answer<()> {
         match self.api {
             Api::V1 => drop(ask!(

@@ -72,7 +72,7 @@ impl Iscsi {
         }
     }
 
-    /// The volumes of a disk but for reserved partitions, whose id is empty.
+    /// The volumes of a disk without reserved partitions, whose id is empty.
     fn volumes(&self, disk: u32) -> Answer<Vec<String>> {
         let mut volumes = self.calls.pipes.list_volumes_on_disk(disk)?;
         volumes.retain(|volume| !volume.is_empty());

@@ -77,7 +77,7 @@ fn fixture() -> NodeFixture {
 
 lives_of!(v1, fixture(), |fixture, form| Smb::start(fixture, form));
 
-/// It asks for paths as they came to it, and takes the text for "there is nothing".
+/// It sends paths unchanged, and takes the text for "there is nothing".
 #[test]
 fn a_path_without_a_drive_is_taken_for_missing() -> Answer<()> {
     let fixture = fixture();

@@ -1,4 +1,4 @@
-//! All of it.
+//! All messages.
 
 pub(crate) fn some<T>(messages: impl Iterator<Item = T>, _turn: usize) -> impl Iterator<Item = T> {
     messages

@@ -1,5 +1,5 @@
-//! The part of the messages that is sent where pipes are slow, as they are under Wine: the server's code
-//! behind the pipe is the same, and every method and field has its turn.
+//! The part of the messages for slow pipes, as under Wine: the server's code behind the pipe is the same, and every
+//! method and field has its turn.
 
 /// One in so many messages to a method or field, others each turn.
 pub(crate) fn some<T>(messages: impl Iterator<Item = T>, turn: usize) -> impl Iterator<Item = T> {

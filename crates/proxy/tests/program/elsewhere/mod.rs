@@ -21,13 +21,13 @@ pub(crate) fn send_to(folder: &Path, name: &str, bytes: &[u8]) {
     let _ = stream.expect("it listens").write_all(bytes);
 }
 
-/// What the program can be asked to end with.
+/// The requests to end the program.
 pub(crate) const REQUESTS: [Signal; 2] = [Signal::TERM, Signal::INT];
 
-/// What it hears a second time too.
+/// The request it takes a second time too.
 pub(crate) const REPEATABLE: Signal = Signal::TERM;
 
-/// The exit codes of a program that was asked twice.
+/// The exit codes of a program after two requests.
 pub(crate) const CUT_SHORT: &[i32] = &[1];
 
 pub(crate) fn ask_to_end(server: &Server, signal: Signal) {

@@ -1,4 +1,4 @@
-//! What the program takes from the system when it is loaded.
+//! The program's imports from the system.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -6,12 +6,12 @@ use std::fs;
 use object::read::pe::{ImageOptionalHeader as _, Import, PeFile64};
 use object::{LittleEndian as LE, pe};
 
-/// The libraries that may be loaded with the program, each part of every Windows since Server 2019. Whatever
-/// else stands in its folder is never looked at.
+/// The libraries that may be loaded with the program, each part of every Windows since Server 2019. Other files in its
+/// folder are never read.
 ///
-/// user32.dll and gdi32.dll are not among them for a reason of their own: with these a program counts as one with
-/// windows, and its console handler is no longer told of a shutdown (says the documentation of
-/// SetConsoleCtrlHandler). COM's libraries bring them along all the same; `os_windows`'s module `console` says what follows.
+/// user32.dll and gdi32.dll are left out for a reason of their own: with these a program counts as one with windows,
+/// and its console handler gets no shutdown event (says the documentation of SetConsoleCtrlHandler). COM's libraries
+/// load them all the same; `os_windows`'s module `console` describes the result.
 const LIBRARIES: &[&str] = &[
     "advapi32.dll",
     "bcryptprimitives.dll",
@@ -25,12 +25,10 @@ const LIBRARIES: &[&str] = &[
     "ws2_32.dll",
 ];
 
-/// What the crate `windows` takes for code of it that we do not use: without optimisation at link time that is
-/// linked all the same.
+/// Imports of unused code in the crate `windows`: without link-time optimisation it is linked all the same.
 const OF_UNUSED_CODE: &[&str] = &["combase.dll", "propsys.dll", "rpcrt4.dll"];
 
-/// What comes with a compiler, by the beginnings of the names: a clean server and the base images of containers have
-/// none of it.
+/// Libraries of compilers, by the beginnings of the names: a clean server and the base images of containers have none.
 const OF_COMPILERS: &[&str] = &[
     "concrt",
     "libgcc",
@@ -40,14 +38,14 @@ const OF_COMPILERS: &[&str] = &[
     "vcruntime",
 ];
 
-/// The C library that Microsoft's compiler links to, part of every Windows since Server 2016. `.cargo/config.toml`
-/// has the exe of that toolchain bring its own; what another toolchain links to is its own affair.
+/// The C library that Microsoft's compiler links to, part of every Windows since Server 2016. With
+/// `.cargo/config.toml`, the exe of that toolchain contains its own; other toolchains link to others.
 const C_LIBRARY: &[&str] = &["api-ms-win-crt-", "ucrtbase"];
 
 /// Forwarders to the system's own libraries, by the beginning of their names.
 const API_SETS: &str = "api-ms-win-";
 
-/// What starts a process, by the beginnings of the functions' names.
+/// Functions that start a process, by the beginnings of their names.
 const STARTERS: &[&str] = &[
     "CreateProcess",
     "ShellExecute",
@@ -67,9 +65,8 @@ const STARTERS: &[&str] = &[
     "_wsystem",
 ];
 
-/// Starters that the standard library brings with it: `std::process::Command` is linked in one piece with the
-/// rest of it where nothing strips what is unused. Our own code names none of it, which `cargo xtask tidy`
-/// checks.
+/// Starters of the standard library: without stripping, `std::process::Command` is linked with the rest of it. Our own
+/// code does not use it, as `cargo xtask tidy` checks.
 const OF_STD: &[&str] = &["CreateProcessW"];
 
 #[test]
@@ -77,13 +74,13 @@ fn only_the_systems_libraries_are_loaded() {
     let imports = imports();
     let foreign: Vec<_> = imports.keys().filter(|name| !is_expected(name)).collect();
     assert!(foreign.is_empty(), "{foreign:?}");
-    // That there is anything to be seen at all.
+    // Show that imports are read at all.
     assert!(imports["kernel32.dll"].contains("CreateFileW"));
     assert!(imports["advapi32.dll"].contains("StartServiceCtrlDispatcherW"));
     assert!(imports["ole32.dll"].contains("CoInitializeEx"));
 }
 
-/// Those that are loaded later, by name, are looked for in System32.
+/// Libraries loaded later, by name, are searched for in System32.
 /// Guards: P10
 #[test]
 fn libraries_are_looked_for_where_the_program_says() {
@@ -154,7 +151,7 @@ fn addresses_are_random_and_data_is_not_run() {
     ] {
         assert!(flags.contains(flag), "{name} in {flags:?}");
     }
-    // Without relocations a base cannot be moved, whatever the flags say.
+    // Without relocations a base cannot be moved, despite the flags.
     let relocations = file.data_directory(pe::IMAGE_DIRECTORY_ENTRY_BASERELOC);
     assert!(relocations.is_some_and(|table| table.size.get(LE) > 0));
 }
@@ -163,7 +160,7 @@ fn program() -> Vec<u8> {
     fs::read(env!("CARGO_BIN_EXE_csi-proxy")).expect("the program can be read")
 }
 
-/// The libraries, in small letters, and what is taken from each.
+/// The libraries, in lower case, with the functions imported from each.
 fn imports() -> BTreeMap<String, BTreeSet<String>> {
     let bytes = program();
     let file = PeFile64::parse(&*bytes).expect("a program of 64 bits");

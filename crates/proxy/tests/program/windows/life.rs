@@ -38,7 +38,7 @@ fn a_service_is_installed_runs_drains_and_is_removed() {
     service.does("start", 1, "is not installed");
 }
 
-/// What scripts for csi-proxy do, with nothing of our installation: own process, LocalSystem, on demand.
+/// As scripts for csi-proxy do, without our installation: own process, LocalSystem, on demand.
 #[test]
 fn a_service_that_sc_created_runs_drains_and_stops() {
     let _turn = turn();
@@ -64,7 +64,7 @@ fn a_service_that_sc_created_runs_drains_and_stops() {
     service.does("status", 4, "is not installed");
 }
 
-/// Runs the system's own tool, which must succeed.
+/// Runs the system's own tool; it must succeed.
 fn sc(arguments: &[&str]) {
     let done = Command::new("sc.exe").args(arguments).output();
     let done = done.expect("the tool runs");
@@ -114,8 +114,8 @@ fn weakness_5_a_process_that_is_no_service_says_so() {
     );
 }
 
-/// Under Wine every file belongs to the user and not to Administrators; on Windows the folder of those who build has
-/// their rights.
+/// Under Wine every file belongs to the user and not to Administrators; on Windows a build folder has its user's
+/// rights.
 /// Guards: P11
 #[test]
 fn a_program_that_others_can_change_is_not_installed() {
@@ -152,7 +152,7 @@ pub(crate) struct Service {
     node: Node,
 }
 
-/// What a service serves.
+/// The node of a service.
 enum Node {
     Simulated,
     ThisMachine,
@@ -160,16 +160,16 @@ enum Node {
 
 impl Service {
     fn new() -> Self {
-        // With a space, for what is not quoted falls apart there.
+        // With a space: an unquoted path breaks there.
         Self::serving(Node::Simulated, "a service ")
     }
 
-    /// One that serves this machine itself.
+    /// A service for this machine itself.
     pub(crate) fn of_this_machine() -> Self {
         Self::serving(Node::ThisMachine, "a service ")
     }
 
-    /// For what is not quoted.
+    /// For unquoted paths.
     fn without_spaces() -> Self {
         Self::serving(Node::Simulated, "service-")
     }
@@ -192,7 +192,7 @@ impl Service {
     fn flags(&self) -> [String; 4] {
         let flag =
             |name: &str, path: &str| format!("-{name}={}", self.folder().join(path).display());
-        // The trailing backslash is what a quotation mark after it would be escaped by.
+        // The trailing backslash would escape a quotation mark after it.
         [
             flag("simulate", "node"),
             flag("log_file", "log"),
@@ -220,7 +220,7 @@ impl Service {
             format!("-name={}", self.name),
         ];
         if command == "install" {
-            // Tests run where those who build can write.
+            // Tests run in a folder that the building user can write to.
             line.push("-any-folder".to_owned());
             line.push("--".to_owned());
             let [node, others @ ..] = self.flags();
@@ -230,7 +230,7 @@ impl Service {
         exe(&line)
     }
 
-    /// Runs a command, which ends with this code and has this to say; answers all that it says.
+    /// Runs a command; checks its exit code and words, and returns its output.
     pub(crate) fn does(&self, command: &str, code: i32, words: &str) -> String {
         let Ended { code: got, output } = self.run(command);
         let log = self.log();
@@ -278,7 +278,7 @@ impl Drop for Service {
     }
 }
 
-/// The command line in a status, from the program's name on: in what folder it lies is not ours to say.
+/// The command line in a status, from the program's name on: its folder varies.
 fn command_line(status: &str) -> String {
     let line = status
         .lines()

@@ -13,7 +13,7 @@ use tokio::runtime::Runtime;
 
 use crate::exe::{Server, look_until};
 
-/// A pipe that somebody else made, with the runtime that it belongs to.
+/// A pipe made by another, with its runtime.
 pub(crate) struct Taken {
     _pipe: NamedPipeServer,
     _runtime: Runtime,
@@ -50,14 +50,14 @@ pub(crate) fn send_to(_folder: &Path, name: &str, bytes: &[u8]) {
     let _ = pipe.expect("it is open").write_all(bytes);
 }
 
-/// What the program can be asked to end with.
+/// The requests to end the program.
 pub(crate) const REQUESTS: [ControlEvent; 2] = [ControlEvent::Shutdown, ControlEvent::CtrlC];
 
-/// What it hears a second time too.
+/// The request it takes a second time too.
 pub(crate) const REPEATABLE: ControlEvent = ControlEvent::CtrlC;
 
-/// The exit codes of a program that was asked twice, which the system's own handler ends: Wine's with 0, Windows's
-/// with STATUS_CONTROL_C_EXIT of
+/// The exit codes of a program after two requests; the system's own handler ends it: Wine's with 0, Windows's with
+/// STATUS_CONTROL_C_EXIT of
 /// <https://learn.microsoft.com/openspecs/windows_protocols/ms-erref/596a1078-e883-4972-9bbc-49e60bebca55>.
 pub(crate) const CUT_SHORT: &[i32] = &[0, 0xC000_013A_u32.cast_signed()];
 

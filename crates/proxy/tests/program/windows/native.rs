@@ -95,7 +95,7 @@ fn services_and_the_firmware_of_this_machine_answer() {
     assert_eq!(plug_and_play.status(), system::ServiceStatus::Running);
     let missing = refusal::<system::rpc::GetService>(&client, &service("no-such-service"));
     assert!(missing.contains("no-such-service: not found"), "{missing}");
-    // A machine that gives no serial number has firmware that was asked all the same.
+    // Even without a serial number, the machine's firmware was queried.
     let serial = system::GetBiosSerialNumberRequest {};
     match client.call::<system::rpc::GetBiosSerialNumber>(&serial, TIMEOUT) {
         Ok(answer) => assert!(!answer.serial_number.is_empty()),
@@ -103,7 +103,7 @@ fn services_and_the_firmware_of_this_machine_answer() {
     }
 }
 
-/// Wine has neither disks nor the providers of storage, SMB and iSCSI. When it learns them, this says so.
+/// Wine has neither disks nor the providers of storage, SMB and iSCSI. When it has them, this test fails.
 #[test]
 fn what_is_not_there_fails_by_its_name_and_holds_up_nobody() {
     let _turn = turn();
@@ -122,7 +122,7 @@ fn what_is_not_there_fails_by_its_name_and_holds_up_nobody() {
     assert!(!output.contains("panicked"), "{output}");
 }
 
-/// What harmless calls of the groups fail with that need disks or WMI.
+/// The failures of harmless calls that need disks or WMI.
 fn refusals(client: &Client) -> [(&'static str, String); 7] {
     let remote_path = r"\\no-such-server.invalid\share".to_owned();
     let remove = smb::RemoveSmbGlobalMappingRequest { remote_path };
@@ -233,7 +233,7 @@ fn done<R: Rpc>(client: &Client, request: &R::Request) -> R::Response {
     client.call::<R>(request, TIMEOUT).expect("it is done")
 }
 
-/// The text that a call fails with, which is csi-proxy's way to fail.
+/// The text of a failed call, in csi-proxy's way.
 fn refusal<R: Rpc>(client: &Client, request: &R::Request) -> String {
     match client.call::<R>(request, TIMEOUT).map(drop) {
         Err(ClientError {
