@@ -7,39 +7,38 @@ use os::{AfUnix, Cause, Win32};
 use crate::failure;
 use crate::raw::socket;
 
-/// Sockets: the `afunix` driver, by the socket that it lets us make or not, and TCP by connecting.
+/// Sockets: the `afunix` driver, tested by making a socket, and TCP by connecting.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct NativeAfUnix;
 
 impl NativeAfUnix {
-    /// The driver.
     #[must_use]
     pub fn new() -> Self {
         Self
     }
 }
 
-/// `WSAEAFNOSUPPORT`, 10047: what a Windows before 10.0.17063 answers, which has no such sockets
+/// `WSAEAFNOSUPPORT`, 10047: the answer of Windows before 10.0.17063, without such sockets
 /// (<https://devblogs.microsoft.com/commandline/af_unix-comes-to-windows/>).
 ///
 /// <https://learn.microsoft.com/windows/win32/winsock/windows-sockets-error-codes-2>
 const NO_SUCH_FAMILY: Win32 = Win32(10047);
 
-/// `WSAENETDOWN`: what is beneath the family has failed, says the page of the call. On Windows it has been seen with
-/// sockets of this family where others worked (<https://github.com/libevent/libevent/pull/1625>); why, nobody found.
+/// `WSAENETDOWN`: the layer below the family has failed, by the call's page. It was seen on Windows with sockets of
+/// this family while others worked (<https://github.com/libevent/libevent/pull/1625>); the cause is unknown.
 ///
 /// <https://learn.microsoft.com/windows/win32/api/winsock2/nf-winsock2-wsasocketw>
 const NO_DRIVER: Win32 = Win32(10050);
 
-/// `WSAETIMEDOUT` and `WSAHOST_NOT_FOUND`: nobody answered in time, and a name without an address.
+/// `WSAETIMEDOUT` and `WSAHOST_NOT_FOUND`: no answer in time, and a name without an address.
 ///
 /// <https://learn.microsoft.com/windows/win32/winsock/windows-sockets-error-codes-2>
 const NO_ANSWER: Win32 = Win32(10060);
 const NO_SUCH_HOST: Win32 = Win32(11001);
 
 impl AfUnix for NativeAfUnix {
-    /// Any other failure is an error: what Windows answers while the driver is stopped, no page says, and a
-    /// provider that cannot be loaded (`WSAEPROVIDERFAILEDINIT`) is no driver that is not there.
+    /// Any other failure is an error: Windows's answer with a stopped driver is not documented, and a provider that
+    /// fails to load (`WSAEPROVIDERFAILEDINIT`) is not a missing driver.
     fn is_available(&self) -> os::Result<bool> {
         match socket::make_unix() {
             Ok(()) => Ok(true),
@@ -48,7 +47,7 @@ impl AfUnix for NativeAfUnix {
         }
     }
 
-    /// `getaddrinfo`, and `connect` to each address that it has, while there is time.
+    /// `getaddrinfo`, and `connect` to each of its addresses, while there is time.
     fn connect(&self, host: &str, port: u16, within: Duration) -> os::Result<()> {
         let begun = Instant::now();
         let failed = |cause| failure::error("connect", format_args!("{host}:{port}"), cause);

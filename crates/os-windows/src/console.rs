@@ -7,16 +7,17 @@
 //! because they do not depend on these events:
 //! - The service control manager tells a service to stop; windows play no part.
 //! - In a HostProcess container the runtime starts a thread at `CtrlRoutine` in the process
-//!   ([hcsshim](https://github.com/microsoft/hcsshim/blob/main/internal/jobcontainers/process.go)). That thread calls the
-//!   handler whether or not user32.dll is loaded. `console` of this crate tests it with user32.dll loaded, `ends` and
-//!   `native` of `program` test the whole exe; all three run under Wine.
+//!   ([hcsshim](https://github.com/microsoft/hcsshim/blob/main/internal/jobcontainers/process.go)). This thread calls
+//!   the handler whether or not user32.dll is loaded. `console` of this crate tests it with user32.dll loaded, `ends`
+//!   and `native` of `program` test the whole exe; all three run under Wine.
 //! - Ctrl-C, Ctrl-Break and the closing of a console are other events.
-//! - A program without the manager dies undrained when the machine shuts down. Windows tells only services of that
-//!   ([HandlerRoutine](https://learn.microsoft.com/windows/console/handlerroutine)), and every operation may be cut off.
+//! - A program without the manager dies undrained when the machine shuts down. Windows notifies only services
+//!   ([HandlerRoutine](https://learn.microsoft.com/windows/console/handlerroutine)), and every operation may be cut
+//!   off.
 //!
-//! If COM were loaded later, the events would depend on the calls that came before. combase.dll instead of ole32.dll would
-//! still bring oleaut32.dll and WMI's client, and no page says what these load. The exe itself imports nothing of
-//! user32.dll and gdi32.dll; `imports` of `proxy` tests that.
+//! If COM were loaded later, the events would depend on earlier calls. combase.dll instead of ole32.dll would still
+//! load oleaut32.dll and WMI's client, and it is not documented what these load. The exe itself imports nothing of
+//! user32.dll and gdi32.dll, as `imports` of `proxy` tests.
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
@@ -28,12 +29,12 @@ use windows_sys::Win32::System::Console::{
 
 use crate::raw::console;
 
-/// Hears when the process is asked to end: Ctrl-C, Ctrl-Break, the console's closing, and the shutdown
-/// of the machine or of a container.
+/// Receives the requests to end the process: Ctrl-C, Ctrl-Break, the console's closing, and the shutdown of the machine
+/// or of a container.
 ///
-/// The first request is heard by [`EndRequests::wait`]; the process then has time to end by itself. A
-/// second one after Ctrl-C or Ctrl-Break ends it at once. After the others no second one comes through,
-/// since the first holds the system's thread; there the system ends the process when it sees fit.
+/// [`EndRequests::wait`] returns at the first request; the process then has time to end by itself. A second one after
+/// Ctrl-C or Ctrl-Break ends it at once. After the others no second one arrives, since the first holds the system's
+/// thread; there the system ends the process at a time of its own.
 pub struct EndRequests(Arc<Shared>);
 
 impl EndRequests {
@@ -48,7 +49,7 @@ impl EndRequests {
         Ok(Self(shared))
     }
 
-    /// Waits until the process is asked to end.
+    /// Waits for a request to end the process.
     pub fn wait(&self) {
         let asked = self.0.asked();
         let waited = self.0.changed.wait_while(asked, |asked| !*asked);
@@ -62,7 +63,7 @@ struct Shared {
     changed: Condvar,
 }
 
-/// What becomes of a control event.
+/// The reaction to a control event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Reaction {
     /// The process goes on to end by itself.
@@ -110,7 +111,7 @@ impl Shared {
     }
 }
 
-/// Keeps the system's thread until the process ends, which the end of `main` brings about.
+/// Keeps the system's thread until the end of `main` ends the process.
 fn hold() -> ! {
     loop {
         thread::park();

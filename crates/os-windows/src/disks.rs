@@ -1,7 +1,7 @@
 //! The machine's disks, by control codes.
 //!
-//! Windows lists disks by the interface that they offer (`SetupDiGetClassDevsW`). Each call opens a disk by its number.
-//! `formats::ioctl` reads the answers to control codes. Where a structure points into its own buffer, it is read by
+//! Windows lists disks by their device interface (`SetupDiGetClassDevsW`). Each call opens a disk by its number.
+//! `formats::ioctl` reads the answers to control codes. Structures with pointers into their own buffer are read by
 //! checked offsets, and no pointer is followed.
 
 use std::collections::BTreeSet;
@@ -30,7 +30,6 @@ use crate::wide::Wide;
 pub struct NativeDisks;
 
 impl NativeDisks {
-    /// The disks.
     #[must_use]
     pub fn new() -> Self {
         Self
@@ -38,7 +37,7 @@ impl NativeDisks {
 }
 
 impl Disks for NativeDisks {
-    /// By the devices that offer the interface of disks. Paths of a disk that has several have no number.
+    /// By the devices with the interface of disks. If a disk has several paths, these have no number.
     fn list(&self) -> os::Result<Vec<DiskNumber>> {
         let paths = interfaces::present(&codes::GUID_DEVINTERFACE_DISK)
             .map_err(|code| failure::error("SetupDiEnumDeviceInterfaces", "all disks", code))?;
@@ -179,13 +178,13 @@ impl Disks for NativeDisks {
 
 const QUERY_PROPERTY: &str = "IOCTL_STORAGE_QUERY_PROPERTY";
 
-/// A control code that asks for a structure of a fixed length.
+/// A control code for a structure of a fixed length.
 struct Question {
     name: &'static str,
     code: u32,
     /// The structure's length.
     room: usize,
-    /// What the code demands.
+    /// The access required by the code.
     purpose: Purpose,
 }
 
@@ -259,8 +258,7 @@ fn malformed(error: AnswerError) -> Cause {
     Cause::Malformed(error.to_string())
 }
 
-/// The number that a device says. One that says none, because it is gone or sick or no disk, is passed
-/// over: it must not hide all others.
+/// A device's number. A device without one (gone, failing, or no disk) is skipped: it must not hide all others.
 fn device_number(
     path: Result<OsString, Win32>,
     ask: impl FnOnce(&OsStr) -> Result<Option<DiskNumber>, Cause>,
@@ -284,16 +282,16 @@ fn number_at(path: &OsStr) -> Result<Option<DiskNumber>, Cause> {
     Ok(number.map(DiskNumber))
 }
 
-/// How often an answer is asked for again that is longer than the room for it.
+/// The most retries for an answer longer than its buffer.
 const ATTEMPTS: usize = 6;
 
 /// Room for most descriptors.
 const USUAL_DESCRIPTOR: usize = 1024;
 
-/// Longer than any descriptor; bounds what is allocated.
+/// Longer than any descriptor; bounds the allocation.
 const LONGEST_DESCRIPTOR: usize = 0x10_0000;
 
-/// A descriptor that does not fit comes without its end, and says how long it is.
+/// A descriptor that does not fit comes without its end, and with its full length.
 fn property(device: &OwnedHandle, property: codes::STORAGE_PROPERTY_ID) -> Result<Vec<u8>, Cause> {
     let code = codes::IOCTL_STORAGE_QUERY_PROPERTY;
     let kind = codes::PropertyStandardQuery;
@@ -335,8 +333,8 @@ fn scsi_address(read: ioctl::ScsiAddress) -> ScsiAddress {
     }
 }
 
-/// A GPT has 128 entries unless somebody made it otherwise. That there is more can only be learnt by
-/// trying: <https://learn.microsoft.com/windows-hardware/drivers/ddi/ntdddisk/ni-ntdddisk-ioctl_disk_get_drive_layout_ex>.
+/// A GPT has 128 entries unless made otherwise. Only a try shows more:
+/// <https://learn.microsoft.com/windows-hardware/drivers/ddi/ntdddisk/ni-ntdddisk-ioctl_disk_get_drive_layout_ex>.
 fn layout(device: &OwnedHandle) -> Result<DriveLayout, Cause> {
     let code = codes::IOCTL_DISK_GET_DRIVE_LAYOUT_EX;
     let mut entries = 128;
@@ -376,9 +374,8 @@ fn drive_layout(read: ioctl::DriveLayout) -> DriveLayout {
     }
 }
 
-/// Reads of a disk are not buffered, so they begin and end at sectors, and go to memory that is aligned
-/// to the physical sector, which is 4 KiB at most:
-/// <https://learn.microsoft.com/windows/win32/fileio/file-buffering>.
+/// Reads of a disk are not buffered, so they begin and end at sectors, and need memory aligned to the physical sector,
+/// at most 4 KiB: <https://learn.microsoft.com/windows/win32/fileio/file-buffering>.
 fn read(device: OwnedHandle, offset: u64, buffer: &mut [u8]) -> Result<(), Cause> {
     let sector = GET_GEOMETRY.answer(&device, ioctl::bytes_per_sector)?;
     let is_aligned = |number: u64| number.is_multiple_of(sector.into());
@@ -404,7 +401,7 @@ fn read(device: OwnedHandle, offset: u64, buffer: &mut [u8]) -> Result<(), Cause
     Ok(())
 }
 
-/// What is read at once; a multiple of every sector size.
+/// The bytes of one read; a multiple of every sector size.
 const STEP: usize = 0x10_0000;
 
 const ALIGNMENT: usize = 0x1000;
@@ -431,7 +428,7 @@ mod tests {
 
     const FIRST: DiskNumber = DiskNumber(0);
 
-    /// What `formats` reads is what the system's headers say, as `windows-sys` has them.
+    /// `formats` uses the layouts of the system's headers, as in `windows-sys`.
     #[test]
     fn layouts_are_those_of_the_headers() {
         let entries = offset_of!(Layout, PartitionEntry);

@@ -7,7 +7,7 @@ use crate::wide::Wide;
 /// The Application log, under the name of one source.
 ///
 /// The source is not registered with texts of its own, so the event viewer shows our text below a
-/// remark that it knows no description.
+/// note about a missing description.
 #[derive(Debug, Clone)]
 pub struct NativeEventLog {
     source: String,
@@ -39,10 +39,10 @@ impl EventLog for NativeEventLog {
     }
 }
 
-/// What a text of an event may have: 31,839 characters, says the documentation of `ReportEventW`.
+/// The longest text of an event: 31,839 characters, by the documentation of `ReportEventW`.
 const LONGEST: usize = 31_839;
 
-/// In bytes, of which a character has one or more.
+/// In bytes: a character has one or more.
 fn shortened(text: &str) -> &str {
     &text[..text.floor_char_boundary(LONGEST)]
 }

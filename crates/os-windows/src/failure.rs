@@ -4,7 +4,7 @@ use os::{Cause, Error, SystemText};
 
 use crate::raw::message;
 
-/// An error of `operation` on `object`, with the system's text of a code of which we do not have it.
+/// An error of `operation` on `object`, with the system's text for a code without one of ours.
 pub(crate) fn error(
     operation: &'static str,
     object: impl fmt::Display,
@@ -42,7 +42,7 @@ mod tests {
 
     #[test]
     fn a_code_without_a_text_of_ours_has_the_systems() {
-        // ERROR_BAD_LENGTH and RPC_S_SERVER_UNAVAILABLE, whose words are the system's own affair.
+        // ERROR_BAD_LENGTH and RPC_S_SERVER_UNAVAILABLE: their texts are the system's own.
         for cause in [Cause::from(Win32(24)), Hresult(0x8007_06BA).into()] {
             let text = system_text(cause).expect("the system knows it");
             assert!(!text.ends_with(char::is_whitespace), "{text:?}");

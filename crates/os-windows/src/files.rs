@@ -25,7 +25,6 @@ use crate::wide::Wide;
 pub struct NativeFiles;
 
 impl NativeFiles {
-    /// The files.
     #[must_use]
     pub fn new() -> Self {
         Self
@@ -78,8 +77,8 @@ impl Files for NativeFiles {
             .map_err(|code| failure::error("CreateDirectoryW", path, code))
     }
 
-    /// A mounted folder is unmounted first: the documentation of `RemoveDirectoryW` speaks of
-    /// junctions, and only that of `DeleteVolumeMountPointW` of mounted folders. .NET does the same
+    /// A mounted folder is unmounted first: the documentation of `RemoveDirectoryW` covers
+    /// junctions, and only that of `DeleteVolumeMountPointW` mounted folders. .NET does the same
     /// (`FileSystem.RemoveDirectory` in dotnet/runtime).
     ///
     /// Sources: <https://learn.microsoft.com/windows/win32/api/fileapi/nf-fileapi-removedirectoryw>,
@@ -130,7 +129,7 @@ impl Files for NativeFiles {
     }
 }
 
-/// A root has no name that a search could find: `FindFirstFileExW` takes no path that ends in a backslash.
+/// A search finds no root: `FindFirstFileExW` takes no path that ends in a backslash.
 ///
 /// <https://learn.microsoft.com/windows/win32/api/fileapi/nf-fileapi-findfirstfileexw>
 fn root(path: &Wide) -> Result<Entry, Win32> {
@@ -155,8 +154,8 @@ fn root_itself(path: &Wide) -> Result<Entry, Win32> {
     })
 }
 
-/// One call in the common case. A search is what tells the tag, and what an entry that somebody
-/// holds alone (a page file) still answers.
+/// One call in the common case. A search reports the tag, and works for an entry opened exclusively
+/// (a page file).
 fn entry(path: &Wide) -> Result<Entry, Win32> {
     match file::attributes(path) {
         Ok((attributes, size)) if !attributes.contains(FileAttributes::REPARSE_POINT) => {
@@ -225,37 +224,35 @@ fn plain_directory(path: &WinPath, purpose: Purpose) -> Result<OwnedHandle, Win3
     is_plain.then_some(directory).ok_or(Win32::DIRECTORY)
 }
 
-/// A folder at which a volume is mounted.
+/// A folder with a mounted volume.
 pub(crate) struct MountedFolder {
     volume: VolumeId,
     identity: Result<Identity, Win32>,
 }
 
 impl MountedFolder {
-    /// What a handle is on, if it is a mounted folder.
+    /// The mounted folder of a handle, if it is one.
     pub(crate) fn of(entry: &OwnedHandle) -> Result<Option<Self>, Win32> {
         let volume = volume_mounted_at(entry)?;
         Ok(volume.map(|volume| Self::on(entry, volume)))
     }
 
-    /// What a handle is on, at which this volume is mounted.
+    /// The folder of a handle, with this mounted volume.
     pub(crate) fn on(entry: &OwnedHandle, volume: VolumeId) -> Self {
         let identity = identity::of(entry);
         Self { volume, identity }
     }
 
-    /// Whether a handle is on this folder. Where its filesystem tells no ids, it is if it tells none now.
+    /// Whether a handle is on this folder. On a filesystem without ids it is if there is still no id.
     pub(crate) fn is(&self, entry: &OwnedHandle) -> bool {
         identity::of(entry) == self.identity
     }
 
-    /// Tells the mount manager, by the folder's path, that it is about to go. No handle that is open for deletion
-    /// may be on it.
+    /// Notifies the mount manager, by the folder's path, before its removal. No handle on it may be open for deletion.
     ///
-    /// A folder whose volume is gone has to go too, so a failure is passed over where the mount manager
-    /// certainly does not name the folder among the paths of its volume. Otherwise it is an error, and nothing
-    /// is removed: the folder can be unmounted later, whereas no call that we know takes the path of a folder
-    /// that is no more from the volume's paths.
+    /// A folder of a vanished volume has to go too, so a failure is ignored if the mount manager certainly does not
+    /// list the folder among its volume's paths. Otherwise it is an error, and nothing is removed: the folder can be
+    /// unmounted later, whereas no known call removes a missing folder's path from the volume's paths.
     pub(crate) fn forget(&self, path: &WinPath) -> os::Result<()> {
         let volumes = NativeVolumes::new();
         let Err(error) = volumes.delete_mount_point(path) else {
@@ -268,8 +265,8 @@ impl MountedFolder {
         Ok(())
     }
 
-    /// Whether one of the paths that the mount manager has for the volume may lead to the folder. A path may be
-    /// spelled in several ways (by a drive, a volume's name, a link), so what it leads to is compared.
+    /// Whether one of the mount manager's paths for the volume may lead to the folder. A path has several spellings (by
+    /// a drive, a volume's name, a link), so this compares the targets.
     fn may_be_among(&self, paths: &os::Result<Vec<WinPath>>) -> bool {
         match paths {
             // A root is no folder of another volume.
@@ -301,8 +298,7 @@ fn mounted(path: &Wide) -> Result<Option<MountedFolder>, Win32> {
     MountedFolder::of(&handle::open(path, Purpose::LookAtEntry)?)
 }
 
-/// The volume that is mounted at a folder. A junction has the same tag and leads to another name than
-/// a volume's.
+/// The volume mounted at a folder. A junction has the same tag, but its target is no volume's name.
 fn volume_mounted_at(entry: &OwnedHandle) -> Result<Option<VolumeId>, Win32> {
     let folder_that_leads_on = FileAttributes::DIRECTORY.and(FileAttributes::REPARSE_POINT);
     if !handle::attributes(entry)?.contains(folder_that_leads_on) {
@@ -317,9 +313,8 @@ fn volume_mounted_at(entry: &OwnedHandle) -> Result<Option<VolumeId>, Win32> {
     })
 }
 
-/// Takes the reparse point from a mounted folder that names this volume, by one handle, so that no other is taken
-/// than the one that was read. The input is the header of the point's data: its tag and a length of zero
-/// ([MS-FSCC] 2.3.5).
+/// Removes the reparse point of a folder that mounts this volume, by one handle, so only the point just read is
+/// removed. The input is the header of the point's data: its tag and a length of zero ([MS-FSCC] 2.3.5).
 ///
 /// <https://learn.microsoft.com/windows/win32/api/winioctl/ni-winioctl-fsctl_delete_reparse_point>
 pub(crate) fn take_mount_from(path: &Wide, volume: VolumeId) -> Result<(), Win32> {
@@ -334,7 +329,7 @@ pub(crate) fn take_mount_from(path: &Wide, volume: VolumeId) -> Result<(), Win32
     handle::control(&entry, FSCTL_DELETE_REPARSE_POINT, &header, &mut []).map(drop)
 }
 
-/// Removes what a handle is on if it is a symbolic link of this kind. Whatever has its name by then stays.
+/// Removes a handle's entry if it is a symbolic link of this kind. A new entry of its name stays.
 pub(crate) fn remove_symlink(entry: &OwnedHandle, kind: LinkKind) -> Result<(), Win32> {
     let (attributes, tag) = handle::tagged(entry)?;
     let is_directory = attributes.contains(FileAttributes::DIRECTORY);
@@ -363,8 +358,8 @@ pub(crate) fn without_read_only(attributes: FileAttributes) -> FileAttributes {
     }
 }
 
-/// Without the privilege to make links Windows allows them in developer mode when asked by a flag
-/// that versions before 1703 refuse.
+/// Without the privilege to make links Windows allows them in developer mode, by a flag refused
+/// before version 1703.
 ///
 /// Source: <https://learn.microsoft.com/windows/win32/api/winbase/nf-winbase-createsymboliclinkw>.
 fn create_symlink(link: &WinPath, target: &str, kind: LinkKind) -> Result<(), Win32> {
@@ -386,7 +381,7 @@ mod tests {
 
     use super::*;
 
-    /// What a search does not find, as its path ends in a backslash.
+    /// A search does not find it, as its path ends in a backslash.
     #[test]
     fn a_root_is_looked_at_by_a_handle() {
         let root: WinPath = r"C:\".parse().expect("a root");
@@ -401,7 +396,7 @@ mod tests {
         text.parse().expect("a path")
     }
 
-    /// The folder that an entry would be if a volume that is gone were mounted there.
+    /// An entry as a folder with a vanished volume mounted.
     fn folder(at: &WinPath) -> MountedFolder {
         let gone = r"\\?\Volume{00000000-0000-0000-0000-000000000bad}\".parse();
         let entry = handle::open(&Wide::path(at).expect("no NUL"), Purpose::LookAtEntry);
@@ -418,8 +413,7 @@ mod tests {
         assert_eq!(folder(&missing).forget(&missing), Ok(()));
     }
 
-    /// A link that is hard is an entry that has two paths, which a folder has by a drive's letter and its volume's
-    /// name.
+    /// A hard link gives an entry two paths, as a folder has them by a drive's letter and its volume's name.
     #[test]
     fn a_folder_that_the_mount_manager_names_otherwise_stays() {
         let all = std::env::temp_dir().join(format!("wincsi-named-{}", std::process::id()));
@@ -450,7 +444,7 @@ mod tests {
         std::fs::remove_dir_all(&all).expect("a folder");
     }
 
-    /// A look that failed says nothing, unless it says that there is no such volume.
+    /// A failed query decides nothing, unless the volume does not exist.
     #[test]
     fn a_folder_stays_while_it_is_not_known_whether_it_is_named() {
         let folder = folder(&path(r"C:\windows"));

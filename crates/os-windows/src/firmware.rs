@@ -8,7 +8,6 @@ use crate::raw::firmware;
 pub struct NativeFirmware;
 
 impl NativeFirmware {
-    /// The tables.
     #[must_use]
     pub fn new() -> Self {
         Self
@@ -21,13 +20,13 @@ impl Firmware for NativeFirmware {
     }
 }
 
-/// How often a table is asked for again that is longer than it said before.
+/// The most retries for a table that grew since its length was read.
 const ATTEMPTS: usize = 4;
 
 /// Room for most tables: a table of SMBIOS 2 has at most 64 KiB.
 const USUAL: usize = 0x1_0000;
 
-/// Longer than any table; bounds what is allocated.
+/// Longer than any table; bounds the allocation.
 const LONGEST: usize = 0x100_0000;
 
 fn smbios() -> Result<Vec<u8>, Win32> {

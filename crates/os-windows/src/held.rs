@@ -14,24 +14,23 @@ use crate::raw::{handle, privilege};
 use crate::reach::{self, Inner};
 use crate::wide::Wide;
 
-/// A directory that is held in place by an open handle.
+/// A directory held in place by an open handle.
 ///
-/// The handle shares no deletion, so nobody can remove or rename the directory, nor one above it.
-/// What it cannot keep out is a change of the reparse point itself: that takes no more than leave to
-/// write attributes, which sharing does not govern ([MS-FSA] 2.1.5.10.37), and an empty directory.
-/// Entries are therefore opened by the handle, and nothing is followed: not even the directory
-/// itself, should it have become a junction. Where the handle leads to no directory that is there, one is held
-/// after it was opened by its path and proved to be the entry ([`reach`]).
+/// The handle shares no deletion, so nobody can remove or rename the directory, nor one above it. It cannot prevent a
+/// change of the reparse point itself: that needs only the right to write attributes, not covered by sharing ([MS-FSA]
+/// 2.1.5.10.37), and an empty directory. Entries are therefore opened by the handle, and nothing is followed: not even
+/// the directory itself if it has become a junction. If the open by the handle fails for an existing directory, it is
+/// opened by its path, proved to be the entry, and then held ([`reach`]).
 pub(crate) struct HeldDirectory {
     path: WinPath,
     handle: Arc<OwnedHandle>,
 }
 
-/// How a removal that fails is named, whichever of its calls it was.
+/// The operation's name in errors of a removal, for any of its calls.
 const REMOVE: &str = "SetFileInformationByHandle";
 
 impl HeldDirectory {
-    /// Holds what the handle is on.
+    /// Holds the handle's directory.
     ///
     /// # Errors
     /// [`Win32::DIRECTORY`] for anything but a plain directory.
@@ -51,10 +50,10 @@ impl HeldDirectory {
     /// Opens an entry to remove it, a mounted folder after the mount manager forgot it.
     ///
     /// The mount manager has only a call by path. If the path leads elsewhere by now, the volume is unmounted there,
-    /// and only our entry is deleted. The call opens the folder itself; no document says whether it succeeds beside a
-    /// handle that is open for deletion, so our handle is closed meanwhile. If another process puts an entry under the
-    /// name in that moment, the entry stays. If it mounts a volume there again, the folder is removed and the mount
-    /// manager keeps its record.
+    /// and only our entry is deleted. The call opens the folder itself; whether it succeeds beside a handle open for
+    /// deletion is not documented, so our handle is closed meanwhile. If another process puts an entry under the name
+    /// in this moment, the entry stays. If it mounts a volume there again, the folder is removed and the mount manager
+    /// keeps its record.
     fn removable(&self, name: &Component) -> os::Result<OwnedHandle> {
         let opened = || self.failed(REMOVE, name, self.open(name, Purpose::Remove));
         let entry = opened()?;
@@ -67,7 +66,7 @@ impl HeldDirectory {
         self.failed(REMOVE, name, self.open_again(name, &mounted))
     }
 
-    /// Opens a folder that was let go meanwhile, and nothing that has its name since.
+    /// Opens a folder closed meanwhile, but no new entry of its name.
     fn open_again(&self, name: &Component, seen: &MountedFolder) -> Result<OwnedHandle, Win32> {
         let entry = self.open(name, Purpose::Remove)?;
         seen.is(&entry).then_some(entry).ok_or(Win32::FILE_INVALID)
@@ -178,7 +177,7 @@ impl Inner for Within<'_> {
     fn listed(&self) -> Result<Option<FileId>, Win32> {
         let wanted = self.name.as_os_str().to_string_lossy().to_lowercase();
         let mut entries = identity::listed(&self.outer.handle)?;
-        // Coarser than Windows compares: where that makes two of one, none is meant.
+        // Coarser than Windows's comparison: if two names match, none is taken.
         entries.retain(|entry| String::from_utf16_lossy(&entry.name).to_lowercase() == wanted);
         Ok(match entries.as_slice() {
             [entry] => entry.id,
@@ -187,10 +186,10 @@ impl Inner for Within<'_> {
     }
 }
 
-/// An entry that is held by an open handle until it is a link.
+/// An entry held by an open handle until it is a link.
 ///
-/// The handle shares reading alone, so nobody can rename, remove or replace the entry. As a directory's, its own
-/// reparse point can be set by others ([MS-FSA] 2.1.5.10.37), and then refuses ours: the tags differ.
+/// The handle shares reading alone, so nobody can rename, remove or replace the entry. Others can set a reparse point
+/// on it, as on a directory ([MS-FSA] 2.1.5.10.37); then setting ours fails: the tags differ.
 struct Reserved {
     directory: Arc<OwnedHandle>,
     path: WinPath,
@@ -226,7 +225,7 @@ mod tests {
     use super::*;
     use crate::NativeFiles;
 
-    /// A new folder, removed with all that is in it.
+    /// A new folder, removed with its content.
     struct Folder(std::path::PathBuf);
 
     impl Folder {
@@ -280,7 +279,7 @@ mod tests {
         assert_eq!(missing, Err(Win32::FILE_NOT_FOUND));
     }
 
-    /// As the path of a held directory does that became a junction.
+    /// As for the path of a held directory turned into a junction.
     /// Guards: P55
     #[test]
     fn an_equal_name_elsewhere_is_not_proved() {
@@ -321,7 +320,7 @@ mod tests {
             MountedFolder::on(&entry, volume.unwrap())
         };
         held.open_again(&name, &seen).unwrap();
-        // It keeps its id, so that nothing else gets that.
+        // It keeps its id, so nothing else gets it.
         std::fs::rename(folder.0.join("Inner"), folder.0.join("moved")).unwrap();
         let folder = folder.with("inner");
         let other = held.open_again(&name, &seen).unwrap_err();
@@ -331,7 +330,7 @@ mod tests {
         assert_eq!(gone, Win32::FILE_NOT_FOUND);
     }
 
-    /// By its path as by its handle: nobody can take the directory away.
+    /// By its path as by its handle: nobody can remove the directory.
     #[test]
     fn what_is_proved_is_held() {
         let folder = Folder::new("kept").with("inner");

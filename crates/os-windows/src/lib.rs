@@ -1,11 +1,11 @@
 //! The seam `os` over Windows itself, every facility of it ([`node()`]), and life as a service.
 //!
 //! This crate is empty elsewhere. It is the one place with `unsafe` beside its test kit and the pipe shim of
-//! `transport`: the modules of `raw` turn each Win32 call, those of `wmi::com` each COM call, into a safe function
-//! whose failure is a code, and everything above them is ordinary Rust. Handles and searches are values that
-//! close themselves; paths go out in their verbatim form (`\\?\`), so that neither length nor Win32's
-//! reading of names gets between the path that was checked and the path that is used. The calls on mounted
-//! folders alone get a plain path, where that is short enough and read as the same.
+//! `transport`: the modules of `raw` turn each Win32 call, those of `wmi::com` each COM call, into a safe function with
+//! a code as its error, and everything above them is ordinary Rust. Handles and searches are values that close
+//! themselves; paths go out in their verbatim form (`\\?\`), so neither length nor Win32's reading of names changes the
+//! path between check and use. Only the calls on mounted folders get a plain path, if it is short enough and Win32
+//! reads it as the same.
 
 #![cfg(windows)]
 

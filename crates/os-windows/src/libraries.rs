@@ -3,9 +3,9 @@ use os::Result;
 use crate::failure;
 use crate::raw::libraries;
 
-/// Has the process look for libraries in System32 and nowhere else from now on, unless they are named with their path:
-/// not in the program's folder, where somebody may have put one. It cannot be undone. What the program imports was
-/// loaded before.
+/// Limits the process's search for libraries to System32 from now on, unless they are named with their path: not the
+/// program's folder, where another user may have put one. It cannot be undone. The program's imports were loaded
+/// before.
 ///
 /// # Errors
 /// The system refuses.

@@ -7,8 +7,8 @@ use crate::{
     NativeFirmware, NativeProvider, NativeServices, NativeVolumes,
 };
 
-/// This machine, every facility of it: what is asked of it is done to its own disks, shares and services.
-/// Events are written under the name `source`.
+/// This machine, with every facility: operations change its own disks, shares and services. Events are written under
+/// the name `source`.
 ///
 /// Nothing is opened, connected or started before it is needed. The three providers are one, with one
 /// pool of threads for each namespace.

@@ -8,14 +8,14 @@ use crate::raw::process;
 /// 100 ns units between 1601, where Windows's time begins, and 1970.
 const UNIX_EPOCH: u64 = 116_444_736_000_000_000;
 
-/// What this process uses.
+/// This process's resources.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ProcessUsage {
     /// Processor time, in the kernel and in user code together.
     pub cpu: Duration,
     /// Open handles. Wine 8 answers 0.
     pub handles: u32,
-    /// What is committed for this process alone, in bytes (`PrivateUsage`). Wine 8 answers 0. Source:
+    /// Memory committed for this process alone, in bytes (`PrivateUsage`). Wine 8 answers 0. Source:
     /// <https://learn.microsoft.com/en-us/windows/win32/api/psapi/ns-psapi-process_memory_counters_ex>
     pub private_bytes: usize,
     /// The working set, in bytes.
@@ -24,7 +24,7 @@ pub struct ProcessUsage {
     pub started: Duration,
 }
 
-/// Asks the system what this process uses.
+/// Queries this process's resources.
 ///
 /// # Errors
 /// The system does not say.

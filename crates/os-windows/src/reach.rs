@@ -1,11 +1,11 @@
 //! Opens entries of a held directory where an open by its handle fails.
 //!
 //! In a container that binds folders of its node, bindflt.sys answers opens by a directory's handle with
-//! `STATUS_INVALID_PARAMETER` now and then while others are under way, and never those by a whole path
-//! (microsoft/Windows-Containers issue 635). It answers others by `STATUS_REPARSE`, which an open that follows
-//! nothing cannot take (4395): that is suspected, nothing of ours has seen it. So the first is tried again, and
-//! a directory that is only to be held is then opened by its path, and proved to be the entry of the held one.
-//! What is created or removed goes by the handle alone.
+//! `STATUS_INVALID_PARAMETER` now and then while others are under way, and never opens by a whole path
+//! (microsoft/Windows-Containers issue 635). It answers others by `STATUS_REPARSE`, an error for an open without
+//! following (4395): this is suspected, and not seen by us. So the first is tried again, and a directory to be held
+//! only is then opened by its path, and proved to be the entry of the held one. Creation and removal go by the handle
+//! alone.
 
 use std::sync::Once;
 use std::thread;
@@ -16,36 +16,36 @@ use os::Win32;
 
 use crate::raw::identity::Identity;
 
-/// How often an open by a handle is tried that fails with [`Win32::INVALID_PARAMETER`].
+/// The most tries of an open by a handle while it fails with [`Win32::INVALID_PARAMETER`].
 const ATTEMPTS: u32 = 8;
 
-/// A directory of a held one, which is to be held too.
+/// A directory in a held one, to be held too.
 pub(crate) trait Inner {
-    /// What keeps it in place while it lives.
+    /// Keeps it in place while it lives.
     type Handle;
 
     /// Opens it by the handle of the held directory, following nothing.
     fn by_handle(&self) -> Result<Self::Handle, Win32>;
 
-    /// Opens it by its path, shared so that nobody can rename or remove it, and as an entry if it is a link. Links
+    /// Opens it by its path, so shared that nobody can rename or remove it, and as an entry if it is a link. Links
     /// above it are followed.
     fn by_path(&self) -> Result<Self::Handle, Win32>;
 
-    /// What a handle is on; `None` for anything but a plain directory.
+    /// The identity of a handle's directory; `None` for anything but a plain directory.
     fn identity(&self, handle: &Self::Handle) -> Result<Option<Identity>, Win32>;
 
     /// The held directory itself; `None` if it is a reparse point by now.
     fn outer(&self) -> Result<Option<Identity>, Win32>;
 
-    /// The id that the held directory has for the entry of this name, listed by its handle; `None` unless there is
-    /// exactly one.
+    /// The id of the entry of this name in the held directory, listed by its handle; `None` unless there is exactly
+    /// one.
     fn listed(&self) -> Result<Option<FileId>, Win32>;
 }
 
 /// Opens a directory of a held one.
 ///
 /// # Errors
-/// The code of the attempt by the handle, where the one by the path fails too or leads to anything else.
+/// The code of the attempt by the handle, if the one by the path fails too or leads elsewhere.
 pub(crate) fn open<I: Inner>(inner: &I) -> Result<I::Handle, Win32> {
     let code = match retry_invalid_parameter(|| inner.by_handle()) {
         Err(code @ (Win32::INVALID_PARAMETER | Win32::REPARSE_POINT_ENCOUNTERED)) => code,
@@ -74,9 +74,9 @@ pub(crate) fn open<I: Inner>(inner: &I) -> Result<I::Handle, Win32> {
     }
 }
 
-/// Opens it by its path; `None` where that leads to another directory than the entry of the held one. The list is
-/// made last: what it has is open by then, so that it can leave the held directory no more. Nothing is opened by way
-/// of a held directory that has become a link.
+/// Opens it by its path; `None` if that leads to another directory than the entry of the held one. The list is made
+/// last: a listed entry is open by then, so it can no longer leave the held directory. Nothing is opened through a held
+/// directory that has become a link.
 pub(crate) fn open_verified_by_path<I: Inner>(inner: &I) -> Result<Option<I::Handle>, Win32> {
     let Some(outer) = inner.outer()? else {
         return Ok(None);
@@ -117,7 +117,7 @@ mod tests {
         Path,
     }
 
-    /// A held directory, an entry of it, and what a path leads to.
+    /// A held directory, an entry of it, and a path's target.
     struct Script {
         code: Win32,
         /// How many opens by the handle fail.
@@ -127,7 +127,7 @@ mod tests {
         opened: Cell<bool>,
         at_path: Result<Option<Identity>, Win32>,
         listed: Cell<Option<FileId>>,
-        /// What the list has from the moment on in which the path is opened.
+        /// The listed id from the open of the path on.
         listed_then: Option<FileId>,
     }
 
@@ -140,7 +140,7 @@ mod tests {
         Identity { volume, file }
     }
 
-    /// The entry 20 of a directory on volume 1, to which the path leads too.
+    /// The entry 20 of a directory on volume 1, also the path's target.
     fn script(code: Win32, failing: u32) -> Script {
         Script {
             code,
@@ -200,7 +200,7 @@ mod tests {
         }
     }
 
-    /// What was done, what the path leads to then, and the id that the held directory has for the name.
+    /// The action, the path's target then, and the held directory's id for the name.
     type Swap = (
         &'static str,
         Result<Option<Identity>, Win32>,
@@ -232,7 +232,7 @@ mod tests {
         ]
     }
 
-    /// The code is the one that the handle gave.
+    /// The code is the one from the handle.
     /// Guards: P55
     #[test]
     fn a_swap_at_4395_leads_nowhere() {

@@ -13,17 +13,17 @@ use windows_service::{define_windows_service, service_dispatcher};
 
 use crate::installation::cause;
 
-/// The name that csi-proxy registers for, and under which its events are in the system's log. The service control manager ignores it for a service with a
-/// process of its own, so it binds nobody who installs the service under another name.
+/// csi-proxy's registered name, also of its events in the system's log. The service control manager ignores it for a
+/// service with a process of its own, so the service can be installed under another name.
 pub const SERVICE_NAME: &str = "csiproxy";
 
 /// How long the service control manager waits for the next word while we start.
 const START: Duration = Duration::from_secs(60);
 
-/// What a stop may take beyond what was announced, before anybody may call it hung.
+/// A stop's time beyond the announced one, before it may count as hung.
 const MARGIN: Duration = Duration::from_secs(10);
 
-/// What a service ends with whose `main` panicked.
+/// The exit code of a service whose `main` panicked.
 const PANICKED: u8 = 1;
 
 /// ERROR_FAILED_SERVICE_CONTROLLER_CONNECT.
@@ -31,12 +31,12 @@ const NOT_STARTED_BY_THE_MANAGER: i32 = 1063;
 
 /// Runs `main` as a service, on a thread of the service control manager, until it returns.
 ///
-/// The service is starting until `main` calls [`ServiceHandle::running`]. Stop and shutdown reach it
-/// through [`ServiceHandle::wait_for_stop`] or [`ServiceHandle::on_stop`]; the service is stopping
-/// until `main` returns, for which it has about `stop_time`, and stopped then: with code 0 when `main`
-/// answered 0, else with that answer as the service's own code. A panic in `main` counts as 1.
+/// The service is starting until `main` calls [`ServiceHandle::running`]. Stop and shutdown reach it through
+/// [`ServiceHandle::wait_for_stop`] or [`ServiceHandle::on_stop`]; the service is stopping until `main` returns, within
+/// about `stop_time`, and then stopped: with code 0 when `main` returned 0, else with this value as the service's own
+/// code. A panic in `main` counts as 1.
 ///
-/// Preshutdown is not asked for: the kubelet may end its pods then, and their volumes are unmounted
+/// Preshutdown is not requested: the kubelet may end its pods then, and their volumes are unmounted
 /// through us.
 ///
 /// # Errors
@@ -91,7 +91,7 @@ pub struct ServiceHandle {
 }
 
 impl ServiceHandle {
-    /// Tells the service control manager that the start goes on, so that it waits once more. Says
+    /// Reports to the service control manager that the start goes on, so it waits once more. Does
     /// nothing later.
     pub fn still_starting(&self) {
         let mut state = self.shared.state();
@@ -100,8 +100,7 @@ impl ServiceHandle {
         }
     }
 
-    /// Tells the service control manager that the service does its work now. Says nothing once it is
-    /// being stopped.
+    /// Reports to the service control manager that the service does its work now. Does nothing during a stop.
     pub fn running(&self) {
         let mut state = self.shared.state();
         if state.phase == Phase::Starting {
@@ -110,13 +109,13 @@ impl ServiceHandle {
         }
     }
 
-    /// Whether a stop has been asked for.
+    /// Whether a stop was requested.
     #[must_use]
     pub fn is_stopping(&self) -> bool {
         self.shared.state().phase == Phase::Stopping
     }
 
-    /// Waits until a stop is asked for.
+    /// Waits for a stop.
     pub fn wait_for_stop(&self) {
         let state = self.shared.state();
         let waited = self
@@ -126,8 +125,8 @@ impl ServiceHandle {
         drop(waited.unwrap_or_else(PoisonError::into_inner));
     }
 
-    /// Has `stop` run when a stop is asked for, on the service control manager's thread, which it
-    /// must not keep; at once when that was before.
+    /// Runs `stop` at a stop, on the service control manager's thread, so it must not block; at
+    /// once if the stop came before.
     pub fn on_stop(&self, stop: impl FnOnce() + Send + 'static) {
         let mut state = self.shared.state();
         if state.phase == Phase::Stopping {
@@ -146,7 +145,7 @@ struct Shared {
 
 struct State {
     phase: Phase,
-    /// Counts the words that were said in this phase.
+    /// Counts the reports of this phase.
     checkpoint: u32,
     stop_time: Duration,
     /// None until the service control manager has given it.
@@ -201,7 +200,7 @@ impl State {
         self.checkpoint = 0;
     }
 
-    /// A status that is not taken leaves the manager with the one before; the work goes on.
+    /// After a refused status the manager keeps the one before; the work goes on.
     fn report(&mut self, exit_code: ServiceExitCode) {
         if self.phase.is_pending() {
             self.checkpoint += 1;
@@ -266,7 +265,7 @@ fn not_dispatched(error: windows_service::Error) -> ServiceError {
 
 define_windows_service!(service_main, on_service_thread);
 
-/// Entered by the service control manager, which passes nothing of ours along: the stage does.
+/// Entered by the service control manager, which passes no data of ours: `HANDOFF` does.
 fn on_service_thread(_arguments: Vec<OsString>) {
     let Some((stop_time, main)) = handoff().main.take() else {
         return;
@@ -301,7 +300,7 @@ fn serve(stop_time: Duration, main: Main) -> Result<(), ServiceError> {
     };
     let code = panic::catch_unwind(AssertUnwindSafe(|| main(service)));
     let code = code.unwrap_or(PANICKED);
-    // Before the report: the dispatcher returns on that, and the process may end.
+    // Before the report: the dispatcher then returns, and the process may end.
     handoff().ended = Some(Ok(code));
     let mut state = shared.state();
     state.enter(Phase::Stopped);
@@ -318,7 +317,7 @@ fn exit_code(code: u8) -> ServiceExitCode {
 
 type Main = Box<dyn FnOnce(ServiceHandle) -> u8 + Send>;
 
-/// What passes between [`run_as_service`] and the thread that the service control manager makes.
+/// The data between [`run_as_service`] and the service control manager's thread.
 static HANDOFF: Mutex<Handoff> = Mutex::new(Handoff {
     is_busy: false,
     main: None,

@@ -13,7 +13,6 @@ use crate::wide::Wide;
 pub struct NativeServices;
 
 impl NativeServices {
-    /// The services.
     #[must_use]
     pub fn new() -> Self {
         Self
@@ -37,8 +36,8 @@ impl Services for NativeServices {
         Ok(ServiceInfo::new(display_name, start_type, state))
     }
 
-    /// Those that depend on it through others come along: the documentation of the call says that
-    /// the order is the reverse of the order in which they are started.
+    /// Includes indirect dependents: by the call's documentation the order is the reverse of their
+    /// start order.
     ///
     /// <https://learn.microsoft.com/windows/win32/api/winsvc/nf-winsvc-enumdependentservicesw>
     fn running_dependents(&self, name: &str) -> os::Result<Vec<String>> {
@@ -62,14 +61,13 @@ impl Services for NativeServices {
     }
 }
 
-/// Units of the longest name that a service can have. The manager's protocol bounds what it is asked for
-/// (`SC_MAX_NAME_LENGTH`, with the NUL), so that a longer name would end in a code of RPC's and not in one of the
-/// manager's.
+/// Units of the longest name of a service. The manager's protocol bounds the name (`SC_MAX_NAME_LENGTH`, with the NUL),
+/// so a longer one would fail with a code of RPC and not of the manager.
 ///
 /// <https://learn.microsoft.com/openspecs/windows_protocols/ms-scmr/6d0a4225-451b-4132-894d-7cef7aecfd2d>
 const LONGEST_NAME: usize = 256;
 
-/// A name that no service can have is that of a service that there is not.
+/// An impossible name counts as that of a missing service.
 fn open(name: &str, purpose: Purpose) -> os::Result<Service> {
     possible(name)
         .and_then(|name| Service::open(&name, purpose))
@@ -111,13 +109,13 @@ fn state(code: u32) -> Result<ServiceState, Cause> {
     }
 }
 
-/// A name that a service is asked for again.
+/// A name for further queries.
 fn exact(name: OsString) -> Result<String, Cause> {
     name.into_string()
         .map_err(|name| Cause::Malformed(format!("a service's name is no Unicode: {name:?}")))
 }
 
-/// A name that people are shown.
+/// A display name.
 fn lossy(name: &OsString) -> String {
     name.to_string_lossy().into_owned()
 }
@@ -128,7 +126,7 @@ mod tests {
 
     use super::{NativeServices, start_type, state};
 
-    /// csi-proxy answers `BOOT` for a start type that it does not know (its zero value).
+    /// csi-proxy answers `BOOT` for an unknown start type (its zero value).
     #[test]
     fn what_is_no_start_type_or_state_is_an_error() {
         assert_eq!(start_type(0), Ok(StartType::Boot));

@@ -17,11 +17,11 @@ use crate::raw::volume;
 use crate::wide::{self, Wide};
 use crate::{failure, files};
 
-/// The flag of `GetVolumeInformationW` for a filesystem that is mounted read-only
+/// The flag of `GetVolumeInformationW` for a filesystem mounted read-only
 /// (`FILE_READ_ONLY_VOLUME`).
 const READ_ONLY_VOLUME: u32 = 0x0008_0000;
 
-/// How often a list is asked for again that grew since its length was told.
+/// The most retries for a list that grew since its length was read.
 const ATTEMPTS: usize = 4;
 
 /// The machine's volumes, by Win32 and control codes.
@@ -29,7 +29,6 @@ const ATTEMPTS: usize = 4;
 pub struct NativeVolumes;
 
 impl NativeVolumes {
-    /// The volumes.
     #[must_use]
     pub fn new() -> Self {
         Self
@@ -57,8 +56,8 @@ impl Volumes for NativeVolumes {
             .map_err(|code| failure::error("GetDiskFreeSpaceExW", volume, code))
     }
 
-    /// With a trailing backslash, which a path of a share has to have. A link at the end is followed: no entry is
-    /// asked for.
+    /// With a trailing backslash, required for a path of a share. A link at the end is followed: the query is not about
+    /// an entry.
     ///
     /// <https://learn.microsoft.com/windows/win32/api/fileapi/nf-fileapi-getdiskfreespaceexw>
     fn space_at(&self, directory: &WinPath) -> os::Result<Space> {
@@ -127,7 +126,7 @@ impl Volumes for NativeVolumes {
     }
 }
 
-/// A locked volume: the handle by which it was locked.
+/// A locked volume, by the handle of its lock.
 struct Lock {
     volume: VolumeId,
     device: OwnedHandle,
@@ -149,7 +148,7 @@ impl VolumeLock for Lock {
 }
 
 impl Drop for Lock {
-    /// Closing the handle unlocks too; what fails here has no volume left to unlock.
+    /// Closing the handle unlocks too; if this fails, no volume is left to unlock.
     fn drop(&mut self) {
         if let Err(code) = handle::control(&self.device, FSCTL_UNLOCK_VOLUME, &[], &mut []) {
             tracing::debug!(volume = %self.volume, %code, "unlocked by closing the handle alone");
@@ -171,8 +170,7 @@ fn volume_id(name: &OsString) -> Result<VolumeId, Cause> {
         .map_err(|error| Cause::Malformed(format!("{error}")))
 }
 
-/// A path as the system tells it. Below its root are names that exist, such as Win32 could not make and such
-/// as are not Unicode.
+/// A path from the system. Its names below the root exist, even if Win32 could not make them or they are not Unicode.
 fn path(text: &OsStr) -> Result<WinPath, Cause> {
     let malformed = |error: PathError| Cause::Malformed(format!("{text:?}: {error}"));
     let units: Vec<u16> = text.encode_wide().collect();
@@ -213,7 +211,7 @@ fn file_system(information: &volume::Information) -> Option<FileSystem> {
     })
 }
 
-/// Most volumes have one extent; the answer of the others says how many there are.
+/// Most volumes have one extent; for others the answer has their number.
 fn disk_extents(device: &OwnedHandle) -> Result<Vec<Extent>, Cause> {
     let mut room = 1;
     for _ in 0..ATTEMPTS {
@@ -241,7 +239,7 @@ fn extent(read: DiskExtent) -> Extent {
     }
 }
 
-/// More than any volume has that storage code could use; bounds what is allocated.
+/// More than any usable volume has; bounds the allocation.
 const MOST_EXTENTS: usize = 512;
 
 fn paths(volume: &Wide) -> Result<Vec<OsString>, Cause> {
@@ -259,11 +257,11 @@ fn paths(volume: &Wide) -> Result<Vec<OsString>, Cause> {
     Err(Win32::MORE_DATA.into())
 }
 
-/// 64 Ki characters of paths; bounds what is allocated.
+/// 64 Ki characters of paths; bounds the allocation.
 const MOST_UNITS: usize = 0x1_0000;
 
-/// The control code takes the volume's whole new length, in sectors. The page of today has lost its
-/// parameters; the one before names type and unit.
+/// The control code takes the volume's whole new length, in sectors. Today's page has lost its
+/// parameters; the earlier one names type and unit.
 ///
 /// <https://learn.microsoft.com/windows/win32/api/winioctl/ni-winioctl-fsctl_extend_volume>,
 /// <https://msdn.microsoft.com/en-us/library/windows/desktop/aa364564(v=vs.85).aspx>
@@ -283,7 +281,7 @@ fn extend(volume: VolumeId, bytes: u64) -> Result<(), Cause> {
 mod tests {
     use super::*;
 
-    /// The mount manager has them all, and one that is odd hides none of the others.
+    /// The mount manager lists them all, and an odd one hides none of the others.
     #[test]
     fn a_path_of_the_system_may_be_what_win32_could_not_make() {
         let volume = r"\\?\Volume{0a1b2c3d-0000-4000-8000-00000000000a}\";

@@ -1,10 +1,10 @@
-//! Texts and paths in the form that Win32 takes.
+//! Texts and paths in Win32's form.
 //!
-//! A path goes out in its verbatim form (`\\?\`), so that it may have any length and Win32 does not read names in it.
-//! Microsoft documents the calls on mounted folders (`SetVolumeMountPointW`, `DeleteVolumeMountPointW` and the
-//! queries beside them) with plain paths, and nothing of ours has run that shows Windows taking others. These calls get
-//! the plain form if it has fewer than 258 units (`MAX_PATH` then has room for the trailing backslash and the NUL) and
-//! parses back to the path that was checked. Otherwise they get the verbatim form, since there is no other.
+//! A path goes out in its verbatim form (`\\?\`), so it may have any length and Win32 does not interpret its names.
+//! Microsoft documents the calls on mounted folders (`SetVolumeMountPointW`, `DeleteVolumeMountPointW` and the queries
+//! beside them) with plain paths, and no run of ours has shown Windows accepting others. These calls get the plain form
+//! if it has fewer than 258 units (`MAX_PATH` then has room for the trailing backslash and the NUL) and parses back to
+//! the checked path. Otherwise they get the verbatim form, since there is no other.
 
 use std::ffi::{OsStr, OsString};
 use std::os::windows::ffi::{OsStrExt, OsStringExt};
@@ -37,7 +37,7 @@ impl Wide {
         Self::new(path.to_verbatim())
     }
 
-    /// What a search for everything in a directory looks for.
+    /// The pattern of a search for everything in a directory.
     ///
     /// # Errors
     /// As [`Wide::new`].
@@ -47,9 +47,9 @@ impl Wide {
         Self::new(pattern)
     }
 
-    /// A path with the trailing backslash that the calls on mounted folders require. They are
-    /// documented with plain paths, so the verbatim form is for what a plain path cannot say: more
-    /// than `MAX_PATH`, or a name that Win32 would change.
+    /// A path with a trailing backslash, as required by the calls on mounted folders. They are
+    /// documented with plain paths, so the verbatim form is only for a path beyond `MAX_PATH`, or
+    /// with a name that Win32 would change.
     ///
     /// # Errors
     /// As [`Wide::new`].
@@ -57,8 +57,8 @@ impl Wide {
         Self::new(with_backslash(plain_or_verbatim(path)))
     }
 
-    /// A symbolic link by its path, in the verbatim form, and what it stores as its target: the text as it is.
-    /// Others read that one, and look for `C:\` or `\\host\share`.
+    /// A symbolic link by its path, in the verbatim form, and its stored target: the unchanged text. Others read the
+    /// target, and expect `C:\` or `\\host\share`.
     ///
     /// # Errors
     /// As [`Wide::new`].
@@ -72,13 +72,13 @@ impl Wide {
     }
 }
 
-/// The text at the start of a buffer that a call filled, up to its NUL.
+/// The text at the start of a call's buffer, up to its NUL.
 pub(crate) fn text(buffer: &[u16]) -> OsString {
     let end = buffer.iter().position(|unit| *unit == 0);
     OsString::from_wide(&buffer[..end.unwrap_or(buffer.len())])
 }
 
-/// The texts of a list in which each ends in a NUL and an empty one ends the list.
+/// The texts of a list: each ends in a NUL, and an empty one ends the list.
 ///
 /// # Errors
 /// The list has no end.
@@ -100,7 +100,7 @@ fn plain_or_verbatim(path: &WinPath) -> OsString {
     }
 }
 
-/// `MAX_PATH` but for the backslash and the NUL that follow.
+/// `MAX_PATH` without the backslash and the NUL after it.
 const LONGEST_PLAIN: usize = 258;
 
 /// A root's own text ends in a backslash already.

@@ -1,4 +1,4 @@
-//! Where libraries are looked for, in a process of its own: what is asked for here cannot be undone.
+//! The search for libraries, in a process of its own: its setting cannot be undone.
 
 // UNSAFETY: a library is loaded through Win32 alone.
 #![allow(unsafe_code)]
@@ -10,15 +10,15 @@ use std::{env, fs};
 use wincsi_os_windows::search_system32_only;
 use windows_sys::Win32::System::LibraryLoader::LoadLibraryW;
 
-/// Whether a library of this name is found. It stays loaded, so each name is asked for once.
+/// Whether a library of this name is found. It stays loaded, so each name is tried once.
 fn loads(name: &str) -> bool {
     let wide: Vec<u16> = name.encode_utf16().chain([0]).collect();
-    // SAFETY: the text ends in a zero and outlives the call. The file is this program, whose start is not run again,
-    // or one of the system's own.
+    // SAFETY: the text ends in a zero and outlives the call. The file is this program (its start is not run again) or
+    // one of the system's own.
     !unsafe { LoadLibraryW(wide.as_ptr()) }.is_null()
 }
 
-/// Puts a file that can be loaded beside this program.
+/// Puts a loadable file beside this program.
 fn plant(name: &str) -> String {
     let program = env::current_exe().expect("this program");
     fs::copy(&program, program.with_file_name(name)).expect("a copy beside it");

@@ -15,8 +15,8 @@ const ENABLED: &str = "CrashDumpEnabled";
 const DEDICATED: &str = "DedicatedDumpFile";
 const FILE: &str = "DumpFile";
 
-/// `ERROR_UNSUPPORTED_TYPE`, which `RegGetValueW` returns of a value of another type than was asked for (seen on Wine;
-/// its page names no code).
+/// `ERROR_UNSUPPORTED_TYPE`, returned by `RegGetValueW` for a value of another type than requested (seen on Wine; its
+/// page names no code).
 const UNSUPPORTED_TYPE: Win32 = Win32(1630);
 
 /// Where a dump would go, if anywhere.
@@ -27,7 +27,7 @@ pub(super) fn known() -> os::Result<Option<WinPath>> {
     place(&Registry)
 }
 
-/// What the system is set to do when it stops. A value that is not there is `None`.
+/// The system's settings for a crash. A missing value is `None`.
 trait CrashControl {
     fn number(&self, value: &'static str) -> os::Result<Option<u32>>;
     fn text(&self, value: &'static str) -> os::Result<Option<OsString>>;
@@ -56,9 +56,8 @@ impl CrashControl for Registry {
     }
 }
 
-/// A dump that is not told where to go goes to `MEMORY.DMP` in the Windows directory. That none is made
-/// where nothing is set is unverified: the page has the values alone. A value that is no path of a drive is none:
-/// Windows writes no file by it.
+/// A dump without a set place goes to `MEMORY.DMP` in the Windows directory. It is unverified that none is made without
+/// settings: the page has only the values. A value without a drive's path counts as none: Windows writes no file by it.
 fn place(control: &impl CrashControl) -> os::Result<Option<WinPath>> {
     if control.number(ENABLED)?.unwrap_or(0) == 0 {
         return Ok(None);
@@ -88,7 +87,7 @@ fn usual(windows: &OsStr) -> OsString {
 mod tests {
     use super::*;
 
-    /// What is set, in a system below `C:\Windows`.
+    /// The settings of a system below `C:\Windows`.
     #[derive(Default)]
     struct Set {
         enabled: Option<u32>,

@@ -1,4 +1,4 @@
-//! What the running system reports of its boot, its page files and its crash dump.
+//! The running system's boot, page files and crash dump.
 
 mod crash_dump;
 mod page_files;
@@ -11,25 +11,23 @@ use self::page_files::Known;
 use crate::failure;
 use crate::raw::{computer_name, registry};
 
-/// What the running system says of its boot, its page files and its crash dump.
+/// The running system's boot, page files and crash dump.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct NativeBoot;
 
 impl NativeBoot {
-    /// The boot.
     #[must_use]
     pub fn new() -> Self {
         Self
     }
 }
 
-/// A key that the next boot begins without. Windows has no documented name for a boot: no page that we know has the
-/// number that the prefetcher keeps (`BootId`), and none says that the time of the boot stays as it was when somebody
-/// sets the clock.
+/// A key that is gone after the next boot. Windows has no documented name for a boot: no known page has the
+/// prefetcher's number (`BootId`), and none says that the boot's time stays the same when the clock is set.
 const OURS: &str = r"SOFTWARE\wincsi\Boot";
 
 impl Boot for NativeBoot {
-    /// When the first of our processes asked for it after the boot: a volatile key tells.
+    /// The time of our processes' first query after the boot, kept by a volatile key.
     fn boot_id(&self) -> os::Result<BootId> {
         let since = registry::volatile_since(OURS);
         let since = since.map_err(|code| failure::error("RegCreateKeyExW", OURS, code))?;
@@ -73,7 +71,7 @@ fn path(name: &OsString) -> Option<WinPath> {
     WinPath::parse_nt(text).or_else(|_| text.parse()).ok()
 }
 
-/// Nothing may be taken for a disk without such a file because its name is in no form that we know.
+/// A file's name in an unknown form must not make a disk look free of such files.
 fn unread(operation: &'static str, name: &OsString) -> Error {
     let cause = Cause::Malformed("neither a drive's path nor one below \\??\\".to_owned());
     Error::new(operation, name.to_string_lossy(), cause)
@@ -102,7 +100,7 @@ mod tests {
         let keys = (0..).map(|number| format!(r"SOFTWARE\wincsi\Other\{number}"));
         let others = keys.map(|key| registry::volatile_since(&key).expect("a key"));
         let mut others = within(Duration::from_secs(10), others);
-        // Keys that are made within one tick of the system's clock have the same time.
+        // Keys made within one tick of the system's clock have the same time.
         assert!(others.any(|other| Ok(other) != first), "{first:?}");
     }
 

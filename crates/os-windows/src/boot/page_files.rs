@@ -1,4 +1,4 @@
-//! Which page files are in use.
+//! The page files in use.
 
 use std::ffi::OsString;
 
@@ -12,8 +12,8 @@ use crate::{failure, wide};
 const MEMORY_MANAGEMENT: &str =
     r"SYSTEM\CurrentControlSet\Control\Session Manager\Memory Management";
 
-/// The page files that the boot began with. No page of Microsoft's describes the value: it only confirms that there
-/// is none, and adds files where the list has failed.
+/// The page files at the boot. Microsoft does not document the value: it only confirms that there are none, and adds
+/// files if the list failed.
 const EXISTING: &str = "ExistingPageFiles";
 
 /// The page files, as far as they are known.
@@ -24,20 +24,20 @@ pub(super) struct Known {
     pub(super) unknown: Option<Error>,
 }
 
-/// By `EnumPageFilesW`, with the registry where that leaves a question.
+/// By `EnumPageFilesW`, and by the registry if that leaves a doubt.
 pub(super) fn known() -> Known {
     decide(list(), existing)
 }
 
-/// A value that is not there is an empty list.
+/// A missing value is an empty list.
 fn existing() -> os::Result<Vec<OsString>> {
     let block = if_there(EXISTING, registry::list(MEMORY_MANAGEMENT, EXISTING))?;
     let names = block.map_or(Ok(Vec::new()), |block| wide::texts(&block));
     names.map_err(|cause| failure::error("RegGetValueW", EXISTING, cause))
 }
 
-/// What Windows lists without a page file is documented nowhere. A list without entries is none, and so is a single
-/// entry without a name where the registry has none either. Whatever else is odd leaves it open.
+/// Windows's list without a page file is not documented. An empty list means none, and so does a single entry without a
+/// name if the registry has none either. Any other oddity leaves it open.
 fn decide(
     listed: Result<Listing, Win32>,
     existing: impl FnOnce() -> os::Result<Vec<OsString>>,
@@ -93,7 +93,7 @@ impl Known {
     }
 }
 
-/// Wine sets no code, and what Windows answers without a page file is written nowhere.
+/// Wine sets no code, and Windows's answer without a page file is not documented.
 fn unlisted(code: Win32) -> Error {
     let cause = match code {
         Win32(0) => {

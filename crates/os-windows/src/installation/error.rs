@@ -11,27 +11,26 @@ pub enum InstallationError {
     /// The system refused.
     #[error("{operation} service {name}: {}", cause(source))]
     Call {
-        /// What was attempted.
+        /// The attempted operation.
         operation: &'static str,
-        /// On which service.
+        /// The service.
         name: String,
-        /// What the system said.
+        /// The system's error.
         source: windows_service::Error,
     },
     /// The service ended while it was being started.
     #[error("service {name} ended while it was being started, with {ending}")]
     Ended {
-        /// Which service.
+        /// The service.
         name: String,
-        /// How it ended.
         ending: Ending,
     },
     /// The service did not come to where it was to be.
     #[error("service {name} is still {state} after {} s", patience.as_secs())]
     Late {
-        /// Which service.
+        /// The service.
         name: String,
-        /// Where it is.
+        /// Its state.
         state: RunState,
         /// How long was waited.
         patience: Duration,
@@ -39,7 +38,7 @@ pub enum InstallationError {
 }
 
 impl InstallationError {
-    /// Makes an error of what the system says about this operation on this service.
+    /// Makes an error from the system's error of this operation on this service.
     pub(super) fn call(
         operation: &'static str,
         name: &str,
@@ -60,7 +59,7 @@ pub(super) fn code(error: &windows_service::Error) -> Option<i32> {
     }
 }
 
-/// The system's own words, which the crate's error keeps to its source.
+/// The system's own text, kept in the source of the crate's error.
 pub(crate) fn cause(error: &windows_service::Error) -> String {
     match error {
         windows_service::Error::Winapi(source) => source.to_string(),

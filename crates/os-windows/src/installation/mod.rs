@@ -1,7 +1,6 @@
 //! A service of ours in the service control manager's database: installed, removed, started, stopped.
 //!
-//! Every wait is bounded, and every operation may be repeated: what is so already is an answer, not an
-//! error.
+//! Every wait is bounded, and every operation may be repeated: an already reached state is an answer, not an error.
 
 mod error;
 mod report;
@@ -35,9 +34,9 @@ use crate::wide::Wide;
 pub struct Definition {
     /// The name in the service control manager's database.
     pub name: String,
-    /// The name that people are shown.
+    /// The name shown to people.
     pub display_name: String,
-    /// What it is for, in a sentence.
+    /// Its purpose, in a sentence.
     pub description: String,
     /// The program.
     pub executable: PathBuf,
@@ -47,12 +46,12 @@ pub struct Definition {
     pub restart_delay: Duration,
 }
 
-/// What [`install`] did.
+/// The result of [`install`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Installation {
     /// Whether the service was there before.
     pub change: Change,
-    /// What this system did not take, and what follows from it.
+    /// Settings refused by this system, and the consequences.
     pub warnings: Vec<String>,
 }
 
@@ -65,12 +64,12 @@ pub enum Change {
     Updated,
 }
 
-/// What became of a service that was to be removed.
+/// The result of a removal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Removal {
-    /// There was none.
+    /// There was no such service.
     Absent,
-    /// It goes when the last program that has it open lets it go.
+    /// It goes when the last program closes its handle.
     Marked,
     /// It is gone.
     Removed,
@@ -85,7 +84,7 @@ pub enum Effort {
     Done,
 }
 
-/// Installs a service, or gives the one of this name this definition.
+/// Installs a service, or gives an existing one this definition.
 ///
 /// # Errors
 /// The caller is no administrator, or the system refuses.
@@ -118,10 +117,10 @@ pub fn install(definition: &Definition) -> Result<Installation, InstallationErro
     })
 }
 
-/// Who owns a file or folder and what its access control list allows, in the security descriptor definition language.
+/// The owner and access control list of a file or folder, in the security descriptor definition language.
 ///
 /// # Errors
-/// It does not exist, or the caller may not read that.
+/// It does not exist, or the caller may not read them.
 pub fn rights_of(path: &Path) -> os::Result<String> {
     let of = || Wide::new(path).and_then(|wide| security::owner_and_dacl(&wide));
     of().map_err(|code| failure::error("GetNamedSecurityInfoW", path.display(), code))
@@ -186,8 +185,7 @@ pub fn start(name: &str, patience: Duration) -> Result<Effort, InstallationError
     Ok(effort)
 }
 
-/// Stops a service, and waits at most `patience` until it has ended: longer when the service itself says
-/// that its stop takes longer.
+/// Stops a service, and waits at most `patience` until it has ended: longer if the service itself announces it.
 ///
 /// # Errors
 /// It is not installed, it does not end in time, or the system refuses.
@@ -204,7 +202,7 @@ pub fn stop(name: &str, patience: Duration) -> Result<Effort, InstallationError>
                 effort = Effort::AlreadySo;
                 Ok(Some(Duration::ZERO))
             }
-            // It is starting, or stops already; some systems have the one code, some the other.
+            // It is starting, or stops already; some systems return one code, some the other.
             Some(CANNOT_ACCEPT | INVALID_CONTROL) => is_stopping(&service, name),
             _ => Err(InstallationError::call("stop", name)(error)),
         },
@@ -222,7 +220,7 @@ pub fn stop(name: &str, patience: Duration) -> Result<Effort, InstallationError>
     Ok(effort)
 }
 
-/// How a service stands; `None` when none of this name is installed.
+/// A service's state; `None` if none of this name is installed.
 ///
 /// # Errors
 /// The system does not say.
@@ -284,8 +282,8 @@ fn restart(delay: Duration) -> ServiceFailureActions {
     }
 }
 
-/// Has failure actions taken when the service stops with an exit code, too. A system that has no such
-/// setting is told of, not failed on.
+/// Enables failure actions for a stop with an exit code, too. A system without this setting gets a warning, not an
+/// error.
 fn restart_after_failed_starts(service: &Service) -> windows_service::Result<Option<String>> {
     match service.set_failure_actions_on_non_crash_failures(true) {
         Err(error) if code(&error) == Some(INVALID_LEVEL) => Ok(Some(String::from(
@@ -347,7 +345,7 @@ fn until<T>(
     until_extended(&mut deadline, |_| look())
 }
 
-/// Looks until there is an answer or the deadline, which a look may move, has passed.
+/// Polls until there is an answer or the deadline has passed; a poll may move the deadline.
 fn until_extended<T>(
     deadline: &mut Instant,
     mut look: impl FnMut(&mut Instant) -> Result<Option<T>, InstallationError>,

@@ -3,7 +3,7 @@ use std::fmt;
 
 use windows_service::service::{ServiceConfig, ServiceExitCode, ServiceState, ServiceStatus};
 
-/// How a service stands.
+/// The state of a service.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Report {
     /// Where it is in its life.
@@ -12,9 +12,9 @@ pub struct Report {
     pub process_id: Option<u32>,
     /// How it ended last; nothing to go by while it runs.
     pub ending: Ending,
-    /// The command line that it is started with.
+    /// The command line of its start.
     pub command_line: OsString,
-    /// Who it runs as, if the system says.
+    /// Its account, if the system reports it.
     pub account: Option<OsString>,
 }
 

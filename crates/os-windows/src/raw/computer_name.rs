@@ -1,6 +1,6 @@
-//! What the machine is called.
+//! The machine's name.
 
-// UNSAFETY: a foreign function fills a buffer of ours whose length it is told.
+// UNSAFETY: a foreign function fills a buffer of ours, and gets its length.
 #![expect(unsafe_code)]
 
 use std::ffi::OsString;

@@ -1,6 +1,6 @@
 //! The console's control events.
 
-// UNSAFETY: the system calls a function of ours, and is told of it by a foreign function.
+// UNSAFETY: the system calls a function of ours, registered by a foreign function.
 #![expect(unsafe_code)]
 
 use std::sync::OnceLock;
@@ -13,8 +13,8 @@ use windows_sys::core::BOOL;
 
 use super::outcome;
 
-/// Answers whether the event was dealt with; what was not goes to the system's own handler, which ends
-/// the process. Called on a thread that the system makes for each event.
+/// Returns whether the event was handled; otherwise the system's own handler ends the process. Called on a thread of
+/// the system, a new one for each event.
 pub(crate) type Handler = Box<dyn Fn(u32) -> bool + Send + Sync>;
 
 /// Has every control event of the console go to `handler` from now on (`SetConsoleCtrlHandler`).
@@ -22,14 +22,14 @@ pub(crate) fn handle(handler: Handler) -> Result<(), Win32> {
     if HANDLER.set(handler).is_err() {
         return Err(Win32::ALREADY_EXISTS);
     }
-    // SAFETY: the function has the type that the call wants, and lives as long as the process.
+    // SAFETY: the function has the call's type, and lives as long as the process.
     outcome(unsafe { SetConsoleCtrlHandler(Some(on_event), 1) })
 }
 
 /// Ends this process as the system's own handler does, but without a word to its libraries.
 ///
-/// That handler calls `ExitProcess`, which ends the other threads wherever they are and then runs the
-/// libraries' code: where a thread held a lock of theirs, the process never ends
+/// The system's handler calls `ExitProcess`: it ends the other threads anywhere and then runs the libraries' code. If a
+/// thread held a lock of theirs, the process never ends
 /// (<https://learn.microsoft.com/windows/win32/api/processthreadsapi/nf-processthreadsapi-exitprocess>).
 pub(crate) fn end_process() {
     // SAFETY: the handle stands for this process, and is always open.

@@ -63,8 +63,8 @@ pub(crate) fn create_symlink(link: &Wide, target: &Wide, flags: u32) -> Result<(
     Ok(())
 }
 
-// The bindings say `bool`, but the call answers a BOOLEAN: any byte but zero is success, and a Rust
-// bool that is neither 0 nor 1 is undefined behaviour.
+// The bindings have `bool`, but the call returns a BOOLEAN: any byte but zero is success, and a
+// Rust bool other than 0 and 1 is undefined behaviour.
 #[link(name = "kernel32")]
 unsafe extern "system" {
     fn CreateSymbolicLinkW(link: *const u16, target: *const u16, flags: u32) -> u8;

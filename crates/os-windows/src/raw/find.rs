@@ -16,7 +16,7 @@ use windows_sys::Win32::Storage::FileSystem::{
 use super::{last_error, outcome};
 use crate::wide::{self, Wide};
 
-/// One entry that a search found.
+/// One entry of a search.
 pub(crate) struct Found {
     pub(crate) name: OsString,
     pub(crate) entry: Entry,
@@ -26,8 +26,7 @@ pub(crate) struct Found {
 pub(crate) struct Search(HANDLE);
 
 impl Search {
-    /// Begins a search (`FindFirstFileExW`) and gives its first entry. Without short names, which
-    /// nobody here reads.
+    /// Begins a search (`FindFirstFileExW`) and returns its first entry, without short names.
     pub(crate) fn begin(
         pattern: &Wide,
         flags: FIND_FIRST_EX_FLAGS,
@@ -54,7 +53,7 @@ impl Search {
     /// The next entry; `None` at the end (`FindNextFileW`).
     pub(crate) fn next(&mut self) -> Result<Option<Found>, Win32> {
         let mut data = WIN32_FIND_DATAW::default();
-        // SAFETY: the search is open, and the structure is the one that the call fills.
+        // SAFETY: the search is open, and the structure is of the call's type.
         match outcome(unsafe { FindNextFileW(self.0, &raw mut data) }) {
             Ok(()) => Ok(Some(found(&data))),
             Err(Win32(ERROR_NO_MORE_FILES)) => Ok(None),

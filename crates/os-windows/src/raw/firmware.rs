@@ -1,6 +1,6 @@
 //! The firmware's tables.
 
-// UNSAFETY: a foreign function fills a buffer of ours whose length it is told.
+// UNSAFETY: a foreign function fills a buffer of ours, and gets its length.
 #![expect(unsafe_code)]
 
 use os::Win32;
@@ -8,8 +8,8 @@ use windows_sys::Win32::System::SystemInformation::{GetSystemFirmwareTable, RSMB
 
 use super::last_error;
 
-/// Fills `buffer` with the SMBIOS table and tells how long it is; when that is more than the buffer
-/// has, nothing of it is there.
+/// Fills `buffer` with the SMBIOS table and returns its length; if that is more than the buffer's,
+/// the buffer has nothing of it.
 ///
 /// <https://learn.microsoft.com/windows/win32/api/sysinfoapi/nf-sysinfoapi-getsystemfirmwaretable>
 pub(crate) fn smbios(buffer: &mut [u8]) -> Result<usize, Win32> {

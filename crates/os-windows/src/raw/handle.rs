@@ -1,6 +1,6 @@
 //! Handles on files, directories, volumes and disks.
 
-// UNSAFETY: handles come from and go to foreign functions, which read and fill buffers of ours.
+// UNSAFETY: handles come from and go to foreign functions; these read and fill buffers of ours.
 #![expect(unsafe_code)]
 
 use std::os::windows::io::{AsRawHandle, FromRawHandle, OwnedHandle};
@@ -19,28 +19,28 @@ use windows_sys::Win32::System::IO::DeviceIoControl;
 use super::{last_error, outcome};
 use crate::wide::Wide;
 
-/// What a handle is opened for.
+/// The purpose of a handle.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Purpose {
-    /// To ask a disk, or the device behind a volume. Needs no access and hinders nobody.
+    /// To query a disk, or the device behind a volume. Needs no access and blocks nobody.
     AskDevice,
-    /// To change the reparse point of an entry. Hinders nobody.
+    /// To change the reparse point of an entry. Blocks nobody.
     ChangeLink,
     /// To change a volume or a disk as a whole.
     ChangeDevice,
-    /// To change who may do what with an entry. Hinders nobody.
+    /// To change an entry's access list. Blocks nobody.
     ChangeRights,
     /// To hold a directory, or a link as an entry, in place: nobody may open it for deletion.
     HoldEntry,
-    /// To look at an entry, or a link as an entry. Hinders nobody.
+    /// To read an entry, or a link as an entry. Blocks nobody.
     LookAtEntry,
-    /// To look at what a path leads to. Hinders nobody.
+    /// To read a path's target. Blocks nobody.
     LookAtTarget,
-    /// To read who may do what with an entry. Hinders nobody.
+    /// To read an entry's access list. Blocks nobody.
     LookAtRights,
-    /// To remove an entry, or a link as an entry. Hinders nobody.
+    /// To remove an entry, or a link as an entry. Blocks nobody.
     RemoveEntry,
-    /// To read from a disk, or to ask what it tells only to those who may read.
+    /// To read from a disk, or for queries that need read access.
     ReadDevice,
 }
 
@@ -72,7 +72,7 @@ impl Purpose {
         }
     }
 
-    /// Backup semantics are what lets a directory be opened.
+    /// Only backup semantics allow opening a directory.
     fn flags(self) -> u32 {
         match self {
             Self::AskDevice | Self::ChangeDevice | Self::ReadDevice => 0,
@@ -87,7 +87,7 @@ impl Purpose {
     }
 }
 
-/// Opens what exists (`CreateFileW`).
+/// Opens an existing entry (`CreateFileW`).
 pub(crate) fn open(path: &Wide, purpose: Purpose) -> Result<OwnedHandle, Win32> {
     // SAFETY: the path ends in a NUL and outlives the call; the other pointers may be null.
     let handle = unsafe {
@@ -131,7 +131,7 @@ pub(crate) fn tagged(handle: &OwnedHandle) -> Result<(FileAttributes, Option<Rep
     Ok((attributes, tag))
 }
 
-/// Sends a control code, and tells how much of `output` was filled (`DeviceIoControl`).
+/// Sends a control code, and returns how much of `output` was filled (`DeviceIoControl`).
 pub(crate) fn control(
     handle: &OwnedHandle,
     code: u32,
@@ -141,8 +141,8 @@ pub(crate) fn control(
     let length = |bytes: &[u8]| u32::try_from(bytes.len()).map_err(|_| Win32::INVALID_PARAMETER);
     let (input_length, output_length) = (length(input)?, length(output)?);
     let mut filled = 0;
-    // SAFETY: both buffers are as long as we say and outlive the call, which is not overlapped:
-    // the handle was opened without that flag.
+    // SAFETY: both buffers are as long as we say and outlive the call; it is not overlapped: the
+    // handle was opened without that flag.
     outcome(unsafe {
         DeviceIoControl(
             handle.as_raw_handle(),
@@ -158,7 +158,7 @@ pub(crate) fn control(
     usize::try_from(filled).map_err(|_| Win32::INVALID_PARAMETER)
 }
 
-/// Writes out what is cached behind a handle (`FlushFileBuffers`).
+/// Writes out the cache behind a handle (`FlushFileBuffers`).
 pub(crate) fn flush(handle: &OwnedHandle) -> Result<(), Win32> {
     // SAFETY: the handle is open.
     outcome(unsafe { FlushFileBuffers(handle.as_raw_handle()) })

@@ -1,6 +1,6 @@
-//! Which file a handle is on, and which files a directory has.
+//! The file of a handle, and the files of a directory.
 
-// UNSAFETY: foreign functions fill structures and buffers of ours, whose length they are told.
+// UNSAFETY: foreign functions fill structures and buffers of ours, and get their length.
 #![expect(unsafe_code)]
 
 use std::mem::offset_of;
@@ -18,16 +18,16 @@ use windows_sys::Win32::Storage::FileSystem::{
 
 use super::{handle, outcome};
 
-/// What tells a file from all others of a machine.
+/// Distinguishes a file from all others of a machine.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) struct Identity {
     /// The serial number of its volume.
     pub(crate) volume: u64,
-    /// What its volume knows it by.
+    /// Its volume's identifier for it.
     pub(crate) file: FileId,
 }
 
-/// What a handle is on (`FILE_ID_INFO`, Windows Server 2012 and later).
+/// The identity of a handle's file (`FILE_ID_INFO`, Windows Server 2012 and later).
 ///
 /// <https://learn.microsoft.com/windows/win32/api/winbase/ns-winbase-file_id_info>
 ///
@@ -51,8 +51,8 @@ pub(crate) fn of(handle: &OwnedHandle) -> Result<Identity, Win32> {
     })
 }
 
-/// The entries of the directory that a handle is on, by the handle: wherever its path leads by now, and whatever
-/// has become of the directory. A filesystem that knows no ids of 128 bits lists those that it has.
+/// The entries of a handle's directory, by the handle: even if its path leads elsewhere by now or the directory
+/// changed. A filesystem without ids of 128 bits lists its own ids.
 pub(crate) fn listed(directory: &OwnedHandle) -> Result<Vec<Entry>, Win32> {
     match EXTENDED.list(directory) {
         Err(Win32::INVALID_PARAMETER | Win32::NOT_SUPPORTED) => BOTH.list(directory),
@@ -88,7 +88,7 @@ const _: () = {
     assert!(offset_of!(FILE_ID_BOTH_DIR_INFO, FileName) == Form::BOTH.name);
 };
 
-/// In 64-bit words, as whose the structures are aligned: 64 KiB.
+/// In 64-bit words, the alignment of the structures: 64 KiB.
 const BLOCK: usize = 8192;
 
 impl Listing {
@@ -106,7 +106,7 @@ impl Listing {
     }
 }
 
-/// Fills the block with the entries that come next, if there are any.
+/// Fills the block with the next entries, if any.
 fn fill(
     directory: &OwnedHandle,
     class: FILE_INFO_BY_HANDLE_CLASS,

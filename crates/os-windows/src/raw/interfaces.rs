@@ -1,6 +1,6 @@
-//! The devices that are present, by the interface that they offer.
+//! The present devices, by their interface.
 
-// UNSAFETY: a set of devices comes from and goes to foreign functions, which fill structures and a
+// UNSAFETY: a set of devices comes from and goes to foreign functions; these fill structures and a
 // buffer of ours.
 #![expect(unsafe_code)]
 
@@ -20,9 +20,8 @@ use super::handle::size_of_u32;
 use super::{last_error, outcome};
 use crate::wide;
 
-/// The paths of all present devices that offer the interface `class` (`SetupDiGetClassDevsW` and the
-/// calls that go with it). One that goes meanwhile may still be named. In place of a path that a device
-/// does not tell stands why.
+/// The paths of all present devices with the interface `class` (`SetupDiGetClassDevsW` and its companion calls). A
+/// device removed meanwhile may still be named. If a device's path cannot be read, its place has the error.
 ///
 /// <https://learn.microsoft.com/windows/win32/api/setupapi/nf-setupapi-setupdigetdeviceinterfacedetailw>
 pub(crate) fn present(class: &GUID) -> Result<Vec<Result<OsString, Win32>>, Win32> {
@@ -63,7 +62,7 @@ impl Devices {
             cbSize: size_of_u32::<SP_DEVICE_INTERFACE_DATA>(),
             ..SP_DEVICE_INTERFACE_DATA::default()
         };
-        // SAFETY: the set is open, and the structure is ours and says its size; no single device is
+        // SAFETY: the set is open, and the structure is ours and has its size in it; no single device is
         // named.
         outcome(unsafe {
             SetupDiEnumDeviceInterfaces(self.0, ptr::null(), class, index, &raw mut interface)
@@ -78,7 +77,8 @@ impl Devices {
             *fixed = size_of_u32::<SP_DEVICE_INTERFACE_DETAIL_DATA_W>();
         }
         // SAFETY: the set is open, the interface is one of it, and the buffer is aligned for the
-        // structure, says its fixed size, and is as long as we say; the other results may be null.
+        // structure, has its fixed size in it, and is as long as we say; the other results may be
+        // null.
         outcome(unsafe {
             SetupDiGetDeviceInterfaceDetailW(
                 self.0,
@@ -100,7 +100,7 @@ impl Drop for Devices {
     }
 }
 
-/// The path stands behind the first word, which is the structure's size.
+/// The path follows the first word, the structure's size.
 fn path_of(words: &[u32]) -> OsString {
     let halves = |word: &u32| {
         let [first, second, third, fourth] = word.to_le_bytes();

@@ -10,7 +10,7 @@ use windows_sys::Win32::System::LibraryLoader::{
 
 use super::outcome;
 
-/// Has libraries that are named without a path be looked for in System32 and nowhere else.
+/// Limits the search for libraries named without a path to System32.
 ///
 /// <https://learn.microsoft.com/windows/win32/api/libloaderapi/nf-libloaderapi-setdefaultdlldirectories>
 pub(crate) fn search_system32_only() -> Result<(), Win32> {

@@ -29,7 +29,7 @@ mod status {
     use windows_sys::Win32::Foundation::GetLastError;
     use windows_sys::core::BOOL;
 
-    /// The outcome of a call that answers zero when it failed.
+    /// The outcome of a call that returns zero on failure.
     pub(crate) fn outcome(answer: BOOL) -> Result<(), Win32> {
         if answer == 0 {
             return Err(last_error());

@@ -20,8 +20,8 @@ const LONGEST: usize = 0x8000;
 /// Windows has at most sixteen page files.
 const MOST: usize = 64;
 
-/// The page files, as the system lists them. A failure that sets no code has the code
-/// zero, not what an earlier call left.
+/// The page files, as the system lists them. A failure without a code has the code zero, not an
+/// earlier call's.
 ///
 /// <https://learn.microsoft.com/windows/win32/api/psapi/nf-psapi-enumpagefilesw>
 pub(crate) fn list() -> Result<Listing, Win32> {
@@ -32,12 +32,12 @@ pub(crate) fn list() -> Result<Listing, Win32> {
     let context = (&raw mut listing).cast::<c_void>();
     // SAFETY: the function has no preconditions.
     unsafe { SetLastError(ERROR_SUCCESS) };
-    // SAFETY: the callback gets the context back while the call lasts, and nobody else has it.
+    // SAFETY: the callback gets the context back while the call lasts, and nothing else uses it.
     outcome(unsafe { K32EnumPageFilesW(Some(note), context) })?;
     Ok(listing)
 }
 
-/// What the callback was given.
+/// The callback's data.
 pub(crate) struct Listing {
     /// A name for each entry, empty where it has none.
     pub(crate) names: Vec<OsString>,
@@ -70,11 +70,11 @@ unsafe extern "system" fn note(
     _: *mut ENUM_PAGE_FILE_INFORMATION,
     name: PCWSTR,
 ) -> BOOL {
-    // SAFETY: the context is what `list` gave, which waits for the call to end.
+    // SAFETY: the context is `list`'s, and `list` waits for the call to end.
     let Some(listing) = (unsafe { context.cast::<Listing>().as_mut() }) else {
         return FALSE;
     };
-    // SAFETY: the name is a text of the system that ends in a NUL, valid during this call.
+    // SAFETY: the name is the system's text with a NUL at its end, valid during this call.
     listing.add(unsafe { copied(name) })
 }
 

@@ -1,4 +1,4 @@
-//! What the process may do by a privilege that it has and that is not on.
+//! Enables a privilege that the process has, but not enabled.
 
 // UNSAFETY: a handle and structures of ours go to foreign functions.
 #![expect(unsafe_code)]
@@ -21,7 +21,7 @@ use super::outcome;
 /// none of this.
 pub(crate) fn enable_symbolic_links() -> Result<(), Win32> {
     let mut luid = LUID::default();
-    // SAFETY: the name is a constant that ends in a NUL, and the number is ours.
+    // SAFETY: the name is a constant with a NUL at its end, and the number is ours.
     outcome(unsafe {
         LookupPrivilegeValueW(ptr::null(), SE_CREATE_SYMBOLIC_LINK_NAME, &raw mut luid)
     })?;
@@ -33,7 +33,7 @@ pub(crate) fn enable_symbolic_links() -> Result<(), Win32> {
         }],
     };
     let token = token()?;
-    // SAFETY: the token is open, and the one privilege outlives the call; what it was before may be null.
+    // SAFETY: the token is open, and the one privilege outlives the call; the earlier state may be null.
     outcome(unsafe {
         AdjustTokenPrivileges(
             token.as_raw_handle(),

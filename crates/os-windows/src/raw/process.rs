@@ -1,6 +1,6 @@
-//! What this process uses, as the system counts it.
+//! This process's resources, as the system counts them.
 
-// UNSAFETY: foreign functions fill structures of ours whose size they are told.
+// UNSAFETY: foreign functions fill structures of ours, and get their size.
 #![expect(unsafe_code)]
 
 use std::mem;
@@ -48,11 +48,11 @@ pub(crate) fn times() -> Result<Times, Win32> {
     })
 }
 
-/// What the process has of memory, in bytes.
+/// The process's memory, in bytes.
 pub(crate) struct Memory {
     /// The working set.
     pub(crate) resident: usize,
-    /// What is committed for this process alone (`PrivateUsage`).
+    /// Memory committed for this process alone (`PrivateUsage`).
     pub(crate) private: usize,
 }
 
@@ -60,11 +60,11 @@ pub(crate) struct Memory {
 pub(crate) fn memory() -> Result<Memory, Win32> {
     const SIZE: usize = size_of::<PROCESS_MEMORY_COUNTERS_EX>();
     let size = u32::try_from(SIZE).unwrap_or(u32::MAX);
-    // SAFETY: a structure of integers, for which all zeros is a value.
+    // SAFETY: a structure of integers: all zeros is a value of it.
     let mut counters: PROCESS_MEMORY_COUNTERS_EX = unsafe { mem::zeroed() };
     counters.cb = size;
-    // SAFETY: the pseudo handle is always good; the structure is as long as we say, and by that length
-    // the function knows it for the longer form of what it is declared to take.
+    // SAFETY: the pseudo handle is always good; the structure is as long as we say, and by this length the function
+    // recognises the longer form of its declared parameter.
     outcome(unsafe {
         K32GetProcessMemoryInfo(GetCurrentProcess(), (&raw mut counters).cast(), size)
     })?;

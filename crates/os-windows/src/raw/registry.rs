@@ -1,7 +1,7 @@
 //! Values of the registry, below `HKEY_LOCAL_MACHINE`.
 
-// UNSAFETY: foreign functions fill buffers of ours whose lengths they are told, and make keys that
-// close themselves here.
+// UNSAFETY: foreign functions fill buffers of ours, get their lengths, and make keys that close
+// themselves here.
 #![expect(unsafe_code)]
 
 use std::ffi::OsString;
@@ -17,7 +17,7 @@ use windows_sys::Win32::System::Registry::{
 
 use crate::wide::{self, Wide};
 
-/// Units of the longest text that is read; paths are shorter.
+/// Units of the longest text read; paths are shorter.
 const LONGEST: usize = 0x8000;
 
 /// A number.
@@ -41,8 +41,8 @@ pub(crate) fn number(key: &str, value: &str) -> Result<u32, Win32> {
     Ok(number)
 }
 
-/// A text; variables of the environment in it are replaced where the value is of that type, which
-/// `RegGetValueW` does by itself.
+/// A text; for a value of the type with variables of the environment, `RegGetValueW` replaces them
+/// by itself.
 pub(crate) fn text(key: &str, value: &str) -> Result<OsString, Win32> {
     Ok(wide::text(&units(key, value, RRF_RT_REG_SZ)?))
 }
@@ -71,8 +71,8 @@ fn units(key: &str, value: &str, kind: REG_ROUTINE_FLAGS) -> Result<Vec<u16>, Wi
     Ok(units)
 }
 
-/// When a key was made, in units of 100 ns since 1601, which is made now if need be and is gone after the
-/// next boot. Nothing is ever written to it, so its last change is its making.
+/// The creation time of a volatile key, in units of 100 ns since 1601; made now if need be, and gone after the next
+/// boot. Nothing is ever written to it, so its last change is its creation.
 ///
 /// <https://learn.microsoft.com/windows/win32/api/winreg/nf-winreg-regcreatekeyexw>,
 /// <https://learn.microsoft.com/windows/win32/api/winreg/nf-winreg-regqueryinfokeyw>
@@ -82,7 +82,7 @@ pub(crate) fn volatile_since(path: &str) -> Result<u64, Win32> {
         dwLowDateTime: 0,
         dwHighDateTime: 0,
     };
-    // SAFETY: the key is open, the time is ours, and whatever else the call could fill is left out.
+    // SAFETY: the key is open, the time is ours, and the call's other outputs are left out.
     outcome(unsafe {
         RegQueryInfoKeyW(
             key.0,
@@ -105,11 +105,11 @@ pub(crate) fn volatile_since(path: &str) -> Result<u64, Win32> {
 struct Key(HKEY);
 
 impl Key {
-    /// Opens a volatile key, which is made if it is not there.
+    /// Opens a volatile key, and makes it if it is missing.
     fn volatile(path: &str) -> Result<Self, Win32> {
         let path = Wide::new(path)?;
         let mut key = ptr::null_mut();
-        // SAFETY: the path ends in a NUL, and what is filled is ours.
+        // SAFETY: the path ends in a NUL, and the outputs are ours.
         outcome(unsafe {
             RegCreateKeyExW(
                 HKEY_LOCAL_MACHINE,

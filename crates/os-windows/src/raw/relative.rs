@@ -1,7 +1,7 @@
-//! Entries of a directory by the directory's handle: the only calls that no change of a path can
-//! lead elsewhere. Rust's `remove_dir_all` works by the same calls (CVE-2022-21658).
+//! Entries of a directory by the directory's handle: no change of a path can lead these calls
+//! elsewhere. Rust's `remove_dir_all` uses the same calls (CVE-2022-21658).
 
-// UNSAFETY: handles and names of ours go to foreign functions, which give handles back.
+// UNSAFETY: handles and names of ours go to foreign functions; these return handles.
 #![expect(unsafe_code)]
 
 use std::ffi::OsStr;
@@ -30,18 +30,18 @@ use windows_sys::Win32::System::IO::IO_STATUS_BLOCK;
 
 use super::outcome;
 
-/// What an entry is opened for. A link is opened as an entry in each case.
+/// The purpose of an open entry. A link is opened as an entry in each case.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Purpose {
     /// To change its attributes.
     ChangeAttributes,
-    /// To make a directory of this name, which must not exist.
+    /// To make a directory of this new name.
     CreateDirectory,
     /// To hold it in place: nobody may open it for deletion.
     Hold,
     /// To remove it.
     Remove,
-    /// To make a directory of this name, which must not exist, and to hold it: others may read in it alone.
+    /// To make a directory of this new name, and to hold it: others may only read in it.
     ReserveDirectory,
     /// Likewise, a file.
     ReserveFile,
@@ -111,8 +111,8 @@ pub(crate) fn open(
     };
     let mut handle = ptr::null_mut();
     let mut status = IO_STATUS_BLOCK::default();
-    // SAFETY: the name, the attributes that point to it, and both results outlive the call, which is
-    // synchronous by its options; the directory is open; the other pointers may be null.
+    // SAFETY: the name, the attributes that point to it, and both results outlive the call, synchronous by its options;
+    // the directory is open; the other pointers may be null.
     let answer = unsafe {
         NtCreateFile(
             &raw mut handle,
@@ -136,8 +136,8 @@ pub(crate) fn open(
     Ok(unsafe { OwnedHandle::from_raw_handle(handle) })
 }
 
-/// Gives an entry another name, in this directory, that nothing has (`NtSetInformationFile`). Win32's own form of
-/// this call would read the name against the process's current directory.
+/// Gives an entry another, unused name in this directory (`NtSetInformationFile`). Win32's own form of this call would
+/// read the name against the process's current directory.
 ///
 /// <https://learn.microsoft.com/windows-hardware/drivers/ddi/ntifs/ns-ntifs-_file_rename_information>
 pub(crate) fn rename(
@@ -147,8 +147,8 @@ pub(crate) fn rename(
 ) -> Result<(), Win32> {
     let wanted = Renaming::to(directory, name)?;
     let mut status = IO_STATUS_BLOCK::default();
-    // SAFETY: both handles are open, and the structure, laid out as the class wants it, outlives the call, which
-    // is synchronous as the entry was opened so.
+    // SAFETY: both handles are open, and the structure, laid out for the class, outlives the call, synchronous as the
+    // entry was opened so.
     let answer = unsafe {
         NtSetInformationFile(
             entry.as_raw_handle(),
@@ -198,7 +198,7 @@ impl Renaming {
     }
 }
 
-/// Deletes what a handle is on, at once if the filesystem can, else when its last handle closes.
+/// Deletes a handle's entry, at once if the filesystem can, else when its last handle closes.
 pub(crate) fn delete(entry: &OwnedHandle) -> Result<(), Win32> {
     let at_once = FILE_DISPOSITION_INFO_EX {
         Flags: FILE_DISPOSITION_FLAG_DELETE | FILE_DISPOSITION_FLAG_POSIX_SEMANTICS,
@@ -218,7 +218,7 @@ pub(crate) fn delete(entry: &OwnedHandle) -> Result<(), Win32> {
     }
 }
 
-/// Sets the attributes of what a handle is on; its times stay, which zeros say.
+/// Sets the attributes of a handle's entry; zeros keep its times.
 pub(crate) fn set_attributes(entry: &OwnedHandle, wanted: FileAttributes) -> Result<(), Win32> {
     let info = FILE_BASIC_INFO {
         FileAttributes: wanted.0,
@@ -227,8 +227,8 @@ pub(crate) fn set_attributes(entry: &OwnedHandle, wanted: FileAttributes) -> Res
     set(entry, FileBasicInfo, &info)
 }
 
-/// `SetFileInformationByHandle` with the structure of a class. Which goes with which is written
-/// above, and nowhere else.
+/// `SetFileInformationByHandle` with the structure of a class. The pairs are written above, and
+/// nowhere else.
 fn set<T>(entry: &OwnedHandle, class: FILE_INFO_BY_HANDLE_CLASS, info: &T) -> Result<(), Win32> {
     // SAFETY: the handle is open, and the structure is of this size and outlives the call.
     outcome(unsafe {

@@ -1,7 +1,7 @@
-//! Access control lists of what a handle is on.
+//! Access control lists of handles' objects.
 
-// UNSAFETY: foreign functions allocate descriptors and texts, which only they can free, and give
-// pointers into them.
+// UNSAFETY: foreign functions allocate descriptors and texts, only they can free these, and they
+// return pointers into them.
 #![expect(unsafe_code)]
 
 use std::ffi::c_void;
@@ -28,7 +28,7 @@ use crate::wide::Wide;
 /// <https://learn.microsoft.com/windows/win32/api/aclapi/nf-aclapi-getsecurityinfo>
 pub(crate) fn dacl(file: &OwnedHandle) -> Result<String, Win32> {
     let mut descriptor = ptr::null_mut();
-    // SAFETY: the handle is open; what is not asked for may be null, and the result outlives the call.
+    // SAFETY: the handle is open; unrequested parts may be null, and the result outlives the call.
     let code = unsafe {
         GetSecurityInfo(
             file.as_raw_handle(),
@@ -51,7 +51,7 @@ pub(crate) fn dacl(file: &OwnedHandle) -> Result<String, Win32> {
 pub(crate) fn owner_and_dacl(path: &Wide) -> Result<String, Win32> {
     let parts = OWNER_SECURITY_INFORMATION | DACL_SECURITY_INFORMATION;
     let mut descriptor = ptr::null_mut();
-    // SAFETY: the path ends in a NUL; what need not be told may be null, and the result outlives the call.
+    // SAFETY: the path ends in a NUL; unrequested parts may be null, and the result outlives the call.
     let code = unsafe {
         GetNamedSecurityInfoW(
             path.as_ptr(),
@@ -68,9 +68,9 @@ pub(crate) fn owner_and_dacl(path: &Wide) -> Result<String, Win32> {
     text(&Local(descriptor), parts)
 }
 
-/// Sets the access control list of a file or directory, and hands what is inheritable down to what is
-/// in it, one by one: for directories that hold little. The handle needs `READ_CONTROL` and `WRITE_DAC`.
-/// `SetKernelObjectSecurity` would hand nothing down, but its page says that it is not for files.
+/// Sets the access control list of a file or directory, and passes inheritable entries down to its content, one by one:
+/// for directories with little content. The handle needs `READ_CONTROL` and `WRITE_DAC`. `SetKernelObjectSecurity`
+/// would pass nothing down, but by its page it is not for files.
 ///
 /// <https://learn.microsoft.com/windows/win32/api/aclapi/nf-aclapi-setsecurityinfo>
 pub(crate) fn set_dacl(file: &OwnedHandle, dacl: &Dacl) -> Result<(), Win32> {
@@ -80,8 +80,7 @@ pub(crate) fn set_dacl(file: &OwnedHandle, dacl: &Dacl) -> Result<(), Win32> {
         true => PROTECTED_DACL_SECURITY_INFORMATION,
         false => UNPROTECTED_DACL_SECURITY_INFORMATION,
     };
-    // SAFETY: the handle is open; the list lies in the descriptor, which outlives the call; what is not
-    // set may be null.
+    // SAFETY: the handle is open; the list lies in the descriptor, and this outlives the call; unset parts may be null.
     succeeded(unsafe {
         SetSecurityInfo(
             file.as_raw_handle(),
@@ -95,12 +94,13 @@ pub(crate) fn set_dacl(file: &OwnedHandle, dacl: &Dacl) -> Result<(), Win32> {
     })
 }
 
-/// Memory that the system has allocated for us, to be given back by `LocalFree`.
+/// Memory allocated by the system for us, freed by `LocalFree`.
 struct Local(*mut c_void);
 
 impl Drop for Local {
     fn drop(&mut self) {
-        // SAFETY: the call that allocated it says to free it so, and nobody uses it any more.
+        // SAFETY: the call that allocated it documents this way to free it, and nothing uses it any
+        // more.
         unsafe { LocalFree(self.0) };
     }
 }
@@ -121,12 +121,11 @@ fn parse(dacl: &Dacl) -> Result<Local, Win32> {
     Ok(Local(descriptor))
 }
 
-/// The list in a descriptor. One that is absent or null would let everybody do everything, and is an
-/// error.
+/// The list in a descriptor. A missing or null one would allow everybody everything, and is an error.
 fn list_of(descriptor: &Local) -> Result<*const ACL, Win32> {
     let (mut is_present, mut is_default) = (0, 0);
     let mut list = ptr::null_mut();
-    // SAFETY: the descriptor is one that the system made, and the results outlive the call.
+    // SAFETY: the system made the descriptor, and the results outlive the call.
     outcome(unsafe {
         GetSecurityDescriptorDacl(
             descriptor.0,
@@ -144,7 +143,7 @@ fn list_of(descriptor: &Local) -> Result<*const ACL, Win32> {
 /// <https://learn.microsoft.com/windows/win32/api/sddl/nf-sddl-convertsecuritydescriptortostringsecuritydescriptorw>
 fn text(descriptor: &Local, parts: u32) -> Result<String, Win32> {
     let (mut units, mut length) = (ptr::null_mut(), 0);
-    // SAFETY: the descriptor is one that the system made, and the results outlive the call.
+    // SAFETY: the system made the descriptor, and the results outlive the call.
     outcome(unsafe {
         ConvertSecurityDescriptorToStringSecurityDescriptorW(
             descriptor.0,
@@ -156,7 +155,7 @@ fn text(descriptor: &Local, parts: u32) -> Result<String, Win32> {
     })?;
     let text = Local(units.cast());
     let length = usize::try_from(length).map_err(|_| Win32::INVALID_PARAMETER)?;
-    // SAFETY: the call succeeded, so as many units are there as it told, and `text` keeps them.
+    // SAFETY: the call succeeded, so the reported number of units is there, and `text` keeps them.
     let units = unsafe { slice::from_raw_parts(text.0.cast::<u16>(), length) };
     let text = units.split(|unit| *unit == 0).next().unwrap_or_default();
     String::from_utf16(text).map_err(|_| Win32::INVALID_PARAMETER)

@@ -1,6 +1,6 @@
 //! Services by the service control manager.
 
-// UNSAFETY: handles come from and go to foreign functions, which fill buffers of ours with
+// UNSAFETY: handles come from and go to foreign functions; these fill buffers of ours with
 // structures that point into the same buffers.
 #![expect(unsafe_code)]
 
@@ -20,12 +20,12 @@ use super::handle::size_of_u32;
 use super::{last_error, outcome};
 use crate::wide::{self, Wide};
 
-/// What a service is opened for: no more is asked for than that.
+/// The purpose of an open service: only its rights are requested.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Purpose {
-    /// To list what depends on it.
+    /// To list its dependents.
     ListDependents,
-    /// To ask how it is configured and what it does.
+    /// To query its configuration and state.
     Query,
     /// To start it.
     Start,
@@ -47,7 +47,7 @@ impl Purpose {
 /// An open service.
 pub(crate) struct Service(Handle);
 
-/// What `QueryServiceConfigW` says, of which this is wanted.
+/// The wanted parts of `QueryServiceConfigW`'s answer.
 pub(crate) struct Config {
     /// `dwStartType`.
     pub(crate) start_type: u32,
@@ -64,7 +64,7 @@ impl Service {
         Handle::of(unsafe { OpenServiceW(manager.0, name.as_ptr(), purpose.access()) }).map(Self)
     }
 
-    /// `QueryServiceConfigW`, whose answer has at most 8 KiB.
+    /// `QueryServiceConfigW`; its answer has at most 8 KiB.
     ///
     /// <https://learn.microsoft.com/windows/win32/api/winsvc/nf-winsvc-queryserviceconfigw>
     pub(crate) fn config(&self) -> Result<Config, Cause> {
@@ -100,7 +100,7 @@ impl Service {
         Ok(status.dwCurrentState)
     }
 
-    /// The names of those that depend on it and are not stopped (`EnumDependentServicesW`).
+    /// The names of its dependents that are not stopped (`EnumDependentServicesW`).
     pub(crate) fn running_dependents(&self) -> Result<Vec<OsString>, Cause> {
         let mut room = USUAL_LIST;
         for _ in 0..ATTEMPTS {
@@ -148,21 +148,20 @@ impl Service {
     }
 }
 
-/// How often a list is asked for again that grew since its length was told.
+/// The most retries for a list that grew since its length was read.
 const ATTEMPTS: usize = 4;
 
 /// Room for the dependents of most services.
 const USUAL_LIST: u32 = 16 * 1024;
 
-/// The longest buffer that the manager's protocol takes. The function's own page says of the list that
-/// it has 64,000 bytes at most.
+/// The longest buffer in the manager's protocol. The function's own page limits the list to 64,000 bytes.
 ///
 /// <https://learn.microsoft.com/openspecs/windows_protocols/ms-scmr/6269bea8-9dd3-4092-bd33-67cec685d38e>,
 /// <https://learn.microsoft.com/windows/win32/api/winsvc/nf-winsvc-enumdependentservicesw>
 const LONGEST_LIST: u32 = 256 * 1024;
 
-/// Room enough whether `needed` is for the whole list or for what did not fit: the two pages do not agree,
-/// and neither has been seen.
+/// Room enough, whether `needed` is for the whole list or for the rest: the two pages disagree, and neither case has
+/// been seen.
 fn next_room(room: u32, needed: u32) -> u32 {
     room.saturating_add(needed).min(LONGEST_LIST)
 }
@@ -171,7 +170,7 @@ fn next_room(room: u32, needed: u32) -> u32 {
 struct Handle(SC_HANDLE);
 
 impl Handle {
-    /// What a call answered, null being its failure. To be called right behind it.
+    /// A call's result, with null as its failure. To be called right after it.
     fn of(answer: SC_HANDLE) -> Result<Self, Win32> {
         if answer.is_null() {
             return Err(last_error());
@@ -187,15 +186,14 @@ impl Drop for Handle {
     }
 }
 
-/// Memory that calls fill with structures and, behind them, the texts that these point to.
+/// Memory that calls fill with structures and, behind them, the structures' texts.
 struct Buffer {
     /// Words, for the alignment of pointers.
     words: Vec<u64>,
-    /// In bytes.
     length: u32,
 }
 
-/// The structures that calls put into a [`Buffer`].
+/// The structures in a [`Buffer`].
 ///
 /// # Safety
 /// Any bits are a value of the type, and `u64` is aligned for it.
@@ -239,11 +237,11 @@ impl Buffer {
             return Err(malformed());
         }
         // SAFETY: the words are initialised, there are as many bytes as just checked, they stay
-        // unchanged as long as they are borrowed, and the rest is what `Plain` promises.
+        // unchanged as long as they are borrowed, and `Plain` promises the rest.
         Ok(unsafe { slice::from_raw_parts(self.words.as_ptr().cast(), count) })
     }
 
-    /// The text that a structure points to, which must be within: the pointer itself is not followed.
+    /// A structure's text, at an address that must lie in the buffer: the pointer itself is not followed.
     fn text(&self, at: *const u16) -> Result<OsString, Cause> {
         let distance = at.addr().checked_sub(self.words.as_ptr().addr());
         let unit = distance

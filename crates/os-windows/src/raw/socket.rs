@@ -1,4 +1,4 @@
-//! Sockets, as far as to know which kinds there are.
+//! Sockets, to find out the kinds available.
 
 // UNSAFETY: a socket is made and closed by foreign functions, between the start and the end of the library.
 #![expect(unsafe_code)]
@@ -33,7 +33,7 @@ pub(crate) fn make_unix() -> Result<(), Win32> {
     Ok(())
 }
 
-/// Sockets can be made while this lives; the system counts who needs them.
+/// Sockets can be made while this lives; the system counts the users.
 struct Library;
 
 /// The version of the library's interface, 2.2.

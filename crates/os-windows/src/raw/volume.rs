@@ -1,6 +1,6 @@
 //! Calls on volumes and mounted folders by name.
 
-// UNSAFETY: foreign functions read texts of ours and fill buffers of ours whose length they are told.
+// UNSAFETY: foreign functions read texts of ours, and fill buffers of ours and get their length.
 #![expect(unsafe_code)]
 
 use std::ffi::OsString;
@@ -21,7 +21,7 @@ use crate::wide::{self, Wide};
 const ROOM: usize = 261;
 const ROOM_U32: u32 = MAX_PATH + 1;
 
-/// What `GetVolumeInformationW` says.
+/// The answer of `GetVolumeInformationW`.
 pub(crate) struct Information {
     pub(crate) file_system: OsString,
     pub(crate) flags: u32,
@@ -48,7 +48,7 @@ pub(crate) fn names() -> Result<Vec<OsString>, Win32> {
     }
 }
 
-/// The name of the volume that is mounted at a folder (`GetVolumeNameForVolumeMountPointW`).
+/// The name of the volume mounted at a folder (`GetVolumeNameForVolumeMountPointW`).
 pub(crate) fn name_at(folder: &Wide) -> Result<OsString, Win32> {
     let mut buffer = room();
     // SAFETY: the folder ends in a NUL, and the buffer is as long as we say.
@@ -70,7 +70,7 @@ pub(crate) fn unmount(folder: &Wide) -> Result<(), Win32> {
     outcome(unsafe { DeleteVolumeMountPointW(folder.as_ptr()) })
 }
 
-/// The size and the free space of the filesystem that a directory lies on (`GetDiskFreeSpaceExW`).
+/// The size and the free space of a directory's filesystem (`GetDiskFreeSpaceExW`).
 pub(crate) fn space(directory: &Wide) -> Result<Space, Win32> {
     let (mut available, mut total, mut free) = (0, 0, 0);
     // SAFETY: the directory ends in a NUL, and the three numbers are ours.
@@ -109,8 +109,8 @@ pub(crate) fn bytes_per_sector(root: &Wide) -> Result<u32, Win32> {
 pub(crate) fn information(root: &Wide) -> Result<Information, Win32> {
     let (mut label, mut file_system) = (room(), room());
     let mut flags = 0;
-    // SAFETY: the root ends in a NUL, both buffers are as long as we say, and the numbers that
-    // nobody asks for may be null.
+    // SAFETY: the root ends in a NUL, both buffers are as long as we say, and the unrequested
+    // numbers may be null.
     outcome(unsafe {
         GetVolumeInformationW(
             root.as_ptr(),
@@ -130,8 +130,8 @@ pub(crate) fn information(root: &Wide) -> Result<Information, Win32> {
     })
 }
 
-/// Fills `buffer` with the list of a volume's paths and gives the length that the list has, which
-/// may be more with [`Win32::MORE_DATA`] (`GetVolumePathNamesForVolumeNameW`).
+/// Fills `buffer` with the list of a volume's paths and returns the list's length, possibly larger
+/// with [`Win32::MORE_DATA`] (`GetVolumePathNamesForVolumeNameW`).
 pub(crate) fn path_names(volume: &Wide, buffer: &mut [u16]) -> (u32, Result<(), Win32>) {
     let Ok(room) = u32::try_from(buffer.len()) else {
         return (0, Err(Win32::INVALID_PARAMETER));

@@ -1,6 +1,6 @@
-//! Where Windows is.
+//! Windows's directory.
 
-// UNSAFETY: a foreign function fills a buffer of ours whose length it is told.
+// UNSAFETY: a foreign function fills a buffer of ours, and gets its length.
 #![expect(unsafe_code)]
 
 use std::ffi::OsString;
@@ -11,10 +11,10 @@ use windows_sys::Win32::System::SystemInformation::GetSystemWindowsDirectoryW;
 use super::last_error;
 use crate::wide;
 
-/// Units of room, which is more than `MAX_PATH` and any path's length.
+/// Units of room: more than `MAX_PATH` and any path's length.
 const ROOM: usize = 0x8000;
 
-/// The directory that `%SystemRoot%` names in the system's own settings.
+/// The directory of `%SystemRoot%` in the system's own settings.
 ///
 /// <https://learn.microsoft.com/windows/win32/api/sysinfoapi/nf-sysinfoapi-getsystemwindowsdirectoryw>
 pub(crate) fn path() -> Result<OsString, Win32> {

@@ -1,5 +1,5 @@
-//! The jobs for WMI: each is a type of its own, with its reply and the states that it can be in. The queue and the
-//! threads handle any job, as a [`Request`] that waits or an [`ActiveJob`] under way.
+//! The jobs for WMI: each is a type of its own, with its reply and its states. The queue and the threads handle any
+//! job, as a waiting [`Request`] or an [`ActiveJob`] under way.
 
 use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,15 +13,13 @@ use super::session::{Broken, Connection, Generation, Session};
 
 /// A question to WMI, complete, to be begun again over another connection if it must.
 ///
-/// It goes to another thread, and its reply comes back. A stage stays there: it holds what came
-/// from COM.
+/// It goes to another thread, and its reply comes back. A stage stays there: it holds COM values.
 pub(super) trait Job: Send + 'static {
-    /// What WMI answers.
     type Reply: Send + 'static;
     /// How far it is, over one connection.
     type State: 'static;
 
-    /// Whose namespace it goes to.
+    /// The class whose namespace it goes to.
     fn class(&self) -> &'static Class;
 
     fn begin(&self, over: &Connection) -> Stepped<Self>;
@@ -30,7 +28,7 @@ pub(super) trait Job: Send + 'static {
     fn advance(&self, state: Self::State, over: &Connection, wait: i32) -> Stepped<Self>;
 }
 
-/// What comes after a stage, which is gone: nothing can be asked of it again.
+/// The step after a stage; the stage is consumed and cannot be used again.
 pub(super) enum Step<S, R> {
     On(S),
     Ended(R),
@@ -38,12 +36,12 @@ pub(super) enum Step<S, R> {
 
 pub(super) type Stepped<J> = Result<Step<<J as Job>::State, <J as Job>::Reply>, Broken>;
 
-/// A job for which a caller waits, with any reply.
+/// A job with a waiting caller, of any reply.
 pub(super) trait Request: Send {
-    /// Of one that is repeated: the generation of connections over which it may be.
+    /// For a repeated one: the generation of connections that it may use.
     fn needs(&self) -> Option<Generation>;
 
-    /// Whether nobody waits for the answer any more.
+    /// Whether the caller no longer waits.
     fn is_abandoned(&self) -> bool;
 
     /// Begins it over this connection of the session's.
@@ -55,27 +53,25 @@ pub(super) trait Request: Send {
 
 /// A running job, for any type of reply. Dropping it releases its COM objects.
 pub(super) trait ActiveJob {
-    /// What becomes of it within this many milliseconds.
+    /// Its state within this many milliseconds.
     fn advance(self: Box<Self>, session: &mut Session, wait: i32) -> Next;
 }
 
-/// What becomes of a job.
+/// A job's next state.
 pub(super) enum Next {
     GoesOn(Box<dyn ActiveJob>),
     Over(End),
 }
 
-/// What became of a job that goes on no more.
+/// The end of a job.
 pub(super) enum End {
-    /// Nobody waits for it any more.
     Abandoned,
     Answered(Answer),
-    /// Its connection was lost: it is to be begun once more, over one that it
-    /// [needs](Request::needs).
+    /// Its connection was lost: it begins once more, over one that it [needs](Request::needs).
     Again(Box<dyn Request>),
 }
 
-/// Sends the answer to the caller, who may send another request at once.
+/// Sends the answer to the caller; this one may send another request at once.
 pub(super) type Answer = Box<dyn FnOnce()>;
 
 /// A job, and the sender of its reply.
@@ -137,7 +133,7 @@ impl<J: Job> PendingJob<J> {
         }
     }
 
-    /// The connection may have died since it was last used: that much is worth a second attempt.
+    /// The connection may have died since its last use: this justifies a second attempt.
     fn broken(self, broken: Broken, next: Generation) -> End {
         match broken.may_repeat && self.needs.is_none() {
             true => End::Again(Box::new(self.again(next))),
@@ -174,7 +170,7 @@ impl<J: Job> Request for PendingJob<J> {
     }
 }
 
-/// A job that has begun, and what it goes over.
+/// A begun job, and its connection.
 struct UnderWay<J: Job> {
     pending: PendingJob<J>,
     state: J::State,

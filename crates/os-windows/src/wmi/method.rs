@@ -20,10 +20,10 @@ pub(super) struct Signature {
     pub(super) method: &'static Method,
 }
 
-/// Which in-parameters a method has.
+/// Lists a method's in-parameters.
 pub(super) struct ListParameters(pub(super) Signature);
 
-/// A call of a method that the class table allows.
+/// A method call allowed by the class table.
 pub(super) struct Invoke {
     pub(super) signature: Signature,
     /// A class's name or an instance's path.
@@ -52,11 +52,11 @@ impl WipedArguments {
     }
 }
 
-/// A method's definition that did not come over its connection before. Nothing else was sent.
+/// A method's definition, new on its connection. Nothing else was sent.
 pub(super) enum Definition {
     /// It is on its way.
     Fetching { class: CallResult, latest: Instant },
-    /// It has arrived. This is a state of its own, so that an abandoned call ends before anything is sent.
+    /// It has arrived. This is a state of its own, so an abandoned call ends before anything is sent.
     Arrived(ClassObject),
 }
 
@@ -67,7 +67,7 @@ impl Signature {
         (self.class.name, self.method.name)
     }
 
-    /// What needs a method's definition begins with that, unless it came over this connection
+    /// A job that needs a method's definition begins with it, unless it came over this connection
     /// before.
     fn define(self, over: &Connection) -> Defined {
         if let Some(known) = over.known(self.name()) {
@@ -182,8 +182,8 @@ impl Invoke {
         }
     }
 
-    /// A method is never repeated here: it has been sent, and a code that says otherwise is that
-    /// of the question for its end.
+    /// A method is never repeated here: it has been sent, and a code to the contrary belongs to the
+    /// query for its end.
     fn end(&self, call: CallResult, wait: i32) -> Called<Step<Invoking, Outcome>> {
         match call.end(wait)? {
             Progress::Ended(output) => outcome(self, &output).map(Step::Ended),
@@ -192,7 +192,7 @@ impl Invoke {
     }
 }
 
-/// The in-parameters, filled; none for a method that takes none.
+/// The in-parameters, filled; none for a method without any.
 fn input(call: &Invoke, definition: Option<&ClassObject>) -> Called<Option<ClassObject>> {
     let method = call.signature.method;
     let Some(definition) = definition else {
@@ -208,7 +208,7 @@ fn input(call: &Invoke, definition: Option<&ClassObject>) -> Called<Option<Class
     Ok(Some(input))
 }
 
-/// Sets an argument. Null is what an argument is before it is set.
+/// Sets an argument. An unset argument is null.
 fn put(input: &ClassObject, method: &Method, name: &str, value: &Value) -> Called<()> {
     let parameter = method
         .parameter(name)
@@ -226,7 +226,7 @@ fn put(input: &ClassObject, method: &Method, name: &str, value: &Value) -> Calle
         extended: Some(format!("argument {}", parameter.name)),
         origin: fault.origin,
         cause: match fault.cause {
-            // Said of the parameter, which this build does not have, and not of the object.
+            // This is about the parameter, missing in this build, and not about the object.
             Cause::Hresult(Hresult::WBEM_E_NOT_FOUND) => {
                 Hresult::WBEM_E_INVALID_METHOD_PARAMETERS.into()
             }
@@ -235,7 +235,7 @@ fn put(input: &ClassObject, method: &Method, name: &str, value: &Value) -> Calle
     })
 }
 
-/// What a method gave back. The extended status is told as its text.
+/// A method's result. The extended status is reported as its text.
 fn outcome(call: &Invoke, output: &ClassObject) -> Called<Outcome> {
     let mut out = BTreeMap::new();
     let mut extended = None;
@@ -270,7 +270,7 @@ fn return_value(output: &ClassObject) -> Called<Returned> {
     code.map_err(|error| Cause::Malformed(format!("{RETURN_VALUE}: {error}")).into())
 }
 
-/// Of an object its message; where the definition has a text, as Microsoft's pages print it, all of that.
+/// For an object its message; if the definition has a text, as on Microsoft's pages, all of it.
 fn text_of(call: &Invoke, status: &Value) -> Option<String> {
     let text = match status {
         Value::Object(status) => status.text(extended_status::MESSAGE.name).ok()?,
@@ -281,7 +281,7 @@ fn text_of(call: &Invoke, status: &Value) -> Option<String> {
     kept.map(|text| text.to_string())
 }
 
-/// What every method's definition has:
+/// A part of every method's definition:
 /// <https://learn.microsoft.com/windows/win32/wmisdk/calling-a-method>.
 const RETURN_VALUE: &str = "ReturnValue";
 

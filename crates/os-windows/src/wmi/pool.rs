@@ -5,17 +5,16 @@
 //! unless WMI's own error object came with the code. If the code reports that the connection is gone, a query returns
 //! to the front of the queue, once, for a newer connection; a method returns only if it was never sent.
 //!
-//! A thread begins calls and polls all of them for their ends in turns of milliseconds. Only connecting blocks the thread,
-//! for up to two minutes. A thread connects while it has no calls under way, and another thread whose connection exists may
-//! take the request meanwhile: a call that hangs delays only its own callers. A class definition is fetched in the same
-//! way, within two minutes whatever the deadline, and kept with the connection.
+//! A thread begins calls and polls all of them for their ends in turns of milliseconds. Only connecting blocks the
+//! thread, for up to two minutes. A thread connects while it has no calls under way, and another, connected thread may
+//! take the request meanwhile: a hung call delays only its own callers. A class definition is fetched in the same way,
+//! within two minutes whatever the deadline, and kept with the connection.
 //!
-//! A thread counts as idle before it sends its reply, so that one caller needs one thread. If a call panics its thread, the
-//! callers of what the thread had under way get an error, and the pool starts a replacement.
+//! A thread counts as idle before it sends its reply, so one caller needs one thread. If a call panics its thread, the
+//! callers of the thread's calls get an error, and the pool starts a replacement.
 //!
-//! A caller waits until its deadline. Then a query is cancelled, and a method that waits for its definition is never sent.
-//! A method that was sent goes on without an observer, so `node` runs methods that change something under its lock and
-//! without a deadline.
+//! A caller waits until its deadline. Then a query is cancelled, and a method waiting for its definition is never sent.
+//! A sent method goes on without an observer, so `node` runs changing methods under its lock and without a deadline.
 
 use std::rc::Rc;
 use std::sync::mpsc::RecvTimeoutError;
@@ -33,8 +32,8 @@ use super::queue::{Duty, Queue, Standing, ThreadNumber};
 use super::session::{Connection, Generation, Session};
 use super::{Connect, worker};
 
-/// A few threads in the multithreaded apartment that query one namespace of WMI for all callers. They start
-/// when they are needed and stay, with their connections, until the pool is dropped.
+/// A few threads in the multithreaded apartment, querying one namespace of WMI for all callers. They start on demand
+/// and stay, with their connections, until the pool is dropped.
 pub(super) struct Pool(Arc<Shared>);
 
 impl Pool {
@@ -47,8 +46,8 @@ impl Pool {
         }))
     }
 
-    /// The job's reply, or [`Cause::TimedOut`] after that long. Then a query is given up; a method
-    /// that has begun goes on in the provider, one that has not never will.
+    /// The job's reply, or [`Cause::TimedOut`] after `patience`. Then a query is given up; a begun
+    /// method goes on in the provider, and one not yet begun never starts.
     pub(super) fn ask<J: Job>(&self, job: J, patience: Duration) -> Called<J::Reply> {
         let (asked, asker) = PendingJob::new(job);
         self.submit(Box::new(asked))?;
@@ -96,9 +95,9 @@ impl Drop for Pool {
     }
 }
 
-/// A thread serves several calls, so this bounds how many of a namespace can hang where they connect, the
-/// one call that cannot be waited for with a bound. One thread may hang there and one may keep a broken
-/// connection for calls that go on, while the third serves.
+/// A thread serves several calls, so this bounds how many threads of a namespace can hang in connecting, the only wait
+/// without a bound. One thread may hang there and one may keep a broken connection for ongoing calls, while the third
+/// serves.
 pub(super) const MOST_THREADS: usize = 3;
 
 pub(super) struct Shared {
@@ -133,14 +132,14 @@ fn died() -> WmiError {
     Cause::Malformed("the thread that asked WMI ended".to_owned()).into()
 }
 
-/// What a thread that has nothing under way is to do.
+/// The task of a thread without calls.
 pub(super) enum Task {
     /// Begin this over its connection.
     Begin(Box<dyn Request>, Rc<Connection>),
     Otherwise(Duty),
 }
 
-/// A thread's place in the pool, which is free again when it ends, in whatever way.
+/// A thread's place in the pool, free again at any end of the thread.
 pub(super) struct PoolSlot {
     shared: Arc<Shared>,
     thread: ThreadNumber,
@@ -151,7 +150,7 @@ impl PoolSlot {
         Session::new(Arc::clone(&self.shared.connect), self.shared.namespace)
     }
 
-    /// Waits for something to do, as one that is idle.
+    /// Waits for a task, as an idle thread.
     pub(super) fn wait(&self, own: Option<Rc<Connection>>) -> Task {
         let mut queue = self.shared.lock();
         loop {
@@ -171,7 +170,7 @@ impl PoolSlot {
         }
     }
 
-    /// A request for a thread that has calls under way.
+    /// A request for a thread with calls under way.
     pub(super) fn spare(&self, own: Generation) -> Option<Box<dyn Request>> {
         self.shared.lock().spare(own)
     }
@@ -190,7 +189,7 @@ impl PoolSlot {
         claimed
     }
 
-    /// All that others will not take, for a thread that can do nothing.
+    /// All requests that others will not take, for a thread that cannot work.
     pub(super) fn left_over(&self) -> Vec<Box<dyn Request>> {
         let mut queue = self.shared.lock();
         queue.set_standing(self.thread, Standing::Busy);
@@ -205,7 +204,7 @@ impl PoolSlot {
     pub(super) fn put_back(&self, request: Box<dyn Request>) {
         let mut queue = self.shared.lock();
         queue.put_back(request);
-        // Where no more can be started, this one is there.
+        // If no more can be started, this one remains.
         let _ = ensure_threads(&self.shared, &mut queue);
         drop(queue);
         self.shared.changed.notify_all();
@@ -213,7 +212,7 @@ impl PoolSlot {
 }
 
 impl Drop for PoolSlot {
-    /// A thread that a call brought down leaves those who wait to the others, or to one more.
+    /// A panicked thread leaves its waiting requests to the others, or to a new one.
     fn drop(&mut self) {
         let mut queue = self.shared.lock();
         queue.leave(self.thread);

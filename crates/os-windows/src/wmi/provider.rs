@@ -15,17 +15,17 @@ use super::query::Find;
 use super::{Connect, LocalMachine};
 use crate::failure;
 
-/// The providers of every namespace of [`os::schema`]; a class's row says which it is in. One of them
-/// serves the whole node.
+/// The providers of every namespace of [`os::schema`]; a class's row names its namespace. One of them serves the whole
+/// node.
 ///
-/// A deadline bounds the wait, also for what cannot be interrupted. A method that has begun when its
-/// deadline passes goes on: a caller that holds a lock for it calls without a deadline.
+/// A deadline bounds the wait, even for an uninterruptible call. A method begun before its deadline goes on after it: a
+/// caller with a lock for it calls without a deadline.
 pub struct NativeProvider {
     clock: Arc<dyn Clock>,
     pools: Pools,
 }
 
-/// Each namespace has threads of its own, so that none waits for another that does not answer.
+/// Each namespace has threads of its own, so none waits for another, silent one.
 struct Pools {
     cim_v2: Pool,
     smb: Pool,
@@ -145,7 +145,7 @@ fn error(operation: &'static str, object: &str, fault: WmiError) -> Error {
     error_without(&Secrets::none(), operation, object, fault)
 }
 
-/// What the system says in its own language is data beside the cause, where nobody matches on it.
+/// The system's text, in its own language, is data beside the cause, never matched on.
 fn error_without(
     secrets: &Secrets<'_>,
     operation: &'static str,
@@ -158,7 +158,7 @@ fn error_without(
     else {
         return failure::error(operation, object, fault.cause);
     };
-    // Whoever gets the error may make another of it that has no text.
+    // The error's receiver may convert it to one without the text.
     tracing::debug!(operation, object, cause = %fault.cause, "said" = %system_text, "WMI says more of a failure");
     Error::new(operation, object, fault.cause).with_system_text(Some(system_text))
 }
@@ -210,8 +210,7 @@ fn check_scope(
     }
 }
 
-/// Each is declared, and none that is required is left out. Types are checked where they are
-/// converted.
+/// Each is declared, and every required one is present. The conversion checks the types.
 fn check_arguments(
     method: &Method,
     arguments: &Arguments,

@@ -8,26 +8,25 @@ use super::com::{Called, ClassObject, Enumerator, Progress};
 use super::job::{Job, Step, Stepped};
 use super::session::{Broken, Connection};
 
-/// A query, and how the objects that it finds are read.
+/// A query, and how to read its objects.
 pub(super) struct Find {
     selection: Selection,
     read: fn(&ClassObject, &[&Property]) -> Called<Instance>,
 }
 
 impl Find {
-    /// Its objects have all that was selected.
+    /// Its objects have all selected properties.
     pub(super) fn selected(selection: Selection) -> Self {
         let read = ClassObject::instance;
         Self { selection, read }
     }
 
-    /// Its objects have what their class has.
+    /// Its objects have their class's properties.
     pub(super) fn whole(Associated(selection): Associated) -> Self {
         let read = ClassObject::whole;
         Self { selection, read }
     }
 
-    /// In WQL.
     pub(super) fn text(&self) -> &str {
         &self.selection.text
     }
@@ -38,7 +37,7 @@ impl Find {
     }
 }
 
-/// A query that has begun, and what came of it so far.
+/// A begun query, and its objects so far.
 pub(super) struct Finding {
     answers: Enumerator,
     found: Vec<ClassObject>,

@@ -3,13 +3,13 @@ use std::collections::{BTreeMap, VecDeque};
 use super::job::{ReplyHandle, Request};
 use super::session::Generation;
 
-/// The requests of a namespace that wait for a thread, and what its threads are about.
+/// The waiting requests of a namespace, and the states of its threads.
 #[derive(Default)]
 pub(super) struct Queue {
     waiting: VecDeque<Entry>,
     threads: BTreeMap<ThreadNumber, Standing>,
     started: ThreadNumber,
-    /// Of the connections that are made now.
+    /// The generation of new connections.
     generation: Generation,
     closed: bool,
 }
@@ -17,17 +17,17 @@ pub(super) struct Queue {
 /// Names a thread of a namespace.
 pub(super) type ThreadNumber = u64;
 
-/// What a thread is about.
+/// A thread's state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Standing {
     /// It has calls under way, or connects and may hang there.
     Busy,
-    /// It has nothing to do, or is about to: it is counted before it gives its last answer, so that
-    /// a caller that sends another request at once finds it. With the generation of its connection, if it has one.
+    /// It has nothing to do, or soon: it counts as idle before it gives its last answer, so a caller's next request
+    /// finds it at once. With the generation of its connection, if any.
     Idle(Option<Generation>),
 }
 
-/// What a thread is to do that has nothing under way and nothing to begin.
+/// The task of a thread with no call under way and none to begin.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Duty {
     /// Make a connection of this generation, and look again.
@@ -36,7 +36,7 @@ pub(super) enum Duty {
     End,
 }
 
-/// A request, and who connects for it.
+/// A request, and the thread connecting for it.
 struct Entry {
     request: Box<dyn Request>,
     connector: Option<ThreadNumber>,
@@ -60,13 +60,13 @@ impl Queue {
         self.threads.len()
     }
 
-    /// How many requests wait, those included for which a thread connects.
+    /// How many requests wait, with those for which a thread connects.
     #[cfg(test)]
     pub(super) fn waiting(&self) -> usize {
         self.waiting.len()
     }
 
-    /// Whether more requests wait that nobody connects for than there are threads to do so.
+    /// Whether more unclaimed requests wait than there are threads to connect for them.
     pub(super) fn is_short_of_threads(&self) -> bool {
         self.unclaimed() > self.idle()
     }
@@ -75,7 +75,7 @@ impl Queue {
         self.waiting.push_back(Entry::unclaimed(request));
     }
 
-    /// Back to the front, behind those that are there for the same reason.
+    /// Back to the front, behind others put back before.
     pub(super) fn put_back(&mut self, request: Box<dyn Request>) {
         self.generation = self.generation.max(request.needs().unwrap_or_default());
         let is_repeated = |it: &&Entry| it.request.needs().is_some();
@@ -83,7 +83,7 @@ impl Queue {
         self.waiting.insert(at, Entry::unclaimed(request));
     }
 
-    /// Nobody waits for this one any more. It may have been taken already.
+    /// The caller no longer waits for this one. It may have been taken already.
     pub(super) fn abandon<R>(&mut self, asker: &ReplyHandle<R>) {
         asker.abandon();
         self.waiting.retain(|it| !it.request.is_abandoned());
@@ -93,7 +93,7 @@ impl Queue {
         self.closed = true;
     }
 
-    /// The number of a thread that is being started. It counts as soon as it stands somewhere.
+    /// The number of a starting thread. It counts as soon as it has a state.
     pub(super) fn next_thread(&mut self) -> ThreadNumber {
         self.started += 1;
         self.started
@@ -104,19 +104,19 @@ impl Queue {
         self.unclaim(thread);
     }
 
-    /// A thread has ended, in whatever way. Who it was connecting for sees that no answer will come, so that
-    /// what brings threads down brings down one for each request at most.
+    /// A thread has ended, even by a panic. The caller it was connecting for gets no answer, so a fatal request ends
+    /// one thread at most.
     pub(super) fn leave(&mut self, thread: ThreadNumber) {
         self.threads.remove(&thread);
         self.waiting.retain(|it| it.connector != Some(thread));
     }
 
-    /// All who wait see that no answers will come.
+    /// All waiting callers see that no answers will come.
     pub(super) fn give_up(&mut self) {
         self.waiting.clear();
     }
 
-    /// A request for an idle thread whose connection is of this generation. It is busy then.
+    /// A request for an idle thread with a connection of this generation. The thread is then busy.
     pub(super) fn begin(
         &mut self,
         thread: ThreadNumber,
@@ -127,12 +127,11 @@ impl Queue {
         Some(request)
     }
 
-    /// What an idle thread is to do that can begin nothing, as one that is about it; `None` when
-    /// there is nothing yet.
+    /// The task of an idle thread that can begin nothing, marked as taken; `None` if there is
+    /// nothing yet.
     ///
-    /// A request stays here while a thread connects for it: another whose connection is there takes it
-    /// meanwhile. One thread connects for one request, and who hangs there with nobody's request any more
-    /// keeps no other thread from connecting.
+    /// A request stays here while a thread connects for it: another, connected thread takes it meanwhile. One thread
+    /// connects for one request, and a thread hung for an abandoned request stops no other from connecting.
     pub(super) fn duty(&mut self, thread: ThreadNumber) -> Option<Duty> {
         if self.unclaimed() > self.ready() {
             self.set_standing(thread, Standing::Busy);
@@ -145,18 +144,18 @@ impl Queue {
         self.closed.then_some(Duty::End)
     }
 
-    /// A request for a thread that has calls under way already: one that no idle thread will take.
+    /// A request for a thread with calls under way: one that no idle thread will take.
     pub(super) fn spare(&mut self, own: Generation) -> Option<Box<dyn Request>> {
         let are_short = self.unclaimed() > self.idle();
         self.remove(|it| it.goes_over(own) && (are_short || it.connector.is_some()))
     }
 
-    /// The request that a thread connects for, if it is still here.
+    /// The request for which a thread connects, if still here.
     pub(super) fn claimed(&mut self, thread: ThreadNumber) -> Option<Box<dyn Request>> {
         self.remove(|it| it.connector == Some(thread))
     }
 
-    /// The first that nobody connects for.
+    /// The first without a connecting thread.
     pub(super) fn first(&mut self) -> Option<Box<dyn Request>> {
         self.remove(|it| it.connector.is_none())
     }
@@ -277,7 +276,7 @@ mod tests {
         let (mut queue, threads) = queue(&[Standing::Idle(Some(FIRST)), Standing::Busy]);
         queue.push(request());
         queue.put_back(repeated(FIRST.next()));
-        // The older one is good enough for the request that is none.
+        // An older connection is good enough for a first attempt.
         let begun = queue.begin(threads[0], FIRST);
         assert!(begun.is_some_and(|it| it.needs().is_none()));
         assert!(queue.spare(FIRST).is_none());

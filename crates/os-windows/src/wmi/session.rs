@@ -10,8 +10,7 @@ use os::schema::Namespace;
 use super::Connect;
 use super::com::{Called, ClassObject, Services};
 
-/// Which connections of a namespace are younger than others: when one is lost, all of its generation and
-/// older ones may be.
+/// The age of a namespace's connections: when one is lost, all of its generation and older ones may be.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Generation(u64);
 
@@ -19,7 +18,7 @@ impl Generation {
     #[cfg(test)]
     pub(super) const FIRST: Self = Self(0);
 
-    /// Of connections that are made when one of this generation was lost.
+    /// The generation of connections made after one of this generation was lost.
     pub(super) fn next(self) -> Self {
         Self(self.0 + 1)
     }
@@ -51,7 +50,7 @@ impl Session {
         self.open.as_ref().map(|open| open.generation)
     }
 
-    /// Makes a connection, in place of the one that there is. This may take minutes.
+    /// Makes a connection, in place of the present one. This may take minutes.
     pub(super) fn connect(&mut self, generation: Generation) -> Called<()> {
         self.open = None;
         let made = self.connect.connect(self.namespace);
@@ -66,8 +65,7 @@ impl Session {
         Ok(())
     }
 
-    /// A connection that is gone is forgotten. Another call may have been told so before, and a new one
-    /// may be in its place.
+    /// Drops a lost connection. Another call may have reported it before, and a new one may be in its place.
     pub(super) fn heed(&mut self, fault: &WmiError, of: &Rc<Connection>) {
         let is_open = self.open.as_ref().is_some_and(|it| Rc::ptr_eq(it, of));
         if fault.breaks_connection() && is_open {
@@ -76,7 +74,7 @@ impl Session {
     }
 }
 
-/// A connection, and the classes' definitions that came over it.
+/// A connection, and the classes' definitions received over it.
 pub(super) struct Connection {
     pub(super) services: Services,
     pub(super) generation: Generation,
@@ -86,7 +84,7 @@ pub(super) struct Connection {
 
 pub(super) type MethodName = (&'static str, &'static str);
 
-/// The definition of a method's in-parameters; none of one that takes none.
+/// The definition of a method's in-parameters; none for a method without any.
 pub(super) type Input = Option<Rc<ClassObject>>;
 
 impl Connection {
@@ -100,10 +98,10 @@ impl Connection {
     }
 }
 
-/// A job that failed, as its connection sees it.
+/// A failed job, from its connection's view.
 pub(super) struct Broken {
     pub(super) fault: WmiError,
-    /// The connection is gone, and nothing that changes anything can have left over it.
+    /// The connection is gone, and no change can have been sent over it.
     pub(super) may_repeat: bool,
 }
 
@@ -114,7 +112,7 @@ impl Broken {
         Self { fault, may_repeat }
     }
 
-    /// The failure came before a call that changes something: repeated if the connection was lost.
+    /// The failure came before a changing call: repeated if the connection was lost.
     pub(super) fn before_a_change(fault: WmiError) -> Self {
         let may_repeat = fault.is_lost();
         Self { fault, may_repeat }

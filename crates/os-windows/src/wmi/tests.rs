@@ -1,4 +1,4 @@
-//! The pool, over connections that fail or hang.
+//! The pool, over failing or hung connections.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
@@ -14,7 +14,7 @@ use super::pool::MOST_THREADS;
 use super::{Connect, NativeProvider};
 use crate::NativeClock;
 
-/// How long a test waits for what has to come.
+/// How long a test waits for an expected event.
 const TIMEOUT: Duration = Duration::from_secs(20);
 
 fn ask(provider: &NativeProvider, class: &'static str, deadline: Deadline) -> Cause {
@@ -128,7 +128,7 @@ fn many_callers_of_a_namespace_that_hangs_share_a_few_threads() {
     drop(release);
     let late = ask(&provider, disk::CLASS.name, Deadline::NEVER);
     assert_eq!(late, Cause::Hresult(Hresult::RPC_S_SERVER_UNAVAILABLE));
-    // One for each thread, and one for the last caller: nobody connects for those who have gone.
+    // One for each thread, and one for the last caller: no thread connects for gone callers.
     assert!(hanging.begun.load(Ordering::Relaxed) <= MOST_THREADS + 1);
 }
 

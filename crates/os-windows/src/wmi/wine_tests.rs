@@ -1,6 +1,5 @@
-//! Against the WMI that is there: Wine's, or Windows's own. What Wine cannot do is asserted under Wine alone; in
-//! its place stands what Windows's documentation says, which has not run. Nothing of the machine is changed
-//! outside Wine.
+//! Against the system's WMI: Wine's, or Windows's own. Wine's gaps are asserted under Wine alone; on Windows the
+//! documented behaviour is asserted instead, and this has not run. Outside Wine nothing of the machine changes.
 
 // UNSAFETY: a function of the system is looked up by its name, for the tests alone.
 #![expect(unsafe_code)]
@@ -21,15 +20,15 @@ use super::pool::MOST_THREADS;
 use super::{Connect, LocalMachine, MethodCall, NativeProvider};
 use crate::{NativeClock, process_usage};
 
-/// One at a time: Wine fills a class's table anew for each query, without a lock, and two at once end
-/// the process (seen in Wine 8, `fill_service` of wbemprox).
+/// One at a time: Wine fills a class's table again for each query, without a lock, and two at once end the process
+/// (seen in Wine 8, `fill_service` of wbemprox).
 fn provider() -> MutexGuard<'static, NativeProvider> {
     static PROVIDER: OnceLock<Mutex<NativeProvider>> = OnceLock::new();
     let provider = PROVIDER.get_or_init(|| Mutex::new(synchronous()));
     provider.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Methods run to their end before their call returns, the only way that Wine has.
+/// Methods run to their end before their call returns: Wine's only way.
 struct Synchronous;
 
 impl Connect for Synchronous {
@@ -59,7 +58,7 @@ const STATE: &str = service::STATE.name;
 const ACCEPT_STOP: &str = service::base::ACCEPT_STOP.name;
 const TAG: &str = service::base::TAG_ID.name;
 
-/// The service that tests may start and stop, which is Wine's alone; on a machine the one that always runs.
+/// A service that tests may start and stop, under Wine only; on Windows one that always runs.
 fn sample() -> &'static str {
     match is_wine() {
         true => "Spooler",
@@ -67,7 +66,7 @@ fn sample() -> &'static str {
     }
 }
 
-/// Whether the system is Wine, which says so by a function that Windows does not have.
+/// Whether the system is Wine: it has a function that Windows lacks.
 fn is_wine() -> bool {
     // SAFETY: both texts end in a NUL, and the module is part of every process.
     unsafe {
@@ -110,7 +109,7 @@ fn the_key_comes_along_when_it_was_not_asked_for() {
     }
 }
 
-/// Windows reads `\'` as a quote (documented). When Wine does, this says so.
+/// Windows reads `\'` as a quote (documented). When Wine does, this test fails.
 #[test]
 fn an_escaped_quote_is_one_of_the_value_but_for_wine() {
     let query = Query::all(service::CLASS.name, &[NAME]).with(NAME, Value::text("x' OR 'a"));
@@ -161,7 +160,8 @@ fn a_method_tells_its_return_value() {
     assert_eq!(run(service::STOP_SERVICE.name), 0);
 }
 
-/// What runs by itself is asked of its call, and Wine gives none. When it does, this says so.
+/// A semisynchronous method's value is read from its call, and Wine gives no call. When it does,
+/// this test fails.
 #[test]
 fn a_semisynchronous_method_tells_its_return_value_but_for_wine() {
     let alone = provider();
@@ -206,7 +206,7 @@ fn what_does_not_exist_is_told_by_its_code() {
     assert!(error.object.contains("wincsi-none"), "{error}");
 }
 
-/// Wine has the namespace and nothing in it. When it gets disks, this says so.
+/// Wine has the namespace and nothing in it. When it gets disks, this test fails.
 #[test]
 fn disks_are_objects_of_storage_but_for_wine() {
     let query = Query::all(disk::CLASS.name, &[disk::NUMBER.name]);
@@ -214,10 +214,10 @@ fn disks_are_objects_of_storage_but_for_wine() {
     assert_eq!(found.is_empty(), is_wine(), "{found:?}");
 }
 
-/// Wine does not count handles, so what a query leaves behind would show as memory: 5,000 enumerators or
-/// query texts are more than is allowed here. The class has no objects under Wine, where each query of
-/// one that has takes tens of milliseconds. On Windows each query asks the storage stack, and what else grows
-/// there is not known: fewer are made, and their connections alone are counted.
+/// Wine does not count handles, so a query's leak would show as memory: 5,000 enumerators or query texts are more than
+/// is allowed here. The class has no objects under Wine, since each query of a class with objects takes tens of
+/// milliseconds there. On Windows each query reaches the storage stack, and other growth there is unknown: fewer are
+/// made, and only their connections are counted.
 #[test]
 fn thousands_of_queries_take_one_connection_a_thread_and_leave_nothing_behind() {
     let alone = provider();
@@ -276,7 +276,7 @@ fn the_class_table_is_asked_before_wmi() {
     ));
 }
 
-/// Wine's firmware object has not the properties that name it. When it gets them, this says so.
+/// Wine's firmware object lacks its key properties. When it gets them, this test fails.
 #[test]
 fn an_object_that_cannot_be_found_again_is_an_error() {
     let query = Query::all(bios::CLASS.name, &[bios::SERIAL_NUMBER.name]);

@@ -1,4 +1,4 @@
-//! What a thread of the pool does.
+//! The work of a pool's thread.
 
 use std::collections::VecDeque;
 use std::rc::Rc;
@@ -9,10 +9,10 @@ use super::pool::{PoolSlot, Task};
 use super::queue::Duty;
 use super::session::{Connection, Generation, Session};
 
-/// Serves requests until there will be no more. It connects only while it has no calls under way, since
-/// nobody would ask them for their ends meanwhile.
+/// Serves requests until there will be no more. It connects only while it has no calls under way, since nothing would
+/// poll them meanwhile.
 pub(super) fn work(place: &PoolSlot) {
-    // Dropped last: all that came from COM has to be gone by then.
+    // Dropped last: all COM values have to be gone by then.
     let apartment = match Apartment::enter() {
         Ok(apartment) => apartment,
         Err(fault) => {
@@ -30,12 +30,12 @@ pub(super) fn work(place: &PoolSlot) {
     drop(apartment);
 }
 
-/// How long a thread that has calls under way waits for their ends, in all, before it looks for new ones.
+/// How long a thread polls its calls for their ends, in all, before it checks for new ones.
 const TURN_MILLISECONDS: usize = 20;
 
 struct Worker<'a> {
     place: &'a PoolSlot,
-    /// The calls under way. The first was asked for its end longest ago.
+    /// The calls under way, the longest unpolled first.
     active: VecDeque<Box<dyn ActiveJob>>,
     session: Session,
 }
@@ -47,7 +47,7 @@ enum Turn {
 }
 
 impl Worker<'_> {
-    /// Takes what there is to take, and asks each call for its end.
+    /// Takes waiting requests, and polls each call for its end.
     fn turn(&mut self) -> Turn {
         let own = self.session.connection();
         if self.active.is_empty() {
@@ -63,7 +63,7 @@ impl Worker<'_> {
         Turn::GoesOn
     }
 
-    /// The request that it is for waits in the queue meanwhile, and is told when there is no connection.
+    /// Its request waits in the queue meanwhile, and gets the error if there is no connection.
     fn connect(&mut self, generation: Generation) {
         match self.session.connect(generation) {
             Ok(()) => self.place.become_idle(self.session.generation()),
@@ -107,7 +107,7 @@ impl Worker<'_> {
         }
     }
 
-    /// Gives an answer, or the request back, after a thread that has nothing more to do was counted idle.
+    /// Gives an answer, or the request back, after counting a thread without further work as idle.
     fn conclude(&self, end: End) {
         if self.active.is_empty() {
             self.place.become_idle(self.session.generation());

@@ -10,7 +10,7 @@ use super::server;
 
 type Outcome = Result<(), Box<dyn Error>>;
 
-/// A case: its name, and what it does.
+/// A case: its name and its function.
 type Case = (&'static str, fn() -> Outcome);
 
 pub(crate) const ALL: &[Case] = &[
@@ -28,10 +28,10 @@ const CLOSE: u32 = 2;
 const LOGOFF: u32 = 5;
 const SHUTDOWN: u32 = 6;
 
-/// Bounds every wait: only a test that has failed already gets there.
+/// Bounds every wait: only a failed test reaches it.
 const TIMEOUT: Duration = Duration::from_secs(30);
 
-/// The system would end the process if the handler returned, so it says nothing more.
+/// The system would end the process if the handler returned, so nothing more is printed.
 fn held(event: u32) -> Outcome {
     let mut server = Server::start()?;
     server.say(event)?;
@@ -42,7 +42,7 @@ fn held(event: u32) -> Outcome {
     same(server.end()?.code(), Some(0))
 }
 
-/// As WMI brings along what makes windows: a container runtime's request comes through all the same.
+/// As WMI loads user32.dll: a container runtime's request arrives all the same.
 fn with_windows() -> Outcome {
     let mut server = Server::start()?;
     server.say(server::LOAD_USER32)?;

@@ -11,9 +11,8 @@ use windows_sys::Win32::System::LibraryLoader::{GetModuleHandleW, GetProcAddress
 use windows_sys::Win32::System::Threading::{CreateThread, INFINITE, WaitForSingleObject};
 use windows_sys::core::w;
 
-/// Begins a thread at the function that the system begins its own thread for a control event with, as container
-/// runtimes do to ask a program to end, and waits for its end. Windows's function ends its thread and never
-/// returns; so no thread of ours may call it.
+/// Begins a thread at the system's own function for control events, as container runtimes do to end a program, and
+/// waits for its end. Windows's function ends its thread and never returns; so no thread of ours may call it.
 ///
 /// <https://github.com/microsoft/hcsshim/blob/main/internal/jobcontainers/process.go>
 pub(crate) fn raise(event: usize) {
@@ -52,7 +51,7 @@ pub(crate) fn raise(event: usize) {
 
 type CtrlRoutine = unsafe extern "system" fn(*mut c_void) -> u32;
 
-/// Loads what makes windows.
+/// Loads user32.dll.
 pub(crate) fn load_user32() -> bool {
     // SAFETY: the text ends in a NUL, and the library is the system's own.
     !unsafe { LoadLibraryW(w!("user32.dll")) }.is_null()

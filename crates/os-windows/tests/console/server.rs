@@ -1,5 +1,4 @@
-//! The process that is asked to end: says on standard output what happens to it, and does what it is told
-//! on standard input.
+//! The process to be ended: reports its events on standard output, and takes orders on standard input.
 
 use std::io::{self, BufRead as _};
 use std::process::ExitCode;
@@ -13,10 +12,10 @@ use super::raise;
 /// The argument of such a process.
 pub(crate) const FLAG: &str = "--as-server";
 
-/// An order to load the library of windows, and to say that it is there.
+/// An order to load user32.dll, and to confirm it.
 pub(crate) const LOAD_USER32: &str = "user32";
 
-/// Ends well once its drain, which lasts for as long as it is told, has ended.
+/// Ends well after its drain of the ordered length.
 pub(crate) fn main() -> ExitCode {
     let Ok(requests) = EndRequests::listen() else {
         return ExitCode::FAILURE;

@@ -14,7 +14,7 @@ use super::servant;
 
 type Outcome = Result<(), Box<dyn Error>>;
 
-/// A case: its name, and what it does.
+/// A case: its name and its function.
 type Case = (&'static str, fn() -> Outcome);
 
 pub(crate) const ALL: &[Case] = &[
@@ -87,7 +87,7 @@ fn stop_by_closure() -> Outcome {
     same(service.status()?.current_state, ServiceState::Stopped)
 }
 
-/// Wine 8 lists no dependents, and stops a service whatever depends on it. When it learns this, this says so.
+/// Wine 8 lists no dependents, and stops a service whatever depends on it. When this is fixed, this case fails.
 fn needed_by_another() -> Outcome {
     let services = NativeServices::new();
     let mut below = running("closure", RunningService::in_mode)?;
@@ -127,7 +127,7 @@ fn end(service: &mut RunningService) -> Outcome {
     ended(service)
 }
 
-/// It has been told to stop.
+/// It has got the stop.
 fn ended(service: &mut RunningService) -> Outcome {
     same(service.wire.hear()?, "stopping".to_owned())?;
     service.wire.say("go on")?;

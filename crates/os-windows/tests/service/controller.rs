@@ -1,4 +1,4 @@
-//! The case's side: a service that is installed for one case and removed after it.
+//! The case's side: a service installed for one case and removed after it.
 
 use std::error::Error;
 use std::ffi::OsString;
@@ -16,14 +16,14 @@ use windows_service::service_manager::{ServiceManager, ServiceManagerAccess};
 use super::servant;
 use super::wire::{TIMEOUT, Wire};
 
-/// A service that runs, as its own end of the wire and of the service control manager.
+/// A running service, seen over the wire and by the service control manager.
 pub(crate) struct RunningService {
     pub(crate) wire: Wire,
     installed: Installed,
 }
 
 impl RunningService {
-    /// Installs this program as a service and starts it; it has said that it is starting.
+    /// Installs this program as a service and starts it; it has reported its start.
     pub(crate) fn in_mode(mode: &str) -> Result<Self, Box<dyn Error>> {
         Self::depending_on(Vec::new(), mode)
     }
@@ -121,11 +121,11 @@ impl Installed {
 /// ERROR_SERVICE_DATABASE_LOCKED.
 const DATABASE_LOCKED: i32 = 1055;
 
-/// Leaves the processor to those who hold the lock.
+/// Leaves the processor to the lock's holders.
 const PAUSE: Duration = Duration::from_millis(20);
 
 impl Drop for Installed {
-    /// A service that still runs is there until it has ended.
+    /// A running service stays until it has ended.
     fn drop(&mut self) {
         let _ = self.service.stop();
         let _ = self.service.delete();

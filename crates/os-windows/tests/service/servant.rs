@@ -1,4 +1,4 @@
-//! The service's side: does what its mode says, and says what it does.
+//! The service's side: acts by its mode, and reports its actions.
 
 use std::io;
 use std::net::TcpStream;
@@ -10,16 +10,16 @@ use wincsi_os_windows::{ServiceHandle, run_as_service};
 
 use super::wire::Wire;
 
-/// The first argument of a process that is to be a service.
+/// The first argument of the service's process.
 pub(crate) const FLAG: &str = "--as-service";
 
-/// How long the service says that its stop may take.
+/// The announced time of the service's stop.
 pub(crate) const STOP_TIME: Duration = Duration::from_secs(20);
 
-/// What it ends with when it is told to fail.
+/// The exit code on a requested failure.
 pub(crate) const FAILURE: u8 = 7;
 
-/// Takes the port of the case that listens, and the mode.
+/// Takes the port of the listening case, and the mode.
 pub(crate) fn main(mut arguments: impl Iterator<Item = String>) -> ExitCode {
     let (Some(port), Some(mode)) = (arguments.next(), arguments.next()) else {
         return ExitCode::FAILURE;

@@ -14,7 +14,7 @@ mod wire;
 
 /// Runs the cases; or is the service of one of them, when the service control manager starts it.
 ///
-/// One after the other: under Wine a process takes for its own whatever service is being started.
+/// One after the other: under Wine a process takes any starting service for its own.
 pub(crate) fn main() -> ExitCode {
     let mut arguments = std::env::args().skip(1);
     if arguments.next().as_deref() == Some(servant::FLAG) {

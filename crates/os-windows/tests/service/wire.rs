@@ -1,11 +1,11 @@
-//! What a case and its service say to each other: lines over a loopback connection, which is how
-//! each knows where the other is without waiting for time to pass.
+//! The messages of a case and its service: lines over a loopback connection, so each knows the
+//! other's state without waiting for time to pass.
 
 use std::io::{self, BufRead, BufReader, Write};
 use std::net::TcpStream;
 use std::time::Duration;
 
-/// Bounds every wait: only a test that has failed already gets there.
+/// Bounds every wait: only a failed test reaches it.
 pub(crate) const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// One end of the connection.

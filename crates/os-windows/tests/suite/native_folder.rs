@@ -41,7 +41,7 @@ impl NativeFolderFixture {
 }
 
 impl Drop for NativeFolderFixture {
-    /// What cannot be removed stays in the temporary folder, which says enough.
+    /// A folder that cannot be removed stays in the temporary folder, as a sign.
     fn drop(&mut self) {
         let _ = remove(&self.folder);
     }
@@ -92,8 +92,8 @@ impl CaseControl for NativeFolderFixture {
         set_reparse_point(directory, options.access_mode(FILE_WRITE_ATTRIBUTES), data)
     }
 
-    /// Of every Windows Server, the optimisation of drives is started on demand; of Wine, a cache of fonts
-    /// that nothing uses (its printing is found running now and then).
+    /// On every Windows Server, the optimisation of drives (started on demand); under Wine, an unused cache of fonts
+    /// (its printing is running now and then).
     fn idle_service(&self) -> Option<&'static str> {
         Some(match super::wine::is_here() {
             true => "FontCache",

@@ -1,4 +1,4 @@
-//! Cases of Windows alone: its first drive, to which no volume leads under Wine, and its WMI.
+//! Cases of Windows alone: its first drive (without a volume under Wine), and its WMI.
 
 use std::sync::Arc;
 

@@ -1,6 +1,6 @@
-//! Wine: whether this is it, and what it answers otherwise.
+//! Wine: whether this is it, and its deviations.
 
-// UNSAFETY: two calls that no safe library offers, for the tests alone.
+// UNSAFETY: two calls missing in safe libraries, for the tests alone.
 #![expect(unsafe_code)]
 
 use std::ffi::OsStr;
@@ -17,7 +17,7 @@ use windows_sys::Win32::System::Ioctl::FSCTL_SET_REPARSE_POINT;
 use windows_sys::Win32::System::LibraryLoader::{GetModuleHandleW, GetProcAddress};
 use windows_sys::core::w;
 
-/// Whether the system is Wine, which says so by a function that Windows does not have.
+/// Whether the system is Wine: it has a function that Windows lacks.
 pub(crate) fn is_here() -> bool {
     // SAFETY: both texts end in a NUL, and the module is part of every process.
     unsafe {
@@ -28,11 +28,10 @@ pub(crate) fn is_here() -> bool {
 
 /// Opens the service control manager for as long as the cases run, before any of them does.
 ///
-/// A handle of it belongs to an association with the manager's process. Wine 8 learns its
-/// association when a call over it has ended for the first time, and forgets it with the last
-/// handle: of two calls that begin before that, each makes one of its own, and a handle of the one
-/// may be used over a connection of the other ("The handle is invalid"; read in rpcrt4's
-/// `RpcAssoc_ReleaseIdleConnection`).
+/// A handle of it belongs to an association with the manager's process. Wine 8 stores the
+/// association after the first call over it has ended, and drops it with the last handle: two calls
+/// begun before this each make their own, and a handle of one may be used over a connection of the
+/// other ("The handle is invalid"; read in rpcrt4's `RpcAssoc_ReleaseIdleConnection`).
 pub(crate) fn keep_services_open() -> Result<ServiceManager, windows_service::Error> {
     ServiceManager::local_computer(None::<&OsStr>, ServiceManagerAccess::CONNECT)
 }
@@ -61,7 +60,7 @@ pub(crate) fn set_reparse_point(entry: &File, data: &[u8]) -> Result<(), Win32> 
     Ok(())
 }
 
-/// What Wine 8 answers otherwise. A row goes away when Wine learns it.
+/// Wine 8's deviations. A row goes away when Wine is fixed.
 pub(crate) const ANSWERS: &[Deviation] = &[
     // Wine's own codes.
     row("boot::memory_is_written_to_drives", NO_PAGE_FILES),
@@ -184,7 +183,7 @@ pub(crate) const ANSWERS: &[Deviation] = &[
         "volumes::an_unmounted_folder_is_plain_and_empty_again",
         NO_MOUNTING,
     ),
-    // CreateSymbolicLinkW says that it succeeded and creates nothing.
+    // CreateSymbolicLinkW reports success and creates nothing.
     row("files::a_chain_of_symlinks_is_followed", NO_SYMLINKS),
     row(
         "files::a_directory_is_pinned_through_a_link_above_it",

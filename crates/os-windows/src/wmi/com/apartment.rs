@@ -10,15 +10,15 @@ use windows::Win32::System::Com::{COINIT_MULTITHREADED, CoInitializeEx, CoUninit
 use super::Called;
 use super::failure::fault;
 
-/// As long as this lives, the thread may call COM. It cannot leave the thread; what the thread got
-/// from COM has to be dropped before.
+/// As long as this lives, the thread may call COM. It cannot leave the thread; the thread's COM
+/// values have to be dropped before.
 pub(in crate::wmi) struct Apartment(PhantomData<*const ()>);
 
 impl Apartment {
     /// Enters (`CoInitializeEx`).
     pub(in crate::wmi) fn enter() -> Called<Self> {
-        // SAFETY: no preconditions; it is balanced by the call in `drop`, also when it answers
-        // that the thread had entered before.
+        // SAFETY: no preconditions; it is balanced by the call in `drop`, even if the thread had
+        // entered before.
         let entered = unsafe { CoInitializeEx(None, COINIT_MULTITHREADED) };
         entered.ok().map_err(fault)?;
         Ok(Self(PhantomData))

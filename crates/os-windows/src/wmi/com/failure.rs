@@ -1,6 +1,6 @@
-//! What a failed call says: its code, and the error object that it left on the thread.
+//! A failed call's code, and its error object on the thread.
 
-// UNSAFETY: the error object is borrowed from the error that owns it, and asked by foreign functions.
+// UNSAFETY: the error object is borrowed from its owning error, and read by foreign functions.
 #![expect(unsafe_code)]
 
 use automation::WmiError;
@@ -11,7 +11,7 @@ use windows::core::{Error, HRESULT, IUnknown, Interface};
 
 use super::ClassObject;
 
-/// The one way from COM's error to ours.
+/// The only conversion of COM's error to ours.
 pub(super) fn fault(error: Error) -> WmiError {
     let code = Hresult(error.code().0.cast_unsigned());
     let raw = error.as_ptr();
@@ -25,17 +25,17 @@ pub(super) fn fault(error: Error) -> WmiError {
     WmiError::new(code, description, object.as_ref())
 }
 
-/// Whether a call failed that ended with this code.
+/// Whether a call with this code failed.
 pub(super) fn is_failure(code: HRESULT) -> bool {
     Hresult(code.0.cast_unsigned()).is_failure()
 }
 
-/// A code that came as data, with what the thread's error object says.
+/// A code received as data, with the thread's error object.
 pub(super) fn fault_of(code: HRESULT) -> WmiError {
     fault(Error::from(code))
 }
 
-/// Takes what an earlier call left on this thread, so that no later failure is told with its text
+/// Takes an earlier call's error object from this thread, so no later failure gets its text
 /// (`SetErrorInfo`).
 pub(super) fn forget_earlier() {
     // SAFETY: no preconditions; null clears the thread's error object. It cannot fail with that.

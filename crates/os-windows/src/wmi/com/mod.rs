@@ -1,6 +1,6 @@
-//! COM as safe values: each owns what it stands for, and a failed call is a [`WmiError`] at once.
+//! COM as safe values: each owns its object, and a failed call is a [`WmiError`] at once.
 //!
-//! None of them is `Send`: what a thread got from WMI stays on it.
+//! None of them is `Send`: a thread's WMI values stay on it.
 
 mod apartment;
 mod failure;

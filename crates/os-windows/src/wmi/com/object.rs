@@ -1,6 +1,6 @@
 //! One object or class definition of WMI's.
 
-// UNSAFETY: interfaces of COM are called, which read and fill VARIANTs of ours.
+// UNSAFETY: interfaces of COM are called, and read and fill VARIANTs of ours.
 #![expect(unsafe_code)]
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -62,7 +62,7 @@ impl ClassObject {
         }
     }
 
-    /// An answer of a query: it has all that was asked for, and a path.
+    /// An answer of a query: it has all requested properties, and a path.
     pub(in crate::wmi) fn instance(&self, properties: &[&Property]) -> Called<Instance> {
         let mut values = BTreeMap::new();
         for property in properties {
@@ -71,13 +71,13 @@ impl ClassObject {
         self.named(self.path()?, values)
     }
 
-    /// An answer that has what this build's class has of these properties, and a path.
+    /// An answer with a path and those of these properties that this build's class has.
     pub(in crate::wmi) fn whole(&self, properties: &[&Property]) -> Called<Instance> {
         let values = self.known(properties.iter().copied())?;
         self.named(self.path()?, values)
     }
 
-    /// An object that travels inside another: it need not have a path.
+    /// An embedded object: it need not have a path.
     pub(in crate::wmi) fn embedded(&self) -> Called<Instance> {
         let class = self.text(CLASS)?;
         let properties = schema::class(&class).into_iter();
@@ -86,8 +86,8 @@ impl ClassObject {
         self.named(path, values)
     }
 
-    /// What it has of an error's properties, whatever its class. What it cannot say is left out: this is
-    /// read because a call failed, and asks for nothing that would leave another error behind.
+    /// Its properties of an error, whatever its class. Missing ones are left out: this is read because a call failed,
+    /// and makes no call that would leave another error behind.
     pub(super) fn error(&self) -> Called<Instance> {
         let names = self.names()?;
         let is_there = |property: &&Property| names.contains(property.name);
@@ -113,7 +113,7 @@ impl ClassObject {
         Ok(input.map(Self))
     }
 
-    /// The properties that it has, without those that WMI gives every object (`GetNames`).
+    /// Its properties, without WMI's own of every object (`GetNames`).
     pub(in crate::wmi) fn names(&self) -> Called<BTreeSet<String>> {
         // SAFETY: neither a name nor a value is handed over, for this condition has none.
         let array = unsafe {
@@ -131,15 +131,15 @@ impl ClassObject {
         unsafe { self.0.SpawnInstance(0) }.map(Self).map_err(fault)
     }
 
-    /// Sets a property (`Put`). What is copied there, and into the form in which it travels to WMI's process, is not ours
-    /// to wipe, and no page says that WMI wipes it.
+    /// Sets a property (`Put`). We cannot wipe the copy made there, nor the one sent to WMI's process, and it is not
+    /// documented that WMI wipes them.
     pub(in crate::wmi) fn put(&self, row: Row<'_>, name: &str, value: &Value) -> Called<()> {
         let wide = Wide::new(name).map_err(Cause::Win32)?;
         // No method of the table takes an object.
         let no_object = &mut |_: &Instance| Err(SchemaMismatch::value(name.to_owned()));
         let converted: Variant<Self> = Variant::from_value(value, row, no_object)?;
         let variant = OwnedVariant::new(&converted)?;
-        // SAFETY: name and VARIANT are whole and outlive the call, which copies the value.
+        // SAFETY: name and VARIANT are whole and outlive the call, and the call copies the value.
         unsafe { self.0.Put(PCWSTR(wide.as_ptr()), 0, variant.as_ptr(), 0) }.map_err(fault)
     }
 
@@ -165,8 +165,8 @@ impl ClassObject {
         })
     }
 
-    /// Where to find it again. Wine gives a path only to objects of which no columns were selected,
-    /// though the query asks for one; the keys are always selected.
+    /// Its object path. Wine gives a path only to objects queried without selected columns, though
+    /// the query requests one; the keys are always selected.
     fn path(&self) -> Called<ObjectPath> {
         if !self.value(PATH)?.is_null() {
             return self.text(PATH).map(ObjectPath);
@@ -177,7 +177,6 @@ impl ClassObject {
         made.flatten().ok_or_else(pathless)
     }
 
-    /// The keys that it has.
     fn keys(&self, class: &'static Class) -> Vec<(&'static str, Value)> {
         let value = |name| self.value(name).ok().map(|value| (name, value));
         class.keys().filter_map(|key| value(key.name)).collect()

@@ -1,7 +1,7 @@
-//! A connection to a namespace, and the calls that go through it. Each returns at once and is asked for
-//! its end, so that no thread is lost to a provider that does not answer.
+//! A connection to a namespace, and the calls that go through it. Each returns at once and is polled for its end, so no
+//! thread is lost to a silent provider.
 
-// UNSAFETY: interfaces of COM are called, which fill places of ours.
+// UNSAFETY: interfaces of COM are called, and fill places of ours.
 #![expect(unsafe_code)]
 
 use std::ptr;
@@ -28,11 +28,10 @@ use super::variant::bstr;
 use super::{Called, ClassObject};
 use crate::wmi::MethodCall;
 
-/// Connects to a namespace of this machine (`IWbemLocator::ConnectServer`). The calling thread has to be
-/// in an apartment. Waits up to two minutes for a service that does not answer: that flag is the
-/// shortest wait that there is.
+/// Connects to a namespace of this machine (`IWbemLocator::ConnectServer`). The calling thread has to be in an
+/// apartment. Waits up to two minutes for a silent service: this flag is the shortest possible wait.
 pub(in crate::wmi) fn connect_local(namespace: Namespace) -> windows::core::Result<IWbemServices> {
-    // SAFETY: the class is in-process and has the interface that is asked for.
+    // SAFETY: the class is in-process and has the requested interface.
     let locator: IWbemLocator =
         unsafe { CoCreateInstance(&WbemLocator, None, CLSCTX_INPROC_SERVER) }?;
     let none = BSTR::new();
@@ -57,7 +56,6 @@ pub(in crate::wmi) struct Services {
 }
 
 impl Services {
-    /// The connection that was made.
     pub(in crate::wmi) fn new(
         made: windows::core::Result<IWbemServices>,
         methods: MethodCall,
@@ -67,7 +65,7 @@ impl Services {
         Ok(Self { interface, methods })
     }
 
-    /// Begins a query (`ExecQuery`). What is wrong with it is told when its answers are asked for.
+    /// Begins a query (`ExecQuery`). Its errors come when its answers are read.
     pub(in crate::wmi) fn query(&self, query: &str) -> Called<Enumerator> {
         forget_earlier();
         let query = bstr(&Text::new(query))?;
@@ -96,8 +94,8 @@ impl Services {
         }
     }
 
-    /// The definition is asked of the call. Its own place is left empty then, by [MS-WMI] 3.1.4.3.4; Wine's WMI
-    /// has no such calls, and fills it at once, whether there is one or not.
+    /// The definition is read from the call. Its own place then stays empty, by [MS-WMI] 3.1.4.3.4; Wine's WMI has no
+    /// such calls, and fills it at once, with or without a definition.
     fn start_class(&self, name: &BSTR) -> Called<Begun> {
         let mut object = None;
         let mut running = None;
@@ -156,7 +154,7 @@ impl Services {
         }
     }
 
-    /// The out-parameters are asked of the call: [MS-WMI] 3.2.4.2.7.
+    /// The out-parameters are read from the call: [MS-WMI] 3.2.4.2.7.
     fn start(&self, path: &BSTR, method: &BSTR, input: Option<&ClassObject>) -> Called<CallResult> {
         let mut running = None;
         // SAFETY: strings and in-parameters are whole, the place is empty; all outlive the call.
@@ -201,22 +199,20 @@ impl Services {
 /// No flag of `ExecMethod`'s.
 const SYNCHRONOUS: WBEM_GENERIC_FLAG_TYPE = WBEM_GENERIC_FLAG_TYPE(0);
 
-/// What the beginning of a call for one object answered.
+/// The answer to the beginning of a call for one object.
 pub(in crate::wmi) enum Begun {
     /// It has ended already, with a class's definition or a method's out-parameters.
     Ended(ClassObject),
-    /// It goes on.
     Running(CallResult),
 }
 
-/// The method has been sent, so no code may say that it has not.
+/// The method has been sent, so no code may claim the opposite.
 fn begun_all_the_same(fault: WmiError) -> WmiError {
     malformed(&format!("no protection for a call: {}", fault.cause))
 }
 
 /// How far a call is.
 pub(in crate::wmi) enum Progress<T> {
-    /// At its end.
     Ended(T),
     /// Not there within the wait.
     NotYet,
@@ -226,7 +222,7 @@ pub(in crate::wmi) enum Progress<T> {
 pub(in crate::wmi) struct Enumerator(IEnumWbemClassObject);
 
 impl Enumerator {
-    /// Appends what comes within this many milliseconds (`Next`).
+    /// Appends the objects of this many milliseconds (`Next`).
     pub(in crate::wmi) fn next(
         &self,
         wait: i32,
@@ -249,7 +245,7 @@ impl Enumerator {
     }
 }
 
-/// Objects asked for at once.
+/// The objects of one read.
 const BATCH: usize = 16;
 
 /// `IWbemCallResult`: a method or a class's definition on its way. Dropping it leaves the call running.
@@ -265,7 +261,7 @@ impl CallResult {
         }
     }
 
-    /// `GetCallStatus`, through the table of functions: the wrapper drops which success it was.
+    /// `GetCallStatus`, through the table of functions: the wrapper drops the success code.
     fn status(&self, wait: i32) -> Called<Progress<HRESULT>> {
         let mut status = 0;
         // SAFETY: the interface is alive, and the place is ours and outlives the call.
@@ -289,13 +285,12 @@ impl CallResult {
         if raw.is_null() {
             return Err(malformed("GetResultObject gave no object"));
         }
-        // SAFETY: the call succeeded and gave a reference, which is ours now.
+        // SAFETY: the call succeeded and gave a reference, ours from now on.
         let object = unsafe { IWbemClassObject::from_raw(raw) };
         Ok(Progress::Ended(ClassObject::new(object)))
     }
 
-    /// A call that is asked for its result fails with what it failed with, and leaves its error object
-    /// on the thread.
+    /// Reading the result of a failed call fails with the call's own code, and leaves its error object on the thread.
     fn failure(&self, status: HRESULT) -> WmiError {
         match self.output(0) {
             Err(fault) => fault,
@@ -316,11 +311,10 @@ fn ended(answer: HRESULT) -> Called<Progress<()>> {
     })
 }
 
-/// Asks that what goes over this interface be encrypted, and lets the provider act as we
-/// (`CoSetProxyBlanket`). Each interface of a proxy has protection of its own, so it is this pointer that is
-/// handed over and not what it answers for `IUnknown`, which is another:
-/// <https://learn.microsoft.com/windows/win32/api/objidl/nn-objidl-iclientsecurity>. An object in this
-/// process is no proxy and has nothing to encrypt.
+/// Requests encryption for this interface, and lets the provider act as we (`CoSetProxyBlanket`). Each interface of a
+/// proxy has protection of its own, so this pointer is passed and not its `IUnknown`, a different one:
+/// <https://learn.microsoft.com/windows/win32/api/objidl/nn-objidl-iclientsecurity>. An object in this process is no
+/// proxy and has nothing to encrypt.
 fn protect<T: Interface>(proxy: &T) -> Called<()> {
     let raw = proxy.as_raw();
     // SAFETY: every interface begins as `IUnknown` does, and this one is alive for as long as `proxy`.

@@ -26,9 +26,8 @@ use zeroize::Zeroize;
 use super::failure::fault;
 use super::{Called, ClassObject};
 
-/// A VARIANT. A string in it is wiped before it is freed: it may be a password. The crate's own
-/// conversions are not used, since they go through `propsys`, which also converts what we never asked
-/// for.
+/// A VARIANT. A string in it is wiped before it is freed: it may be a password. The crate's own conversions are not
+/// used, since they go through `propsys`, and that also converts unrequested types.
 pub(super) struct OwnedVariant(VARIANT);
 
 impl OwnedVariant {
@@ -37,7 +36,7 @@ impl OwnedVariant {
         Self(VARIANT::default())
     }
 
-    /// What goes out.
+    /// A VARIANT to send.
     pub(super) fn new(converted: &Variant<ClassObject>) -> Called<Self> {
         match converted {
             Variant::Null => Ok(Self::tagged(VT_NULL, VARIANT_0_0_0 { lVal: 0 })),
@@ -51,7 +50,7 @@ impl OwnedVariant {
         }
     }
 
-    /// A list of strings that a call made, which is freed with this.
+    /// A list of strings made by a call, freed with this.
     ///
     /// # Safety
     /// It is null or an array of strings, and the caller's own.
@@ -60,7 +59,7 @@ impl OwnedVariant {
         Self::tagged(tag, VARIANT_0_0_0 { parray })
     }
 
-    /// What came.
+    /// A received VARIANT's content.
     pub(super) fn read(&self) -> Called<Variant<ClassObject>> {
         let kind = self.kind();
         if kind == VT_EMPTY || kind == VT_NULL {
@@ -101,7 +100,7 @@ impl OwnedVariant {
         Ok(Self::tagged(kind, content))
     }
 
-    /// `content` has to be the field that belongs to the tag, and to be owned.
+    /// `content` has to be the tag's field, and to be owned.
     fn tagged(vt: VARENUM, content: VARIANT_0_0_0) -> Self {
         let tagged = VARIANT_0_0 {
             vt,
@@ -118,7 +117,7 @@ impl OwnedVariant {
     }
 
     fn kind(&self) -> VARENUM {
-        // SAFETY: whatever a VARIANT holds, its tag is here.
+        // SAFETY: in any VARIANT the tag is here.
         unsafe { self.0.Anonymous.Anonymous.vt }
     }
 
@@ -177,8 +176,8 @@ impl OwnedVariant {
     }
 }
 
-/// A string of its own. `SysAllocStringLen` gives an empty text a string too, where a null pointer would
-/// leave it to the provider whether that is a text.
+/// A string of its own. `SysAllocStringLen` makes a string for an empty text too; with a null pointer the provider
+/// would decide whether it is a text.
 pub(super) fn bstr(text: &Text) -> Called<BSTR> {
     // SAFETY: the call copies the units.
     let string = unsafe { SysAllocStringLen(Some(text.units())) };
@@ -197,7 +196,7 @@ fn wipe(string: &mut BSTR) {
     if length == 0 {
         return;
     }
-    // SAFETY: a BSTR is memory of the allocator's that nobody else refers to while we have it
+    // SAFETY: a BSTR is memory of the allocator, without other references while we have it
     // exclusively, and it is this long.
     unsafe { std::slice::from_raw_parts_mut(start, length) }.zeroize();
 }
@@ -219,8 +218,8 @@ fn kind(of: Automation) -> VARENUM {
     }
 }
 
-/// A new array, which belongs to the VARIANT that it goes into. One that was begun and could not be
-/// filled is destroyed by the VARIANT that holds it meanwhile.
+/// A new array, owned by its future VARIANT. If filling fails, the VARIANT that holds it meanwhile
+/// destroys it.
 fn filled(kind: VARENUM, elements: &[Scalar<ClassObject>]) -> Called<*mut SAFEARRAY> {
     let length = u32::try_from(elements.len()).map_err(|_| mismatch(SchemaMismatch::NoList))?;
     // SAFETY: any type and length will do; failure is null.
@@ -235,7 +234,7 @@ fn filled(kind: VARENUM, elements: &[Scalar<ClassObject>]) -> Called<*mut SAFEAR
         if element.kind() != kind {
             return Err(mismatch(SchemaMismatch::NoList));
         }
-        // SAFETY: the array has this element, of the type that `content` has; the call copies it.
+        // SAFETY: the array has this element, of the type of `content`; the call copies it.
         let put = unsafe { SafeArrayPutElement(array, &raw const index, element.content()) };
         put.map_err(fault)?;
     }
@@ -244,9 +243,10 @@ fn filled(kind: VARENUM, elements: &[Scalar<ClassObject>]) -> Called<*mut SAFEAR
 }
 
 impl OwnedVariant {
-    /// What `SafeArrayPutElement` takes: the string or the object itself, a pointer to all else.
+    /// The argument of `SafeArrayPutElement`: the string or the object itself, a pointer to all
+    /// else.
     fn content(&self) -> *const c_void {
-        // SAFETY: whatever a VARIANT holds, it begins here.
+        // SAFETY: in any VARIANT the content begins here.
         let content = unsafe { &self.0.Anonymous.Anonymous.Anonymous };
         if self.kind() == VT_BSTR || self.kind() == VT_UNKNOWN {
             // SAFETY: under either tag the content is one pointer, a BSTR or an interface's.
@@ -258,7 +258,7 @@ impl OwnedVariant {
 
 type ReadElement = fn(&List, i32) -> Called<Scalar<ClassObject>>;
 
-/// An array of one dimension that a VARIANT holds.
+/// A VARIANT's array of one dimension.
 struct List {
     array: *const SAFEARRAY,
     first: i32,
@@ -315,11 +315,11 @@ impl List {
         object(unknown.as_ref())
     }
 
-    /// A copy of an element, in the place of `element`, whose type has to be the array's.
+    /// A copy of an element, in the place of `element`; its type has to be the array's.
     fn element<T>(&self, index: i32, mut element: T) -> Called<T> {
         let place = ptr::from_mut(&mut element).cast();
-        // SAFETY: the methods above are chosen by the type that the array itself has, and hand in a
-        // value of just that, which owns nothing; what is written over it is a copy that we own.
+        // SAFETY: the methods above are chosen by the array's own type, and pass a value of just
+        // this type that owns nothing; the copy written over it is ours.
         unsafe { SafeArrayGetElement(self.array, &raw const index, place) }.map_err(fault)?;
         Ok(element)
     }
