@@ -7,8 +7,8 @@ use time::OffsetDateTime;
 /// The longest text of a line, in bytes.
 const LONGEST: usize = 8 << 10;
 
-/// What clients send is in the text: it may neither begin a line of its own, nor turn the reader's
-/// eye with characters that move others about, nor go on for ever.
+/// The text has clients' values: it may neither begin a line of its own, nor mislead the reader
+/// with characters that move others about, nor go on for ever.
 pub fn one_line(text: &str) -> String {
     let mut line = String::with_capacity(text.len().min(LONGEST));
     for character in text.chars() {
@@ -42,7 +42,7 @@ pub fn counted(text: &str, longest: usize) -> Cow<'_, str> {
     Cow::Owned(format!("{kept}... ({} bytes more)", left.len()))
 }
 
-/// Line separators, and what hides text or changes its direction.
+/// Line separators, and characters that hide text or change its direction.
 fn is_format(character: char) -> bool {
     matches!(
         character,

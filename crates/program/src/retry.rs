@@ -1,12 +1,12 @@
-//! What is tried again, less and less often, until it succeeds or nobody wants it any more.
+//! Retries with growing pauses, until success or an end from outside.
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// The pause after the first try in vain; each is twice the one before.
+/// The pause after the first failed try; each is twice the one before.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 
-/// Tries of one thing, by a thread that others can end.
+/// Retries by a thread that others can end.
 #[derive(Default)]
 pub struct Retry {
     is_over: Mutex<bool>,
@@ -24,8 +24,8 @@ impl Retry {
         *self.lock()
     }
 
-    /// Calls `attempt` after each pause, with the pause that follows it, until it returns something; `None` when
-    /// the tries end before.
+    /// Calls `attempt` after each pause, with the pause that follows it, until it returns a value; `None` if the tries
+    /// end before.
     pub fn until<T>(
         &self,
         longest_pause: Duration,

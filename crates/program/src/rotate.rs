@@ -1,8 +1,7 @@
-//! A file of lines that is rotated by size, for the log and the audit log.
+//! A file of lines, rotated by size, for the log and the audit log.
 //!
-//! klog empties a file that has grown too large; here it is renamed, so that what was written last is
-//! never lost, and the number of old files is bounded. Whatever the file system does, a failure is an
-//! error of one line and the next line tries again.
+//! klog empties an oversized file; here it is renamed, so its last lines are never lost, and the number of old files is
+//! bounded. Any failure of the file system is an error of one line, and the next line tries again.
 
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
@@ -32,7 +31,7 @@ impl Limits {
     }
 }
 
-/// The file. Lines are not held back: a line that was written is with the operating system.
+/// The file. Lines are not held back: the operating system has each written line.
 pub struct RotatingFile {
     path: PathBuf,
     limits: Limits,
@@ -40,14 +39,14 @@ pub struct RotatingFile {
     file: Option<File>,
     length: u64,
     looked: Instant,
-    /// A rotation that failed is tried again when the file is this long.
+    /// A failed rotation is tried again when the file is this long.
     rotate_at: u64,
     /// The last write ended within a line.
     is_torn: bool,
 }
 
 impl RotatingFile {
-    /// Opens the file to append to it. `header` gives the lines that begin every new file.
+    /// Opens the file to append to it. `header` makes the first lines of every new file.
     pub fn open(path: PathBuf, limits: Limits, header: fn() -> String) -> io::Result<Self> {
         let mut rotating = Self {
             path,
@@ -63,7 +62,7 @@ impl RotatingFile {
         Ok(rotating)
     }
 
-    /// Appends one line, which has its end.
+    /// Appends one line with its end.
     ///
     /// # Errors
     /// The system does not take it. The next line is tried all the same.
@@ -80,7 +79,7 @@ impl RotatingFile {
         outcome
     }
 
-    /// Somebody may have removed or renamed the file: what is written to it then is lost.
+    /// Another process may have removed or renamed the file: later lines in it are lost.
     fn look(&mut self) -> io::Result<()> {
         let is_due = self.looked.elapsed() >= LOOK;
         if is_due {
@@ -125,7 +124,7 @@ impl RotatingFile {
         let renamed = (1..=self.limits.backups).rev().try_for_each(|number| {
             let from = self.backup(number - 1);
             match fs::rename(&from, self.backup(number)) {
-                // Not every old file is there yet.
+                // Not every old file exists yet.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
                 outcome => outcome,
             }
@@ -162,7 +161,7 @@ impl RotatingFile {
         Ok(())
     }
 
-    /// After a write that failed nobody knows how much of it there is.
+    /// After a failed write the file's length is unknown.
     fn measure(&mut self) {
         if let Some(Ok(metadata)) = self.file.as_ref().map(File::metadata) {
             self.length = metadata.len();
@@ -225,7 +224,7 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("log");
         let mut file = open(&path, 10, 1);
-        // A folder that holds something cannot be replaced by a file.
+        // A non-empty folder cannot be replaced by a file.
         let blocker = folder.path().join("log.1");
         fs::create_dir_all(blocker.join("x")).expect("a folder");
         for line in ["one\n", "two\n", "three\n"] {

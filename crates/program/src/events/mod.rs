@@ -4,7 +4,7 @@
 #[cfg_attr(not(windows), path = "elsewhere.rs")]
 mod target;
 
-/// Reports a warning under this source. A machine that does not take it loses the event; the log has it too.
+/// Reports a warning under this source. If the machine refuses it, the event is lost; the log has it too.
 pub fn report(source: &str, message: &str) {
     target::report(source, message);
 }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use super::{Apply, Configuration, Flag, Value, optional};
 use crate::log::{Module, Severity};
 
-/// klog's flags, for a program whose configuration is this.
+/// klog's flags, for a program with this configuration.
 pub struct Klog<C>(PhantomData<C>);
 
 impl<C: Configuration> Klog<C> {

@@ -10,7 +10,7 @@ pub use self::klog::Klog;
 pub use self::parse::{FlagError, parse, unicode};
 pub use self::render::{table_of, usage};
 
-/// What a program's command line sets. `Default` is what it is without a flag.
+/// A program's configuration by its command line. `Default` is the one without flags.
 pub trait Configuration: Default + 'static {
     /// Every flag of the program.
     const SECTIONS: &'static [Section<Self>];
@@ -18,27 +18,26 @@ pub trait Configuration: Default + 'static {
     /// Where klog's flags are kept.
     fn log(&mut self) -> &mut log::Options;
 
-    /// Notes a flag that was given and has no effect.
+    /// Notes a given flag without effect.
     fn note_ineffective(&mut self, flag: &'static str);
 
     /// Notes the arguments behind the flags.
     fn note_ignored(&mut self, arguments: Vec<String>);
 
-    /// Whether nobody misses a flag of this name behind an argument that is no flag, where Go's package ignores it.
+    /// Whether a flag of this name may be ignored behind an argument that is no flag, as Go's package does.
     fn may_be_ignored(_flag: &str) -> bool {
         false
     }
 
-    /// What replaces a flag of this name, which other programs of the kind have and this one does not, in a sentence
-    /// without its end.
+    /// The replacement for a flag of this name in similar programs, missing here, in a sentence without its end.
     fn replacement_of(_flag: &str) -> Option<&'static str> {
         None
     }
 
-    /// Refuses flags that mean nothing together, in a sentence without its end.
+    /// Refuses contradictory flags, in a sentence without its end.
     ///
     /// # Errors
-    /// They are such.
+    /// The flags are contradictory.
     fn check(&self) -> Result<(), &'static str> {
         Ok(())
     }
@@ -48,17 +47,17 @@ pub trait Configuration: Default + 'static {
 pub struct Flag<C: 'static> {
     /// The name, without dashes.
     pub name: &'static str,
-    /// What follows it.
+    /// The kind of its value.
     pub value: Value,
     /// The default, as it would be written.
     pub default: &'static str,
-    /// What it does, in one sentence.
+    /// Its effect, in one sentence.
     pub help: &'static str,
     /// How it changes the configuration.
     pub apply: Apply<C>,
 }
 
-/// What follows a flag.
+/// The kind of a flag's value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Value {
     /// Nothing, or `=true` and `=false`.
@@ -67,13 +66,13 @@ pub enum Value {
     Of(&'static str),
 }
 
-/// How a flag changes the configuration; an error says what its value should have been.
+/// How a flag changes the configuration; an error has the valid form of its value.
 pub enum Apply<C> {
-    /// A flag that is true or false.
+    /// A boolean flag.
     Bool(fn(&mut C, bool)),
     /// As [`Apply::Text`], but the error is Go's own text.
     Go(fn(&mut C, &str) -> Result<(), String>),
-    /// The program does this instead of serving, whatever follows.
+    /// The program does this instead of serving, whatever flags follow.
     Instead(Instead),
     /// The flag is taken and has no effect.
     Nothing,
@@ -81,7 +80,7 @@ pub enum Apply<C> {
     Text(fn(&mut C, &str) -> Result<(), &'static str>),
 }
 
-/// What a flag has the program do instead of serving.
+/// A flag's action instead of serving.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Instead {
     /// Print the usage.
@@ -94,18 +93,17 @@ pub enum Instead {
 pub struct Section<C: 'static> {
     /// The heading.
     pub title: &'static str,
-    /// What the reader should know about all of them.
+    /// Notes for the reader on all of them.
     pub about: &'static str,
     /// The flags.
     pub flags: &'static [Flag<C>],
 }
 
-/// What the caller of the program wants.
+/// The result of a command line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Invocation<C> {
     /// Print the usage.
     Help,
-    /// Serve.
     Serve(Box<C>),
     /// Print the version.
     Version,
@@ -119,13 +117,13 @@ pub fn all<C: Configuration>() -> impl Iterator<Item = &'static Flag<C>> {
 /// Puts a value where it belongs.
 ///
 /// # Errors
-/// None; flags take a function that can fail.
+/// None; the signature is that of a flag's function.
 pub fn set<T>(place: &mut T, value: T) -> Result<(), &'static str> {
     *place = value;
     Ok(())
 }
 
-/// The value of a flag that an empty text turns off.
+/// The value of a flag; an empty text turns it off.
 #[must_use]
 pub fn optional(text: &str) -> Option<&str> {
     (!text.is_empty()).then_some(text)

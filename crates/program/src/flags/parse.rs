@@ -15,14 +15,13 @@ pub fn unicode(arguments: impl IntoIterator<Item = OsString>) -> Result<Vec<Stri
 
 /// Reads a command line in the style of Go's `flag` package, without the program's name.
 ///
-/// One dash or two; `-flag=value` or, for flags that are not boolean, `-flag value`; a repeated
-/// flag overrides, or adds where it may be given several times; `--` ends the flags. Arguments behind
-/// the flags are ignored, but not when there is a flag among them that is missed
-/// ([`Configuration::may_be_ignored`]).
+/// One dash or two; `-flag=value` or, for flags that are not boolean, `-flag value`; a repeated flag overrides, or adds
+/// if it may be given several times; `--` ends the flags. Arguments behind the flags are ignored, unless a flag among
+/// them would be missed ([`Configuration::may_be_ignored`]).
 ///
 /// # Errors
-/// An unknown flag, a missing or wrong value, a flag behind an argument that is none, or one that means
-/// nothing without another.
+/// An unknown flag, a missing or wrong value, a flag behind an argument that is none, or one without its required
+/// other.
 pub fn parse<C: Configuration>(
     arguments: impl IntoIterator<Item = String>,
 ) -> Result<Invocation<C>, FlagError> {
@@ -45,15 +44,14 @@ pub fn parse<C: Configuration>(
     Ok(Invocation::Serve(Box::new(config)))
 }
 
-/// A command line that cannot be understood. Texts are those of Go's `flag` package where it has one.
+/// An invalid command line. Texts are those of Go's `flag` package if it has one.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum FlagError {
-    /// The value of a flag that is true or false is neither.
+    /// The value of a boolean flag is neither true nor false.
     #[error("invalid boolean value {value:?} for -{name}: parse error")]
     Boolean {
-        /// The flag.
         name: &'static str,
-        /// What it was given.
+        /// The given value.
         value: String,
     },
     /// The flag needs a value and is the last argument.
@@ -65,15 +63,14 @@ pub enum FlagError {
     /// The flag is another program's; this one has something else for it, or needs none.
     #[error("flag provided but not defined: -{name}: {replacement}")]
     Replaced {
-        /// The flag.
         name: String,
-        /// What replaces it.
+        /// Its replacement.
         replacement: &'static str,
     },
-    /// A flag that is missed, behind an argument that is none: Go would ignore it.
+    /// A flag behind an argument that is none: Go would ignore it.
     #[error("{stray:?} is no flag, and {flag:?} behind it would have no effect")]
     Shadowed {
-        /// The argument that is no flag.
+        /// The argument before it.
         stray: String,
         /// The first such flag behind it.
         flag: String,
@@ -81,25 +78,24 @@ pub enum FlagError {
     /// Three dashes, or no name.
     #[error("bad flag syntax: {0}")]
     Syntax(String),
-    /// Flags that mean nothing together.
+    /// Contradictory flags.
     #[error("{0}")]
     Together(&'static str),
     /// No flag has this name.
     #[error("flag provided but not defined: -{0}")]
     Undefined(String),
-    /// The value is not what the flag takes.
+    /// The value is invalid for the flag.
     #[error("invalid value {value:?} for flag -{name}: {reason}")]
     Value {
-        /// The flag.
         name: &'static str,
-        /// What it was given.
+        /// The given value.
         value: String,
-        /// What is wrong with it, or what it takes.
+        /// What is wrong with it, or the valid form.
         reason: String,
     },
 }
 
-/// The flag's name and the value behind `=`; `None` for what is no flag.
+/// The flag's name and the value behind `=`; `None` if it is no flag.
 #[allow(
     clippy::type_complexity,
     reason = "a name for this pair would say less"
@@ -120,7 +116,7 @@ fn split(argument: &str) -> Result<Option<(&str, Option<&str>)>, FlagError> {
     ))
 }
 
-/// What follows the flags, which Go's package ignores, whatever it is. `--` says that it is meant so.
+/// The arguments after the flags: Go's package ignores them all. `--` shows that this is meant.
 fn behind<C: Configuration>(
     first: String,
     rest: impl Iterator<Item = String>,
@@ -173,7 +169,7 @@ fn apply<C: Configuration>(
             Ok(())
         }
         Apply::Go(apply) => apply(config, &value),
-        // Whoever reads the command line has ended there.
+        // A reader of the command line ends there.
         Apply::Instead(_) => Ok(()),
         Apply::Nothing => {
             config.note_ineffective(flag.name);
@@ -195,7 +191,7 @@ fn not_boolean<C>(flag: &Flag<C>, value: &str) -> FlagError {
     }
 }
 
-/// What Go's `strconv.ParseBool` takes.
+/// Accepts the values of Go's `strconv.ParseBool`.
 fn go_bool(text: &str) -> Option<bool> {
     match text {
         "1" | "t" | "T" | "true" | "TRUE" | "True" => Some(true),

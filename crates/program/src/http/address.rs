@@ -1,7 +1,7 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, ToSocketAddrs as _};
 use std::{fmt, io};
 
-/// Where to listen: `host:port`, or `:port` for what [`BarePort`] says.
+/// Where to listen: `host:port`, or `:port` with [`BarePort`]'s meaning.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BindAddress {
     host: Host,
@@ -15,7 +15,7 @@ enum Host {
     Named(String),
 }
 
-/// What a port without a host means.
+/// The meaning of a port without a host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BarePort {
     /// Every address of the machine, of IPv4 and IPv6, as in Go.
@@ -25,10 +25,10 @@ pub enum BarePort {
 }
 
 impl BindAddress {
-    /// Reads an address.
+    /// Parses an address.
     ///
     /// # Errors
-    /// It is no `host:port`; the text says what it should have been.
+    /// It is no `host:port`; the text has the valid form.
     pub fn parse(text: &str, bare: BarePort) -> Result<Self, &'static str> {
         let wanted = "host:port or :port";
         let (host, port) = text.rsplit_once(':').ok_or(wanted)?;
@@ -59,8 +59,8 @@ impl BindAddress {
 }
 
 /// Go has one socket for both families. On Windows a socket of IPv6 is for IPv6 only unless
-/// `IPV6_V6ONLY` is switched off, which `std` cannot, so there are two; where one takes both, as on
-/// Linux, the second is refused as taken, and the one that takes both replaces the first.
+/// `IPV6_V6ONLY` is switched off, impossible with `std`, so there are two; if one takes both, as on
+/// Linux, the second is refused as taken, and the one for both replaces the first.
 ///
 /// <https://learn.microsoft.com/windows/win32/winsock/dual-stack-sockets>
 fn bind_every(port: u16) -> io::Result<Vec<TcpListener>> {
@@ -89,7 +89,7 @@ impl fmt::Display for BindAddress {
     }
 }
 
-/// Where a client of this machine reaches a socket that listens there.
+/// The address by which a client of this machine reaches a listening socket.
 pub(super) fn reachable(listening: SocketAddr) -> SocketAddr {
     let ip = match listening.ip() {
         ip if !ip.is_unspecified() => ip,
@@ -138,7 +138,7 @@ mod tests {
         }
     }
 
-    /// One port for both families, however many sockets that takes.
+    /// One port for both families, by one or two sockets.
     #[test]
     fn every_address_has_one_port() {
         let address = BindAddress::parse(":0", BarePort::EveryAddress).expect("an address");

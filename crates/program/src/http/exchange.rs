@@ -11,10 +11,10 @@ const SLICE: Duration = Duration::from_millis(100);
 /// The longest request line and headers, in bytes.
 const LONGEST_HEAD: usize = 8 << 10;
 
-/// Bytes that are given to the system at a time.
+/// The bytes of one write.
 const PIECE: usize = 16 << 10;
 
-/// Answers the one request of a connection, which may take so long from its beginning to its end.
+/// Answers the one request of a connection, within so long from its beginning to its end.
 pub(super) fn run(
     stream: &TcpStream,
     mut seat: Seat,
@@ -36,8 +36,7 @@ pub(super) fn run(
     stream.shutdown(Shutdown::Write)
 }
 
-/// Whether a browser on this machine was led here by a name that is not ours. Who comes from elsewhere reads the
-/// pages anyway.
+/// Whether a browser on this machine was led here by a foreign name. Clients from elsewhere read the pages anyway.
 fn is_misled(request: &Request, stream: &TcpStream) -> bool {
     let own = stream.local_addr();
     own.is_ok_and(|own| own.ip().to_canonical().is_loopback()) && !request.names_only_this_host()

@@ -28,7 +28,7 @@ impl Listening {
 
     /// Has the threads end, and answers where they may be waiting for a client.
     pub(super) fn close(&self) -> Vec<SocketAddr> {
-        // Before the addresses are read: a thread that gets one later looks whether it is to end.
+        // Before the addresses are read: a thread that gets one later checks for the end.
         self.retry.end();
         self.addresses()
     }

@@ -1,9 +1,9 @@
 //! A small HTTP server for `/metrics` and the pages of health.
 //!
-//! It answers one request for each connection, a few connections at a time, and ends each after a
-//! fixed time whatever its peer does, and the oldest that has not asked when another comes
-//! (`seats`): a scraper notices nothing of that, and a client that holds connections open gains nothing. What happens here cannot end the process, its start included, or
-//! delay a call on a pipe. Requests are parsed by `httparse`, the parser of hyper.
+//! It answers one request for each connection, a few connections at a time, and ends each after a fixed time whatever
+//! its peer does, and the oldest without a request when another comes (`seats`): a scraper does not notice, and a
+//! client with many open connections gains nothing. Errors here cannot end the process or its start, or delay a call on
+//! a pipe. Requests are parsed by `httparse`, the parser of hyper.
 
 mod address;
 mod exchange;
@@ -24,17 +24,17 @@ use self::seats::Seats;
 /// How long a connection may take from its beginning to its end.
 const LIFE: Duration = Duration::from_secs(10);
 
-/// How long it rests after a connection that could not be accepted, when files run out for instance.
+/// The pause after a failed accept, for instance without free descriptors.
 const REST: Duration = Duration::from_millis(100);
 
-/// Of several connections in a row that could not be accepted one is told of in this time.
+/// Of several failed accepts in a row one is logged in this time.
 const TELLING: Duration = Duration::from_secs(10);
 
 const STACK_BYTES: usize = 256 << 10;
 
 /// Answers requests by their path.
 pub trait Site: Send + Sync {
-    /// The page at a path that is made without waiting for anything, and so served however many are answered.
+    /// The page at a path if made without a wait, and so served beside any number of others.
     fn at_once(&self, _path: &str) -> Option<Page> {
         None
     }
@@ -43,14 +43,14 @@ pub trait Site: Send + Sync {
     fn page(&self, path: &str, detail: Detail) -> Option<Page>;
 }
 
-/// What a request is answered with.
+/// The answer to a request.
 pub struct Page {
     pub status: Status,
     pub content_type: &'static str,
     pub body: String,
 }
 
-/// The statuses that are needed here.
+/// The statuses used here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Status {
     Ok,
@@ -62,7 +62,7 @@ pub enum Status {
     Unavailable,
 }
 
-/// A server that runs until this is dropped.
+/// A server, running until dropped.
 pub struct HttpServer(Arc<Shared>);
 
 struct Shared {
@@ -73,9 +73,8 @@ struct Shared {
 }
 
 impl HttpServer {
-    /// Listens and serves. An address that cannot be had, because it is taken or its name is not known,
-    /// is logged as an error and tried again until it can: what only watches a node may not keep it from
-    /// working. `pages` says in the log what is served.
+    /// Listens and serves. An unavailable address (taken, or of an unknown name) is logged as an error and tried again:
+    /// monitoring may not stop a node's work. `pages` names the pages in the log.
     pub fn start(address: &BindAddress, site: Arc<dyn Site>, pages: &'static str) -> Self {
         Self::with_lives_of(LIFE, address, site, pages)
     }
@@ -117,11 +116,11 @@ impl HttpServer {
 }
 
 impl Drop for HttpServer {
-    /// A listening thread ends with its next connection, which is this one.
+    /// A listening thread ends with its next connection: this one.
     fn drop(&mut self) {
         for address in self.0.listening.close() {
             let address = address::reachable(address);
-            // When it fails there is nobody to wake, or the process is about to end anyway.
+            // If it fails, there is no thread to wake, or the process ends anyway.
             let _ = TcpStream::connect_timeout(&address, Duration::from_secs(1));
         }
     }
@@ -304,7 +303,7 @@ mod tests {
         }
     }
 
-    /// A socket for both families tells the address of IPv4 in that of IPv6.
+    /// A socket for both families reports an IPv4 address within an IPv6 one.
     /// Guards: P35
     #[test]
     fn a_page_on_every_address_is_for_no_other_host_on_loopback() {
@@ -329,7 +328,7 @@ mod tests {
         (0..many).map(|_| connect()).collect()
     }
 
-    /// Whether the server has closed it, which is waited for.
+    /// Waits until the server closes it; whether it did.
     fn is_closed(mut stream: &TcpStream) -> bool {
         stream.set_read_timeout(Some(TIMEOUT)).expect("set");
         match stream.read(&mut [0]) {
@@ -344,14 +343,14 @@ mod tests {
         looked.is_err_and(|error| error.kind() == ErrorKind::WouldBlock)
     }
 
-    /// They stay, and so do those who send what is no whole request.
+    /// They stay, and so do clients with an incomplete request.
     /// Guards: P34, P36
     #[test]
     fn silent_clients_do_not_keep_others_out() {
         let server = start();
         let silent = connected(&server, MOST + 4);
         for mut client in &silent {
-            // One that was closed by now notices.
+            // A closed client notices here.
             let _ = client.write_all(b"GET /hello HTTP/1.1\r\n");
         }
         assert!(ask(&server, "GET /hello HTTP/1.1\r\n\r\n").ends_with("hello\n"));
@@ -389,7 +388,7 @@ mod tests {
     fn a_page_that_panics_costs_its_connection_alone() {
         let server = start();
         for _ in 0..=MOST {
-            // The last of them finds a place only if those before gave theirs back.
+            // The last of them finds a place only if the earlier ones gave theirs back.
             eventually(|| ask(&server, "GET /other HTTP/1.1\r\n\r\n").contains(" 404 "));
             assert_eq!(ask(&server, "GET /panic HTTP/1.1\r\n\r\n"), "");
         }

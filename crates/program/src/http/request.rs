@@ -2,7 +2,7 @@ use std::net::IpAddr;
 
 const MOST_HEADERS: usize = 64;
 
-/// What a client of the pages asks for.
+/// A client's request for a page.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Request {
     method: String,
@@ -12,8 +12,8 @@ pub struct Request {
 }
 
 impl Request {
-    /// Whether the request line and the headers have come, up to the empty line behind them. Lines end in
-    /// CRLF, or in LF alone, which RFC 9112 section 2.2 lets a server take.
+    /// Whether the request line and the headers are complete, with the empty line behind them. Lines end in CRLF, or in
+    /// LF alone, as RFC 9112 section 2.2 allows.
     #[must_use]
     pub fn is_complete(head: &[u8]) -> bool {
         head.windows(3).any(|end| end == b"\n\r\n") || head.windows(2).any(|end| end == b"\n\n")
@@ -45,8 +45,8 @@ impl Request {
         &self.method
     }
 
-    /// Whether it is sent to an address or to `localhost`, or does not say to whom. A browser's page that has our
-    /// address behind a name of its own (DNS rebinding) says that name.
+    /// Whether it is sent to an address or to `localhost`, or has no host. A browser's page with its own name for our
+    /// address (DNS rebinding) sends this name.
     #[must_use]
     pub fn names_only_this_host(&self) -> bool {
         let Some(host) = self.host.as_deref() else {
@@ -67,7 +67,7 @@ impl Request {
         &self.path
     }
 
-    /// How much the page is to say: more of `?verbose`, as the health pages of Kubernetes do, whatever its value.
+    /// The page's level of detail: more with `?verbose` of any value, as on the health pages of Kubernetes.
     #[must_use]
     pub fn detail(&self) -> Detail {
         match self.is_verbose {
@@ -77,12 +77,10 @@ impl Request {
     }
 }
 
-/// How much a page says.
+/// A page's level of detail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Detail {
-    /// What everybody needs.
     Brief,
-    /// All.
     Verbose,
 }
 

@@ -1,33 +1,33 @@
-//! Who has a connection, and who makes room for others.
+//! Admits connections, and closes some to make room.
 
 use std::collections::VecDeque;
 use std::net::{Shutdown, TcpStream};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::{io, thread};
 
-/// Connections whose request has not come whole, as many that are being answered, and as many that were closed to
-/// make room and whose threads have not noticed yet.
+/// The most connections with an incomplete request; also the most being answered, and the most closed to make room
+/// whose threads have not noticed yet.
 pub(super) const MOST: usize = 16;
 
 const STACK_BYTES: usize = 256 << 10;
 
 /// The connections of a server, each with a thread for its short life.
 ///
-/// When one comes and [`MOST`] have not sent a request, the oldest of them is closed: who has something to ask has
-/// asked by then, and those who only keep connections open keep nobody out.
+/// When one comes and [`MOST`] have not sent a request, the oldest of them is closed: honest clients have sent theirs
+/// by then, and idle connections keep nobody out.
 #[derive(Default)]
 pub(super) struct Seats {
     taken: Mutex<Taken>,
-    /// One has left those who have not asked, or a thread whose connection was closed has ended.
+    /// A connection has left `reading`, or the thread of a closed one has ended.
     left: Condvar,
 }
 
 #[derive(Default)]
 struct Taken {
-    /// The oldest first. Who is not here and is not answered was closed.
+    /// The oldest first. A connection neither here nor being answered was closed.
     reading: VecDeque<Arc<TcpStream>>,
     answering: usize,
-    /// Threads whose connection was closed. They answer nothing, and end when their read does.
+    /// Threads of closed connections. They answer nothing, and end with their read.
     shed: usize,
 }
 
@@ -66,8 +66,8 @@ impl Seats {
         Ok(())
     }
 
-    /// Closes the oldest of those who have not asked, where there are too many. Its thread is not waited for, unless
-    /// there are [`MOST`] such already: their number is bounded too.
+    /// Closes the oldest connection without a request, if there are too many. Waits for its thread only if there are
+    /// [`MOST`] such already: their number is bounded too.
     fn with_room(&self) -> MutexGuard<'_, Taken> {
         let is_full = |taken: &mut Taken| taken.reading.len() >= MOST && taken.shed >= MOST;
         let waited = self.left.wait_while(self.lock(), is_full);
@@ -88,7 +88,7 @@ impl Seats {
 }
 
 impl Taken {
-    /// Takes a connection from those who have not asked; false when it was closed to make room.
+    /// Takes a connection out of `reading`; false if it was closed to make room.
     fn leave_readers(&mut self, stream: &Arc<TcpStream>) -> bool {
         let mut reading = self.reading.iter();
         let found = reading.position(|reader| Arc::ptr_eq(reader, stream));
@@ -115,7 +115,7 @@ impl Seat {
         !self.is_answering && !self.seats.lock().is_reading(&self.stream)
     }
 
-    /// Goes over to those who are answered. From then on the connection is not closed to make room.
+    /// Moves it to the answered ones. From then on the connection is not closed to make room.
     pub(super) fn begin_answer(&mut self) -> Result<(), Refusal> {
         let mut taken = self.seats.lock();
         if !taken.is_reading(&self.stream) {
@@ -159,7 +159,7 @@ mod tests {
 
     const TIMEOUT: Duration = Duration::from_secs(60);
 
-    /// Seats whose connections are all to one client that sends nothing.
+    /// Seats with all connections to one silent client.
     struct Crowd {
         seats: Arc<Seats>,
         stream: TcpStream,
@@ -190,7 +190,7 @@ mod tests {
         }
     }
 
-    /// What the server finds when the request of the oldest is whole just as room is made.
+    /// The result if the oldest's request is complete just when room is made.
     fn outcome_of_the_oldest(newcomers: usize) -> Result<(), Refusal> {
         let (outcomes, outcome) = mpsc::channel();
         let (takes, taken) = mpsc::channel();

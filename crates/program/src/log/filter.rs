@@ -2,7 +2,7 @@ use tracing::{Level, Metadata};
 
 use super::Options;
 
-/// Which places in the source may log.
+/// Selects the places in the source that may log.
 pub(super) struct Filter {
     verbosity: i32,
     modules: Vec<Module>,
@@ -16,8 +16,8 @@ impl Filter {
         }
     }
 
-    /// Errors, warnings and information are always heard; the rest by klog's levels, to which a
-    /// module's own level can add and from which it takes nothing away.
+    /// Errors, warnings and information are always logged; the rest by klog's levels. A module's
+    /// own level can raise these, never lower them.
     pub(super) fn admits(&self, metadata: &Metadata<'_>) -> bool {
         if !is_ours(metadata) {
             return *metadata.level() < Level::INFO;
@@ -39,8 +39,8 @@ fn verbosity_of(level: Level) -> Option<i32> {
     }
 }
 
-/// What the libraries below have to say, frame by frame, is nothing for an operator, and we do not
-/// answer for what is in it.
+/// The libraries' own records, frame by frame, are not for operators, and their content is not
+/// under our control.
 pub(super) fn is_ours(metadata: &Metadata<'_>) -> bool {
     let target = metadata.target();
     is_our_crate(target.split_once("::").map_or(target, |(name, _)| name))
@@ -57,7 +57,7 @@ pub struct Module {
     level: i32,
 }
 
-/// A `-vmodule` that klog would not take.
+/// A `-vmodule` that klog would refuse.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ModuleError {
     /// klog's text.
@@ -114,7 +114,7 @@ impl Module {
     }
 }
 
-/// `*` is any text, `?` any one character. Linear in the product of the lengths, whatever the pattern.
+/// `*` is any text, `?` any one character. Linear in the product of the lengths, for any pattern.
 fn matches(pattern: &[u8], text: &[u8]) -> bool {
     let (mut at, mut read) = (0, 0);
     let mut star: Option<(usize, usize)> = None;
@@ -163,7 +163,7 @@ mod tests {
         assert!(is_our_crate("csi_proxy") && !is_our_crate("h2"));
     }
 
-    /// The name by which a crate's code calls itself.
+    /// A crate's name in its own code.
     fn library(folder: &Path) -> String {
         let manifest = fs::read_to_string(folder.join("Cargo.toml")).expect("a manifest");
         let manifest: Table = manifest.parse().expect("a manifest");

@@ -1,7 +1,7 @@
 //! How often the libraries below may say the same.
 //!
-//! Some of their warnings are written whenever a client wants them to (h2's about streams that are
-//! reset, say), and none of them knows a measure of its own.
+//! Clients can cause some of their warnings at will (such as h2's about reset streams), and none of
+//! the libraries limits them.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -54,7 +54,7 @@ mod tests {
 
     use super::*;
 
-    /// Asks at each event, at the time that it names.
+    /// Queries the limit at each event, with the event's own time.
     struct Asking {
         limit: Limit,
         start: Instant,

@@ -13,7 +13,7 @@ use crate::escape;
 pub enum Format {
     /// A JSON object.
     Json,
-    /// klog's.
+    /// klog's form.
     Text,
 }
 
@@ -35,8 +35,8 @@ impl Lines {
         }
     }
 
-    /// One line with its end. What clients send is in the texts, so none can end the line early.
-    /// How many lines of its place were left out before it is told when there were some.
+    /// One line with its end. The texts have clients' values, so none can end the line early. If
+    /// lines of the same place were left out before it, it has their number.
     pub(super) fn render(&self, event: &Event<'_>, held_back: u64) -> String {
         let now = OffsetDateTime::now_utc();
         let mut record = Record::default();
@@ -97,7 +97,7 @@ impl Lines {
     }
 }
 
-/// klog's header up to the process id, which klog calls the thread's.
+/// klog's header up to the process id (klog calls it the thread's).
 fn header(line: &mut String, severity: Severity, now: OffsetDateTime, process: u32) {
     let letter = match severity {
         Severity::Info => 'I',
@@ -115,8 +115,8 @@ fn header(line: &mut String, severity: Severity, now: OffsetDateTime, process: u
     );
 }
 
-/// What an event says. Values come as their debug or display text: types without either, as those
-/// of secrets, cannot get here.
+/// An event's content. Values come as their debug or display text: types without either, such as
+/// secrets, cannot get here.
 #[derive(Default)]
 struct Record {
     message: String,

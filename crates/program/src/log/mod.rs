@@ -1,7 +1,7 @@
-//! The log: klog's text form, so that what reads csi-proxy's logs reads ours, or JSON lines.
+//! The log: klog's text form, so readers of csi-proxy's logs read ours, or JSON lines.
 //!
-//! Where the records go is decided by klog's flags. Files are rotated by size. A file that cannot be
-//! written, or a standard error that nobody reads, costs records, which are counted, and never the process.
+//! klog's flags decide where the records go. Files are rotated by size. An unwritable file, or an unread standard
+//! error, loses records (these are counted), and never ends the process.
 
 mod filter;
 mod limit;
@@ -31,7 +31,7 @@ pub use self::standard_error::{flush, say};
 /// A log file cannot be opened.
 pub fn start(options: &Options) -> io::Result<()> {
     let subscriber = tracing_subscriber::registry().with(Log::open(options)?);
-    // A second start in one process keeps the first log, which only tests can notice.
+    // A second start in one process keeps the first log; only tests can notice.
     let _ = tracing::subscriber::set_global_default(subscriber);
     Ok(())
 }
@@ -39,9 +39,9 @@ pub fn start(options: &Options) -> io::Result<()> {
 /// Where the log goes and how it looks: klog's flags, and ours.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Options {
-    /// The source file's folder stands in the header.
+    /// The header has the source file's folder.
     pub add_dir_header: bool,
-    /// The least severity that `also_to_stderr` writes to standard error.
+    /// The least severity of records that `also_to_stderr` writes to standard error.
     pub also_threshold: Severity,
     /// Files do not replace standard error.
     pub also_to_stderr: bool,
@@ -65,7 +65,7 @@ pub struct Options {
     pub skip_headers: bool,
     /// Files have no header.
     pub skip_log_headers: bool,
-    /// The least severity that goes to standard error beside the files.
+    /// The least severity of records on standard error beside the files.
     pub threshold: Severity,
     /// Standard error instead of files.
     pub to_stderr: bool,
@@ -83,7 +83,7 @@ impl Options {
         }
     }
 
-    /// As klog does, which knows no other place, the folder for temporary files where none is named.
+    /// As in klog, the folder for temporary files if none is named.
     fn folder_of_files(&self) -> PathBuf {
         self.folder.clone().unwrap_or_else(env::temp_dir)
     }
@@ -113,8 +113,7 @@ impl Default for Options {
 }
 
 impl Options {
-    /// Whether a file or folder is named that gets nothing, because standard error is what is logged
-    /// to. klog says nothing of it.
+    /// Whether a named file or folder gets nothing, because the log goes to standard error. klog does not report this.
     #[must_use]
     pub fn names_files_in_vain(&self) -> bool {
         self.to_stderr && (self.file.is_some() || self.folder.is_some())
@@ -128,7 +127,7 @@ pub enum Severity {
     Info,
     Warning,
     Error,
-    /// Nothing here is: a threshold that nothing reaches.
+    /// No record is: a threshold above all records.
     Fatal,
 }
 
@@ -141,7 +140,7 @@ impl Severity {
             .find(|severity| severity.name().eq_ignore_ascii_case(name))
     }
 
-    /// The severity of klog's number; what lies outside is the nearest.
+    /// The severity of klog's number; the nearest one for others.
     #[must_use]
     pub fn by_number(number: i32) -> Self {
         match number {
@@ -172,10 +171,10 @@ impl Severity {
     }
 }
 
-/// The layer that makes lines of events.
+/// The layer for writing events as lines.
 pub struct Log {
     filter: Filter,
-    /// Of the lines that are not ours.
+    /// For the libraries' lines.
     limit: Limit,
     lines: Lines,
     output: Output,
@@ -193,7 +192,7 @@ impl Log {
 }
 
 impl<S: Subscriber> Layer<S> for Log {
-    /// Depends on the place in the source alone, so that it is asked once for each.
+    /// Depends only on the place in the source, so it is called once for each.
     fn enabled(&self, metadata: &Metadata<'_>, _context: Context<'_, S>) -> bool {
         self.filter.admits(metadata)
     }

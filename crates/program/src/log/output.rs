@@ -35,9 +35,8 @@ impl Output {
         })
     }
 
-    /// Standard error that nobody reads, and a file that takes nothing, are no reason to fail or to wait: a
-    /// record that one of them does not take is counted, and what a file does not take is shown on standard
-    /// error.
+    /// An unread standard error and an unwritable file are no reason to fail or to wait: each lost record is counted,
+    /// and a file's lost record goes to standard error.
     pub(super) fn write(&self, severity: Severity, line: &[u8]) {
         let mut files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
         let is_filed = files.write(severity, line).is_ok();
@@ -49,7 +48,7 @@ impl Output {
     }
 }
 
-/// The least severity that goes to standard error.
+/// The least severity of records on standard error.
 struct Stderr(Severity);
 
 impl Stderr {
@@ -91,7 +90,7 @@ impl Files {
     }
 }
 
-/// A folder with a file for each severity that has occurred.
+/// A folder with a file for each severity seen.
 struct Folder {
     path: PathBuf,
     options: Options,
@@ -160,7 +159,7 @@ fn open_file(path: PathBuf, options: &Options) -> io::Result<RotatingFile> {
     RotatingFile::open(path, limits, header)
 }
 
-/// What klog writes at the head of each file.
+/// klog's first lines of each file.
 fn file_header() -> String {
     let now = OffsetDateTime::now_utc();
     let (date, (hour, minute, second)) = (now.date(), now.to_hms());

@@ -1,6 +1,5 @@
-//! Standard error, which is a pipe that somebody may have stopped reading, or a console in which somebody
-//! selects text: a write can take for ever. So one thread writes, from a queue with bounded room, and what finds
-//! no room is dropped.
+//! Standard error may be a pipe without a reader, or a console with selected text: a write can take for ever. So one
+//! thread writes, from a bounded queue, and lines beyond its room are dropped.
 
 use std::io::{self, Write};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -20,9 +19,9 @@ pub(super) fn write(line: &[u8]) -> Result<(), Dropped> {
     })
 }
 
-/// Tells people something beside the log, and waits as [`flush`] does.
+/// Shows people a text beside the log, and waits as [`flush`] does.
 pub fn say(text: &str) {
-    // Nobody else could be told.
+    // There is no other place to report it.
     let _ = write(text.as_bytes());
     flush();
 }
@@ -91,11 +90,11 @@ impl Queue {
         Ok(())
     }
 
-    /// Writes what comes, for ever. What the sink does not take is gone: there is no other place for it.
+    /// Writes queued lines, for ever. Lines refused by the sink are lost: there is no other place for them.
     fn drain(&self, mut sink: impl Write, report_lost: impl Fn(u64)) {
         loop {
             let (lines, dropped) = self.take();
-            // First, so that it stands where the lines are missing.
+            // First, at the place of the missing lines.
             if dropped > 0 {
                 report_lost(dropped);
             }
@@ -131,7 +130,7 @@ impl Queue {
 }
 
 impl State {
-    /// Once a line is dropped all are, until the writer comes for those that wait: so the gap is behind them.
+    /// After a dropped line all are dropped, until the writer takes the waiting ones: so the gap is behind them.
     fn push(&mut self, line: &[u8], room: usize) -> Result<(), Dropped> {
         let is_full = !self.lines.is_empty() && self.lines.len() + line.len() > room;
         if is_full || self.dropped > 0 {
@@ -190,7 +189,7 @@ mod tests {
         assert_eq!(queue.take(), (b"a\nb\nc\n".to_vec(), 0));
     }
 
-    /// Hands on what is written.
+    /// Passes on the written bytes.
     struct Sink(Sender<Vec<u8>>);
 
     impl io::Write for Sink {

@@ -37,8 +37,8 @@ impl CallSeries {
         self.started.add_one();
     }
 
-    /// A call was answered. A failed one counts as sent too, as in csi-proxy, whose interceptor
-    /// (go-grpc-middleware's `providers/prometheus`, up to 1.1.0) does not look at the error.
+    /// A call was answered. A failed one counts as sent too, as in csi-proxy: its interceptor
+    /// (go-grpc-middleware's `providers/prometheus`, up to 1.1.0) does not check the error.
     pub fn ended(&self, code: Code, took: Duration) {
         self.sent.add_one();
         self.handled[usize::from(code.number())].fetch_add(1, Ordering::Relaxed);
@@ -79,14 +79,14 @@ impl Calls {
     }
 
     /// The families, and the series of each, in the order of Go's library: by name, then by the
-    /// values of the labels. A series is there from its first count on.
+    /// values of the labels. A series exists from its first count on.
     pub fn render(&self, page: &mut Exposition) {
         let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let mut all: Vec<_> = all.values().cloned().collect();
         all.sort_by(|one, other| one.labels().cmp(&other.labels()));
         render_handled(page, &all);
         render_seconds(page, &all);
-        // A unary call has one message, which has come when the call starts.
+        // A unary call has one message, received when the call starts.
         let help = "Total number of RPC stream messages received on the server.";
         render_count(page, ("msg_received", help), &all, |series| &series.started);
         let help = "Total number of gRPC stream messages sent by the server.";

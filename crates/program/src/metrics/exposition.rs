@@ -5,7 +5,7 @@ use std::fmt::{self, Write as _};
 #[derive(Default)]
 pub struct Exposition(String);
 
-/// What kind of figure a family is.
+/// The type of a family.
 #[derive(Debug, Clone, Copy)]
 pub enum Kind {
     Counter,
@@ -25,7 +25,7 @@ impl Exposition {
         let _ = writeln!(self.0, "# HELP {name} {help}\n# TYPE {name} {kind}");
     }
 
-    /// Adds a sample to the family that was begun.
+    /// Adds a sample to the begun family.
     pub fn sample(&mut self, name: &str, labels: &[(&str, &str)], value: impl fmt::Display) {
         self.0.push_str(name);
         for (index, (label, text)) in labels.iter().enumerate() {

@@ -1,7 +1,6 @@
 use super::exposition::{Exposition, Kind};
 
-/// What the system says of this process, under the names that Prometheus's client libraries use. What
-/// it does not say is left out.
+/// The system's figures of this process, under the names of Prometheus's client libraries. Unknown ones are left out.
 #[derive(Debug, Default)]
 pub(super) struct Figures {
     /// In seconds, user and system together.

@@ -31,7 +31,7 @@ impl<const N: usize> Histogram<N> {
         self.sum_nanos.fetch_add(nanos, Ordering::Relaxed);
     }
 
-    /// The samples of one series. The count is that of the last bucket, as it must be, also while
+    /// The samples of one series. The count is that of the last bucket, as required, even while
     /// others observe.
     pub(super) fn render(&self, page: &mut Exposition, name: &str, labels: &[(&str, &str)]) {
         let bucket = format!("{name}_bucket");

@@ -1,7 +1,7 @@
 //! The figures of `/metrics`, in Prometheus's text format.
 //!
-//! What csi-proxy has keeps its name, labels and buckets. A series exists from its first use on, as
-//! upstream. Everything is counted in atomics that are found once per method or operation; only
+//! csi-proxy's metrics keep their names, labels and buckets. A series exists from its first use on,
+//! as upstream. Everything is counted in atomics, looked up once per method or operation; only
 //! rendering allocates.
 
 mod calls;
@@ -24,12 +24,12 @@ pub use self::operations::OperationSeries;
 /// The content type of a page of figures.
 pub const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 
-/// What the system says of this process.
+/// The system's figures of this process.
 pub fn render_process(page: &mut Exposition) {
     process::sample().render(page);
 }
 
-/// A number that only grows.
+/// A growing number.
 #[derive(Debug, Default)]
 pub struct Count(AtomicU64);
 
@@ -43,7 +43,7 @@ impl Count {
     }
 }
 
-/// What a server holds at a moment.
+/// A server's load at a moment.
 pub fn render_usage(page: &mut Exposition, usage: Usage) {
     for (name, help, value) in [
         (

@@ -9,7 +9,7 @@ use super::Count;
 use super::exposition::{Exposition, Kind};
 use super::histogram::Histogram;
 
-/// In seconds: from a call that the kernel answers from memory to one that hangs.
+/// In seconds: from a call answered from the kernel's memory to a hung one.
 const BOUNDS: [f64; 11] = [
     0.0001, 0.001, 0.01, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 60.0, 120.0,
 ];
@@ -98,7 +98,7 @@ impl Series {
         [("facility", facility.name()), ("operation", &self.label)]
     }
 
-    /// What ended is read first, so that there is never less than none.
+    /// The ended calls are read first, so the number is never negative.
     fn running(&self) -> u64 {
         let ended = self.ended.value();
         self.began.value().saturating_sub(ended)

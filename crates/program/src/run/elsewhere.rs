@@ -14,7 +14,7 @@ pub fn restrict_libraries<P: Program>() -> Result<(), u8> {
     Ok(())
 }
 
-/// Serves until a signal asks the process to end. There is no service control manager here.
+/// Serves until a signal ends the process. There is no service control manager here.
 pub fn run<P: Program>(program: P) -> u8 {
     if program.settings().under == Under::ServiceManager {
         return super::complain::<P>(&NoManager);
@@ -25,7 +25,7 @@ pub fn run<P: Program>(program: P) -> u8 {
     }
 }
 
-/// Ends a program whose flags are wrong.
+/// Ends a program with invalid flags.
 pub fn refuse<P: Program>(_error: &FlagError, _arguments: &[String]) -> u8 {
     super::USAGE
 }
@@ -48,7 +48,7 @@ fn end_now() -> ! {
 struct Signals(Mutex<Receiver<()>>);
 
 impl Signals {
-    /// The first signal is heard by `wait_for_end`; a second one ends the process at once.
+    /// `wait_for_end` returns at the first signal; a second one ends the process at once.
     fn listen() -> Result<Self, ctrlc::Error> {
         let (asked, requests) = mpsc::sync_channel(1);
         let mut is_first = true;
@@ -56,7 +56,7 @@ impl Signals {
             if !std::mem::take(&mut is_first) {
                 end_now();
             }
-            // There is room for one, and nobody waits any more only when the end is under way.
+            // There is room for one, and no thread waits only if the end is under way.
             let _ = asked.try_send(());
         })?;
         Ok(Self(Mutex::new(requests)))

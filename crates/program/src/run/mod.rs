@@ -1,4 +1,4 @@
-//! A program's life: started, asked to end, drained.
+//! A program's life: start, request to end, drain.
 
 use std::backtrace::{Backtrace, BacktraceStatus};
 use std::fmt::Debug;
@@ -14,15 +14,15 @@ mod platform;
 
 pub use platform::{refuse, restrict_libraries, run};
 
-/// The program could not do what it was started for.
+/// The program failed.
 const FAILED: u8 = 1;
 
-/// The command line does not say what to do. Go's `flag` package ends a program with this.
+/// An invalid command line. Go's `flag` package ends a program with this code.
 pub const USAGE: u8 = 2;
 
-/// A program that serves until it is asked to end.
+/// A program serving until it gets a request to end.
 pub trait Program: Send + 'static {
-    /// What people call it.
+    /// Its name for people.
     const NAME: &'static str;
     /// The name of its service, and of its source in the event log.
     const SERVICE: &'static str;
@@ -33,47 +33,46 @@ pub trait Program: Send + 'static {
     /// Why the server did not start.
     type Error: std::error::Error;
 
-    /// What its command line says of its life.
+    /// The settings of its life from its command line.
     fn settings(&self) -> Settings<'_>;
 
     /// Starts to serve.
     ///
     /// # Errors
-    /// It cannot.
+    /// The program cannot serve.
     fn start(&self) -> Result<Self::Server, Self::Error>;
 
-    /// Ends the server within so long, and answers what was left, for the log.
+    /// Ends the server within `drain`, and returns what was left, for the log.
     fn stop(server: Self::Server, drain: Duration) -> Option<impl Debug>;
 }
 
-/// What a command line says of a program's life.
+/// A program's settings of its life from its command line.
 pub struct Settings<'a> {
     /// Where the log goes, and how it looks.
     pub log: &'a log::Options,
-    /// Flags that were given and have no effect.
+    /// Given flags without effect.
     pub ineffective: &'a [&'static str],
     /// Arguments behind the flags.
     pub ignored: &'a [String],
     /// How long a stop waits for calls in flight.
     pub drain: Duration,
-    /// Who is to run the program.
     pub under: Under,
 }
 
-/// Who runs a program.
+/// The starter of a program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Under {
-    /// A person, a container, or what else tells it to end by a signal.
+    /// A person, a container, or another starter that ends it by a signal.
     Console,
     /// Windows' service control manager.
     ServiceManager,
 }
 
-/// Who starts the server and ends it.
+/// The starter and ender of the server.
 trait Surroundings {
     /// The start goes on.
     fn still_starting(&self) {}
-    /// All endpoints answer that no other process has.
+    /// All endpoints answer, except those of other processes.
     fn running(&self) {}
     /// Returns when the server is to end.
     fn wait_for_end(&self);
@@ -134,13 +133,13 @@ fn serve_in_console<P: Program>(program: &P, surroundings: &impl Surroundings) -
     }
 }
 
-/// Tells people, who may not look at the log.
+/// Shows people a failure, as they may not read the log.
 fn complain<P: Program>(failure: &dyn std::error::Error) -> u8 {
     log::say(&format!("{}: {failure}\n", P::NAME));
     FAILED
 }
 
-/// Sees to it, when dropped, that the log's last lines are written.
+/// When dropped, flushes the log's last lines.
 struct LastLines;
 
 impl Drop for LastLines {
@@ -149,8 +148,8 @@ impl Drop for LastLines {
     }
 }
 
-/// A service has no standard error, where a panic is told of otherwise. And what the standard library writes
-/// there itself would wait for somebody to read it.
+/// Panics normally go to standard error, and a service has none. And the standard library's own write there would wait
+/// for a reader.
 fn log_panics() {
     panic::set_hook(Box::new(|information| {
         tracing::error!("{information}");
@@ -158,7 +157,7 @@ fn log_panics() {
     }));
 }
 
-/// What the standard library says of a panic.
+/// The standard library's text for a panic.
 fn account(information: &PanicHookInfo<'_>) -> String {
     let thread = thread::current();
     let name = thread.name().unwrap_or("<unnamed>");

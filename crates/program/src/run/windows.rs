@@ -6,8 +6,8 @@ use os_windows::{EndRequests, NativeEventLog, ServiceError, ServiceHandle};
 use super::{Program, Surroundings, Under};
 use crate::flags::FlagError;
 
-/// Has libraries looked for among the system's only, not in the program's folder. Those that the exe imports are
-/// loaded by then: of these `build.rs` has the loader do the same.
+/// Limits the search for libraries to the system's, without the program's folder. The exe's imports are loaded by then:
+/// for these `build.rs` sets the same.
 ///
 /// # Errors
 /// The program's exit status, when Windows refuses.
@@ -15,7 +15,7 @@ pub fn restrict_libraries<P: Program>() -> Result<(), u8> {
     os_windows::search_system32_only().map_err(|error| super::complain::<P>(&error))
 }
 
-/// Serves until the process is asked to end, or under the service control manager until that does.
+/// Serves until a request to end, or under the service control manager until its stop.
 pub fn run<P: Program>(program: P) -> u8 {
     let settings = program.settings();
     if settings.under == Under::ServiceManager {
@@ -32,8 +32,8 @@ pub fn run<P: Program>(program: P) -> u8 {
     }
 }
 
-/// Ends a program whose flags are wrong. The service control manager hears of it if it started us, since
-/// nobody else would.
+/// Ends a program with invalid flags. Reports it to the service control manager if this started us, since nobody else
+/// would notice.
 pub fn refuse<P: Program>(error: &FlagError, arguments: &[String]) -> u8 {
     let is_service = |argument: &String| {
         argument
@@ -94,7 +94,7 @@ fn as_service<P: Program>(
     })
 }
 
-/// The log file may be what failed. That the event log fails too is beyond telling.
+/// The log file itself may have failed. A failure of the event log cannot be reported anywhere.
 fn report<P: Program>(message: String) {
     let event = Event {
         level: EventLevel::Error,

@@ -3,7 +3,7 @@ use std::time::Duration;
 
 use super::figures::Figures;
 
-/// What Linux's `/proc` says of this process (proc_pid_stat(5)).
+/// Linux's `/proc` figures of this process (proc_pid_stat(5)).
 pub(super) fn sample() -> Figures {
     let Some(stat) = Stat::read() else {
         return Figures::default();
@@ -27,7 +27,7 @@ pub(super) fn sample() -> Figures {
     }
 }
 
-/// `/proc/self/stat`, whose fields are counted from 0 here.
+/// `/proc/self/stat`, with fields counted from 0 here.
 struct Stat(String);
 
 impl Stat {

@@ -2,13 +2,13 @@ use os_windows::ProcessUsage;
 
 use super::figures::Figures;
 
-/// The handles that a process may have on Windows: a constant there, not a limit of the process.
-/// Sources: <https://learn.microsoft.com/en-us/windows/win32/sysinfo/kernel-objects>, and client_golang's
-/// collector for Windows, which exports the same.
+/// The most handles of a process on Windows: a constant there, not a limit of the process. Sources:
+/// <https://learn.microsoft.com/en-us/windows/win32/sysinfo/kernel-objects>, and client_golang's collector for Windows,
+/// which exports the same.
 const MAX_HANDLES: u64 = 16 << 20;
 
-/// What Windows says of this process, under client_golang's reading of it: its collector for Windows
-/// exports `PrivateUsage` as the virtual memory. The system has no cheap answer for the number of threads.
+/// Windows's figures of this process, as client_golang reads them: its collector for Windows exports `PrivateUsage` as
+/// the virtual memory. The system has no cheap answer for the number of threads.
 pub(super) fn sample() -> Figures {
     os_windows::process_usage()
         .as_ref()
