@@ -32,9 +32,9 @@ pub(crate) fn write(group_version: &GroupVersion, directory: &Path) -> Result<()
     Ok(())
 }
 
-/// Writes what stands beside the messages of one file.
+/// Writes the code beside the messages of one file.
 struct Companions {
-    /// Messages that hold a secret.
+    /// Messages with a secret.
     secret: Vec<DescriptorProto>,
 }
 
@@ -59,7 +59,7 @@ fn write_rpc_module(
     writeln!(code, "}}")
 }
 
-/// Writes a type for each RPC of a service whose names are the constant `GROUP` in scope.
+/// Writes a type for each RPC of a service; its names are the constant `GROUP` in scope.
 pub(crate) fn write_rpcs(
     service: &Service,
     secret: &[DescriptorProto],

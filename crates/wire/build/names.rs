@@ -6,7 +6,7 @@
 
 use prost_types::{DescriptorProto, FileDescriptorProto};
 
-/// What the contract writes, and the word it is in Rust. Longer ones first.
+/// The contract's acronyms, and their words in Rust. Longer ones first.
 const ACRONYMS: [(&str, &str); 4] = [
     ("LUNID", "LunId"),
     ("BIOS", "Bios"),

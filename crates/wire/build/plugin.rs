@@ -15,7 +15,7 @@ use crate::table::{Names, Row};
 use crate::version::{Stability, Version};
 use crate::{names, secrets};
 
-/// The interfaces: the module, which is also the folder of `v1.proto`, and what its documentation says.
+/// The interfaces: the module, also the folder of `v1.proto`, and its documentation.
 const INTERFACES: [(&str, &str); 3] = [
     (
         "csi",
@@ -31,7 +31,7 @@ const INTERFACES: [(&str, &str); 3] = [
     ),
 ];
 
-/// Writes the code of each interface into `out`, and `interfaces.rs`, which includes it.
+/// Writes the code of each interface into `out`, and `interfaces.rs` to include it.
 pub(crate) fn write_all(root: &Path, out: &Path) -> Result<(), Box<dyn Error>> {
     let mut code = String::new();
     for (name, documentation) in INTERFACES {

@@ -8,8 +8,8 @@ use prost_types::{DescriptorProto, FieldDescriptorProto, FileDescriptorProto};
 
 use crate::names;
 
-/// The messages of a file that hold a secret, with Rust's names for their fields. The name of a nested one has its
-/// parent's before it.
+/// The messages of a file with a secret, with Rust's names for their fields. A nested one has its parent's name before
+/// its own.
 pub(crate) fn messages(file: &FileDescriptorProto) -> impl Iterator<Item = DescriptorProto> {
     let all = file.message_type.iter().flat_map(|message| {
         let nested = message.nested_type.iter().map(|nested| DescriptorProto {
@@ -21,7 +21,7 @@ pub(crate) fn messages(file: &FileDescriptorProto) -> impl Iterator<Item = Descr
     all.filter(|message| message.field.iter().any(is_hidden))
 }
 
-/// What prost calls these messages.
+/// prost's names of these messages.
 pub(crate) fn paths(file: &FileDescriptorProto, messages: &[DescriptorProto]) -> Vec<String> {
     let path = |message: &DescriptorProto| format!(".{}.{}", file.package(), message.name());
     messages.iter().map(path).collect()

@@ -10,7 +10,7 @@ use protox::Compiler;
 
 use crate::version::Version;
 
-/// The groups in the order in which csi-proxy registers them.
+/// The groups in csi-proxy's order of registration.
 const GROUPS: [&str; 6] = ["filesystem", "disk", "volume", "smb", "system", "iscsi"];
 
 /// Field number of `package` in FileDescriptorProto: the path of its comment.

@@ -1,4 +1,4 @@
-//! Writes `groups.rs`: the modules that include prost's output, and the table of groups.
+//! Writes `groups.rs`: the modules with prost's output, and the table of groups.
 
 use std::fmt::{self, Write};
 
@@ -65,7 +65,7 @@ fn write_version(source: &GroupVersion, code: &mut String) -> fmt::Result {
     writeln!(code, "    }}")
 }
 
-/// What a service is called.
+/// The names of a service.
 pub(crate) struct Names<'a> {
     pub(crate) group: &'a str,
     pub(crate) version: Version,
@@ -73,7 +73,7 @@ pub(crate) struct Names<'a> {
     pub(crate) service: &'a str,
 }
 
-/// What an RPC is called, its request and its response.
+/// The names of an RPC, its request and its response.
 pub(crate) struct Row<'a> {
     name: &'a str,
     request: &'a str,

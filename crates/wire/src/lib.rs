@@ -30,10 +30,10 @@
 //! wincsi's own client sends [`FORMAT_GUARD`], and its server [`CONDITION`], which are no part of csi-proxy's API.
 //!
 //! # Secrets
-//! A message with a password or a secret, or CSI's map of secrets, shows `<redacted>` for it in debug output and
-//! wipes it when dropped. Of CSI's volume and publish contexts debug output shows the keys alone, because kubelet puts
-//! service account tokens there; a request with secrets wipes them too. Take such a field out with
-//! [`std::mem::take`]. Buffers that the message was decoded from or encoded to are the business of their owners.
+//! A message with a password or a secret, or CSI's map of secrets, shows `<redacted>` for it in debug output and wipes
+//! it when dropped. Debug output shows only the keys of CSI's volume and publish contexts, because kubelet puts service
+//! account tokens there; a request with secrets wipes them too. Take such a field out with [`std::mem::take`]. The
+//! buffers of decoding and encoding are the business of their owners.
 //!
 //! # Adding a version
 //! Paths are from `crates/`. A test fails until each of steps 1 to 5 is done.
@@ -63,15 +63,15 @@ mod version;
 pub use table::{Group, Method, Rpc};
 pub use version::{InvalidVersion, Stability, Version};
 
-/// The metadata of a request by which a client has a wincsi server guard what it overwrites as [`STRICT`] says,
-/// whatever the server's own setting is. csi-proxy, as any gRPC server, ignores metadata that it does not know.
+/// Request metadata by which a client has a wincsi server guard overwriting as [`STRICT`] says, whatever the server's
+/// own setting. csi-proxy, as any gRPC server, ignores unknown metadata.
 pub const FORMAT_GUARD: &str = "wincsi-format-guard";
 
-/// The one value of [`FORMAT_GUARD`]: refuse whatever is not blank.
+/// The one value of [`FORMAT_GUARD`]: refuse everything that is not blank.
 pub const STRICT: &str = "strict";
 
-/// The trailer of an error by which a wincsi server says what it found, for wincsi's own client: a name of
-/// `node::api::Condition`. Clients ignore trailers that they do not know.
+/// The trailer of an error with a wincsi server's finding, for wincsi's own client: a name of `node::api::Condition`.
+/// Clients ignore unknown trailers.
 pub const CONDITION: &str = "wincsi-condition";
 
 include!(concat!(env!("OUT_DIR"), "/groups.rs"));

@@ -6,7 +6,7 @@ use prost::Message;
 
 use crate::Version;
 
-/// One gRPC service: a group of csi-proxy's API in one version, which has a pipe of its own, or a service of CSI, of
+/// One gRPC service: a group of csi-proxy's API in one version, with a pipe of its own, or a service of CSI, of
 /// kubelet's registration or of a driver's lifecycle.
 #[derive(Clone, Copy, Eq, PartialEq)]
 pub struct Group {
@@ -14,7 +14,7 @@ pub struct Group {
     pub name: &'static str,
     /// Version within the pipe's name, such as `v1`.
     pub version: Version,
-    /// Protobuf package. csi-proxy names it after the version alone, so that groups share it.
+    /// Protobuf package. csi-proxy names it after the version alone, so groups share it.
     pub package: &'static str,
     /// Service within the package, such as `Disk`.
     pub service: &'static str,
@@ -64,7 +64,7 @@ pub struct Method {
     pub path: &'static str,
 }
 
-/// An RPC as a type, so that servers and clients can be generic over it.
+/// An RPC as a type, so servers and clients can be generic over it.
 ///
 /// ```
 /// use wincsi_wire::{Rpc, disk};
@@ -87,12 +87,12 @@ pub trait Rpc: 'static {
     const VERSION: Version = Self::GROUP.version;
     /// The HTTP/2 `:path` of a call.
     const PATH: &'static str = Self::METHOD.path;
-    /// What the client sends.
+    /// The client's message.
     type Request: Message + Default + Clone + PartialEq + fmt::Debug + 'static;
-    /// What the server answers.
+    /// The server's message.
     type Response: Message + Default + Clone + PartialEq + fmt::Debug + 'static;
 
-    /// The passwords and secrets that a request holds.
+    /// The passwords and secrets in a request.
     fn secrets(_request: &Self::Request) -> Vec<&str> {
         Vec::new()
     }

@@ -32,7 +32,7 @@ impl Version {
     }
 }
 
-/// How mature a version is, with its number at that stage, from 1. All variants there are.
+/// How mature a version is, with its number at that stage, from 1. There are no other variants.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub enum Stability {
     /// `v1alpha2` is `Alpha(2)`.
@@ -66,7 +66,7 @@ impl FromStr for Version {
     }
 }
 
-/// A text that is not the name of an API version.
+/// A text without an API version's name.
 #[derive(Clone, Debug, Eq, Error, PartialEq)]
 #[error("invalid version name: {name:?}")]
 pub struct InvalidVersion {
@@ -97,7 +97,7 @@ fn parse_stability(text: &str) -> Option<Stability> {
         .map(Stability::Beta)
 }
 
-/// Stricter than [`u32::from_str`], which takes `+1` and `01`.
+/// Stricter than [`u32::from_str`], which accepts `+1` and `01`.
 fn parse_number(text: &str) -> Option<u32> {
     let plain = text.bytes().all(|byte| byte.is_ascii_digit()) && !text.starts_with('0');
     plain.then(|| text.parse().ok()).flatten()

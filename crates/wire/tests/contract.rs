@@ -14,8 +14,8 @@
 //! field <message> <number> <name> [repeated] <type> [in <oneof>]
 //! ```
 //!
-//! `csi/v1`, `pluginregistration/v1` and `lifecycle/v1`, which are no groups of csi-proxy's, stand there in the same form. Options
-//! of the specification's fields (`csi_secret`) are not on the wire and are left out.
+//! `csi/v1`, `pluginregistration/v1` and `lifecycle/v1`, no groups of csi-proxy, are there in the same form. Options of
+//! the specification's fields (`csi_secret`) are not on the wire and are left out.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -210,7 +210,7 @@ fn enum_lines(prefix: &str, item: &EnumDescriptorProto) -> Vec<String> {
     [format!("enum {name}")].into_iter().chain(values).collect()
 }
 
-/// Where a message stands.
+/// The place of a message.
 struct Scope<'a> {
     package: &'a str,
     /// The messages around it, `PluginCapability.Service.` say.

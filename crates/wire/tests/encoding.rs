@@ -244,7 +244,7 @@ fn wrapped_values_of_csi_tell_false_from_unsaid() {
     assert_wire(ready(Some(true)), b"\x0a\x02\x08\x01");
 }
 
-/// What is wiped cannot be looked at afterwards without unsafe code; that each type promises it can.
+/// Wiped memory cannot be read without unsafe code; this checks that each type promises the wipe.
 /// Guards: P22
 #[test]
 fn messages_with_secrets_promise_to_wipe_them() {
