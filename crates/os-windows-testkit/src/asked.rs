@@ -4,34 +4,32 @@ use os::{Hresult, ObjectPath, Predicate, Value};
 use crate::object_path::{self, Which};
 use crate::wql::{Literal, Statement};
 
-/// What a query asks of a provider, in rows of the class table.
+/// A query to a provider, in rows of the class table.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Asked {
-    /// The objects that an association ties to one.
+    /// The objects associated with one.
     Associated {
-        /// That one.
+        /// The object's path.
         of: ObjectPath,
         /// The association.
         association: &'static Class,
-        /// Their class.
         result: &'static Class,
     },
     /// The objects of a class.
     Objects {
-        /// Their class.
         class: &'static Class,
-        /// What they are to have.
+        /// The requested properties.
         select: Vec<&'static Property>,
-        /// They all hold.
+        /// All must hold.
         conditions: Vec<Predicate>,
     },
 }
 
-/// What the query asks of the providers of this namespace.
+/// Resolves a query to the providers of this namespace.
 ///
 /// # Errors
-/// [`Hresult::WBEM_E_INVALID_CLASS`], or [`Hresult::WBEM_E_INVALID_QUERY`] for a property that the class
-/// does not have, a literal that is not of its property's type, a path of no object.
+/// [`Hresult::WBEM_E_INVALID_CLASS`], or [`Hresult::WBEM_E_INVALID_QUERY`] for an unknown property of the class, a
+/// literal of another type than its property, a path of no object.
 pub fn resolve(statement: &Statement, namespace: Namespace) -> Result<Asked, Hresult> {
     match statement {
         Statement::Associators {

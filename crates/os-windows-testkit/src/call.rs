@@ -10,7 +10,7 @@ use crate::{ErrorInfo, Trouble, workers};
 /// How a call ended.
 pub(crate) type Done<T> = Result<T, ComFailure>;
 
-/// A call that failed, and what it leaves on the thread.
+/// A failed call, and its error object for the thread.
 #[derive(Debug, Clone)]
 pub(crate) struct ComFailure {
     pub(crate) code: Hresult,
@@ -24,8 +24,8 @@ impl From<Hresult> for ComFailure {
     }
 }
 
-/// A call that runs on a thread of its own, as in the provider's process: its caller may go, and it
-/// runs to its end.
+/// A call on a thread of its own, as in the provider's process: it runs to its end even without its
+/// caller.
 pub(crate) struct ProviderCall<T> {
     line: Arc<Line>,
     state: Mutex<State<T>>,
@@ -35,7 +35,7 @@ struct State<T> {
     answer: mpsc::Receiver<Done<T>>,
     ended: Option<Done<T>>,
     late: u32,
-    /// What the connection dies of when the call has ended.
+    /// The code of the connection's death after the call.
     cut: Option<Hresult>,
 }
 
@@ -88,7 +88,7 @@ impl<T: Clone + Send + 'static> ProviderCall<T> {
         state.ended.clone()
     }
 
-    /// What the connection dies of, now that this call has ended.
+    /// The code of the connection's death, after this call's end.
     pub(crate) fn cut(&self) -> Option<Hresult> {
         let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         state.cut.inspect(|code| self.line.die(*code))

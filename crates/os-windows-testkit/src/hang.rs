@@ -3,7 +3,7 @@ use std::time::Duration;
 
 use os::schema::Namespace;
 
-/// What hangs between the client and the provider.
+/// The hung step between client and provider.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Hanging {
     /// A connection to this namespace is not made: the call for it does not return.
@@ -28,7 +28,7 @@ impl Hang {
         self.0.lock().calls
     }
 
-    /// Waits until at least that many calls hang, for at most that long.
+    /// Waits until at least `calls` calls hang, for at most `patience`.
     #[must_use]
     pub fn wait_for(&self, calls: usize, patience: Duration) -> bool {
         let changed = &self.0.changed;
@@ -44,7 +44,7 @@ impl Drop for Hang {
     }
 }
 
-/// Where calls hang.
+/// A gate where calls hang.
 #[derive(Debug, Default)]
 pub(crate) struct Gate {
     state: Mutex<State>,

@@ -1,7 +1,7 @@
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// Counts what somebody holds.
+/// Counts held objects.
 #[derive(Clone, Default)]
 pub(crate) struct HeldCount(Arc<Shared>);
 
@@ -24,7 +24,7 @@ impl HeldCount {
         *self.lock()
     }
 
-    /// Waits until no more than that are held, for at most that long.
+    /// Waits until at most `most` are held, for at most `patience`.
     pub(crate) fn wait_for(&self, most: usize, patience: Duration) -> bool {
         let waited = self
             .0

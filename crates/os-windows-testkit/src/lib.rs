@@ -1,31 +1,29 @@
 //! WMI for tests: COM objects in this process, in place of the connection to Windows's own.
 //!
-//! [`InProcessWmi`] answers for the providers of a node, a simulated one say: each query and each method
-//! that a client sends through `IWbemServices` becomes a call of [`os::Provider`], whose answer goes
-//! back as `IWbemClassObject`s. So the whole of `os-windows`'s way to WMI, query text, VARIANTs, waits
-//! and errors, runs against the simulator.
+//! [`InProcessWmi`] answers for the providers of a node, such as a simulated one: each query and each method call
+//! through `IWbemServices` becomes a call of [`os::Provider`], and its answer goes back as `IWbemClassObject`s. So all
+//! of `os-windows`'s path to WMI (query text, VARIANTs, waits and errors) runs against the simulator.
 //!
-//! # What it holds a client to
-//! Classes, properties, methods and types are those of [`os::schema`] and no others. Texts are read by
-//! this crate's own readers ([`wql`], [`object_path`]), written from Microsoft's pages and not from what
-//! our client writes, so that both cannot agree on the same mistake. A value is taken in just the VARIANT
-//! that its CIM type has; an object has just the properties that were selected; a path comes with an object
-//! that can be found again; a method that returns at once is handed no place for its out-parameters, and the place
-//! for a definition is left empty where one returns at once. What it does not serve says `E_NOTIMPL`.
+//! # What it requires of a client
+//! Classes, properties, methods and types are those of [`os::schema`] and no others. Texts are read by this crate's own
+//! readers ([`wql`], [`object_path`]), written from Microsoft's pages and not from our client, so both cannot share a
+//! mistake. A value is taken only in the VARIANT of its CIM type; an object has only the selected properties; a path
+//! comes with each object that has keys; a semisynchronous method gets no place for its out-parameters, and the place
+//! for a semisynchronous definition stays empty. Calls that it does not serve return `E_NOTIMPL`.
 //!
 //! # What can go wrong
-//! A provider that is slow, hangs or fails is the node's business (a simulated one has faults for it):
-//! each call runs on a thread of its own, as in WMI's own process. What stands between, a connection that dies,
-//! an end that is late, an error object, is a [`Trouble`]; what does not return at all is [`Hanging`].
+//! Slow, hung or failing providers are the node's part (a simulated one has faults for them): each call runs on a
+//! thread of its own, as in WMI's own process. Troubles between, such as a dead connection, a late end or an error
+//! object, are a [`Trouble`]; a call that never returns is [`Hanging`].
 //!
 //! # What it is not
-//! Everything here is in one process: no proxy marshals anything, nobody is authenticated, and whether
-//! Windows answers as this does is read in its documentation and tried by nobody here.
+//! Everything here is in one process: no proxy marshals anything, nobody is authenticated, and the answers follow
+//! Windows's documentation, untested against Windows itself.
 //!
 //! Elsewhere than on Windows there are the readers alone.
 //!
 //! # Real Windows
-//! `real` makes what a suite on a real server needs: virtual disks, a share, a user.
+//! `real` makes fixtures for a suite on a real server: virtual disks, a share, a user.
 
 pub mod object_path;
 #[cfg(windows)]

@@ -4,21 +4,19 @@
 //! <https://learn.microsoft.com/windows/win32/wmisdk/wmi-object-path-requirements>. In a quoted value a
 //! backslash goes before a backslash and a quote.
 
-/// What a path names.
+/// The class or object of a path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ObjectName {
     /// The namespace, when the path is a full one.
     pub namespace: Option<String>,
-    /// The class.
     pub class: String,
-    /// The class itself, or which of its objects.
+    /// The class itself, or one of its objects.
     pub which: Which,
 }
 
-/// What of a class a path names.
+/// The class itself, or an object of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Which {
-    /// The class itself.
     Class,
     /// The only object of a class without keys.
     Only,
@@ -91,7 +89,7 @@ fn value(text: &str) -> Option<(Key, &str)> {
     is_word.then(|| (Key::Word(word.to_owned()), behind))
 }
 
-/// The text up to the closing quote, its escapes undone, and what is behind the quote.
+/// The text up to the closing quote, its escapes undone, and the rest behind the quote.
 pub(crate) fn unquoted(text: &str, quote: char) -> Option<(String, &str)> {
     let mut value = String::new();
     let mut letters = text.chars();
@@ -105,7 +103,7 @@ pub(crate) fn unquoted(text: &str, quote: char) -> Option<(String, &str)> {
     }
 }
 
-/// The name that a text begins with, and what is behind it.
+/// The name at the start of a text, and the rest behind it.
 pub(crate) fn identifier(text: &str) -> Option<(&str, &str)> {
     let is_part = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
     let end = text.find(|letter| !is_part(letter)).unwrap_or(text.len());

@@ -11,7 +11,7 @@ use os::{
 use crate::call::{ComFailure, Done};
 use crate::{Asked, ErrorInfo};
 
-/// The objects that a query asks for.
+/// The objects of a query.
 pub(crate) fn find(os: &Os, asked: Asked) -> Done<Vec<Instance>> {
     match asked {
         Asked::Associated {
@@ -63,14 +63,14 @@ impl Invocation {
     }
 }
 
-/// Which in-parameters a method has on this node.
+/// The in-parameters of a method on this node.
 pub(crate) fn inputs(os: &Os, class: &Class, method: &Method) -> Done<BTreeSet<String>> {
     provider(os, class)
         .parameters(class.name, method.name, Deadline::NEVER)
         .map_err(|error| failure(class, &error))
 }
 
-/// The name of the out-parameter that every method has.
+/// The name of every method's out-parameter.
 pub(crate) const RETURN_VALUE: &str = "ReturnValue";
 
 fn provider<'a>(os: &'a Os, class: &Class) -> &'a dyn Provider {
@@ -113,7 +113,7 @@ fn status(text: String) -> Value {
     )
 }
 
-/// The providers of SMB fail with a code that says nothing, and an object that says it all.
+/// The providers of SMB fail with a meaningless code, and an object with the real one.
 fn failure(class: &Class, error: &os::Error) -> ComFailure {
     let text = error.system_text.as_ref().map(SystemText::to_string);
     let failed_with = |code| ComFailure {
@@ -142,7 +142,7 @@ fn failure(class: &Class, error: &os::Error) -> ComFailure {
     failed_with(Hresult(0x8007_0000 | code.0))
 }
 
-/// How a storage call fails that returns no code, as PowerShell shows its identifier.
+/// The failure of a storage call without a return code, with its identifier as in PowerShell.
 fn storage_error(code: u32, text: Option<String>) -> ComFailure {
     let object = object(
         &wmi_error::CLASS,

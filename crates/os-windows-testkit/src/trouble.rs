@@ -11,28 +11,27 @@ pub enum On {
     Query,
 }
 
-/// What happens to a call between the client and the provider.
+/// A trouble of a call between the client and the provider.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Trouble {
-    /// It reaches the provider and takes effect, then the connection dies: a caller that polls for the end is
-    /// told this code. A query has given its first object by then, if it has any.
+    /// It reaches the provider and takes effect, then the connection dies: a caller polling for the end gets this code.
+    /// A query has given its first object by then, if it has any.
     Cut(Hresult),
-    /// It fails with this code and reaches no provider; the connection lives. A query or a method that
-    /// was begun fails when its end is asked for.
+    /// It fails with this code and reaches no provider; the connection lives. A begun query or method fails when polled
+    /// for its end.
     Fails(Hresult, ErrorInfo),
-    /// Asked for its end, it says this many times that it has not come.
+    /// It answers this many polls as still running.
     Late(u32),
-    /// The connection is found dead when the call is made, which reaches no provider.
+    /// The connection is found dead at the call, so it reaches no provider.
     Unsent(Hresult),
 }
 
-/// What a call that failed leaves on the thread (`SetErrorInfo`).
+/// A failed call's error object on the thread (`SetErrorInfo`).
 #[derive(Debug, Clone, PartialEq)]
 pub enum ErrorInfo {
     /// An object with a description.
     Description(String),
-    /// Nothing.
     Nothing,
-    /// An object of WMI's, which describes itself by its `Message`.
+    /// A WMI object, described by its `Message`.
     Object(Box<Instance>),
 }

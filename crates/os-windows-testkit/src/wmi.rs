@@ -13,26 +13,25 @@ use crate::hang::Gate;
 use crate::held::HeldCount;
 use crate::{Hang, Hanging, On, Trouble, com};
 
-/// WMI of a node whose providers are another implementation's. Cheap to clone: all clones are the same.
+/// WMI of a node with another implementation's providers. Cheap to clone: all clones are the same.
 #[derive(Clone)]
 pub struct InProcessWmi(Arc<Shared>);
 
-/// Where the out-parameters of a method come, of the two places that `ExecMethod` has. It decides how the
-/// client calls ([`Connect::methods`]).
+/// Which of `ExecMethod`'s two places gets a method's out-parameters. It decides how the client calls
+/// ([`Connect::methods`]).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OutParameters {
     /// In `ppOutParams`, when the method has ended: a synchronous call.
     Parameters,
-    /// In an `IWbemCallResult`, while the method runs: what is documented for
+    /// In an `IWbemCallResult`, while the method runs, as documented for
     /// `WBEM_FLAG_RETURN_IMMEDIATELY`.
     Result,
 }
 
-/// What a client asked of a proxy by `CoSetProxyBlanket`.
+/// A client's settings of a proxy by `CoSetProxyBlanket`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Blanket {
-    /// The interface whose pointer was handed over, or `IUnknown` when it was not the one that calls go
-    /// through.
+    /// The interface of the pointer passed, or `IUnknown` if it was not the one for calls.
     pub of: &'static str,
     /// `RPC_C_AUTHN_LEVEL_...`
     pub authentication: u32,
@@ -43,13 +42,12 @@ pub struct Blanket {
 /// Calls of `IWbemServices`: on Windows each is a round trip to WMI's own process.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Crossing {
-    /// Which connection they went over, in the order in which these were made.
+    /// The number of their connection, in the order of creation.
     pub connection: usize,
     /// `ExecMethod`, `ExecQuery` or `GetObject`.
     pub call: &'static str,
     /// The class of the definition, `class.method` as it was called; nothing for a query.
     pub of: String,
-    /// How often.
     pub times: u64,
 }
 
@@ -65,12 +63,12 @@ impl InProcessWmi {
         }))
     }
 
-    /// Applies to the next such call that nothing was scripted for yet.
+    /// Applies to the next such call without a trouble yet.
     pub fn inject(&self, on: On, trouble: Trouble) {
         self.0.log().troubles.push_back((on, trouble));
     }
 
-    /// Such calls hang from now on, as long as what is returned lives.
+    /// Such calls hang from now on, as long as the returned value lives.
     #[must_use]
     pub fn hang(&self, what: Hanging) -> Hang {
         let (hang, gate) = Hang::new();
@@ -80,8 +78,7 @@ impl InProcessWmi {
         hang
     }
 
-    /// WMI's service ends and is there again: each connection made so far is dead, with what goes on
-    /// over it, and says this code.
+    /// WMI's service ends and restarts: each connection made so far is dead, with its calls, and returns this code.
     pub fn restart(&self, code: Hresult) {
         for line in self.0.log().lines.drain(..) {
             if let Some(line) = line.upgrade() {
@@ -96,7 +93,7 @@ impl InProcessWmi {
         self.0.log().connections
     }
 
-    /// The calls since this was asked last, those that failed too.
+    /// The calls since the last query, failed ones too.
     #[must_use]
     pub fn take_crossings(&self) -> Vec<Crossing> {
         let crossings = mem::take(&mut self.0.log().crossings).into_iter();
@@ -109,20 +106,20 @@ impl InProcessWmi {
         crossings.map(crossing).collect()
     }
 
-    /// The COM objects that somebody holds, connections among them.
+    /// The COM objects still held, connections included.
     #[must_use]
     pub fn objects(&self) -> usize {
         self.0.held.count()
     }
 
-    /// Waits until no more than that many COM objects are held, for at most that long: a thread lets go
-    /// after it has answered.
+    /// Waits until at most `most` COM objects are held, for at most `patience`: a thread releases after it has
+    /// answered.
     #[must_use]
     pub fn wait_for_objects(&self, most: usize, patience: Duration) -> bool {
         self.0.held.wait_for(most, patience)
     }
 
-    /// Which kinds of protection were asked for, each once.
+    /// The kinds of protection requested, each once.
     #[must_use]
     pub fn blankets(&self) -> Vec<Blanket> {
         self.0.log().blankets.clone()
@@ -153,7 +150,7 @@ impl Connect for InProcessWmi {
     }
 }
 
-/// What all connections have in common.
+/// State shared by all connections.
 pub(crate) struct Shared {
     pub(crate) os: Os,
     place: OutParameters,
@@ -203,7 +200,6 @@ impl Shared {
     }
 }
 
-/// A connection, which may die.
 pub(crate) struct Line {
     number: usize,
     dead: Mutex<Option<Hresult>>,
@@ -215,7 +211,7 @@ impl Line {
         Self { number, dead }
     }
 
-    /// What it says since it is dead.
+    /// The code of its death.
     pub(crate) fn dead(&self) -> Option<Hresult> {
         *self.lock()
     }

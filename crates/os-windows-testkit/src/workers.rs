@@ -1,11 +1,11 @@
-//! Threads on which calls run as in another process. Under Wine a new one takes two milliseconds, forty
-//! times what the rest of a call does, so they are used again.
+//! Threads on which calls run as in another process. Under Wine a new one takes two milliseconds, forty times the rest
+//! of a call, so they are reused.
 
 use std::sync::{Mutex, MutexGuard, PoisonError, mpsc};
 use std::thread;
 
-/// Runs `act` on a thread that nothing else runs on, and sends what it returns; the waiter may have
-/// gone. When `act` panics, the answer never comes.
+/// Runs `act` on a thread of its own, and sends its result; the waiter may have gone. When `act`
+/// panics, the answer never comes.
 pub(crate) fn run<T: Send + 'static>(
     act: impl FnOnce() -> T + Send + 'static,
 ) -> mpsc::Receiver<T> {
@@ -16,12 +16,12 @@ pub(crate) fn run<T: Send + 'static>(
     });
     let known = idle().pop();
     let worker = known.unwrap_or_else(start);
-    // A worker that is idle waits for this, and one that has just begun will.
+    // An idle worker waits for this, and a new one will.
     drop(worker.send(job));
     answer
 }
 
-/// What is done, and gives back the telling of it.
+/// The work; it returns the sending of its answer.
 type Job = Box<dyn FnOnce() -> Answered + Send>;
 type Answered = Box<dyn FnOnce() + Send>;
 
@@ -36,7 +36,7 @@ fn start() -> mpsc::Sender<Job> {
     thread::spawn(move || {
         for job in jobs {
             let answered = job();
-            // Before the answer: whoever gets it and calls again finds this thread.
+            // Before the answer: its receiver's next call finds this thread.
             idle().push(own.clone());
             answered();
         }

@@ -1,9 +1,9 @@
-//! Reads queries in WQL, as far as the seam asks any.
+//! Reads the seam's queries in WQL.
 //!
 //! Grammar: <https://learn.microsoft.com/windows/win32/wmisdk/select-statement-for-data-queries>,
 //! <https://learn.microsoft.com/windows/win32/wmisdk/where-clause> and
-//! <https://learn.microsoft.com/windows/win32/wmisdk/associators-of-statement>. `OR`, `LIKE`, the other
-//! comparisons and the other keywords of associators are WQL that this does not read.
+//! <https://learn.microsoft.com/windows/win32/wmisdk/associators-of-statement>. `OR`, `LIKE`, the other comparisons and
+//! the other keywords of associators are not read.
 
 use std::iter::Peekable;
 use std::vec::IntoIter;
@@ -19,18 +19,16 @@ pub enum Statement {
     Select {
         /// None at all is `*`.
         columns: Vec<String>,
-        /// Whose objects.
         class: String,
-        /// They all hold.
+        /// All must hold.
         conditions: Vec<Predicate>,
     },
     /// `ASSOCIATORS OF {of} WHERE AssocClass = association ResultClass = result`.
     Associators {
-        /// A path.
         of: String,
-        /// What ties both.
+        /// The association.
         association: String,
-        /// Whose objects.
+        /// The class of the results.
         result: String,
     },
 }
@@ -38,11 +36,10 @@ pub enum Statement {
 /// `property = literal`, or another comparison.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Predicate {
-    /// What is compared.
+    /// The property to compare.
     pub property: String,
-    /// How.
     pub comparison: Comparison,
-    /// With what.
+    /// The value to compare with.
     pub literal: Literal,
 }
 
@@ -73,7 +70,7 @@ pub fn read(query: &str) -> Option<Statement> {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Token {
-    /// What stood between braces.
+    /// The text between braces.
     Braced(String),
     Number(i128),
     Sign(&'static str),
@@ -127,7 +124,7 @@ fn number(text: &str) -> Option<(Token, &str)> {
     Some((Token::Number(number.parse().ok()?), behind))
 }
 
-/// What stands before the brace that closes, which is none within a quoted key.
+/// The text before the closing brace, ignoring braces within a quoted key.
 fn braced(text: &str) -> Option<(&str, &str)> {
     let mut rest = text;
     loop {

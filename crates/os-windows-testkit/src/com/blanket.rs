@@ -1,10 +1,10 @@
-//! What `CoSetProxyBlanket` asks a proxy for.
+//! The settings of `CoSetProxyBlanket`.
 
 use windows::core::{IUnknown, Interface, Ref};
 
-/// Makes a COM object take note of the protection that is asked of it, in the place of a proxy. It has to
-/// have a field `shared`. Each interface of a proxy is protected by itself, so the pointer that is handed
-/// over decides which it is: <https://learn.microsoft.com/windows/win32/api/objidl/nn-objidl-iclientsecurity>.
+/// Makes a COM object record the protection requested of it, in the place of a proxy. It has to have a field `shared`.
+/// Each interface of a proxy is protected by itself, so the pointer passed selects the interface:
+/// <https://learn.microsoft.com/windows/win32/api/objidl/nn-objidl-iclientsecurity>.
 macro_rules! protected {
     ($object:ident, $interface:ident) => {
         impl windows::Win32::System::Com::IClientSecurity_Impl for $object {
@@ -54,7 +54,7 @@ macro_rules! protected {
 
 pub(super) use protected;
 
-/// What is protected: the interface of this name, or what else the object has.
+/// The protected interface: the one of this name, or another of the object's.
 pub(super) fn named<I: Interface>(
     proxy: &Ref<'_, IUnknown>,
     own: &I,

@@ -1,6 +1,6 @@
 //! `IWbemCallResult`: a method or the definition of a class on its way.
 
-// UNSAFETY: `#[implement]` writes the tables of functions that COM calls.
+// UNSAFETY: `#[implement]` writes the tables of functions called by COM.
 #![expect(unsafe_code)]
 
 use std::collections::BTreeMap;
@@ -21,7 +21,7 @@ use crate::call::{Done, ProviderCall};
 use crate::held::Token;
 use crate::wmi::Shared;
 
-/// What a call ends with.
+/// The result of a call.
 #[derive(Clone)]
 pub(super) enum Product {
     /// The definition of this class.
@@ -48,8 +48,8 @@ impl CallResult {
         }
     }
 
-    /// Waits for the end, whatever it is. What has not come is told by a success of WMI's, which the
-    /// wrappers around our methods can tell as an error alone.
+    /// Waits for the end of any kind. A missing end is a success code of WMI, and the wrappers around our methods can
+    /// return it only as an error.
     fn end(&self, milliseconds: i32) -> Result<Done<Product>> {
         let late = || Error::from_hresult(HRESULT(WBEM_S_TIMEDOUT.0));
         let done = self.call.wait(milliseconds).ok_or_else(late)?;

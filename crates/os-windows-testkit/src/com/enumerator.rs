@@ -1,6 +1,6 @@
 //! `IEnumWbemClassObject`, forward only.
 
-// UNSAFETY: places that a caller hands over are filled.
+// UNSAFETY: the caller's places are filled.
 #![expect(unsafe_code)]
 
 use std::collections::VecDeque;
@@ -100,7 +100,7 @@ impl IEnumWbemClassObject_Impl for Enumerator_Impl {
         let next = next.and_then(|(found, status)| Ok((self.objects(found)?, status)));
         match next {
             Ok((objects, status)) => {
-                // SAFETY: there are `count` places, and no more objects than that.
+                // SAFETY: there are `count` places, and no more objects than places.
                 unsafe {
                     returned.write(u32::try_from(objects.len()).unwrap_or(count));
                     for (at, object) in objects.into_iter().enumerate() {

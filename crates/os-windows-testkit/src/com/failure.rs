@@ -1,4 +1,4 @@
-//! Failures as COM tells them.
+//! Failures in COM's form.
 
 // UNSAFETY: the thread's error object is set by a foreign function, and names come as pointers.
 #![expect(unsafe_code)]
@@ -13,13 +13,13 @@ use crate::ErrorInfo;
 use crate::call::ComFailure;
 use crate::held::{HeldCount, Token};
 
-/// What WMI's header calls these; `os` has the codes that it knows by their names.
+/// By the names in WMI's header; `os` has the codes that it uses by name.
 pub(super) const INVALID_OBJECT_PATH: Hresult = Hresult(0x8004_103A);
 pub(super) const INVALID_OPERATION: Hresult = Hresult(0x8004_1016);
 pub(super) const INVALID_QUERY_TYPE: Hresult = Hresult(0x8004_1018);
 pub(super) const PROVIDER_NOT_CAPABLE: Hresult = Hresult(0x8004_1024);
 
-/// The code alone. The thread keeps what an earlier call left there, as COM has it.
+/// The code alone. The thread keeps an earlier call's error object, as COM does.
 pub(super) fn refused(code: Hresult) -> Error {
     Error::from_hresult(HRESULT(code.0.cast_signed()))
 }
@@ -28,7 +28,7 @@ pub(super) fn not_served<T>() -> Result<T> {
     Err(Error::from_hresult(E_NOTIMPL))
 }
 
-/// Leaves on the thread what the failure says.
+/// Leaves the failure's error object on the thread.
 pub(super) fn failed(failure: ComFailure, held: &HeldCount) -> Error {
     let info: Option<IErrorInfo> = match failure.error_info {
         ErrorInfo::Nothing => None,
@@ -43,12 +43,12 @@ pub(super) fn failed(failure: ComFailure, held: &HeldCount) -> Error {
     set.err().unwrap_or_else(|| refused(failure.code))
 }
 
-/// The text of a name that was handed over.
+/// The text of a name passed in.
 pub(super) fn text(name: &PCWSTR) -> Result<String> {
     if name.is_null() {
         return Err(refused(Hresult::WBEM_E_INVALID_PARAMETER));
     }
-    // SAFETY: whoever calls hands over a string that ends in a NUL.
+    // SAFETY: the caller passes a string with a NUL at its end.
     let text = unsafe { name.to_string() };
     text.map_err(|_| refused(Hresult::WBEM_E_INVALID_PARAMETER))
 }

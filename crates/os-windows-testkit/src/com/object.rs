@@ -1,6 +1,6 @@
 //! `IWbemClassObject`: definitions of classes, objects, parameters.
 
-// UNSAFETY: places that a caller hands over are filled.
+// UNSAFETY: the caller's places are filled.
 #![expect(unsafe_code)]
 
 use std::collections::BTreeMap;
@@ -23,16 +23,16 @@ use crate::held::{HeldCount, Token};
 use crate::provided;
 use crate::wmi::Shared;
 
-/// An object of WMI's. As any of them may be left on a thread as its error object, each has that
+/// A WMI object. Any of them may be left on a thread as its error object, so each has that
 /// interface too.
 #[implement(IWbemClassObject, IErrorInfo)]
 pub(super) struct Object {
     shape: Shape,
     genus: Genus,
     path: Option<String>,
-    /// Of a class's definition: who knows what its methods take.
+    /// For a class's definition: the source of its methods' in-parameters.
     node: Option<Arc<Shared>>,
-    /// What it has; a definition has nulls.
+    /// Its values; a definition has nulls.
     values: Mutex<BTreeMap<&'static str, Value>>,
     /// How far the enumeration of its properties is.
     cursor: Mutex<Option<usize>>,
@@ -48,7 +48,7 @@ enum Genus {
 }
 
 impl Object {
-    /// What a provider answered with; it has what is in it and nothing else.
+    /// A provider's answer, with its own properties and nothing else.
     pub(super) fn answer(instance: Instance, held: &HeldCount) -> Result<Self> {
         let provider_failed = || refused(Hresult::WBEM_E_PROVIDER_FAILURE);
         let class = schema::class(&instance.class).ok_or_else(provider_failed)?;
@@ -74,7 +74,7 @@ impl Object {
         Self { node, ..empty }
     }
 
-    /// What a method gave back.
+    /// A method's result.
     pub(super) fn output(
         method: &'static Method,
         values: BTreeMap<&'static str, Value>,
@@ -127,7 +127,7 @@ impl Object {
         field.zip(value).ok_or_else(missing)
     }
 
-    /// A property that WMI itself gives every object.
+    /// A property of every object by WMI itself.
     fn system(&self, name: &str) -> Result<(Field, Value)> {
         let path = |path: Option<&str>| path.map_or(Value::Null, Value::text);
         let whole = self.path.as_deref();
@@ -152,7 +152,7 @@ impl Object {
         Some(object.into())
     }
 
-    /// The definition of a method's in-parameters, if it has any: those that the node knows.
+    /// The definition of a method's in-parameters, if it has any: those known to the node.
     fn input(&self, class: &Class, method: &'static Method) -> Result<Option<IWbemClassObject>> {
         let node = self.node.as_ref();
         let node = node.ok_or_else(|| refused(Hresult::WBEM_E_INVALID_METHOD))?;
@@ -182,10 +182,10 @@ impl Object {
         Ok((class, method))
     }
 
-    /// Fills what of these places is there.
+    /// Fills those of these places that exist.
     ///
     /// # Safety
-    /// Each place is null or a caller's that may be written to.
+    /// Each place is null or a writable one of the caller's.
     unsafe fn hand_out(&self, (field, value): (Field, Value), places: &Places) -> Result<()> {
         let variant = variant::of(&value, field, &|instance| self.embed(instance));
         let variant = variant.ok_or_else(|| refused(Hresult::WBEM_E_PROVIDER_FAILURE))?;
@@ -396,7 +396,7 @@ impl IWbemClassObject_Impl for Object_Impl {
     }
 }
 
-/// `WBEM_S_NO_MORE_DATA`: a success, which the wrapper around our method can tell in this way alone.
+/// `WBEM_S_NO_MORE_DATA`: a success; the wrapper around our method can return it only in this way.
 const NO_MORE_DATA: Hresult = Hresult(0x0004_0005);
 
 impl IErrorInfo_Impl for Object_Impl {

@@ -1,6 +1,6 @@
 //! `IWbemServices`: a connection to a namespace.
 
-// UNSAFETY: in-parameters are read through an interface that the caller handed over.
+// UNSAFETY: in-parameters are read through an interface passed by the caller.
 #![expect(unsafe_code)]
 
 use std::ptr;
@@ -61,7 +61,7 @@ impl Services {
         failed(failure, &self.shared.held)
     }
 
-    /// What is wrong with a query is told when its answers are asked for.
+    /// A query's errors come when its answers are read.
     fn query(&self, text: &BSTR, flags: WBEM_GENERIC_FLAG_TYPE) -> Done<Enumerator> {
         let asked = self.asked(text);
         let is_located = flags.contains(WBEM_FLAG_ENSURE_LOCATABLE);
@@ -102,7 +102,7 @@ impl Services {
         Ok(CallResult::new(&self.shared, call))
     }
 
-    /// The class and the object that a path names, in this namespace.
+    /// The class and the object of a path, in this namespace.
     fn named(&self, path: &BSTR) -> Done<(&'static Class, Which)> {
         let path = String::from_utf16(path).map_err(|_| INVALID_OBJECT_PATH)?;
         let named = object_path::read(&path).ok_or(INVALID_OBJECT_PATH)?;
@@ -150,7 +150,7 @@ impl Services {
 }
 
 impl Services {
-    /// Begins a call for one object, whose end is waited for unless it is to return at once.
+    /// Begins a call for one object, and waits for its end unless it is to return at once.
     fn deliver(
         &self,
         flags: WBEM_GENERIC_FLAG_TYPE,
@@ -177,7 +177,7 @@ fn class_of(path: &BSTR) -> String {
     named.map(|named| named.class).unwrap_or_default()
 }
 
-/// Whether the keys were selected; what is not selected the other kind of query has as well.
+/// Whether the keys were selected; the other kind of query has them without a selection.
 fn has_keys(asked: &Asked) -> bool {
     match asked {
         Asked::Associated { .. } => true,
@@ -194,7 +194,7 @@ fn located(instance: Instance, is_located: bool) -> Instance {
     Instance { path, ..instance }
 }
 
-/// The in-parameters, which have to be those of the method; an older build's definition has not all.
+/// The in-parameters: they have to be the method's; an older build's definition lacks some.
 fn arguments(method: &'static Method, input: Option<&IWbemClassObject>) -> Done<Arguments> {
     let mut arguments = Arguments::none();
     let shape = Shape::Input(method);
@@ -216,7 +216,7 @@ fn arguments(method: &'static Method, input: Option<&IWbemClassObject>) -> Done<
     Ok(arguments)
 }
 
-/// What the client's object has; nothing is no object of parameters.
+/// The properties of the client's object; an empty one is no object of parameters.
 fn names(input: &IWbemClassObject) -> Done<Vec<String>> {
     let none = PCWSTR::null();
     // SAFETY: neither a name nor a value is handed over, for this condition has none.
@@ -287,7 +287,7 @@ impl IWbemServices_Impl for Services_Impl {
         result: OutRef<'_, IWbemCallResult>,
     ) -> Result<()> {
         self.crossed("ExecMethod", format!("{}.{method}", class_of(path)));
-        // Nothing documented says that it is filled then, so a client may not count on it.
+        // It is not documented as filled then, so a client may not count on it.
         if flags.contains(WBEM_FLAG_RETURN_IMMEDIATELY) && !output.is_null() {
             return Err(refused(Hresult::WBEM_E_INVALID_PARAMETER));
         }

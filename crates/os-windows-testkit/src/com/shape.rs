@@ -2,7 +2,7 @@ use os::schema::{CimType, Class, Direction, Method, Parameter, Property};
 
 use crate::provided::RETURN_VALUE;
 
-/// What an object can have, by the class table.
+/// An object's possible properties, by the class table.
 #[derive(Clone, Copy)]
 pub(super) enum Shape {
     Class(&'static Class),
@@ -21,7 +21,7 @@ pub(super) struct Field {
 }
 
 impl Shape {
-    /// What the class is called.
+    /// The name of the class.
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Class(class) => class.name,

@@ -1,8 +1,8 @@
-//! Values in VARIANTs, each in the one that its CIM type has.
+//! Values in VARIANTs, each in the one of its CIM type.
 //!
-//! Types: <https://learn.microsoft.com/windows/win32/wmisdk/numbers> and the pages that
-//! [`CimType::automation`] cites. The crate's own `TryFrom`s are not used: they go through `propsys`,
-//! which Wine lacks and which converts what nobody asked for.
+//! Types: <https://learn.microsoft.com/windows/win32/wmisdk/numbers> and the pages that [`CimType::automation`] cites.
+//! The crate's own `TryFrom`s are not used: they go through `propsys`: Wine lacks it, and it converts unrequested
+//! types.
 
 // UNSAFETY: a VARIANT is a union, and arrays in one are foreign memory.
 #![expect(unsafe_code)]
@@ -26,7 +26,7 @@ use windows::core::{BSTR, Error, IUnknown, Result};
 
 use super::shape::Field;
 
-/// Makes what carries an embedded object.
+/// Makes the carrier of an embedded object.
 pub(super) type Embed<'a> = &'a dyn Fn(&Instance) -> Option<IUnknown>;
 
 /// The VARIANT of a provider's value; `None` when the value is not of the field's type.
@@ -45,14 +45,14 @@ pub(super) fn of(value: &Value, field: Field, embed: Embed<'_>) -> Option<VARIAN
     }
 }
 
-/// The value that a client put into a VARIANT; `None` when the VARIANT is not of the field's type, or the
-/// value is out of its range. Nobody puts objects.
+/// The value in a client's VARIANT; `None` if the VARIANT is not of the field's type, or the value is out of its range.
+/// No client puts objects.
 pub(super) fn value(variant: &VARIANT, field: Field) -> Option<Value> {
     if variant.vt() == VT_NULL || variant.vt() == VT_EMPTY {
         return Some(Value::Null);
     }
     let tag = kind(field.cim);
-    // SAFETY: each reader reads the field of the tag that was compared before.
+    // SAFETY: each reader reads the field of the tag compared before.
     let content = unsafe { &variant.Anonymous.Anonymous.Anonymous };
     if !field.array {
         return (variant.vt() == tag)
@@ -66,14 +66,14 @@ pub(super) fn value(variant: &VARIANT, field: Field) -> Option<Value> {
     elements(unsafe { content.parray }, field.cim).map(Value::Array)
 }
 
-/// A list of texts, which becomes the caller's.
+/// A list of texts, owned by the caller.
 pub(super) fn list(texts: &[&str]) -> Result<*mut SAFEARRAY> {
     let texts: Vec<_> = texts.iter().map(|&text| VARIANT::from(text)).collect();
     let list = filled(VT_BSTR, &texts);
     list.ok_or_else(|| Error::from_hresult(E_OUTOFMEMORY))
 }
 
-/// The texts of a list, which is freed.
+/// The texts of a list; frees the list.
 ///
 /// # Safety
 /// The list is the caller's own, and of strings.
@@ -116,7 +116,7 @@ fn scalar(value: &Value, cim: CimType, embed: Embed<'_>) -> Option<VARIANT> {
 
 fn null() -> VARIANT {
     let mut variant = VARIANT::default();
-    // SAFETY: whatever a VARIANT holds, its tag is here, and this one holds nothing.
+    // SAFETY: in any VARIANT the tag is here, and this one holds nothing.
     unsafe { (*variant.Anonymous.Anonymous).vt = VT_NULL };
     variant
 }
@@ -141,7 +141,7 @@ fn array(kind: VARENUM, elements: &[VARIANT]) -> Option<VARIANT> {
 /// The array is the caller's own, of elements of this type.
 unsafe fn owned(kind: VARENUM, array: *mut SAFEARRAY) -> VARIANT {
     let mut variant = VARIANT::default();
-    // SAFETY: the VARIANT holds nothing, and owns the array from now on, of the type that the tag says.
+    // SAFETY: the VARIANT holds nothing, and owns the array from now on, of the type in the tag.
     unsafe {
         let inner = &mut *variant.Anonymous.Anonymous;
         inner.vt = VARENUM(VT_ARRAY.0 | kind.0);
@@ -158,7 +158,7 @@ fn filled(kind: VARENUM, elements: &[VARIANT]) -> Option<*mut SAFEARRAY> {
         return None;
     }
     for (index, element) in (0_i32..).zip(elements) {
-        // SAFETY: the array has this element, and `content` is what its type asks for.
+        // SAFETY: the array has this element, and `content` is of its type.
         unsafe { SafeArrayPutElement(array, &raw const index, content(element)) }.ok()?;
     }
     Some(array)
@@ -166,7 +166,7 @@ fn filled(kind: VARENUM, elements: &[VARIANT]) -> Option<*mut SAFEARRAY> {
 
 /// `SafeArrayPutElement` takes a string or an object itself, a pointer to all else.
 fn content(element: &VARIANT) -> *const c_void {
-    // SAFETY: whatever a VARIANT holds, it begins here; under these two tags it is one pointer.
+    // SAFETY: in any VARIANT the content begins here; under these two tags it is one pointer.
     unsafe {
         let content = &element.Anonymous.Anonymous.Anonymous;
         match element.vt() {
@@ -177,7 +177,7 @@ fn content(element: &VARIANT) -> *const c_void {
 }
 
 fn read(content: &VARIANT_0_0_0, cim: CimType) -> Option<Value> {
-    // SAFETY: the caller compared the tag with the type, so each field read is the one that is there.
+    // SAFETY: the caller compared the tag with the type, so each field read is the present one.
     unsafe {
         match cim.automation() {
             Automation::Bool => Some(Value::Bool(content.boolVal.as_bool())),
@@ -234,7 +234,7 @@ fn element(array: *const SAFEARRAY, index: i32, cim: CimType) -> Option<Value> {
     }
 }
 
-/// A copy of an element, in the place of one of its type that owns nothing.
+/// A copy of an element, in the place of a value of its type that owns nothing.
 fn copied<T>(array: *const SAFEARRAY, index: i32, mut place: T) -> Option<T> {
     // SAFETY: the array's type was compared with the field's by its tag, and `element` chooses `T` by
     // the same type.

@@ -1,6 +1,6 @@
 //! The kernel's answer to where a disk's partitions are, as bytes.
 
-// UNSAFETY: one control code, whose answer no safe library shows unread.
+// UNSAFETY: one control code; no safe library shows its raw answer.
 #![expect(unsafe_code)]
 
 use std::fs::File;

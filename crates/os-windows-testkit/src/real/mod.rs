@@ -1,12 +1,12 @@
-//! What a suite on real Windows makes for itself: virtual disks, a share, a user, reparse points. And what tests
-//! do to other processes.
+//! Fixtures of a suite on real Windows: virtual disks, a share, a user, reparse points. And actions of tests on other
+//! processes.
 //!
-//! Nothing here starts a process or needs Hyper-V. `virtdisk.dll` is loaded when it is asked for: what is missing
-//! is an error with a name then, not a program that does not start.
+//! Nothing here starts a process or needs Hyper-V. `virtdisk.dll` is loaded on demand: a missing function is then an
+//! error with its name, not a program that does not start.
 //!
 //! # Where this has run
 //! Nowhere on Windows. Under Wine 8 [`is_elevated`], [`free_drive`], [`computer_name`], [`windows_build`], [`raise`],
-//! [`thread_names`] and the removal of a share and a user that are not there. Wine has no virtual disks.
+//! [`thread_names`] and the removal of a missing share and a missing user. Wine has no virtual disks.
 
 mod layout;
 mod network;

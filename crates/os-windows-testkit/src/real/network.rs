@@ -1,7 +1,7 @@
 //! A share and a local user, on this machine.
 
-// UNSAFETY: foreign functions read structures of ours, whose texts outlive the call, and hand out a security
-// descriptor that frees itself here.
+// UNSAFETY: foreign functions read structures of ours, the texts in them outlive the call, and a returned security
+// descriptor frees itself here.
 #![expect(unsafe_code)]
 
 use std::ptr;
@@ -23,13 +23,13 @@ use zeroize::Zeroizing;
 
 use super::wide::wide;
 
-/// Users who proved who they are may read and execute; nobody may write.
+/// Authenticated users may read and execute; nobody may write.
 const READ_ONLY: &str = "D:(A;;0x1200a9;;;AU)";
 
 /// `shi502_max_uses`: as many as come.
 const UNLIMITED: u32 = u32::MAX;
 
-/// Shares a local folder for reading, by users who log on.
+/// Shares a local folder for reading, by users with a logon.
 ///
 /// Sources: <https://learn.microsoft.com/windows/win32/api/lmshare/nf-lmshare-netshareadd>,
 /// <https://learn.microsoft.com/windows/win32/api/lmshare/ns-lmshare-share_info_502>.
@@ -53,12 +53,12 @@ pub fn add_share(name: &str, folder: &str, remark: &str) -> os::Result<()> {
         ..SHARE_INFO_502::default()
     };
     let buffer = ptr::from_ref(&share).cast();
-    // SAFETY: level 502 is told by this structure, whose texts and descriptor outlive the call; a null server
-    // is this machine, and the place for the wrong parameter may be left out.
+    // SAFETY: level 502 uses this structure, and its texts and descriptor outlive the call; a null server is this
+    // machine, and the place for the wrong parameter may be left out.
     code(unsafe { NetShareAdd(ptr::null(), 502, buffer, ptr::null_mut()) }).map_err(failed)
 }
 
-/// Removes a share, which ends all connections to it; one that is not there is success.
+/// Removes a share and ends all connections to it; a missing one is success.
 ///
 /// Source: <https://learn.microsoft.com/windows/win32/api/lmshare/nf-lmshare-netsharedel>.
 ///
@@ -74,13 +74,13 @@ pub fn remove_share(name: &str) -> os::Result<()> {
     }
 }
 
-/// A local account that is to be made, of nobody's and with no more rights than any user's.
+/// A local account to be made, with no more rights than any user's.
 pub struct NewUser<'a> {
     /// At most 20 characters.
     pub name: &'a str,
     /// As the machine's policy wants it.
     pub password: &'a str,
-    /// What it is for.
+    /// The account's comment.
     pub comment: &'a str,
 }
 
@@ -105,12 +105,12 @@ pub fn add_user(user: &NewUser<'_>) -> os::Result<()> {
         ..USER_INFO_1::default()
     };
     let buffer = ptr::from_ref(&account).cast();
-    // SAFETY: level 1 is told by this structure, whose texts outlive the call; a null server is this machine,
-    // and the place for the wrong parameter may be left out.
+    // SAFETY: level 1 uses this structure, and its texts outlive the call; a null server is this machine, and the place
+    // for the wrong parameter may be left out.
     code(unsafe { NetUserAdd(ptr::null(), 1, buffer, ptr::null_mut()) }).map_err(failed)
 }
 
-/// Removes a local user; one that is not there is success.
+/// Removes a local user; a missing one is success.
 ///
 /// Source: <https://learn.microsoft.com/windows/win32/api/lmaccess/nf-lmaccess-netuserdel>.
 ///
@@ -126,7 +126,7 @@ pub fn remove_user(name: &str) -> os::Result<()> {
     }
 }
 
-/// A security descriptor that the system allocated.
+/// A security descriptor allocated by the system.
 struct Descriptor(PSECURITY_DESCRIPTOR);
 
 impl Descriptor {
@@ -136,7 +136,7 @@ impl Descriptor {
     fn parse(sddl: &str) -> Result<Self, Win32> {
         let text = wide(sddl)?;
         let mut descriptor = ptr::null_mut();
-        // SAFETY: the text ends in a NUL, what is filled is ours, and the length may be left out.
+        // SAFETY: the text ends in a NUL, the output is ours, and the length may be left out.
         let answer = unsafe {
             ConvertStringSecurityDescriptorToSecurityDescriptorW(
                 text.as_ptr(),
@@ -155,7 +155,7 @@ impl Descriptor {
 
 impl Drop for Descriptor {
     fn drop(&mut self) {
-        // SAFETY: the system allocated it by LocalAlloc for us, and nobody uses it any more.
+        // SAFETY: the system allocated it by LocalAlloc for us, and nothing uses it any more.
         unsafe { LocalFree(self.0) };
     }
 }

@@ -1,7 +1,7 @@
-//! Other processes: asked to end as a container runtime asks, and their threads told by name.
+//! Other processes: requests to end as from a container runtime, and their threads' names.
 
-// UNSAFETY: a function of the system is looked up by its name and a thread begun at it, and a structure of ours,
-// whose size is told, is filled.
+// UNSAFETY: a function of the system is looked up by its name and a thread begun at it, and a structure of ours, passed
+// with its size, is filled.
 #![expect(unsafe_code)]
 
 use std::ffi::c_void;
@@ -21,18 +21,18 @@ use windows_sys::Win32::System::Threading::{
 };
 use windows_sys::core::{BOOL, w};
 
-/// What a process can be asked to end with.
+/// The control events that end a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ControlEvent {
     CtrlC,
     Shutdown,
 }
 
-/// Has a process told of a control event by a thread that begins where the system's own for such events do.
+/// Sends a process a control event by a thread at the system's own function for such events.
 ///
 /// The runtime of HostProcess containers does so
-/// (<https://github.com/microsoft/hcsshim/blob/main/internal/jobcontainers/process.go>): the process needs no
-/// console. The function stands at the same place in each process, and Microsoft documents it nowhere.
+/// (<https://github.com/microsoft/hcsshim/blob/main/internal/jobcontainers/process.go>): the process needs no console.
+/// The function has the same address in each process, and is not documented by Microsoft.
 ///
 /// # Errors
 /// There is no such function, or the process may not be given a thread.
@@ -43,8 +43,8 @@ pub fn raise(process: BorrowedHandle<'_>, event: ControlEvent) -> os::Result<()>
         ControlEvent::Shutdown => CTRL_SHUTDOWN_EVENT,
     };
     let argument = ptr::without_provenance(usize::try_from(number).unwrap_or_default());
-    // SAFETY: the handle is open, the function begins threads, its argument is the event, as a number, and what
-    // is answered is nobody else's.
+    // SAFETY: the handle is open, the function begins threads, its argument is the event, as a number, and the result
+    // is nobody else's.
     let thread = unsafe {
         owned(CreateRemoteThread(
             process.as_raw_handle(),
@@ -61,8 +61,8 @@ pub fn raise(process: BorrowedHandle<'_>, event: ControlEvent) -> os::Result<()>
         .map_err(|code| Error::new("CreateRemoteThread", "a process that is to end", code))
 }
 
-/// The names of a process's threads, in the order of the system's list. A thread without one counts as `""`, and
-/// one that ends meanwhile is left out.
+/// The names of a process's threads, in the order of the system's list. A thread without one counts as `""`, and a
+/// thread that ends meanwhile is left out.
 ///
 /// Sources: <https://learn.microsoft.com/windows/win32/toolhelp/traversing-the-thread-list>,
 /// <https://learn.microsoft.com/windows/win32/api/processthreadsapi/nf-processthreadsapi-getthreaddescription>.
@@ -70,7 +70,7 @@ pub fn raise(process: BorrowedHandle<'_>, event: ControlEvent) -> os::Result<()>
 /// # Errors
 /// The system does not list its threads.
 pub fn thread_names(process: u32) -> os::Result<Vec<String>> {
-    // SAFETY: the function has no preconditions, and what it answers is nobody else's.
+    // SAFETY: the function has no preconditions, and its result is nobody else's.
     let snapshot = unsafe { owned(CreateToolhelp32Snapshot(TH32CS_SNAPTHREAD, 0)) }
         .map_err(|code| Error::new("CreateToolhelp32Snapshot", process, code))?;
     let first = next(&snapshot, Thread32First);
@@ -97,23 +97,23 @@ fn control_routine() -> os::Result<Routine> {
 
 type Step = unsafe extern "system" fn(HANDLE, *mut THREADENTRY32) -> BOOL;
 
-/// The thread that this step of a list comes to; none at its end.
+/// The thread at this step of a list; none at its end.
 fn next(snapshot: &OwnedHandle, step: Step) -> Option<THREADENTRY32> {
     let mut entry = THREADENTRY32 {
         dwSize: u32::try_from(size_of::<THREADENTRY32>()).unwrap_or(u32::MAX),
         ..THREADENTRY32::default()
     };
-    // SAFETY: the handle is a list of threads, and the structure says how long it is.
+    // SAFETY: the handle is a list of threads, and the structure has its own length.
     let is_there = unsafe { step(snapshot.as_raw_handle(), &raw mut entry) };
     (is_there != 0).then_some(entry)
 }
 
 /// A thread's name; none where there is no such thread.
 fn name(thread: u32) -> Option<String> {
-    // SAFETY: the function has no preconditions, and what it answers is nobody else's.
+    // SAFETY: the function has no preconditions, and its result is nobody else's.
     let thread = unsafe { owned(OpenThread(THREAD_QUERY_LIMITED_INFORMATION, 0, thread)) }.ok()?;
     let mut text = ptr::null_mut();
-    // SAFETY: the handle is open, and what is filled is ours.
+    // SAFETY: the handle is open, and the output is ours.
     let answer = unsafe { GetThreadDescription(thread.as_raw_handle(), &raw mut text) };
     if answer < 0 {
         return None;
@@ -125,7 +125,7 @@ fn name(thread: u32) -> Option<String> {
     Some(name)
 }
 
-/// What a call answered that opens a handle.
+/// The result of a call that opens a handle.
 ///
 /// # Safety
 /// The handle is open and nobody else's, unless the call failed.

@@ -1,6 +1,6 @@
 //! Reparse points, from their bytes.
 
-// UNSAFETY: one control code that no safe library offers.
+// UNSAFETY: one control code, missing in safe libraries.
 #![expect(unsafe_code)]
 
 use std::fs::{File, OpenOptions};
@@ -27,11 +27,11 @@ pub fn set_reparse_point(path: &WinPath, data: &[u8]) -> os::Result<()> {
     set_by(OpenOptions::new().write(true), path, data)
 }
 
-/// As [`set_reparse_point`], by leave to write attributes alone, which [MS-FSA] 2.1.5.10.37 calls enough and the
-/// sharing of other handles does not govern.
+/// As [`set_reparse_point`], by the right to write attributes alone: [MS-FSA] 2.1.5.10.37 calls this enough, and other
+/// handles' sharing does not block it.
 ///
 /// # Errors
-/// The entry cannot be opened for writing attributes, or is a directory that is not empty.
+/// The entry cannot be opened for writing attributes, or is a non-empty directory.
 pub fn become_reparse_point(directory: &WinPath, data: &[u8]) -> os::Result<()> {
     set_by(
         OpenOptions::new().access_mode(FILE_WRITE_ATTRIBUTES),

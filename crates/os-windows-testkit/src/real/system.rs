@@ -1,7 +1,6 @@
-//! What the machine and this process are.
+//! Facts of the machine and of this process.
 
-// UNSAFETY: foreign functions fill buffers of ours whose lengths they are told, and hand out a token that
-// closes itself here.
+// UNSAFETY: foreign functions fill buffers of ours, get their lengths, and return a token that closes itself here.
 #![expect(unsafe_code)]
 
 use std::ffi::{CStr, c_char};
@@ -23,7 +22,7 @@ use windows_sys::core::{BOOL, w};
 
 use super::wide;
 
-/// Wine's version, where this is Wine: a function of `ntdll` that Windows does not have says it.
+/// Wine's version, if this is Wine: from a function of `ntdll` that Windows lacks.
 #[must_use]
 pub fn wine_version() -> Option<String> {
     type Version = unsafe extern "C" fn() -> *const c_char;
@@ -32,7 +31,7 @@ pub fn wine_version() -> Option<String> {
         let library = GetModuleHandleW(w!("ntdll.dll"));
         GetProcAddress(library, c"wine_get_version".as_ptr().cast())
     }?;
-    // SAFETY: under this name Wine exports a function of this form, whose text is static.
+    // SAFETY: under this name Wine exports a function of this form, and its text is static.
     let text = unsafe {
         let version: Version = std::mem::transmute(found);
         CStr::from_ptr(version())
@@ -50,14 +49,14 @@ pub fn windows_build() -> u32 {
         dwOSVersionInfoSize: u32::try_from(size_of::<OSVERSIONINFOW>()).unwrap_or(u32::MAX),
         ..OSVERSIONINFOW::default()
     };
-    // SAFETY: the structure is ours, of the size that it says.
+    // SAFETY: the structure is ours, of the size in it.
     unsafe { RtlGetVersion(&raw mut version) };
     version.dwBuildNumber
 }
 
 /// Whether this process has an administrator's full rights.
 ///
-/// The class is asked for with `TOKEN_QUERY` and fills one number, which is not zero for such a token.
+/// The class needs `TOKEN_QUERY` and fills one number, nonzero for such a token.
 ///
 /// Sources: <https://learn.microsoft.com/windows/win32/api/winnt/ns-winnt-token_elevation>,
 /// <https://learn.microsoft.com/windows/win32/api/securitybaseapi/nf-securitybaseapi-gettokeninformation>.
@@ -84,7 +83,7 @@ pub fn is_elevated() -> os::Result<bool> {
     Ok(elevation.TokenIsElevated != 0)
 }
 
-/// The letter nearest to Z that no drive has.
+/// The unused drive letter nearest to Z.
 #[must_use]
 pub fn free_drive() -> Option<char> {
     // SAFETY: the function has no preconditions.
@@ -112,7 +111,7 @@ pub fn computer_name() -> os::Result<String> {
 
 fn token() -> Result<OwnedHandle, Win32> {
     let mut token = ptr::null_mut();
-    // SAFETY: the pseudo handle of the process is always valid, and what is filled is ours.
+    // SAFETY: the pseudo handle of the process is always valid, and the output is ours.
     outcome(unsafe { OpenProcessToken(GetCurrentProcess(), TOKEN_QUERY, &raw mut token) })?;
     // SAFETY: the call succeeded, so the handle is open, and nobody else has it.
     Ok(unsafe { OwnedHandle::from_raw_handle(token) })

@@ -1,8 +1,7 @@
 //! VHDX files as disks, through `virtdisk.dll`.
 
-// UNSAFETY: the functions of a library that is loaded while the program runs are called by their published
-// types; they read structures of ours, whose texts outlive the call, and hand out handles that close themselves
-// here.
+// UNSAFETY: the functions of a library loaded while the program runs are called by their published types; they read
+// structures of ours, the texts in these outlive the call, and the returned handles close themselves here.
 #![expect(unsafe_code)]
 
 use std::ffi::CStr;
@@ -87,15 +86,15 @@ const VHDX: VIRTUAL_STORAGE_TYPE = VIRTUAL_STORAGE_TYPE {
     VendorId: VIRTUAL_STORAGE_TYPE_VENDOR_MICROSOFT,
 };
 
-/// In front of the number in what `GetVirtualDiskPhysicalPath` answers.
+/// The text before the number in `GetVirtualDiskPhysicalPath`'s answer.
 const DEVICE: &str = r"\\.\PhysicalDrive";
 
 impl VirtualDisks {
-    /// Finds the functions.
+    /// Loads the library and its functions.
     ///
     /// # Errors
-    /// The library is not there, or lacks the function that the error is about. Wine's has them all by name, but
-    /// only to end who calls them.
+    /// The library is missing, or lacks the function named in the error. Wine's has them all by name, but ends the
+    /// caller.
     pub fn load() -> os::Result<Self> {
         if wine_version().is_some() {
             let object = "virtdisk.dll: CreateVirtualDisk";
@@ -132,13 +131,13 @@ impl VirtualDisks {
         }
     }
 
-    /// Makes a dynamic VHDX file of so many bytes, a multiple of 512, which is there until it is removed.
+    /// Makes a dynamic VHDX file of so many bytes, a multiple of 512, it stays until removed.
     ///
     /// Sources: <https://learn.microsoft.com/windows/win32/api/virtdisk/nf-virtdisk-createvirtualdisk>,
     /// <https://learn.microsoft.com/windows/win32/api/virtdisk/ns-virtdisk-create_virtual_disk_parameters>.
     ///
     /// # Errors
-    /// The file is there already, or its folder is not.
+    /// The file exists already, or its folder does not.
     pub fn create(&self, file: &Path, length: u64) -> os::Result<()> {
         let failed = |code| Error::new("CreateVirtualDisk", file.display(), code);
         let path = wide::wide(file).map_err(failed)?;
@@ -153,8 +152,8 @@ impl VirtualDisks {
             },
         };
         let mut handle = ptr::null_mut();
-        // SAFETY: the path ends in a NUL, the parameters are of the version that they say, and what is filled
-        // is ours; all else may be null. With this version the access mask has to be none.
+        // SAFETY: the path ends in a NUL, the parameters are of the version in them, and the output is ours; all else
+        // may be null. With this version the access mask has to be none.
         code(unsafe {
             (self.create)(
                 &VHDX,
@@ -174,8 +173,7 @@ impl VirtualDisks {
         Ok(())
     }
 
-    /// Attaches a VHDX file, without drive letters, until what this answers is dropped or the process ends,
-    /// however it ends.
+    /// Attaches a VHDX file, without drive letters, until the result is dropped or the process ends in any way.
     ///
     /// Sources: <https://learn.microsoft.com/windows/win32/api/virtdisk/nf-virtdisk-attachvirtualdisk>,
     /// <https://learn.microsoft.com/windows/win32/api/virtdisk/ne-virtdisk-attach_virtual_disk_flag>.
@@ -188,7 +186,7 @@ impl VirtualDisks {
             Version: ATTACH_VIRTUAL_DISK_VERSION_1,
             ..ATTACH_VIRTUAL_DISK_PARAMETERS::default()
         };
-        // SAFETY: the handle is open, the parameters are of the version that they say, and all else may be null.
+        // SAFETY: the handle is open, the parameters are of the version in them, and all else may be null.
         code(unsafe {
             (self.attach)(
                 handle.as_raw_handle(),
@@ -220,8 +218,7 @@ impl VirtualDisks {
                 Version1: EXPAND_VIRTUAL_DISK_PARAMETERS_0_0 { NewSize: length },
             },
         };
-        // SAFETY: the handle is open, the parameters are of the version that they say, and the call is not
-        // overlapped.
+        // SAFETY: the handle is open, the parameters are of the version in them, and the call is not overlapped.
         code(unsafe {
             (self.expand)(
                 handle.as_raw_handle(),
@@ -233,19 +230,19 @@ impl VirtualDisks {
         .map_err(|code| Error::new("ExpandVirtualDisk", file.display(), code))
     }
 
-    /// Detaches a file that somebody else attached, a former run say.
+    /// Detaches a file attached by another process, such as a former run.
     ///
     /// # Errors
-    /// There is no such file, it is not attached, or somebody has another handle to it.
+    /// There is no such file, it is not attached, or another handle to it is open.
     pub fn detach(&self, file: &Path) -> os::Result<()> {
         let handle = self.open(file)?;
         self.detach_handle(&handle)
             .map_err(|code| Error::new("DetachVirtualDisk", file.display(), code))
     }
 
-    /// With this version of the parameters the access mask has to be none, and the handle may do all. The pages of
-    /// the functions still ask for bits of the mask; that a handle without any detaches is Microsoft's own sample's
-    /// word. The file's volume may be neither compressed nor encrypted nor a share of this machine.
+    /// With this version of the parameters the access mask has to be none, and the handle may do all. The pages of the
+    /// functions still require bits of the mask; by Microsoft's own sample a handle without any can detach. The file's
+    /// volume may be neither compressed nor encrypted nor a share of this machine.
     ///
     /// Sources: <https://learn.microsoft.com/windows/win32/api/virtdisk/nf-virtdisk-openvirtualdisk>,
     /// <https://learn.microsoft.com/windows/win32/api/virtdisk/ns-virtdisk-open_virtual_disk_parameters>,
@@ -258,8 +255,7 @@ impl VirtualDisks {
             ..OPEN_VIRTUAL_DISK_PARAMETERS::default()
         };
         let mut handle = ptr::null_mut();
-        // SAFETY: the path ends in a NUL, the parameters are of the version that they say, and what is filled
-        // is ours.
+        // SAFETY: the path ends in a NUL, the parameters are of the version in them, and the output is ours.
         code(unsafe {
             (self.open)(
                 &VHDX,
@@ -282,21 +278,21 @@ impl VirtualDisks {
     }
 }
 
-/// A VHDX file that is a disk as long as this lives.
+/// A VHDX file attached as a disk as long as this lives.
 pub struct AttachedDisk {
     functions: VirtualDisks,
     handle: OwnedHandle,
 }
 
 impl AttachedDisk {
-    /// The number of the disk that the file is now: `N` of `\\.\PhysicalDriveN`. The system answers when it has found
-    /// the disk, and no page says that it has when the file is attached.
+    /// The file's present disk number: `N` of `\\.\PhysicalDriveN`. The system answers once it has found the disk;
+    /// whether that is so right after the attach is not documented.
     ///
     /// Source:
     /// <https://learn.microsoft.com/windows/win32/api/virtdisk/nf-virtdisk-getvirtualdiskphysicalpath>.
     ///
     /// # Errors
-    /// The system has not found it yet, does not say, or says something of another form.
+    /// The system has not found it yet, does not answer, or answers in another form.
     pub fn number(&self) -> os::Result<DiskNumber> {
         let failed = |code| Error::new("GetVirtualDiskPhysicalPath", "a VHDX file", code);
         let mut units = [0_u16; 260];

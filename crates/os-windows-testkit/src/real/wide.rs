@@ -3,7 +3,7 @@ use std::os::windows::ffi::OsStrExt;
 
 use os::Win32;
 
-/// UTF-16 with one NUL, at its end; a NUL in the text would hide what follows.
+/// UTF-16 with one NUL, at its end; a NUL in the text would hide the rest.
 pub(super) fn wide(text: impl AsRef<OsStr>) -> Result<Vec<u16>, Win32> {
     let mut units: Vec<u16> = text.as_ref().encode_wide().collect();
     if units.contains(&0) {

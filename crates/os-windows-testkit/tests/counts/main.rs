@@ -1,4 +1,4 @@
-//! What a hundred thousand calls leave behind, in a process in which nothing else runs.
+//! Leaks of a hundred thousand calls, in a process in which nothing else runs.
 
 #![cfg(windows)]
 
@@ -15,8 +15,8 @@ use wincsi_os_windows_testkit::OutParameters;
 use crate::echo::{Echo, Sample, object, path, set};
 use crate::provider_fixture::{ProviderFixture, TIMEOUT, gpt};
 
-/// Each a query or a method; of either, half. With them come and go 250,000 objects of COM's: enumerators
-/// and what they hand out, in-parameters, calls, out-parameters.
+/// Half queries, half methods. They make and release 250,000 COM objects: enumerators and their objects, in-parameters,
+/// calls, out-parameters.
 const CALLS: usize = 100_000;
 
 /// Beside its connection the thread keeps the definition of the method's in-parameters.
@@ -29,7 +29,7 @@ const NOISE: usize = 3 << 19;
 fn connections_objects_and_memory_are_as_many_after_a_hundred_thousand_calls() {
     let (echo, fixture) = Echo::with_bench(OutParameters::Result);
     set(&echo.found, vec![found()]);
-    // What an allocator and a runtime keep for good, they have by then.
+    // By then the allocator and the runtime have all the memory that they keep for good.
     call(&fixture, CALLS / 10);
     let before = resident();
     call(&fixture, CALLS);
@@ -52,7 +52,7 @@ fn call(fixture: &ProviderFixture, times: usize) {
     }
 }
 
-/// With no more than what is selected: each property costs the calls time.
+/// With the selected properties only: each property costs the calls time.
 fn found() -> Instance {
     let mut found = object(&disk::CLASS, Sample::High);
     let selected = [disk::NUMBER.name, disk::PARTITION_STYLE.name];

@@ -1,5 +1,5 @@
-//! What is logged, in a process in which nothing else logs: `tracing` keeps for all threads whether anybody
-//! listens to a line.
+//! The log's lines, in a process without other log users: `tracing` caches for all threads whether a line has a
+//! listener.
 
 #![cfg(windows)]
 
@@ -41,7 +41,7 @@ fn what_the_system_says_is_logged_and_stands_beside_the_error() {
     }
 }
 
-/// What is logged on this thread.
+/// The log of this thread.
 #[derive(Clone, Default)]
 struct Log(Arc<Mutex<Vec<u8>>>);
 

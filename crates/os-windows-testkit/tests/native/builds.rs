@@ -1,4 +1,4 @@
-//! Class definitions, which are not the same in all builds of Windows.
+//! Class definitions: they differ between builds of Windows.
 
 use std::collections::BTreeSet;
 
@@ -57,7 +57,7 @@ fn a_parameter_comes_with_the_build_that_brought_it() {
     }
 }
 
-/// "Not found" would be taken for a share that is not mapped.
+/// "Not found" would be taken for an unmapped share.
 #[test]
 fn an_argument_that_the_build_does_not_know_is_no_missing_object() {
     let fixture = fixture(Build::SERVER_2022);

@@ -1,5 +1,4 @@
-//! What a failure becomes for a library's user when it came through COM: `node`'s own tests have it from the
-//! simulated node directly.
+//! A failure through COM, as a library's user sees it: `node`'s own tests have it from the simulated node directly.
 
 use std::sync::Arc;
 
@@ -15,7 +14,7 @@ use tempfile::TempDir;
 use wincsi_os_windows_testkit::{InProcessWmi, OutParameters};
 use zeroize::Zeroizing;
 
-/// What an SMB server is known to refuse with, and what a driver branches on.
+/// Known refusal codes of SMB servers, and a driver's conditions for them.
 const REFUSALS: [(u32, Condition); 6] = [
     (5, Condition::AccessDenied),
     (53, Condition::ServerNotFound),
@@ -25,21 +24,21 @@ const REFUSALS: [(u32, Condition); 6] = [
     (1326, Condition::LogonFailure),
 ];
 
-/// What a German system says.
+/// A German system's text.
 const GERMAN: &str = "Ein an das System angeschlossenes Ger\u{e4}t funktioniert nicht";
 
-/// The operations on a simulated node whose providers are asked through COM.
+/// The operations on a simulated node, with its providers behind COM.
 struct NodeFixture {
     node: Node,
     sim: SimNode,
     _home: TempDir,
 }
 
-/// One operation, and the call beneath it that fails.
+/// One operation, and its failing call beneath.
 struct Case {
     call: &'static str,
     act: fn(&dyn NodeApi) -> Result<(), Error>,
-    /// What was attempted on what.
+    /// The operation and object in the error's text.
     says: &'static str,
 }
 
@@ -65,8 +64,8 @@ fn the_error_object_of_a_mapping_is_a_condition() {
     }
 }
 
-/// By which of both `MSFT_SmbGlobalMapping` refuses, no page says. Its methods have no `ExtendedStatus`, in
-/// which the system could say more.
+/// It is not documented by which of the two `MSFT_SmbGlobalMapping` refuses. Its methods have no `ExtendedStatus` with
+/// more details.
 #[test]
 fn the_return_value_of_a_mapping_is_the_same_condition() {
     let fixture = NodeFixture::new();

@@ -1,4 +1,4 @@
-//! What calls leave behind.
+//! Leaks of calls.
 
 use std::collections::BTreeSet;
 use std::thread;
@@ -45,8 +45,7 @@ fn nothing_is_held_when_the_provider_is_gone() {
     assert!(wmi.wait_for_objects(0, TIMEOUT), "{}", wmi.objects());
 }
 
-/// `RPC_C_AUTHN_LEVEL_PKT_PRIVACY` and `RPC_C_IMP_LEVEL_IMPERSONATE`, of the interfaces that calls go
-/// through and of no other.
+/// `RPC_C_AUTHN_LEVEL_PKT_PRIVACY` and `RPC_C_IMP_LEVEL_IMPERSONATE`, of the interfaces used for calls and of no other.
 /// Guards: P46
 #[test]
 fn each_proxy_is_asked_to_encrypt_and_to_let_the_provider_impersonate() {

@@ -1,4 +1,4 @@
-//! Connections that die, before a call, during it, and with many calls at once.
+//! Dying connections, before a call, during it, and with many calls at once.
 
 use std::thread;
 
@@ -23,8 +23,7 @@ const OTHER_DEATHS: [Hresult; 6] = [
     Hresult(0x8007_0777),
 ];
 
-/// `RPC_X_BAD_STUB_DATA`, `RPC_E_TIMEOUT`: codes of RPC that say neither that the connection is gone nor
-/// that it is not.
+/// `RPC_X_BAD_STUB_DATA`, `RPC_E_TIMEOUT`: codes of RPC that leave open whether the connection is gone.
 const DOUBTS: [Hresult; 2] = [Hresult(0x8007_06F7), Hresult(0x8001_011F)];
 
 fn deaths() -> impl Iterator<Item = Hresult> {
@@ -66,7 +65,7 @@ fn a_query_that_dies_twice_is_an_error() {
     assert_eq!(fixture.disks().expect("disks").len(), 2);
 }
 
-/// Also when the code says that nothing was sent: that is the question for its end.
+/// Even if the code says that nothing was sent: it belongs to the query for the end.
 #[test]
 fn a_method_that_dies_under_way_is_an_error_and_is_not_repeated() {
     for code in deaths() {
@@ -116,7 +115,7 @@ fn a_method_that_never_left_is_sent_once_more() {
     assert_eq!(fixture.times(INITIALISE), 1);
 }
 
-/// What is fetched before a method is sent may be fetched again, whatever it died of.
+/// A definition is fetched before the method is sent, so it may be fetched again after any code.
 #[test]
 fn a_method_whose_definition_could_not_be_fetched_was_never_sent() {
     for code in deaths() {
@@ -134,7 +133,7 @@ fn a_method_whose_definition_could_not_be_fetched_was_never_sent() {
 fn a_connection_that_dies_at_its_first_call_is_not_kept() {
     let fixture = ProviderFixture::new();
     for _ in 0..10 {
-        // The connection that is open, then the one that takes its place.
+        // The open connection, then its replacement.
         fixture.wmi.inject(On::Query, Trouble::Unsent(UNSENT));
         fixture.wmi.inject(On::Query, Trouble::Unsent(CUT));
         let error = fixture.disks().expect_err("dead twice");
@@ -172,7 +171,7 @@ fn a_failure_that_is_no_death_keeps_the_connection() {
     assert!(made <= THREADS, "{made}");
 }
 
-/// More calls under way than there are threads, so that several die with one connection.
+/// More calls under way than threads, so several die with one connection.
 #[test]
 fn calls_that_die_with_one_connection_share_the_next() {
     let fixture = ProviderFixture::new();

@@ -1,4 +1,4 @@
-//! A provider that answers what it is told to and keeps what it was asked.
+//! A provider with prepared answers that records its requests.
 
 #![allow(dead_code, reason = "each test uses a part")]
 
@@ -24,7 +24,7 @@ pub(crate) struct Echo {
 }
 
 impl Echo {
-    /// An echo, and a node whose providers it is.
+    /// An echo, and a node with it as its providers.
     pub(crate) fn with_bench(place: OutParameters) -> (Arc<Self>, ProviderFixture) {
         let echo = Arc::new(Self::default());
         let spec = NodeSpec::default();
@@ -42,7 +42,7 @@ pub(crate) fn set<T>(place: &Mutex<T>, value: T) {
     *place.lock().unwrap_or_else(PoisonError::into_inner) = value;
 }
 
-/// What is there.
+/// A clone of the place's value.
 pub(crate) fn get<T: Clone>(place: &Mutex<T>) -> T {
     place.lock().unwrap_or_else(PoisonError::into_inner).clone()
 }
@@ -87,7 +87,7 @@ impl Provider for Echo {
     }
 }
 
-/// What a test takes a row's value to be, this time: the lowest of its type, the highest, or null.
+/// A test's value for a row: the lowest of its type, the highest, or null.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Sample {
     High,
@@ -127,7 +127,7 @@ impl Sample {
     }
 }
 
-/// All that is special in WQL, in a path, and in UTF-16.
+/// All special characters of WQL, of a path, and of UTF-16.
 const HARD_TEXT: &str = "a 'b' \"c\" \\d\\ {e} 100% \u{e9} \u{1F4BE}\t\u{1}";
 
 /// An object with every property of its class.
@@ -143,7 +143,7 @@ pub(crate) fn object(class: &'static Class, sample: Sample) -> Instance {
     }
 }
 
-/// A path that the class could have.
+/// A possible path of the class.
 pub(crate) fn path(class: &'static Class) -> ObjectPath {
     let keys: Vec<_> = class
         .keys()

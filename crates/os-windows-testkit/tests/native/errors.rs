@@ -1,4 +1,4 @@
-//! What a call that failed says.
+//! Errors of failed calls.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use wincsi_os_windows_testkit::{ErrorInfo, On, Trouble};
 
 use crate::provider_fixture::{ProviderFixture, UNSENT};
 
-/// What Windows fails with where storage, shares and services are used.
+/// Windows's error codes for storage, shares and services.
 const CODES: [u32; 12] = [3, 5, 32, 53, 67, 87, 170, 1117, 1219, 1312, 1326, 2250];
 
 fn mapping(fixture: &ProviderFixture) -> Error {
@@ -96,7 +96,7 @@ fn a_return_value_is_an_outcome_with_the_text_of_its_extended_status() {
     }
 }
 
-/// The provider says neither that it did its work nor that it did not.
+/// The provider leaves open whether it did its work.
 #[test]
 fn a_return_value_that_is_null_is_neither_success_nor_failure() {
     let fixture = ProviderFixture::new();
@@ -148,7 +148,7 @@ fn a_provider_that_answers_with_a_code_of_rpc_is_not_asked_again() {
     assert_eq!(fixture.wmi.connections(), made);
 }
 
-/// Whatever a method's page lists: a code that no page has is an outcome too.
+/// Listed or not: a code missing in a method's page is an outcome too.
 #[test]
 fn each_code_of_the_storage_provider_is_an_outcome() {
     let fixture = ProviderFixture::new();
@@ -198,7 +198,7 @@ fn what_the_system_says_is_dropped_when_it_has_the_password() {
     }
 }
 
-/// An error object that a call leaves on the thread says nothing of the calls after it.
+/// A call's error object on the thread has no effect on later calls.
 #[test]
 fn an_error_object_is_told_once() {
     let fixture = ProviderFixture::new();

@@ -1,4 +1,4 @@
-//! What does not return: connections and definitions of classes.
+//! Hung connections and hung definitions of classes.
 
 use std::sync::Arc;
 use std::thread;
@@ -66,7 +66,7 @@ fn callers_of_a_connection_that_hangs_are_answered_at_their_deadlines() {
     assert!(fixture.wmi.connections() <= made + THREADS);
 }
 
-/// The thread that has a connection takes the request for which another one is to make it.
+/// The connected thread takes the request for which another thread connects.
 #[test]
 fn a_second_connection_that_hangs_delays_nobody() {
     let fixture = ProviderFixture::new();
@@ -90,7 +90,7 @@ fn a_second_connection_that_hangs_delays_nobody() {
     });
 }
 
-/// The query is lost on the thread on which a method goes on.
+/// The query is lost on the thread with a running method.
 #[test]
 fn a_thread_with_calls_under_way_leaves_connecting_to_others() {
     let fixture = ProviderFixture::new();
@@ -201,7 +201,7 @@ fn a_method_without_a_deadline_waits_a_bounded_time_for_its_definition() {
     assert!(fixture.is_initialised());
 }
 
-/// The same WMI, whose definitions are waited for a moment.
+/// The same WMI, with a short wait for definitions.
 struct Hasty(InProcessWmi);
 
 impl Connect for Hasty {

@@ -1,6 +1,5 @@
-//! The native way to WMI where nothing but objects in this process takes it: types in both directions,
-//! waits, connections that die, error objects and what a library's user is told of them, and what is left
-//! behind.
+//! The native path to WMI, over objects in this process alone: types in both directions, waits, dying connections,
+//! error objects and a library user's view of them, and leaks.
 
 #![cfg(windows)]
 

@@ -1,4 +1,4 @@
-//! A simulated node with a blank disk, asked through native code.
+//! A simulated node with a blank disk, queried through native code.
 
 #![allow(dead_code, reason = "each test uses a part")]
 
@@ -15,10 +15,10 @@ use os_sim::{Bus, ClockMode, Content, DiskSpec, Inventory, NodeSpec, SimNode};
 use os_windows::{Connect, NativeClock, NativeProvider};
 use wincsi_os_windows_testkit::{InProcessWmi, OutParameters};
 
-/// How long a test waits for what has to come.
+/// How long a test waits for an expected event.
 pub(crate) const TIMEOUT: Duration = Duration::from_secs(20);
 
-/// How long at first a call is waited for that is known not to end.
+/// The first wait for a call without an end.
 pub(crate) const A_MOMENT: Duration = Duration::from_millis(100);
 
 /// So many threads make the calls of a namespace, each with a connection of its own, as `wmi::pool` documents.
@@ -30,7 +30,6 @@ pub(crate) const UNSENT: Hresult = Hresult::RPC_S_SERVER_UNAVAILABLE;
 /// `RPC_S_CALL_FAILED`: it may have been sent.
 pub(crate) const CUT: Hresult = Hresult(0x8007_06BE);
 
-/// The data disk.
 const DATA: u32 = 1;
 
 pub(crate) struct ProviderFixture {
@@ -110,7 +109,7 @@ impl ProviderFixture {
         self.native.invoke(target, method, arguments, deadline)
     }
 
-    /// A method without an effect that anybody would miss.
+    /// A method without a relevant effect.
     pub(crate) fn refresh(&self) -> Result<Outcome> {
         let none = Arguments::none();
         self.call(
@@ -131,7 +130,7 @@ impl ProviderFixture {
         done.expect("a rescan")
     }
 
-    /// How often the node has done that, since this was asked last.
+    /// How often the node has run the operation since the last query.
     pub(crate) fn times(&self, operation: &str) -> usize {
         let trace = self.node.take_trace();
         trace.iter().filter(|op| op.operation == operation).count()

@@ -12,7 +12,7 @@ use wincsi_os_windows_testkit::OutParameters;
 use crate::echo::{Echo, Sample, Values, get, object, path, set};
 use crate::provider_fixture::ProviderFixture;
 
-/// Classes that a provider of ours answers for and that have objects.
+/// Classes with objects, answered by a provider of ours.
 fn classes() -> impl Iterator<Item = &'static Class> {
     let classes = schema::CLASSES.iter().copied();
     classes.filter(|class| class.namespace != Namespace::CimV2 && class.keys().next().is_some())
@@ -176,7 +176,7 @@ fn arguments(method: &Method, sample: Sample) -> Arguments {
     )
 }
 
-/// The extended status is told as its text.
+/// The extended status is reported as its text.
 fn outcome(method: &Method, sample: Sample) -> Outcome {
     let status = extended_status::PARAMETER.name;
     let rows = method.parameters.iter();

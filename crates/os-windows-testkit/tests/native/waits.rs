@@ -1,4 +1,4 @@
-//! Calls whose answers are late, or never come.
+//! Calls with late answers, or none.
 
 use std::thread;
 
@@ -54,8 +54,8 @@ fn many_objects_come_in_several_batches() {
     assert_eq!(found.len(), 50);
 }
 
-/// Repeats until the deadline ended a call that hung in the provider: on a busy machine it may pass
-/// before the call is begun, which then never is.
+/// Repeats until the deadline ended a call hung in the provider: on a busy machine it may pass
+/// before the call begins, and then the call never does.
 fn times_out<T: std::fmt::Debug>(
     fixture: &ProviderFixture,
     ask: impl Fn(Deadline) -> os::Result<T>,
@@ -78,7 +78,7 @@ fn a_query_that_does_not_end_is_given_up_at_its_deadline() {
     let hang = fixture.node.faults().add(Rule::on(QUERY, Effect::Hang));
     let query = Query::all(disk::CLASS.name, &[]);
     times_out(&fixture, |deadline| fixture.native.query(&query, deadline));
-    // Its enumerator is let go, which is how WMI learns of it; the provider may go on.
+    // Its enumerator is released: WMI notices by this; the provider may go on.
     let begun = fixture.clock.now();
     while !fixture
         .wmi

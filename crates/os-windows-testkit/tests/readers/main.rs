@@ -1,4 +1,4 @@
-//! What our client writes, read by readers that know nothing of it.
+//! Our client's texts, read by independent readers.
 
 use automation::{associators, path_of, select};
 use os::schema::{Property, disk, disk_to_partition, partition, smb_global_mapping};

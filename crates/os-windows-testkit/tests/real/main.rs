@@ -1,4 +1,4 @@
-//! What makes things on real Windows, as far as it changes nothing.
+//! The fixtures for real Windows, as far as they change nothing.
 
 #![cfg(windows)]
 

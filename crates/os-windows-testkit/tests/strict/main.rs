@@ -1,4 +1,4 @@
-//! What the objects refuse: a client that is wrong has to see it here.
+//! The objects' refusals: a wrong client has to see them here.
 
 #![cfg(windows)]
 

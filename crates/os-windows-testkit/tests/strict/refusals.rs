@@ -113,7 +113,7 @@ impl Client {
         output: Option<*mut Option<IWbemClassObject>>,
     ) -> Option<Hresult> {
         let mut running = None;
-        // SAFETY: all that is handed over is whole, the places are empty; all outlive the call.
+        // SAFETY: all arguments are whole, the places are empty; all outlive the call.
         let begun = unsafe {
             self.services.ExecMethod(
                 &BSTR::from(path),
@@ -328,7 +328,7 @@ fn a_method_is_called_where_it_is_and_with_what_it_needs() {
     assert_eq!(client.run(setting, "UpdateHostStorageCache", None), None);
 }
 
-/// The end is a success, which the crate's own wrapper hides: no name was written.
+/// The end is a success code, hidden by the crate's own wrapper: no name was written.
 #[test]
 fn the_properties_of_an_object_are_enumerated_to_their_end() {
     let client = Client::new();
@@ -361,7 +361,7 @@ fn only_classes_can_be_had_as_objects() {
     assert_eq!(object, Some(Hresult(0x8004_1024)));
 }
 
-/// Read in [MS-WMI] 3.1.4.3.4: what runs by itself is asked for its object, and leaves its place empty.
+/// Read in [MS-WMI] 3.1.4.3.4: a semisynchronous call is queried for its object, and leaves its place empty.
 #[test]
 fn a_definition_that_returns_at_once_leaves_its_place_empty() {
     let client = Client::new();
@@ -375,7 +375,7 @@ fn a_definition_that_returns_at_once_leaves_its_place_empty() {
     assert!(object.is_none());
 }
 
-/// Read in [MS-WMI] 3.2.4.2.7: what runs by itself is asked for its out-parameters.
+/// Read in [MS-WMI] 3.2.4.2.7: a semisynchronous call is queried for its out-parameters.
 #[test]
 fn a_method_that_returns_at_once_has_no_place_for_its_out_parameters() {
     let client = Client::new();

@@ -1,6 +1,6 @@
 //! The behaviour suite against the native way to WMI, with a simulated node behind it.
 
-// The workbench is that of os-sim's own suite, which knows its crate by its long name.
+// The workbench is that of os-sim's own suite; it names its crate by the long name.
 extern crate os_sim as wincsi_os_sim;
 
 use std::process::ExitCode;

@@ -9,8 +9,7 @@ use wincsi_os_windows_testkit::{InProcessWmi, OutParameters};
 #[path = "../../../os-sim/tests/suite/simulator.rs"]
 mod simulator;
 
-/// The cases of the facilities that are providers, and no others: all else is the simulated node's own,
-/// whose suite runs elsewhere.
+/// The cases of the providers' facilities only: all else is the simulated node's own, and its suite runs elsewhere.
 pub(crate) fn main() -> ExitCode {
     let native = Implementation {
         facilities: &Facility::ALL,
