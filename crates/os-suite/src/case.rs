@@ -7,11 +7,10 @@ use crate::{
 /// One statement about the seam that can be false.
 #[derive(Debug, Clone, Copy)]
 pub struct Case {
-    /// What it states, behind its facility: `files::a_missing_entry_is_file_not_found`.
+    /// Its statement, behind its facility: `files::a_missing_entry_is_file_not_found`.
     pub name: &'static str,
-    /// The facilities that it calls.
+    /// The facilities called.
     pub needs: &'static [Facility],
-    /// Tries it.
     pub run: fn(&Fixture) -> Result<(), SuiteFailure>,
 }
 
@@ -43,7 +42,7 @@ pub fn cases() -> impl Iterator<Item = &'static Case> {
     .flatten()
 }
 
-/// Declares the cases of a module: each is a function, and its name says what it states.
+/// Declares the cases of a module: each is a function with its statement as the name.
 macro_rules! declare {
     ($facility:literal, $needs:expr; $($case:ident),* $(,)?) => {
         pub(crate) const CASES: &[$crate::Case] = &[

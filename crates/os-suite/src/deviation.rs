@@ -1,16 +1,17 @@
 use crate::SuiteFailure;
 
-/// A case that an implementation answers otherwise, and its answer.
+/// A case with another answer from an implementation, and this answer.
 #[derive(Debug, Clone, Copy)]
 pub struct Deviation {
     /// The [`crate::Case::name`].
     pub case: &'static str,
-    /// The [`SuiteFailure::summary`] that the case ends with there.
+    /// The case's [`SuiteFailure::summary`] there.
     pub answer: &'static str,
 }
 
 impl Deviation {
-    /// Compares the answer with the one in the table: another answer, the right one too, is news.
+    /// Compares the answer with the one in the table: any other answer, even the right one, is an
+    /// error.
     pub(crate) fn confirm(&self, outcome: Result<(), SuiteFailure>) -> Result<(), String> {
         match outcome {
             Err(failure) if failure.summary() == self.answer => Ok(()),

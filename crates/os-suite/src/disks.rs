@@ -1,4 +1,4 @@
-//! What [`os::Disks`] means, as far as it can be told without changing a disk.
+//! The contract of [`os::Disks`], as far as it shows without changing a disk.
 
 use std::collections::BTreeSet;
 
@@ -29,11 +29,11 @@ declare!("disks", &[Facility::Disks, Facility::Volumes];
     an_unknown_disk_answers_nothing,
 );
 
-/// The form of a disk's device interface path; nothing is there.
+/// The form of a disk's device interface path; no disk has it.
 const NO_DISK: &str =
     r"\\?\scsi#disk&ven_none&prod_none#5&0&0&000000#{53f56307-b6bf-11d0-94f2-00a0c91efb8b}";
 
-/// The disk that the workbench's volume lies on, and where.
+/// The disk of the workbench's volume, and the place on it.
 fn ours(fixture: &Fixture) -> Result<Extent, SuiteFailure> {
     let volume = fixture.control().volume();
     let extents = fixture.volumes()?.extents(volume)?;

@@ -9,14 +9,14 @@ pub enum SuiteFailure {
     /// A call that had to fail in one way ended in another.
     #[error("{step}: wanted {wanted:?}, got {}", ending(got))]
     Otherwise {
-        /// What was tried.
+        /// The attempted step.
         step: &'static str,
-        /// The code that it had to end with.
+        /// The expected code.
         wanted: Win32,
         /// How it ended; `None` is success.
         got: Option<Cause>,
     },
-    /// The fixture does not have what the case needs.
+    /// The fixture lacks a part that the case needs.
     #[error("the fixture has no {0}")]
     Unequipped(&'static str),
     /// Something is not as it has to be.

@@ -9,20 +9,19 @@ use os::{
 
 use crate::SuiteFailure;
 
-/// A node for one case: some of its facilities, and a hand that does what the seam has no call for.
+/// A node for one case: some of its facilities, and a control for changes outside the seam.
 pub struct Fixture {
     parts: Parts,
     control: Box<dyn CaseControl>,
 }
 
-/// What a case does to the node apart from the seam. Dropping it takes everything away again.
+/// A case's changes of the node outside the seam. Dropping it undoes everything.
 pub trait CaseControl: Send + Sync {
-    /// An empty directory for this case alone: on a volume that keeps reparse points, and without a
-    /// link in its path.
+    /// An empty directory for this case alone: on a volume with reparse points, and without a link
+    /// in its path.
     fn folder(&self) -> &WinPath;
 
-    /// The volume on whose root [`CaseControl::folder`] lies, so that the folder without its drive is
-    /// a path on the volume.
+    /// The volume with [`CaseControl::folder`] below its root, so the folder without its drive is a path on the volume.
     fn volume(&self) -> VolumeId;
 
     /// Writes a file.
@@ -56,8 +55,8 @@ pub trait CaseControl: Send + Sync {
     /// The directory is not empty.
     fn become_reparse_point(&self, directory: &WinPath, data: &[u8]) -> os::Result<()>;
 
-    /// Plugs in a disk of 1 GiB for this case alone, blank, offline or not, that both views of the
-    /// node know. An implementation that has [`Facility::Storage`] can do that.
+    /// Plugs in a disk of 1 GiB for this case alone: blank, offline or not, in both views of the
+    /// node. An implementation with [`Facility::Storage`] can do this.
     ///
     /// # Errors
     /// It cannot be plugged in, or this workbench has no disks.
@@ -66,17 +65,17 @@ pub trait CaseControl: Send + Sync {
         Err(Error::new("plug in", "a raw disk", cause))
     }
 
-    /// A share that the cases of SMB may map, if the node has one.
+    /// A share for the cases of SMB, if the node has one.
     fn share(&self) -> Option<Share> {
         None
     }
 
-    /// The name or address of a machine, and a TCP port where somebody listens; at port 1 of it nobody does.
+    /// The name or address of a machine, and a TCP port with a listener; its port 1 has none.
     fn listener(&self) -> Option<(String, u16)> {
         None
     }
 
-    /// A target that the cases of iSCSI may log in to, if the node has one.
+    /// A target for the cases of iSCSI, if the node has one.
     fn target(&self) -> Option<IscsiTarget> {
         None
     }
@@ -86,20 +85,18 @@ pub trait CaseControl: Send + Sync {
         None
     }
 
-    /// The name of a service that is stopped, that nothing needs, and that cases may start and stop,
-    /// if the node has one.
+    /// The name of a stopped service that nothing needs, for cases to start and stop, if the node has one.
     fn idle_service(&self) -> Option<&'static str> {
         None
     }
 }
 
-/// A share of a server that encrypts, and to which the node has no mapping.
+/// A share of an encrypting server without a mapping on the node.
 pub struct Share {
     /// `\\server\share`.
     pub path: String,
     /// A user of it, as `DOMAIN\user`.
     pub user: String,
-    /// The user's password.
     pub password: String,
 }
 
@@ -112,7 +109,7 @@ pub struct IscsiTarget {
     pub name: String,
 }
 
-/// Declares what a fixture may have: field, way to give it, trait, facility.
+/// Declares a fixture's possible parts: field, way to give it, trait, facility.
 macro_rules! parts {
     ($($field:ident, $with:ident, $part:ident, $facility:ident;)*) => {
         #[derive(Default)]
@@ -120,8 +117,8 @@ macro_rules! parts {
             $($field: Option<Arc<dyn $part>>,)*
         }
 
-        /// Each facility has a way to give it to the fixture and a way to ask for it, which fails
-        /// with [`SuiteFailure::Unequipped`] when it was not given.
+        /// Each facility has a setter and a getter; the getter fails with
+        /// [`SuiteFailure::Unequipped`] if the facility was not set.
         #[allow(missing_docs, reason = "the names are those of the fields of `Os`")]
         #[allow(clippy::missing_errors_doc, reason = "said once for all of them")]
         impl Fixture {
@@ -144,7 +141,7 @@ macro_rules! parts {
                 self$(.$with(Arc::clone(&os.$field)))*
             }
 
-            /// With each operation told to the recorder.
+            /// With each operation reported to the recorder.
             pub(crate) fn watched(mut self, recorder: &Recorder) -> Self {
                 let watch = fidelity::watch(recorder);
                 $(
@@ -154,7 +151,7 @@ macro_rules! parts {
                 self
             }
 
-            /// Whether it has a facility that a case may need.
+            /// Whether it has a facility.
             #[must_use]
             pub fn has(&self, facility: Facility) -> bool {
                 match facility {
@@ -186,7 +183,7 @@ impl Fixture {
         Self::of(Box::new(control))
     }
 
-    /// As [`Fixture::new`], of a hand that is boxed already.
+    /// As [`Fixture::new`], of a boxed control.
     #[must_use]
     pub fn of(control: Box<dyn CaseControl>) -> Self {
         Self {
@@ -195,7 +192,7 @@ impl Fixture {
         }
     }
 
-    /// The hand.
+    /// The control.
     #[must_use]
     pub fn control(&self) -> &dyn CaseControl {
         &*self.control

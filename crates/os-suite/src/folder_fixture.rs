@@ -5,7 +5,7 @@ use uuid::Uuid;
 use crate::failure::holds;
 use crate::{CaseControl, Fixture, SuiteFailure};
 
-/// The stage of one case: short names for what it sets up in its folder.
+/// The fixture of one case: short names for the set-up in its folder.
 pub(crate) struct FolderFixture<'a> {
     pub(crate) files: &'a dyn Files,
     pub(crate) hand: &'a dyn CaseControl,
@@ -40,14 +40,14 @@ impl<'a> FolderFixture<'a> {
         Ok(path)
     }
 
-    /// Creates a file that holds its own name.
+    /// Creates a file with its own name as content.
     pub(crate) fn file(&self, below: &str) -> Result<WinPath, SuiteFailure> {
         let path = self.at(below);
         self.hand.write_file(&path, below.as_bytes())?;
         Ok(path)
     }
 
-    /// Creates a symbolic link, and makes sure that it is there.
+    /// Creates a symbolic link, and checks that it exists.
     pub(crate) fn symlink(
         &self,
         below: &str,
@@ -89,7 +89,7 @@ impl<'a> FolderFixture<'a> {
         self.reparse_point(below, LinkKind::Directory, &Reparse::MountPoint(names))
     }
 
-    /// Creates a reparse point with a tag that no driver on any node handles.
+    /// Creates a reparse point with a tag unknown to every driver.
     pub(crate) fn unknown_tag(&self, below: &str, kind: LinkKind) -> Result<WinPath, SuiteFailure> {
         self.reparse_point(below, kind, &unknown())
     }
@@ -146,7 +146,7 @@ pub(crate) fn bytes(content: &Reparse) -> Result<Vec<u8>, SuiteFailure> {
         .map_err(|error| SuiteFailure::Wrong(error.to_string()))
 }
 
-/// A third party's tag that nobody has registered, with a made-up owner.
+/// A third party's unregistered tag, with a made-up owner.
 pub(crate) fn unknown() -> Reparse {
     Reparse::Other {
         tag: Tag(0x0000_7A11),
@@ -155,7 +155,7 @@ pub(crate) fn unknown() -> Reparse {
     }
 }
 
-/// A name that a test spells out, as the system would list it.
+/// A test's name, as the system would list it.
 pub(crate) fn component(name: &str) -> Component {
     Component::listed(name.into()).expect("tests spell names without separators")
 }

@@ -7,12 +7,12 @@ use os::Facility;
 
 use crate::{Case, Deviation, Fixture, SuiteFailure, cases};
 
-/// An implementation of the seam that the suite is run against.
+/// An implementation of the seam for the suite to run against.
 #[derive(Debug, Clone, Copy)]
 pub struct Implementation {
-    /// The facilities that its fixtures have: a case that needs another one is none of its cases.
+    /// Its fixtures' facilities: a case that needs another one is left out.
     pub facilities: &'static [Facility],
-    /// Only the cases that call one of these, where others are run elsewhere; empty: all.
+    /// Only the cases that call one of these, if others run elsewhere; empty: all.
     pub about: &'static [Facility],
     /// Makes a node for one case.
     pub fixture: fn() -> Result<Fixture, String>,
@@ -32,8 +32,8 @@ pub fn run_with(implementation: Implementation, own: &'static [Case]) -> ExitCod
     libtest_mimic::run(&arguments, suite.trials()).exit_code()
 }
 
-/// As [`run_with`]; when all are run and green, one more test holds what they executed against what the program
-/// is known to execute.
+/// As [`run_with`]; when all are run and green, one more test compares the executed operations with the program's
+/// record.
 pub fn run_recorded(
     implementation: Implementation,
     program: Program,
@@ -71,7 +71,7 @@ impl Implementation {
     }
 }
 
-/// The cases of an implementation, and what has come of them.
+/// The cases of an implementation, and their results.
 #[derive(Clone)]
 struct Suite {
     implementation: Implementation,
@@ -133,7 +133,7 @@ impl Suite {
         add(&mut self.record.lock().unwrap_or_else(PoisonError::into_inner));
     }
 
-    /// Of all cases that have run. Facilities that the suite is not about are beside it.
+    /// The record of all cases run. Facilities outside the suite's subject are left out.
     fn record(&self) -> Record {
         let record = self.record.lock().unwrap_or_else(PoisonError::into_inner);
         match self.implementation.about {
@@ -155,5 +155,5 @@ impl Suite {
     }
 }
 
-/// How the output marks a case whose answer is in the table: it does not hold there.
+/// The output's mark for a case with an answer in the table: it does not hold there.
 const OTHERWISE: &str = "answers otherwise";

@@ -1,4 +1,4 @@
-//! What the iSCSI classes mean.
+//! The contract of the iSCSI classes.
 
 use os::schema::iscsi_associations::{target_to_session, target_to_target_portal};
 use os::schema::{ReturnCode, iscsi_codes, iscsi_session, iscsi_target, iscsi_target_portal};
@@ -57,7 +57,7 @@ fn a_portal_may_be_added_again(fixture: &Fixture) -> Result<(), SuiteFailure> {
 
 fn a_portal_that_does_not_answer_is_not_added(fixture: &Fixture) -> Result<(), SuiteFailure> {
     let initiator = Initiator::of(fixture)?;
-    // Reserved for documentation: nobody has it.
+    // Reserved for documentation: no machine has it.
     let added = initiator.add_portal("192.0.2.1");
     holds("it fails", added.is_err())
 }
@@ -196,8 +196,7 @@ fn a_portal_is_asked_anew_and_removed_by_address_and_port(
     holds("the portal is gone", initiator.portal().is_err())
 }
 
-/// The node's initiator, with a target for this case alone, which is left again when this is
-/// dropped.
+/// The node's initiator, with a target for this case alone, logged out when this is dropped.
 struct Initiator<'a> {
     iscsi: &'a dyn Provider,
     target: IscsiTarget,
@@ -235,8 +234,7 @@ impl<'a> Initiator<'a> {
         self.invoke(target, iscsi_target::DISCONNECT.name, &Arguments::none())
     }
 
-    /// A code that a method returns is the initiator's, as is the HRESULT of a call that fails, so that
-    /// both ways of failing are one.
+    /// A method's return code is the initiator's, as is a failed call's HRESULT, so both kinds of failure become one.
     fn invoke(
         &self,
         target: Target<'_>,
@@ -298,7 +296,7 @@ impl<'a> Initiator<'a> {
 
 impl Drop for Initiator<'_> {
     fn drop(&mut self) {
-        // What is left over makes the next case fail, which says enough.
+        // A leftover makes the next case fail, and so shows.
         if let Ok(target) = self.found() {
             let _ = self.disconnect(&target.path);
         }

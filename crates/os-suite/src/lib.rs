@@ -1,19 +1,19 @@
 //! One behaviour suite for the seam `os`, run unchanged against every implementation.
 //!
-//! A [`Case`] states what a facility means: an error code, what stays when a link is removed, which
-//! names are one name. The simulator is only worth something if it fails where Windows would, so it
-//! answers to the same cases as `os-windows`, which runs them on Windows and under Wine.
+//! A [`Case`] states a part of a facility's contract: an error code, the effect of removing a link,
+//! the equality of names. The simulator is only worth something if it fails where Windows would, so
+//! it has the same cases as `os-windows`; that runs them on Windows and under Wine.
 //!
 //! # Running it
-//! An implementation has a test target without Rust's harness (`tests/suite.rs`) whose `main` hands
-//! a constructor to [`run`]. Every case gets a [`Fixture`] of its own and is printed as one test;
-//! the command line is that of any Rust test. [`run_recorded`] also holds what the cases execute against
-//! the records behind `docs/fidelity.md`.
+//! An implementation has a test target without Rust's harness (`tests/suite.rs`) with a `main` that passes a
+//! constructor to [`run`]. Every case gets a [`Fixture`] of its own and is printed as one test; the command line is
+//! that of any Rust test. [`run_recorded`] also compares the executed operations with the records behind
+//! `docs/fidelity.md`.
 //!
 //! # Where an implementation answers otherwise
-//! Wine has no symbolic links. A case that fails there is not skipped: it stands in a table of
-//! [`Deviation`]s with the answer that Wine gives, and it is an error when the answer changes. The
-//! row goes away when Wine learns it.
+//! Wine has no symbolic links. A case that fails there is not skipped: a table of [`Deviation`]s
+//! has it with Wine's answer, and a changed answer is an error. The row goes away when Wine is
+//! fixed.
 
 #![forbid(unsafe_code)]
 

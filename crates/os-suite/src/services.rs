@@ -1,4 +1,4 @@
-//! What [`os::Services`] means.
+//! The contract of [`os::Services`].
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ declare!("services", &[Facility::Clock, Facility::Services];
     dependents_are_services_and_each_is_listed_once,
 );
 
-/// Of every Windows.
+/// Every Windows has it.
 const USUAL: &str = "RpcSs";
 
 fn a_service_is_found_without_regard_to_case(fixture: &Fixture) -> Result<(), SuiteFailure> {
@@ -33,7 +33,7 @@ fn a_service_is_found_without_regard_to_case(fixture: &Fixture) -> Result<(), Su
 fn a_service_that_is_not_there_is_no_such_service(fixture: &Fixture) -> Result<(), SuiteFailure> {
     let services = fixture.services()?;
     let missing = Win32::NO_SUCH_SERVICE;
-    // The longest name that a service can have, and one that is longer.
+    // The longest name of a service, and a longer one.
     for name in ["wincsi-no-such-service", &"x".repeat(256), &"x".repeat(257)] {
         refused("query", services.query(name), missing)?;
         let dependents = services.running_dependents(name);
@@ -63,8 +63,8 @@ fn an_idle_service_has_no_running_dependents(fixture: &Fixture) -> Result<(), Su
     same("dependents", &dependents, &Vec::new())
 }
 
-/// On Windows most services depend on this one, through others too. One may be removed meanwhile, and some let
-/// nobody ask them anything.
+/// On Windows most services depend on this one, also indirectly. One may be removed meanwhile, and some refuse every
+/// query.
 fn dependents_are_services_and_each_is_listed_once(fixture: &Fixture) -> Result<(), SuiteFailure> {
     let services = fixture.services()?;
     let mut names = services.running_dependents(USUAL)?;
@@ -98,7 +98,7 @@ fn idle(fixture: &Fixture) -> Result<&'static str, SuiteFailure> {
     service.ok_or(SuiteFailure::Unequipped("service to start"))
 }
 
-/// What nothing needs may have been started all the same. What is on its way to a state gets there.
+/// An unneeded service may have been started all the same. A pending state is waited for.
 fn bring_to_rest(
     fixture: &Fixture,
     services: &dyn Services,

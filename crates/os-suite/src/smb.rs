@@ -1,4 +1,4 @@
-//! What the global mappings of SMB mean.
+//! The contract of SMB's global mappings.
 
 use os::schema::smb_global_mapping::{
     CLASS, CREATE, REMOTE_PATH, REMOVE, STATUS, create, remove, status,
@@ -90,7 +90,7 @@ fn a_share_that_is_not_there_is_bad_net_name(fixture: &Fixture) -> Result<(), Su
     refused("Create", mapped, Win32::BAD_NET_NAME)
 }
 
-/// Some servers say that it is the password, most say that it may be the name as well.
+/// Some servers name the password, most say that it may be the name as well.
 fn a_wrong_password_is_refused_and_leaves_nothing(fixture: &Fixture) -> Result<(), SuiteFailure> {
     let client = Client::of(fixture)?;
     let code = client
@@ -167,7 +167,7 @@ impl<'a> Client<'a> {
         self.invoke(Target::Instance(mapping), REMOVE.name, &force)
     }
 
-    /// A code that a method returns is a Win32 error as well, so that both ways of failing are one.
+    /// A method's return code is a Win32 error as well, so both kinds of failure become one.
     fn invoke(
         &self,
         target: Target<'_>,
@@ -201,7 +201,7 @@ impl<'a> Client<'a> {
 
 impl Drop for Client<'_> {
     fn drop(&mut self) {
-        // What is left over makes the next case fail, which says enough.
+        // A leftover makes the next case fail, and so shows.
         if let Ok(Some(mapping)) = self.mapping(&self.share.path) {
             let _ = self.remove(&mapping.path);
         }

@@ -1,4 +1,4 @@
-//! What the storage provider means: its objects, and the life of a partition by its methods.
+//! The contract of the storage provider: its objects, and the life of a partition by its methods.
 
 use std::time::Duration;
 
@@ -161,7 +161,7 @@ fn gpt() -> Arguments {
     Arguments::none().with("PartitionStyle", Value::uint16(2))
 }
 
-/// As csi-proxy asks for a partition.
+/// As csi-proxy requests a partition.
 fn all_of_it() -> Arguments {
     Arguments::none()
         .with("UseMaximumSize", Value::Bool(true))
@@ -197,7 +197,7 @@ fn all(
     Ok(fixture.storage()?.query(&query, Deadline::NEVER)?)
 }
 
-/// The number of the disk that the workbench's volume lies on.
+/// The disk number of the workbench's volume.
 fn our_disk(fixture: &Fixture) -> Result<Value, SuiteFailure> {
     let volume = fixture.control().volume();
     let extents = fixture.volumes()?.extents(volume)?;
@@ -206,7 +206,7 @@ fn our_disk(fixture: &Fixture) -> Result<Value, SuiteFailure> {
     Ok(Value::uint32(disk))
 }
 
-/// But for dynamic ones, which the provider leaves out (<https://github.com/ansible/ansible/issues/51032>).
+/// Except dynamic ones: the provider leaves them out (<https://github.com/ansible/ansible/issues/51032>).
 fn both_views_know_the_same_disks(fixture: &Fixture) -> Result<(), SuiteFailure> {
     let kernel = fixture.disks()?;
     let mut known = Vec::new();
@@ -225,7 +225,8 @@ fn both_views_know_the_same_disks(fixture: &Fixture) -> Result<(), SuiteFailure>
     same("disks", &known, &basic)
 }
 
-/// Whether the kernel says so; what it does not answer is listed by both views or by none.
+/// Whether the kernel reports it as dynamic; a disk without an answer is listed by both views or by
+/// none.
 fn is_dynamic(kernel: &dyn Disks, disk: DiskNumber) -> bool {
     let layout = kernel.layout(disk);
     layout.is_ok_and(|layout| {
@@ -291,7 +292,7 @@ fn a_query_that_nothing_meets_is_empty(fixture: &Fixture) -> Result<(), SuiteFai
 }
 
 fn unequal_leaves_nulls_out(fixture: &Fixture) -> Result<(), SuiteFailure> {
-    // A disk has a signature or a GUID, so whatever has a GUID has no signature and is left out.
+    // A disk has a signature or a GUID, so one with a GUID has no signature and is left out.
     let query = Query::all(disk::CLASS.name, &[disk::SIGNATURE.name])
         .without(disk::SIGNATURE.name, Value::uint32(0));
     for disk in fixture.storage()?.query(&query, Deadline::NEVER)? {
@@ -538,7 +539,7 @@ fn a_locked_volume_has_one_owner_until_it_is_let_go(fixture: &Fixture) -> Result
     Ok(())
 }
 
-/// Whatever looks at new volumes on a machine, a scanner say, may have one open that was formatted a moment ago.
+/// A scanner or another program on the machine may have a just formatted volume open.
 fn first_lock(fixture: &Fixture, volume: VolumeId) -> Result<Box<dyn VolumeLock>, SuiteFailure> {
     let volumes = fixture.volumes()?;
     for _ in 0..TRIES {
@@ -550,7 +551,7 @@ fn first_lock(fixture: &Fixture, volume: VolumeId) -> Result<Box<dyn VolumeLock>
     Ok(volumes.lock(volume)?)
 }
 
-/// What follows a change on a machine is waited for this often; a simulated node has it at once.
+/// The most tries for the effect of a change on a machine; a simulated node has it at once.
 const TRIES: u32 = 100;
 
 fn pause(fixture: &Fixture) -> Result<(), SuiteFailure> {

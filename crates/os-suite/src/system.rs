@@ -1,4 +1,4 @@
-//! What the small facilities mean: firmware, boot, event log, `afunix`.
+//! The contracts of the small facilities: firmware, boot, event log, `afunix`.
 
 /// The table of the firmware.
 pub(crate) mod firmware {
@@ -14,7 +14,7 @@ pub(crate) mod firmware {
         the_table_is_the_same_every_time,
     );
 
-    /// `RawSMBIOSData`: four bytes, then the length of what follows.
+    /// `RawSMBIOSData`: four bytes, then the length of the rest.
     const HEADER: usize = 8;
 
     /// The type of the last structure (DMTF DSP0134, end-of-table).
@@ -31,7 +31,7 @@ pub(crate) mod firmware {
         )
     }
 
-    /// A table is as long as its firmware may have made it, so that anything can follow its last structure.
+    /// Its firmware may have made a table longer, so anything can follow its last structure.
     fn the_table_describes_the_system(fixture: &Fixture) -> Result<(), SuiteFailure> {
         let table = fixture.firmware()?.smbios()?;
         let mut rest = table.get(HEADER..).unwrap_or_default();
@@ -50,7 +50,7 @@ pub(crate) mod firmware {
         same("table", &firmware.smbios()?, &firmware.smbios()?)
     }
 
-    /// The type of the first structure, and what is behind its fields and strings.
+    /// The type of the first structure, and the bytes behind its fields and strings.
     fn next(structures: &[u8]) -> Option<(u8, &[u8])> {
         let kind = *structures.first()?;
         let length = usize::from(*structures.get(1)?);
@@ -60,7 +60,7 @@ pub(crate) mod firmware {
     }
 }
 
-/// What holds from one boot to the next.
+/// Facts from one boot to the next.
 pub(crate) mod boot {
     use os::{Facility, Root};
 
@@ -150,7 +150,7 @@ pub(crate) mod afunix {
     /// `WSAECONNREFUSED`.
     const NOBODY_LISTENS: Win32 = Win32(10061);
 
-    /// Longer than Windows tries a port of its own at which nobody listens: two seconds.
+    /// Longer than Windows tries a local port without a listener: two seconds.
     const WITHIN: Duration = Duration::from_secs(20);
 
     fn a_port_with_a_listener_answers_and_another_does_not(

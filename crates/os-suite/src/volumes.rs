@@ -1,4 +1,4 @@
-//! What [`os::Volumes`] means.
+//! The contract of [`os::Volumes`].
 
 use os::{Component, Facility, LinkKind, ReparseTag, VolumeId, Volumes, Win32, WinPath};
 use uuid::Uuid;
@@ -64,7 +64,7 @@ fn a_missing_folder_is_not_found(fixture: &Fixture) -> Result<(), SuiteFailure> 
     not_found("delete_mount_point", volumes.delete_mount_point(&missing))
 }
 
-/// Passes for both codes: no page says which of them these calls give.
+/// Passes for both codes: it is not documented which of them these calls return.
 fn not_found<T>(step: &'static str, result: os::Result<T>) -> Result<(), SuiteFailure> {
     match result {
         Err(error) if error.is_not_found() => Ok(()),
@@ -80,7 +80,7 @@ fn a_volume_has_room(fixture: &Fixture) -> Result<(), SuiteFailure> {
     holds("no more is available than is free", available)
 }
 
-/// What is written meanwhile is some mebibytes, and not the size.
+/// Writes meanwhile are some mebibytes, and do not change the size.
 fn a_directory_has_the_room_of_its_volume(fixture: &Fixture) -> Result<(), SuiteFailure> {
     let sandbox = FolderFixture::of(fixture)?;
     let volumes = fixture.volumes()?;
@@ -212,7 +212,7 @@ fn a_plain_folder_has_no_reparse_point(fixture: &Fixture) -> Result<(), SuiteFai
     refused("delete_reparse_point", taken, Win32::NOT_A_REPARSE_POINT)
 }
 
-/// The mount manager is told of it afterwards, by mounting and unmounting there once more.
+/// The mount manager gets to know it afterwards, by mounting and unmounting there once more.
 fn a_mounted_folder_is_plain_without_its_reparse_point(
     fixture: &Fixture,
 ) -> Result<(), SuiteFailure> {
@@ -257,7 +257,7 @@ fn a_mounted_folder_that_goes_from_a_pinned_directory_is_forgotten(
     same("content", &sandbox.read("f")?, &"f".to_owned())
 }
 
-/// A folder at which the volume of the case's own folder is mounted.
+/// A folder with the volume of the case's own folder mounted.
 fn mounted(sandbox: &FolderFixture<'_>, volumes: &dyn Volumes) -> Result<WinPath, SuiteFailure> {
     let folder = sandbox.directory("mnt")?;
     volumes.set_mount_point(&folder, sandbox.hand.volume())?;

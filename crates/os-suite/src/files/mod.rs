@@ -1,4 +1,4 @@
-//! What [`os::Files`] means.
+//! The contract of [`os::Files`].
 
 pub(crate) mod entries;
 pub(crate) mod links;

@@ -1,4 +1,4 @@
-//! Which names are one name, and names that Win32 alone could not make.
+//! Equal names, and names that Win32 alone could not make.
 
 use os::WinPath;
 

@@ -1,4 +1,4 @@
-//! Directories that are held in place.
+//! Directories held in place.
 
 use os::{Component, LinkKind, Win32};
 

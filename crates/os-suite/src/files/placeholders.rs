@@ -1,4 +1,4 @@
-//! Entries that are held until they have become links.
+//! Entries held until they have become links.
 
 use formats::reparse::{Reparse, SymlinkBase};
 use os::{Component, LinkKind, ReparseTag, Win32};

@@ -195,7 +195,7 @@ fn a_removal_through_a_link_removes_what_it_leads_to(
     sandbox.entry("link").map(drop)
 }
 
-/// What the links of these cases lead to.
+/// Checks the targets of these cases' links.
 fn kept(sandbox: &FolderFixture<'_>) -> Result<(), SuiteFailure> {
     sandbox.directory("kept")?;
     sandbox.file(r"kept\file").map(drop)
@@ -214,7 +214,7 @@ fn only_the_link_is_gone(sandbox: &FolderFixture<'_>) -> Result<(), SuiteFailure
     )
 }
 
-/// By its path and in a directory that is held.
+/// By its path and in a held directory.
 fn no_symlink(
     sandbox: &FolderFixture<'_>,
     below: &str,
@@ -228,7 +228,7 @@ fn no_symlink(
     refused("remove_symlink, held", removed, code)
 }
 
-/// So that nothing goes that came to a link's place after it was looked at.
+/// So a new entry in a link's place is not removed.
 fn what_is_no_reparse_point_is_not_removed_as_a_symlink(
     fixture: &Fixture,
 ) -> Result<(), SuiteFailure> {

@@ -18,14 +18,14 @@ declare!("files", FILES;
     a_directory_with_a_list_is_found_empty_and_removed,
 );
 
-/// Everybody may do everything, so that a case can take away what it made.
+/// Everybody may do everything, so a case can remove its own entries.
 const EVERYBODY: &str = "D:P(A;OICI;FA;;;SY)(A;OICI;FA;;;WD)";
 
 fn dacl(text: &str) -> Dacl {
     text.parse().expect("cases spell lists that parse")
 }
 
-/// Lets everybody in, and makes sure that it shows: a system that only says that it sets a list has set none.
+/// Lets everybody in, and reads the list back: a system may only claim to set it.
 fn opened(sandbox: &FolderFixture<'_>, path: &WinPath) -> Result<String, SuiteFailure> {
     let before = sandbox.files.dacl(path)?;
     sandbox.files.set_dacl(path, &dacl(EVERYBODY))?;

@@ -1,4 +1,4 @@
-//! Symbolic links: what they store and where they lead to.
+//! Symbolic links: their stored text and their targets.
 
 use formats::reparse::{Reparse, SymlinkBase};
 use os::{FileAttributes, LinkKind, ReparseTag, Win32};
