@@ -1,23 +1,23 @@
-//! What the suite may do here, decided before it does anything.
+//! The suite's permission on this machine, decided before it does anything.
 
 use os::schema::Build;
 
 use crate::arguments::Arguments;
 
-/// What the suite was asked for and may do.
+/// The suite's requested and permitted task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Task {
-    /// Say which cases there are.
+    /// List the cases.
     List,
     /// Make and remove directories by handles, and nothing else.
     CallByHandle,
-    /// Remove what a former run left over.
+    /// Remove a former run's leftovers.
     CleanUp,
     /// Run the cases.
     Run,
 }
 
-/// The machine that the suite was started on.
+/// The suite's machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Host {
     /// Windows itself.
@@ -29,14 +29,13 @@ pub enum Host {
     },
     /// Wine, of this version.
     Wine(String),
-    /// Neither.
     Elsewhere,
 }
 
 /// Why the suite does nothing.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
-    /// Nobody said that the machine may be changed.
+    /// The flag to allow changes of the machine is missing.
     #[error(
         "this suite attaches disks and makes users, a share and services on this machine: \
          say --i-may-change-this-machine if it may, or --list to see what it runs"
@@ -45,7 +44,7 @@ pub enum Refusal {
     /// The process is not elevated.
     #[error("this takes an administrator: start it from an elevated prompt")]
     NotElevated,
-    /// The build is older than any that csi-proxy is for.
+    /// The build is older than any supported by csi-proxy.
     #[error("this is build {0} of Windows: the suite is for Windows Server 2019 (17763) and later")]
     TooOld(u32),
     /// Wine cannot attach disks.
@@ -59,7 +58,7 @@ pub enum Refusal {
     Elsewhere,
 }
 
-/// What may be done of what was asked for.
+/// Decides the permitted task.
 ///
 /// # Errors
 /// See [`Refusal`].

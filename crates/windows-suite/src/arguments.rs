@@ -56,7 +56,7 @@ pub struct Arguments {
 }
 
 impl Arguments {
-    /// Whether only some of the cases are asked for.
+    /// Whether only some of the cases are requested.
     #[must_use]
     pub fn cases(&self) -> Cases {
         match self.filters.is_empty() && self.calls_by_handle.is_none() {

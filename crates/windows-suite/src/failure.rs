@@ -3,13 +3,13 @@ use node::api::{Condition, Error};
 /// Why a case of the suite's own does not hold.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CaseFailure {
-    /// An operation of the node that had to succeed failed.
+    /// An operation of the node failed.
     #[error(transparent)]
     Node(#[from] Error),
-    /// A call of the system that had to succeed failed.
+    /// A call of the system failed.
     #[error(transparent)]
     Os(#[from] os::Error),
-    /// The stand does not have what the case needs.
+    /// The fixture lacks a part that the case needs.
     #[error("this machine has no {0}")]
     Unequipped(&'static str),
     /// Something is not as it has to be.
@@ -18,7 +18,7 @@ pub enum CaseFailure {
 }
 
 impl CaseFailure {
-    /// A name that a case or the machine made up does not parse.
+    /// A made-up name of a case or the machine does not parse.
     pub(crate) fn unexpected(what: impl std::fmt::Display) -> Self {
         Self::Wrong(what.to_string())
     }

@@ -4,46 +4,45 @@ use node::Node;
 use os::DiskNumber;
 use os_suite::CaseControl;
 
-/// A node for one case, and a hand that does what hardware and other people do. Dropping it takes away what was
-/// made for the case.
+/// A node for one case, and a control for the actions of hardware and other people. Dropping it removes everything made
+/// for the case.
 pub trait MachineFixture: CaseControl {
     /// The operations, over the whole node.
     fn node(&self) -> &Node;
 
-    /// Plugs in a blank disk of so many bytes, that both views of the node know.
+    /// Plugs in a blank disk of so many bytes, known to both views of the node.
     ///
     /// # Errors
     /// It cannot be made or plugged in.
     fn plug(&self, length: u64) -> os::Result<DiskNumber>;
 
-    /// Makes a disk longer that [`MachineFixture::plug`] made. It may be away meanwhile and come back under another
-    /// number, which is the answer.
+    /// Makes a disk of [`MachineFixture::plug`] longer. It may be away meanwhile and come back under another number;
+    /// returns the number.
     ///
     /// # Errors
     /// It cannot be grown, or does not come back.
     fn grow(&self, disk: DiskNumber, length: u64) -> os::Result<DiskNumber>;
 
-    /// Plugs in a copy of a disk that [`MachineFixture::plug`] made, made longer, beside it: the number of the disk, which
-    /// may have been away meanwhile, and that of the copy, which has its identifiers. Nothing of the disk is
-    /// mounted.
+    /// Plugs in a longer copy of a disk of [`MachineFixture::plug`], beside it. Returns the number of the disk (it may
+    /// have been away meanwhile) and that of the copy, with the same identifiers. Nothing of the disk is mounted.
     ///
     /// # Errors
     /// It cannot be copied, or one of the two does not come.
     fn copy(&self, disk: DiskNumber, length: u64) -> os::Result<[DiskNumber; 2]>;
 
-    /// Writes to a disk that [`MachineFixture::plug`] made, past the node and its guard, and to no other.
+    /// Writes only to a disk of [`MachineFixture::plug`], past the node and its guard.
     ///
     /// # Errors
     /// It is none of those, or cannot be written.
     fn overwrite(&self, disk: DiskNumber, offset: u64, bytes: &[u8]) -> os::Result<()>;
 
-    /// Takes a disk away that [`MachineFixture::plug`] made, as hardware that is gone: nothing of it is told before.
+    /// Removes a disk of [`MachineFixture::plug`], as hardware does: without notice.
     ///
     /// # Errors
     /// It is none of those, or stays.
     fn unplug(&self, disk: DiskNumber) -> os::Result<()>;
 
-    /// Makes a disk longer that [`MachineFixture::plug`] made, while it is there, and tells neither view of the node.
+    /// Makes a disk of [`MachineFixture::plug`] longer, while attached, and notifies neither view of the node.
     ///
     /// # Errors
     /// It cannot grow without going away.
@@ -61,7 +60,7 @@ pub trait MachineFixture: CaseControl {
     /// It does not go.
     fn take_share_away(&self) -> os::Result<()>;
 
-    /// Lets the share's server answer again. One that does so already is success.
+    /// Lets the share's server answer again. An answering one is success.
     ///
     /// # Errors
     /// It does not come back.
@@ -70,13 +69,13 @@ pub trait MachineFixture: CaseControl {
     /// The share and a file in it.
     fn shared_file(&self) -> Option<Share>;
 
-    /// Two services of the suite's own that are stopped: one, and one that needs it.
+    /// Two stopped services of the suite's own: one, and one that needs it.
     fn chained_services(&self) -> Option<[&'static str; 2]>;
 
-    /// A folder for sockets that is not there yet, as a path of this process's own.
+    /// A folder for sockets that does not exist yet, as a path of this process's own.
     fn socket_folder(&self) -> PathBuf;
 
-    /// Whether such a folder lets in nobody but those who may serve in it, whatever stands above it.
+    /// Whether such a folder lets in only those who may serve in it, whatever the folders above it allow.
     ///
     /// # Errors
     /// The system does not say.
@@ -88,16 +87,16 @@ pub trait MachineFixture: CaseControl {
     /// The system does not say.
     fn handles(&self) -> os::Result<u64>;
 
-    /// Logs what the system answered where no document says what it must be.
+    /// Logs the system's answer if no document defines it.
     fn note(&self, text: &str);
 }
 
-/// A share with a file, for those who look at what a mapping leads to.
+/// A share with a file, to check a mapping's target.
 pub struct Share {
     /// Path, user and password.
     pub share: os_suite::Share,
     /// The name of a file in its root.
     pub file: &'static str,
-    /// What is in the file.
+    /// The file's content.
     pub content: &'static [u8],
 }

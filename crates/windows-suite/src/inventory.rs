@@ -1,8 +1,8 @@
-//! Logs what a machine's disks answer where no document says what they must.
+//! Logs a machine's disks' answers that no document defines.
 
 use os::{DiskNumber, Disks, PartitionStyle, Result};
 
-/// A line for each disk: what its table is, and whether it has a page of identifiers, or by which error not.
+/// A line for each disk: its table, and its page of identifiers or the error instead.
 ///
 /// # Errors
 /// The disks cannot be listed.

@@ -1,12 +1,11 @@
-//! What a former run left over in the suite's folder.
+//! A former run's leftovers in the suite's folder.
 
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
 use crate::names;
 
-/// The disks of former runs: the plain files in the folder that have the name of one. A folder that is not
-/// there has none.
+/// The disks of former runs: the plain files in the folder with such a name. A missing folder has none.
 ///
 /// # Errors
 /// The folder cannot be read.

@@ -1,18 +1,18 @@
-//! What a machine gives only after a while.
+//! Files that a machine releases only after a while.
 
 use std::time::Duration;
 
 use os::{Clock, Deadline, Error, Result, Win32};
 
-/// How long something else may have a file: what scans files reads one that was just let go.
+/// How long another program may hold a file: scanners read a just released one.
 const HELD_FOR_AT_MOST: Duration = Duration::from_secs(20);
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// Does something with a file that was a disk until now, as often as the file is still in use: after its disk is
-/// detached, Windows or a scanner may have it open for a while.
+/// Acts on a file that was a disk until now, again while the file is in use: after its disk is detached, Windows or a
+/// scanner may have it open for a while.
 ///
 /// # Errors
-/// As what is done; that the file is in use only when it is so for twenty seconds.
+/// As `act`'s; a file in use only after twenty seconds.
 pub fn once_let_go<T>(clock: &dyn Clock, mut act: impl FnMut() -> Result<T>) -> Result<T> {
     let deadline = Deadline::within(clock, HELD_FOR_AT_MOST);
     loop {
@@ -38,7 +38,7 @@ mod tests {
 
     use super::{HELD_FOR_AT_MOST, once_let_go};
 
-    /// Time that passes when somebody sleeps.
+    /// Time passes only by sleeping.
     #[derive(Default)]
     struct Still(Mutex<Duration>);
 

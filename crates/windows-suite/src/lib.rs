@@ -1,16 +1,16 @@
-//! The suite for real Windows: what `os` and `node` promise, tried on Windows Server itself.
+//! The suite for real Windows: the promises of `os` and `node`, tried on Windows Server itself.
 //!
-//! It makes what it needs (VHDX files as disks, a share and users of this machine, services of its own), runs
-//! the cases one after the other, and takes everything away again, also what a former run that was killed
-//! left over. It starts no process and needs neither Hyper-V nor PowerShell, but an administrator.
+//! It makes its fixtures (VHDX files as disks, a share and users of this machine, services of its own), runs the cases
+//! one after the other, and removes everything again, even a killed former run's leftovers. It starts no process and
+//! needs neither Hyper-V nor PowerShell, but an administrator.
 //!
-//! A [`plan`] is `os-suite`'s cases, those of [`cases`] and the [`experiments`], which are written over a [`MachineFixture`],
-//! so that the simulated node runs them too; the module `machine` makes the stand of Windows. What may be done is
-//! decided by [`admission`], before anything is.
+//! A [`plan`] is `os-suite`'s cases, those of [`cases`] and the [`experiments`], written over a [`MachineFixture`], so
+//! the simulated node runs them too; the module `machine` makes the fixture of Windows. [`admission`] decides first
+//! what the suite may do.
 //!
 //! # Where this has run
-//! Its cases on the simulated node, on Linux and under Wine, its experiments there on Linux. On Windows nothing of it has run; under Wine what
-//! refuses, lists and cleans up has.
+//! Its cases on the simulated node, on Linux and under Wine, its experiments there on Linux. On Windows nothing of it
+//! has run; under Wine the refusing, listing and cleaning up has.
 
 #![forbid(unsafe_code)]
 

@@ -1,31 +1,31 @@
-//! The names of all that the suite makes outside its processes. They are fixed but for the files, which have a
-//! folder of their own: so what a killed run left over is found by name, and nothing else is ever touched.
+//! The names of everything that the suite makes outside its processes. They are fixed, except files in a folder of
+//! their own: so a killed run's leftovers are found by name, and nothing else is ever touched.
 
 /// The one share, of a folder on the suite's own volume.
 pub const SHARE: &str = "wincsi-suite-share";
 
-/// The user that the share is mapped as. A name has 20 characters at most.
+/// The user of the share's mapping. A name has 20 characters at most.
 pub const USER: &str = "wincsi-suite-user";
 
-/// A service that nothing needs.
+/// A service without dependents.
 pub const IDLE_SERVICE: &str = "wincsi-suite-idle";
 
-/// A service that another needs.
+/// A service with a dependent.
 pub const BASE_SERVICE: &str = "wincsi-suite-base";
 
 /// The service that needs [`BASE_SERVICE`].
 pub const DEPENDENT_SERVICE: &str = "wincsi-suite-dependent";
 
-/// All services, those that need others first, as they have to be stopped.
+/// All services, dependents first, in the order of stopping.
 pub const SERVICES: [&str; 3] = [DEPENDENT_SERVICE, BASE_SERVICE, IDLE_SERVICE];
 
-/// Under which events stand in the Application log, where they stay.
+/// The source of events in the Application log; they stay there.
 pub const EVENT_SOURCE: &str = "wincsi-suite";
 
 /// In the suite's folder, open as long as a run lasts.
 pub const LOCK: &str = "wincsi-suite.lock";
 
-/// What is said of users, shares and services for those who find them.
+/// The comment on users, shares and services, for people who find them.
 pub const REMARK: &str = "Made by wincsi's suite for Windows, for the time of a run";
 
 const DISK: &str = "wincsi-suite-disk-";

@@ -1,4 +1,4 @@
-//! What a run consists of.
+//! The parts of a run.
 
 use os_suite::Fixture;
 
@@ -10,19 +10,19 @@ use crate::{CaseFailure, MachineFixture};
 /// One case of a run.
 #[derive(Clone, Copy)]
 pub struct Planned {
-    /// Its name, which no other has.
+    /// Its unique name.
     pub name: &'static str,
     /// Why it is not run, if it is not.
     pub left_out: Option<&'static str>,
     body: Body,
 }
 
-/// What trying a case came to, when it holds.
+/// The result of a case that holds.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Tried {
     /// Its statement is true.
     Holds,
-    /// It is the experiment of this number, and this is what it saw.
+    /// The experiment of this number, and its observations.
     Saw(u8, Vec<Sight>),
 }
 
@@ -33,8 +33,8 @@ enum Body {
     Seam(fn(&Fixture) -> Result<(), os_suite::SuiteFailure>),
 }
 
-/// The cases of `os-suite`, ours, and the experiments, but for those that the filters leave out. The experiments are
-/// last, as nothing is tried after one that hangs.
+/// The cases of `os-suite`, ours, and the experiments, unless filtered out. The experiments are last, as nothing is
+/// tried after a hung one.
 #[must_use]
 pub fn plan(arguments: &Arguments) -> Vec<Planned> {
     let seam = os_suite::cases().map(|case| Planned {
@@ -78,7 +78,7 @@ impl Planned {
     /// Tries it on a stand of its own.
     ///
     /// # Errors
-    /// It does not hold. An experiment has no such error: what it could not do is among what it saw.
+    /// It does not hold. An experiment has no such error: its failures are among its observations.
     pub fn try_on(&self, fixture: Box<dyn MachineFixture>) -> Result<Tried, String> {
         let held = match self.body {
             Body::Experiment(trial) => return Ok(Tried::Saw(trial.number, saw(trial, &*fixture))),

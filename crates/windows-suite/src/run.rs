@@ -13,7 +13,7 @@ use crate::MachineFixture;
 use crate::experiments::Sight;
 use crate::plan::{Planned, Tried};
 
-/// Makes the stand of one case, or says why there is none.
+/// Makes the fixture of one case, or returns why not.
 pub type MakeFixture = Arc<dyn Fn() -> Result<Box<dyn MachineFixture>, String> + Send + Sync>;
 
 /// How a case ended.
@@ -34,13 +34,12 @@ pub enum Outcome {
 /// How a run ended.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Summary {
-    /// Cases that hold.
     pub passed: usize,
-    /// Cases that do not, and one that did not end.
+    /// Cases that do not hold, and one that did not end.
     pub failed: usize,
-    /// Cases that were not run, which says nothing of them, and experiments that are not possible here.
+    /// Cases not run (without a result), and experiments not possible here.
     pub not_run: usize,
-    /// Experiments that saw what our code assumes.
+    /// Experiments that saw our code's assumption.
     pub settled: usize,
     /// Experiments that saw something else.
     pub contradicted: usize,
@@ -52,16 +51,16 @@ pub struct Summary {
 pub struct Run {
     /// Makes the stand of each case.
     pub make: MakeFixture,
-    /// What one case may take.
+    /// The most time for one case.
     pub limit: Duration,
-    /// Hears what the stands' nodes are asked.
+    /// Records the operations of the fixtures' nodes.
     pub recorder: Recorder,
-    /// What the stands' machine is, for observations.
+    /// The fixtures' machine, for observations.
     pub machine: String,
 }
 
-/// Runs the plan and writes a line for each case and each observation, then the counts. The record is of the cases: what was done in
-/// one that does not hold was not executed.
+/// Runs the plan and writes a line for each case and each observation, then the counts. The record is of the cases:
+/// operations of a case that does not hold count as not executed.
 ///
 /// # Errors
 /// The lines cannot be written.
@@ -70,7 +69,7 @@ pub fn run(plan: &[Planned], run: &Run, out: &mut dyn Write) -> io::Result<(Summ
     let mut record = Record::default();
     for planned in plan {
         let started = Instant::now();
-        // What was asked between two cases belongs to none.
+        // Operations between two cases belong to none.
         let _ = run.recorder.take();
         let outcome = summary.outcome(planned, run);
         summary.count(&outcome);
@@ -95,7 +94,7 @@ pub fn run(plan: &[Planned], run: &Run, out: &mut dyn Write) -> io::Result<(Summ
 }
 
 impl Summary {
-    /// Whether all that was tried holds. What an experiment saw makes nothing bad.
+    /// Whether all tried cases hold. An experiment's observation makes nothing bad.
     #[must_use]
     pub fn is_good(&self) -> bool {
         self.failed == 0 && self.passed + self.settled + self.contradicted > 0
@@ -122,7 +121,7 @@ impl Summary {
         }
     }
 
-    /// One contradiction is what an experiment is remembered for.
+    /// One contradiction decides an experiment's count.
     fn count_seen(&mut self, seen: &[Observation]) {
         let has = |verdict| seen.iter().any(|one| one.verdict == verdict);
         match () {
@@ -160,7 +159,7 @@ impl fmt::Display for Summary {
     }
 }
 
-/// Runs one case; the thread of one that does not end is left alone.
+/// Runs one case; the thread of an endless one is left alone.
 fn attempt(planned: Planned, run: &Run) -> Outcome {
     let (sender, receiver) = mpsc::channel();
     let make = Arc::clone(&run.make);
@@ -168,7 +167,7 @@ fn attempt(planned: Planned, run: &Run) -> Outcome {
     let spawned = thread.spawn(move || {
         let tried = panic::catch_unwind(AssertUnwindSafe(|| planned.try_on(make()?)));
         drop(make);
-        // Whoever waited has gone when this fails.
+        // If this fails, the waiter has gone.
         let _ = sender.send(tried.unwrap_or_else(|payload| Err(panic_text(&*payload))));
     });
     let Ok(handle) = spawned else {

@@ -12,13 +12,13 @@ use wincsi_windows_suite::machine::{self, Lock, Machine, NativeFixture, Removal}
 use wincsi_windows_suite::run::{self, MakeFixture, Run, Summary};
 use wincsi_windows_suite::{MachineFixture, names, plan};
 
-/// The experiment that `--calls-by-handle` makes.
+/// The experiment of `--calls-by-handle`.
 const CALLS_BY_HANDLE: u8 = 4;
 
 /// How long it goes on, unless `--limit` is shorter.
 const A_MINUTE: Duration = Duration::from_secs(60);
 
-/// What this process runs on.
+/// This process's host.
 pub(crate) fn host() -> Result<Host, String> {
     if let Some(version) = real::wine_version() {
         return Ok(Host::Wine(version));
@@ -28,7 +28,7 @@ pub(crate) fn host() -> Result<Host, String> {
     Ok(Host::Windows { build, is_elevated })
 }
 
-/// The system, and what else is known of the machine.
+/// The system, and other facts known of the machine.
 fn machine(arguments: &Arguments) -> String {
     let system = match real::wine_version() {
         Some(version) => format!("Wine {version}"),
@@ -40,7 +40,7 @@ fn machine(arguments: &Arguments) -> String {
     }
 }
 
-/// Is one of the suite's services until that is stopped.
+/// Runs as one of the suite's services until stopped.
 pub(crate) fn serve() -> ExitCode {
     match machine::serve() {
         Ok(()) => ExitCode::SUCCESS,
@@ -90,7 +90,7 @@ fn recorded(arguments: &Arguments, record: &Record) -> Result<(), String> {
     }
 }
 
-/// Removes what a former run left over.
+/// Removes a former run's leftovers.
 pub(crate) fn clean_up(arguments: &Arguments) -> ExitCode {
     done(machine::clean_up(&arguments.folder))
 }
@@ -138,7 +138,8 @@ fn ran(on: &Arc<Machine>, arguments: &Arguments) -> Result<Summary, String> {
     Ok(summary)
 }
 
-/// A case that did not end still holds the machine: then what goes by name goes, and the next run takes the rest.
+/// A case that did not end still holds the machine: then everything removable by name goes, and the next run takes the
+/// rest.
 fn taken_down(machine: Arc<Machine>, lock: Lock, arguments: &Arguments) -> ExitCode {
     let is_free = Arc::into_inner(machine).is_some();
     if arguments.keep {

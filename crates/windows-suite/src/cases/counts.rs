@@ -1,4 +1,4 @@
-//! What thousands of calls leave behind.
+//! Leaks of thousands of calls.
 
 use os::WinPath;
 
@@ -12,10 +12,10 @@ declare!("counts";
 
 const CALLS: u32 = 1_000;
 
-/// What the system opens and closes in a process by itself, threads of pools say.
+/// Handles that the system opens and closes in a process by itself, such as pools' threads.
 const NOISE: u64 = 50;
 
-/// Each round is five operations that open, ask and close: less than one handle each would show.
+/// Each round is five operations that open, query and close: less than one handle each would show.
 fn a_thousand_calls_leave_no_handle_open(fixture: &dyn MachineFixture) -> Result<(), CaseFailure> {
     let play = Play::on(fixture);
     let (_, _, target) = play.mounted("target")?;

@@ -1,4 +1,4 @@
-//! The filesystem that is asked for, and the partition that is somebody else's.
+//! The requested filesystem, and another system's partition.
 
 use node::api::{Cause, Condition};
 use node::{FileSystemType, FormatOptions, Formatted, FoundVolume};
@@ -21,7 +21,7 @@ declare!("format";
 const LABEL: &str = "sql data";
 const UNIT: u32 = 64 << 10;
 
-/// System and administrators may do all, users change what is there; nothing is inherited from above.
+/// System and administrators may do all, users change existing entries; nothing is inherited from above.
 const LIST: &str = "D:P(A;OICI;FA;;;SY)(A;OICI;FA;;;BA)(A;OICI;0x1301bf;;;BU)";
 
 fn a_volume_gets_the_label_and_the_allocation_unit_that_are_asked_for(
@@ -37,8 +37,8 @@ fn a_volume_gets_the_label_and_the_allocation_unit_that_are_asked_for(
     same("format again", &again, &Formatted::Before)
 }
 
-/// Not every edition of Windows formats ReFS, and no page says from which length on: a refusal is the provider's,
-/// and leaves the volume as it was.
+/// Not every edition of Windows formats ReFS, and its least length is not documented: a refusal is the provider's, and
+/// leaves the volume unchanged.
 fn a_volume_is_formatted_with_refs_or_stays_blank(
     fixture: &dyn MachineFixture,
 ) -> Result<(), CaseFailure> {
@@ -75,7 +75,7 @@ fn a_volume_with_another_filesystem_is_refused(
 }
 
 /// Read back by the volume's own path, before and after it is mounted. A mounted folder has a list of its own; a
-/// drive's root has the volume's, which is looked at on the suite's own.
+/// drive's root has the volume's; this is checked on the suite's own.
 fn the_root_of_a_volume_gets_the_list_that_is_asked_for(
     fixture: &dyn MachineFixture,
 ) -> Result<(), CaseFailure> {
@@ -103,8 +103,8 @@ fn the_root_of_a_volume_gets_the_list_that_is_asked_for(
     same("the list of a drive", &drive, &own)
 }
 
-/// Windows's page on the propagation of inheritable entries says that what is there already gets them too; what
-/// a subdirectory has then is told. The simulated node keeps lists and passes none on.
+/// By Windows's page on the propagation of inheritable entries, existing entries get them too; a subdirectory's list
+/// afterwards is logged. The simulated node keeps lists and passes none on.
 ///
 /// <https://learn.microsoft.com/windows/win32/secauthz/automatic-propagation-of-inheritable-aces>
 fn a_list_that_a_root_gets_later_keeps_what_is_there_readable(
@@ -140,8 +140,8 @@ fn a_list_that_a_root_gets_later_keeps_what_is_there_readable(
     Ok(())
 }
 
-/// A table of Linux's. No page says whether Windows makes a volume of its partition: without one there is
-/// nothing that could be formatted.
+/// A table of Linux. It is not documented whether Windows makes a volume of its partition: without one there is nothing
+/// to format.
 fn a_partition_of_another_system_is_kept(fixture: &dyn MachineFixture) -> Result<(), CaseFailure> {
     let play = Play::on(fixture);
     let disk = fixture.plug(GIB)?;

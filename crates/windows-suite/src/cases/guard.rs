@@ -1,4 +1,4 @@
-//! What is never overwritten. Only disks that the suite plugged in are written to, or tried.
+//! Disks never overwritten. Only the suite's own disks are written to, or tried.
 
 use node::api::Condition;
 use os::schema::disk;
@@ -35,7 +35,7 @@ fn a_luks_container_on_the_whole_disk_is_kept(
     is_kept(fixture, "luks2")
 }
 
-/// To Windows such a disk is raw: initialising it would destroy what is on it
+/// To Windows such a disk is raw: initialising it would destroy its content
 /// (kubernetes/kubernetes#102737).
 fn is_kept(fixture: &dyn MachineFixture, name: &str) -> Result<(), CaseFailure> {
     let play = Play::on(fixture);
@@ -52,7 +52,7 @@ fn is_kept(fixture: &dyn MachineFixture, name: &str) -> Result<(), CaseFailure> 
     )
 }
 
-/// The volume is RAW to Windows, so nothing but the bytes says that it is in use.
+/// The volume is RAW to Windows, so only its bytes show that it is in use.
 fn a_filesystem_in_a_partition_is_kept(fixture: &dyn MachineFixture) -> Result<(), CaseFailure> {
     let play = Play::on(fixture);
     let disk = fixture.plug(GIB)?;

@@ -1,4 +1,4 @@
-//! Which disk is which: what is known of one, and a copy of it beside it.
+//! The identity of disks: known facts of one, and a copy beside it.
 
 use std::collections::BTreeSet;
 
@@ -48,8 +48,8 @@ fn what_no_disk_is_is_an_error_with_all_that_was_seen(
     holds("the error has the disk that it nearly was", is_seen)
 }
 
-/// A snapshot that is restored on the node of its volume. No page says what Windows makes of two disks with one
-/// identifier; on the way it is told.
+/// A snapshot restored on the node of its volume. Windows's handling of two disks with one identifier is not
+/// documented; the case logs it.
 fn a_copy_beside_its_original_is_another_volume_with_its_own_files(
     fixture: &dyn MachineFixture,
 ) -> Result<(), CaseFailure> {
@@ -81,7 +81,7 @@ fn a_copy_beside_its_original_is_another_volume_with_its_own_files(
     Ok(())
 }
 
-/// Where both have one identifier, that alone finds neither.
+/// If both have one identifier, it alone finds neither.
 fn are_both_candidates(
     play: &Play<'_>,
     disk: DiskNumber,
@@ -99,7 +99,7 @@ fn are_both_candidates(
     same("candidates", &candidates, &BTreeSet::from([disk, copy]))
 }
 
-/// As a driver stages a disk that has a filesystem.
+/// As a driver stages a disk with a filesystem.
 fn staged(
     play: &Play<'_>,
     disk: &FoundDisk,
@@ -144,7 +144,7 @@ fn unidentified(
     }
 }
 
-/// What the provider says of the disk.
+/// The provider's state of the disk.
 fn state(fixture: &dyn MachineFixture, number: DiskNumber) -> Result<String, CaseFailure> {
     let select = [disk::IS_OFFLINE.name, disk::OFFLINE_REASON.name];
     let query =

@@ -1,4 +1,4 @@
-//! What can be told of the initiator without a target.
+//! The initiator's behaviour without a target.
 
 use node::{Dependents, Portal, ServiceName};
 use os::ServiceState;
@@ -14,12 +14,12 @@ declare!("initiator";
 /// Of every Windows; a server starts it on demand.
 const SERVICE: &str = "MSiSCSI";
 
-/// Reserved for documentation: nobody has it.
+/// Reserved for documentation: no machine has it.
 pub(crate) const NOWHERE: &str = "192.0.2.1";
 
 const PORT: u32 = 3260;
 
-/// The initiator's service, which is stopped again when this is dropped if this started it.
+/// The initiator's service; dropping this stops it if this started it.
 pub(crate) struct Initiator<'a> {
     play: Play<'a>,
     service: ServiceName,
@@ -59,7 +59,7 @@ impl Drop for Initiator<'_> {
             return;
         }
         let system = self.play.node.system();
-        // A service that runs on does no harm.
+        // A service left running does no harm.
         let _ = system.stop_service(&self.service, Dependents::Refuse, self.play.deadline());
     }
 }

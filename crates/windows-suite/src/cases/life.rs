@@ -1,4 +1,4 @@
-//! A volume's life, from a raw disk to one that is taken away.
+//! A volume's life, from a raw disk to its removal.
 
 use node::api::Condition;
 use node::{NewSize, Resized};
@@ -80,7 +80,7 @@ fn a_disk_is_found_by_its_identifier(fixture: &dyn MachineFixture) -> Result<(),
     same("disk", &disks.by_page83(&page83, play.deadline())?, &disk)
 }
 
-/// The file is read at the end, so that a wrong disk, partition or volume on the way shows.
+/// The file is read at the end, so a wrong disk, partition or volume on the way shows.
 fn a_volume_and_its_files_outlive_a_disk_that_goes_and_comes_back_longer(
     fixture: &dyn MachineFixture,
 ) -> Result<(), CaseFailure> {
@@ -133,7 +133,7 @@ fn every_step_may_be_repeated(fixture: &dyn MachineFixture) -> Result<(), CaseFa
     holds("it is offline", !disks.is_online(disk, play.deadline())?)
 }
 
-/// A process with an open file would lose what it has not written.
+/// A process with an open file would lose its unwritten data.
 fn a_disk_stays_online_while_something_on_it_is_open(
     fixture: &dyn MachineFixture,
 ) -> Result<(), CaseFailure> {

@@ -1,4 +1,4 @@
-//! The cases of the suite's own: what a node does with disks, folders, shares and services that are made for it.
+//! The cases of the suite's own: a node's operations on disks, folders, shares and services made for it.
 
 mod counts;
 mod format;
@@ -27,9 +27,8 @@ pub(crate) use iscsi::{Initiator, NOWHERE};
 /// One statement about a node that can be false.
 #[derive(Clone, Copy)]
 pub struct Own {
-    /// What it states, behind its group: `life::a_volume_lives_from_a_raw_disk_to_an_offline_one`.
+    /// Its statement, behind its group: `life::a_volume_lives_from_a_raw_disk_to_an_offline_one`.
     pub name: &'static str,
-    /// Tries it.
     pub run: fn(&dyn MachineFixture) -> Result<(), CaseFailure>,
 }
 
@@ -52,7 +51,7 @@ pub fn all() -> impl Iterator<Item = &'static Own> {
     .flatten()
 }
 
-/// Declares the cases of a module: each is a function, and its name says what it states.
+/// Declares the cases of a module: each is a function with its statement as the name.
 macro_rules! declare {
     ($group:literal; $($case:ident),* $(,)?) => {
         pub(super) const CASES: &[crate::cases::Own] = &[
@@ -71,7 +70,7 @@ const GIB: u64 = 1 << 30;
 /// More than any operation takes on a slow machine, and less than a case may take.
 pub(crate) const TIMEOUT: Duration = Duration::from_secs(180);
 
-/// One case under way: short names for what all of them do.
+/// One case under way: short names for common steps.
 pub(crate) struct Play<'a> {
     pub(crate) fixture: &'a dyn MachineFixture,
     pub(crate) node: &'a dyn NodeApi,
@@ -102,7 +101,7 @@ impl<'a> Play<'a> {
         Ok(path)
     }
 
-    /// A disk that was just plugged in.
+    /// A disk just plugged in.
     fn found(&self, disk: DiskNumber) -> Result<FoundDisk, CaseFailure> {
         found(self.node, disk, self.deadline())
     }
@@ -132,7 +131,7 @@ impl<'a> Play<'a> {
         Ok((disk, volume))
     }
 
-    /// The volume of a new disk, formatted, and the new folder that it is mounted at.
+    /// The formatted volume of a new disk, and the new folder at which it is mounted.
     pub(crate) fn mounted(
         &self,
         name: &str,
@@ -145,7 +144,8 @@ impl<'a> Play<'a> {
     }
 }
 
-/// The disk that has this number now, found by its identifier, as what changes disks wants it: numbers change hands.
+/// The disk with this number now, found by its identifier, as required by operations that change disks: numbers change
+/// hands.
 pub(crate) fn found(
     node: &dyn NodeApi,
     disk: DiskNumber,
@@ -165,7 +165,7 @@ fn page83(node: &dyn NodeApi, disk: DiskNumber, deadline: Deadline) -> Result<Pa
     Page83::parse(&ids.page83).map_err(CaseFailure::unexpected)
 }
 
-/// The bytes of a medium that another system made.
+/// The bytes of another system's medium.
 fn image(name: &str) -> Result<SparseImage, CaseFailure> {
     let mut all = fixtures::all().into_iter();
     let found = all.find(|fixture| fixture.name == name);

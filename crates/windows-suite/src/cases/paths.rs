@@ -1,4 +1,4 @@
-//! Folders and links, and what lies behind them.
+//! Folders and links, and their targets.
 
 use super::{Play, below, declare};
 use crate::failure::{holds, same};

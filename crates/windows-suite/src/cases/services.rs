@@ -13,7 +13,7 @@ declare!("services";
     a_service_is_stopped_after_those_that_need_it,
 );
 
-/// Two services, of which the second needs the first; both stopped when this is dropped.
+/// Two services, the second a dependent of the first; both stopped when this is dropped.
 struct Chain<'a> {
     play: Play<'a>,
     base: ServiceName,
@@ -54,7 +54,7 @@ impl<'a> Chain<'a> {
 }
 
 impl Drop for Chain<'_> {
-    /// What still runs makes the next case fail, which says enough.
+    /// A service left running makes the next case fail, and so shows.
     fn drop(&mut self) {
         let _ = self.stop_base(Dependents::Stop);
     }

@@ -104,7 +104,7 @@ impl<'a> Client<'a> {
 }
 
 impl Drop for Client<'_> {
-    /// What is left over makes the next case fail, which says enough.
+    /// A leftover makes the next case fail, and so shows.
     fn drop(&mut self) {
         let _ = self.unmap();
     }
@@ -189,7 +189,7 @@ fn a_share_is_mapped_signed_and_encrypted(fixture: &dyn MachineFixture) -> Resul
     Ok(())
 }
 
-/// Which ones a build has is told; what an option does on a build that has it is not tried.
+/// The case logs a build's options; the effect of an option on a build that has it is not tried.
 fn an_option_that_this_build_lacks_is_refused_by_its_name(
     fixture: &dyn MachineFixture,
 ) -> Result<(), CaseFailure> {
@@ -214,7 +214,7 @@ fn none() -> MappingOptions {
     MappingOptions::default()
 }
 
-/// One option each, of those that not every build has.
+/// One option each, of those missing in some builds.
 fn newer() -> [MappingOptions; 5] {
     let mut other_port = none();
     other_port.tcp_port = NonZeroU16::new(1445);

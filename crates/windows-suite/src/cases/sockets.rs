@@ -14,7 +14,6 @@ use super::{TIMEOUT, declare};
 use crate::failure::{holds, same};
 use crate::{CaseFailure, MachineFixture};
 
-/// Servers that start at once.
 const STARTERS: usize = 4;
 
 declare!("sockets";
@@ -32,7 +31,7 @@ fn a_socket_is_served_in_a_closed_folder_and_gone_with_its_server(
     let server = serve(&socket).map_err(failed)?;
     let is_closed = fixture.is_closed_to_others(&folder)?;
     holds("nobody else may enter the folder", is_closed)?;
-    // With the default options: the client takes this process for one that may serve.
+    // With the default options: the client trusts this process to serve.
     let caller = call(&socket)?;
     let own = format!("process {}", std::process::id());
     same("the caller as the server knows it", &caller, &own)?;
@@ -54,7 +53,7 @@ fn what_a_server_that_died_has_left_is_replaced_and_nothing_else_is(
     let folder = fixture.socket_folder();
     let (socket, aside) = (folder.join("csi.sock"), folder.join("aside"));
     let server = serve(&socket).map_err(failed)?;
-    // A server removes its socket, so one that died is played by hiding it.
+    // A server removes its socket, so hiding it plays a dead one.
     fs::rename(&socket, &aside).map_err(failed)?;
     server.shutdown(TIMEOUT);
     fs::rename(&aside, &socket).map_err(failed)?;
@@ -77,7 +76,7 @@ fn what_a_server_that_died_has_left_is_replaced_and_nothing_else_is(
     fs::remove_dir(&folder).map_err(failed)
 }
 
-/// What a server that died has left makes each of them think that the socket is nobody's.
+/// A dead server's leftover makes each of them take the socket for unserved.
 /// Guards: P8
 fn of_servers_that_start_at_once_one_serves_and_keeps_its_socket(
     fixture: &dyn MachineFixture,
@@ -118,7 +117,7 @@ fn started_at_once(socket: &Path) -> Vec<Result<Server, BindError>> {
     })
 }
 
-/// Answers who calls.
+/// Answers with the caller.
 struct Caller;
 
 impl Service for Caller {

@@ -1,4 +1,4 @@
-//! What the machine says of itself.
+//! Facts of the machine.
 
 use formats::smbios::System;
 use os::{Os, WinPath};
@@ -52,8 +52,8 @@ fn lies_on_known_disks(os: &Os, file: &WinPath) -> Result<(), CaseFailure> {
     holds("it lies on disks that are listed", are_known)
 }
 
-/// Windows has them since 10.0.17063 (<https://devblogs.microsoft.com/commandline/af_unix-comes-to-windows/>), so
-/// every server that the suite is for.
+/// Windows has them since 10.0.17063 (<https://devblogs.microsoft.com/commandline/af_unix-comes-to-windows/>), so every
+/// server supported by the suite has them.
 fn sockets_of_af_unix_can_be_made(fixture: &dyn MachineFixture) -> Result<(), CaseFailure> {
     let is_available = fixture.node().os().afunix.is_available()?;
     holds("AF_UNIX is available", is_available)

@@ -1,4 +1,4 @@
-//! What the machine's disks, and a new one, say of themselves.
+//! The machine's disks, and a new one, as they describe themselves.
 
 use std::fmt::Write as _;
 
@@ -15,7 +15,7 @@ use crate::{CaseFailure, MachineFixture};
 /// `PARTITION_STYLE_RAW` and no entry, as `DRIVE_LAYOUT_INFORMATION_EX` begins.
 const RAW_AND_EMPTY: [u8; 8] = [2, 0, 0, 0, 0, 0, 0, 0];
 
-/// The bytes, because what reads them may have mended them.
+/// The bytes, because a parser may have changed them.
 pub(super) fn raw_layout(fixture: &dyn MachineFixture) -> Sights {
     let disk = Disk::plugged(fixture)?;
     let layout = fixture.node().os().disks.layout(disk.number)?;

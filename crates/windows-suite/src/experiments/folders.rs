@@ -8,13 +8,13 @@ use super::{Sight, Sights, outcome_text};
 use crate::cases::{Play, below};
 use crate::{CaseFailure, MachineFixture};
 
-/// An ordinary folder; the one of a HostProcess container is named by `--calls-by-handle`.
+/// An ordinary folder; `--calls-by-handle` names the one of a HostProcess container.
 pub(super) fn calls_by_handle(fixture: &dyn MachineFixture) -> Sights {
     let counts = churn(fixture.node().os(), fixture.folder(), handles::SHORT)?;
     Ok(vec![counts.sight()])
 }
 
-/// The disk goes away below the folder, as one that a cloud detaches by force.
+/// The disk goes away below the folder, as after a cloud's forced detach.
 pub(super) fn vanished_volume(fixture: &dyn MachineFixture) -> Sights {
     let (disk, _, folder) = Play::on(fixture).mounted("vanished")?;
     fixture.unplug(disk)?;
@@ -67,7 +67,7 @@ pub(super) fn held_mounted_folder(fixture: &dyn MachineFixture) -> Sights {
     Ok(vec![Sight::of(removed.is_ok() && is_gone, seen)])
 }
 
-/// What kubelet gives a container, where a link was made before what it leads to was there.
+/// Kubelet's case for a container: a link made before its target.
 pub(super) fn file_link(fixture: &dyn MachineFixture) -> Sights {
     let (target, link) = (
         below(fixture.folder(), "real")?,

@@ -1,4 +1,4 @@
-//! Many threads that make and remove directories by the handle of the one above.
+//! Many threads making and removing directories by the parent's handle.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -20,7 +20,7 @@ pub struct Load {
     pub at_most: Duration,
 }
 
-/// What a case of a run takes.
+/// The load of a run's case.
 pub(super) const SHORT: Load = Load {
     threads: 8,
     rounds: 50,
@@ -28,7 +28,7 @@ pub(super) const SHORT: Load = Load {
 };
 
 impl Load {
-    /// For the fault of microsoft/Windows-Containers#635, which comes when many threads do this at once.
+    /// For the fault of microsoft/Windows-Containers#635, seen when many threads do this at once.
     #[must_use]
     pub fn heavy(at_most: Duration) -> Self {
         Self {
@@ -42,14 +42,14 @@ impl Load {
 /// How often the calls succeeded, and by which codes they failed.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// Calls that did it.
+    /// Successful calls.
     pub done: usize,
-    /// Calls that did not, by the code; other errors by their text.
+    /// Failed calls, by the code; other errors by their text.
     pub failed: BTreeMap<String, usize>,
 }
 
 impl Counts {
-    /// What that means for the assumption that none fails by 87 or 4395.
+    /// The result for the assumption: none fails by 87 or 4395.
     #[must_use]
     pub fn sight(&self) -> Sight {
         let assumed = [Win32::INVALID_PARAMETER, Win32::REPARSE_POINT_ENCOUNTERED];
@@ -91,7 +91,7 @@ impl fmt::Display for Counts {
     }
 }
 
-/// Each thread holds the folder, and makes, holds and removes directories in it that nobody else names.
+/// Each thread holds the folder, and makes, holds and removes its own directories in it.
 ///
 /// # Errors
 /// A thread cannot be started.

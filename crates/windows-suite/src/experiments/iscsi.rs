@@ -1,4 +1,4 @@
-//! What an iSCSI method answers that fails.
+//! Answers of failing iSCSI methods.
 
 use os::schema::{iscsi_codes, iscsi_target_portal as portal};
 use os::{Arguments, Cause, Returned, Target, Value};

@@ -1,4 +1,4 @@
-//! What the storage provider's methods return.
+//! Results of the storage provider's methods.
 
 use os::schema::{Method, disk, partition, volume};
 use os::{Arguments, DiskAccess, DiskAttributes, Instance, Value, WinPath};
@@ -8,7 +8,7 @@ use super::{Answer, Sight, Sights, outcome_text};
 use crate::cases::Play;
 use crate::{CaseFailure, MachineFixture};
 
-/// The page of SetAttributes says that the disk has to be online for most attributes.
+/// By the page of SetAttributes the disk has to be online for most attributes.
 pub(super) fn read_only_offline(fixture: &dyn MachineFixture) -> Sights {
     let disk = Disk::initialised(fixture)?;
     disk.call(&disk::SET_ATTRIBUTES, &read_only(true))?
@@ -116,7 +116,7 @@ pub(super) fn offline_under_lock(fixture: &dyn MachineFixture) -> Sights {
 
 const FORMATS: usize = 5;
 
-/// A volume is formatted as soon as it is there, which `Format` was seen to refuse now and then.
+/// A volume is formatted as soon as it appears; `Format` was seen to refuse this now and then.
 pub(super) fn format_at_once(fixture: &dyn MachineFixture) -> Sights {
     let mut answers = Vec::new();
     for _ in 0..FORMATS {
@@ -130,8 +130,8 @@ pub(super) fn format_at_once(fixture: &dyn MachineFixture) -> Sights {
     Ok(vec![Sight::of(is_as_assumed, listed(&answers))])
 }
 
-/// Each is refused for a reason that the pages name. Whether the last is refused at all is another question: there
-/// only that it answers by a code counts.
+/// Each is refused for a documented reason. Whether the last is refused at all is another question: there only an
+/// answer by a code counts.
 pub(super) fn refused_methods(fixture: &dyn MachineFixture) -> Sights {
     let paths = Paths::of(fixture)?;
     let (disk, partition) = (&paths.disk, &paths.partition);

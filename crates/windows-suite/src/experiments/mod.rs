@@ -1,8 +1,8 @@
-//! What our code assumes of Windows and nothing has shown: cases that observe the answer and compare.
+//! Our code's unproved assumptions on Windows: cases that observe the answer and compare.
 //!
-//! The assumptions and their numbers are [`fidelity::EXPERIMENTS`]. An experiment does not fail: an answer other
-//! than the assumed one is what it is for, and is reported as `contradicted`. One that the machine cannot make is
-//! `not possible here`.
+//! The assumptions and their numbers are [`fidelity::EXPERIMENTS`]. An experiment does not fail: an answer other than
+//! the assumed one is its purpose, and is reported as `contradicted`. One impossible on the machine is `not possible
+//! here`.
 
 mod disks;
 mod folders;
@@ -28,25 +28,22 @@ pub use handles::{Counts, Load, churn};
 /// One experiment that runs by itself.
 #[derive(Clone, Copy)]
 pub struct Trial {
-    /// Its name, behind `experiments::`, which is its row's `case`.
+    /// Its name, behind `experiments::`, as in its row's `case`.
     pub name: &'static str,
-    /// Its number.
     pub number: u8,
-    /// Makes it.
     pub run: fn(&dyn MachineFixture) -> Result<Vec<Sight>, CaseFailure>,
 }
 
-/// What an experiment saw, and what that means for the assumption.
+/// An experiment's observation, and its verdict on the assumption.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sight {
-    /// What it means.
     pub verdict: Verdict,
-    /// What the system answered.
+    /// The system's answer.
     pub seen: String,
 }
 
 impl Sight {
-    /// One that is possible here: settled when the system answered as assumed, contradicted otherwise.
+    /// A possible one: settled when the system answered as assumed, contradicted otherwise.
     #[must_use]
     pub fn of(is_as_assumed: bool, seen: impl fmt::Display) -> Self {
         let verdict = match is_as_assumed {
@@ -59,7 +56,7 @@ impl Sight {
         }
     }
 
-    /// Something else that the same experiment saw.
+    /// Adds another observation of the same experiment.
     pub fn add(&mut self, is_as_assumed: bool, seen: impl fmt::Display) {
         if !is_as_assumed {
             self.verdict = Verdict::Contradicted;
@@ -67,7 +64,7 @@ impl Sight {
         self.seen += &format!("; {seen}");
     }
 
-    /// The machine lacks what it needs.
+    /// The machine lacks a part that it needs.
     #[must_use]
     pub fn not_possible(why: impl fmt::Display) -> Self {
         Self {
@@ -79,12 +76,12 @@ impl Sight {
 
 type Sights = Result<Vec<Sight>, CaseFailure>;
 
-/// All of them, by number, but for the one that stops a service: nothing is tried after one that hangs.
+/// All of them, by number, except one that stops a service: nothing is tried after a hung one.
 pub fn all() -> impl Iterator<Item = &'static Trial> {
     ALL.iter()
 }
 
-/// Declares the experiments: each is a function, which its name in the table names.
+/// Declares the experiments: each is a function of the table's name.
 macro_rules! declare {
     ($($number:literal $module:ident::$case:ident,)*) => {
         const ALL: &[Trial] = &[
@@ -124,7 +121,7 @@ declare! {
     3 shares::lost_share,
 }
 
-/// What a provider's method answered.
+/// A provider method's answer.
 struct Answer(os::Result<Outcome>);
 
 impl Answer {
@@ -170,7 +167,7 @@ impl fmt::Display for Answer {
     }
 }
 
-/// A failed call of the kernel with its number, or what was done.
+/// A failed call of the kernel with its number, or the success.
 fn outcome_text<T>(done: &os::Result<T>) -> String {
     match done {
         Ok(_) => "success".to_owned(),
@@ -199,7 +196,7 @@ mod tests {
         };
     }
 
-    /// The files that observe; `observe.ps1` is what they share, `run.ps1` runs some of them.
+    /// The observing files; they share `observe.ps1`, and `run.ps1` runs some of them.
     const SCRIPTS: [(&str, &str); 8] = scripts![
         "container-pipe.yaml",
         "disks.ps1",
@@ -211,7 +208,7 @@ mod tests {
         "stale-size.ps1",
     ];
 
-    /// The numbers that a file writes observations of, or says that its program does.
+    /// The experiments observed by a file, or by its program as it says.
     fn numbers(text: &str) -> BTreeSet<u8> {
         let behind = |words: &str| {
             let parts = text.split(words).skip(1);
@@ -223,7 +220,7 @@ mod tests {
         all.into_iter().flatten().collect()
     }
 
-    /// What writes observations by PowerShell. All other scripts call the first.
+    /// The writers of observations by PowerShell. All other scripts call the first.
     const WRITERS: [(&str, &str); 2] = scripts!["observe.ps1", "container-pipe.yaml",];
 
     #[test]

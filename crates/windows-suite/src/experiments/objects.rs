@@ -1,4 +1,4 @@
-//! All that objects say which no experiment changes.
+//! All properties of objects that no experiment changes.
 
 use std::fmt::Display;
 
@@ -21,7 +21,7 @@ const OF_THE_INITIATOR: [&Class; 4] = [
     &iscsi_connection::CLASS,
 ];
 
-/// One observation for each class. What nobody has set up here, a target say, is not set up for it.
+/// One observation for each class. Missing objects, such as a target, are not set up for it.
 pub(super) fn all_properties(fixture: &dyn MachineFixture) -> Sights {
     let os = fixture.node().os();
     let mut sights = vec![

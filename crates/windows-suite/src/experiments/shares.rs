@@ -18,7 +18,7 @@ const PAUSE: Duration = Duration::from_millis(500);
 /// How long a mapping may take to notice that its server is away or back.
 const NOTICE: Duration = Duration::from_secs(60);
 
-/// Which Windows answers for a share that is mapped, since Server 2019 (Azure/aks-engine#327).
+/// Windows's answer for a mapped share, since Server 2019 (Azure/aks-engine#327).
 const GENERIC_FAILURE: Hresult = Hresult(0x8004_1001);
 
 pub(super) fn map_twice(fixture: &dyn MachineFixture) -> Sights {
@@ -121,7 +121,7 @@ impl<'a> Away<'a> {
 }
 
 impl Drop for Away<'_> {
-    /// One that does not come back makes every later case of shares fail, which says enough.
+    /// A server that does not come back makes every later case of shares fail, and so shows.
     fn drop(&mut self) {
         let _ = self.0.bring_share_back();
     }
@@ -168,7 +168,7 @@ impl<'a> Client<'a> {
         Ok(self.smb.query(&query, deadline(self.fixture))?)
     }
 
-    /// What all rows report, if it is one thing.
+    /// The status of all rows, if equal.
     fn status(&self) -> Result<Option<u32>, CaseFailure> {
         let rows = self.rows()?;
         let mut all = rows.iter().map(|row| row.u32_or_null(STATUS.name));
@@ -176,7 +176,7 @@ impl<'a> Client<'a> {
         Ok(first)
     }
 
-    /// The status once it is so; the last one when it does not come to that.
+    /// The status once the condition holds; the last one if it never does.
     fn status_that(&self, is_so: impl Fn(u32) -> bool) -> Result<Option<u32>, CaseFailure> {
         let clock = &self.fixture.node().os().clock;
         let deadline = Deadline::within(&**clock, NOTICE);

@@ -12,7 +12,7 @@ use crate::cases::Play;
 /// Windows Server 2025 formats ReFS from some 2 GB on, others from less; this is enough for each.
 const REFS: u64 = 16 * GIB;
 
-/// What ReFS takes of its partition as a whole, as two sizes of a record suggest.
+/// ReFS's unit of a volume's size, as two sizes of a record suggest.
 const STRETCH: u64 = 64 * MIB;
 
 pub(super) fn refs_sizes(fixture: &dyn MachineFixture) -> Sights {

@@ -13,7 +13,6 @@ pub(super) const MIB: u64 = 1 << 20;
 
 const PAUSE: Duration = Duration::from_millis(10);
 
-/// One disk.
 pub(super) struct Disk<'a> {
     pub(super) fixture: &'a dyn MachineFixture,
     pub(super) number: DiskNumber,
@@ -70,7 +69,7 @@ impl<'a> Disk<'a> {
         Answer::of(self.fixture, storage, class, method, &Arguments::none())
     }
 
-    /// Its one partition that is not reserved.
+    /// Its one unreserved partition.
     pub(super) fn partition(&self) -> Result<Instance, CaseFailure> {
         let select = &[partition::SIZE.name];
         let query = Query::all(partition::CLASS.name, select)
@@ -82,7 +81,7 @@ impl<'a> Disk<'a> {
         self.only(&query)
     }
 
-    /// The volume of that partition, once it has appeared.
+    /// The partition's volume, once it has appeared.
     pub(super) fn volume(&self) -> Result<(VolumeId, ObjectPath), CaseFailure> {
         let os = self.fixture.node().os();
         let deadline = deadline(self.fixture);
@@ -135,7 +134,7 @@ pub(super) fn gpt() -> Arguments {
     Arguments::none().with(name, Value::uint16(style))
 }
 
-/// As our code asks for a partition.
+/// As our code requests a partition.
 pub(super) fn all_of_it() -> Arguments {
     use disk::create_partition as create;
     Arguments::none()

@@ -1,4 +1,4 @@
-//! A folder that the caller names, for the cases about files.
+//! A folder named by the caller, for the cases about files.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,8 +15,8 @@ use crate::names;
 /// How long the removal of a case's folder may take.
 const TIMEOUT: Duration = Duration::from_secs(60);
 
-/// Runs the cases of `os-suite` about files below a folder, one after the other, and takes away what they make: how
-/// many there are, and those that do not hold, with the reason.
+/// Runs the cases of `os-suite` about files below a folder, one after the other, and removes their files: returns their
+/// number, and the failed ones with the reason.
 ///
 /// # Errors
 /// The folder's volume is not known, or a case's own folder cannot be made.

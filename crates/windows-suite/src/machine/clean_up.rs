@@ -8,7 +8,7 @@ use os_windows_testkit::real::{self, VirtualDisks};
 use super::{Lock, disks, services, set_up};
 use crate::{leftovers, names};
 
-/// What became of one thing that a run may leave over.
+/// The removal of one possible leftover of a run.
 pub struct Removal {
     what: String,
     failure: Option<String>,
@@ -38,8 +38,8 @@ impl fmt::Display for Removal {
     }
 }
 
-/// Removes all that has one of the suite's names: the mapping of its share, share, user, services, and the disks
-/// in its folder. What is not there is success. Nothing is looked for by anything but its name.
+/// Removes everything with one of the suite's names: the mapping of its share, share, user, services, and the disks in
+/// its folder. A missing one is success. Only the name identifies them.
 ///
 /// # Errors
 /// Another run is under way, or the folder cannot be read.
@@ -47,7 +47,8 @@ pub fn clean_up(folder: &Path) -> Result<Vec<Removal>, String> {
     clean_up_under(Lock::of(folder)?)
 }
 
-/// As [`clean_up`], by who has the folder to itself already: a run at its end, also when a case of it has not ended.
+/// As [`clean_up`], by a caller that has the folder to itself already: a run at its end, even if a case of it has not
+/// ended.
 ///
 /// # Errors
 /// The folder cannot be read.
@@ -57,7 +58,7 @@ pub fn clean_up_under(lock: Lock) -> Result<Vec<Removal>, String> {
     Ok(removals)
 }
 
-/// Removes what a former run left over.
+/// Removes a former run's leftovers.
 pub(super) fn refuse_remains(lock: &Lock) -> Result<(), String> {
     let removals = removals(lock.folder())?;
     match removals.iter().find(|removal| !removal.is_good()) {
@@ -66,9 +67,9 @@ pub(super) fn refuse_remains(lock: &Lock) -> Result<(), String> {
     }
 }
 
-/// The Server service comes first, which a killed run may have stopped and by which shares are removed. Then the
-/// mapping goes, because it uses the share; the share before its folder's disk, and before its user,
-/// whom Windows keeps as long as something of the server is in use.
+/// The Server service comes first: a killed run may have stopped it, and removing shares needs it. Then the mapping
+/// goes, because it uses the share; the share before its folder's disk, and before its user, as Windows keeps the user
+/// while the server is in use.
 fn removals(folder: &Path) -> Result<Vec<Removal>, String> {
     let mut removals = vec![
         Removal::of("the stop of the Server service", start_server()),
@@ -103,10 +104,10 @@ fn unmap() -> Result<(), String> {
     }
 }
 
-/// A process that ends detaches its disks; one that still runs, or another program, may have it attached.
+/// An ending process detaches its disks; a running one, or another program, may have it attached.
 fn remove_disk(file: &Path) -> os::Result<()> {
     if let Ok(functions) = VirtualDisks::load() {
-        // Usually it is not attached, which is an error.
+        // Usually it is not attached, and that is an error.
         let _ = functions.detach(file);
     }
     disks::remove_file(file)

@@ -1,4 +1,4 @@
-//! VHDX files that are disks of the node.
+//! VHDX files as disks of the node.
 
 use std::fs::{self, OpenOptions};
 use std::io;
@@ -20,7 +20,7 @@ use crate::let_go::once_let_go;
 pub(super) const TIMEOUT: Duration = Duration::from_secs(60);
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// A VHDX file of the suite's that is attached.
+/// An attached VHDX file of the suite.
 pub(super) struct Disk {
     functions: VirtualDisks,
     file: PathBuf,
@@ -29,9 +29,9 @@ pub(super) struct Disk {
 }
 
 impl Disk {
-    /// Makes the file, attaches it, and waits until the node knows the disk, which is then online and writable.
-    /// Windows may bring it otherwise: by its policy for new disks, or because it remembers the state of the disk
-    /// that had the number before (<https://docs.ceph.com/en/latest/rbd/rbd-windows/>).
+    /// Makes the file, attaches it, waits until the node knows the disk, and makes it online and writable. Windows may
+    /// attach it otherwise: by its policy for new disks, or because it remembers the state of the number's earlier disk
+    /// (<https://docs.ceph.com/en/latest/rbd/rbd-windows/>).
     pub(super) fn plug(
         functions: VirtualDisks,
         file: PathBuf,
@@ -49,7 +49,7 @@ impl Disk {
         Ok((disk, number))
     }
 
-    /// Detaches the file, makes it longer, which is not possible before, and attaches it again.
+    /// Detaches the file, makes it longer (not possible before), and attaches it again.
     pub(super) fn grow(&mut self, length: u64, node: &Node) -> os::Result<DiskNumber> {
         self.attached = None;
         self.expand(&self.file, length, node)?;
@@ -80,7 +80,7 @@ impl Disk {
         Ok((copy, [own, number]))
     }
 
-    /// The number that the disk has now.
+    /// The disk's present number.
     pub(super) fn number(&self) -> os::Result<DiskNumber> {
         match &self.attached {
             Some(attached) => attached.number(),
@@ -88,12 +88,13 @@ impl Disk {
         }
     }
 
-    /// Detaches the file, and tells nothing before.
+    /// Detaches the file without notice.
     pub(super) fn unplug(&mut self) {
         self.attached = None;
     }
 
-    /// Makes the disk longer while it is attached. `ExpandVirtualDisk`'s page wants it detached; an error says so.
+    /// Makes the disk longer while it is attached. `ExpandVirtualDisk`'s page requires it detached; an error reports
+    /// it.
     pub(super) fn grow_in_place(&self, length: u64) -> os::Result<()> {
         self.functions.expand(&self.file, length)
     }
@@ -119,7 +120,7 @@ impl Disk {
     }
 }
 
-/// Writes to a disk past the node. The caller has proved that it is one of the suite's.
+/// Writes to a disk past the node. The caller has proved that it belongs to the suite.
 pub(super) fn overwrite(os: &Os, disk: DiskNumber, offset: u64, bytes: &[u8]) -> os::Result<()> {
     let path = format!(r"\\.\PhysicalDrive{disk}");
     let failed = |error: &io::Error| Error::new("WriteFile", &path, code(error));
@@ -137,14 +138,14 @@ pub(super) fn overwrite(os: &Os, disk: DiskNumber, offset: u64, bytes: &[u8]) ->
     }
 }
 
-/// Makes both views look anew.
+/// Makes both views rescan.
 pub(super) fn rescan(node: &Node) -> os::Result<()> {
     let deadline = node.deadline(TIMEOUT);
     let rescanned = node.operations().disks().rescan(deadline);
     rescanned.map_err(|error| Error::new("rescan", error, Win32::GEN_FAILURE))
 }
 
-/// Removes a file; one that is not there is success.
+/// Removes a file; a missing one is success.
 pub(super) fn remove_file(file: &Path) -> os::Result<()> {
     once_let_go(&NativeClock::new(), || match fs::remove_file(file) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => {
@@ -164,7 +165,7 @@ pub(super) fn code(error: &io::Error) -> Win32 {
 struct Window {
     start: u64,
     length: usize,
-    /// Bytes of the first sector before those that are meant.
+    /// Bytes of the first sector before the target.
     before: usize,
 }
 
@@ -182,7 +183,7 @@ impl Window {
     }
 }
 
-/// The system answers once it has found the disk; no page says that it has when the file is attached.
+/// The system answers once it has found the disk; whether that is so right after the attach is not documented.
 fn number_of(attached: &AttachedDisk, os: &Os) -> os::Result<DiskNumber> {
     let deadline = Deadline::within(&*os.clock, TIMEOUT);
     loop {
@@ -193,7 +194,7 @@ fn number_of(attached: &AttachedDisk, os: &Os) -> os::Result<DiskNumber> {
     }
 }
 
-/// Brings a new disk online and makes it writable where Windows has not, and says so in the log.
+/// Brings a new disk online and makes it writable if Windows has not, and logs it.
 fn make_usable(node: &Node, number: DiskNumber) -> os::Result<()> {
     let came = node.os().disks.attributes(number)?;
     if !came.offline && !came.read_only {

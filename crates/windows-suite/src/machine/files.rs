@@ -1,4 +1,4 @@
-//! What cases do to files past the seam.
+//! Cases' changes of files past the seam.
 
 use std::path::{Path, PathBuf};
 use std::{fs, io};
@@ -28,7 +28,7 @@ pub(super) fn set_read_only(path: &WinPath) -> Result<()> {
     set().map_err(|error| Error::new("SetFileAttributesW", path, code(&error)))
 }
 
-/// Whether LocalSystem and Administrators alone are let into a folder, by a list that takes nothing over.
+/// Whether a folder lets in only LocalSystem and Administrators, by a list without inheritance.
 pub(super) fn is_closed(os: &Os, folder: &Path) -> Result<bool> {
     let name = folder.to_string_lossy();
     let parsed = name.parse::<WinPath>();

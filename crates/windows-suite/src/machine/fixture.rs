@@ -12,7 +12,7 @@ use super::disks::{self, Disk};
 use super::{Machine, files, services};
 use crate::{MachineFixture, Share, names};
 
-/// The machine for one case: a folder on the suite's volume, and the disks that the case plugs in.
+/// The machine for one case: a folder on the suite's volume, and the case's disks.
 pub struct NativeFixture {
     machine: Arc<Machine>,
     folder: WinPath,
@@ -20,7 +20,7 @@ pub struct NativeFixture {
 }
 
 impl NativeFixture {
-    /// A new one.
+    /// Makes the fixture of one case.
     ///
     /// # Errors
     /// Its folder cannot be made.
@@ -170,8 +170,8 @@ impl CaseControl for NativeFixture {
 }
 
 impl Drop for NativeFixture {
-    /// What cannot be removed stays on the suite's volume, which goes as a whole. The node looks at its disks
-    /// again, so that the next case meets none that is gone.
+    /// Unremovable files stay on the suite's volume, removed later as a whole. The node rescans its disks, so the next
+    /// case meets no vanished one.
     fn drop(&mut self) {
         let node: &dyn NodeApi = self.node();
         let deadline = node.deadline(disks::TIMEOUT);
@@ -183,7 +183,7 @@ impl Drop for NativeFixture {
     }
 }
 
-/// The disk that has this number now and that the case plugged in: no other is ever touched.
+/// The case's own disk with this number now: no other is ever touched.
 fn ours(disks: &mut [Disk], number: DiskNumber) -> Result<&mut Disk> {
     let mut found = disks
         .iter_mut()

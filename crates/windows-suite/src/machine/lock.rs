@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use crate::names;
 
-/// The suite's folder, which no other run has as long as this lives: a file in it that nobody else can open.
+/// The suite's folder, closed to other runs as long as this lives: by an exclusively opened file in it.
 pub struct Lock {
     folder: PathBuf,
     file: File,
@@ -28,13 +28,12 @@ impl Lock {
         })
     }
 
-    /// The folder.
     #[must_use]
     pub fn folder(&self) -> &Path {
         &self.folder
     }
 
-    /// Lets go of the folder and removes it; it stays when anything else is in it.
+    /// Releases the folder and removes it; it stays if anything else is in it.
     pub(super) fn give_up(self) {
         drop(self.file);
         let _ = fs::remove_file(self.folder.join(names::LOCK));

@@ -1,8 +1,9 @@
-//! This machine as a [`MachineFixture`](crate::MachineFixture): what is made on it for a run and a case, and how it goes again.
+//! This machine as a [`MachineFixture`](crate::MachineFixture): the fixtures made on it for a run and a case, and their
+//! removal.
 //!
-//! All that files and folders have to do with happens on a volume of the suite's own, in a VHDX file, so that a
-//! case which goes wrong deletes or mounts nothing of the machine's. A VHDX file is a disk only as long as its
-//! handle is open: it is detached however the process ends.
+//! Everything with files and folders happens on a volume of the suite's own, in a VHDX file, so a failing case deletes
+//! or mounts nothing of the machine's. A VHDX file is a disk only as long as its handle is open: any end of the process
+//! detaches it.
 
 mod bound;
 mod clean_up;

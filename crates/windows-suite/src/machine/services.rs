@@ -1,4 +1,4 @@
-//! Services of the suite's own, which are this program under another argument.
+//! Services of the suite's own: this program with another argument.
 
 use std::env;
 use std::ffi::OsString;
@@ -15,16 +15,16 @@ use windows_service::service_manager::{ServiceManager, ServiceManagerAccess};
 
 use crate::names;
 
-/// The service by which this machine shares folders.
+/// This machine's service for sharing folders.
 const SERVER: &str = "LanmanServer";
 
 /// How long it may take to stop or start.
 const TIMEOUT: Duration = Duration::from_secs(60);
 
-/// What the program is started with as a service.
+/// The program's argument as a service.
 const ARGUMENT: &str = "--as-service";
 
-/// Serves until it is stopped, which is all that it does.
+/// Does nothing until it is stopped.
 ///
 /// # Errors
 /// The service control manager did not start this process.
@@ -44,7 +44,7 @@ pub(super) fn install() -> os::Result<()> {
     install_one(names::DEPENDENT_SERVICE, &[names::BASE_SERVICE])
 }
 
-/// Stops and removes one; one that is not there is success.
+/// Stops and removes one; a missing one is success.
 pub(super) fn remove(name: &str) -> os::Result<()> {
     let failed = |error| failed("DeleteService", name, &error);
     let access = ServiceManagerAccess::CONNECT;
@@ -54,13 +54,13 @@ pub(super) fn remove(name: &str) -> os::Result<()> {
         Err(error) if error.win32() == Some(Win32::NO_SUCH_SERVICE) => return Ok(()),
         opened => opened?,
     };
-    // One that is stopped already says so; one that does not stop goes with its process.
+    // A stopped one returns an error; one that does not stop goes with its process.
     let _ = service.stop();
     service.delete().map_err(failed)
 }
 
-/// Stops the Server service, by which this machine shares: its own share goes away, as a server that is shut down
-/// does, and so do all others of this machine.
+/// Stops the Server service, used for all of this machine's shares: its own share goes away, as with a server's
+/// shutdown, and so do all others of this machine.
 pub(super) fn stop_server(node: &Node) -> os::Result<()> {
     let failed = |error: String| Error::new("StopService", error, Win32::GEN_FAILURE);
     let server = ServiceName::parse(SERVER).map_err(|error| failed(error.to_string()))?;
@@ -72,7 +72,7 @@ pub(super) fn stop_server(node: &Node) -> os::Result<()> {
     stopped.map_err(|error| failed(error.to_string()))
 }
 
-/// Starts the Server service. One that runs is success, and so is one that cannot: the suite did not stop it.
+/// Starts the Server service. A running one is success, and so is one that cannot start: the suite did not stop it.
 pub(super) fn start_server(node: &Node) -> os::Result<()> {
     match node.os().services.query(SERVER) {
         Ok(found) if found.start_type != StartType::Disabled => {}

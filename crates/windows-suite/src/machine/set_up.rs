@@ -17,19 +17,19 @@ use super::{Lock, clean_up, services};
 use crate::arguments::Arguments;
 use crate::{Share, cases, inventory, names};
 
-/// The suite's own volume: room for what the cases write, in a file that grows with it.
+/// The size of the suite's own volume: room for the cases' files, in a growing file.
 const LENGTH: u64 = 4 << 30;
 
 /// More than formatting takes.
 const TIMEOUT: Duration = Duration::from_secs(300);
 
-/// The folder of the suite's volume that is shared.
+/// The shared folder of the suite's volume.
 const SHARED: &str = "shared";
 const FILE: &str = "found";
 const CONTENT: &[u8] = b"read through the share";
 
-/// This machine, with what is made on it for the time of a run. Dropping it detaches the volume; what has a
-/// name is removed by [`clean_up`](super::clean_up()).
+/// This machine, with its fixtures for the time of a run. Dropping it detaches the volume;
+/// [`clean_up`](super::clean_up()) removes everything with a name.
 pub struct Machine {
     pub(super) node: Node,
     recorder: Recorder,
@@ -41,11 +41,11 @@ pub struct Machine {
     share: Result<Shared, String>,
     services: Result<(), String>,
     target: Option<(String, String)>,
-    /// Behind all that uses it: fields are dropped in this order.
+    /// After all its users: fields are dropped in this order.
     _volume_disk: Disk,
 }
 
-/// A share of this machine, and who may use it.
+/// A share of this machine, and its user.
 struct Shared {
     path: String,
     user: String,
@@ -53,12 +53,12 @@ struct Shared {
 }
 
 impl Machine {
-    /// Removes what a former run left over, then makes the suite's volume, and share, user and services. Of the
-    /// last three, what cannot be made is a shortage: the cases that need it fail, and the others run. The lock has
-    /// to outlive the machine; it is not the machine's own because a case that does not end keeps that.
+    /// Removes a former run's leftovers, then makes the suite's volume, and share, user and services. Failing to make
+    /// one of the last three is a shortage: the cases that need it fail, and the others run. The lock has to outlive
+    /// the machine; it is not the machine's own because a case that does not end keeps the machine.
     ///
     /// # Errors
-    /// Something that was left over cannot be removed, or there is no volume.
+    /// A leftover cannot be removed, or there is no volume.
     pub fn set_up(arguments: &Arguments, lock: &Lock) -> Result<Self, String> {
         let folder = lock.folder().to_owned();
         clean_up::refuse_remains(lock)?;
@@ -88,7 +88,7 @@ impl Machine {
         })
     }
 
-    /// What could not be made, and why.
+    /// Fixtures that could not be made, and why.
     #[must_use]
     pub fn shortages(&self) -> Vec<String> {
         let share = self.share.as_ref().err();
@@ -98,20 +98,20 @@ impl Machine {
         share.into_iter().chain(services).collect()
     }
 
-    /// What the machine's disks answer where no page says what they have to.
+    /// The machine's disks' answers that no page defines.
     #[must_use]
     pub fn notes(&self) -> Vec<String> {
         let lines = inventory::lines(&*self.node.os().disks);
         lines.unwrap_or_else(|error| vec![error.to_string()])
     }
 
-    /// Hears what the node is asked.
+    /// The recorder of the node's operations.
     #[must_use]
     pub fn recorder(&self) -> &Recorder {
         &self.recorder
     }
 
-    /// A number that nothing else of this run has.
+    /// A number unique in this run.
     pub(super) fn next(&self) -> u32 {
         self.next.fetch_add(1, Ordering::Relaxed)
     }
@@ -150,8 +150,8 @@ pub(super) fn share_path() -> os::Result<String> {
     Ok(format!(r"\\{computer}\{}", names::SHARE))
 }
 
-/// Partitions and formats the disk through the operations that are to be tried, and gives its volume a free
-/// letter, because paths without one leave out what paths with one can do.
+/// Partitions and formats the disk through the operations under test, and gives its volume a free letter, because some
+/// behaviour needs paths with one.
 fn volume_on(node: &Node, disk: os::DiskNumber) -> Result<(WinPath, VolumeId), String> {
     let api: &dyn NodeApi = node;
     let deadline = api.deadline(TIMEOUT);
@@ -190,7 +190,7 @@ fn share(node: &Node, root: &WinPath) -> Result<Shared, String> {
     })
 }
 
-/// 122 random bits, and a character of every kind that a policy may want.
+/// 122 random bits, and a character of every kind that a policy may require.
 fn password() -> Zeroizing<String> {
     let mut random = Zeroizing::new([0_u8; 36]);
     let text = Uuid::new_v4()

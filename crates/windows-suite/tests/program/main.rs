@@ -1,6 +1,6 @@
-//! The program as it is started: what it refuses, what it lists, and, under Wine, what it cleans up.
+//! The program from outside: its refusals, its list, and, under Wine, its clean-up.
 //!
-//! On Windows itself the trials that tell the program that it may change the machine are not there: it would.
+//! On Windows itself the trials with the flag to change the machine are left out: it would.
 
 use std::fs::{self, File};
 use std::io;
@@ -30,15 +30,15 @@ fn main() -> ExitCode {
     libtest_mimic::run(&Arguments::from_args(), trials.collect()).exit_code()
 }
 
-/// How the program ended, and what it said.
+/// The program's exit and output.
 struct ProgramRun {
     status: Option<i32>,
     output: String,
     errors: String,
 }
 
-/// Runs the program with a folder of the test's own, so that no default is ever touched. It writes to files:
-/// what Wine starts beside it would keep a pipe open.
+/// Runs the program with a folder of the test's own, so no default is ever touched. It writes to files: Wine's own
+/// processes would keep a pipe open.
 fn suite(folder: &Path, arguments: &[&str]) -> io::Result<ProgramRun> {
     let texts = tempfile::tempdir()?;
     let [output, errors] = ["output", "errors"].map(|name| texts.path().join(name));
@@ -85,7 +85,7 @@ fn its_list_has_every_case() -> Result<(), Failed> {
     Ok(())
 }
 
-/// Runs no case with leave to do so, and says why.
+/// Runs no case even with permission, and says why.
 fn is_refused_because(why: &str) -> Result<(), Failed> {
     let folder = tempfile::tempdir()?;
     let own = folder.path().join("suite");

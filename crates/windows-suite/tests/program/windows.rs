@@ -62,7 +62,7 @@ fn a_clean_up_finds_what_a_killed_run_left_by_its_name_alone() -> Result<(), Fai
     assert!(foreign.exists(), "{shown}");
     assert!(!at(names::LOCK).exists(), "{shown}");
     assert!(!is_installed(names::IDLE_SERVICE)?, "{shown}");
-    // Wine has no provider of SMB mappings, and the program does not say that it has looked.
+    // Wine has no provider of SMB mappings, and the program does not report the query.
     let remains = shown.lines().filter(|line| !line.ends_with(" is gone"));
     let remains: Vec<_> = remains.filter(|line| !line.is_empty()).collect();
     assert!(
@@ -73,7 +73,7 @@ fn a_clean_up_finds_what_a_killed_run_left_by_its_name_alone() -> Result<(), Fai
     Ok(())
 }
 
-/// As it does when a case has not ended, which holds all else that the run made.
+/// As after an endless case: it holds everything else that the run made.
 fn a_run_cleans_up_under_the_lock_that_keeps_others_out() -> Result<(), Failed> {
     let _alone = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
     let home = tempfile::tempdir()?;
@@ -92,7 +92,7 @@ fn a_run_cleans_up_under_the_lock_that_keeps_others_out() -> Result<(), Failed> 
     Ok(())
 }
 
-/// What is made is removed again, whatever the time that was left.
+/// Its directories are removed again, with any time left.
 fn calls_by_handle_are_counted_and_recorded() -> Result<(), Failed> {
     let home = tempfile::tempdir()?;
     let folder = home.path().join("bound");
@@ -109,7 +109,7 @@ fn calls_by_handle_are_counted_and_recorded() -> Result<(), Failed> {
     let ran = suite(&home.path().join("suite"), &arguments)?;
     assert_eq!(ran.status, Some(0), "{}", ran.errors);
     let shown = fs::read_to_string(home.path().join("windows.txt"))?;
-    // Wine sets no reparse points, which the file cases show.
+    // Wine sets no reparse points, as the file cases show.
     let is_seen =
         shown.starts_with("seen: 4 | Wine ") && shown.contains(", a test | contradicted | ");
     assert!(is_seen, "{shown}");

@@ -1,4 +1,4 @@
-//! The experiments on the simulated node: which answers it gives as assumed, and that another one is seen.
+//! The experiments on the simulated node: its answers as assumed, and the detection of others.
 
 use fidelity::Verdict::{self, Contradicted, NotPossible, Settled};
 use libtest_mimic::{Failed, Trial};
@@ -8,7 +8,7 @@ use wincsi_windows_suite::experiments::{self, Sight};
 
 use super::simulated::Simulated;
 
-/// The simulated node answers as our code assumes of Windows, because it is written to: that says nothing of Windows.
+/// The simulated node answers as our code assumes of Windows, because it is written so: this proves nothing of Windows.
 pub(crate) fn trials() -> impl Iterator<Item = Trial> {
     let plain = experiments::all().map(|trial| {
         Trial::test(trial.name, move || {
@@ -176,7 +176,7 @@ fn seen(number: u8, rules: &[Rule]) -> Result<Vec<Sight>, Failed> {
     Ok((trial.run)(&fixture).map_err(|failure| failure.to_string())?)
 }
 
-/// One contradiction is what an experiment is remembered for.
+/// One contradiction decides an experiment's verdict.
 fn is_verdict(seen: &[Sight], wanted: Verdict) -> Result<(), Failed> {
     let has = |verdict| seen.iter().any(|sight| sight.verdict == verdict);
     let verdict = [Contradicted, Settled, NotPossible]

@@ -1,4 +1,5 @@
-//! How a plan is run: what fails, panics, hangs or has no stand costs itself and is told.
+//! The run of a plan: a case that fails, panics, hangs or has no fixture costs only itself and is
+//! reported.
 
 use std::fs;
 use std::sync::Arc;
@@ -15,7 +16,7 @@ use wincsi_windows_suite::{CaseFailure, MachineFixture, inventory};
 
 use super::simulated::Simulated;
 
-/// Longer than any case here takes that is meant to end.
+/// Longer than any ending case here.
 const LONG: Duration = Duration::from_secs(300);
 
 const MACHINE: &str = "a simulated node";
@@ -110,7 +111,7 @@ fn fails_or_panics() -> Result<(), Failed> {
     Ok(())
 }
 
-/// Nothing is made that would have to be taken away again: its thread never ends.
+/// It makes nothing that would need removal: its thread never ends.
 fn does_not_end() -> Result<(), Failed> {
     let make: MakeFixture = Arc::new(|| {
         loop {

@@ -38,7 +38,7 @@ pub(crate) struct Simulated {
     host: TempDir,
 }
 
-/// A disk that was plugged in.
+/// A plugged disk.
 #[derive(Clone)]
 struct Plugged {
     name: String,
@@ -60,7 +60,7 @@ impl Simulated {
         self.script(Rule::on(operation, Effect::fail(code)).object(&format!("*{disk}")));
     }
 
-    /// One whose operations are told to the recorder.
+    /// One with its operations reported to the recorder.
     pub(crate) fn watched(recorder: &Recorder) -> Result<Self, Box<dyn std::error::Error>> {
         let host = tempfile::tempdir()?;
         let simulated = SimNode::create(host.path(), &spec(), ClockMode::Virtual)?;
@@ -95,7 +95,7 @@ impl Simulated {
         Ok(self.plugged(disk)?.name)
     }
 
-    /// The disk that is there now and was not before.
+    /// The newly appeared disk.
     fn came(
         &self,
         before: &[DiskNumber],

@@ -3,7 +3,7 @@ use std::path::Path;
 
 use libtest_mimic::Trial;
 
-/// Here they take minutes under Wine, and would see what they see on Linux: the simulated node.
+/// Here they take minutes under Wine, and would see the same as on Linux: the simulated node.
 pub(crate) fn experiments() -> impl Iterator<Item = Trial> {
     iter::empty()
 }
@@ -13,7 +13,7 @@ pub(crate) fn handles() -> os::Result<u64> {
     Ok(u64::from(os_windows::process_usage()?.handles))
 }
 
-/// Wine 8 has no Unix sockets, which are the machine's and not simulated.
+/// Wine 8 has no Unix sockets, and these are the machine's and not simulated.
 pub(crate) fn has(case: &str) -> bool {
     !case.starts_with("sockets::")
 }
