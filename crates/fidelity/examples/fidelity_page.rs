@@ -1,5 +1,5 @@
-//! Writes the page of what was executed where to the file that is named, for `cargo xtask docs`; without a file, prints
-//! all that it sums up.
+//! Writes the page of executed operations to the named file, for `cargo xtask docs`; without a file, prints the full
+//! report.
 
 use std::{env, fs, io};
 

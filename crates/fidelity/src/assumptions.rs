@@ -1,11 +1,11 @@
-//! What our code assumes of Windows, and what would settle it: the page's section, and the list by number.
+//! Our code's assumptions on Windows, and the ways to settle them: the page's section, and the list by number.
 
 use std::collections::BTreeSet;
 
 use crate::experiments::{EXPERIMENTS, Experiment};
 use crate::{Observation, Program, Record};
 
-/// What the assumptions are about, each in one row.
+/// The assumptions' topics, each in one row.
 const TOPICS: &[(&str, &[u8])] = &[
     ("identity and place of disks", &[10, 18, 22, 23, 26, 28, 29]),
     ("layout of disks, dynamic disks", &[1, 25, 33, 34]),

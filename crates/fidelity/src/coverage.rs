@@ -1,18 +1,18 @@
-//! The lines of `os-windows`, from what `cargo xtask coverage` wrote down.
+//! The lines of `os-windows`, from the record of `cargo xtask coverage`.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 const RECORD: &str = include_str!("../records/coverage.txt");
 
-/// Lines that can be executed.
+/// Executable lines.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Count {
     executed: usize,
     all: usize,
 }
 
-/// What was measured, and when.
+/// A measurement, and its date.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Coverage<'a> {
     date: &'a str,
@@ -31,7 +31,7 @@ pub(crate) fn modules() -> String {
 }
 
 impl<'a> Coverage<'a> {
-    /// Lines that do not read are left out; a test finds them.
+    /// Unreadable lines are left out; a test finds them.
     fn parse(record: &'a str) -> Self {
         let mut coverage = Self::default();
         for (name, value) in record.lines().filter_map(|line| line.split_once(": ")) {

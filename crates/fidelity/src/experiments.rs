@@ -1,24 +1,24 @@
-//! What our code assumes of Windows and nothing has shown, and the experiment that settles it.
+//! Our code's unproved assumptions on Windows, and the experiments to settle them.
 
-/// One assumption, and how a run on Windows Server settles it. The numbers up to ten are those of the review that
-/// asked for them; a number is never given again.
+/// One assumption, and how a run on Windows Server settles it. The numbers up to ten are the review's that requested
+/// them; a number is never reused.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Experiment {
-    /// Its number, by which observations name it.
+    /// Its number, used in observations.
     pub number: u8,
-    /// What our code assumes, as a sentence.
+    /// The assumption, as a sentence.
     pub assumption: &'static str,
-    /// The operations of the seam whose code rests on it, as [`operations`](crate::operations()) names them.
+    /// The operations of the seam with code resting on it, by the names of [`operations`](crate::operations()).
     pub operations: &'static [&'static str],
-    /// What [`os::schema`] has as `Unverified` and this settles: a property, a parameter, or the codes of a class.
+    /// Its `Unverified` rows of [`os::schema`]: a property, a parameter, or the codes of a class.
     pub schema: &'static [&'static str],
-    /// What no public record of a real Windows shows.
+    /// A fact missing in public records of a real Windows.
     pub unrecorded: &'static str,
-    /// The case of `windows-suite` that observes it.
+    /// Its case of `windows-suite`.
     pub case: Option<&'static str>,
-    /// The files beside the suite that observe what no program can by itself: they need a reboot, a pod, a cloud.
+    /// The files beside the suite for observations beyond a single program: they need a reboot, a pod, a cloud.
     pub scripts: &'static [&'static str],
-    /// What somebody does and looks at instead, on a machine that has what it needs.
+    /// The steps and checks by hand instead, on a suitable machine.
     pub by_hand: Option<&'static str>,
 }
 
@@ -503,7 +503,7 @@ pub const EXPERIMENTS: &[Experiment] = &[
     ),
 ];
 
-/// What the simulated machines assume, and a person on such a machine can look at.
+/// An assumption of the simulated machines that a person on such a machine can check.
 const fn by_hand(
     number: u8,
     assumption: &'static str,
@@ -535,7 +535,7 @@ mod tests {
         matches!(source, Source::Unverified(_))
     }
 
-    /// The rows of a class whose source is unverified, as experiments name them.
+    /// The rows of a class with an unverified source, by their names in experiments.
     fn unverified(class: &Class) -> BTreeSet<String> {
         let name = class.name;
         let properties = class.properties.iter();

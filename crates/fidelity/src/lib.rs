@@ -1,16 +1,15 @@
-//! Which operations of the seam have been executed, and where.
+//! The executed operations of the seam, and where they ran.
 //!
-//! A test program puts a layer around the operations that it runs ([`watched`]) and hands what a
-//! [`Recorder`] saw to [`settle`]. That compares it with the program's file in `records/`, so that a test that no longer
-//! executes an operation fails, or writes the file anew when `cargo xtask fidelity` asks for it.
-//! `docs/fidelity.md` is written from these files and from nothing else; a test holds it against them. What it sums up is
-//! the [`full_report`].
+//! A test program puts a layer around its operations ([`watched`]) and passes the record of a [`Recorder`] to
+//! [`settle`]. This compares it with the program's file in `records/`, so a test fails if it no longer executes an
+//! operation, or writes the file again for `cargo xtask fidelity`. `docs/fidelity.md` is written from these files
+//! alone, and a test compares it with them. It sums up the [`full_report`].
 //!
-//! What no test can execute is assumed of Windows: [`EXPERIMENTS`] has each assumption, what rests on it, and what
-//! settles it on a server, whose answers are [`Observation`]s of the same record.
+//! Facts that no test can execute are assumed of Windows: [`EXPERIMENTS`] has each assumption, its dependents, and the
+//! experiment to settle it on a server. The answers are [`Observation`]s of the same record.
 //!
-//! The operations are the methods that a layer sees ([`os::layer::METHODS`]; one that is missing there does
-//! not compile), and the classes, associations and methods of [`os::schema`].
+//! The operations are the methods of a layer ([`os::layer::METHODS`]; a missing one does not compile), and the classes,
+//! associations and methods of [`os::schema`].
 
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]

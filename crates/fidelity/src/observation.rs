@@ -1,31 +1,31 @@
-//! What an experiment saw on one machine, as a line of a record.
+//! An experiment's observation on one machine, as a line of a record.
 
 use std::fmt;
 use std::str::FromStr;
 
 use crate::experiments::experiment;
 
-/// What one experiment saw.
+/// One experiment's observation.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Observation {
     /// The experiment's number.
     pub experiment: u8,
-    /// The machine that it was made on: its build of Windows, its maker and model.
+    /// Its machine: build of Windows, maker and model.
     pub machine: String,
-    /// What follows for the assumption.
+    /// The verdict on the assumption.
     pub verdict: Verdict,
-    /// What Windows answered.
+    /// Windows's answer.
     pub seen: String,
 }
 
-/// What an observation means for the assumption of its experiment.
+/// An observation's verdict on its experiment's assumption.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Verdict {
     /// Windows answered as our code assumes.
     Settled,
     /// Windows answered something else.
     Contradicted,
-    /// The machine lacks what the experiment needs.
+    /// The machine lacks a part that the experiment needs.
     NotPossible,
 }
 
@@ -56,7 +56,7 @@ impl fmt::Display for Observation {
     }
 }
 
-/// A line that is no observation.
+/// A line without an observation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NoObservation;
 

@@ -5,7 +5,7 @@ use os::schema::{CLASSES, CimType, Class, Namespace};
 /// An operation of the seam.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SeamOperation {
-    /// The facility that it belongs to.
+    /// Its facility.
     pub facility: Facility,
     /// `Files::entry`; for providers `query MSFT_Disk`, `MSFT_Disk.Initialize`, `parameters
     /// MSFT_SmbGlobalMapping.Create`, and with its association
@@ -19,7 +19,7 @@ impl SeamOperation {
         self.name.contains("MSFT_")
     }
 
-    /// Whether it asks what a class is, and nothing of the node.
+    /// Whether it queries a class's definition, and nothing of the node.
     pub(crate) fn is_of_a_definition(&self) -> bool {
         self.name.starts_with("parameters ")
     }
@@ -59,8 +59,8 @@ impl From<&Op<'_>> for SeamOperation {
     }
 }
 
-/// All operations: the methods of the seam's traits, and what the class table allows to be asked of the
-/// storage, SMB and iSCSI providers. Of CimV2 nothing is asked through the seam.
+/// All operations: the methods of the seam's traits, and the class table's requests to the storage, SMB and iSCSI
+/// providers. The seam has no requests to CimV2.
 #[must_use]
 pub fn operations() -> Vec<SeamOperation> {
     let calls = METHODS.iter().filter_map(|(facility, name)| {
@@ -78,7 +78,7 @@ pub fn operations() -> Vec<SeamOperation> {
     all
 }
 
-/// A base of others has no objects of its own; what comes embedded in an answer has neither key nor method.
+/// A base class has no objects of its own; an embedded class has neither key nor method.
 fn is_asked(class: &'static Class) -> bool {
     let is_base = CLASSES.iter().any(|other| other.base == Some(class));
     let is_found = class.keys().next().is_some() || !class.methods.is_empty();

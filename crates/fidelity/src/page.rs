@@ -1,4 +1,4 @@
-//! `docs/fidelity.md`, and the report of which it is the summary.
+//! `docs/fidelity.md`, and the full report behind it.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -7,11 +7,11 @@ use os::Facility;
 
 use crate::{Program, Record, SeamOperation, assumptions, coverage, operations, unbacked};
 
-/// What of an operation's column is shown, from the programs that make it up.
+/// A column of the page, from its programs.
 struct Column {
     head: &'static str,
     about: &'static str,
-    /// What the cell says of each, and its record.
+    /// The cell's text for each, and its record.
     programs: Vec<(&'static str, Record)>,
 }
 
@@ -55,7 +55,7 @@ pub fn full_report() -> String {
     .concat()
 }
 
-/// What the class table has beyond what anybody queries would only hide the rows that count.
+/// Rows of the class table without any query would only hide the rows that count.
 fn rows(columns: &[Column]) -> (Vec<SeamOperation>, Vec<SeamOperation>) {
     let is_row = |one: &SeamOperation| {
         !one.is_of_class_table() || columns.iter().any(|column| column.knows(one))
@@ -305,7 +305,7 @@ mod tests {
     #[test]
     fn the_report_has_every_operation_answer_and_assumption() {
         let report = full_report();
-        // What a definition of a method says that nobody calls is not listed.
+        // Definitions of uncalled methods are not listed.
         let asked = operations().into_iter();
         for operation in asked.filter(|one| !one.is_of_a_definition()) {
             assert!(report.contains(&shown(&operation.name)), "{operation:?}");

@@ -4,7 +4,7 @@ use std::{env, fs, io};
 
 use crate::{Cases, Record};
 
-/// A test program that records what it executes.
+/// A test program that records its operations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Program {
     /// `os-suite` on the simulated node.
@@ -17,12 +17,12 @@ pub enum Program {
     InProcess,
     /// The node's operations in the same way.
     InProcessNode,
-    /// `windows-suite` on Windows Server. Its record is that of one run there, and empty before the first: no run
-    /// of the tests compares it.
+    /// `windows-suite` on Windows Server. Its record is from one run there, and empty before the first: no run of the
+    /// tests compares it.
     Windows,
 }
 
-/// Names the folder that records are written to, instead of being compared.
+/// Names the folder for writing records, instead of comparing them.
 const WRITE: &str = "WINCSI_FIDELITY";
 
 impl Program {
@@ -51,10 +51,10 @@ impl Program {
     }
 }
 
-/// Compares what a program has executed, all of it, with its record, or writes the record.
+/// Compares all operations of a program with its record, or writes the record.
 ///
 /// # Errors
-/// It executed something else, or something that is no operation; the record cannot be written.
+/// It executed other operations, or an unknown one; the record cannot be written.
 pub fn settle(program: Program, seen: &Record) -> Result<(), String> {
     let unknown = seen.unknown();
     if !unknown.is_empty() {
@@ -66,7 +66,7 @@ pub fn settle(program: Program, seen: &Record) -> Result<(), String> {
     }
 }
 
-/// Writes the record of what a program has executed to its file in a folder.
+/// Writes a program's record to its file in a folder.
 ///
 /// # Errors
 /// It cannot be written.
@@ -75,11 +75,11 @@ pub fn write(folder: &Path, program: Program, seen: &Record) -> Result<(), Strin
     fs::write(&file, seen.text()).map_err(|error| format!("write {}: {error}", file.display()))
 }
 
-/// Writes what a run on Windows Server saw to `windows.txt` in a folder. What other runs, machines and scripts wrote
-/// there stays, but for what this run has seen anew: a run of chosen cases adds observations alone.
+/// Writes the observations of a run on Windows Server to `windows.txt` in a folder. Lines of other runs, machines and
+/// scripts stay, unless this run observed the same again: a run of chosen cases adds observations alone.
 ///
 /// # Errors
-/// The file that is there cannot be read, or the new one not be written.
+/// The old file cannot be read, or the new one not be written.
 pub fn report(folder: &Path, cases: Cases, seen: &Record) -> Result<(), String> {
     let file = folder.join(format!("{}.txt", Program::Windows.name()));
     let before = match fs::read_to_string(&file) {

@@ -12,17 +12,17 @@ use crate::{Observation, SeamOperation, operations};
 pub struct Recorder(Arc<Mutex<Record>>);
 
 impl Recorder {
-    /// An operation did what it is for.
+    /// An operation succeeded.
     pub(crate) fn saw_done(&self, operation: SeamOperation) {
         self.record().done.insert(operation);
     }
 
-    /// An operation was called, and did not do what it is for.
+    /// An operation was called and failed.
     pub(crate) fn saw_failed(&self, operation: SeamOperation) {
         self.record().failed.insert(operation);
     }
 
-    /// What was seen since the last taking.
+    /// The record since the last call.
     #[must_use]
     pub fn take(&self) -> Record {
         mem::take(&mut *self.record())
@@ -33,25 +33,25 @@ impl Recorder {
     }
 }
 
-/// What a program has executed.
+/// A program's executed operations.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Record {
-    /// Operations that did what they are for.
+    /// Succeeded operations.
     pub(crate) done: BTreeSet<SeamOperation>,
-    /// Operations that were called, and never in a way that counts as done.
+    /// Operations called, but never with success.
     pub(crate) failed: BTreeSet<SeamOperation>,
-    /// Cases that the system answers otherwise than they state, and its answer.
+    /// Cases with another answer from the system, and this answer.
     pub(crate) answers: BTreeMap<String, String>,
-    /// What experiments saw.
+    /// The experiments' observations.
     pub(crate) observations: BTreeSet<Observation>,
 }
 
-/// Which cases a run had.
+/// The cases of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Cases {
-    /// All that there are, so that what it did not execute is not executed.
+    /// All cases, so an operation missing here is not executed.
     All,
-    /// Those that were asked for.
+    /// The requested ones.
     Chosen,
 }
 
@@ -65,30 +65,30 @@ impl Record {
         self
     }
 
-    /// Adds what a case that holds has executed.
+    /// Adds the operations of a case that holds.
     pub fn add(&mut self, other: Self) {
         self.done.extend(other.done);
         self.failed.extend(other.failed);
     }
 
-    /// Adds what a case has called that does not hold: nothing of it was executed, whatever it answered.
+    /// Adds the calls of a case that does not hold: none counts as executed, whatever it answered.
     pub fn add_as_failed(&mut self, other: Self) {
         self.failed.extend(other.done);
         self.failed.extend(other.failed);
     }
 
-    /// Adds a case that is answered otherwise.
+    /// Adds a case with another answer.
     pub fn add_answer(&mut self, case: &str, answer: &str) {
         self.answers.insert(case.to_owned(), answer.to_owned());
     }
 
-    /// Adds what an experiment saw.
+    /// Adds an experiment's observation.
     pub fn observe(&mut self, observation: Observation) {
         self.observations.insert(observation);
     }
 
-    /// What is known after a run on a machine: its observations replace those of the same experiments on that
-    /// machine, and all others stay. What was executed is replaced only by a run of all cases.
+    /// The record after a run on a machine: its observations replace those of the same experiments on this machine, and
+    /// all others stay. Only a run of all cases replaces the executed operations.
     pub(crate) fn after(self, cases: Cases, run: &Self) -> Self {
         let is_of = |one: &Observation, other: &Observation| {
             (one.experiment, &one.machine) == (other.experiment, &other.machine)
@@ -149,7 +149,7 @@ impl Record {
         text
     }
 
-    /// What was seen and is no operation that the page has a row for.
+    /// Recorded operations without a row on the page.
     pub(crate) fn unknown(&self) -> Vec<&SeamOperation> {
         let all: BTreeSet<_> = operations().into_iter().collect();
         let seen = self.done.union(&self.failed);
@@ -180,7 +180,7 @@ mod tests {
         assert_eq!(recorder.take(), Record::default());
     }
 
-    /// An answer in a case that does not hold counts for nothing, even if it was no error.
+    /// An answer in a case that does not hold does not count, even if it was no error.
     #[test]
     fn a_case_that_does_not_hold_has_executed_nothing() {
         let recorder = Recorder::default();

@@ -1,12 +1,12 @@
-//! What of the simulated machines no record of a real one has.
+//! Properties of the simulated machines missing in records of real ones.
 
 use std::fmt::Write as _;
 
-/// A line for each profile and class, `PROFILE CLASS: PROPERTY PROPERTY`. The test `profiles` of `os-sim` holds it
-/// against the records, and against what the simulator reports.
+/// A line for each profile and class, `PROFILE CLASS: PROPERTY PROPERTY`. The test `profiles` of `os-sim` compares it
+/// with the records and with the simulator.
 const UNBACKED: &str = include_str!("../../os-sim/tests/profiles/unbacked.txt");
 
-/// The experiments that write all properties of a class's objects down.
+/// The experiments that record all properties of a class's objects.
 const SETTLED_BY: &[(u8, &[&str])] = &[
     (14, &["MSFT_SmbGlobalMapping"]),
     (18, &["MSFT_Disk", "MSFT_Partition", "Page83"]),
@@ -53,7 +53,7 @@ pub(crate) fn section() -> String {
 
 type Row = (&'static str, &'static str, Vec<&'static str>);
 
-/// One for all profiles of which a class lacks the same; the classes in their order.
+/// One for all profiles with the same gaps in a class; the classes in their order.
 fn rows() -> Vec<Row> {
     let mut rows: Vec<Row> = Vec::new();
     for line in UNBACKED.lines() {

@@ -5,13 +5,13 @@ use os::{Os, Result};
 
 use crate::{Recorder, SeamOperation};
 
-/// The same node, with each operation told to the recorder.
+/// The same node, with each operation reported to the recorder.
 #[must_use]
 pub fn watched(os: Os, recorder: &Recorder) -> Os {
     os.layered(&watch(recorder))
 }
 
-/// A layer that tells each operation to the recorder.
+/// A layer that reports each operation to the recorder.
 #[must_use]
 pub fn watch(recorder: &Recorder) -> Arc<dyn Layer> {
     Arc::new(Watch(recorder.clone()))
