@@ -1,4 +1,4 @@
-//! The program that makes the simulated node, as harnesses start it.
+//! The program for making the simulated node, as harnesses start it.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};

@@ -19,7 +19,7 @@ use wire::csi::v1::{
 /// Kubelet's deadline.
 const LIMIT: Duration = Duration::from_secs(120);
 
-/// Who may use the shares.
+/// The user of the shares.
 pub(crate) const USER: &str = r"FILES\pods";
 pub(crate) const PASSWORD: &str = "correct horse";
 
@@ -65,7 +65,7 @@ pub(crate) struct Volume {
 }
 
 impl Volume {
-    /// The disk of this number, whose page 0x83 identifier is the handle.
+    /// The disk of this number, with its page 0x83 identifier as the handle.
     pub(crate) fn disk(index: u32) -> Self {
         let page83 = format!("6002248{index:025x}");
         Self {
@@ -107,7 +107,7 @@ impl Volume {
         self.handle.replace(['/', '#'], "-")
     }
 
-    /// Makes a call that succeeds, and returns how long it took.
+    /// Makes a call; it must succeed. Returns its time.
     pub(crate) fn call(&self, step: Step, endpoint: &Endpoint) -> anyhow::Result<Duration> {
         match step {
             Step::Stage => call::<NodeStageVolume>(endpoint, &self.stage()),

@@ -1,4 +1,4 @@
-//! Shares of many servers, a few of which do not answer, beside a node on which all do.
+//! Shares of many servers, a few of them silent, beside a node without silent ones.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -21,7 +21,7 @@ const BESIDE: u32 = 8;
 /// How many shares are staged at a time.
 const STAGERS: u32 = 8;
 
-/// The folder of each share that is staged, and the one that comes.
+/// The staged folder of each share, and the next one.
 const STAGED: u32 = 0;
 const COMES: u32 = 1;
 
@@ -46,7 +46,7 @@ pub(crate) fn run(shares: u32, calls: u32) -> anyhow::Result<()> {
     })
 }
 
-/// Calls in turn on both nodes, for volumes of servers that live.
+/// Calls in turn on both nodes, for volumes of live servers.
 fn compare(healthy: &Shares, wounded: &Shares, calls: u32) -> anyhow::Result<()> {
     for index in 0..calls {
         for (name, shares) in [("none", healthy), ("dead", wounded)] {
@@ -66,7 +66,7 @@ fn compare(healthy: &Shares, wounded: &Shares, calls: u32) -> anyhow::Result<()>
     Ok(())
 }
 
-/// A node on which a folder of each share is staged and published.
+/// A node with a folder of each share staged and published.
 struct Shares {
     node: TestNode,
     /// Served until this is dropped.
@@ -116,7 +116,7 @@ impl Shares {
         })
     }
 
-    /// Servers die: Windows has their mappings as disconnected, and a call that asks them for anything waits.
+    /// Servers die: Windows reports their mappings as disconnected, and a call to them waits.
     fn lose_servers(&self) -> anyhow::Result<()> {
         for index in SERVERS - DEAD..SERVERS {
             let name = server(index);
@@ -127,7 +127,7 @@ impl Shares {
         Ok(())
     }
 
-    /// A share of a server that lives.
+    /// A share of a live server.
     fn living(&self, index: u32) -> String {
         source(0, SERVERS - DEAD, index % ((SERVERS - DEAD) * self.shares))
     }

@@ -1,7 +1,7 @@
-//! What `cargo xtask bench driver` measures: CSI calls over the socket, on simulated nodes of many disks.
+//! The measurements of `cargo xtask bench driver`: CSI calls over the socket, on simulated nodes of many disks.
 //!
-//! Each figure is a line of words: what was measured, of which call, beside how many others, and milliseconds; where
-//! processor time counts, milliseconds of that too.
+//! Each figure is a line of words: the measured value, the call, the number of others beside it, and milliseconds; if
+//! processor time counts, its milliseconds too.
 
 mod calls;
 mod dead_servers;

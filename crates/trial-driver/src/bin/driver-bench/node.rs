@@ -60,7 +60,7 @@ impl TestNode {
         Ok(())
     }
 
-    /// Sets up a server that shares so many folders of each of these names.
+    /// Sets up a server with so many shares of each of these names.
     pub(crate) fn add_server(
         &self,
         name: &str,
@@ -100,12 +100,12 @@ impl TestNode {
         Ok((Server::bind(services, ServerOptions::default())?, endpoint))
     }
 
-    /// The driver as it starts: with the records that are there.
+    /// The driver at its start: with the existing records.
     pub(crate) fn driver(&self) -> anyhow::Result<Arc<Volumes>> {
         Ok(Arc::new(self.volumes(Hashes::SLOW)?))
     }
 
-    /// The driver, for a node on which thousands of shares are mapped before anything is measured.
+    /// The driver, for a node with thousands of shares mapped before any measurement.
     pub(crate) fn driver_hashing_quickly(&self) -> anyhow::Result<Arc<Volumes>> {
         Ok(Arc::new(self.volumes(Hashes::QUICK)?))
     }

@@ -1,4 +1,4 @@
-//! One at a time, and many at a time: disks that the controller has just attached, and folders of one share.
+//! One at a time, and many at a time: disks just attached by the controller, and folders of one share.
 
 use std::ops::AddAssign;
 use std::sync::Barrier;
@@ -20,7 +20,7 @@ const CREATE: &str = "MSFT_SmbGlobalMapping.Create";
 /// All calls for a volume, each after the one before.
 const WHOLE_LIFE: &str = "whole-life";
 
-/// So many in a second, on each Linux that Rust supports.
+/// So many in a second, on each Linux supported by Rust.
 const TICKS: u64 = 100;
 
 pub(crate) fn disks(volumes: u32, alone: u32) -> anyhow::Result<()> {
@@ -32,7 +32,7 @@ pub(crate) fn disks(volumes: u32, alone: u32) -> anyhow::Result<()> {
     })
 }
 
-/// Folders of one share. The first stage of those at a time maps it, twice; a third mapping fails its stage.
+/// Folders of one share. The first of the concurrent stages maps it, twice; a third mapping fails its stage.
 pub(crate) fn folders(volumes: u32, alone: u32) -> anyhow::Result<()> {
     let node = TestNode::new(Latency::Recorded, Inventory::of(0))?;
     let folders = alone + 2 * volumes;
@@ -45,7 +45,7 @@ pub(crate) fn folders(volumes: u32, alone: u32) -> anyhow::Result<()> {
     live(&node, all, usize::try_from(alone)?, &|_| Ok(()))
 }
 
-/// The lives of volumes, one after another; then those of the others at a time, in step, and each at its own pace.
+/// The lives of volumes, one after another; then the other volumes at a time, in step, and each at its own pace.
 fn live(
     node: &TestNode,
     all: Vec<Volume>,
@@ -109,7 +109,7 @@ fn at_once(
     })
 }
 
-/// What calls cost: until the last was answered, and the processor time that this process used meanwhile.
+/// The calls' cost: the time until the last answer, and this process's processor time meanwhile.
 #[derive(Clone, Copy, Default)]
 struct Cost {
     took: Duration,
@@ -137,10 +137,10 @@ impl AddAssign for Cost {
     }
 }
 
-/// What the kernel counted for this process: client, plugin and simulator.
+/// The kernel's count for this process: client, plugin and simulator.
 fn processor_time() -> anyhow::Result<Duration> {
     let stat = fs::read_to_string("/proc/self/stat")?;
-    // Behind the name, which may hold blanks, the times in user and kernel mode are the twelfth and thirteenth.
+    // Behind the name (it may hold blanks) the times in user and kernel mode are the twelfth and thirteenth.
     let (_, behind_name) = stat.rsplit_once(')').context("no name")?;
     let times = behind_name.split_whitespace().skip(11).take(2);
     let ticks: u64 = times.map(str::parse::<u64>).sum::<Result<_, _>>()?;

@@ -44,7 +44,7 @@ pub(crate) fn run(volumes: u32, calls: u32) -> anyhow::Result<()> {
     let served = [few.serve()?, many.serve()?];
     for index in 0..calls {
         for (staged, (_, endpoint)) in [&few, &many].into_iter().zip(&served) {
-            // A stride that has no divisor in common with either number of volumes.
+            // A stride without a common divisor with either number of volumes.
             let volume = Volume::disk(index * 7919 % staged.volumes);
             let took = volume.call(Step::Stats, endpoint)?;
             println!("stats {} {}", staged.volumes, milliseconds(took));
@@ -65,7 +65,7 @@ pub(crate) fn write_records(folder: &Path, volumes: u32) -> anyhow::Result<()> {
     write(&store, volumes, &|_| Ok((None, None)))
 }
 
-/// A node on which so many volumes are staged and published.
+/// A node with so many volumes staged and published.
 struct Staged {
     node: TestNode,
     volumes: u32,

@@ -29,7 +29,7 @@ use wire::csi::v1::{
 use crate::shares::{SOURCE, ShareVolume, Shares};
 use crate::volume::{PAGE83, VolumeName, check_given, named, not_found};
 
-/// How large a volume is when nobody says, in bytes.
+/// A volume's default size, in bytes.
 pub(crate) const USUAL: u64 = 1 << 30;
 
 const OPERATIONS: [Operation; 3] = [
@@ -43,11 +43,11 @@ const OPERATIONS: [Operation; 3] = [
 pub(crate) struct Controller {
     hardware: HardwareControl,
     node_id: Arc<str>,
-    /// Held by each call: the files behind hardware and shares are nobody else's.
+    /// Held by each call: no other process uses the files behind hardware and shares.
     shares: Arc<Mutex<Shares>>,
 }
 
-/// What answers an RPC, with the shares in its hands.
+/// The handler of an RPC, with the shares locked.
 type Answer<R> = fn(
     &Controller,
     &mut Shares,
@@ -55,7 +55,7 @@ type Answer<R> = fn(
 ) -> Result<<R as wire::Rpc>::Response, Status>;
 
 impl Controller {
-    /// That of the node in a folder.
+    /// The controller of the node in a folder.
     pub(crate) fn new(node: &Path, node_id: &str) -> Self {
         Self {
             hardware: HardwareControl::at(node),
@@ -253,7 +253,7 @@ impl Controller {
         Ok(())
     }
 
-    /// The size of a volume that is there, in bytes.
+    /// An existing volume's size, in bytes.
     fn existing(&self, shares: &Shares, id: &str) -> Result<u64, Status> {
         match ShareVolume::of_id(id) {
             Some(volume) => shares.existing(&volume),
@@ -269,7 +269,7 @@ impl Controller {
     }
 }
 
-/// The sizes that a request allows, in bytes.
+/// A request's allowed sizes, in bytes.
 pub(crate) struct Wanted {
     pub(crate) least: u64,
     most: u64,
@@ -315,7 +315,7 @@ fn check_capabilities(capabilities: &[VolumeCapability]) -> Result<(), Status> {
     capabilities.iter().try_for_each(check_capability)
 }
 
-/// Refuses what is no directory on a formatted volume.
+/// Refuses all but a directory on a formatted volume.
 fn check_capability(capability: &VolumeCapability) -> Result<(), Status> {
     match &capability.access_type {
         Some(AccessType::Mount(_)) => Ok(()),

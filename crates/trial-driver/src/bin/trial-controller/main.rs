@@ -1,5 +1,5 @@
-//! A CSI controller for tests, which plugs simulated disks into a node of `wincsi node -host=sim`, or of any other
-//! process, and makes folders of the shares beside it: the two share the node's folder.
+//! A CSI controller for tests, plugging simulated disks into a node of `wincsi node -host=sim`, or of any other
+//! process, and making folders of the shares beside it: the two share the node's folder.
 
 mod controller;
 mod shares;

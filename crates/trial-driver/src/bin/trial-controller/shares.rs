@@ -1,4 +1,4 @@
-//! Volumes that are folders of shares. Their ids and contexts are as csi-driver-smb's controller makes them:
+//! Volumes as folders of shares. Their ids and contexts are as csi-driver-smb's controller makes them:
 //! `server/share#subDir#uuid#onDelete`, with a uuid if the class names the folder, and here without the last.
 
 use std::collections::BTreeMap;
@@ -13,14 +13,15 @@ use wire::csi::v1::{CreateVolumeRequest, Volume};
 use crate::controller::{USUAL, Wanted, signed};
 use crate::volume::not_found;
 
-/// Where the share stands in a class's parameters and a volume's context, and the folder below it.
+/// The keys of the share in a class's parameters and a volume's context, and of the folder below
+/// it.
 pub(crate) const SOURCE: &str = "source";
 const FOLDER: &str = "subDir";
 
 /// The shares of the servers beside a node.
 pub(crate) struct Shares {
     servers: SmbControl,
-    /// The sizes that were asked for, in bytes by the volume's id: a folder has none.
+    /// The requested sizes, in bytes by the volume's id: a folder has none.
     sizes: BTreeMap<String, u64>,
 }
 
@@ -32,7 +33,7 @@ pub(crate) struct ShareVolume {
 }
 
 impl ShareVolume {
-    /// The volume of an id, if that is one of a share.
+    /// The volume of an id, if it is a share's.
     pub(crate) fn of_id(id: &str) -> Option<Self> {
         let mut fields = id.split('#');
         let (source, folder) = (fields.next()?, fields.next()?);
@@ -96,7 +97,7 @@ impl Shares {
         }
     }
 
-    /// The volume's size; that of one which an administrator made is what is usual.
+    /// The volume's size; the default for one made by an administrator.
     pub(crate) fn existing(&self, volume: &ShareVolume) -> Result<u64, Status> {
         match self.place(volume)?.is_dir() {
             true => Ok(self.sizes.get(&volume.id).copied().unwrap_or(USUAL)),

@@ -1,10 +1,10 @@
-//! What a volume is called: by the page 0x83 identifier of its disk, so that an id alone leads to the disk.
+//! A volume's id: the page 0x83 identifier of its disk, so an id alone leads to the disk.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use transport::{Code, Status};
 
-/// Where the id stands in publish contexts.
+/// The key of the id in publish contexts.
 pub(crate) const PAGE83: &str = "page83";
 
 /// Microsoft's prefix of NAA identifiers, as of virtual disks.
@@ -14,7 +14,7 @@ const PREFIX: &str = "6002248";
 pub(crate) struct VolumeName(String);
 
 impl VolumeName {
-    /// The name of a volume that is to be made: the same for the same wish.
+    /// The name of a new volume: the same for the same wish.
     pub(crate) fn of_wish(name: &str) -> Self {
         let half = |seed: u8| {
             let mut hasher = DefaultHasher::new();
@@ -43,7 +43,7 @@ pub(crate) fn named(id: &str) -> Result<VolumeName, Status> {
     VolumeName::of_id(id).ok_or_else(|| not_found(id))
 }
 
-/// Refuses a request that leaves out what it needs: before anything is looked up.
+/// Refuses a request without a required value, before any lookup.
 pub(crate) fn check_given(what: &str, value: &str) -> Result<(), Status> {
     match value {
         "" => Err(Status::new(
