@@ -1,6 +1,6 @@
 //! The play of kubelet: it finds a driver's socket, registers the driver, and has it stage, publish, report, unpublish
-//! and unstage two volumes, a disk that grows, and a share. Between the acts the node restarts, as a machine does that
-//! lost its power.
+//! and unstage two volumes, a disk that grows, and a share. Between the acts the node restarts, as after a loss of
+//! power.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -39,7 +39,7 @@ const GIB: i64 = 1 << 30;
 const FILE: &str = "hello.txt";
 const TEXT: &str = "written by a pod\n";
 
-/// What is played: the time before the restart of the node, or after.
+/// The played time: before the restart of the node, or after.
 #[derive(Clone, Copy, ValueEnum)]
 pub(crate) enum Act {
     First,
@@ -56,12 +56,12 @@ struct Volume {
     publish_context: Attributes,
     context: Attributes,
     secrets: Attributes,
-    /// What a stage does with it.
+    /// The stage's message.
     staged: String,
 }
 
 impl Volume {
-    /// The controller hands on from the attachment by what the disk is told.
+    /// The controller passes on the disk's identifier from the attachment.
     fn disk() -> Self {
         Self {
             id: "demo-volume",
@@ -101,7 +101,7 @@ fn attributes<const N: usize>(entries: [(&str, &str); N]) -> Attributes {
     owned.into()
 }
 
-/// What is around the driver: the hardware of its node, the shares that it mapped, and the files as a pod sees them.
+/// The driver's surroundings: the hardware of its node, its mapped shares, and the files as a pod sees them.
 pub(crate) struct World {
     folder: PathBuf,
     files: FileTree,
@@ -185,14 +185,14 @@ pub(crate) fn play(
     }
 }
 
-/// A kubelet that knows a driver.
+/// A kubelet with a known driver.
 struct Kubelet<'a> {
     lines: &'a mut Lines,
     csi: Channel,
 }
 
 impl<'a> Kubelet<'a> {
-    /// Dials the registration, and then CSI where the registration says that it is.
+    /// Dials the registration, and then CSI at the endpoint from the registration.
     fn register(lines: &'a mut Lines, registration: &Endpoint) -> anyhow::Result<Self> {
         let found = format!("a socket in plugins_registry: {registration}");
         let registry =
@@ -290,7 +290,7 @@ impl<'a> Kubelet<'a> {
         Ok(())
     }
 
-    /// Windows let the mapping go as it restarted: a publish that has the secrets makes it again.
+    /// Windows lost the mapping at its restart: a publish with the secrets makes it again.
     fn renew(&mut self, world: &World, volume: &Volume) -> anyhow::Result<()> {
         self.lines
             .meanwhile("the restart", "took the mapping away", || {
@@ -352,7 +352,7 @@ impl<'a> Kubelet<'a> {
     }
 }
 
-/// Nobody can say whose a tcp port is, which takes the place of a socket under Wine.
+/// The owner of a tcp port is unknown; under Wine a port replaces the socket.
 fn dial(endpoint: &Endpoint) -> anyhow::Result<Channel> {
     let mut options = ChannelOptions::default();
     if let Endpoint::Tcp(_) = endpoint {

@@ -1,4 +1,4 @@
-//! The play: what a driver and the world around it do with one volume and one share.
+//! The play: the life of one volume and one share, by a driver and the world around it.
 
 use std::fs;
 
@@ -29,8 +29,8 @@ pub(crate) fn play(printer: &mut CallPrinter, profile: Option<Profile>) -> anyho
     unmount(printer, &found, volume, &target)
 }
 
-/// What the driver of the cloud knows of its disk: Azure's the place, that of EBS the volume, the
-/// others an identifier.
+/// A cloud driver's knowledge of its disk: Azure's the place, EBS's the volume, the others an
+/// identifier.
 fn wanted(profile: Option<Profile>) -> anyhow::Result<DiskQuery> {
     let criteria = match profile {
         None => vec![Criterion::Serial(SerialNumber::parse(demo::DISK_SERIAL)?)],

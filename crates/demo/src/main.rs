@@ -1,8 +1,8 @@
-//! Plays what calls wincsi's programs, on a simulated node: one line a call, with how long it took, which call, and what
-//! changed. The last lines sum up; the exit status is zero when every call did what a driver needs.
+//! Plays the callers of wincsi's programs, on a simulated node: one line a call, with its time, its name, and its
+//! effect. The last lines sum up; the exit status is zero if every call met a driver's needs.
 //!
-//! - `driver` is a CSI driver's life of a volume over csi-proxy's pipes. With `--in-process` the same driver does
-//!   without csi-proxy: the line that makes its handle is another one, and nothing else.
+//! - `driver` is a CSI driver's life of a volume over csi-proxy's pipes. With `--in-process` the same driver works
+//!   without csi-proxy: only the line for its handle differs.
 //! - `kubelet` is kubelet, as `wincsi node` meets it, in two acts with a restart of the node between them.
 
 mod kubelet;

@@ -1,4 +1,4 @@
-//! What a play stands on: a line for each call and for what happens meanwhile, and the verdict.
+//! A play's output: a line for each call and each event meanwhile, and the verdict.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -15,7 +15,7 @@ pub(crate) struct Lines {
     calls: u32,
     spent: Duration,
     slowest: Option<(Duration, &'static str)>,
-    /// What was begun last.
+    /// The last step begun.
     last: String,
 }
 
@@ -30,7 +30,7 @@ impl Lines {
         }
     }
 
-    /// Makes one call and prints its line; `changed` says what the answer means.
+    /// Makes one call and prints its line; `changed` explains the answer.
     pub(crate) fn call<T, E>(
         &mut self,
         name: &'static str,
@@ -50,7 +50,7 @@ impl Lines {
         Ok(answer)
     }
 
-    /// Does something that is no call, as the world around a node does, and prints its line.
+    /// Does something other than a call, as the world around a node does, and prints its line.
     pub(crate) fn meanwhile<T, E>(
         &mut self,
         what: &str,
@@ -67,7 +67,7 @@ impl Lines {
         Ok(done)
     }
 
-    /// Says how it went: the verdict last, where people look.
+    /// Prints the result: the verdict last, where people look.
     pub(crate) fn summary(&self, outcome: &anyhow::Result<()>) {
         println!("\n{} calls in {}", self.calls, milliseconds(self.spent));
         if let Some((took, name)) = self.slowest {
@@ -106,7 +106,7 @@ impl CallPrinter {
         }
     }
 
-    /// Makes one call and prints its line; `changed` says what the answer means.
+    /// Makes one call and prints its line; `changed` explains the answer.
     pub(crate) fn call<T>(
         &mut self,
         name: &'static str,

@@ -1,4 +1,4 @@
-//! The driver that does without csi-proxy, and what it says in the end.
+//! The driver without csi-proxy, and its last lines.
 
 use std::fs;
 use std::path::Path;
@@ -51,7 +51,8 @@ fn a_whole_life_is_played_without_a_server_and_sums_up() {
     );
 }
 
-/// Where the driver finds its disk tells the machines apart: Azure's has another disk with its LUN.
+/// The place of the driver's disk distinguishes the machines: Azure's has another disk with its
+/// LUN.
 #[test]
 fn a_whole_life_is_played_on_each_profile() {
     for (profile, found) in [
