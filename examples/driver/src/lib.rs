@@ -14,26 +14,25 @@ use wincsi::{
     Cause, Condition, Deadline, Error, Feature, NodeApi, PathError, Result, ResultExt, WinPath,
 };
 
-/// How long a call may take: less than the two minutes after which kubelet calls again.
+/// How long a call may take: less than kubelet's two minutes until its next call.
 const CALL: Duration = Duration::from_secs(110);
 
-/// How long a stage waits for a disk that has just been attached. The rest of the call has the time after.
+/// How long a stage waits for a just attached disk. The rest of the call has the time after.
 const ARRIVAL: Duration = Duration::from_secs(60);
 
 /// A driver on one node.
 pub struct Driver {
-    /// Who does the work.
+    /// The operations on the node.
     node: Arc<dyn NodeApi>,
-    /// Where it keeps which volumes are on which share.
+    /// The records of each share's volumes.
     records: WinPath,
-    /// A share that is unmapped for the last volume is not to be mapped for the next at the same time. A
-    /// driver for many servers has one lock for each, so that a dead one holds up no other.
+    /// A share must not be mapped for the next volume while it is unmapped for the last. A driver for many servers has
+    /// one lock for each, so a dead one delays no other.
     shares: Mutex<()>,
 }
 
 impl Driver {
-    /// A driver that keeps its records in a folder that outlives it, within kubelet's: csi-proxy does nothing
-    /// elsewhere.
+    /// A driver with its records in a lasting folder, within kubelet's: csi-proxy does nothing elsewhere.
     pub fn new(node: Arc<dyn NodeApi>, records: WinPath) -> Self {
         Self {
             node,
@@ -42,7 +41,7 @@ impl Driver {
         }
     }
 
-    /// NodeStageVolume of the disk that all of this is true of.
+    /// NodeStageVolume of the disk matching all of `wanted`.
     pub fn stage_disk(&self, wanted: &DiskQuery, staging: &WinPath) -> Result<()> {
         let (node, deadline) = (&self.node, self.node.deadline(CALL));
         let disk = node.disks().find_attached(wanted, ARRIVAL, deadline)?;
@@ -76,8 +75,8 @@ impl Driver {
         offline.ok_if(Condition::NotFound)
     }
 
-    /// NodeStageVolume of a share. All volumes are mapped as one user; a driver with a user for each looks at
-    /// what [`wincsi::smb::MapOutcome`] says.
+    /// NodeStageVolume of a share. All volumes are mapped as one user; a driver with a user for each checks
+    /// [`wincsi::smb::MapOutcome`].
     pub fn stage_share(&self, remote: &RemotePath, user: &Credentials, at: &WinPath) -> Result<()> {
         let (_turn, deadline) = (self.shares.lock(), self.node.deadline(CALL));
         let record = self.record(remote, at)?;
@@ -105,7 +104,8 @@ impl Driver {
         unmapped.ok_if(Condition::NotMapped)
     }
 
-    /// NodePublishVolume: a link for the pod to what is staged. csi-proxy makes a directory link only of what is there.
+    /// NodePublishVolume: a link for the pod to the staged volume. csi-proxy makes a directory link only to an existing
+    /// target.
     pub fn publish(&self, staging: &WinPath, target: &WinPath) -> Result<()> {
         let files = self.node.filesystem();
         let link = |deadline| match self.node.supports(Feature::DirectoryLinks) {
@@ -115,15 +115,15 @@ impl Driver {
         self.make_link(target, link)
     }
 
-    /// NodeUnpublishVolume. What the link leads to stays, and a folder with files is refused.
+    /// NodeUnpublishVolume. The link's target stays, and a folder with files is refused.
     pub fn unpublish(&self, target: &WinPath) -> Result<()> {
         let deadline = self.node.deadline(CALL);
         let removed = self.node.filesystem().remove_entry(target, deadline);
         removed.ok_if(Condition::NotFound)
     }
 
-    /// An empty folder for each volume, in one for its share. It is made before the share is mapped and
-    /// outlives the driver, so that what is unmapped after a restart is in no volume's use.
+    /// An empty folder for each volume, in one for its share. It is made before the share is mapped and outlives the
+    /// driver, so after a restart no share in use is unmapped.
     fn record(&self, remote: &RemotePath, at: &WinPath) -> Result<WinPath> {
         let volume = at.to_string().replace(['\\', ':'], "-");
         let share = remote.share();

@@ -1,4 +1,4 @@
-//! The driver's calls, as kubelet makes them: repeated, after deaths, and around what it left behind.
+//! The driver's calls, as kubelet makes them: repeated, after deaths, and around its leftovers.
 
 #![allow(clippy::unwrap_used, reason = "tests")]
 
@@ -43,7 +43,7 @@ impl DriverFixture {
         }
     }
 
-    /// The driver, started again on the node that it died on.
+    /// The driver, started again on its node after its death.
     fn restarted(self) -> Self {
         let Self {
             node,
@@ -187,7 +187,7 @@ fn a_share_is_unmapped_with_its_last_volume_also_by_a_driver_that_was_restarted(
     assert!(!fixture.is_mapped());
 }
 
-/// Kubelet unstages again what it was not told to be unstaged.
+/// Kubelet unstages again without a confirmation.
 #[test]
 fn a_driver_that_died_before_it_unmapped_a_share_does_so_when_it_is_asked_again() {
     let fixture = DriverFixture::new();
