@@ -1,4 +1,4 @@
-//! Cargo, seen from a task: where things are, and what a build made.
+//! Cargo, seen from a task: its folders, and a build's products.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -12,23 +12,22 @@ use serde_json::Value;
 
 use crate::process;
 
-/// The target that the Windows side is built for here.
+/// The target of the Windows side here.
 pub(crate) const WINDOWS: &str = "x86_64-pc-windows-gnu";
 
-/// The target that Windows binaries are released for; here it can be checked, not linked.
+/// The target of released Windows binaries; here it can be checked, not linked.
 pub(crate) const MSVC: &str = "x86_64-pc-windows-msvc";
 
 const BUILD_LIMIT: Duration = Duration::from_secs(40 * 60);
 
-/// The root of the workspace: that of the `cargo run` that started this program, else that which it
-/// was compiled in.
+/// The root of the workspace: the one of the starting `cargo run`, else the one of the compilation.
 pub(crate) fn root() -> PathBuf {
     let manifest = env::var_os("CARGO_MANIFEST_DIR").map(PathBuf::from);
     let manifest = manifest.unwrap_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")));
     manifest.parent().map(Path::to_owned).unwrap_or(manifest)
 }
 
-/// Cargo's target folder, where all that a task makes lives too.
+/// Cargo's target folder, also for tasks' files.
 pub(crate) fn target_dir() -> Result<&'static Path> {
     static DIR: OnceLock<PathBuf> = OnceLock::new();
     if let Some(dir) = DIR.get() {
@@ -56,7 +55,7 @@ pub(crate) fn metadata() -> Result<Value> {
     serde_json::from_slice(&output.stdout).context("read cargo metadata")
 }
 
-/// A cargo command that runs in the workspace's root.
+/// A cargo command in the workspace's root.
 pub(crate) fn cargo() -> Command {
     let program = env::var_os("CARGO").unwrap_or_else(|| OsString::from("cargo"));
     let mut command = Command::new(program);
@@ -64,7 +63,7 @@ pub(crate) fn cargo() -> Command {
     command
 }
 
-/// What to build.
+/// The options of a build.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Build<'a> {
     pub(crate) package: &'a str,

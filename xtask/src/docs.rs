@@ -1,7 +1,6 @@
-//! `cargo xtask docs`: the pages that are written from tables in the code.
+//! `cargo xtask docs`: writes the pages from tables in the code.
 //!
-//! Each page is written by an example of the crate that has the table; a test of that crate fails when
-//! the page that is checked in is another.
+//! An example of the table's crate writes each page; a test of the crate fails if the checked-in page differs.
 
 use std::process::ExitCode;
 use std::time::Duration;

@@ -1,8 +1,8 @@
-//! `cargo xtask fidelity`: what the tests execute of the seam, written down.
+//! `cargo xtask fidelity`: records the operations of the seam that the tests execute.
 //!
-//! Each program that executes operations of the seam is run, and writes what it executed to its file in
-//! `crates/fidelity/records`; `docs/fidelity.md` is written from these. In every other run the programs
-//! compare instead, so that the tests hold the page and nothing is run twice for it.
+//! Each program that executes operations of the seam is run, and writes its record to its file in
+//! `crates/fidelity/records`; `docs/fidelity.md` is written from these. In every other run the programs compare
+//! instead, so the tests check the page and nothing is run twice for it.
 
 use std::process::ExitCode;
 use std::time::Duration;
@@ -18,7 +18,7 @@ const LIMIT: Duration = Duration::from_secs(40 * 60);
 
 const RECORDS: &str = "crates/fidelity/records";
 
-/// Tells a program where to write, instead of comparing.
+/// Makes a program write to a folder, instead of comparing.
 const WRITE: &str = "WINCSI_FIDELITY";
 
 /// Write docs/fidelity.md from what the tests execute
@@ -29,11 +29,11 @@ pub(crate) struct Fidelity {
     list: bool,
 }
 
-/// A test program that executes operations of the seam.
+/// A test program for operations of the seam.
 struct Program {
     package: &'static str,
     test: &'static str,
-    /// Which of its tests write; empty: it has to run whole.
+    /// Its writing tests; empty: it has to run whole.
     filter: &'static [&'static str],
     system: System,
 }

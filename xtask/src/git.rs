@@ -1,4 +1,4 @@
-//! What git knows of the repository.
+//! Queries of git about the repository.
 
 use std::path::Path;
 use std::process::Command;
@@ -10,7 +10,7 @@ use crate::{cargo, process};
 
 const LIMIT: Duration = Duration::from_secs(60);
 
-/// The lines that git prints, in the workspace's root.
+/// git's output lines, in the workspace's root.
 pub(crate) fn lines(arguments: &[&str]) -> Result<Vec<String>> {
     lines_in(&cargo::root(), arguments)
 }
@@ -22,12 +22,12 @@ pub(crate) fn lines_in(dir: &Path, arguments: &[&str]) -> Result<Vec<String>> {
     Ok(output.lines().map(str::to_owned).collect())
 }
 
-/// The files, new ones too, that have a line as `git grep` is asked for.
+/// The files, new ones too, with a match of `git grep`.
 pub(crate) fn grep(arguments: &[&str]) -> Result<Vec<String>> {
     let fixed = ["grep", "--untracked", "--files-with-matches"];
     let mut git = command(&cargo::root(), &[&fixed[..], arguments].concat());
     let done = process::capture(&mut git, LIMIT)?;
-    // That is how it says that there is none.
+    // This status means no match.
     let found = done.status.code() != Some(1);
     let output = if found {
         done.success("git grep")?

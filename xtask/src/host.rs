@@ -17,7 +17,7 @@ pub(crate) enum Host<'a> {
 }
 
 impl Host<'_> {
-    /// What has to be there before a program can run under Wine.
+    /// Requirements for running a program under Wine.
     pub(crate) const WINE_NEEDS: &'static [Need] = &[Need::WindowsTarget, Need::Mingw, Need::Wine];
 
     pub(crate) fn name(self) -> &'static str {
@@ -59,7 +59,7 @@ impl Host<'_> {
     }
 }
 
-/// Ports that nobody has. All are held until the last is found, so that none is given twice.
+/// Unused ports. All are held until the last is found, so none is given twice.
 pub(crate) fn free_ports<const N: usize>() -> Result<[u16; N]> {
     let mut ports = [0; N];
     let mut held = Vec::new();

@@ -5,10 +5,11 @@
 //!
 //! - **Every wait is bounded.** A child process has a time limit, and is ended with all its
 //!   descendants when the limit passes ([`process`]).
-//! - **Output goes to files.** Wine leaves services behind that inherit stdout; a pipe would then
-//!   stay open for ever. The files are followed, so the terminal still shows all as it happens.
-//! - **Nothing is skipped in silence.** What a machine lacks is installed or named, together with
-//!   what does not run because of it ([`env`]).
+//! - **Output goes to files.** Wine's services outlive a program and inherit stdout; a pipe would
+//!   then stay open for ever. The files are followed, so the terminal still shows everything as it
+//!   happens.
+//! - **Nothing is skipped in silence.** A missing tool is installed or named, together with the
+//!   steps that then do not run ([`env`]).
 
 use std::process::ExitCode;
 

@@ -16,24 +16,24 @@ pub(crate) struct Manifest {
     object: YamlOwned,
 }
 
-/// What a container runs.
+/// A container's program.
 #[derive(Debug, Eq, PartialEq)]
 pub(crate) struct Program {
     pub(crate) command: Vec<String>,
     pub(crate) args: Vec<String>,
-    /// The command line of its preStop hook, which the runtime starts as it starts the command.
+    /// The command line of its preStop hook, started by the runtime like the command.
     pub(crate) pre_stop: Vec<String>,
-    /// `None` is a value that Kubernetes fills in.
+    /// `None` is a value filled in by Kubernetes.
     pub(crate) env: Vec<(String, Option<String>)>,
     pub(crate) liveness: Probe,
     pub(crate) readiness: Probe,
 }
 
-/// A page that kubelet asks a container for.
+/// A container's page for kubelet.
 #[derive(Debug, Eq, PartialEq)]
 pub(crate) struct Probe {
     pub(crate) path: String,
-    /// What the container has to serve it on: without a host kubelet comes from outside of the pod.
+    /// Its address in the container: without a host kubelet comes from outside of the pod.
     pub(crate) address: String,
 }
 
@@ -88,7 +88,7 @@ impl Manifest {
         flag.and_then(YamlOwned::as_bool).unwrap_or_default()
     }
 
-    /// What the first container of its pods runs.
+    /// The program of its pods' first container.
     pub(crate) fn program(&self) -> Option<Program> {
         let container = at(&self.object, &[&POD[..], &["containers"]].concat())?;
         let container = container.as_sequence_get(0)?;
@@ -192,7 +192,7 @@ mod tests {
         }
     }
 
-    /// What is read there of one is true of the other.
+    /// Facts read there from one hold for the other.
     #[test]
     fn the_daemon_set_for_smb_is_the_host_process_one_under_another_name() {
         let text = |file: &str| {

@@ -1,11 +1,11 @@
-//! The workspace's packages: where they are, which use which, and which have code for Windows.
+//! The workspace's packages: their folders, dependencies, and code for Windows.
 
 use anyhow::{Context, Result};
 use serde_json::Value;
 
 use crate::{cargo, git};
 
-/// How sources and manifests mark what is for one system.
+/// Marks of code for one system in sources and manifests.
 const OF_WINDOWS: &str = r"^[^/]*cfg(_attr)?\(.*\bwindows\b";
 
 #[derive(Debug)]
@@ -14,7 +14,7 @@ pub(crate) struct Package {
     /// From the workspace's root, with `/` at its end.
     pub(crate) dir: String,
     pub(crate) has_library: bool,
-    /// The packages that it depends on, those of its tests among them.
+    /// Its dependencies, its tests' included.
     pub(crate) uses: Vec<String>,
 }
 
@@ -51,8 +51,8 @@ pub(crate) fn all() -> Result<Vec<Package>> {
         .collect()
 }
 
-/// The names of those in which a line is for Windows, or for all but Windows: not of the chores, which run on
-/// Linux alone and whose rules name such lines.
+/// The names of packages with a line for Windows, or for all but Windows: without the chores, since these run on Linux
+/// alone and their rules name such lines.
 pub(crate) fn with_windows_code() -> Result<Vec<String>> {
     let files = git::grep(&["-E", OF_WINDOWS, "--", "*.rs", "*Cargo.toml"])?;
     let packages = all()?.into_iter().filter(|one| one.name != "xtask");

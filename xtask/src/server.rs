@@ -13,7 +13,7 @@ use crate::process::Background;
 /// The kubelet folder as a Windows node names it.
 pub(crate) const KUBELET: &str = r"C:\var\lib\kubelet";
 
-/// The end of a log line of csi-proxy: every pipe or socket that is free accepts clients now.
+/// The end of a log line of csi-proxy: every free pipe or socket accepts clients now.
 const READY: &str = "] ready";
 
 const START: Duration = Duration::from_secs(60);
@@ -34,15 +34,15 @@ pub(crate) fn build(host: Host<'_>, profile: &str) -> Result<PathBuf> {
     .run()
 }
 
-/// What the server works on. The state of a simulated node lives in a folder, made when it is not there,
-/// with one raw disk and one SMB server.
+/// The server's node. The state of a simulated node lives in a folder, made if missing, with one raw disk and one SMB
+/// server.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Node<'a> {
     /// All of it is simulated.
     Simulated(&'a Path),
-    /// As that, but files are the host's own, which must be a Windows.
+    /// As that, but with the host's own files; the host must be a Windows.
     NativeFiles(&'a Path),
-    /// The host itself, which must be a Windows.
+    /// The host itself; it must be a Windows.
     Host,
 }
 

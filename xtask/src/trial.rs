@@ -16,16 +16,15 @@ use crate::process;
 pub(crate) const PLUGIN_PACKAGE: &str = "wincsi-driver";
 pub(crate) const PLUGIN: &str = "wincsi";
 
-/// What stands beside it in a trial: the package, its controller, and its program that makes the node and writes there as
-/// a pod does.
+/// Beside it in a trial: the package, its controller, and its program for making the node and writing there as a pod
+/// does.
 pub(crate) const PACKAGE: &str = "wincsi-trial-driver";
 pub(crate) const CONTROLLER: &str = "trial-controller";
 pub(crate) const TOOL: &str = "trial-node";
 
-/// The node's name.
 pub(crate) const NODE: &str = "trial-node";
 
-/// A server beside the node, its share, and who may use it.
+/// A server beside the node, its share, and the share's user.
 const SERVER: &str = "files.example.com";
 const SHARE: &str = "data";
 pub(crate) const USER: &str = r"FILES\pods";
@@ -36,12 +35,12 @@ pub(crate) fn source() -> String {
     format!("//{SERVER}/{SHARE}")
 }
 
-/// Where what the share holds lies in the node's folder.
+/// The share's folder in the node's folder.
 pub(crate) fn share_folder() -> PathBuf {
     Path::new("smb").join(SERVER).join(SHARE)
 }
 
-/// What the plugin logs when it serves CSI and its registration, and what the controller prints.
+/// The plugin's log line when it serves CSI and its registration, and the controller's output.
 pub(crate) const PLUGIN_SERVES: &str = "] ready";
 pub(crate) const CONTROLLER_SERVES: &str = "serving ";
 
@@ -50,7 +49,7 @@ pub(crate) const RECORDS: &str = "records";
 
 const SHORT: Duration = Duration::from_secs(60);
 
-/// Fails when there is a record of a volume in the plugin's folder. The lock of the process that has them stays there.
+/// Fails if there is a record of a volume in the plugin's folder. The lock of the records' process stays there.
 pub(crate) fn expect_no_record(folder: &Path) -> Result<()> {
     let left = fs::read_dir(folder).context("read the records")?;
     let names = left.map(|entry| entry.map(|entry| entry.file_name()));
@@ -60,7 +59,7 @@ pub(crate) fn expect_no_record(folder: &Path) -> Result<()> {
     Ok(())
 }
 
-/// A folder that this user alone may enter: one with tokens, and with sockets, whose server insists on it.
+/// A folder closed to all but this user: for tokens, and for sockets, whose server insists on it.
 pub(crate) fn private_dir() -> Result<TempDir> {
     let mut builder = tempfile::Builder::new();
     builder.prefix("wincsi-trial-");
@@ -87,7 +86,7 @@ pub(crate) fn controller(exe: &Path, folder: &Path, socket: &Path) -> Command {
     command
 }
 
-/// Makes the node in a folder beside a server, and answers which folder of this machine is its drive C.
+/// Makes the node in a folder beside a server, and returns this machine's folder of its drive C.
 pub(crate) fn make_node(tool: &Path, folder: &Path) -> Result<PathBuf> {
     let printed = run(tool, "make", folder, &["--name", NODE])?;
     run(tool, "share", folder, &[SERVER, SHARE, USER, PASSWORD])?;
@@ -101,7 +100,7 @@ pub(crate) fn expect_no_mapping(tool: &Path, folder: &Path) -> Result<()> {
     Ok(())
 }
 
-/// The shares that the node has mapped.
+/// The node's mapped shares.
 pub(crate) fn mappings(tool: &Path, folder: &Path) -> Result<Vec<String>> {
     let printed = run(tool, "mappings", folder, &[])?;
     Ok(printed.lines().map(str::to_owned).collect())

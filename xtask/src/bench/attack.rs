@@ -1,8 +1,8 @@
-//! `cargo xtask bench attack`: what a client waits while another process floods the server.
+//! `cargo xtask bench attack`: a client's wait while another process floods the server.
 //!
-//! Two servers run in the same seconds, one of them attacked, and each has an innocent client that
-//! makes one call after the other. Attacker, servers and clients share the processors, so only the
-//! ratio of the two innocents' times means anything.
+//! Two servers run in the same seconds, one of them attacked, and each has an innocent client with
+//! one call after the other. Attacker, servers and clients share the processors, so only the ratio
+//! of the two innocents' times means anything.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
@@ -95,8 +95,8 @@ impl Bench {
     }
 }
 
-/// One attack on a server, with another of the same program beside it. Which of the two was started
-/// first alternates.
+/// One attack on a server, with another of the same program beside it. The order of their starts
+/// alternates.
 fn measure(exe: &Path, client: &Path, attack: Attack, round: u32) -> Result<Pair> {
     let (first, second) = (Side::start(exe)?, Side::start(exe)?);
     let (attacked, control) = match round % 2 {
@@ -114,7 +114,7 @@ fn measure(exe: &Path, client: &Path, attack: Attack, round: u32) -> Result<Pair
     })
 }
 
-/// All that a client prints until it ends by itself.
+/// A client's output until it ends by itself.
 fn output(client: &mut Background) -> Result<String> {
     let status = client.wait(LIMIT)?;
     anyhow::ensure!(status.success(), "{status}\n{}", client.tail());

@@ -1,4 +1,4 @@
-//! The servers that are measured: how each starts, and what drives it.
+//! The measured servers: how each starts, and its client.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -22,7 +22,7 @@ const START: Duration = Duration::from_secs(40);
 /// The pipe of the raw echo; the other servers have csi-proxy's own.
 const ECHO_PIPE: &str = r"\\.\pipe\wincsi-raw-echo";
 
-/// What the raw echo prints when a client finds its pipe or socket.
+/// The raw echo's output once clients find its pipe or socket.
 const ECHO_SERVES: &str = "serving";
 
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
@@ -45,7 +45,7 @@ pub(super) struct Rival {
 }
 
 impl<'a> Contestant<'a> {
-    /// Those of every run, and then the rivals.
+    /// The contestants of every run, and then the rivals.
     pub(super) fn all(rivals: &'a [Rival]) -> Vec<Self> {
         let each_time = [Self::RawEcho, Self::Go, Self::Ours];
         each_time
@@ -183,7 +183,7 @@ impl<'a> Programs<'a> {
         Load::parse(&output)
     }
 
-    /// Starts a client that waits for the server's first answer.
+    /// Starts a client; it waits for the server's first answer.
     pub(super) fn first_caller(
         &self,
         contestant: Contestant<'_>,
@@ -196,7 +196,7 @@ impl<'a> Programs<'a> {
         Ok(caller)
     }
 
-    /// The official Go client; the path that it asks for is there.
+    /// The official Go client, with an existing path.
     fn caller(&self, contestant: Contestant<'_>, address: &str) -> Result<Command> {
         let mut command = self.host.command(&self.load);
         if let Host::Linux = self.host {

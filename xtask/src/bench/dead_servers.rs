@@ -1,4 +1,4 @@
-//! Calls on a node with dead servers beside those on one without: the numbers, and their table.
+//! Calls on a node with dead servers beside calls on one without: the numbers, and their table.
 
 use std::collections::BTreeMap;
 

@@ -161,7 +161,7 @@ fn dead_servers(program: &Path, plan: Plan) -> Result<DeadServers> {
     DeadServers::parse(&run(program, &["dead-servers", "--shares", &shares])?)
 }
 
-/// What `wincsi node` holds with the records of no and of many volumes, none of which is there, before any call.
+/// The memory of `wincsi node` with the records of no and of many volumes, all of them missing, before any call.
 fn memory(program: &Path, plugin: &Path, volumes: u32) -> Result<Memory> {
     let held = |volumes: u32| -> Result<Private> {
         let home = trial::private_dir()?;

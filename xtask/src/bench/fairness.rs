@@ -7,10 +7,10 @@ use anyhow::{Context, Result};
 use super::machine::Here;
 use super::results::median;
 
-/// The p50 beside an attacker may be so many times that of the control.
+/// The p50 beside an attacker may be so many times the control's.
 const TARGET: f64 = 10.0;
 
-/// What one process does to a server.
+/// One process's attack on a server.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Attack {
     title: &'static str,
@@ -26,12 +26,12 @@ pub(super) struct Latency {
     p99: f64,
 }
 
-/// What two innocents waited in the same seconds.
+/// Two innocents' waits in the same seconds.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Pair {
     pub(super) attacked: Latency,
     pub(super) control: Latency,
-    /// What the attacker sent, in MB/s.
+    /// The attacker's rate, in MB/s.
     pub(super) megabytes: f64,
 }
 
@@ -73,7 +73,7 @@ impl Latency {
     }
 }
 
-/// The smallest value that so many of a hundred do not exceed.
+/// The smallest value not exceeded by so many of a hundred.
 fn percentile(sorted: &[f64], percent: usize) -> f64 {
     let rank = (sorted.len() * percent).div_ceil(100);
     sorted
@@ -82,7 +82,7 @@ fn percentile(sorted: &[f64], percent: usize) -> f64 {
         .unwrap_or(f64::NAN)
 }
 
-/// What an attacker says that it sent, per second; an attack that sent nothing shows nothing.
+/// An attacker's own count of bytes sent, per second; an attack that sent nothing shows nothing.
 pub(super) fn megabytes(output: &str, seconds: u32) -> Result<f64> {
     let mut words = output.split_whitespace().skip_while(|word| *word != "sent");
     let sent = words.nth(1).and_then(|word| word.parse::<f64>().ok());

@@ -1,4 +1,4 @@
-//! The facts that a measurement is worth nothing without.
+//! The facts without which a measurement is worthless.
 
 use std::process::Command;
 use std::time::{Duration, SystemTime};
@@ -17,7 +17,7 @@ pub(super) struct Machine {
     pub(super) go: String,
 }
 
-/// What every measurement has.
+/// The facts of every measurement.
 #[derive(Debug)]
 pub(super) struct Here {
     pub(super) date: String,

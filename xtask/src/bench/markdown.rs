@@ -1,5 +1,5 @@
-//! docs/benchmarks.md: the part that each benchmark writes stands between two marks; what a person
-//! wrote around them stays.
+//! docs/benchmarks.md: each benchmark's part is between two marks; a person's text around them
+//! stays.
 
 use std::fs;
 
@@ -20,7 +20,7 @@ const CPU_TARGET: f64 = 0.5;
 const MEMORY_TARGET: f64 = 1.0 / 3.0;
 const EXE_TARGET: u64 = 6_000_000;
 
-/// What was measured on one host.
+/// The measurements on one host.
 #[derive(Debug)]
 pub(super) struct Section<'a> {
     pub(super) host: &'static str,
@@ -224,7 +224,7 @@ fn verdict(reached: bool) -> &'static str {
     if reached { "yes" } else { "**no**" }
 }
 
-/// The old text with what stands between the benchmark's marks exchanged, or with marks at its end.
+/// The old text with the part between the benchmark's marks replaced, or with marks at its end.
 fn replace(old: &str, benchmark: &str, text: &str) -> String {
     let begin = format!("<!-- written by `cargo xtask bench {benchmark}` -->\n");
     let (before, rest) = old.split_once(&begin).unwrap_or((old, ""));

@@ -133,14 +133,14 @@ fn host<'a>(
     })
 }
 
-/// Private memory of a program that does nothing, in KiB.
+/// Private memory of an idle program, in KiB.
 fn idle_memory(host: Host<'_>, programs: &Programs<'_>, dir: &Path) -> Result<u64> {
     let mut command = host.command(&programs.idle);
     let mut idle = Background::start("idle", &mut command, &dir.join("idle.log"))?;
     settled_memory(&mut idle)
 }
 
-/// Memory when two looks a second apart agree: a program that starts is still growing.
+/// Memory once two samples a second apart agree: a starting program is still growing.
 fn settled_memory(process: &mut Background) -> Result<u64> {
     let mut last = (std::time::Instant::now(), 0);
     process.wait_until("steady memory", FIRST, |process| {

@@ -1,4 +1,4 @@
-//! What the kernel counts for a process. A Windows program under Wine is a Linux process too.
+//! The kernel's counts for a process. A Windows program under Wine is a Linux process too.
 
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
@@ -6,7 +6,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 
-/// CPU seconds that a process has used so far, in user and kernel mode, all threads together.
+/// A process's CPU seconds so far, in user and kernel mode, all threads together.
 pub(super) fn cpu_seconds(pid: u32) -> Result<f64> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).context("read /proc/PID/stat")?;
     let ticks = cpu_ticks(&stat).with_context(|| format!("/proc/{pid}/stat: {stat}"))?;
@@ -14,12 +14,12 @@ pub(super) fn cpu_seconds(pid: u32) -> Result<f64> {
     Ok(f64::from(ticks) / f64::from(per_second))
 }
 
-/// Memory that only one process holds, in KiB.
+/// Memory of one process alone, in KiB.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Private {
-    /// What it wrote, which Windows counts as private bytes.
+    /// Written pages, Windows's private bytes.
     pub(super) written: u64,
-    /// What lies in files as well: the program, while nobody else runs it.
+    /// Pages also in files: the program, while no other process runs it.
     pub(super) clean: u64,
 }
 
@@ -34,7 +34,7 @@ impl Private {
     }
 }
 
-/// KiB of memory that only this process holds.
+/// KiB of memory of this process alone.
 pub(super) fn private_kib(pid: u32) -> Result<u64> {
     let private = Private::of(pid)?;
     Ok(private.written + private.clean)
@@ -54,7 +54,7 @@ fn is_wineserver(pid: u32, prefix: &Path) -> bool {
     name.starts_with("wineserver") && environment.split(|b| *b == 0).any(|line| line == wanted)
 }
 
-/// Fields 14 and 15 of `/proc/PID/stat`, counted behind the name, which may hold blanks.
+/// Fields 14 and 15 of `/proc/PID/stat`, counted behind the name, as this may hold blanks.
 fn cpu_ticks(stat: &str) -> Option<u32> {
     let (_, after_name) = stat.rsplit_once(')')?;
     let mut fields = after_name.split_whitespace().skip(11);

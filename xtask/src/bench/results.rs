@@ -1,4 +1,4 @@
-//! Numbers, and what is made of them.
+//! Numbers, and their evaluation.
 
 use std::collections::BTreeMap;
 
@@ -7,10 +7,10 @@ use serde_json::Value;
 
 use super::contestant::Contestant;
 
-/// What a load generator measured.
+/// A load generator's measurement.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Load {
-    /// Calls that the server answered, those of the warm-up too.
+    /// Calls answered by the server, with those of the warm-up.
     pub(super) answered: f64,
     pub(super) per_second: f64,
     pub(super) p50_us: f64,
@@ -59,7 +59,7 @@ pub(super) struct Sample {
     pub(super) wineserver_cpu: f64,
 }
 
-/// What a server is once, whatever drives it.
+/// A server's fixed figures, with any client.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Footprint {
     /// KiB above the idle program.
@@ -68,7 +68,7 @@ pub(super) struct Footprint {
     pub(super) first_answer: Option<f64>,
 }
 
-/// All that was measured on one host.
+/// The measurements on one host.
 #[derive(Debug, Default)]
 pub(super) struct Results<'a> {
     samples: BTreeMap<(Contestant<'a>, u32), Vec<Sample>>,

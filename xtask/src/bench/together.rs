@@ -6,10 +6,10 @@ use anyhow::{Context, Result};
 
 use super::results::median;
 
-/// The last of many at a time may take so many times what the slowest alone takes.
+/// The last of many at a time may take so many times the slowest alone.
 const TARGET: f64 = 2.0;
 
-/// What was measured of one build.
+/// One build's measurements.
 #[derive(Debug, Default)]
 pub(super) struct Together {
     calls: Vec<String>,

@@ -12,14 +12,14 @@ use crate::process;
 
 const CALL: Duration = Duration::from_secs(30);
 
-/// The API server, as the user who may do everything.
+/// The API server, as the user with all rights.
 pub(super) struct Api {
     url: String,
     config: PathBuf,
 }
 
 impl Api {
-    /// An API server that is about to start, and that will write its certificate to a file.
+    /// A starting API server; it will write its certificate to a file.
     pub(super) fn new(url: String, certificate: &Path, token: &str, dir: &Path) -> Result<Self> {
         let config = dir.join("curl.conf");
         let text = format!(
@@ -39,7 +39,7 @@ impl Api {
         &self.config
     }
 
-    /// Whether a page of the server's health says yes. A server that is not up yet says no.
+    /// Whether a health page of the server says yes. A server not yet up counts as no.
     pub(super) fn is_well(&self, page: &str) -> Result<Option<()>> {
         let done = process::capture(&mut self.curl("GET", page), CALL)?;
         Ok(done.output.ends_with("\n200").then_some(()))
@@ -60,7 +60,7 @@ impl Api {
         curl
     }
 
-    /// Makes an object in a list, and answers what became of it.
+    /// Makes an object in a list, and returns the stored one.
     pub(super) fn create(&self, list: &str, object: &Value) -> Result<Value> {
         let mut curl = self.curl("POST", list);
         send(&mut curl, "application/json", object);
@@ -111,7 +111,7 @@ enum Answer {
 }
 
 impl Answer {
-    /// Reads what curl prints: the object, and after it the status in a line of its own.
+    /// Reads curl's output: the object, and after it the status in a line of its own.
     fn read(output: &str) -> Result<Self> {
         let (body, status) = output.rsplit_once('\n').context("curl printed no status")?;
         match status {

@@ -1,4 +1,4 @@
-//! How long the node has no driver, as the scheduler sees it: CSINode, watched while the driver is started anew.
+//! How long the node has no driver, as the scheduler sees it: CSINode, watched during a restart of the driver.
 
 use std::fs::File;
 use std::io::Read;
@@ -18,7 +18,7 @@ const WATCH: &str = "csinode-watch";
 /// How exactly the time of a change is known.
 const PACE: Duration = Duration::from_millis(5);
 
-/// The changes of the one CSINode of a cluster, from the start of this on.
+/// The changes of the one CSINode of a cluster, from its start on.
 pub(super) struct CsiNodeWatch(Arc<Mutex<Vec<Change>>>);
 
 struct Change {
@@ -54,7 +54,7 @@ impl CsiNodeWatch {
         Ok(without_driver(&self.changes()))
     }
 
-    /// The version that was seen last, if it has the driver.
+    /// The last version seen, if it has the driver.
     fn version_with_driver(&self) -> Option<String> {
         let changes = self.changes();
         let last = changes.last().filter(|change| change.has_driver)?;
@@ -66,7 +66,7 @@ impl CsiNodeWatch {
     }
 }
 
-/// Notes changes as they are written, as long as the watch is there.
+/// Notes changes as they are written, as long as the watch exists.
 fn follow(mut file: File, changes: &Weak<Mutex<Vec<Change>>>) {
     let mut unread = String::new();
     while let Some(changes) = changes.upgrade() {
@@ -100,7 +100,7 @@ fn version(object: &Value) -> Option<&str> {
     text(object, "/metadata/resourceVersion")
 }
 
-/// The time between changes that took the driver away and those that brought it back.
+/// The time from each change without the driver to the next one with it.
 fn without_driver(changes: &[Change]) -> Duration {
     let pairs = changes.iter().zip(changes.iter().skip(1));
     let without = pairs.filter(|(change, _)| !change.has_driver);

@@ -11,14 +11,14 @@ use super::shares::SharePod;
 use super::steps::Steps;
 use crate::trial;
 
-/// What a pod writes, and where on its volume.
+/// A pod's file and its text.
 pub(super) const FILE: &str = "hello.txt";
 const TEXT: &str = "written by a pod";
 
-/// What the driver says of a call.
+/// The driver's log line of a call.
 pub(super) const UNSTAGED: &str = "NodeUnstageVolume: OK";
 
-/// Plays the life, on a cluster that runs.
+/// Plays the life, on a running cluster.
 pub(super) struct Life<'a> {
     pub(super) running: &'a mut RunningCluster,
     pub(super) plane: &'a Plane,
@@ -26,22 +26,22 @@ pub(super) struct Life<'a> {
     pub(super) steps: &'a Steps,
 }
 
-/// A volume that was provisioned for the claim.
+/// A volume provisioned for the claim.
 pub(super) struct Volume {
     /// The PersistentVolume's name.
     name: String,
-    /// The driver's id of it, by which its disk is called on the simulated node.
+    /// The driver's id of it, also of its disk on the simulated node.
     handle: String,
 }
 
-/// A pod that runs.
+/// A running pod.
 struct Pod {
     volume: Volume,
-    /// The folder that kubelet gave the driver to publish at, below kubelet's root.
+    /// The driver's publish folder from kubelet, below kubelet's root.
     published_at: String,
 }
 
-/// The pods that run.
+/// The running pods.
 pub(super) struct Pods {
     disk: Pod,
     shares: Vec<SharePod>,
@@ -60,7 +60,7 @@ impl Pods {
 }
 
 impl Life<'_> {
-    /// From an empty cluster to pods that have written files on their volumes.
+    /// From an empty cluster to pods with files written on their volumes.
     pub(super) fn begin(&mut self) -> Result<Pods> {
         self.register()?;
         let volume = self.provision()?;
@@ -132,12 +132,12 @@ impl Life<'_> {
         })
     }
 
-    /// The proof that the driver did what it says: a write at the pod's path comes to the volume. Answers where.
+    /// The proof of the driver's work: a write at the pod's path reaches the volume. Returns the place.
     pub(super) fn write_file_at(&self, published_at: &str) -> Result<String> {
         self.node.write_as_pod(published_at, FILE, TEXT)
     }
 
-    /// The volumes are where they were, with what the pods wrote: answers where.
+    /// The volumes are in their places, with the pods' files: returns the places.
     pub(super) fn read_files(&self, pods: &Pods) -> Result<String> {
         let read = |published_at: &str| self.node.read_as_pod(published_at, FILE, TEXT);
         let on_disk = read(&pods.disk.published_at)?;
@@ -237,7 +237,7 @@ impl Life<'_> {
     }
 }
 
-/// The volume of a claim that is bound.
+/// The volume of a bound claim.
 pub(super) fn bound_to(claim: &Value) -> Option<String> {
     let is_bound = text(claim, "/status/phase") == Some("Bound");
     let volume = text(claim, "/spec/volumeName").filter(|_| is_bound);

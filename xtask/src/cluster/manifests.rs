@@ -1,4 +1,4 @@
-//! The manifests in `deploy/`, applied to the API server, which stores none of them but the namespace.
+//! The manifests in `deploy/`, applied to the API server; it stores only the namespace.
 
 use std::fs;
 use std::process::Command;
@@ -13,11 +13,11 @@ use crate::process;
 
 const CALL: Duration = Duration::from_secs(30);
 
-/// A field of the DaemonSets, and one that no object has.
+/// A field of the DaemonSets, and an unknown one.
 const FIELD: &str = "automountServiceAccountToken:";
 const MISSPELT: &str = "automountServiceAccountTokens:";
 
-/// Applies all of them by the server's own validation, and one with a misspelt field, which the server must refuse.
+/// Applies all of them by the server's own validation, and one with a misspelt field: the server must refuse it.
 pub(super) fn check(plane: &Plane, steps: &Steps) -> Result<()> {
     let (namespaces, objects): (Vec<_>, Vec<_>) = manifests::all()?
         .into_iter()

@@ -1,12 +1,12 @@
 //! `cargo xtask cluster`: a real Kubernetes drives a CSI driver on a simulated node.
 //!
 //! Real are the API server with its database, the controllers, the controllers beside a driver, and kubelet's plugin
-//! watcher, volume manager and CSI plugin. Simulated are the node that the driver works on and the containers, which
-//! nobody runs. docs/cluster.md has it for readers.
+//! watcher, volume manager and CSI plugin. Simulated are the driver's node and the containers, which never run.
+//! docs/cluster.md describes it for readers.
 //!
-//! Kubelet's root is a folder on the simulated node's drive C, so that kubelet meets what the driver makes there.
-//! Where that folder lies on this machine is the harness's matter: on Linux kubelet's program translates paths in what
-//! it sends to the driver, under Wine the folder is where Windows has it.
+//! Kubelet's root is a folder on the simulated node's drive C, so kubelet meets the driver's files there. The harness
+//! places this folder on this machine: on Linux kubelet's program translates paths in its requests to the driver, under
+//! Wine the folder is in Windows's place.
 
 use std::process::ExitCode;
 

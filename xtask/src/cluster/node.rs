@@ -22,7 +22,7 @@ const SHORT: Duration = Duration::from_secs(60);
 /// Where kubelet's root lies on drive C.
 pub(super) const ROOT: &str = "var/lib/kubelet";
 
-/// The programs that are ended and started again.
+/// The programs to end and start again.
 pub(super) const DRIVER: &str = "driver";
 pub(super) const KUBELET_PROGRAM: &str = "kubelet";
 
@@ -33,11 +33,11 @@ pub(super) enum Publishing {
     Broken,
 }
 
-/// A node that runs.
+/// A running node.
 pub(super) struct Node<'a> {
     /// The simulated node's folder.
     pub(super) folder: PathBuf,
-    /// The folder of this machine that is its drive C.
+    /// This machine's folder of its drive C.
     drive_c: PathBuf,
     programs: &'a Programs,
     kubeconfig: &'a Path,
@@ -88,7 +88,7 @@ impl<'a> Node<'a> {
         sockets.show_registration()
     }
 
-    /// The part that stands beside no node: the controllers lose no driver when that of the node ends.
+    /// The part beside no node: the controllers lose no driver when the node's ends.
     fn start_controller(&self, running: &mut RunningCluster) -> Result<()> {
         let socket = &self.sockets.controller;
         let mut controller = trial::controller(&self.programs.controller, &self.folder, socket);
@@ -119,7 +119,7 @@ impl<'a> Node<'a> {
         running.start(KUBELET_PROGRAM, &mut kubelet)
     }
 
-    /// Restarts the simulated machine, which nobody may have open, and answers which boot this is.
+    /// Restarts the simulated machine, open in no process, and returns its boot.
     pub(super) fn reboot(&self) -> Result<String> {
         let mut command = self.tool("reboot");
         let printed = process::capture(&mut command, SHORT)?.success("trial-node reboot")?;
@@ -163,7 +163,7 @@ impl<'a> Node<'a> {
         self.place(&mut command, &path, text)
     }
 
-    /// Where a file lies whose place the command prints, with this text on a volume other than drive C.
+    /// The place of a file as printed by the command, with this text on a volume other than drive C.
     fn place(&self, command: &mut Command, path: &str, text: &str) -> Result<String> {
         let done = process::capture(command, SHORT)?;
         let missing = || format!("the file was not found on the simulated disk: {path}");
@@ -189,12 +189,12 @@ impl<'a> Node<'a> {
         command
     }
 
-    /// The disk of a volume among those that are plugged in.
+    /// A volume's disk among the plugged ones.
     pub(super) fn disk_on_the_node(&self, handle: &str) -> Result<String> {
         self.disk(&format!("disks/{handle}.toml"))
     }
 
-    /// The disk of a volume among those that the storage keeps.
+    /// A volume's disk among those in the storage.
     pub(super) fn disk_off_the_node(&self, handle: &str) -> Result<String> {
         self.disk(&format!("shelf/disks/{handle}.toml"))
     }
@@ -209,7 +209,7 @@ impl<'a> Node<'a> {
         }
     }
 
-    /// The folder of this machine that the share is.
+    /// This machine's folder of the share.
     pub(super) fn share_folder(&self) -> PathBuf {
         self.folder.join(trial::share_folder())
     }

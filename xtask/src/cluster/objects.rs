@@ -1,10 +1,9 @@
-//! What is asked of Kubernetes, and where its objects are.
+//! The requests to Kubernetes, and its objects' places.
 
 use serde_json::{Value, json};
 
 use crate::trial::NODE;
 
-/// The driver's name.
 pub(super) const DRIVER: &str = "wincsi.io";
 
 const CLASS: &str = "trial";
@@ -15,7 +14,7 @@ const POD: &str = "trial-pod";
 pub(super) const SIZE: &str = "1Gi";
 pub(super) const GROWN: &str = "2Gi";
 
-/// The lists that objects are made in, and objects by their place.
+/// The lists for new objects, and objects by their place.
 pub(super) const DRIVERS: &str = "/apis/storage.k8s.io/v1/csidrivers";
 pub(super) const CLASSES: &str = "/apis/storage.k8s.io/v1/storageclasses";
 pub(super) const CLAIMS: &str = "/api/v1/namespaces/default/persistentvolumeclaims";
@@ -50,7 +49,7 @@ pub(super) fn driver() -> Value {
         "metadata": {"name": DRIVER},
         "spec": {
             "attachRequired": true,
-            // Without it the driver does not hear that a volume is inline.
+            // Without it the driver does not know that a volume is inline.
             "podInfoOnMount": true,
             "volumeLifecycleModes": ["Persistent", "Ephemeral"],
         },
@@ -80,7 +79,7 @@ pub(super) fn claim() -> Value {
     })
 }
 
-/// What is changed for a claim to grow.
+/// The change that makes a claim grow.
 pub(super) fn growth() -> Value {
     json!({"spec": {"resources": {"requests": {"storage": GROWN}}}})
 }

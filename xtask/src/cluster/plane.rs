@@ -16,11 +16,11 @@ use crate::{host, process};
 
 const SHORT: Duration = Duration::from_secs(30);
 
-/// Etcd's sockets, in the private folder that it works in: it asks nobody who they are. It wants a port in their names.
+/// Etcd's sockets, in its private working folder: it does not authenticate clients. It requires a port in their names.
 const CLIENTS: &str = "unix://clients:0";
 const PEERS: &str = "unix://peers:0";
 
-/// The controllers that volumes need; the others have nothing to do here.
+/// The controllers needed by volumes; the others have nothing to do here.
 const CONTROLLERS: [&str; 5] = [
     "persistentvolume-attach-detach-controller",
     "persistentvolume-binder-controller",
@@ -29,10 +29,10 @@ const CONTROLLERS: [&str; 5] = [
     "persistentvolumeclaim-protection-controller",
 ];
 
-/// A control plane that runs.
+/// A running control plane.
 pub(super) struct Plane {
     pub(super) api: Api,
-    /// For programs that call the API server as the user who may do everything.
+    /// For programs calling the API server as the user with all rights.
     pub(super) kubeconfig: PathBuf,
     pub(super) logs: PathBuf,
 }
@@ -134,7 +134,7 @@ fn start_controllers(
     running.start("kube-controller-manager", &mut controllers)
 }
 
-/// The key that the API server signs with; nobody keeps it.
+/// The API server's signing key; it is not kept.
 fn signing_key(dir: &Path) -> Result<PathBuf> {
     let key = dir.join("signing.key");
     let mut openssl = Command::new("openssl");

@@ -11,7 +11,7 @@ use crate::env::{self, Go, GoModule};
 use crate::host::Host;
 use crate::{process, trial};
 
-/// A first build takes some thirteen processor minutes, and six more for Windows; what is built stays in Go's cache.
+/// A first build takes some thirteen processor minutes, and six more for Windows; the results stay in Go's cache.
 pub(super) const BUILD: Duration = Duration::from_secs(60 * 60);
 
 pub(super) struct Programs {
@@ -32,7 +32,7 @@ pub(super) struct Programs {
 }
 
 impl Programs {
-    /// Builds what is not built yet; kubelet and the driver for the host, all else for this machine.
+    /// Builds missing programs; kubelet and the driver for the host, all else for this machine.
     pub(super) fn build(host: Host<'_>, go: &Go) -> Result<Self> {
         println!("cluster: building, which takes many minutes the first time");
         let dir = cargo::work_dir("cluster/bin")?;
@@ -72,7 +72,7 @@ fn build(go: &Go, module: GoModule, packages: &[&str], to: &Path) -> Result<()> 
         .map(drop)
 }
 
-/// Without a version Kubernetes says that it is older than anything, and the controllers beside a driver refuse it.
+/// Without a version Kubernetes claims to be older than anything, and the controllers beside a driver refuse it.
 pub(super) fn linker_flags() -> Result<String> {
     let version = env::GO_CLUSTER.version_of("k8s.io/kubernetes")?;
     let mut parts = version.trim_start_matches('v').split('.');

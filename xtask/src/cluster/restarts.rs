@@ -1,4 +1,4 @@
-//! Deaths and restarts below pods that run: of the driver, of kubelet, of the whole node; and a loss of the driver's
+//! Deaths and restarts below running pods: of the driver, of kubelet, of the whole node; and a loss of the driver's
 //! registration socket.
 
 use std::time::Duration;
@@ -10,7 +10,7 @@ use super::life::{Life, Pods};
 use super::node::{DRIVER, KUBELET_PROGRAM};
 use crate::host::Host;
 
-/// What the driver says when kubelet has registered it, and of calls.
+/// The driver's log lines after its registration by kubelet, and of calls.
 const REGISTERED: &str = "kubelet registered";
 const STAGED: &str = "NodeStageVolume: OK";
 const PUBLISHED: &str = "NodePublishVolume: OK";
@@ -46,7 +46,7 @@ impl Life<'_> {
         Ok(())
     }
 
-    /// The old process ends when it is asked to, and then the new one starts.
+    /// The old process ends on request, and then the new one starts.
     fn update_driver(&mut self, pods: &Pods) -> Result<()> {
         let watch = CsiNodeWatch::start(self.running, &self.plane.api)?;
         let took = self.running.stop(DRIVER)?;
@@ -58,7 +58,7 @@ impl Life<'_> {
         Ok(())
     }
 
-    /// The socket's file goes from under a driver that kubelet has registered.
+    /// The socket's file of a registered driver is removed.
     fn remove_registration(&mut self, pods: &Pods) -> Result<()> {
         let watch = CsiNodeWatch::start(self.running, &self.plane.api)?;
         let registered = self.running.times_printed(DRIVER, REGISTERED)?;
@@ -70,15 +70,15 @@ impl Life<'_> {
         Ok(())
     }
 
-    /// Waits until kubelet has registered the driver that runs more than so many times.
+    /// Waits until kubelet has registered the running driver more than so many times.
     fn registered_again(&mut self, watch: CsiNodeWatch, than: usize) -> Result<String> {
         self.running.wait_for_another(DRIVER, REGISTERED, than)?;
         let gap = watch.end(self.running, &self.plane.api)?;
         Ok(format!("CSINode lacked it for {}", seconds(gap)))
     }
 
-    /// Kubelet starts without a memory, and stages and publishes what is staged and published: here while the storage
-    /// service is away, which a volume that is live does without. The pods have their files open.
+    /// Kubelet starts without a memory, and stages and publishes staged and published volumes again: here while the
+    /// storage service is away, not needed by a live volume. The pods have their files open.
     fn kill_kubelet(&mut self, pods: &Pods) -> Result<()> {
         let staged = self.running.times_printed(DRIVER, STAGED)?;
         let published = self.running.times_printed(DRIVER, PUBLISHED)?;

@@ -15,21 +15,21 @@ use crate::{cargo, trial};
 /// How long anything may take to happen: a pod is synchronised every ten seconds, controllers wait before retries.
 const LIMIT: Duration = Duration::from_secs(3 * 60);
 
-/// How often the cluster is asked.
+/// The cluster's polling interval.
 const PACE: Duration = Duration::from_millis(200);
 
 /// How many lines of each log an error shows.
 const LAST_WORDS: usize = 8;
 
-/// All that was started. What runs is ended when this is dropped, and the folder is removed.
+/// All started programs. Dropping this ends the running ones and removes the folder.
 pub(super) struct RunningCluster {
     programs: Vec<(String, Background)>,
     logs: PathBuf,
     dir: TempDir,
 }
 
-/// A command whose program the kernel ends when this thread ends, which is the main one: nothing outlives this program,
-/// also if that is killed.
+/// A command whose program the kernel ends with this (the main) thread: nothing outlives this program, even if it is
+/// killed.
 fn ends_with_us(command: &Command) -> Command {
     let mut wrapped = Command::new("setpriv");
     wrapped.args(["--pdeathsig", "KILL", "--"]);
@@ -59,17 +59,18 @@ impl RunningCluster {
         })
     }
 
-    /// Where the cluster keeps what it works on.
+    /// The cluster's working folder.
     pub(super) fn dir(&self) -> &Path {
         self.dir.path()
     }
 
-    /// Where the programs write what they say; it stays.
+    /// The folder of the programs' logs; it stays.
     pub(super) fn logs(&self) -> &Path {
         &self.logs
     }
 
-    /// In a process group of its own: a terminal's Ctrl-C is for this program, which ends them in their order.
+    /// In a process group of its own: a terminal's Ctrl-C reaches this program alone, and it ends the others in their
+    /// order.
     pub(super) fn start(&mut self, name: &str, command: &mut Command) -> Result<()> {
         let log = self.new_log(name);
         let program = Background::start(name, ends_with_us(command).process_group(0), &log)?;
@@ -77,7 +78,7 @@ impl RunningCluster {
         Ok(())
     }
 
-    /// A log that no earlier start of the program wrote to.
+    /// A log without an earlier start of the program.
     fn new_log(&self, name: &str) -> PathBuf {
         let first = self.logs.join(format!("{name}.log"));
         let others = (2..).map(|start: u32| self.logs.join(format!("{name}-{start}.log")));
@@ -94,7 +95,7 @@ impl RunningCluster {
         self.take(name).map(drop)
     }
 
-    /// Asks a program to end, and answers how long it took to end well.
+    /// Asks a program to end, and returns how long it took to end well.
     pub(super) fn stop(&mut self, name: &str) -> Result<Duration> {
         self.expect_all()?;
         let (program, began) = (self.take(name)?, Instant::now());
@@ -157,7 +158,7 @@ impl RunningCluster {
         Ok(occurrences(self.log(name)?, pattern))
     }
 
-    /// What a running program writes to.
+    /// A running program's log.
     pub(super) fn log(&self, name: &str) -> Result<&Path> {
         let mut programs = self.programs.iter();
         let found = programs.find(|(program, _)| program == name);
@@ -173,8 +174,8 @@ impl RunningCluster {
         Ok(())
     }
 
-    /// Ends all, and answers how many programs that were. One that has ended by itself is an error, and so is a process
-    /// that goes on in the cluster's folder.
+    /// Ends all, and returns the number of programs. One that ended by itself is an error, and so is a process still
+    /// running in the cluster's folder.
     pub(super) fn end(mut self) -> Result<usize> {
         self.expect_all()?;
         let ended = self.clear();

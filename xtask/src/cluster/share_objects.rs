@@ -1,11 +1,11 @@
-//! What is asked of Kubernetes for shares, with the fields that csi-driver-smb's pages and its provisioner use.
+//! The requests to Kubernetes for shares, with the fields from csi-driver-smb's pages and its provisioner.
 
 use serde_json::{Value, json};
 
 use super::objects::{self, DRIVER};
 use crate::trial;
 
-/// The lists that objects are made in.
+/// The lists for new objects.
 pub(super) const SECRETS: &str = "/api/v1/namespaces/default/secrets";
 pub(super) const VOLUMES: &str = "/api/v1/persistentvolumes";
 
@@ -17,11 +17,11 @@ const SIZE: &str = "1Gi";
 /// Where a pod's volume comes from.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Origin {
-    /// A claim of a class, for which the controller makes a folder of the share.
+    /// A claim of a class: the controller makes a folder of the share for it.
     Claim,
-    /// A PersistentVolume that an administrator wrote.
+    /// A PersistentVolume by an administrator.
     Static,
-    /// One that csi-driver-smb's provisioner wrote.
+    /// One by csi-driver-smb's provisioner.
     Provisioned,
     /// The pod names the share itself.
     Inline,
@@ -55,7 +55,7 @@ impl Origin {
         }
     }
 
-    /// The folder of the share that a PersistentVolume is.
+    /// The share's folder of a PersistentVolume.
     pub(super) fn folder(self, volume: &str) -> &str {
         match self {
             Self::Static => "static",
@@ -63,7 +63,7 @@ impl Origin {
         }
     }
 
-    /// The PersistentVolume that is there before its claim.
+    /// The PersistentVolume made before its claim.
     pub(super) fn volume(self) -> Option<Given> {
         let source = trial::source();
         let below = source.trim_start_matches('/');
@@ -150,7 +150,7 @@ pub(super) fn class() -> Value {
     })
 }
 
-/// A claim, of the volume that is given or of one that is made for it.
+/// A claim, of the given volume or of one made for it.
 pub(super) fn claim(origin: Origin) -> Value {
     let mut claim = json!({
         "apiVersion": "v1",

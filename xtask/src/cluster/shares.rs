@@ -11,12 +11,12 @@ use super::objects::{self, text};
 use super::share_objects::{self, Given, Origin};
 use crate::trial;
 
-/// A pod that runs with a share.
+/// A running pod with a share.
 pub(super) struct SharePod {
     origin: Origin,
     /// The PersistentVolume's name.
     volume: Option<String>,
-    /// The folder that kubelet gave the driver to publish at, below kubelet's root.
+    /// The driver's publish folder from kubelet, below kubelet's root.
     pub(super) published_at: String,
 }
 
@@ -40,7 +40,7 @@ impl SharePod {
 }
 
 impl Life<'_> {
-    /// From a node without a mapping to pods that have written to shares.
+    /// From a node without a mapping to pods with files on shares.
     pub(super) fn begin_shares(&mut self) -> Result<Vec<SharePod>> {
         self.node.expect_no_mapping()?;
         let api = &self.plane.api;
@@ -58,7 +58,7 @@ impl Life<'_> {
         Ok(pods)
     }
 
-    /// Asks for all that the pod needs.
+    /// Requests all objects that the pod needs.
     fn ask_for(&self, origin: Origin) -> Result<()> {
         if let Some(volume) = origin.volume() {
             self.give(&volume)?;
@@ -86,7 +86,7 @@ impl Life<'_> {
         })
     }
 
-    /// Writes a file as the pod does, which has to come to the server.
+    /// Writes a file as the pod does; it has to reach the server.
     fn use_share_pod(&mut self, pod: &SharePod) -> Result<()> {
         self.wait_for(&pod.path(), |pod| {
             (text(pod, "/status/phase") == Some("Running")).then_some(())
@@ -114,7 +114,7 @@ impl Life<'_> {
         Ok(())
     }
 
-    /// Ends the pods and their volumes: no mapping is left, and no folder but that of the volume which is retained.
+    /// Ends the pods and their volumes: no mapping is left, and no folder but the retained volume's.
     pub(super) fn end_shares(&mut self, pods: &[SharePod]) -> Result<()> {
         let unstaged = self.running.times_printed(DRIVER, UNSTAGED)?;
         for pod in pods {
@@ -135,7 +135,7 @@ impl Life<'_> {
         self.delete_share_volumes(pods)
     }
 
-    /// Reads what all programs wrote, Kubernetes' own too.
+    /// Reads all programs' logs, Kubernetes' own too.
     fn expect_no_password(&self) -> Result<()> {
         for log in fs::read_dir(self.running.logs()).context("read the logs")? {
             let log = log?.path();

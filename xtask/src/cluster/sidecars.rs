@@ -1,4 +1,4 @@
-//! The controllers that stand beside a CSI driver: provisioner, attacher, resizer.
+//! The controllers beside a CSI driver: provisioner, attacher, resizer.
 
 use std::process::Command;
 

@@ -16,18 +16,18 @@ pub(super) struct Sockets {
     /// The driver's flags: where it serves CSI and kubelet's registration.
     pub(super) csi: String,
     pub(super) registration: String,
-    /// What kubelet is told to dial.
+    /// The endpoint for kubelet.
     pub(super) for_kubelet: String,
-    /// What the controllers beside the driver dial: a program of its own serves there, on Linux always.
+    /// The endpoint for the controllers beside the driver: a program of its own serves there, always on Linux.
     pub(super) controller: PathBuf,
-    /// Kubelet's root by a short path: that of a socket has 108 bytes at most, and drive C's is half of it.
+    /// Kubelet's root by a short path: a socket's has 108 bytes at most, and drive C's is half of it.
     pub(super) root: PathBuf,
-    /// Where Wine has no socket that kubelet could find: a file, and what it says.
+    /// As Wine has no socket for kubelet to find: a file, and its content.
     file: Option<(PathBuf, String)>,
 }
 
 impl Sockets {
-    /// Those of a host. Wine has no Unix sockets; there the driver serves on ports.
+    /// The endpoints of a host. Wine has no Unix sockets; there the driver serves on ports.
     pub(super) fn of(running: &RunningCluster, host: Host<'_>, root: &Path) -> Result<Self> {
         let short = running.dir().join("kubelet");
         symlink(root, &short).context("name kubelet's root by a short path")?;
@@ -60,14 +60,14 @@ impl Sockets {
         })
     }
 
-    /// Removes the socket by which kubelet finds the driver.
+    /// Removes the driver's registration socket.
     pub(super) fn remove_registration(&self) -> Result<()> {
         let socket = self.root.join(REGISTRATION);
         fs::remove_file(&socket).with_context(|| socket.display().to_string())
     }
 
-    /// Makes the file anew in which kubelet's program reads where the registration is (see `wine`), as a driver that
-    /// starts makes its socket anew.
+    /// Makes the file of the registration's address for kubelet's program again (see `wine`), as a starting driver
+    /// makes its socket again.
     pub(super) fn show_registration(&self) -> Result<()> {
         let Some((file, address)) = &self.file else {
             return Ok(());

@@ -1,4 +1,4 @@
-//! What the cluster prints: a line for each step.
+//! The cluster's output: a line for each step.
 
 use std::time::Instant;
 
@@ -13,7 +13,7 @@ impl Steps {
         }
     }
 
-    /// Says that a step is done, and by what that was seen.
+    /// Prints that a step is done, and its proof.
     pub(super) fn done(&self, step: &str, shown_by: &str) {
         let seconds = self.began.elapsed().as_secs_f32();
         println!("{seconds:>6.1} s  {step:<17}  {shown_by}");

@@ -1,8 +1,8 @@
 //! Kubelet as a Windows program, under Wine.
 //!
 //! Wine 8 has neither Unix sockets nor the access control lists that kubelet sets. So kubelet is built from a copy of
-//! Kubernetes' module in which a few places are edited: it dials tcp, and where the socket of a registration should be
-//! it reads a file that says where to dial. A place is given by a text that has to be there exactly once.
+//! Kubernetes' module with a few edited places: it dials tcp, and in place of a registration's socket it reads a file
+//! with the address to dial. A place is given by a text that has to occur exactly once.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -20,7 +20,7 @@ const KUBERNETES: &str = "k8s.io/kubernetes";
 
 const SHORT: Duration = Duration::from_secs(120);
 
-/// A place in kubelet's source, and what stands there for Wine.
+/// A place in kubelet's source, and its text for Wine.
 struct Edit {
     file: &'static str,
     text: &'static str,
@@ -68,7 +68,7 @@ pub(super) fn build_kubelet(go: &Go) -> Result<PathBuf> {
     Ok(program)
 }
 
-/// Gives kubelet the folders and registry values that it expects of a Windows, and its root.
+/// Makes the folders and registry values that kubelet expects of Windows, and its root.
 pub(super) fn prepare(prefix: &Prefix, root: &Path) -> Result<()> {
     let drive_c = prefix.drive_c();
     for folder in ["var/lib", "var/log/containers"] {
@@ -124,7 +124,7 @@ fn copy_of_kubernetes(go: &Go) -> Result<PathBuf> {
     Ok(copy)
 }
 
-/// Where Go's cache has the module, which is fetched where it has none.
+/// The module's folder in Go's cache; fetches a missing one.
 fn module_folder(go: &Go) -> Result<PathBuf> {
     let mut fetch = go.command(env::GO_CLUSTER, &["mod", "download", KUBERNETES]);
     process::capture(&mut fetch, BUILD)?.success("go mod download")?;
@@ -136,7 +136,7 @@ fn module_folder(go: &Go) -> Result<PathBuf> {
     Ok(PathBuf::from(printed.trim()))
 }
 
-/// The files of a folder, which may be changed: those of Go's cache may not.
+/// Copies a folder's files, to be changed: those of Go's cache may not be.
 fn copy_folder(from: &Path, to: &Path) -> Result<()> {
     fs::create_dir_all(to)?;
     for entry in fs::read_dir(from)? {
@@ -150,7 +150,7 @@ fn copy_folder(from: &Path, to: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Fails where the text is not there exactly once: then the source is not the one that the edit was made for.
+/// Fails unless the text occurs exactly once: otherwise the edit was made for another source.
 fn replace_once(source: &str, text: &str, instead: &str) -> Result<String> {
     let found = source.matches(text).count();
     ensure!(found == 1, "{text:?} is there {found} times, not once");

@@ -1,4 +1,4 @@
-//! The lines that were executed, read from what `llvm-cov export --format=lcov` writes.
+//! The executed lines, read from the output of `llvm-cov export --format=lcov`.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -7,7 +7,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 
-/// The lines of each file that can be executed, by its path below the sources.
+/// The executable lines of each file, by its path below the sources.
 #[derive(Debug, Default)]
 pub(super) struct Lines(BTreeMap<String, Count>);
 
@@ -18,7 +18,7 @@ struct Count {
 }
 
 impl Lines {
-    /// Reads those of the files below `sources`. Tests are no code that could be covered.
+    /// Reads those of the files below `sources`. Tests do not count as code to be covered.
     pub(super) fn read(export: &str, sources: &Path) -> Result<Self> {
         Self::of(export, sources, |path| {
             let text = fs::read_to_string(path);
@@ -80,7 +80,7 @@ impl Count {
     }
 }
 
-/// How many lines stand before a file's tests, which are last.
+/// The number of lines before a file's tests, as these are last.
 fn before_tests(text: &str) -> usize {
     let code = text.lines().take_while(|line| *line != "#[cfg(test)]");
     code.count()

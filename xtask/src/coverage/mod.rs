@@ -1,6 +1,6 @@
-//! `cargo xtask coverage`: which lines of `os-windows` its tests execute under Wine.
+//! `cargo xtask coverage`: the lines of `os-windows` executed by its tests under Wine.
 //!
-//! It compiles everything anew, with flags of its own, and is therefore no part of `cargo xtask test`.
+//! It compiles everything again, with flags of its own, so it is no part of `cargo xtask test`.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -22,12 +22,12 @@ use self::tools::Tools;
 
 const BUILD: Duration = Duration::from_secs(30 * 60);
 
-/// The prefix that is made for it included.
+/// The prefix made for it included.
 const ONE_PROGRAM: Duration = Duration::from_secs(15 * 60);
 
 const RECORD: &str = "crates/fidelity/records/coverage.txt";
 
-/// What is measured, and what runs it.
+/// The measured sources, and the programs that run them.
 const SOURCES: &str = "crates/os-windows/src/";
 const PACKAGES: [&str; 2] = ["wincsi-os-windows", "wincsi-os-windows-testkit"];
 
@@ -74,8 +74,8 @@ fn emptied(dir: &Path) -> Result<PathBuf> {
     Ok(dir.to_owned())
 }
 
-/// Runs a program in a prefix of its own, which is made with the name of the profiles: a service has its
-/// environment from there.
+/// Runs a program in a prefix of its own, made with the name of the profiles: a service gets its environment from
+/// there.
 fn execute(program: &Artifact, profiles: &Path) -> Result<()> {
     let mut command = Command::new(std::env::current_exe()?);
     command.arg("wine-runner").arg(&program.exe);

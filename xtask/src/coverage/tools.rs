@@ -1,10 +1,9 @@
-//! A compiler and linker that count lines in programs for `x86_64-pc-windows-gnu`.
+//! A compiler and linker for counting lines in programs for `x86_64-pc-windows-gnu`.
 //!
-//! Rust's library for this target comes without the profiler's runtime (E0463). The one for
-//! `x86_64-pc-windows-gnullvm` has it: objects of C, which link here too when the compiler is told, by an
-//! unstable flag, not to look for its own. GNU's linker loses what a report is made of, so that rust-lld
-//! links, to which GCC's start objects and folders have to be named. It may collect no sections, lest it drop
-//! the table of functions.
+//! Rust's library for this target comes without the profiler's runtime (E0463). The one for `x86_64-pc-windows-gnullvm`
+//! has it: objects of C; they link here too if an unstable flag stops the compiler's search for its own. GNU's linker
+//! loses the data for a report, so rust-lld links; it needs GCC's start objects and folders by name. It may collect no
+//! sections, or it would drop the table of functions.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -18,12 +17,12 @@ use crate::{cargo, env, process};
 const INSTALL: Duration = Duration::from_secs(15 * 60);
 const LIMIT: Duration = Duration::from_secs(10 * 60);
 
-/// The target whose library has the profiler's runtime.
+/// The target with the profiler's runtime in its library.
 const HAS_RUNTIME: &str = "x86_64-pc-windows-gnullvm";
 
 const GCC: &str = "x86_64-w64-mingw32-gcc";
 
-/// Between flags in the variable that cargo reads them from.
+/// Between flags in cargo's variable.
 const SEPARATOR: &str = "\u{1f}";
 
 pub(super) struct Tools {
@@ -33,7 +32,7 @@ pub(super) struct Tools {
 }
 
 impl Tools {
-    /// Finds or installs them; what is made of them lies in this folder.
+    /// Finds or installs them; their products lie in this folder.
     pub(super) fn provide(dir: &Path) -> Result<Self> {
         rustup(&["component", "add", "llvm-tools"])?;
         rustup(&["target", "add", HAS_RUNTIME])?;
@@ -44,14 +43,14 @@ impl Tools {
         Ok(Self { programs, flags })
     }
 
-    /// Has cargo count lines in what it builds.
+    /// Has cargo count lines in its builds.
     pub(super) fn instrument(&self, command: &mut Command) {
         command.env("CARGO_ENCODED_RUSTFLAGS", self.flags.join(SEPARATOR));
         // For the one unstable flag.
         command.env("RUSTC_BOOTSTRAP", "1");
     }
 
-    /// What these programs executed by these profiles, in lcov's format.
+    /// The lines executed by these programs, from these profiles, in lcov's format.
     pub(super) fn export(&self, programs: &[PathBuf], profiles: &Path) -> Result<String> {
         let merged = profiles.with_extension("profdata");
         let mut merge = Command::new(self.programs.join("llvm-profdata"));
@@ -91,7 +90,7 @@ fn library(target: Option<&str>) -> Result<PathBuf> {
     Ok(PathBuf::from(output.trim()))
 }
 
-/// Makes `libprofiler.a` of the runtime's objects, without what was compiled from Rust.
+/// Makes `libprofiler.a` of the runtime's objects, without objects compiled from Rust.
 fn unpack(programs: &Path, dir: &Path) -> Result<()> {
     if dir.exists() {
         fs::remove_dir_all(dir).with_context(|| format!("empty {}", dir.display()))?;

@@ -1,4 +1,4 @@
-//! The second play: kubelet and `wincsi node`, on a simulated node that restarts in the middle.
+//! The second play: kubelet and `wincsi node`, on a simulated node with a restart in the middle.
 
 use std::fs;
 use std::path::PathBuf;

@@ -70,7 +70,7 @@ impl Demo {
     }
 }
 
-/// What became of the demo that was played as a test.
+/// The result of the demo played as a test.
 pub(crate) struct Rehearsal {
     pub(crate) played: Finished,
     /// The end of the server's log.
@@ -93,7 +93,7 @@ pub(crate) fn rehearse(
     })
 }
 
-/// The programs that are played against, and the one that plays.
+/// The servers of a play, and its player.
 #[derive(Clone, Copy)]
 pub(crate) struct Programs<'a> {
     pub(crate) server: &'a Path,
@@ -104,11 +104,11 @@ pub(crate) struct Programs<'a> {
 /// The names of the machine profiles.
 pub(crate) const PROFILES: [&str; 4] = ["azure-scsi", "ebs", "hyper-v", "vsphere"];
 
-/// The names of the programs: the node plugin, and the one that plays.
+/// The names of the programs: the node plugin, and the player.
 pub(crate) const WINCSI: &str = "wincsi";
 pub(crate) const DRIVER: &str = "wincsi-demo";
 
-/// Builds the servers and what plays.
+/// Builds the servers and the player.
 fn build(host: Host<'_>) -> Result<[PathBuf; 3]> {
     let profile = "fast";
     let built = |package, binary| {
@@ -193,7 +193,7 @@ fn make_node(host: Host<'_>, exe: &Path, dir: &Path, profile: &str) -> Result<()
         .map(drop)
 }
 
-/// What the driver is to do, and the node's folder, whose disk it makes larger.
+/// The driver's command, on the node's folder; it enlarges the node's disk.
 fn driver(verb: &str, host: Host<'_>, exe: &Path, dir: &Path) -> Command {
     let mut command = host.command(exe);
     command.arg(verb);

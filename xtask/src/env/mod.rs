@@ -1,8 +1,8 @@
-//! What the chores need of the machine: found, else installed, else named.
+//! The chores' needs of the machine: found, else installed, else named.
 //!
 //! A fresh Debian 12 with git, cargo and apt gets everything from here: the Rust target, Debian
-//! packages, Go and the Go modules. What cannot be had is named with what is skipped because of
-//! it; with `CI=true` it is an error instead.
+//! packages, Go and the Go modules. A missing tool is named with the steps skipped because of it;
+//! with `CI=true` it is an error instead.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -37,20 +37,20 @@ impl Setup {
     }
 }
 
-/// Something that a chore cannot do without.
+/// A chore's requirement.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub(crate) enum Need {
-    /// What the cluster has from Debian: its database, and what speaks to its API.
+    /// The cluster's parts from Debian: its database, and its API client.
     Cluster,
     /// The Go command, new enough for our modules.
     Go,
-    /// The Go modules that our Go programs are built from.
+    /// The Go modules of our Go programs.
     GoModules,
-    /// What reads an image and its hives.
+    /// Readers of an image and its hives.
     Image,
     /// The linker for Windows programs.
     Mingw,
-    /// The tools that make the filesystems of the signature fixtures.
+    /// The tools for the filesystems of the signature fixtures.
     Mkfs,
     /// Rust's standard library for Windows with the MSVC runtime (check and clippy only).
     MsvcTarget,
@@ -73,7 +73,7 @@ impl Need {
         Self::Image,
     ];
 
-    /// What does not run without it.
+    /// The steps skipped without it.
     fn skipped(self) -> &'static str {
         match self {
             Self::Cluster => "the cluster",
@@ -87,7 +87,7 @@ impl Need {
     }
 }
 
-/// What was found or installed.
+/// The found and installed tools.
 #[derive(Debug, Default)]
 pub(crate) struct Provision {
     go: Option<PathBuf>,
@@ -140,7 +140,7 @@ pub(crate) fn is_ci() -> bool {
     std::env::var("CI").is_ok_and(|value| value == "true" || value == "1")
 }
 
-/// Finds or installs what is needed.
+/// Finds or installs the needs.
 pub(crate) fn provide(needs: &[Need]) -> Result<Provision> {
     let mut provision = Provision::default();
     packages::provide(needs, &mut provision);

@@ -1,8 +1,8 @@
-//! The Debian packages that the chores need: one table.
+//! The chores' Debian packages: one table.
 
 use super::{Need, Provision, apt, path};
 
-/// A row of the table: any one of the programs proves that the package is there.
+/// A row of the table: any one of the programs proves the package.
 struct Package {
     programs: &'static [&'static str],
     package: &'static str,
@@ -56,8 +56,8 @@ const PACKAGES: &[Package] = &[
     row(Need::Mkfs, "xfsprogs", &["mkfs.xfs"]),
 ];
 
-/// Installs the packages of `needs` whose programs are not there: all in one go, and when that fails
-/// one by one, since a release of Debian may lack one of them.
+/// Installs the packages of `needs` with missing programs: all in one go, and if that fails one by one, since a release
+/// of Debian may lack one of them.
 pub(super) fn provide(needs: &[Need], provision: &mut Provision) {
     let wanted = absent(needs);
     let names: Vec<&str> = wanted.iter().map(|p| p.package).collect();

@@ -3,7 +3,7 @@
 use std::env;
 use std::path::{Path, PathBuf};
 
-/// Where Debian puts programs that an ordinary user's PATH may not name.
+/// Debian's folders of programs that an ordinary user's PATH may lack.
 const MORE: [&str; 3] = ["/usr/sbin", "/sbin", "/usr/lib/wine"];
 
 /// Finds a program on PATH and in Debian's folders beside it.

@@ -1,6 +1,6 @@
 //! Security descriptors in their self-relative form ([MS-DTYP] 2.4.6).
 
-/// What an entry lets its account do with a file (winnt.h): `FILE_ALL_ACCESS`, and `FILE_GENERIC_READ` with
+/// An entry's rights to a file for its account (winnt.h): `FILE_ALL_ACCESS`, and `FILE_GENERIC_READ` with
 /// `FILE_GENERIC_EXECUTE`.
 pub(super) const FILE: Rights = Rights {
     all: 0x001f_01ff,
@@ -13,7 +13,7 @@ pub(super) const KEY: Rights = Rights {
     read: 0x0002_0019,
 };
 
-/// What the two kinds of accounts may do.
+/// The rights of the two kinds of accounts.
 #[derive(Clone, Copy)]
 pub(super) struct Rights {
     all: u32,
@@ -44,7 +44,7 @@ pub(super) fn of_administrators(rights: Rights) -> Vec<u8> {
     bytes
 }
 
-/// An account by what follows `S-1-5-`.
+/// An account by its numbers after `S-1-5-`.
 type Account = &'static [u32];
 
 const SYSTEM: Account = &[18];
@@ -60,7 +60,7 @@ fn sid(account: Account) -> Vec<u8> {
         .collect()
 }
 
-/// An entry that allows (type 0), without flags.
+/// An allowing entry (type 0), without flags.
 fn entry(mask: u32, account: Account) -> Vec<u8> {
     let sid = sid(account);
     let mut bytes = vec![0, 0];

@@ -1,7 +1,7 @@
 //! An empty hive of the registry: a base block, and one bin with a root key and its security.
 //!
 //! Written from the published format (<https://github.com/msuhanov/regf>, the libyal project's REGF document); all
-//! times are zero, so that the bytes are always the same.
+//! times are zero, so the bytes are always the same.
 
 use super::descriptor;
 
@@ -25,8 +25,8 @@ pub(super) fn empty() -> Vec<u8> {
 
 fn base_block() -> Vec<u8> {
     let mut block = Vec::from(b"regf");
-    // Two equal sequence numbers, the time in two halves, version 1.5, a primary file that is loaded as it is, the
-    // root's place, the length of the bins, and one sector to a cluster.
+    // Two equal sequence numbers, the time in two halves, version 1.5, a primary file loaded unchanged, the root's
+    // place, the length of the bins, and one sector to a cluster.
     for field in [1_u32, 1, 0, 0, 1, 5, 0, 1, ROOT_AT, 4096, 1] {
         block.extend(field.to_le_bytes());
     }
@@ -88,7 +88,7 @@ fn root_key() -> Vec<u8> {
     key
 }
 
-/// The one item of the list of securities, which refers to itself and is used once.
+/// The one item of the list of securities: it refers to itself and is used once.
 fn security() -> Vec<u8> {
     let descriptor = descriptor::of_administrators(descriptor::KEY);
     let length = u32::try_from(descriptor.len()).unwrap_or_default();

@@ -1,7 +1,7 @@
-//! Layers as hcsshim imports them: tar archives whose PAX records have what a file is to Windows.
+//! Layers as hcsshim imports them: tar archives with each file's Windows properties in PAX records.
 //!
 //! The records are those of go-winio's `backuptar`. A layer's own files lie below `Files/`. Each folder comes before
-//! what lies in it (hcsshim#1688). There are no times and no numbers of users, so that the bytes are always the same.
+//! its content (hcsshim#1688). There are no times and no numbers of users, so the bytes are always the same.
 
 use anyhow::Result;
 use base64::Engine as _;
@@ -16,7 +16,7 @@ const HIVES: [&str; 5] = ["DEFAULT", "SAM", "SECURITY", "SOFTWARE", "SYSTEM"];
 /// Where the exe lies in the image: at its root, since the runtime starts it by its bare name.
 pub(super) const EXE: &str = "wincsi.exe";
 
-/// The layer that Windows wants below any other: folders, and hives without content.
+/// The layer required by Windows below any other: folders, and hives without content.
 pub(super) fn base() -> Result<Vec<u8>> {
     let mut layer = Layer::new();
     layer.folders(&["Files", "Files/Windows", "Files/Windows/System32", CONFIG])?;

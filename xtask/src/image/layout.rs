@@ -18,10 +18,10 @@ pub(super) const TAG: &str = env!("CARGO_PKG_VERSION");
 /// internal/jobcontainers).
 const PATH: &str = r"PATH=C:\Windows\System32;C:\Windows";
 
-/// The file that makes a folder a layout.
+/// The mark of a layout's folder.
 const MARK: &str = "oci-layout";
 
-/// Writes the layout of an image of these layers, which are tar archives, in place of one that is there.
+/// Writes the layout of an image of these layers (tar archives), replacing an existing one.
 pub(super) fn write(folder: &Path, layers: &[Vec<u8>]) -> Result<()> {
     let layout = Layout::begin(folder)?;
     let unpacked: Vec<_> = layers.iter().map(|layer| digest(layer)).collect();
@@ -45,7 +45,7 @@ pub(super) fn write(folder: &Path, layers: &[Vec<u8>]) -> Result<()> {
 const OS: &str = "windows";
 const ARCHITECTURE: &str = "amd64";
 
-/// Without `os.version`, so that hosts of every build take it: nothing in it belongs to a build.
+/// Without `os.version`, so hosts of every build accept it: nothing in it belongs to a build.
 fn config(layers: &[String]) -> Value {
     let made_by = json!({"created_by": "cargo xtask image"});
     json!({
@@ -79,7 +79,7 @@ struct Layout {
 }
 
 impl Layout {
-    /// Removes the blobs of a layout that is there, and nothing else.
+    /// Removes the blobs of an existing layout, and nothing else.
     fn begin(folder: &Path) -> Result<Self> {
         let blobs = folder.join("blobs");
         if folder.join(MARK).exists() && blobs.exists() {

@@ -1,8 +1,8 @@
 //! `cargo xtask image`: the image of the node plugin for HostProcess containers, as an OCI layout.
 //!
 //! Such a container has no files of Windows: it sees the node's. So the image is two small layers, written here without
-//! a builder of images and without anybody's bytes but ours: a base of folders and empty hives, and the exe.
-//! docs/deploy.md has what read it and what never did.
+//! a builder of images and only with our own bytes: a base of folders and empty hives, and the exe. docs/deploy.md
+//! lists the programs that read it and those that never did.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -50,7 +50,7 @@ impl Image {
     }
 }
 
-/// Writes the image of an exe, in place of a layout that is there.
+/// Writes the image of an exe, replacing an existing layout.
 pub(crate) fn write(exe: &Path, folder: &Path) -> Result<()> {
     let program = fs::read(exe).with_context(|| format!("read {}", exe.display()))?;
     ensure!(
@@ -76,7 +76,7 @@ fn build() -> Result<PathBuf> {
 mod tests {
     use super::*;
 
-    /// The index has the digest of the manifest, and that has those of all else.
+    /// The index has the digest of the manifest, and the manifest has those of all else.
     #[test]
     fn an_exe_has_one_image_and_a_layout_that_is_there_is_replaced() {
         let folder = tempfile::tempdir().unwrap();

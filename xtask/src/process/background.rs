@@ -1,4 +1,4 @@
-//! A server that runs beside the work and ends with its owner.
+//! A server running beside the work, ended with its owner.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ use rustix::process::Signal;
 use super::tree::signal;
 use super::{POLL, describe, interrupt, kill_tree, tail};
 
-/// A child process that is killed, with its descendants, when dropped.
+/// A child process, killed with its descendants when dropped.
 #[derive(Debug)]
 pub(crate) struct Background {
     name: String,
@@ -41,12 +41,12 @@ impl Background {
         self.child.id()
     }
 
-    /// The file that has its output.
+    /// The file of its output.
     pub(crate) fn log(&self) -> &Path {
         &self.log
     }
 
-    /// What it has printed so far.
+    /// Its output so far.
     pub(crate) fn output(&self) -> String {
         let bytes = fs::read(&self.log).unwrap_or_default();
         String::from_utf8_lossy(&bytes).into_owned()
@@ -73,7 +73,7 @@ impl Background {
         answer.with_context(late)
     }
 
-    /// Waits until a line holding `pattern` was printed, and answers that line.
+    /// Waits for a printed line with `pattern`, and returns it.
     pub(crate) fn wait_for_line(&mut self, pattern: &str, limit: Duration) -> Result<String> {
         self.wait_until(&format!("line with {pattern:?}"), limit, |this| {
             let output = this.output();
@@ -112,7 +112,7 @@ impl Background {
         Ok(())
     }
 
-    /// The last lines that it has printed.
+    /// Its last printed lines.
     pub(crate) fn tail(&self) -> String {
         tail(&self.output(), 30)
     }

@@ -1,5 +1,5 @@
-//! Ctrl-C and a termination signal: the wait that is going on fails, and everything that was
-//! started is ended and removed on the way out.
+//! Ctrl-C and a termination signal: the current wait fails, and everything started is ended and
+//! removed on the way out.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,7 +13,7 @@ thread_local! {
 
 static INTERRUPTED: AtomicBool = AtomicBool::new(false);
 
-/// Takes the signals over from their default, which would end this process on the spot.
+/// Replaces the signals' default: it would end this process on the spot.
 pub(crate) fn watch() -> Result<()> {
     ctrlc::set_handler(|| INTERRUPTED.store(true, Ordering::Relaxed)).context("watch for Ctrl-C")
 }
@@ -23,7 +23,7 @@ pub(crate) fn happened() -> bool {
     INTERRUPTED.load(Ordering::Relaxed)
 }
 
-/// Does something that has to be done on the way out too.
+/// Does work required on the way out too.
 pub(crate) fn regardless<T>(work: impl FnOnce() -> T) -> T {
     let before = LEAVING.replace(true);
     let done = work();

@@ -21,7 +21,7 @@ const POLL: Duration = Duration::from_millis(20);
 /// How many lines of its output an error about a child shows.
 const TAIL: usize = 60;
 
-/// What a finished child left behind; stdout and stderr are one stream in the order of writing.
+/// A finished child's status and output; stdout and stderr are one stream in the order of writing.
 #[derive(Debug)]
 pub(crate) struct Finished {
     pub(crate) status: ExitStatus,
@@ -30,7 +30,7 @@ pub(crate) struct Finished {
 }
 
 impl Finished {
-    /// Turns a failure into an error that ends with the last lines of the output.
+    /// Turns a failure into an error with the last lines of the output.
     pub(crate) fn success(self, what: &str) -> Result<String> {
         if self.status.success() {
             return Ok(self.output);
@@ -49,8 +49,7 @@ pub(crate) fn follow(command: &mut Command, limit: Duration) -> Result<Finished>
     finish(command, limit, Echo::On)
 }
 
-/// Runs a command whose stdout is data for us, which is answered apart; shows its stderr while it
-/// comes.
+/// Runs a command and returns its stdout apart, as data for us; shows its stderr while it comes.
 pub(crate) fn data(command: &mut Command, limit: Duration) -> Result<(Finished, String)> {
     let mut data = tempfile::tempfile().context("make a file for the data")?;
     command.stdout(data.try_clone()?);
@@ -75,7 +74,7 @@ pub(crate) fn wait(child: &mut Child, limit: Duration) -> Result<ExitStatus> {
     wait_with(child, limit, || Ok(()))
 }
 
-/// Asks every `pace` until there is an answer; `None` when the limit passes. An interruption is an error.
+/// Polls every `pace` until there is an answer; `None` when the limit passes. An interruption is an error.
 pub(crate) fn poll<T>(
     limit: Duration,
     pace: Duration,
@@ -178,9 +177,9 @@ fn may_wait(deadline: Instant, limit: Duration) -> Result<()> {
     Ok(())
 }
 
-/// Reads a growing file that another process writes.
+/// Reads a growing file of another process.
 ///
-/// The descriptor shares its offset with the writer, so it is opened anew through `/proc`.
+/// The descriptor shares its offset with the writer, so it is opened again through `/proc`.
 struct Reader {
     file: File,
     seen: Vec<u8>,
@@ -243,7 +242,7 @@ mod tests {
         let script = format!("sleep {marker} & sleep {marker}");
         let error = capture(&mut shell(&script), Duration::from_millis(300)).unwrap_err();
         assert!(format!("{error:#}").contains("ended after"), "{error:#}");
-        // Who was killed is gone once the system has let it run to its end.
+        // A killed process is gone once the system has let it run to its end.
         let end = Instant::now() + Duration::from_secs(60);
         while command_lines().any(|line| line.contains(&marker)) {
             assert!(Instant::now() < end, "a descendant is left");

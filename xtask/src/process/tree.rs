@@ -9,10 +9,10 @@ use rustix::process::{Pid, Signal, kill_process};
 /// How long a process may take to stop.
 const STOP: Duration = Duration::from_secs(5);
 
-/// Ends a process and everything that descends from it, children first.
+/// Ends a process and its descendants, children first.
 ///
-/// All are stopped before the first is ended: one that runs on could make another child, which nobody would find once
-/// its parent is gone.
+/// All are stopped before the first is ended: a running one could make another child, impossible to find once its
+/// parent is gone.
 pub(crate) fn kill_tree(root: u32) {
     let mut stopped = Vec::new();
     let mut running = vec![root];
@@ -30,7 +30,7 @@ pub(crate) fn kill_tree(root: u32) {
     }
 }
 
-/// A process that is just making a child stops when the child is there. One that does not stop is not waited for.
+/// A process just making a child stops when the child exists. One that does not stop is not waited for.
 fn wait_until_stopped(pids: &[u32]) {
     let end = Instant::now() + STOP;
     while pids.iter().any(|pid| may_run(*pid)) && Instant::now() < end {
@@ -43,7 +43,7 @@ fn may_run(pid: u32) -> bool {
     state.is_some_and(|state| !matches!(state, 'T' | 't' | 'Z' | 'X'))
 }
 
-/// Sends a signal; a process that is gone already is no error.
+/// Sends a signal; a vanished process is no error.
 pub(super) fn signal(pid: u32, signal: Signal) {
     let Some(pid) = i32::try_from(pid).ok().and_then(Pid::from_raw) else {
         return;
@@ -87,7 +87,7 @@ fn parent(pid: u32) -> Option<u32> {
     stat(pid)?.split_whitespace().nth(1)?.parse().ok()
 }
 
-/// The fields of `/proc/PID/stat` from the third on, which is the state; the name before it may hold blanks and brackets.
+/// The fields of `/proc/PID/stat` from the third (the state) on; the name before it may hold blanks and brackets.
 fn stat(pid: u32) -> Option<String> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     let (_, after_name) = stat.rsplit_once(") ")?;

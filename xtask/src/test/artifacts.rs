@@ -1,4 +1,4 @@
-//! What cargo has built for tests: their programs, and the binaries that these and other steps start.
+//! Cargo's products for tests: their programs, and the binaries started by these and other steps.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -17,7 +17,7 @@ pub(crate) struct Artifact {
     pub(crate) exe: PathBuf,
 }
 
-/// All that one build made.
+/// The products of one build.
 #[derive(Debug, Default)]
 pub(crate) struct Built {
     pub(crate) tests: Vec<Artifact>,
@@ -27,7 +27,7 @@ pub(crate) struct Built {
 }
 
 impl Built {
-    /// Reads what `cargo test --no-run --message-format=json` prints.
+    /// Reads the output of `cargo test --no-run --message-format=json`.
     pub(crate) fn read(messages: &str, root: &Path) -> Result<Self> {
         let mut built = Self::default();
         for line in messages.lines() {
@@ -41,7 +41,7 @@ impl Built {
         Ok(built)
     }
 
-    /// A program that a package has beside its tests.
+    /// A package's program beside its tests.
     pub(super) fn binary(&self, name: &str) -> Result<&Path> {
         let found = self.binaries.get(name).map(PathBuf::as_path);
         found.with_context(|| format!("the tests were built without {name}"))

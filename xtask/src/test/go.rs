@@ -1,4 +1,4 @@
-//! The steps that drive csi-proxy with the official Go clients.
+//! The steps with csi-proxy and the official Go clients.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -35,7 +35,7 @@ const NOT_WITH_WINES_FILES: &[(&str, &str)] = &[
     ("TestTwoClientsAtATimeStageTheirOwnVolumes", NO_MOUNTING),
 ];
 
-/// The tests that Wine itself can be the node of, whole.
+/// The tests with Wine itself as the whole node.
 const ON_WINE_ITSELF: &[&str] = &[
     "TestIsLinkOfFoldersAndOfNothing",
     "TestMkdirMakesAPathThatRmdirRemoves",
@@ -49,7 +49,7 @@ const ON_WINE_ITSELF: &[&str] = &[
 const NO_SYMLINKS: &str = "Wine's CreateSymbolicLinkW reports success and makes nothing";
 const NO_MOUNTING: &str = "a simulated volume is mounted into simulated folders alone";
 
-/// The share of every simulated node that is made with the demo's hardware.
+/// The share of every simulated node with the demo's hardware.
 const SHARE: [(&str, &str); 3] = [
     ("WINCSI_SHARE", r"\\fileserver\share"),
     ("WINCSI_USER", r"DOMAIN\user"),
@@ -100,8 +100,8 @@ fn build(session: &Session, host: Host<'_>, client: GoModule) -> Result<PathBuf>
     Ok(test)
 }
 
-/// A client's tests, on a node that is simulated whole, under Wine also on one with Wine's own files and on
-/// Wine itself, and then the tests that run csi-proxy themselves.
+/// A client's tests, on a wholly simulated node, under Wine also on one with Wine's own files and on Wine itself, and
+/// then the tests that run csi-proxy themselves.
 fn one_client(host: Host<'_>, client: GoModule, server: &Path, test: &Path) -> Result<Outcome> {
     let programs = Programs { server, test };
     let named = |kind: &str| format!("{}, {kind}", client.name);
@@ -126,14 +126,14 @@ fn one_client(host: Host<'_>, client: GoModule, server: &Path, test: &Path) -> R
     Ok(outcome)
 }
 
-/// csi-proxy, and what calls it.
+/// csi-proxy, and its callers.
 #[derive(Clone, Copy)]
 struct Programs<'a> {
     server: &'a Path,
     test: &'a Path,
 }
 
-/// Each run has a node of its own, so that one run's leavings cannot help the next.
+/// Each run has a node of its own, so one run's leftovers cannot help the next.
 fn fresh(name: &str, run: impl Fn(&Path) -> Result<Outcome>) -> Result<Outcome> {
     Outcome::steady(name, || {
         let dir = tempfile::tempdir()?;
@@ -160,8 +160,8 @@ fn one_node(
     Ok(outcome)
 }
 
-/// Under Wine each test runs once, on Wine itself where it will do, else with Wine's own files where those
-/// will: each operation on simulated ones is many of Wine's.
+/// Under Wine each test runs once, on Wine itself if possible, else with Wine's own files if possible: each operation
+/// on simulated ones is many of Wine's.
 fn selection(host: Host<'_>, node: Node<'_>) -> String {
     let simulated: Vec<&str> = NOT_WITH_WINES_FILES.iter().map(|(name, _)| *name).collect();
     let (simulated, native) = (simulated.join("|"), ON_WINE_ITSELF.join("|"));
@@ -176,7 +176,7 @@ fn selection(host: Host<'_>, node: Node<'_>) -> String {
     }
 }
 
-/// Names of pipes are the machine's, so the tests that start csi-proxy meet no other.
+/// Names of pipes are the machine's, so tests that start csi-proxy run beside no other.
 fn own_proxy(host: Host<'_>, folder: &Path, programs: Programs<'_>, name: &str) -> Result<Outcome> {
     let dir = tempfile::tempdir()?;
     let sockets = matches!(host, Host::Linux).then(|| dir.path());
@@ -216,7 +216,7 @@ mod tests {
 
     use super::*;
 
-    /// A test that was renamed would run elsewhere, or not at all, by a name that says nothing.
+    /// A renamed test would run elsewhere, or not at all, by a stale name.
     #[test]
     fn every_test_that_is_chosen_by_name_is_there() {
         let sources = fs::read_dir(cargo::root().join("tests/go")).unwrap();

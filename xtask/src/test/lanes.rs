@@ -1,4 +1,4 @@
-//! Two things at a time: what waits in one lane leaves a processor to the other.
+//! Two things at a time: a wait in one lane leaves a processor to the other.
 
 use std::panic;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -9,12 +9,12 @@ use anyhow::Result;
 use super::outcome::Outcome;
 use crate::host::Host;
 
-/// Hosts of a kind, each of which runs one thing at a time: under Wine each is a prefix, with a server of its own.
+/// Hosts of a kind, each for one thing at a time: under Wine each is a prefix, with a server of its own.
 pub(super) type Lanes<'a> = [Host<'a>; 2];
 
 pub(super) const LINUX: Lanes<'_> = [Host::Linux; 2];
 
-/// Runs the jobs, each in the lane that is free first, and answers their outcomes in the jobs' order.
+/// Runs the jobs, each in the next free lane, and returns their outcomes in the jobs' order.
 pub(super) fn run<J: Sync>(
     lanes: Lanes<'_>,
     jobs: &[J],

@@ -48,7 +48,7 @@ pub(crate) struct Test {
     quick: bool,
 }
 
-/// A part of the tests that is reported in a row of its own.
+/// A part of the tests with a row of its own in the report.
 struct Step {
     name: &'static str,
     about: &'static str,
@@ -120,19 +120,19 @@ const STEPS: &[Step] = &[
     },
 ];
 
-/// What the steps of one run share.
+/// State shared by the steps of one run.
 struct Session {
     provision: Provision,
     sweeps: Sweeps,
     prefixes: OnceCell<[Prefix; 2]>,
     for_linux: OnceCell<Built>,
     for_wine: OnceCell<Built>,
-    /// What of it the steps have not yet been charged with.
+    /// The part not yet charged to steps.
     building: Cell<Duration>,
 }
 
 impl Session {
-    /// The run's Wine prefixes, made when the first step asks for them.
+    /// The run's Wine prefixes, made when the first step needs them.
     fn wine(&self) -> Result<Lanes<'_>> {
         if self.prefixes.get().is_none() {
             let _ = self.prefixes.set([Prefix::create()?, Prefix::create()?]);
@@ -141,7 +141,7 @@ impl Session {
         Ok(prefixes.each_ref().map(Host::Wine))
     }
 
-    /// What the tests of a host were built with, by the first step that asks for it.
+    /// The build of a host's tests, made by the first step that needs it.
     fn built(&self, host: Host<'_>) -> Result<&Built> {
         let cell = match host {
             Host::Linux => &self.for_linux,
@@ -249,7 +249,7 @@ fn step_names() -> clap::builder::PossibleValuesParser {
         .into()
 }
 
-/// What the steps need, and the makers of fixtures, which tests look for by themselves.
+/// The steps' needs, and the makers of fixtures, found by the tests themselves.
 fn needs(steps: &[&Step]) -> Vec<Need> {
     steps
         .iter()

@@ -1,4 +1,4 @@
-//! What a step did, and what of it is red.
+//! A step's results, and the red ones.
 
 use std::time::Duration;
 
@@ -7,25 +7,25 @@ use anyhow::Result;
 use super::counts::Counts;
 use crate::process::{self, interrupt};
 
-/// What a step did.
+/// A step's results.
 #[derive(Debug, Default)]
 pub(super) struct Outcome {
     pub(super) counts: Counts,
-    /// The part of the step's time that went into compiling.
+    /// The step's time for compiling.
     pub(super) building: Duration,
     pub(super) failures: Vec<Failure>,
-    /// What was red at first and green when it was run again.
+    /// Failures red at first and green in a second run.
     pub(super) unsteady: Vec<Failure>,
-    /// What the counts do not show: tests that were skipped or left out, programs without a test.
+    /// Facts beside the counts: tests skipped or left out, programs without a test.
     pub(super) notes: Vec<String>,
 }
 
-/// Something that is red.
+/// A red result.
 #[derive(Debug)]
 pub(super) struct Failure {
-    /// One line: the program, what became of it, the tests that failed.
+    /// One line: the program, its end, the failed tests.
     pub(super) what: String,
-    /// What helps to find out why.
+    /// Details to find the reason.
     pub(super) output: String,
 }
 
@@ -37,14 +37,14 @@ impl Failure {
         }
     }
 
-    /// An error, whose text after the first line is output.
+    /// An error; its text after the first line is output.
     pub(super) fn of_error(what: &str, error: &anyhow::Error) -> Self {
         let text = format!("{error:#}");
         let (first, rest) = text.split_once('\n').unwrap_or((&text, ""));
         Self::new(format!("{what}: {first}"), rest)
     }
 
-    /// The output, cut to a length that leaves room for others: the middle goes.
+    /// The output, cut to leave room for others: the middle goes.
     pub(super) fn excerpt(&self) -> String {
         const HEAD: usize = 100;
         const TAIL: usize = 100;
@@ -60,7 +60,7 @@ impl Failure {
 }
 
 impl Outcome {
-    /// A step that did not get to its tests.
+    /// A step that did not reach its tests.
     pub(super) fn failed(failure: Failure) -> Self {
         Self {
             counts: Counts::failed(1),
@@ -77,8 +77,8 @@ impl Outcome {
         self.notes.extend(other.notes);
     }
 
-    /// Runs tests, and runs them once more if they are red. If they are green then, both runs are told
-    /// of; else the first stands, and the second changes nothing. Only an interruption is an error.
+    /// Runs tests, and runs them once more if they are red. If they are green then, both runs are reported; else the
+    /// first counts, and the second changes nothing. Only an interruption is an error.
     pub(super) fn steady(what: &str, run: impl Fn() -> Result<Self>) -> Result<Self> {
         let first = Self::of(what, run())?;
         if first.failures.is_empty() {
@@ -119,7 +119,7 @@ impl Outcome {
         self
     }
 
-    /// Adds a failure when something that went along with the tests went wrong.
+    /// Adds a failure if a side task of the tests failed.
     pub(super) fn check(&mut self, what: &str, done: Result<()>) {
         if let Err(error) = done {
             self.add(Self::failed(Failure::of_error(what, &error)));
@@ -154,7 +154,7 @@ mod tests {
         }
     }
 
-    /// What becomes of tests that end so, one run after the other, and how many runs there were.
+    /// The outcome of tests with these ends, one run after the other, and the number of runs.
     fn steadied(runs: [fn() -> Outcome; 2]) -> (Outcome, usize) {
         let ran = Cell::new(0);
         let run = || Ok(runs[ran.replace(ran.get() + 1)]());

@@ -13,19 +13,19 @@ use super::verdict::Verdict;
 use crate::cargo;
 use crate::process::{self, Finished, interrupt};
 
-/// How many lines of a program that died are shown.
+/// The lines shown of a dead program.
 const LAST_WORDS: usize = 60;
 
-/// A test program that is ready to run.
+/// A test program, ready to run.
 pub(super) struct Program<'a> {
-    /// The step that it belongs to.
+    /// Its step.
     pub(super) step: &'a str,
     pub(super) name: &'a str,
     pub(super) limit: Duration,
     pub(super) language: Language,
 }
 
-/// Whose test harness a program has.
+/// A program's test harness.
 #[derive(Clone, Copy)]
 pub(super) enum Language {
     Go,
@@ -33,11 +33,11 @@ pub(super) enum Language {
 }
 
 impl Program<'_> {
-    /// Runs the program. Only what keeps this run from going on is an error; a program that cannot be
-    /// started, dies or takes too long has failed.
+    /// Runs the program. Only an obstacle to the whole run is an error; a program that cannot be started, dies or takes
+    /// too long has failed.
     ///
-    /// A program that Wine did not let begin is started once more, and the report says so. Whatever
-    /// began is never repeated.
+    /// A program that Wine did not let begin is started once more, and the report says so. A begun
+    /// program is never repeated.
     pub(super) fn run(&self, command: &mut Command) -> Result<Outcome> {
         let mut outcome = Outcome::default();
         let mut ended = process::capture(command, self.limit);
@@ -59,7 +59,7 @@ impl Program<'_> {
         Ok(outcome)
     }
 
-    /// Green needs all of it: a good status, a result that was printed, and no failed test in it.
+    /// Green needs all of it: a good status, a printed result, and no failed test in it.
     fn judge(&self, done: &Finished) -> Outcome {
         let verdict = self.language.read(&done.output);
         let good = done.status.success() && verdict.concluded;
@@ -126,8 +126,8 @@ impl Program<'_> {
     }
 }
 
-/// The status and words of a program that ended before its first instruction, since Wine's loader
-/// lost the connection to Wine's server: that is all it printed, and it has no thread yet (thread 0).
+/// The status and output of a program that ended before its first instruction, since Wine's loader lost the connection
+/// to Wine's server: it printed nothing else, and has no thread yet (thread 0).
 fn turned_away_by_wine(done: &Finished) -> Option<String> {
     let words = done.output.trim_end();
     let turned_away = words.starts_with("wine client error:0: ") && words.lines().count() == 1;
@@ -142,7 +142,7 @@ impl Language {
         }
     }
 
-    /// The part of a program's output that is about its failed tests.
+    /// The part of a program's output on its failed tests.
     fn about_failures(self, output: &str) -> String {
         match self {
             Self::Go => go_failures(output),
@@ -168,7 +168,7 @@ fn from_line<'a>(text: &'a str, line: &str) -> &'a str {
     found.map_or(text, |at| &text[at + 1..])
 }
 
-/// The parts of `go test -v`'s output in which a test failed: each from where a test begins.
+/// The parts of `go test -v`'s output with a failed test, each from the test's beginning.
 fn go_failures(output: &str) -> String {
     const BEGINS: &str = "=== RUN   ";
     let mut parts: Vec<String> = vec![String::new()];

@@ -1,4 +1,4 @@
-//! The table at the end of a test run, and after it whatever is red.
+//! The table at the end of a test run, and after it all red results.
 
 use std::fmt::Write;
 use std::process::ExitCode;
@@ -60,14 +60,15 @@ impl Row {
     }
 }
 
-/// A row for the fixtures whose mkfs tools this machine lacks.
+/// A row for the fixtures without their mkfs tools on this machine.
 pub(super) fn missing_tools(provision: &Provision) -> Option<Row> {
     let reason = provision.lacks(Need::Mkfs)?;
     let count = provision.count_missing(Need::Mkfs);
     Some(Row::skipped("fixtures", &reason, count))
 }
 
-/// Prints the table, with the time that setting up took, what is red and the closing line, and answers the exit status of the run.
+/// Prints the table, with the set-up time, the red results and the closing line, and returns the exit status of the
+/// run.
 pub(super) fn print(set_up: Duration, rows: &[Row]) -> ExitCode {
     let reds = reds(rows, env::is_ci());
     let table = table(set_up, rows);
@@ -79,7 +80,7 @@ pub(super) fn print(set_up: Duration, rows: &[Row]) -> ExitCode {
     }
 }
 
-/// Why the run is red, a line each; none when it is green. The exit status follows from this list
+/// Why the run is red, a line each; none if it is green. The exit status follows from this list
 /// alone, so a run cannot be red without saying why.
 fn reds(rows: &[Row], strict: bool) -> Vec<String> {
     let mut reds = Vec::new();
@@ -142,7 +143,7 @@ fn line(row: &Row) -> String {
     )
 }
 
-/// What failed, with the output that belongs to it.
+/// The failures, with their output.
 fn details(rows: &[Row]) -> String {
     let mut text = String::new();
     let all = rows.iter().flat_map(|Row { step, outcome, .. }| {
@@ -156,8 +157,7 @@ fn details(rows: &[Row]) -> String {
     text
 }
 
-/// The last lines, which are what is left of a log that was cut: all that is unsteady or red, and the
-/// counts.
+/// The last lines, the rest of a cut log: all unsteady and red results, and the counts.
 fn closing(rows: &[Row], reds: &[String]) -> String {
     let mut text = String::from("\n");
     for Row { step, outcome, .. } in rows {

@@ -1,7 +1,7 @@
-//! The steps whose tests are written in Rust.
+//! The steps with tests in Rust.
 //!
-//! Cargo builds the test programs; they are run here, each by itself, so that one that dies is known
-//! by name, status and last words.
+//! Cargo builds the test programs; they are run here, each by itself, so a dead one is known by name, status and last
+//! words.
 
 use std::process::Command;
 use std::time::Duration;
@@ -74,9 +74,9 @@ const NOT_UNDER_WINE: &[(&str, &str)] = &[
     ),
 ];
 
-/// What runs in a lane, one after the other.
+/// The jobs of a lane, one after the other.
 enum Job<'a> {
-    /// The examples in the documentation of what is selected, which cargo builds and runs in one go.
+    /// The examples in the selected packages' documentation; cargo builds and runs them in one go.
     Documentation(Vec<String>),
     Program(&'a Artifact),
 }
@@ -133,12 +133,12 @@ pub(super) fn of(packages: &[&Package]) -> Result<Outcome> {
     Ok(outcome)
 }
 
-/// Builds what a host's tests need, the programs that other steps start with them.
+/// Builds a host's tests, and with them the programs for other steps.
 pub(super) fn build_all(host: Host<'_>) -> Result<Built> {
     let Host::Wine(_) = host else {
         return build(host, &["--workspace".to_owned()]);
     };
-    // Documentation tests are built by rustdoc for the machine that runs it: not for Wine.
+    // rustdoc builds documentation tests for its own machine: not for Wine.
     let mut selection = ["--lib", "--bins", "--tests"].map(str::to_owned).to_vec();
     let named = LIVES.iter().map(|(name, _)| (*name).to_owned());
     let packages = packages::with_windows_code()?.into_iter().chain(named);

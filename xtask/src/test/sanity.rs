@@ -1,4 +1,4 @@
-//! The step that tries `wincsi node` by csi-sanity, and as kubelet dials a driver.
+//! The step for `wincsi node` by csi-sanity, and as kubelet dials a driver.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -21,7 +21,7 @@ const BUILD: Duration = Duration::from_secs(10 * 60);
 const START: Duration = Duration::from_secs(60);
 const RUN: Duration = Duration::from_secs(5 * 60);
 
-/// The services whose cases all have to run, but for those that are not run for these reasons: optional calls.
+/// The services whose cases all have to run, except those left out for these reasons: optional calls.
 const WHOLE: [&str; 2] = ["Identity Service", "Node Service"];
 const OPTIONAL: [&str; 2] = [
     "NodeGetStorageHealth not supported",
@@ -62,7 +62,7 @@ fn build(session: &Session) -> Result<PathBuf> {
     Ok(test)
 }
 
-/// Which volumes csi-sanity makes.
+/// The kind of csi-sanity's volumes.
 #[derive(Clone, Copy)]
 enum Volumes {
     Disks,
@@ -85,7 +85,7 @@ struct Programs<'a> {
     tool: &'a Path,
 }
 
-/// A driver that serves a node of its own: `wincsi node`, and the controller for tests.
+/// A driver with a node of its own: `wincsi node`, and the controller for tests.
 struct DriverFixture {
     plugin: Background,
     controller: Background,
@@ -152,7 +152,7 @@ impl DriverFixture {
         Ok(outcome)
     }
 
-    /// The file of secrets that csi-sanity reads.
+    /// The file of secrets for csi-sanity.
     fn write_secrets(&self) -> Result<PathBuf> {
         let secret = json!({"username": trial::USER, "password": trial::PASSWORD});
         let secrets = json!({"NodeStageVolumeSecret": secret, "NodePublishVolumeSecret": secret});
@@ -204,11 +204,11 @@ enum Ending {
     Passed,
     /// With the reason.
     NotRun(String),
-    /// With what csi-sanity says.
+    /// With csi-sanity's text.
     Failed(String),
 }
 
-/// Reads the report that Ginkgo writes.
+/// Reads Ginkgo's report.
 fn cases(report: &str) -> Result<Vec<Case>> {
     let suites: Vec<Value> = serde_json::from_str(report).context("read csi-sanity's report")?;
     let all = suites
@@ -238,7 +238,7 @@ fn case(one: &Value) -> Case {
     }
 }
 
-/// Cases that are not run are told of by their reason, and are failures where all have to run.
+/// Cases not run are reported by their reason, and are failures where all have to run.
 fn judge(cases: &[Case], run: &str) -> Outcome {
     let mut outcome = Outcome::default();
     let mut not_run: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();

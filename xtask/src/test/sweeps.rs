@@ -1,4 +1,4 @@
-//! How much the tests draw at random: the seed, which all runs share, stands in `.cargo/config.toml`.
+//! How much the tests draw at random: the seed, shared by all runs, is in `.cargo/config.toml`.
 
 use std::time::Duration;
 
@@ -8,12 +8,12 @@ const FULL: &str = "2560";
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Sweeps {
     Usual,
-    /// Ten times as many cases, and as many in those tests that are slow and else take a part of them.
+    /// Ten times as many cases, also in slow tests that else take a part of them.
     Full,
 }
 
 impl Sweeps {
-    /// The variable wins over what a test sets for itself, so that each would draw as many as all others.
+    /// The variable wins over a test's own setting, so each would draw as many as all others.
     pub(super) fn environment(self) -> Option<(&'static str, &'static str)> {
         match self {
             Self::Usual => None,

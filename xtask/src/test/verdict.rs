@@ -1,25 +1,25 @@
-//! What a test program says of its tests, read from what it prints.
+//! A test program's verdict on its tests, read from its output.
 
 use std::collections::BTreeMap;
 
 use super::counts::Counts;
 
-/// What a test program has said.
+/// A test program's verdict.
 #[derive(Debug, Default, Eq, PartialEq)]
 pub(super) struct Verdict {
     pub(super) counts: Counts,
-    /// The tests that failed.
+    /// The failed tests.
     pub(super) failed: Vec<String>,
-    /// The tests that were skipped, each with what was said about it.
+    /// The skipped tests, each with its reason.
     pub(super) skipped: Vec<String>,
-    /// What the program says that it went through, added up by what it was.
+    /// The program's own counts of its cases, added up by kind.
     pub(super) counted: BTreeMap<String, u64>,
     /// Whether it came to its end: a program that dies on the way prints no result.
     pub(super) concluded: bool,
 }
 
 impl Verdict {
-    /// Reads what Rust's test harness prints, and libtest-mimic like it; ignored tests are skipped
+    /// Reads the output of Rust's test harness and of libtest-mimic; ignored tests are skipped
     /// ones. Several programs one after the other add up.
     pub(super) fn of_rust(output: &str) -> Self {
         let results: Vec<Counts> = output
@@ -36,7 +36,7 @@ impl Verdict {
         }
     }
 
-    /// Reads what `go test -v` prints; a test with subtests is counted by these.
+    /// Reads the output of `go test -v`; a test with subtests is counted by these.
     pub(super) fn of_go(output: &str) -> Self {
         let tests: BTreeMap<&str, Ending> = output.lines().filter_map(go_line).collect();
         let leaves = tests.iter().filter(|(name, _)| !is_parent(name, &tests));
@@ -91,8 +91,8 @@ fn result_line(line: &str) -> Counts {
     }
 }
 
-/// The names in the lists that close a failed program's output: `failures:`, then a name a line, each
-/// after four blanks.
+/// The names in the lists at the end of a failed program's output: `failures:`, then a name a line, each after four
+/// blanks.
 fn listed_failures(output: &str) -> Vec<String> {
     let mut names = Vec::new();
     let mut in_list = false;
@@ -112,8 +112,8 @@ fn ignored(line: &str) -> Option<String> {
     Some(format!("{}{reason}", name.trim_end()))
 }
 
-/// `counted: 40 cases (mkdir: 10 operations)`, which a program writes past its harness: with one
-/// thread there is the harness's `test name ... ` before it.
+/// `counted: 40 cases (mkdir: 10 operations)`, written by a program past its harness: with one
+/// thread the harness's `test name ... ` is before it.
 fn counted(line: &str) -> Option<(String, u64)> {
     let (_, counted) = line.split_once("counted: ")?;
     let (number, what) = counted.split_once(' ')?;

@@ -1,4 +1,4 @@
-//! `cargo xtask tidy`: all that can be said about the code without running it.
+//! `cargo xtask tidy`: all checks of the code without running it.
 
 use std::process::{Command, ExitCode};
 use std::time::{Duration, Instant};
@@ -25,7 +25,7 @@ pub(crate) struct Tidy {
     quick: bool,
 }
 
-/// A check that is reported in a line of its own.
+/// A check with a line of its own in the report.
 struct Check {
     name: &'static str,
     needs: &'static [Need],
@@ -120,7 +120,7 @@ fn rustfmt() -> Result<()> {
     run(cargo::cargo().args(["fmt", "--all", "--check"]))
 }
 
-/// All that takes no compiling.
+/// All checks without compiling.
 pub(crate) fn quick() -> Result<()> {
     lints::run()?;
     rustfmt()
@@ -131,7 +131,7 @@ pub(crate) fn clippy_of(packages: &[&str]) -> Result<()> {
     clippy(packages.iter().map(|name| format!("--package={name}")))
 }
 
-/// Where there is code for Windows. The target that tests run on compiles the same lines, when they are built.
+/// For packages with code for Windows. The tests' target compiles the same lines when they are built.
 fn clippy_for_windows() -> Result<()> {
     let packages = packages::with_windows_code()?;
     let packages = packages.iter().map(|name| format!("--package={name}"));
@@ -145,7 +145,7 @@ fn clippy(selection: impl IntoIterator<Item = String>) -> Result<()> {
     run(command.args(selection).args(["--", "-D", "warnings"]))
 }
 
-/// The crates' pages as docs.rs makes them, `os-windows` among them; a link that leads nowhere is an error.
+/// The crates' pages as docs.rs makes them, `os-windows` among them; a dead link is an error.
 fn rustdoc() -> Result<()> {
     let mut command = cargo::cargo();
     command.args(["doc", "--quiet", "--workspace", "--lib", "--no-deps"]);

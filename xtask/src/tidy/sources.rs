@@ -39,7 +39,7 @@ impl Source {
 
     /// The lines with their numbers, each with whether it belongs to tests.
     ///
-    /// Tests stand at the bottom of a file, below `#[cfg(test)]` on the module that holds them.
+    /// Tests stand at the bottom of a file, below `#[cfg(test)]` on their module.
     pub(super) fn lines(&self) -> impl Iterator<Item = Line<'_>> {
         let mut in_tests = self.is_for_tests();
         self.text.lines().zip(1..).map(move |(text, number)| {
@@ -61,7 +61,7 @@ pub(super) struct Line<'a> {
 }
 
 impl<'a> Line<'a> {
-    /// The line without a comment that fills it or follows the code.
+    /// The line without a whole or trailing comment.
     pub(super) fn code(self) -> &'a str {
         self.text
             .split_once("//")
@@ -69,7 +69,7 @@ impl<'a> Line<'a> {
     }
 }
 
-/// All text files that git knows or would know.
+/// All text files tracked by git, and new ones.
 pub(super) fn all() -> Result<Vec<Source>> {
     let list = git::lines(&["ls-files", "--cached", "--others", "--exclude-standard"])?;
     Ok(list.iter().filter_map(|path| read(path)).collect())

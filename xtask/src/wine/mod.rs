@@ -25,11 +25,11 @@ const SERVERS: &[&str] = &["wineserver64", "wineserver"];
 const BOOT: Duration = Duration::from_secs(180);
 
 /// How long the server stays without a program: longer than any build between two of them, and not
-/// for ever, lest a run that was killed leaves it behind for good.
+/// for ever, so a killed run does not leave it behind for good.
 const LINGER: &str = "-p3600";
 const SERVER: Duration = Duration::from_secs(30);
 
-/// A fresh Wine prefix that is ended and removed when dropped.
+/// A fresh Wine prefix, ended and removed when dropped.
 #[derive(Debug)]
 pub(crate) struct Prefix {
     dir: PathBuf,
@@ -62,7 +62,7 @@ impl Prefix {
         self.dir.join("drive_c")
     }
 
-    /// A command that runs a Windows program in this prefix.
+    /// A command for a Windows program in this prefix.
     pub(crate) fn command(&self, exe: &Path) -> Command {
         let mut command = self.wine();
         command.arg(exe);
@@ -76,8 +76,8 @@ impl Prefix {
     }
 
     /// The environment of every program in this prefix. The overrides keep Wine from offering to
-    /// download its .NET and browser parts, and from writing menu entries; the locale is what Wine
-    /// takes the encoding of file names from.
+    /// download its .NET and browser parts, and from writing menu entries; Wine takes the encoding
+    /// of file names from the locale.
     fn surround(&self, command: &mut Command) {
         command
             .env("WINEPREFIX", &self.dir)
@@ -88,16 +88,15 @@ impl Prefix {
             .env_remove("DISPLAY");
     }
 
-    /// Makes the prefix, and then starts the server that stays for the whole run.
+    /// Makes the prefix, and then starts the server for the whole run.
     ///
-    /// Debian's server (`-p0`) shuts down as soon as no program is left, and comes anew with the next
-    /// one. Among such comings and goings a program has been seen cut off before its first
-    /// instruction ("wine client error:0: recvmsg: Connection reset by peer"). It could not be
-    /// brought about at will; a server that stays has no shutdown for a start to meet.
+    /// Debian's server (`-p0`) shuts down as soon as no program is left, and starts again with the next one. Between
+    /// these a program has been seen cut off before its first instruction ("wine client error:0: recvmsg: Connection
+    /// reset by peer"). This could not be reproduced at will; a lasting server has no shutdown for a start to meet.
     ///
-    /// The server of the boot that makes the prefix cannot be the one that stays: under it no service
-    /// of ours has ever started (Wine 8: error 1053 after 10 s, each time), under the next one each
-    /// does. So the machine is started anew after its installation.
+    /// The server of the prefix's first boot cannot be the lasting one: under it no service of ours has ever started
+    /// (Wine 8: error 1053 after 10 s, each time), under the next one each does. So the machine is restarted after its
+    /// installation.
     fn boot(&self) -> Result<()> {
         fs::create_dir(&self.dir).with_context(|| format!("create {}", self.dir.display()))?;
         let mut command = self.wine();
@@ -120,7 +119,7 @@ impl Prefix {
         Ok(())
     }
 
-    /// Runs Wine's server program; a server that it starts is ready when it answers.
+    /// Runs Wine's server program; a started server is ready when this returns.
     fn ask_server(&self, option: &str) -> Result<Finished> {
         let server = SERVERS.iter().find_map(|name| env::find_program(name));
         let mut command = Command::new(server.context("no wineserver")?);
@@ -143,7 +142,7 @@ pub(crate) fn windows_path(path: &Path) -> String {
     format!("Z:{}", path.display()).replace('/', "\\")
 }
 
-/// Wine's version, as it says it itself.
+/// Wine's version, from Wine itself.
 pub(crate) fn version() -> Result<String> {
     let mut command = Command::new(loader()?);
     let output = process::capture(command.arg("--version"), SERVER)?.success("wine --version")?;
@@ -157,12 +156,12 @@ fn loader() -> Result<PathBuf> {
         .context("no Wine")
 }
 
-/// A command for Wine's loader, whose addresses, and those of all that it starts, are not random where that may be
-/// said: some containers forbid it.
+/// A command for Wine's loader with fixed addresses, also for all programs it starts, unless the container forbids
+/// this.
 ///
-/// With random ones a start of Wine 8 fails now and then, with nothing of ours in it: twice in 1,502 ("failed to
-/// map the shared user data: c0000018", which belongs at 0x7ffe0000, and `CreateProcess` says 1359 of it in the
-/// program above); with fixed ones never in 1,038.
+/// With random ones a start of Wine 8 fails now and then, without our code: twice in 1,502 ("failed to map the shared
+/// user data: c0000018", for 0x7ffe0000, and `CreateProcess` returns 1359 in the parent program); with fixed ones never
+/// in 1,038.
 fn at_fixed_addresses(loader: &Path) -> Command {
     static MAY_BE: OnceLock<bool> = OnceLock::new();
     let fixed = || {
@@ -180,7 +179,7 @@ fn at_fixed_addresses(loader: &Path) -> Command {
     command
 }
 
-/// Removes the prefixes of runs that were killed: the folder's name begins with the run's pid.
+/// Removes the prefixes of killed runs: the folder's name begins with the run's pid.
 fn remove_orphans(parent: &Path) -> Result<()> {
     for entry in fs::read_dir(parent)?.flatten() {
         let name = entry.file_name();

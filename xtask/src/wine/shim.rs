@@ -1,4 +1,4 @@
-//! The DLL that Wine 8 lacks; see `wine/bcryptprimitives.c`.
+//! A DLL missing in Wine 8; see `wine/bcryptprimitives.c`.
 
 use std::fs;
 use std::path::Path;
@@ -12,7 +12,7 @@ use crate::{cargo, process};
 const NAME: &str = "bcryptprimitives.dll";
 const COMPILE: Duration = Duration::from_secs(120);
 
-/// Puts the DLL into a prefix whose Wine has none of its own.
+/// Puts the DLL into a prefix if its Wine has none of its own.
 pub(super) fn install(system32: &Path) -> Result<()> {
     let place = system32.join(NAME);
     if place.exists() {

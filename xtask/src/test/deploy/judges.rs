@@ -1,4 +1,4 @@
-//! Programs that read the image: Debian's, containerd's matcher, and hcsshim's reader of layers under Wine.
+//! Readers of the image: Debian's, containerd's matcher, and hcsshim's reader of layers under Wine.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ use crate::process;
 
 const LIMIT: Duration = Duration::from_secs(2 * 60);
 
-/// The image that is judged.
+/// The judged image.
 pub(super) struct Image<'a> {
     pub(super) layout: &'a Path,
     pub(super) programs: &'a Programs,

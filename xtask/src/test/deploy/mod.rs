@@ -1,4 +1,4 @@
-//! The step that tries what is deployed: the image, by programs that read images, and the manifests' command lines.
+//! The step for the deployment: the image, by readers of images, and the manifests' command lines.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -62,7 +62,7 @@ fn judged_as(name: &str, judged: Result<()>) -> Outcome {
 struct Programs {
     /// Reads a layer as hcsshim does; for Windows.
     layers: PathBuf,
-    /// Asks containerd's matcher.
+    /// containerd's matcher.
     hosts: PathBuf,
     /// Has `TestVariablesArriveUnchanged`.
     calls: PathBuf,

@@ -18,7 +18,7 @@ use crate::wine::Prefix;
 const START: Duration = Duration::from_secs(60);
 const RUN: Duration = Duration::from_secs(2 * 60);
 
-/// What a shell would take apart, and what the log or a format might.
+/// Text that a shell would take apart, or the log or a format might.
 const HOSTILE: &str = r#"& calc | more < in > out ^ %PATH% !x! "a" 'b' ; $(x) `y` (z) {} \\ é"#;
 
 pub(super) fn daemon_sets(host: Host<'_>, exe: &Path, programs: &Programs) -> Result<Outcome> {
@@ -43,7 +43,7 @@ pub(super) fn daemon_sets(host: Host<'_>, exe: &Path, programs: &Programs) -> Re
     Ok(outcome.not_empty("the DaemonSets"))
 }
 
-/// A driver that was started as a manifest says.
+/// A driver started by a manifest.
 struct Started<'a> {
     _driver: Background,
     _folder: tempfile::TempDir,
@@ -104,7 +104,7 @@ impl<'a> Started<'a> {
     }
 }
 
-/// What starts the programs of a manifest.
+/// The starter of a manifest's programs.
 struct Container<'a> {
     prefix: &'a Prefix,
     manifest: &'a Manifest,
@@ -128,7 +128,7 @@ impl Container<'_> {
     }
 }
 
-/// Those of the manifest, and what Wine and the test need in place of theirs: it has neither Unix sockets nor disks.
+/// The manifest's variables, with replacements for Wine and the test: Wine has neither Unix sockets nor disks.
 fn variables(
     prefix: &Prefix,
     program: &Program,
@@ -159,7 +159,7 @@ fn variables(
     own.chain(others).collect()
 }
 
-/// A misspelt variable would be one that nobody reads.
+/// Nothing would read a misspelt variable.
 fn expect_flags(prefix: &Prefix, program: &Program) -> Result<()> {
     let exe = prefix.drive_c().join("wincsi.exe");
     let mut help = prefix.command(&exe);

@@ -1,4 +1,4 @@
-//! Which files a change has touched, as git knows it.
+//! The files of a change, by git.
 
 use std::fmt;
 use std::path::Path;
@@ -17,8 +17,8 @@ pub(super) struct Changes {
 }
 
 impl Changes {
-    /// What differs from the merge base with main, committed or not, and what git does not know yet. On main
-    /// itself with nothing of that: what the last commit changed.
+    /// The differences from the merge base with main, committed or not, and untracked files. On main itself without
+    /// any: the last commit's changes.
     pub(super) fn read() -> Result<Self> {
         Self::read_in(&cargo::root())
     }
@@ -49,7 +49,7 @@ fn merge_base(dir: &Path) -> Result<String> {
     commit.context("this clone has no main that HEAD shares a commit with")
 }
 
-/// A file that was renamed counts under both names.
+/// A renamed file counts under both names.
 fn differing(dir: &Path, base: &str) -> Result<Vec<String>> {
     let mut files = git::lines_in(dir, &["diff", "--name-only", "--no-renames", base, "--"])?;
     files.extend(git::lines_in(

@@ -1,4 +1,4 @@
-//! `cargo xtask test --quick`: what a change can have broken and two processors can find in minutes.
+//! `cargo xtask test --quick`: finds in minutes, on two processors, what a change can have broken.
 
 use std::process::ExitCode;
 use std::time::Instant;
@@ -19,7 +19,7 @@ mod plan;
 use self::changes::Changes;
 use self::plan::Plan;
 
-/// The package whose tests look for the makers of filesystems.
+/// The package whose tests use the makers of filesystems.
 const MAKES_FILESYSTEMS: &str = "wincsi-formats";
 
 pub(super) fn run() -> Result<ExitCode> {

@@ -1,4 +1,4 @@
-//! What is run for a change, and why.
+//! The steps for a change, and why.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -8,7 +8,7 @@ use anyhow::Result;
 use crate::git;
 use crate::packages::Package;
 
-/// Files outside the packages by which each of them is compiled or judged.
+/// Files outside the packages that affect each package's build or checks.
 const FOR_ALL: &[&str] = &[
     ".cargo/config.toml",
     "Cargo.lock",
@@ -20,15 +20,15 @@ const FOR_ALL: &[&str] = &[
 pub(super) struct Plan<'a> {
     /// Each with the first reason.
     tested: BTreeMap<&'a str, (&'a Package, String)>,
-    /// The packages that use those, directly or not, or are concerned by a file for all.
+    /// The packages depending on those, directly or not, or affected by a file for all.
     dependents: BTreeSet<&'a str>,
     for_all: Vec<&'a str>,
-    /// Files that no package has or reads.
+    /// Files outside every package and not read by any.
     elsewhere: Vec<&'a str>,
 }
 
 impl<'a> Plan<'a> {
-    /// `readers` finds the sources that name a file outside the packages.
+    /// `readers` finds the sources naming a file outside the packages.
     pub(super) fn new(
         packages: &'a [Package],
         files: &'a [String],
@@ -89,7 +89,7 @@ impl<'a> Plan<'a> {
         self.tested.values().map(|(package, _)| *package)
     }
 
-    /// What is tested and, to see whether it still compiles, what depends on it.
+    /// The tested packages and, to check that they still compile, their dependents.
     pub(super) fn linted(&self) -> impl Iterator<Item = &'a str> {
         self.tested.keys().chain(&self.dependents).copied()
     }
@@ -99,7 +99,7 @@ fn owner<'a>(packages: &'a [Package], file: &str) -> Option<&'a Package> {
     packages.iter().find(|one| file.starts_with(&one.dir))
 }
 
-/// The sources that have the file's name at the end of a text.
+/// The sources with the file's name at the end of a text.
 pub(super) fn readers(file: &str) -> Result<Vec<String>> {
     let (whole, end) = (format!("\"{file}\""), format!("/{file}\""));
     git::grep(&["-F", "-e", &whole, "-e", &end, "--", "*.rs"])
@@ -148,7 +148,7 @@ mod tests {
         ]
     }
 
-    /// The names of what is tested, of what else is linted, and the plan as it is printed.
+    /// The names of the tested packages, of those only linted, and the printed plan.
     fn plan(files: &[&str]) -> (Vec<String>, Vec<String>, String) {
         let packages = packages();
         let files: Vec<String> = files.iter().map(|file| (*file).to_owned()).collect();

@@ -1,4 +1,4 @@
-//! A disk has another number after the next restart, and another disk has its own: a driver finds its disk anew.
+//! After a restart a disk has another number, and another disk its old one: a driver finds its disk again.
 
 use super::{Finding, Lint, Source};
 

@@ -1,4 +1,4 @@
-//! A file that is too long to read in one go holds more than one thing.
+//! A file too long to read in one go holds more than one thing.
 
 use super::{Finding, Lint, Source};
 

@@ -14,7 +14,7 @@ pub(super) const LINT: Lint = Lint {
 
 struct Import {
     line: usize,
-    /// Attributes, visibility and the path to the names; none of a crate that is imported whole.
+    /// Attributes, visibility and the path to the names; none for a crate imported whole.
     module: Option<String>,
     /// Each behind its module.
     names: Vec<String>,

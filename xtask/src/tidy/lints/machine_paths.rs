@@ -1,4 +1,4 @@
-//! Nothing in the repository knows the machine that it was written on.
+//! Nothing in the repository depends on its author's machine.
 
 use super::{Finding, Lint, Source};
 

@@ -29,8 +29,8 @@ fn check(source: &Source) -> Vec<Finding> {
     missing.chain(own_versions(source)).collect()
 }
 
-/// Dependencies that name a version of their own; a package that tests itself with more features
-/// names itself by path.
+/// Dependencies with a version of their own; a package that tests itself with more features names
+/// itself by path.
 fn own_versions(source: &Source) -> Vec<Finding> {
     let mut in_dependencies = false;
     let mut found = Vec::new();

@@ -12,7 +12,7 @@ pub(super) const LINT: Lint = Lint {
 
 const MOST: usize = 1600;
 
-/// The head of the invariants' table. `named_tests` checks what stands in a column of this name.
+/// The head of the invariants' table. `named_tests` checks the cells of a column with this name.
 const LAST_COLUMN: &str = "| enforced by | tested by |";
 
 fn check(page: &Source) -> Vec<Finding> {

@@ -1,4 +1,4 @@
-//! The rules of the house that no other tool checks: one file a rule.
+//! The rules of the house unchecked by other tools: one file a rule.
 
 use std::fmt;
 
@@ -28,7 +28,7 @@ mod waiting_tests;
 
 pub(crate) use promises::Promises;
 
-/// A place that breaks a rule.
+/// A violation of a rule.
 #[derive(Debug)]
 struct Finding {
     path: String,
@@ -53,7 +53,7 @@ impl fmt::Display for Finding {
     }
 }
 
-/// A rule, and what breaks it.
+/// A rule, and its check.
 struct Lint {
     rule: &'static str,
     check: fn(&[Source]) -> Vec<Finding>,

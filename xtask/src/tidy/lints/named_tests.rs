@@ -1,4 +1,4 @@
-//! A page that says which test shows something names a test that there is.
+//! A test named on a page exists.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,7 +13,7 @@ pub(super) const LINT: Lint = Lint {
     },
 };
 
-/// The head of a column that names nothing but tests.
+/// The head of a column of tests' names.
 const COLUMN: &str = "tested by";
 
 /// The tests of each file's module: `tests/paths/links.rs` is `links`, `src/paths.rs` is `paths`.
@@ -30,7 +30,7 @@ impl<'a> Tests<'a> {
         Self(tests)
     }
 
-    /// Whether `module::function`, a function alone, or a module with tests is there.
+    /// Whether `module::function`, a function alone, or a module with tests exists.
     fn has(&self, name: &str) -> bool {
         match name.rsplit_once("::") {
             Some((module, function)) => self.module_has(module, function),
@@ -104,7 +104,7 @@ fn quoted(text: &str) -> impl Iterator<Item = &str> {
     text.split('`').skip(1).step_by(2)
 }
 
-/// `module::a_sentence_of_words`, wherever it stands.
+/// `module::a_sentence_of_words`, in any place.
 fn is_like_a_test(name: &str) -> bool {
     let word = |text: &str| {
         text.chars()

@@ -169,7 +169,7 @@ fn without_strings(text: &str) -> String {
     code + rest
 }
 
-/// How long the text, the character or the comment is that begins here, at least one byte.
+/// The length of the text, character or comment that begins here, at least one byte.
 fn length_of_text(from: &str, before: &str) -> usize {
     if from.starts_with("//") {
         return from.find('\n').unwrap_or(from.len());
@@ -188,7 +188,7 @@ fn length_of_text(from: &str, before: &str) -> usize {
     }
 }
 
-/// What ends a raw text that begins after this code.
+/// The end mark of a raw text that begins after this code.
 fn raw_end(before: &str) -> Option<String> {
     let hashes = before.len() - before.trim_end_matches('#').len();
     let is_raw = before.trim_end_matches('#').ends_with('r');

@@ -49,7 +49,7 @@ fn is_wrong(lines: &[Line<'_>]) -> bool {
     (begins("cfg") || begins("cfg_attr")) && !selects_a_module(item) && !is_test
 }
 
-/// The item that an attribute belongs to.
+/// The item of an attribute.
 fn item_below<'a>(below: &[Line<'a>]) -> &'a str {
     let lines = below.iter().map(|line| line.text.trim_start());
     lines

@@ -1,4 +1,4 @@
-//! A promise of SECURITY.md has a test, which says so in a line of its own doc comment: `Guards: P1, P2`.
+//! A promise of SECURITY.md has a test with a line in its doc comment: `Guards: P1, P2`.
 
 use std::collections::BTreeMap;
 use std::process::ExitCode;
@@ -40,7 +40,7 @@ impl Promises {
     }
 }
 
-/// Line, name and text of each `- **P1** Text`, which may go on in indented lines.
+/// Line, name and text of each `- **P1** Text`, possibly with indented further lines.
 fn promises(page: &Source) -> impl Iterator<Item = (usize, &str, String)> {
     let lines = page.text.lines().zip(1..);
     lines.filter_map(|(text, line)| {
@@ -81,7 +81,7 @@ fn check(page: &Source, guards: &[Guard<'_>]) -> Vec<Finding> {
     found.collect()
 }
 
-/// Such a line of a comment, and the test to which the comment belongs.
+/// Such a line of a comment, and the comment's test.
 struct Guard<'a> {
     source: &'a Source,
     line: usize,
@@ -107,7 +107,7 @@ fn guards(source: &Source) -> impl Iterator<Item = Guard<'_>> {
     })
 }
 
-/// The function below this line's comment, if it is a `#[test]` or a case that a suite's `declare!` lists.
+/// The function below this line's comment, if it is a `#[test]` or a case in a suite's `declare!`.
 fn test_below(source: &Source, line: usize) -> Option<&str> {
     let mut is_test = false;
     let mut lines = source.text.lines().skip(line).map(str::trim);

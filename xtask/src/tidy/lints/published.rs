@@ -1,5 +1,5 @@
-//! What is published can be: it says what it is, what of ours it is built on is published too, and it includes no
-//! file that its package lacks.
+//! A published package can be published: it has a description, its dependencies of ours are published too, and it
+//! includes no file missing in its package.
 
 use super::{Finding, Lint, Source, rooms};
 use crate::tidy::sources::Line;
@@ -45,7 +45,7 @@ fn foundations<'a>(sources: &'a [Source], manifest: &'a Source) -> impl Iterator
     wrong.map(|name| Finding::new(manifest, 0, format!("{name} is not published")))
 }
 
-/// A package has the files of its own folder, so that its tests do not compile with those of another.
+/// A package has only the files of its own folder, so its tests do not compile with another's.
 fn inclusions(sources: &[Source], manifest: &Source) -> impl Iterator<Item = Finding> {
     let folder = manifest.path.trim_end_matches("Cargo.toml").to_owned();
     let own = sources.iter().filter(move |one| one.is_rust());
@@ -71,7 +71,7 @@ fn climbs(line: &str) -> usize {
     }
 }
 
-/// Cargo keeps dependencies with a version in what it publishes, and drops those of tests that have none.
+/// Cargo keeps dependencies with a version in a published package, and drops those of tests without one.
 fn versions(sources: &[Source]) -> impl Iterator<Item = Finding> {
     let root = sources.iter().find(|one| one.path == "Cargo.toml");
     let lines = root.map_or("", |root| root.text.as_str()).lines().zip(1..);

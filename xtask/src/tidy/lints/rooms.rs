@@ -1,4 +1,4 @@
-//! What may know what stands in ARCHITECTURE's table, and is so.
+//! The dependencies match ARCHITECTURE's table.
 
 use std::collections::BTreeSet;
 
@@ -56,8 +56,8 @@ fn wrong(sources: &[Source], page: &Source, manifest: &Source) -> Option<Finding
     is_wrong.then(|| Finding::new(page, number, format!("{name} depends on {depends:?}")))
 }
 
-/// A package by its name in the table: `crates/a` is `a`, `examples/a` keeps its folder. What lies deeper,
-/// a crate's fuzz targets, is no room.
+/// A package by its name in the table: `crates/a` is `a`, `examples/a` keeps its folder. Deeper packages, such as fuzz
+/// targets, are no rooms.
 fn room(manifest: &Source) -> Option<&str> {
     let folder = manifest.path.strip_suffix("/Cargo.toml")?;
     match folder.split_once('/')? {
@@ -72,7 +72,7 @@ fn is_there(sources: &[Source], path: &str) -> bool {
     sources.iter().any(|one| one.path == path)
 }
 
-/// What the shipped code depends on, on any system.
+/// The shipped code's dependencies, on any system.
 pub(super) fn dependencies(manifest: &str) -> impl Iterator<Item = &str> {
     let sections = manifest.split("\n[");
     let counts = |head: &str| head.trim_start_matches('[') == "dependencies]";

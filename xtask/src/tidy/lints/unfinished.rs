@@ -1,4 +1,4 @@
-//! What is not done is an issue, not a mark in the code. Clippy finds the macros for it.
+//! Unfinished work is an issue, not a mark in the code. Clippy finds the macros for it.
 
 use super::{Finding, Lint, Source};
 
@@ -12,7 +12,7 @@ pub(super) const LINT: Lint = Lint {
     },
 };
 
-/// Written in halves, so that this file does not find itself.
+/// Written in halves, so this file does not find itself.
 const MARKS: [(&str, &str); 3] = [("#[ign", "ore"), ("TO", "DO"), ("FIX", "ME")];
 
 fn check(source: &Source) -> Vec<Finding> {

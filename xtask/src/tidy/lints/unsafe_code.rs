@@ -56,7 +56,7 @@ fn system_crates(manifest: &Source) -> Vec<Finding> {
         .collect()
 }
 
-/// Whose manifests may name the system's crates: those in which a place is allowed.
+/// Manifests that may name the system's crates: those of allowed places.
 fn may_depend(manifest: &Source) -> bool {
     let folder = manifest.path.trim_end_matches("Cargo.toml");
     ALLOWED.iter().any(|place| place.starts_with(folder))
@@ -73,8 +73,8 @@ fn check(source: &Source) -> Vec<Finding> {
         .collect()
 }
 
-/// `unsafe` as it stands in code: before a block, a function, an impl or a foreign block; and the system's
-/// calls, which are nothing without it.
+/// `unsafe` in code: before a block, a function, an impl or a foreign block; and the system's calls, useless without
+/// it.
 fn has_keyword(code: &str) -> bool {
     if code.contains(&format!("{}_sys::", "windows")) {
         return true;

@@ -12,7 +12,7 @@ pub(super) const LINT: Lint = Lint {
     },
 };
 
-/// Written in halves, so that this file does not find itself.
+/// Written in halves, so this file does not find itself.
 const SLEEPS: [(&str, &str); 3] = [
     ("thread::sle", "ep("),
     ("time::sle", "ep("),
