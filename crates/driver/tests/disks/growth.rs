@@ -1,4 +1,8 @@
-//! Growth by less than csi-proxy's pipes grow a volume by.
+//! Growth by less than csi-proxy's pipes grow a volume by, and within one deadline.
+
+use std::time::Duration;
+
+use transport::Code;
 
 use crate::fixture::{Fixture, GIB, STAGING, TARGET};
 
@@ -32,4 +36,22 @@ fn a_volume_whose_disk_grew_by_one_mib_grows_when_it_is_staged() {
     fixture.grow(2 * GIB + MIB);
     fixture.stage().unwrap();
     assert_eq!(fixture.stats(STAGING).unwrap().usage.total, before + MIB);
+}
+
+/// Each step would end in time alone.
+#[test]
+fn an_expand_of_slow_steps_has_one_deadline() {
+    let fixture = Fixture::new();
+    fixture.stage().unwrap();
+    let length = 2 * GIB + MIB;
+    fixture.grow(length);
+    for step in [
+        "GetFileAttributesExW",
+        "MSFT_StorageSetting.UpdateHostStorageCache",
+    ] {
+        fixture.delay_once(step, Duration::from_secs(60));
+    }
+    let error = fixture.expand(STAGING, length).unwrap_err();
+    assert_eq!(error.code(), Code::DeadlineExceeded, "{error}");
+    fixture.expand(STAGING, length).unwrap();
 }
