@@ -3,6 +3,9 @@
 
 #![allow(clippy::unwrap_used, reason = "test code")]
 
+#[path = "pages/codes.rs"]
+mod codes;
+
 use std::path::{Path, PathBuf};
 use std::{fs, iter};
 
@@ -14,8 +17,10 @@ use wincsi_driver::kinds::disk::attribute_rows;
 use wincsi_driver::kinds::share;
 use wincsi_driver::kinds::share::attributes::{RequestError, option_rows};
 use wincsi_driver::kubelet::Refusal;
-use wincsi_driver::life::{CallError, Crowded, code_rows};
+use wincsi_driver::life::{CallError, Crowded};
 use wincsi_driver::record::{StoreError, TextError, VolumeHandle};
+
+use self::codes::code_rows;
 
 const PAGE: &str = include_str!("../../../docs/disks.md");
 const EXAMPLE: &str = include_str!("../../../deploy/example.yaml");

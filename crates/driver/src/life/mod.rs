@@ -3,7 +3,6 @@
 //! Every operation may be repeated at any point, also by another process after this one died. Each takes its turn among
 //! the calls for its volume ([`crate::in_flight`]), and writes the record before it changes the node.
 
-mod codes;
 mod context;
 mod error;
 mod expand;
@@ -30,7 +29,6 @@ use crate::kubelet::Request;
 use crate::machine::Machine;
 use crate::record::{Lifetime, Record, State, Store, StoreError, TextError, VolumeHandle};
 
-pub use self::codes::code_rows;
 pub use self::context::Context;
 pub(crate) use self::context::is_nothing_mounted;
 pub use self::error::CallError;

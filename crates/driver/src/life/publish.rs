@@ -29,7 +29,7 @@ pub struct Proof<'a> {
 
 impl CallError {
     /// Of a link that was not made.
-    pub(super) fn of_link(volume: &VolumeHandle, error: Error) -> Self {
+    pub fn of_link(volume: &VolumeHandle, error: Error) -> Self {
         match (error.condition(), &error.cause) {
             (Some(Condition::AlreadyExists | Condition::NotEmpty), _)
             | (_, Cause::InvalidArgument(_)) => Self::TargetTaken(volume.clone(), Box::new(error)),

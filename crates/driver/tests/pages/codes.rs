@@ -4,10 +4,9 @@ use std::fmt::Write as _;
 
 use transport::Code;
 use wincsi::{Cause, Condition, Error, Feature, Needs, Unreachable};
-
-use super::CallError;
-use crate::code::Left;
-use crate::record::VolumeHandle;
+use wincsi_driver::code::Left;
+use wincsi_driver::life::CallError;
+use wincsi_driver::record::VolumeHandle;
 
 type Column = (&'static str, fn(Error) -> Code);
 
@@ -19,10 +18,8 @@ const COLUMNS: [Column; 7] = [
     }),
     ("NodeStage, something left", something_left),
     ("NodePublish", |error| {
-        let volume = VolumeHandle::parse("volume");
-        volume.map_or(Code::Internal, |volume| {
-            CallError::of_link(&volume, error).code()
-        })
+        let volume = VolumeHandle::parse("volume").unwrap();
+        CallError::of_link(&volume, error).code()
     }),
     ("NodeUnpublish", something_left),
     ("NodeUnstage", something_left),
@@ -35,8 +32,7 @@ fn something_left(error: Error) -> Code {
 }
 
 /// The table, as Markdown.
-#[doc(hidden)]
-pub fn code_rows() -> String {
+pub(crate) fn code_rows() -> String {
     let names: Vec<_> = COLUMNS.iter().map(|(name, _)| *name).collect();
     let line = "---|".repeat(COLUMNS.len() + 1);
     let mut rows = format!("| failure | {} |\n|{line}\n", names.join(" | "));
@@ -48,8 +44,7 @@ pub fn code_rows() -> String {
     for (name, cause) in of_conditions.chain(of_causes) {
         let error = Error::new("", "", cause);
         let codes = COLUMNS.map(|(_, answer)| answer(error.clone()).to_string());
-        // Writing to a String cannot fail.
-        let _ = writeln!(rows, "| {name} | {} |", codes.join(" | "));
+        writeln!(rows, "| {name} | {} |", codes.join(" | ")).unwrap();
     }
     rows
 }
