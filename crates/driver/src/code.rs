@@ -49,9 +49,10 @@ pub fn is_final(code: Code) -> bool {
 }
 
 /// The table: what a condition means where nothing is left behind.
-const TABLE: &[(&[Condition], Meaning)] = {
+const TABLE: &[(&[Condition], Code)] = {
     use Condition as C;
     &[
+        // The same call may come through later.
         (
             &[
                 C::Changed,
@@ -69,10 +70,16 @@ const TABLE: &[(&[Condition], Meaning)] = {
                 C::ServiceStopped,
                 C::Uncertain,
             ],
-            Meaning::Later,
+            Code::Unavailable,
         ),
-        (&[C::NotFound], Meaning::Missing),
-        (&[C::NotAMountedFolder, C::NotMapped], Meaning::Unmounted),
+        // The disk, the path or the server is not there.
+        (&[C::NotFound], Code::NotFound),
+        // Nothing is mounted at the path.
+        (
+            &[C::NotAMountedFolder, C::NotMapped],
+            Code::FailedPrecondition,
+        ),
+        // A person has to change something: the data, the capability, the storage.
         (
             &[
                 C::Ambiguous,
@@ -88,56 +95,26 @@ const TABLE: &[(&[Condition], Meaning)] = {
                 C::TargetInUse,
                 C::UnknownOption,
             ],
-            Meaning::Person,
+            Code::FailedPrecondition,
         ),
-        (&[C::AccessDenied], Meaning::Denied),
-        (&[C::LogonFailure], Meaning::Login),
-        (&[C::PathRefused], Meaning::Path),
+        // The driver may not.
+        (&[C::AccessDenied], Code::PermissionDenied),
+        // The credentials are wrong.
+        (&[C::LogonFailure], Code::Unauthenticated),
+        // csi-proxy refuses the path.
+        (&[C::PathRefused], Code::InvalidArgument),
         (
             &[C::AlreadyConnected, C::AlreadyExists, C::Other],
-            Meaning::Unexpected,
+            Code::Internal,
         ),
     ]
 };
 
-/// What a condition means to the caller.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Meaning {
-    /// The same call may come through later.
-    Later,
-    /// The disk, the path or the server is not there.
-    Missing,
-    /// Nothing is mounted at the path.
-    Unmounted,
-    /// A person has to change something: the data, the capability, the storage.
-    Person,
-    /// The driver may not.
-    Denied,
-    /// The credentials are wrong.
-    Login,
-    /// The path is one that csi-proxy refuses.
-    Path,
-    /// None of these.
-    Unexpected,
-}
-
-fn of_condition(condition: Condition) -> Code {
-    match meaning(condition) {
-        Meaning::Later => Code::Unavailable,
-        Meaning::Missing => Code::NotFound,
-        Meaning::Unmounted | Meaning::Person => Code::FailedPrecondition,
-        Meaning::Denied => Code::PermissionDenied,
-        Meaning::Login => Code::Unauthenticated,
-        Meaning::Path => Code::InvalidArgument,
-        Meaning::Unexpected => Code::Internal,
-    }
-}
-
 /// A condition that the table does not have is of a newer library: nothing is known of it.
-fn meaning(condition: Condition) -> Meaning {
+fn of_condition(condition: Condition) -> Code {
     let mut rows = TABLE.iter();
     let row = rows.find(|(conditions, _)| conditions.contains(&condition));
-    row.map_or(Meaning::Unexpected, |(_, meaning)| *meaning)
+    row.map_or(Code::Internal, |(_, code)| *code)
 }
 
 #[cfg(test)]
