@@ -34,7 +34,8 @@ use std::path::Path;
 use transport::Code;
 use wincsi::Feature;
 use wincsi::disks::{Criterion, DiskQuery, NamespaceConvention};
-use wincsi_driver::kinds::block::{Choice, FileSystem};
+use wincsi::volumes::FileSystemType;
+use wincsi_driver::kinds::block::Choice;
 use wincsi_driver::life::CallError;
 use wincsi_driver::record::Access;
 
@@ -221,7 +222,7 @@ fn what_cases_are_left_out_for_the_pipes_do_lack() {
 
 #[test]
 fn what_the_pipes_lack_is_refused_by_name_before_anything_is_touched() {
-    let refs = FileSystem::Refs;
+    let refs = FileSystemType::Refs;
     let label = String::from("data");
     let choices = [
         Choice {
@@ -274,7 +275,7 @@ fn a_growth_that_the_pipes_leave_undone_is_refused_with_the_size_that_works() {
     let mut fixture = Fixture::new();
     fixture.stage().unwrap();
     fixture.publish(TARGET).unwrap();
-    let before = fixture.stats(TARGET).unwrap().usage.total;
+    let before = fixture.stats(TARGET).unwrap().total;
     for mib in [1, 52] {
         fixture.grow(2 * GIB + mib * MIB);
         for _ in 0..2 {
@@ -285,7 +286,7 @@ fn a_growth_that_the_pipes_leave_undone_is_refused_with_the_size_that_works() {
             fixture.restart_driver();
             fixture.stage().unwrap();
         }
-        assert_eq!(fixture.stats(TARGET).unwrap().usage.total, before);
+        assert_eq!(fixture.stats(TARGET).unwrap().total, before);
     }
     fixture.grow(2 * GIB + 100 * MIB);
     for _ in 0..2 {
@@ -334,7 +335,7 @@ fn an_unstage_without_a_record_of_a_disk_that_was_pulled_out_is_repeated_until_i
 fn a_volume_that_did_not_grow_is_no_growth_left_undone() {
     let fixture = Fixture::new();
     fixture.stage().unwrap();
-    let size = fixture.stats(STAGING).unwrap().usage.total;
+    let size = fixture.stats(STAGING).unwrap().total;
     assert_eq!(fixture.expand(STAGING, 2 * GIB).unwrap(), size);
     fixture.grow(2 * GIB + 4096);
     assert_eq!(fixture.expand(STAGING, 2 * GIB).unwrap(), size);

@@ -19,7 +19,7 @@ use wire::csi::v1::{
 };
 
 use super::{Refusal, Request, Router, Topology, request};
-use crate::life::{CallError, Capacity, Stats, Volumes};
+use crate::life::{CallError, Capacity, Volumes};
 
 const CAPABILITIES: [Capability; 5] = [
     Capability::StageUnstageVolume,
@@ -124,17 +124,18 @@ impl NodeService {
     ) -> Result<NodeGetVolumeStatsResponse, Status> {
         let volume = request::volume(&request.volume_id)?;
         let path = request::given("volume path", &request.volume_path)?;
-        let Stats { usage, abnormal } = self.volumes.stats(&volume, path)?;
-        let condition = VolumeCondition {
-            abnormal: abnormal.is_some(),
-            message: abnormal.unwrap_or_else(|| String::from("the volume is mounted and answers")),
-        };
+        let stats = self.volumes.stats(&volume, path)?;
         let usage = VolumeUsage {
             // Both are optional, and left out as zero.
-            available: usage.space.map_or(0, |space| signed(space.available)),
-            used: usage.used().map_or(0, signed),
-            total: signed(usage.total),
+            available: stats.space.map_or(0, |space| signed(space.available)),
+            used: stats.used().map_or(0, signed),
+            total: signed(stats.total),
             unit: Unit::Bytes.into(),
+        };
+        let normal = || String::from("the volume is mounted and answers");
+        let condition = VolumeCondition {
+            abnormal: stats.abnormal.is_some(),
+            message: stats.abnormal.unwrap_or_else(normal),
         };
         Ok(NodeGetVolumeStatsResponse {
             usage: vec![usage],

@@ -39,7 +39,7 @@ pub use self::publish::{Proof, Publish};
 pub(crate) use self::reconcile::is_dangling;
 pub use self::reconcile::{Place, Reconciliation};
 pub use self::stage::{Stage, Turn};
-pub use self::stats::{Stats, Usage};
+pub use self::stats::Stats;
 pub use self::waiting::Crowded;
 
 /// The volumes of a node.

@@ -4,22 +4,15 @@ use super::{CallError, Volumes, place};
 use crate::kinds::Kind;
 use crate::record::{Lifetime, Record, VolumeHandle};
 
-/// The figures of a volume.
+/// How full a volume is, in bytes: by the last call that reached it, if it is abnormal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stats {
-    /// Those of the last call that reached the volume, if it is abnormal.
-    pub usage: Usage,
-    /// What is wrong with the volume.
-    pub abnormal: Option<String>,
-}
-
-/// How full a volume is, in bytes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Usage {
     /// Its size.
     pub total: u64,
-    /// What is on it; `None` if no call of this process reached the volume.
+    /// `None` if no call of this process reached the volume.
     pub space: Option<Space>,
+    /// What is wrong with the volume.
+    pub abnormal: Option<String>,
 }
 
 impl Volumes {
@@ -70,10 +63,11 @@ impl Volumes {
     ) -> Result<Stats, CallError> {
         let text = reason.to_string();
         self.ctx.note_abnormal(&record.volume, &text);
-        let usage = self.ctx.health.last_space(&record.volume).map(Usage::of);
-        let recorded = || kind.size(record).map(Usage::of_size);
+        let space = self.ctx.health.last_space(&record.volume);
+        let total = space.map(|space| space.total).or_else(|| kind.size(record));
         Ok(Stats {
-            usage: usage.or_else(recorded).ok_or(reason)?,
+            total: total.ok_or(reason)?,
+            space,
             abnormal: Some(text),
         })
     }
@@ -82,23 +76,10 @@ impl Volumes {
 impl Stats {
     fn normal(space: Space) -> Self {
         Self {
-            usage: Usage::of(space),
-            abnormal: None,
-        }
-    }
-}
-
-impl Usage {
-    fn of(space: Space) -> Self {
-        Self {
             total: space.total,
             space: Some(space),
+            abnormal: None,
         }
-    }
-
-    fn of_size(total: u64) -> Self {
-        let space = None;
-        Self { total, space }
     }
 
     /// What is occupied.

@@ -13,17 +13,14 @@ fn a_volume_grows_by_one_mib_while_a_pod_has_it() {
     let fixture = Fixture::new();
     fixture.stage().unwrap();
     fixture.publish(TARGET).unwrap();
-    let before = fixture.stats(TARGET).unwrap().usage.total;
+    let before = fixture.stats(TARGET).unwrap().total;
     for (mib, at) in [(1, TARGET), (53, STAGING)] {
         let length = 2 * GIB + mib * MIB;
         fixture.grow(length);
         for _ in 0..2 {
             assert_eq!(fixture.expand(at, length).unwrap(), before + mib * MIB);
         }
-        assert_eq!(
-            fixture.stats(TARGET).unwrap().usage.total,
-            before + mib * MIB
-        );
+        assert_eq!(fixture.stats(TARGET).unwrap().total, before + mib * MIB);
     }
 }
 
@@ -31,11 +28,11 @@ fn a_volume_grows_by_one_mib_while_a_pod_has_it() {
 fn a_volume_whose_disk_grew_by_one_mib_grows_when_it_is_staged() {
     let fixture = Fixture::new();
     fixture.stage().unwrap();
-    let before = fixture.stats(STAGING).unwrap().usage.total;
+    let before = fixture.stats(STAGING).unwrap().total;
     fixture.unstage().unwrap();
     fixture.grow(2 * GIB + MIB);
     fixture.stage().unwrap();
-    assert_eq!(fixture.stats(STAGING).unwrap().usage.total, before + MIB);
+    assert_eq!(fixture.stats(STAGING).unwrap().total, before + MIB);
 }
 
 /// Each step would end in time alone.

@@ -20,7 +20,7 @@ fn a_volume_lives_from_stage_to_unstage_and_every_call_may_be_repeated() {
     }
     fixture.write();
     assert!(fixture.has_file(TARGET));
-    let space = fixture.stats(TARGET).unwrap().usage.space.unwrap();
+    let space = fixture.stats(TARGET).unwrap().space.unwrap();
     assert!(space.total > GIB && space.free < space.total, "{space:?}");
     for _ in 0..2 {
         fixture.unpublish(TARGET).unwrap();
@@ -44,14 +44,14 @@ fn a_disk_that_grew_grows_at_expand_and_at_the_next_stage() {
     fixture.unstage().unwrap();
     fixture.grow(4 * GIB);
     fixture.stage().unwrap();
-    assert!(fixture.stats(STAGING).unwrap().usage.total > 3 * GIB + GIB / 2);
+    assert!(fixture.stats(STAGING).unwrap().total > 3 * GIB + GIB / 2);
 }
 
 #[test]
 fn a_volume_whose_disk_is_larger_than_the_limit_does_not_grow() {
     let fixture = Fixture::new();
     fixture.stage().unwrap();
-    let before = fixture.stats(STAGING).unwrap().usage.total;
+    let before = fixture.stats(STAGING).unwrap().total;
     fixture.grow(3 * GIB);
     let error = fixture.expand_within(STAGING, 3 * GIB, 3 * GIB - 1);
     let error = error.unwrap_err();
@@ -59,7 +59,7 @@ fn a_volume_whose_disk_is_larger_than_the_limit_does_not_grow() {
     for size in [3 * GIB, 3 * GIB - 1] {
         assert!(error.to_string().contains(&size.to_string()), "{error}");
     }
-    assert_eq!(fixture.stats(STAGING).unwrap().usage.total, before);
+    assert_eq!(fixture.stats(STAGING).unwrap().total, before);
     assert!(fixture.expand_within(STAGING, 3 * GIB, 3 * GIB).unwrap() > before);
 }
 
@@ -122,14 +122,14 @@ fn an_empty_partition_of_windows_on_an_mbr_disk_is_formatted_and_grown_where_it_
     });
     fixture.stage().unwrap();
     fixture.write();
-    let total = fixture.stats(STAGING).unwrap().usage.total;
+    let total = fixture.stats(STAGING).unwrap().total;
     assert!(total > 2 * GIB - GIB / 100, "{total}");
     fixture.unstage().unwrap();
     fixture.grow(3 * GIB);
     fixture.stage().unwrap();
     fixture.publish(TARGET).unwrap();
     assert!(fixture.has_file(TARGET));
-    let total = fixture.stats(STAGING).unwrap().usage.total;
+    let total = fixture.stats(STAGING).unwrap().total;
     assert!(total > 3 * GIB - GIB / 100, "{total}");
 }
 
@@ -143,7 +143,7 @@ fn a_volume_of_an_mbr_disk_has_what_its_table_reaches_and_an_expand_to_more_says
     });
     fixture.grow(3 * TIB);
     fixture.stage().unwrap();
-    let total = fixture.stats(STAGING).unwrap().usage.total;
+    let total = fixture.stats(STAGING).unwrap().total;
     assert!((2 * TIB - GIB..2 * TIB).contains(&total), "{total}");
     let error = fixture.expand(STAGING, 3 * TIB).unwrap_err();
     assert_eq!(error.code(), Code::FailedPrecondition, "{error}");

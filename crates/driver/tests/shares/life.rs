@@ -18,7 +18,7 @@ fn a_share_is_staged_published_measured_and_gone() {
         .join("written.txt");
     assert_eq!(std::fs::read_to_string(file).unwrap(), "by a pod");
     match fixture.stats(&volume, "pod") {
-        Ok(stats) => assert!(stats.usage.total > 0 && stats.abnormal.is_none()),
+        Ok(stats) => assert!(stats.total > 0 && stats.abnormal.is_none()),
         Err(error) => {
             assert_eq!(
                 (crate::HOST, error.code()),

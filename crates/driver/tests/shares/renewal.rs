@@ -160,13 +160,13 @@ fn figures_of_a_share_are_kept_while_its_mapping_is_good_and_a_dead_one_is_abnor
     assert_eq!(fixture.stats(&volume, POD).unwrap(), first);
     fixture.let_pass(Duration::from_secs(601));
     let later = fixture.stats(&volume, POD).unwrap();
-    assert_ne!(later.usage, first.usage);
+    assert_ne!(later.space, first.space);
     fixture
         .smb()
         .set_condition(SERVER, ServerHealth::Down)
         .unwrap();
     let dead = fixture.stats(&volume, POD).unwrap();
-    assert_eq!(dead.usage, later.usage);
+    assert_eq!(dead.space, later.space);
     assert!(dead.abnormal.is_some());
 }
 
@@ -181,7 +181,7 @@ fn figures_of_a_share_go_with_their_target() {
     fixture.unpublish(&volume, POD).unwrap();
     fixture.publish(&volume, POD).unwrap();
     let second = fixture.stats(&volume, POD).unwrap();
-    assert_ne!(second.usage, first.usage);
+    assert_ne!(second.space, first.space);
 }
 
 #[test]

@@ -81,7 +81,7 @@ fn live_on(mut fixture: Fixture, upstream: &mut dyn Upstream, mapped: [&[&str]; 
     for pod in ["old", "new"] {
         assert_lives(&fixture, &a, pod);
         let stats = fixture.stats(&a, pod).unwrap();
-        assert!(stats.abnormal.is_none() && stats.usage.total > 0);
+        assert!(stats.abnormal.is_none() && stats.total > 0);
         fixture.unpublish(&a, pod).unwrap();
     }
     unstage(&fixture, &a);

@@ -26,7 +26,7 @@ use crate::record::{Content as _, Record, VolumeHandle};
 pub use self::error::Refused;
 pub use self::record::{Disk, Spec, Wanted};
 pub use self::request::{RequestError, format_rows};
-pub use self::wanted::{Choice, FileSystem, Format, FormatError};
+pub use self::wanted::{Choice, Format, FormatError};
 
 /// How long a stage waits for a disk that the controller has just attached. It leaves time for the rest of the call.
 pub(super) const ARRIVAL: Duration = Duration::from_secs(60);

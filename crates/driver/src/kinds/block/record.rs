@@ -69,7 +69,7 @@ mod tests {
     use wincsi::disks::DiskQuery;
 
     use super::*;
-    use crate::kinds::block::{Choice, FileSystem};
+    use crate::kinds::block::Choice;
     use crate::kinds::disk::Attached;
     use crate::record::{Form, Record, State, Targets, TextError, VolumeHandle};
 
@@ -92,7 +92,7 @@ mod tests {
 
     fn record() -> Record<Disk<Attached>> {
         let choice = Choice {
-            file_system: FileSystem::Refs,
+            file_system: FileSystemType::Refs,
             allocation_unit: Some(65_536),
             label: String::from("data"),
             root_acl: Some(String::from("D:(A;OICI;FA;;;SY)")),

@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use wincsi::volumes::FileSystemType;
 use wire::csi::v1::volume_capability::access_mode::Mode;
 
-use super::{Choice, FileSystem, Format, FormatError, Wanted};
+use super::{Choice, Format, FormatError, Wanted};
 use crate::kubelet::{Refusal, Request};
 use crate::record::{Access, Lifetime};
 
@@ -83,7 +84,7 @@ pub fn format_rows() -> String {
 }
 
 fn format(
-    file_system: FileSystem,
+    file_system: FileSystemType,
     attributes: &BTreeMap<String, String>,
 ) -> Result<Format, RequestError> {
     let [unit, label, list] = FORMAT_KEYS.map(|(key, _)| {
@@ -108,11 +109,12 @@ fn allocation_unit(text: &str) -> Result<u32, RequestError> {
     bytes.ok_or_else(|| RequestError::AllocationUnit(text.to_owned()))
 }
 
-fn file_system(name: &str) -> Result<FileSystem, RequestError> {
-    match name.to_ascii_lowercase().as_str() {
-        "" | "ntfs" => Ok(FileSystem::Ntfs),
-        "refs" => Ok(FileSystem::Refs),
-        _ => Err(RequestError::FileSystem(name.to_owned())),
+fn file_system(name: &str) -> Result<FileSystemType, RequestError> {
+    match name {
+        "" => Ok(FileSystemType::default()),
+        _ => name
+            .parse()
+            .map_err(|_| RequestError::FileSystem(name.to_owned())),
     }
 }
 

@@ -1,15 +1,7 @@
 use serde::{Deserialize, Serialize};
 use wincsi::volumes::{Dacl, DaclError, FileSystemType, FormatOptions, FormatOptionsError};
 
-/// A filesystem that Windows formats.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum FileSystem {
-    /// NTFS.
-    #[default]
-    Ntfs,
-    Refs,
-}
+use crate::record::as_text;
 
 /// What a blank volume is formatted with. A volume that has the filesystem keeps the rest as it is.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -23,7 +15,8 @@ pub struct Format {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Choice {
-    pub file_system: FileSystem,
+    #[serde(with = "as_text")]
+    pub file_system: FileSystemType,
     /// The allocation unit in bytes; `None` is Windows's own choice.
     pub allocation_unit: Option<u32>,
     pub label: String,
@@ -58,10 +51,7 @@ impl From<Format> for Choice {
 impl Format {
     /// Checks a choice by what Windows accepts.
     pub fn of(choice: Choice) -> Result<Self, FormatError> {
-        let mut options = FormatOptions::new(match choice.file_system {
-            FileSystem::Ntfs => FileSystemType::Ntfs,
-            FileSystem::Refs => FileSystemType::Refs,
-        });
+        let mut options = FormatOptions::new(choice.file_system);
         if let Some(bytes) = choice.allocation_unit {
             options = options.allocation_unit(bytes)?;
         }
@@ -91,7 +81,7 @@ mod tests {
 
     #[test]
     fn what_windows_does_not_format_is_refused() {
-        let refs = FileSystem::Refs;
+        let refs = FileSystemType::Refs;
         for choice in [
             Choice {
                 file_system: refs,
