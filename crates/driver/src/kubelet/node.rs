@@ -12,10 +12,8 @@ use wire::csi::v1::volume_usage::Unit;
 use wire::csi::v1::{
     self, NodeExpandVolumeRequest, NodeExpandVolumeResponse, NodeGetCapabilitiesResponse,
     NodeGetInfoResponse, NodeGetVolumeStatsRequest, NodeGetVolumeStatsResponse,
-    NodePublishVolumeRequest, NodePublishVolumeResponse, NodeServiceCapability,
-    NodeStageVolumeRequest, NodeStageVolumeResponse, NodeUnpublishVolumeRequest,
-    NodeUnpublishVolumeResponse, NodeUnstageVolumeRequest, NodeUnstageVolumeResponse,
-    VolumeCondition, VolumeUsage,
+    NodePublishVolumeResponse, NodeServiceCapability, NodeStageVolumeResponse,
+    NodeUnpublishVolumeResponse, NodeUnstageVolumeResponse, VolumeCondition, VolumeUsage,
 };
 
 use super::{Refusal, Request, Router, Topology, request};
@@ -57,10 +55,26 @@ impl NodeService {
         let service = Arc::new(self);
         service.on::<NodeGetCapabilities>(router, |_, _| Ok(capabilities()));
         service.on::<NodeGetInfo>(router, |service, _| Ok(service.info()));
-        service.on::<NodeStageVolume>(router, Self::stage);
-        service.on::<NodeUnstageVolume>(router, Self::unstage);
-        service.on::<NodePublishVolume>(router, Self::publish);
-        service.on::<NodeUnpublishVolume>(router, Self::unpublish);
+        service.on::<NodeStageVolume>(router, |service, request| {
+            service.volumes.stage(&Request::to_stage(&request)?)?;
+            Ok(NodeStageVolumeResponse {})
+        });
+        service.on::<NodeUnstageVolume>(router, |service, request| {
+            let volume = request::volume(&request.volume_id)?;
+            let staging = request::path("staging path", &request.staging_target_path)?;
+            service.volumes.unstage(&volume, &staging)?;
+            Ok(NodeUnstageVolumeResponse {})
+        });
+        service.on::<NodePublishVolume>(router, |service, request| {
+            service.volumes.publish(&Request::to_publish(&request)?)?;
+            Ok(NodePublishVolumeResponse {})
+        });
+        service.on::<NodeUnpublishVolume>(router, |service, request| {
+            let volume = request::volume(&request.volume_id)?;
+            let target = request::path("target path", &request.target_path)?;
+            service.volumes.unpublish(&volume, &target)?;
+            Ok(NodeUnpublishVolumeResponse {})
+        });
         service.on::<NodeGetVolumeStats>(router, Self::stats);
         service.on::<NodeExpandVolume>(router, Self::expand);
     }
@@ -83,39 +97,6 @@ impl NodeService {
                 segments: segments.clone().into_iter().collect(),
             }),
         }
-    }
-
-    fn stage(&self, request: NodeStageVolumeRequest) -> Result<NodeStageVolumeResponse, Status> {
-        self.volumes.stage(&Request::to_stage(&request)?)?;
-        Ok(NodeStageVolumeResponse {})
-    }
-
-    fn unstage(
-        &self,
-        request: NodeUnstageVolumeRequest,
-    ) -> Result<NodeUnstageVolumeResponse, Status> {
-        let volume = request::volume(&request.volume_id)?;
-        let staging = request::path("staging path", &request.staging_target_path)?;
-        self.volumes.unstage(&volume, &staging)?;
-        Ok(NodeUnstageVolumeResponse {})
-    }
-
-    fn publish(
-        &self,
-        request: NodePublishVolumeRequest,
-    ) -> Result<NodePublishVolumeResponse, Status> {
-        self.volumes.publish(&Request::to_publish(&request)?)?;
-        Ok(NodePublishVolumeResponse {})
-    }
-
-    fn unpublish(
-        &self,
-        request: NodeUnpublishVolumeRequest,
-    ) -> Result<NodeUnpublishVolumeResponse, Status> {
-        let volume = request::volume(&request.volume_id)?;
-        let target = request::path("target path", &request.target_path)?;
-        self.volumes.unpublish(&volume, &target)?;
-        Ok(NodeUnpublishVolumeResponse {})
     }
 
     fn stats(

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use program::metrics::{Exposition, Kind};
 
-use self::table::{Reading, Row, TABLE, of_linux};
+use self::table::{Row, TABLE, of_linux};
 use crate::kinds::share::ShareOptions;
 use crate::record::Access;
 use crate::unpoisoned::Unpoisoned;
@@ -174,13 +174,12 @@ impl MountOptions {
 
     fn read_row(&mut self, row: &Row, value: Option<&str>) -> Result<Seen, OptionError> {
         let before = self.mapping.clone();
-        let class = match row.reading {
-            Reading::Windows { read, .. } => {
-                let read = read(self, value);
-                let option = row.name;
-                read.map_err(|reason| OptionError { option, reason })?
-            }
-            Reading::Credential => Class::Credential,
+        let class = match row.read {
+            Some(read) => read(self, value).map_err(|reason| OptionError {
+                option: row.name,
+                reason,
+            })?,
+            None => Class::Credential,
         };
         let mut seen = Seen::known(row.name, class);
         seen.is_of_mapping = self.mapping != before;
@@ -384,11 +383,9 @@ mod tests {
         assert_eq!(names.len(), count);
         assert!(names.iter().all(|name| name.len() <= LONGEST_NAME));
         for row in TABLE {
-            if let Reading::Windows { forms, .. } = row.reading {
-                for (form, _) in forms {
-                    let text = form.replace("=N", "=4450");
-                    assert_eq!(classes(&text), [(row.name, Class::Honoured)], "{text}");
-                }
+            for (form, _) in row.forms {
+                let text = form.replace("=N", "=4450");
+                assert_eq!(classes(&text), [(row.name, Class::Honoured)], "{text}");
             }
         }
     }

@@ -13,32 +13,26 @@ const DEFAULT_PORT: u16 = 445;
 
 pub(crate) struct Row {
     pub(crate) name: &'static str,
-    pub(crate) reading: Reading,
+    /// The forms that mean something, and what.
+    pub(crate) forms: &'static [(&'static str, &'static str)],
+    /// None of an option that holds a credential.
+    pub(crate) read: Option<Read>,
 }
 
-pub(crate) enum Reading {
-    Windows {
-        /// The forms that mean something, and what.
-        forms: &'static [(&'static str, &'static str)],
-        read: Read,
-    },
-    Credential,
-}
-
-pub(crate) type Read = fn(&mut MountOptions, Option<&str>) -> Result<Class, &'static str>;
+type Read = fn(&mut MountOptions, Option<&str>) -> Result<Class, &'static str>;
 
 const fn windows(
     name: &'static str,
     forms: &'static [(&'static str, &'static str)],
     read: Read,
 ) -> Row {
-    let reading = Reading::Windows { forms, read };
-    Row { name, reading }
+    let read = Some(read);
+    Row { name, forms, read }
 }
 
 const fn credential(name: &'static str) -> Row {
-    let reading = Reading::Credential;
-    Row { name, reading }
+    let (forms, read) = (&[], None);
+    Row { name, forms, read }
 }
 
 /// The options that mean something here, and those that hold credentials. [`OF_LINUX`] has the others.
@@ -196,15 +190,10 @@ fn security(asked: &mut MountOptions, value: Option<&str>) -> Result<Class, &'st
 /// The table as rows of Markdown, for docs/smb.md.
 #[doc(hidden)]
 pub fn option_rows() -> String {
-    let of_windows = TABLE.iter().flat_map(|row| match row.reading {
-        Reading::Windows { forms, .. } => forms,
-        Reading::Credential => &[],
-    });
+    let of_windows = TABLE.iter().flat_map(|row| row.forms);
     let of_windows = of_windows.map(|(form, meaning)| format!("| `{form}` | {meaning} |\n"));
-    let credentials = TABLE.iter().filter_map(|row| match row.reading {
-        Reading::Windows { .. } => None,
-        Reading::Credential => Some(row.name),
-    });
+    let credentials = TABLE.iter().filter(|row| row.read.is_none());
+    let credentials = credentials.map(|row| row.name);
     let others = [
         ("`sec=krb5`, `sec=krb5i`, `sec=krb5p`", KERBEROS),
         (&listed(credentials), CREDENTIALS),
