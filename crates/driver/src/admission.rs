@@ -20,7 +20,6 @@ struct Calls {
     running: BTreeMap<u64, RunningCall>,
 }
 
-/// A call that runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RunningCall {
     pub method: &'static str,
@@ -41,7 +40,6 @@ impl Admission {
         Some(Admitted { of: self, number })
     }
 
-    /// Whether calls are admitted.
     pub fn is_open(&self) -> bool {
         !self.calls.lock().is_closed
     }

@@ -12,7 +12,6 @@ use wincsi::{Node, NodeApi, NotWindows, Options, pipes};
 use crate::flags::{Config, Host as Mode};
 use crate::machine::{Machine, Own, Simulated};
 
-/// The node, and the machine below it.
 pub struct Host {
     pub node: Arc<dyn NodeApi>,
     /// Kubelet's files and the event log.
@@ -42,7 +41,6 @@ pub enum Placement {
     Machine,
 }
 
-/// The node cannot be had.
 #[derive(Debug, thiserror::Error)]
 pub enum HostError {
     #[error(
@@ -58,7 +56,6 @@ pub enum HostError {
 }
 
 impl Placement {
-    /// By these variables.
     pub fn by(variable: impl Fn(&str) -> Option<String>) -> Self {
         let value = |name| variable(name).filter(|value| !value.is_empty());
         match (value(SANDBOX), value(KUBERNETES)) {

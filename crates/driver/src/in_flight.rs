@@ -23,7 +23,6 @@ pub struct Busy {
     volume: VolumeHandle,
 }
 
-/// The calls that run.
 #[derive(Debug, Default)]
 pub struct InFlight {
     uses: Unpoisoned<BTreeMap<VolumeHandle, Use>>,

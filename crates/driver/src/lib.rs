@@ -35,5 +35,4 @@ mod unpoisoned;
 /// The driver's name in Kubernetes, unless `-drivername` has another.
 pub const NAME: &str = "wincsi.io";
 
-/// The driver's source in Windows's event log.
 pub const EVENT_SOURCE: &str = "wincsi";

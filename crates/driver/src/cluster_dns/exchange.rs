@@ -15,7 +15,6 @@ const ATTEMPTS: usize = 2;
 /// The longest datagram that is read: twice what UDP carries without an extension.
 const LONGEST_DATAGRAM: usize = 1024;
 
-/// A question.
 pub(super) struct Query<'a> {
     id: u16,
     name: Name<'a>,

@@ -16,7 +16,6 @@ use simple_dns::{Name, Packet, RCODE, TYPE};
 
 use self::exchange::Query;
 
-/// The port of DNS.
 const PORT: u16 = 53;
 
 /// How long one attempt waits for its answer. A lookup makes four at most: two for each kind of address.
@@ -25,7 +24,6 @@ const PATIENCE: Duration = Duration::from_secs(2);
 /// The names that are looked up end in this.
 const CLUSTER: &str = ".svc.cluster.local";
 
-/// A DNS server of the cluster.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClusterDns {
     server: SocketAddr,

@@ -2,12 +2,9 @@
 //!
 //! Names: csi-driver-smb and azuredisk-csi-driver (`pkg/azuredisk/azuredisk_option.go`), with what manifests of both add.
 
-/// A flag of another driver.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ForeignFlag {
-    /// Its name.
     pub(super) name: &'static str,
-    /// The drivers that have it.
     pub(super) of: &'static str,
     /// What an operator does instead.
     pub(super) replacement: &'static str,

@@ -39,7 +39,6 @@ pub struct Config {
     pub driver_name: String,
     /// Where CSI is served; `None` is below the kubelet's folder.
     pub endpoint: Option<Endpoint>,
-    /// Who does the work.
     pub host: Host,
     /// Arguments behind the flags, which mean nothing.
     pub ignored: Vec<String>,
@@ -47,7 +46,6 @@ pub struct Config {
     pub ineffective: Vec<&'static str>,
     /// How kubelet dials `endpoint`; `None` is as it is served.
     pub kubelet_endpoint: Option<String>,
-    /// The kubelet's folder.
     pub kubelet_path: PathBuf,
     /// Where the log goes, and how it looks.
     pub log: log::Options,
@@ -55,7 +53,6 @@ pub struct Config {
     pub max_volumes: i64,
     /// How long `wincsi node drain` waits for calls in flight.
     pub pre_stop_timeout: Duration,
-    /// Where the pages are served.
     pub metrics_address: Option<BindAddress>,
     /// The node's id; empty is the UUID of its firmware.
     pub node_id: String,
@@ -69,7 +66,6 @@ pub struct Config {
     pub registration_endpoint: Option<Endpoint>,
     /// Whether mappings of shares have to be encrypted, where a volume's options do not say.
     pub require_privacy: bool,
-    /// How requests for shares are read.
     pub shares: ShareRules,
     /// The folder of the simulated node.
     pub simulate: Option<PathBuf>,
@@ -77,7 +73,6 @@ pub struct Config {
     pub state_dir: Option<PathBuf>,
     /// How long figures of a share are answered again before the share is asked anew.
     pub stats_cache: Duration,
-    /// Where the node is.
     pub topology: Topology,
 }
 
@@ -90,7 +85,6 @@ pub enum Host {
     Native,
     /// csi-proxy, over its pipes.
     Proxy,
-    /// A simulated node.
     Simulated,
 }
 
@@ -127,7 +121,6 @@ impl Default for Config {
 }
 
 impl Config {
-    /// Where CSI is served.
     pub fn csi_endpoint(&self) -> Endpoint {
         let below = || {
             let folder = self.kubelet_path.join("plugins").join(&self.driver_name);
@@ -215,7 +208,6 @@ fn variable_of(flag: &str) -> String {
     format!("WINCSI_{}", flag.to_uppercase().replace('-', "_"))
 }
 
-/// The usage of `wincsi node`.
 pub fn usage() -> String {
     program::flags::usage::<Config>("wincsi node")
 }

@@ -9,7 +9,6 @@ use crate::cluster_dns::ClusterDns;
 use crate::kinds::disk::Luns;
 use crate::kinds::share::attributes::Strictness;
 
-/// Every flag.
 pub(super) const SECTIONS: &[Section<Config>] = &[
     Section {
         title: "Flags",

@@ -131,7 +131,6 @@ pub trait Kind: Any + Send + Sync {
     }
 }
 
-/// A row of the table of kinds.
 pub struct Row {
     form: Form,
     make: Box<Make>,
@@ -140,7 +139,6 @@ pub struct Row {
 type Make = dyn FnOnce(&Arc<Context>) -> Box<dyn Kind>;
 
 impl Row {
-    /// A kind whose records have this content.
     pub fn of<C: Content, K: Kind>(make: impl FnOnce(&Arc<Context>) -> K + 'static) -> Self {
         Self {
             form: Form::of::<C>(),

@@ -6,7 +6,6 @@ use wire::csi::v1::{
 
 use super::Router;
 
-/// The Identity service.
 pub struct Identity {
     pub name: String,
     /// Whether the driver has a controller, in this process or another: a plugin's capabilities are those of all its instances.
@@ -17,7 +16,6 @@ pub struct Identity {
 }
 
 impl Identity {
-    /// Answers its RPCs.
     pub fn register(self, router: &mut Router) {
         let capabilities = self.capabilities();
         router.on::<GetPluginInfo>(move |_| Ok(self.info()));

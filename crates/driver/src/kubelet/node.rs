@@ -34,23 +34,19 @@ pub struct NodeInfo {
     pub id: String,
     /// How many volumes the node takes; zero leaves it to Kubernetes.
     pub max_volumes: i64,
-    /// Where the node is.
     pub topology: Topology,
 }
 
-/// The Node service.
 pub struct NodeService {
     volumes: Arc<Volumes>,
     info: NodeInfo,
 }
 
 impl NodeService {
-    /// The service of a node.
     pub fn new(volumes: Arc<Volumes>, info: NodeInfo) -> Self {
         Self { volumes, info }
     }
 
-    /// Answers its RPCs.
     pub fn register(self, router: &mut Router) {
         let service = Arc::new(self);
         service.on::<NodeGetCapabilities>(router, |_, _| Ok(capabilities()));

@@ -27,7 +27,6 @@ struct Progress {
     /// When the socket was made, or was found to be gone.
     offered: Instant,
     last_call: Option<Instant>,
-    /// How often the socket was made anew.
     renewals: u64,
 }
 
@@ -66,12 +65,10 @@ impl Registration {
         (!progress.is_registered).then(|| self.now().saturating_duration_since(since))
     }
 
-    /// The present moment.
     pub fn now(&self) -> Instant {
         (self.0.clock)()
     }
 
-    /// Notes that the socket was made anew.
     pub fn note_renewal(&self) {
         self.0.progress.lock().renewals += 1;
     }
@@ -84,7 +81,6 @@ impl Registration {
         progress.offered = now;
     }
 
-    /// Answers its RPCs.
     pub fn register(&self, router: &mut Router) {
         let own = self.clone();
         router.on::<GetInfo>(move |_| {

@@ -14,17 +14,14 @@ use crate::record::{Access, HandleError, Lifetime, Targets, VolumeHandle};
 /// A request to stage or publish a volume.
 pub struct Request<'a> {
     pub volume: VolumeHandle,
-    /// How long it lives.
     pub lifetime: Lifetime,
     /// The staging path, as kubelet wrote it; empty if there is none.
     pub staging: &'a str,
     /// The target path, as kubelet wrote it; empty if there is none.
     pub target: &'a str,
-    /// The attributes of the volume.
     pub context: &'a BTreeMap<String, String>,
     /// What the controller wrote about its attachment.
     pub publish_context: &'a BTreeMap<String, String>,
-    /// The Secret.
     pub secrets: &'a BTreeMap<String, String>,
     /// How the volume is to be used.
     pub capability: Option<&'a VolumeCapability>,
@@ -54,7 +51,6 @@ pub enum Refusal {
 }
 
 impl Refusal {
-    /// One of a kind.
     pub fn of_kind(error: impl Error + Send + Sync + 'static) -> Self {
         Self::OfKind(Box::new(error))
     }
@@ -129,7 +125,6 @@ impl<'a> Request<'a> {
         Some(mode.mode())
     }
 
-    /// How many targets there may be.
     pub(crate) fn targets(&self) -> Result<Targets, Refusal> {
         self.mount()?;
         Ok(match self.mode() {
@@ -149,7 +144,6 @@ pub(crate) fn value<'a>(map: &'a BTreeMap<String, String>, key: &str) -> Option<
     value.filter(|value| !value.is_empty())
 }
 
-/// The volume of a request.
 pub(super) fn volume(id: &str) -> Result<VolumeHandle, Refusal> {
     given("volume id", id)?;
     VolumeHandle::parse(id).map_err(Refusal::VolumeId)

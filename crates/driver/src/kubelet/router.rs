@@ -45,7 +45,6 @@ impl Router {
         self
     }
 
-    /// Has an RPC answered by this.
     pub fn on<R: Rpc>(
         &mut self,
         answer: impl Fn(R::Request) -> Result<R::Response, Status> + Send + Sync + 'static,

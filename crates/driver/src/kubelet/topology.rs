@@ -36,7 +36,6 @@ impl Topology {
         Ok(())
     }
 
-    /// The keys with their values.
     pub fn segments(&self) -> &BTreeMap<String, String> {
         &self.0
     }

@@ -56,9 +56,7 @@ pub(super) struct Known {
 /// A credential beside that of a thing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Comparison {
-    /// It is the same.
     Same,
-    /// It is another.
     Differs,
     /// This driver does not know by which the thing was made.
     Unknown,
@@ -126,7 +124,6 @@ impl<T> Inner<T> {
     }
 }
 
-/// Makes hashes.
 #[derive(Debug, Default)]
 pub(super) struct Hasher {
     key: RandomState,

@@ -80,12 +80,10 @@ struct Inner<T> {
 /// A volume that uses a thing.
 #[derive(Clone, Debug)]
 pub(crate) struct User<T> {
-    /// Which thing.
     pub(crate) key: String,
     pub(crate) terms: T,
     /// The boot in which it was staged, if the node reports boots.
     pub(crate) boot: Option<String>,
-    /// Whether it is being unstaged.
     pub(crate) is_leaving: bool,
     /// Whether its call makes the thing, as far as that call knows.
     presumes: bool,
@@ -125,7 +123,6 @@ pub(crate) enum Owner {
 /// How a call for a volume ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Ended {
-    /// It made the thing.
     Made,
     /// It met one that another process made.
     MetForeign,
@@ -144,7 +141,6 @@ pub(crate) enum Ended {
 pub(crate) enum NotTaken<C> {
     /// This volume uses it, or one like it, by terms that conflict.
     Conflict(C, VolumeHandle),
-    /// It is being removed.
     Ending,
     /// The lease of what it used before cannot be written.
     Unsaved(StoreError),
@@ -288,7 +284,6 @@ impl<T: Terms> Leases<T> {
         self.save_of(volume)
     }
 
-    /// A volume's call ended.
     pub(crate) fn end_call(&self, volume: &VolumeHandle, ended: Ended) -> Result<(), StoreError> {
         let mut inner = self.inner.lock();
         let is_alone = inner.is_alone(volume);

@@ -9,7 +9,6 @@ use crate::in_flight::Busy;
 use crate::kubelet::Refusal;
 use crate::record::{StoreError, VolumeHandle};
 
-/// Why a call was not done.
 #[derive(Debug, thiserror::Error)]
 pub enum CallError {
     /// The volume is not at that path now; it may come back.
@@ -70,7 +69,6 @@ pub enum CallError {
 }
 
 impl CallError {
-    /// The code for kubelet.
     pub fn code(&self) -> Code {
         match self {
             Self::Busy(_) => Code::Aborted,
@@ -97,7 +95,6 @@ impl CallError {
         Self::OfKind { code, error }
     }
 
-    /// Whether the node failed so.
     pub(crate) fn is(&self, condition: Condition) -> bool {
         matches!(self, Self::Node { error, .. } if error.is(condition))
     }

@@ -7,7 +7,6 @@ use wincsi::volumes::Space;
 use crate::record::{Store, VolumeHandle};
 use crate::unpoisoned::Unpoisoned;
 
-/// What is known of the volumes' health.
 #[derive(Debug, Default)]
 pub(crate) struct Health(Unpoisoned<BTreeMap<VolumeHandle, State>>);
 
@@ -37,7 +36,6 @@ impl Health {
         self.0.lock().get(volume).and_then(|state| state.space)
     }
 
-    /// The abnormal volumes.
     pub(crate) fn abnormal_volumes(&self) -> Vec<VolumeHandle> {
         let states = self.0.lock();
         let abnormal = states.iter().filter(|(_, state)| state.is_abnormal);

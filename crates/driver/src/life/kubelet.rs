@@ -44,7 +44,6 @@ pub(crate) fn utf16_length(text: &str) -> usize {
 /// Where kubelet keeps this driver's volumes.
 #[derive(Clone, Debug)]
 pub struct Kubelet {
-    /// The driver's name, as kubelet knows it.
     pub driver_name: String,
     /// Kubelet's folder; `None` if it is no path of the node, and then nothing there is listed.
     pub folder: Option<WinPath>,

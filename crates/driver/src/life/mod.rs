@@ -42,7 +42,6 @@ pub use self::stage::{Stage, Turn};
 pub use self::stats::Stats;
 pub use self::waiting::Crowded;
 
-/// The volumes of a node.
 pub struct Volumes {
     ctx: Arc<Context>,
     kinds: Vec<Box<dyn Kind>>,

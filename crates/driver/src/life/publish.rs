@@ -10,11 +10,9 @@ use crate::record::{Lifetime, Record, Slot, State, Targets, VolumeHandle};
 #[derive(Clone, Debug)]
 pub struct Publish {
     pub volume: VolumeHandle,
-    /// Where it is staged.
     pub staging: WinPath,
     /// Where the pod finds it.
     pub target: WinPath,
-    /// How many targets there may be.
     pub targets: Targets,
 }
 

@@ -36,7 +36,6 @@ const STACK_BYTES: usize = 256 << 10;
 /// What a start found.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Reconciliation {
-    /// How many volumes have a record.
     pub volumes: usize,
     /// Those that are staged, and not mounted at their staging path.
     pub away: Vec<VolumeHandle>,
@@ -81,13 +80,11 @@ impl Volumes {
     }
 }
 
-/// One comparison.
 struct Comparison<'a> {
     volumes: &'a Volumes,
     ctx: &'a Context,
     until: Deadline,
     boot: Option<String>,
-    /// How each kind looks at many volumes.
     places: BTreeMap<&'static str, Places<'a>>,
     /// The staging paths of the records, folded.
     recorded: Unpoisoned<BTreeSet<String>>,

@@ -12,9 +12,7 @@ pub struct Stage {
     pub volume: VolumeHandle,
     /// Where: kubelet's staging path, or the target of an inline volume.
     pub staging: WinPath,
-    /// How many targets there may be.
     pub targets: Targets,
-    /// How long the volume lives.
     pub lifetime: Lifetime,
 }
 

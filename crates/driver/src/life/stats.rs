@@ -7,7 +7,6 @@ use crate::record::{Lifetime, Record, VolumeHandle};
 /// How full a volume is, in bytes: by the last call that reached it, if it is abnormal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stats {
-    /// Its size.
     pub total: u64,
     /// `None` if no call of this process reached the volume.
     pub space: Option<Space>,

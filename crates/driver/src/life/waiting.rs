@@ -29,9 +29,7 @@ struct Counts {
     "{most} calls for {volumes} wait for their servers, which is the most: this one may be repeated"
 )]
 pub struct Crowded {
-    /// For which volumes they are.
     pub volumes: &'static str,
-    /// How many they are.
     pub most: usize,
 }
 

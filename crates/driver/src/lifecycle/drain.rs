@@ -21,13 +21,11 @@ const ANSWER: Duration = Duration::from_secs(5);
 /// What a drain left.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Drained {
-    /// The calls that still run.
     left: Vec<RunningCall>,
     wait: Duration,
 }
 
 impl Drained {
-    /// Whether no call was left.
     pub fn is_complete(&self) -> bool {
         self.left.is_empty()
     }

@@ -26,7 +26,6 @@ pub struct VolumeHandle(String);
 /// The namespace of the names of record files: a random UUID, which stays.
 const RECORDS: Uuid = Uuid::from_u128(0x5b0e_8c1e_3f0a_4c58_9a51_2d6c_b7e4_91f3);
 
-/// Why a text is no handle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum HandleError {
     #[error("it is empty")]
@@ -54,7 +53,6 @@ impl VolumeHandle {
         }
     }
 
-    /// The handle as it was given.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -104,12 +102,10 @@ pub struct Record<C = ()> {
     pub boot: Option<String>,
     /// How many targets it may have.
     pub targets: Targets,
-    /// How long it lives.
     pub lifetime: Lifetime,
     /// Where it is published, or was about to be.
     #[serde(with = "as_text::list")]
     pub published: Vec<WinPath>,
-    /// What its kind has of it.
     #[serde(skip)]
     pub content: C,
     /// Of the kind, and of later versions.
@@ -136,13 +132,11 @@ pub struct Form {
 pub enum State {
     /// A stage began and did not end.
     Staging,
-    /// It is staged.
     Staged,
     /// An unstage began and did not end.
     Unstaging,
 }
 
-/// How long a volume lives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Lifetime {
@@ -158,7 +152,6 @@ pub enum Lifetime {
 pub enum Targets {
     /// One (`SINGLE_NODE_SINGLE_WRITER`).
     One,
-    /// Any number.
     Many,
 }
 
@@ -166,7 +159,6 @@ pub enum Targets {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Access {
-    /// Pods read and write.
     ReadWrite,
     /// Pods read; a disk comes online read-only and is never formatted, grown or labelled.
     ReadOnly,
@@ -193,7 +185,6 @@ pub enum TextError {
     Version(u32),
 }
 
-/// The fields of each record.
 const ENVELOPE: [&str; 9] = [
     "version",
     "kind",
@@ -212,7 +203,6 @@ struct Versioned {
 }
 
 impl Form {
-    /// That of a kind.
     pub const fn of<C: Content>() -> Self {
         Self {
             kind: C::KIND,

@@ -145,7 +145,6 @@ impl Store {
         }
     }
 
-    /// The volume's record, if there is one.
     pub fn get(&self, volume: &VolumeHandle) -> Result<Option<Record>, StoreError> {
         match self.place(volume) {
             Some(place) => place.get(),
@@ -160,22 +159,18 @@ impl Store {
         places.filter_map(|place| place.get().ok().flatten())
     }
 
-    /// All records of one kind.
     pub fn records_of<C: Content>(&self) -> impl Iterator<Item = Record<C>> + use<C> {
         self.records().filter_map(Record::of)
     }
 
-    /// The volumes that have a record.
     pub fn volumes(&self) -> Vec<VolumeHandle> {
         self.places.lock().keys().cloned().collect()
     }
 
-    /// Whether the volume has a record.
     pub fn has(&self, volume: &VolumeHandle) -> bool {
         self.places.lock().contains_key(volume)
     }
 
-    /// How many volumes have a record.
     pub fn recorded(&self) -> usize {
         self.places.lock().len()
     }
@@ -185,7 +180,6 @@ impl Store {
         self.unreadable
     }
 
-    /// Where the records are.
     pub(crate) fn folder(&self) -> &Path {
         &self.folder
     }
@@ -216,7 +210,6 @@ impl Store {
 }
 
 impl Slot<'_> {
-    /// The record, if there is one.
     pub fn get(&self) -> Result<Option<Record>, StoreError> {
         self.place().get()
     }

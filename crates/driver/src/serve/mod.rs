@@ -36,7 +36,6 @@ const FIRMWARE: Duration = Duration::from_secs(30);
 /// How long a process may take to end after the calls that it drains.
 const END: Duration = Duration::from_secs(2);
 
-/// Why the driver did not start.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
     #[error(transparent)]

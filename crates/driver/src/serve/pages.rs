@@ -12,7 +12,6 @@ use crate::life::Volumes;
 
 pub(super) const PATHS: &str = "/metrics, /healthz and /readyz";
 
-/// The pages of a driver.
 pub(super) struct Pages {
     pub(super) calls: Arc<Calls>,
     pub(super) admission: Arc<Admission>,

@@ -12,7 +12,6 @@ use crate::unpoisoned::Unpoisoned;
 /// How long a page waits for the node. A probe of Kubernetes should have a longer timeout.
 const LIMIT: Duration = Duration::from_secs(3);
 
-/// How long the operation itself may take.
 const OPERATION: Duration = Duration::from_secs(30);
 
 /// Where the kubelet's folder is no path of Windows, as on a simulated node.
@@ -20,7 +19,6 @@ const SOMEWHERE: &str = r"C:\var\lib\kubelet";
 
 const STACK_BYTES: usize = 512 << 10;
 
-/// The node does not answer.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum ProbeError {
     #[error("the node fails: {0}")]

@@ -33,7 +33,6 @@ const PACE: Duration = Duration::from_secs(10);
 /// How often a failure that lasts is logged again.
 const SELDOM: Duration = Duration::from_secs(600);
 
-/// Serves the registration.
 pub(super) struct Registrar {
     pub(super) endpoint: Endpoint,
     pub(super) service: Arc<dyn Service>,
@@ -58,9 +57,7 @@ pub(super) struct Served {
 enum File {
     /// The socket that is served here, or a port, which has no file.
     Own,
-    /// Nothing.
     Missing,
-    /// Something else.
     Foreign,
 }
 
@@ -72,7 +69,6 @@ impl Registrar {
         }
     }
 
-    /// Makes the socket and serves it.
     fn serve(&self) -> Result<(), BindError> {
         let mut options = ServerOptions::default();
         options.socket_folder = SocketFolder::Foreign;
@@ -187,7 +183,6 @@ impl Registrar {
         drop(served);
     }
 
-    /// What the registration's server holds.
     pub(super) fn usage(&self) -> Option<Usage> {
         let served = self.served.lock();
         served.as_ref().map(|served| served.server.usage())

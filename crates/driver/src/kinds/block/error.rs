@@ -5,7 +5,6 @@ use super::expand::LEAST_GROWTH;
 use crate::life::CallError;
 use crate::record::VolumeHandle;
 
-/// Why a disk is refused.
 #[derive(Debug, thiserror::Error)]
 pub enum Refused {
     /// Readers on many nodes share the disk, and Windows had it online and writable here before it was staged.
@@ -35,7 +34,6 @@ pub enum Refused {
     NoRoom {
         volume: VolumeHandle,
         size: u64,
-        /// Why it has no more.
         why: Box<Error>,
     },
     #[error(
@@ -57,7 +55,6 @@ pub enum Refused {
 }
 
 impl Refused {
-    /// The code for kubelet.
     pub fn code(&self) -> Code {
         match self {
             Self::CameOnlineWritable { .. } | Self::OtherAccess { .. } => Code::FailedPrecondition,

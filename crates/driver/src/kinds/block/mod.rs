@@ -31,7 +31,6 @@ pub use self::wanted::{Choice, Format, FormatError};
 /// How long a stage waits for a disk that the controller has just attached. It leaves time for the rest of the call.
 pub(super) const ARRIVAL: Duration = Duration::from_secs(60);
 
-/// Where disks come from.
 pub trait Source: Send + Sync + 'static {
     /// One disk, as a request names it.
     type Spec: Spec;

@@ -14,14 +14,11 @@ pub trait Spec: Clone + Debug + PartialEq + Serialize + DeserializeOwned + Send 
     const KIND: &'static str;
 }
 
-/// What a record has of a disk.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Disk<P> {
-    /// Where it comes from.
     #[serde(flatten)]
     pub source: P,
-    /// What was requested.
     #[serde(flatten)]
     pub wanted: Wanted,
     /// Whether the disk was offline until this driver brought it online, or was about to.
@@ -39,7 +36,6 @@ pub struct Disk<P> {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Wanted {
-    /// What a blank volume is formatted with.
     #[serde(flatten)]
     pub format: Format,
     /// Who may write.

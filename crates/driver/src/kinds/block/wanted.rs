@@ -24,7 +24,6 @@ pub struct Choice {
     pub root_acl: Option<String>,
 }
 
-/// Windows does not format so.
 #[derive(Debug, thiserror::Error)]
 pub enum FormatError {
     #[error("the access control list of the root directory: {0}")]

@@ -30,7 +30,6 @@ pub enum Luns {
     Nvme { adapter: u32 },
 }
 
-/// Why attributes identify no disk.
 #[derive(Debug, thiserror::Error)]
 pub enum AttributeError {
     #[error("{0}; a disk is identified by {keys} in the publish context or the volume's attributes", keys = keys())]

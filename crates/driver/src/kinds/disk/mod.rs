@@ -27,7 +27,6 @@ pub struct AttachedDisks {
     luns: Luns,
 }
 
-/// An attached disk.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Attached {
     /// The properties that identify it.
@@ -49,7 +48,6 @@ impl Spec for Attached {
 }
 
 impl AttachedDisks {
-    /// Disks with LUNs that are counted so.
     pub fn new(luns: Luns) -> Self {
         Self { luns }
     }

@@ -5,7 +5,6 @@ use crate::cluster_dns::LookupError;
 use crate::life::CallError;
 use crate::record::VolumeHandle;
 
-/// Why a share is refused.
 #[derive(Debug, thiserror::Error)]
 pub enum Refused {
     /// Another volume uses the server as another user, and Windows logs on to a server as one user at a time.
@@ -56,7 +55,6 @@ pub enum Refused {
 }
 
 impl Refused {
-    /// The code for kubelet.
     pub fn code(&self) -> Code {
         match self {
             Self::OtherUser { .. }

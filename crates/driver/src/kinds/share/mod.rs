@@ -47,11 +47,9 @@ const ANSWER: Duration = Duration::from_secs(10);
 /// What shares may be told.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// How requests are read.
     pub rules: ShareRules,
     /// How long the figures of a share are good.
     pub figures: Duration,
-    /// How slow the hashes of credentials are.
     pub hashes: Hashes,
 }
 

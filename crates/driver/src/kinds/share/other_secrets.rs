@@ -25,7 +25,6 @@ impl OtherSecrets {
         self.volumes.lock().remove(volume);
     }
 
-    /// How many calls came with another password.
     pub(super) fn calls(&self) -> u64 {
         self.calls.load(Ordering::Relaxed)
     }

@@ -62,10 +62,8 @@ mod remote {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ShareOptions {
-    /// Whether it is encrypted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub privacy: Option<bool>,
-    /// Whether it is signed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub integrity: Option<bool>,
     /// Whether writes go past every cache to the server.

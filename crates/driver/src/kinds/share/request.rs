@@ -10,7 +10,6 @@ pub struct Wanted {
     pub server: String,
     /// As whom; `None` is without a user.
     pub credentials: Option<Credentials>,
-    /// What the mapping is to be like.
     pub options: ShareOptions,
 }
 

@@ -22,13 +22,11 @@ pub(super) struct Figures {
 type Kept = BTreeMap<(VolumeHandle, String), (Deadline, Space)>;
 
 impl Figures {
-    /// Figures are good for so long.
     pub(super) fn fresh_for(fresh_for: Duration) -> Self {
         let kept = Unpoisoned::default();
         Self { fresh_for, kept }
     }
 
-    /// The figures that are still good now.
     fn fresh(&self, volume: &VolumeHandle, at: &WinPath, now: Deadline) -> Option<Space> {
         let figures = self.kept.lock();
         let (until, space) = figures.get(&(volume.clone(), at.folded()))?;

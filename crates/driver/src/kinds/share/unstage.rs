@@ -14,7 +14,6 @@ use crate::record::Record;
 pub(super) enum Unmapped {
     /// It stays, for others.
     InUse,
-    /// It was removed.
     Now,
     /// It was gone.
     Before,

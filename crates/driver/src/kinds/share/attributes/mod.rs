@@ -47,7 +47,6 @@ pub struct ShareRules {
     pub cluster_dns: Option<ClusterDns>,
 }
 
-/// Reads requests for shares.
 #[derive(Debug, Default)]
 pub struct ShareRequests {
     rules: ShareRules,
@@ -109,7 +108,6 @@ fn place_of_secret(lifetime: Lifetime) -> &'static str {
 }
 
 impl ShareRequests {
-    /// Reads them by these rules.
     pub fn by(rules: ShareRules) -> Self {
         Self {
             rules,
@@ -220,7 +218,6 @@ impl ShareRequests {
     }
 }
 
-/// The share by its server's address.
 pub(super) fn resolved(given: &RemotePath, dns: &ClusterDns) -> Result<RemotePath, CallError> {
     let address = dns.address_of(&given.server()).map_err(Refused::from)?;
     let at = source::at(given, address).map_err(RequestError::from);

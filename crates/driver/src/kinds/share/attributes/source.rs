@@ -28,7 +28,6 @@ const NO_FOLDERS: [&str; 4] = ["ipc$", "pipe", "mailslot", "davwwwroot"];
 /// The longest path of Windows, in UTF-16 units, but for what the verbatim form begins with.
 const LONGEST_PATH: usize = 32_767 - r"\\?\UNC\".len();
 
-/// A source that is no share.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SourceError {
     #[error("the source is missing")]

@@ -16,7 +16,6 @@ pub use self::table::option_rows;
 /// What the options of a volume ask for.
 #[derive(Debug)]
 pub(crate) struct MountOptions {
-    /// What the mapping is to be like.
     pub(crate) mapping: ShareOptions,
     /// Who uses the share.
     pub(crate) user: User,
@@ -35,14 +34,12 @@ pub(crate) enum User {
     Guest,
 }
 
-/// An option that was there.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Seen {
     /// Its name in the table, or [`UNKNOWN`].
     pub(crate) name: &'static str,
     /// Its name for people. No value is kept: it may be a password.
     pub(crate) shown: String,
-    /// What becomes of it.
     pub(crate) class: Class,
     /// Whether the mapping is like it.
     is_of_mapping: bool,
@@ -66,7 +63,6 @@ pub(crate) enum Class {
 }
 
 impl Class {
-    /// For a metric.
     fn label(self) -> &'static str {
         match self {
             Self::Honoured => "honoured",
@@ -217,7 +213,6 @@ impl Seen {
     }
 }
 
-/// How often volumes came with which options.
 #[derive(Debug, Default)]
 pub(crate) struct OptionCounts(Unpoisoned<BTreeMap<(&'static str, Class), u64>>);
 

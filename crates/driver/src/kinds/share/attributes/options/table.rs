@@ -8,7 +8,6 @@ use std::num::NonZeroU16;
 use super::{Class, MountOptions, User};
 use crate::record::Access;
 
-/// SMB's port.
 const DEFAULT_PORT: u16 = 445;
 
 pub(crate) struct Row {
