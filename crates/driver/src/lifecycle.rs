@@ -1,0 +1,155 @@
+//! `wincsi node drain` and `wincsi node deregister`: how a driver ends without taking a call or its registration with it.
+//!
+//! SIGTERM gives a HostProcess container five seconds, whatever the grace period; only `preStop` has that time
+//! (microsoft/hcsshim, `internal/jobcontainers`). So `drain` is for `preStop`. It reaches the running driver by an RPC of
+//! our own on the socket of CSI, whose folder is closed to all but administrators: a signal, an event or a file would be
+//! another object to protect, and could not return what was left.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use prost::Message as _;
+use transport::{CallError, Channel, ChannelOptions, Endpoint, Owner};
+use wire::Rpc as _;
+use wire::lifecycle::v1::lifecycle::Drain;
+use wire::lifecycle::v1::{DrainRequest, DrainResponse, RunningCall};
+use wire::pluginregistration::v1::registration::GetInfo;
+use wire::pluginregistration::v1::{InfoRequest, PluginInfo};
+
+use crate::admission::Admission;
+use crate::flags::Config;
+use crate::kubelet::Router;
+
+/// The longest wait: the server's own limit of a call is ten minutes.
+const LONGEST: Duration = Duration::from_secs(9 * 60);
+
+/// How much longer than the wait the answer may take.
+const ANSWER_OF_DRAIN: Duration = Duration::from_secs(5);
+
+/// What a drain left.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Drained {
+    left: Vec<RunningCall>,
+    wait: Duration,
+}
+
+impl Drained {
+    pub fn is_complete(&self) -> bool {
+        self.left.is_empty()
+    }
+}
+
+impl fmt::Display for Drained {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.is_complete() {
+            return f.write_str("drained: no call runs, and no new one is admitted");
+        }
+        let left: Vec<_> = self.left.iter().map(describe).collect();
+        let (count, wait) = (self.left.len(), self.wait.as_secs());
+        let left = left.join(", ");
+        write!(f, "not drained: {count} calls run after {wait} s: {left}")
+    }
+}
+
+fn describe(call: &RunningCall) -> String {
+    format!("{} for {} s", call.method, call.seconds)
+}
+
+/// Has the driver that serves CSI here admit no more calls, and waits for those that run.
+///
+/// # Errors
+/// No driver answers there.
+pub fn drain(config: &Config) -> Result<Drained, CallError> {
+    let wait = config.pre_stop_timeout.min(LONGEST);
+    let request = DrainRequest {
+        wait_ms: u32::try_from(wait.as_millis()).unwrap_or(u32::MAX),
+    };
+    let channel = channel(config.csi_endpoint())?;
+    let deadline = Instant::now() + wait + ANSWER_OF_DRAIN;
+    let answer = channel.call(Drain::PATH, &request.encode_to_vec(), deadline)?;
+    let response = DrainResponse::decode(answer.as_slice()).map_err(|error| CallError::Broken {
+        endpoint: config.csi_endpoint(),
+        reason: error.to_string(),
+    })?;
+    let left = response.running;
+    Ok(Drained { left, wait })
+}
+
+/// Answers the RPC behind [`drain`].
+pub fn serve(admission: &Arc<Admission>, router: &mut Router) {
+    let admission = Arc::clone(admission);
+    router.on::<Drain>(move |request| {
+        tracing::info!("draining: no new call is admitted");
+        let wait = Duration::from_millis(request.wait_ms.into()).min(LONGEST);
+        let left = admission.drain(wait);
+        tracing::info!("drained: {} calls run", left.len());
+        let running = left.iter().map(|call| RunningCall {
+            method: call.method.to_owned(),
+            seconds: u32::try_from(call.since.elapsed().as_secs()).unwrap_or(u32::MAX),
+        });
+        Ok(DrainResponse {
+            running: running.collect(),
+        })
+    });
+}
+
+/// How long the server of the socket may take to report its name.
+const ANSWER_OF_REGISTRATION: Duration = Duration::from_secs(5);
+
+/// The registration socket was left: another driver, or something else, answers there; it is no socket, or another
+/// account's; or the system refuses.
+#[derive(Debug, thiserror::Error)]
+#[error("{at} was left: {reason}")]
+pub struct DeregisterError {
+    at: Endpoint,
+    reason: String,
+}
+
+/// Removes the registration socket of this driver, and says what became of it. The driver may run.
+pub fn deregister(config: &Config) -> Result<String, DeregisterError> {
+    let at = config.registry_endpoint();
+    let removed = match foreign(&at, &config.driver_name) {
+        Some(reason) => Err(reason),
+        None => at.remove_socket().map_err(|error| error.to_string()),
+    };
+    match removed {
+        Ok(true) => Ok(format!(
+            "removed {at}: kubelet removes the driver from CSINode"
+        )),
+        Ok(false) => Ok(format!("there is no {at}: nothing to do")),
+        Err(reason) => Err(DeregisterError { at, reason }),
+    }
+}
+
+/// Who serves the socket, unless it is this driver or nobody.
+fn foreign(at: &Endpoint, driver_name: &str) -> Option<String> {
+    let info = || {
+        let request = InfoRequest {}.encode_to_vec();
+        let channel = channel(at.clone())?;
+        channel.call(
+            GetInfo::PATH,
+            &request,
+            Instant::now() + ANSWER_OF_REGISTRATION,
+        )
+    };
+    match info() {
+        Ok(answer) => match PluginInfo::decode(answer.as_slice()) {
+            Ok(info) if info.name == driver_name => None,
+            Ok(info) => Some(format!("{} is registered there", info.name)),
+            Err(error) => Some(error.to_string()),
+        },
+        Err(CallError::Connect { .. }) => None,
+        Err(error) => Some(error.to_string()),
+    }
+}
+
+/// A channel to a driver of this node.
+fn channel(endpoint: Endpoint) -> Result<Channel, CallError> {
+    let mut options = ChannelOptions::default();
+    // The system reports no owner of a tcp port, which is for tests.
+    if matches!(endpoint, Endpoint::Tcp(_)) {
+        options.owner = Owner::Any;
+    }
+    Channel::connect(endpoint, options)
+}
