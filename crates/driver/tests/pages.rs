@@ -17,7 +17,7 @@ use wincsi_driver::kinds::disk::attribute_rows;
 use wincsi_driver::kinds::share;
 use wincsi_driver::kinds::share::attributes::{RequestError, option_rows};
 use wincsi_driver::kubelet::Refusal;
-use wincsi_driver::life::{CallError, Crowded};
+use wincsi_driver::life::{CallError, TooManyWaiting};
 use wincsi_driver::record::{StoreError, TextError, VolumeHandle};
 
 use self::codes::code_rows;
@@ -192,7 +192,7 @@ fn of_each() -> Vec<Row> {
     let running = InFlight::default();
     let _turn = running.alone(&volume()).unwrap();
     let busy = running.alone(&volume()).err().unwrap();
-    let crowded = Crowded {
+    let too_many = TooManyWaiting {
         volumes: "inline volumes",
         most: 32,
     };
@@ -210,7 +210,7 @@ fn of_each() -> Vec<Row> {
         ),
         (
             "NodeStage, NodePublish, NodeGetVolumeStats",
-            crowded.into(),
+            too_many.into(),
             "384 calls for shares wait for their servers, or 128 for inline volumes",
         ),
         (

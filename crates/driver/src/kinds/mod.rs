@@ -15,7 +15,7 @@ use self::block::Block;
 use self::disk::AttachedDisks;
 use self::share::Shares;
 use crate::kubelet::{Refusal, Request};
-use crate::life::{CallError, Capacity, Context, Place, Proof, Turn};
+use crate::life::{CallError, Capacity, Context, Proof, StagingState, Turn};
 use crate::record::{Content, Form, Record, VolumeHandle};
 
 /// How a volume of a request is staged.
@@ -25,7 +25,8 @@ pub type Staging<'a> = Box<dyn FnOnce(&Turn<'_>) -> Result<(), CallError> + 'a>;
 pub type Proving<'a> = Box<dyn FnOnce(Proof<'_>) -> Result<(), CallError> + 'a>;
 
 /// What is exactly at a record's staging path. What many volumes share is read once; each look has a deadline of its own.
-pub type Places<'a> = Box<dyn Fn(Record, NewDeadline<'_>) -> Result<Place, Error> + Sync + 'a>;
+pub type InspectFn<'a> =
+    Box<dyn Fn(Record, NewDeadline<'_>) -> Result<StagingState, Error> + Sync + 'a>;
 
 /// The deadline of a look that begins now.
 pub type NewDeadline<'a> = &'a dyn Fn() -> Deadline;
@@ -53,7 +54,7 @@ pub trait Kind: Any + Send + Sync {
     ) -> Result<(), CallError>;
 
     /// Looks at many volumes.
-    fn places(&self) -> Places<'_>;
+    fn inspect(&self) -> InspectFn<'_>;
 
     /// Size and free space of a volume, if it is at the path.
     fn usage(&self, record: Record, at: &WinPath) -> Result<Option<Space>, Error>;

@@ -13,9 +13,9 @@ pub type Clock = Arc<dyn Fn() -> Instant + Send + Sync>;
 
 /// What kubelet asks of a plugin whose socket it finds in its folder, and what it has asked so far.
 #[derive(Clone)]
-pub struct Registration(Arc<Shared>);
+pub struct Registration(Arc<Inner>);
 
-struct Shared {
+struct Inner {
     name: String,
     endpoint: String,
     clock: Clock,
@@ -44,7 +44,7 @@ impl Registration {
             last_call: None,
             renewals: 0,
         };
-        Self(Arc::new(Shared {
+        Self(Arc::new(Inner {
             name: name.to_owned(),
             endpoint: endpoint.to_owned(),
             clock,

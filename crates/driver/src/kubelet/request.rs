@@ -8,7 +8,7 @@ use wire::csi::v1::volume_capability::access_mode::Mode;
 use wire::csi::v1::volume_capability::{AccessType, MountVolume};
 use wire::csi::v1::{NodePublishVolumeRequest, NodeStageVolumeRequest, VolumeCapability};
 
-use crate::life::{PlaceError, place};
+use crate::life::{KubeletPathError, kubelet_path};
 use crate::record::{Access, HandleError, Lifetime, Targets, VolumeHandle};
 
 /// A request to stage or publish a volume.
@@ -44,7 +44,7 @@ pub enum Refusal {
     Path {
         name: &'static str,
         text: String,
-        reason: PlaceError,
+        reason: KubeletPathError,
     },
     #[error("the volume id is refused: {0}")]
     VolumeId(HandleError),
@@ -152,7 +152,7 @@ pub(super) fn volume(id: &str) -> Result<VolumeHandle, Refusal> {
 /// A path of a request, which kubelet writes with or without a drive.
 pub(super) fn path(name: &'static str, text: &str) -> Result<WinPath, Refusal> {
     let given = given(name, text)?;
-    place(given).map_err(|reason| Refusal::Path {
+    kubelet_path(given).map_err(|reason| Refusal::Path {
         name,
         text: text.to_owned(),
         reason,

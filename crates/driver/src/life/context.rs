@@ -9,7 +9,7 @@ use wincsi::{Cause, Condition, Deadline, Error, Feature, NodeApi, WinPath};
 use super::Kubelet;
 use super::health::Health;
 use super::vol_data::VolData;
-use super::waiting::Waiting;
+use super::waiting::ServerWaits;
 use crate::in_flight::InFlight;
 use crate::machine::Machine;
 use crate::record::{Store, VolumeHandle};
@@ -25,7 +25,7 @@ pub struct Context {
     pub(crate) kubelet: Kubelet,
     pub(crate) running: InFlight,
     pub(super) health: Health,
-    pub(super) waiting: Waiting,
+    pub(super) waiting: ServerWaits,
 }
 
 impl Context {
@@ -42,7 +42,7 @@ impl Context {
             kubelet,
             running: InFlight::default(),
             health: Health::default(),
-            waiting: Waiting::default(),
+            waiting: ServerWaits::default(),
         }
     }
 

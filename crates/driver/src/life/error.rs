@@ -3,7 +3,7 @@ use std::error::Error as StdError;
 use transport::Code;
 use wincsi::{Condition, Error, Feature, WinPath};
 
-use super::Crowded;
+use super::TooManyWaiting;
 use crate::code::{self, Left};
 use crate::in_flight::Busy;
 use crate::kubelet::Refusal;
@@ -17,7 +17,7 @@ pub enum CallError {
     #[error(transparent)]
     Busy(#[from] Busy),
     #[error(transparent)]
-    Crowded(#[from] Crowded),
+    TooManyWaiting(#[from] TooManyWaiting),
     #[error(
         "volume {volume} needs {what}, which -host=proxy does not have ({feature}): use -host=native"
     )]
@@ -74,7 +74,7 @@ impl CallError {
             Self::Busy(_) => Code::Aborted,
             Self::Node { error, left } => code::of(error, *left),
             // The volume may be staged, and a later call may get through.
-            Self::Away(..) | Self::Crowded(_) | Self::Record(_) | Self::Unfinished(_) => {
+            Self::Away(..) | Self::TooManyWaiting(_) | Self::Record(_) | Self::Unfinished(_) => {
                 Code::Unavailable
             }
             Self::NotThere(..) | Self::NoVolume(_) => Code::NotFound,
@@ -103,7 +103,7 @@ impl CallError {
     pub(crate) fn is_refusal(&self) -> bool {
         !matches!(
             self,
-            Self::Busy(_) | Self::Crowded(_) | Self::Node { .. } | Self::Record(_)
+            Self::Busy(_) | Self::TooManyWaiting(_) | Self::Node { .. } | Self::Record(_)
         )
     }
 

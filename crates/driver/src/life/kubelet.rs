@@ -11,7 +11,7 @@ const LONGEST_PATH: usize = 32_767 - r"\\?\".len();
 
 /// Why a text is no path of kubelet's.
 #[derive(Debug, thiserror::Error)]
-pub enum PlaceError {
+pub enum KubeletPathError {
     #[error(transparent)]
     Form(#[from] PathError),
     /// It is a drive's root, or on a server or a volume without a drive letter: kubelet has no volume there.
@@ -22,7 +22,7 @@ pub enum PlaceError {
 }
 
 /// A place where kubelet has a volume, which it writes with or without a drive.
-pub(crate) fn place(text: &str) -> Result<WinPath, PlaceError> {
+pub(crate) fn kubelet_path(text: &str) -> Result<WinPath, KubeletPathError> {
     let path = WinPath::parse_on_drive(text, DRIVE)?;
     let has_long_name = path
         .components()
@@ -30,10 +30,10 @@ pub(crate) fn place(text: &str) -> Result<WinPath, PlaceError> {
         .any(|name| utf16_length(&name.to_string()) > LONGEST_NAME);
     match path.root() {
         _ if has_long_name || utf16_length(&path.to_string()) > LONGEST_PATH => {
-            Err(PlaceError::TooLong)
+            Err(KubeletPathError::TooLong)
         }
         Root::Drive(_) if path.name().is_some() => Ok(path),
-        _ => Err(PlaceError::NoFolder),
+        _ => Err(KubeletPathError::NoFolder),
     }
 }
 

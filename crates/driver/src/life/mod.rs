@@ -33,14 +33,14 @@ pub use self::context::Context;
 pub(crate) use self::context::is_nothing_mounted;
 pub use self::error::CallError;
 pub use self::expand::Capacity;
-pub use self::kubelet::{Kubelet, PlaceError};
-pub(crate) use self::kubelet::{LONGEST_NAME, place, utf16_length};
+pub use self::kubelet::{Kubelet, KubeletPathError};
+pub(crate) use self::kubelet::{LONGEST_NAME, kubelet_path, utf16_length};
 pub use self::publish::{Proof, Publish};
 pub(crate) use self::reconcile::is_dangling;
-pub use self::reconcile::{Place, Reconciliation};
+pub use self::reconcile::{Reconciliation, StagingState};
 pub use self::stage::{Stage, Turn};
 pub use self::stats::Stats;
-pub use self::waiting::Crowded;
+pub use self::waiting::TooManyWaiting;
 
 pub struct Volumes {
     ctx: Arc<Context>,

@@ -17,7 +17,7 @@ use wincsi::{Deadline, Error, Feature, WinPath};
 
 use super::vol_data::VolData;
 use super::{CallError, Context, Volumes};
-use crate::kinds::Places;
+use crate::kinds::InspectFn;
 use crate::record::{Record, State, VolumeHandle};
 use crate::unpoisoned::Unpoisoned;
 
@@ -49,7 +49,7 @@ pub struct Reconciliation {
 
 /// The state of a staging path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum StagingState {
     /// The record's volume is mounted there.
     Live,
     /// A mounted folder or a link is there that leads nowhere.
@@ -67,10 +67,10 @@ impl Volumes {
             ctx: &self.ctx,
             until: self.ctx.node.deadline(ALL),
             boot: None,
-            places: self
+            inspect: self
                 .kinds
                 .iter()
-                .map(|kind| (kind.name(), kind.places()))
+                .map(|kind| (kind.name(), kind.inspect()))
                 .collect(),
             recorded: Unpoisoned::default(),
             outcome: Unpoisoned::default(),
@@ -85,7 +85,7 @@ struct Comparison<'a> {
     ctx: &'a Context,
     until: Deadline,
     boot: Option<String>,
-    places: BTreeMap<&'static str, Places<'a>>,
+    inspect: BTreeMap<&'static str, InspectFn<'a>>,
     /// The staging paths of the records, folded.
     recorded: Unpoisoned<BTreeSet<String>>,
     outcome: Unpoisoned<Reconciliation>,
@@ -124,12 +124,12 @@ impl Comparison<'_> {
             return;
         };
         self.recorded.lock().insert(record.staging.folded());
-        let place = match record.state {
-            State::Staged => self.place_of(&record),
+        let state = match record.state {
+            State::Staged => self.staging_state_of(&record),
             State::Staging | State::Unstaging => None,
         };
         // Most paths have an entry, and so a folder in which it lies: one look is enough for them.
-        let has_entry = matches!(place, Some(Ok(Place::Live | Place::Dangling)));
+        let has_entry = matches!(state, Some(Ok(StagingState::Live | StagingState::Dangling)));
         let is_abandoned = !has_entry && self.is_abandoned(&record);
         let Some(_turn) = watch.unless_called() else {
             return;
@@ -137,9 +137,9 @@ impl Comparison<'_> {
         if is_abandoned {
             return self.end_abandoned(record);
         }
-        match place {
-            Some(Ok(Place::Live)) => self.ctx.note_normal(volume, None),
-            Some(Ok(place)) => self.note_away(&record, place),
+        match state {
+            Some(Ok(StagingState::Live)) => self.ctx.note_normal(volume, None),
+            Some(Ok(state)) => self.note_away(&record, state),
             Some(Err(error)) => self.ctx.note_abnormal(volume, &error.to_string()),
             None => {
                 tracing::warn!("volume {volume}: a call did not end; kubelet's next one goes on");
@@ -180,18 +180,18 @@ impl Comparison<'_> {
     }
 
     /// What is exactly at a record's staging path; none if no kind knows.
-    fn place_of(&self, record: &Record) -> Option<Result<Place, Error>> {
-        let place = self.places.get(record.kind.as_str())?;
-        Some(place(record.clone(), &|| self.deadline()))
+    fn staging_state_of(&self, record: &Record) -> Option<Result<StagingState, Error>> {
+        let inspect = self.inspect.get(record.kind.as_str())?;
+        Some(inspect(record.clone(), &|| self.deadline()))
     }
 
     /// The caller holds the volume.
-    fn note_away(&self, record: &Record, place: Place) {
+    fn note_away(&self, record: &Record, state: StagingState) {
         let volume = &record.volume;
         let text = format!("volume {volume} is not mounted at {}", record.staging);
         self.ctx.note_abnormal(volume, &text);
         self.outcome.lock().away.push(volume.clone());
-        if place == Place::Dangling && !record.is_of_boot(self.boot.as_deref()) {
+        if state == StagingState::Dangling && !record.is_of_boot(self.boot.as_deref()) {
             self.sweep(&record.staging);
         }
     }

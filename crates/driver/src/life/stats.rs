@@ -1,6 +1,6 @@
 use wincsi::volumes::Space;
 
-use super::{CallError, Volumes, place};
+use super::{CallError, Volumes, kubelet_path};
 use crate::kinds::Kind;
 use crate::record::{Lifetime, Record, VolumeHandle};
 
@@ -24,7 +24,7 @@ impl Volumes {
             return self.stats_of_unrecorded(volume, path);
         };
         let not_there = || CallError::NotThere(volume.clone(), path.to_owned());
-        let at = place(path).map_err(|_| not_there())?;
+        let at = kubelet_path(path).map_err(|_| not_there())?;
         let kind = self.kind_of(&record)?;
         kind.check_usage(&record)?;
         let _waiting = self.ctx.waiting.begin(kind.waits_for(), record.lifetime)?;
@@ -43,7 +43,7 @@ impl Volumes {
     fn stats_of_unrecorded(&self, volume: &VolumeHandle, path: &str) -> Result<Stats, CallError> {
         let (waiting, persistent) = (&self.ctx.waiting, Lifetime::Persistent);
         let no_volume = || CallError::NoVolume(volume.clone());
-        let at = place(path).map_err(|_| no_volume())?;
+        let at = kubelet_path(path).map_err(|_| no_volume())?;
         for kind in &self.kinds {
             let _waiting = waiting.begin(kind.waits_for(), persistent)?;
             if let Some(space) = kind.usage_of_foreign(volume, &at)? {

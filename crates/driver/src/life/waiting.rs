@@ -15,7 +15,7 @@ const MOST: usize = CALLS / 4 * 3;
 
 /// The calls that may wait for a server now.
 #[derive(Debug, Default)]
-pub(super) struct Waiting(Unpoisoned<Counts>);
+pub(super) struct ServerWaits(Unpoisoned<Counts>);
 
 #[derive(Debug, Default)]
 struct Counts {
@@ -28,7 +28,7 @@ struct Counts {
 #[error(
     "{most} calls for {volumes} wait for their servers, which is the most: this one may be repeated"
 )]
-pub struct Crowded {
+pub struct TooManyWaiting {
     pub volumes: &'static str,
     pub most: usize,
 }
@@ -36,29 +36,29 @@ pub struct Crowded {
 /// A call that may wait, until it is dropped.
 #[derive(Debug)]
 pub(super) struct WaitingCall<'a> {
-    of: &'a Waiting,
+    of: &'a ServerWaits,
     lifetime: Lifetime,
 }
 
-impl Waiting {
+impl ServerWaits {
     /// Lets a call begin that may wait for the server of such a volume; none waits where the kind has no servers.
     pub(super) fn begin(
         &self,
         volumes: Option<&'static str>,
         lifetime: Lifetime,
-    ) -> Result<Option<WaitingCall<'_>>, Crowded> {
+    ) -> Result<Option<WaitingCall<'_>>, TooManyWaiting> {
         let Some(volumes) = volumes else {
             return Ok(None);
         };
         let mut counts = self.0.lock();
         if counts.all >= MOST {
             let most = MOST;
-            return Err(Crowded { volumes, most });
+            return Err(TooManyWaiting { volumes, most });
         }
         if lifetime == Lifetime::Inline {
             if counts.inline >= MOST_INLINE {
                 let (volumes, most) = ("inline volumes", MOST_INLINE);
-                return Err(Crowded { volumes, most });
+                return Err(TooManyWaiting { volumes, most });
             }
             counts.inline += 1;
         }
@@ -84,7 +84,7 @@ mod tests {
 
     #[test]
     fn inline_volumes_leave_room_for_others_and_shares_for_disks() {
-        let waiting = Waiting::default();
+        let waiting = ServerWaits::default();
         let begin = |lifetime, most: usize| -> Vec<_> {
             let calls = (0..most).map(|_| waiting.begin(Some("shares"), lifetime).unwrap());
             calls.collect()

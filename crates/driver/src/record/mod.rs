@@ -110,7 +110,7 @@ pub struct Record<C = ()> {
     pub content: C,
     /// Of the kind, and of later versions.
     #[serde(flatten)]
-    others: Map<String, Value>,
+    raw_fields: Map<String, Value>,
 }
 
 /// What a kind has of its volumes in their records. An option that is none is written as null.
@@ -254,7 +254,7 @@ impl Record {
     }
 
     fn read<C: Content>(&self) -> Result<C, TextError> {
-        let fields = Value::Object(self.others.clone());
+        let fields = Value::Object(self.raw_fields.clone());
         Ok(serde_json::from_value(fields)?)
     }
 }
@@ -273,7 +273,7 @@ impl<C: Content> Record<C> {
             lifetime: Lifetime::Persistent,
             published: Vec::new(),
             content,
-            others: Map::new(),
+            raw_fields: Map::new(),
         }
     }
 
@@ -288,7 +288,7 @@ impl<C: Content> Record<C> {
         match fields.keys().find(|name| ENVELOPE.contains(&name.as_str())) {
             Some(name) => Err(TextError::Name(name.clone())),
             None => {
-                self.others.extend(fields);
+                self.raw_fields.extend(fields);
                 Ok(self.with(()))
             }
         }
@@ -319,7 +319,7 @@ impl<C> Record<C> {
             lifetime: self.lifetime,
             published: self.published,
             content,
-            others: self.others,
+            raw_fields: self.raw_fields,
         }
     }
 }

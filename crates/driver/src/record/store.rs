@@ -39,25 +39,25 @@ pub struct Store {
     folder: PathBuf,
     forms: Arc<[Form]>,
     unreadable: usize,
-    places: Unpoisoned<Places>,
+    files: Unpoisoned<RecordFiles>,
     _lock: File,
 }
 
 /// Of volumes that have a record, and no others: anybody may make up handles.
-type Places = BTreeMap<VolumeHandle, Arc<Place>>;
+type RecordFiles = BTreeMap<VolumeHandle, Arc<RecordFile>>;
 
-/// The place of one volume's record. Calls for one volume change it in turn, those for others side by side.
+/// The file of one volume's record. Calls for one volume change it in turn, those for others side by side.
 ///
 /// While there is no record, one call at a time may make one.
 #[derive(Debug)]
 pub struct Slot<'a> {
     store: &'a Store,
     volume: VolumeHandle,
-    place: Arc<Place>,
+    record_file: Arc<RecordFile>,
 }
 
 #[derive(Debug)]
-struct Place {
+struct RecordFile {
     file: PathBuf,
     forms: Arc<[Form]>,
     content: Unpoisoned<FileContent>,
@@ -93,7 +93,7 @@ impl Store {
         }
         transport::close_folder(folder).map_err(failed("close", folder))?;
         let lock = lock::take(folder, patience)?;
-        let (mut places, mut unreadable) = (Places::new(), 0);
+        let (mut files, mut unreadable) = (RecordFiles::new(), 0);
         for entry in fs::read_dir(folder).map_err(failed("list", folder))? {
             let file = entry.map_err(failed("list", folder))?.path();
             match file.extension().and_then(OsStr::to_str) {
@@ -105,9 +105,12 @@ impl Store {
                 }
                 _ => continue,
             }
-            let place = Place::read(file, &forms).inspect_err(|error| tracing::error!("{error}"));
-            match place {
-                Ok((place, Some(volume))) => drop(places.insert(volume, Arc::new(place))),
+            let record_file =
+                RecordFile::read(file, &forms).inspect_err(|error| tracing::error!("{error}"));
+            match record_file {
+                Ok((record_file, Some(volume))) => {
+                    drop(files.insert(volume, Arc::new(record_file)))
+                }
                 _ => unreadable += 1,
             }
         }
@@ -115,48 +118,48 @@ impl Store {
             folder: folder.to_owned(),
             forms,
             unreadable,
-            places: Unpoisoned::new(places),
+            files: Unpoisoned::new(files),
             _lock: lock,
         })
     }
 
-    /// The place of a volume's record.
+    /// The file of a volume's record.
     ///
     /// # Errors
     /// Its file is there and cannot be read.
     pub fn slot(&self, volume: &VolumeHandle) -> Result<Slot<'_>, StoreError> {
-        let place = match self.place(volume) {
-            Some(place) => place,
+        let record_file = match self.record_file(volume) {
+            Some(record_file) => record_file,
             None => self.find(volume)?,
         };
         Ok(Slot {
             store: self,
             volume: volume.clone(),
-            place,
+            record_file,
         })
     }
 
-    /// The place of a volume that was not remembered.
-    fn find(&self, volume: &VolumeHandle) -> Result<Arc<Place>, StoreError> {
-        let place = self.read(volume)?;
-        match place.has_record() {
-            true => Ok(self.remember(volume, Arc::new(place))),
-            false => Ok(Arc::new(place)),
+    /// That of a volume that was not remembered.
+    fn find(&self, volume: &VolumeHandle) -> Result<Arc<RecordFile>, StoreError> {
+        let record_file = self.read(volume)?;
+        match record_file.has_record() {
+            true => Ok(self.remember(volume, Arc::new(record_file))),
+            false => Ok(Arc::new(record_file)),
         }
     }
 
     pub fn get(&self, volume: &VolumeHandle) -> Result<Option<Record>, StoreError> {
-        match self.place(volume) {
-            Some(place) => place.get(),
+        match self.record_file(volume) {
+            Some(record_file) => record_file.get(),
             None => self.read(volume)?.get(),
         }
     }
 
     /// All records that were read, each parsed when it is taken: together they would take much memory.
     pub fn records(&self) -> impl Iterator<Item = Record> + use<> {
-        let places = Vec::from_iter(self.places.lock().values().cloned());
-        let places = places.into_iter();
-        places.filter_map(|place| place.get().ok().flatten())
+        let files = Vec::from_iter(self.files.lock().values().cloned());
+        let files = files.into_iter();
+        files.filter_map(|record_file| record_file.get().ok().flatten())
     }
 
     pub fn records_of<C: Content>(&self) -> impl Iterator<Item = Record<C>> + use<C> {
@@ -164,15 +167,15 @@ impl Store {
     }
 
     pub fn volumes(&self) -> Vec<VolumeHandle> {
-        self.places.lock().keys().cloned().collect()
+        self.files.lock().keys().cloned().collect()
     }
 
     pub fn has(&self, volume: &VolumeHandle) -> bool {
-        self.places.lock().contains_key(volume)
+        self.files.lock().contains_key(volume)
     }
 
     pub fn recorded(&self) -> usize {
-        self.places.lock().len()
+        self.files.lock().len()
     }
 
     /// How many files are no record that this version reads.
@@ -192,26 +195,32 @@ impl Store {
         }
     }
 
-    fn read(&self, volume: &VolumeHandle) -> Result<Place, StoreError> {
-        let (place, found) = Place::read(self.folder.join(volume.file_name()), &self.forms)?;
+    fn read(&self, volume: &VolumeHandle) -> Result<RecordFile, StoreError> {
+        let (record_file, found) =
+            RecordFile::read(self.folder.join(volume.file_name()), &self.forms)?;
         // Handles whose files have one name can be made: the name is a hash.
-        place.require(volume, found.as_ref())?;
-        Ok(place)
+        record_file.require(volume, found.as_ref())?;
+        Ok(record_file)
     }
 
-    fn place(&self, volume: &VolumeHandle) -> Option<Arc<Place>> {
-        self.places.lock().get(volume).cloned()
+    fn record_file(&self, volume: &VolumeHandle) -> Option<Arc<RecordFile>> {
+        self.files.lock().get(volume).cloned()
     }
 
-    /// The volume's place from now on: another call may have been faster.
-    fn remember(&self, volume: &VolumeHandle, place: Arc<Place>) -> Arc<Place> {
-        Arc::clone(self.places.lock().entry(volume.clone()).or_insert(place))
+    /// The volume's file from now on: another call may have been faster.
+    fn remember(&self, volume: &VolumeHandle, record_file: Arc<RecordFile>) -> Arc<RecordFile> {
+        Arc::clone(
+            self.files
+                .lock()
+                .entry(volume.clone())
+                .or_insert(record_file),
+        )
     }
 }
 
 impl Slot<'_> {
     pub fn get(&self) -> Result<Option<Record>, StoreError> {
-        self.place().get()
+        self.record_file().get()
     }
 
     /// Replaces the record. After a crash there is the old one or the new one, whole.
@@ -219,18 +228,20 @@ impl Slot<'_> {
     /// # Errors
     /// The system refuses, or there is one that cannot be read.
     pub fn put<C: Content>(&self, record: Record<C>) -> Result<(), StoreError> {
-        // Other calls share the place from before there is a file that they could read into another.
-        let place = self.store.remember(&self.volume, Arc::clone(&self.place));
-        let written = place.put(record);
-        if !place.has_record() {
-            self.store.places.lock().remove(&self.volume);
+        // Other calls share this from before there is a file that they could read into another.
+        let record_file = self
+            .store
+            .remember(&self.volume, Arc::clone(&self.record_file));
+        let written = record_file.put(record);
+        if !record_file.has_record() {
+            self.store.files.lock().remove(&self.volume);
         }
         written
     }
 
     /// Changes the record, if there is one, as one step among the calls for its volume.
     pub fn change(&self, how: impl FnOnce(&mut Record)) -> Result<(), StoreError> {
-        self.place().change(|mut record| {
+        self.record_file().change(|mut record| {
             how(&mut record);
             Ok(record)
         })
@@ -241,13 +252,14 @@ impl Slot<'_> {
         &self,
         how: impl FnOnce(&mut Record<C>),
     ) -> Result<(), StoreError> {
-        self.place().change(|record| match record.clone().of() {
-            Some(mut of_kind) => {
-                how(&mut of_kind);
-                of_kind.into_any()
-            }
-            None => Ok(record),
-        })
+        self.record_file()
+            .change(|record| match record.clone().of() {
+                Some(mut of_kind) => {
+                    how(&mut of_kind);
+                    of_kind.into_any()
+                }
+                None => Ok(record),
+            })
     }
 
     /// Removes the record. One that is gone already is success.
@@ -255,20 +267,20 @@ impl Slot<'_> {
     /// # Errors
     /// The system refuses, or there is one that cannot be read.
     pub fn remove(&self) -> Result<(), StoreError> {
-        self.place().remove()?;
-        self.store.places.lock().remove(&self.volume);
+        self.record_file().remove()?;
+        self.store.files.lock().remove(&self.volume);
         Ok(())
     }
 
     /// That which all calls share, once there is a record.
-    fn place(&self) -> Arc<Place> {
-        let shared = self.store.place(&self.volume);
-        shared.unwrap_or_else(|| Arc::clone(&self.place))
+    fn record_file(&self) -> Arc<RecordFile> {
+        let shared = self.store.record_file(&self.volume);
+        shared.unwrap_or_else(|| Arc::clone(&self.record_file))
     }
 }
 
-impl Place {
-    /// The place of a file, and the volume of the record in it.
+impl RecordFile {
+    /// Reads a file, and the volume of the record in it.
     fn read(
         file: PathBuf,
         forms: &Arc<[Form]>,
@@ -279,12 +291,12 @@ impl Place {
             Err(error) if error.kind() == ErrorKind::NotFound => (FileContent::None, None),
             Err(error) => return Err(failed("read", &file)(error)),
         };
-        let place = Self {
+        let record_file = Self {
             file,
             forms: Arc::clone(forms),
             content: Unpoisoned::new(content),
         };
-        Ok((place, volume))
+        Ok((record_file, volume))
     }
 
     fn get(&self) -> Result<Option<Record>, StoreError> {

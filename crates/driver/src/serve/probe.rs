@@ -33,11 +33,11 @@ type Operation = dyn Fn() -> Result<(), String> + Send + Sync;
 
 /// Asks the node. Those who ask meanwhile wait for the same answer, and an operation that hangs stays the only one.
 pub(super) struct NodeProbe {
-    shared: Arc<Shared>,
+    inner: Arc<Inner>,
     limit: Duration,
 }
 
-struct Shared {
+struct Inner {
     operation: Box<Operation>,
     progress: Unpoisoned<Progress>,
     ended: Condvar,
@@ -70,27 +70,27 @@ impl NodeProbe {
         limit: Duration,
         operation: impl Fn() -> Result<(), String> + Send + Sync + 'static,
     ) -> Self {
-        let shared = Arc::new(Shared {
+        let inner = Arc::new(Inner {
             operation: Box::new(operation),
             progress: Unpoisoned::default(),
             ended: Condvar::new(),
         });
-        Self { shared, limit }
+        Self { inner, limit }
     }
 
     /// The outcome of the operation that runs, or of another.
     pub(super) fn ask(&self) -> Result<(), ProbeError> {
-        let mut progress = self.shared.progress.lock();
+        let mut progress = self.inner.progress.lock();
         let awaited = progress.ended + 1;
         let since = match progress.running_since {
             Some(since) => since,
             None => {
-                let spawned = Shared::run_aside(&self.shared);
+                let spawned = Inner::run_aside(&self.inner);
                 spawned.map_err(|error| ProbeError::Thread(error.to_string()))?;
                 *progress.running_since.insert(Instant::now())
             }
         };
-        let waited = (self.shared.ended)
+        let waited = (self.inner.ended)
             .wait_timeout_while(progress, self.limit, |progress| progress.ended < awaited);
         let (progress, _) = waited.unwrap_or_else(PoisonError::into_inner);
         match &progress.last {
@@ -100,18 +100,18 @@ impl NodeProbe {
     }
 }
 
-impl Shared {
-    fn run_aside(shared: &Arc<Self>) -> io::Result<()> {
-        let shared = Arc::clone(shared);
+impl Inner {
+    fn run_aside(inner: &Arc<Self>) -> io::Result<()> {
+        let inner = Arc::clone(inner);
         let thread = thread::Builder::new().name(String::from("readiness"));
         let thread = thread.stack_size(STACK_BYTES).spawn(move || {
-            let outcome = panic::catch_unwind(panic::AssertUnwindSafe(|| (shared.operation)()));
+            let outcome = panic::catch_unwind(panic::AssertUnwindSafe(|| (inner.operation)()));
             let outcome = outcome.unwrap_or_else(|_| Err(String::from("the operation panicked")));
-            let mut progress = shared.progress.lock();
+            let mut progress = inner.progress.lock();
             progress.running_since = None;
             progress.ended += 1;
             progress.last = Some(outcome);
-            shared.ended.notify_all();
+            inner.ended.notify_all();
         })?;
         drop(thread);
         Ok(())
@@ -142,7 +142,7 @@ mod tests {
                 .map_err(|error| error.to_string())
         });
         let impatient = NodeProbe {
-            shared: Arc::clone(&probe.shared),
+            inner: Arc::clone(&probe.inner),
             limit: Duration::ZERO,
         };
         thread::scope(|scope| {

@@ -4,7 +4,7 @@ use wincsi::volumes::{FoundVolume, NewSize, VolumeId, disk_size_of};
 use wincsi::{Condition, Deadline, Error, Feature};
 
 use super::{Block, Disk, Refused, Source};
-use crate::life::{CallError, Capacity, place};
+use crate::life::{CallError, Capacity, kubelet_path};
 use crate::record::{Access, Record, VolumeHandle};
 
 /// What csi-proxy grows a volume by at least, in bytes.
@@ -44,7 +44,7 @@ impl<S: Source> Block<S> {
     ) -> Result<u64, CallError> {
         let (volume, wanted) = (&record.volume, capacity.wanted);
         let away = || CallError::Away(volume.clone(), path.to_owned());
-        let at = place(path).map_err(|_| away())?;
+        let at = kubelet_path(path).map_err(|_| away())?;
         let deadline = self.ctx.deadline();
         let live = self.live(record, &at, deadline)?;
         let found = live.ok_or_else(away)?;

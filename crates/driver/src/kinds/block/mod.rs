@@ -18,9 +18,9 @@ use wincsi::filesystem::Look;
 use wincsi::volumes::{FoundVolume, Space, VolumeId};
 use wincsi::{Condition, Deadline, Error, Feature, ResultExt as _, WinPath};
 
-use super::{Kind, Places, Proving, Staging};
+use super::{InspectFn, Kind, Proving, Staging};
 use crate::kubelet::{Refusal, Request};
-use crate::life::{CallError, Capacity, Context, Place, is_dangling, is_nothing_mounted};
+use crate::life::{CallError, Capacity, Context, StagingState, is_dangling, is_nothing_mounted};
 use crate::record::{Content as _, Record, VolumeHandle};
 
 pub use self::error::Refused;
@@ -116,8 +116,8 @@ impl<S: Source> Kind for Block<S> {
         Ok(self.unstage_disk(&record.of_kind()?, staging, deadline)?)
     }
 
-    fn places(&self) -> Places<'_> {
-        Box::new(|record, deadline| self.place(&record.of_kind()?, deadline()))
+    fn inspect(&self) -> InspectFn<'_> {
+        Box::new(|record, deadline| self.staging_state(&record.of_kind()?, deadline()))
     }
 
     fn usage(&self, record: Record, at: &WinPath) -> Result<Option<Space>, Error> {
@@ -177,16 +177,22 @@ impl<S: Source> Block<S> {
     }
 
     /// What is exactly at a record's staging path.
-    fn place(&self, record: &Record<Disk<S::Spec>>, deadline: Deadline) -> Result<Place, Error> {
+    fn staging_state(
+        &self,
+        record: &Record<Disk<S::Spec>>,
+        deadline: Deadline,
+    ) -> Result<StagingState, Error> {
         if !self.ctx.node.supports(Feature::EntryLooks) {
             let live = self.live(record, &record.staging, deadline)?;
-            return Ok(live.map_or(Place::NotMounted, |_| Place::Live));
+            return Ok(live.map_or(StagingState::NotMounted, |_| StagingState::Live));
         }
         let look = self.ctx.node.filesystem().look(&record.staging, deadline)?;
         Ok(match (&look, record.content.mounted) {
-            _ if is_dangling(&look) => Place::Dangling,
-            (Look::MountedFolder { volume, .. }, Some(ours)) if *volume == ours => Place::Live,
-            _ => Place::NotMounted,
+            _ if is_dangling(&look) => StagingState::Dangling,
+            (Look::MountedFolder { volume, .. }, Some(ours)) if *volume == ours => {
+                StagingState::Live
+            }
+            _ => StagingState::NotMounted,
         })
     }
 

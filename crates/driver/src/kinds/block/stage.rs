@@ -6,7 +6,7 @@ use wincsi::{Cause, Condition, Deadline, Error, Feature, ResultExt as _};
 
 use self::undo::{Failure, Undo};
 use super::{Block, Disk, Refused, Source, Wanted};
-use crate::life::{CallError, Place, Stage, Turn};
+use crate::life::{CallError, Stage, StagingState, Turn};
 use crate::record::{Access, Record, Slot, State};
 
 /// One call that stages a volume.
@@ -75,7 +75,7 @@ impl<S: Source> Block<S> {
         deadline: Deadline,
     ) -> Result<bool, Error> {
         let node = &self.ctx.node;
-        let is_live = self.place(record, deadline)? == Place::Live;
+        let is_live = self.staging_state(record, deadline)? == StagingState::Live;
         let Some(volume) = record.content.mounted.filter(|_| is_live) else {
             return Ok(false);
         };
@@ -139,7 +139,7 @@ impl<S: Source> Staging<'_, S> {
         let record = before.filter(|record| record.state == State::Staged)?;
         let volume = record.content.mounted?;
         if !node.supports(Feature::ReadOnlyDisks)
-            || self.block.place(record, deadline).ok()? != Place::Live
+            || self.block.staging_state(record, deadline).ok()? != StagingState::Live
         {
             return None;
         }

@@ -30,10 +30,10 @@ use self::mappings::Mappings;
 use self::other_secrets::OtherSecrets;
 use self::stats::{FRESH, Figures};
 use self::terms::{Terms, secret_text, user_of};
-use super::{Kind, Places, Proving, Staging};
+use super::{InspectFn, Kind, Proving, Staging};
 use crate::kubelet::{Refusal, Request};
 use crate::leases::{Comparison, Leases};
-use crate::life::{CallError, Context, Place};
+use crate::life::{CallError, Context, StagingState};
 use crate::record::{Content as _, Record, StoreError, VolumeHandle};
 
 pub use self::error::Refused;
@@ -130,12 +130,12 @@ impl Kind for Shares {
     }
 
     /// One list of mappings serves all.
-    fn places(&self) -> Places<'_> {
+    fn inspect(&self) -> InspectFn<'_> {
         let mappings = OnceLock::new();
         Box::new(move |record, deadline| {
             let mappings = mappings.get_or_init(|| self.mappings(deadline()));
             let mappings = mappings.as_ref().map_err(Error::clone)?;
-            self.place(mappings, &record.of_kind()?, deadline())
+            self.staging_state(mappings, &record.of_kind()?, deadline())
         })
     }
 
@@ -218,17 +218,17 @@ impl Kind for Shares {
 
 impl Shares {
     /// What is exactly at a record's staging path. Nothing is asked of any server.
-    fn place(
+    fn staging_state(
         &self,
         mappings: &Mappings,
         record: &Record<Share>,
         deadline: Deadline,
-    ) -> Result<Place, Error> {
+    ) -> Result<StagingState, Error> {
         let path = record.content.remote.path();
         Ok(match self.leads_to(&record.staging, path, deadline)? {
-            false => Place::NotMounted,
-            true if mappings.reach(path) => Place::Live,
-            true => Place::Dangling,
+            false => StagingState::NotMounted,
+            true if mappings.reach(path) => StagingState::Live,
+            true => StagingState::Dangling,
         })
     }
 
@@ -242,7 +242,7 @@ impl Shares {
         deadline: Deadline,
     ) -> Result<bool, Error> {
         let is_there = record.is_of_boot(self.ctx.boot(deadline).as_deref())
-            && self.place(mappings, record, deadline)? == Place::Live;
+            && self.staging_state(mappings, record, deadline)? == StagingState::Live;
         let status = mappings.status(record.content.remote.path());
         let is_ok = matches!(status, None | Some(MappingStatus::Ok));
         Ok(is_there && (is_ok || self.share_space(record).is_ok()))

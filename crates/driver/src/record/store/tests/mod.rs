@@ -155,14 +155,14 @@ fn nothing_is_kept_of_volumes_without_a_record() {
         let slot = store.slot(&unknown).unwrap();
         assert_eq!(slot.get().unwrap(), None);
         slot.change(|record| record.state = State::Staged).unwrap();
-        assert_eq!(store.places.lock().len(), 0);
+        assert_eq!(store.files.lock().len(), 0);
         slot.remove().unwrap();
     }
     let slot = store.slot(&volume()).unwrap();
     slot.put(plain()).unwrap();
     assert_eq!(Vec::from_iter(store.records()), [record()]);
     slot.remove().unwrap();
-    assert_eq!(store.places.lock().len(), 0);
+    assert_eq!(store.files.lock().len(), 0);
 }
 
 #[test]
@@ -200,8 +200,8 @@ fn handles_whose_files_have_one_name_are_two_volumes() {
     let folder = folder();
     let file = folder.path().join(volume().file_name());
     fs::write(&file, record().to_text().unwrap()).unwrap();
-    let (place, found) = Place::read(file, &Arc::from(FORMS)).unwrap();
-    place.require(&volume(), found.as_ref()).unwrap();
+    let (record_file, found) = RecordFile::read(file, &Arc::from(FORMS)).unwrap();
+    record_file.require(&volume(), found.as_ref()).unwrap();
     let other = VolumeHandle::parse("other").unwrap();
-    assert!(place.require(&other, found.as_ref()).is_err());
+    assert!(record_file.require(&other, found.as_ref()).is_err());
 }
