@@ -9,18 +9,17 @@ use wincsi::{Cause, Condition, Error};
 
 /// Whether a failed call left something of the volume on the node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Left {
-    /// Nothing: no record, no mounted folder, and the disk is online or offline as it was. An offline disk may be read-only
+pub enum Leftovers {
+    /// No record, no mounted folder, and the disk is online or offline as it was. An offline disk may be read-only
     /// after a failed stage for readers. Windows leaves new disks offline and read-only itself, by its SAN policy
     /// (<https://learn.microsoft.com/windows-server/administration/windows-commands/san>), and each stage sets what it needs.
-    Nothing,
-    /// Something, or perhaps.
-    Something,
+    None,
+    Maybe,
 }
 
 /// The code of a failure of the node. Of a volume that is staged, or may be, each is `Unavailable` or `DeadlineExceeded`:
 /// so a late disk ends no expansion.
-pub fn of(error: &Error, left: Left) -> Code {
+pub fn of(error: &Error, left: Leftovers) -> Code {
     let code = match (&error.cause, error.condition()) {
         (Cause::Deadline, _) => Code::DeadlineExceeded,
         (_, Some(condition)) => of_condition(condition),
@@ -31,7 +30,7 @@ pub fn of(error: &Error, left: Left) -> Code {
         _ => Code::Unavailable,
     };
     match left {
-        Left::Something if is_final(code) => Code::Unavailable,
+        Leftovers::Maybe if is_final(code) => Code::Unavailable,
         _ => code,
     }
 }
@@ -143,7 +142,7 @@ mod tests {
     #[test]
     fn a_call_that_left_something_behind_has_no_final_code() {
         for condition in Condition::ALL {
-            let code = of(&error(*condition), Left::Something);
+            let code = of(&error(*condition), Leftovers::Maybe);
             assert!(!is_final(code), "{condition}: {code:?}");
         }
     }
@@ -152,7 +151,7 @@ mod tests {
     fn what_may_come_right_by_itself_is_unavailable() {
         let transient = Condition::ALL.iter().filter(|one| one.is_transient());
         for condition in transient {
-            let code = of(&error(*condition), Left::Nothing);
+            let code = of(&error(*condition), Leftovers::None);
             assert_eq!(code, Code::Unavailable, "{condition}");
         }
     }

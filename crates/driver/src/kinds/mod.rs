@@ -15,14 +15,14 @@ use self::block::Block;
 use self::disk::AttachedDisks;
 use self::share::Shares;
 use crate::kubelet::{Refusal, Request};
-use crate::life::{CallError, Capacity, Context, Proof, StagingState, Turn};
+use crate::life::{CallError, Capacity, Context, PublishCall, StageCall, StagingState};
 use crate::record::{Content, Form, Record, VolumeHandle};
 
 /// How a volume of a request is staged.
-pub type Staging<'a> = Box<dyn FnOnce(&Turn<'_>) -> Result<(), CallError> + 'a>;
+pub type StageFn<'a> = Box<dyn FnOnce(&StageCall<'_>) -> Result<(), CallError> + 'a>;
 
 /// How the staging path is made sure to be the volume's own before a publish, and made so where it was, as after a reboot.
-pub type Proving<'a> = Box<dyn FnOnce(Proof<'_>) -> Result<(), CallError> + 'a>;
+pub type ProveFn<'a> = Box<dyn FnOnce(PublishCall<'_>) -> Result<(), CallError> + 'a>;
 
 /// What is exactly at a record's staging path. What many volumes share is read once; each look has a deadline of its own.
 pub type InspectFn<'a> =
@@ -40,10 +40,10 @@ pub trait Kind: Any + Send + Sync {
     fn accepts(&self, request: &Request<'_>) -> bool;
 
     /// Reads a request to stage a volume. Asks nothing of the node.
-    fn to_stage<'a>(&'a self, request: &Request<'_>) -> Result<Staging<'a>, Refusal>;
+    fn to_stage<'a>(&'a self, request: &Request<'_>) -> Result<StageFn<'a>, Refusal>;
 
     /// Reads a request to publish a staged volume. Asks nothing of the node.
-    fn to_publish<'a>(&'a self, request: &Request<'_>) -> Result<Proving<'a>, Refusal>;
+    fn to_publish<'a>(&'a self, request: &Request<'_>) -> Result<ProveFn<'a>, Refusal>;
 
     /// Takes down all of a volume but its record. May be repeated.
     fn unstage(

@@ -4,7 +4,7 @@ use transport::Code;
 use wincsi::{Condition, Error, Feature, WinPath};
 
 use super::TooManyWaiting;
-use crate::code::{self, Left};
+use crate::code::{self, Leftovers};
 use crate::in_flight::Busy;
 use crate::kubelet::Refusal;
 use crate::record::{StoreError, VolumeHandle};
@@ -30,7 +30,7 @@ pub enum CallError {
     Node {
         error: Box<Error>,
         /// What the call left behind.
-        left: Left,
+        left: Leftovers,
     },
     #[error("the volume is not staged: the staging path is missing")]
     NoStaging,
@@ -117,7 +117,7 @@ impl From<Error> for CallError {
     fn from(error: Error) -> Self {
         Self::Node {
             error: Box::new(error),
-            left: Left::Something,
+            left: Leftovers::Maybe,
         }
     }
 }

@@ -35,10 +35,10 @@ pub use self::error::CallError;
 pub use self::expand::Capacity;
 pub use self::kubelet::{Kubelet, KubeletPathError};
 pub(crate) use self::kubelet::{LONGEST_NAME, kubelet_path, utf16_length};
-pub use self::publish::{Proof, Publish};
+pub use self::publish::{Publish, PublishCall};
 pub(crate) use self::reconcile::is_dangling;
 pub use self::reconcile::{Reconciliation, StagingState};
-pub use self::stage::{Stage, Turn};
+pub use self::stage::{Stage, StageCall};
 pub use self::stats::Stats;
 pub use self::waiting::TooManyWaiting;
 

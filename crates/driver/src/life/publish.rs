@@ -17,7 +17,7 @@ pub struct Publish {
 }
 
 /// A publish before the link is made: the staging path has to be the volume's own.
-pub struct Proof<'a> {
+pub struct PublishCall<'a> {
     pub(crate) publish: &'a Publish,
     pub(crate) record: Record,
     pub(crate) slot: &'a Slot<'a>,
@@ -73,7 +73,7 @@ impl Volumes {
         &self,
         kind: &dyn Kind,
         request: &Publish,
-        proving: impl FnOnce(Proof<'_>) -> Result<(), CallError>,
+        proving: impl FnOnce(PublishCall<'_>) -> Result<(), CallError>,
     ) -> Result<(), CallError> {
         let (ctx, volume, target) = (&self.ctx, &request.volume, &request.target);
         let _turn = ctx.running.at(volume, &target.folded())?;
@@ -91,7 +91,7 @@ impl Volumes {
         let _waiting = ctx.waiting.begin(kind.waits_for(), record.lifetime)?;
         // One for all of it: kubelet waits two minutes.
         let deadline = ctx.deadline();
-        proving(Proof {
+        proving(PublishCall {
             publish: request,
             record,
             slot: &slot,

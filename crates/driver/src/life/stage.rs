@@ -1,8 +1,8 @@
 use wincsi::{Deadline, WinPath};
 
 use super::{CallError, Volumes};
-use crate::code::Left;
-use crate::kinds::{Kind, Staging};
+use crate::code::Leftovers;
+use crate::kinds::{Kind, StageFn};
 use crate::kubelet::{Refusal, Request};
 use crate::record::{Content, Lifetime, Record, Slot, State, Targets, VolumeHandle};
 
@@ -17,7 +17,7 @@ pub struct Stage {
 }
 
 /// A call that has the volume to itself, and stages it.
-pub struct Turn<'a> {
+pub struct StageCall<'a> {
     pub(crate) stage: &'a Stage,
     pub(crate) slot: &'a Slot<'a>,
     /// When the call ends.
@@ -53,7 +53,7 @@ impl Volumes {
         &self,
         request: &Request<'_>,
         staging: WinPath,
-    ) -> Result<(Stage, &dyn Kind, Staging<'_>), Refusal> {
+    ) -> Result<(Stage, &dyn Kind, StageFn<'_>), Refusal> {
         let kind = self.kind_for(request).ok_or(Refusal::NoKind)?;
         let stage = Stage {
             volume: request.volume.clone(),
@@ -69,12 +69,12 @@ impl Volumes {
         &self,
         kind: &dyn Kind,
         stage: &Stage,
-        staging: impl FnOnce(&Turn<'_>) -> Result<(), CallError>,
+        staging: impl FnOnce(&StageCall<'_>) -> Result<(), CallError>,
     ) -> Result<(), CallError> {
         let _waiting = self.ctx.waiting.begin(kind.waits_for(), stage.lifetime)?;
         let _turn = self.ctx.running.alone(&stage.volume)?;
         let slot = self.ctx.store.slot(&stage.volume)?;
-        staging(&Turn {
+        staging(&StageCall {
             stage,
             slot: &slot,
             deadline: self.ctx.deadline(),
@@ -82,7 +82,7 @@ impl Volumes {
     }
 }
 
-impl Turn<'_> {
+impl StageCall<'_> {
     /// The record from before the call, unless the volume is staged as something else; `differs` says what a kind finds.
     pub(crate) fn agreeing<C: Content>(
         &self,
@@ -113,13 +113,13 @@ impl Turn<'_> {
     }
 
     /// What is left after a stage was taken back. The record goes if nothing is.
-    pub(crate) fn end_undo(&self, taken_back: Result<(), CallError>) -> Left {
+    pub(crate) fn end_undo(&self, taken_back: Result<(), CallError>) -> Leftovers {
         match taken_back.and_then(|()| Ok(self.slot.remove()?)) {
-            Ok(()) => Left::Nothing,
+            Ok(()) => Leftovers::None,
             Err(error) => {
                 let volume = &self.stage.volume;
                 tracing::warn!("volume {volume}: cannot undo the stage: {error}");
-                Left::Something
+                Leftovers::Maybe
             }
         }
     }
@@ -191,7 +191,7 @@ mod tests {
             let (spec, none) = (NodeSpec::named("n"), Inventory::of(0));
             let sim = SimNode::in_memory(&spec, none, ClockMode::Virtual).unwrap();
             let node = Node::new(sim.os(), Options::default());
-            let turn = Turn {
+            let turn = StageCall {
                 stage: &stage,
                 slot: &slot,
                 deadline: node.deadline(Duration::ZERO),

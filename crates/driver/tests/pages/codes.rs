@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use transport::Code;
 use wincsi::{Cause, Condition, Error, Feature, Needs, Unreachable};
-use wincsi_driver::code::Left;
+use wincsi_driver::code::Leftovers;
 use wincsi_driver::life::CallError;
 use wincsi_driver::record::VolumeHandle;
 
@@ -13,7 +13,7 @@ type Column = (&'static str, fn(Error) -> Code);
 /// The RPCs that work on volumes, as docs/stuck.md has them, and what each answers.
 const COLUMNS: [Column; 7] = [
     ("NodeStage, nothing left", |error| {
-        let (error, left) = (Box::new(error), Left::Nothing);
+        let (error, left) = (Box::new(error), Leftovers::None);
         CallError::Node { error, left }.code()
     }),
     ("NodeStage, something left", something_left),

@@ -18,7 +18,7 @@ use wincsi::{Deadline, Feature, Node, NodeApi, Options, WinPath};
 use wincsi_driver::kinds::share::{Hashes, ShareOptions, Shares, Wanted};
 use wincsi_driver::kinds::{self, Row};
 use wincsi_driver::life::{
-    CallError, Kubelet, Proof, Publish, Reconciliation, Stage, Stats, Turn, Volumes,
+    CallError, Kubelet, Publish, PublishCall, Reconciliation, Stage, StageCall, Stats, Volumes,
 };
 use wincsi_driver::machine::Simulated;
 use wincsi_driver::record::{Lifetime, Store, Targets, VolumeHandle};
@@ -230,7 +230,7 @@ impl Fixture {
             targets: Targets::Many,
         };
         let shares = self.shares();
-        let prove = |proof: Proof<'_>| shares.prove(proof, credentials);
+        let prove = |proof: PublishCall<'_>| shares.prove(proof, credentials);
         self.volumes().publish_by(shares, &publish, prove)
     }
 
@@ -247,13 +247,13 @@ impl Fixture {
     ) -> Result<(), CallError> {
         let (shares, stage) = (self.shares(), volume.stage(&volume.target(pod)));
         let resolve = |given: &RemotePath| Ok(given.clone());
-        let staging = |turn: &Turn<'_>| shares.stage_resolved(turn, volume.wanted(), resolve);
+        let staging = |turn: &StageCall<'_>| shares.stage_resolved(turn, volume.wanted(), resolve);
         self.volumes().stage_by(shares, &stage, staging)
     }
 
     fn stage_share(&self, volume: &Volume<'_>, at: &str) -> Result<(), CallError> {
         let (shares, stage) = (self.shares(), volume.stage(at));
-        let staging = |turn: &Turn<'_>| shares.stage(turn, &volume.wanted());
+        let staging = |turn: &StageCall<'_>| shares.stage(turn, &volume.wanted());
         self.volumes().stage_by(shares, &stage, staging)
     }
 

@@ -18,7 +18,7 @@ use wincsi::filesystem::Look;
 use wincsi::volumes::{FoundVolume, Space, VolumeId};
 use wincsi::{Condition, Deadline, Error, Feature, ResultExt as _, WinPath};
 
-use super::{InspectFn, Kind, Proving, Staging};
+use super::{InspectFn, Kind, ProveFn, StageFn};
 use crate::kubelet::{Refusal, Request};
 use crate::life::{CallError, Capacity, Context, StagingState, is_dangling, is_nothing_mounted};
 use crate::record::{Content as _, Record, VolumeHandle};
@@ -96,13 +96,13 @@ impl<S: Source> Kind for Block<S> {
         self.source.accepts(request)
     }
 
-    fn to_stage<'a>(&'a self, request: &Request<'_>) -> Result<Staging<'a>, Refusal> {
+    fn to_stage<'a>(&'a self, request: &Request<'_>) -> Result<StageFn<'a>, Refusal> {
         let wanted = request::wanted(request)?;
         let source = self.source.read(request)?;
         Ok(Box::new(move |turn| self.stage(turn, source, wanted)))
     }
 
-    fn to_publish<'a>(&'a self, request: &Request<'_>) -> Result<Proving<'a>, Refusal> {
+    fn to_publish<'a>(&'a self, request: &Request<'_>) -> Result<ProveFn<'a>, Refusal> {
         request::note_access(&request::wanted(request)?, request);
         Ok(Box::new(|proof| self.prove(proof)))
     }

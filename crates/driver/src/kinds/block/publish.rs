@@ -1,13 +1,13 @@
 use wincsi::Deadline;
 
 use super::{Block, Disk, Source};
-use crate::life::{CallError, Proof};
+use crate::life::{CallError, PublishCall};
 use crate::record::{Access, Record};
 
 impl<S: Source> Block<S> {
     /// Makes sure that the staging path is the volume's live mount, and makes it so where it was, as after a reboot.
-    pub fn prove(&self, proof: Proof<'_>) -> Result<(), CallError> {
-        let Proof {
+    pub fn prove(&self, proof: PublishCall<'_>) -> Result<(), CallError> {
+        let PublishCall {
             publish,
             slot,
             deadline,

@@ -6,13 +6,13 @@ use wincsi::{Cause, Condition, Deadline, Error, Feature, ResultExt as _};
 
 use self::undo::{Failure, Undo};
 use super::{Block, Disk, Refused, Source, Wanted};
-use crate::life::{CallError, Stage, StagingState, Turn};
+use crate::life::{CallError, Stage, StageCall, StagingState};
 use crate::record::{Access, Record, Slot, State};
 
 /// One call that stages a volume.
 struct Staging<'a, S: Source> {
     block: &'a Block<S>,
-    turn: &'a Turn<'a>,
+    turn: &'a StageCall<'a>,
     source: S::Spec,
     wanted: Wanted,
     /// The record from before the call.
@@ -25,7 +25,12 @@ impl<S: Source> Block<S> {
     ///
     /// The call undoes a failure that does not go away by itself. If the volume was staged before the call, by its record
     /// or by a mount at the path, nothing is undone, because pods may have files open.
-    pub fn stage(&self, turn: &Turn<'_>, source: S::Spec, wanted: Wanted) -> Result<(), CallError> {
+    pub fn stage(
+        &self,
+        turn: &StageCall<'_>,
+        source: S::Spec,
+        wanted: Wanted,
+    ) -> Result<(), CallError> {
         if let Some((feature, what)) = self.lacks(&self.source.query(&source), &wanted) {
             return Err(turn.refused(CallError::HostLacks {
                 volume: turn.stage.volume.clone(),
@@ -52,7 +57,7 @@ impl<S: Source> Block<S> {
     /// A disk that is attached again may come to another place: the request says where it is, and its volume is compared.
     fn follow(
         &self,
-        turn: &Turn<'_>,
+        turn: &StageCall<'_>,
         record: &mut Record<Disk<S::Spec>>,
         source: &S::Spec,
     ) -> Result<(), CallError> {
@@ -93,7 +98,7 @@ impl<S: Source> Block<S> {
         slot: &Slot<'_>,
         deadline: Deadline,
     ) -> Result<(), CallError> {
-        let turn = Turn {
+        let turn = StageCall {
             stage: &Stage::again(record),
             slot,
             deadline,

@@ -30,7 +30,7 @@ use self::mappings::Mappings;
 use self::other_secrets::OtherSecrets;
 use self::stats::{FRESH, Figures};
 use self::terms::{Terms, secret_text, user_of};
-use super::{InspectFn, Kind, Proving, Staging};
+use super::{InspectFn, Kind, ProveFn, StageFn};
 use crate::kubelet::{Refusal, Request};
 use crate::leases::{Comparison, Leases};
 use crate::life::{CallError, Context, StagingState};
@@ -110,12 +110,12 @@ impl Kind for Shares {
         request.attribute("source").is_some()
     }
 
-    fn to_stage<'a>(&'a self, request: &Request<'_>) -> Result<Staging<'a>, Refusal> {
+    fn to_stage<'a>(&'a self, request: &Request<'_>) -> Result<StageFn<'a>, Refusal> {
         let wanted = self.requests.wanted(request, &self.ctx)?;
         Ok(Box::new(move |turn| self.stage_by_name(turn, wanted)))
     }
 
-    fn to_publish<'a>(&'a self, request: &Request<'_>) -> Result<Proving<'a>, Refusal> {
+    fn to_publish<'a>(&'a self, request: &Request<'_>) -> Result<ProveFn<'a>, Refusal> {
         let credentials = self.requests.to_publish(request)?;
         Ok(Box::new(|proof| self.prove(proof, credentials)))
     }

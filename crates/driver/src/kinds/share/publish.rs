@@ -3,7 +3,7 @@ use wincsi::{Deadline, Error};
 
 use super::{Share, Shares, Wanted};
 use crate::leases::Comparison;
-use crate::life::{CallError, Proof, Publish, Stage, Turn};
+use crate::life::{CallError, Publish, PublishCall, Stage, StageCall};
 use crate::record::{Record, Slot, VolumeHandle};
 
 impl Shares {
@@ -12,7 +12,7 @@ impl Shares {
     /// abnormal, and a stage has to come first.
     pub fn prove(
         &self,
-        proof: Proof<'_>,
+        proof: PublishCall<'_>,
         credentials: Option<Credentials>,
     ) -> Result<(), CallError> {
         let (publish, deadline) = (proof.publish, proof.deadline);
@@ -81,7 +81,7 @@ impl Shares {
             credentials,
             options: share.options.clone(),
         };
-        let turn = Turn {
+        let turn = StageCall {
             stage: &Stage::again(record),
             slot,
             deadline,

@@ -5,12 +5,16 @@ use wincsi::smb::RemotePath;
 
 use super::attributes::resolved;
 use super::{Share, Shares, Wanted};
-use crate::life::{CallError, Turn};
+use crate::life::{CallError, StageCall};
 use crate::record::{Lifetime, Record, State};
 
 impl Shares {
     /// As [`Self::stage`], of a server that may be one of the cluster.
-    pub(super) fn stage_by_name(&self, turn: &Turn<'_>, wanted: Wanted) -> Result<(), CallError> {
+    pub(super) fn stage_by_name(
+        &self,
+        turn: &StageCall<'_>,
+        wanted: Wanted,
+    ) -> Result<(), CallError> {
         match self.requests.dns_for(&wanted.remote) {
             Some(dns) => self.stage_resolved(turn, wanted, |given| resolved(given, dns)),
             None => self.stage(turn, &wanted),
@@ -21,7 +25,7 @@ impl Shares {
     /// that nobody resolves now takes nothing from a volume that is.
     pub fn stage_resolved(
         &self,
-        turn: &Turn<'_>,
+        turn: &StageCall<'_>,
         mut wanted: Wanted,
         resolve: impl FnOnce(&RemotePath) -> Result<RemotePath, CallError>,
     ) -> Result<(), CallError> {
@@ -33,7 +37,7 @@ impl Shares {
     }
 
     /// Whether nothing is to do, by whatever address the volume was staged.
-    fn is_share_staged(&self, turn: &Turn<'_>, wanted: &Wanted) -> Result<bool, CallError> {
+    fn is_share_staged(&self, turn: &StageCall<'_>, wanted: &Wanted) -> Result<bool, CallError> {
         let record = turn.agreeing(|record: &Record<Share>| wanted.differs(&record.content))?;
         let Some(record) = record else {
             return Ok(false);
@@ -47,7 +51,7 @@ impl Shares {
     /// its share is mapped: a server that is silent for a while comes back, and files that are open there are not cut.
     pub(super) fn address_of_pods(
         &self,
-        turn: &Turn<'_>,
+        turn: &StageCall<'_>,
         wanted: &Wanted,
     ) -> Result<Option<RemotePath>, CallError> {
         let (record, deadline) = (turn.slot.get()?, turn.deadline);

@@ -8,15 +8,15 @@ use super::mappings::Mappings;
 use super::terms::{Conflict, Terms, secret_text};
 use super::unstage::Unmapped;
 use super::{Refused, Share, Shares, Wanted};
-use crate::code::Left;
+use crate::code::Leftovers;
 use crate::leases::{Comparison, Ended, NotTaken, Owner, User};
-use crate::life::{CallError, Turn};
+use crate::life::{CallError, StageCall};
 use crate::record::{Lifetime, Record, State};
 
 /// One call that stages a share.
 pub(super) struct Staging<'a> {
     shares: &'a Shares,
-    turn: &'a Turn<'a>,
+    turn: &'a StageCall<'a>,
     wanted: &'a Wanted,
     /// The record from before the call.
     before: Option<Record<Share>>,
@@ -31,7 +31,7 @@ pub(super) struct Staging<'a> {
 
 impl Shares {
     /// Stages a share: it is mapped, unless it is, and a directory link at the staging path leads to it.
-    pub fn stage(&self, turn: &Turn<'_>, wanted: &Wanted) -> Result<(), CallError> {
+    pub fn stage(&self, turn: &StageCall<'_>, wanted: &Wanted) -> Result<(), CallError> {
         let address = self.address_of_pods(turn, wanted)?;
         let remote = address.as_ref().unwrap_or(&wanted.remote);
         if self.is_known_to_be_mapped(turn, remote)? {
@@ -61,7 +61,7 @@ impl Shares {
     /// before the node does. For an inline volume somebody always does: another process may have mapped the share since.
     fn is_known_to_be_mapped(
         &self,
-        turn: &Turn<'_>,
+        turn: &StageCall<'_>,
         remote: &RemotePath,
     ) -> Result<bool, CallError> {
         let (share, boot) = (remote.share(), self.ctx.boot(turn.deadline));
@@ -85,7 +85,7 @@ impl Shares {
 
     pub(super) fn staging<'a>(
         &'a self,
-        turn: &'a Turn<'_>,
+        turn: &'a StageCall<'_>,
         wanted: &'a Wanted,
         (remote, was_mapped): (RemotePath, bool),
     ) -> Result<Staging<'a>, CallError> {
@@ -166,13 +166,13 @@ impl Staging<'_> {
                 if !record.is_of_boot(self.boot.as_deref()) {
                     self.stay_in(record.boot.as_deref());
                 }
-                Left::Something
+                Leftovers::Maybe
             }
             _ => self.undo(),
         };
         match left {
-            Left::Nothing => error,
-            Left::Something => error.unfinished(),
+            Leftovers::None => error,
+            Leftovers::Maybe => error.unfinished(),
         }
     }
 

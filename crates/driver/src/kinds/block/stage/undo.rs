@@ -4,7 +4,7 @@ use wincsi::disks::FoundDisk;
 use wincsi::{Condition, Deadline, Error, ResultExt as _};
 
 use super::Staging;
-use crate::code::Left;
+use crate::code::Leftovers;
 use crate::kinds::block::Source;
 use crate::life::CallError;
 
@@ -43,16 +43,16 @@ impl<S: Source> Staging<'_, S> {
             refused if refused.is_refusal() => {
                 return match undo {
                     Undo::Unchanged => refused,
-                    Undo::Attached if self.undo(None) == Left::Nothing => refused,
+                    Undo::Attached if self.undo(None) == Leftovers::None => refused,
                     _ => refused.unfinished(),
                 };
             }
             other => return other,
         };
         let left = match undo {
-            Undo::Unchanged => Left::Nothing,
-            Undo::StagedBefore => Left::Something,
-            Undo::Attached | Undo::Mount { .. } if error.is_transient() => Left::Something,
+            Undo::Unchanged => Leftovers::None,
+            Undo::StagedBefore => Leftovers::Maybe,
+            Undo::Attached | Undo::Mount { .. } if error.is_transient() => Leftovers::Maybe,
             Undo::Attached => self.undo(None),
             Undo::Mount {
                 disk,
@@ -63,7 +63,7 @@ impl<S: Source> Staging<'_, S> {
     }
 
     /// The record goes if nothing is left of the volume.
-    fn undo(&self, mount: Option<(&FoundDisk, bool)>) -> Left {
+    fn undo(&self, mount: Option<(&FoundDisk, bool)>) -> Leftovers {
         self.turn
             .end_undo(self.take_back(mount).map_err(CallError::from))
     }

@@ -3,7 +3,7 @@
 use wincsi::{Cause, Condition, Deadline, Error, Feature};
 
 use super::Staging;
-use crate::code::Left;
+use crate::code::Leftovers;
 use crate::kinds::share::Share;
 use crate::leases::{Ended, Owner};
 use crate::life::CallError;
@@ -18,13 +18,13 @@ impl Staging<'_> {
             Some(before) if self.is_unmade(&error) => {
                 self.end_call(Ended::Gone);
                 self.stay_in(before.boot.as_deref());
-                Left::Something
+                Leftovers::Maybe
             }
             Some(before) if self.is_refused_anew(before, &error) => {
                 self.stay_in(before.boot.as_deref());
-                Left::Something
+                Leftovers::Maybe
             }
-            _ => Left::Something,
+            _ => Leftovers::Maybe,
         };
         CallError::Node {
             error: Box::new(error),
@@ -99,7 +99,7 @@ impl Staging<'_> {
     }
 
     /// The record goes if nothing is left of the volume.
-    pub(super) fn undo(&self) -> Left {
+    pub(super) fn undo(&self) -> Leftovers {
         self.turn
             .end_undo(self.take_back(self.shares.ctx.deadline()))
     }
