@@ -13,7 +13,7 @@ use wincsi::{Deadline, Error, WinPath};
 
 use self::block::Block;
 use self::disk::AttachedDisks;
-use self::share::Shares;
+use self::share::ShareKind;
 use crate::kubelet::{Refusal, Request};
 use crate::life::{CallError, Capacity, Context, PublishCall, StageCall, StagingState};
 use crate::record::{Content, Form, Record, VolumeHandle};
@@ -168,7 +168,7 @@ pub struct Settings {
 pub fn table(settings: Settings) -> Vec<Row> {
     let Settings { disks, shares } = settings;
     vec![
-        Row::of::<share::Share, _>(move |ctx| Shares::new(ctx, shares)),
+        Row::of::<share::Share, _>(move |ctx| ShareKind::new(ctx, shares)),
         Row::of::<block::Disk<disk::Attached>, _>(move |ctx| {
             Block::new(ctx, AttachedDisks::new(disks.luns), disks.arrival)
         }),

@@ -84,7 +84,7 @@ impl Volumes {
 
 impl StageCall<'_> {
     /// The record from before the call, unless the volume is staged as something else; `differs` says what a kind finds.
-    pub(crate) fn agreeing<C: Content>(
+    pub(crate) fn matching_record<C: Content>(
         &self,
         differs: impl FnOnce(&Record<C>) -> Option<&'static str>,
     ) -> Result<Option<Record<C>>, CallError> {
@@ -113,8 +113,8 @@ impl StageCall<'_> {
     }
 
     /// What is left after a stage was taken back. The record goes if nothing is.
-    pub(crate) fn end_undo(&self, taken_back: Result<(), CallError>) -> Leftovers {
-        match taken_back.and_then(|()| Ok(self.slot.remove()?)) {
+    pub(crate) fn end_undo(&self, reverted: Result<(), CallError>) -> Leftovers {
+        match reverted.and_then(|()| Ok(self.slot.remove()?)) {
             Ok(()) => Leftovers::None,
             Err(error) => {
                 let volume = &self.stage.volume;

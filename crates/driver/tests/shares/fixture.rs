@@ -15,7 +15,7 @@ use wincsi::sim::smb::{ServerSpec, SmbControl};
 use wincsi::sim::{ClockMode, Inventory, NodeSpec, SimNode};
 use wincsi::smb::{Credentials, MapRequest, RemotePath};
 use wincsi::{Deadline, Feature, Node, NodeApi, Options, WinPath};
-use wincsi_driver::kinds::share::{Hashes, ShareOptions, Shares, Wanted};
+use wincsi_driver::kinds::share::{Hashes, RequestedShare, ShareKind, ShareOptions};
 use wincsi_driver::kinds::{self, Row};
 use wincsi_driver::life::{
     CallError, Kubelet, Publish, PublishCall, Reconciliation, Stage, StageCall, Stats, Volumes,
@@ -117,9 +117,9 @@ impl Volume<'_> {
         }
     }
 
-    fn wanted(&self) -> Wanted {
+    fn wanted(&self) -> RequestedShare {
         let remote = RemotePath::parse(self.remote).unwrap();
-        Wanted {
+        RequestedShare {
             server: self.server.map_or_else(|| remote.server(), str::to_owned),
             remote,
             credentials: self.credentials(),
@@ -463,7 +463,7 @@ impl Fixture {
         self.volumes.as_ref().unwrap()
     }
 
-    fn shares(&self) -> &Shares {
+    fn shares(&self) -> &ShareKind {
         self.volumes().kind().unwrap()
     }
 

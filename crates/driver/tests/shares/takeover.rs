@@ -54,8 +54,8 @@ pub(crate) fn assert_lives(fixture: &Fixture, volume: &Volume<'_>, pod: &str) {
         .join("written.txt");
     assert_eq!(std::fs::read_to_string(file).unwrap(), text);
     let mappings = fixture.mappings();
-    let is_on_the_way = |mapped: &String| volume.remote.starts_with(mapped.as_str());
-    assert!(mappings.iter().any(is_on_the_way), "{mappings:?}");
+    let covers = |mapped: &String| volume.remote.starts_with(mapped.as_str());
+    assert!(mappings.iter().any(covers), "{mappings:?}");
 }
 
 #[track_caller]

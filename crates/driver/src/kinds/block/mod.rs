@@ -24,7 +24,7 @@ use crate::life::{CallError, Capacity, Context, StagingState, is_dangling, is_no
 use crate::record::{Content as _, Record, VolumeHandle};
 
 pub use self::error::Refused;
-pub use self::record::{Disk, Spec, Wanted};
+pub use self::record::{Disk, RequestedDisk, Spec};
 pub use self::request::{RequestError, format_rows};
 pub use self::wanted::{Choice, Format, FormatError};
 

@@ -20,7 +20,7 @@ pub struct Disk<P> {
     #[serde(flatten)]
     pub source: P,
     #[serde(flatten)]
-    pub wanted: Wanted,
+    pub wanted: RequestedDisk,
     /// Whether the disk was offline until this driver brought it online, or was about to.
     pub brought_online: bool,
     /// The volume of Windows that was mounted at the staging path.
@@ -35,7 +35,7 @@ pub struct Disk<P> {
 /// What a volume is to be like.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Wanted {
+pub struct RequestedDisk {
     #[serde(flatten)]
     pub format: Format,
     /// Who may write.
@@ -46,7 +46,7 @@ impl<P: Spec> Content for Disk<P> {
     const KIND: &'static str = P::KIND;
 }
 
-impl Wanted {
+impl RequestedDisk {
     /// The features that not each host has, with what needs them.
     pub(crate) fn needs(&self) -> Vec<(Feature, &'static str)> {
         let plain = FormatOptions::new(FileSystemType::Ntfs);
@@ -71,7 +71,7 @@ mod tests {
 
     #[test]
     fn plain_ntfs_for_writers_needs_nothing_of_the_host() {
-        let mut wanted = Wanted {
+        let mut wanted = RequestedDisk {
             format: Format::default(),
             access: Access::ReadWrite,
         };
@@ -99,7 +99,7 @@ mod tests {
             source: Attached {
                 disk: DiskQuery::from_record(identifier).unwrap(),
             },
-            wanted: Wanted {
+            wanted: RequestedDisk {
                 format: Format::of(choice).unwrap(),
                 access: Access::SharedReadOnly,
             },

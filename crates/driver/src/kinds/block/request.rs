@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use wincsi::volumes::FileSystemType;
 use wire::csi::v1::volume_capability::access_mode::Mode;
 
-use super::{Choice, Format, FormatError, Wanted};
+use super::{Choice, Format, FormatError, RequestedDisk};
 use crate::kubelet::{Refusal, Request};
 use crate::record::{Access, Lifetime};
 
@@ -34,13 +34,13 @@ impl From<RequestError> for Refusal {
 }
 
 /// What the capability and the volume's attributes ask for.
-pub(super) fn wanted(request: &Request<'_>) -> Result<Wanted, Refusal> {
+pub(super) fn wanted(request: &Request<'_>) -> Result<RequestedDisk, Refusal> {
     if request.lifetime == Lifetime::Inline {
         return Err(RequestError::Inline.into());
     }
     let mount = request.mount()?;
     let asks_for_readers = mount.mount_flags.iter().any(|flag| flag == "ro");
-    Ok(Wanted {
+    Ok(RequestedDisk {
         format: format(file_system(&mount.fs_type)?, request.context)?,
         access: match request.mode() {
             Some(Mode::SingleNodeReaderOnly) => Access::ReadOnly,
@@ -55,7 +55,7 @@ pub(super) fn wanted(request: &Request<'_>) -> Result<Wanted, Refusal> {
 }
 
 /// Windows has no read-only link: pods of one volume share what its disk allows.
-pub(super) fn note_access(wanted: &Wanted, request: &Request<'_>) {
+pub(super) fn note_access(wanted: &RequestedDisk, request: &Request<'_>) {
     if request.of_pod != Access::ReadWrite && wanted.access == Access::ReadWrite {
         let volume = &request.volume;
         tracing::warn!("volume {volume}: readOnly of the pod is accepted and has no effect");
@@ -140,7 +140,7 @@ mod tests {
     fn wanted_with(
         capability: &VolumeCapability,
         context: &BTreeMap<String, String>,
-    ) -> Result<(Wanted, Targets), Refusal> {
+    ) -> Result<(RequestedDisk, Targets), Refusal> {
         let none = BTreeMap::new();
         let request = Request {
             volume: VolumeHandle::parse("v").unwrap(),
@@ -156,11 +156,11 @@ mod tests {
         Ok((wanted(&request)?, request.targets()?))
     }
 
-    fn wanted_of(capability: &VolumeCapability) -> Result<(Wanted, Targets), Refusal> {
+    fn wanted_of(capability: &VolumeCapability) -> Result<(RequestedDisk, Targets), Refusal> {
         wanted_with(capability, &BTreeMap::new())
     }
 
-    fn is_refused_as(refused: &Result<(Wanted, Targets), Refusal>, text: &str) -> bool {
+    fn is_refused_as(refused: &Result<(RequestedDisk, Targets), Refusal>, text: &str) -> bool {
         let refused = refused.as_ref().unwrap_err();
         refused.to_string().contains(text)
     }

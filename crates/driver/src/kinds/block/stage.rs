@@ -5,16 +5,16 @@ use wincsi::volumes::{FoundVolume, NewSize, Resized, VolumeId};
 use wincsi::{Cause, Condition, Deadline, Error, Feature, ResultExt as _};
 
 use self::undo::{Failure, Undo};
-use super::{Block, Disk, Refused, Source, Wanted};
+use super::{Block, Disk, Refused, RequestedDisk, Source};
 use crate::life::{CallError, Stage, StageCall, StagingState};
 use crate::record::{Access, Record, Slot, State};
 
 /// One call that stages a volume.
-struct Staging<'a, S: Source> {
+struct DiskStage<'a, S: Source> {
     block: &'a Block<S>,
     turn: &'a StageCall<'a>,
     source: S::Spec,
-    wanted: Wanted,
+    wanted: RequestedDisk,
     /// The record from before the call.
     before: Option<Record<Disk<S::Spec>>>,
 }
@@ -29,7 +29,7 @@ impl<S: Source> Block<S> {
         &self,
         turn: &StageCall<'_>,
         source: S::Spec,
-        wanted: Wanted,
+        wanted: RequestedDisk,
     ) -> Result<(), CallError> {
         if let Some((feature, what)) = self.lacks(&self.source.query(&source), &wanted) {
             return Err(turn.refused(CallError::HostLacks {
@@ -40,11 +40,11 @@ impl<S: Source> Block<S> {
         }
         let is_otherwise =
             |record: &Record<Disk<_>>| (record.content.wanted != wanted).then_some("capability");
-        let mut before = turn.agreeing(is_otherwise)?;
+        let mut before = turn.matching_record(is_otherwise)?;
         if let Some(record) = &mut before {
             self.follow(turn, record, &source)?;
         }
-        let staging = Staging {
+        let staging = DiskStage {
             block: self,
             turn,
             source,
@@ -103,7 +103,7 @@ impl<S: Source> Block<S> {
             slot,
             deadline,
         };
-        let staging = Staging {
+        let staging = DiskStage {
             block: self,
             turn: &turn,
             source: record.content.source.clone(),
@@ -114,7 +114,7 @@ impl<S: Source> Block<S> {
     }
 
     /// What the host cannot do, which is looked at before anything is changed.
-    fn lacks(&self, query: &DiskQuery, wanted: &Wanted) -> Option<(Feature, &'static str)> {
+    fn lacks(&self, query: &DiskQuery, wanted: &RequestedDisk) -> Option<(Feature, &'static str)> {
         let device = query.criteria().iter().find_map(Criterion::feature);
         let device =
             device.map(|feature| (feature, "a disk that is found by NVMe namespace or port"));
@@ -123,7 +123,7 @@ impl<S: Source> Block<S> {
     }
 }
 
-impl<S: Source> Staging<'_, S> {
+impl<S: Source> DiskStage<'_, S> {
     fn run(self) -> Result<(), CallError> {
         let brought = match self.already_staged() {
             Some(staged) => Ok(staged),

@@ -1,12 +1,12 @@
 use wincsi::smb::{MappingStatus, RemotePath, ShareMapping};
 use wincsi::{Deadline, Error, Feature, WinPath};
 
-use super::Shares;
+use super::ShareKind;
 
 /// The node's mappings at a time. Of a host that does not list them nothing is known.
 pub(super) struct Mappings(Option<Vec<ShareMapping>>);
 
-impl Shares {
+impl ShareKind {
     pub(super) fn mappings(&self, deadline: Deadline) -> Result<Mappings, Error> {
         let listed = match self.ctx.node.supports(Feature::MappingList) {
             true => Some(self.ctx.node.smb().mappings(deadline)?),

@@ -6,7 +6,7 @@
 pub mod attributes;
 mod error;
 mod mappings;
-mod other_secrets;
+mod other_passwords;
 mod publish;
 mod record;
 mod request;
@@ -27,7 +27,7 @@ use wincsi::{Condition, Deadline, Error, Feature, ResultExt as _, WinPath};
 
 use self::attributes::{ShareRequests, ShareRules};
 use self::mappings::Mappings;
-use self::other_secrets::OtherSecrets;
+use self::other_passwords::OtherPasswords;
 use self::stats::{FRESH, Figures};
 use self::terms::{Terms, secret_text, user_of};
 use super::{InspectFn, Kind, ProveFn, StageFn};
@@ -38,7 +38,7 @@ use crate::record::{Content as _, Record, StoreError, VolumeHandle};
 
 pub use self::error::Refused;
 pub use self::record::{Share, ShareOptions};
-pub use self::request::Wanted;
+pub use self::request::RequestedShare;
 pub use crate::leases::Hashes;
 
 /// How long a share may take to answer where no call waits for it alone: one that lives does so in milliseconds.
@@ -54,12 +54,12 @@ pub struct Settings {
 }
 
 /// The kind of volume that is a share, and what the calls for shares know of each other.
-pub struct Shares {
+pub struct ShareKind {
     ctx: Arc<Context>,
     requests: ShareRequests,
     leases: Arc<Leases<Terms>>,
     figures: Figures,
-    other_secrets: OtherSecrets,
+    other_passwords: OtherPasswords,
 }
 
 impl Default for Settings {
@@ -72,7 +72,7 @@ impl Default for Settings {
     }
 }
 
-impl Shares {
+impl ShareKind {
     /// With the records and leases of a driver before this one. The boot is read if there are any.
     pub fn new(ctx: &Arc<Context>, settings: Settings) -> Self {
         let records = ctx.store.records_of::<Share>();
@@ -84,13 +84,13 @@ impl Shares {
             requests: ShareRequests::by(settings.rules),
             leases: Arc::new(leases),
             figures: Figures::fresh_for(settings.figures),
-            other_secrets: OtherSecrets::default(),
+            other_passwords: OtherPasswords::default(),
         }
     }
 
     /// Nothing is kept of a volume that is gone, but for its record.
     fn release(&self, volume: &VolumeHandle) -> Result<(), StoreError> {
-        self.other_secrets.end(volume);
+        self.other_passwords.end(volume);
         self.leases.release(volume)
     }
 
@@ -100,7 +100,7 @@ impl Shares {
     }
 }
 
-impl Kind for Shares {
+impl Kind for ShareKind {
     fn name(&self) -> &'static str {
         Share::KIND
     }
@@ -172,7 +172,7 @@ impl Kind for Shares {
         let name = "wincsi_smb_other_password_total";
         let help = "Calls that were served by a mapping that was made with another password.";
         page.family(name, help, Metric::Counter);
-        page.sample(name, &[], self.other_secrets.calls());
+        page.sample(name, &[], self.other_passwords.calls());
         self.requests.render(page);
     }
 
@@ -216,7 +216,7 @@ impl Kind for Shares {
     }
 }
 
-impl Shares {
+impl ShareKind {
     /// What is exactly at a record's staging path. Nothing is asked of any server.
     fn staging_state(
         &self,

@@ -1,12 +1,12 @@
 use wincsi::smb::{Credentials, MappingStatus, RemotePath};
 use wincsi::{Deadline, Error};
 
-use super::{Share, Shares, Wanted};
+use super::{RequestedShare, Share, ShareKind};
 use crate::leases::Comparison;
 use crate::life::{CallError, Publish, PublishCall, Stage, StageCall};
 use crate::record::{Record, Slot, VolumeHandle};
 
-impl Shares {
+impl ShareKind {
     /// Makes sure that the staging path leads to the share, and that the share is mapped. Where Windows let the mapping go,
     /// as after a restart of the machine, it is made again with the credentials of the request; without any the volume is
     /// abnormal, and a stage has to come first.
@@ -48,11 +48,11 @@ impl Shares {
     ) {
         let share = remote.share();
         match credentials.map(|one| self.compare(&share, Some(one))) {
-            Some(Comparison::Differs) if self.other_secrets.note(volume) => tracing::warn!(
+            Some(Comparison::Differs) if self.other_passwords.note(volume) => tracing::warn!(
                 "volume {volume}: {share} is mapped with another password, and serves it; \
                  the new one is used once no volume of the share is left on this node"
             ),
-            Some(Comparison::Same) => self.other_secrets.end(volume),
+            Some(Comparison::Same) => self.other_passwords.end(volume),
             _ => {}
         }
     }
@@ -75,7 +75,7 @@ impl Shares {
         deadline: Deadline,
     ) -> Result<(), CallError> {
         let share = &record.content;
-        let wanted = Wanted {
+        let wanted = RequestedShare {
             remote: share.remote.clone(),
             server: share.server.clone(),
             credentials,

@@ -3,7 +3,7 @@ use wincsi::smb::{Credentials, RemotePath};
 use super::{Share, ShareOptions};
 
 /// What a volume that is a share is to be like.
-pub struct Wanted {
+pub struct RequestedShare {
     /// The share, or the folder below it.
     pub remote: RemotePath,
     /// The server as the volume names it, in lower case.
@@ -13,7 +13,7 @@ pub struct Wanted {
     pub options: ShareOptions,
 }
 
-impl Wanted {
+impl RequestedShare {
     /// What a staged volume has otherwise. Another address of the server and another user are no other volume: names are
     /// resolved anew, and secrets change.
     pub(super) fn differs(&self, share: &Share) -> Option<&'static str> {

@@ -4,16 +4,16 @@ use wincsi::Feature;
 use wincsi::smb::RemotePath;
 
 use super::attributes::resolved;
-use super::{Share, Shares, Wanted};
+use super::{RequestedShare, Share, ShareKind};
 use crate::life::{CallError, StageCall};
 use crate::record::{Lifetime, Record, State};
 
-impl Shares {
+impl ShareKind {
     /// As [`Self::stage`], of a server that may be one of the cluster.
     pub(super) fn stage_by_name(
         &self,
         turn: &StageCall<'_>,
-        wanted: Wanted,
+        wanted: RequestedShare,
     ) -> Result<(), CallError> {
         match self.requests.dns_for(&wanted.remote) {
             Some(dns) => self.stage_resolved(turn, wanted, |given| resolved(given, dns)),
@@ -26,7 +26,7 @@ impl Shares {
     pub fn stage_resolved(
         &self,
         turn: &StageCall<'_>,
-        mut wanted: Wanted,
+        mut wanted: RequestedShare,
         resolve: impl FnOnce(&RemotePath) -> Result<RemotePath, CallError>,
     ) -> Result<(), CallError> {
         if self.is_share_staged(turn, &wanted)? {
@@ -37,8 +37,13 @@ impl Shares {
     }
 
     /// Whether nothing is to do, by whatever address the volume was staged.
-    fn is_share_staged(&self, turn: &StageCall<'_>, wanted: &Wanted) -> Result<bool, CallError> {
-        let record = turn.agreeing(|record: &Record<Share>| wanted.differs(&record.content))?;
+    fn is_share_staged(
+        &self,
+        turn: &StageCall<'_>,
+        wanted: &RequestedShare,
+    ) -> Result<bool, CallError> {
+        let record =
+            turn.matching_record(|record: &Record<Share>| wanted.differs(&record.content))?;
         let Some(record) = record else {
             return Ok(false);
         };
@@ -49,10 +54,10 @@ impl Shares {
 
     /// The path by the address that a staged volume has, if its server has another by now, while pods have the volume and
     /// its share is mapped: a server that is silent for a while comes back, and files that are open there are not cut.
-    pub(super) fn address_of_pods(
+    pub(super) fn address_in_use(
         &self,
         turn: &StageCall<'_>,
-        wanted: &Wanted,
+        wanted: &RequestedShare,
     ) -> Result<Option<RemotePath>, CallError> {
         let (record, deadline) = (turn.slot.get()?, turn.deadline);
         let Some(record) = record.and_then(Record::of::<Share>) else {

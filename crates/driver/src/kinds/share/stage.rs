@@ -7,17 +7,17 @@ use wincsi::{Condition, Deadline, Error, Feature};
 use super::mappings::Mappings;
 use super::terms::{Conflict, Terms, secret_text};
 use super::unstage::Unmapped;
-use super::{Refused, Share, Shares, Wanted};
+use super::{Refused, RequestedShare, Share, ShareKind};
 use crate::code::Leftovers;
 use crate::leases::{Comparison, Ended, NotTaken, Owner, User};
 use crate::life::{CallError, StageCall};
 use crate::record::{Lifetime, Record, State};
 
 /// One call that stages a share.
-pub(super) struct Staging<'a> {
-    shares: &'a Shares,
+pub(super) struct ShareStage<'a> {
+    shares: &'a ShareKind,
     turn: &'a StageCall<'a>,
-    wanted: &'a Wanted,
+    wanted: &'a RequestedShare,
     /// The record from before the call.
     before: Option<Record<Share>>,
     /// The request's path, and how much of it is to be mapped.
@@ -29,10 +29,10 @@ pub(super) struct Staging<'a> {
     boot: Option<String>,
 }
 
-impl Shares {
+impl ShareKind {
     /// Stages a share: it is mapped, unless it is, and a directory link at the staging path leads to it.
-    pub fn stage(&self, turn: &StageCall<'_>, wanted: &Wanted) -> Result<(), CallError> {
-        let address = self.address_of_pods(turn, wanted)?;
+    pub fn stage(&self, turn: &StageCall<'_>, wanted: &RequestedShare) -> Result<(), CallError> {
+        let address = self.address_in_use(turn, wanted)?;
         let remote = address.as_ref().unwrap_or(&wanted.remote);
         if self.is_known_to_be_mapped(turn, remote)? {
             return self.staging(turn, wanted, (remote.clone(), true))?.run();
@@ -86,14 +86,15 @@ impl Shares {
     pub(super) fn staging<'a>(
         &'a self,
         turn: &'a StageCall<'_>,
-        wanted: &'a Wanted,
+        wanted: &'a RequestedShare,
         (remote, was_mapped): (RemotePath, bool),
-    ) -> Result<Staging<'a>, CallError> {
-        Ok(Staging {
+    ) -> Result<ShareStage<'a>, CallError> {
+        Ok(ShareStage {
             shares: self,
             turn,
             wanted,
-            before: turn.agreeing(|record: &Record<Share>| wanted.differs(&record.content))?,
+            before: turn
+                .matching_record(|record: &Record<Share>| wanted.differs(&record.content))?,
             remote,
             was_mapped,
             boot: self.ctx.boot(turn.deadline),
@@ -101,7 +102,7 @@ impl Shares {
     }
 }
 
-impl Staging<'_> {
+impl ShareStage<'_> {
     fn run(mut self) -> Result<(), CallError> {
         let share = self.remote.share();
         let prepared = self.prepare(&share);
@@ -164,7 +165,7 @@ impl Staging<'_> {
             _ if !error.is_refusal() => return error,
             Some(record) if record.state == State::Staged => {
                 if !record.is_of_boot(self.boot.as_deref()) {
-                    self.stay_in(record.boot.as_deref());
+                    self.keep_boot(record.boot.as_deref());
                 }
                 Leftovers::Maybe
             }
@@ -266,7 +267,9 @@ impl Staging<'_> {
         let taken = leases.take(volume, user, self.was_mapped);
         taken.map_err(|reason| self.not_taken(share, reason))?;
         if leases.owner(volume) == Owner::Foreign
-            && self.has_gone().inspect_err(|_| self.give_up())?
+            && self
+                .has_gone()
+                .inspect_err(|_| self.abandon_first_stage())?
         {
             leases.presume(volume);
         }
@@ -346,7 +349,7 @@ impl Staging<'_> {
         let may_change_credential = !(self.was_mapped && self.has_credential_of_mapping());
         let (leases, volume) = (&self.shares.leases, &self.turn.stage.volume);
         let begun = begun.and_then(|()| leases.begin(volume, may_change_credential));
-        Ok(begun.inspect_err(|_| self.give_up())?)
+        Ok(begun.inspect_err(|_| self.abandon_first_stage())?)
     }
 
     fn record(&self, taken_over: bool) -> Record<Share> {

@@ -5,7 +5,7 @@ use wincsi::smb::MappingStatus;
 use wincsi::volumes::Space;
 use wincsi::{Deadline, Error, WinPath};
 
-use super::{Share, Shares};
+use super::{Share, ShareKind};
 use crate::record::{Record, VolumeHandle};
 use crate::unpoisoned::Unpoisoned;
 
@@ -44,7 +44,7 @@ impl Figures {
     }
 }
 
-impl Shares {
+impl ShareKind {
     /// Size and free space of a share, if the path belongs to the volume and leads to it; none if the share is not mapped
     /// any more. The figures may be as old as `-vol-stats-cache-expire-in-minutes` while Windows calls the mapping OK.
     pub(super) fn measure(

@@ -12,7 +12,7 @@ use wincsi::{Deadline, Error, Feature, WinPath};
 
 use super::mappings::covers;
 use super::unstage::Unmapped;
-use super::{ANSWER, Share, Shares, Terms};
+use super::{ANSWER, Share, ShareKind, Terms};
 use crate::leases::LeavingForeign;
 use crate::life::CallError;
 use crate::record::{Record, State, VolumeHandle};
@@ -26,7 +26,7 @@ pub(super) enum LinkOf {
     Stranger,
 }
 
-impl Shares {
+impl ShareKind {
     /// The share of a volume without a record: the path is a link to it, and kubelet's file beside it names this driver
     /// and the volume.
     pub(super) fn foreign_share(

@@ -4,7 +4,7 @@ use wincsi::smb::{RemotePath, UnmapOutcome};
 use wincsi::{Condition, Deadline, Error, Feature, ResultExt as _, WinPath};
 
 use super::takeover::LinkOf;
-use super::{Share, Shares};
+use super::{Share, ShareKind};
 use crate::leases::Owner;
 use crate::life::CallError;
 use crate::record::Record;
@@ -19,7 +19,7 @@ pub(super) enum Unmapped {
     Before,
 }
 
-impl Shares {
+impl ShareKind {
     /// Removes the link, and the mapping if this driver made it and no other volume uses it.
     pub(super) fn unstage_share(
         &self,

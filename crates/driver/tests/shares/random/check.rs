@@ -25,7 +25,7 @@ impl Recorded {
     /// if the other one is this driver's.
     fn explains(&self, mapping: &str, made: &BTreeSet<String>) -> bool {
         let takes_along = self.is_taken_over || self.is_of_boot && made.contains(mapping);
-        self.share == mapping || takes_along && is_on_the_way(mapping, &self.volume)
+        self.share == mapping || takes_along && covers(mapping, &self.volume)
     }
 }
 
@@ -82,7 +82,7 @@ impl World {
             }
             // So may one that makes one of an old password anew.
             let is_in_vain =
-                |one: &String| !now.contains(one) && self.is_old(one) && is_on_the_way(one, volume);
+                |one: &String| !now.contains(one) && self.is_old(one) && covers(one, volume);
             if !self.mapped.keys().any(is_in_vain) {
                 return Err(format!("{share} is not mapped, and {volume:?} needs it"));
             }
@@ -255,7 +255,7 @@ fn may_leave(mapping: &str, step: Step, dies: bool) -> bool {
     }
 }
 
-fn is_on_the_way(mapping: &str, volume: &str) -> bool {
+fn covers(mapping: &str, volume: &str) -> bool {
     let mut specs = SPECS.iter().filter(|spec| spec.handle == volume);
     specs.any(|spec| is_through(mapping, spec))
 }

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use std::{fs, thread};
 
 use anyhow::Context as _;
-use driver::kinds::block::{Disk, Format, Wanted};
+use driver::kinds::block::{Disk, Format, RequestedDisk};
 use driver::kinds::disk::{Attached, Attributes, Luns};
 use driver::life::Volumes;
 use driver::record::{Access, Form, Record, State, Store, VolumeHandle};
@@ -171,7 +171,7 @@ fn put(
         source: Attached {
             disk: attributes.query(Luns::Unknown)?,
         },
-        wanted: Wanted {
+        wanted: RequestedDisk {
             format: Format::default(),
             access: Access::ReadWrite,
         },

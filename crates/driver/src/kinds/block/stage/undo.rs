@@ -3,7 +3,7 @@
 use wincsi::disks::FoundDisk;
 use wincsi::{Condition, Deadline, Error, ResultExt as _};
 
-use super::Staging;
+use super::DiskStage;
 use crate::code::Leftovers;
 use crate::kinds::block::Source;
 use crate::life::CallError;
@@ -36,7 +36,7 @@ impl Failure {
     }
 }
 
-impl<S: Source> Staging<'_, S> {
+impl<S: Source> DiskStage<'_, S> {
     pub(super) fn fail(&self, Failure { error, undo }: Failure) -> CallError {
         let error = match *error {
             CallError::Node { error, .. } => error,
@@ -65,10 +65,10 @@ impl<S: Source> Staging<'_, S> {
     /// The record goes if nothing is left of the volume.
     fn undo(&self, mount: Option<(&FoundDisk, bool)>) -> Leftovers {
         self.turn
-            .end_undo(self.take_back(mount).map_err(CallError::from))
+            .end_undo(self.revert(mount).map_err(CallError::from))
     }
 
-    fn take_back(&self, mount: Option<(&FoundDisk, bool)>) -> Result<(), Error> {
+    fn revert(&self, mount: Option<(&FoundDisk, bool)>) -> Result<(), Error> {
         let deadline = self.block.ctx.deadline();
         if let Some((disk, brought_online)) = mount {
             let staging = &self.turn.stage.staging;

@@ -12,7 +12,7 @@ use wincsi::smb::{Credentials, RemotePath};
 use wire::csi::v1::volume_capability::access_mode::Mode;
 
 use self::options::{Class, MountOptions, OptionCounts, User};
-use super::{Refused, Wanted};
+use super::{Refused, RequestedShare};
 use crate::cluster_dns::ClusterDns;
 use crate::kubelet::{Refusal, Request};
 use crate::life::{CallError, Context};
@@ -121,7 +121,11 @@ impl ShareRequests {
     }
 
     /// What the volume is to be like, its server by the name that it has there.
-    pub(super) fn wanted(&self, request: &Request<'_>, ctx: &Context) -> Result<Wanted, Refusal> {
+    pub(super) fn wanted(
+        &self,
+        request: &Request<'_>,
+        ctx: &Context,
+    ) -> Result<RequestedShare, Refusal> {
         request.mount()?;
         let volume = &request.volume;
         let given = source::remote(request.context).map_err(RequestError::from)?;
@@ -137,7 +141,7 @@ impl ShareRequests {
                 "volume {volume}: secretName is ignored, as nodePublishSecretRef has its Secret"
             );
         }
-        Ok(Wanted {
+        Ok(RequestedShare {
             server: given.server(),
             remote: given,
             credentials,

@@ -2,26 +2,26 @@
 
 use wincsi::{Cause, Condition, Deadline, Error, Feature};
 
-use super::Staging;
+use super::ShareStage;
 use crate::code::Leftovers;
 use crate::kinds::share::Share;
 use crate::leases::{Ended, Owner};
 use crate::life::CallError;
 use crate::record::{Record, State, StoreError};
 
-impl Staging<'_> {
+impl ShareStage<'_> {
     pub(super) fn fail(&self, error: Error) -> CallError {
         let is_over = !error.is_transient() && !matches!(error.cause, Cause::Deadline);
-        self.settle(&error);
+        self.end_presumption(&error);
         let left = match &self.before {
             None if is_over || self.is_unmade(&error) => self.undo(),
             Some(before) if self.is_unmade(&error) => {
                 self.end_call(Ended::Gone);
-                self.stay_in(before.boot.as_deref());
+                self.keep_boot(before.boot.as_deref());
                 Leftovers::Maybe
             }
             Some(before) if self.is_refused_anew(before, &error) => {
-                self.stay_in(before.boot.as_deref());
+                self.keep_boot(before.boot.as_deref());
                 Leftovers::Maybe
             }
             _ => Leftovers::Maybe,
@@ -47,7 +47,7 @@ impl Staging<'_> {
     }
 
     /// The volume is of the boot in which it was mapped last.
-    pub(super) fn stay_in(&self, boot: Option<&str>) {
+    pub(super) fn keep_boot(&self, boot: Option<&str>) {
         self.end_call(Ended::InVain);
         let volume = &self.turn.stage.volume;
         self.shares.leases.set_boot(volume, boot);
@@ -57,7 +57,7 @@ impl Staging<'_> {
 
     /// A call that failed leaves no mapping that it made, unless it did not end or says that it could not remove it: then
     /// what is mapped is another's, or was left to the volume meanwhile.
-    fn settle(&self, error: &Error) {
+    fn end_presumption(&self, error: &Error) {
         let may_stay = match self.shares.ctx.node.supports(Feature::FolderCheck) {
             true => is_open(error) || error.is(Condition::NotReady),
             false => !self.is_of_foreign_mapping(error),
@@ -81,7 +81,7 @@ impl Staging<'_> {
     }
 
     /// A first stage that cannot begin has no record and no user of the mapping, and what was left to it meanwhile goes.
-    pub(super) fn give_up(&self) {
+    pub(super) fn abandon_first_stage(&self) {
         if self.before.is_some() {
             return;
         }
@@ -100,11 +100,10 @@ impl Staging<'_> {
 
     /// The record goes if nothing is left of the volume.
     pub(super) fn undo(&self) -> Leftovers {
-        self.turn
-            .end_undo(self.take_back(self.shares.ctx.deadline()))
+        self.turn.end_undo(self.revert(self.shares.ctx.deadline()))
     }
 
-    fn take_back(&self, deadline: Deadline) -> Result<(), CallError> {
+    fn revert(&self, deadline: Deadline) -> Result<(), CallError> {
         warn_of_mark((self.turn.slot).change(|record| record.state = State::Unstaging));
         let (shares, record) = (self.shares, self.turn.slot.get().ok().flatten());
         match record.and_then(Record::of::<Share>) {

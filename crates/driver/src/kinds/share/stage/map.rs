@@ -3,7 +3,7 @@
 use wincsi::smb::{MapOutcome, MapRequest, MappingStatus, ResolvedPath};
 use wincsi::{Condition, Error, Feature, WinPath};
 
-use super::Staging;
+use super::ShareStage;
 use crate::kinds::share::ANSWER;
 use crate::kinds::share::mappings::covers;
 use crate::record::Lifetime;
@@ -13,26 +13,26 @@ const MOST_LOOKS: usize = 16;
 
 /// What the node may do to a mapping that is there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Others {
+enum IfMapped {
     /// It stays, however it fares.
     Keep,
     /// It is made anew where it is of no use to this volume.
     Replace,
 }
 
-impl Staging<'_> {
+impl ShareStage<'_> {
     /// Maps the share. Where a mapping that this driver did not make refuses the volume, as one of another user does, it is
     /// made anew, unless another volume's link leads through it and is served: what pods have open there would be cut.
     pub(super) fn map(&self) -> Result<MapOutcome, Error> {
         if self.turn.stage.lifetime == Lifetime::Inline {
-            return self.map_over(Others::Keep);
+            return self.map_over(IfMapped::Keep);
         }
         if !self.is_of_others() {
-            return self.map_over(Others::Replace);
+            return self.map_over(IfMapped::Replace);
         }
-        match self.map_over(Others::Keep) {
+        match self.map_over(IfMapped::Keep) {
             Err(error) => match self.what_of_others(&error) {
-                Ok(Some(others)) => self.map_over(others),
+                Ok(Some(if_mapped)) => self.map_over(if_mapped),
                 Ok(None) => Err(error),
                 Err(unknown) => {
                     tracing::warn!("nobody knows whom the mapping serves: {unknown}");
@@ -45,14 +45,14 @@ impl Staging<'_> {
 
     /// Maps the share and makes the link. What kubelet or a volume before left at the staging path goes: an empty
     /// directory, or a link that leads elsewhere.
-    fn map_over(&self, others: Others) -> Result<MapOutcome, Error> {
+    fn map_over(&self, if_mapped: IfMapped) -> Result<MapOutcome, Error> {
         let (ctx, staging) = (&self.shares.ctx, &self.turn.stage.staging);
         let (path, deadline) = (self.remote.path(), self.turn.deadline);
         if !ctx.node.supports(Feature::EntryLooks) {
-            return match self.map_with_link(others) {
+            return match self.map_with_link(if_mapped) {
                 Err(error) if error.is(Condition::AlreadyExists) => {
                     ctx.remove_entry(staging, deadline)?;
-                    self.map_with_link(others)
+                    self.map_with_link(if_mapped)
                 }
                 done => done,
             };
@@ -60,10 +60,10 @@ impl Staging<'_> {
         if !self.shares.leads_to(staging, path, deadline)? {
             ctx.remove_entry(staging, deadline)?;
         }
-        self.map_with_link(others)
+        self.map_with_link(if_mapped)
     }
 
-    fn map_with_link(&self, others: Others) -> Result<MapOutcome, Error> {
+    fn map_with_link(&self, if_mapped: IfMapped) -> Result<MapOutcome, Error> {
         let (staging, wanted) = (&self.turn.stage.staging, self.wanted);
         let node = &self.shares.ctx.node;
         if let Some(parent) = staging.parent() {
@@ -74,7 +74,7 @@ impl Staging<'_> {
         let mut request = MapRequest::of(&self.remote)
             .with_credentials(wanted.credentials.as_ref())
             .with_link(&link);
-        if others == Others::Keep {
+        if if_mapped == IfMapped::Keep {
             request = request.keeping_what_is_mapped();
         }
         if node.supports(Feature::MapOptions) {
@@ -92,10 +92,10 @@ impl Staging<'_> {
     }
 
     /// What to try after this failure of a mapping that was kept; nothing if the node would not make it anew.
-    fn what_of_others(&self, error: &Error) -> Result<Option<Others>, Error> {
+    fn what_of_others(&self, error: &Error) -> Result<Option<IfMapped>, Error> {
         if error.is(Condition::LogonFailure) {
             // Of the user, whatever the folder.
-            return Ok(Some(Others::Replace));
+            return Ok(Some(IfMapped::Replace));
         }
         let is_away = error.is(Condition::ServerAway) || error.is(Condition::ServerNotFound);
         let may_replace = error.is(Condition::AccessDenied) || is_away && !self.is_called_ok()?;
@@ -104,8 +104,8 @@ impl Staging<'_> {
         }
         Ok(Some(match self.serves_others()? {
             // Another stage may have made it anew meanwhile.
-            true => Others::Keep,
-            false => Others::Replace,
+            true => IfMapped::Keep,
+            false => IfMapped::Replace,
         }))
     }
 

@@ -8,12 +8,12 @@ use crate::unpoisoned::Unpoisoned;
 ///
 /// Kubelet may publish a volume again and again (`requiresRepublish`): each call counts, and only the first is news.
 #[derive(Debug, Default)]
-pub(super) struct OtherSecrets {
+pub(super) struct OtherPasswords {
     calls: AtomicU64,
     volumes: Unpoisoned<BTreeSet<VolumeHandle>>,
 }
 
-impl OtherSecrets {
+impl OtherPasswords {
     /// A call came with another password. Whether it is the volume's first.
     pub(super) fn note(&self, volume: &VolumeHandle) -> bool {
         self.calls.fetch_add(1, Ordering::Relaxed);
@@ -36,7 +36,7 @@ mod tests {
 
     #[test]
     fn each_call_counts_and_the_first_of_a_volume_is_news_until_that_ends() {
-        let secrets = OtherSecrets::default();
+        let secrets = OtherPasswords::default();
         let [one, other] = ["a", "b"].map(|name| VolumeHandle::parse(name).unwrap());
         assert!(secrets.note(&one));
         assert!(!secrets.note(&one));
