@@ -94,8 +94,8 @@ pub trait Kind: Any + Send + Sync {
     /// Adds what the kind counts to a page of metrics.
     fn render(&self, _page: &mut Exposition) {}
 
-    /// Whether another driver of this name staged a volume at the path that is live.
-    fn is_foreign_live(&self, _volume: &VolumeHandle, _staging: &WinPath) -> Result<bool, Error> {
+    /// Whether another driver of this name staged a volume there that is live.
+    fn is_foreign_live(&self, _volume: Unrecorded<'_>) -> Result<bool, Error> {
         Ok(false)
     }
 
@@ -103,33 +103,28 @@ pub trait Kind: Any + Send + Sync {
     fn note_not_taken_over(&self, _volume: &VolumeHandle, _why: &str) {}
 
     /// Takes down an inline volume that another driver of this name published; whether there is one of this kind.
-    fn unpublish_foreign(
-        &self,
-        _volume: &VolumeHandle,
-        _target: &WinPath,
-        _deadline: Deadline,
-    ) -> Result<bool, CallError> {
+    fn unpublish_foreign(&self, _volume: Unrecorded<'_>) -> Result<bool, CallError> {
         Ok(false)
     }
 
-    /// Takes down a volume without a record; whether there is one of this kind.
-    fn unstage_foreign(
-        &self,
-        _volume: &VolumeHandle,
-        _staging: &WinPath,
-        _deadline: Deadline,
-    ) -> Result<bool, CallError> {
+    /// Takes down a staged volume; whether there is one of this kind.
+    fn unstage_foreign(&self, _volume: Unrecorded<'_>) -> Result<bool, CallError> {
         Ok(false)
     }
 
-    /// Size and free space of a volume without a record, if one of this kind is at the path.
-    fn usage_of_foreign(
-        &self,
-        _volume: &VolumeHandle,
-        _at: &WinPath,
-    ) -> Result<Option<Space>, Error> {
+    /// Size and free space of a volume, if one of this kind is there.
+    fn usage_of_foreign(&self, _volume: Unrecorded<'_>) -> Result<Option<Space>, Error> {
         Ok(None)
     }
+}
+
+/// A volume without a record, where a call has it.
+#[derive(Clone, Copy)]
+pub struct Unrecorded<'a> {
+    pub(crate) volume: &'a VolumeHandle,
+    pub(crate) at: &'a WinPath,
+    /// When the call ends.
+    pub(crate) deadline: Deadline,
 }
 
 pub struct Row {

@@ -11,6 +11,7 @@ use super::health::Health;
 use super::vol_data::VolData;
 use super::waiting::ServerWaits;
 use crate::in_flight::InFlight;
+use crate::kinds::Unrecorded;
 use crate::machine::Machine;
 use crate::record::{Store, VolumeHandle};
 
@@ -71,6 +72,20 @@ impl Context {
     /// When a call that begins now ends.
     pub(crate) fn deadline(&self) -> Deadline {
         self.node.deadline(CALL)
+    }
+
+    /// What a call that begins now has of a volume without a record.
+    pub(super) fn unrecorded<'a>(
+        &self,
+        volume: &'a VolumeHandle,
+        at: &'a WinPath,
+    ) -> Unrecorded<'a> {
+        let deadline = self.deadline();
+        Unrecorded {
+            volume,
+            at,
+            deadline,
+        }
     }
 
     /// This boot, if the node reports it. No call fails for it: a start then removes no entry of a recorded volume.

@@ -3,6 +3,7 @@
 //! Every operation may be repeated at any point, also by another process after this one died. Each takes its turn among
 //! the calls for its volume ([`crate::in_flight`]), and writes the record before it changes the node.
 
+mod call;
 mod context;
 mod error;
 mod expand;
@@ -29,6 +30,7 @@ use crate::kubelet::Request;
 use crate::machine::Machine;
 use crate::record::{Lifetime, Record, State, Store, StoreError, TextError, VolumeHandle};
 
+pub use self::call::Call;
 pub use self::context::Context;
 pub(crate) use self::context::is_nothing_mounted;
 pub use self::error::CallError;

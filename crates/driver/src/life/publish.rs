@@ -124,9 +124,10 @@ impl Volumes {
         let Ok(staging) = request.staging() else {
             return;
         };
+        let is_foreign = || kind.is_foreign_live(self.ctx.unrecorded(volume, &staging));
         if request.secrets.is_empty()
             || !matches!(store.get(volume), Ok(None))
-            || !kind.is_foreign_live(volume, &staging).unwrap_or(false)
+            || !is_foreign().unwrap_or(false)
         {
             return;
         }
@@ -140,7 +141,7 @@ impl Volumes {
 impl Context {
     /// Publishes a volume that another driver of this name staged.
     fn publish_foreign(&self, kind: &dyn Kind, request: &Publish) -> Result<(), CallError> {
-        match kind.is_foreign_live(&request.volume, &request.staging)? {
+        match kind.is_foreign_live(self.unrecorded(&request.volume, &request.staging))? {
             true => self.link(request, self.deadline()),
             false => Err(request.not_staged(None)),
         }

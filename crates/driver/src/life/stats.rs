@@ -46,7 +46,7 @@ impl Volumes {
         let at = kubelet_path(path).map_err(|_| no_volume())?;
         for kind in &self.kinds {
             let _waiting = waiting.begin(kind.waits_for(), persistent)?;
-            if let Some(space) = kind.usage_of_foreign(volume, &at)? {
+            if let Some(space) = kind.usage_of_foreign(self.ctx.unrecorded(volume, &at))? {
                 return Ok(Stats::normal(space));
             }
         }

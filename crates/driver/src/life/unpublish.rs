@@ -34,13 +34,13 @@ impl Volumes {
         volume: &VolumeHandle,
         target: &WinPath,
     ) -> Result<(), CallError> {
-        let deadline = self.ctx.deadline();
+        let found = self.ctx.unrecorded(volume, target);
         for kind in &self.kinds {
-            if kind.unpublish_foreign(volume, target, deadline)? {
+            if kind.unpublish_foreign(found)? {
                 return Ok(());
             }
         }
-        Ok(self.ctx.remove_entry(target, deadline)?)
+        Ok(self.ctx.remove_entry(target, found.deadline)?)
     }
 
     fn end_inline(&self, volume: &VolumeHandle, target: &WinPath) -> Result<(), CallError> {

@@ -24,14 +24,14 @@ impl Volumes {
         volume: &VolumeHandle,
         staging: &WinPath,
     ) -> Result<(), CallError> {
-        let deadline = self.ctx.deadline();
+        let found = self.ctx.unrecorded(volume, staging);
         for kind in &self.kinds {
-            if kind.unstage_foreign(volume, staging, deadline)? {
+            if kind.unstage_foreign(found)? {
                 return Ok(());
             }
         }
         tracing::warn!("volume {volume} has no record: what is at {staging} is removed");
-        Ok(self.ctx.remove_entry(staging, deadline)?)
+        Ok(self.ctx.remove_entry(staging, found.deadline)?)
     }
 
     /// Takes down what is left of a volume, and its record last.

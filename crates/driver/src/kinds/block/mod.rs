@@ -18,10 +18,10 @@ use wincsi::filesystem::Look;
 use wincsi::volumes::{FoundVolume, Space, VolumeId};
 use wincsi::{Condition, Deadline, Error, Feature, ResultExt as _, WinPath};
 
-use super::{InspectFn, Kind, ProveFn, StageFn};
+use super::{InspectFn, Kind, ProveFn, StageFn, Unrecorded};
 use crate::kubelet::{Refusal, Request};
 use crate::life::{CallError, Capacity, Context, StagingState, is_dangling, is_nothing_mounted};
-use crate::record::{Content as _, Record, VolumeHandle};
+use crate::record::{Content as _, Record};
 
 pub use self::error::Refused;
 pub use self::record::{Disk, RequestedDisk, Spec};
@@ -140,16 +140,11 @@ impl<S: Source> Kind for Block<S> {
         S::ATTACHES
     }
 
-    fn unstage_foreign(
-        &self,
-        volume: &VolumeHandle,
-        staging: &WinPath,
-        deadline: Deadline,
-    ) -> Result<bool, CallError> {
-        match self.ctx.entry(staging, deadline)? {
+    fn unstage_foreign(&self, volume: Unrecorded<'_>) -> Result<bool, CallError> {
+        match self.ctx.entry(volume.at, volume.deadline)? {
             // A host that cannot tell what is there may have a volume mounted.
             None | Some(Look::MountedFolder { .. }) => {
-                self.unstage_unrecorded(volume, staging, deadline)?;
+                self.unstage_unrecorded(volume)?;
                 Ok(true)
             }
             Some(_) => Ok(false),

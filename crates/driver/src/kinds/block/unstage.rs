@@ -3,6 +3,7 @@ use wincsi::filesystem::Look;
 use wincsi::{Condition, Deadline, Error, Feature, ResultExt as _, WinPath};
 
 use super::{Block, Disk, Source};
+use crate::kinds::Unrecorded;
 use crate::record::{Record, VolumeHandle};
 
 impl<S: Source> Block<S> {
@@ -92,12 +93,8 @@ impl<S: Source> Block<S> {
         Ok(volumes.is_empty() || volumes.contains(&mounted))
     }
 
-    pub(super) fn unstage_unrecorded(
-        &self,
-        volume: &VolumeHandle,
-        staging: &WinPath,
-        deadline: Deadline,
-    ) -> Result<(), Error> {
+    pub(super) fn unstage_unrecorded(&self, found: Unrecorded<'_>) -> Result<(), Error> {
+        let (volume, staging, deadline) = (found.volume, found.at, found.deadline);
         let disk = match self.ctx.is_of_kubelet(volume, staging) {
             true => self.disk_mounted_at(staging, deadline)?,
             false => None,

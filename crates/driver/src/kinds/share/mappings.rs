@@ -1,15 +1,16 @@
 use wincsi::smb::{MappingStatus, RemotePath, ShareMapping};
-use wincsi::{Deadline, Error, Feature, WinPath};
+use wincsi::{Error, Feature, WinPath};
 
 use super::ShareKind;
+use crate::life::Call;
 
 /// The node's mappings at a time. Of a host that does not list them nothing is known.
 pub(super) struct Mappings(Option<Vec<ShareMapping>>);
 
-impl ShareKind {
-    pub(super) fn mappings(&self, deadline: Deadline) -> Result<Mappings, Error> {
+impl Call<'_, ShareKind> {
+    pub(super) fn mappings(&self) -> Result<Mappings, Error> {
         let listed = match self.ctx.node.supports(Feature::MappingList) {
-            true => Some(self.ctx.node.smb().mappings(deadline)?),
+            true => Some(self.ctx.node.smb().mappings(self.deadline)?),
             false => None,
         };
         Ok(Mappings(listed))

@@ -30,10 +30,10 @@ use self::mappings::Mappings;
 use self::other_passwords::OtherPasswords;
 use self::stats::{FRESH, Figures};
 use self::terms::{Terms, secret_text, user_of};
-use super::{InspectFn, Kind, ProveFn, StageFn};
+use super::{InspectFn, Kind, ProveFn, StageFn, Unrecorded};
 use crate::kubelet::{Refusal, Request};
 use crate::leases::{Comparison, Leases};
-use crate::life::{CallError, Context, StagingState};
+use crate::life::{Call, CallError, Context, StagingState};
 use crate::record::{Content as _, Record, StoreError, VolumeHandle};
 
 pub use self::error::Refused;
@@ -94,6 +94,15 @@ impl ShareKind {
         self.leases.release(volume)
     }
 
+    fn until(&self, deadline: Deadline) -> Call<'_, Self> {
+        Call::until(deadline, self)
+    }
+
+    fn share_space(&self, record: &Record<Share>) -> Result<Space, Error> {
+        let files = self.ctx.node.filesystem();
+        files.space(record.content.remote.path(), self.ctx.node.deadline(ANSWER))
+    }
+
     /// Compares a credential with that of a share's mapping.
     fn compare(&self, share: &str, credentials: Option<&Credentials>) -> Comparison {
         self.leases.compare(share, &secret_text(credentials))
@@ -126,21 +135,24 @@ impl Kind for ShareKind {
         staging: &WinPath,
         deadline: Deadline,
     ) -> Result<(), CallError> {
-        self.unstage_share(&record.of_kind()?, staging, deadline)
+        self.until(deadline)
+            .unstage_share(&record.of_kind()?, staging)
     }
 
     /// One list of mappings serves all.
     fn inspect(&self) -> InspectFn<'_> {
         let mappings = OnceLock::new();
         Box::new(move |record, deadline| {
-            let mappings = mappings.get_or_init(|| self.mappings(deadline()));
+            let mappings = mappings.get_or_init(|| self.until(deadline()).mappings());
             let mappings = mappings.as_ref().map_err(Error::clone)?;
-            self.staging_state(mappings, &record.of_kind()?, deadline())
+            self.until(deadline())
+                .staging_state(mappings, &record.of_kind()?)
         })
     }
 
     fn usage(&self, record: Record, at: &WinPath) -> Result<Option<Space>, Error> {
-        self.measure(&record.of_kind()?, at)
+        let answer = self.until(self.ctx.node.deadline(ANSWER));
+        answer.measure(&record.of_kind()?, at)
     }
 
     fn waits_for(&self) -> Option<&'static str> {
@@ -176,10 +188,10 @@ impl Kind for ShareKind {
         self.requests.render(page);
     }
 
-    fn is_foreign_live(&self, volume: &VolumeHandle, staging: &WinPath) -> Result<bool, Error> {
-        let deadline = self.ctx.deadline();
-        Ok(match self.foreign_share(volume, staging, deadline)? {
-            Some(remote) => self.mappings(deadline)?.reach(remote.path()),
+    fn is_foreign_live(&self, volume: Unrecorded<'_>) -> Result<bool, Error> {
+        let call = self.until(volume.deadline);
+        Ok(match call.foreign_share(volume)? {
+            Some(remote) => call.mappings()?.reach(remote.path()),
             None => false,
         })
     }
@@ -189,43 +201,28 @@ impl Kind for ShareKind {
     }
 
     /// At the target of an inline volume that another driver published is the link to the share itself.
-    fn unpublish_foreign(
-        &self,
-        volume: &VolumeHandle,
-        target: &WinPath,
-        deadline: Deadline,
-    ) -> Result<bool, CallError> {
-        self.end_foreign(volume, target, deadline)
+    fn unpublish_foreign(&self, volume: Unrecorded<'_>) -> Result<bool, CallError> {
+        self.until(volume.deadline).end_foreign(volume)
     }
 
-    fn unstage_foreign(
-        &self,
-        volume: &VolumeHandle,
-        staging: &WinPath,
-        deadline: Deadline,
-    ) -> Result<bool, CallError> {
-        self.end_foreign(volume, staging, deadline)
+    fn unstage_foreign(&self, volume: Unrecorded<'_>) -> Result<bool, CallError> {
+        self.until(volume.deadline).end_foreign(volume)
     }
 
-    fn usage_of_foreign(
-        &self,
-        volume: &VolumeHandle,
-        at: &WinPath,
-    ) -> Result<Option<Space>, Error> {
-        self.measure_foreign(volume, at)
+    fn usage_of_foreign(&self, volume: Unrecorded<'_>) -> Result<Option<Space>, Error> {
+        self.until(volume.deadline).measure_foreign(volume)
     }
 }
 
-impl ShareKind {
+impl Call<'_, ShareKind> {
     /// What is exactly at a record's staging path. Nothing is asked of any server.
     fn staging_state(
         &self,
         mappings: &Mappings,
         record: &Record<Share>,
-        deadline: Deadline,
     ) -> Result<StagingState, Error> {
         let path = record.content.remote.path();
-        Ok(match self.leads_to(&record.staging, path, deadline)? {
+        Ok(match self.leads_to(&record.staging, path)? {
             false => StagingState::NotMounted,
             true if mappings.reach(path) => StagingState::Live,
             true => StagingState::Dangling,
@@ -235,32 +232,22 @@ impl ShareKind {
     /// Whether the volume was staged in this boot, the staging path leads to the share, and the share answers at its
     /// mapping. A mapping of another boot may be another user's. The server is asked only where Windows does not call the
     /// mapping OK: one that it calls disconnected comes back when somebody uses it.
-    fn is_share_live(
-        &self,
-        record: &Record<Share>,
-        mappings: &Mappings,
-        deadline: Deadline,
-    ) -> Result<bool, Error> {
-        let is_there = record.is_of_boot(self.ctx.boot(deadline).as_deref())
-            && self.staging_state(mappings, record, deadline)? == StagingState::Live;
+    fn is_share_live(&self, record: &Record<Share>, mappings: &Mappings) -> Result<bool, Error> {
+        let is_there = record.is_of_boot(self.ctx.boot(self.deadline).as_deref())
+            && self.staging_state(mappings, record)? == StagingState::Live;
         let status = mappings.status(record.content.remote.path());
         let is_ok = matches!(status, None | Some(MappingStatus::Ok));
         Ok(is_there && (is_ok || self.share_space(record).is_ok()))
     }
 
-    fn share_space(&self, record: &Record<Share>) -> Result<Space, Error> {
-        let files = self.ctx.node.filesystem();
-        files.space(record.content.remote.path(), self.ctx.node.deadline(ANSWER))
-    }
-
     /// Whether exactly this path is a link to that one. A host that reads no links takes each for the right one.
-    fn leads_to(&self, at: &WinPath, to: &WinPath, deadline: Deadline) -> Result<bool, Error> {
+    fn leads_to(&self, at: &WinPath, to: &WinPath) -> Result<bool, Error> {
         let files = self.ctx.node.filesystem();
         if !self.ctx.node.supports(Feature::EntryLooks) {
-            let is_link = files.is_symlink(at, deadline);
+            let is_link = files.is_symlink(at, self.deadline);
             return Ok(is_link.none_if(Condition::NotFound)?.unwrap_or(false));
         }
-        let target = self.ctx.link_target(at, deadline)?;
+        let target = self.ctx.link_target(at, self.deadline)?;
         Ok(target.is_some_and(|target| target.folded() == to.folded()))
     }
 }

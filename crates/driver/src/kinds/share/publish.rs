@@ -18,8 +18,9 @@ impl ShareKind {
         let (publish, deadline) = (proof.publish, proof.deadline);
         let record = proof.record.of::<Share>();
         let record = record.ok_or_else(|| publish.not_staged(None))?;
-        let mappings = self.mappings(deadline)?;
-        let is_live = self.is_share_live(&record, &mappings, deadline)?;
+        let call = self.until(deadline);
+        let mappings = call.mappings()?;
+        let is_live = call.is_share_live(&record, &mappings)?;
         if is_live && !self.is_refused_since(&record, credentials.as_ref()) {
             self.compare_secret(&record.volume, &record.content.remote, credentials.as_ref());
             return Ok(());

@@ -47,7 +47,7 @@ impl ShareKind {
         let Some(record) = record else {
             return Ok(false);
         };
-        let mappings = self.mappings(turn.deadline)?;
+        let mappings = self.until(turn.deadline).mappings()?;
         let mapped = (record.content.remote, true);
         self.staging(turn, wanted, mapped)?.is_done(&mappings)
     }
@@ -72,7 +72,7 @@ impl ShareKind {
         let keeps = is_elsewhere
             && is_in_use
             && self.ctx.node.supports(Feature::MappingList)
-            && self.mappings(deadline)?.reach(remote.path());
+            && self.until(deadline).mappings()?.reach(remote.path());
         Ok(keeps.then_some(remote))
     }
 }

@@ -10,12 +10,12 @@ use super::unstage::Unmapped;
 use super::{Refused, RequestedShare, Share, ShareKind};
 use crate::code::Leftovers;
 use crate::leases::{Comparison, Ended, NotTaken, Owner, User};
-use crate::life::{CallError, StageCall};
+use crate::life::{Call, CallError, StageCall};
 use crate::record::{Lifetime, Record, State};
 
 /// One call that stages a share.
 pub(super) struct ShareStage<'a> {
-    shares: &'a ShareKind,
+    shares: Call<'a, ShareKind>,
     turn: &'a StageCall<'a>,
     wanted: &'a RequestedShare,
     /// The record from before the call.
@@ -37,7 +37,7 @@ impl ShareKind {
         if self.is_known_to_be_mapped(turn, remote)? {
             return self.staging(turn, wanted, (remote.clone(), true))?.run();
         }
-        let mappings = self.mappings(turn.deadline)?;
+        let mappings = self.until(turn.deadline).mappings()?;
         let stage = |mapped| {
             let staging = self.staging(turn, wanted, mapped)?;
             match staging.is_done(&mappings)? {
@@ -78,7 +78,10 @@ impl ShareKind {
         deadline: Deadline,
     ) -> Result<Option<RemotePath>, Error> {
         match self.ctx.node.supports(Feature::FolderMappings) {
-            true => Ok(self.mappings(deadline)?.folder_beside_others(remote)),
+            true => Ok(self
+                .until(deadline)
+                .mappings()?
+                .folder_beside_others(remote)),
             false => Ok(None),
         }
     }
@@ -90,7 +93,7 @@ impl ShareKind {
         (remote, was_mapped): (RemotePath, bool),
     ) -> Result<ShareStage<'a>, CallError> {
         Ok(ShareStage {
-            shares: self,
+            shares: self.until(turn.deadline),
             turn,
             wanted,
             before: turn
@@ -186,9 +189,7 @@ impl ShareStage<'_> {
         if record.lifetime == Lifetime::Inline && !self.has_credential_of_mapping() {
             return Ok(false);
         }
-        let is_live = self
-            .shares
-            .is_share_live(record, mappings, self.turn.deadline);
+        let is_live = self.shares.is_share_live(record, mappings);
         let credentials = self.wanted.credentials.as_ref();
         Ok(is_live? && !self.shares.is_refused_since(record, credentials))
     }
@@ -209,7 +210,7 @@ impl ShareStage<'_> {
         if is_over && leases.owner(&record.volume) != Owner::Foreign {
             leases.leave(&record.volume);
             let remote = &record.content.remote;
-            let unmapped = self.shares.unmap_unless_used(remote, self.turn.deadline)?;
+            let unmapped = self.shares.unmap_unless_used(remote)?;
             self.was_mapped &= !is_same || unmapped == Unmapped::InUse;
         }
         Ok(())
@@ -305,7 +306,7 @@ impl ShareStage<'_> {
         if !self.was_mapped {
             return Ok(false);
         }
-        let mappings = self.shares.mappings(self.turn.deadline)?;
+        let mappings = self.shares.mappings()?;
         Ok(!mappings.ways_to(&self.remote).contains(&self.remote))
     }
 
@@ -328,7 +329,7 @@ impl ShareStage<'_> {
             return Ok(false);
         }
         let (staging, path) = (&self.turn.stage.staging, self.remote.path());
-        self.shares.leads_to(staging, path, self.turn.deadline)
+        self.shares.leads_to(staging, path)
     }
 
     /// Writes the record, and then the lease, before the first act on the node.

@@ -6,6 +6,7 @@ use wincsi::volumes::Space;
 use wincsi::{Deadline, Error, WinPath};
 
 use super::{Share, ShareKind};
+use crate::life::Call;
 use crate::record::{Record, VolumeHandle};
 use crate::unpoisoned::Unpoisoned;
 
@@ -44,7 +45,7 @@ impl Figures {
     }
 }
 
-impl ShareKind {
+impl Call<'_, ShareKind> {
     /// Size and free space of a share, if the path belongs to the volume and leads to it; none if the share is not mapped
     /// any more. The figures may be as old as `-vol-stats-cache-expire-in-minutes` while Windows calls the mapping OK.
     pub(super) fn measure(
@@ -52,11 +53,10 @@ impl ShareKind {
         record: &Record<Share>,
         at: &WinPath,
     ) -> Result<Option<Space>, Error> {
-        let deadline = self.ctx.node.deadline(super::ANSWER);
-        if !self.is_share_at(record, at, deadline)? {
+        if !self.is_share_at(record, at)? {
             return Ok(None);
         }
-        let (mappings, path) = (self.mappings(deadline)?, record.content.remote.path());
+        let (mappings, path) = (self.mappings()?, record.content.remote.path());
         if !mappings.reach(path) {
             return Ok(None);
         }
@@ -77,14 +77,9 @@ impl ShareKind {
         Ok(Some(space))
     }
 
-    fn is_share_at(
-        &self,
-        record: &Record<Share>,
-        at: &WinPath,
-        deadline: Deadline,
-    ) -> Result<bool, Error> {
+    fn is_share_at(&self, record: &Record<Share>, at: &WinPath) -> Result<bool, Error> {
         let (staging, path) = (&record.staging, record.content.remote.path());
-        let leads_to_staging = at == staging || self.leads_to(at, staging, deadline)?;
-        Ok(leads_to_staging && self.leads_to(staging, path, deadline)?)
+        let leads_to_staging = at == staging || self.leads_to(at, staging)?;
+        Ok(leads_to_staging && self.leads_to(staging, path)?)
     }
 }

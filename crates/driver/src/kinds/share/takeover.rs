@@ -8,14 +8,15 @@ use std::collections::BTreeMap;
 use wincsi::filesystem::Root;
 use wincsi::smb::RemotePath;
 use wincsi::volumes::Space;
-use wincsi::{Deadline, Error, Feature, WinPath};
+use wincsi::{Error, Feature, WinPath};
 
 use super::mappings::covers;
 use super::unstage::Unmapped;
 use super::{ANSWER, Share, ShareKind, Terms};
+use crate::kinds::Unrecorded;
 use crate::leases::LeavingForeign;
-use crate::life::CallError;
-use crate::record::{Record, State, VolumeHandle};
+use crate::life::{Call, CallError};
+use crate::record::{Record, State};
 
 /// Whose link leads through a mapping.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,37 +27,27 @@ pub(super) enum LinkOf {
     Stranger,
 }
 
-impl ShareKind {
+impl Call<'_, ShareKind> {
     /// The share of a volume without a record: the path is a link to it, and kubelet's file beside it names this driver
     /// and the volume.
-    pub(super) fn foreign_share(
-        &self,
-        volume: &VolumeHandle,
-        at: &WinPath,
-        deadline: Deadline,
-    ) -> Result<Option<RemotePath>, Error> {
-        if !self.ctx.node.supports(Feature::EntryLooks) || !self.ctx.is_of_kubelet(volume, at) {
+    pub(super) fn foreign_share(&self, of: Unrecorded<'_>) -> Result<Option<RemotePath>, Error> {
+        if !self.ctx.node.supports(Feature::EntryLooks) || !self.ctx.is_of_kubelet(of.volume, of.at)
+        {
             return Ok(None);
         }
-        let target = self.ctx.link_target(at, deadline)?;
+        let target = self.ctx.link_target(of.at, self.deadline)?;
         Ok(target.as_ref().and_then(remote_of))
     }
 
     /// Size and free space of such a volume, if the path is its staging path or a link to it.
-    pub(super) fn measure_foreign(
-        &self,
-        volume: &VolumeHandle,
-        at: &WinPath,
-    ) -> Result<Option<Space>, Error> {
-        let deadline = self.ctx.deadline();
+    pub(super) fn measure_foreign(&self, of: Unrecorded<'_>) -> Result<Option<Space>, Error> {
         if !self.ctx.node.supports(Feature::EntryLooks) {
             return Ok(None);
         }
-        let staging = match self.ctx.link_target(at, deadline)? {
-            Some(target) if remote_of(&target).is_none() => target,
-            _ => at.clone(),
-        };
-        let Some(remote) = self.foreign_share(volume, &staging, deadline)? else {
+        let target = self.ctx.link_target(of.at, self.deadline)?;
+        let staging = target.filter(|target| remote_of(target).is_none());
+        let at = staging.as_ref().unwrap_or(of.at);
+        let Some(remote) = self.foreign_share(Unrecorded { at, ..of })? else {
             return Ok(None);
         };
         let (files, answer) = (self.ctx.node.filesystem(), self.ctx.node.deadline(ANSWER));
@@ -65,20 +56,16 @@ impl ShareKind {
 
     /// Removes the link of such a volume, and before it the mappings that nobody else uses: a call that is repeated
     /// still finds them by the link. Whether there is one.
-    pub(super) fn end_foreign(
-        &self,
-        volume: &VolumeHandle,
-        link: &WinPath,
-        deadline: Deadline,
-    ) -> Result<bool, CallError> {
-        let Some(remote) = self.foreign_share(volume, link, deadline)? else {
+    pub(super) fn end_foreign(&self, of: Unrecorded<'_>) -> Result<bool, CallError> {
+        let (volume, link) = (of.volume, of.at);
+        let Some(remote) = self.foreign_share(of)? else {
             return Ok(false);
         };
         tracing::info!("volume {volume} was staged by another driver, by a link to {remote}");
         // Until the link is gone: another call that counts links does not count this one.
         let leaving = self.leases.leave_foreign(link);
-        self.leave_foreign_mappings(&leaving, &remote, deadline)?;
-        self.ctx.remove_entry(link, deadline)?;
+        self.leave_foreign_mappings(&leaving, &remote)?;
+        self.ctx.remove_entry(link, self.deadline)?;
         Ok(true)
     }
 
@@ -87,11 +74,10 @@ impl ShareKind {
         &self,
         leaving: &LeavingForeign<'_, Terms>,
         remote: &RemotePath,
-        deadline: Deadline,
     ) -> Result<(), CallError> {
-        for mapped in self.mappings(deadline)?.ways_to(remote) {
+        for mapped in self.mappings()?.ways_to(remote) {
             leaving.leaves(&mapped.share());
-            if self.unmap_unless_used(&mapped, deadline)? == Unmapped::InUse {
+            if self.unmap_unless_used(&mapped)? == Unmapped::InUse {
                 tracing::info!("{} stays mapped, as others use it", mapped.share());
             }
         }
@@ -99,11 +85,7 @@ impl ShareKind {
     }
 
     /// Whose link leads through a mapping that no volume uses by its record.
-    pub(super) fn link_through(
-        &self,
-        mapped: &RemotePath,
-        deadline: Deadline,
-    ) -> Result<Option<LinkOf>, Error> {
+    pub(super) fn link_through(&self, mapped: &RemotePath) -> Result<Option<LinkOf>, Error> {
         let share = mapped.share();
         if self.leases.is_unreadable(&share) {
             return Ok(Some(LinkOf::Stranger));
@@ -113,21 +95,21 @@ impl ShareKind {
             let may_be_used = self.ctx.store.unreadable() > 0;
             return Ok(may_be_used.then_some(LinkOf::Stranger));
         }
-        let recorded = self.links_of_records(deadline);
-        let mut links = self.ctx.stagings_and_mounts(deadline)?;
+        let recorded = self.links_of_records();
+        let mut links = self.ctx.stagings_and_mounts(self.deadline)?;
         links.retain(|link| !self.leases.is_left(link));
         for link in links {
             let record = match recorded.get(&link.folded()) {
                 Some(None) => continue,
                 record => record.and_then(Option::as_ref),
             };
-            let target = self.ctx.link_target(&link, deadline)?;
+            let target = self.ctx.link_target(&link, self.deadline)?;
             if !target.is_some_and(|target| covers(&share, &target)) {
                 continue;
             }
             let of = match record {
                 None => LinkOf::Stranger,
-                Some(record) if self.has_own_mapping(record, mapped, deadline)? => continue,
+                Some(record) if self.has_own_mapping(record, mapped)? => continue,
                 Some(_) => LinkOf::Record,
             };
             tracing::info!("{share} stays mapped, as {link} leads there");
@@ -138,21 +120,15 @@ impl ShareKind {
 
     /// Whether a volume of a record needs no other mapping: it is one of this mapping's own, which leave it by their
     /// records, or its own mapping is there.
-    fn has_own_mapping(
-        &self,
-        record: &Record<Share>,
-        mapped: &RemotePath,
-        deadline: Deadline,
-    ) -> Result<bool, Error> {
+    fn has_own_mapping(&self, record: &Record<Share>, mapped: &RemotePath) -> Result<bool, Error> {
         let remote = &record.content.remote;
-        Ok(remote.share() == mapped.share()
-            || self.mappings(deadline)?.ways_to(remote).contains(remote))
+        Ok(remote.share() == mapped.share() || self.mappings()?.ways_to(remote).contains(remote))
     }
 
     /// The links of the records to shares, by their folded paths: each with its record, if it is of this boot, and none if
     /// it needs no mapping, as those of all pods to a staging path.
-    fn links_of_records(&self, deadline: Deadline) -> BTreeMap<String, Option<Record<Share>>> {
-        let boot = self.ctx.boot(deadline);
+    fn links_of_records(&self) -> BTreeMap<String, Option<Record<Share>>> {
+        let boot = self.ctx.boot(self.deadline);
         let mut links = BTreeMap::new();
         for record in self.ctx.store.records() {
             let published = record.published.iter();

@@ -35,7 +35,7 @@ impl ShareStage<'_> {
     /// Whether the map ended and left nothing, also of a mapping that was to be made anew: then nobody waits for this
     /// volume's server, and what is mapped when kubelet calls again is another's.
     fn is_unmade(&self, error: &Error) -> bool {
-        let mappings = || self.shares.mappings(self.turn.deadline);
+        let mappings = || self.shares.mappings();
         !is_open(error) && mappings().is_ok_and(|mappings| !mappings.reach(self.remote.path()))
     }
 
@@ -90,7 +90,7 @@ impl ShareStage<'_> {
         let share = self.remote.share();
         if leases.is_ours(&share, self.boot.as_deref()) {
             let deadline = self.shares.ctx.deadline();
-            if let Err(error) = self.shares.unmap_unless_used(&self.remote, deadline) {
+            if let Err(error) = self.shares.until(deadline).unmap_unless_used(&self.remote) {
                 tracing::warn!("volume {volume}: {share} may stay mapped: {error}");
             }
         }
@@ -105,11 +105,14 @@ impl ShareStage<'_> {
 
     fn revert(&self, deadline: Deadline) -> Result<(), CallError> {
         warn_of_mark((self.turn.slot).change(|record| record.state = State::Unstaging));
-        let (shares, record) = (self.shares, self.turn.slot.get().ok().flatten());
+        let (shares, record) = (
+            self.shares.until(deadline),
+            self.turn.slot.get().ok().flatten(),
+        );
         match record.and_then(Record::of::<Share>) {
             // Link and mapping were there before the first stage of this driver, and pods may use them.
             Some(record) if record.content.taken_over => shares.release(&record.volume)?,
-            Some(record) => shares.unstage_share(&record, &record.staging, deadline)?,
+            Some(record) => shares.unstage_share(&record, &record.staging)?,
             None => {}
         }
         Ok(())

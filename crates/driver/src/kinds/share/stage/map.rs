@@ -57,7 +57,7 @@ impl ShareStage<'_> {
                 done => done,
             };
         }
-        if !self.shares.leads_to(staging, path, deadline)? {
+        if !self.shares.leads_to(staging, path)? {
             ctx.remove_entry(staging, deadline)?;
         }
         self.map_with_link(if_mapped)
@@ -111,7 +111,7 @@ impl ShareStage<'_> {
 
     /// Whether Windows calls the mapping OK: of such a one, whose server is away, the node makes none anew.
     fn is_called_ok(&self) -> Result<bool, Error> {
-        let mappings = self.shares.mappings(self.turn.deadline)?;
+        let mappings = self.shares.mappings()?;
         Ok(mappings.status(self.remote.path()) == Some(MappingStatus::Ok))
     }
 
