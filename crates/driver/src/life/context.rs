@@ -90,7 +90,7 @@ impl Context {
 
     /// This boot, if the node reports it. No call fails for it: a start then removes no entry of a recorded volume.
     pub(crate) fn boot(&self, deadline: Deadline) -> Option<String> {
-        if !self.node.supports(Feature::SystemIdentity) {
+        if !self.has(Feature::SystemIdentity) {
             return None;
         }
         let boot = self.node.system().boot_id(deadline);
@@ -99,24 +99,29 @@ impl Context {
             .ok()
     }
 
-    /// The entry at a path; none if the host cannot tell. A file is an error.
-    pub(crate) fn entry(&self, at: &WinPath, deadline: Deadline) -> Result<Option<Look>, Error> {
-        if !self.node.supports(Feature::EntryLooks) {
-            return Ok(None);
+    /// What is exactly at a path; none if the host cannot tell.
+    pub(crate) fn look(&self, at: &WinPath, deadline: Deadline) -> Result<Option<Look>, Error> {
+        match self.has(Feature::EntryLooks) {
+            true => self.node.filesystem().look(at, deadline).map(Some),
+            false => Ok(None),
         }
-        match self.node.filesystem().look(at, deadline)? {
-            Look::File { .. } => {
+    }
+
+    /// As [`Self::look`]. A file is an error.
+    pub(crate) fn entry(&self, at: &WinPath, deadline: Deadline) -> Result<Option<Look>, Error> {
+        match self.look(at, deadline)? {
+            Some(Look::File { .. }) => {
                 let cause = Cause::InvalidArgument(String::from("a file is there"));
                 Err(Error::new("remove", at, cause))
             }
-            look => Ok(Some(look)),
+            look => Ok(look),
         }
     }
 
     /// Removes a link, an empty directory or a mounted folder; nothing of what it leads to, and no file. What is not
     /// there is success.
     pub(crate) fn remove_entry(&self, at: &WinPath, deadline: Deadline) -> Result<(), Error> {
-        if self.node.supports(Feature::EntryLooks) {
+        if self.has(Feature::EntryLooks) {
             // Of a link to a share a look would ask more.
             match self.node.filesystem().read_link(at, deadline) {
                 Err(error) if error.is(Condition::NotFound) => return Ok(()),
@@ -142,7 +147,7 @@ impl Context {
         deadline: Deadline,
     ) -> Result<(), Error> {
         let files = self.node.filesystem();
-        match self.node.supports(Feature::DirectoryLinks) {
+        match self.has(Feature::DirectoryLinks) {
             true => files.link_directory(to, at, deadline),
             false => files.create_symlink(to, at, deadline),
         }

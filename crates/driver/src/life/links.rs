@@ -1,7 +1,7 @@
 //! Kubelet's folders with volumes, and where the links in them lead. Nothing is asked of any server.
 
 use wincsi::filesystem::LinkTarget;
-use wincsi::{Cause, Condition, Deadline, Error, ResultExt as _, WinPath};
+use wincsi::{Cause, Condition, Deadline, Error, Feature, ResultExt as _, WinPath};
 
 use super::kubelet::below;
 use super::{Context, is_nothing_mounted};
@@ -49,12 +49,15 @@ impl Context {
         Ok(mounts)
     }
 
-    /// Where exactly this path leads; none if it is no link to a path.
+    /// Where exactly this path leads; none if it is no link to a path, or the host reads no links.
     pub(crate) fn link_target(
         &self,
         link: &WinPath,
         deadline: Deadline,
     ) -> Result<Option<WinPath>, Error> {
+        if !self.has(Feature::EntryLooks) {
+            return Ok(None);
+        }
         let target = self.node.filesystem().read_link(link, deadline);
         Ok(match target.none_if(Condition::NotFound)?.flatten() {
             Some(LinkTarget::Path(path)) => Some(path),

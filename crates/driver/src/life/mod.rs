@@ -10,6 +10,7 @@ mod expand;
 mod health;
 mod kubelet;
 mod links;
+mod pipes;
 mod publish;
 mod reconcile;
 mod stage;

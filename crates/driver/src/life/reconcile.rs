@@ -154,8 +154,8 @@ impl Comparison<'_> {
         let Some(folder) = record.staging.parent() else {
             return false;
         };
-        let supports = self.ctx.node.supports(Feature::EntryLooks);
-        supports && self.look(&folder).is_ok_and(|look| look == Look::Missing)
+        let look = self.look(&folder);
+        look.is_ok_and(|look| look == Some(Look::Missing))
     }
 
     /// The caller holds the volume.
@@ -201,7 +201,7 @@ impl Comparison<'_> {
         let Some(folder) = self.ctx.kubelet.staging_folder() else {
             return Ok(());
         };
-        if !self.ctx.node.supports(Feature::EntryLooks) {
+        if !self.ctx.has(Feature::EntryLooks) {
             return Ok(());
         }
         let stagings = self.ctx.stagings_in(&folder, self.until)?.into_iter();
@@ -218,7 +218,7 @@ impl Comparison<'_> {
     }
 
     fn sweep_unless_used(&self, staging: &WinPath, links: &Links) -> Result<(), Error> {
-        if !is_dangling(&self.look(staging)?) {
+        if !self.is_dangling(staging)? {
             return Ok(());
         }
         let data = VolData::beside(staging, self.ctx.machine.as_ref());
@@ -244,8 +244,8 @@ impl Comparison<'_> {
 
     /// Removes an entry that still leads nowhere. The caller holds its volume.
     fn sweep(&self, staging: &WinPath) {
-        let removed = match self.look(staging) {
-            Ok(look) if !is_dangling(&look) => return,
+        let removed = match self.is_dangling(staging) {
+            Ok(false) => return,
             looked => looked.and_then(|_| self.ctx.remove_entry(staging, self.deadline())),
         };
         match removed {
@@ -267,8 +267,12 @@ impl Comparison<'_> {
         Ok(targets)
     }
 
-    fn look(&self, path: &WinPath) -> Result<Look, Error> {
-        self.ctx.node.filesystem().look(path, self.deadline())
+    fn is_dangling(&self, path: &WinPath) -> Result<bool, Error> {
+        Ok(self.look(path)?.as_ref().is_some_and(is_dangling))
+    }
+
+    fn look(&self, path: &WinPath) -> Result<Option<Look>, Error> {
+        self.ctx.look(path, self.deadline())
     }
 
     fn deadline(&self) -> Deadline {

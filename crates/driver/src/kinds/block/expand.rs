@@ -53,7 +53,7 @@ impl<S: Source> Block<S> {
         if is_writable {
             check(capacity, volume, disk)?;
         }
-        let grows_by_any = self.ctx.node.supports(Feature::SmallGrowth);
+        let grows_by_any = self.ctx.has(Feature::SmallGrowth);
         let (size, disk_bytes) = match grows_by_any {
             true => (self.grow(record, &found, deadline)?, None),
             false => (
@@ -155,7 +155,7 @@ impl<S: Source> Block<S> {
     /// The length of the disk of a volume that was just staged, on hosts that may leave a growth undone. No stage fails for
     /// it: without it the next growth is taken for done.
     pub(crate) fn growth_base(&self, volume: VolumeId, deadline: Deadline) -> Option<u64> {
-        if self.ctx.node.supports(Feature::SmallGrowth) {
+        if self.ctx.has(Feature::SmallGrowth) {
             return None;
         }
         let length = disk_size_of(volume, self.ctx.node.as_ref(), deadline);

@@ -16,7 +16,7 @@ use std::time::Duration;
 use wincsi::disks::DiskQuery;
 use wincsi::filesystem::Look;
 use wincsi::volumes::{FoundVolume, Space, VolumeId};
-use wincsi::{Condition, Deadline, Error, Feature, ResultExt as _, WinPath};
+use wincsi::{Condition, Deadline, Error, ResultExt as _, WinPath};
 
 use super::{InspectFn, Kind, ProveFn, StageFn, Unrecorded};
 use crate::kubelet::{Refusal, Request};
@@ -177,11 +177,10 @@ impl<S: Source> Block<S> {
         record: &Record<Disk<S::Spec>>,
         deadline: Deadline,
     ) -> Result<StagingState, Error> {
-        if !self.ctx.node.supports(Feature::EntryLooks) {
+        let Some(look) = self.ctx.look(&record.staging, deadline)? else {
             let live = self.live(record, &record.staging, deadline)?;
             return Ok(live.map_or(StagingState::NotMounted, |_| StagingState::Live));
-        }
-        let look = self.ctx.node.filesystem().look(&record.staging, deadline)?;
+        };
         Ok(match (&look, record.content.mounted) {
             _ if is_dangling(&look) => StagingState::Dangling,
             (Look::MountedFolder { volume, .. }, Some(ours)) if *volume == ours => {

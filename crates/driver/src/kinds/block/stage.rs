@@ -119,7 +119,7 @@ impl<S: Source> Block<S> {
         let device =
             device.map(|feature| (feature, "a disk that is found by NVMe namespace or port"));
         let mut needs = device.into_iter().chain(wanted.needs());
-        needs.find(|(feature, _)| !self.ctx.node.supports(*feature))
+        needs.find(|(feature, _)| !self.ctx.has(*feature))
     }
 }
 
@@ -143,7 +143,7 @@ impl<S: Source> DiskStage<'_, S> {
         let before = self.before.as_ref();
         let record = before.filter(|record| record.state == State::Staged)?;
         let volume = record.content.mounted?;
-        if !node.supports(Feature::ReadOnlyDisks)
+        if !self.block.ctx.has(Feature::ReadOnlyDisks)
             || self.block.staging_state(record, deadline).ok()? != StagingState::Live
         {
             return None;
@@ -303,7 +303,7 @@ impl<S: Source> DiskStage<'_, S> {
     /// A device that does not say, or that this host cannot ask, is none that is known to refuse writes.
     fn is_write_protected(&self, disk: &FoundDisk) -> bool {
         let node = &self.block.ctx.node;
-        if !node.supports(Feature::WriteProtection) {
+        if !self.block.ctx.has(Feature::WriteProtection) {
             return false;
         }
         let protected = disk.is_write_protected(node.as_ref(), self.turn.deadline);
@@ -419,7 +419,7 @@ impl<S: Source> DiskStage<'_, S> {
             self.require_recorded(disk)?;
         }
         bring()?;
-        let may_go_back = node.supports(Feature::CheckedOffline) && !is_online;
+        let may_go_back = self.block.ctx.has(Feature::CheckedOffline) && !is_online;
         let required = self.require_recorded(disk);
         let is_another =
             |error: &Error| error.is(Condition::Changed) || error.is(Condition::NotFound);

@@ -115,11 +115,8 @@ impl<S: Source> Block<S> {
         staging: &WinPath,
         deadline: Deadline,
     ) -> Result<Option<FoundDisk>, Error> {
-        if !self.ctx.node.supports(Feature::EntryLooks) {
-            return Ok(None);
-        }
-        match self.ctx.node.filesystem().look(staging, deadline)? {
-            Look::MountedFolder { is_there: true, .. } => {
+        match self.ctx.look(staging, deadline)? {
+            Some(Look::MountedFolder { is_there: true, .. }) => {
                 self.ctx.node.disks().find_at(staging, deadline).map(Some)
             }
             _ => Ok(None),
@@ -133,7 +130,7 @@ impl<S: Source> Block<S> {
         disk: &FoundDisk,
         deadline: Deadline,
     ) -> Result<(), Error> {
-        if !self.ctx.node.supports(Feature::CheckedOffline) {
+        if !self.ctx.has(Feature::CheckedOffline) {
             tracing::info!(
                 "volume {volume}: its disk stays online, as the host cannot tell its use"
             );

@@ -9,7 +9,7 @@ pub(super) struct Mappings(Option<Vec<ShareMapping>>);
 
 impl Call<'_, ShareKind> {
     pub(super) fn mappings(&self) -> Result<Mappings, Error> {
-        let listed = match self.ctx.node.supports(Feature::MappingList) {
+        let listed = match self.ctx.has(Feature::MappingList) {
             true => Some(self.ctx.node.smb().mappings(self.deadline)?),
             false => None,
         };

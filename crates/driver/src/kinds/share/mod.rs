@@ -161,7 +161,7 @@ impl Kind for ShareKind {
 
     fn check_usage(&self, record: &Record) -> Result<(), CallError> {
         let feature = Feature::SpaceByPath;
-        if self.ctx.node.supports(feature) {
+        if self.ctx.has(feature) {
             return Ok(());
         }
         let volume = record.volume.clone();
@@ -243,7 +243,7 @@ impl Call<'_, ShareKind> {
     /// Whether exactly this path is a link to that one. A host that reads no links takes each for the right one.
     fn leads_to(&self, at: &WinPath, to: &WinPath) -> Result<bool, Error> {
         let files = self.ctx.node.filesystem();
-        if !self.ctx.node.supports(Feature::EntryLooks) {
+        if !self.ctx.has(Feature::EntryLooks) {
             let is_link = files.is_symlink(at, self.deadline);
             return Ok(is_link.none_if(Condition::NotFound)?.unwrap_or(false));
         }

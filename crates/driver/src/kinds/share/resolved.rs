@@ -71,7 +71,7 @@ impl ShareKind {
             && has_pods;
         let keeps = is_elsewhere
             && is_in_use
-            && self.ctx.node.supports(Feature::MappingList)
+            && self.ctx.has(Feature::MappingList)
             && self.until(deadline).mappings()?.reach(remote.path());
         Ok(keeps.then_some(remote))
     }

@@ -67,7 +67,7 @@ impl ShareKind {
         let (share, boot) = (remote.share(), self.ctx.boot(turn.deadline));
         Ok(turn.stage.lifetime == Lifetime::Persistent
             && turn.slot.get()?.is_none()
-            && self.ctx.node.supports(Feature::MappingList)
+            && self.ctx.has(Feature::MappingList)
             && self.leases.is_ours(&share, boot.as_deref())
             && self.leases.users(&share, boot.as_deref()) > 0)
     }
@@ -77,7 +77,7 @@ impl ShareKind {
         remote: &RemotePath,
         deadline: Deadline,
     ) -> Result<Option<RemotePath>, Error> {
-        match self.ctx.node.supports(Feature::FolderMappings) {
+        match self.ctx.has(Feature::FolderMappings) {
             true => Ok(self
                 .until(deadline)
                 .mappings()?
@@ -217,15 +217,13 @@ impl ShareStage<'_> {
     }
 
     fn check_host(&self) -> Result<(), CallError> {
-        let (stage, feature) = (self.turn.stage, Feature::MappingList);
-        if stage.lifetime == Lifetime::Persistent || self.shares.ctx.node.supports(feature) {
-            return Ok(());
+        let (stage, what) = (self.turn.stage, "the list of mappings, as an inline volume");
+        match stage.lifetime {
+            Lifetime::Persistent => Ok(()),
+            Lifetime::Inline => {
+                (self.shares.ctx).require(Feature::MappingList, &stage.volume, what)
+            }
         }
-        Err(CallError::HostLacks {
-            volume: stage.volume.clone(),
-            what: "the list of mappings, as an inline volume",
-            feature,
-        })
     }
 
     /// An inline volume is its author's, who may name each server: a mapping that is there serves it only if it was made

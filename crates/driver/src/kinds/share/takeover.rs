@@ -31,8 +31,7 @@ impl Call<'_, ShareKind> {
     /// The share of a volume without a record: the path is a link to it, and kubelet's file beside it names this driver
     /// and the volume.
     pub(super) fn foreign_share(&self, of: Unrecorded<'_>) -> Result<Option<RemotePath>, Error> {
-        if !self.ctx.node.supports(Feature::EntryLooks) || !self.ctx.is_of_kubelet(of.volume, of.at)
-        {
+        if !self.ctx.is_of_kubelet(of.volume, of.at) {
             return Ok(None);
         }
         let target = self.ctx.link_target(of.at, self.deadline)?;
@@ -41,9 +40,6 @@ impl Call<'_, ShareKind> {
 
     /// Size and free space of such a volume, if the path is its staging path or a link to it.
     pub(super) fn measure_foreign(&self, of: Unrecorded<'_>) -> Result<Option<Space>, Error> {
-        if !self.ctx.node.supports(Feature::EntryLooks) {
-            return Ok(None);
-        }
         let target = self.ctx.link_target(of.at, self.deadline)?;
         let staging = target.filter(|target| remote_of(target).is_none());
         let at = staging.as_ref().unwrap_or(of.at);
@@ -90,7 +86,7 @@ impl Call<'_, ShareKind> {
         if self.leases.is_unreadable(&share) {
             return Ok(Some(LinkOf::Stranger));
         }
-        if !self.ctx.node.supports(Feature::EntryLooks) {
+        if !self.ctx.has(Feature::EntryLooks) {
             // A volume whose record cannot be read may use each share.
             let may_be_used = self.ctx.store.unreadable() > 0;
             return Ok(may_be_used.then_some(LinkOf::Stranger));

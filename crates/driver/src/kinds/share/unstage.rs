@@ -108,7 +108,7 @@ impl Call<'_, ShareKind> {
     }
 
     fn unmap_once(&self, remote: &RemotePath, boot: Option<&str>) -> Result<Unmapped, Error> {
-        let unmapped = match self.ctx.node.supports(Feature::ConditionalUnmap) {
+        let unmapped = match self.ctx.has(Feature::ConditionalUnmap) {
             true => self.unmap_by_condition(remote, boot.map(str::to_owned)),
             false => self.unmap_between_claims(remote, boot),
         };

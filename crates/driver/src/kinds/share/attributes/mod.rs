@@ -130,7 +130,7 @@ impl ShareRequests {
         let volume = &request.volume;
         let given = source::remote(request.context).map_err(RequestError::from)?;
         let mut options = options(request)?;
-        if !ctx.node.supports(Feature::MapOptions) {
+        if !ctx.has(Feature::MapOptions) {
             options.drop_those_of_mappings();
         }
         let credentials = credentials_to_stage(request, options.user)?;

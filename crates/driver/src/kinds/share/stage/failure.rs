@@ -58,7 +58,7 @@ impl ShareStage<'_> {
     /// A call that failed leaves no mapping that it made, unless it did not end or says that it could not remove it: then
     /// what is mapped is another's, or was left to the volume meanwhile.
     fn end_presumption(&self, error: &Error) {
-        let may_stay = match self.shares.ctx.node.supports(Feature::FolderCheck) {
+        let may_stay = match self.shares.ctx.has(Feature::FolderCheck) {
             true => is_open(error) || error.is(Condition::NotReady),
             false => !self.is_of_foreign_mapping(error),
         };

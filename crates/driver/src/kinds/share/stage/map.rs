@@ -48,7 +48,7 @@ impl ShareStage<'_> {
     fn map_over(&self, if_mapped: IfMapped) -> Result<MapOutcome, Error> {
         let (ctx, staging) = (&self.shares.ctx, &self.turn.stage.staging);
         let (path, deadline) = (self.remote.path(), self.turn.deadline);
-        if !ctx.node.supports(Feature::EntryLooks) {
+        if !ctx.has(Feature::EntryLooks) {
             return match self.map_with_link(if_mapped) {
                 Err(error) if error.is(Condition::AlreadyExists) => {
                     ctx.remove_entry(staging, deadline)?;
@@ -77,7 +77,7 @@ impl ShareStage<'_> {
         if if_mapped == IfMapped::Keep {
             request = request.keeping_what_is_mapped();
         }
-        if node.supports(Feature::MapOptions) {
+        if self.shares.ctx.has(Feature::MapOptions) {
             request = request.with_options(wanted.options.of_mapping());
         }
         node.smb().map(&request, self.turn.deadline)
@@ -87,7 +87,7 @@ impl ShareStage<'_> {
         let leases = &self.shares.leases;
         let share = self.remote.share();
         self.was_mapped
-            && self.shares.ctx.node.supports(Feature::MappingList)
+            && self.shares.ctx.has(Feature::MappingList)
             && !leases.is_ours(&share, self.boot.as_deref())
     }
 
