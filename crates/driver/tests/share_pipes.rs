@@ -193,6 +193,36 @@ fn two_volumes_leave_a_share_while_one_of_them_has_it_unmapped() {
     fixture.stage(&volume("third")).unwrap();
 }
 
+/// The call that leaves it to the other knows nothing of that failure.
+#[test]
+fn a_mapping_stays_ours_though_its_removal_fails_once() {
+    let mut fixture = Fixture::new();
+    let faults = fixture.sim.faults().clone();
+    let [one, other] = ["one", "other"].map(volume);
+    for volume in [&one, &other] {
+        fixture.stage(volume).unwrap();
+    }
+    let denied = Effect::fail(Win32::ACCESS_DENIED);
+    let links = faults.add(Rule::on("SetFileInformationByHandle", denied.clone()));
+    for volume in [&one, &other] {
+        fixture.unstage(volume).unwrap_err();
+    }
+    faults.remove(links);
+    fixture.restart_driver();
+    faults.add(Rule::on("MSFT_SmbGlobalMapping.Remove", denied));
+    let hang = faults.add(Rule::on("IWbemServices.ExecQuery", Effect::Hang));
+    thread::scope(|scope| {
+        let unmapping = scope.spawn(|| fixture.unstage(&one));
+        assert!(faults.wait_until_hanging(1, LONG));
+        fixture.unstage(&other).unwrap();
+        faults.remove(hang);
+        unmapping.join().unwrap().unwrap_err();
+    });
+    faults.clear();
+    fixture.unstage(&one).unwrap();
+    assert_eq!((fixture.mappings().len(), fixture.records()), (0, 0));
+}
+
 /// No link can be read there.
 #[test]
 fn a_volume_of_an_unreadable_record_uses_each_share() {

@@ -39,16 +39,17 @@
 
 mod credential;
 mod file;
+mod leaving;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
-use wincsi::WinPath;
 
 pub use self::credential::Hashes;
 pub(crate) use self::credential::{Comparison, SecretText};
 use self::credential::{Hasher, Known};
 use self::file::{Files, LeaseFile};
+pub(crate) use self::leaving::LeavingForeign;
 use crate::record::{Store, StoreError, VolumeHandle};
 use crate::unpoisoned::Unpoisoned;
 
@@ -369,33 +370,6 @@ impl<T: Terms> Leases<T> {
         }
         saved
     }
-
-    /// Removes a thing that nobody uses, while nobody can take it; none if somebody uses it, or it is being removed.
-    pub(crate) fn end<R>(
-        &self,
-        key: &str,
-        boot: Option<&str>,
-        remove: impl FnOnce() -> R,
-    ) -> Option<R> {
-        let mut inner = self.inner.lock();
-        if inner.users(key, boot) > 0 {
-            return None;
-        }
-        let lease = inner.leases.entry(key.to_owned()).or_default();
-        if std::mem::replace(&mut lease.is_ending, true) {
-            return None;
-        }
-        drop(inner);
-        let _ending = Ending { of: self, key };
-        Some(remove())
-    }
-
-    /// A foreign driver's link goes, until what is returned is dropped. Who takes a thing that it leaves has it as ours.
-    pub(crate) fn leave_foreign(&self, link: &WinPath) -> LeavingForeign<'_, T> {
-        let link = link.folded();
-        self.inner.lock().left.insert(link.clone(), Vec::new());
-        LeavingForeign { of: self, link }
-    }
 }
 
 impl<T: Terms> Leases<T> {
@@ -435,11 +409,6 @@ impl<T: Terms> Leases<T> {
         self.inner.lock().users(key, boot)
     }
 
-    /// Whether a link of a foreign driver goes just now.
-    pub(crate) fn is_left(&self, link: &WinPath) -> bool {
-        self.inner.lock().left.contains_key(&link.folded())
-    }
-
     fn change_user(&self, volume: &VolumeHandle, change: impl FnOnce(&mut User<T>)) {
         self.inner.lock().users.get_mut(volume).map(change);
     }
@@ -455,9 +424,14 @@ impl<T: Terms> Leases<T> {
         if inner.users(key, boot) > 0 {
             return Ok(());
         }
-        if let Some(lease) = inner.leases.get_mut(key) {
-            lease.is_kept = false;
-            change(lease);
+        match inner.leases.get_mut(key) {
+            // Another call removes it, which may fail.
+            Some(lease) if lease.is_ending => return Ok(()),
+            Some(lease) => {
+                lease.is_kept = false;
+                change(lease);
+            }
+            None => {}
         }
         if inner.has_users(key) {
             return Ok(());
@@ -529,7 +503,7 @@ impl<T> Inner<T> {
         let lease = self.leases.entry(key.to_owned()).or_default();
         lease.is_ours = true;
         lease.is_gone = false;
-        lease.boot = boot.map(str::to_owned);
+        lease.boot = boot.map(str::to_owned).or(lease.boot.take());
         lease
     }
 
@@ -610,43 +584,6 @@ fn is_of_boot(one: &Option<String>, boot: Option<&str>) -> bool {
 fn warn(key: &str, saved: Result<(), StoreError>) {
     if let Err(error) = saved {
         tracing::warn!("{key} may stay after its last volume: {error}");
-    }
-}
-
-/// A thing that is being removed, until this is dropped.
-struct Ending<'a, T> {
-    of: &'a Leases<T>,
-    key: &'a str,
-}
-
-impl<T> Drop for Ending<'_, T> {
-    fn drop(&mut self) {
-        let mut inner = self.of.inner.lock();
-        if let Some(lease) = inner.leases.get_mut(self.key) {
-            lease.is_ending = false;
-        }
-        inner.end_unless_needed(self.key);
-    }
-}
-
-/// A foreign driver's link that goes, until this is dropped.
-pub(crate) struct LeavingForeign<'a, T> {
-    of: &'a Leases<T>,
-    link: String,
-}
-
-impl<T> LeavingForeign<'_, T> {
-    /// It leaves this thing.
-    pub(crate) fn leaves(&self, key: &str) {
-        if let Some(left) = self.of.inner.lock().left.get_mut(&self.link) {
-            left.push(key.to_owned());
-        }
-    }
-}
-
-impl<T> Drop for LeavingForeign<'_, T> {
-    fn drop(&mut self) {
-        self.of.inner.lock().left.remove(&self.link);
     }
 }
 

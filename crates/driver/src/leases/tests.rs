@@ -3,6 +3,7 @@ use std::sync::Barrier;
 use std::{fs, thread};
 
 use tempfile::TempDir;
+use wincsi::WinPath;
 
 use super::*;
 
@@ -448,6 +449,7 @@ fn a_boot_that_is_not_known_changes_none_of_a_lease() {
     };
     process.0.take(&volume("b"), unknown, true).unwrap();
     process.0.begin(&volume("b"), false).unwrap();
+    process.0.adopt("s", None);
     assert!(process.files()[0].contains(r#""boot":"now""#));
 }
 
