@@ -7,6 +7,8 @@ use os::{Deadline, DiskNumber, DriveLayout, PartitionEntry, Win32};
 
 use super::DiskError;
 use super::paging::{self, PagingUnknown};
+use crate::bounded::race;
+use crate::in_flight::{ANSWER_WITHIN, Object};
 use crate::{DiskGuard, Node, ProviderError, storage};
 
 /// The failover cluster service; a node without that feature does not have it.
@@ -179,10 +181,19 @@ pub(super) fn by_marks(disk: &storage::Disk) -> Result<Option<Guarded>, Provider
     Ok(set.next().map(|(_, reason)| reason))
 }
 
-/// Unless the cluster service is known to be missing, a disk may belong to another node, or may soon.
-pub(super) fn may_be_clustered(node: &Node) -> bool {
-    let service = node.os().services.query(CLUSTER_SERVICE);
-    service.err().and_then(|error| error.win32()) != Some(Win32::NO_SUCH_SERVICE)
+/// Unless the cluster service is known to be missing, a disk may belong to another node, or may soon. The caller may hold
+/// the lock of a disk, so that the question runs on a thread that may be left behind.
+pub(super) fn may_be_clustered(node: &Node, deadline: Deadline) -> bool {
+    let clock = &*node.os().clock;
+    let limit = deadline.min(Deadline::within(clock, ANSWER_WITHIN));
+    let owned = node.clone();
+    let ask = move || {
+        let query = || owned.os().services.query(CLUSTER_SERVICE);
+        owned.in_flight().at(&Object::ClusterService, query)
+    };
+    let answer = race(clock, "look at", limit, ask);
+    let code = answer.ok().and_then(|service| service.err()?.win32());
+    code != Some(Win32::NO_SUCH_SERVICE)
 }
 
 fn by_partition_types(layout: &DriveLayout) -> Option<Guarded> {

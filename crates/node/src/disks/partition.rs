@@ -60,7 +60,7 @@ impl Partitioning<'_> {
     /// the identity or the length differs, a refresh is not enough, so it rescans all disks. It does not compare the
     /// lengths then, as nothing depends on the provider's.
     fn read_views(&self) -> Result<DiskViews, DiskError> {
-        let certain = self.named.certain(self.node).cloned();
+        let certain = self.named.certain(self.node, self.deadline)?.cloned();
         let views = self.read_views_once(certain)?;
         let is_same = identity::require_same(self.node, &views.disk).is_ok();
         let has_length = views.length == views.disk.size;
@@ -74,6 +74,8 @@ impl Partitioning<'_> {
             false => storage::rescan(self.node)?,
         }
         let views = self.read_views_once(None)?;
+        // What the provider told before the refresh may have been of a disk before.
+        self.named.require_by_provider(self.node, self.deadline)?;
         identity::require_same(self.node, &views.disk)?;
         if views.agrees() {
             return Ok(views);
@@ -161,7 +163,10 @@ impl Partitioning<'_> {
     /// Requires that the provider still has the same object under the number, that the object is the kernel's disk,
     /// and that this is the disk that the caller found.
     fn recheck_provider_object(&self, views: &DiskViews) -> Result<(), DiskError> {
-        if self.named.is_certainly(self.node, &views.disk) {
+        if self
+            .named
+            .is_certainly(self.node, &views.disk, self.deadline)?
+        {
             return Ok(());
         }
         self.named.require(self.node, self.deadline)?;

@@ -62,6 +62,8 @@ pub(crate) enum Object {
     AccessPaths(VolumeId),
     /// A volume's cache. A flush may take long on a healthy volume.
     Cache(VolumeId),
+    /// Whether the node has it.
+    ClusterService,
     Disk(DiskNumber),
     /// The volume of a drive, or of a volume's own name, as the mount manager reports it.
     Drive(String),
@@ -110,6 +112,7 @@ impl fmt::Display for Object {
         match self {
             Self::AccessPaths(volume) => write!(f, "the paths of volume {volume}"),
             Self::Cache(volume) => write!(f, "the cache of volume {volume}"),
+            Self::ClusterService => f.write_str("the cluster service"),
             Self::Disk(disk) => write!(f, "disk {disk}"),
             Self::Drive(path) => write!(f, "drive {path}"),
             Self::Files(volume) => write!(f, "the files of volume {volume}"),

@@ -19,6 +19,7 @@ mod read_only;
 mod same_disk;
 mod silent;
 mod spanned;
+mod stale_place;
 #[path = "../support/mod.rs"]
 mod support;
 mod take_offline;

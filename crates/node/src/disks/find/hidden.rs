@@ -51,7 +51,7 @@ pub(super) fn reveal(
         return Ok(false);
     };
     let _held = node.locks().take(FIND, vec![Key::Disk(disk)], deadline)?;
-    let cleared = clear(node, disk, &none.wanted);
+    let cleared = clear(node, disk, &none.wanted, deadline);
     match cleared {
         Ok(false) => return Ok(false),
         Ok(true) => {}
@@ -97,8 +97,13 @@ fn sole_unlisted(
 }
 
 /// Clears the attribute, under the disk's lock, if the disk still proves to be such a clone.
-fn clear(node: &Node, disk: DiskNumber, wanted: &DiskQuery) -> os::Result<bool> {
-    if !is_hidden_clone(node, disk, wanted)? || guard::may_be_clustered(node) {
+fn clear(
+    node: &Node,
+    disk: DiskNumber,
+    wanted: &DiskQuery,
+    deadline: os::Deadline,
+) -> os::Result<bool> {
+    if !is_hidden_clone(node, disk, wanted)? || guard::may_be_clustered(node, deadline) {
         return Ok(false);
     }
     tracing::warn!(disk = disk.0, %wanted, "making a disk writable that the storage provider does not list");

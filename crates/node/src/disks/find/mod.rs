@@ -62,7 +62,7 @@ impl Named<'_> {
         node: &Node,
         deadline: Deadline,
     ) -> Result<storage::Disk, DiskError> {
-        if let Some(disk) = self.certain(node) {
+        if let Some(disk) = self.certain(node, deadline)? {
             return Ok(disk.clone());
         }
         let disk = identity::find(node, self.number(), deadline)?;
@@ -72,7 +72,7 @@ impl Named<'_> {
 
     /// Fails if the disk is not the one that was found.
     pub(crate) fn require(&self, node: &Node, deadline: Deadline) -> Result<(), DiskError> {
-        match self.certain(node) {
+        match self.certain(node, deadline)? {
             Some(_) => Ok(()),
             None => self.require_by_provider(node, deadline),
         }
@@ -86,26 +86,42 @@ impl Named<'_> {
         disk: &storage::Disk,
         deadline: Deadline,
     ) -> Result<(), DiskError> {
-        if self.is_certainly(node, disk) {
+        if self.is_certainly(node, disk, deadline)? {
             return Ok(());
         }
-        identity::require_same(node, disk)?;
-        self.require_by_provider(node, deadline)
+        self.require_by_provider(node, deadline)?;
+        // Last: of the object that is acted on.
+        identity::require_same(node, disk)
     }
 
     /// Whether the kernel alone shows that the object is the found disk's.
-    pub(super) fn is_certainly(&self, node: &Node, disk: &storage::Disk) -> bool {
-        self.certain(node).is_some_and(|it| it.is_same_object(disk))
+    pub(super) fn is_certainly(
+        &self,
+        node: &Node,
+        disk: &storage::Disk,
+        deadline: Deadline,
+    ) -> Result<bool, DiskError> {
+        let certain = self.certain(node, deadline)?;
+        Ok(certain.is_some_and(|it| it.is_same_object(disk)))
     }
 
-    pub(super) fn certain(&self, node: &Node) -> Option<&storage::Disk> {
+    pub(super) fn certain(
+        &self,
+        node: &Node,
+        deadline: Deadline,
+    ) -> Result<Option<&storage::Disk>, DiskError> {
         match self {
-            Self::Found(disk) => disk.certain(node),
-            Self::Number(_) => None,
+            Self::Found(disk) => disk.certain(node, deadline),
+            Self::Number(_) => Ok(None),
         }
     }
 
-    fn require_by_provider(&self, node: &Node, deadline: Deadline) -> Result<(), DiskError> {
+    /// As [`Self::require`], by a query of the provider.
+    pub(super) fn require_by_provider(
+        &self,
+        node: &Node,
+        deadline: Deadline,
+    ) -> Result<(), DiskError> {
         match self {
             Self::Found(disk) => observe::require(node, disk, deadline),
             Self::Number(_) => Ok(()),

@@ -61,7 +61,8 @@ fn find_once(
                 let guarded = guard::of_candidate(node, &disk, deadline)?;
                 seen.excluded = guarded.map(Excluded::Guarded);
             }
-            Ok((seen, kernel.proof(disk, &query)))
+            let proof = kernel.proof(disk, seen.location.as_ref(), &query);
+            Ok((seen, proof))
         },
     )?;
     let mut seen: Vec<_> = seen.into_iter().collect::<Result<_, DiskError>>()?;

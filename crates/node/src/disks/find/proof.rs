@@ -2,8 +2,8 @@
 //!
 //! A search reads the kernel's answers by the path of the storage provider's object, with one handle. So both are of one
 //! device. Before each change one handle at the same path reads them again. Equal answers are the same disk at the same
-//! place: the provider derives location and namespace from path and SCSI address. Any other answer, or none, decides
-//! nothing: then the provider is asked, as without a proof.
+//! place: a search that finds the provider's location at another SCSI address than the kernel's proves nothing. The kernel
+//! knows of no PCI slot. Any other answer, or none, decides nothing: then the provider is asked, as without a proof.
 //!
 //! Of the guard's facts, the provider alone has the marks of a disk. Those of the boot and the system disk are set when
 //! Windows starts, which no proof outlives. A disk may join a cluster at any time, but on no node without the cluster
@@ -11,9 +11,10 @@
 
 use std::sync::Arc;
 
-use os::{DiskFacts, DiskNumber};
+use formats::location::Location;
+use os::{Deadline, DiskFacts, DiskNumber, ScsiAddress};
 
-use super::query::DiskQuery;
+use super::query::{Criterion, DiskQuery};
 use super::seen::FoundDisk;
 use crate::disks::identity::serial::Serial;
 use crate::disks::{guard, identity, lists};
@@ -62,27 +63,74 @@ impl Kernel {
     }
 
     /// The proof of a disk that was found; `None` if the kernel tells too little of it.
-    pub(super) fn proof(self, disk: storage::Disk, wanted: &DiskQuery) -> Option<Arc<Proof>> {
+    pub(super) fn proof(
+        self,
+        disk: storage::Disk,
+        location: Option<&Location>,
+        wanted: &DiskQuery,
+    ) -> Option<Arc<Proof>> {
         let facts = &self.facts;
         let page = lists::read_page(facts.number, facts.device_id_page.clone()).ok()?;
-        let is_reported = facts.length.is_ok() && facts.scsi_address.is_ok();
+        let address = facts.scsi_address.as_ref().ok()?;
+        let is_there = location.is_none_or(|location| is_at(location, *address));
         let is_named = !page.texts().is_empty() || self.serial().is_some();
-        // Which session leads to a disk, the initiator alone knows.
-        let is_of_session = wanted.iscsi_targets().next().is_some();
+        let is_reported = facts.length.is_ok() && facts.descriptor.is_ok();
+        let is_enough = self.is_by_path && is_reported && is_named && is_there;
         let facts = self.facts;
-        (self.is_by_path && is_reported && is_named && facts.descriptor.is_ok() && !is_of_session)
-            .then(|| Arc::new(Proof { disk, facts }))
+        (is_enough && is_of_kernel(wanted)).then(|| Arc::new(Proof { disk, facts }))
     }
 }
 
 impl FoundDisk {
     /// The storage provider's object of the disk, if the kernel alone shows that it is still the one that was found,
     /// and may be written as far as marks tell. To be called under the disk's lock.
-    pub(in crate::disks) fn certain(&self, node: &Node) -> Option<&storage::Disk> {
-        let Proof { disk, facts: then } = self.proof.as_deref()?;
-        let is_same = || facts(node, disk).is_some_and(|now| now == *then);
-        (!guard::may_be_clustered(node) && is_same()).then_some(disk)
+    ///
+    /// # Errors
+    /// The deadline passed: no step begins.
+    pub(in crate::disks) fn certain(
+        &self,
+        node: &Node,
+        deadline: Deadline,
+    ) -> Result<Option<&storage::Disk>, DiskError> {
+        let Some(Proof { disk, facts: then }) = self.proof.as_deref() else {
+            return Ok(None);
+        };
+        node.check(deadline, "look at", &Object::Disk(disk.number))?;
+        let is_same = facts(node, disk).is_some_and(|now| now == *then);
+        let is_certain = is_same && !guard::may_be_clustered(node, deadline);
+        node.check(deadline, "look at", &Object::Disk(disk.number))?;
+        Ok(is_certain.then_some(disk))
     }
+}
+
+/// Whether the provider's location is at the kernel's address: the provider may have that of a disk before. What it lacks,
+/// it cannot have wrong.
+fn is_at(location: &Location, address: ScsiAddress) -> bool {
+    let parts = [
+        (&location.adapter, address.port),
+        (&location.port, address.path),
+        (&location.target, address.target),
+        (&location.lun, address.lun),
+    ];
+    let agrees = |told: &str, is: u8| told == is.to_string();
+    parts
+        .iter()
+        .all(|(told, is)| told.as_deref().is_none_or(|told| agrees(told, *is)))
+}
+
+/// Whether the kernel knows all that was asked for: which session leads to a disk, the initiator alone knows, and the
+/// adapter's PCI slot the provider.
+fn is_of_kernel(wanted: &DiskQuery) -> bool {
+    let mut criteria = wanted.criteria().iter();
+    criteria.all(|criterion| {
+        !matches!(
+            criterion,
+            Criterion::IscsiTarget { .. }
+                | Criterion::Bus(_)
+                | Criterion::Device(_)
+                | Criterion::Function(_)
+        )
+    })
 }
 
 /// The answers of the device that the path opens, if it has the disk's number.
