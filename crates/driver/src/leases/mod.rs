@@ -553,10 +553,10 @@ impl Lease {
         (self.is_ours, self.credential) = (false, None);
     }
 
-    /// A volume takes the thing, which is there if it is known of. What was known of one that is gone, or of an earlier
-    /// boot, is not of what comes.
+    /// A volume takes the thing, which is there if it is known of. What was known of one of an earlier boot is not of what
+    /// comes.
     fn begin(&mut self, boot: &Option<String>, is_known: bool) {
-        if self.is_gone || !same_boot(&self.boot, boot) || !is_known {
+        if !same_boot(&self.boot, boot) || !is_known {
             self.become_foreign();
         }
         (self.is_gone, self.is_kept) = (false, false);

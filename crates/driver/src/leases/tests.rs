@@ -286,12 +286,21 @@ fn a_lease_goes_with_its_last_user_unless_a_link_needs_it() {
         process.0.leave(&volume(key));
     }
     process.0.note_gone("gone", NOW).unwrap();
+    // Another call writes it meanwhile.
+    process.0.end_call(&volume("gone"), Ended::InVain).unwrap();
     process.0.keep_for_link("kept", NOW);
     assert_eq!(process.files().len(), 2, "until the volumes are released");
     process.release("gone");
     process.release("kept");
     assert_eq!(process.files().len(), 1);
     assert_eq!(process.0.kept_for_links(NOW), ["kept"]);
+    process.0.keep_for_link("new", NOW);
+    let of_boot = process
+        .files()
+        .into_iter()
+        .filter(|text| text.contains(r#""boot":"now""#));
+    assert_eq!(of_boot.count(), 2);
+    process.0.give_away("new", NOW).unwrap();
     let Process(_, folder) = process;
     assert_eq!(Process::after(folder, &[]).0.kept_for_links(NOW), ["kept"]);
 }
@@ -333,6 +342,7 @@ fn a_lease_of_an_earlier_boot_or_that_cannot_be_read_is_of_a_foreign_thing() {
         let is_readable = to == "before";
         assert_eq!(next.owner("a") == Owner::Ours, is_readable, "{to:?}");
         assert_eq!(next.0.is_unreadable("s"), !is_readable);
+        assert_eq!(next.0.is_ours("s", NOW), is_readable);
         assert_eq!(fs::read_to_string(&file).unwrap() == text, !is_readable);
     }
 }
@@ -470,6 +480,16 @@ fn a_lease_of_ours_has_a_file_while_volumes_change() {
         process.release("a");
         assert_eq!(process.files().len(), 1, "{stays}");
     }
+    // Or a foreign thing is left to one that comes anew.
+    let process = Process::new();
+    for _ in 0..2 {
+        process.take("a", "s", true);
+        if process.0.adopt("s", NOW) == 1 && process.files().is_empty() {
+            process.0.begin(&volume("a"), false).unwrap();
+            process.0.end_call(&volume("a"), Ended::MetForeign).unwrap();
+        }
+    }
+    assert_eq!(process.files().len(), 1);
 }
 
 #[test]
@@ -520,6 +540,9 @@ fn a_credential_is_of_one_thing_in_one_boot() {
     given_away.0.leave(&volume("a"));
     given_away.0.give_away("s", NOW).unwrap();
     assert_eq!(given_away.compare(CREDENTIAL), Comparison::Unknown);
+    let met = noted();
+    met.0.end_call(&volume("a"), Ended::MetForeign).unwrap();
+    assert_eq!(met.compare(CREDENTIAL), Comparison::Unknown);
     let Process(_, folder) = noted();
     let rebooted = Process::in_boot(Some("next"), folder, &[("a", user("s"))]);
     assert_eq!(rebooted.compare(CREDENTIAL), Comparison::Unknown);
@@ -566,7 +589,10 @@ fn a_file_is_of_the_thing_that_its_name_says_and_of_nobody_when_presumed() {
             .find(|file| fs::read_to_string(file).unwrap().contains(&text))
             .unwrap()
     };
-    fs::copy(of("s"), of("t").with_file_name("thing-copy.lease")).unwrap();
+    let other = fs::read_to_string(of("s"))
+        .unwrap()
+        .replace(r#""key":"s""#, r#""key":"u""#);
+    fs::write(of("t").with_file_name("thing-copy.lease"), other).unwrap();
     let Process(_, folder) = process;
     let next = Process::after(folder, &[("a", user("s"))]);
     let left = next.paths();
@@ -576,4 +602,5 @@ fn a_file_is_of_the_thing_that_its_name_says_and_of_nobody_when_presumed() {
         "the copy stays, the presumption goes: {left:?}"
     );
     assert_eq!(next.owner("a"), Owner::Ours);
+    assert!(!next.0.is_ours("u", NOW));
 }

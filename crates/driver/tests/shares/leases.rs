@@ -5,11 +5,12 @@ use std::thread;
 use std::time::Duration;
 
 use wincsi::Win32;
+use wincsi::sim::smb::ServerHealth;
 use wincsi::sim::{Effect, Rule};
 use wincsi_driver::record::Lifetime;
 
 use crate::deaths::RECORDS;
-use crate::fixture::{Fixture, PASSWORD, POD, ROOT, USER, Volume, volume};
+use crate::fixture::{Fixture, PASSWORD, POD, ROOT, SERVER, USER, Volume, volume};
 use crate::renewal::map_as_another;
 use crate::takeover::{A, B, node, of, unstage};
 use crate::upstream::{HostProcess, Upstream as _, prepare};
@@ -117,8 +118,15 @@ fn a_kept_mapping_that_went_leaves_no_lease() {
 #[test]
 fn a_volume_of_a_kept_mapping_is_not_taken_over() {
     let (fixture, b) = kept();
-    fixture.stage(&b).unwrap();
-    assert_eq!(fixture.parsed_records()[0]["takenOver"], false);
+    fixture
+        .smb()
+        .set_condition(SERVER, ServerHealth::Down)
+        .unwrap();
+    fixture.stats(&b, POD).unwrap_err();
+    fixture.stage_again(&b).unwrap_err();
+    let record = fixture.parsed_records().remove(0);
+    let expected = (&false.into(), &ROOT.into());
+    assert_eq!((&record["takenOver"], &record["mapped"]), expected);
 }
 
 fn replace_in_record(fixture: &mut Fixture, from: &str, to: &str) {
