@@ -12,7 +12,7 @@ use wincsi_driver::record::Lifetime;
 use crate::deaths::RECORDS;
 use crate::fixture::{Fixture, PASSWORD, POD, ROOT, SERVER, USER, Volume, volume};
 use crate::renewal::map_as_another;
-use crate::takeover::{A, B, node, of, unstage};
+use crate::takeover::{A, B, node, node_with_folders_in_the_way, of, unstage};
 use crate::upstream::{HostProcess, Upstream as _, prepare};
 
 const NONE: [&str; 0] = [];
@@ -127,6 +127,27 @@ fn a_volume_of_a_kept_mapping_is_not_taken_over() {
     let record = fixture.parsed_records().remove(0);
     let expected = (&false.into(), &ROOT.into());
     assert_eq!((&record["takenOver"], &record["mapped"]), expected);
+}
+
+/// Its own mapping is gone, and the one that came in its place cannot be removed at once.
+#[test]
+fn a_repeated_unstage_leaves_what_came_in_place() {
+    let mut fixture = node_with_folders_in_the_way();
+    let a = of("a", A);
+    prepare(&fixture, &a);
+    fixture.stage(&a).unwrap();
+    assert!(fixture.try_unmap_by_hand(ROOT));
+    HostProcess.unstage(&fixture, &a).unwrap();
+    HostProcess.stage(&fixture, &a).unwrap();
+    fixture.restart_driver();
+    assert_eq!(fixture.mappings(), [A]);
+    let denied = Effect::fail(Win32::ACCESS_DENIED);
+    let denied = Rule::on("MSFT_SmbGlobalMapping.Remove", denied);
+    fixture.sim.faults().add(denied);
+    fixture.unstage(&a).unwrap_err();
+    fixture.sim.faults().clear();
+    fixture.unstage(&a).unwrap();
+    assert_eq!((fixture.mappings().len(), fixture.records()), (0, 0));
 }
 
 fn replace_in_record(fixture: &mut Fixture, from: &str, to: &str) {

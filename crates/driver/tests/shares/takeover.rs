@@ -35,7 +35,7 @@ pub(crate) fn node() -> Fixture {
 }
 
 /// One where Windows refuses to map a share beside its folders.
-fn node_with_folders_in_the_way() -> Fixture {
+pub(crate) fn node_with_folders_in_the_way() -> Fixture {
     let fixture = node();
     let in_the_way = |server: &mut ServerSpec| server.folder_mappings = FolderMappings::InTheWay;
     fixture.smb().change_server(SERVER, in_the_way).unwrap();
