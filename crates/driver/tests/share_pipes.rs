@@ -195,7 +195,7 @@ fn two_volumes_leave_a_share_while_one_of_them_has_it_unmapped() {
 
 /// The call that leaves it to the other knows nothing of that failure.
 #[test]
-fn a_mapping_stays_ours_though_its_removal_fails_once() {
+fn a_mapping_stays_ours_if_its_removal_fails() {
     let mut fixture = Fixture::new();
     let faults = fixture.sim.faults().clone();
     let [one, other] = ["one", "other"].map(volume);

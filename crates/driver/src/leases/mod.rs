@@ -13,13 +13,13 @@
 //! | a volume takes a thing that is there | as its lease says; presumed if another call presumes it; foreign without a lease |
 //! | a foreign thing is gone once a volume has taken it | presumed |
 //! | a call made it | ours |
-//! | a call met one that no call made, where it presumed its own | foreign, for all |
+//! | a call met one that no call made, where it presumed its own | foreign; what another call presumes, that call settles |
 //! | a call ended well in another way | what it presumed is ours |
 //! | a call failed, and what it made may be there | what it presumed is ours |
 //! | a call failed, and made nothing | what it presumed is foreign; the rest stays |
 //! | a call failed, and the thing of its volume alone is gone | foreign |
 //! | a foreign driver's volume leaves it, and volumes of ours use it | ours |
-//! | the last volume leaves it to links of another driver | foreign |
+//! | the last volume leaves it to links of another driver | foreign; as before, while a record cannot be read |
 //! | the last volume leaves it to the link of a volume whose own thing is gone | ours |
 //! | the thing was removed, or is not there when its last volume leaves | foreign |
 //! | the node was restarted, and reports it | foreign |
@@ -33,7 +33,7 @@
 //! | the record of a first stage | no lease of its own | removes nothing that no lease names |
 //! | the lease, or the act | a presumption of the volume | removes what is there |
 //! | the lease of what was made | a thing of ours with a user | a stage makes it again, an unstage removes it |
-//! | the removal of the thing | a lease of ours without a thing | removes the lease |
+//! | the removal of the thing | a lease of ours without a thing | removes the lease, and what came in its place |
 //! | the removal of the lease | a record | removes the record |
 //! | a lease that is kept or given away | as before it | looks at the links again |
 

@@ -279,7 +279,7 @@ fn a_lease_without_a_record_of_a_user_has_no_file() {
 }
 
 #[test]
-fn a_lease_goes_with_its_last_user_unless_a_link_needs_it() {
+fn a_lease_goes_with_its_last_user_or_is_kept() {
     let process = Process::new();
     for key in ["gone", "kept"] {
         process.make(key, key);
@@ -324,7 +324,7 @@ fn the_next_process_has_owners_as_the_files_say() {
 }
 
 #[test]
-fn a_lease_of_an_earlier_boot_or_that_cannot_be_read_is_of_a_foreign_thing() {
+fn a_lease_of_before_or_unreadable_is_foreign() {
     for (from, to) in [
         ("now", "before"),
         (r#""version":1"#, r#""version":2"#),
@@ -493,7 +493,7 @@ fn a_lease_of_ours_has_a_file_while_volumes_change() {
 }
 
 #[test]
-fn a_volume_that_uses_another_thing_leaves_the_first() {
+fn a_volume_of_another_thing_leaves_the_first() {
     let process = Process::new();
     process.make("a", "s");
     process.make("a", "t");
@@ -510,7 +510,7 @@ fn a_volume_that_uses_another_thing_leaves_the_first() {
 
 /// A directory is in the place of the file.
 #[test]
-fn a_lease_that_cannot_be_removed_stays_until_it_can() {
+fn a_lease_that_cannot_be_removed_stays() {
     let process = Process::new();
     process.make("a", "s");
     let file = process.paths().remove(0);
@@ -576,7 +576,7 @@ fn what_is_gone_is_foreign_to_its_only_volume_alone() {
 }
 
 #[test]
-fn a_file_is_of_the_thing_that_its_name_says_and_of_nobody_when_presumed() {
+fn a_file_is_of_the_thing_of_its_name() {
     let process = Process::new();
     process.make("a", "s");
     process.take("b", "t", false);

@@ -334,7 +334,7 @@ fn each_change_follows_a_check_of_its_own() {
 }
 
 #[test]
-fn where_the_kernel_tells_too_little_the_provider_is_asked() {
+fn too_little_of_the_kernel_asks_the_provider() {
     fn without_path(row: &mut Instance) {
         if let Some(path) = row.properties.get_mut(disk::PATH.name) {
             *path = Value::Null;

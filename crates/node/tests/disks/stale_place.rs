@@ -59,7 +59,7 @@ fn refuse_partition(fixture: &NodeFixture, found: &FoundDisk) {
 
 /// A search by place finds it where the disk before was. The call itself has the provider look again.
 #[test]
-fn a_stranger_at_a_place_of_before_is_not_partitioned() {
+fn a_stranger_in_a_place_is_not_partitioned() {
     for rescans in [false, true] {
         let fixture = NodeFixture::new();
         fixture.plug(&at(1), DATA, GIB);
@@ -73,7 +73,7 @@ fn a_stranger_at_a_place_of_before_is_not_partitioned() {
 }
 
 #[test]
-fn a_disk_that_moved_from_its_place_is_not_partitioned() {
+fn a_disk_that_moved_is_not_partitioned() {
     let fixture = NodeFixture::new();
     fixture.plug(&at(1), DATA, GIB);
     replace(&fixture, &at(7), GIB);
@@ -187,7 +187,7 @@ fn without_a_descriptor_the_provider_is_asked() {
 
 /// The second time the provider's object is older than the partition.
 #[test]
-fn a_found_disk_is_partitioned_as_often_as_one_likes() {
+fn a_found_disk_is_partitioned_again() {
     let fixture = NodeFixture::new();
     fixture.plug(&at(1), DATA, GIB);
     let found = find(&fixture, [serial()]);
