@@ -284,9 +284,11 @@ impl<'a> Case<'a> {
         }
     }
 
-    /// The disk that the request names, if it names one.
+    /// The disk that the request names, if it names one. In this process a dynamic disk is none of a search.
     fn sole(&self) -> Option<usize> {
         let disks = self.disks.iter().enumerate();
+        let is_searched = |disk: &Disk| crate::HOST == Host::Pipes || disk.content != On::Dynamic;
+        let disks = disks.filter(|(_, disk)| is_searched(disk));
         let named = disks.filter(|(_, disk)| disk.is_named_by(&self.request, self.luns));
         let mut named = named.map(|(number, _)| number);
         named.next().filter(|_| named.next().is_none())

@@ -1,8 +1,7 @@
 //! Whose a mapping is after calls that failed, restarts and records that cannot be read.
 
-use std::fs;
-use std::thread;
 use std::time::Duration;
+use std::{fs, thread};
 
 use wincsi::Win32;
 use wincsi::sim::smb::ServerHealth;

@@ -112,10 +112,10 @@ fn is_at(location: &Location, address: ScsiAddress) -> bool {
         (&location.target, address.target),
         (&location.lun, address.lun),
     ];
-    let agrees = |told: &str, is: u8| told == is.to_string();
+    let agrees = |part: &str, number: u8| part == number.to_string();
     parts
         .iter()
-        .all(|(told, is)| told.as_deref().is_none_or(|told| agrees(told, *is)))
+        .all(|(part, number)| part.as_deref().is_none_or(|part| agrees(part, *number)))
 }
 
 /// Whether the kernel knows all that was asked for: which session leads to a disk, the initiator alone knows, and the
