@@ -53,7 +53,7 @@ pub(crate) use self::leaving::LeavingForeign;
 use crate::record::{Store, StoreError, VolumeHandle};
 use crate::unpoisoned::Unpoisoned;
 
-/// By what a volume uses a thing: two that conflict cannot be there at a time.
+/// The terms on which a volume uses a thing. Two that conflict exclude each other.
 pub(crate) trait Terms {
     /// Of the files of leases.
     const KIND: &'static str;
@@ -272,7 +272,7 @@ impl<T: Terms> Leases<T> {
         self.change_user(volume, |user| user.presumes = true);
     }
 
-    /// The volume's call makes the thing, or makes it anew, with a credential that may not be the one of the lease.
+    /// The volume's call makes or replaces the thing, perhaps with another credential than the lease has.
     pub(crate) fn begin(
         &self,
         volume: &VolumeHandle,

@@ -462,7 +462,7 @@ fn a_boot_that_is_not_known_changes_none_of_a_lease() {
 
 #[test]
 fn a_lease_of_ours_has_a_file_while_volumes_change() {
-    // The one comes anew and the other leaves; or a first one comes while the last leaves.
+    // A user is staged again while another leaves; or a first one comes while the last leaves.
     for stays in [true, false] {
         let process = Process::new();
         process.make("a", "s");
@@ -476,7 +476,7 @@ fn a_lease_of_ours_has_a_file_while_volumes_change() {
         process.release("a");
         assert_eq!(process.files().len(), 1, "{stays}");
     }
-    // Or a foreign thing is left to one that comes anew.
+    // Or a foreign thing is left to a user that is staged again.
     let process = Process::new();
     for _ in 0..2 {
         process.take("a", "s", true);

@@ -274,7 +274,7 @@ impl<'a> Case<'a> {
             let is_named = self.sole() == Some(number);
             let may_be_written =
                 is_named && !self.is_for_readers() && self.has(number, On::Nothing);
-            // Windows signs a copy anew that comes online beside another.
+            // Windows gives a copy a new signature when it comes online beside its original.
             let may_be_signed = is_named && !self.is_for_readers() && self.has(number, On::Ntfs);
             let is_unwritten = match may_be_signed && !self.alone_has_ntfs(number) {
                 true => before.has_data_of(after),
@@ -391,7 +391,7 @@ impl Disk {
         (self.bus == Bus::Nvme).then(|| (self.lun + 1).to_string())
     }
 
-    /// By what the disk is. Of one that refuses its page nobody knows that it has a name, also beside one that has it.
+    /// The disk's own names count. A disk that refuses its page has no known name, also beside a twin that answers.
     fn is_named_by(&self, request: &Request, luns: Luns) -> bool {
         let is_known = self.page != IdentifierPage::Refused;
         request.iter().all(|(key, value)| match *key {

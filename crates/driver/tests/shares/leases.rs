@@ -11,12 +11,12 @@ use wincsi_driver::record::Lifetime;
 use crate::deaths::RECORDS;
 use crate::fixture::{Fixture, PASSWORD, POD, ROOT, SERVER, USER, Volume, volume};
 use crate::renewal::map_as_another;
-use crate::takeover::{A, B, node, node_with_folders_in_the_way, of, unstage};
+use crate::takeover::{A, B, mapping_came_under_record, node, of, unstage};
 use crate::upstream::{HostProcess, Upstream as _, prepare};
 
 const NONE: [&str; 0] = [];
 
-/// A volume whose mapping was made anew in vain: it is gone.
+/// A volume whose mapping was removed for a renewal that failed.
 fn renewed_in_vain() -> Fixture {
     let fixture = Fixture::new();
     fixture.stage(&volume("pv")).unwrap();
@@ -131,14 +131,7 @@ fn a_volume_of_a_kept_mapping_is_not_taken_over() {
 /// Its own mapping is gone, and the one that came in its place cannot be removed at once.
 #[test]
 fn a_repeated_unstage_leaves_what_came_in_place() {
-    let mut fixture = node_with_folders_in_the_way();
-    let a = of("a", A);
-    prepare(&fixture, &a);
-    fixture.stage(&a).unwrap();
-    assert!(fixture.try_unmap_by_hand(ROOT));
-    HostProcess.unstage(&fixture, &a).unwrap();
-    HostProcess.stage(&fixture, &a).unwrap();
-    fixture.restart_driver();
+    let (fixture, a) = mapping_came_under_record();
     assert_eq!(fixture.mappings(), [A]);
     let denied = Effect::fail(Win32::ACCESS_DENIED);
     let denied = Rule::on("MSFT_SmbGlobalMapping.Remove", denied);

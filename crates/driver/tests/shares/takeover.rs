@@ -35,7 +35,7 @@ pub(crate) fn node() -> Fixture {
 }
 
 /// One where Windows refuses to map a share beside its folders.
-pub(crate) fn node_with_folders_in_the_way() -> Fixture {
+fn node_with_folders_in_the_way() -> Fixture {
     let fixture = node();
     let in_the_way = |server: &mut ServerSpec| server.folder_mappings = FolderMappings::InTheWay;
     fixture.smb().change_server(SERVER, in_the_way).unwrap();
@@ -426,18 +426,23 @@ fn an_inline_volume_is_refused_where_csi_driver_smb_mapped_the_share_anew_with_a
     assert_eq!(fixture.mappings(), [ROOT]);
 }
 
-/// Unstaged and staged again by csi-driver-smb, while the record lay there.
-#[test]
-fn a_mapping_that_came_under_a_record_goes_with_it() {
+/// A volume of this driver, whose own mapping is gone; csi-driver-smb staged it since, by another one.
+pub(crate) fn mapping_came_under_record() -> (Fixture, Volume<'static>) {
     let mut fixture = node_with_folders_in_the_way();
     let a = of("a", A);
     prepare(&fixture, &a);
     fixture.stage(&a).unwrap();
     assert!(fixture.try_unmap_by_hand(ROOT));
-    let mut upstream = HostProcess;
-    upstream.unstage(&fixture, &a).unwrap();
-    upstream.stage(&fixture, &a).unwrap();
+    HostProcess.unstage(&fixture, &a).unwrap();
+    HostProcess.stage(&fixture, &a).unwrap();
     fixture.restart_driver();
+    (fixture, a)
+}
+
+/// Unstaged and staged again by csi-driver-smb, while the record lay there.
+#[test]
+fn a_mapping_that_came_under_a_record_goes_with_it() {
+    let (fixture, a) = mapping_came_under_record();
     fixture.reconcile();
     assert_eq!(fixture.mappings(), [A]);
     unstage(&fixture, &a);

@@ -54,7 +54,7 @@ pub trait Iscsi {
 
     /// Logs in to a target through a portal, until the next restart. A target that is connected stays as it is,
     /// whatever portal and authentication it was connected with: somebody works with it, and its disks are the whole
-    /// node's anyway. A target that the portal has not told of is looked for once more after asking the portal anew.
+    /// node's anyway. A target that the portal has not told of is looked for once more after a refresh of the portal.
     ///
     /// # Errors
     /// [`NotFound`], [`AlreadyConnected`], [`LogonFailure`], [`AccessDenied`], [`ServerNotFound`], [`ServiceStopped`].

@@ -182,7 +182,7 @@ fn with_rows(fixture: &NodeFixture, rewrite: fn(&mut Instance)) -> Node {
     })
 }
 
-/// Another disk takes the number, and the provider has heard of it.
+/// Another disk takes the number, and the provider lists it.
 fn replace(fixture: &NodeFixture, by: &'static Replacement) -> impl Fn() + Send + Sync + use<> {
     let (sim, node) = (fixture.sim.clone(), fixture.node.clone());
     let (number, soon) = (fixture.disk(), fixture.soon());

@@ -227,7 +227,7 @@ impl ShareStage<'_> {
     }
 
     /// An inline volume is its author's, who may name each server: a mapping that is there serves it only if it was made
-    /// with the volume's own credential. Nor may it be made anew with another.
+    /// with the volume's own credential. Nor may another credential replace it.
     fn check_mapping(&self) -> Result<(), CallError> {
         if self.turn.stage.lifetime == Lifetime::Persistent || !self.was_mapped {
             return Ok(());
@@ -344,7 +344,7 @@ impl ShareStage<'_> {
                 record.content.user = self.wanted.user().map(str::to_owned);
             }),
         };
-        // With another credential the mapping may be made anew.
+        // With another credential the node may replace the mapping.
         let may_change_credential = !(self.was_mapped && self.has_credential_of_mapping());
         let (leases, volume) = (&self.shares.leases, &self.turn.stage.volume);
         let begun = begun.and_then(|()| leases.begin(volume, may_change_credential));

@@ -7,7 +7,7 @@ use super::Share;
 use crate::leases::{self, SecretText, User};
 use crate::record::{Content as _, Record, State};
 
-/// By what a volume uses a mapping. Windows logs on to a server as one user at a time.
+/// The terms on which a volume uses a mapping. Windows logs on to a server as one user at a time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Terms {
     /// The server as the volume names it, in lower case.

@@ -88,7 +88,7 @@ impl Call<'_, ShareKind> {
                 return Ok(Unmapped::InUse);
             }
             Some(LinkOf::Stranger) => {
-                // They may have mapped it anew meanwhile, as another user.
+                // They may have replaced it meanwhile, as another user.
                 self.leases.give_away(&share, boot)?;
                 return Ok(Unmapped::InUse);
             }
