@@ -186,6 +186,12 @@ const LEFT_OUT: [(&str, Feature); 34] = [
     ),
 ];
 
+/// The client of the pipes waits by the machine's clock, which no test moves.
+const LEFT_TO_A_CLOCK: [&str; 2] = [
+    "deadlines::a_format_that_outlives_its_call_is_joined",
+    "deadlines::an_undo_ends_with_its_call",
+];
+
 #[test]
 fn every_case_runs_here_or_is_left_out_by_name() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/disks");
@@ -200,7 +206,10 @@ fn every_case_runs_here_or_is_left_out_by_name() {
         }
     }
     absent.sort();
-    assert_eq!(absent, LEFT_OUT.map(|(case, _)| case));
+    let mut left_out = Vec::from(LEFT_OUT.map(|(case, _)| case));
+    left_out.extend(LEFT_TO_A_CLOCK);
+    left_out.sort_unstable();
+    assert_eq!(absent, left_out);
 }
 
 fn runs_here(file: &str) -> bool {

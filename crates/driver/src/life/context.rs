@@ -11,12 +11,14 @@ use super::health::Health;
 use super::vol_data::VolData;
 use super::waiting::ServerWaits;
 use crate::in_flight::InFlight;
-use crate::kinds::Unrecorded;
 use crate::machine::Machine;
 use crate::record::{Store, VolumeHandle};
 
 /// How long a call may take: less than the two minutes after which kubelet calls again.
-const CALL: Duration = Duration::from_secs(110);
+pub(super) const CALL: Duration = Duration::from_secs(110);
+
+/// The end of it, which a stage that fails has to undo its steps.
+pub(super) const UNDO: Duration = Duration::from_secs(20);
 
 /// What kinds work with: the node, the records, and the calls that run.
 pub struct Context {
@@ -72,20 +74,6 @@ impl Context {
     /// When a call that begins now ends.
     pub(crate) fn deadline(&self) -> Deadline {
         self.node.deadline(CALL)
-    }
-
-    /// What a call that begins now has of a volume without a record.
-    pub(super) fn unrecorded<'a>(
-        &self,
-        volume: &'a VolumeHandle,
-        at: &'a WinPath,
-    ) -> Unrecorded<'a> {
-        let deadline = self.deadline();
-        Unrecorded {
-            volume,
-            at,
-            deadline,
-        }
     }
 
     /// This boot, if the node reports it. No call fails for it: a start then removes no entry of a recorded volume.

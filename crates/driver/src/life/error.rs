@@ -1,7 +1,7 @@
 use std::error::Error as StdError;
 
 use transport::Code;
-use wincsi::{Condition, Error, Feature, WinPath};
+use wincsi::{Cause, Condition, Error, Feature, WinPath};
 
 use super::TooManyWaiting;
 use crate::code::{self, Leftovers};
@@ -120,6 +120,11 @@ impl From<Error> for CallError {
             left: Leftovers::Maybe,
         }
     }
+}
+
+/// Whether the same call may come through later, or an operation that it began still runs: nothing is undone behind that.
+pub(crate) fn may_come_through(error: &Error) -> bool {
+    error.is_transient() || matches!(error.cause, Cause::Deadline)
 }
 
 fn because(why: Option<&str>) -> String {

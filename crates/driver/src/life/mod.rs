@@ -35,6 +35,7 @@ pub use self::call::Call;
 pub use self::context::Context;
 pub(crate) use self::context::is_nothing_mounted;
 pub use self::error::CallError;
+pub(crate) use self::error::may_come_through;
 pub use self::expand::Capacity;
 pub use self::kubelet::{Kubelet, KubeletPathError};
 pub(crate) use self::kubelet::{LONGEST_NAME, kubelet_path, utf16_length};

@@ -2,7 +2,7 @@ use wincsi::{Cause, Condition, Deadline, Error, WinPath};
 
 use super::{CallError, Context, Volumes};
 use crate::code;
-use crate::kinds::Kind;
+use crate::kinds::{Kind, Unrecorded};
 use crate::kubelet::{Refusal, Request};
 use crate::record::{Lifetime, Record, Slot, State, Targets, VolumeHandle};
 
@@ -21,7 +21,7 @@ pub struct PublishCall<'a> {
     pub(crate) publish: &'a Publish,
     pub(crate) record: Record,
     pub(crate) slot: &'a Slot<'a>,
-    /// When the call ends.
+    /// When its steps end.
     pub(crate) deadline: Deadline,
 }
 
@@ -49,12 +49,13 @@ impl Volumes {
     }
 
     fn publish_request(&self, request: &Request<'_>) -> Result<(), CallError> {
+        let deadline = self.deadline_of_steps();
         if request.lifetime == Lifetime::Inline {
-            return self.stage_at(request, request.target());
+            return self.stage_at(request, request.target(), deadline);
         }
         let kind = self.kind_for(request).ok_or(Refusal::NoKind)?;
         let (proving, targets) = (kind.to_publish(request)?, request.targets()?);
-        self.take_over(kind, request);
+        self.take_over(kind, request, deadline);
         if request.staging.is_empty() {
             return Err(CallError::NoStaging);
         }
@@ -64,7 +65,7 @@ impl Volumes {
             target: request.target()?,
             targets,
         };
-        self.publish_by(kind, &publish, proving)
+        self.publish_by(kind, &publish, deadline, proving)
     }
 
     /// A directory link at the target leads to the staging path, which is proved to be this volume's live mount or link,
@@ -73,6 +74,7 @@ impl Volumes {
         &self,
         kind: &dyn Kind,
         request: &Publish,
+        deadline: Deadline,
         proving: impl FnOnce(PublishCall<'_>) -> Result<(), CallError>,
     ) -> Result<(), CallError> {
         let (ctx, volume, target) = (&self.ctx, &request.volume, &request.target);
@@ -83,14 +85,12 @@ impl Volumes {
         let is_begun =
             |record: &Record| record.state == State::Staging && record.kind == kind.name();
         if record.as_ref().is_none_or(is_begun) {
-            return ctx.publish_foreign(kind, request);
+            return ctx.publish_foreign(kind, request, deadline);
         }
         let record = record
             .filter(|record| record.state == State::Staged && record.staging == request.staging)
             .ok_or_else(|| request.not_staged(None))?;
         let _waiting = ctx.waiting.begin(kind.waits_for(), record.lifetime)?;
-        // One for all of it: kubelet waits two minutes.
-        let deadline = ctx.deadline();
         proving(PublishCall {
             publish: request,
             record,
@@ -119,19 +119,24 @@ impl Volumes {
 
     /// Gives a volume that another driver of this name staged a record, if the publish has a Secret: from then on it is
     /// renewed, measured and reported as this driver's own. One that cannot have it is published as it is.
-    fn take_over(&self, kind: &dyn Kind, request: &Request<'_>) {
+    fn take_over(&self, kind: &dyn Kind, request: &Request<'_>, deadline: Deadline) {
         let (volume, store) = (&request.volume, &self.ctx.store);
-        let Ok(staging) = request.staging() else {
+        let Ok(at) = &request.staging() else {
             return;
         };
-        let is_foreign = || kind.is_foreign_live(self.ctx.unrecorded(volume, &staging));
+        let found = Unrecorded {
+            volume,
+            at,
+            deadline,
+        };
+        let is_foreign = || kind.is_foreign_live(found);
         if request.secrets.is_empty()
             || !matches!(store.get(volume), Ok(None))
             || !is_foreign().unwrap_or(false)
         {
             return;
         }
-        match self.stage(request) {
+        match self.stage_at(request, Ok(at.clone()), deadline) {
             Ok(()) => tracing::info!("volume {volume} is taken over from another driver"),
             Err(refusal) => kind.note_not_taken_over(volume, &refusal.to_string()),
         }
@@ -140,9 +145,19 @@ impl Volumes {
 
 impl Context {
     /// Publishes a volume that another driver of this name staged.
-    fn publish_foreign(&self, kind: &dyn Kind, request: &Publish) -> Result<(), CallError> {
-        match kind.is_foreign_live(self.unrecorded(&request.volume, &request.staging))? {
-            true => self.link(request, self.deadline()),
+    fn publish_foreign(
+        &self,
+        kind: &dyn Kind,
+        request: &Publish,
+        deadline: Deadline,
+    ) -> Result<(), CallError> {
+        let found = Unrecorded {
+            volume: &request.volume,
+            at: &request.staging,
+            deadline,
+        };
+        match kind.is_foreign_live(found)? {
+            true => self.link(request, deadline),
             false => Err(request.not_staged(None)),
         }
     }

@@ -1,5 +1,6 @@
 use wincsi::{Deadline, WinPath};
 
+use super::context::{CALL, UNDO};
 use super::{CallError, Volumes};
 use crate::code::Leftovers;
 use crate::kinds::{Kind, StageFn};
@@ -20,14 +21,14 @@ pub struct Stage {
 pub struct StageCall<'a> {
     pub(crate) stage: &'a Stage,
     pub(crate) slot: &'a Slot<'a>,
-    /// When the call ends.
+    /// When its steps end.
     pub(crate) deadline: Deadline,
 }
 
 impl Volumes {
     /// Stages a volume, as its kind does.
     pub fn stage(&self, request: &Request<'_>) -> Result<(), CallError> {
-        self.stage_at(request, request.staging())
+        self.stage_at(request, request.staging(), self.deadline_of_steps())
     }
 
     /// Stages the volume of a request at a path. After a final code kubelet may forget the volume: a refused request has
@@ -36,17 +37,23 @@ impl Volumes {
         &self,
         request: &Request<'_>,
         staging: Result<WinPath, Refusal>,
+        deadline: Deadline,
     ) -> Result<(), CallError> {
         let parsed = staging.and_then(|staging| self.parse(request, staging));
         let staged = parsed
             .map_err(CallError::from)
-            .and_then(|(stage, kind, staging)| self.stage_by(kind, &stage, staging));
+            .and_then(|(stage, kind, staging)| self.stage_by(kind, &stage, deadline, staging));
         staged.map_err(|error| match error {
             CallError::Request(_) if self.is_left(&request.volume, request.lifetime) => {
                 error.unfinished()
             }
             error => error,
         })
+    }
+
+    /// When the steps of a stage or publish that begins now end: time is left to undo them.
+    pub fn deadline_of_steps(&self) -> Deadline {
+        self.ctx.node.deadline(CALL - UNDO)
     }
 
     fn parse(
@@ -69,6 +76,7 @@ impl Volumes {
         &self,
         kind: &dyn Kind,
         stage: &Stage,
+        deadline: Deadline,
         staging: impl FnOnce(&StageCall<'_>) -> Result<(), CallError>,
     ) -> Result<(), CallError> {
         let _waiting = self.ctx.waiting.begin(kind.waits_for(), stage.lifetime)?;
@@ -77,7 +85,7 @@ impl Volumes {
         staging(&StageCall {
             stage,
             slot: &slot,
-            deadline: self.ctx.deadline(),
+            deadline,
         })
     }
 }
@@ -110,6 +118,11 @@ impl StageCall<'_> {
             // Of a volume whose record cannot be read, something may be left.
             Err(unreadable) => unreadable.into(),
         }
+    }
+
+    /// When an undo of the call ends.
+    pub(crate) fn deadline_of_undo(&self) -> Deadline {
+        Deadline(self.deadline.0.after(UNDO))
     }
 
     /// What is left after a stage was taken back. The record goes if nothing is.

@@ -1,7 +1,7 @@
 use wincsi::volumes::Space;
 
 use super::{CallError, Volumes, kubelet_path};
-use crate::kinds::Kind;
+use crate::kinds::{Kind, Unrecorded};
 use crate::record::{Lifetime, Record, VolumeHandle};
 
 /// How full a volume is, in bytes: by the last call that reached it, if it is abnormal.
@@ -44,9 +44,14 @@ impl Volumes {
         let (waiting, persistent) = (&self.ctx.waiting, Lifetime::Persistent);
         let no_volume = || CallError::NoVolume(volume.clone());
         let at = kubelet_path(path).map_err(|_| no_volume())?;
+        let found = Unrecorded {
+            volume,
+            at: &at,
+            deadline: self.ctx.deadline(),
+        };
         for kind in &self.kinds {
             let _waiting = waiting.begin(kind.waits_for(), persistent)?;
-            if let Some(space) = kind.usage_of_foreign(self.ctx.unrecorded(volume, &at))? {
+            if let Some(space) = kind.usage_of_foreign(found)? {
                 return Ok(Stats::normal(space));
             }
         }

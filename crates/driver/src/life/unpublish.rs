@@ -1,6 +1,7 @@
 use wincsi::WinPath;
 
 use super::{CallError, Volumes};
+use crate::kinds::Unrecorded;
 use crate::record::{Lifetime, Record, VolumeHandle};
 
 impl Volumes {
@@ -34,7 +35,11 @@ impl Volumes {
         volume: &VolumeHandle,
         target: &WinPath,
     ) -> Result<(), CallError> {
-        let found = self.ctx.unrecorded(volume, target);
+        let found = Unrecorded {
+            volume,
+            at: target,
+            deadline: self.ctx.deadline(),
+        };
         for kind in &self.kinds {
             if kind.unpublish_foreign(found)? {
                 return Ok(());

@@ -1,7 +1,7 @@
 use wincsi::{Deadline, WinPath};
 
 use super::{CallError, Volumes};
-use crate::kinds::Kind;
+use crate::kinds::{Kind, Unrecorded};
 use crate::record::{Record, Slot, State, VolumeHandle};
 
 impl Volumes {
@@ -13,25 +13,26 @@ impl Volumes {
         let _turn = self.ctx.running.alone(volume)?;
         let (slot, deadline) = (self.ctx.store.slot(volume)?, self.ctx.deadline());
         let Some(record) = slot.get()? else {
-            return self.unstage_unrecorded(volume, staging);
+            let found = Unrecorded {
+                volume,
+                at: staging,
+                deadline,
+            };
+            return self.unstage_unrecorded(found);
         };
         self.check_unpublished(&record, deadline)?;
         self.end(record, &slot, staging, deadline)
     }
 
-    fn unstage_unrecorded(
-        &self,
-        volume: &VolumeHandle,
-        staging: &WinPath,
-    ) -> Result<(), CallError> {
-        let found = self.ctx.unrecorded(volume, staging);
+    fn unstage_unrecorded(&self, found: Unrecorded<'_>) -> Result<(), CallError> {
         for kind in &self.kinds {
             if kind.unstage_foreign(found)? {
                 return Ok(());
             }
         }
-        tracing::warn!("volume {volume} has no record: what is at {staging} is removed");
-        Ok(self.ctx.remove_entry(staging, found.deadline)?)
+        let Unrecorded { volume, at, .. } = found;
+        tracing::warn!("volume {volume} has no record: what is at {at} is removed");
+        Ok(self.ctx.remove_entry(at, found.deadline)?)
     }
 
     /// Takes down what is left of a volume, and its record last.

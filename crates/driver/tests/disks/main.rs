@@ -4,6 +4,7 @@
 
 mod away;
 mod crash;
+mod deadlines;
 #[path = "../deaths/mod.rs"]
 mod deaths;
 #[cfg(unix)]

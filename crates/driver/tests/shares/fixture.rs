@@ -229,9 +229,9 @@ impl Fixture {
             target: path(&volume.target(pod)),
             targets: Targets::Many,
         };
-        let shares = self.shares();
+        let (volumes, shares) = (self.volumes(), self.shares());
         let prove = |proof: PublishCall<'_>| shares.prove(proof, credentials);
-        self.volumes().publish_by(shares, &publish, prove)
+        volumes.publish_by(shares, &publish, volumes.deadline_of_steps(), prove)
     }
 
     /// Publishes an inline volume.
@@ -245,16 +245,21 @@ impl Fixture {
         volume: &Volume<'_>,
         pod: &str,
     ) -> Result<(), CallError> {
-        let (shares, stage) = (self.shares(), volume.stage(&volume.target(pod)));
+        let (volumes, shares) = (self.volumes(), self.shares());
+        let (stage, deadline) = (
+            volume.stage(&volume.target(pod)),
+            volumes.deadline_of_steps(),
+        );
         let resolve = |given: &RemotePath| Ok(given.clone());
         let staging = |turn: &StageCall<'_>| shares.stage_resolved(turn, volume.wanted(), resolve);
-        self.volumes().stage_by(shares, &stage, staging)
+        volumes.stage_by(shares, &stage, deadline, staging)
     }
 
     fn stage_share(&self, volume: &Volume<'_>, at: &str) -> Result<(), CallError> {
-        let (shares, stage) = (self.shares(), volume.stage(at));
+        let (volumes, shares) = (self.volumes(), self.shares());
+        let (stage, deadline) = (volume.stage(at), volumes.deadline_of_steps());
         let staging = |turn: &StageCall<'_>| shares.stage(turn, &volume.wanted());
-        self.volumes().stage_by(shares, &stage, staging)
+        volumes.stage_by(shares, &stage, deadline, staging)
     }
 
     pub(crate) fn unpublish(&self, volume: &Volume<'_>, pod: &str) -> Result<(), CallError> {

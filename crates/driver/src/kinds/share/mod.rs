@@ -21,7 +21,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use program::metrics::{Exposition, Kind as Metric};
-use wincsi::smb::{Credentials, MappingStatus};
+use wincsi::smb::{Credentials, MappingStatus, RemotePath};
 use wincsi::volumes::Space;
 use wincsi::{Condition, Deadline, Error, Feature, ResultExt as _, WinPath};
 
@@ -96,11 +96,6 @@ impl ShareKind {
 
     fn until(&self, deadline: Deadline) -> Call<'_, Self> {
         Call::until(deadline, self)
-    }
-
-    fn share_space(&self, record: &Record<Share>) -> Result<Space, Error> {
-        let files = self.ctx.node.filesystem();
-        files.space(record.content.remote.path(), self.ctx.node.deadline(ANSWER))
     }
 
     /// Compares a credential with that of a share's mapping.
@@ -237,7 +232,18 @@ impl Call<'_, ShareKind> {
             && self.staging_state(mappings, record)? == StagingState::Live;
         let status = mappings.status(record.content.remote.path());
         let is_ok = matches!(status, None | Some(MappingStatus::Ok));
-        Ok(is_there && (is_ok || self.share_space(record).is_ok()))
+        Ok(is_there && (is_ok || self.space(&record.content.remote).is_ok()))
+    }
+
+    /// Size and free space of a share, or of a folder of it.
+    fn space(&self, remote: &RemotePath) -> Result<Space, Error> {
+        let files = self.ctx.node.filesystem();
+        files.space(remote.path(), self.answer())
+    }
+
+    /// When a question to a server ends that begins now.
+    fn answer(&self) -> Deadline {
+        self.ctx.node.deadline(ANSWER).min(self.deadline)
     }
 
     /// Whether exactly this path is a link to that one. A host that reads no links takes each for the right one.

@@ -3,7 +3,7 @@ use wincsi::{Deadline, Error};
 
 use super::{RequestedShare, Share, ShareKind};
 use crate::leases::Comparison;
-use crate::life::{CallError, Publish, PublishCall, Stage, StageCall};
+use crate::life::{Call, CallError, Publish, PublishCall, Stage, StageCall};
 use crate::record::{Record, Slot, VolumeHandle};
 
 impl ShareKind {
@@ -21,7 +21,7 @@ impl ShareKind {
         let call = self.until(deadline);
         let mappings = call.mappings()?;
         let is_live = call.is_share_live(&record, &mappings)?;
-        if is_live && !self.is_refused_since(&record, credentials.as_ref()) {
+        if is_live && !call.is_refused_since(&record, credentials.as_ref()) {
             self.compare_secret(&record.volume, &record.content.remote, credentials.as_ref());
             return Ok(());
         }
@@ -58,17 +58,6 @@ impl ShareKind {
         }
     }
 
-    /// Whether the Secret has another password than the mapping, and the server takes that of the mapping no more.
-    pub(super) fn is_refused_since(
-        &self,
-        record: &Record<Share>,
-        credentials: Option<&Credentials>,
-    ) -> bool {
-        let share = record.content.remote.share();
-        let compare = |one| self.compare(&share, Some(one));
-        credentials.map(compare) == Some(Comparison::Differs) && self.share_space(record).is_err()
-    }
-
     fn renew(
         &self,
         record: &Record<Share>,
@@ -96,5 +85,18 @@ impl ShareKind {
         self.ctx.remove_entry(&record.staging, deadline)?;
         let to = record.content.remote.path();
         self.ctx.make_link(to, &record.staging, deadline)
+    }
+}
+
+impl Call<'_, ShareKind> {
+    /// Whether the Secret has another password than the mapping, and the server takes that of the mapping no more.
+    pub(super) fn is_refused_since(
+        &self,
+        record: &Record<Share>,
+        credentials: Option<&Credentials>,
+    ) -> bool {
+        let remote = &record.content.remote;
+        let compare = |one| self.compare(&remote.share(), Some(one));
+        credentials.map(compare) == Some(Comparison::Differs) && self.space(remote).is_err()
     }
 }

@@ -66,7 +66,7 @@ impl Call<'_, ShareKind> {
         if let (Some(space), None | Some(MappingStatus::Ok)) = (fresh, status) {
             return Ok(Some(space));
         }
-        let space = self.share_space(record)?;
+        let space = self.space(&record.content.remote)?;
         let (key, until) = ((record.volume.clone(), at.folded()), figures.fresh_for);
         let kept = (self.ctx.node.deadline(until), space);
         figures.kept.lock().insert(key, kept);

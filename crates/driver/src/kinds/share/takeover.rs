@@ -12,7 +12,7 @@ use wincsi::{Error, Feature, WinPath};
 
 use super::mappings::covers;
 use super::unstage::Unmapped;
-use super::{ANSWER, Share, ShareKind, Terms};
+use super::{Share, ShareKind, Terms};
 use crate::kinds::Unrecorded;
 use crate::leases::LeavingForeign;
 use crate::life::{Call, CallError};
@@ -43,11 +43,8 @@ impl Call<'_, ShareKind> {
         let target = self.ctx.link_target(of.at, self.deadline)?;
         let staging = target.filter(|target| remote_of(target).is_none());
         let at = staging.as_ref().unwrap_or(of.at);
-        let Some(remote) = self.foreign_share(Unrecorded { at, ..of })? else {
-            return Ok(None);
-        };
-        let (files, answer) = (self.ctx.node.filesystem(), self.ctx.node.deadline(ANSWER));
-        files.space(remote.path(), answer).map(Some)
+        let remote = self.foreign_share(Unrecorded { at, ..of })?;
+        remote.map(|remote| self.space(&remote)).transpose()
     }
 
     /// Removes the link of such a volume, and before it the mappings that nobody else uses: a call that is repeated

@@ -6,7 +6,7 @@ use wincsi::{Condition, Deadline, Error, ResultExt as _};
 use super::DiskStage;
 use crate::code::Leftovers;
 use crate::kinds::block::Source;
-use crate::life::CallError;
+use crate::life::{CallError, may_come_through};
 
 /// A failed step.
 pub(super) struct Failure {
@@ -52,7 +52,7 @@ impl<S: Source> DiskStage<'_, S> {
         let left = match undo {
             Undo::Unchanged => Leftovers::None,
             Undo::StagedBefore => Leftovers::Maybe,
-            Undo::Attached | Undo::Mount { .. } if error.is_transient() => Leftovers::Maybe,
+            Undo::Attached | Undo::Mount { .. } if may_come_through(&error) => Leftovers::Maybe,
             Undo::Attached => self.undo(None),
             Undo::Mount {
                 disk,
@@ -69,7 +69,7 @@ impl<S: Source> DiskStage<'_, S> {
     }
 
     fn revert(&self, mount: Option<(&FoundDisk, bool)>) -> Result<(), Error> {
-        let deadline = self.block.ctx.deadline();
+        let deadline = self.turn.deadline_of_undo();
         if let Some((disk, brought_online)) = mount {
             let staging = &self.turn.stage.staging;
             self.block.dismount(staging, None, deadline)?;

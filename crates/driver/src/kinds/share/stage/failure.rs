@@ -6,12 +6,12 @@ use super::ShareStage;
 use crate::code::Leftovers;
 use crate::kinds::share::Share;
 use crate::leases::{Ended, Owner};
-use crate::life::CallError;
+use crate::life::{CallError, may_come_through};
 use crate::record::{Record, State, StoreError};
 
 impl ShareStage<'_> {
     pub(super) fn fail(&self, error: Error) -> CallError {
-        let is_over = !error.is_transient() && !matches!(error.cause, Cause::Deadline);
+        let is_over = !may_come_through(&error);
         self.end_presumption(&error);
         let left = match &self.before {
             None if is_over || self.is_unmade(&error) => self.undo(),
@@ -89,7 +89,7 @@ impl ShareStage<'_> {
         leases.leave(volume);
         let share = self.remote.share();
         if leases.is_ours(&share, self.boot.as_deref()) {
-            let deadline = self.shares.ctx.deadline();
+            let deadline = self.turn.deadline_of_undo();
             if let Err(error) = self.shares.until(deadline).unmap_unless_used(&self.remote) {
                 tracing::warn!("volume {volume}: {share} may stay mapped: {error}");
             }
@@ -100,7 +100,8 @@ impl ShareStage<'_> {
 
     /// The record goes if nothing is left of the volume.
     pub(super) fn undo(&self) -> Leftovers {
-        self.turn.end_undo(self.revert(self.shares.ctx.deadline()))
+        self.turn
+            .end_undo(self.revert(self.turn.deadline_of_undo()))
     }
 
     fn revert(&self, deadline: Deadline) -> Result<(), CallError> {

@@ -4,7 +4,6 @@ use wincsi::smb::{MapOutcome, MapRequest, MappingStatus, ResolvedPath};
 use wincsi::{Condition, Error, Feature, WinPath};
 
 use super::ShareStage;
-use crate::kinds::share::ANSWER;
 use crate::kinds::share::mappings::covers;
 use crate::record::Lifetime;
 
@@ -120,9 +119,7 @@ impl ShareStage<'_> {
         let files = self.shares.ctx.node.filesystem();
         let folders = self.folders_of_others()?;
         for folder in folders.iter().take(MOST_LOOKS) {
-            let answer = self.shares.ctx.node.deadline(ANSWER);
-            let answer = answer.min(self.turn.deadline);
-            match files.path_exists(folder, answer) {
+            match files.path_exists(folder, self.shares.answer()) {
                 // These are of this folder alone.
                 Ok(false) => {}
                 Err(error) if error.is(Condition::AccessDenied) => {}
