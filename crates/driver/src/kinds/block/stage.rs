@@ -4,7 +4,7 @@ use wincsi::disks::{Criterion, DiskQuery, FoundDisk};
 use wincsi::volumes::{FoundVolume, NewSize, Resized, VolumeId};
 use wincsi::{Cause, Condition, Deadline, Error, Feature, ResultExt as _};
 
-use self::undo::{Failure, Undo};
+use self::undo::Undo;
 use super::{Block, Disk, Refused, RequestedDisk, Source};
 use crate::life::{CallError, Stage, StageCall, StagingState};
 use crate::record::{Access, Record, Slot, State};
@@ -17,6 +17,8 @@ struct DiskStage<'a, S: Source> {
     wanted: RequestedDisk,
     /// The record from before the call.
     before: Option<Record<Disk<S::Spec>>>,
+    /// What a failure takes back.
+    undo: Undo,
 }
 
 impl<S: Source> Block<S> {
@@ -50,6 +52,7 @@ impl<S: Source> Block<S> {
             source,
             wanted,
             before,
+            undo: Undo::Unchanged,
         };
         staging.run()
     }
@@ -109,6 +112,7 @@ impl<S: Source> Block<S> {
             source: record.content.source.clone(),
             wanted: record.content.wanted.clone(),
             before: Some(record.clone()),
+            undo: Undo::Unchanged,
         };
         staging.run()
     }
@@ -124,14 +128,14 @@ impl<S: Source> Block<S> {
 }
 
 impl<S: Source> DiskStage<'_, S> {
-    fn run(self) -> Result<(), CallError> {
+    fn run(mut self) -> Result<(), CallError> {
         let brought = match self.already_staged() {
             Some(staged) => Ok(staged),
             None => self.bring().map(|(found, size)| (found.id(), size)),
         };
         match brought {
             Ok((volume, size)) => Ok(self.note_staged(volume, size)?),
-            Err(failure) => Err(self.fail(failure)),
+            Err(error) => Err(self.fail(error)),
         }
     }
 
@@ -157,29 +161,34 @@ impl<S: Source> DiskStage<'_, S> {
     }
 
     /// Each step leaves alone what is as it should be.
-    fn bring(&self) -> Result<(FoundVolume, Option<u64>), Failure> {
-        let was_staged = self.was_staged();
-        let was_staged =
-            was_staged.map_err(|error| Failure::of(self.undo_of_look(&error), error))?;
-        let undo = |undo| match was_staged {
-            true => Undo::StagedBefore,
-            false => undo,
+    fn bring(&mut self) -> Result<(FoundVolume, Option<u64>), CallError> {
+        let was_staged = match self.was_staged() {
+            Ok(was_staged) => was_staged,
+            Err(error) => {
+                self.undo = self.undo_of_look(&error);
+                return Err(error.into());
+            }
         };
-        if S::ATTACHES && self.before.is_none() {
-            let refused = self.refuse_source_of_other_access();
-            refused.map_err(|error| Failure::of(undo(Undo::Unchanged), error))?;
+        if was_staged {
+            self.undo = Undo::StagedBefore;
         }
-        let begun = self.attach().and_then(|()| self.find_and_begin());
-        let (disk, brought_online) =
-            begun.map_err(|error| Failure::of(undo(self.nothing_changed()), error))?;
-        self.mount(&disk).map_err(|error| {
-            let disk = Box::new(disk);
-            let mount = Undo::Mount {
+        if S::ATTACHES && self.before.is_none() {
+            self.refuse_source_of_other_access()?;
+        }
+        if !was_staged {
+            self.undo = self.nothing_changed();
+        }
+        self.attach()?;
+        let disk = self.find()?;
+        let brought_online = self.begin(&disk)?;
+        if !was_staged {
+            let disk = Box::new(disk.clone());
+            self.undo = Undo::Mount {
                 disk,
                 brought_online,
             };
-            Failure::of(undo(mount), error)
-        })
+        }
+        Ok(self.mount(&disk)?)
     }
 
     /// Attaches the disk, where its source does so. The record comes first.
@@ -203,11 +212,9 @@ impl<S: Source> DiskStage<'_, S> {
         }
     }
 
-    fn find_and_begin(&self) -> Result<(FoundDisk, bool), CallError> {
-        let disks = self.block.ctx.node.disks();
-        let disk = disks.find_attached(&self.query(), self.block.arrival, self.turn.deadline)?;
-        let brought_online = self.begin(&disk)?;
-        Ok((disk, brought_online))
+    fn find(&self) -> Result<FoundDisk, Error> {
+        let (disks, wait) = (self.block.ctx.node.disks(), self.block.arrival);
+        disks.find_attached(&self.query(), wait, self.turn.deadline)
     }
 
     fn query(&self) -> DiskQuery {

@@ -8,12 +8,6 @@ use crate::code::Leftovers;
 use crate::kinds::block::Source;
 use crate::life::{CallError, may_come_through};
 
-/// A failed step.
-pub(super) struct Failure {
-    pub(super) error: Box<CallError>,
-    pub(super) undo: Undo,
-}
-
 /// What a failed call has to take back.
 pub(super) enum Undo {
     /// Nothing: it changed nothing, and nothing was there before.
@@ -29,19 +23,12 @@ pub(super) enum Undo {
     },
 }
 
-impl Failure {
-    pub(super) fn of(undo: Undo, error: impl Into<CallError>) -> Self {
-        let error = Box::new(error.into());
-        Self { error, undo }
-    }
-}
-
 impl<S: Source> DiskStage<'_, S> {
-    pub(super) fn fail(&self, Failure { error, undo }: Failure) -> CallError {
-        let error = match *error {
+    pub(super) fn fail(&self, error: CallError) -> CallError {
+        let error = match error {
             CallError::Node { error, .. } => error,
             refused if refused.is_refusal() => {
-                return match undo {
+                return match self.undo {
                     Undo::Unchanged => refused,
                     Undo::Attached if self.undo(None) == Leftovers::None => refused,
                     _ => refused.unfinished(),
@@ -49,7 +36,7 @@ impl<S: Source> DiskStage<'_, S> {
             }
             other => return other,
         };
-        let left = match undo {
+        let left = match &self.undo {
             Undo::Unchanged => Leftovers::None,
             Undo::StagedBefore => Leftovers::Maybe,
             Undo::Attached | Undo::Mount { .. } if may_come_through(&error) => Leftovers::Maybe,
@@ -57,7 +44,7 @@ impl<S: Source> DiskStage<'_, S> {
             Undo::Mount {
                 disk,
                 brought_online,
-            } => self.undo(Some((&disk, brought_online))),
+            } => self.undo(Some((disk, *brought_online))),
         };
         CallError::Node { error, left }
     }
