@@ -20,7 +20,9 @@ use wincsi::{Condition, Deadline, Error, ResultExt as _, WinPath};
 
 use super::{InspectFn, Kind, ProveFn, StageFn, Unrecorded};
 use crate::kubelet::{Refusal, Request};
-use crate::life::{CallError, Capacity, Context, StagingState, is_dangling, is_nothing_mounted};
+use crate::life::{
+    Call, CallError, Capacity, Context, StagingState, is_dangling, is_nothing_mounted,
+};
 use crate::record::{Content as _, Record};
 
 pub use self::error::Refused;
@@ -64,6 +66,8 @@ pub trait Source: Send + Sync + 'static {
     }
 }
 
+type DiskRecord<S> = Record<Disk<<S as Source>::Spec>>;
+
 /// The kind of volume whose disks come from a source.
 pub struct Block<S> {
     ctx: Arc<Context>,
@@ -82,7 +86,11 @@ impl<S: Source> Block<S> {
         }
     }
 
-    fn query(&self, record: &Record<Disk<S::Spec>>) -> DiskQuery {
+    fn until(&self, deadline: Deadline) -> Call<'_, Self> {
+        Call::until(deadline, self)
+    }
+
+    fn query(&self, record: &DiskRecord<S>) -> DiskQuery {
         self.source.query(&record.content.source)
     }
 }
@@ -104,7 +112,7 @@ impl<S: Source> Kind for Block<S> {
 
     fn to_publish<'a>(&'a self, request: &Request<'_>) -> Result<ProveFn<'a>, Refusal> {
         request::note_access(&request::wanted(request)?, request);
-        Ok(Box::new(|proof| self.prove(proof)))
+        Ok(Box::new(|publish| self.prove(publish)))
     }
 
     fn unstage(
@@ -113,17 +121,18 @@ impl<S: Source> Kind for Block<S> {
         staging: &WinPath,
         deadline: Deadline,
     ) -> Result<(), CallError> {
-        Ok(self.unstage_disk(&record.of_kind()?, staging, deadline)?)
+        let call = self.until(deadline);
+        Ok(call.unstage_disk(&record.of_kind()?, staging)?)
     }
 
     fn inspect(&self) -> InspectFn<'_> {
-        Box::new(|record, deadline| self.staging_state(&record.of_kind()?, deadline()))
+        Box::new(|record, deadline| self.until(deadline()).staging_state(&record.of_kind()?))
     }
 
     fn usage(&self, record: Record, at: &WinPath) -> Result<Option<Space>, Error> {
-        let deadline = self.ctx.deadline();
-        let live = self.live(&record.of_kind()?, at, deadline)?;
-        let stats = |found: FoundVolume| self.ctx.node.volumes().stats(found.id(), deadline);
+        let call = self.until(self.ctx.deadline());
+        let live = call.live(&record.of_kind()?, at)?;
+        let stats = |found: FoundVolume| self.ctx.node.volumes().stats(found.id(), call.deadline);
         live.map(stats).transpose()
     }
 
@@ -132,7 +141,8 @@ impl<S: Source> Kind for Block<S> {
     }
 
     fn expand(&self, record: Record, path: &str, capacity: Capacity) -> Result<u64, CallError> {
-        self.expand_disk(&record.of_kind()?, path, capacity)
+        let call = self.until(self.ctx.deadline());
+        call.expand_disk(&record.of_kind()?, path, capacity)
     }
 
     /// A disk that nobody but this driver attached is no other driver's.
@@ -144,7 +154,7 @@ impl<S: Source> Kind for Block<S> {
         match self.ctx.entry(volume.at, volume.deadline)? {
             // A host that cannot tell what is there may have a volume mounted.
             None | Some(Look::MountedFolder { .. }) => {
-                self.unstage_unrecorded(volume)?;
+                self.until(volume.deadline).unstage_unrecorded(volume)?;
                 Ok(true)
             }
             Some(_) => Ok(false),
@@ -152,19 +162,14 @@ impl<S: Source> Kind for Block<S> {
     }
 }
 
-impl<S: Source> Block<S> {
+impl<S: Source> Call<'_, Block<S>> {
     /// The volume that is mounted where a path leads to by links, if it is the one that the record has.
-    fn live(
-        &self,
-        record: &Record<Disk<S::Spec>>,
-        path: &WinPath,
-        deadline: Deadline,
-    ) -> Result<Option<FoundVolume>, Error> {
-        match self.ctx.node.volumes().find_at(path, deadline) {
+    fn live(&self, record: &DiskRecord<S>, path: &WinPath) -> Result<Option<FoundVolume>, Error> {
+        match self.ctx.node.volumes().find_at(path, self.deadline) {
             Ok(found) if record.content.mounted == Some(found.id()) => Ok(Some(found)),
             Ok(_) => Ok(None),
             Err(error) if is_nothing_mounted(&error) => Ok(None),
-            Err(error) => match self.is_stale(path, deadline)? {
+            Err(error) => match self.is_stale(path)? {
                 true => Ok(None),
                 false => Err(error),
             },
@@ -172,13 +177,9 @@ impl<S: Source> Block<S> {
     }
 
     /// What is exactly at a record's staging path.
-    fn staging_state(
-        &self,
-        record: &Record<Disk<S::Spec>>,
-        deadline: Deadline,
-    ) -> Result<StagingState, Error> {
-        let Some(look) = self.ctx.look(&record.staging, deadline)? else {
-            let live = self.live(record, &record.staging, deadline)?;
+    fn staging_state(&self, record: &DiskRecord<S>) -> Result<StagingState, Error> {
+        let Some(look) = self.ctx.look(&record.staging, self.deadline)? else {
+            let live = self.live(record, &record.staging)?;
             return Ok(live.map_or(StagingState::NotMounted, |_| StagingState::Live));
         };
         Ok(match (&look, record.content.mounted) {
@@ -191,54 +192,44 @@ impl<S: Source> Block<S> {
     }
 
     /// Whether a mounted folder is there whose volume is gone.
-    fn is_stale(&self, at: &WinPath, deadline: Deadline) -> Result<bool, Error> {
-        let look = self.ctx.entry(at, deadline)?;
+    fn is_stale(&self, at: &WinPath) -> Result<bool, Error> {
+        let look = self.ctx.entry(at, self.deadline)?;
         Ok(matches!(look, Some(Look::MountedFolder { is_there, .. }) if !is_there))
     }
 
     /// Unmounts what is mounted exactly at a path, and removes the folder, if it is empty. What is not there is success,
     /// and of a link the link alone is removed. `recorded` is the volume that the record has there.
-    fn dismount(
-        &self,
-        at: &WinPath,
-        recorded: Option<VolumeId>,
-        deadline: Deadline,
-    ) -> Result<(), Error> {
-        let mounted = match self.ctx.entry(at, deadline)? {
+    fn dismount(&self, at: &WinPath, recorded: Option<VolumeId>) -> Result<(), Error> {
+        let mounted = match self.ctx.entry(at, self.deadline)? {
             Some(Look::Link(_) | Look::Missing) => None,
             // Also one whose volume is gone, as its disk was pulled out.
             Some(Look::MountedFolder { volume, .. }) => Some(volume),
-            Some(_) => self.mounted_at(at, deadline)?,
-            None => return self.dismount_unseen(at, recorded, deadline),
+            Some(_) => self.mounted_at(at)?,
+            None => return self.dismount_unseen(at, recorded),
         };
         if let Some(volume) = mounted {
-            self.ctx.node.volumes().unmount(volume, at, deadline)?;
+            self.ctx.node.volumes().unmount(volume, at, self.deadline)?;
         }
-        self.ctx.remove(at, deadline)
+        self.ctx.remove(at, self.deadline)
     }
 
     /// [`Self::dismount`] through a host that cannot tell what is at the path: it follows links, and does not reach a
     /// volume whose disk is gone. Its unmount knows both.
-    fn dismount_unseen(
-        &self,
-        at: &WinPath,
-        recorded: Option<VolumeId>,
-        deadline: Deadline,
-    ) -> Result<(), Error> {
-        let mounted = match self.mounted_at(at, deadline) {
+    fn dismount_unseen(&self, at: &WinPath, recorded: Option<VolumeId>) -> Result<(), Error> {
+        let mounted = match self.mounted_at(at) {
             Err(error) if error.is(Condition::OutOfReach) => Some(recorded.ok_or(error)?),
             Err(error) if error.is(Condition::DanglingLink) => None,
             mounted => mounted?,
         };
         if let Some(volume) = mounted {
-            let unmounted = self.ctx.node.volumes().unmount(volume, at, deadline);
+            let unmounted = self.ctx.node.volumes().unmount(volume, at, self.deadline);
             unmounted.ok_if(Condition::NotAMountedFolder)?;
         }
-        self.ctx.remove(at, deadline)
+        self.ctx.remove(at, self.deadline)
     }
 
-    fn mounted_at(&self, at: &WinPath, deadline: Deadline) -> Result<Option<VolumeId>, Error> {
-        match self.ctx.node.volumes().of_target(at, deadline) {
+    fn mounted_at(&self, at: &WinPath) -> Result<Option<VolumeId>, Error> {
+        match self.ctx.node.volumes().of_target(at, self.deadline) {
             Ok(volume) => Ok(Some(volume)),
             Err(error) if is_nothing_mounted(&error) => Ok(None),
             Err(error) => Err(error),

@@ -1,60 +1,47 @@
-use wincsi::Deadline;
-
-use super::{Block, Disk, Source};
-use crate::life::{CallError, PublishCall};
+use super::{Block, DiskRecord, Source};
+use crate::life::{Call, CallError, PublishCall};
 use crate::record::{Access, Record};
 
 impl<S: Source> Block<S> {
     /// Makes sure that the staging path is the volume's live mount, and makes it so where it was, as after a reboot.
-    pub fn prove(&self, proof: PublishCall<'_>) -> Result<(), CallError> {
-        let PublishCall {
-            publish,
-            slot,
-            deadline,
-            ..
-        } = proof;
+    pub fn prove(&self, call: PublishCall<'_>) -> Result<(), CallError> {
+        let (publish, slot) = (call.publish, call.slot);
         let not_staged = || publish.not_staged(None);
-        let record = proof.record.of().ok_or_else(not_staged)?;
-        if self.is_proved(&record, deadline)? {
+        let record = call.record.of().ok_or_else(not_staged)?;
+        let within = self.until(call.deadline);
+        if within.is_proved(&record)? {
             return Ok(());
         }
         // Another publish of the volume may stage it anew now, or may just have done so.
         let running = &self.ctx.running;
         let _turn = running.at(&record.volume, &record.staging.folded())?;
         let record = slot.get()?.and_then(Record::of).ok_or_else(not_staged)?;
-        if self.is_proved(&record, deadline)? {
+        if within.is_proved(&record)? {
             return Ok(());
         }
-        self.restage(&record, slot, deadline)
+        self.restage(&record, slot, call.deadline)
             .map_err(|error| publish.not_staged_again(error))?;
         let record = slot.get()?.and_then(Record::of);
-        let is_live = |record| self.is_live(&record, deadline);
-        match record.map(is_live).transpose()? {
+        match record.map(|record| within.is_live(&record)).transpose()? {
             Some(true) => Ok(()),
             _ => Err(not_staged()),
         }
     }
+}
 
-    fn is_proved(
-        &self,
-        record: &Record<Disk<S::Spec>>,
-        deadline: Deadline,
-    ) -> Result<bool, CallError> {
-        Ok(self.is_live(record, deadline)? && self.is_proved_for_readers(record, deadline))
+impl<S: Source> Call<'_, Block<S>> {
+    fn is_proved(&self, record: &DiskRecord<S>) -> Result<bool, CallError> {
+        Ok(self.is_live(record)? && self.is_proved_for_readers(record))
     }
 
-    fn is_live(
-        &self,
-        record: &Record<Disk<S::Spec>>,
-        deadline: Deadline,
-    ) -> Result<bool, CallError> {
-        Ok(self.live(record, &record.staging, deadline)?.is_some())
+    fn is_live(&self, record: &DiskRecord<S>) -> Result<bool, CallError> {
+        Ok(self.live(record, &record.staging)?.is_some())
     }
 
     /// Whether the disk of readers is known not to have become writable: a stage of this boot has looked.
-    fn is_proved_for_readers(&self, record: &Record<Disk<S::Spec>>, deadline: Deadline) -> bool {
+    fn is_proved_for_readers(&self, record: &DiskRecord<S>) -> bool {
         let is_of_this_boot = || {
-            let now = self.ctx.boot(deadline);
+            let now = self.ctx.boot(self.deadline);
             now.is_some() && record.boot == now
         };
         record.content.wanted.access == Access::ReadWrite || is_of_this_boot()

@@ -5,18 +5,18 @@ use wincsi::volumes::{FoundVolume, NewSize, Resized, VolumeId};
 use wincsi::{Cause, Condition, Deadline, Error, Feature, ResultExt as _};
 
 use self::undo::Undo;
-use super::{Block, Disk, Refused, RequestedDisk, Source};
-use crate::life::{CallError, Stage, StageCall, StagingState};
+use super::{Block, Disk, DiskRecord, Refused, RequestedDisk, Source};
+use crate::life::{Call, CallError, Stage, StageCall, StagingState};
 use crate::record::{Access, Record, Slot, State};
 
 /// One call that stages a volume.
 struct DiskStage<'a, S: Source> {
-    block: &'a Block<S>,
+    block: Call<'a, Block<S>>,
     turn: &'a StageCall<'a>,
     source: S::Spec,
     wanted: RequestedDisk,
     /// The record from before the call.
-    before: Option<Record<Disk<S::Spec>>>,
+    before: Option<DiskRecord<S>>,
     /// What a failure takes back.
     undo: Undo,
 }
@@ -47,7 +47,7 @@ impl<S: Source> Block<S> {
             self.follow(turn, record, &source)?;
         }
         let staging = DiskStage {
-            block: self,
+            block: self.until(turn.deadline),
             turn,
             source,
             wanted,
@@ -61,43 +61,27 @@ impl<S: Source> Block<S> {
     fn follow(
         &self,
         turn: &StageCall<'_>,
-        record: &mut Record<Disk<S::Spec>>,
+        record: &mut DiskRecord<S>,
         source: &S::Spec,
     ) -> Result<(), CallError> {
         if record.content.source == *source {
             return Ok(());
         }
-        if self.is_live_elsewhere(record, &self.source.query(source), turn.deadline)? {
+        if self
+            .until(turn.deadline)
+            .is_live_elsewhere(record, &self.source.query(source))?
+        {
             return Err(turn.refused(turn.stage.staged_with_another("disk")));
         }
         record.content.source.clone_from(source);
-        let follow = |record: &mut Record<Disk<S::Spec>>| record.content.source.clone_from(source);
+        let follow = |record: &mut DiskRecord<S>| record.content.source.clone_from(source);
         Ok(turn.slot.change_of(follow)?)
-    }
-
-    /// Whether the volume is mounted, and from another disk than this.
-    fn is_live_elsewhere(
-        &self,
-        record: &Record<Disk<S::Spec>>,
-        disk: &DiskQuery,
-        deadline: Deadline,
-    ) -> Result<bool, Error> {
-        let node = &self.ctx.node;
-        let is_live = self.staging_state(record, deadline)? == StagingState::Live;
-        let Some(volume) = record.content.mounted.filter(|_| is_live) else {
-            return Ok(false);
-        };
-        let named = node.disks().find(disk, deadline);
-        match named.none_if(Condition::NotFound)? {
-            Some(named) => Ok(!named.holds(volume, node.as_ref(), deadline)?),
-            None => Ok(true),
-        }
     }
 
     /// Stages a volume anew from its record, as after a reboot.
     pub(super) fn restage(
         &self,
-        record: &Record<Disk<S::Spec>>,
+        record: &DiskRecord<S>,
         slot: &Slot<'_>,
         deadline: Deadline,
     ) -> Result<(), CallError> {
@@ -107,7 +91,7 @@ impl<S: Source> Block<S> {
             deadline,
         };
         let staging = DiskStage {
-            block: self,
+            block: self.until(deadline),
             turn: &turn,
             source: record.content.source.clone(),
             wanted: record.content.wanted.clone(),
@@ -127,6 +111,22 @@ impl<S: Source> Block<S> {
     }
 }
 
+impl<S: Source> Call<'_, Block<S>> {
+    /// Whether the volume is mounted, and from another disk than this.
+    fn is_live_elsewhere(&self, record: &DiskRecord<S>, disk: &DiskQuery) -> Result<bool, Error> {
+        let node = &self.ctx.node;
+        let is_live = self.staging_state(record)? == StagingState::Live;
+        let Some(volume) = record.content.mounted.filter(|_| is_live) else {
+            return Ok(false);
+        };
+        let named = node.disks().find(disk, self.deadline);
+        match named.none_if(Condition::NotFound)? {
+            Some(named) => Ok(!named.holds(volume, node.as_ref(), self.deadline)?),
+            None => Ok(true),
+        }
+    }
+}
+
 impl<S: Source> DiskStage<'_, S> {
     fn run(mut self) -> Result<(), CallError> {
         let brought = match self.already_staged() {
@@ -143,12 +143,12 @@ impl<S: Source> DiskStage<'_, S> {
     /// staging path, its disk is still the one that the request names, and that disk is as writable as it should be.
     /// Whatever differs, or cannot be read, is left to the steps.
     fn already_staged(&self) -> Option<(VolumeId, Option<u64>)> {
-        let (node, deadline) = (&self.block.ctx.node, self.turn.deadline);
+        let (node, deadline) = (&self.block.ctx.node, self.block.deadline);
         let before = self.before.as_ref();
         let record = before.filter(|record| record.state == State::Staged)?;
         let volume = record.content.mounted?;
         if !self.block.ctx.has(Feature::ReadOnlyDisks)
-            || self.block.staging_state(record, deadline).ok()? != StagingState::Live
+            || self.block.staging_state(record).ok()? != StagingState::Live
         {
             return None;
         }
@@ -196,7 +196,10 @@ impl<S: Source> DiskStage<'_, S> {
         if S::ATTACHES && self.before.is_none() {
             self.put_record(false)?;
         }
-        Ok(self.block.source.attach(&self.source, self.turn.deadline)?)
+        Ok(self
+            .block
+            .source
+            .attach(&self.source, self.block.deadline)?)
     }
 
     /// Before the disk is attached, the records alone tell.
@@ -214,7 +217,7 @@ impl<S: Source> DiskStage<'_, S> {
 
     fn find(&self) -> Result<FoundDisk, Error> {
         let (disks, wait) = (self.block.ctx.node.disks(), self.block.arrival);
-        disks.find_attached(&self.query(), wait, self.turn.deadline)
+        disks.find_attached(&self.query(), wait, self.block.deadline)
     }
 
     fn query(&self) -> DiskQuery {
@@ -223,21 +226,21 @@ impl<S: Source> DiskStage<'_, S> {
 
     /// Before the call, by the record or by the path. A stage that began, and mounted nothing, is none.
     fn was_staged(&self) -> Result<bool, Error> {
-        let is_recorded = |record: &Record<Disk<S::Spec>>| record.state != State::Staging;
+        let is_recorded = |record: &DiskRecord<S>| record.state != State::Staging;
         if self.before.as_ref().is_some_and(is_recorded) {
             return Ok(true);
         }
         let staging = &self.turn.stage.staging;
-        if self.block.is_stale(staging, self.turn.deadline)? {
+        if self.block.is_stale(staging)? {
             return Ok(self.before.is_none());
         }
-        let mounted = self.block.mounted_at(staging, self.turn.deadline)?;
+        let mounted = self.block.mounted_at(staging)?;
         Ok(mounted.is_some())
     }
 
     /// Writes the record before the first act on the disk. Whether this driver brings the disk online is part of it.
     fn begin(&self, disk: &FoundDisk) -> Result<bool, CallError> {
-        let is_online = disk.is_online(self.block.ctx.node.as_ref(), self.turn.deadline)?;
+        let is_online = disk.is_online(self.block.ctx.node.as_ref(), self.block.deadline)?;
         self.refuse_other_access(disk)?;
         if is_online {
             self.refuse_writable(disk)?;
@@ -276,7 +279,7 @@ impl<S: Source> DiskStage<'_, S> {
     fn begin_again(&self, before: bool, is_online: bool) -> Result<bool, CallError> {
         let brought_online = before || !is_online;
         if brought_online != before {
-            let note = |record: &mut Record<Disk<S::Spec>>| record.content.brought_online = true;
+            let note = |record: &mut DiskRecord<S>| record.content.brought_online = true;
             self.turn.slot.change_of(note)?;
         }
         Ok(brought_online)
@@ -285,8 +288,8 @@ impl<S: Source> DiskStage<'_, S> {
     /// Another volume of the same disk is for readers, and this one for writers, or the other way round.
     fn refuse_other_access(&self, disk: &FoundDisk) -> Result<(), CallError> {
         let (volume, access) = (&self.turn.stage.volume, self.wanted.access);
-        let is_other = |record: &Record<Disk<S::Spec>>| record.content.wanted.access != access;
-        let other = (self.block).other_record_of(volume, disk, is_other, self.turn.deadline)?;
+        let is_other = |record: &DiskRecord<S>| record.content.wanted.access != access;
+        let other = self.block.other_record_of(volume, disk, is_other)?;
         other.map_or(Ok(()), |other| {
             let volume = volume.clone();
             Err(Refused::OtherAccess { volume, other }.into())
@@ -298,7 +301,7 @@ impl<S: Source> DiskStage<'_, S> {
     /// would answer by.
     fn refuse_writable(&self, disk: &FoundDisk) -> Result<(), CallError> {
         if self.wanted.access != Access::SharedReadOnly
-            || disk.is_read_only(self.block.ctx.node.as_ref(), self.turn.deadline)?
+            || disk.is_read_only(self.block.ctx.node.as_ref(), self.block.deadline)?
             || self.is_write_protected(disk)
         {
             return Ok(());
@@ -313,7 +316,7 @@ impl<S: Source> DiskStage<'_, S> {
         if !self.block.ctx.has(Feature::WriteProtection) {
             return false;
         }
-        let protected = disk.is_write_protected(node.as_ref(), self.turn.deadline);
+        let protected = disk.is_write_protected(node.as_ref(), self.block.deadline);
         protected.unwrap_or_else(|error| {
             let volume = &self.turn.stage.volume;
             tracing::info!(
@@ -325,7 +328,7 @@ impl<S: Source> DiskStage<'_, S> {
 
     /// The volume, and its size if the node reports one.
     fn mount(&self, disk: &FoundDisk) -> Result<(FoundVolume, Option<u64>), Error> {
-        let (node, deadline) = (&self.block.ctx.node, self.turn.deadline);
+        let (node, deadline) = (&self.block.ctx.node, self.block.deadline);
         let (access, staging) = (self.wanted.access, &self.turn.stage.staging);
         let volume = match access {
             Access::ReadWrite => self.make_usable(disk)?,
@@ -342,7 +345,7 @@ impl<S: Source> DiskStage<'_, S> {
 
     /// Grows a volume for writers. A growth reports the size; without one it is read, and then no failure matters.
     fn size_after_growth(&self, volume: &FoundVolume) -> Result<Option<u64>, Error> {
-        let (volumes, deadline) = (self.block.ctx.node.volumes(), self.turn.deadline);
+        let (volumes, deadline) = (self.block.ctx.node.volumes(), self.block.deadline);
         if self.wanted.access == Access::ReadWrite {
             match volumes.resize(volume, NewSize::Maximum, deadline)? {
                 Resized::Grown { to: size, .. }
@@ -359,7 +362,7 @@ impl<S: Source> DiskStage<'_, S> {
     /// an earlier boot mounted at the staging path no pod of this boot has.
     fn bring_online_read_only(&self, disk: &FoundDisk) -> Result<(), Error> {
         let disks = self.block.ctx.node.disks();
-        let bring = || disks.bring_online_read_only(disk, self.turn.deadline);
+        let bring = || disks.bring_online_read_only(disk, self.block.deadline);
         match bring() {
             Err(error) if error.is(Condition::OnlineWritable) => match self.is_of_earlier_boot() {
                 _ if self.is_write_protected(disk) => Ok(()),
@@ -376,10 +379,10 @@ impl<S: Source> DiskStage<'_, S> {
         disk: &FoundDisk,
         bring: impl FnOnce() -> Result<(), Error>,
     ) -> Result<(), Error> {
-        let (node, deadline) = (&self.block.ctx.node, self.turn.deadline);
+        let (node, deadline) = (&self.block.ctx.node, self.block.deadline);
         let staging = &self.turn.stage.staging;
         let volume = node.volumes().find_on(disk, deadline)?;
-        self.block.dismount(staging, self.recorded(), deadline)?;
+        self.block.dismount(staging, self.recorded())?;
         bring().inspect_err(|_| {
             let files = node.filesystem();
             let made = files.make_directory(staging, deadline);
@@ -392,13 +395,13 @@ impl<S: Source> DiskStage<'_, S> {
     }
 
     fn is_of_earlier_boot(&self) -> bool {
-        let now = self.block.ctx.boot(self.turn.deadline);
+        let now = self.block.ctx.boot(self.block.deadline);
         let before = self.before.as_ref();
         before.is_some_and(|record| !record.is_of_boot(now.as_deref()))
     }
 
     fn make_usable(&self, disk: &FoundDisk) -> Result<FoundVolume, Error> {
-        let (node, deadline) = (&self.block.ctx.node, self.turn.deadline);
+        let (node, deadline) = (&self.block.ctx.node, self.block.deadline);
         self.bring_recorded_online(disk, || node.disks().bring_online(disk, deadline))?;
         self.refuse_write_protected(disk)?;
         node.disks().partition(disk, deadline)?;
@@ -416,7 +419,7 @@ impl<S: Source> DiskStage<'_, S> {
         disk: &FoundDisk,
         bring: impl FnOnce() -> Result<(), Error>,
     ) -> Result<(), Error> {
-        let (node, deadline) = (&self.block.ctx.node, self.turn.deadline);
+        let (node, deadline) = (&self.block.ctx.node, self.block.deadline);
         if self.recorded().is_none() {
             return bring();
         }
@@ -457,7 +460,7 @@ impl<S: Source> DiskStage<'_, S> {
             return Ok(());
         };
         let volumes = self.block.ctx.node.volumes();
-        let found = volumes.find_on(disk, self.turn.deadline)?;
+        let found = volumes.find_on(disk, self.block.deadline)?;
         if found.id() == recorded {
             return Ok(());
         }
@@ -472,12 +475,12 @@ impl<S: Source> DiskStage<'_, S> {
     }
 
     fn note_staged(&self, volume: VolumeId, size: Option<u64>) -> Result<(), CallError> {
-        let boot = self.block.ctx.boot(self.turn.deadline);
+        let boot = self.block.ctx.boot(self.block.deadline);
         let before = self.before.as_ref();
         let disk_bytes = before
             .and_then(|record| record.content.disk_bytes)
-            .or_else(|| self.block.growth_base(volume, self.turn.deadline));
-        let note = |record: &mut Record<Disk<S::Spec>>| {
+            .or_else(|| self.block.growth_base(volume));
+        let note = |record: &mut DiskRecord<S>| {
             record.state = State::Staged;
             record.content.mounted = Some(volume);
             record.content.size = size;

@@ -1,41 +1,36 @@
 use wincsi::disks::FoundDisk;
 use wincsi::filesystem::Look;
-use wincsi::{Condition, Deadline, Error, Feature, ResultExt as _, WinPath};
+use wincsi::{Condition, Error, Feature, ResultExt as _, WinPath};
 
-use super::{Block, Disk, Source};
+use super::{Block, Disk, DiskRecord, Source};
 use crate::kinds::Unrecorded;
-use crate::record::{Record, VolumeHandle};
+use crate::life::Call;
+use crate::record::VolumeHandle;
 
-impl<S: Source> Block<S> {
+impl<S: Source> Call<'_, Block<S>> {
     pub(super) fn unstage_disk(
         &self,
-        record: &Record<Disk<S::Spec>>,
+        record: &DiskRecord<S>,
         staging: &WinPath,
-        deadline: Deadline,
     ) -> Result<(), Error> {
-        self.dismount(staging, record.content.mounted, deadline)?;
+        self.dismount(staging, record.content.mounted)?;
         if *staging != record.staging {
-            self.dismount(&record.staging, record.content.mounted, deadline)?;
+            self.dismount(&record.staging, record.content.mounted)?;
         }
-        self.release_recorded(record, deadline)?;
-        self.detach(&record.volume, &record.content.source, deadline)
+        self.release_recorded(record)?;
+        self.detach(&record.volume, &record.content.source)
     }
 
     /// Detaches a disk that no other volume has. Of two volumes that end at once each sees the other, and the disk stays
     /// attached: pulled out under the one that is still mounted it would lose data.
-    pub(super) fn detach(
-        &self,
-        volume: &VolumeHandle,
-        source: &S::Spec,
-        deadline: Deadline,
-    ) -> Result<(), Error> {
+    pub(super) fn detach(&self, volume: &VolumeHandle, source: &S::Spec) -> Result<(), Error> {
         match self.others_from(volume, source).next() {
             Some(other) => {
                 let other = other.volume;
                 tracing::warn!("volume {volume}: its disk stays attached for volume {other}");
                 Ok(())
             }
-            None => self.source.detach(source, deadline),
+            None => self.source.detach(source, self.deadline),
         }
     }
 
@@ -44,27 +39,24 @@ impl<S: Source> Block<S> {
         &self,
         volume: &VolumeHandle,
         source: &S::Spec,
-    ) -> impl Iterator<Item = Record<Disk<S::Spec>>> {
+    ) -> impl Iterator<Item = DiskRecord<S>> {
         let records = self.ctx.store.records_of::<Disk<S::Spec>>();
-        let is_other = |record: &Record<Disk<S::Spec>>| {
+        let is_other = |record: &DiskRecord<S>| {
             S::ATTACHES && record.volume != *volume && record.content.source == *source
         };
         records.filter(is_other)
     }
 
     /// Takes the disk of a record offline, if it is there, and still the volume's.
-    fn release_recorded(
-        &self,
-        record: &Record<Disk<S::Spec>>,
-        deadline: Deadline,
-    ) -> Result<(), Error> {
-        self.ctx.node.disks().rescan(deadline)?;
-        let found = self.ctx.node.disks().find(&self.query(record), deadline);
+    fn release_recorded(&self, record: &DiskRecord<S>) -> Result<(), Error> {
+        let disks = self.ctx.node.disks();
+        disks.rescan(self.deadline)?;
+        let found = disks.find(&self.query(record), self.deadline);
         let found = found.none_if(Condition::NotFound);
         let volume = &record.volume;
         match found {
-            Ok(Some(disk)) if self.has_recorded(record, &disk, deadline)? => {
-                return self.release(volume, &disk, deadline);
+            Ok(Some(disk)) if self.has_recorded(record, &disk)? => {
+                return self.release(volume, &disk);
             }
             Ok(Some(_)) => {
                 tracing::warn!("volume {volume}: another disk is in its place, and stays online");
@@ -80,28 +72,23 @@ impl<S: Source> Block<S> {
     }
 
     /// Whether the disk has the volume that was staged, or none was.
-    fn has_recorded(
-        &self,
-        record: &Record<Disk<S::Spec>>,
-        disk: &FoundDisk,
-        deadline: Deadline,
-    ) -> Result<bool, Error> {
+    fn has_recorded(&self, record: &DiskRecord<S>, disk: &FoundDisk) -> Result<bool, Error> {
         let Some(mounted) = record.content.mounted else {
             return Ok(true);
         };
-        let volumes = disk.volumes(self.ctx.node.as_ref(), deadline)?;
+        let volumes = disk.volumes(self.ctx.node.as_ref(), self.deadline)?;
         Ok(volumes.is_empty() || volumes.contains(&mounted))
     }
 
     pub(super) fn unstage_unrecorded(&self, found: Unrecorded<'_>) -> Result<(), Error> {
-        let (volume, staging, deadline) = (found.volume, found.at, found.deadline);
+        let (volume, staging) = (found.volume, found.at);
         let disk = match self.ctx.is_of_kubelet(volume, staging) {
-            true => self.disk_mounted_at(staging, deadline)?,
+            true => self.disk_mounted_at(staging)?,
             false => None,
         };
-        self.dismount(staging, None, deadline)?;
+        self.dismount(staging, None)?;
         if let Some(disk) = disk {
-            return self.release(volume, &disk, deadline);
+            return self.release(volume, &disk);
         }
         tracing::warn!(
             "volume {volume} has no record: what was at {staging} is removed, and a disk stays online"
@@ -110,37 +97,28 @@ impl<S: Source> Block<S> {
     }
 
     /// The disk of the volume that is mounted exactly at the path; none of a link or a plain directory.
-    fn disk_mounted_at(
-        &self,
-        staging: &WinPath,
-        deadline: Deadline,
-    ) -> Result<Option<FoundDisk>, Error> {
-        match self.ctx.look(staging, deadline)? {
+    fn disk_mounted_at(&self, staging: &WinPath) -> Result<Option<FoundDisk>, Error> {
+        match self.ctx.look(staging, self.deadline)? {
             Some(Look::MountedFolder { is_there: true, .. }) => {
-                self.ctx.node.disks().find_at(staging, deadline).map(Some)
+                let disks = self.ctx.node.disks();
+                disks.find_at(staging, self.deadline).map(Some)
             }
             _ => Ok(None),
         }
     }
 
     /// Takes the disk offline unless something else uses it: another record, an access path or an open file.
-    fn release(
-        &self,
-        volume: &VolumeHandle,
-        disk: &FoundDisk,
-        deadline: Deadline,
-    ) -> Result<(), Error> {
+    fn release(&self, volume: &VolumeHandle, disk: &FoundDisk) -> Result<(), Error> {
         if !self.ctx.has(Feature::CheckedOffline) {
             tracing::info!(
                 "volume {volume}: its disk stays online, as the host cannot tell its use"
             );
             return Ok(());
         }
-        if let Some(other) = self.other_record_of(volume, disk, |_| true, deadline)? {
-            tracing::warn!("volume {volume}: its disk stays online for volume {other}");
+        if self.is_of_another(volume, disk)? {
             return Ok(());
         }
-        match self.ctx.node.disks().take_offline(disk, deadline) {
+        match self.ctx.node.disks().take_offline(disk, self.deadline) {
             Err(error) if error.is(Condition::NotFound) => Ok(()),
             Err(error) if error.is(Condition::InUse) => {
                 tracing::warn!("volume {volume}: its disk stays online: {error}");
@@ -150,13 +128,25 @@ impl<S: Source> Block<S> {
         }
     }
 
+    /// Whether another volume's record names the disk, or a volume on it.
+    pub(super) fn is_of_another(
+        &self,
+        volume: &VolumeHandle,
+        disk: &FoundDisk,
+    ) -> Result<bool, Error> {
+        let other = self.other_record_of(volume, disk, |_| true)?;
+        if let Some(other) = &other {
+            tracing::warn!("volume {volume}: its disk stays online for volume {other}");
+        }
+        Ok(other.is_some())
+    }
+
     /// Another volume whose record names the disk, or a volume on it, and whose record is such a one.
     pub(super) fn other_record_of(
         &self,
         volume: &VolumeHandle,
         disk: &FoundDisk,
-        is_such: impl Fn(&Record<Disk<S::Spec>>) -> bool,
-        deadline: Deadline,
+        is_such: impl Fn(&DiskRecord<S>) -> bool,
     ) -> Result<Option<VolumeHandle>, Error> {
         let others = self.ctx.store.records_of::<Disk<S::Spec>>();
         let others = others.filter(|record| record.volume != *volume && is_such(record));
@@ -164,8 +154,8 @@ impl<S: Source> Block<S> {
         if others.peek().is_none() {
             return Ok(None);
         }
-        let on_disk = disk.volumes(self.ctx.node.as_ref(), deadline)?;
-        let names_disk = |record: &Record<Disk<S::Spec>>| {
+        let on_disk = disk.volumes(self.ctx.node.as_ref(), self.deadline)?;
+        let names_disk = |record: &DiskRecord<S>| {
             let mounted = record.content.mounted;
             mounted.is_some_and(|id| on_disk.contains(&id)) || self.query(record) == *disk.wanted()
         };

@@ -1,7 +1,7 @@
 //! A stage that failed, and what it takes back.
 
 use wincsi::disks::FoundDisk;
-use wincsi::{Condition, Deadline, Error, ResultExt as _};
+use wincsi::{Condition, Error, ResultExt as _};
 
 use super::DiskStage;
 use crate::code::Leftovers;
@@ -56,28 +56,16 @@ impl<S: Source> DiskStage<'_, S> {
     }
 
     fn revert(&self, mount: Option<(&FoundDisk, bool)>) -> Result<(), Error> {
-        let deadline = self.turn.deadline_of_undo();
+        let undo = self.block.until(self.turn.deadline_of_undo());
+        let (stage, deadline) = (self.turn.stage, undo.deadline);
         if let Some((disk, brought_online)) = mount {
-            let staging = &self.turn.stage.staging;
-            self.block.dismount(staging, None, deadline)?;
-            if brought_online && !self.is_of_another(disk, deadline)? {
-                let offline = self.block.ctx.node.disks().take_offline(disk, deadline);
+            undo.dismount(&stage.staging, None)?;
+            // The pipes take a disk offline whatever is mounted there.
+            if brought_online && !undo.is_of_another(&stage.volume, disk)? {
+                let offline = undo.ctx.node.disks().take_offline(disk, deadline);
                 offline.ok_if(Condition::NotFound)?;
             }
         }
-        let volume = &self.turn.stage.volume;
-        self.block.detach(volume, &self.source, deadline)
-    }
-
-    /// Whether another volume's record names the disk, which the pipes take offline whatever is mounted there.
-    fn is_of_another(&self, disk: &FoundDisk, deadline: Deadline) -> Result<bool, Error> {
-        let volume = &self.turn.stage.volume;
-        let other = self
-            .block
-            .other_record_of(volume, disk, |_| true, deadline)?;
-        if let Some(other) = &other {
-            tracing::warn!("volume {volume}: its disk stays online for volume {other}");
-        }
-        Ok(other.is_some())
+        undo.detach(&stage.volume, &self.source)
     }
 }
