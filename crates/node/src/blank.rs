@@ -27,6 +27,7 @@ pub(crate) fn kind_of(partition: &PartitionEntry) -> PartitionKind {
 /// Why a range must not be overwritten.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
+#[allow(missing_docs, reason = "each field is named for what it holds")]
 pub enum BlankError {
     /// The range is blank, but its partition type belongs to another system.
     #[error("{object} is not overwritten: its partition has the {kind}")]
@@ -41,7 +42,6 @@ pub enum BlankError {
     NotBlank {
         /// The disk, or the partition by disk and offset.
         object: String,
-        /// The first content that the proof found.
         refusal: Box<Refusal>,
     },
     /// The range could not be read, which proves nothing.
@@ -49,7 +49,6 @@ pub enum BlankError {
     Unread {
         /// The disk, or the partition by disk and offset.
         object: String,
-        /// Why.
         source: Unread,
     },
 }

@@ -11,14 +11,13 @@ use crate::{Crowded, Node, workers};
 /// An operation has not ended, or not begun.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
+#[allow(missing_docs, reason = "each field is named for what it holds")]
 pub enum Unfinished {
     /// It waited for another operation as long as it may for its turn, and that one still has the object. Nothing
     /// was done by this step of it.
     #[error("{operation} {object}: {holder} has had it for {} s", .held.as_secs())]
     Busy {
-        /// The operation that did not start.
         operation: &'static str,
-        /// On what.
         object: String,
         /// The operation that has it.
         holder: &'static str,
@@ -28,9 +27,7 @@ pub enum Unfinished {
     /// Too many others wait already, for the object or on the node. Nothing was done by this step of it.
     #[error("{operation} {object}: {source}")]
     Crowded {
-        /// The operation that did not start.
         operation: &'static str,
-        /// On what.
         object: String,
         /// The holder and the waiting calls.
         source: Crowded,
@@ -39,15 +36,12 @@ pub enum Unfinished {
     /// [`Node::bounded`], where it still runs and keeps its locks.
     #[error("{operation} {object}: did not end before its deadline")]
     Deadline {
-        /// The operation.
         operation: &'static str,
-        /// On what.
         object: String,
     },
     /// It waited for another operation, which is lost in a look that does not end. Nothing was done.
     #[error("{operation}: look at {object}: does not answer: a call from before has not ended")]
     NotAnswering {
-        /// The operation that did not start.
         operation: &'static str,
         /// The object that the other one queries.
         object: String,
@@ -55,9 +49,7 @@ pub enum Unfinished {
     /// The system has no thread to spare, so nothing was done.
     #[error("{operation}: no thread to run on: {reason}")]
     NoThread {
-        /// The operation that did not start.
         operation: &'static str,
-        /// The system's error.
         reason: String,
     },
 }

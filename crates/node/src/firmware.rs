@@ -53,27 +53,18 @@ impl fmt::Display for Identity {
 /// The firmware does not say.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
+#[allow(missing_docs, reason = "each field is named for what it holds")]
 pub enum FirmwareError {
     /// It is missing or blank.
     #[error("failed to get the BIOS {wanted}: the firmware gives none")]
-    Missing {
-        /// The requested identifier.
-        wanted: Identity,
-    },
+    Missing { wanted: Identity },
     /// There are no tables.
     #[error("failed to get the BIOS {wanted}: {source}")]
-    Os {
-        /// The requested identifier.
-        wanted: Identity,
-        /// Why.
-        source: os::Error,
-    },
+    Os { wanted: Identity, source: os::Error },
     /// The tables do not read.
     #[error("failed to get the BIOS {wanted}: {source}")]
     Table {
-        /// The requested identifier.
         wanted: Identity,
-        /// Why.
         source: SmbiosError,
     },
     /// It did not begin.

@@ -24,22 +24,18 @@ use crate::poll::{self, VISIBLE_WITHIN};
 /// A provider does not know an object, or does not do what it was asked for.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
+#[allow(missing_docs, reason = "each field is named for what it holds")]
 pub enum ProviderError {
     /// No object answers to the query. The text is csi-proxy's.
     #[error("failed to query {object}. error: not found")]
-    NotFound {
-        /// The queried object.
-        object: String,
-    },
+    NotFound { object: String },
     /// The call itself failed.
     #[error(transparent)]
     Os(#[from] os::Error),
     /// A method answered with a code other than success.
     #[error("WMI {class}.{method} failed (target={object}): code={code}{detail}")]
     Refused {
-        /// The class.
         class: &'static str,
-        /// The method.
         method: &'static str,
         /// The object or class of the call.
         object: String,
@@ -56,21 +52,14 @@ pub enum ProviderError {
         "WMI {class}.{method} (target={object}) returned no code, and what it does is not seen"
     )]
     Unseen {
-        /// The class.
         class: &'static str,
-        /// The method.
         method: &'static str,
         /// The object or class of the call.
         object: String,
     },
     /// Several objects answer where there must be one.
     #[error("failed to query {object}. error: not one but {}", .seen.join(", "))]
-    Several {
-        /// The queried object.
-        object: String,
-        /// The objects found.
-        seen: Vec<String>,
-    },
+    Several { object: String, seen: Vec<String> },
 }
 
 impl ProviderError {

@@ -23,19 +23,14 @@ impl<'a> System<'a> {
 /// The system does not say.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
+#[allow(missing_docs, reason = "each field is named for what it holds")]
 pub enum SystemError {
     /// Which boot this is.
     #[error("failed to read the boot id: {source}")]
-    BootId {
-        /// Why.
-        source: os::Error,
-    },
+    BootId { source: os::Error },
     /// Reading the computer's name.
     #[error("failed to read the computer's name: {source}")]
-    ComputerName {
-        /// Why.
-        source: os::Error,
-    },
+    ComputerName { source: os::Error },
     /// It did not begin.
     #[error(transparent)]
     Unfinished(#[from] Unfinished),

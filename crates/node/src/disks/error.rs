@@ -9,25 +9,19 @@ use crate::{BlankError, IscsiError, ProviderError, Unfinished, VisibilityError, 
 /// An operation on a disk failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
+#[allow(missing_docs, reason = "each field is named for what it holds")]
 pub enum DiskError {
     /// The content of the disk must not be overwritten.
     #[error(transparent)]
     Blank(#[from] BlankError),
     /// The disk is never written.
     #[error("disk {disk} is not changed: {reason}")]
-    Guarded {
-        /// The disk.
-        disk: DiskNumber,
-        /// Why.
-        reason: Guarded,
-    },
+    Guarded { disk: DiskNumber, reason: Guarded },
     /// Windows refuses to take the disk offline while we hold the locks of its volumes, with a code for a used
     /// disk or one without a reason. The disk stays online.
     #[error("disk {disk} is in use: {source}")]
     InUse {
-        /// The disk.
         disk: DiskNumber,
-        /// The code or error of Windows.
         source: ProviderError,
     },
     /// The initiator does not report the disks behind an iSCSI target.
@@ -35,54 +29,34 @@ pub enum DiskError {
     Iscsi(#[from] Box<IscsiError>),
     /// The kernel refused a query of the disks.
     #[error("failed to query disk {disk}. error: {source}")]
-    Kernel {
-        /// The disk.
-        disk: DiskNumber,
-        /// The kernel's error.
-        source: os::Error,
-    },
+    Kernel { disk: DiskNumber, source: os::Error },
     /// No disk has this identifier, or only disks that are never written. The text is csi-proxy's.
     #[error("could not find disk with Page83 ID {page83}: not found")]
-    NoSuchPage83 {
-        /// The identifier.
-        page83: String,
-    },
+    NoSuchPage83 { page83: String },
     /// Zero or several disks match the query.
     #[error(transparent)]
     NotIdentified(#[from] Box<NotIdentified>),
     /// The number belongs to another disk than the one that was found.
     #[error("not the disk that was found by {}: found {}; now {now}", .found.wanted(), .found.seen())]
     NotTheFound {
-        /// The disk that was found.
         found: Box<FoundDisk>,
-        /// The disk that has its number now.
         now: Box<SeenDisk>,
     },
     /// A drive letter or a mounted folder leads to a volume of the disk, so it is not taken offline.
     #[error("disk {disk} stays online: {volume} has an access path")]
-    Mounted {
-        /// The disk.
-        disk: DiskNumber,
-        /// The volume.
-        volume: VolumeId,
-    },
+    Mounted { disk: DiskNumber, volume: VolumeId },
     /// The disk is online and writable, and this volume keeps it from going offline to be made read-only. Nothing was
     /// changed.
     #[error("disk {disk} is online and writable, and is not made read-only: {volume} {obstacle}")]
     OnlineWritable {
-        /// The disk.
         disk: DiskNumber,
         /// One of its volumes.
         volume: VolumeId,
-        /// Why the volume blocks it.
         obstacle: Obstacle,
     },
     /// The disk is online and read-only, and the call would have to write to it.
     #[error("disk {disk} is read-only")]
-    ReadOnly {
-        /// The disk.
-        disk: DiskNumber,
-    },
+    ReadOnly { disk: DiskNumber },
     /// The disk's partition has no volume yet.
     #[error(transparent)]
     Visibility(#[from] VisibilityError),
@@ -92,9 +66,7 @@ pub enum DiskError {
         "disk {disk} is not changed: it may hold a page file or a crash dump, which -disk-guard=warn passes over: {source}"
     )]
     Paging {
-        /// The disk.
         disk: DiskNumber,
-        /// Why the places are not known.
         source: Box<PagingUnknown>,
     },
     /// The storage provider does not know the disk, or refused.
@@ -103,64 +75,39 @@ pub enum DiskError {
     /// Several disks have this identifier.
     #[error("not one disk but {} have the Page83 ID {page83}", or_none(.disks))]
     SeveralPage83 {
-        /// The identifier.
         page83: String,
-        /// The disks.
         disks: Vec<DiskNumber>,
     },
     /// Windows reported that it brought the disk online, but the disk is offline.
     #[error("disk {disk} stays offline")]
-    StaysOffline {
-        /// The disk.
-        disk: DiskNumber,
-    },
+    StaysOffline { disk: DiskNumber },
     /// Windows reported that it took the disk offline, but the disk is online.
     #[error("disk {disk} stays online")]
-    StaysOnline {
-        /// The disk.
-        disk: DiskNumber,
-    },
+    StaysOnline { disk: DiskNumber },
     /// The disk is online, and refuses writes after its read-only attribute was cleared.
     #[error("disk {disk} stays read-only")]
-    StaysReadOnly {
-        /// The disk.
-        disk: DiskNumber,
-    },
+    StaysReadOnly { disk: DiskNumber },
     /// The disk still takes writes after it was made read-only. It is offline, unless the log reports otherwise. But
     /// a disk that was online before, and was found writable while it was offline, is online again.
     #[error("disk {disk} stays writable")]
-    StaysWritable {
-        /// The disk.
-        disk: DiskNumber,
-    },
+    StaysWritable { disk: DiskNumber },
     /// The call timed out or never started.
     #[error(transparent)]
     Unfinished(#[from] Unfinished),
     /// The disk reports too little about itself.
     #[error("disk {disk} cannot be told from others: {source}")]
-    Untold {
-        /// The disk.
-        disk: DiskNumber,
-        /// The missing criterion.
-        source: NotEnough,
-    },
+    Untold { disk: DiskNumber, source: NotEnough },
     /// Kernel and storage provider see different disks or partition tables, also after a refresh.
     #[error("disk {disk}: the kernel sees {kernel}, the storage provider {provider}")]
     ViewsDiffer {
-        /// The disk.
         disk: DiskNumber,
-        /// The kernel's view.
         kernel: String,
-        /// The provider's view.
         provider: String,
     },
     /// The device refuses writes, and the call would have to write. No attribute of Windows is the
     /// reason.
     #[error("disk {disk} is write-protected by its device")]
-    WriteProtected {
-        /// The disk.
-        disk: DiskNumber,
-    },
+    WriteProtected { disk: DiskNumber },
     /// A volume on the disk is in use, or could not be released for another reason.
     #[error(transparent)]
     Volume(#[from] Box<VolumeError>),

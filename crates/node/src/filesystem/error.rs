@@ -4,78 +4,46 @@ use crate::{ResolveError, Unfinished};
 
 /// An operation on files, directories or links failed.
 ///
-/// The texts name the path that was asked for, and no name that a directory holds: a process that writes
+/// The texts name the path that was asked for (`path`), and no name that a directory holds: a process that writes
 /// there must not be able to write what drivers look for in errors.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
+#[allow(missing_docs, reason = "each field is named for what it holds")]
 pub enum FilesystemError {
     /// A directory became a reparse point after it was found: what was listed may be somebody
     /// else's.
     #[error("remove {path}: a directory has become a reparse point, which is not entered")]
-    BecameReparsePoint {
-        /// The path that was asked for.
-        path: String,
-        /// The directory.
-        at: String,
-    },
+    BecameReparsePoint { path: String, at: String },
     /// A directory could not be created.
     #[error("mkdir {path}: {}", .source.cause)]
-    CreateDirectory {
-        /// The directory.
-        path: String,
-        /// Why.
-        source: os::Error,
-    },
+    CreateDirectory { path: String, source: os::Error },
     /// A link could not be created.
     #[error("symlink {target} {link}: {}", .source.cause)]
     CreateLink {
-        /// The link.
         link: String,
-        /// The target of the link.
         target: String,
-        /// Why.
         source: os::Error,
     },
     /// An entry could not be looked at.
     #[error("look at {path}: {}", .source.cause)]
-    Inspect {
-        /// The entry.
-        path: String,
-        /// Why.
-        source: os::Error,
-    },
+    Inspect { path: String, source: os::Error },
     /// Something other than a directory has the name.
     #[error("mkdir {path}: exists and is not a directory")]
-    NotADirectory {
-        /// The entry.
-        path: String,
-    },
+    NotADirectory { path: String },
     /// The folder to be emptied leads elsewhere: it is not entered.
     #[error("remove contents of {path}: it is a reparse point ({tag:?}), which is not entered")]
-    NotEntered {
-        /// The link, junction or mounted folder.
-        path: String,
-        /// Its tag.
-        tag: ReparseTag,
-    },
+    NotEntered { path: String, tag: ReparseTag },
     /// An entry could not be removed.
     #[error("remove {path}: {}", .source.cause)]
     Remove {
-        /// The path that was asked for.
         path: String,
         /// The entry: that one, or one below it.
         at: String,
-        /// Why.
         source: os::Error,
     },
     /// A directory lies deeper below what was to be removed than any path can lead.
     #[error("remove {path}: too deep")]
-    TooDeep {
-        /// The path that was asked for.
-        path: String,
-        /// The directory.
-        at: String,
-    },
+    TooDeep { path: String, at: String },
     /// It did not end, or did not begin.
     #[error(transparent)]
     Unfinished(#[from] Unfinished),

@@ -9,23 +9,18 @@ use crate::{ProviderError, Unfinished, driver_texts};
 /// "connected", so they stand in the errors that say just that and in no other.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
+#[allow(missing_docs, reason = "each field is named for what it holds")]
 pub enum IscsiError {
     /// Neither an address nor a host name.
     #[error("target address {address:?} is neither an IP address nor a host name")]
-    Address {
-        /// The address, as given.
-        address: String,
-    },
+    Address { address: String },
     /// A session with the target exists, and its connection is down. Another login is refused while
     /// Windows tries to mend it.
     #[error(
         "failed to connect target {target}: its session is not connected: {}.",
         driver_texts::LOGGED_IN
     )]
-    AlreadyLoggedIn {
-        /// The target.
-        target: String,
-    },
+    AlreadyLoggedIn { target: String },
     /// A CHAP secret that the initiator would not take.
     #[error("a CHAP secret must have 12 to 16 bytes, and no NUL")]
     ChapSecret,
@@ -37,9 +32,7 @@ pub enum IscsiError {
         "target {target} has sessions ({}), but portal {portal} does not lead to it", .sessions.join(", ")
     )]
     Elsewhere {
-        /// The target.
         target: String,
-        /// The portal.
         portal: String,
         /// The identifiers of its sessions.
         sessions: Vec<String>,
@@ -47,56 +40,33 @@ pub enum IscsiError {
     /// The initiator refused, with a code of its own.
     #[error("{source}: {meaning}")]
     Initiator {
-        /// The meaning of the code.
         meaning: &'static str,
-        /// The failed attempt.
         source: os::Error,
     },
     /// No name of a target.
     #[error("target name {name:?} is not valid: {reason}")]
-    Name {
-        /// The name, as given.
-        name: String,
-        /// Why.
-        reason: &'static str,
-    },
+    Name { name: String, reason: &'static str },
     /// A port that TCP does not have.
     #[error("target port {port} is not valid: ports have 16 bits")]
-    Port {
-        /// The port, as given.
-        port: u32,
-    },
+    Port { port: u32 },
     /// The initiator does not know the portal.
     #[error(
         "failed to query target portal {portal} ({}). error: not found",
         driver_texts::OBJECT_NOT_FOUND
     )]
-    PortalNotFound {
-        /// The portal.
-        portal: String,
-    },
+    PortalNotFound { portal: String },
     /// The iSCSI provider does not answer, or refused.
     #[error(transparent)]
     Provider(ProviderError),
     /// The session is there still, after Windows said that it is not.
     #[error("target {target} is not disconnected: session {session} is listed still")]
-    SessionRemains {
-        /// The target.
-        target: String,
-        /// The session's identifier.
-        session: String,
-    },
+    SessionRemains { target: String, session: String },
     /// The portal does not tell of the target, and the target has no session.
     #[error(
         "failed to query target {target} of portal {portal} ({}). error: not found",
         driver_texts::OBJECT_NOT_FOUND
     )]
-    TargetNotFound {
-        /// The target.
-        target: String,
-        /// The portal.
-        portal: String,
-    },
+    TargetNotFound { target: String, portal: String },
     /// It did not end, or did not begin.
     #[error(transparent)]
     Unfinished(#[from] Unfinished),

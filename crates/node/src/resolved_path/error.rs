@@ -2,20 +2,16 @@ use os::{Cause, ReparseTag, VolumeId};
 
 /// A path cannot be followed to where it leads.
 ///
-/// The texts name what the client named and no text of a link: a process that makes a link must not
+/// The texts name what the client named (`path`) and no text of a link: a process that makes a link must not
 /// be able to write what drivers look for in errors. A link behind another is in the field and in the
 /// log alone.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
+#[allow(missing_docs, reason = "each field is named for what it holds")]
 pub enum ResolveError {
     /// A link on the way leads out of the working folders, or to another machine.
     #[error("path: {path} is refused: {} leads out of the working directories", the_link(.path, .link))]
-    Outside {
-        /// The path that was asked for.
-        path: String,
-        /// The link.
-        link: String,
-    },
+    Outside { path: String, link: String },
     /// A mounted folder on the way leads to a volume that is reachable from elsewhere, or that the
     /// mount manager does not know as mounted inside.
     #[error(
@@ -23,18 +19,15 @@ pub enum ResolveError {
         named(.path, .link)
     )]
     ForeignVolume {
-        /// The path that was asked for.
         path: String,
         /// The mounted folder, or what looks like one.
         link: String,
-        /// The volume.
         volume: VolumeId,
     },
     /// A call that only looks was asked for, or led by a link to, another machine or a drive that the
     /// mount manager does not know.
     #[error("path: {path} is refused: {} on no drive or volume of this node", the_end(.path, .at))]
     NotLocal {
-        /// The path that was asked for.
         path: String,
         /// The link, or the path itself.
         at: String,
@@ -45,11 +38,8 @@ pub enum ResolveError {
         named(.path, .link)
     )]
     NotFollowed {
-        /// The path that was asked for.
         path: String,
-        /// The reparse point.
         link: String,
-        /// Its tag.
         tag: ReparseTag,
     },
     /// A working folder was missing at the start, and a link stands there now.
@@ -57,26 +47,15 @@ pub enum ResolveError {
         "path: {path} is refused: {} is a link that was not there when the working directories were resolved, at the start: restart the server",
         named(.path, .link)
     )]
-    LateLink {
-        /// The path that was asked for.
-        path: String,
-        /// The link.
-        link: String,
-    },
+    LateLink { path: String, link: String },
     /// The links do not end.
     #[error("path: {path} is refused: it leads from link to link without an end")]
-    TooManyLinks {
-        /// The path that was asked for.
-        path: String,
-    },
+    TooManyLinks { path: String },
     /// Something on the way cannot be looked at.
     #[error("path: {path} cannot be followed beyond {}: {}", named(.path, .at), shown(.source))]
     Unreadable {
-        /// The path that was asked for.
         path: String,
-        /// The path that cannot be read.
         at: String,
-        /// Why.
         source: os::Error,
     },
 }

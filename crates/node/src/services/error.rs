@@ -5,79 +5,49 @@ use crate::Unfinished;
 /// An operation on a service failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
+#[allow(missing_docs, reason = "each field is named for what it holds")]
 pub enum ServiceError {
     /// Services that depend on it run.
     #[error(
         "failed to stop service {service}: services that depend on it are running: {}", .running.join(", ")
     )]
     Dependents {
-        /// The service.
         service: String,
         /// Those that have to be stopped before.
         running: Vec<String>,
     },
     /// It was started, and stopped again before it ran.
     #[error("failed to start service {service}: it stopped while it was starting")]
-    DidNotStart {
-        /// The service.
-        service: String,
-    },
+    DidNotStart { service: String },
     /// No service can have this name.
     #[error("service name {name:?} is not valid: {reason}")]
-    Name {
-        /// The name, as given.
-        name: String,
-        /// Why.
-        reason: &'static str,
-    },
+    Name { name: String, reason: &'static str },
     /// There is no such service. The text is csi-proxy's.
     #[error("failed to get service {service}. error: failed to query service {service}: not found")]
-    NotFound {
-        /// The service.
-        service: String,
-    },
+    NotFound { service: String },
     /// It does not run, and does not start either: somebody has paused it.
     #[error("failed to start service {service}: it is paused")]
-    Paused {
-        /// The service.
-        service: String,
-    },
+    Paused { service: String },
     /// The service control manager does not say how the service is.
     #[error("failed to get service {service}. error: failed to query service {service}: {source}")]
-    Query {
-        /// The service.
-        service: String,
-        /// Why.
-        source: os::Error,
-    },
+    Query { service: String, source: os::Error },
     /// The service control manager refused.
     #[error("failed to {action} service {service}: {}", .source.cause)]
     Refused {
         /// `start` or `stop`.
         action: &'static str,
-        /// The service.
         service: String,
-        /// Why.
         source: os::Error,
     },
     /// It has not come to run in time. The text is csi-proxy's.
     #[error("timed out waiting for service {service} to become running")]
-    StartTimedOut {
-        /// The service.
-        service: String,
-    },
+    StartTimedOut { service: String },
     /// It has not stopped in time. The text is csi-proxy's.
     #[error("timed out waiting for service {service} to stop")]
-    StopTimedOut {
-        /// The service.
-        service: String,
-    },
+    StopTimedOut { service: String },
     /// Services that depend on it come up faster than they can be counted.
     #[error("failed to stop service {service}: what depends on it changes all the time")]
-    Unsteady {
-        /// The service.
-        service: String,
-    },
+    Unsteady { service: String },
     /// It did not end, or did not begin.
     #[error(transparent)]
     Unfinished(#[from] Unfinished),

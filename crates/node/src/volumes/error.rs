@@ -8,6 +8,7 @@ use crate::{BlankError, DiskError, ProviderError, Refusal, Unfinished, driver_te
 /// An operation on a volume failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
+#[allow(missing_docs, reason = "each field is named for what it holds")]
 pub enum VolumeError {
     /// The content of the volume must not be overwritten.
     #[error(transparent)]
@@ -17,41 +18,28 @@ pub enum VolumeError {
     Disk(#[from] DiskError),
     /// The volume was formatted, at least by report, and still has no filesystem.
     #[error("volume {volume} has no filesystem after it was formatted")]
-    FormatUnseen {
-        /// The volume.
-        volume: VolumeId,
-    },
+    FormatUnseen { volume: VolumeId },
     /// A call about the volume failed.
     #[error("{operation} volume {volume}: {}", .source.cause)]
     Failed {
-        /// The operation that failed.
         operation: &'static str,
-        /// The volume.
         volume: VolumeId,
-        /// The system's error.
         source: os::Error,
     },
     /// A process has something on the volume open, and did not close it within the wait.
     #[error("volume {volume} is in use: files or folders on it are open")]
-    InUse {
-        /// The volume.
-        volume: VolumeId,
-    },
+    InUse { volume: VolumeId },
     /// The volume could not be mounted.
     #[error("mount volume {volume} at {path}: {}", .source.cause)]
     Mount {
-        /// The volume.
         volume: VolumeId,
-        /// The folder where it was to be mounted.
         path: String,
-        /// The system's error.
         source: os::Error,
     },
     /// The volume has moved since it was looked at: its disk has another number now, or its name
     /// belongs to another partition.
     #[error("volume {volume} was {} and is {} now", place(.from), place(.to))]
     Moved {
-        /// The volume.
         volume: VolumeId,
         /// Its place on the locked disk.
         from: Extent,
@@ -60,43 +48,25 @@ pub enum VolumeError {
     },
     /// The requested size is below zero. The text is csi-proxy's.
     #[error("invalid negative size {size} for volume ({volume})")]
-    NegativeSize {
-        /// The volume.
-        volume: VolumeId,
-        /// The requested size.
-        size: i64,
-    },
+    NegativeSize { volume: VolumeId, size: i64 },
     /// The path leads to neither a mounted folder nor a plain directory: a link, a junction, a file.
     #[error("unmount volume {volume}: {path} is no mounted folder but something else")]
-    NotAMountedFolder {
-        /// The volume.
-        volume: VolumeId,
-        /// The path.
-        path: String,
-    },
+    NotAMountedFolder { volume: VolumeId, path: String },
     /// Nothing is mounted there: the path is a plain directory, or does not exist. Drivers match on
     /// the last sentence.
     #[error(
         "unmount volume {volume}: {path} is not a mounted folder. {}.",
         driver_texts::NOT_MOUNTED
     )]
-    NotMounted {
-        /// The volume.
-        volume: VolumeId,
-        /// The path.
-        path: String,
-    },
+    NotMounted { volume: VolumeId, path: String },
     /// The volume has a filesystem, and its owner may still need it.
     #[error(
         "volume {volume} is not overwritten: {found}, and {reason}; {}",
         OVERWRITE_HINT
     )]
     NotReleased {
-        /// The volume.
         volume: VolumeId,
-        /// The content that the proof found.
         found: Box<Refusal>,
-        /// Why its owner may need it.
         #[source]
         reason: Box<NotReleased>,
     },
@@ -106,41 +76,30 @@ pub enum VolumeError {
         or_none(.disks)
     )]
     NotOnePartition {
-        /// The volume.
         volume: VolumeId,
-        /// The number of its extents.
         extents: usize,
-        /// The disks.
         disks: Vec<DiskNumber>,
     },
     /// The volume is not on the disk that was found.
     #[error("not the volume that was found: {volume} on disk {found}, and is on disk {disk} now")]
     OnAnotherDisk {
-        /// The volume.
         volume: VolumeId,
-        /// The disk that was found.
         found: DiskNumber,
-        /// The disk that the volume is on.
         disk: DiskNumber,
     },
     /// The volume has another filesystem than the requested one.
     #[error("volume {volume} is not formatted with {wanted}: it has the filesystem {found}")]
     OtherFileSystem {
-        /// The volume.
         volume: VolumeId,
         /// Its filesystem, by Windows's name.
         found: String,
-        /// The requested filesystem.
         wanted: FileSystemType,
     },
     /// Another volume is mounted there.
     #[error("unmount volume {volume}: volume {mounted} is mounted at {path}")]
     OtherMounted {
-        /// The volume that was to be unmounted.
         volume: VolumeId,
-        /// The volume that is mounted there.
         mounted: VolumeId,
-        /// The path.
         path: String,
     },
     /// Another volume is mounted where this one was found.
@@ -148,19 +107,14 @@ pub enum VolumeError {
         "not the volume that was found: {volume} at {path}, where volume {mounted} is mounted now"
     )]
     NotMountedThere {
-        /// The volume that was found.
         volume: VolumeId,
-        /// The volume that is mounted there now.
         mounted: VolumeId,
-        /// The path.
         path: String,
     },
     /// The disk has no volume, or several.
     #[error("disk {disk} has not one volume but {}", or_none(.volumes))]
     NotOneVolume {
-        /// The disk.
         disk: DiskNumber,
-        /// Its volumes.
         volumes: Vec<VolumeId>,
     },
     /// The storage provider does not know the volume, or refused.
@@ -174,21 +128,15 @@ pub enum VolumeError {
         "mount volume {volume} at {path}: volume {mounted} is mounted there: The directory is not empty."
     )]
     TargetInUse {
-        /// The volume that was to be mounted.
         volume: VolumeId,
-        /// The volume that is mounted there.
         mounted: VolumeId,
-        /// The path.
         path: String,
     },
     /// The disk has no room for the size.
     #[error("volume {volume} cannot grow to {size} bytes: there is room for {maximum}")]
     TooLarge {
-        /// The volume.
         volume: VolumeId,
-        /// The requested size.
         size: u64,
-        /// The largest possible size.
         maximum: u64,
     },
     /// The call timed out or never started.

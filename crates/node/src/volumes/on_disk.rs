@@ -17,29 +17,21 @@ use crate::{DiskError, Node, Unfinished, in_flight};
 /// The volumes of a disk cannot be determined.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
+#[allow(missing_docs, reason = "each field is named for what it holds")]
 pub enum VisibilityError {
     /// The volumes of the node cannot be listed.
     #[error("list the volumes of disk {disk}: {}", .source.cause)]
-    List {
-        /// The disk.
-        disk: DiskNumber,
-        /// The system's error.
-        source: os::Error,
-    },
+    List { disk: DiskNumber, source: os::Error },
     /// The disk has no such partition.
     #[error("disk {disk} has no partition {partition}, only {}", or_none(.seen))]
     NoSuchPartition {
-        /// The disk.
         disk: DiskNumber,
-        /// The requested partition.
         partition: PartitionNumber,
-        /// Its partitions.
         seen: Vec<PartitionNumber>,
     },
     /// A partition still has no volume after the wait.
     #[error("partition {partition} of disk {disk} has no volume; volumes that could not be looked at: {}", or_none(.unreadable))]
     NotVisible {
-        /// The disk.
         disk: DiskNumber,
         /// The first partition without one.
         partition: PartitionNumber,
@@ -52,11 +44,8 @@ pub enum VisibilityError {
     /// Several volumes claim one partition.
     #[error("partition {partition} of disk {disk} has not one volume but {}", or_none(.volumes))]
     Several {
-        /// The disk.
         disk: DiskNumber,
-        /// The partition.
         partition: PartitionNumber,
-        /// The volumes.
         volumes: Vec<VolumeId>,
     },
 }

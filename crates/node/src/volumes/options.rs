@@ -179,27 +179,21 @@ const LONGEST_LABEL: usize = 32;
 /// An invalid option of a format.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
+#[allow(missing_docs, reason = "each field is named for what it holds")]
 pub enum FormatOptionsError {
     /// The filesystem has no such allocation unit.
     #[error("{file_system} has no allocation unit of {bytes} bytes")]
     AllocationUnit {
-        /// The filesystem.
         file_system: FileSystemType,
         /// The requested unit in bytes.
         bytes: u32,
     },
     /// This library does not format such a filesystem.
     #[error("{text:?} is no filesystem to format with: ntfs or refs")]
-    FileSystem {
-        /// The requested name.
-        text: String,
-    },
+    FileSystem { text: String },
     /// No volume can have this label.
     #[error("{label:?} is no label of a volume")]
-    Label {
-        /// The requested label.
-        label: String,
-    },
+    Label { label: String },
 }
 
 #[cfg(test)]

@@ -34,19 +34,14 @@ pub struct Kept {
 /// Why a volume with a filesystem is not formatted.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
+#[allow(missing_docs, reason = "each field is named for what it holds")]
 pub enum NotReleased {
     /// One of the server's own files is on it.
     #[error("it holds {path}, which this server uses")]
-    HoldsFile {
-        /// The file or folder.
-        path: String,
-    },
+    HoldsFile { path: String },
     /// Another volume is mounted on it.
     #[error("volume {volume} is mounted in a folder of it")]
-    HoldsMount {
-        /// The other volume.
-        volume: VolumeId,
-    },
+    HoldsMount { volume: VolumeId },
     /// A working folder is on the volume, or a link on the way to one, or the target of a link right below
     /// one. The path is in the log only: a link may have supplied it.
     #[error("it holds a working folder, or a link on the way to one")]
@@ -57,10 +52,7 @@ pub enum NotReleased {
     /// The volume is mounted in a working folder, or that cannot be excluded: it may be staged. The
     /// path is in the log only: any caller may have named it.
     #[error("it is mounted within the working folders")]
-    MountedInside {
-        /// The path of the mount.
-        path: String,
-    },
+    MountedInside { path: String },
     /// No folder or letter outside of the working folders leads to it.
     #[error("it is mounted nowhere outside of the working folders")]
     MountedNowhere,

@@ -12,16 +12,12 @@ const MAX_STEPS: usize = 256;
 /// A path does not lead to a volume.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
+#[allow(missing_docs, reason = "each field is named for what it holds")]
 pub enum TargetError {
     /// A link on the way leads to something that does not exist. The error's text leaves the link's
     /// target out: its author could write there a text that drivers match on.
     #[error("{path} leads to something that is not there")]
-    Dangling {
-        /// The requested path.
-        path: String,
-        /// The missing target.
-        to: String,
-    },
+    Dangling { path: String, to: String },
     /// The path itself does not exist. The first text is Windows's, the second PowerShell's: aws-ebs
     /// reads it as "nothing is mounted", so no other error has it.
     #[error(
@@ -29,48 +25,30 @@ pub enum TargetError {
         driver_texts::FILE_NOT_FOUND,
         driver_texts::MISSING
     )]
-    Missing {
-        /// The path.
-        path: String,
-    },
+    Missing { path: String },
     /// The path is on something without a volume, such as a share.
     #[error("{path} is on no volume of this node")]
-    NoVolume {
-        /// The path.
-        path: String,
-    },
+    NoVolume { path: String },
     /// The path leads to something other than a mounted folder.
     #[error("{path} leads to something that is not a mounted folder")]
     NotAMountedFolder {
-        /// The requested path.
         path: String,
         /// The target, unless it is a mounted folder.
         to: String,
     },
     /// A folder on the way, or its volume, cannot be reached.
     #[error("{path} cannot be reached: {}", .source.cause)]
-    OutOfReach {
-        /// The path.
-        path: String,
-        /// The system's error.
-        source: os::Error,
-    },
+    OutOfReach { path: String, source: os::Error },
     /// The path is a plain directory. The first text is csi-proxy 1.3's, the second 1.2's: aws-ebs
     /// reads it as "nothing is mounted", so no other error has it.
     #[error(
         "{path}: not a mounted folder (cmd: {})",
         driver_texts::PLAIN_DIRECTORY
     )]
-    PlainDirectory {
-        /// The path.
-        path: String,
-    },
+    PlainDirectory { path: String },
     /// The links form a loop, or are too many.
     #[error("{path} leads from link to link without an end")]
-    TooManyLinks {
-        /// The path.
-        path: String,
-    },
+    TooManyLinks { path: String },
     /// A link on the way cannot be followed, or must not be.
     #[error(transparent)]
     Resolve(#[from] ResolveError),

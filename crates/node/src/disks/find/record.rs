@@ -25,24 +25,17 @@ const NSID_MINUS_TWO: &str = "nsid-minus-two";
 /// Why a text is no record of a disk query.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
+#[allow(missing_docs, reason = "each field is named for what it holds")]
 pub enum RecordError {
     /// This version does not know the criterion.
     #[error("the record of a disk has the unknown criterion {name:?}")]
-    Criterion {
-        /// The criterion's name, as written.
-        name: String,
-    },
+    Criterion { name: String },
     /// The criteria do not identify one disk.
     #[error(transparent)]
     NotEnough(#[from] NotEnough),
     /// The criterion cannot have this value.
     #[error("the record of a disk has {value:?} as {name}")]
-    Value {
-        /// The criterion's name.
-        name: String,
-        /// The value, as written.
-        value: String,
-    },
+    Value { name: String, value: String },
     /// A later version, or no record of a disk query.
     #[error("the record of a disk is of version {version:?}, not v1")]
     Version {
