@@ -142,7 +142,7 @@ pub use self::iscsi::{
     Authentication, Chap, ChapSecret, Connected, IscsiError, LoginOptions, Portal, SessionInfo,
     TargetName,
 };
-use self::locks::Locks;
+use self::locks::{Key, LockGuard, Locks, Wait};
 use self::notes::Notes;
 pub use self::provider::ProviderError;
 pub use self::resolved_path::{AllowedRoots, LookupPath, ResolveError, ResolvedPath};
@@ -163,7 +163,7 @@ pub use self::waits::{Crowd, Crowded, Waits};
 /// A node and the operations on it. Cheap to clone; clones share their locks.
 #[derive(Clone)]
 pub struct Node {
-    shared: Arc<Shared>,
+    state: Arc<NodeState>,
     options: Options,
 }
 
@@ -218,7 +218,8 @@ groups! {
     volumes Volumes;
 }
 
-struct Shared {
+/// What the clones of a node share.
+struct NodeState {
     os: Os,
     history: volumes::History,
     kept: Option<volumes::KeptPaths>,
@@ -275,7 +276,7 @@ impl Node {
         let kept = kept.map(|kept| volumes::KeptPaths::resolve(&os, kept));
         Self {
             options,
-            shared: Arc::new(Shared {
+            state: Arc::new(NodeState {
                 os,
                 history: volumes::History::default(),
                 kept,
@@ -294,7 +295,7 @@ impl Node {
     /// path, under way at a time.
     #[must_use]
     pub fn os(&self) -> &Os {
-        &self.shared.os
+        &self.state.os
     }
 
     /// How the operations were told to behave.
@@ -307,7 +308,7 @@ impl Node {
     #[must_use]
     pub fn with_options(&self, options: Options) -> Self {
         Self {
-            shared: Arc::clone(&self.shared),
+            state: Arc::clone(&self.state),
             options,
         }
     }
@@ -318,40 +319,18 @@ impl Node {
         Operations { node: self }
     }
 
-    fn locks(&self) -> &Locks {
-        &self.shared.locks
-    }
-
     fn in_flight(&self) -> &InFlight {
-        &self.shared.in_flight
+        &self.state.in_flight
     }
 
-    fn paging_reads(&self) -> &PagingReads {
-        &self.shared.paging_reads
-    }
-
-    fn history(&self) -> &volumes::History {
-        &self.shared.history
-    }
-
-    fn kept(&self) -> Option<&volumes::KeptPaths> {
-        self.shared.kept.as_ref()
-    }
-
-    fn smb(&self) -> &smb::Memory {
-        &self.shared.smb
-    }
-
-    fn notes(&self) -> Option<&Notes> {
-        self.shared.notes.as_ref()
-    }
-
-    fn rescans(&self) -> &Rescans {
-        &self.shared.rescans
-    }
-
-    fn logins(&self) -> &iscsi::Logins {
-        &self.shared.logins
+    /// Takes the locks of all these objects, or of none.
+    fn lock(
+        &self,
+        operation: &'static str,
+        keys: impl IntoIterator<Item = Key>,
+        wait: impl Into<Wait>,
+    ) -> Result<LockGuard, Unfinished> {
+        self.state.locks.take(operation, keys, wait)
     }
 
     /// Refuses to go on when the deadline has passed.

@@ -139,7 +139,7 @@ impl<'a> NewLink<'a> {
         };
         let name = leftover::new_name();
         let at = above.join(name.clone());
-        let notes = self.node.notes();
+        let notes = self.node.state.notes.as_ref();
         let note = notes.and_then(|notes| notes.note(self.files(), &name, &above));
         let placeholder = match directory.reserve(&name, self.kind) {
             Ok(placeholder) => placeholder,

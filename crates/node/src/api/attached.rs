@@ -28,7 +28,7 @@ const RESCANNED_WITHIN: Duration = Duration::from_secs(10);
 #[derive(Clone)]
 pub struct Rescans {
     clock: Arc<dyn Clock>,
-    shared: Arc<Shared>,
+    sequence: Arc<Sequence>,
 }
 
 /// How long a disk is waited for.
@@ -52,13 +52,13 @@ impl Node {
             deadline,
         };
         let look = || Disks::find(self, wanted, deadline);
-        self.rescans()
-            .find(wait, look, self.rescan_in_the_background())
+        let rescan = self.rescan_in_the_background();
+        self.state.rescans.find(wait, look, rescan)
     }
 
     pub(super) fn rescan_for_all(&self, deadline: Deadline) -> Result<()> {
         let rescan = self.rescan_in_the_background();
-        self.rescans().rescan(deadline, rescan)
+        self.state.rescans.rescan(deadline, rescan)
     }
 
     /// A rescan that callers share, which outlasts each one's deadline.
@@ -71,8 +71,9 @@ impl Node {
     }
 }
 
+/// The rescans of all callers.
 #[derive(Default)]
-struct Shared {
+struct Sequence {
     state: Mutex<State>,
     moved: Condvar,
 }
@@ -96,7 +97,7 @@ impl Rescans {
     pub fn new(clock: Arc<dyn Clock>) -> Self {
         Self {
             clock,
-            shared: Arc::default(),
+            sequence: Arc::default(),
         }
     }
 
@@ -166,7 +167,7 @@ impl Rescans {
                     return Err(error);
                 }
             }
-            let moved = self.shared.moved.wait_timeout(state, SLICE);
+            let moved = self.sequence.moved.wait_timeout(state, SLICE);
             state = moved.unwrap_or_else(PoisonError::into_inner).0;
         }
         state.waiting -= 1;
@@ -175,7 +176,7 @@ impl Rescans {
 
     /// A panic elsewhere cannot leave the state half changed: nothing that holds it can panic.
     fn state(&self) -> MutexGuard<'_, State> {
-        let state = self.shared.state.lock();
+        let state = self.sequence.state.lock();
         state.unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -315,7 +316,7 @@ impl Worker {
         while self.begins() {
             let failure = rescan().err();
             self.0.state().end(failure);
-            self.0.shared.moved.notify_all();
+            self.0.sequence.moved.notify_all();
         }
     }
 

@@ -81,8 +81,8 @@ impl<'a> Disks<'a> {
     ) -> Result<(), DiskError> {
         let named = disk.into();
         let disk = named.number();
-        let keys = vec![Key::Disk(disk)];
-        let _held = self.node.locks().take("partition disk", keys, deadline)?;
+        let keys = [Key::Disk(disk)];
+        let _held = self.node.lock("partition disk", keys, deadline)?;
         Partitioning {
             node: self.node,
             disk,
@@ -176,8 +176,8 @@ impl<'a> Disks<'a> {
     where
         'a: 'd,
     {
-        let keys = vec![Key::Disk(named.number())];
-        let _held = self.node.locks().take(operation, keys, deadline)?;
+        let keys = [Key::Disk(named.number())];
+        let _held = self.node.lock(operation, keys, deadline)?;
         act(&Switching::of(self.node, named, deadline))
     }
 }

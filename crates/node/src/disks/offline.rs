@@ -53,9 +53,8 @@ impl Volumes<'_> {
         let mut volumes = self.list()?;
         loop {
             let of_volumes = volumes.iter().copied().map(Key::Volume);
-            let keys = of_volumes.chain([Key::Disk(self.found.number())]).collect();
-            let locks = self.node.locks();
-            let held = locks.take(self.operation, keys, self.deadline)?;
+            let keys = of_volumes.chain([Key::Disk(self.found.number())]);
+            let held = self.node.lock(self.operation, keys, self.deadline)?;
             match self.list()? {
                 now if now == volumes => return Ok((held, volumes)),
                 now => volumes = now,

@@ -104,9 +104,10 @@ pub(super) fn learn(node: &Node, deadline: Deadline) -> Result<Learned, DiskErro
     let clock = &*node.os().clock;
     let limit = deadline.min(Deadline::within(clock, ANSWER_WITHIN));
     let owned = node.clone();
-    let began = node.paging_reads().began();
+    let began = node.state.paging_reads.began();
     let look = move || {
-        let in_turn = || owned.paging_reads().after(began, || read_paging(&owned));
+        let reads = &owned.state.paging_reads;
+        let in_turn = || reads.after(began, || read_paging(&owned));
         owned.in_flight().at(&Object::PageFiles, in_turn)
     };
     Ok(match race(clock, LOOK, limit, look) {

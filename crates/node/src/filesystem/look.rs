@@ -7,6 +7,7 @@ use os::{
 
 use super::{Filesystem, FilesystemError, is_on_share};
 use crate::link::{self, Leads};
+use crate::locks::Key;
 use crate::resolved_path::end::{self, End};
 use crate::{Node, ResolveError, ResolvedPath, leftover, smb};
 
@@ -175,7 +176,8 @@ impl Filesystem<'_> {
         most: usize,
         deadline: Deadline,
     ) -> Result<Listing, FilesystemError> {
-        let _held = self.lock("list", &ResolvedPath::from(directory), deadline)?;
+        let key = Key::target(&ResolvedPath::from(directory));
+        let _held = self.node.lock("list", [key], deadline)?;
         let mut asked = most.saturating_add(1);
         loop {
             self.node.check(deadline, "list", directory)?;

@@ -14,7 +14,7 @@ pub use self::look::{EntryKind, LeadsTo, Link, LinkForm, LinkTarget, ListedEntry
 use self::make::Making;
 use self::remove::Walk;
 use crate::link::{self, Leads};
-use crate::locks::{Key, LockGuard};
+use crate::locks::Key;
 use crate::new_link::NewLink;
 use crate::volumes::stale;
 use crate::{AllowedRoots, Filesystem, LookupPath, ResolvedPath, leftover, smb};
@@ -41,7 +41,8 @@ impl<'a> Filesystem<'a> {
         deadline: Deadline,
     ) -> Result<(), FilesystemError> {
         let resolved = at.into();
-        let _held = self.lock("mkdir", &resolved, deadline)?;
+        let keys = [Key::target(&resolved)];
+        let _held = self.node.lock("mkdir", keys, deadline)?;
         let (node, resolved) = (self.node, &resolved);
         Making {
             node,
@@ -70,7 +71,8 @@ impl<'a> Filesystem<'a> {
     ) -> Result<(), FilesystemError> {
         let resolved = at.into();
         let path = resolved.path();
-        let _held = self.lock("remove", &resolved, deadline)?;
+        let keys = [Key::target(&resolved)];
+        let _held = self.node.lock("remove", keys, deadline)?;
         let failed = || FilesystemError::remove(resolved.asked(), resolved.asked());
         let pins = resolved.hold(self.files()).map_err(failed())?;
         leftover::sweep_beside(self.files(), &resolved, &pins);
@@ -87,7 +89,8 @@ impl<'a> Filesystem<'a> {
         deadline: Deadline,
     ) -> Result<(), FilesystemError> {
         let resolved = at.into();
-        let _held = self.lock_tree("remove", &resolved, deadline)?;
+        let keys = [Key::subtree(&resolved)];
+        let _held = self.node.lock("remove", keys, deadline)?;
         let pins = match resolved.hold(self.files()) {
             Err(error) if error.is_not_found() => return Ok(()),
             held => held.map_err(FilesystemError::remove(resolved.asked(), resolved.asked()))?,
@@ -103,7 +106,8 @@ impl<'a> Filesystem<'a> {
         deadline: Deadline,
     ) -> Result<(), FilesystemError> {
         let resolved = at.into();
-        let _held = self.lock_tree("remove contents of", &resolved, deadline)?;
+        let keys = [Key::subtree(&resolved)];
+        let _held = self.node.lock("remove contents of", keys, deadline)?;
         let failed = || FilesystemError::remove(resolved.asked(), resolved.asked());
         let pins = resolved.hold(self.files()).map_err(failed())?;
         let entry = self.files().entry(resolved.path()).map_err(failed())?;
@@ -122,7 +126,7 @@ impl<'a> Filesystem<'a> {
         deadline: Deadline,
     ) -> Result<(), FilesystemError> {
         let (source, link) = (source.into(), link.into());
-        let _held = self.lock("symlink", &link, deadline)?;
+        let _held = self.node.lock("symlink", [Key::target(&link)], deadline)?;
         let target = source.asked();
         let kind = match source.leads_to_directory(self.node.os())? {
             Ok(true) => LinkKind::Directory,
@@ -140,7 +144,7 @@ impl<'a> Filesystem<'a> {
         deadline: Deadline,
     ) -> Result<(), FilesystemError> {
         let at = at.into();
-        let _held = self.lock("link", &at, deadline)?;
+        let _held = self.node.lock("link", [Key::target(&at)], deadline)?;
         self.link(&at, to, LinkKind::Directory, &link::text_to(to))
     }
 
@@ -174,7 +178,7 @@ impl<'a> Filesystem<'a> {
     /// Removes, within bounds, the leftovers of links that were being made when a process died, as far as they are
     /// noted ([`Server::notes`](crate::Server)). A failed removal is logged.
     pub fn clear_noted(&self, allowed: &Arc<AllowedRoots>) {
-        if let Some(notes) = self.node.notes() {
+        if let Some(notes) = &self.node.state.notes {
             notes.clear(self.node.os(), allowed);
         }
     }
@@ -223,26 +227,6 @@ impl<'a> Filesystem<'a> {
             Err(error) if error.is_not_found() || link::is_device_gone(&error) => Ok(false),
             Err(error) => Err(error),
         }
-    }
-
-    fn lock(
-        &self,
-        operation: &'static str,
-        resolved: &ResolvedPath,
-        deadline: Deadline,
-    ) -> Result<LockGuard, FilesystemError> {
-        let keys = vec![Key::target(resolved)];
-        Ok(self.node.locks().take(operation, keys, deadline)?)
-    }
-
-    fn lock_tree(
-        &self,
-        operation: &'static str,
-        resolved: &ResolvedPath,
-        deadline: Deadline,
-    ) -> Result<LockGuard, FilesystemError> {
-        let keys = vec![Key::subtree(resolved)];
-        Ok(self.node.locks().take(operation, keys, deadline)?)
     }
 
     fn files(&self) -> &'a dyn Files {

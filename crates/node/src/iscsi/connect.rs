@@ -45,7 +45,7 @@ pub(super) fn connect(
     initiator.node.check(initiator.deadline, "connect", name)?;
     match log_in(initiator, &target, wanted) {
         Ok(session) => {
-            let logins = initiator.node.logins();
+            let logins = &initiator.node.state.logins;
             match session {
                 Some(session) => logins.remember(name, wanted, session),
                 None => logins.forget(name),
@@ -127,7 +127,7 @@ fn before(
     wanted: &Wanted<'_>,
 ) -> Result<Connected, IscsiError> {
     forget_what_was_replaced(initiator, target, name);
-    let logins = initiator.node.logins();
+    let logins = &initiator.node.state.logins;
     let differences = logins.differences(name, wanted);
     match &differences {
         None => tracing::info!(
@@ -148,7 +148,7 @@ fn before(
 /// logged out and in again, or in beside it. A failed query of the sessions drops it too, instead of failing
 /// for a connected caller.
 fn forget_what_was_replaced(initiator: &Initiator<'_>, target: &KnownTarget, name: &TargetName) {
-    let logins = initiator.node.logins();
+    let logins = &initiator.node.state.logins;
     let Some(ours) = logins.session(name) else {
         return;
     };

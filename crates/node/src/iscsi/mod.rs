@@ -31,8 +31,8 @@ use crate::{Iscsi, ProviderError};
 #[allow(missing_docs, reason = "documented in `api::Iscsi`")]
 impl<'a> Iscsi<'a> {
     pub fn add_portal(&self, portal: &Portal, deadline: Deadline) -> Result<(), IscsiError> {
-        let keys = vec![Key::IscsiPortal(portal.clone())];
-        let _held = self.node.locks().take("add portal", keys, deadline)?;
+        let keys = [Key::IscsiPortal(portal.clone())];
+        let _held = self.node.lock("add portal", keys, deadline)?;
         let initiator = self.initiator(deadline);
         if is_known(&initiator, portal)? {
             return Ok(());
@@ -64,8 +64,8 @@ impl<'a> Iscsi<'a> {
     }
 
     pub fn remove_portal(&self, portal: &Portal, deadline: Deadline) -> Result<(), IscsiError> {
-        let keys = vec![Key::IscsiPortal(portal.clone())];
-        let _held = self.node.locks().take("remove portal", keys, deadline)?;
+        let keys = [Key::IscsiPortal(portal.clone())];
+        let _held = self.node.lock("remove portal", keys, deadline)?;
         let initiator = self.initiator(deadline);
         let known = sole_portal(portal, initiator.portal(portal)?)?;
         self.node.check(deadline, "remove portal", portal)?;
@@ -84,16 +84,16 @@ impl<'a> Iscsi<'a> {
     }
 
     pub fn refresh(&self, portal: &Portal, deadline: Deadline) -> Result<(), IscsiError> {
-        let keys = vec![Key::IscsiPortal(portal.clone())];
-        let _held = self.node.locks().take("refresh", keys, deadline)?;
+        let keys = [Key::IscsiPortal(portal.clone())];
+        let _held = self.node.lock("refresh", keys, deadline)?;
         let initiator = self.initiator(deadline);
         let known = initiator.portal(portal)?;
         refresh(&initiator, portal, &known)
     }
 
     pub fn discover(&self, portal: &Portal, deadline: Deadline) -> Result<Vec<String>, IscsiError> {
-        let keys = vec![Key::IscsiPortal(portal.clone())];
-        let _held = self.node.locks().take("discover", keys, deadline)?;
+        let keys = [Key::IscsiPortal(portal.clone())];
+        let _held = self.node.lock("discover", keys, deadline)?;
         let initiator = self.initiator(deadline);
         let known = initiator.portal(portal)?;
         let refreshed = refresh(&initiator, portal, &known);
@@ -126,8 +126,8 @@ impl<'a> Iscsi<'a> {
         options: &LoginOptions,
         deadline: Deadline,
     ) -> Result<Connected, IscsiError> {
-        let keys = vec![Key::IscsiTarget(target.clone())];
-        let held = self.node.locks().take("connect", keys, deadline)?;
+        let keys = [Key::IscsiTarget(target.clone())];
+        let held = self.node.lock("connect", keys, deadline)?;
         let initiator = self.initiator(deadline);
         let wanted = connect::Wanted {
             portal,
@@ -147,12 +147,12 @@ impl<'a> Iscsi<'a> {
         target: &TargetName,
         deadline: Deadline,
     ) -> Result<(), IscsiError> {
-        let keys = vec![Key::IscsiTarget(target.clone())];
-        let _held = self.node.locks().take("disconnect", keys, deadline)?;
+        let keys = [Key::IscsiTarget(target.clone())];
+        let _held = self.node.lock("disconnect", keys, deadline)?;
         let initiator = self.initiator(deadline);
         let known = find(&initiator, portal, target)?;
         disconnect::end_sessions(&initiator, target, &known)?;
-        self.node.logins().forget(target);
+        self.node.state.logins.forget(target);
         Ok(())
     }
 
@@ -179,9 +179,8 @@ impl<'a> Iscsi<'a> {
         secret: &ChapSecret,
         deadline: Deadline,
     ) -> Result<(), IscsiError> {
-        let keys = vec![Key::IscsiInitiator];
         let operation = "set mutual CHAP secret";
-        let _held = self.node.locks().take(operation, keys, deadline)?;
+        let _held = self.node.lock(operation, [Key::IscsiInitiator], deadline)?;
         let name = iscsi_session::set_chap_secret::CHAP_SECRET.name;
         let arguments = secret.argument(Arguments::none(), name);
         let class = &iscsi_session::CLASS;

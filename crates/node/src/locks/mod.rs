@@ -11,6 +11,7 @@ mod table;
 mod wait;
 
 use std::any::Any;
+use std::collections::BTreeSet;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::ThreadId;
 
@@ -52,12 +53,10 @@ impl Locks {
     pub(crate) fn take(
         &self,
         operation: &'static str,
-        mut keys: Vec<Key>,
+        keys: impl IntoIterator<Item = Key>,
         wait: impl Into<Wait>,
     ) -> Result<LockGuard, Unfinished> {
-        let wait = wait.into();
-        keys.sort();
-        keys.dedup();
+        let (keys, wait) = (BTreeSet::from_iter(keys), wait.into());
         let mut held = LockGuard {
             locks: self.clone(),
             operation,

@@ -38,8 +38,8 @@ impl<'a> Services<'a> {
     }
 
     pub fn start(&self, name: &ServiceName, deadline: Deadline) -> Result<(), ServiceError> {
-        let keys = vec![key(name.as_str())];
-        let _held = self.node.locks().take("start service", keys, deadline)?;
+        let keys = [key(name.as_str())];
+        let _held = self.node.lock("start service", keys, deadline)?;
         start::start(self.node, name.as_str(), deadline)
     }
 

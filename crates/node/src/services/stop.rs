@@ -20,8 +20,7 @@ pub(super) fn alone(
     name: &ServiceName,
     deadline: Deadline,
 ) -> Result<(), ServiceError> {
-    let keys = vec![key(name.as_str())];
-    let _held = node.locks().take(OPERATION, keys, deadline)?;
+    let _held = node.lock(OPERATION, [key(name.as_str())], deadline)?;
     stop(node, name.as_str(), deadline)
 }
 
@@ -34,8 +33,8 @@ pub(super) fn with_dependents(
 ) -> Result<(), ServiceError> {
     for _ in 0..ROUNDS {
         let locked = everything_above(node, name.as_str(), deadline)?;
-        let keys = locked.iter().cloned().map(Key::Service).collect();
-        let _held = node.locks().take(OPERATION, keys, deadline)?;
+        let keys = locked.iter().cloned().map(Key::Service);
+        let _held = node.lock(OPERATION, keys, deadline)?;
         if let Descent::Done = descend(node, name.as_str(), &locked, deadline)? {
             return Ok(());
         }

@@ -276,7 +276,7 @@ impl Share<'_> {
         question: impl FnOnce(&Os) -> T + Send + 'static,
     ) -> Result<T, Unfinished> {
         let key = Key::SmbProbe(self.remote.share());
-        let mut asking = self.node.locks().take(operation, vec![key], limit)?;
+        let mut asking = self.node.lock(operation, [key], limit)?;
         asking.leave_thread();
         let os = self.node.os().clone();
         let clock = Arc::clone(&os.clock);

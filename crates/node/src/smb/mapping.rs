@@ -104,7 +104,7 @@ impl Share<'_> {
         let clock = &*self.node.os().clock;
         let share = Share {
             deadline: Deadline::within(clock, TAKEN_BACK_WITHIN),
-            visit: self.node.smb().root_reads.begin(self.remote.share()),
+            visit: self.node.state.smb.root_reads.begin(self.remote.share()),
             ..*self
         };
         match share.find(&MappingOptions::default())? {
@@ -203,13 +203,13 @@ impl Share<'_> {
 
     /// Whether this process mapped the share as another user.
     pub(super) fn is_of_other(&self, wanted: &RequestedMapping<'_>) -> bool {
-        let known = &self.node.smb().known;
+        let known = &self.node.state.smb.known;
         known.is_of_other(&self.remote.share(), wanted.credentials)
     }
 
     /// The outcome of reusing the existing mapping for the call.
     pub(super) fn known_as(&self, wanted: &RequestedMapping<'_>) -> MapOutcome {
-        let known = &self.node.smb().known;
+        let known = &self.node.state.smb.known;
         known.compare(&self.remote.share(), wanted.credentials, &wanted.options)
     }
 

@@ -198,7 +198,7 @@ impl<'a> Smb<'a> {
     /// mapping until a later call makes it.
     #[must_use]
     pub fn failed_renewals(&self) -> u64 {
-        self.node.smb().failed_renewals.load(Ordering::Relaxed)
+        self.node.state.smb.failed_renewals.load(Ordering::Relaxed)
     }
 
     /// To be called before the wait for the share's lock: see [`crate::outcomes::PendingCall`].
@@ -207,7 +207,7 @@ impl<'a> Smb<'a> {
             node: self.node,
             remote,
             deadline,
-            visit: self.node.smb().root_reads.begin(remote.share()),
+            visit: self.node.state.smb.root_reads.begin(remote.share()),
         }
     }
 
@@ -270,6 +270,6 @@ impl Share<'_> {
         let mut keys = vec![Key::SmbShare(self.remote.share())];
         keys.extend(other);
         let wait = Wait::at_most(TURN_WITHIN, self.deadline);
-        Ok(self.node.locks().take(operation, keys, wait)?)
+        Ok(self.node.lock(operation, keys, wait)?)
     }
 }

@@ -192,7 +192,7 @@ impl<'a> Share<'a> {
         self.remove(mapping, Removal::Forced)?;
         let made = self.create(wanted, turn);
         if let Err(error) = &made {
-            let failed = &self.node.smb().failed_renewals;
+            let failed = &self.node.state.smb.failed_renewals;
             failed.fetch_add(1, Ordering::Relaxed);
             tracing::error!(
                 share,
@@ -215,7 +215,7 @@ impl<'a> Share<'a> {
     ) -> Result<Turn<'a>, SmbError> {
         let server = self.remote.server();
         let mut turn = Turn {
-            call: self.node.smb().away.begin(server.clone()),
+            call: self.node.state.smb.away.begin(server.clone()),
             has_waited: false,
         };
         let key = Key::SmbServer(server);

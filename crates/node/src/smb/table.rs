@@ -40,7 +40,7 @@ impl Share<'_> {
             found => found?,
         };
         if found.is_empty() {
-            self.node.smb().known.forget(&share);
+            self.node.state.smb.known.forget(&share);
         }
         Ok(found)
     }
@@ -79,7 +79,7 @@ impl Share<'_> {
             turn.found_away(error);
         }
         made?;
-        let known = &self.node.smb().known;
+        let known = &self.node.state.smb.known;
         known.remember(&share, wanted.credentials, &wanted.options);
         Ok(())
     }
@@ -95,7 +95,7 @@ impl Share<'_> {
             Ok::<_, ProviderError>(rows.iter().all(|row| row.path != mapping.path))
         })?;
         // Not before: a mapping that stays is still its user's.
-        self.node.smb().known.forget(&self.remote.share());
+        self.node.state.smb.known.forget(&self.remote.share());
         Ok(())
     }
 

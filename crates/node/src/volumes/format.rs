@@ -79,7 +79,7 @@ impl Formatting<'_> {
     /// Formats a volume that may be overwritten, as csi-proxy's `FormatVolume` does: one call, whatever its
     /// result.
     pub(super) fn run(&self) -> Result<Replaced, VolumeError> {
-        let call = self.node.history().begin(self.volume);
+        let call = self.node.state.history.begin(self.volume);
         let place = self.place()?;
         match call.heard(&()) {
             Some(outcome) => outcome.map(|()| Replaced::Nothing),
@@ -175,13 +175,13 @@ impl Formatting<'_> {
             }
             _ => None,
         };
-        self.node.history().ended(self.volume, &done, left);
+        self.node.state.history.ended(self.volume, &done, left);
         done.map(|()| leave.replaces)
     }
 
     /// The content of the volume now, if Windows mounts none of it.
     fn leftover(&self, place: &WritableVolume, deadline: Deadline) -> Option<Leftover> {
-        let key = self.node.history().key();
+        let key = self.node.state.history.key();
         match self.file_system() {
             Ok(None) => {
                 let content = range(place).fingerprint(self.node, key, deadline).ok()?;
@@ -252,7 +252,7 @@ impl Formatting<'_> {
 
     fn may_be_released(&self) -> bool {
         let guard = self.node.options().format_guard;
-        guard == FormatGuard::Signatures && self.node.kept().is_some()
+        guard == FormatGuard::Signatures && self.node.state.kept.is_some()
     }
 
     /// Whether the content is only the rest of a format: of a format of this process, or by its structure.
@@ -262,7 +262,7 @@ impl Formatting<'_> {
         place: &WritableVolume,
         found: &blank::Refusal,
     ) -> Result<bool, VolumeError> {
-        let left = self.node.history().leftover(self.volume);
+        let left = self.node.state.history.leftover(self.volume);
         let is_own =
             is_of_windows(found) && left.is_some() && left == self.leftover(place, self.deadline);
         let is_unfinished = is_own || range(place).holds_unfinished(self.node, self.deadline)?;

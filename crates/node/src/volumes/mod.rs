@@ -117,7 +117,7 @@ impl<'a> Volumes<'a> {
         let file_system = self.node.os().volumes.file_system(volume);
         let file_system = file_system.map_err(VolumeError::failed("look at", volume))?;
         let is_formatted = file_system.is_some();
-        let history = self.node.history();
+        let history = &self.node.state.history;
         history.answered(self.node.os(), volume, is_formatted);
         Ok(is_formatted)
     }
@@ -257,8 +257,8 @@ impl<'a> Volumes<'a> {
         run: impl FnOnce(&Mounting<'_>) -> Result<(), VolumeError>,
     ) -> Result<(), VolumeError> {
         let volume = named.id();
-        let keys = vec![Key::target(resolved), Key::Volume(volume)];
-        let mut held = self.node.locks().take(operation, keys, deadline)?;
+        let keys = [Key::target(resolved), Key::Volume(volume)];
+        let mut held = self.node.lock(operation, keys, deadline)?;
         named.require_where_it_is(self.node, &mut held, deadline)?;
         run(&Mounting {
             node: self.node,

@@ -122,7 +122,7 @@ pub(super) fn objection(
     volume: VolumeId,
     deadline: Deadline,
 ) -> Result<Option<NotReleased>, VolumeError> {
-    if node.history().last_answer(volume) == Some(false) {
+    if node.state.history.last_answer(volume) == Some(false) {
         return Ok(Some(NotReleased::SaidUnformatted));
     }
     if let Err(reason) = refuse_in_time(node, volume, deadline)? {
@@ -142,7 +142,7 @@ fn refuse_in_time(
     let clock = &*node.os().clock;
     let limit = deadline.min(Deadline::within(clock, ANSWER_WITHIN));
     let owned = node.clone();
-    let look = move || match owned.kept() {
+    let look = move || match &owned.state.kept {
         Some(kept) => kept.refuse(owned.os(), volume),
         None => Err(NotReleased::MountedNowhere),
     };

@@ -53,9 +53,7 @@ impl WritableVolume {
         deadline: Deadline,
     ) -> Result<Self, VolumeError> {
         let volume = named.id();
-        let mut held = node
-            .locks()
-            .take(operation, vec![Key::Volume(volume)], deadline)?;
+        let mut held = node.lock(operation, [Key::Volume(volume)], deadline)?;
         let extent = sole_extent(node.os(), operation, volume)?;
         held.add(Key::Disk(extent.disk), deadline)?;
         let disk = named.disk(node, extent.disk)?.object(node, deadline)?;

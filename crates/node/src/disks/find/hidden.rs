@@ -50,7 +50,7 @@ pub(super) fn reveal(
     let Some(disk) = sole_unlisted(node, none, deadline)? else {
         return Ok(false);
     };
-    let _held = node.locks().take(FIND, vec![Key::Disk(disk)], deadline)?;
+    let _held = node.lock(FIND, [Key::Disk(disk)], deadline)?;
     let cleared = clear(node, disk, &none.wanted, deadline);
     match cleared {
         Ok(false) => return Ok(false),

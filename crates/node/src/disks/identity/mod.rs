@@ -84,9 +84,8 @@ pub(super) fn require_number(
     path: &str,
 ) -> Result<Proof, DiskError> {
     let disk = Object::Disk(number);
-    let found = node
-        .in_flight()
-        .at(&disk, || node.os().disks.number_of(path));
+    let ask = || node.os().disks.number_of(path);
+    let found = node.in_flight().at(&disk, ask);
     let provider = match found {
         Ok(found) if found == number => return Ok(Proof::ByPath),
         Ok(found) => format!("disk {found} ({path})"),
