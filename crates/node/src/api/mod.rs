@@ -73,12 +73,13 @@ use os::Deadline;
 
 pub use self::by_found::disk_size_of;
 pub use self::disks::Disks;
-pub use self::error::{Cause, Code, Condition, Error, Needs, Result, Unreachable};
+pub use self::error::{Cause, Code, Error, Needs, Result, Unreachable};
 pub use self::features::Feature;
 #[doc(hidden)]
 pub use self::features::feature_table;
 pub use self::filesystem::Filesystem;
 pub use self::iscsi::Iscsi;
+pub use self::names::Condition;
 pub use self::result_ext::ResultExt;
 use self::sealed::Sealed;
 pub use self::smb::Smb;
