@@ -5,6 +5,7 @@ use std::error::Error;
 use os::SystemText;
 use os::schema::smb_global_mapping;
 
+use super::Condition::*;
 use super::{Cause, Code, Condition};
 use crate::provider::returned_win32;
 use crate::{
@@ -74,7 +75,7 @@ fn is(condition: Condition) -> Finding {
 /// means nothing else anywhere.
 fn meaning(finding: Finding, condition: Condition) -> Finding {
     match finding {
-        Some((Condition::Crowded | Condition::NotAnswering, None)) => finding,
+        Some((Crowded | NotAnswering, None)) => finding,
         Some((_, code)) => Some((condition, code)),
         None => is(condition),
     }
@@ -97,7 +98,7 @@ impl Classified for os::Error {
     fn finding(&self) -> Finding {
         match (&self.cause, self.win32()) {
             (os::Cause::TimedOut, _) => None,
-            (os::Cause::NotAnswering, _) => is(Condition::NotAnswering),
+            (os::Cause::NotAnswering, _) => is(NotAnswering),
             (os::Cause::Storage(code), _) => {
                 Some((Condition::of_storage(*code), Some(Code::Returned(*code))))
             }
@@ -106,7 +107,7 @@ impl Classified for os::Error {
                 Some((Condition::of_hresult(*code), Some(code_or_class)))
             }
             (_, Some(code)) => Some((Condition::of_win32(code), Some(Code::Win32(code)))),
-            _ => is(Condition::Other),
+            _ => is(Other),
         }
     }
 }
@@ -114,10 +115,10 @@ impl Classified for os::Error {
 impl Classified for Unfinished {
     fn finding(&self) -> Finding {
         match self {
-            Self::Busy { .. } | Self::Crowded { .. } => is(Condition::Crowded),
+            Self::Busy { .. } | Self::Crowded { .. } => is(Crowded),
             Self::Deadline { .. } => None,
-            Self::NotAnswering { .. } => is(Condition::NotAnswering),
-            Self::NoThread { .. } => is(Condition::Other),
+            Self::NotAnswering { .. } => is(NotAnswering),
+            Self::NoThread { .. } => is(Other),
         }
     }
 }
@@ -126,7 +127,7 @@ impl Classified for BlankError {
     fn finding(&self) -> Finding {
         match self {
             Self::Unread { source, .. } => source.finding(),
-            _ => is(Condition::NotBlank),
+            _ => is(NotBlank),
         }
     }
 }
@@ -135,7 +136,7 @@ impl Classified for Unread {
     fn finding(&self) -> Finding {
         match self {
             Self::Os(error) => error.finding(),
-            _ => is(Condition::Other),
+            _ => is(Other),
         }
     }
 }
@@ -148,11 +149,9 @@ impl Classified for PagingUnknown {
             Self::Unfinished(error) => error.finding(),
         };
         match finding {
-            None | Some((Condition::NotAnswering, None) | (Condition::AccessDenied, Some(_))) => {
-                finding
-            }
+            None | Some((NotAnswering, None) | (AccessDenied, Some(_))) => finding,
             // A page file that is not found is not the disk that is to be changed.
-            _ => meaning(finding, Condition::Other),
+            _ => meaning(finding, Other),
         }
     }
 }
@@ -160,9 +159,9 @@ impl Classified for PagingUnknown {
 impl Classified for ProviderError {
     fn finding(&self) -> Finding {
         match self {
-            Self::NotFound { .. } => is(Condition::NotFound),
-            Self::Several { .. } => is(Condition::Ambiguous),
-            Self::Unseen { .. } => is(Condition::NotReady),
+            Self::NotFound { .. } => is(NotFound),
+            Self::Several { .. } => is(Ambiguous),
+            Self::Unseen { .. } => is(NotReady),
             Self::Os(error) => error.finding(),
             Self::Refused { class, code, .. } => {
                 let code_or_class = match *class == smb_global_mapping::CLASS.name {
@@ -179,9 +178,9 @@ impl Classified for VisibilityError {
     fn finding(&self) -> Finding {
         match self {
             Self::List { source, .. } => source.finding(),
-            Self::NoSuchPartition { .. } => is(Condition::NotFound),
-            Self::NotVisible { .. } => is(Condition::NotReady),
-            Self::Several { .. } => is(Condition::Ambiguous),
+            Self::NoSuchPartition { .. } => is(NotFound),
+            Self::NotVisible { .. } => is(NotReady),
+            Self::Several { .. } => is(Ambiguous),
             Self::Unfinished(error) => error.finding(),
         }
     }
@@ -190,25 +189,25 @@ impl Classified for VisibilityError {
 impl Classified for DiskError {
     fn finding(&self) -> Finding {
         is(match self {
-            Self::Guarded { .. } => Condition::Guarded,
+            Self::Guarded { .. } => Guarded,
             Self::InUse { source, .. } => {
                 return match source.finding() {
-                    Some((_, Some(code))) => Some((Condition::InUse, Some(code))),
+                    Some((_, Some(code))) => Some((InUse, Some(code))),
                     finding => finding,
                 };
             }
-            Self::NoSuchPage83 { .. } => Condition::NotFound,
+            Self::NoSuchPage83 { .. } => NotFound,
             Self::NotIdentified(error) => Condition::of_look_up(error),
-            Self::Mounted { .. } => Condition::InUse,
-            Self::NotTheFound { .. } => Condition::Changed,
-            Self::SeveralPage83 { .. } => Condition::Ambiguous,
-            Self::StaysOffline { .. } => Condition::Offline,
-            Self::OnlineWritable { .. } => Condition::OnlineWritable,
+            Self::Mounted { .. } => InUse,
+            Self::NotTheFound { .. } => Changed,
+            Self::SeveralPage83 { .. } => Ambiguous,
+            Self::StaysOffline { .. } => Offline,
+            Self::OnlineWritable { .. } => OnlineWritable,
             Self::ReadOnly { .. } | Self::StaysReadOnly { .. } | Self::WriteProtected { .. } => {
-                Condition::ReadOnly
+                ReadOnly
             }
-            Self::Untold { .. } => Condition::Uncertain,
-            Self::ViewsDiffer { .. } => Condition::OutOfDate,
+            Self::Untold { .. } => Uncertain,
+            Self::ViewsDiffer { .. } => OutOfDate,
             Self::Blank(error) => return error.finding(),
             Self::Iscsi(error) => return error.finding(),
             Self::Kernel { source, .. } => return source.finding(),
@@ -217,7 +216,7 @@ impl Classified for DiskError {
             Self::Unfinished(error) => return error.finding(),
             Self::Visibility(error) => return error.finding(),
             Self::Volume(error) => return error.finding(),
-            _ => Condition::Other,
+            _ => Other,
         })
     }
 
@@ -233,9 +232,9 @@ impl Classified for ResolveError {
     fn finding(&self) -> Finding {
         is(match self {
             Self::Unreadable { source, .. } => {
-                return meaning(source.finding(), Condition::OutOfReach);
+                return meaning(source.finding(), OutOfReach);
             }
-            _ => Condition::PathRefused,
+            _ => PathRefused,
         })
     }
 }
@@ -243,17 +242,15 @@ impl Classified for ResolveError {
 impl Classified for TargetError {
     fn finding(&self) -> Finding {
         is(match self {
-            Self::Dangling { .. } => Condition::DanglingLink,
-            Self::Missing { .. } => Condition::NotFound,
-            Self::NotAMountedFolder { .. } | Self::PlainDirectory { .. } => {
-                Condition::NotAMountedFolder
-            }
+            Self::Dangling { .. } => DanglingLink,
+            Self::Missing { .. } => NotFound,
+            Self::NotAMountedFolder { .. } | Self::PlainDirectory { .. } => NotAMountedFolder,
             Self::Resolve(error) => return error.finding(),
             // Also when the system says "not found": that is then said of something above the path.
             Self::OutOfReach { source, .. } => {
-                return meaning(source.finding(), Condition::OutOfReach);
+                return meaning(source.finding(), OutOfReach);
             }
-            _ => Condition::Other,
+            _ => Other,
         })
     }
 }
@@ -261,20 +258,18 @@ impl Classified for TargetError {
 impl Classified for VolumeError {
     fn finding(&self) -> Finding {
         is(match self {
-            Self::FormatUnseen { .. } => Condition::NotReady,
-            Self::InUse { .. } => Condition::InUse,
-            Self::NotAMountedFolder { .. } | Self::NotMounted { .. } => {
-                Condition::NotAMountedFolder
-            }
-            Self::NotReleased { .. } => Condition::NotBlank,
+            Self::FormatUnseen { .. } => NotReady,
+            Self::InUse { .. } => InUse,
+            Self::NotAMountedFolder { .. } | Self::NotMounted { .. } => NotAMountedFolder,
+            Self::NotReleased { .. } => NotBlank,
             Self::Moved { .. } | Self::NotMountedThere { .. } | Self::OnAnotherDisk { .. } => {
-                Condition::Changed
+                Changed
             }
-            Self::NotOneVolume { volumes, .. } if volumes.is_empty() => Condition::NotFound,
-            Self::NotOneVolume { .. } => Condition::Ambiguous,
-            Self::OtherFileSystem { .. } => Condition::OtherFileSystem,
-            Self::OtherMounted { .. } | Self::TargetInUse { .. } => Condition::TargetInUse,
-            Self::TooLarge { .. } => Condition::NoRoom,
+            Self::NotOneVolume { volumes, .. } if volumes.is_empty() => NotFound,
+            Self::NotOneVolume { .. } => Ambiguous,
+            Self::OtherFileSystem { .. } => OtherFileSystem,
+            Self::OtherMounted { .. } | Self::TargetInUse { .. } => TargetInUse,
+            Self::TooLarge { .. } => NoRoom,
             Self::Blank(error) => return error.finding(),
             Self::Disk(error) => return error.finding(),
             Self::Failed { source, .. } | Self::Mount { source, .. } => return source.finding(),
@@ -282,7 +277,7 @@ impl Classified for VolumeError {
             Self::Target(error) => return error.finding(),
             Self::Unfinished(error) => return error.finding(),
             Self::Visibility(error) => return error.finding(),
-            _ => Condition::Other,
+            _ => Other,
         })
     }
 }
@@ -294,10 +289,10 @@ impl Classified for FilesystemError {
             | Self::CreateLink { source, .. }
             | Self::Inspect { source, .. }
             | Self::Remove { source, .. } => source.finding(),
-            Self::NotADirectory { .. } => is(Condition::AlreadyExists),
+            Self::NotADirectory { .. } => is(AlreadyExists),
             Self::Unfinished(error) => error.finding(),
             Self::Resolve(error) => error.finding(),
-            _ => is(Condition::Other),
+            _ => is(Other),
         }
     }
 }
@@ -305,20 +300,20 @@ impl Classified for FilesystemError {
 impl Classified for SmbError {
     fn finding(&self) -> Finding {
         is(match self {
-            Self::LinkExists { .. } | Self::LinksElsewhere { .. } => Condition::AlreadyExists,
-            Self::NoSuchFolder { .. } => Condition::NotFound,
-            Self::NotMapped { .. } => Condition::NotMapped,
-            Self::OtherOptions { .. } => Condition::OtherOptions,
-            Self::OtherUser { .. } => Condition::CredentialsConflict,
-            Self::StaysMapped { .. } => Condition::NotReady,
-            Self::UnknownOption { .. } => Condition::UnknownOption,
+            Self::LinkExists { .. } | Self::LinksElsewhere { .. } => AlreadyExists,
+            Self::NoSuchFolder { .. } => NotFound,
+            Self::NotMapped { .. } => NotMapped,
+            Self::OtherOptions { .. } => OtherOptions,
+            Self::OtherUser { .. } => CredentialsConflict,
+            Self::StaysMapped { .. } => NotReady,
+            Self::UnknownOption { .. } => UnknownOption,
             Self::Link { source, .. } => return source.finding(),
             Self::Provider(error) => return error.finding(),
             Self::ServerAway { source, .. } => {
-                return meaning(source.finding(), Condition::ServerAway);
+                return meaning(source.finding(), ServerAway);
             }
             Self::Unfinished(error) => return error.finding(),
-            _ => Condition::Other,
+            _ => Other,
         })
     }
 }
@@ -328,7 +323,7 @@ impl Classified for FirmwareError {
         match self {
             Self::Os { source, .. } => source.finding(),
             Self::Unfinished(error) => error.finding(),
-            _ => is(Condition::Other),
+            _ => is(Other),
         }
     }
 }
@@ -345,12 +340,12 @@ impl Classified for SystemError {
 impl Classified for IscsiError {
     fn finding(&self) -> Finding {
         is(match self {
-            Self::AlreadyLoggedIn { .. } => Condition::AlreadyConnected,
-            Self::PortalNotFound { .. } | Self::TargetNotFound { .. } => Condition::NotFound,
+            Self::AlreadyLoggedIn { .. } => AlreadyConnected,
+            Self::PortalNotFound { .. } | Self::TargetNotFound { .. } => NotFound,
             Self::Initiator { source, .. } => return source.finding(),
             Self::Provider(error) => return error.finding(),
             Self::Unfinished(error) => return error.finding(),
-            _ => Condition::Other,
+            _ => Other,
         })
     }
 }
@@ -358,11 +353,11 @@ impl Classified for IscsiError {
 impl Classified for ServiceError {
     fn finding(&self) -> Finding {
         match self {
-            Self::NotFound { .. } => is(Condition::NotFound),
-            Self::StartTimedOut { .. } | Self::StopTimedOut { .. } => is(Condition::NotReady),
+            Self::NotFound { .. } => is(NotFound),
+            Self::StartTimedOut { .. } | Self::StopTimedOut { .. } => is(NotReady),
             Self::Query { source, .. } | Self::Refused { source, .. } => source.finding(),
             Self::Unfinished(error) => error.finding(),
-            _ => is(Condition::Other),
+            _ => is(Other),
         }
     }
 }
