@@ -113,6 +113,7 @@ mod setters;
 mod smb;
 mod storage;
 mod system;
+mod unpoisoned;
 mod volumes;
 mod waits;
 mod workers;

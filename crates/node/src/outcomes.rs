@@ -2,11 +2,12 @@
 
 use std::collections::HashMap;
 use std::hash::Hash;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use crate::unpoisoned::Unpoisoned;
 
 /// The calls under way for each object, and its latest published outcome for each `A`.
 pub(crate) struct Outcomes<K: Eq + Hash, T, A = ()> {
-    state: Mutex<State<K, T, A>>,
+    state: Unpoisoned<State<K, T, A>>,
 }
 
 /// A call for an object, from before it waits for the object's lock.
@@ -40,7 +41,7 @@ impl<K: Eq + Hash, T, A> Default for Outcomes<K, T, A> {
             objects: HashMap::new(),
         };
         Self {
-            state: Mutex::new(state),
+            state: Unpoisoned::new(state),
         }
     }
 }
@@ -55,7 +56,7 @@ impl<K: Eq + Hash, T, A> Outcomes<K, T, A> {
             callers: 0,
             published: HashMap::new(),
         };
-        let mut state = self.state();
+        let mut state = self.state.lock();
         let found = state.objects.entry(object.clone()).or_insert_with(new);
         found.callers += 1;
         PendingCall {
@@ -66,7 +67,7 @@ impl<K: Eq + Hash, T, A> Outcomes<K, T, A> {
     }
 
     pub(crate) fn now(&self) -> Moment {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         state.latest += 1;
         Moment(state.latest)
     }
@@ -76,21 +77,16 @@ impl<K: Eq + Hash, T, A> Outcomes<K, T, A> {
     where
         A: Eq + Hash,
     {
-        if let Some(object) = self.state().objects.get_mut(object) {
+        if let Some(object) = self.state.lock().objects.get_mut(object) {
             object.published.insert(about, (at, outcome));
         }
-    }
-
-    /// A panic elsewhere cannot leave the map half changed: nothing in here can panic.
-    fn state(&self) -> MutexGuard<'_, State<K, T, A>> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl<K: Eq + Hash, T: Clone, A: Eq + Hash> PendingCall<'_, K, T, A> {
     /// The outcome that another call published, if it began after this call arrived.
     pub(crate) fn heard(&self, about: &A) -> Option<T> {
-        let state = self.outcomes.state();
+        let state = self.outcomes.state.lock();
         let (at, outcome) = state.objects.get(&self.object)?.published.get(about)?;
         (*at > self.since).then(|| outcome.clone())
     }
@@ -106,7 +102,7 @@ impl<K: Eq + Hash, T: Clone, A: Eq + Hash> PendingCall<'_, K, T, A> {
 
     /// To be called when the published outcomes no longer hold.
     pub(crate) fn forget(&self) {
-        if let Some(object) = self.outcomes.state().objects.get_mut(&self.object) {
+        if let Some(object) = self.outcomes.state.lock().objects.get_mut(&self.object) {
             object.published.clear();
         }
     }
@@ -114,7 +110,7 @@ impl<K: Eq + Hash, T: Clone, A: Eq + Hash> PendingCall<'_, K, T, A> {
 
 impl<K: Eq + Hash, T, A> Drop for PendingCall<'_, K, T, A> {
     fn drop(&mut self) {
-        let mut state = self.outcomes.state();
+        let mut state = self.outcomes.state.lock();
         let Some(object) = state.objects.get_mut(&self.object) else {
             return;
         };
@@ -151,6 +147,6 @@ mod tests {
         let again = outcomes.begin("s");
         assert_eq!(again.heard(&"root"), None);
         drop((again, elsewhere));
-        assert!(outcomes.state().objects.is_empty());
+        assert!(outcomes.state.lock().objects.is_empty());
     }
 }

@@ -4,11 +4,11 @@
 //! thousands of volumes, and a thread for each look costs more than many a look does.
 
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, SyncSender};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread::{self, ThreadId};
 use std::time::Duration;
 
 use crate::Unfinished;
+use crate::unpoisoned::Unpoisoned;
 
 /// How long a thread waits for its next operation.
 const IDLE: Duration = Duration::from_secs(1);
@@ -20,7 +20,7 @@ const MOST_IDLE: usize = 64;
 type Work = Box<dyn FnOnce() + Send>;
 
 /// The threads that wait, the last to come first to go.
-static WAITING: Mutex<Vec<Waiting>> = Mutex::new(Vec::new());
+static WAITING: Unpoisoned<Vec<Waiting>> = Unpoisoned::new(Vec::new());
 
 struct Waiting {
     thread: ThreadId,
@@ -33,7 +33,7 @@ struct Waiting {
 /// # Errors
 /// The system has no thread to spare; then the operation does not run.
 pub(crate) fn run(operation: &'static str, work: Work) -> Result<(), Unfinished> {
-    let waiting = waiting().pop();
+    let waiting = WAITING.lock().pop();
     let work = match waiting {
         Some(waiting) => match waiting.next.send(work) {
             Ok(()) => return Ok(()),
@@ -60,7 +60,7 @@ fn serve(first: Work) {
 fn wait() -> Option<Work> {
     let (sender, receiver) = mpsc::sync_channel(1);
     let thread = thread::current().id();
-    let mut waiting = waiting();
+    let mut waiting = WAITING.lock();
     if waiting.len() >= MOST_IDLE {
         return None;
     }
@@ -76,7 +76,7 @@ fn wait() -> Option<Work> {
 
 /// The thread waits no more. One that was taken off the list meanwhile has an operation coming.
 fn withdraw(thread: ThreadId, receiver: &Receiver<Work>) -> Option<Work> {
-    let mut waiting = waiting();
+    let mut waiting = WAITING.lock();
     let place = waiting.iter().position(|one| one.thread == thread);
     match place {
         Some(place) => {
@@ -88,10 +88,6 @@ fn withdraw(thread: ThreadId, receiver: &Receiver<Work>) -> Option<Work> {
             receiver.recv().ok()
         }
     }
-}
-
-fn waiting() -> MutexGuard<'static, Vec<Waiting>> {
-    WAITING.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 //! Each caller looks on its own thread. All callers share one sequence of rescans, on one thread; a rescan serves those
 //! callers that came before it began.
 
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, MutexGuard};
 use std::thread;
 use std::time::Duration;
 
@@ -11,6 +11,7 @@ use os::{Clock, Deadline, Moment};
 
 use super::{Cause, Condition, Disks, Error, Result};
 use crate::poll::SLICE;
+use crate::unpoisoned::{self, Unpoisoned};
 use crate::{DiskError, DiskQuery, FoundDisk, Node, Unfinished};
 
 /// The name of a rescan in errors and threads.
@@ -74,7 +75,7 @@ impl Node {
 /// The rescans of all callers.
 #[derive(Default)]
 struct Sequence {
-    state: Mutex<State>,
+    state: Unpoisoned<State>,
     moved: Condvar,
 }
 
@@ -167,17 +168,14 @@ impl Rescans {
                     return Err(error);
                 }
             }
-            let moved = self.sequence.moved.wait_timeout(state, SLICE);
-            state = moved.unwrap_or_else(PoisonError::into_inner).0;
+            (state, _) = unpoisoned::wait(&self.sequence.moved, state, SLICE);
         }
         state.waiting -= 1;
         Ok(state)
     }
 
-    /// A panic elsewhere cannot leave the state half changed: nothing that holds it can panic.
     fn state(&self) -> MutexGuard<'_, State> {
-        let state = self.sequence.state.lock();
-        state.unwrap_or_else(PoisonError::into_inner)
+        self.sequence.state.lock()
     }
 }
 
@@ -371,6 +369,7 @@ impl Drop for Worker {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Mutex;
     use std::sync::atomic::{AtomicUsize, Ordering};
     use std::sync::mpsc;
 

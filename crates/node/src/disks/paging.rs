@@ -1,13 +1,13 @@
 //! The disks that hold page files and crash dumps.
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use os::{Deadline, DiskNumber, WinPath};
 
 use super::{DiskError, Guarded};
 use crate::bounded::race;
 use crate::in_flight::{ANSWER_WITHIN, Object};
+use crate::unpoisoned::Unpoisoned;
 use crate::volumes::{self, target};
 use crate::{Node, ResolvedPath, TargetError, Unfinished};
 
@@ -52,7 +52,7 @@ impl Learned {
 
 /// The queries of a node; all callers that wait for their turn share the next one.
 #[derive(Debug, Default)]
-pub(crate) struct PagingReads(Mutex<Reads>);
+pub(crate) struct PagingReads(Unpoisoned<Reads>);
 
 #[derive(Debug, Default)]
 struct Reads {
@@ -64,7 +64,7 @@ struct Reads {
 impl PagingReads {
     /// How many queries have begun.
     fn began(&self) -> u64 {
-        self.lock().began
+        self.0.lock().began
     }
 
     /// The result of a query that began after `began`: the latest one, or that of `look`. Only one caller at a time
@@ -75,7 +75,7 @@ impl PagingReads {
         look: impl FnOnce() -> Result<Learned, PagingUnknown>,
     ) -> Result<Learned, PagingUnknown> {
         let number = {
-            let mut reads = self.lock();
+            let mut reads = self.0.lock();
             if let Some((_, learned)) = reads.ended.as_ref().filter(|(number, _)| *number > began) {
                 return learned.clone();
             }
@@ -83,13 +83,8 @@ impl PagingReads {
             reads.began
         };
         let learned = look();
-        self.lock().ended = Some((number, learned.clone()));
+        self.0.lock().ended = Some((number, learned.clone()));
         learned
-    }
-
-    /// A panic elsewhere cannot leave this half changed: nothing that holds it can panic.
-    fn lock(&self) -> MutexGuard<'_, Reads> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -23,7 +23,7 @@ mod seam;
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, MutexGuard};
 use std::thread::{self, ThreadId};
 use std::time::Duration;
 
@@ -33,6 +33,7 @@ pub(crate) use self::each::each;
 pub(crate) use self::seam::guarded;
 use crate::Waits;
 use crate::poll::SLICE;
+use crate::unpoisoned::{self, Unpoisoned};
 
 /// How long a query may take before its object counts as not answering. Healthy disks answer in
 /// milliseconds; one that has to spin up, or whose path fails over, may need seconds.
@@ -128,7 +129,7 @@ impl fmt::Display for Object {
 /// idle one.
 #[derive(Clone)]
 pub(crate) struct InFlight {
-    table: Arc<Mutex<Reads>>,
+    table: Arc<Unpoisoned<Reads>>,
     clock: Arc<dyn Clock>,
     waits: Arc<dyn Waits>,
 }
@@ -159,14 +160,14 @@ impl InFlight {
     /// The object that this thread has queried for so long that nobody waits for it any more.
     pub(crate) fn lost(&self, thread: ThreadId) -> Option<Object> {
         let now = self.clock.now();
-        let table = self.table();
+        let table = self.table.lock();
         let mut its = table.under_way.values().filter(|look| look.by == thread);
         let lost = its.find(|look| look.is_over(now));
         lost.map(|look| look.object.clone())
     }
 
     fn begin(&self, object: &Object) -> os::Result<InFlightGuard<'_>> {
-        let mut table = self.table();
+        let mut table = self.table.lock();
         let patience = Deadline::within(&*self.clock, object.patience());
         let mut heard = None;
         loop {
@@ -196,19 +197,14 @@ impl InFlight {
         }
     }
 
-    /// A panic elsewhere cannot leave the table half changed: nothing in here can panic.
-    fn table(&self) -> MutexGuard<'_, Reads> {
-        self.table.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     #[cfg(test)]
     pub(crate) fn waiting(&self) -> usize {
-        self.table().waiting()
+        self.table.lock().waiting()
     }
 
     #[cfg(test)]
     fn under_way(&self) -> usize {
-        self.table().under_way.len()
+        self.table.lock().under_way.len()
     }
 }
 
@@ -216,10 +212,9 @@ impl InFlight {
 /// clock says that the query is old: a leap of the clock must not make an object silent.
 fn wait<'t>(mut table: MutexGuard<'t, Reads>, object: &Object) -> (MutexGuard<'t, Reads>, bool) {
     let ended = table.enqueue(object);
-    let waited = ended.wait_timeout(table, SLICE);
-    let (mut table, waited) = waited.unwrap_or_else(PoisonError::into_inner);
+    let (mut table, is_moved) = unpoisoned::wait(&ended, table, SLICE);
     table.leave(object);
-    (table, !waited.timed_out())
+    (table, is_moved)
 }
 
 fn not_answering(object: &Object) -> os::Error {
@@ -235,7 +230,7 @@ struct InFlightGuard<'a> {
 impl Drop for InFlightGuard<'_> {
     fn drop(&mut self) {
         let now = self.in_flight.clock.now();
-        self.in_flight.table().end(self.ticket, now);
+        self.in_flight.table.lock().end(self.ticket, now);
     }
 }
 
@@ -457,7 +452,7 @@ mod tests {
         let waiter = {
             let in_flight = in_flight.clone();
             thread::spawn(move || {
-                let mut table = in_flight.table();
+                let mut table = in_flight.table.lock();
                 let ended = table.enqueue(&DISK);
                 let (mut table, waited) = ended.wait_timeout(table, LONG).unwrap();
                 table.leave(&DISK);

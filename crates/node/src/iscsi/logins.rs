@@ -1,16 +1,16 @@
 //! How this process logged in to targets.
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::connect::Wanted;
 use super::{LoginOptions, Portal, TargetName};
+use crate::unpoisoned::Unpoisoned;
 
 /// Drivers repeat their logins, and Windows tells how a target is connected by more questions than whether it
 /// is, and not all: so what this process did itself is kept, without the secrets, for as long as its session is
 /// there.
 #[derive(Default)]
-pub(crate) struct Logins(Mutex<BTreeMap<TargetName, Login>>);
+pub(crate) struct Logins(Unpoisoned<BTreeMap<TargetName, Login>>);
 
 struct Login {
     session: String,
@@ -28,23 +28,23 @@ impl Logins {
             authentication: how.authentication.word(),
             options: how.options.clone(),
         };
-        self.logins().insert(target.clone(), login);
+        self.0.lock().insert(target.clone(), login);
     }
 
     /// To be called when a target was logged out of, or has another session than this process made.
     pub(super) fn forget(&self, target: &TargetName) {
-        self.logins().remove(target);
+        self.0.lock().remove(target);
     }
 
     /// The session that this process made.
     pub(super) fn session(&self, target: &TargetName) -> Option<String> {
-        let logins = self.logins();
+        let logins = self.0.lock();
         logins.get(target).map(|login| login.session.clone())
     }
 
     /// In what the login differs from this one, in words; `None` when another process made it.
     pub(super) fn differences(&self, target: &TargetName, how: &Wanted<'_>) -> Option<Vec<String>> {
-        let logins = self.logins();
+        let logins = self.0.lock();
         let login = logins.get(target)?;
         let (portal, wanted) = (how.portal, how.authentication.word());
         let mut found = Vec::new();
@@ -57,10 +57,5 @@ impl Logins {
         }
         found.extend(login.options.differences(how.options));
         Some(found)
-    }
-
-    /// A panic elsewhere cannot leave the map half changed: nothing in here can panic.
-    fn logins(&self) -> MutexGuard<'_, BTreeMap<TargetName, Login>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -12,7 +12,7 @@ mod wait;
 
 use std::any::Any;
 use std::collections::BTreeSet;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar};
 use std::thread::ThreadId;
 
 use os::Clock;
@@ -23,6 +23,7 @@ pub(crate) use self::wait::Wait;
 use self::wait::Why;
 use crate::in_flight::InFlight;
 use crate::poll::SLICE;
+use crate::unpoisoned::{self, Unpoisoned};
 use crate::{Crowd, Unfinished, Waits};
 
 /// The locks of a node: one per object that is being changed, none for any other.
@@ -31,7 +32,7 @@ use crate::{Crowd, Unfinished, Waits};
 /// holds the lock or waits for it. A new call is refused if the holder hangs, or too many calls wait already.
 #[derive(Clone)]
 pub(crate) struct Locks {
-    table: Arc<Mutex<Table>>,
+    table: Arc<Unpoisoned<Table>>,
     moved: Arc<Condvar>,
     clock: Arc<dyn Clock>,
     in_flight: InFlight,
@@ -72,7 +73,7 @@ impl Locks {
     /// Waits until no earlier call holds, or wants, a lock that this key excludes.
     fn acquire(&self, operation: &'static str, key: &Key, wait: Wait) -> Result<u64, Why> {
         let turn = wait.turn(&*self.clock);
-        let mut table = self.table();
+        let mut table = self.table.lock();
         let ticket = table.enqueue(operation, key);
         let mut heard = None;
         let mut waited_for = None;
@@ -103,11 +104,7 @@ impl Locks {
             }
             waited_for = ahead;
             let slice = left.unwrap_or(SLICE).min(SLICE);
-            table = self
-                .moved
-                .wait_timeout(table, slice)
-                .unwrap_or_else(PoisonError::into_inner)
-                .0;
+            (table, _) = unpoisoned::wait(&self.moved, table, slice);
         }
     }
 
@@ -128,23 +125,18 @@ impl Locks {
     }
 
     fn release(&self, ticket: u64) {
-        self.table().leave(ticket);
+        self.table.lock().leave(ticket);
         self.moved.notify_all();
-    }
-
-    /// A panic elsewhere cannot leave the table half changed: nothing in here can panic.
-    fn table(&self) -> MutexGuard<'_, Table> {
-        self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     #[cfg(test)]
     fn entries(&self) -> usize {
-        self.table().queue.len()
+        self.table.lock().queue.len()
     }
 
     #[cfg(test)]
     fn waiting(&self) -> usize {
-        self.table().waiting().count()
+        self.table.lock().waiting().count()
     }
 }
 
@@ -181,7 +173,7 @@ impl LockGuard {
     /// Detaches the lock from its thread, as it goes to another one. Nothing can report whether that thread is
     /// lost: the query for which it is held has its own limit.
     pub(crate) fn leave_thread(&mut self) {
-        let mut table = self.locks.table();
+        let mut table = self.locks.table.lock();
         let own = table.queue.iter_mut();
         own.filter(|it| self.tickets.contains(&it.ticket))
             .for_each(|it| it.by = None);

@@ -2,16 +2,16 @@
 
 use std::collections::BTreeMap;
 use std::hash::{BuildHasher, RandomState};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::{Credentials, MapOutcome, MappingOptions};
+use crate::unpoisoned::Unpoisoned;
 
 /// Credentials and options of this process's mappings: Windows reports few of them. It keeps hashes under a
 /// random key of this process, which only show whether two are equal.
 #[derive(Default)]
 pub(crate) struct MappingHistory {
     key: RandomState,
-    shares: Mutex<BTreeMap<String, Hashes>>,
+    shares: Unpoisoned<BTreeMap<String, Hashes>>,
 }
 
 struct Hashes {
@@ -31,12 +31,12 @@ impl MappingHistory {
         options: &MappingOptions,
     ) {
         let hashes = self.hashes(credentials, options);
-        self.shares().insert(share.to_owned(), hashes);
+        self.shares.lock().insert(share.to_owned(), hashes);
     }
 
     /// To be called after a share was unmapped, or found not to be mapped.
     pub(super) fn forget(&self, share: &str) {
-        self.shares().remove(share);
+        self.shares.lock().remove(share);
     }
 
     /// The outcome of reusing an existing mapping for a request with these.
@@ -48,7 +48,7 @@ impl MappingHistory {
         options: &MappingOptions,
     ) -> MapOutcome {
         let asked = self.hashes(credentials, options);
-        match self.shares().get(share) {
+        match self.shares.lock().get(share) {
             None => MapOutcome::ReusedUnknown,
             Some(known) if known.user != asked.user => MapOutcome::ReusedOtherUser,
             Some(known) if known.secret != asked.secret => MapOutcome::ReusedOtherSecret,
@@ -60,7 +60,8 @@ impl MappingHistory {
     /// Whether this process mapped the share as another user.
     pub(super) fn is_of_other(&self, share: &str, credentials: Option<&Credentials>) -> bool {
         let user = self.user(credentials);
-        self.shares()
+        self.shares
+            .lock()
             .get(share)
             .is_some_and(|known| known.user != user)
     }
@@ -76,11 +77,6 @@ impl MappingHistory {
             secret: self.key.hash_one(credentials.map(Credentials::parts)),
             options: self.key.hash_one(options),
         }
-    }
-
-    /// A panic elsewhere cannot leave the map half changed: nothing in here can panic.
-    fn shares(&self) -> MutexGuard<'_, BTreeMap<String, Hashes>> {
-        self.shares.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -2,12 +2,12 @@
 
 use std::collections::HashMap;
 use std::hash::RandomState;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use os::{Extent, Os, VolumeId};
 
 use super::VolumeError;
 use crate::outcomes::{Outcomes, PendingCall};
+use crate::unpoisoned::Unpoisoned;
 
 /// Above this number of answers, those about missing volumes are dropped.
 const MANY: usize = 1024;
@@ -15,7 +15,7 @@ const MANY: usize = 1024;
 /// Answers and outcomes by volume.
 #[derive(Default)]
 pub(crate) struct History {
-    state: Mutex<State>,
+    state: Unpoisoned<State>,
     /// Results of the formats that Windows was called for.
     formats: Outcomes<VolumeId, Result<(), VolumeError>>,
     /// The key of [`Leftover::content`], so that nobody can craft other content with that hash.
@@ -40,10 +40,10 @@ struct State {
 impl History {
     /// Records a result that a caller receives about a volume.
     pub(super) fn answered(&self, os: &Os, volume: VolumeId, is_formatted: bool) {
-        if self.state().answers.len() >= MANY {
+        if self.state.lock().answers.len() >= MANY {
             self.drop_what_is_gone(os);
         }
-        let mut state = self.state();
+        let mut state = self.state.lock();
         state.answers.insert(volume, is_formatted);
         if is_formatted {
             state.leftovers.remove(&volume);
@@ -52,7 +52,7 @@ impl History {
 
     /// The last result of this process about a volume, if there was one.
     pub(super) fn last_answer(&self, volume: VolumeId) -> Option<bool> {
-        self.state().answers.get(&volume).copied()
+        self.state.lock().answers.get(&volume).copied()
     }
 
     /// Begins a call that wants to format the volume. To be called before the wait for the volume's lock.
@@ -71,7 +71,7 @@ impl History {
         outcome: &Result<(), VolumeError>,
         left: Option<Leftover>,
     ) {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         match left {
             None => state.leftovers.remove(&volume),
             Some(left) => state.leftovers.insert(volume, left),
@@ -83,7 +83,7 @@ impl History {
 
     /// The content left by this process's last format of the volume, if that failed.
     pub(super) fn leftover(&self, volume: VolumeId) -> Option<Leftover> {
-        self.state().leftovers.get(&volume).copied()
+        self.state.lock().leftovers.get(&volume).copied()
     }
 
     pub(super) fn key(&self) -> &RandomState {
@@ -93,16 +93,11 @@ impl History {
     fn drop_what_is_gone(&self, os: &Os) {
         match os.volumes.list() {
             Ok(listed) => {
-                let mut state = self.state();
+                let mut state = self.state.lock();
                 state.answers.retain(|id, _| listed.contains(id));
                 state.leftovers.retain(|id, _| listed.contains(id));
             }
             Err(error) => tracing::debug!(%error, "answers about volumes that are gone are kept"),
         }
-    }
-
-    /// A panic elsewhere cannot leave the maps half changed: nothing in here can panic.
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
