@@ -369,9 +369,8 @@ impl Drop for Worker {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Mutex;
     use std::sync::atomic::{AtomicUsize, Ordering};
-    use std::sync::mpsc;
+    use std::sync::{Mutex, mpsc};
 
     use super::*;
     use crate::poll::tests::HandClock;

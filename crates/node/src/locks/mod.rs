@@ -13,23 +13,19 @@ mod wait;
 use std::any::Any;
 use std::collections::BTreeSet;
 use std::sync::{Arc, Condvar};
-use std::thread::ThreadId;
 
 use os::Clock;
 
 pub(crate) use self::key::Key;
 use self::table::Table;
 pub(crate) use self::wait::Wait;
-use self::wait::Why;
 use crate::in_flight::InFlight;
 use crate::poll::SLICE;
 use crate::unpoisoned::{self, Unpoisoned};
 use crate::{Crowd, Unfinished, Waits};
 
-/// The locks of a node: one per object that is being changed, none for any other.
-///
-/// Waiters are served in the order in which they came, as far as they exclude each other. An entry exists while a call
-/// holds the lock or waits for it. A new call is refused if the holder hangs, or too many calls wait already.
+/// The locks of a node. Waiters are served in the order in which they came, as far as they exclude each other. An entry
+/// exists while a call holds the lock or waits for it.
 #[derive(Clone)]
 pub(crate) struct Locks {
     table: Arc<Unpoisoned<Table>>,
@@ -71,36 +67,48 @@ impl Locks {
     }
 
     /// Waits until no earlier call holds, or wants, a lock that this key excludes.
-    fn acquire(&self, operation: &'static str, key: &Key, wait: Wait) -> Result<u64, Why> {
+    fn acquire(&self, operation: &'static str, key: &Key, wait: Wait) -> Result<u64, Unfinished> {
         let turn = wait.turn(&*self.clock);
         let mut table = self.table.lock();
         let ticket = table.enqueue(operation, key);
-        let mut heard = None;
+        let mut reported = None;
         let mut waited_for = None;
         loop {
             let left = turn.left(&*self.clock);
             let ahead = table.ahead_of(ticket, key);
-            let why = match (left, ahead) {
-                _ if wait.deadline.left(&*self.clock).is_none() => Some(Why::Deadline),
+            let refused = match (left, ahead) {
+                _ if wait.deadline.left(&*self.clock).is_none() => {
+                    Some(Unfinished::deadline(operation, key))
+                }
                 (_, None) => {
                     table.hold(ticket, self.clock.now());
                     return Ok(ticket);
                 }
                 (None, Some(_)) => {
                     let (holder, held) = table.holder_before(ticket, self.clock.now());
-                    Some(Why::Busy { holder, held })
+                    let object = key.to_string();
+                    Some(Unfinished::Busy {
+                        operation,
+                        object,
+                        holder,
+                        held,
+                    })
                 }
-                (Some(_), Some(_)) if heard.is_none() => {
-                    let begun = self.begin_wait(&mut table, ticket);
-                    begun.map(|wait| heard = Some(wait)).err()
+                (Some(_), Some(_)) if reported.is_none() => {
+                    let begun = self.begin_wait(&mut table, (ticket, operation, key));
+                    begun.map(|wait| reported = Some(wait)).err()
                 }
                 // Not before it was waited for: a clock that leaps loses nobody.
-                (Some(_), Some(it)) => self.lost(it).filter(|_| waited_for == ahead),
+                (Some(_), Some((_, Some(holder)))) if waited_for == ahead => {
+                    let lost = self.in_flight.lost(holder);
+                    lost.map(|at| Unfinished::not_answering(operation, &at.name_for_others()))
+                }
+                (Some(_), Some(_)) => None,
             };
-            if let Some(why) = why {
+            if let Some(refused) = refused {
                 table.leave(ticket);
                 self.moved.notify_all();
-                return Err(why);
+                return Err(refused);
             }
             waited_for = ahead;
             let slice = left.unwrap_or(SLICE).min(SLICE);
@@ -109,19 +117,22 @@ impl Locks {
     }
 
     /// Lets a ticket wait, unless too many do.
-    fn begin_wait(&self, table: &mut Table, ticket: u64) -> Result<Box<dyn Any>, Why> {
-        let refusal = |crowd| Why::Crowded(table.crowded(ticket, crowd, self.clock.now()));
+    fn begin_wait(
+        &self,
+        table: &mut Table,
+        (ticket, operation, key): (u64, &'static str, &Key),
+    ) -> Result<Box<dyn Any>, Unfinished> {
+        let refusal = |crowd| Unfinished::Crowded {
+            operation,
+            object: key.to_string(),
+            source: table.crowded(ticket, crowd, self.clock.now()),
+        };
         if let Some(crowd) = table.crowd_around(ticket) {
             return Err(refusal(crowd));
         }
         let wait = self.waits.begin().ok_or_else(|| refusal(Crowd::Caller))?;
         table.wait(ticket);
         Ok(wait)
-    }
-
-    /// The object in which the holder is lost, if it is.
-    fn lost(&self, (_, holder): (u64, Option<ThreadId>)) -> Option<Why> {
-        self.in_flight.lost(holder?).map(Why::NotAnswering)
     }
 
     fn release(&self, ticket: u64) {
@@ -161,15 +172,12 @@ impl LockGuard {
             (Some(Key::Target(_)), Key::Target(_))
         );
         assert!(!is_second_path, "an operation locks one path at most");
-        let taken = self.locks.acquire(self.operation, &key, wait.into());
-        let ticket = taken.map_err(|why| why.of(self.operation, &key))?;
+        let ticket = self.locks.acquire(self.operation, &key, wait.into())?;
         self.keys.push(key);
         self.tickets.push(ticket);
         Ok(())
     }
-}
 
-impl LockGuard {
     /// Detaches the lock from its thread, as it goes to another one. Nothing can report whether that thread is
     /// lost: the query for which it is held has its own limit.
     pub(crate) fn leave_thread(&mut self) {

@@ -2,10 +2,6 @@ use std::time::Duration;
 
 use os::{Clock, Deadline};
 
-use super::Key;
-use crate::in_flight::Object;
-use crate::{Crowded, Unfinished};
-
 /// How long an operation waits for a lock.
 #[derive(Clone, Copy)]
 pub(crate) struct Wait {
@@ -28,40 +24,5 @@ impl Wait {
 impl From<Deadline> for Wait {
     fn from(deadline: Deadline) -> Self {
         Self::at_most(Duration::MAX, deadline)
-    }
-}
-
-/// Why a lock was not taken.
-pub(super) enum Why {
-    Busy {
-        holder: &'static str,
-        held: Duration,
-    },
-    Crowded(Crowded),
-    Deadline,
-    /// The holder is lost in a query of this object.
-    NotAnswering(Object),
-}
-
-impl Why {
-    pub(super) fn of(self, operation: &'static str, key: &Key) -> Unfinished {
-        let object = key.to_string();
-        match self {
-            Self::Busy { holder, held } => Unfinished::Busy {
-                operation,
-                object,
-                holder,
-                held,
-            },
-            Self::Crowded(source) => Unfinished::Crowded {
-                operation,
-                object,
-                source,
-            },
-            Self::Deadline => Unfinished::Deadline { operation, object },
-            Self::NotAnswering(looked_at) => {
-                Unfinished::not_answering(operation, &looked_at.name_for_others())
-            }
-        }
     }
 }
