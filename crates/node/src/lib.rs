@@ -100,11 +100,11 @@ mod iscsi;
 mod join;
 mod leftover;
 mod link;
+mod local_rows;
 mod locks;
 mod new_link;
 mod notes;
 mod outcomes;
-mod own_rows;
 mod poll;
 mod provider;
 mod resolved_path;
@@ -158,7 +158,7 @@ pub use self::volumes::{
     FoundVolume, Kept, NamedVolume, NewSize, NotReleased, Replaced, Resized, TargetError,
     VisibilityError, VolumeError,
 };
-use self::waits::Unheard;
+use self::waits::Uncounted;
 pub use self::waits::{Crowd, Crowded, Waits};
 
 /// A node and the operations on it. Cheap to clone; clones share their locks.
@@ -251,7 +251,7 @@ impl Default for Server {
     fn default() -> Self {
         Self {
             kept: None,
-            waits: Arc::new(Unheard),
+            waits: Arc::new(Uncounted),
             notes: None,
         }
     }

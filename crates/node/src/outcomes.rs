@@ -85,7 +85,7 @@ impl<K: Eq + Hash, T, A> Outcomes<K, T, A> {
 
 impl<K: Eq + Hash, T: Clone, A: Eq + Hash> PendingCall<'_, K, T, A> {
     /// The outcome that another call published, if it began after this call arrived.
-    pub(crate) fn heard(&self, about: &A) -> Option<T> {
+    pub(crate) fn published(&self, about: &A) -> Option<T> {
         let state = self.outcomes.state.lock();
         let (at, outcome) = state.objects.get(&self.object)?.published.get(about)?;
         (*at > self.since).then(|| outcome.clone())
@@ -132,20 +132,20 @@ mod tests {
         let elsewhere = outcomes.begin("other");
         let began = first.now();
         let during = outcomes.begin("s");
-        assert_eq!(waiting.heard(&"root"), None);
+        assert_eq!(waiting.published(&"root"), None);
         first.publish("root", (began, 1));
         drop(first);
         let after = outcomes.begin("s");
-        assert_eq!(waiting.heard(&"root"), Some(1));
-        assert_eq!(waiting.heard(&"folder"), None);
+        assert_eq!(waiting.published(&"root"), Some(1));
+        assert_eq!(waiting.published(&"folder"), None);
         for other in [&during, &after, &elsewhere] {
-            assert_eq!(other.heard(&"root"), None);
+            assert_eq!(other.published(&"root"), None);
         }
         after.forget();
-        assert_eq!(waiting.heard(&"root"), None, "it is over");
+        assert_eq!(waiting.published(&"root"), None, "it is over");
         drop((waiting, during, after));
         let again = outcomes.begin("s");
-        assert_eq!(again.heard(&"root"), None);
+        assert_eq!(again.published(&"root"), None);
         drop((again, elsewhere));
         assert!(outcomes.state.lock().objects.is_empty());
     }

@@ -8,7 +8,7 @@ use os::{
 use uuid::Uuid;
 
 use crate::provider::{ProviderError, WmiObject, sole};
-use crate::{Node, own_rows};
+use crate::{Node, local_rows};
 
 /// An `MSFT_Disk`.
 #[derive(Clone, Debug)]
@@ -78,7 +78,7 @@ impl Disk {
     ) -> Result<Self, ProviderError> {
         let query = Query::all(disk::CLASS.name, Self::SELECT)
             .with(disk::NUMBER.name, Value::uint32(number.0));
-        let found = own_rows::query(node, &query, deadline)?;
+        let found = local_rows::query(node, &query, deadline)?;
         let row = sole(&format_args!("disk {number}"), found)?;
         Self::read(number, row)
     }
@@ -169,10 +169,10 @@ impl Partition {
         ];
         let query = Query::all(partition::CLASS.name, SELECT)
             .with(partition::DISK_NUMBER.name, Value::uint32(disk.number.0));
-        let mut found = own_rows::query(node, &query, deadline)?;
+        let mut found = local_rows::query(node, &query, deadline)?;
         if found.is_empty() {
             let (by, class) = (disk_to_partition::CLASS.name, partition::CLASS.name);
-            found = own_rows::associated(node, &disk.path, by, class, deadline)?;
+            found = local_rows::associated(node, &disk.path, by, class, deadline)?;
         }
         found
             .into_iter()
@@ -226,7 +226,7 @@ impl Volume {
     ) -> Result<Self, ProviderError> {
         let query = Query::all(volume::CLASS.name, &[volume::UNIQUE_ID.name])
             .with(volume::UNIQUE_ID.name, Value::text(id.to_string()));
-        let found = own_rows::query(node, &query, deadline)?;
+        let found = local_rows::query(node, &query, deadline)?;
         let row = sole(&format_args!("volume {id}"), found)?;
         Ok(Self { id, path: row.path })
     }

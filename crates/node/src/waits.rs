@@ -16,9 +16,9 @@ pub trait Waits: Send + Sync {
 }
 
 /// Nobody counts.
-pub(crate) struct Unheard;
+pub(crate) struct Uncounted;
 
-impl Waits for Unheard {
+impl Waits for Uncounted {
     fn begin(&self) -> Option<Box<dyn Any>> {
         Some(Box::new(()))
     }

@@ -12,7 +12,7 @@ use super::identity::serial::{self, Serial};
 use super::identity::{self, Proof};
 use super::{DiskError, guard};
 use crate::provider::ProviderError;
-use crate::{Node, in_flight, own_rows, storage};
+use crate::{Node, in_flight, local_rows, storage};
 
 /// The identifiers of a disk.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -283,7 +283,7 @@ pub(super) fn rows(
     deadline: Deadline,
 ) -> Result<Vec<(DiskNumber, Instance)>, ProviderError> {
     let query = Query::all(disk::CLASS.name, select);
-    let rows = own_rows::query(node, &query, deadline)?;
+    let rows = local_rows::query(node, &query, deadline)?;
     let numbered = rows.into_iter().map(|row| {
         let number = row.u32_or_null(disk::NUMBER.name)?;
         Ok(number.map(|number| (DiskNumber(number), row)))

@@ -169,7 +169,7 @@ impl InFlight {
     fn begin(&self, object: &Object) -> os::Result<InFlightGuard<'_>> {
         let mut table = self.table.lock();
         let patience = Deadline::within(&*self.clock, object.patience());
-        let mut heard = None;
+        let mut reported = None;
         loop {
             let now = self.clock.now();
             let Some((ticket, before)) = table.in_the_way(object, now) else {
@@ -184,7 +184,7 @@ impl InFlight {
             }
             // A caller whose wait cannot be reported waits all the same: the query has its own
             // limit.
-            heard.get_or_insert_with(|| self.waits.begin());
+            reported.get_or_insert_with(|| self.waits.begin());
             let is_moved;
             (table, is_moved) = wait(table, object);
             let is_over = patience.left(&*self.clock).is_none();
@@ -336,7 +336,7 @@ mod tests {
 
     use super::*;
     use crate::poll::tests::HandClock;
-    use crate::waits::Unheard;
+    use crate::waits::Uncounted;
 
     const DISK: Object = Object::Disk(DiskNumber(3));
     /// Only a test that has failed already waits so long.
@@ -344,7 +344,7 @@ mod tests {
 
     fn in_flight() -> (InFlight, Arc<HandClock>) {
         let clock = Arc::new(HandClock::default());
-        let in_flight = InFlight::new(Arc::clone(&clock) as Arc<dyn Clock>, Arc::new(Unheard));
+        let in_flight = InFlight::new(Arc::clone(&clock) as Arc<dyn Clock>, Arc::new(Uncounted));
         (in_flight, clock)
     }
 

@@ -209,17 +209,17 @@ mod tests {
     use super::*;
     use crate::in_flight::{ANSWER_WITHIN, Object};
     use crate::poll::tests::HandClock;
-    use crate::waits::Unheard;
+    use crate::waits::Uncounted;
     use crate::{Crowded, ResolvedPath};
 
     fn locks() -> (Locks, Arc<HandClock>) {
         let clock = Arc::new(HandClock::default());
-        (locks_heard_by(&clock, Arc::new(Unheard)), clock)
+        (locks_reporting_to(&clock, Arc::new(Uncounted)), clock)
     }
 
-    fn locks_heard_by(clock: &Arc<HandClock>, waits: Arc<dyn Waits>) -> Locks {
+    fn locks_reporting_to(clock: &Arc<HandClock>, waits: Arc<dyn Waits>) -> Locks {
         let clock = Arc::clone(clock) as Arc<dyn Clock>;
-        let in_flight = InFlight::new(Arc::clone(&clock), Arc::new(Unheard));
+        let in_flight = InFlight::new(Arc::clone(&clock), Arc::new(Uncounted));
         Locks::new(clock, in_flight, waits)
     }
 
@@ -580,7 +580,7 @@ mod tests {
         let clock = Arc::new(HandClock::default());
         let one = One::default();
         let count = Arc::clone(&one.0);
-        let locks = locks_heard_by(&clock, Arc::new(one));
+        let locks = locks_reporting_to(&clock, Arc::new(one));
         while_a_crowd_waits(&locks, &clock, (&[disk(1)], 1), || {
             assert_eq!(count.load(Ordering::SeqCst), 1);
             assert_eq!(refused(&locks, disk(1)).crowd, Crowd::Caller);

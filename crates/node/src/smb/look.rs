@@ -244,7 +244,7 @@ impl Share<'_> {
         limit: Deadline,
     ) -> Looked {
         let folder = folder.cloned();
-        if let Some(looked) = self.visit.heard(&folder) {
+        if let Some(looked) = self.visit.published(&folder) {
             return looked;
         }
         let began = self.visit.now();

@@ -23,7 +23,7 @@ use crate::{Node, Privacy};
 pub(super) const TURN_WITHIN: Duration = Duration::from_secs(90);
 
 /// How long a failed call may take to remove its own mapping, even after its deadline.
-const TAKEN_BACK_WITHIN: Duration = Duration::from_secs(5);
+const NEW_MAPPING_REMOVED_WITHIN: Duration = Duration::from_secs(5);
 
 /// A locked share.
 pub(super) struct Share<'a> {
@@ -83,7 +83,7 @@ impl Share<'_> {
     /// The error, after removing the mapping that the call made; another error if the removal fails.
     fn fail_unmapped(&self, failed: SmbError) -> SmbError {
         let share = self.remote.share();
-        match self.take_back() {
+        match self.remove_new_mapping() {
             Ok(()) => failed,
             Err(error) if look::is_in_use(&error) => {
                 tracing::warn!(share, %error, "an SMB share stays mapped for another process");
@@ -100,10 +100,10 @@ impl Share<'_> {
     /// Removes the mapping that this call made, still under the locks of share and server: no other call of this
     /// process uses it yet. If another process has files open there, the mapping stays. The deadline may be over by
     /// now.
-    fn take_back(&self) -> Result<(), ProviderError> {
+    fn remove_new_mapping(&self) -> Result<(), ProviderError> {
         let clock = &*self.node.os().clock;
         let share = Share {
-            deadline: Deadline::within(clock, TAKEN_BACK_WITHIN),
+            deadline: Deadline::within(clock, NEW_MAPPING_REMOVED_WITHIN),
             visit: self.node.state.smb.root_reads.begin(self.remote.share()),
             ..*self
         };

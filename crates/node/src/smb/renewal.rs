@@ -228,7 +228,7 @@ impl<'a> Share<'a> {
             had => had?,
         }
         self.check()?;
-        match turn.call.heard(&()) {
+        match turn.call.published(&()) {
             Some(error) => Err(away(error)),
             None => Ok(turn),
         }

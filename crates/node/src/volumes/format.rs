@@ -81,7 +81,7 @@ impl Formatting<'_> {
     pub(super) fn run(&self) -> Result<Replaced, VolumeError> {
         let call = self.node.state.history.begin(self.volume);
         let place = self.place()?;
-        match call.heard(&()) {
+        match call.published(&()) {
             Some(outcome) => outcome.map(|()| Replaced::Nothing),
             None => self.format(&place, &self.options.label),
         }

@@ -14,7 +14,7 @@ use super::{hidden, name};
 use crate::disks::lists::{self, Listed, SerialSource};
 use crate::disks::{guard, identity};
 use crate::provider::{ProviderError, sole};
-use crate::{DiskError, Node, TargetName, in_flight, own_rows, storage};
+use crate::{DiskError, Node, TargetName, in_flight, local_rows, storage};
 
 /// Finds the one disk that meets all of the query, among those that may be written. If the storage provider hides a
 /// read-only clone, the clone is made writable first, so that the provider lists it ([`hidden`]).
@@ -140,7 +140,7 @@ fn row(node: &Node, number: DiskNumber, deadline: Deadline) -> Result<Instance, 
     let properties = select();
     let query =
         Query::all(disk::CLASS.name, &properties).with(disk::NUMBER.name, Value::uint32(number.0));
-    let rows = own_rows::query(node, &query, deadline);
+    let rows = local_rows::query(node, &query, deadline);
     let rows = rows.map_err(ProviderError::from)?;
     Ok(sole(&format_args!("disk {number}"), rows)?)
 }
