@@ -94,9 +94,6 @@ impl fmt::Display for DiskRange {
 impl DiskRange {
     /// Reads both ends of the range and has `rule` decide whether it may be overwritten; reads nothing under
     /// [`FormatGuard::Off`]. To be called under the disk's lock, immediately before the write.
-    ///
-    /// # Errors
-    /// The range may not be overwritten, or could not be read.
     pub(crate) fn prove_blank(
         &self,
         node: &Node,
@@ -143,9 +140,6 @@ impl DiskRange {
 
     /// Whether the range holds only a boot sector of NTFS, or its two copies, without the rest of an NTFS. To be
     /// called under the disk's lock, after the range proved not blank.
-    ///
-    /// # Errors
-    /// The range could not be read.
     pub(crate) fn holds_unfinished(
         &self,
         node: &Node,
@@ -168,9 +162,6 @@ impl DiskRange {
     }
 
     /// A keyed hash of both ends of the range.
-    ///
-    /// # Errors
-    /// The range could not be read.
     pub(crate) fn fingerprint(
         &self,
         node: &Node,
@@ -187,9 +178,6 @@ impl DiskRange {
     }
 
     /// The serial number of the NTFS that begins here; `None` without one. It is read even after the deadline.
-    ///
-    /// # Errors
-    /// The range could not be read.
     pub(crate) fn ntfs_serial(&self, node: &Node) -> os::Result<Option<NtfsSerial>> {
         // As large as the largest sector.
         let mut buffer = [0; 4096];

@@ -19,9 +19,6 @@ pub(crate) enum Leads {
 
 /// Where the entry leads, by its own word; whether that exists is another question. A reparse point
 /// of another tag (deduplicated, in the cloud, a socket) leads nowhere.
-///
-/// # Errors
-/// Its reparse data cannot be read, or name no path.
 pub(crate) fn leads(files: &dyn Files, path: &WinPath, entry: &Entry) -> os::Result<Leads> {
     if !matches!(
         entry.tag,
@@ -39,9 +36,6 @@ pub(crate) fn leads(files: &dyn Files, path: &WinPath, entry: &Entry) -> os::Res
 }
 
 /// The kind of the symbolic link of this name that leads to `target`; `None` of an entry that does not.
-///
-/// # Errors
-/// There is no such entry, or it cannot be looked at.
 pub(crate) fn kind_of(
     files: &dyn Files,
     link: &WinPath,

@@ -16,18 +16,12 @@ use crate::Node;
 const LONGEST_NAME: usize = 15;
 
 /// The rows of this machine that meet the query.
-///
-/// # Errors
-/// The storage provider does not answer.
 pub(crate) fn query(node: &Node, query: &Query<'_>, deadline: Deadline) -> Result<Vec<Instance>> {
     let rows = node.os().storage.query(query, deadline)?;
     Ok(own(rows))
 }
 
 /// Those of the class that an association ties to an object.
-///
-/// # Errors
-/// As [`query`].
 pub(crate) fn associated(
     node: &Node,
     of: &ObjectPath,

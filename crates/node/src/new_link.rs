@@ -52,9 +52,6 @@ impl<'a> NewLink<'a> {
 
     /// Makes the link, which stores `text`, unless it is there. A file link to the same target gives way to a
     /// directory link once that is made and lacks the name alone.
-    ///
-    /// # Errors
-    /// As [`NewLink::place`].
     pub(crate) fn make(&self, place: LinkSlot<'a>, text: &str) -> os::Result<()> {
         let mut place = match place {
             LinkSlot::Taken(pins) => match self.found(&pins)? {

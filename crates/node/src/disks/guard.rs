@@ -156,9 +156,6 @@ fn go_on_unknown(
 
 /// Why the disk is never written, by its own properties: page files and crash dumps are not looked
 /// for.
-///
-/// # Errors
-/// The storage provider does not report all properties.
 pub(super) fn reason(
     disk: &storage::Disk,
     layout: &DriveLayout,
@@ -167,9 +164,6 @@ pub(super) fn reason(
 }
 
 /// The guard by the storage provider's properties of the disk.
-///
-/// # Errors
-/// The provider does not report all of them.
 pub(super) fn by_marks(disk: &storage::Disk) -> Result<Option<Guarded>, ProviderError> {
     let marks = disk.marks.clone()?;
     let marks = [

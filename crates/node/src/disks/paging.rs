@@ -92,9 +92,6 @@ impl PagingReads {
 /// the lock of a disk. So the query runs on a thread that may be left behind, one at a time. Callers that wait for
 /// their turn share one query: each took milliseconds for the links on the way, and served the calls for many disks
 /// one by one.
-///
-/// # Errors
-/// The deadline passed.
 pub(super) fn learn(node: &Node, deadline: Deadline) -> Result<Learned, DiskError> {
     let clock = &*node.os().clock;
     let limit = deadline.min(Deadline::within(clock, ANSWER_WITHIN));

@@ -52,9 +52,6 @@ impl Verdict {
 }
 
 /// The verdict of each disk that the storage provider lists.
-///
-/// # Errors
-/// The storage provider does not answer, or the deadline passed.
 pub(super) fn all(
     node: &Node,
     deadline: Deadline,

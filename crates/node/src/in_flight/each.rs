@@ -26,9 +26,6 @@ const MOST_AT_ONCE: usize = 64;
 
 /// Returns the answer of `ask` for each item, in order. Each item is queried once, or twice if it took
 /// long, so `ask` must only read.
-///
-/// # Errors
-/// The deadline passed, or no thread could be started.
 pub(crate) fn each<T, R>(
     node: &Node,
     operation: &'static str,

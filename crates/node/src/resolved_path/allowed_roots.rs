@@ -129,9 +129,6 @@ impl AllowedRoots {
     }
 
     /// The links and mounted folders right below the folders. Those on shares are left out.
-    ///
-    /// # Errors
-    /// A folder that exists cannot be listed.
     pub(crate) fn entries_that_lead_on(&self, os: &Os) -> os::Result<Vec<WinPath>> {
         const LEAD_ON: [ReparseTag; 2] = [ReparseTag::MOUNT_POINT, ReparseTag::SYMLINK];
         let is_local = |root: &&AllowedRoot| !matches!(root.base.root(), Root::Share { .. });

@@ -7,9 +7,6 @@ use super::resolve::{self, MOST_LINKS, Next};
 
 /// The place of an entry: every link above it is followed, the entry itself is not. `None` is on no
 /// volume: on a share, or on a drive that the node has not. What is missing is taken by its name.
-///
-/// # Errors
-/// A part of the path cannot be followed.
 pub(crate) fn of_entry(os: &Os, path: &WinPath) -> Result<Option<WinPath>, ResolveError> {
     let Some(name) = path.name() else {
         return of_target(os, path);
@@ -19,9 +16,6 @@ pub(crate) fn of_entry(os: &Os, path: &WinPath) -> Result<Option<WinPath>, Resol
 }
 
 /// As [`of_entry`], with a link at the end followed as well.
-///
-/// # Errors
-/// As there.
 pub(crate) fn of_target(os: &Os, path: &WinPath) -> Result<Option<WinPath>, ResolveError> {
     let mut at = path.clone();
     for _ in 0..=MOST_LINKS {

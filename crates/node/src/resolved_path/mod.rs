@@ -81,9 +81,6 @@ impl ResolvedPath {
     }
 
     /// The way to what a link at the end of this one says.
-    ///
-    /// # Errors
-    /// It leads out of bounds, or cannot be followed.
     pub(crate) fn next(&self, os: &Os, target: &WinPath) -> Result<Self, ResolveError> {
         match &self.confined {
             None => Ok(Self::from(target)),
@@ -96,9 +93,6 @@ impl ResolvedPath {
 
     /// Whether this leads to a directory once the link at its end is followed, hop by hop and within
     /// bounds. What a link to a share leads to is not looked at: the link's own word counts.
-    ///
-    /// # Errors
-    /// A hop leads out of bounds or to nothing, or cannot be looked at.
     pub(crate) fn leads_to_directory(&self, os: &Os) -> Result<os::Result<bool>, ResolveError> {
         match &self.confined {
             None => Ok(os.files.leads_to_directory(&self.path)),
@@ -125,9 +119,6 @@ impl ResolvedPath {
     }
 
     /// As [`ResolvedPath::hold`], as far as there is something to hold; and how many names that covers.
-    ///
-    /// # Errors
-    /// One of them is no directory.
     pub(crate) fn hold_what_is_there(&self, files: &dyn Files) -> os::Result<(Vec<Pin>, usize)> {
         let mut pins = Vec::new();
         for depth in self.between() {
@@ -141,9 +132,6 @@ impl ResolvedPath {
     }
 
     /// Holds the directory that the first `depth` names are, in the one above if that is held.
-    ///
-    /// # Errors
-    /// It is missing, or no directory.
     pub(crate) fn hold_one(
         &self,
         files: &dyn Files,

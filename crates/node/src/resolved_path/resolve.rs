@@ -202,9 +202,6 @@ pub(super) fn root(os: &Os, given: &WinPath) -> (WinPath, Vec<Component>) {
 }
 
 /// Whether a way ends in a directory, the links at its end followed within bounds.
-///
-/// # Errors
-/// As [`ResolvedPath::leads_to_directory`].
 pub(super) fn ends_in_directory(
     os: &Os,
     from: &ResolvedPath,

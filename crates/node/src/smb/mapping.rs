@@ -213,8 +213,6 @@ impl Share<'_> {
         known.compare(&self.remote.share(), wanted.credentials, &wanted.options)
     }
 
-    /// # Errors
-    /// The mapping lacks what the call demands.
     pub(super) fn reuse(
         &self,
         mapping: &Instance,

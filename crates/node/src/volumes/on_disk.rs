@@ -52,9 +52,6 @@ pub enum VisibilityError {
 
 /// The volumes of a disk, or of one of its partitions, sorted by offset; waits for late ones.
 /// Returns none for a disk that is offline, or goes offline meanwhile.
-///
-/// # Errors
-/// There is no such disk or partition, or a volume does not appear.
 pub(crate) fn wait<E: From<DiskError> + From<VisibilityError>>(
     node: &Node,
     disk: DiskNumber,
@@ -86,9 +83,6 @@ pub(crate) fn wait<E: From<DiskError> + From<VisibilityError>>(
 /// Lists each volume that has an extent on the disk, in any partition, in ascending order; does not wait. Returns an
 /// empty list for an offline disk. If every partition that must have a volume has one, a volume that cannot be read
 /// is on another disk.
-///
-/// # Errors
-/// There is no such disk, or a volume that cannot be read may be on it.
 pub(crate) fn all(
     node: &Node,
     disk: DiskNumber,
@@ -135,9 +129,6 @@ struct Claimed {
 
 impl Survey {
     /// Queries all volumes of the node.
-    ///
-    /// # Errors
-    /// The volumes cannot be listed, or there is no such partition.
     pub(crate) fn take(
         node: &Node,
         disk: DiskNumber,

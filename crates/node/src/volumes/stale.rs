@@ -7,9 +7,6 @@ use crate::resolved_path::canonical;
 
 /// The volume of this mounted folder, if it is certainly gone. A folder may store any of a volume's names,
 /// and the list has only one, so both the folder and the list are checked.
-///
-/// # Errors
-/// There is no such entry, or the volumes cannot be listed.
 pub(crate) fn gone(os: &Os, folder: &WinPath) -> os::Result<Option<VolumeId>> {
     let entry = os.files.entry(folder)?;
     let stored = match link::leads(&*os.files, folder, &entry)? {
@@ -30,9 +27,6 @@ pub(crate) fn gone(os: &Os, folder: &WinPath) -> os::Result<Option<VolumeId>> {
 /// Windows may fail to unmount a volume that is gone. Then the folder's reparse point is removed, unless the
 /// mount manager may list the folder among the volume's paths: it would not learn of the removal, and keep the
 /// path.
-///
-/// # Errors
-/// It stays a mounted folder.
 pub(super) fn unmount(os: &Os, folder: &WinPath, volume: VolumeId) -> os::Result<()> {
     let Err(error) = os.volumes.delete_mount_point(folder) else {
         return Ok(());

@@ -71,9 +71,6 @@ impl TargetError {
 }
 
 /// The volume of the mounted folder that `target` is, or leads to by symbolic links and junctions.
-///
-/// # Errors
-/// The path leads to no mounted folder.
 pub(crate) fn mounted(os: &Os, resolved: &ResolvedPath) -> Result<VolumeId, TargetError> {
     let target = resolved.asked();
     let mut at = resolved.clone();
@@ -124,9 +121,6 @@ pub(crate) enum Missing {
 
 /// The volume that holds the entry: that of the nearest mounted folder or drive above it, links
 /// followed.
-///
-/// # Errors
-/// The entry is on no volume.
 pub(crate) fn closest(
     os: &Os,
     resolved: &ResolvedPath,

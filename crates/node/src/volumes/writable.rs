@@ -11,18 +11,12 @@ use crate::provider::ProviderError;
 use crate::{DiskError, Node, storage};
 
 /// The disks that hold extents of a volume.
-///
-/// # Errors
-/// The volume does not report its extents.
 pub(crate) fn disks_of(os: &Os, volume: VolumeId) -> os::Result<BTreeSet<DiskNumber>> {
     let extents = os.volumes.extents(volume)?;
     Ok(extents.iter().map(|extent| extent.disk).collect())
 }
 
 /// The one disk that holds all of a volume.
-///
-/// # Errors
-/// The volume does not report its extents, or is on several disks.
 pub(crate) fn disk_of(os: &Os, volume: VolumeId) -> Result<DiskNumber, VolumeError> {
     let extents = os.volumes.extents(volume);
     let extents = extents.map_err(VolumeError::failed("look at", volume))?;

@@ -7,10 +7,6 @@ use crate::volumes::{disk_of, target};
 use crate::{DiskError, Node, ResolvedPath, VolumeError};
 
 /// The disk behind a mounted folder, by all the properties that it reports.
-///
-/// # Errors
-/// Nothing is mounted there; the disk may not be found, or reports too little; the disk or the volume was
-/// replaced during the search.
 pub(in crate::disks) fn find(
     node: &Node,
     path: &WinPath,

@@ -36,9 +36,6 @@ const DOWN: DiskAttributes = DiskAttributes {
 
 /// Makes the provider list the wanted disk, if the provider hides it as a read-only clone. Returns whether the
 /// provider may list it now.
-///
-/// # Errors
-/// The kernel does not list its disks; the disk is locked beyond the deadline; the provider refuses to refresh.
 pub(super) fn reveal(
     node: &Node,
     none: &NotIdentified,

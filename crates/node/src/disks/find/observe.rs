@@ -111,9 +111,6 @@ pub(in crate::disks) fn require(
 
 /// The properties that one disk reports, once kernel and provider have the same view of it; rescans if they
 /// differ. A serial number that only the provider reports is left out: it selects no disk.
-///
-/// # Errors
-/// The provider does not know the disk; the provider, or the disk, does not answer.
 pub(super) fn observe_one(
     node: &Node,
     number: DiskNumber,
