@@ -12,7 +12,7 @@ use super::identity::serial::{self, Serial};
 use super::identity::{self, Proof};
 use super::{DiskError, guard};
 use crate::provider::ProviderError;
-use crate::{Node, in_flight, local_rows, storage};
+use crate::{Disks, Node, in_flight, local_rows, storage};
 
 /// The identifiers of a disk.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -36,41 +36,86 @@ impl DiskIds {
     }
 }
 
-pub(super) fn locations(
-    node: &Node,
-    deadline: Deadline,
-) -> Result<BTreeMap<DiskNumber, Location>, DiskError> {
-    let rows = rows(node, &[disk::NUMBER.name, disk::LOCATION.name], deadline)?;
-    let mut locations = BTreeMap::new();
-    for (number, row) in rows {
-        let text = row
-            .text_or_null(disk::LOCATION.name)
-            .map_err(ProviderError::from)?;
-        match Location::parse(text.unwrap_or_default()) {
-            Ok(location) => {
-                locations.insert(number, location);
+#[allow(missing_docs, reason = "documented in `api::Disks`")]
+impl Disks<'_> {
+    pub fn locations(
+        &self,
+        deadline: Deadline,
+    ) -> Result<BTreeMap<DiskNumber, Location>, DiskError> {
+        let rows = rows(
+            self.node,
+            &[disk::NUMBER.name, disk::LOCATION.name],
+            deadline,
+        )?;
+        let mut locations = BTreeMap::new();
+        for (number, row) in rows {
+            let text = row
+                .text_or_null(disk::LOCATION.name)
+                .map_err(ProviderError::from)?;
+            match Location::parse(text.unwrap_or_default()) {
+                Ok(location) => {
+                    locations.insert(number, location);
+                }
+                Err(error) => tracing::debug!(disk = number.0, %error, "a disk has no location"),
             }
-            Err(error) => tracing::debug!(disk = number.0, %error, "a disk has no location"),
+        }
+        Ok(locations)
+    }
+
+    /// A disk that does not answer is left out: the owners of the others need their disks.
+    pub fn ids(&self, deadline: Deadline) -> Result<BTreeMap<DiskNumber, DiskIds>, DiskError> {
+        const SELECT: &[&str] = &[disk::NUMBER.name, disk::PATH.name, disk::SERIAL_NUMBER.name];
+        let rows = rows(self.node, SELECT, deadline)?;
+        let asked = in_flight::each(
+            self.node,
+            "list disks",
+            deadline,
+            rows,
+            |node, (number, row)| Ok((*number, ids_of(node, *number, row)?)),
+        )?;
+        let reported = asked.into_iter().filter_map(|asked| match asked {
+            Ok((number, ids)) => ids.map(|ids| Ok((number, ids))),
+            Err(error) => Some(Err(error)),
+        });
+        reported.collect()
+    }
+
+    /// Disks that are never written are no candidates, and neither are disks that do not answer: one
+    /// dead disk must not keep all others from being found.
+    pub fn by_page83(&self, wanted: &str, deadline: Deadline) -> Result<DiskNumber, DiskError> {
+        let page83 = wanted.to_owned();
+        if wanted.is_empty() {
+            // Disks without an identifier have none to match.
+            return Err(DiskError::NoSuchPage83 { page83 });
+        }
+        let rows = rows(self.node, storage::Disk::SELECT, deadline)?;
+        let wanted = page83.clone();
+        let asked = in_flight::each(
+            self.node,
+            "find disk",
+            deadline,
+            rows,
+            move |node, (number, row)| {
+                if reported_page83(node, *number).is_none_or(|own| own != wanted) {
+                    return Ok(None);
+                }
+                let disk = storage::Disk::read(*number, row.clone())?;
+                let guarded = guard::of_candidate(node, &disk, deadline)?;
+                Ok(guarded.is_none().then_some(*number))
+            },
+        )?;
+        let asked: Result<Vec<_>, DiskError> =
+            asked.into_iter().filter_map(Result::transpose).collect();
+        let found = asked?;
+        match found.as_slice() {
+            [] => Err(DiskError::NoSuchPage83 { page83 }),
+            [one] => Ok(*one),
+            _ => Err(DiskError::SeveralPage83 {
+                page83,
+                disks: found,
+            }),
         }
     }
-    Ok(locations)
-}
-
-/// A disk that does not answer is left out: the owners of the others need their disks.
-pub(super) fn ids(
-    node: &Node,
-    deadline: Deadline,
-) -> Result<BTreeMap<DiskNumber, DiskIds>, DiskError> {
-    const SELECT: &[&str] = &[disk::NUMBER.name, disk::PATH.name, disk::SERIAL_NUMBER.name];
-    let rows = rows(node, SELECT, deadline)?;
-    let asked = in_flight::each(node, "list disks", deadline, rows, |node, (number, row)| {
-        Ok((*number, ids_of(node, *number, row)?))
-    })?;
-    let reported = asked.into_iter().filter_map(|asked| match asked {
-        Ok((number, ids)) => ids.map(|ids| Ok((number, ids))),
-        Err(error) => Some(Err(error)),
-    });
-    reported.collect()
 }
 
 fn ids_of(
@@ -189,47 +234,6 @@ impl SerialSource {
             | Self::ProviderAlone(reported) => Some(reported.text()),
             Self::Nobody => None,
         }
-    }
-}
-
-/// Disks that are never written are no candidates, and neither are disks that do not answer: one
-/// dead disk must not keep all others from being found.
-pub(super) fn by_page83(
-    node: &Node,
-    wanted: &str,
-    deadline: Deadline,
-) -> Result<DiskNumber, DiskError> {
-    let page83 = wanted.to_owned();
-    if wanted.is_empty() {
-        // Disks without an identifier have none to match.
-        return Err(DiskError::NoSuchPage83 { page83 });
-    }
-    let rows = rows(node, storage::Disk::SELECT, deadline)?;
-    let wanted = page83.clone();
-    let asked = in_flight::each(
-        node,
-        "find disk",
-        deadline,
-        rows,
-        move |node, (number, row)| {
-            if reported_page83(node, *number).is_none_or(|own| own != wanted) {
-                return Ok(None);
-            }
-            let disk = storage::Disk::read(*number, row.clone())?;
-            let guarded = guard::of_candidate(node, &disk, deadline)?;
-            Ok(guarded.is_none().then_some(*number))
-        },
-    )?;
-    let asked: Result<Vec<_>, DiskError> =
-        asked.into_iter().filter_map(Result::transpose).collect();
-    let found = asked?;
-    match found.as_slice() {
-        [] => Err(DiskError::NoSuchPage83 { page83 }),
-        [one] => Ok(*one),
-        _ => Err(DiskError::SeveralPage83 {
-            page83,
-            disks: found,
-        }),
     }
 }
 

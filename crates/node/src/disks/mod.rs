@@ -12,9 +12,6 @@ mod read_only;
 mod state;
 mod verdict;
 
-use std::collections::BTreeMap;
-
-use formats::location::Location;
 use os::{Deadline, DiskNumber, WinPath};
 
 pub use self::error::{DiskError, Obstacle};
@@ -24,11 +21,9 @@ pub use self::find::{
 };
 pub use self::guard::Guarded;
 pub use self::lists::DiskIds;
-use self::offline::TakingOffline;
 pub(crate) use self::paging::PagingReads;
 pub use self::paging::PagingUnknown;
 use self::partition::Partitioning;
-use self::read_only::BringingReadOnly;
 use self::state::Switching;
 pub use self::verdict::Verdict;
 use crate::locks::Key;
@@ -36,21 +31,6 @@ use crate::{Disks, storage};
 
 #[allow(missing_docs, reason = "documented in `api::Disks`")]
 impl<'a> Disks<'a> {
-    pub fn locations(
-        &self,
-        deadline: Deadline,
-    ) -> Result<BTreeMap<DiskNumber, Location>, DiskError> {
-        lists::locations(self.node, deadline)
-    }
-
-    pub fn ids(&self, deadline: Deadline) -> Result<BTreeMap<DiskNumber, DiskIds>, DiskError> {
-        lists::ids(self.node, deadline)
-    }
-
-    pub fn by_page83(&self, page83: &str, deadline: Deadline) -> Result<DiskNumber, DiskError> {
-        lists::by_page83(self.node, page83, deadline)
-    }
-
     pub fn find(&self, wanted: &DiskQuery, deadline: Deadline) -> Result<FoundDisk, DiskError> {
         self.node.check(deadline, "find", wanted)?;
         find::find(self.node, wanted, deadline)
@@ -59,14 +39,6 @@ impl<'a> Disks<'a> {
     pub fn find_at(&self, path: &WinPath, deadline: Deadline) -> Result<FoundDisk, DiskError> {
         self.node.check(deadline, "find the disk at", path)?;
         find::find_at(self.node, path, deadline)
-    }
-
-    /// The guard's verdict on each disk. A disk that hangs is waited for ten seconds, as in other lists.
-    ///
-    /// # Errors
-    /// The storage provider does not answer, or the deadline passed.
-    pub fn verdicts(&self, deadline: Deadline) -> Result<BTreeMap<DiskNumber, Verdict>, DiskError> {
-        verdict::all(self.node, deadline)
     }
 
     pub fn rescan(&self, deadline: Deadline) -> Result<(), DiskError> {
@@ -139,14 +111,6 @@ impl<'a> Disks<'a> {
         self.switch("online disk", disk.into(), deadline, act)
     }
 
-    pub fn bring_online_read_only(
-        &self,
-        disk: &FoundDisk,
-        deadline: Deadline,
-    ) -> Result<(), DiskError> {
-        BringingReadOnly::of(self.node, disk, deadline).run()
-    }
-
     /// csi-proxy's call, which checks no use. A disk that is offline is left as it is.
     pub fn set_offline<'d>(
         &self,
@@ -154,15 +118,6 @@ impl<'a> Disks<'a> {
         deadline: Deadline,
     ) -> Result<(), DiskError> {
         self.switch(offline::NAME, disk.into(), deadline, Switching::offline)
-    }
-
-    pub fn take_offline(&self, disk: &FoundDisk, deadline: Deadline) -> Result<(), DiskError> {
-        TakingOffline {
-            node: self.node,
-            found: disk,
-            deadline,
-        }
-        .run()
     }
 
     /// Runs `change` on the disk under its lock.

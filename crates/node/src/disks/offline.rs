@@ -8,7 +8,7 @@ use super::state::Switching;
 use super::{DiskError, FoundDisk, Named};
 use crate::locks::{Key, LockGuard};
 use crate::volumes::{flush, on_disk};
-use crate::{Node, VolumeError, poll};
+use crate::{Disks, Node, VolumeError, poll};
 
 /// The operation's name in errors.
 pub(super) const NAME: &str = "offline disk";
@@ -17,24 +17,19 @@ pub(super) const NAME: &str = "offline disk";
 /// is just ending.
 const UNUSED_WITHIN: Duration = Duration::from_secs(10);
 
-pub(super) struct TakingOffline<'a> {
-    pub(super) node: &'a Node,
-    pub(super) found: &'a FoundDisk,
-    pub(super) deadline: Deadline,
-}
-
-impl TakingOffline<'_> {
-    pub(super) fn run(&self) -> Result<(), DiskError> {
+#[allow(missing_docs, reason = "documented in `api::Disks`")]
+impl Disks<'_> {
+    pub fn take_offline(&self, disk: &FoundDisk, deadline: Deadline) -> Result<(), DiskError> {
         let volumes = Volumes {
             node: self.node,
-            found: self.found,
+            found: disk,
             operation: NAME,
-            deadline: self.deadline,
+            deadline,
         };
         let (_held, on_disk) = volumes.lock()?;
-        let named = Named::from(self.found);
-        let switching = Switching::of(self.node, named, self.deadline);
-        switching.offline_after(|| volumes.release(&on_disk))
+        volumes
+            .switching()
+            .offline_after(|| volumes.release(&on_disk))
     }
 }
 
@@ -60,6 +55,10 @@ impl Volumes<'_> {
                 now => volumes = now,
             }
         }
+    }
+
+    pub(super) fn switching(&self) -> Switching<'_> {
+        Switching::of(self.node, Named::from(self.found), self.deadline)
     }
 
     fn list(&self) -> Result<Vec<VolumeId>, DiskError> {

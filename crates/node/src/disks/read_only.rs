@@ -9,59 +9,46 @@
 use os::{Deadline, VolumeId};
 
 use super::offline::{Taken, Volumes};
-use super::state::Switching;
-use super::{DiskError, FoundDisk, Named, Obstacle};
-use crate::{Node, VolumeError};
+use super::{DiskError, FoundDisk, Obstacle};
+use crate::{Disks, VolumeError};
 
-/// The operation's name in errors.
-const NAME: &str = "online disk read-only";
-
-pub(super) struct BringingReadOnly<'a> {
-    volumes: Volumes<'a>,
+#[allow(missing_docs, reason = "documented in `api::Disks`")]
+impl Disks<'_> {
+    pub fn bring_online_read_only(
+        &self,
+        disk: &FoundDisk,
+        deadline: Deadline,
+    ) -> Result<(), DiskError> {
+        let volumes = Volumes {
+            node: self.node,
+            found: disk,
+            operation: "online disk read-only",
+            deadline,
+        };
+        let (_held, on_disk) = volumes.lock()?;
+        let switching = volumes.switching();
+        switching.online_read_only(|| volumes.release_unmounted(&on_disk))
+    }
 }
 
-impl<'a> BringingReadOnly<'a> {
-    pub(super) fn of(node: &'a Node, found: &'a FoundDisk, deadline: Deadline) -> Self {
-        let operation = NAME;
-        Self {
-            volumes: Volumes {
-                node,
-                found,
-                operation,
-                deadline,
-            },
-        }
-    }
-
-    pub(super) fn run(&self) -> Result<(), DiskError> {
-        let (_held, volumes) = self.volumes.lock()?;
-        let Volumes {
-            node,
-            found,
-            deadline,
-            ..
-        } = self.volumes;
-        let switching = Switching::of(node, Named::from(found), deadline);
-        switching.online_read_only(|| self.release(&volumes))
-    }
-
+impl Volumes<'_> {
     /// Locks and dismounts all volumes of a writable disk, if none has an access path. It changes nothing
     /// before it holds all locks.
-    fn release(&self, volumes: &[VolumeId]) -> Result<Vec<Taken>, DiskError> {
+    fn release_unmounted(&self, volumes: &[VolumeId]) -> Result<Vec<Taken>, DiskError> {
         self.refuse_access_paths(volumes)?;
-        let taken = self.volumes.take_all(volumes);
+        let taken = self.take_all(volumes);
         let taken = taken.map_err(|error| match error {
             VolumeError::InUse { volume } => self.in_the_way(volume, Obstacle::OpenFile),
             error => Box::new(error).into(),
         })?;
         // Another process may have added a path before the lock.
         self.refuse_access_paths(volumes)?;
-        self.volumes.dismount(&taken)?;
+        self.dismount(&taken)?;
         Ok(taken)
     }
 
     fn refuse_access_paths(&self, volumes: &[VolumeId]) -> Result<(), DiskError> {
-        match self.volumes.mounted(volumes)? {
+        match self.mounted(volumes)? {
             Some(volume) => Err(self.in_the_way(volume, Obstacle::AccessPath)),
             None => Ok(()),
         }
@@ -69,7 +56,7 @@ impl<'a> BringingReadOnly<'a> {
 
     fn in_the_way(&self, volume: VolumeId, obstacle: Obstacle) -> DiskError {
         DiskError::OnlineWritable {
-            disk: self.volumes.found.number(),
+            disk: self.found.number(),
             volume,
             obstacle,
         }

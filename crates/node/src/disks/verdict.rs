@@ -7,7 +7,7 @@ use os::{Deadline, DiskNumber, Instance};
 
 use super::paging::{self, PagingUnknown};
 use super::{DiskError, Guarded, guard, lists};
-use crate::{Node, in_flight, storage};
+use crate::{Disks, Node, in_flight, storage};
 
 /// The guard's verdict on a disk.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -51,23 +51,25 @@ impl Verdict {
     }
 }
 
-/// The verdict of each disk that the storage provider lists.
-pub(super) fn all(
-    node: &Node,
-    deadline: Deadline,
-) -> Result<BTreeMap<DiskNumber, Verdict>, DiskError> {
-    let rows = lists::rows(node, storage::Disk::SELECT, deadline)?;
-    let learned = paging::learn(node, deadline)?;
-    let judge = move |node: &Node, (number, row): &(DiskNumber, Instance)| {
-        let own = own(node, *number, row);
-        let verdict = match own {
-            Err(error) => Verdict::Unread(Box::new(error)),
-            Ok(own) => of(own.or_else(|| learned.on(*number)), &learned),
+impl Disks<'_> {
+    /// The guard's verdict on each disk. A disk that hangs is waited for ten seconds, as in other lists.
+    ///
+    /// # Errors
+    /// The storage provider does not answer, or the deadline passed.
+    pub fn verdicts(&self, deadline: Deadline) -> Result<BTreeMap<DiskNumber, Verdict>, DiskError> {
+        let rows = lists::rows(self.node, storage::Disk::SELECT, deadline)?;
+        let learned = paging::learn(self.node, deadline)?;
+        let judge = move |node: &Node, (number, row): &(DiskNumber, Instance)| {
+            let own = own(node, *number, row);
+            let verdict = match own {
+                Err(error) => Verdict::Unread(Box::new(error)),
+                Ok(own) => of(own.or_else(|| learned.on(*number)), &learned),
+            };
+            (*number, verdict)
         };
-        (*number, verdict)
-    };
-    let judged = in_flight::each(node, "judge disks", deadline, rows, judge)?;
-    Ok(judged.into_iter().collect())
+        let judged = in_flight::each(self.node, "judge disks", deadline, rows, judge)?;
+        Ok(judged.into_iter().collect())
+    }
 }
 
 fn of(guarded: Option<Guarded>, learned: &paging::Learned) -> Verdict {
