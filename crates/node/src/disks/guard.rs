@@ -95,8 +95,7 @@ pub(super) fn of_candidate(
     disk: &storage::Disk,
     deadline: Deadline,
 ) -> Result<Option<Guarded>, DiskError> {
-    let layout = node.os().disks.layout(disk.number);
-    let layout = layout.map_err(DiskError::kernel(disk.number))?;
+    let layout = node.disk_layout(disk.number)?;
     match refuse(node, disk, &layout, ChangeScope::Blank, deadline) {
         Err(DiskError::Guarded { reason, .. }) => Ok(Some(reason)),
         other => other.map(|()| None),
@@ -106,12 +105,11 @@ pub(super) fn of_candidate(
 /// Refuses a disk that is online read-only, or whose device refuses writes. Windows would refuse too, but its codes
 /// are known for few methods; and `Initialize` makes a read-only disk writable.
 pub(crate) fn refuse_read_only(node: &Node, disk: DiskNumber) -> Result<(), DiskError> {
-    let disks = &node.os().disks;
-    let attributes = disks.attributes(disk).map_err(DiskError::kernel(disk))?;
+    let attributes = node.disk_attributes(disk)?;
     match (attributes.read_only, attributes.offline) {
         (_, true) => Ok(()),
         (true, false) => Err(DiskError::ReadOnly { disk }),
-        (false, false) => refuse_protected(disk, disks.is_write_protected(disk)),
+        (false, false) => refuse_protected(disk, node.os().disks.is_write_protected(disk)),
     }
 }
 

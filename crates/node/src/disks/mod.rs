@@ -12,7 +12,7 @@ mod read_only;
 mod state;
 mod verdict;
 
-use os::{Deadline, DiskNumber, WinPath};
+use os::{Deadline, DiskAttributes, DiskNumber, DriveLayout, WinPath};
 
 pub use self::error::{DiskError, Obstacle};
 pub use self::find::{
@@ -27,7 +27,7 @@ use self::partition::Partitioning;
 use self::state::Switching;
 pub use self::verdict::Verdict;
 use crate::locks::Key;
-use crate::{Disks, storage};
+use crate::{Disks, Node, storage};
 
 #[allow(missing_docs, reason = "documented in `api::Disks`")]
 impl<'a> Disks<'a> {
@@ -66,20 +66,17 @@ impl<'a> Disks<'a> {
 
     pub fn size(&self, disk: DiskNumber, deadline: Deadline) -> Result<u64, DiskError> {
         self.node.check(deadline, "look at disk", &disk)?;
-        let length = self.node.os().disks.length(disk);
-        length.map_err(DiskError::kernel(disk))
+        self.node.disk_length(disk)
     }
 
     pub fn is_online(&self, disk: DiskNumber, deadline: Deadline) -> Result<bool, DiskError> {
         self.node.check(deadline, "look at disk", &disk)?;
-        let attributes = self.node.os().disks.attributes(disk);
-        Ok(!attributes.map_err(DiskError::kernel(disk))?.offline)
+        Ok(!self.node.disk_attributes(disk)?.offline)
     }
 
     pub fn is_read_only(&self, disk: DiskNumber, deadline: Deadline) -> Result<bool, DiskError> {
         self.node.check(deadline, "look at disk", &disk)?;
-        let attributes = self.node.os().disks.attributes(disk);
-        Ok(attributes.map_err(DiskError::kernel(disk))?.read_only)
+        Ok(self.node.disk_attributes(disk)?.read_only)
     }
 
     pub fn is_write_protected(
@@ -134,5 +131,24 @@ impl<'a> Disks<'a> {
         let keys = [Key::Disk(named.number())];
         let _held = self.node.lock(operation, keys, deadline)?;
         act(&Switching::of(self.node, named, deadline))
+    }
+}
+
+/// What the kernel tells of a disk.
+impl Node {
+    pub(crate) fn disk_attributes(&self, disk: DiskNumber) -> Result<DiskAttributes, DiskError> {
+        let attributes = self.os().disks.attributes(disk);
+        attributes.map_err(DiskError::kernel(disk))
+    }
+
+    pub(crate) fn disk_layout(&self, disk: DiskNumber) -> Result<DriveLayout, DiskError> {
+        let layout = self.os().disks.layout(disk);
+        layout.map_err(DiskError::kernel(disk))
+    }
+
+    /// In bytes.
+    pub(crate) fn disk_length(&self, disk: DiskNumber) -> Result<u64, DiskError> {
+        let length = self.os().disks.length(disk);
+        length.map_err(DiskError::kernel(disk))
     }
 }

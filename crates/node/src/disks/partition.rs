@@ -91,19 +91,9 @@ impl Partitioning<'_> {
         let find = || storage::Disk::find(self.node, self.disk, self.deadline);
         Ok(DiskViews {
             disk: known.map_or_else(find, Ok)?,
-            layout: self.layout()?,
-            length: self.length()?,
+            layout: self.node.disk_layout(self.disk)?,
+            length: self.node.disk_length(self.disk)?,
         })
-    }
-
-    fn length(&self) -> Result<u64, DiskError> {
-        let length = self.node.os().disks.length(self.disk);
-        length.map_err(DiskError::kernel(self.disk))
-    }
-
-    fn layout(&self) -> Result<DriveLayout, DiskError> {
-        let layout = self.node.os().disks.layout(self.disk);
-        layout.map_err(DiskError::kernel(self.disk))
     }
 
     /// Initialises the disk if it is raw, and creates the one partition.
@@ -137,7 +127,12 @@ impl Partitioning<'_> {
         disk.invoke_and_verify(
             (&disk::INITIALIZE, &arguments),
             (self.node, self.deadline),
-            || Ok::<_, DiskError>(matches!(self.layout()?.style, PartitionStyle::Gpt { .. })),
+            || {
+                Ok::<_, DiskError>(matches!(
+                    self.node.disk_layout(self.disk)?.style,
+                    PartitionStyle::Gpt { .. }
+                ))
+            },
         )?;
         self.prove_blank(views, blank::for_create_partition)?;
         match views.disk.device_path {
@@ -154,7 +149,7 @@ impl Partitioning<'_> {
         let range = DiskRange {
             disk: self.disk,
             offset: 0,
-            length: self.length()?,
+            length: self.node.disk_length(self.disk)?,
         };
         identity::require_same(self.node, &views.disk)?;
         Ok(range.prove_blank(self.node, rule, self.deadline)?)
@@ -208,7 +203,8 @@ impl Partitioning<'_> {
     /// Ensures that the existing partitions have their volumes. An earlier call may have died
     /// before it brought them online.
     fn bring_up(&self, views: &DiskViews) -> Result<(), DiskError> {
-        if self.is_offline()? || self.survey()?.is_complete() {
+        let is_offline = self.node.disk_attributes(self.disk)?.offline;
+        if is_offline || self.survey()?.is_complete() {
             return Ok(());
         }
         views.disk.refresh(self.node);
@@ -229,7 +225,7 @@ impl Partitioning<'_> {
     }
 
     fn survey(&self) -> Result<on_disk::Survey, DiskError> {
-        let layout = self.layout()?;
+        let layout = self.node.disk_layout(self.disk)?;
         Ok(on_disk::Survey::take(
             self.node,
             self.disk,
@@ -243,11 +239,6 @@ impl Partitioning<'_> {
         let mut rows = storage::Partition::list(self.node, &views.disk, self.deadline)?;
         rows.retain(storage::Partition::is_basic_data);
         Ok(rows)
-    }
-
-    fn is_offline(&self) -> Result<bool, DiskError> {
-        let attributes = self.node.os().disks.attributes(self.disk);
-        Ok(attributes.map_err(DiskError::kernel(self.disk))?.offline)
     }
 }
 

@@ -250,8 +250,7 @@ impl<'a> Switching<'a> {
 
     fn writable(&self, scope: ChangeScope) -> Result<storage::Disk, DiskError> {
         let disk = self.named.object(self.node, self.deadline)?;
-        let layout = self.node.os().disks.layout(self.disk);
-        let layout = layout.map_err(DiskError::kernel(self.disk))?;
+        let layout = self.node.disk_layout(self.disk)?;
         guard::refuse(self.node, &disk, &layout, scope, self.deadline)?;
         Ok(disk)
     }
@@ -261,8 +260,7 @@ impl<'a> Switching<'a> {
     }
 
     fn attributes(&self) -> Result<DiskAttributes, DiskError> {
-        let attributes = self.node.os().disks.attributes(self.disk);
-        attributes.map_err(DiskError::kernel(self.disk))
+        self.node.disk_attributes(self.disk)
     }
 }
 

@@ -83,7 +83,5 @@ fn own(node: &Node, number: DiskNumber, row: &Instance) -> Result<Option<Guarded
     if let Some(known) = guard::by_marks(&disk)? {
         return Ok(Some(known));
     }
-    let layout = node.os().disks.layout(number);
-    let layout = layout.map_err(DiskError::kernel(number))?;
-    Ok(guard::reason(&disk, &layout)?)
+    Ok(guard::reason(&disk, &node.disk_layout(number)?)?)
 }

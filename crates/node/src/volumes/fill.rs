@@ -4,7 +4,7 @@ use os::Win32;
 
 use super::resize::{LEAST_OF_WINDOWS, Resizing};
 use super::writable::WritableVolume;
-use super::{FileSystemType, VolumeError};
+use super::{FileSystemType, VolumeError, file_system};
 
 const MIB: u64 = 1 << 20;
 
@@ -41,7 +41,6 @@ impl Resizing<'_> {
     /// Only NTFS and ReFS are extended. If less than [`SLACK`] is missing, NTFS is extended too, but a failure is
     /// ignored. How close ReFS comes to the end of its partition is not documented, so ReFS may fail although
     /// nothing is left to do. That is an error only if this call grew the partition without its filesystem.
-    /// partition without its filesystem.
     pub(super) fn fill(
         &self,
         place: &WritableVolume,
@@ -94,8 +93,7 @@ impl Resizing<'_> {
     ///
     /// <https://learn.microsoft.com/windows/win32/api/winioctl/ni-winioctl-fsctl_extend_volume>
     fn extendable(&self) -> Result<Option<FileSystemType>, VolumeError> {
-        let found = self.node.os().volumes.file_system(self.volume);
-        let found = found.map_err(VolumeError::failed("look at", self.volume))?;
+        let found = file_system(self.node.os(), self.volume)?;
         Ok(found.and_then(|found| found.name.parse().ok()))
     }
 

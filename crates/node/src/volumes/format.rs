@@ -4,11 +4,11 @@ use std::time::Duration;
 
 use formats::blank::{self, NtfsSerial};
 use os::schema::{codes, volume};
-use os::{Arguments, Deadline, Root, Value, VolumeId, WinPath};
+use os::{Arguments, Deadline, FileSystem, Root, Value, VolumeId, WinPath};
 
 use super::history::Leftover;
 use super::writable::WritableVolume;
-use super::{FormatOptions, NamedVolume, VolumeError, released};
+use super::{FormatOptions, NamedVolume, VolumeError, file_system, released};
 use crate::blank::{BlankError, DiskRange, kind_of};
 use crate::disks::guard::ChangeScope;
 use crate::in_flight::ANSWER_WITHIN;
@@ -90,10 +90,8 @@ impl Formatting<'_> {
     /// Goes on where an earlier call ended.
     pub(super) fn ensure(&self) -> Result<Formatted, VolumeError> {
         let place = self.place()?;
-        let found = self.node.os().volumes.file_system(self.volume);
-        let found = found.map_err(VolumeError::failed("look at", self.volume))?;
         let wanted = self.options.file_system;
-        match found {
+        match self.file_system()? {
             None => {
                 self.format(&place, self.options.first_label())?;
                 if self.options.root_dacl.is_none() {
@@ -244,7 +242,7 @@ impl Formatting<'_> {
             None if self.is_unfinished(place, &found)? => Ok(Replaced::Nothing),
             Some(file_system) if self.may_be_released() => {
                 place.require(self.node, ChangeScope::Files, self.deadline)?;
-                self.released(file_system, found)
+                self.released(file_system.name, found)
             }
             _ => Err(range(place).not_blank(found).into()),
         }
@@ -292,7 +290,7 @@ impl Formatting<'_> {
         let replaces = match self.file_system()? {
             Some(file_system) => {
                 place.require(self.node, ChangeScope::Files, self.deadline)?;
-                Replaced::FileSystem(file_system)
+                Replaced::FileSystem(file_system.name)
             }
             None => Replaced::Unknown,
         };
@@ -301,11 +299,8 @@ impl Formatting<'_> {
         Ok(Leave { force, replaces })
     }
 
-    /// The name of the filesystem that Windows has mounted.
-    fn file_system(&self) -> Result<Option<String>, VolumeError> {
-        let found = self.node.os().volumes.file_system(self.volume);
-        let found = found.map_err(VolumeError::failed("look at", self.volume))?;
-        Ok(found.map(|found| found.name))
+    fn file_system(&self) -> Result<Option<FileSystem>, VolumeError> {
+        file_system(self.node.os(), self.volume)
     }
 
     /// Sets the access control list first, then the label, which records that the list is set.
@@ -330,14 +325,12 @@ impl Formatting<'_> {
         wmi_object.invoke_and_verify(
             (&volume::SET_FILE_SYSTEM_LABEL, &arguments),
             (self.node, self.deadline),
-            || Ok(self.label()?.as_deref() == Some(self.options.label.as_str())),
+            || {
+                Ok(self
+                    .file_system()?
+                    .is_some_and(|now| now.label == self.options.label))
+            },
         )
-    }
-
-    fn label(&self) -> Result<Option<String>, VolumeError> {
-        let found = self.node.os().volumes.file_system(self.volume);
-        let found = found.map_err(VolumeError::failed("look at", self.volume))?;
-        Ok(found.map(|found| found.label))
     }
 
     /// The provider's object, which may appear late.
@@ -369,14 +362,9 @@ impl Formatting<'_> {
 
     fn await_file_system(&self) -> Result<(), VolumeError> {
         let os = self.node.os();
-        let seen = poll::until(&*os.clock, self.deadline, VISIBLE_WITHIN, || {
-            let file_system = os.volumes.file_system(self.volume);
-            file_system.map_err(VolumeError::failed("look at", self.volume))
-        })?;
-        match seen {
-            Some(_) => Ok(()),
-            None => Err(self.unseen()),
-        }
+        let look = || self.file_system();
+        let seen = poll::until(&*os.clock, self.deadline, VISIBLE_WITHIN, look)?;
+        seen.map(drop).ok_or_else(|| self.unseen())
     }
 
     fn unseen(&self) -> VolumeError {

@@ -15,7 +15,7 @@ pub(crate) mod stale;
 pub(crate) mod target;
 mod writable;
 
-use os::{Deadline, DiskNumber, PartitionNumber, Space, VolumeId, WinPath};
+use os::{Deadline, DiskNumber, FileSystem, Os, PartitionNumber, Space, VolumeId, WinPath};
 
 pub use self::error::VolumeError;
 use self::format::Formatting;
@@ -114,9 +114,7 @@ impl<'a> Volumes<'a> {
 
     pub fn is_formatted(&self, volume: VolumeId, deadline: Deadline) -> Result<bool, VolumeError> {
         self.node.check(deadline, "look at volume", &volume)?;
-        let file_system = self.node.os().volumes.file_system(volume);
-        let file_system = file_system.map_err(VolumeError::failed("look at", volume))?;
-        let is_formatted = file_system.is_some();
+        let is_formatted = file_system(self.node.os(), volume)?.is_some();
         let history = &self.node.state.history;
         history.answered(self.node.os(), volume, is_formatted);
         Ok(is_formatted)
@@ -267,4 +265,10 @@ impl<'a> Volumes<'a> {
             deadline,
         })
     }
+}
+
+/// The filesystem that Windows has mounted.
+fn file_system(os: &Os, volume: VolumeId) -> Result<Option<FileSystem>, VolumeError> {
+    let found = os.volumes.file_system(volume);
+    found.map_err(VolumeError::failed("look at", volume))
 }

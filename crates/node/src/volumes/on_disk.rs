@@ -100,13 +100,10 @@ pub(crate) fn all(
 
 /// The kernel's layout of a disk; `None` when it is offline.
 fn online_layout(node: &Node, disk: DiskNumber) -> Result<Option<DriveLayout>, DiskError> {
-    let disks = &node.os().disks;
-    let attributes = disks.attributes(disk).map_err(DiskError::kernel(disk))?;
-    if attributes.offline {
-        return Ok(None);
+    match node.disk_attributes(disk)?.offline {
+        true => Ok(None),
+        false => node.disk_layout(disk).map(Some),
     }
-    let layout = disks.layout(disk).map_err(DiskError::kernel(disk))?;
-    Ok(Some(layout))
 }
 
 /// The result of one query of all volumes, for one disk.

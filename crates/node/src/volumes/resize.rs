@@ -224,7 +224,7 @@ impl Resizing<'_> {
     /// bits, which is 2 TiB with sectors of 512 bytes (Microsoft's knowledge base, 2581408).
     fn reach_of_table(&self, place: &WritableVolume) -> Result<u64, VolumeError> {
         let (disk, disks) = (place.disk.number, &self.node.os().disks);
-        let length = disks.length(disk).map_err(DiskError::kernel(disk))?;
+        let length = self.node.disk_length(disk)?;
         match place.layout.style {
             PartitionStyle::Mbr { .. } => {
                 let sector = disks.sector_size(disk).map_err(DiskError::kernel(disk))?;

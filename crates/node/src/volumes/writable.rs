@@ -51,7 +51,7 @@ impl WritableVolume {
         let extent = sole_extent(node.os(), operation, volume)?;
         held.add(Key::Disk(extent.disk), deadline)?;
         let disk = named.disk(node, extent.disk)?.object(node, deadline)?;
-        let layout = layout(node, extent.disk)?;
+        let layout = node.disk_layout(extent.disk)?;
         guard::refuse(node, &disk, &layout, scope, deadline)?;
         let partition = partition_at(&layout, extent, volume)?;
         Ok(Self {
@@ -116,7 +116,7 @@ impl WritableVolume {
 
     /// Reads the layout again.
     pub(super) fn look_again(&mut self, node: &Node, volume: VolumeId) -> Result<(), VolumeError> {
-        self.layout = layout(node, self.disk.number)?;
+        self.layout = node.disk_layout(self.disk.number)?;
         let extent = sole_extent(node.os(), "look at", volume)?;
         if extent.disk != self.disk.number {
             return Err(self.moved(volume, extent));
@@ -150,13 +150,6 @@ impl WritableVolume {
         let from = self.extent;
         VolumeError::Moved { volume, from, to }
     }
-}
-
-fn layout(node: &Node, disk: DiskNumber) -> Result<DriveLayout, DiskError> {
-    node.os()
-        .disks
-        .layout(disk)
-        .map_err(DiskError::kernel(disk))
 }
 
 fn sole_extent(os: &Os, operation: &'static str, volume: VolumeId) -> Result<Extent, VolumeError> {
