@@ -1,21 +1,15 @@
 //! Taking a disk offline that a driver no longer uses.
 
-use std::time::Duration;
-
-use os::{Deadline, VolumeId, VolumeLock, Win32};
+use os::{Deadline, VolumeId, VolumeLock};
 
 use super::state::Switching;
 use super::{DiskError, FoundDisk, Named};
 use crate::locks::{Key, LockGuard};
 use crate::volumes::{flush, on_disk};
-use crate::{Disks, Node, VolumeError, poll};
+use crate::{Disks, Node, VolumeError};
 
 /// The operation's name in errors.
 pub(super) const NAME: &str = "offline disk";
-
-/// How long a process may take to close its files on a volume: a virus scanner, an indexer, a process that
-/// is just ending.
-const UNUSED_WITHIN: Duration = Duration::from_secs(10);
 
 #[allow(missing_docs, reason = "documented in `api::Disks`")]
 impl Disks<'_> {
@@ -113,16 +107,11 @@ impl Volumes<'_> {
 
     /// Windows's lock of a volume; `None` if the volume is gone.
     fn take(&self, volume: VolumeId) -> Result<Option<Taken>, VolumeError> {
-        let os = self.node.os();
-        let locked = poll::until(&*os.clock, self.deadline, UNUSED_WITHIN, || {
-            match os.volumes.lock(volume) {
-                Ok(lock) => Ok(Some(Some(Taken { volume, lock }))),
-                Err(error) if error.is_not_found() => Ok(Some(None)),
-                Err(error) if is_in_use(&error) => Ok(None),
-                Err(error) => Err(VolumeError::failed("lock", volume)(error)),
-            }
-        })?;
-        locked.ok_or(VolumeError::InUse { volume })
+        match flush::lock_unused(self.node, volume, self.deadline) {
+            Ok(lock) => Ok(Some(Taken { volume, lock })),
+            Err(VolumeError::Failed { source, .. }) if source.is_not_found() => Ok(None),
+            Err(error) => Err(error),
+        }
     }
 
     pub(super) fn dismount(&self, all: &[Taken]) -> Result<(), DiskError> {
@@ -145,10 +134,4 @@ impl Volumes<'_> {
 pub(super) struct Taken {
     volume: VolumeId,
     lock: Box<dyn VolumeLock>,
-}
-
-/// The lock's code while something is open. It has the same code if this process may not open the volume;
-/// but then the flush would have failed too.
-fn is_in_use(error: &os::Error) -> bool {
-    error.win32() == Some(Win32::ACCESS_DENIED)
 }

@@ -1,8 +1,15 @@
-//! Flushing a volume before it is released.
+//! Flushing a volume before it is released, and Windows's lock of one that nobody uses.
 
-use os::{Os, VolumeId, Win32};
+use std::time::Duration;
+
+use os::{Deadline, Os, VolumeId, VolumeLock, Win32};
 
 use super::VolumeError;
+use crate::{Node, poll};
+
+/// How long a process may take to close its files on a volume: a virus scanner, an indexer, a process that
+/// is just ending.
+const UNUSED_WITHIN: Duration = Duration::from_secs(10);
 
 /// Flushes a volume, unless it is read-only or gone.
 pub(crate) fn cached(os: &Os, volume: VolumeId) -> Result<(), VolumeError> {
@@ -43,4 +50,22 @@ fn is_read_only(os: &Os, volume: VolumeId) -> bool {
         let attributes = os.disks.attributes(disk);
         attributes.is_ok_and(|attributes| attributes.read_only)
     })
+}
+
+/// Windows's lock of a volume, for which it waits while something on the volume is open. The lock has the same code if
+/// this process may not open the volume; but then a flush before fails too.
+pub(crate) fn lock_unused(
+    node: &Node,
+    volume: VolumeId,
+    deadline: Deadline,
+) -> Result<Box<dyn VolumeLock>, VolumeError> {
+    let os = node.os();
+    let locked = poll::until(&*os.clock, deadline, UNUSED_WITHIN, || {
+        match os.volumes.lock(volume) {
+            Ok(lock) => Ok(Some(lock)),
+            Err(error) if error.win32() == Some(Win32::ACCESS_DENIED) => Ok(None),
+            Err(error) => Err(VolumeError::failed("lock", volume)(error)),
+        }
+    })?;
+    locked.ok_or(VolumeError::InUse { volume })
 }

@@ -7,18 +7,14 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use std::time::Duration;
 
-use os::{Deadline, Os, Root, VolumeId, Win32, WinPath};
+use os::{Deadline, Os, Root, VolumeId, WinPath};
 
-use super::{TargetError, VolumeError, target};
+use super::{TargetError, VolumeError, flush, target};
 use crate::bounded::race;
 use crate::in_flight::ANSWER_WITHIN;
 use crate::resolved_path::canonical::{self, lies_in};
-use crate::{AllowedRoots, Node, ResolvedPath, Unfinished, poll};
-
-/// How long a process may take to close its files on a volume.
-const UNUSED_WITHIN: Duration = Duration::from_secs(10);
+use crate::{AllowedRoots, Node, ResolvedPath, Unfinished};
 
 /// The paths that a server uses and runs from. With them a node formats a volume with a filesystem, under
 /// [`crate::FormatGuard::Signatures`], if the volume is mounted only outside of the working folders, holds
@@ -159,15 +155,7 @@ fn refuse_in_time(
 /// anything on the volume is open, and dismounts nothing by force
 /// (<https://learn.microsoft.com/windows/win32/api/winioctl/ni-winioctl-fsctl_lock_volume>).
 fn require_unused(node: &Node, volume: VolumeId, deadline: Deadline) -> Result<(), VolumeError> {
-    let os = node.os();
-    let locked = poll::until(&*os.clock, deadline, UNUSED_WITHIN, || {
-        match os.volumes.lock(volume) {
-            Ok(_lock) => Ok(Some(())),
-            Err(error) if error.win32() == Some(Win32::ACCESS_DENIED) => Ok(None),
-            Err(error) => Err(VolumeError::failed("lock", volume)(error)),
-        }
-    })?;
-    locked.ok_or(VolumeError::InUse { volume })
+    flush::lock_unused(node, volume, deadline).map(drop)
 }
 
 /// Refuses a volume that is mounted inside the working folders, or nowhere outside. It compares the texts of
