@@ -1,5 +1,3 @@
-use std::fmt;
-
 use os::{DiskNumber, VolumeId};
 
 use super::{FoundDisk, Guarded, NotEnough, NotIdentified, PagingUnknown, SeenDisk};
@@ -114,22 +112,15 @@ pub enum DiskError {
 }
 
 /// Why a volume keeps its disk online.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Obstacle {
     /// A drive letter or mounted folder leads to the volume.
+    #[error("has an access path")]
     AccessPath,
     /// A process has something open on the volume.
+    #[error("is in use")]
     OpenFile,
-}
-
-impl fmt::Display for Obstacle {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::AccessPath => "has an access path",
-            Self::OpenFile => "is in use",
-        })
-    }
 }
 
 impl DiskError {

@@ -1,7 +1,5 @@
 //! Disks that are never written.
 
-use std::fmt;
-
 use formats::gpt::types;
 use os::{Deadline, DiskNumber, DriveLayout, PartitionEntry, Win32};
 
@@ -25,37 +23,30 @@ pub(crate) enum ChangeScope {
 }
 
 /// Why a disk is never written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Guarded {
     /// It holds the boot volume.
+    #[error("it holds the boot volume")]
     Boot,
     /// A cluster owns it.
+    #[error("a cluster owns it")]
     Clustered,
     /// A crash dump would go there.
+    #[error("crash dumps go there")]
     CrashDump,
     /// It is a dynamic disk.
+    #[error("it is a dynamic disk")]
     Dynamic,
     /// It holds a page file.
+    #[error("it holds a page file")]
     PageFile,
     /// It is a member of a storage pool.
+    #[error("it is a member of a storage pool")]
     Pooled,
     /// It holds the system volume.
+    #[error("it holds the system volume")]
     System,
-}
-
-impl fmt::Display for Guarded {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Boot => "it holds the boot volume",
-            Self::Clustered => "a cluster owns it",
-            Self::CrashDump => "crash dumps go there",
-            Self::Dynamic => "it is a dynamic disk",
-            Self::PageFile => "it holds a page file",
-            Self::Pooled => "it is a member of a storage pool",
-            Self::System => "it holds the system volume",
-        })
-    }
 }
 
 /// Refuses a disk that is never written. To be called under its lock.

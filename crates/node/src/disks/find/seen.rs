@@ -34,13 +34,15 @@ pub struct SeenDisk {
 }
 
 /// Why a disk is no candidate.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Excluded {
     /// The disk is never written.
+    #[error("{0}")]
     Guarded(Guarded),
     /// The disk does not report for certain what it is. It makes every search uncertain that no known
     /// property of it contradicts: it may be the wanted disk.
+    #[error("{0}")]
     Silent(String),
 }
 
@@ -249,13 +251,4 @@ fn write_location(f: &mut fmt::Formatter<'_>, location: &Location) -> fmt::Resul
         }
     }
     Ok(())
-}
-
-impl fmt::Display for Excluded {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Guarded(reason) => reason.fmt(f),
-            Self::Silent(reason) => f.write_str(reason),
-        }
-    }
 }
