@@ -10,9 +10,8 @@ use os::schema::smb_global_mapping::{CLASS, CREATE, REQUIRE_PRIVACY};
 use os::{Deadline, Instance, WinPath};
 
 use super::look::{self, Looked, Seen};
-use super::requested_mapping::RequestedMapping;
 use super::table::{Removal, is_not_ok, preference};
-use super::{MapOutcome, MappingOptions, RemotePath, SmbError, UnmapOutcome};
+use super::{MapOutcome, MapRequest, MappingOptions, RemotePath, SmbError, UnmapOutcome};
 use crate::locks::LockGuard;
 use crate::outcomes::PendingCall;
 use crate::provider::ProviderError;
@@ -29,6 +28,10 @@ const NEW_MAPPING_REMOVED_WITHIN: Duration = Duration::from_secs(5);
 pub(super) struct Share<'a> {
     pub(super) node: &'a Node,
     pub(super) remote: &'a RemotePath,
+    /// What the call demands of its mapping.
+    pub(super) request: &'a MapRequest<'a>,
+    /// The options that it demands, with the node's own encryption option.
+    pub(super) options: MappingOptions,
     pub(super) deadline: Deadline,
     /// Calls that wait for one share use the same read: a hundred volumes of a slow share take as long as two.
     pub(super) visit: PendingCall<'a, String, Looked, Option<WinPath>>,
@@ -44,26 +47,21 @@ impl Share<'_> {
     /// A mapping also stays if its server is away. csi-proxy removes it if `Status` is still OK, and then
     /// cannot map again, as the server is away: every other pod on the share loses its mapping, even after
     /// the server is back. Here the mapping works again by then.
-    pub(super) fn ensure_mapped(
-        &self,
-        wanted: &RequestedMapping<'_>,
-        held: &mut LockGuard,
-    ) -> Result<MapOutcome, SmbError> {
-        let found = self.find_for(wanted)?;
-        self.ensure(found, wanted, held)
+    pub(super) fn ensure_mapped(&self, held: &mut LockGuard) -> Result<MapOutcome, SmbError> {
+        let found = self.find_for()?;
+        self.ensure(found, held)
     }
 
     /// As [`Share::ensure_mapped`], refuses a folder that the share does not have, or that does not answer, and then
     /// makes the link. After a failure the share is mapped only if it was before, or if it is in use by now.
     pub(super) fn map_with_folder(
         &self,
-        wanted: &RequestedMapping<'_>,
         held: &mut LockGuard,
         link: impl FnOnce() -> Result<(), SmbError>,
     ) -> Result<MapOutcome, SmbError> {
-        let found = self.find_for(wanted)?;
+        let found = self.find_for()?;
         let was_mapped = found.is_some();
-        let mapped = self.ensure(found, wanted, held)?;
+        let mapped = self.ensure(found, held)?;
         match self.require_folder().and_then(|()| link()) {
             Ok(()) => Ok(mapped),
             Err(failed) if was_mapped => Err(failed),
@@ -105,6 +103,7 @@ impl Share<'_> {
         let share = Share {
             deadline: Deadline::within(clock, NEW_MAPPING_REMOVED_WITHIN),
             visit: self.node.state.smb.root_reads.begin(self.remote.share()),
+            options: self.options.clone(),
             ..*self
         };
         match share.find(&MappingOptions::default())? {
@@ -113,24 +112,23 @@ impl Share<'_> {
         }
     }
 
-    fn find_for(&self, wanted: &RequestedMapping<'_>) -> Result<Option<Instance>, SmbError> {
-        self.refuse_unknown(wanted.asked)?;
-        Ok(self.find(&wanted.options)?)
+    fn find_for(&self) -> Result<Option<Instance>, SmbError> {
+        self.refuse_unknown(&self.request.options)?;
+        Ok(self.find(&self.options)?)
     }
 
     fn ensure(
         &self,
         found: Option<Instance>,
-        wanted: &RequestedMapping<'_>,
         held: &mut LockGuard,
     ) -> Result<MapOutcome, SmbError> {
         let Some(mapping) = found else {
-            return self.make(wanted, held);
+            return self.make(held);
         };
         match self.look()? {
-            Seen::Away(why) if is_not_ok(&mapping) => self.renew(why, wanted, held),
-            Seen::Denied(why) => self.denied(&mapping, why, wanted, held),
-            seen => self.reuse_seen(&mapping, seen, wanted),
+            Seen::Away(why) if is_not_ok(&mapping) => self.renew(why, held),
+            Seen::Denied(why) => self.denied(&mapping, why, held),
+            seen => self.reuse_seen(&mapping, seen),
         }
     }
 
@@ -192,8 +190,8 @@ impl Share<'_> {
 
     /// Refuses to replace the mapping of another user, who may have access to other folders: an access denied to
     /// this folder proves no changed password. If the mapping's user is unknown, it may be replaced.
-    pub(super) fn refuse_other_user(&self, wanted: &RequestedMapping<'_>) -> Result<(), SmbError> {
-        match self.is_of_other(wanted) {
+    pub(super) fn refuse_other_user(&self) -> Result<(), SmbError> {
+        match self.is_of_other() {
             true => Err(SmbError::OtherUser {
                 share: self.remote.share(),
             }),
@@ -202,25 +200,25 @@ impl Share<'_> {
     }
 
     /// Whether this process mapped the share as another user.
-    pub(super) fn is_of_other(&self, wanted: &RequestedMapping<'_>) -> bool {
+    pub(super) fn is_of_other(&self) -> bool {
         let known = &self.node.state.smb.known;
-        known.is_of_other(&self.remote.share(), wanted.credentials)
+        known.is_of_other(&self.remote.share(), self.request.credentials)
     }
 
     /// The outcome of reusing the existing mapping for the call.
-    pub(super) fn known_as(&self, wanted: &RequestedMapping<'_>) -> MapOutcome {
+    pub(super) fn known_as(&self) -> MapOutcome {
         let known = &self.node.state.smb.known;
-        known.compare(&self.remote.share(), wanted.credentials, &wanted.options)
+        known.compare(
+            &self.remote.share(),
+            self.request.credentials,
+            &self.options,
+        )
     }
 
-    pub(super) fn reuse(
-        &self,
-        mapping: &Instance,
-        wanted: &RequestedMapping<'_>,
-    ) -> Result<MapOutcome, SmbError> {
-        self.refuse_other(mapping, wanted.asked)?;
+    pub(super) fn reuse(&self, mapping: &Instance) -> Result<MapOutcome, SmbError> {
+        self.refuse_other(mapping, &self.request.options)?;
         let share = self.remote.share();
-        let mapped = self.known_as(wanted);
+        let mapped = self.known_as();
         match mapped {
             MapOutcome::ReusedOtherOptions
             | MapOutcome::ReusedOtherSecret
@@ -243,10 +241,9 @@ impl Share<'_> {
         &self,
         mapping: &Instance,
         seen: Seen,
-        wanted: &RequestedMapping<'_>,
     ) -> Result<MapOutcome, SmbError> {
         match seen {
-            Seen::Answers => self.reuse(mapping, wanted),
+            Seen::Answers => self.reuse(mapping),
             Seen::Away(why) => Err(self.away(why)),
             Seen::Denied(why) | Seen::Unclear(why) => Err(ProviderError::from(why).into()),
         }

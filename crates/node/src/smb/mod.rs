@@ -18,7 +18,6 @@ mod mapping_history;
 mod options;
 mod remote;
 mod renewal;
-mod requested_mapping;
 mod table;
 
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -36,7 +35,6 @@ use self::mapping::{Share, TURN_WITHIN};
 use self::mapping_history::MappingHistory;
 pub use self::options::{MappingOptions, Transport};
 pub use self::remote::RemotePath;
-use self::requested_mapping::RequestedMapping;
 use self::table::has_letter;
 use crate::locks::{Key, LockGuard, Wait};
 use crate::new_link::{LinkSlot, NewLink};
@@ -121,8 +119,8 @@ impl<'a> Smb<'a> {
         mapping: &MapRequest<'_>,
         deadline: Deadline,
     ) -> Result<MapOutcome, SmbError> {
-        self.map_by(mapping, deadline, |share, wanted, held, link| {
-            let mapped = share.ensure_mapped(wanted, held)?;
+        self.map_by(mapping, deadline, |share, held, link| {
+            let mapped = share.ensure_mapped(held)?;
             link()?;
             Ok(mapped)
         })
@@ -133,8 +131,8 @@ impl<'a> Smb<'a> {
         mapping: &MapRequest<'_>,
         deadline: Deadline,
     ) -> Result<MapOutcome, SmbError> {
-        self.map_by(mapping, deadline, |share, wanted, held, link| {
-            share.map_with_folder(wanted, held, link)
+        self.map_by(mapping, deadline, |share, held, link| {
+            share.map_with_folder(held, link)
         })
     }
 
@@ -144,25 +142,21 @@ impl<'a> Smb<'a> {
         deadline: Deadline,
         map: impl FnOnce(
             &Share<'_>,
-            &RequestedMapping<'_>,
             &mut LockGuard,
             Box<dyn FnOnce() -> Result<(), SmbError> + '_>,
         ) -> Result<MapOutcome, SmbError>,
     ) -> Result<MapOutcome, SmbError> {
-        let share = self.share(mapping.remote, deadline);
+        let share = self.share(mapping, deadline);
         let mut held = share.lock("map share", mapping.link.map(Key::target))?;
         let place = match mapping.link {
             Some(link) => Some(self.place(link, mapping.remote)?),
             None => None,
         };
-        let (credentials, options) = (mapping.credentials, &mapping.options);
-        let mut wanted = RequestedMapping::new(credentials, options, self.node.options());
-        wanted.keeps = mapping.keep;
         let link = || match mapping.link.zip(place) {
             Some((link, place)) => self.put(link, mapping.remote, place),
             None => Ok(()),
         };
-        map(&share, &wanted, &mut held, Box::new(link))
+        map(&share, &mut held, Box::new(link))
     }
 
     pub fn mappings(&self, deadline: Deadline) -> Result<Vec<ShareMapping>, SmbError> {
@@ -189,7 +183,8 @@ impl<'a> Smb<'a> {
         are_used: impl FnOnce(&[Instance]) -> bool,
         deadline: Deadline,
     ) -> Result<UnmapOutcome, SmbError> {
-        let share = self.share(remote, deadline);
+        let request = MapRequest::of(remote);
+        let share = self.share(&request, deadline);
         let _held = share.lock("unmap share", None)?;
         share.unmap_unless(are_used)
     }
@@ -202,10 +197,13 @@ impl<'a> Smb<'a> {
     }
 
     /// To be called before the wait for the share's lock: see [`crate::outcomes::PendingCall`].
-    fn share<'b>(&'b self, remote: &'b RemotePath, deadline: Deadline) -> Share<'b> {
+    fn share<'b>(&'b self, request: &'b MapRequest<'b>, deadline: Deadline) -> Share<'b> {
+        let remote = request.remote;
         Share {
             node: self.node,
             remote,
+            request,
+            options: request.options.or_of(self.node.options()),
             deadline,
             visit: self.node.state.smb.root_reads.begin(remote.share()),
         }

@@ -15,6 +15,7 @@
 //! | a refusal otherwise, and again under the server's lock | is renewed | ends as the renewal does |
 //! | any other code | stays | fails |
 
+use std::num::NonZeroU16;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
@@ -22,13 +23,15 @@ use os::{Instance, Win32};
 
 use super::look::{self, Seen};
 use super::mapping::{Share, TURN_WITHIN};
-use super::requested_mapping::RequestedMapping;
 use super::table::{Removal, is_not_ok, status_of};
-use super::{MapOutcome, SmbError};
+use super::{MapOutcome, SmbError, Transport};
 use crate::Unfinished;
 use crate::locks::{Key, LockGuard, Wait};
 use crate::outcomes::PendingCall;
 use crate::provider::ProviderError;
+
+/// The TCP port of SMB unless a mapping has another.
+const TCP_PORT: u16 = 445;
 
 /// A call that makes a mapping, under the lock of the server.
 ///
@@ -49,11 +52,7 @@ impl Turn<'_> {
 
 impl<'a> Share<'a> {
     /// Maps a share that is not mapped.
-    pub(super) fn make(
-        &self,
-        wanted: &RequestedMapping<'_>,
-        held: &mut LockGuard,
-    ) -> Result<MapOutcome, SmbError> {
+    pub(super) fn make(&self, held: &mut LockGuard) -> Result<MapOutcome, SmbError> {
         let turn = self.turn(held, |error| {
             tracing::info!(
                 share = self.remote.share(),
@@ -61,7 +60,7 @@ impl<'a> Share<'a> {
             );
             self.named(error).into()
         })?;
-        self.make_in_turn(wanted, &turn)
+        self.make_in_turn(&turn)
     }
 
     /// Handles a mapping that Windows does not call OK, and whose read found the server away.
@@ -73,26 +72,25 @@ impl<'a> Share<'a> {
     pub(super) fn renew(
         &self,
         why: os::Error,
-        wanted: &RequestedMapping<'_>,
         held: &mut LockGuard,
     ) -> Result<MapOutcome, SmbError> {
-        if wanted.keeps || self.is_of_other(wanted) {
+        if self.request.keep || self.is_of_other() {
             return Err(self.away(why));
         }
-        let Some(port) = wanted.tcp_port() else {
-            return self.make_beside(why, wanted, held);
+        let Some(port) = self.tcp_port() else {
+            return self.make_beside(why, held);
         };
         if !self.port_answers(port)? {
             return Err(self.away(why));
         }
         let turn = self.turn(held, |_| self.away(why))?;
         let answers = !turn.has_waited || self.port_answers(port)?;
-        match self.seen_again(wanted)? {
-            None => self.make_in_turn(wanted, &turn),
+        match self.seen_again()? {
+            None => self.make_in_turn(&turn),
             Some((mapping, Seen::Away(why))) if answers && is_not_ok(&mapping) => {
-                self.replace(&mapping, &why, wanted, &turn)
+                self.replace(&mapping, &why, &turn)
             }
-            Some((mapping, seen)) => self.reuse_seen(&mapping, seen, wanted),
+            Some((mapping, seen)) => self.reuse_seen(&mapping, seen),
         }
     }
 
@@ -102,72 +100,55 @@ impl<'a> Share<'a> {
         &self,
         mapping: &Instance,
         why: os::Error,
-        wanted: &RequestedMapping<'_>,
         held: &mut LockGuard,
     ) -> Result<MapOutcome, SmbError> {
-        let is_same = self.known_as(wanted) == MapOutcome::Reused;
+        let is_same = self.known_as() == MapOutcome::Reused;
         let is_at_home = is_same && why.win32() == Some(Win32::ACCESS_DENIED);
         if is_at_home || self.folder_answers()? {
-            return self.reuse(mapping, wanted);
+            return self.reuse(mapping);
         }
-        if is_same || wanted.keeps {
+        if is_same || self.request.keep {
             // The server would refuse the same credentials again.
             return Err(ProviderError::from(why).into());
         }
-        self.refuse_other_user(wanted)?;
+        self.refuse_other_user()?;
         let turn = self.turn(held, |error| self.named(error).into())?;
-        self.denied_before(wanted, &turn)
+        self.denied_before(&turn)
     }
 
     /// Handles a mapping whose read was refused before the server was locked: the read may be another call's, from
     /// while this one waited for the share's lock.
-    fn denied_before(
-        &self,
-        wanted: &RequestedMapping<'_>,
-        turn: &Turn<'_>,
-    ) -> Result<MapOutcome, SmbError> {
-        match self.seen_again(wanted)? {
-            None => self.make_in_turn(wanted, turn),
+    fn denied_before(&self, turn: &Turn<'_>) -> Result<MapOutcome, SmbError> {
+        match self.seen_again()? {
+            None => self.make_in_turn(turn),
             Some((mapping, Seen::Denied(why))) => match self.folder_answers()? {
-                true => self.reuse(&mapping, wanted),
-                false => self.replace(&mapping, &why, wanted, turn),
+                true => self.reuse(&mapping),
+                false => self.replace(&mapping, &why, turn),
             },
-            Some((mapping, seen)) => self.reuse_seen(&mapping, seen, wanted),
+            Some((mapping, seen)) => self.reuse_seen(&mapping, seen),
         }
     }
 
     /// The share's mapping, if it still exists, and its state. To be called under both locks, right before the
     /// removal of the mapping: Windows connects a mapping at its next use, and reports its old status until then.
-    fn seen_again(
-        &self,
-        wanted: &RequestedMapping<'_>,
-    ) -> Result<Option<(Instance, Seen)>, SmbError> {
-        let Some(mapping) = self.find(&wanted.options)? else {
+    fn seen_again(&self) -> Result<Option<(Instance, Seen)>, SmbError> {
+        let Some(mapping) = self.find(&self.options)? else {
             return Ok(None);
         };
         self.visit.forget();
         Ok(Some((mapping, self.look()?)))
     }
 
-    fn make_in_turn(
-        &self,
-        wanted: &RequestedMapping<'_>,
-        turn: &Turn<'_>,
-    ) -> Result<MapOutcome, SmbError> {
-        self.create(wanted, turn)?;
+    fn make_in_turn(&self, turn: &Turn<'_>) -> Result<MapOutcome, SmbError> {
+        self.create(turn)?;
         Ok(MapOutcome::Made)
     }
 
     /// Over QUIC no port shows whether the server answers, so nothing is removed: a second mapping is made
     /// beside the existing one, as csi-proxy does.
-    fn make_beside(
-        &self,
-        why: os::Error,
-        wanted: &RequestedMapping<'_>,
-        held: &mut LockGuard,
-    ) -> Result<MapOutcome, SmbError> {
+    fn make_beside(&self, why: os::Error, held: &mut LockGuard) -> Result<MapOutcome, SmbError> {
         let turn = self.turn(held, |_| self.away(why.clone()))?;
-        match self.create(wanted, &turn) {
+        match self.create(&turn) {
             Ok(()) => Ok(MapOutcome::Made),
             Err(error) if look::says_nothing_new(&error) => Err(self.away(why)),
             Err(other) => Err(other.into()),
@@ -178,7 +159,6 @@ impl<'a> Share<'a> {
         &self,
         mapping: &Instance,
         why: &os::Error,
-        wanted: &RequestedMapping<'_>,
         turn: &Turn<'_>,
     ) -> Result<MapOutcome, SmbError> {
         let share = self.remote.share();
@@ -186,11 +166,11 @@ impl<'a> Share<'a> {
             share,
             status = status_of(mapping),
             why = %why.cause,
-            mapped_by = self.mapper(wanted),
+            mapped_by = self.mapper(),
             "an SMB mapping is of no use, and is removed and made anew"
         );
         self.remove(mapping, Removal::Forced)?;
-        let made = self.create(wanted, turn);
+        let made = self.create(turn);
         if let Err(error) = &made {
             let failed = &self.node.state.smb.failed_renewals;
             failed.fetch_add(1, Ordering::Relaxed);
@@ -238,9 +218,15 @@ impl<'a> Share<'a> {
         self.node.check(self.deadline, "map share", self.remote)
     }
 
+    /// The TCP port of the mapping; `None` over QUIC, where no port shows whether the server listens.
+    fn tcp_port(&self) -> Option<u16> {
+        let port = self.options.tcp_port.map_or(TCP_PORT, NonZeroU16::get);
+        (self.options.transport != Some(Transport::Quic)).then_some(port)
+    }
+
     /// Who made the existing mapping, for the log.
-    fn mapper(&self, wanted: &RequestedMapping<'_>) -> &'static str {
-        match self.known_as(wanted) {
+    fn mapper(&self) -> &'static str {
+        match self.known_as() {
             MapOutcome::ReusedUnknown => "nobody known",
             _ => "this process, as the same user",
         }

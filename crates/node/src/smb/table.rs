@@ -7,7 +7,6 @@ use os::{Arguments, Instance, Query, Target, Value};
 
 use super::mapping::Share;
 use super::renewal::Turn;
-use super::requested_mapping::RequestedMapping;
 use super::{MappingOptions, look};
 use crate::provider::{ProviderError, SecretArguments, WmiObject};
 
@@ -47,19 +46,15 @@ impl Share<'_> {
 
     /// Makes the mapping, under the lock of the server. Calls that wait for it get the error if the server
     /// is away.
-    pub(super) fn create(
-        &self,
-        wanted: &RequestedMapping<'_>,
-        turn: &Turn<'_>,
-    ) -> Result<(), ProviderError> {
+    pub(super) fn create(&self, turn: &Turn<'_>) -> Result<(), ProviderError> {
         let share = self.remote.share();
         let mut arguments =
             Arguments::none().with(create::REMOTE_PATH.name, Value::text(share.clone()));
-        for (row, value) in wanted.options.asked() {
+        for (row, value) in self.options.asked() {
             arguments = arguments.with(row.name, value);
         }
         let arguments = SecretArguments::new(arguments);
-        let arguments = match wanted.credentials {
+        let arguments = match self.request.credentials {
             Some(known) => arguments.with(create::CREDENTIAL.name, known.quoted()),
             None => arguments,
         };
@@ -80,7 +75,7 @@ impl Share<'_> {
         }
         made?;
         let known = &self.node.state.smb.known;
-        known.remember(&share, wanted.credentials, &wanted.options);
+        known.remember(&share, self.request.credentials, &self.options);
         Ok(())
     }
 
