@@ -18,8 +18,8 @@ pub(super) struct Initiator<'a> {
     pub(super) deadline: Deadline,
 }
 
-/// An `MSFT_iSCSITargetPortal`.
-pub(super) struct KnownPortal {
+/// An `MSFT_iSCSITargetPortal` or an `MSFT_iSCSIConnection`: an object with an address and a port.
+pub(super) struct Endpoint {
     pub(super) address: String,
     pub(super) port: u32,
     pub(super) path: ObjectPath,
@@ -40,16 +40,9 @@ pub(super) struct Session {
     pub(super) path: ObjectPath,
 }
 
-/// An `MSFT_iSCSIConnection`.
-pub(super) struct Connection {
-    pub(super) address: String,
-    pub(super) port: u32,
-    path: ObjectPath,
-}
-
 impl Initiator<'_> {
     /// All portals. One without an address or a port is left out and logged: nobody can name it.
-    pub(super) fn portals(&self) -> Result<Vec<KnownPortal>, IscsiError> {
+    pub(super) fn portals(&self) -> Result<Vec<Endpoint>, IscsiError> {
         const SELECT: &[&str] = &[
             iscsi_target_portal::TARGET_PORTAL_ADDRESS.name,
             iscsi_target_portal::TARGET_PORTAL_PORT_NUMBER.name,
@@ -57,7 +50,7 @@ impl Initiator<'_> {
         let query = Query::all(iscsi_target_portal::CLASS.name, SELECT);
         let rows = self.node.os().iscsi.query(&query, self.deadline)?;
         let known = rows.into_iter().filter_map(|row| {
-            KnownPortal::read(row)
+            Endpoint::of_portal(row)
                 .inspect_err(|error| tracing::warn!(%error, "a target portal is passed over"))
                 .ok()
         });
@@ -65,7 +58,7 @@ impl Initiator<'_> {
     }
 
     /// The objects of one portal: several when it was added for several addresses of our own.
-    pub(super) fn portal(&self, portal: &Portal) -> Result<Vec<KnownPortal>, IscsiError> {
+    pub(super) fn portal(&self, portal: &Portal) -> Result<Vec<Endpoint>, IscsiError> {
         let mut known = self.portals()?;
         known.retain(|known| portal.is(&known.address, known.port));
         match known.is_empty() {
@@ -77,10 +70,7 @@ impl Initiator<'_> {
     }
 
     /// The targets that a portal told of, by its objects.
-    pub(super) fn targets_of(
-        &self,
-        portal: &[KnownPortal],
-    ) -> Result<Vec<KnownTarget>, IscsiError> {
+    pub(super) fn targets_of(&self, portal: &[Endpoint]) -> Result<Vec<KnownTarget>, IscsiError> {
         let mut targets = BTreeMap::new();
         for known in portal {
             let association = target_to_target_portal::CLASS.name;
@@ -94,7 +84,7 @@ impl Initiator<'_> {
     /// The one target of this name that a portal told of.
     pub(super) fn target_of(
         &self,
-        portal: &[KnownPortal],
+        portal: &[Endpoint],
         name: &TargetName,
     ) -> Result<Option<KnownTarget>, IscsiError> {
         sole(name, self.targets_of(portal)?)
@@ -127,14 +117,14 @@ impl Initiator<'_> {
     }
 
     /// The connections of a target that are up; none when the target has gone.
-    pub(super) fn connections(&self, target: &KnownTarget) -> Result<Vec<Connection>, IscsiError> {
+    pub(super) fn connections(&self, target: &KnownTarget) -> Result<Vec<Endpoint>, IscsiError> {
         let association = target_to_connection::CLASS.name;
         let rows = self.associated(&target.path, association, &iscsi_connection::CLASS)?;
-        rows.into_iter().map(Connection::read).collect()
+        rows.into_iter().map(Endpoint::of_connection).collect()
     }
 
     /// The disks that a connection leads to; none when it has gone.
-    pub(super) fn disks(&self, connection: &Connection) -> Result<Vec<DiskNumber>, IscsiError> {
+    pub(super) fn disks(&self, connection: &Endpoint) -> Result<Vec<DiskNumber>, IscsiError> {
         let association = connection_to_disk::CLASS.name;
         let rows = self.associated(&connection.path, association, &disk::CLASS)?;
         let numbers = rows.iter().map(|row| row.u32(disk::NUMBER.name));
@@ -173,13 +163,21 @@ impl Initiator<'_> {
     }
 }
 
-impl KnownPortal {
-    fn read(row: Instance) -> os::Result<Self> {
+impl Endpoint {
+    fn of_portal(row: Instance) -> os::Result<Self> {
         Ok(Self {
             address: row
                 .text(iscsi_target_portal::TARGET_PORTAL_ADDRESS.name)?
                 .to_owned(),
             port: row.u32(iscsi_target_portal::TARGET_PORTAL_PORT_NUMBER.name)?,
+            path: row.path,
+        })
+    }
+
+    fn of_connection(row: Instance) -> Result<Self, IscsiError> {
+        Ok(Self {
+            address: row.text(iscsi_connection::TARGET_ADDRESS.name)?.to_owned(),
+            port: row.u32(iscsi_connection::TARGET_PORT_NUMBER.name)?,
             path: row.path,
         })
     }
@@ -200,16 +198,6 @@ impl Session {
         Ok(Self {
             id: session_id(&row)?,
             is_persistent: row.bool(iscsi_session::IS_PERSISTENT.name)?,
-            path: row.path,
-        })
-    }
-}
-
-impl Connection {
-    fn read(row: Instance) -> Result<Self, IscsiError> {
-        Ok(Self {
-            address: row.text(iscsi_connection::TARGET_ADDRESS.name)?.to_owned(),
-            port: row.u32(iscsi_connection::TARGET_PORT_NUMBER.name)?,
             path: row.path,
         })
     }

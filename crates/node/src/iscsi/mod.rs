@@ -19,7 +19,7 @@ use os::{Arguments, Deadline, DiskNumber, Target as Callable, Value};
 pub use self::chap::{Authentication, Chap, ChapSecret};
 pub use self::connect::Connected;
 pub use self::error::IscsiError;
-use self::initiator::{Initiator, KnownPortal, KnownTarget};
+use self::initiator::{Endpoint, Initiator, KnownTarget};
 pub(crate) use self::logins::Logins;
 pub use self::name::TargetName;
 pub use self::options::LoginOptions;
@@ -211,7 +211,7 @@ fn is_known(initiator: &Initiator<'_>, portal: &Portal) -> Result<bool, IscsiErr
 fn refresh(
     initiator: &Initiator<'_>,
     portal: &Portal,
-    known: &[KnownPortal],
+    known: &[Endpoint],
 ) -> Result<(), IscsiError> {
     let mut asked = BTreeSet::new();
     for known in known {
@@ -249,7 +249,7 @@ fn find(
 /// The same, where the portal has been looked up.
 fn find_behind(
     initiator: &Initiator<'_>,
-    known: Result<Vec<KnownPortal>, IscsiError>,
+    known: Result<Vec<Endpoint>, IscsiError>,
     portal: &Portal,
     name: &TargetName,
 ) -> Result<KnownTarget, IscsiError> {
@@ -281,7 +281,7 @@ fn find_behind(
     })
 }
 
-fn sole_portal(portal: &Portal, known: Vec<KnownPortal>) -> Result<KnownPortal, IscsiError> {
+fn sole_portal(portal: &Portal, known: Vec<Endpoint>) -> Result<Endpoint, IscsiError> {
     let seen: Vec<_> = known.iter().map(|one| one.path.to_string()).collect();
     let mut known = known.into_iter();
     match (known.next(), known.next()) {
@@ -298,7 +298,7 @@ fn address(portal: &Portal, address: &'static str, port: &'static str) -> Argume
 }
 
 /// The arguments that name a portal as Windows spells it.
-fn spelled(known: &KnownPortal, address: &'static str, port: &'static str) -> Arguments {
+fn spelled(known: &Endpoint, address: &'static str, port: &'static str) -> Arguments {
     Arguments::none()
         .with(address, Value::text(&known.address))
         .with(port, Value::uint32(known.port))

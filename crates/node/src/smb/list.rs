@@ -74,10 +74,7 @@ const STATUSES: [(NamedValue, MappingStatus); 7] = [
 /// All mappings, by their remote paths.
 pub(super) fn all(node: &Node, deadline: Deadline) -> Result<Vec<ShareMapping>, SmbError> {
     let query = Query::all(CLASS.name, SELECT);
-    let rows = match node.os().smb.query(&query, deadline) {
-        Err(error) if error.is_not_found() => Vec::new(),
-        rows => rows.map_err(ProviderError::from)?,
-    };
+    let rows = rows(node, &query, deadline).map_err(ProviderError::from)?;
     let shares: os::Result<Vec<_>> = rows.iter().map(ShareMapping::read).collect();
     let mut shares = shares.map_err(ProviderError::from)?;
     shares.sort_by(|one, other| (&one.remote, &one.local).cmp(&(&other.remote, &other.local)));
@@ -88,13 +85,22 @@ pub(super) fn all(node: &Node, deadline: Deadline) -> Result<Vec<ShareMapping>, 
 /// contacted.
 pub(crate) fn is_mapped(node: &Node, path: &WinPath, deadline: Deadline) -> os::Result<bool> {
     let query = Query::all(CLASS.name, &[REMOTE_PATH.name]);
-    let rows = match node.os().smb.query(&query, deadline) {
-        Err(error) if error.is_not_found() => Vec::new(),
-        rows => rows?,
-    };
+    let rows = rows(node, &query, deadline)?;
     let path = path.to_string();
     let remotes: os::Result<Vec<_>> = rows.iter().map(|row| row.text(REMOTE_PATH.name)).collect();
     Ok(remotes?.into_iter().any(|remote| is_within(&path, remote)))
+}
+
+/// The mappings that meet the query; none is no error.
+pub(super) fn rows(
+    node: &Node,
+    query: &Query<'_>,
+    deadline: Deadline,
+) -> os::Result<Vec<Instance>> {
+    match node.os().smb.query(query, deadline) {
+        Err(error) if error.is_not_found() => Ok(Vec::new()),
+        rows => rows,
+    }
 }
 
 fn is_within(path: &str, remote: &str) -> bool {

@@ -113,7 +113,7 @@ impl Share<'_> {
     }
 
     fn find_for(&self) -> Result<Option<Instance>, SmbError> {
-        self.refuse_unknown(&self.request.options)?;
+        self.refuse_unknown()?;
         Ok(self.find(&self.options)?)
     }
 
@@ -133,7 +133,8 @@ impl Share<'_> {
     }
 
     /// Refuses options that this build's class definition lacks. Without options nothing is queried.
-    fn refuse_unknown(&self, options: &MappingOptions) -> Result<(), SmbError> {
+    fn refuse_unknown(&self) -> Result<(), SmbError> {
+        let options = &self.request.options;
         if options.names().next().is_none() {
             return Ok(());
         }
@@ -153,7 +154,8 @@ impl Share<'_> {
     /// The mapping must report each option that this request demands. Encryption by the node's own option is
     /// missing only if the mapping reports so: some builds of Windows may not fill the property in, and there
     /// no share could be used by a second volume.
-    fn refuse_other(&self, mapping: &Instance, options: &MappingOptions) -> Result<(), SmbError> {
+    fn refuse_other(&self, mapping: &Instance) -> Result<(), SmbError> {
+        let options = &self.request.options;
         let mut unmet = options.unmet_by(mapping).map_err(ProviderError::from)?;
         if options.privacy.is_none() {
             unmet.extend(self.missing_privacy(mapping)?);
@@ -191,10 +193,9 @@ impl Share<'_> {
     /// Refuses to replace the mapping of another user, who may have access to other folders: an access denied to
     /// this folder proves no changed password. If the mapping's user is unknown, it may be replaced.
     pub(super) fn refuse_other_user(&self) -> Result<(), SmbError> {
+        let share = self.remote.share();
         match self.is_of_other() {
-            true => Err(SmbError::OtherUser {
-                share: self.remote.share(),
-            }),
+            true => Err(SmbError::OtherUser { share }),
             false => Ok(()),
         }
     }
@@ -208,15 +209,12 @@ impl Share<'_> {
     /// The outcome of reusing the existing mapping for the call.
     pub(super) fn known_as(&self) -> MapOutcome {
         let known = &self.node.state.smb.known;
-        known.compare(
-            &self.remote.share(),
-            self.request.credentials,
-            &self.options,
-        )
+        let share = self.remote.share();
+        known.compare(&share, self.request.credentials, &self.options)
     }
 
     pub(super) fn reuse(&self, mapping: &Instance) -> Result<MapOutcome, SmbError> {
-        self.refuse_other(mapping, &self.request.options)?;
+        self.refuse_other(mapping)?;
         let share = self.remote.share();
         let mapped = self.known_as();
         match mapped {

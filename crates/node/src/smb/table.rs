@@ -7,7 +7,7 @@ use os::{Arguments, Instance, Query, Target, Value};
 
 use super::mapping::Share;
 use super::renewal::Turn;
-use super::{MappingOptions, look};
+use super::{MappingOptions, list, look};
 use crate::provider::{ProviderError, SecretArguments, WmiObject};
 
 /// What happens to files that are open below the share.
@@ -34,10 +34,7 @@ impl Share<'_> {
         select.extend(options.reported_properties());
         let query =
             Query::all(CLASS.name, &select).with(REMOTE_PATH.name, Value::text(share.clone()));
-        let found = match self.node.os().smb.query(&query, self.deadline) {
-            Err(error) if error.is_not_found() => Vec::new(),
-            found => found?,
-        };
+        let found = list::rows(self.node, &query, self.deadline)?;
         if found.is_empty() {
             self.node.state.smb.known.forget(&share);
         }
