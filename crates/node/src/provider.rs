@@ -13,8 +13,8 @@ use os::schema::{
     Class, Method, Namespace, ReturnCode, codes, iscsi_session, iscsi_target, iscsi_target_portal,
 };
 use os::{
-    Arguments, Cause, Deadline, Hresult, Instance, Outcome, Provider, Returned, SystemText, Target,
-    Value, Win32,
+    Arguments, Cause, Deadline, Hresult, Instance, ObjectPath, Outcome, Provider, Returned,
+    SystemText, Target, Value, Win32,
 };
 use zeroize::{Zeroize, Zeroizing};
 
@@ -96,14 +96,41 @@ pub(crate) fn sole(
 
 /// The object or class of a method call.
 pub(crate) struct WmiObject<'a> {
-    pub(crate) provider: &'a dyn Provider,
-    pub(crate) class: &'static Class,
-    pub(crate) target: Target<'a>,
+    provider: &'a dyn Provider,
+    class: &'static Class,
+    target: Target<'a>,
     /// How people call it.
     pub(crate) name: String,
 }
 
-impl WmiObject<'_> {
+impl<'a> WmiObject<'a> {
+    /// A class, for its static methods.
+    pub(crate) fn class(
+        provider: &'a dyn Provider,
+        class: &'static Class,
+        name: impl ToString,
+    ) -> Self {
+        Self {
+            provider,
+            class,
+            target: Target::Class(class.name),
+            name: name.to_string(),
+        }
+    }
+
+    /// An object of the class.
+    pub(crate) fn instance(
+        provider: &'a dyn Provider,
+        class: &'static Class,
+        path: &'a ObjectPath,
+        name: impl ToString,
+    ) -> Self {
+        Self {
+            target: Target::Instance(path),
+            ..Self::class(provider, class, name)
+        }
+    }
+
     /// Runs a method that changes something and sees it to its end: without a deadline, because the
     /// locks of the caller must outlast it. One that returns no code is an error: who can look whether it did
     /// its work calls [`WmiObject::invoke_and_verify`].

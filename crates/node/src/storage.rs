@@ -2,8 +2,7 @@
 
 use os::schema::{self, disk, disk_to_partition, partition, volume};
 use os::{
-    Arguments, Deadline, DiskNumber, Instance, ObjectPath, PartitionNumber, Query, Target, Value,
-    VolumeId,
+    Arguments, Deadline, DiskNumber, Instance, ObjectPath, PartitionNumber, Query, Value, VolumeId,
 };
 use uuid::Uuid;
 
@@ -109,12 +108,8 @@ impl Disk {
     }
 
     pub(crate) fn wmi_object<'a>(&'a self, node: &'a Node) -> WmiObject<'a> {
-        WmiObject {
-            provider: &*node.os().storage,
-            class: &disk::CLASS,
-            target: Target::Instance(&self.path),
-            name: format!("disk {}", self.number),
-        }
+        let name = format!("disk {}", self.number);
+        WmiObject::instance(&*node.os().storage, &disk::CLASS, &self.path, name)
     }
 
     /// Makes the provider read the disk anew. A failure is logged: a caller that needs the new
@@ -202,12 +197,8 @@ impl Partition {
     }
 
     pub(crate) fn wmi_object<'a>(&'a self, node: &'a Node) -> WmiObject<'a> {
-        WmiObject {
-            provider: &*node.os().storage,
-            class: &partition::CLASS,
-            target: Target::Instance(&self.path),
-            name: format!("partition {} of disk {}", self.number, self.disk),
-        }
+        let name = format!("partition {} of disk {}", self.number, self.disk);
+        WmiObject::instance(&*node.os().storage, &partition::CLASS, &self.path, name)
     }
 }
 
@@ -232,23 +223,14 @@ impl Volume {
     }
 
     pub(crate) fn wmi_object<'a>(&'a self, node: &'a Node) -> WmiObject<'a> {
-        WmiObject {
-            provider: &*node.os().storage,
-            class: &volume::CLASS,
-            target: Target::Instance(&self.path),
-            name: format!("volume {}", self.id),
-        }
+        let name = format!("volume {}", self.id);
+        WmiObject::instance(&*node.os().storage, &volume::CLASS, &self.path, name)
     }
 }
 
 /// Makes the provider look for disks that came, went or grew.
 pub(crate) fn rescan(node: &Node) -> Result<(), ProviderError> {
-    let settings = WmiObject {
-        provider: &*node.os().storage,
-        class: &schema::storage_setting::CLASS,
-        target: Target::Class(schema::storage_setting::CLASS.name),
-        name: "the host's storage".to_owned(),
-    };
-    let update = &schema::storage_setting::UPDATE_HOST_STORAGE_CACHE;
-    settings.invoke_unverified(update, &Arguments::none(), &[])
+    use schema::storage_setting::{CLASS, UPDATE_HOST_STORAGE_CACHE};
+    let settings = WmiObject::class(&*node.os().storage, &CLASS, "the host's storage");
+    settings.invoke_unverified(&UPDATE_HOST_STORAGE_CACHE, &Arguments::none(), &[])
 }

@@ -2,7 +2,7 @@
 
 use os::schema::iscsi_codes;
 use os::schema::iscsi_target::{self, connect as parameters};
-use os::{Arguments, Target as Callable, Value};
+use os::{Arguments, Value};
 
 use super::initiator::{Initiator, KnownTarget, session_id};
 use super::{Authentication, IscsiError, LoginOptions, Portal, TargetName, find_behind, refresh};
@@ -102,12 +102,10 @@ fn log_in(
         arguments = arguments.with(row.name, value);
     }
     let arguments = wanted.authentication.arguments(arguments);
-    let class = &iscsi_target::CLASS;
-    let on = Callable::Class(class.name);
     let method = &iscsi_target::CONNECT;
-    let wmi_object = initiator.wmi_object(class, on, target.name.clone());
-    let outcome = wmi_object.outcome(method, arguments.expose())?;
-    wmi_object.see(
+    let class = initiator.class(&iscsi_target::CLASS, &target.name);
+    let outcome = class.outcome(method, arguments.expose())?;
+    class.see(
         method,
         &outcome,
         (initiator.node, initiator.deadline),

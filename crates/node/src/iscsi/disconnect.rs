@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use os::schema::iscsi_target::{self, disconnect as parameters};
 use os::schema::{iscsi_codes, iscsi_session};
-use os::{Arguments, Target as Callable, Value};
+use os::{Arguments, Value};
 
 use super::initiator::{Initiator, KnownTarget, Session};
 use super::{IscsiError, TargetName};
@@ -51,16 +51,15 @@ fn end(
         Ok(sessions.find(|now| now.id == session.id))
     };
     if session.is_persistent {
-        let (class, on) = (&iscsi_session::CLASS, Callable::Instance(&session.path));
-        let wmi_object = initiator.wmi_object(class, on, format!("session {}", session.id));
+        let name = format!("session {}", session.id);
+        let wmi_object = initiator.instance(&iscsi_session::CLASS, &session.path, name);
         let method = (&iscsi_session::UNREGISTER, &Arguments::none());
         let is_ended = || Ok(now()?.is_none_or(|now| !now.is_persistent));
         unless_gone(wmi_object.invoke_and_verify(method, waiting, is_ended))?;
     }
     let id = Value::text(&session.id);
     let arguments = Arguments::none().with(parameters::SESSION_IDENTIFIER.name, id);
-    let (class, on) = (&iscsi_target::CLASS, Callable::Instance(&target.path));
-    let wmi_object = initiator.wmi_object(class, on, target.name.clone());
+    let wmi_object = initiator.instance(&iscsi_target::CLASS, &target.path, &target.name);
     let method = (&iscsi_target::DISCONNECT, &arguments);
     unless_gone(wmi_object.invoke_and_verify(method, waiting, || Ok(now()?.is_none())))
 }

@@ -6,7 +6,7 @@ use os::schema::iscsi_associations::{
     connection_to_disk, target_to_connection, target_to_session, target_to_target_portal,
 };
 use os::schema::{Class, disk, iscsi_connection, iscsi_session, iscsi_target, iscsi_target_portal};
-use os::{Deadline, DiskNumber, Instance, ObjectPath, Query, Target as Callable};
+use os::{Deadline, DiskNumber, Instance, ObjectPath, Query};
 
 use super::{IscsiError, Portal, TargetName};
 use crate::Node;
@@ -134,19 +134,19 @@ impl Initiator<'_> {
             .map_err(IscsiError::from)
     }
 
-    /// A class or an object for a method call; errors show `name`.
-    pub(super) fn wmi_object<'a>(
+    /// A class for a method call.
+    pub(super) fn class(&self, class: &'static Class, name: impl ToString) -> WmiObject<'_> {
+        WmiObject::class(&*self.node.os().iscsi, class, name)
+    }
+
+    /// An object for a method call.
+    pub(super) fn instance<'a>(
         &'a self,
         class: &'static Class,
-        target: Callable<'a>,
-        name: String,
+        path: &'a ObjectPath,
+        name: impl ToString,
     ) -> WmiObject<'a> {
-        WmiObject {
-            provider: &*self.node.os().iscsi,
-            class,
-            target,
-            name,
-        }
+        WmiObject::instance(&*self.node.os().iscsi, class, path, name)
     }
 
     fn associated(

@@ -14,7 +14,7 @@ mod session;
 use std::collections::BTreeSet;
 
 use os::schema::{iscsi_codes, iscsi_session, iscsi_target_portal};
-use os::{Arguments, Deadline, DiskNumber, Target as Callable, Value};
+use os::{Arguments, Deadline, DiskNumber, Value};
 
 pub use self::chap::{Authentication, Chap, ChapSecret};
 pub use self::connect::Connected;
@@ -43,14 +43,10 @@ impl<'a> Iscsi<'a> {
             iscsi_target_portal::new::TARGET_PORTAL_ADDRESS.name,
             iscsi_target_portal::new::TARGET_PORTAL_PORT_NUMBER.name,
         );
-        let class = &iscsi_target_portal::CLASS;
-        let method = &iscsi_target_portal::NEW;
-        let on = Callable::Class(class.name);
-        let wmi_object = initiator.wmi_object(class, on, portal.to_string());
-        let added =
-            wmi_object.invoke_and_verify((method, &arguments), (self.node, deadline), || {
-                is_known(&initiator, portal)
-            });
+        let class = initiator.class(&iscsi_target_portal::CLASS, portal);
+        let method = (&iscsi_target_portal::NEW, &arguments);
+        let is_added = || is_known(&initiator, portal);
+        let added = class.invoke_and_verify(method, (self.node, deadline), is_added);
         match added {
             // Somebody else was faster.
             Err(error) if error.is(iscsi_codes::TARGET_PORTAL_ALREADY_EXISTS) => Ok(()),
@@ -74,13 +70,10 @@ impl<'a> Iscsi<'a> {
             iscsi_target_portal::remove::TARGET_PORTAL_ADDRESS.name,
             iscsi_target_portal::remove::TARGET_PORTAL_PORT_NUMBER.name,
         );
-        let class = &iscsi_target_portal::CLASS;
-        let method = &iscsi_target_portal::REMOVE;
-        let on = Callable::Instance(&known.path);
-        let wmi_object = initiator.wmi_object(class, on, portal.to_string());
-        wmi_object.invoke_and_verify((method, &arguments), (self.node, deadline), || {
-            Ok(!is_known(&initiator, portal)?)
-        })
+        let object = initiator.instance(&iscsi_target_portal::CLASS, &known.path, portal);
+        let method = (&iscsi_target_portal::REMOVE, &arguments);
+        let is_removed = || Ok(!is_known(&initiator, portal)?);
+        object.invoke_and_verify(method, (self.node, deadline), is_removed)
     }
 
     pub fn refresh(&self, portal: &Portal, deadline: Deadline) -> Result<(), IscsiError> {
@@ -183,13 +176,11 @@ impl<'a> Iscsi<'a> {
         let _held = self.node.lock(operation, [Key::IscsiInitiator], deadline)?;
         let name = iscsi_session::set_chap_secret::CHAP_SECRET.name;
         let arguments = secret.argument(Arguments::none(), name);
-        let class = &iscsi_session::CLASS;
         let initiator = self.initiator(deadline);
-        let on = Callable::Class(class.name);
-        let wmi_object = initiator.wmi_object(class, on, "the initiator".to_owned());
+        let class = initiator.class(&iscsi_session::CLASS, "the initiator");
         // Nothing shows the secret, until a target is to prove itself by it.
         let method = &iscsi_session::SET_CHAP_SECRET;
-        Ok(wmi_object.invoke_unverified(method, arguments.expose(), &[])?)
+        Ok(class.invoke_unverified(method, arguments.expose(), &[])?)
     }
 
     fn initiator(&self, deadline: Deadline) -> Initiator<'a> {
@@ -226,12 +217,9 @@ fn refresh(
             iscsi_target_portal::update::TARGET_PORTAL_ADDRESS.name,
             iscsi_target_portal::update::TARGET_PORTAL_PORT_NUMBER.name,
         );
-        let class = &iscsi_target_portal::CLASS;
-        let method = &iscsi_target_portal::UPDATE;
-        let on = Callable::Instance(&known.path);
-        let wmi_object = initiator.wmi_object(class, on, portal.to_string());
+        let object = initiator.instance(&iscsi_target_portal::CLASS, &known.path, portal);
         // The portal's targets are read next in any case.
-        wmi_object.invoke_unverified(method, &arguments, &[])?;
+        object.invoke_unverified(&iscsi_target_portal::UPDATE, &arguments, &[])?;
     }
     Ok(())
 }

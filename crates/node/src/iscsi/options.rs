@@ -58,34 +58,19 @@ impl LoginOptions {
 
     /// In what a login with these differs from one with `wanted`, in words.
     pub(super) fn differences(&self, wanted: &Self) -> Vec<String> {
-        let flags = [
-            (
-                connect::IS_DATA_DIGEST,
-                self.data_digest,
-                wanted.data_digest,
+        let flag = |row, of: fn(&Self) -> Option<bool>| differs(row, &of(self), &of(wanted));
+        let found = [
+            flag(connect::IS_DATA_DIGEST, |it| it.data_digest),
+            flag(connect::IS_HEADER_DIGEST, |it| it.header_digest),
+            flag(connect::IS_MULTIPATH_ENABLED, |it| it.multipath),
+            flag(connect::IS_PERSISTENT, |it| it.persistent),
+            differs(
+                connect::INITIATOR_PORTAL_ADDRESS,
+                &self.initiator_address,
+                &wanted.initiator_address,
             ),
-            (
-                connect::IS_HEADER_DIGEST,
-                self.header_digest,
-                wanted.header_digest,
-            ),
-            (
-                connect::IS_MULTIPATH_ENABLED,
-                self.multipath,
-                wanted.multipath,
-            ),
-            (connect::IS_PERSISTENT, self.persistent, wanted.persistent),
         ];
-        let flags = flags.into_iter();
-        let mut found: Vec<_> = flags
-            .filter_map(|(row, has, wanted)| differs(row, &has, &wanted))
-            .collect();
-        found.extend(differs(
-            connect::INITIATOR_PORTAL_ADDRESS,
-            &self.initiator_address,
-            &wanted.initiator_address,
-        ));
-        found
+        found.into_iter().flatten().collect()
     }
 }
 

@@ -3,7 +3,7 @@
 use os::schema::smb_global_mapping::{
     CLASS, CREATE, LOCAL_PATH, REMOTE_PATH, REMOVE, STATUS, create, remove, status,
 };
-use os::{Arguments, Instance, Query, Target, Value};
+use os::{Arguments, Instance, Query, Value};
 
 use super::mapping::Share;
 use super::renewal::Turn;
@@ -56,7 +56,7 @@ impl Share<'_> {
             None => arguments,
         };
         self.visit.forget();
-        let class = self.wmi_object(Target::Class(CLASS.name));
+        let class = WmiObject::class(&*self.node.os().smb, &CLASS, &share);
         // A mapping that is not OK is the old one, beside which this one is made.
         let is_there = || {
             let row = self.find(&MappingOptions::default())?;
@@ -80,14 +80,15 @@ impl Share<'_> {
         self.visit.forget();
         let force = Value::Bool(removal == Removal::Forced);
         let arguments = Arguments::none().with(remove::FORCE.name, force);
-        let wmi_object = self.wmi_object(Target::Instance(&mapping.path));
+        let (smb, share) = (&*self.node.os().smb, self.remote.share());
+        let wmi_object = WmiObject::instance(smb, &CLASS, &mapping.path, &share);
         let waiting = (self.node, self.deadline);
         wmi_object.invoke_and_verify((&REMOVE, &arguments), waiting, || {
             let rows = self.rows(&MappingOptions::default())?;
             Ok::<_, ProviderError>(rows.iter().all(|row| row.path != mapping.path))
         })?;
         // Not before: a mapping that stays is still its user's.
-        self.node.state.smb.known.forget(&self.remote.share());
+        self.node.state.smb.known.forget(&share);
         Ok(())
     }
 
@@ -115,15 +116,6 @@ impl Share<'_> {
                 system_text,
             },
             other => other,
-        }
-    }
-
-    fn wmi_object<'a>(&'a self, target: Target<'a>) -> WmiObject<'a> {
-        WmiObject {
-            provider: &*self.node.os().smb,
-            class: &CLASS,
-            target,
-            name: self.remote.share(),
         }
     }
 }

@@ -213,8 +213,7 @@ impl DiskQuery {
     }
 
     pub(super) fn asks_for_namespace(&self) -> bool {
-        let mut criteria = self.criteria.iter();
-        criteria.any(|one| matches!(one, Criterion::Namespace(_) | Criterion::NvmeLun { .. }))
+        self.has(|one| matches!(one, Criterion::Namespace(_) | Criterion::NvmeLun { .. }))
     }
 
     /// Whether the query allows a disk of this namespace.
@@ -228,22 +227,22 @@ impl DiskQuery {
     }
 
     pub(super) fn asks_for_page83(&self) -> bool {
-        let mut criteria = self.criteria.iter();
-        criteria.any(|one| matches!(one, Criterion::Page83(_)))
+        self.has(|one| matches!(one, Criterion::Page83(_)))
     }
 
     pub(super) fn asks_for_serial(&self) -> bool {
-        let mut criteria = self.criteria.iter();
-        criteria.any(|one| matches!(one, Criterion::Serial(_)))
+        self.has(|one| matches!(one, Criterion::Serial(_)))
     }
 
     /// What the query needs in addition to identify one disk.
     fn lacks(&self) -> Option<NotEnough> {
-        let has = |kind: fn(&Criterion) -> bool| self.criteria.iter().any(kind);
         let has_target = self.iscsi_targets().next().is_some();
-        let has_lun = has(|one| matches!(one, Criterion::Lun(_)));
-        let has_unit = has(Criterion::is_unit);
-        if has(Criterion::is_name) || has_target && has_lun || has_unit && self.has_controller() {
+        let has_lun = self.has(|one| matches!(one, Criterion::Lun(_)));
+        let has_unit = self.has(Criterion::is_unit);
+        if self.has(Criterion::is_name)
+            || has_target && has_lun
+            || has_unit && self.has_controller()
+        {
             return None;
         }
         Some(match (has_target, has_unit) {
@@ -254,11 +253,14 @@ impl DiskQuery {
     }
 
     fn has_controller(&self) -> bool {
-        let has = |kind: fn(&Criterion) -> bool| self.criteria.iter().any(kind);
-        has(|one| matches!(one, Criterion::Adapter(_)))
-            || has(|one| matches!(one, Criterion::Bus(_)))
-                && has(|one| matches!(one, Criterion::Device(_)))
-                && has(|one| matches!(one, Criterion::Function(_)))
+        self.has(|one| matches!(one, Criterion::Adapter(_)))
+            || self.has(|one| matches!(one, Criterion::Bus(_)))
+                && self.has(|one| matches!(one, Criterion::Device(_)))
+                && self.has(|one| matches!(one, Criterion::Function(_)))
+    }
+
+    fn has(&self, kind: fn(&Criterion) -> bool) -> bool {
+        self.criteria.iter().any(kind)
     }
 }
 
