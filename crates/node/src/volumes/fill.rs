@@ -43,7 +43,7 @@ impl Resizing<'_> {
     /// nothing is left to do. That is an error only if this call grew the partition without its filesystem.
     pub(super) fn fill(
         &self,
-        place: &WritableVolume,
+        place: &WritableVolume<'_>,
         growth: Growth,
     ) -> Result<Filling, VolumeError> {
         let length = place.partition.length;

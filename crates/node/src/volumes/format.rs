@@ -108,13 +108,13 @@ impl Formatting<'_> {
             Some(found) if found.label != FormatOptions::UNFINISHED => {
                 return Ok(Formatted::Before);
             }
-            Some(_) => place.require_unmoved(self.node, self.named, self.deadline)?,
+            Some(_) => place.require_unmoved()?,
         }
         self.finish(&place)?;
         Ok(Formatted::Now)
     }
 
-    fn place(&self) -> Result<WritableVolume, VolumeError> {
+    fn place(&self) -> Result<WritableVolume<'_>, VolumeError> {
         WritableVolume::take(
             self.node,
             "format",
@@ -126,8 +126,8 @@ impl Formatting<'_> {
 
     /// Formats, and repeats for a while if the partition is new. Every attempt checks again the content that
     /// it would overwrite.
-    fn format(&self, place: &WritableVolume, label: &str) -> Result<Replaced, VolumeError> {
-        place.refuse_read_only(self.node, self.named)?;
+    fn format(&self, place: &WritableVolume<'_>, label: &str) -> Result<Replaced, VolumeError> {
+        place.refuse_read_only()?;
         let mut early = None;
         let clock = &*self.node.os().clock;
         let done = poll::until(clock, self.deadline, SETTLED_WITHIN, || {
@@ -147,7 +147,11 @@ impl Formatting<'_> {
         }
     }
 
-    fn format_once(&self, place: &WritableVolume, label: &str) -> Result<Replaced, VolumeError> {
+    fn format_once(
+        &self,
+        place: &WritableVolume<'_>,
+        label: &str,
+    ) -> Result<Replaced, VolumeError> {
         let row = self.row(place)?;
         let leave = self.leave(place)?;
         let before = match leave.replaces {
@@ -155,7 +159,7 @@ impl Formatting<'_> {
             Replaced::Nothing | Replaced::Unknown => None,
         };
         // Last, so that the format hits the volume that was checked.
-        place.require_unmoved(self.node, self.named, self.deadline)?;
+        place.require_unmoved()?;
         let arguments = arguments(self.options, label, leave.force);
         let wmi_object = row.wmi_object(self.node);
         (self.begins)(&leave.replaces);
@@ -178,7 +182,7 @@ impl Formatting<'_> {
     }
 
     /// The content of the volume now, if Windows mounts none of it.
-    fn leftover(&self, place: &WritableVolume, deadline: Deadline) -> Option<Leftover> {
+    fn leftover(&self, place: &WritableVolume<'_>, deadline: Deadline) -> Option<Leftover> {
         let key = self.node.state.history.key();
         match self.file_system() {
             Ok(None) => {
@@ -194,7 +198,7 @@ impl Formatting<'_> {
     /// proves the format; a failed read proves nothing.
     fn replace(
         &self,
-        place: &WritableVolume,
+        place: &WritableVolume<'_>,
         wmi_object: &WmiObject<'_>,
         arguments: &Arguments,
         before: &Serial,
@@ -211,7 +215,7 @@ impl Formatting<'_> {
 
     /// Decides whether the content may be overwritten: a blank volume; a filesystem that its owner released,
     /// on a server's node; any content if the guard is off.
-    fn leave(&self, place: &WritableVolume) -> Result<Leave, VolumeError> {
+    fn leave(&self, place: &WritableVolume<'_>) -> Result<Leave, VolumeError> {
         let guard = self.node.options().format_guard;
         if guard == FormatGuard::Off {
             return self.unguarded(place);
@@ -235,13 +239,13 @@ impl Formatting<'_> {
     /// that its owner released.
     fn not_blank(
         &self,
-        place: &WritableVolume,
+        place: &WritableVolume<'_>,
         found: Box<blank::Refusal>,
     ) -> Result<Replaced, VolumeError> {
         match self.file_system()? {
             None if self.is_unfinished(place, &found)? => Ok(Replaced::Nothing),
             Some(file_system) if self.may_be_released() => {
-                place.require(self.node, ChangeScope::Files, self.deadline)?;
+                place.require(ChangeScope::Files)?;
                 self.released(file_system.name, found)
             }
             _ => Err(range(place).not_blank(found).into()),
@@ -257,7 +261,7 @@ impl Formatting<'_> {
     /// Windows mounts none of it.
     fn is_unfinished(
         &self,
-        place: &WritableVolume,
+        place: &WritableVolume<'_>,
         found: &blank::Refusal,
     ) -> Result<bool, VolumeError> {
         let left = self.node.state.history.leftover(self.volume);
@@ -286,10 +290,10 @@ impl Formatting<'_> {
         Ok(Replaced::FileSystem(file_system))
     }
 
-    fn unguarded(&self, place: &WritableVolume) -> Result<Leave, VolumeError> {
+    fn unguarded(&self, place: &WritableVolume<'_>) -> Result<Leave, VolumeError> {
         let replaces = match self.file_system()? {
             Some(file_system) => {
-                place.require(self.node, ChangeScope::Files, self.deadline)?;
+                place.require(ChangeScope::Files)?;
                 Replaced::FileSystem(file_system.name)
             }
             None => Replaced::Unknown,
@@ -308,7 +312,7 @@ impl Formatting<'_> {
     /// Windows applies a list to each file and folder of the volume, which takes long if there are many (0.24 ms for
     /// each on one machine, kirodotdev/KiroCrew pull request 10064; a volume of 2 TB in microsoft/mxc issue 648). Here
     /// are only Windows's own: this call formatted the volume, or an earlier one that did not finish.
-    fn finish(&self, place: &WritableVolume) -> Result<(), VolumeError> {
+    fn finish(&self, place: &WritableVolume<'_>) -> Result<(), VolumeError> {
         self.node
             .check(self.deadline, "format volume", &self.volume)?;
         if let Some(dacl) = &self.options.root_dacl {
@@ -334,7 +338,7 @@ impl Formatting<'_> {
     }
 
     /// The provider's object, which may appear late.
-    fn row(&self, place: &WritableVolume) -> Result<storage::Volume, VolumeError> {
+    fn row(&self, place: &WritableVolume<'_>) -> Result<storage::Volume, VolumeError> {
         let mut refreshed = false;
         let clock = &*self.node.os().clock;
         let row = poll::until(
@@ -355,7 +359,7 @@ impl Formatting<'_> {
         row.ok_or_else(|| ProviderError::not_found(&what).into())
     }
 
-    fn prove_blank(&self, place: &WritableVolume) -> Result<(), BlankError> {
+    fn prove_blank(&self, place: &WritableVolume<'_>) -> Result<(), BlankError> {
         let range = range(place);
         range.prove_blank(self.node, blank::for_format, self.deadline)
     }
@@ -396,7 +400,7 @@ fn is_early(error: &VolumeError) -> bool {
     )
 }
 
-fn range(place: &WritableVolume) -> DiskRange {
+fn range(place: &WritableVolume<'_>) -> DiskRange {
     DiskRange {
         disk: place.disk.number,
         offset: place.partition.offset,

@@ -125,7 +125,7 @@ impl Resizing<'_> {
         let from = place.partition.length;
         let target = self.target(&mut place, size)?;
         if target.is_some() {
-            place.refuse_read_only(self.node, self.named)?;
+            place.refuse_read_only()?;
         }
         if let Some(target) = target
             && let Some(growth) = self.grow_partition(&mut place, target)?
@@ -144,7 +144,7 @@ impl Resizing<'_> {
     /// The size that the partition must grow to; `None` if it is large enough.
     fn target(
         &self,
-        place: &mut WritableVolume,
+        place: &mut WritableVolume<'_>,
         size: NewSize,
     ) -> Result<Option<Wanted>, VolumeError> {
         let size = size.aligned();
@@ -181,7 +181,7 @@ impl Resizing<'_> {
     /// after growing a disk to a size, a caller often requests just that size for the volume.
     fn is_but_for_the_tables(
         &self,
-        place: &WritableVolume,
+        place: &WritableVolume<'_>,
         size: u64,
     ) -> Result<bool, VolumeError> {
         Ok(next(place).is_none() && size <= self.reach_of_table(place)?)
@@ -191,7 +191,7 @@ impl Resizing<'_> {
     /// so this rescans only if there is no room.
     fn see_the_disk_anew(
         &self,
-        place: &mut WritableVolume,
+        place: &mut WritableVolume<'_>,
         size: NewSize,
     ) -> Result<(), VolumeError> {
         let disk = place.disk.number;
@@ -206,14 +206,14 @@ impl Resizing<'_> {
         }
         let updated = self.node.os().disks.update_properties(disk);
         updated.map_err(DiskError::kernel(disk))?;
-        place.look_again(self.node, self.volume)
+        place.look_again()
     }
 
     /// The room from the partition's start to the next one, in whole MiB. Without a next one it ends 2 MiB before the
     /// reach of the table, where a GPT has its second copy; the provider's own largest partition ends there
     /// (dsccommunity/StorageDsc issue 304). `GetSupportedSize` is not used, as it needs the defragmenter
     /// (aws-ebs-csi-driver#2877).
-    fn maximum(&self, place: &WritableVolume) -> Result<u64, VolumeError> {
+    fn maximum(&self, place: &WritableVolume<'_>) -> Result<u64, VolumeError> {
         let end_of_disk = self.reach_of_table(place)?.saturating_sub(KEPT);
         let end = next(place).unwrap_or(end_of_disk);
         let room = end.saturating_sub(place.partition.offset);
@@ -222,7 +222,7 @@ impl Resizing<'_> {
 
     /// How many bytes of its disk the partition table can address: a master boot record numbers sectors by 32
     /// bits, which is 2 TiB with sectors of 512 bytes (Microsoft's knowledge base, 2581408).
-    fn reach_of_table(&self, place: &WritableVolume) -> Result<u64, VolumeError> {
+    fn reach_of_table(&self, place: &WritableVolume<'_>) -> Result<u64, VolumeError> {
         let (disk, disks) = (place.disk.number, &self.node.os().disks);
         let length = self.node.disk_length(disk)?;
         match place.layout.style {
@@ -237,7 +237,7 @@ impl Resizing<'_> {
     /// Returns `None` if the partition is as large as the provider makes it.
     fn grow_partition(
         &self,
-        place: &mut WritableVolume,
+        place: &mut WritableVolume<'_>,
         wanted: Wanted,
     ) -> Result<Option<Growth>, VolumeError> {
         let target = wanted.bytes;
@@ -274,18 +274,18 @@ impl Resizing<'_> {
     /// The provider's result, and the partition after it.
     fn grow_by_the_provider(
         &self,
-        place: &mut WritableVolume,
+        place: &mut WritableVolume<'_>,
         target: u64,
     ) -> Result<Result<(), ProviderError>, VolumeError> {
         self.node
             .check(self.deadline, "resize volume", &self.volume)?;
-        let row = place.row(self.node, self.deadline)?;
+        let row = place.row()?;
         let size = Value::uint64(target);
         let arguments = Arguments::none().with(partition::resize::SIZE.name, size);
         let resized = row
             .wmi_object(self.node)
             .invoke(&partition::RESIZE, &arguments);
-        place.look_again(self.node, self.volume)?;
+        place.look_again()?;
         Ok(resized)
     }
 
@@ -293,7 +293,7 @@ impl Resizing<'_> {
     /// missing then: the call is relative.
     fn grow_by_the_kernel(
         &self,
-        place: &mut WritableVolume,
+        place: &mut WritableVolume<'_>,
         target: u64,
         error: ProviderError,
     ) -> Result<(), VolumeError> {
@@ -313,18 +313,18 @@ impl Resizing<'_> {
             .disks
             .grow_partition(disk, place.partition.number, by);
         grown.map_err(DiskError::kernel(disk))?;
-        place.look_again(self.node, self.volume)
+        place.look_again()
     }
 
     /// Whether the partition is as long as wanted, or shorter by too little to matter.
-    fn is_enough(&self, place: &WritableVolume, size: u64) -> bool {
+    fn is_enough(&self, place: &WritableVolume<'_>, size: u64) -> bool {
         size < place.partition.length.saturating_add(self.least)
     }
 }
 
 /// Whether the provider, after a refresh, refuses a rest of the disk that csi-proxy would not request: the end of its
 /// largest partition is not documented, and ours may be some MiB behind it.
-fn is_all_there_is(place: &WritableVolume, wanted: Wanted, error: &ProviderError) -> bool {
+fn is_all_there_is(place: &WritableVolume<'_>, wanted: Wanted, error: &ProviderError) -> bool {
     let rest = wanted.bytes.saturating_sub(place.partition.length);
     let code = codes::SIZE_NOT_SUPPORTED.code;
     let is_refused = matches!(error, ProviderError::Refused { code: its, .. } if *its == code);
@@ -332,7 +332,7 @@ fn is_all_there_is(place: &WritableVolume, wanted: Wanted, error: &ProviderError
 }
 
 /// The start of the partition behind this one.
-fn next(place: &WritableVolume) -> Option<u64> {
+fn next(place: &WritableVolume<'_>) -> Option<u64> {
     let others = place.layout.partitions.iter().map(|other| other.offset);
     others
         .filter(|offset| *offset > place.partition.offset)

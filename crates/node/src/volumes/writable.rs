@@ -28,7 +28,10 @@ pub(crate) fn disk_of(os: &Os, volume: VolumeId) -> Result<DiskNumber, VolumeErr
 }
 
 /// A volume that is one partition of one disk and may be written.
-pub(super) struct WritableVolume {
+pub(super) struct WritableVolume<'a> {
+    node: &'a Node,
+    named: NamedVolume<'a>,
+    deadline: Deadline,
     pub(super) disk: storage::Disk,
     pub(super) layout: DriveLayout,
     pub(super) partition: PartitionEntry,
@@ -36,13 +39,13 @@ pub(super) struct WritableVolume {
     _held: LockGuard,
 }
 
-impl WritableVolume {
+impl<'a> WritableVolume<'a> {
     /// Locks the volume, then its disk. Refuses a disk that is never written, and a volume or disk that is
     /// not the one that was found.
     pub(super) fn take(
-        node: &Node,
+        node: &'a Node,
         operation: &'static str,
-        named: NamedVolume<'_>,
+        named: NamedVolume<'a>,
         scope: ChangeScope,
         deadline: Deadline,
     ) -> Result<Self, VolumeError> {
@@ -55,6 +58,9 @@ impl WritableVolume {
         guard::refuse(node, &disk, &layout, scope, deadline)?;
         let partition = partition_at(&layout, extent, volume)?;
         Ok(Self {
+            node,
+            named,
+            deadline,
             disk,
             layout,
             partition,
@@ -64,37 +70,24 @@ impl WritableVolume {
     }
 
     /// Refuses a disk that is never written, for changes of this scope.
-    pub(super) fn require(
-        &self,
-        node: &Node,
-        scope: ChangeScope,
-        deadline: Deadline,
-    ) -> Result<(), VolumeError> {
-        let refused = guard::refuse(node, &self.disk, &self.layout, scope, deadline);
+    pub(super) fn require(&self, scope: ChangeScope) -> Result<(), VolumeError> {
+        let refused = guard::refuse(self.node, &self.disk, &self.layout, scope, self.deadline);
         refused.map_err(VolumeError::from)
     }
 
     /// Refuses a disk that a driver brought online read-only, or whose device refuses writes. csi-proxy's clients, who
     /// name volumes by id, get Windows's own error.
-    pub(super) fn refuse_read_only(
-        &self,
-        node: &Node,
-        named: NamedVolume<'_>,
-    ) -> Result<(), VolumeError> {
-        match named {
-            NamedVolume::Found(_) => Ok(guard::refuse_read_only(node, self.disk.number)?),
+    pub(super) fn refuse_read_only(&self) -> Result<(), VolumeError> {
+        match self.named {
+            NamedVolume::Found(_) => Ok(guard::refuse_read_only(self.node, self.disk.number)?),
             NamedVolume::Id(_) => Ok(()),
         }
     }
 
     /// The provider's object of the partition, which must match the kernel's by offset and GUID.
-    pub(super) fn row(
-        &self,
-        node: &Node,
-        deadline: Deadline,
-    ) -> Result<storage::Partition, VolumeError> {
+    pub(super) fn row(&self) -> Result<storage::Partition, VolumeError> {
         let disk = self.disk.number;
-        let rows = storage::Partition::list(node, &self.disk, deadline)?;
+        let rows = storage::Partition::list(self.node, &self.disk, self.deadline)?;
         let mut rows = rows.into_iter();
         let found = rows.find(|row| row.offset == self.partition.offset);
         let what = format!("partition {} of disk {disk}", self.partition.number);
@@ -115,13 +108,13 @@ impl WritableVolume {
     }
 
     /// Reads the layout again.
-    pub(super) fn look_again(&mut self, node: &Node, volume: VolumeId) -> Result<(), VolumeError> {
-        self.layout = node.disk_layout(self.disk.number)?;
-        let extent = sole_extent(node.os(), "look at", volume)?;
+    pub(super) fn look_again(&mut self) -> Result<(), VolumeError> {
+        self.layout = self.node.disk_layout(self.disk.number)?;
+        let extent = self.extent_now()?;
         if extent.disk != self.disk.number {
-            return Err(self.moved(volume, extent));
+            return Err(self.moved(extent));
         }
-        self.partition = partition_at(&self.layout, extent, volume)?;
+        self.partition = partition_at(&self.layout, extent, self.named.id())?;
         self.extent = extent;
         Ok(())
     }
@@ -130,24 +123,22 @@ impl WritableVolume {
     /// The provider identifies a volume by the volume's own name, which is the kernel's too, so its object
     /// cannot mean another volume. The number of the disk still belongs to the device that the provider
     /// reported.
-    pub(super) fn require_unmoved(
-        &self,
-        node: &Node,
-        named: NamedVolume<'_>,
-        deadline: Deadline,
-    ) -> Result<(), VolumeError> {
-        let volume = named.id();
-        let disk = named.disk(node, self.disk.number)?;
-        disk.require(node, deadline)?;
-        let extent = sole_extent(node.os(), "look at", volume)?;
+    pub(super) fn require_unmoved(&self) -> Result<(), VolumeError> {
+        let disk = self.named.disk(self.node, self.disk.number)?;
+        disk.require(self.node, self.deadline)?;
+        let extent = self.extent_now()?;
         if extent != self.extent {
-            return Err(self.moved(volume, extent));
+            return Err(self.moved(extent));
         }
-        Ok(disk.require_same(node, &self.disk, deadline)?)
+        Ok(disk.require_same(self.node, &self.disk, self.deadline)?)
     }
 
-    fn moved(&self, volume: VolumeId, to: Extent) -> VolumeError {
-        let from = self.extent;
+    fn extent_now(&self) -> Result<Extent, VolumeError> {
+        sole_extent(self.node.os(), "look at", self.named.id())
+    }
+
+    fn moved(&self, to: Extent) -> VolumeError {
+        let (volume, from) = (self.named.id(), self.extent);
         VolumeError::Moved { volume, from, to }
     }
 }
