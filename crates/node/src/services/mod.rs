@@ -40,7 +40,7 @@ impl<'a> Services<'a> {
     pub fn start(&self, name: &ServiceName, deadline: Deadline) -> Result<(), ServiceError> {
         let keys = [key(name.as_str())];
         let _held = self.node.lock("start service", keys, deadline)?;
-        start::start(self.node, name.as_str(), deadline)
+        self.control(deadline).start(name.as_str())
     }
 
     pub fn stop(
@@ -49,13 +49,27 @@ impl<'a> Services<'a> {
         dependents: Dependents,
         deadline: Deadline,
     ) -> Result<(), ServiceError> {
-        match (stop::alone(self.node, name, deadline), dependents) {
+        let control = self.control(deadline);
+        match (control.stop_alone(name), dependents) {
             (Err(ServiceError::Dependents { .. }), Dependents::Stop) => {
-                stop::with_dependents(self.node, name, deadline)
+                control.stop_with_dependents(name)
             }
             (done, _) => done,
         }
     }
+
+    fn control(&self, deadline: Deadline) -> Control<'a> {
+        Control {
+            node: self.node,
+            deadline,
+        }
+    }
+}
+
+/// One start or stop.
+struct Control<'a> {
+    node: &'a Node,
+    deadline: Deadline,
 }
 
 /// Names of services are compared without regard to case.
