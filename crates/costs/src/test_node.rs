@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow, ensure};
 use driver::kinds::{self, Row};
-use driver::kubelet::{NodeInfo, NodeService, Router};
+use driver::kubelet::{Router, serve_node};
 use driver::life::{Kubelet, Volumes};
 use driver::machine::Own;
 use driver::record::Store;
@@ -26,6 +26,7 @@ use proxy::{Middleware, PipeOperations, groups};
 use tempfile::TempDir;
 use transport::{Call, Service};
 use wire::Rpc;
+use wire::csi::v1::NodeGetInfoResponse;
 use wire::csi::v1::node::NodeStageVolume;
 use wire::disk::v1 as disk;
 use wire::filesystem::v2alpha1 as filesystem;
@@ -320,8 +321,11 @@ fn plugin(node: Node, home: &Path) -> Result<Arc<dyn Service>> {
         folder: None,
     };
     let volumes = Volumes::new(Arc::new(node), store, Arc::new(Own), kubelet, kinds);
-    let volumes = Arc::new(volumes);
-    let mut router = Router::counting(&Arc::default());
-    NodeService::new(volumes, NodeInfo::default()).register(&mut router);
+    let mut router = Router::default();
+    serve_node(
+        &Arc::new(volumes),
+        NodeGetInfoResponse::default(),
+        &mut router,
+    );
     Ok(Arc::new(router))
 }

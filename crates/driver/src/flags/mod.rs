@@ -226,6 +226,8 @@ fn endpoint(text: &str) -> Result<Option<Endpoint>, &'static str> {
 
 #[cfg(test)]
 mod tests {
+    use wire::csi::v1::Topology;
+
     use super::*;
     use crate::kinds::share::attributes::Strictness;
 
@@ -272,8 +274,9 @@ mod tests {
         let variable = ("WINCSI_TOPOLOGY", "a=1,b=2");
         let config = config(&["-topology=b=3,c=4", "-topology=d=5"], &[variable]);
         let expected = [("a", "1"), ("b", "3"), ("c", "4"), ("d", "5")];
-        let expected = expected.map(|(key, value)| (key.to_owned(), value.to_owned()));
-        assert_eq!(*config.topology.segments(), expected.into());
+        let segments = expected.map(|(key, value)| (key.to_owned(), value.to_owned()));
+        let segments = segments.into();
+        assert_eq!(config.topology.message(), Some(Topology { segments }));
     }
 
     #[test]

@@ -8,7 +8,7 @@ mod router;
 mod topology;
 
 pub use self::identity::Identity;
-pub use self::node::{NodeInfo, NodeService};
+pub use self::node::serve_node;
 pub use self::registration::{Clock, Registration};
 pub(crate) use self::request::value;
 pub use self::request::{Refusal, Request};

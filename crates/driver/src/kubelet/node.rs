@@ -2,21 +2,22 @@ use std::num::NonZeroU64;
 use std::sync::Arc;
 
 use transport::{Code, Status};
+use wire::Rpc;
 use wire::csi::v1::node::{
     NodeExpandVolume, NodeGetCapabilities, NodeGetInfo, NodeGetVolumeStats, NodePublishVolume,
     NodeStageVolume, NodeUnpublishVolume, NodeUnstageVolume,
 };
 use wire::csi::v1::node_service_capability::rpc::Type as Capability;
-use wire::csi::v1::node_service_capability::{self as capability, Rpc};
 use wire::csi::v1::volume_usage::Unit;
 use wire::csi::v1::{
-    self, NodeExpandVolumeRequest, NodeExpandVolumeResponse, NodeGetCapabilitiesResponse,
+    CapacityRange, NodeExpandVolumeRequest, NodeExpandVolumeResponse, NodeGetCapabilitiesResponse,
     NodeGetInfoResponse, NodeGetVolumeStatsRequest, NodeGetVolumeStatsResponse,
     NodePublishVolumeResponse, NodeServiceCapability, NodeStageVolumeResponse,
     NodeUnpublishVolumeResponse, NodeUnstageVolumeResponse, VolumeCondition, VolumeUsage,
+    node_service_capability as capability,
 };
 
-use super::{Refusal, Request, Router, Topology, request};
+use super::{Refusal, Request, Router, request};
 use crate::life::{CallError, Capacity, Volumes};
 
 const CAPABILITIES: [Capability; 5] = [
@@ -27,108 +28,78 @@ const CAPABILITIES: [Capability; 5] = [
     Capability::VolumeCondition,
 ];
 
-/// What the driver reports of its node.
-#[derive(Clone, Debug, Default)]
-pub struct NodeInfo {
-    /// The node's id, for the controller.
-    pub id: String,
-    /// How many volumes the node takes; zero leaves it to Kubernetes.
-    pub max_volumes: i64,
-    pub topology: Topology,
+/// Answers CSI's Node service: for these volumes, on a node that reports this of itself.
+pub fn serve_node(volumes: &Arc<Volumes>, info: NodeGetInfoResponse, router: &mut Router) {
+    router.on::<NodeGetCapabilities>(|_| Ok(capabilities()));
+    router.on::<NodeGetInfo>(move |_| Ok(info.clone()));
+    on::<NodeStageVolume>(router, volumes, |volumes, request| {
+        volumes.stage(&Request::to_stage(&request)?)?;
+        Ok(NodeStageVolumeResponse {})
+    });
+    on::<NodeUnstageVolume>(router, volumes, |volumes, request| {
+        let volume = request::volume(&request.volume_id)?;
+        let staging = request::path("staging path", &request.staging_target_path)?;
+        volumes.unstage(&volume, &staging)?;
+        Ok(NodeUnstageVolumeResponse {})
+    });
+    on::<NodePublishVolume>(router, volumes, |volumes, request| {
+        volumes.publish(&Request::to_publish(&request)?)?;
+        Ok(NodePublishVolumeResponse {})
+    });
+    on::<NodeUnpublishVolume>(router, volumes, |volumes, request| {
+        let volume = request::volume(&request.volume_id)?;
+        let target = request::path("target path", &request.target_path)?;
+        volumes.unpublish(&volume, &target)?;
+        Ok(NodeUnpublishVolumeResponse {})
+    });
+    on::<NodeGetVolumeStats>(router, volumes, stats);
+    on::<NodeExpandVolume>(router, volumes, expand);
 }
 
-pub struct NodeService {
-    volumes: Arc<Volumes>,
-    info: NodeInfo,
+fn on<R: Rpc>(
+    router: &mut Router,
+    volumes: &Arc<Volumes>,
+    answer: fn(&Volumes, R::Request) -> Result<R::Response, Status>,
+) {
+    let volumes = Arc::clone(volumes);
+    router.on::<R>(move |request| answer(&volumes, request));
 }
 
-impl NodeService {
-    pub fn new(volumes: Arc<Volumes>, info: NodeInfo) -> Self {
-        Self { volumes, info }
-    }
+fn stats(
+    volumes: &Volumes,
+    request: NodeGetVolumeStatsRequest,
+) -> Result<NodeGetVolumeStatsResponse, Status> {
+    let volume = request::volume(&request.volume_id)?;
+    let path = request::given("volume path", &request.volume_path)?;
+    let stats = volumes.stats(&volume, path)?;
+    let usage = VolumeUsage {
+        // Both are optional, and left out as zero.
+        available: stats.space.map_or(0, |space| signed(space.available)),
+        used: stats.used().map_or(0, signed),
+        total: signed(stats.total),
+        unit: Unit::Bytes.into(),
+    };
+    let normal = || String::from("the volume is mounted and answers");
+    let condition = VolumeCondition {
+        abnormal: stats.abnormal.is_some(),
+        message: stats.abnormal.unwrap_or_else(normal),
+    };
+    Ok(NodeGetVolumeStatsResponse {
+        usage: vec![usage],
+        volume_condition: Some(condition),
+    })
+}
 
-    pub fn register(self, router: &mut Router) {
-        let service = Arc::new(self);
-        service.on::<NodeGetCapabilities>(router, |_, _| Ok(capabilities()));
-        service.on::<NodeGetInfo>(router, |service, _| Ok(service.info()));
-        service.on::<NodeStageVolume>(router, |service, request| {
-            service.volumes.stage(&Request::to_stage(&request)?)?;
-            Ok(NodeStageVolumeResponse {})
-        });
-        service.on::<NodeUnstageVolume>(router, |service, request| {
-            let volume = request::volume(&request.volume_id)?;
-            let staging = request::path("staging path", &request.staging_target_path)?;
-            service.volumes.unstage(&volume, &staging)?;
-            Ok(NodeUnstageVolumeResponse {})
-        });
-        service.on::<NodePublishVolume>(router, |service, request| {
-            service.volumes.publish(&Request::to_publish(&request)?)?;
-            Ok(NodePublishVolumeResponse {})
-        });
-        service.on::<NodeUnpublishVolume>(router, |service, request| {
-            let volume = request::volume(&request.volume_id)?;
-            let target = request::path("target path", &request.target_path)?;
-            service.volumes.unpublish(&volume, &target)?;
-            Ok(NodeUnpublishVolumeResponse {})
-        });
-        service.on::<NodeGetVolumeStats>(router, Self::stats);
-        service.on::<NodeExpandVolume>(router, Self::expand);
-    }
-
-    fn on<R: wire::Rpc>(
-        self: &Arc<Self>,
-        router: &mut Router,
-        answer: fn(&Self, R::Request) -> Result<R::Response, Status>,
-    ) {
-        let service = Arc::clone(self);
-        router.on::<R>(move |request| answer(&service, request));
-    }
-
-    fn info(&self) -> NodeGetInfoResponse {
-        let segments = self.info.topology.segments();
-        NodeGetInfoResponse {
-            node_id: self.info.id.clone(),
-            max_volumes_per_node: self.info.max_volumes,
-            accessible_topology: (!segments.is_empty()).then(|| v1::Topology {
-                segments: segments.clone().into_iter().collect(),
-            }),
-        }
-    }
-
-    fn stats(
-        &self,
-        request: NodeGetVolumeStatsRequest,
-    ) -> Result<NodeGetVolumeStatsResponse, Status> {
-        let volume = request::volume(&request.volume_id)?;
-        let path = request::given("volume path", &request.volume_path)?;
-        let stats = self.volumes.stats(&volume, path)?;
-        let usage = VolumeUsage {
-            // Both are optional, and left out as zero.
-            available: stats.space.map_or(0, |space| signed(space.available)),
-            used: stats.used().map_or(0, signed),
-            total: signed(stats.total),
-            unit: Unit::Bytes.into(),
-        };
-        let normal = || String::from("the volume is mounted and answers");
-        let condition = VolumeCondition {
-            abnormal: stats.abnormal.is_some(),
-            message: stats.abnormal.unwrap_or_else(normal),
-        };
-        Ok(NodeGetVolumeStatsResponse {
-            usage: vec![usage],
-            volume_condition: Some(condition),
-        })
-    }
-
-    fn expand(&self, request: NodeExpandVolumeRequest) -> Result<NodeExpandVolumeResponse, Status> {
-        let volume = request::volume(&request.volume_id)?;
-        let path = request::given("volume path", &request.volume_path)?;
-        let capacity = capacity(request.capacity_range);
-        let size = self.volumes.expand(&volume, path, capacity)?;
-        Ok(NodeExpandVolumeResponse {
-            capacity_bytes: signed(size),
-        })
-    }
+fn expand(
+    volumes: &Volumes,
+    request: NodeExpandVolumeRequest,
+) -> Result<NodeExpandVolumeResponse, Status> {
+    let volume = request::volume(&request.volume_id)?;
+    let path = request::given("volume path", &request.volume_path)?;
+    let size = volumes.expand(&volume, path, capacity(request.capacity_range))?;
+    Ok(NodeExpandVolumeResponse {
+        capacity_bytes: signed(size),
+    })
 }
 
 impl From<CallError> for Status {
@@ -145,7 +116,9 @@ impl From<Refusal> for Status {
 
 fn capabilities() -> NodeGetCapabilitiesResponse {
     let capability = |one: Capability| NodeServiceCapability {
-        r#type: Some(capability::Type::Rpc(Rpc { r#type: one.into() })),
+        r#type: Some(capability::Type::Rpc(capability::Rpc {
+            r#type: one.into(),
+        })),
     };
     NodeGetCapabilitiesResponse {
         capabilities: CAPABILITIES.map(capability).into(),
@@ -153,7 +126,7 @@ fn capabilities() -> NodeGetCapabilitiesResponse {
 }
 
 /// CSI has 0 for no limit.
-fn capacity(range: Option<v1::CapacityRange>) -> Capacity {
+fn capacity(range: Option<CapacityRange>) -> Capacity {
     let range = range.unwrap_or_default();
     let limit = u64::try_from(range.limit_bytes).ok();
     Capacity {

@@ -15,6 +15,7 @@ type Answer = Box<dyn Fn(&Call) -> Result<Vec<u8>, Status> + Send + Sync>;
 const OF_REGISTRATION: [&str; 2] = ["NodeGetInfo", "NodeGetCapabilities"];
 
 /// Answers RPCs by their paths. Each call is counted and logged with its outcome.
+#[derive(Default)]
 pub struct Router {
     handlers: BTreeMap<&'static str, Handler>,
     calls: Arc<Calls>,
@@ -28,21 +29,14 @@ struct Handler {
 }
 
 impl Router {
-    /// A router without handlers, which counts calls here.
+    /// A router without handlers, which counts calls here, and has those that work on volumes admitted there.
     #[must_use]
-    pub fn counting(calls: &Arc<Calls>) -> Self {
+    pub fn new(calls: &Arc<Calls>, admission: &Arc<Admission>) -> Self {
         Self {
             handlers: BTreeMap::new(),
             calls: Arc::clone(calls),
-            admission: Arc::default(),
+            admission: Arc::clone(admission),
         }
-    }
-
-    /// The router, with calls that work on volumes admitted here.
-    #[must_use]
-    pub fn admitted_by(mut self, admission: &Arc<Admission>) -> Self {
-        self.admission = Arc::clone(admission);
-        self
     }
 
     pub fn on<R: Rpc>(
@@ -128,7 +122,7 @@ mod tests {
     #[test]
     fn a_drained_driver_works_on_no_volume_and_stays_registered() {
         let admission = Arc::<Admission>::default();
-        let mut router = Router::counting(&Arc::default()).admitted_by(&admission);
+        let mut router = Router::new(&Arc::default(), &admission);
         router.on::<NodeStageVolume>(|_| Ok(NodeStageVolumeResponse {}));
         router.on::<NodeGetInfo>(|_| Ok(NodeGetInfoResponse::default()));
         router.on::<Probe>(|_| Ok(ProbeResponse::default()));

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use wire::csi;
+
 /// The most bytes that a map of CSI has (spec, Size Limits).
 const MOST_BYTES: usize = 4 << 10;
 
@@ -36,8 +38,10 @@ impl Topology {
         Ok(())
     }
 
-    pub fn segments(&self) -> &BTreeMap<String, String> {
-        &self.0
+    /// None if there is no key.
+    pub fn message(&self) -> Option<csi::v1::Topology> {
+        let segments = self.0.clone().into_iter().collect();
+        (!self.0.is_empty()).then_some(csi::v1::Topology { segments })
     }
 }
 
@@ -197,6 +201,6 @@ mod tests {
         let mut topology = Topology::default();
         topology.add("rack=1").unwrap();
         assert!(topology.add("zone=1,rack=").is_err());
-        assert_eq!(topology.segments().len(), 1);
+        assert_eq!(topology.0.len(), 1);
     }
 }

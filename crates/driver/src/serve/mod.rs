@@ -12,8 +12,9 @@ use std::time::Duration;
 
 use program::http::HttpServer;
 use program::metrics::Calls;
-use transport::{BindError, DrainReport, Endpoint, Server, ServerOptions, Service, SocketFolder};
+use transport::{BindError, DrainReport, Endpoint, Server, ServerOptions, SocketFolder};
 use wincsi::{Error, NodeApi};
+use wire::csi::v1::NodeGetInfoResponse;
 
 use self::pages::Pages;
 use self::probe::NodeProbe;
@@ -25,7 +26,7 @@ use crate::host::{self, Host, HostError, Placement};
 use crate::in_flight::CALLS;
 use crate::kinds::disk::{self, Luns};
 use crate::kinds::{self, Row, share};
-use crate::kubelet::{Identity, NodeInfo, NodeService, Registration, Router};
+use crate::kubelet::{Identity, Registration, Router, serve_node};
 use crate::life::{Kubelet, Volumes};
 use crate::lifecycle;
 use crate::record::{Store, StoreError};
@@ -72,9 +73,11 @@ pub fn start(config: &Config) -> Result<RunningServer, StartError> {
     let volumes = Volumes::new(Arc::clone(&node), store, machine, kubelet, kinds);
     let volumes = Arc::new(volumes);
     let (calls, admission) = (Arc::<Calls>::default(), Arc::<Admission>::default());
-    let node_service = NodeService::new(Arc::clone(&volumes), info);
-    let csi = csi(config, node_service, &calls, &admission);
-    let services = vec![(config.csi_endpoint(), csi)];
+    let mut router = Router::new(&calls, &admission);
+    identity(config).register(&mut router);
+    serve_node(&volumes, info, &mut router);
+    lifecycle::serve(&admission, &mut router);
+    let services = vec![(config.csi_endpoint(), Arc::new(router) as _)];
     let mut options = ServerOptions::default();
     // The records lie beside the socket, unless a flag says where.
     options.socket_folder = SocketFolder::OwnWithFiles;
@@ -123,7 +126,7 @@ fn records(config: &Config, kinds: &[Row]) -> Result<Store, StartError> {
     Ok(Store::open_within(&folder, &Row::forms(kinds), patience)?)
 }
 
-fn info(config: &Config, node: &dyn NodeApi) -> Result<NodeInfo, StartError> {
+fn info(config: &Config, node: &dyn NodeApi) -> Result<NodeGetInfoResponse, StartError> {
     let id = match config.node_id.as_str() {
         "" => {
             let uuid = node.system().uuid(node.deadline(FIRMWARE));
@@ -136,29 +139,19 @@ fn info(config: &Config, node: &dyn NodeApi) -> Result<NodeInfo, StartError> {
             "-azure-luns=nvme: LUN n is namespace n + 2, as Azure says of Linux; nobody has seen it on Windows"
         );
     }
-    Ok(NodeInfo {
-        id,
-        max_volumes: config.max_volumes,
-        topology: config.topology.clone(),
+    Ok(NodeGetInfoResponse {
+        node_id: id,
+        max_volumes_per_node: config.max_volumes,
+        accessible_topology: config.topology.message(),
     })
 }
 
-fn csi(
-    config: &Config,
-    node_service: NodeService,
-    calls: &Arc<Calls>,
-    admission: &Arc<Admission>,
-) -> Arc<dyn Service> {
-    let mut router = Router::counting(calls).admitted_by(admission);
-    let identity = Identity {
+fn identity(config: &Config) -> Identity {
+    Identity {
         name: config.driver_name.clone(),
         has_controller: config.has_controller,
-        has_topology: !config.topology.segments().is_empty(),
-    };
-    identity.register(&mut router);
-    node_service.register(&mut router);
-    lifecycle::serve(admission, &mut router);
-    Arc::new(router)
+        has_topology: config.topology.message().is_some(),
+    }
 }
 
 fn registered(config: &Config, calls: &Arc<Calls>, admission: &Arc<Admission>) -> Option<Keeper> {
@@ -166,7 +159,7 @@ fn registered(config: &Config, calls: &Arc<Calls>, admission: &Arc<Admission>) -
         return None;
     }
     let registration = Registration::new(&config.driver_name, &dialled(config));
-    let mut router = Router::counting(calls);
+    let mut router = Router::new(calls, admission);
     registration.register(&mut router);
     let registrar = Registrar {
         endpoint: config.registry_endpoint(),

@@ -15,7 +15,7 @@ use wincsi::smb::{Credentials, MapRequest, Privacy, RemotePath};
 use wincsi::{Node, NodeApi, Options, WinPath};
 use wincsi_driver::kinds::share::attributes::ShareRules;
 use wincsi_driver::kinds::{self, Row};
-use wincsi_driver::kubelet::{NodeInfo, NodeService, Router};
+use wincsi_driver::kubelet::{Router, serve_node};
 use wincsi_driver::life::{Kubelet, Volumes};
 use wincsi_driver::machine::Machine;
 use wincsi_driver::record::Store;
@@ -24,7 +24,8 @@ use wire::csi::v1::node::{NodePublishVolume, NodeStageVolume, NodeUnpublishVolum
 use wire::csi::v1::volume_capability::access_mode::Mode;
 use wire::csi::v1::volume_capability::{AccessMode, AccessType, MountVolume};
 use wire::csi::v1::{
-    NodePublishVolumeRequest, NodeStageVolumeRequest, NodeUnpublishVolumeRequest, VolumeCapability,
+    NodeGetInfoResponse, NodePublishVolumeRequest, NodeStageVolumeRequest,
+    NodeUnpublishVolumeRequest, VolumeCapability,
 };
 use zeroize::Zeroizing;
 
@@ -95,8 +96,8 @@ impl Fixture {
         let machine = Arc::clone(&events) as Arc<dyn Machine>;
         let (host, served) = host(&sim, &node);
         let volumes = Arc::new(Volumes::new(host, store, machine, kubelet, kinds));
-        let mut router = Router::counting(&Arc::default());
-        NodeService::new(Arc::clone(&volumes), NodeInfo::default()).register(&mut router);
+        let mut router = Router::default();
+        serve_node(&volumes, NodeGetInfoResponse::default(), &mut router);
         Self {
             router,
             events,

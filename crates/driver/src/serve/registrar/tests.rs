@@ -42,7 +42,7 @@ impl Fixture {
             start + Duration::from_secs(moved.load(Ordering::SeqCst))
         };
         let registration = Registration::timed_by(Arc::new(clock), "d", "/csi.sock");
-        let mut router = Router::counting(&Arc::default());
+        let mut router = Router::default();
         registration.register(&mut router);
         let registrar = Registrar {
             endpoint: Endpoint::socket(&path),

@@ -6,11 +6,10 @@ use std::sync::Arc;
 
 use driver::kinds::share::Hashes;
 use driver::kinds::{self, Row};
-use driver::kubelet::{NodeInfo, NodeService, Router};
+use driver::kubelet::{Router, serve_node};
 use driver::life::{Kubelet, Volumes};
 use driver::machine::Simulated;
 use driver::record::Store;
-use program::metrics::Calls;
 use tempfile::TempDir;
 use transport::{Endpoint, Server, ServerOptions};
 use wincsi::sim::smb::{ServerSpec, Share, SmbControl};
@@ -19,6 +18,7 @@ use wincsi::sim::{
     SimNode,
 };
 use wincsi::{Node, Options};
+use wire::csi::v1::NodeGetInfoResponse;
 
 use crate::calls::{PASSWORD, USER, Volume};
 
@@ -93,8 +93,8 @@ impl TestNode {
 
     /// Serves the driver's Node service.
     pub(crate) fn serve(&self, volumes: Arc<Volumes>) -> anyhow::Result<(Server, Endpoint)> {
-        let mut router = Router::counting(&Arc::<Calls>::default());
-        NodeService::new(volumes, NodeInfo::default()).register(&mut router);
+        let mut router = Router::default();
+        serve_node(&volumes, NodeGetInfoResponse::default(), &mut router);
         let endpoint = Endpoint::socket(self.home.path().join("csi").join("csi.sock"));
         let services = vec![(endpoint.clone(), Arc::new(router) as _)];
         Ok((Server::bind(services, ServerOptions::default())?, endpoint))

@@ -13,7 +13,6 @@ use anyhow::Context as _;
 use clap::Parser;
 use driver::kubelet::{Identity, Router};
 use program::log;
-use program::metrics::Calls;
 use transport::{Endpoint, Server, ServerOptions};
 
 use crate::controller::Controller;
@@ -54,7 +53,7 @@ fn main() -> anyhow::Result<()> {
 }
 
 fn serve(arguments: &Arguments) -> anyhow::Result<Server> {
-    let mut router = Router::counting(&Arc::<Calls>::default());
+    let mut router = Router::default();
     let identity = Identity {
         name: driver::NAME.to_owned(),
         has_controller: true,
