@@ -56,20 +56,14 @@ impl Metrics {
     }
 
     fn render_counts(&self, page: &mut Exposition) {
-        page.family(
+        page.counter(
             "wincsi_log_records_lost_total",
             "Records that their log file, or standard error, did not take.",
-            Kind::Counter,
+            log::lost(),
         );
-        page.sample("wincsi_log_records_lost_total", &[], log::lost());
-        page.family(
+        page.counter(
             "wincsi_audit_records_lost_total",
             "Calls that the audit log did not take.",
-            Kind::Counter,
-        );
-        page.sample(
-            "wincsi_audit_records_lost_total",
-            &[],
             self.audit_lost.value(),
         );
         let name = "wincsi_policy_reloads_total";
@@ -103,8 +97,8 @@ impl NodeKind {
 fn render_renewals(page: &mut Exposition, node: &Node) {
     let name = "wincsi_smb_renewals_failed_total";
     let help = "SMB mappings that were removed to be made anew, and could not be.";
-    page.family(name, help, Kind::Counter);
-    page.sample(name, &[], node.operations().smb().failed_renewals());
+    let count = node.operations().smb().failed_renewals();
+    page.counter(name, help, count);
 }
 
 fn render_build(page: &mut Exposition, node: NodeKind) {

@@ -1,7 +1,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use program::metrics::{Exposition, Kind};
+use program::metrics::Exposition;
 use wire::pluginregistration::v1::registration::{GetInfo, NotifyRegistrationStatus};
 use wire::pluginregistration::v1::{PluginInfo, RegistrationStatus, RegistrationStatusResponse};
 
@@ -102,19 +102,14 @@ impl Registration {
             let age = progress.last_call.map(since);
             (progress.is_registered, progress.renewals, age)
         };
-        let name = "wincsi_registered";
         let help = "Whether kubelet has registered the driver: 1 or 0.";
-        page.family(name, help, Kind::Gauge);
-        page.sample(name, &[], u8::from(is_registered));
-        let name = "wincsi_registration_renewals_total";
+        page.gauge("wincsi_registered", help, u8::from(is_registered));
         let help = "How often the registration socket was made anew: kubelet did not call, or its file was gone.";
-        page.family(name, help, Kind::Counter);
-        page.sample(name, &[], renewals);
+        page.counter("wincsi_registration_renewals_total", help, renewals);
         if let Some(age) = age {
             let name = "wincsi_registration_last_call_age_seconds";
             let help = "Time since kubelet's last call of the registration.";
-            page.family(name, help, Kind::Gauge);
-            page.sample(name, &[], age.as_secs_f64());
+            page.gauge(name, help, age.as_secs_f64());
         }
     }
 

@@ -1,7 +1,7 @@
 use std::sync::Arc;
 
 use program::http::{Detail, Page, Site, Status};
-use program::metrics::{self, Calls, Exposition, Kind};
+use program::metrics::{self, Calls, Exposition};
 use transport::{Server, Usage};
 
 use super::probe::NodeProbe;
@@ -51,19 +51,11 @@ impl Pages {
             registrar.registration.render(&mut page);
         }
         let help = "Whether the records were compared with the node since the start: 1 or 0.";
-        flag(
-            &mut page,
-            "wincsi_reconciled",
-            help,
-            self.reconciled.is_done(),
-        );
+        let is_reconciled = u8::from(self.reconciled.is_done());
+        page.gauge("wincsi_reconciled", help, is_reconciled);
         let help = "Whether the driver is being drained and works on no volume: 1 or 0.";
-        flag(
-            &mut page,
-            "wincsi_draining",
-            help,
-            !self.admission.is_open(),
-        );
+        let is_draining = u8::from(!self.admission.is_open());
+        page.gauge("wincsi_draining", help, is_draining);
         self.volumes.render(&mut page);
         Page {
             status: Status::Ok,
@@ -102,9 +94,4 @@ impl Pages {
         }
         self.probe.ask().map_err(|error| error.to_string())
     }
-}
-
-fn flag(page: &mut Exposition, name: &str, help: &str, is_set: bool) {
-    page.family(name, help, Kind::Gauge);
-    page.sample(name, &[], u8::from(is_set));
 }

@@ -39,6 +39,18 @@ impl Exposition {
         let _ = writeln!(self.0, " {value}");
     }
 
+    /// Adds a counter without labels.
+    pub fn counter(&mut self, name: &str, help: &str, value: impl fmt::Display) {
+        self.family(name, help, Kind::Counter);
+        self.sample(name, &[], value);
+    }
+
+    /// Adds a gauge without labels.
+    pub fn gauge(&mut self, name: &str, help: &str, value: impl fmt::Display) {
+        self.family(name, help, Kind::Gauge);
+        self.sample(name, &[], value);
+    }
+
     pub fn into_text(self) -> String {
         self.0
     }

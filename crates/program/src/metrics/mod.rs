@@ -72,8 +72,7 @@ pub fn render_usage(page: &mut Exposition, usage: Usage) {
             usage.threads,
         ),
     ] {
-        page.family(name, help, Kind::Gauge);
-        page.sample(name, &[], value);
+        page.gauge(name, help, value);
     }
     for (name, help, value) in [
         (
@@ -92,7 +91,6 @@ pub fn render_usage(page: &mut Exposition, usage: Usage) {
             usage.failed_accepts,
         ),
     ] {
-        page.family(name, help, Kind::Counter);
-        page.sample(name, &[], value);
+        page.counter(name, help, value);
     }
 }
