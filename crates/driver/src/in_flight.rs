@@ -18,10 +18,8 @@ pub(crate) const CALLS: usize = 512;
 
 /// Another call for the volume runs.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("another call for volume {volume} runs")]
-pub struct Busy {
-    volume: VolumeHandle,
-}
+#[error("another call for volume {0} runs")]
+pub struct Busy(VolumeHandle);
 
 #[derive(Debug, Default)]
 pub struct InFlight {
@@ -43,30 +41,26 @@ enum Use {
 impl InFlight {
     /// A turn in which no other call for the volume runs.
     pub fn alone(&self, volume: &VolumeHandle) -> Result<Turn<'_>, Busy> {
-        let mut uses = self.lock_for_call(volume);
-        match uses.get(volume) {
-            None | Some(Use::Watched) => {}
-            Some(_) => return Err(Busy::of(volume)),
-        }
-        uses.insert(volume.clone(), Use::Alone);
-        Ok(Turn::new(self, volume, None))
+        self.begin(volume, None)
     }
 
     /// A turn in which no other call for this target of the volume runs, and none that takes the volume alone.
     pub fn at(&self, volume: &VolumeHandle, target: &str) -> Result<Turn<'_>, Busy> {
+        self.begin(volume, Some(target.to_owned()))
+    }
+
+    fn begin(&self, volume: &VolumeHandle, target: Option<String>) -> Result<Turn<'_>, Busy> {
         let mut uses = self.lock_for_call(volume);
         let of_volume = uses.entry(volume.clone()).or_insert(Use::Watched);
-        if matches!(of_volume, Use::Watched) {
-            *of_volume = Use::At(BTreeSet::new());
+        match (&mut *of_volume, &target) {
+            (Use::Watched, None) => *of_volume = Use::Alone,
+            (Use::Watched, Some(target)) => *of_volume = Use::At([target.clone()].into()),
+            (Use::At(targets), Some(target)) if !targets.contains(target) => {
+                targets.insert(target.clone());
+            }
+            _ => return Err(Busy(volume.clone())),
         }
-        let is_free = match of_volume {
-            Use::At(targets) => targets.insert(target.to_owned()),
-            Use::Alone | Use::Watched | Use::BetweenCalls => false,
-        };
-        match is_free {
-            true => Ok(Turn::new(self, volume, Some(target.to_owned()))),
-            false => Err(Busy::of(volume)),
-        }
+        Ok(Turn::new(self, volume, target))
     }
 
     /// Watches a volume; none if a call for it runs, or it is watched.
@@ -88,27 +82,6 @@ impl InFlight {
             |uses: &mut BTreeMap<_, _>| matches!(uses.get(volume), Some(Use::BetweenCalls));
         let waited = self.released.wait_while(self.uses.lock(), is_between);
         waited.unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn end(&self, volume: &VolumeHandle, target: Option<&str>) {
-        let mut uses = self.uses.lock();
-        let is_over = match (uses.get_mut(volume), target) {
-            (Some(Use::At(targets)), Some(target)) => {
-                targets.remove(target);
-                targets.is_empty()
-            }
-            _ => true,
-        };
-        if is_over && matches!(uses.remove(volume), Some(Use::BetweenCalls)) {
-            self.released.notify_all();
-        }
-    }
-}
-
-impl Busy {
-    fn of(volume: &VolumeHandle) -> Self {
-        let volume = volume.clone();
-        Self { volume }
     }
 }
 
@@ -158,7 +131,17 @@ impl<'a> Turn<'a> {
 
 impl Drop for Turn<'_> {
     fn drop(&mut self) {
-        self.of.end(&self.volume, self.target.as_deref());
+        let mut uses = self.of.uses.lock();
+        let is_over = match (uses.get_mut(&self.volume), &self.target) {
+            (Some(Use::At(targets)), Some(target)) => {
+                targets.remove(target);
+                targets.is_empty()
+            }
+            _ => true,
+        };
+        if is_over && matches!(uses.remove(&self.volume), Some(Use::BetweenCalls)) {
+            self.of.released.notify_all();
+        }
     }
 }
 
