@@ -4,7 +4,7 @@ use program::http::{Detail, Page, Site, Status};
 use program::metrics::{self, Calls, Exposition};
 use transport::{Server, Usage};
 
-use super::probe::NodeProbe;
+use super::probe::{LIMIT, NodeProbe};
 use super::reconcile::Reconciled;
 use super::registrar::Registrar;
 use crate::admission::Admission;
@@ -19,7 +19,7 @@ pub(super) struct Pages {
     pub(super) registrar: Option<Arc<Registrar>>,
     pub(super) server: Arc<Server>,
     pub(super) reconciled: Reconciled,
-    pub(super) probe: NodeProbe,
+    pub(super) probe: Arc<NodeProbe>,
     pub(super) volumes: Arc<Volumes>,
 }
 
@@ -92,6 +92,6 @@ impl Pages {
         if !self.reconciled.is_done() {
             return Err(String::from("the records are being compared with the node"));
         }
-        self.probe.ask().map_err(|error| error.to_string())
+        self.probe.ask(LIMIT).map_err(|error| error.to_string())
     }
 }

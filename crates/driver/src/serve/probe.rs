@@ -10,7 +10,7 @@ use wincsi::{NodeApi, WinPath};
 use crate::unpoisoned::Unpoisoned;
 
 /// How long a page waits for the node. A probe of Kubernetes should have a longer timeout.
-const LIMIT: Duration = Duration::from_secs(3);
+pub(super) const LIMIT: Duration = Duration::from_secs(3);
 
 const OPERATION: Duration = Duration::from_secs(30);
 
@@ -33,11 +33,6 @@ type Operation = dyn Fn() -> Result<(), String> + Send + Sync;
 
 /// Asks the node. Those who ask meanwhile wait for the same answer, and an operation that hangs stays the only one.
 pub(super) struct NodeProbe {
-    inner: Arc<Inner>,
-    limit: Duration,
-}
-
-struct Inner {
     operation: Box<Operation>,
     progress: Unpoisoned<Progress>,
     ended: Condvar,
@@ -52,9 +47,9 @@ struct Progress {
 
 impl NodeProbe {
     /// Asks this node whether the kubelet's folder exists: the cheapest operation that reaches Windows, or csi-proxy.
-    pub(super) fn of(node: Arc<dyn NodeApi>, kubelet_path: &Path) -> Self {
+    pub(super) fn of(node: Arc<dyn NodeApi>, kubelet_path: &Path) -> Arc<Self> {
         let path = kubelet_path.to_str().and_then(|path| path.parse().ok());
-        Self::within(LIMIT, move || {
+        Self::by(move || {
             let path: WinPath = match &path {
                 Some(path) => WinPath::clone(path),
                 None => SOMEWHERE.parse().map_err(|error| format!("{error}"))?,
@@ -66,52 +61,46 @@ impl NodeProbe {
         })
     }
 
-    fn within(
-        limit: Duration,
-        operation: impl Fn() -> Result<(), String> + Send + Sync + 'static,
-    ) -> Self {
-        let inner = Arc::new(Inner {
+    fn by(operation: impl Fn() -> Result<(), String> + Send + Sync + 'static) -> Arc<Self> {
+        Arc::new(Self {
             operation: Box::new(operation),
             progress: Unpoisoned::default(),
             ended: Condvar::new(),
-        });
-        Self { inner, limit }
+        })
     }
 
     /// The outcome of the operation that runs, or of another.
-    pub(super) fn ask(&self) -> Result<(), ProbeError> {
-        let mut progress = self.inner.progress.lock();
+    pub(super) fn ask(self: &Arc<Self>, limit: Duration) -> Result<(), ProbeError> {
+        let mut progress = self.progress.lock();
         let awaited = progress.ended + 1;
         let since = match progress.running_since {
             Some(since) => since,
             None => {
-                let spawned = Inner::run_aside(&self.inner);
+                let spawned = self.run_aside();
                 spawned.map_err(|error| ProbeError::Thread(error.to_string()))?;
                 *progress.running_since.insert(Instant::now())
             }
         };
-        let waited = (self.inner.ended)
-            .wait_timeout_while(progress, self.limit, |progress| progress.ended < awaited);
+        let is_awaited = |progress: &mut Progress| progress.ended < awaited;
+        let waited = self.ended.wait_timeout_while(progress, limit, is_awaited);
         let (progress, _) = waited.unwrap_or_else(PoisonError::into_inner);
         match &progress.last {
             Some(last) if progress.ended >= awaited => last.clone().map_err(ProbeError::Failed),
             _ => Err(ProbeError::Silent(since.elapsed())),
         }
     }
-}
 
-impl Inner {
-    fn run_aside(inner: &Arc<Self>) -> io::Result<()> {
-        let inner = Arc::clone(inner);
+    fn run_aside(self: &Arc<Self>) -> io::Result<()> {
+        let probe = Arc::clone(self);
         let thread = thread::Builder::new().name(String::from("readiness"));
         let thread = thread.stack_size(STACK_BYTES).spawn(move || {
-            let outcome = panic::catch_unwind(panic::AssertUnwindSafe(|| (inner.operation)()));
+            let outcome = panic::catch_unwind(panic::AssertUnwindSafe(|| (probe.operation)()));
             let outcome = outcome.unwrap_or_else(|_| Err(String::from("the operation panicked")));
-            let mut progress = inner.progress.lock();
+            let mut progress = probe.progress.lock();
             progress.running_since = None;
             progress.ended += 1;
             progress.last = Some(outcome);
-            inner.ended.notify_all();
+            probe.ended.notify_all();
         })?;
         drop(thread);
         Ok(())
@@ -134,22 +123,19 @@ mod tests {
         let (may_end, end) = mpsc::channel::<()>();
         let (end, count) = (Unpoisoned::new(end), Arc::new(AtomicUsize::new(0)));
         let counted = Arc::clone(&count);
-        let probe = NodeProbe::within(LONG, move || {
+        let probe = NodeProbe::by(move || {
             counted.fetch_add(1, Ordering::SeqCst);
             begun.send(()).unwrap();
             end.lock()
                 .recv_timeout(LONG)
                 .map_err(|error| error.to_string())
         });
-        let impatient = NodeProbe {
-            inner: Arc::clone(&probe.inner),
-            limit: Duration::ZERO,
-        };
         thread::scope(|scope| {
-            let first = scope.spawn(|| probe.ask());
+            let first = scope.spawn(|| probe.ask(LONG));
             begins.recv_timeout(LONG).unwrap();
             for _ in 0..ASKERS {
-                assert!(matches!(impatient.ask(), Err(ProbeError::Silent(_))));
+                let impatient = probe.ask(Duration::ZERO);
+                assert!(matches!(impatient, Err(ProbeError::Silent(_))));
             }
             may_end.send(()).unwrap();
             assert_eq!(first.join().unwrap(), Ok(()));
@@ -160,13 +146,14 @@ mod tests {
     #[test]
     fn each_question_after_an_answer_asks_the_node_again() {
         let count = AtomicUsize::new(0);
-        let probe = NodeProbe::within(LONG, move || match count.fetch_add(1, Ordering::SeqCst) {
+        let probe = NodeProbe::by(move || match count.fetch_add(1, Ordering::SeqCst) {
             0 => Err(String::from("away")),
             1 => panic!("as told"),
             _ => Ok(()),
         });
-        assert_eq!(probe.ask(), Err(ProbeError::Failed(String::from("away"))));
-        assert!(matches!(probe.ask(), Err(ProbeError::Failed(_))));
-        assert_eq!(probe.ask(), Ok(()));
+        let ask = || probe.ask(LONG);
+        assert_eq!(ask(), Err(ProbeError::Failed(String::from("away"))));
+        assert!(matches!(ask(), Err(ProbeError::Failed(_))));
+        assert_eq!(ask(), Ok(()));
     }
 }
