@@ -1,13 +1,15 @@
 use std::fs::{File, TryLockError};
 use std::path::Path;
-use std::sync::mpsc;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::store::{StoreError, failed};
 
 /// In the folder, which others may not enter: elsewhere they could hold the lock.
 const NAME: &str = "lock";
+
+/// How often the lock is tried while another process has it.
+const PAUSE: Duration = Duration::from_millis(10);
 
 /// Makes this process the one that has a folder's records, as long as the file is open: the system closes it when the
 /// process ends, however it ends. Waits so long for another process that has them.
@@ -20,17 +22,20 @@ pub(super) fn take(folder: &Path, patience: Duration) -> Result<File, StoreError
         .truncate(false)
         .open(&file);
     let file = opened.map_err(failed("make", &file))?;
-    match file.try_lock() {
-        Ok(()) => return Ok(file),
-        Err(TryLockError::WouldBlock) => {}
-        Err(TryLockError::Error(error)) => return Err(failed("lock", folder)(error)),
+    let began = Instant::now();
+    if is_taken(&file, folder)? {
+        return Ok(file);
     }
     if !patience.is_zero() {
         tracing::warn!(
             "another process has the records in {}: waiting {patience:?} for its end",
             folder.display()
         );
-        if let Some(file) = take_within(file, folder, patience)? {
+    }
+    // The system bounds no wait for a lock.
+    while began.elapsed() < patience {
+        thread::sleep(PAUSE);
+        if is_taken(&file, folder)? {
             return Ok(file);
         }
     }
@@ -38,16 +43,10 @@ pub(super) fn take(folder: &Path, patience: Duration) -> Result<File, StoreError
     Err(StoreError::InUse { folder })
 }
 
-/// The system bounds no wait for a lock, so a thread waits, which outlives this call if the lock does not come.
-fn take_within(file: File, folder: &Path, patience: Duration) -> Result<Option<File>, StoreError> {
-    let (sender, locked) = mpsc::channel();
-    let wait = move || {
-        let taken = file.lock().map(|()| file);
-        // Where nobody waits any more, the lock goes with the file.
-        drop(sender.send(taken));
-    };
-    let thread = thread::Builder::new().name(String::from("records"));
-    thread.spawn(wait).map_err(failed("wait for", folder))?;
-    let taken = locked.recv_timeout(patience).ok().transpose();
-    taken.map_err(failed("lock", folder))
+fn is_taken(file: &File, folder: &Path) -> Result<bool, StoreError> {
+    match file.try_lock() {
+        Ok(()) => Ok(true),
+        Err(TryLockError::WouldBlock) => Ok(false),
+        Err(TryLockError::Error(error)) => Err(failed("lock", folder)(error)),
+    }
 }
