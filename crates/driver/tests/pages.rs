@@ -430,8 +430,5 @@ fn path() -> WinPath {
 
 fn unreadable() -> StoreError {
     let (file, reason) = (PathBuf::new(), TextError::Version(3));
-    StoreError::Unreadable {
-        file,
-        reason: reason.into(),
-    }
+    StoreError::Unreadable { file, reason }
 }

@@ -200,7 +200,10 @@ mod tests {
                 fs::write(file, r#"{"version": 4}"#).unwrap();
             }
             let store = Store::open(&folder, &[]).unwrap();
-            let slot = store.slot(&stage.volume).unwrap();
+            let slot = match store.slot(&stage.volume) {
+                Ok(slot) => slot,
+                Err(error) => return CallError::from(error).code(),
+            };
             let (spec, none) = (NodeSpec::named("n"), Inventory::of(0));
             let sim = SimNode::in_memory(&spec, none, ClockMode::Virtual).unwrap();
             let node = Node::new(sim.os(), Options::default());

@@ -20,7 +20,7 @@ pub(crate) use self::store::{failed, replace};
 
 /// A volume's id in CSI, as the controller or the author of a PV chose it.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
+#[serde(try_from = "String")]
 pub struct VolumeHandle(String);
 
 /// The namespace of the names of record files: a random UUID, which stays.
@@ -68,12 +68,6 @@ impl TryFrom<String> for VolumeHandle {
 
     fn try_from(text: String) -> Result<Self, HandleError> {
         Self::parse(&text)
-    }
-}
-
-impl From<VolumeHandle> for String {
-    fn from(volume: VolumeHandle) -> Self {
-        volume.0
     }
 }
 

@@ -25,10 +25,7 @@ pub enum StoreError {
     InUse { folder: PathBuf },
     /// The file is no record that this version reads. It stays as it is.
     #[error("the record {} is not read: {reason}", file.display())]
-    Unreadable {
-        file: PathBuf,
-        reason: Arc<TextError>,
-    },
+    Unreadable { file: PathBuf, reason: TextError },
 }
 
 /// The records of all volumes, a file each. One process has them, as it trusts what it remembers of them.
@@ -37,7 +34,7 @@ pub enum StoreError {
 #[derive(Debug)]
 pub struct Store {
     folder: PathBuf,
-    forms: Arc<[Form]>,
+    forms: Vec<Form>,
     unreadable: usize,
     files: Unpoisoned<RecordFiles>,
     _lock: File,
@@ -59,16 +56,8 @@ pub struct Slot<'a> {
 #[derive(Debug)]
 struct RecordFile {
     file: PathBuf,
-    forms: Arc<[Form]>,
-    content: Unpoisoned<FileContent>,
-}
-
-#[derive(Clone, Debug)]
-enum FileContent {
-    None,
-    /// The text of a record that reads: a tenth of what the record takes in memory.
-    Record(Box<str>),
-    Unreadable(Arc<TextError>),
+    /// The text of the record, which reads: a tenth of what the record takes in memory.
+    text: Unpoisoned<Option<Box<str>>>,
 }
 
 impl Store {
@@ -87,7 +76,6 @@ impl Store {
         forms: &[Form],
         patience: Duration,
     ) -> Result<Self, StoreError> {
-        let forms = Arc::from(forms);
         if let Some(parent) = folder.parent() {
             fs::create_dir_all(parent).map_err(failed("make", parent))?;
         }
@@ -105,9 +93,7 @@ impl Store {
                 }
                 _ => continue,
             }
-            let record_file =
-                RecordFile::read(file, &forms).inspect_err(|error| tracing::error!("{error}"));
-            match record_file {
+            match RecordFile::read(file, forms).inspect_err(log) {
                 Ok((record_file, Some(volume))) => {
                     drop(files.insert(volume, Arc::new(record_file)))
                 }
@@ -116,7 +102,7 @@ impl Store {
         }
         Ok(Self {
             folder: folder.to_owned(),
-            forms,
+            forms: forms.to_vec(),
             unreadable,
             files: Unpoisoned::new(files),
             _lock: lock,
@@ -126,26 +112,20 @@ impl Store {
     /// The file of a volume's record.
     ///
     /// # Errors
-    /// Its file is there and cannot be read.
+    /// Its file is there and cannot be read, or is no record of the volume that this version reads.
     pub fn slot(&self, volume: &VolumeHandle) -> Result<Slot<'_>, StoreError> {
         let record_file = match self.record_file(volume) {
             Some(record_file) => record_file,
-            None => self.find(volume)?,
+            None => match Arc::new(self.read(volume)?) {
+                found if found.has_record() => self.remember(volume, found),
+                none => none,
+            },
         };
         Ok(Slot {
             store: self,
             volume: volume.clone(),
             record_file,
         })
-    }
-
-    /// That of a volume that was not remembered.
-    fn find(&self, volume: &VolumeHandle) -> Result<Arc<RecordFile>, StoreError> {
-        let record_file = self.read(volume)?;
-        match record_file.has_record() {
-            true => Ok(self.remember(volume, Arc::new(record_file))),
-            false => Ok(Arc::new(record_file)),
-        }
     }
 
     pub fn get(&self, volume: &VolumeHandle) -> Result<Option<Record>, StoreError> {
@@ -191,15 +171,15 @@ impl Store {
     pub(crate) fn unreadable_record(&self, volume: &VolumeHandle, reason: TextError) -> StoreError {
         StoreError::Unreadable {
             file: self.folder.join(volume.file_name()),
-            reason: Arc::new(reason),
+            reason,
         }
     }
 
     fn read(&self, volume: &VolumeHandle) -> Result<RecordFile, StoreError> {
         let (record_file, found) =
-            RecordFile::read(self.folder.join(volume.file_name()), &self.forms)?;
+            RecordFile::read(self.folder.join(volume.file_name()), &self.forms).inspect_err(log)?;
         // Handles whose files have one name can be made: the name is a hash.
-        record_file.require(volume, found.as_ref())?;
+        record_file.require(volume, found)?;
         Ok(record_file)
     }
 
@@ -226,7 +206,7 @@ impl Slot<'_> {
     /// Replaces the record. After a crash there is the old one or the new one, whole.
     ///
     /// # Errors
-    /// The system refuses, or there is one that cannot be read.
+    /// The system refuses.
     pub fn put<C: Content>(&self, record: Record<C>) -> Result<(), StoreError> {
         // Other calls share this from before there is a file that they could read into another.
         let record_file = self
@@ -265,7 +245,7 @@ impl Slot<'_> {
     /// Removes the record. One that is gone already is success.
     ///
     /// # Errors
-    /// The system refuses, or there is one that cannot be read.
+    /// The system refuses.
     pub fn remove(&self) -> Result<(), StoreError> {
         self.record_file().remove()?;
         self.store.files.lock().remove(&self.volume);
@@ -280,75 +260,79 @@ impl Slot<'_> {
 }
 
 impl RecordFile {
-    /// Reads a file, and the volume of the record in it.
-    fn read(
-        file: PathBuf,
-        forms: &Arc<[Form]>,
-    ) -> Result<(Self, Option<VolumeHandle>), StoreError> {
-        let (content, volume) = match fs::read(&file) {
+    /// Reads a file, and the volume of the record in it, if there is one.
+    fn read(file: PathBuf, forms: &[Form]) -> Result<(Self, Option<VolumeHandle>), StoreError> {
+        let text = match fs::read(&file) {
             // What is no text is no record.
-            Ok(bytes) => FileContent::of(&file, &String::from_utf8_lossy(&bytes), forms),
-            Err(error) if error.kind() == ErrorKind::NotFound => (FileContent::None, None),
+            Ok(bytes) => Some(String::from_utf8_lossy(&bytes).into()),
+            Err(error) if error.kind() == ErrorKind::NotFound => None,
             Err(error) => return Err(failed("read", &file)(error)),
         };
-        let record_file = Self {
-            file,
-            forms: Arc::clone(forms),
-            content: Unpoisoned::new(content),
+        let text = Unpoisoned::new(text);
+        let record_file = Self { file, text };
+        let volume = record_file.volume(forms);
+        Ok((record_file, volume?))
+    }
+
+    fn volume(&self, forms: &[Form]) -> Result<Option<VolumeHandle>, StoreError> {
+        let text = self.text.lock();
+        let Some(text) = text.as_deref() else {
+            return Ok(None);
         };
-        Ok((record_file, volume))
+        let own = Record::from_text(text, forms).and_then(|Record { volume, .. }| {
+            match self.file.ends_with(volume.file_name()) {
+                true => Ok(Some(volume)),
+                false => Err(TextError::OtherVolume { volume }),
+            }
+        });
+        own.map_err(|reason| self.unreadable(reason))
     }
 
     fn get(&self) -> Result<Option<Record>, StoreError> {
-        match &*self.content.lock() {
-            FileContent::None => Ok(None),
-            FileContent::Record(text) => self.parsed(text).map(Some),
-            FileContent::Unreadable(reason) => Err(self.unreadable(Arc::clone(reason))),
-        }
+        let text = self.text.lock();
+        let record = text.as_deref().map(parsed).transpose();
+        record.map_err(|reason| self.unreadable(reason))
     }
 
     fn put<C: Content>(&self, record: Record<C>) -> Result<(), StoreError> {
-        let mut content = self.content.lock();
-        let record = record
-            .into_any()
-            .map_err(|reason| self.unreadable(reason))?;
-        self.write(&mut content, &record)
+        self.rewrite(|_| record.into_any().map(Some))
     }
 
     fn change(
         &self,
         how: impl FnOnce(Record) -> Result<Record, TextError>,
     ) -> Result<(), StoreError> {
-        let mut content = self.content.lock();
-        let FileContent::Record(text) = &*content else {
-            return Ok(());
-        };
-        let record = how(self.parsed(text)?).map_err(|reason| self.unreadable(reason))?;
-        self.write(&mut content, &record)
+        self.rewrite(|text| {
+            let record = text.map(parsed).transpose()?;
+            record.map(how).transpose()
+        })
+    }
+
+    /// Replaces the record by what becomes of the text of the one before, if anything does.
+    fn rewrite(
+        &self,
+        how: impl FnOnce(Option<&str>) -> Result<Option<Record>, TextError>,
+    ) -> Result<(), StoreError> {
+        let mut text = self.text.lock();
+        let new =
+            how(text.as_deref()).and_then(|new| new.as_ref().map(Record::to_text).transpose());
+        match new.map_err(|reason| self.unreadable(reason))? {
+            Some(new) if text.as_deref() != Some(&*new) => {
+                replace(&self.file, &new).map_err(failed("write", &self.file))?;
+                *text = Some(new.into());
+            }
+            _ => {}
+        }
+        Ok(())
     }
 
     fn remove(&self) -> Result<(), StoreError> {
-        let mut content = self.content.lock();
-        if let FileContent::Unreadable(reason) = &*content {
-            return Err(self.unreadable(Arc::clone(reason)));
-        }
+        let mut text = self.text.lock();
         match fs::remove_file(&self.file) {
             Err(error) if error.kind() == ErrorKind::NotFound => {}
             removed => removed.map_err(failed("remove", &self.file))?,
         }
-        *content = FileContent::None;
-        Ok(())
-    }
-
-    fn write(&self, content: &mut FileContent, record: &Record) -> Result<(), StoreError> {
-        if let FileContent::Unreadable(reason) = content {
-            return Err(self.unreadable(Arc::clone(reason)));
-        }
-        let text = record.to_text().map_err(|reason| self.unreadable(reason))?;
-        if !matches!(content, FileContent::Record(there) if **there == *text) {
-            replace(&self.file, &text).map_err(failed("write", &self.file))?;
-            *content = FileContent::Record(text.into());
-        }
+        *text = None;
         Ok(())
     }
 
@@ -356,46 +340,31 @@ impl RecordFile {
     fn require(
         &self,
         volume: &VolumeHandle,
-        found: Option<&VolumeHandle>,
+        found: Option<VolumeHandle>,
     ) -> Result<(), StoreError> {
-        let other = found.filter(|found| *found != volume);
-        other.map_or(Ok(()), |other| Err(self.unreadable(of_other(other))))
+        match found.filter(|found| found != volume) {
+            Some(volume) => Err(self.unreadable(TextError::OtherVolume { volume })),
+            None => Ok(()),
+        }
     }
 
     fn has_record(&self) -> bool {
-        matches!(&*self.content.lock(), FileContent::Record(_))
+        self.text.lock().is_some()
     }
 
-    fn parsed(&self, text: &str) -> Result<Record, StoreError> {
-        Record::from_text(text, &self.forms).map_err(|reason| self.unreadable(reason))
-    }
-
-    fn unreadable(&self, reason: impl Into<Arc<TextError>>) -> StoreError {
-        let (file, reason) = (self.file.clone(), reason.into());
+    fn unreadable(&self, reason: TextError) -> StoreError {
+        let file = self.file.clone();
         StoreError::Unreadable { file, reason }
     }
 }
 
-impl FileContent {
-    fn of(file: &Path, text: &str, forms: &[Form]) -> (Self, Option<VolumeHandle>) {
-        let own_name = |volume: VolumeHandle| match file.ends_with(volume.file_name()) {
-            true => Ok(volume),
-            false => Err(of_other(&volume)),
-        };
-        let volume = Record::from_text(text, forms).and_then(|record| own_name(record.volume));
-        match volume {
-            Ok(volume) => (Self::Record(text.into()), Some(volume)),
-            Err(reason) => {
-                tracing::error!("the record {} is not read: {reason}", file.display());
-                (Self::Unreadable(Arc::new(reason)), None)
-            }
-        }
-    }
+/// The record of a text that was read before, or written.
+fn parsed(text: &str) -> Result<Record, TextError> {
+    Ok(serde_json::from_str(text)?)
 }
 
-fn of_other(volume: &VolumeHandle) -> TextError {
-    let volume = volume.clone();
-    TextError::OtherVolume { volume }
+fn log(error: &StoreError) {
+    tracing::error!("{error}");
 }
 
 /// Of the file that is written beside a record.

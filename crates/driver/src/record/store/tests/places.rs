@@ -32,7 +32,7 @@ fn a_record_is_shared_from_before_its_file_is_there() {
     let store = Store::open(folder.path(), &FORMS).unwrap();
     let slot = store.slot(&volume()).unwrap();
     thread::scope(|scope| {
-        let unwritten = slot.record_file.content.lock();
+        let unwritten = slot.record_file.text.lock();
         let put = scope.spawn(|| slot.put(plain()));
         wait_until(|| store.has(&volume()));
         let other = store.slot(&volume()).unwrap();
