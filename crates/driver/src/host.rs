@@ -146,6 +146,7 @@ mod tests {
     use std::sync::mpsc;
 
     use super::*;
+    use crate::flags::{self, Invocation};
 
     fn placement(set: &[&str]) -> Placement {
         Placement::by(|name| set.contains(&name).then(|| String::from(r"C:\hpc")))
@@ -182,7 +183,11 @@ mod tests {
             (privacy(true), privacy(false)),
             (Privacy::All, Privacy::Unasked)
         );
-        assert!(Config::default().require_privacy);
+        let by_default = flags::parse(&[], |_| None).unwrap();
+        let Invocation::Serve(config) = by_default else {
+            panic!("not served");
+        };
+        assert!(config.require_privacy);
     }
 
     #[test]

@@ -13,25 +13,19 @@ use std::time::Duration;
 use program::flags::{Configuration, Section};
 use program::http::BindAddress;
 use program::log;
-use transport::{Endpoint, EndpointError};
+use transport::Endpoint;
 use wincsi::WinPath;
 
-use crate::kinds::disk::Luns;
-use crate::kinds::share::attributes::ShareRules;
+use crate::kinds;
 use crate::kubelet::Topology;
 
 pub use program::flags::{FlagError, Invocation, unicode};
 
 pub use self::page::page;
 
-/// As csi-driver-smb has it.
-const STATS_CACHE: Duration = Duration::from_secs(10 * 60);
-
-/// What the command line asks for.
-#[derive(Clone, Debug)]
+/// What the command line asks for. [`parse`] begins with the defaults of the table.
+#[derive(Clone, Debug, Default)]
 pub struct Config {
-    /// What azuredisk's key `LUN` counts.
-    pub azure_luns: Luns,
     /// Whether the driver has a controller, in this process or another.
     pub has_controller: bool,
     /// How long a stop waits for calls in flight.
@@ -44,6 +38,8 @@ pub struct Config {
     pub ignored: Vec<String>,
     /// Flags that were given and have no effect.
     pub ineffective: Vec<&'static str>,
+    /// How volumes of each kind are served.
+    pub kinds: kinds::Settings,
     /// How kubelet dials `endpoint`; `None` is as it is served.
     pub kubelet_endpoint: Option<String>,
     pub kubelet_path: PathBuf,
@@ -66,58 +62,24 @@ pub struct Config {
     pub registration_endpoint: Option<Endpoint>,
     /// Whether mappings of shares have to be encrypted, where a volume's options do not say.
     pub require_privacy: bool,
-    pub shares: ShareRules,
     /// The folder of the simulated node.
     pub simulate: Option<PathBuf>,
     /// The folder of the records; `None` is beside the socket of CSI.
     pub state_dir: Option<PathBuf>,
-    /// How long figures of a share are answered again before the share is asked anew.
-    pub stats_cache: Duration,
     pub topology: Topology,
 }
 
 /// Who does the work.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Host {
     /// This process, unless it is in an ordinary container, where it is refused.
+    #[default]
     Auto,
     /// This process, in a HostProcess container or on the machine itself.
     Native,
     /// csi-proxy, over its pipes.
     Proxy,
     Simulated,
-}
-
-impl Default for Config {
-    fn default() -> Self {
-        Self {
-            azure_luns: Luns::Unknown,
-            has_controller: false,
-            drain_timeout: Duration::from_secs(3),
-            driver_name: crate::NAME.to_owned(),
-            endpoint: None,
-            host: Host::Auto,
-            ignored: Vec::new(),
-            ineffective: Vec::new(),
-            kubelet_endpoint: None,
-            kubelet_path: PathBuf::from(r"C:\var\lib\kubelet"),
-            log: log::Options::default(),
-            max_volumes: 0,
-            metrics_address: None,
-            node_id: String::new(),
-            pre_stop_timeout: Duration::from_secs(20),
-            proxy_sockets: None,
-            registers: true,
-            registration_endpoint: None,
-            registration_timeout: Some(Duration::from_secs(60)),
-            require_privacy: true,
-            shares: ShareRules::default(),
-            simulate: None,
-            state_dir: None,
-            stats_cache: STATS_CACHE,
-            topology: Topology::default(),
-        }
-    }
 }
 
 impl Config {
@@ -196,11 +158,15 @@ pub fn parse(
     arguments: &[String],
     variable: impl Fn(&str) -> Option<String>,
 ) -> Result<Invocation<Config>, FlagError> {
+    let own = table::FLAGS.iter();
+    let with_default = own.filter(|flag| !flag.default.is_empty());
+    let defaults = with_default.map(|flag| format!("-{}={}", flag.name, flag.default));
     let of_environment = program::flags::all::<Config>().filter_map(|flag| {
         let value = variable(&variable_of(flag.name))?;
         Some(format!("-{}={value}", flag.name))
     });
-    program::flags::parse(of_environment.chain(arguments.iter().cloned()))
+    let given = arguments.iter().cloned();
+    program::flags::parse(defaults.chain(of_environment).chain(given))
 }
 
 /// The variable of a flag: `-max-volumes` is `WINCSI_MAX_VOLUMES`.
@@ -210,18 +176,6 @@ fn variable_of(flag: &str) -> String {
 
 pub fn usage() -> String {
     program::flags::usage::<Config>("wincsi node")
-}
-
-fn endpoint(text: &str) -> Result<Option<Endpoint>, &'static str> {
-    match program::flags::optional(text) {
-        None => Ok(None),
-        Some(text) => {
-            let parsed: Result<Endpoint, EndpointError> = text.parse();
-            parsed
-                .map(Some)
-                .map_err(|_| "it must be unix:PATH or tcp://127.0.0.1:PORT")
-        }
-    }
 }
 
 #[cfg(test)]
@@ -339,8 +293,8 @@ mod tests {
     fn a_flag_is_either_ours_or_refused_with_its_replacement() {
         let is_ours = |name: &str| program::flags::all::<Config>().any(|flag| flag.name == name);
         assert!(foreign::SHARED.iter().all(|name| is_ours(name)));
-        assert!(foreign::FOREIGN.iter().all(|flag| !is_ours(flag.name)));
-        assert!(foreign::FOREIGN.is_sorted_by_key(|flag| flag.name));
+        assert!(foreign::FOREIGN.iter().all(|(name, ..)| !is_ours(name)));
+        assert!(foreign::FOREIGN.is_sorted_by_key(|(name, ..)| *name));
     }
 
     #[test]
@@ -353,7 +307,7 @@ mod tests {
 
     #[test]
     fn figures_of_shares_are_kept_as_long_as_csi_driver_smb_keeps_them() {
-        let kept = |arguments: &[&str]| config(arguments, &[]).stats_cache.as_secs() / 60;
+        let kept = |arguments: &[&str]| config(arguments, &[]).kinds.shares.figures.as_secs() / 60;
         assert_eq!(kept(&[]), 10);
         for (minutes, expected) in [("3", 3), ("0", 10), ("-1", 10)] {
             let flag = format!("-vol-stats-cache-expire-in-minutes={minutes}");
@@ -366,8 +320,8 @@ mod tests {
         let read = |arguments: &[&str]| {
             let config = config(arguments, &[]);
             (
-                config.shares.options,
-                config.shares.readers,
+                config.kinds.shares.rules.options,
+                config.kinds.shares.rules.readers,
                 config.require_privacy,
             )
         };

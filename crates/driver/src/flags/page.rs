@@ -12,8 +12,7 @@ pub fn page() -> String {
     // Writing to a String cannot fail.
     let _ = writeln!(text, "{}, and klog's.\n", shared.join(", "));
     text.push_str("| flag | of | what replaces it |\n|---|---|---|\n");
-    for flag in FOREIGN {
-        let (name, of, replacement) = (flag.name, flag.of, flag.replacement);
+    for (name, of, replacement) in FOREIGN {
         let _ = writeln!(text, "| `-{name}` | {of} | {replacement} |");
     }
     text

@@ -3,10 +3,12 @@ use std::time::Duration;
 
 use program::flags::{Apply, Flag, Instead, Klog, Section, Value, optional, set};
 use program::http::{BarePort, BindAddress};
+use transport::Endpoint;
 
-use super::{Config, Host, STATS_CACHE, endpoint};
+use super::{Config, Host};
 use crate::cluster_dns::ClusterDns;
 use crate::kinds::disk::Luns;
+use crate::kinds::share;
 use crate::kinds::share::attributes::Strictness;
 
 pub(super) const SECTIONS: &[Section<Config>] = &[
@@ -22,7 +24,7 @@ pub(super) const SECTIONS: &[Section<Config>] = &[
     },
 ];
 
-const FLAGS: &[Flag<Config>] = &[
+pub(super) const FLAGS: &[Flag<Config>] = &[
     Flag {
         name: "help",
         value: Value::Bool,
@@ -35,7 +37,7 @@ const FLAGS: &[Flag<Config>] = &[
         value: Value::Of("scsi:ADAPTER|nvme:ADAPTER"),
         default: "",
         help: "What the key LUN of azuredisk's publish context counts on this node: LUNs of this SCSI adapter, or namespaces of the NVMe controller at this adapter. Empty: the volume's attributes name the adapter.",
-        apply: Apply::Text(|config, text| azure_luns(text).map(|luns| config.azure_luns = luns)),
+        apply: Apply::Text(|config, text| set(&mut config.kinds.disks.luns, azure_luns(text)?)),
     },
     Flag {
         name: "cluster-dns",
@@ -43,10 +45,8 @@ const FLAGS: &[Flag<Config>] = &[
         default: "",
         help: "Resolve servers whose names end in .svc.cluster.local with this DNS server: the cluster's, which a node does not use itself. Empty: Windows gets each name as it is.",
         apply: Apply::Text(|config, text| {
-            set(
-                &mut config.shares.cluster_dns,
-                optional(text).map(ClusterDns::parse).transpose()?,
-            )
+            let server = optional(text).map(ClusterDns::parse).transpose()?;
+            set(&mut config.kinds.shares.rules.cluster_dns, server)
         }),
     },
     Flag {
@@ -127,7 +127,7 @@ const FLAGS: &[Flag<Config>] = &[
         default: "lenient",
         help: "Mount options of shares that are unknown, ask for Kerberos or hold a credential: lenient ignores them with a warning, strict refuses the volume.",
         apply: Apply::Text(|config, text| {
-            strictness(text).map(|strictness| config.shares.options = strictness)
+            set(&mut config.kinds.shares.rules.options, strictness(text)?)
         }),
     },
     Flag {
@@ -149,9 +149,7 @@ const FLAGS: &[Flag<Config>] = &[
         value: Value::Of("path"),
         default: "",
         help: "With -host=proxy: the folder of csi-proxy's sockets, where there are no named pipes.",
-        apply: Apply::Text(|config, text| {
-            set(&mut config.proxy_sockets, optional(text).map(PathBuf::from))
-        }),
+        apply: Apply::Text(|config, text| set(&mut config.proxy_sockets, path(text))),
     },
     Flag {
         name: "readonly",
@@ -159,7 +157,7 @@ const FLAGS: &[Flag<Config>] = &[
         default: "lenient",
         help: "Shares that are read-only, which nothing on a Windows node enforces: lenient takes them with a warning, strict refuses them.",
         apply: Apply::Text(|config, text| {
-            strictness(text).map(|strictness| config.shares.readers = strictness)
+            set(&mut config.kinds.shares.rules.readers, strictness(text)?)
         }),
     },
     Flag {
@@ -200,18 +198,14 @@ const FLAGS: &[Flag<Config>] = &[
         value: Value::Of("path"),
         default: "",
         help: "With -host=sim: the folder of the simulated node, which is made where it is missing.",
-        apply: Apply::Text(|config, text| {
-            set(&mut config.simulate, optional(text).map(PathBuf::from))
-        }),
+        apply: Apply::Text(|config, text| set(&mut config.simulate, path(text))),
     },
     Flag {
         name: "state-dir",
         value: Value::Of("path"),
         default: "",
         help: "The folder of the records of volumes. Empty is volumes beside the socket of -endpoint, whose folder is closed to all but administrators.",
-        apply: Apply::Text(|config, text| {
-            set(&mut config.state_dir, optional(text).map(PathBuf::from))
-        }),
+        apply: Apply::Text(|config, text| set(&mut config.state_dir, path(text))),
     },
     Flag {
         name: "topology",
@@ -232,7 +226,9 @@ const FLAGS: &[Flag<Config>] = &[
         value: Value::Of("minutes"),
         default: "10",
         help: "How long size and free space of a share are answered again before the share is asked anew. 0 or less is 10.",
-        apply: Apply::Text(|config, text| stats_cache(text).map(|time| config.stats_cache = time)),
+        apply: Apply::Text(|config, text| {
+            set(&mut config.kinds.shares.figures, stats_cache(text)?)
+        }),
     },
 ];
 
@@ -248,6 +244,15 @@ fn azure_luns(text: &str) -> Result<Luns, &'static str> {
         "nvme" => Ok(Luns::Nvme { adapter }),
         _ => Err(FORM),
     }
+}
+
+fn endpoint(text: &str) -> Result<Option<Endpoint>, &'static str> {
+    let endpoint = optional(text).map(str::parse).transpose();
+    endpoint.map_err(|_| "it must be unix:PATH or tcp://127.0.0.1:PORT")
+}
+
+fn path(text: &str) -> Option<PathBuf> {
+    optional(text).map(PathBuf::from)
 }
 
 fn seconds(text: &str) -> Result<Duration, &'static str> {
@@ -276,7 +281,7 @@ fn stats_cache(text: &str) -> Result<Duration, &'static str> {
     let minutes: i32 = text.parse().map_err(|_| "it must be a number of minutes")?;
     Ok(match u64::try_from(minutes) {
         Ok(minutes @ 1..) => Duration::from_secs(minutes * 60),
-        _ => STATS_CACHE,
+        _ => share::Settings::default().figures,
     })
 }
 

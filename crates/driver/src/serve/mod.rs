@@ -24,8 +24,8 @@ use crate::admission::Admission;
 use crate::flags::Config;
 use crate::host::{self, Host, HostError, Placement};
 use crate::in_flight::CALLS;
-use crate::kinds::disk::{self, Luns};
-use crate::kinds::{self, Row, share};
+use crate::kinds::disk::Luns;
+use crate::kinds::{self, Row};
 use crate::kubelet::{Identity, Registration, Router, serve_node};
 use crate::life::{Kubelet, Volumes};
 use crate::lifecycle;
@@ -62,7 +62,7 @@ pub struct RunningServer {
 pub fn start(config: &Config) -> Result<RunningServer, StartError> {
     let placement = Placement::by(|name| env::var(name).ok());
     // First: the process before this one may work on the node until it ends.
-    let kinds = kinds(config);
+    let kinds = kinds::table(config.kinds.clone());
     let store = records(config, &kinds)?;
     let Host { node, machine } = host::open(config, &placement)?;
     let info = info(config, node.as_ref())?;
@@ -110,15 +110,6 @@ pub fn start(config: &Config) -> Result<RunningServer, StartError> {
     })
 }
 
-/// The kinds of volumes, as the configuration has them.
-fn kinds(config: &Config) -> Vec<Row> {
-    let (mut disks, mut shares) = (disk::Settings::default(), share::Settings::default());
-    disks.luns = config.azure_luns;
-    shares.rules = config.shares.clone();
-    shares.figures = config.stats_cache;
-    kinds::table(kinds::Settings { disks, shares })
-}
-
 /// Waits for a process that is being stopped, which has `-drain-timeout` for its calls.
 fn records(config: &Config, kinds: &[Row]) -> Result<Store, StartError> {
     let folder = config.records().ok_or(StartError::NoRecords)?;
@@ -134,7 +125,7 @@ fn info(config: &Config, node: &dyn NodeApi) -> Result<NodeGetInfoResponse, Star
         }
         id => id.to_owned(),
     };
-    if matches!(config.azure_luns, Luns::Nvme { .. }) {
+    if matches!(config.kinds.disks.luns, Luns::Nvme { .. }) {
         tracing::warn!(
             "-azure-luns=nvme: LUN n is namespace n + 2, as Azure says of Linux; nobody has seen it on Windows"
         );
