@@ -9,55 +9,38 @@ use simple_dns::{
 };
 use uuid::Uuid;
 
-/// How often a question is sent. A datagram may be lost.
-const ATTEMPTS: usize = 2;
-
 /// The longest datagram that is read: twice what UDP carries without an extension.
 const LONGEST_DATAGRAM: usize = 1024;
 
 pub(super) struct Query<'a> {
     id: u16,
-    name: Name<'a>,
-    kind: TYPE,
+    question: Question<'a>,
     message: Vec<u8>,
 }
 
 impl<'a> Query<'a> {
     pub(super) fn new(name: &'a str, kind: TYPE) -> Result<Self, SimpleDnsError> {
-        let name = Name::new(name)?;
-        let id = random_id();
+        let (id, kind, class) = (random_id(), QTYPE::TYPE(kind), QCLASS::CLASS(CLASS::IN));
+        let question = Question::new(Name::new(name)?, kind, class, false);
         let mut packet = Packet::new_query(id);
         packet.set_flags(PacketFlag::RECURSION_DESIRED);
-        packet.questions.push(Question::new(
-            name.clone(),
-            QTYPE::TYPE(kind),
-            QCLASS::CLASS(CLASS::IN),
-            false,
-        ));
-        let message = packet.build_bytes_vec()?;
-        drop(packet);
+        packet.questions.push(question.clone());
         Ok(Self {
             id,
-            name,
-            kind,
-            message,
+            message: packet.build_bytes_vec()?,
+            question,
         })
     }
 
     pub(super) fn name(&self) -> &Name<'a> {
-        &self.name
+        &self.question.qname
     }
 
     /// Asks a server, which has this long for each attempt.
     pub(super) fn ask(&self, server: SocketAddr, patience: Duration) -> io::Result<Vec<u8>> {
-        let mut attempt = self.over_udp(server, patience);
-        for _ in 1..ATTEMPTS {
-            if attempt.is_ok() {
-                break;
-            }
-            attempt = self.over_udp(server, patience);
-        }
-        let answer = attempt?;
+        // A datagram may be lost.
+        let again = |_| self.over_udp(server, patience);
+        let answer = self.over_udp(server, patience).or_else(again)?;
         match header_buffer::has_flags(&answer, PacketFlag::TRUNCATION) {
             Ok(false) => Ok(answer),
             _ => self.over_tcp(server, patience),
@@ -110,13 +93,11 @@ impl<'a> Query<'a> {
         if has(PacketFlag::TRUNCATION) {
             return true;
         }
-        let Ok(packet) = Packet::parse(message) else {
-            return false;
-        };
-        let is_this = |question: &Question<'_>| {
-            question.qname == self.name && question.qtype == QTYPE::TYPE(self.kind)
-        };
-        packet.questions.len() == 1 && packet.questions.iter().all(is_this)
+        let packet = Packet::parse(message);
+        packet.is_ok_and(|packet| match packet.questions.as_slice() {
+            [only] => only.qname == self.question.qname && only.qtype == self.question.qtype,
+            _ => false,
+        })
     }
 }
 
@@ -138,8 +119,7 @@ fn fill(stream: &mut TcpStream, mut rest: &mut [u8], deadline: Instant) -> io::R
 }
 
 fn left(deadline: Instant) -> io::Result<Duration> {
-    let left = deadline.saturating_duration_since(Instant::now());
-    match left {
+    match deadline.saturating_duration_since(Instant::now()) {
         Duration::ZERO => Err(silence(io::ErrorKind::TimedOut.into())),
         left => Ok(left),
     }
