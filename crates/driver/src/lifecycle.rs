@@ -9,13 +9,13 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use prost::Message as _;
+use prost::{DecodeError, Message as _};
 use transport::{CallError, Channel, ChannelOptions, Endpoint, Owner};
-use wire::Rpc as _;
+use wire::Rpc;
 use wire::lifecycle::v1::lifecycle::Drain;
 use wire::lifecycle::v1::{DrainRequest, DrainResponse, RunningCall};
+use wire::pluginregistration::v1::InfoRequest;
 use wire::pluginregistration::v1::registration::GetInfo;
-use wire::pluginregistration::v1::{InfoRequest, PluginInfo};
 
 use crate::admission::Admission;
 use crate::flags::Config;
@@ -45,15 +45,11 @@ impl fmt::Display for Drained {
         if self.is_complete() {
             return f.write_str("drained: no call runs, and no new one is admitted");
         }
-        let left: Vec<_> = self.left.iter().map(describe).collect();
+        let describe = |call: &RunningCall| format!("{} for {} s", call.method, call.seconds);
+        let left = Vec::from_iter(self.left.iter().map(describe)).join(", ");
         let (count, wait) = (self.left.len(), self.wait.as_secs());
-        let left = left.join(", ");
         write!(f, "not drained: {count} calls run after {wait} s: {left}")
     }
-}
-
-fn describe(call: &RunningCall) -> String {
-    format!("{} for {} s", call.method, call.seconds)
 }
 
 /// Has the driver that serves CSI here admit no more calls, and waits for those that run.
@@ -65,11 +61,10 @@ pub fn drain(config: &Config) -> Result<Drained, CallError> {
     let request = DrainRequest {
         wait_ms: u32::try_from(wait.as_millis()).unwrap_or(u32::MAX),
     };
-    let channel = channel(config.csi_endpoint())?;
-    let deadline = Instant::now() + wait + ANSWER_OF_DRAIN;
-    let answer = channel.call(Drain::PATH, &request.encode_to_vec(), deadline)?;
-    let response = DrainResponse::decode(answer.as_slice()).map_err(|error| CallError::Broken {
-        endpoint: config.csi_endpoint(),
+    let endpoint = config.csi_endpoint();
+    let answer = call::<Drain>(&endpoint, &request, wait + ANSWER_OF_DRAIN)?;
+    let response = answer.map_err(|error| CallError::Broken {
+        endpoint,
         reason: error.to_string(),
     })?;
     let left = response.running;
@@ -124,32 +119,28 @@ pub fn deregister(config: &Config) -> Result<String, DeregisterError> {
 
 /// Who serves the socket, unless it is this driver or nobody.
 fn foreign(at: &Endpoint, driver_name: &str) -> Option<String> {
-    let info = || {
-        let request = InfoRequest {}.encode_to_vec();
-        let channel = channel(at.clone())?;
-        channel.call(
-            GetInfo::PATH,
-            &request,
-            Instant::now() + ANSWER_OF_REGISTRATION,
-        )
-    };
-    match info() {
-        Ok(answer) => match PluginInfo::decode(answer.as_slice()) {
-            Ok(info) if info.name == driver_name => None,
-            Ok(info) => Some(format!("{} is registered there", info.name)),
-            Err(error) => Some(error.to_string()),
-        },
+    match call::<GetInfo>(at, &InfoRequest {}, ANSWER_OF_REGISTRATION) {
+        Ok(Ok(info)) if info.name == driver_name => None,
+        Ok(Ok(info)) => Some(format!("{} is registered there", info.name)),
+        Ok(Err(error)) => Some(error.to_string()),
         Err(CallError::Connect { .. }) => None,
         Err(error) => Some(error.to_string()),
     }
 }
 
-/// A channel to a driver of this node.
-fn channel(endpoint: Endpoint) -> Result<Channel, CallError> {
+/// Calls a driver of this node.
+fn call<R: Rpc>(
+    at: &Endpoint,
+    request: &R::Request,
+    wait: Duration,
+) -> Result<Result<R::Response, DecodeError>, CallError> {
     let mut options = ChannelOptions::default();
     // The system reports no owner of a tcp port, which is for tests.
-    if matches!(endpoint, Endpoint::Tcp(_)) {
+    if matches!(at, Endpoint::Tcp(_)) {
         options.owner = Owner::Any;
     }
-    Channel::connect(endpoint, options)
+    let channel = Channel::connect(at.clone(), options)?;
+    let deadline = Instant::now() + wait;
+    let answer = channel.call(R::PATH, &request.encode_to_vec(), deadline)?;
+    Ok(R::Response::decode(answer.as_slice()))
 }
