@@ -2,7 +2,7 @@
 
 use std::env;
 use std::error::Error;
-use std::fmt::Debug;
+use std::fmt::{Debug, Display};
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -72,31 +72,29 @@ fn serve(config: &Config) -> ExitCode {
 }
 
 fn drain(config: &Config) -> ExitCode {
-    match lifecycle::drain(config) {
-        Ok(drained) => {
-            println!("{drained}");
-            match drained.is_complete() {
-                true => ExitCode::SUCCESS,
-                false => LEFT_CALLS.into(),
-            }
+    ended(lifecycle::drain(config), |drained| {
+        match drained.is_complete() {
+            true => ExitCode::SUCCESS,
+            false => LEFT_CALLS.into(),
         }
-        Err(error) => complain(&error),
-    }
+    })
 }
 
 fn deregister(config: &Config) -> ExitCode {
-    match lifecycle::deregister(config) {
-        Ok(deregistered) => {
-            println!("{deregistered}");
-            ExitCode::SUCCESS
-        }
-        Err(error) => complain(&error),
-    }
+    ended(lifecycle::deregister(config), |_| ExitCode::SUCCESS)
 }
 
-fn complain(error: &dyn Error) -> ExitCode {
-    eprintln!("{}: {error}", Driver::NAME);
-    FAILED.into()
+fn ended<T: Display>(outcome: Result<T, impl Error>, code: fn(&T) -> ExitCode) -> ExitCode {
+    match outcome {
+        Ok(done) => {
+            println!("{done}");
+            code(&done)
+        }
+        Err(error) => {
+            eprintln!("{}: {error}", Driver::NAME);
+            FAILED.into()
+        }
+    }
 }
 
 fn refuse(error: &FlagError, arguments: &[String]) -> ExitCode {
