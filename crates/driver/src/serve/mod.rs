@@ -95,7 +95,7 @@ pub fn start(config: &Config) -> Result<RunningServer, StartError> {
     let site = Pages {
         calls,
         admission,
-        registrar: keeper.as_ref().map(Keeper::registrar),
+        registrar: keeper.as_ref().map(|keeper| Arc::clone(&keeper.registrar)),
         server: Arc::clone(&server),
         reconciled: Reconciled::in_background(&volumes),
         probe: NodeProbe::of(node, &config.kubelet_path),

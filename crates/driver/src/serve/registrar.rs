@@ -132,10 +132,10 @@ impl Registrar {
 
     /// Until the file is looked at again, or the silence is too long.
     fn pause(&self) -> Duration {
-        let both = self.patience.zip(self.registration.silence());
-        both.map_or(PACE, |(patience, silence)| {
-            PACE.min(patience.saturating_sub(silence))
-        })
+        match (self.patience, self.registration.silence()) {
+            (Some(patience), Some(silence)) => PACE.min(patience.saturating_sub(silence)),
+            _ => PACE,
+        }
     }
 
     fn renew(&self, reason: &str) {
@@ -169,12 +169,10 @@ impl Registrar {
         if self.registration.is_registered() {
             return Ok(());
         }
-        let failure = self
-            .trouble
-            .lock()
-            .as_ref()
-            .map(|(failure, _)| failure.clone());
-        Err(failure.unwrap_or_else(|| String::from("kubelet has not registered the driver")))
+        Err(match &*self.trouble.lock() {
+            Some((failure, _)) => failure.clone(),
+            None => String::from("kubelet has not registered the driver"),
+        })
     }
 
     /// Stops serving. The file stays.
@@ -191,7 +189,7 @@ impl Registrar {
 
 /// Looks after a registrar until it is dropped.
 pub(super) struct Keeper {
-    registrar: Arc<Registrar>,
+    pub(super) registrar: Arc<Registrar>,
     thread: Option<(Sender<()>, JoinHandle<()>)>,
 }
 
@@ -200,10 +198,6 @@ impl Keeper {
         let registrar = Arc::new(registrar);
         let thread = keep(&registrar);
         Self { registrar, thread }
-    }
-
-    pub(super) fn registrar(&self) -> Arc<Registrar> {
-        Arc::clone(&self.registrar)
     }
 }
 
