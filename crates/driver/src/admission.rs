@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::{Condvar, PoisonError};
 use std::time::{Duration, Instant};
 
+use wire::lifecycle::v1::RunningCall;
+
 use crate::unpoisoned::Unpoisoned;
 
 /// Admits calls until it is closed, which is for good: what closes it is about to end the driver.
@@ -17,13 +19,8 @@ pub struct Admission {
 struct Calls {
     is_closed: bool,
     admitted: u64,
-    running: BTreeMap<u64, RunningCall>,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct RunningCall {
-    pub method: &'static str,
-    pub since: Instant,
+    /// Their methods, and when they began.
+    running: BTreeMap<u64, (&'static str, Instant)>,
 }
 
 impl Admission {
@@ -35,8 +32,7 @@ impl Admission {
         }
         calls.admitted += 1;
         let number = calls.admitted;
-        let since = Instant::now();
-        calls.running.insert(number, RunningCall { method, since });
+        calls.running.insert(number, (method, Instant::now()));
         Some(Admitted { of: self, number })
     }
 
@@ -52,7 +48,11 @@ impl Admission {
             .ended
             .wait_timeout_while(calls, wait, |calls| !calls.running.is_empty());
         let (calls, _) = waited.unwrap_or_else(PoisonError::into_inner);
-        calls.running.values().copied().collect()
+        let running = calls.running.values().map(|(method, since)| RunningCall {
+            method: (*method).to_owned(),
+            seconds: u32::try_from(since.elapsed().as_secs()).unwrap_or(u32::MAX),
+        });
+        running.collect()
     }
 }
 

@@ -77,15 +77,9 @@ pub fn serve(admission: &Arc<Admission>, router: &mut Router) {
     router.on::<Drain>(move |request| {
         tracing::info!("draining: no new call is admitted");
         let wait = Duration::from_millis(request.wait_ms.into()).min(LONGEST);
-        let left = admission.drain(wait);
-        tracing::info!("drained: {} calls run", left.len());
-        let running = left.iter().map(|call| RunningCall {
-            method: call.method.to_owned(),
-            seconds: u32::try_from(call.since.elapsed().as_secs()).unwrap_or(u32::MAX),
-        });
-        Ok(DrainResponse {
-            running: running.collect(),
-        })
+        let running = admission.drain(wait);
+        tracing::info!("drained: {} calls run", running.len());
+        Ok(DrainResponse { running })
     });
 }
 
