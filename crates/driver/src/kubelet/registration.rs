@@ -12,12 +12,8 @@ use crate::unpoisoned::Unpoisoned;
 pub type Clock = Arc<dyn Fn() -> Instant + Send + Sync>;
 
 /// What kubelet asks of a plugin whose socket it finds in its folder, and what it has asked so far.
-#[derive(Clone)]
-pub struct Registration(Arc<Inner>);
-
-struct Inner {
-    name: String,
-    endpoint: String,
+pub struct Registration {
+    info: PluginInfo,
     clock: Clock,
     progress: Unpoisoned<Progress>,
 }
@@ -44,50 +40,54 @@ impl Registration {
             last_call: None,
             renewals: 0,
         };
-        Self(Arc::new(Inner {
-            name: name.to_owned(),
-            endpoint: endpoint.to_owned(),
+        Self {
+            info: PluginInfo {
+                r#type: String::from("CSIPlugin"),
+                name: name.to_owned(),
+                endpoint: endpoint.to_owned(),
+                supported_versions: vec![String::from("1.0.0")],
+            },
             clock,
             progress: Unpoisoned::new(progress),
-        }))
+        }
     }
 
     /// Whether kubelet has reported that it registered the driver. On Windows kubelet dials each socket and hangs up, to
     /// see whether it is one: such a dial is no registration.
     pub fn is_registered(&self) -> bool {
-        self.0.progress.lock().is_registered
+        self.progress.lock().is_registered
     }
 
     /// How long kubelet has called nothing while the driver waits for it; `None` when it is registered.
     pub fn silence(&self) -> Option<Duration> {
-        let progress = self.0.progress.lock();
+        let progress = self.progress.lock();
         let since = progress.last_call.max(Some(progress.offered))?;
         (!progress.is_registered).then(|| self.now().saturating_duration_since(since))
     }
 
     pub fn now(&self) -> Instant {
-        (self.0.clock)()
+        (self.clock)()
     }
 
     pub fn note_renewal(&self) {
-        self.0.progress.lock().renewals += 1;
+        self.progress.lock().renewals += 1;
     }
 
     /// Notes that the socket is gone, so that kubelet has to register the driver again.
     pub fn note_loss(&self) {
         let now = self.now();
-        let mut progress = self.0.progress.lock();
+        let mut progress = self.progress.lock();
         progress.is_registered = false;
         progress.offered = now;
     }
 
-    pub fn register(&self, router: &mut Router) {
-        let own = self.clone();
+    pub fn register(self: &Arc<Self>, router: &mut Router) {
+        let own = Arc::clone(self);
         router.on::<GetInfo>(move |_| {
-            own.0.progress.lock().last_call = Some(own.now());
-            Ok(own.info())
+            own.progress.lock().last_call = Some(own.now());
+            Ok(own.info.clone())
         });
-        let own = self.clone();
+        let own = Arc::clone(self);
         router.on::<NotifyRegistrationStatus>(move |status| {
             own.note(&status);
             Ok(RegistrationStatusResponse {})
@@ -97,7 +97,7 @@ impl Registration {
     /// Adds the state to a page of metrics.
     pub fn render(&self, page: &mut Exposition) {
         let (is_registered, renewals, age) = {
-            let progress = self.0.progress.lock();
+            let progress = self.progress.lock();
             let since = |call| self.now().saturating_duration_since(call);
             let age = progress.last_call.map(since);
             (progress.is_registered, progress.renewals, age)
@@ -113,23 +113,14 @@ impl Registration {
         }
     }
 
-    fn info(&self) -> PluginInfo {
-        PluginInfo {
-            r#type: String::from("CSIPlugin"),
-            name: self.0.name.clone(),
-            endpoint: self.0.endpoint.clone(),
-            supported_versions: vec![String::from("1.0.0")],
-        }
-    }
-
     fn note(&self, status: &RegistrationStatus) {
-        let name = &self.0.name;
+        let name = &self.info.name;
         match status.plugin_registered {
             true => tracing::info!("kubelet registered {name}"),
             false => tracing::error!("kubelet did not register {name}: {}", status.error),
         }
         let now = self.now();
-        let mut progress = self.0.progress.lock();
+        let mut progress = self.progress.lock();
         progress.is_registered = status.plugin_registered;
         progress.last_call = Some(now);
     }

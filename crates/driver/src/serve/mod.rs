@@ -149,7 +149,7 @@ fn registered(config: &Config, calls: &Arc<Calls>, admission: &Arc<Admission>) -
     if !config.registers {
         return None;
     }
-    let registration = Registration::new(&config.driver_name, &dialled(config));
+    let registration = Arc::new(Registration::new(&config.driver_name, &dialled(config)));
     let mut router = Router::new(calls, admission);
     registration.register(&mut router);
     let registrar = Registrar {

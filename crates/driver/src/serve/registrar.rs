@@ -36,7 +36,7 @@ const SELDOM: Duration = Duration::from_secs(600);
 pub(super) struct Registrar {
     pub(super) endpoint: Endpoint,
     pub(super) service: Arc<dyn Service>,
-    pub(super) registration: Registration,
+    pub(super) registration: Arc<Registration>,
     pub(super) admission: Arc<Admission>,
     /// How long kubelet may leave the socket alone; none is for ever.
     pub(super) patience: Option<Duration>,
