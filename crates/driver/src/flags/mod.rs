@@ -130,11 +130,6 @@ impl Configuration for Config {
         self.ignored = arguments;
     }
 
-    /// Every flag of this program may be the one that limits it.
-    fn may_be_ignored(_flag: &str) -> bool {
-        false
-    }
-
     fn replacement_of(flag: &str) -> Option<&'static str> {
         foreign::replacement_of(flag)
     }
@@ -162,16 +157,12 @@ pub fn parse(
     let with_default = own.filter(|flag| !flag.default.is_empty());
     let defaults = with_default.map(|flag| format!("-{}={}", flag.name, flag.default));
     let of_environment = program::flags::all::<Config>().filter_map(|flag| {
-        let value = variable(&variable_of(flag.name))?;
+        let name = flag.name.to_uppercase().replace('-', "_");
+        let value = variable(&format!("WINCSI_{name}"))?;
         Some(format!("-{}={value}", flag.name))
     });
     let given = arguments.iter().cloned();
     program::flags::parse(defaults.chain(of_environment).chain(given))
-}
-
-/// The variable of a flag: `-max-volumes` is `WINCSI_MAX_VOLUMES`.
-fn variable_of(flag: &str) -> String {
-    format!("WINCSI_{}", flag.to_uppercase().replace('-', "_"))
 }
 
 pub fn usage() -> String {
