@@ -43,58 +43,50 @@ pub enum AttributeError {
 }
 
 /// A key, where it comes from, and the criteria that it gives.
-struct Row {
-    key: &'static str,
-    origin: &'static str,
-    read: Read,
-}
+type Row = (&'static str, &'static str, Read);
 
 type Read = fn(&str, Luns) -> Result<Vec<Criterion>, String>;
 
-const fn row(key: &'static str, origin: &'static str, read: Read) -> Row {
-    Row { key, origin, read }
-}
-
 /// All keys that are there must hold.
 const TABLE: &[Row] = &[
-    row(
+    (
         "page83",
         "any: one of the disk's identifiers of SCSI page 0x83",
         |text, _| page83(text),
     ),
-    row(
+    (
         "diskUUID",
         "vSphere's publish context; needs disk.EnableUUID",
         |text, _| page83(&text.replace('-', "")),
     ),
-    row(
+    (
         "deviceName",
         "GCE: the name by which the disk is attached, as an attribute of the volume: its controller is not known to pass it",
         |text, _| page83(text),
     ),
-    row(
+    (
         "serialNumber",
         "any: the disk's serial number",
         |text, _| serial(text),
     ),
-    row(
+    (
         "adapter",
         "any: the number of the disk's adapter",
         |text, _| place(text, Criterion::Adapter),
     ),
-    row("port", "any: the adapter's port", |text, _| {
+    ("port", "any: the adapter's port", |text, _| {
         place(text, Criterion::Port)
     }),
-    row("target", "any: the SCSI target", |text, _| {
+    ("target", "any: the SCSI target", |text, _| {
         place(text, Criterion::Target)
     }),
-    row("lun", "any: the SCSI LUN", |text, _| {
+    ("lun", "any: the SCSI LUN", |text, _| {
         place(text, Criterion::Lun)
     }),
-    row("namespace", "any: the NVMe namespace, from 1", |text, _| {
+    ("namespace", "any: the NVMe namespace, from 1", |text, _| {
         place(text, Criterion::Namespace)
     }),
-    row(
+    (
         "LUN",
         "Azure's publish context; needs `-azure-luns` or `adapter`",
         azure_lun,
@@ -112,7 +104,7 @@ impl Attributes<'_> {
     /// A value is none, or all of them do not identify one disk.
     pub fn query(&self, luns: Luns) -> Result<DiskQuery, AttributeError> {
         let mut criteria = Vec::new();
-        for Row { key, read, .. } in TABLE {
+        for (key, _, read) in TABLE {
             let Some(value) = self.value(key) else {
                 continue;
             };
@@ -137,7 +129,7 @@ impl Attributes<'_> {
 /// The keys as rows of Markdown, for docs/disks.md.
 #[doc(hidden)]
 pub fn attribute_rows() -> String {
-    let row = |row: &Row| format!("| `{}` | {} |\n", row.key, row.origin);
+    let row = |(key, origin, _): &Row| format!("| `{key}` | {origin} |\n");
     let handle =
         "| the volume's handle, `vol-...` | EBS, if no key is there: the disk's serial number |\n";
     TABLE.iter().map(row).chain([handle.to_owned()]).collect()
@@ -176,7 +168,7 @@ fn number(text: &str) -> Result<u32, String> {
 }
 
 fn keys() -> String {
-    let keys: Vec<_> = TABLE.iter().map(|row| row.key).collect();
+    let keys: Vec<_> = TABLE.iter().map(|(key, ..)| *key).collect();
     keys.join(", ")
 }
 

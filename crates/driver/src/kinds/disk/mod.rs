@@ -23,9 +23,7 @@ pub struct Settings {
 }
 
 /// Disks that are attached when kubelet calls.
-pub struct AttachedDisks {
-    luns: Luns,
-}
+pub struct AttachedDisks(pub Luns);
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Attached {
@@ -47,12 +45,6 @@ impl Spec for Attached {
     const KIND: &'static str = "disk";
 }
 
-impl AttachedDisks {
-    pub fn new(luns: Luns) -> Self {
-        Self { luns }
-    }
-}
-
 impl Source for AttachedDisks {
     type Spec = Attached;
 
@@ -67,7 +59,7 @@ impl Source for AttachedDisks {
             publish: request.publish_context,
             volume: request.context,
         };
-        let disk = attributes.query(self.luns).map_err(Refusal::of_kind)?;
+        let disk = attributes.query(self.0).map_err(Refusal::of_kind)?;
         Ok(Attached { disk })
     }
 
