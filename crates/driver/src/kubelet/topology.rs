@@ -25,7 +25,9 @@ impl Topology {
     pub fn add(&mut self, text: &str) -> Result<(), &'static str> {
         let mut all = self.0.clone();
         for (key, value) in pairs(text)? {
-            if all.keys().any(|known| is_respelt(known, &key)) {
+            // Keys are case-insensitive.
+            let is_respelt = |known: &String| *known != key && known.eq_ignore_ascii_case(&key);
+            if all.keys().any(is_respelt) {
                 return Err("two of its keys differ in upper and lower case only");
             }
             all.insert(key, value);
@@ -70,11 +72,6 @@ fn pairs(text: &str) -> Result<BTreeMap<String, String>, &'static str> {
         }
     }
     Ok(pairs)
-}
-
-/// Keys are case-insensitive.
-fn is_respelt(known: &str, key: &str) -> bool {
-    known != key && known.eq_ignore_ascii_case(key)
 }
 
 fn is_key(text: &str) -> bool {
