@@ -81,7 +81,7 @@ mod tests {
             label,
             ..Choice::default()
         };
-        wanted.format = Format::of(labelled).unwrap();
+        wanted.format = Format::try_from(labelled).unwrap();
         wanted.access = Access::ReadOnly;
         assert_eq!(wanted.needs().len(), 2);
     }
@@ -100,7 +100,7 @@ mod tests {
                 disk: DiskQuery::from_record(identifier).unwrap(),
             },
             wanted: RequestedDisk {
-                format: Format::of(choice).unwrap(),
+                format: Format::try_from(choice).unwrap(),
                 access: Access::SharedReadOnly,
             },
             brought_online: true,

@@ -91,7 +91,7 @@ fn format(
         let value = attributes.get(key).map(String::as_str);
         value.filter(|value| !value.is_empty())
     });
-    Ok(Format::of(Choice {
+    Ok(Format::try_from(Choice {
         file_system,
         allocation_unit: unit.map(allocation_unit).transpose()?,
         label: label.unwrap_or_default().to_owned(),

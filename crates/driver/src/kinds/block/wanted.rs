@@ -36,20 +36,8 @@ pub enum FormatError {
 impl TryFrom<Choice> for Format {
     type Error = FormatError;
 
-    fn try_from(choice: Choice) -> Result<Self, FormatError> {
-        Self::of(choice)
-    }
-}
-
-impl From<Format> for Choice {
-    fn from(format: Format) -> Self {
-        format.choice
-    }
-}
-
-impl Format {
     /// Checks a choice by what Windows accepts.
-    pub fn of(choice: Choice) -> Result<Self, FormatError> {
+    fn try_from(choice: Choice) -> Result<Self, FormatError> {
         let mut options = FormatOptions::new(choice.file_system);
         if let Some(bytes) = choice.allocation_unit {
             options = options.allocation_unit(bytes)?;
@@ -62,7 +50,15 @@ impl Format {
         }
         Ok(Self { choice, options })
     }
+}
 
+impl From<Format> for Choice {
+    fn from(format: Format) -> Self {
+        format.choice
+    }
+}
+
+impl Format {
     /// As it was written.
     pub fn choice(&self) -> &Choice {
         &self.choice
@@ -96,7 +92,7 @@ mod tests {
                 ..Choice::default()
             },
         ] {
-            assert!(Format::of(choice.clone()).is_err(), "{choice:?}");
+            assert!(Format::try_from(choice.clone()).is_err(), "{choice:?}");
         }
     }
 }
