@@ -110,10 +110,8 @@ impl<'a> Request<'a> {
     }
 
     pub(crate) fn mount(&self) -> Result<&'a MountVolume, Refusal> {
-        let capability = self
-            .capability
-            .ok_or(Refusal::Missing("volume capability"))?;
-        match &capability.access_type {
+        let missing = Refusal::Missing("volume capability");
+        match &self.capability.ok_or(missing)?.access_type {
             Some(AccessType::Mount(mount)) => Ok(mount),
             Some(AccessType::Block(_)) => Err(Refusal::Block),
             None => Err(Refusal::Missing("access type of the volume capability")),

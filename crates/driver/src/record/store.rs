@@ -85,19 +85,15 @@ impl Store {
         for entry in fs::read_dir(folder).map_err(failed("list", folder))? {
             let file = entry.map_err(failed("list", folder))?.path();
             match file.extension().and_then(OsStr::to_str) {
-                Some("json") => {}
+                Some("json") => match RecordFile::read(file, forms).inspect_err(log) {
+                    Ok((record_file, Some(volume))) => {
+                        files.insert(volume, Arc::new(record_file));
+                    }
+                    _ => unreadable += 1,
+                },
                 // A death left it in the middle of a write.
-                Some(NEW) => {
-                    fs::remove_file(&file).map_err(failed("remove", &file))?;
-                    continue;
-                }
-                _ => continue,
-            }
-            match RecordFile::read(file, forms).inspect_err(log) {
-                Ok((record_file, Some(volume))) => {
-                    drop(files.insert(volume, Arc::new(record_file)))
-                }
-                _ => unreadable += 1,
+                Some(NEW) => fs::remove_file(&file).map_err(failed("remove", &file))?,
+                _ => {}
             }
         }
         Ok(Self {
@@ -189,12 +185,8 @@ impl Store {
 
     /// The volume's file from now on: another call may have been faster.
     fn remember(&self, volume: &VolumeHandle, record_file: Arc<RecordFile>) -> Arc<RecordFile> {
-        Arc::clone(
-            self.files
-                .lock()
-                .entry(volume.clone())
-                .or_insert(record_file),
-        )
+        let mut files = self.files.lock();
+        Arc::clone(files.entry(volume.clone()).or_insert(record_file))
     }
 }
 
