@@ -19,9 +19,8 @@ use crate::life::{CallError, Context};
 use crate::record::{Access, Lifetime, VolumeHandle};
 use crate::unpoisoned::Unpoisoned;
 
-pub use self::options::{OptionError, option_rows};
+pub use self::options::option_rows;
 pub use self::source::SourceError;
-pub use self::user::SecretError;
 
 /// How many reports are remembered. Beyond them each may come again.
 const MOST_REPORTED: usize = 1024;
@@ -70,12 +69,17 @@ enum Report {
 }
 
 /// Why a request for a share is refused.
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RequestError {
     #[error("the volume is refused: {0}")]
     Source(#[from] SourceError),
     #[error("-mount-options=strict refuses mount options: {0}")]
     MountOptions(String),
+    #[error("the mount option port has to be a number from 1 to 65535")]
+    Port,
+    /// Windows cannot log on with it. No value is kept.
+    #[error("the value of {0} in the volume's Secret has a control character")]
+    Secret(&'static str),
     #[error(
         "-readonly=strict refuses a share that is read-only, because nothing on this node enforces it: give the volume's user a share that it cannot write to"
     )]
@@ -153,7 +157,7 @@ impl ShareRequests {
     pub(super) fn to_publish(&self, request: &Request<'_>) -> Result<Option<Credentials>, Refusal> {
         let options = options(request)?;
         self.admit(&request.volume, access(request, &options))?;
-        credentials_of(request, options.user)
+        Ok(credentials_of(request, options.user)?)
     }
 
     /// Counts the options, and says what becomes of them.
@@ -235,7 +239,7 @@ fn options(request: &Request<'_>) -> Result<MountOptions, Refusal> {
         Lifetime::Inline => request.attribute("mountOptions"),
         Lifetime::Persistent => None,
     };
-    MountOptions::read(flags.chain(of_pod)).map_err(Refusal::of_kind)
+    Ok(MountOptions::read(flags.chain(of_pod))?)
 }
 
 fn access(request: &Request<'_>, options: &MountOptions) -> Access {
@@ -247,18 +251,18 @@ fn access(request: &Request<'_>, options: &MountOptions) -> Access {
     }
 }
 
-fn credentials_to_stage(request: &Request<'_>, user: User) -> Result<Option<Credentials>, Refusal> {
+fn credentials_to_stage(
+    request: &Request<'_>,
+    user: User,
+) -> Result<Option<Credentials>, RequestError> {
     let credentials = credentials_of(request, user)?;
-    if credentials.is_none() && has_secret_name(request) {
-        return Err(RequestError::SecretName.into());
-    }
-    match (user, &credentials) {
-        (User::OfSecret, None) => Err(RequestError::NoUser(request.lifetime).into()),
+    match user {
+        User::OfSecret if credentials.is_some() => Ok(credentials),
+        _ if has_secret_name(request) => Err(RequestError::SecretName),
+        User::OfSecret => Err(RequestError::NoUser(request.lifetime)),
         // Windows may connect as the machine, which is not the pod's author.
-        (User::Guest, _) if request.lifetime == Lifetime::Inline => {
-            Err(RequestError::InlineGuest.into())
-        }
-        _ => Ok(credentials),
+        User::Guest if request.lifetime == Lifetime::Inline => Err(RequestError::InlineGuest),
+        User::Guest => Ok(None),
     }
 }
 
@@ -267,9 +271,9 @@ fn has_secret_name(request: &Request<'_>) -> bool {
     request.lifetime == Lifetime::Inline && request.attribute("secretName").is_some()
 }
 
-fn credentials_of(request: &Request<'_>, user: User) -> Result<Option<Credentials>, Refusal> {
+fn credentials_of(request: &Request<'_>, user: User) -> Result<Option<Credentials>, RequestError> {
     match user {
         User::Guest => Ok(None),
-        User::OfSecret => user::credentials(request.secrets).map_err(Refusal::of_kind),
+        User::OfSecret => user::credentials(request.secrets),
     }
 }

@@ -5,21 +5,17 @@ use std::collections::BTreeMap;
 use wincsi::smb::Credentials;
 use zeroize::Zeroizing;
 
+use super::RequestError;
 use crate::kubelet::value;
 
 /// The domain of a user that names none, as csi-driver-smb has it on Windows.
 const DEFAULT_DOMAIN: &str = "AZURE";
 
-/// A Secret that Windows cannot log on with. No value of it is kept.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the value of {0} in the volume's Secret has a control character")]
-pub struct SecretError(&'static str);
-
 /// The credentials of a request's secrets; none if they have no user. Spaces around values are no part of them, as
 /// csi-driver-smb reads them.
 pub(super) fn credentials(
     secrets: &BTreeMap<String, String>,
-) -> Result<Option<Credentials>, SecretError> {
+) -> Result<Option<Credentials>, RequestError> {
     let Some(user) = plain(secrets, "username")? else {
         return Ok(None);
     };
@@ -40,9 +36,9 @@ fn qualified(user: &str, domain: &str) -> String {
 fn plain<'a>(
     secrets: &'a BTreeMap<String, String>,
     key: &'static str,
-) -> Result<Option<&'a str>, SecretError> {
+) -> Result<Option<&'a str>, RequestError> {
     match value(secrets, key) {
-        Some(text) if text.contains(char::is_control) => Err(SecretError(key)),
+        Some(text) if text.contains(char::is_control) => Err(RequestError::Secret(key)),
         value => Ok(value),
     }
 }
@@ -51,7 +47,7 @@ fn plain<'a>(
 mod tests {
     use super::*;
 
-    fn read(pairs: &[(&str, &str)]) -> Result<Option<(String, String)>, SecretError> {
+    fn read(pairs: &[(&str, &str)]) -> Result<Option<(String, String)>, RequestError> {
         let pairs = pairs.iter();
         let owned = pairs.map(|(key, value)| ((*key).to_owned(), (*value).to_owned()));
         let credentials = credentials(&owned.collect())?;
@@ -99,7 +95,7 @@ mod tests {
         ] {
             let pairs = [("username", "pods"), (key, value)];
             let error = read(&pairs[usize::from(key == "username")..]).unwrap_err();
-            assert_eq!(error, SecretError(key));
+            assert_eq!(error, RequestError::Secret(key));
             let shown = format!("{error} {error:?}");
             assert!(!shown.contains("horse") && !shown.contains("RP"), "{shown}");
         }

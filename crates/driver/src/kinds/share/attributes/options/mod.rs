@@ -6,7 +6,8 @@ use std::collections::BTreeMap;
 
 use program::metrics::{Exposition, Kind};
 
-use self::table::{Row, TABLE, of_linux};
+use self::table::names;
+use super::RequestError;
 use crate::kinds::share::ShareOptions;
 use crate::record::Access;
 use crate::unpoisoned::Unpoisoned;
@@ -86,14 +87,6 @@ impl Class {
     }
 }
 
-/// An option whose value cannot be.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the mount option {option} {reason}")]
-pub struct OptionError {
-    pub option: &'static str,
-    pub reason: &'static str,
-}
-
 /// The name of every option that the table does not have.
 const UNKNOWN: &str = "unknown";
 
@@ -105,7 +98,7 @@ const LONGEST_NAME: usize = 32;
 
 impl MountOptions {
     /// Reads options, several in a text with commas between them.
-    pub(crate) fn read<'a>(texts: impl IntoIterator<Item = &'a str>) -> Result<Self, OptionError> {
+    pub(crate) fn read<'a>(texts: impl IntoIterator<Item = &'a str>) -> Result<Self, RequestError> {
         let mut asked = Self {
             mapping: ShareOptions::default(),
             user: User::OfSecret,
@@ -135,7 +128,7 @@ impl MountOptions {
         }
     }
 
-    fn read_text(&mut self, text: &str) -> Result<(), OptionError> {
+    fn read_text(&mut self, text: &str) -> Result<(), RequestError> {
         // A password may have a comma in it: what follows one is no name to show.
         let mut after_credential = false;
         for option in text.split(',').map(str::trim) {
@@ -149,68 +142,34 @@ impl MountOptions {
         Ok(())
     }
 
-    fn read_option(&mut self, option: &str, after_credential: bool) -> Result<Seen, OptionError> {
+    fn read_option(&mut self, option: &str, after_credential: bool) -> Result<Seen, RequestError> {
         let (name, value) = match option.split_once('=') {
             Some((name, value)) => (name.trim(), Some(value.trim())),
             None => (option, None),
         };
-        let is_named = |one: &str| one.eq_ignore_ascii_case(name);
-        if let Some(row) = TABLE.iter().find(|row| is_named(row.name)) {
-            return self.read_row(row, value);
-        }
-        let of_linux = of_linux().find(|one| is_named(one));
-        Ok(match of_linux {
-            Some(name) => Seen::known(name, Class::Linux),
-            None => Seen::unknown(match after_credential {
-                true => NOT_SHOWN,
-                false => name,
-            }),
-        })
-    }
-
-    fn read_row(&mut self, row: &Row, value: Option<&str>) -> Result<Seen, OptionError> {
         let before = self.mapping.clone();
-        let class = match row.read {
-            Some(read) => read(self, value).map_err(|reason| OptionError {
-                option: row.name,
-                reason,
-            })?,
-            None => Class::Credential,
+        let (name, shown, class) = match names().find(|one| one.eq_ignore_ascii_case(name)) {
+            Some(known) => (known, known, self.read_known(known, value)?),
+            None if after_credential || !is_plain(name) => (UNKNOWN, NOT_SHOWN, Class::Unknown),
+            None => (UNKNOWN, name, Class::Unknown),
         };
-        let mut seen = Seen::known(row.name, class);
-        seen.is_of_mapping = self.mapping != before;
-        if let (Class::Kerberos, Some(value)) = (class, value) {
-            // One of three words.
-            seen.shown = format!("{}={value}", row.name);
-        }
-        Ok(seen)
+        Ok(Seen {
+            name,
+            shown: match (class, value) {
+                // One of three words.
+                (Class::Kerberos, Some(value)) => format!("{shown}={value}"),
+                _ => shown.to_owned(),
+            },
+            class,
+            is_of_mapping: self.mapping != before,
+        })
     }
 }
 
-impl Seen {
-    fn known(name: &'static str, class: Class) -> Self {
-        Self {
-            name,
-            shown: name.to_owned(),
-            class,
-            is_of_mapping: false,
-        }
-    }
-
-    fn unknown(name: &str) -> Self {
-        let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_-.".contains(&byte);
-        let is_shown =
-            name == NOT_SHOWN || (name.len() <= LONGEST_NAME && name.bytes().all(is_plain));
-        Self {
-            name: UNKNOWN,
-            shown: match is_shown {
-                true => name.to_owned(),
-                false => NOT_SHOWN.to_owned(),
-            },
-            class: Class::Unknown,
-            is_of_mapping: false,
-        }
-    }
+/// Whether a text may be a name, and no part of a password.
+fn is_plain(name: &str) -> bool {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_-.".contains(&byte);
+    name.len() <= LONGEST_NAME && name.bytes().all(is_plain)
 }
 
 #[derive(Debug, Default)]
@@ -241,6 +200,7 @@ impl OptionCounts {
 mod tests {
     use proptest::prelude::*;
 
+    use super::table::{FORMS, of_credentials, of_linux, of_windows};
     use super::*;
 
     fn read(texts: &[&str]) -> MountOptions {
@@ -370,18 +330,18 @@ mod tests {
 
     #[test]
     fn the_table_has_each_name_once_and_its_forms_are_honoured() {
-        let mut names: Vec<_> = TABLE.iter().map(|row| row.name).chain(of_linux()).collect();
-        assert!(TABLE.is_sorted_by_key(|row| row.name) && of_linux().is_sorted());
+        assert!(of_windows().is_sorted() && of_credentials().is_sorted() && of_linux().is_sorted());
+        let mut names: Vec<_> = names().collect();
+        // Of the forms of one option each has its name.
+        names.dedup();
         let count = names.len();
         names.sort_unstable();
         names.dedup();
         assert_eq!(names.len(), count);
         assert!(names.iter().all(|name| name.len() <= LONGEST_NAME));
-        for row in TABLE {
-            for (form, _) in row.forms {
-                let text = form.replace("=N", "=4450");
-                assert_eq!(classes(&text), [(row.name, Class::Honoured)], "{text}");
-            }
+        for (form, _) in FORMS {
+            let (text, name) = (form.replace("=N", "=4450"), form.split('=').next().unwrap());
+            assert_eq!(classes(&text), [(name, Class::Honoured)], "{text}");
         }
     }
 
@@ -412,9 +372,7 @@ mod tests {
         fn any_text_is_read_and_counted_by_a_name_of_the_table(text in any::<String>()) {
             if let Ok(read) = MountOptions::read([text.as_str()]) {
                 for seen in read.seen {
-                    let is_known = TABLE.iter().any(|row| row.name == seen.name)
-                        || of_linux().any(|name| name == seen.name)
-                        || seen.name == UNKNOWN;
+                    let is_known = names().any(|name| name == seen.name) || seen.name == UNKNOWN;
                     prop_assert!(is_known);
                 }
             }

@@ -6,131 +6,42 @@
 use std::num::NonZeroU16;
 
 use super::{Class, MountOptions, User};
+use crate::kinds::share::attributes::RequestError;
 use crate::record::Access;
 
 const DEFAULT_PORT: u16 = 445;
 
-pub(crate) struct Row {
-    pub(crate) name: &'static str,
-    /// The forms that mean something, and what.
-    pub(crate) forms: &'static [(&'static str, &'static str)],
-    /// None of an option that holds a credential.
-    pub(crate) read: Option<Read>,
-}
-
-type Read = fn(&mut MountOptions, Option<&str>) -> Result<Class, &'static str>;
-
-const fn windows(
-    name: &'static str,
-    forms: &'static [(&'static str, &'static str)],
-    read: Read,
-) -> Row {
-    let read = Some(read);
-    Row { name, forms, read }
-}
-
-const fn credential(name: &'static str) -> Row {
-    let (forms, read) = (&[], None);
-    Row { name, forms, read }
-}
-
-/// The options that mean something here, and those that hold credentials. [`OF_LINUX`] has the others.
-pub(crate) const TABLE: &[Row] = &[
-    windows(
-        "cache",
-        &[("cache=none", "writes go past all caches to the server")],
-        |asked, value| match value {
-            Some("none") => write_through(asked),
-            Some("strict" | "loose" | "ro" | "singleclient") => Ok(Class::Linux),
-            _ => Ok(Class::Unknown),
-        },
-    ),
-    windows(
-        "compress",
-        &[("compress", "what goes over the network is compressed")],
-        |asked, _| {
-            asked.mapping.compression = Some(true);
-            Ok(Class::Honoured)
-        },
-    ),
-    credential("cred"),
-    credential("credentials"),
-    windows(
-        "directio",
-        &[("directio", "as `cache=none`")],
-        |asked, _| write_through(asked),
-    ),
-    credential("dom"),
-    credential("domain"),
-    windows(
-        "forcedirectio",
-        &[("forcedirectio", "as `cache=none`")],
-        |asked, _| write_through(asked),
-    ),
-    windows(
+/// The forms of options that mean something here, and what.
+pub(super) const FORMS: &[(&str, &str)] = &[
+    ("cache=none", "writes go past all caches to the server"),
+    ("compress", "what goes over the network is compressed"),
+    ("directio", "as `cache=none`"),
+    ("forcedirectio", "as `cache=none`"),
+    (
         "guest",
-        &[(
-            "guest",
-            "no user: the share is mapped without a credential, whatever the Secret has",
-        )],
-        |asked, _| guest(asked),
+        "no user: the share is mapped without a credential, whatever the Secret has",
     ),
-    credential("pass"),
-    credential("pass2"),
-    credential("password"),
-    credential("password2"),
-    windows(
-        "port",
-        &[(
-            "port=N",
-            "another TCP port than 445; of Windows's builds only the newest know it, others refuse it by name",
-        )],
-        port,
+    (
+        "port=N",
+        "another TCP port than 445; of Windows's builds only the newest know it, others refuse it by name",
     ),
-    windows(
+    (
         "ro",
-        &[(
-            "ro",
-            "pods should only read: [nothing enforces it](#read-only)",
-        )],
-        |asked, _| {
-            asked.access = Access::ReadOnly;
-            Ok(Class::Honoured)
-        },
+        "pods should only read: [nothing enforces it](#read-only)",
     ),
-    windows("rw", &[("rw", "the default")], |_, _| Ok(Class::Honoured)),
-    windows(
-        "seal",
-        &[("seal", "the mapping has to be encrypted")],
-        |asked, _| {
-            asked.mapping.privacy = Some(true);
-            Ok(Class::Honoured)
-        },
-    ),
-    windows(
-        "sec",
-        &[
-            ("sec=ntlmsspi", "as `sign`"),
-            ("sec=ntlmv2i", "as `sign`"),
-            ("sec=none", "as `guest`"),
-        ],
-        security,
-    ),
-    windows(
-        "sign",
-        &[("sign", "what goes over the network is signed")],
-        |asked, _| sign(asked),
-    ),
-    windows("user", &[], |_, value| {
-        Ok(match value {
-            Some(_) => Class::Credential,
-            // Of mount(8): each user may mount it.
-            None => Class::Linux,
-        })
-    }),
-    credential("username"),
-    credential("workgroup"),
+    ("rw", "the default"),
+    ("seal", "the mapping has to be encrypted"),
+    ("sec=ntlmsspi", "as `sign`"),
+    ("sec=ntlmv2i", "as `sign`"),
+    ("sec=none", "as `guest`"),
+    ("sign", "what goes over the network is signed"),
 ];
+
+/// Of mount(8), each user may mount it; with a value it is a credential.
+const USER: &str = "user";
+
+const OF_CREDENTIALS: &str =
+    "cred credentials dom domain pass pass2 password password2 username workgroup";
 
 const OF_LINUX: &str = "\
 _netdev acdirmax acl acregmax actimeo addr atime auto backupgid backupuid bsize cifsacl \
@@ -148,55 +59,77 @@ resilienthandles retrans rootcontext rsize rwpidforward serverino servern setuid
 sharesock signloosely snapshot soft source strictatime strictcache strictsync suid symlink \
 symlinkroot sync tcpnodelay uid unc unix upcall_target user_xattr ver vers witness wsize";
 
+/// The options that mean something here, each as often as it has forms.
+pub(super) fn of_windows() -> impl Iterator<Item = &'static str> {
+    FORMS.iter().filter_map(|(form, _)| form.split('=').next())
+}
+
+pub(super) fn of_credentials() -> impl Iterator<Item = &'static str> {
+    OF_CREDENTIALS.split_whitespace()
+}
+
 /// The options that mean nothing on Windows.
-pub(crate) fn of_linux() -> impl Iterator<Item = &'static str> {
+pub(super) fn of_linux() -> impl Iterator<Item = &'static str> {
     OF_LINUX.split_whitespace()
 }
 
-fn write_through(asked: &mut MountOptions) -> Result<Class, &'static str> {
-    asked.mapping.write_through = Some(true);
-    Ok(Class::Honoured)
+/// The names of all options that are known.
+pub(super) fn names() -> impl Iterator<Item = &'static str> {
+    let of_windows = of_windows().chain([USER]);
+    of_windows.chain(of_credentials()).chain(of_linux())
 }
 
-fn guest(asked: &mut MountOptions) -> Result<Class, &'static str> {
-    asked.user = User::Guest;
-    Ok(Class::Honoured)
-}
-
-fn sign(asked: &mut MountOptions) -> Result<Class, &'static str> {
-    asked.mapping.integrity = Some(true);
-    Ok(Class::Honoured)
-}
-
-fn port(asked: &mut MountOptions, value: Option<&str>) -> Result<Class, &'static str> {
-    let port = value.and_then(|text| text.parse::<NonZeroU16>().ok());
-    let port = port.ok_or("has to be a number from 1 to 65535")?;
-    // Builds that know no other port know no parameter for it.
-    asked.mapping.tcp_port = (port.get() != DEFAULT_PORT).then_some(port);
-    Ok(Class::Honoured)
-}
-
-fn security(asked: &mut MountOptions, value: Option<&str>) -> Result<Class, &'static str> {
-    match value {
-        Some("ntlmsspi" | "ntlmv2i") => sign(asked),
-        Some("none") => guest(asked),
-        Some("krb5" | "krb5i" | "krb5p") => Ok(Class::Kerberos),
-        Some("ntlm" | "ntlmi" | "ntlmv2" | "ntlmssp") => Ok(Class::Linux),
-        _ => Ok(Class::Unknown),
+impl MountOptions {
+    /// Reads an option of a known name; what becomes of it.
+    pub(super) fn read_known(
+        &mut self,
+        name: &str,
+        value: Option<&str>,
+    ) -> Result<Class, RequestError> {
+        match (name, value) {
+            ("cache", Some("none")) | ("directio" | "forcedirectio", _) => {
+                self.mapping.write_through = Some(true);
+            }
+            ("compress", _) => self.mapping.compression = Some(true),
+            ("guest", _) | ("sec", Some("none")) => self.user = User::Guest,
+            ("port", _) => self.mapping.tcp_port = port(value)?,
+            ("ro", _) => self.access = Access::ReadOnly,
+            ("rw", _) => {}
+            ("seal", _) => self.mapping.privacy = Some(true),
+            ("sec", Some("ntlmsspi" | "ntlmv2i")) | ("sign", _) => {
+                self.mapping.integrity = Some(true);
+            }
+            ("sec", Some("krb5" | "krb5i" | "krb5p")) => return Ok(Class::Kerberos),
+            ("cache", Some("strict" | "loose" | "ro" | "singleclient"))
+            | ("sec", Some("ntlm" | "ntlmi" | "ntlmv2" | "ntlmssp"))
+            | (USER, None) => return Ok(Class::Linux),
+            ("cache" | "sec", _) => return Ok(Class::Unknown),
+            (USER, Some(_)) => return Ok(Class::Credential),
+            _ if of_credentials().any(|one| one == name) => return Ok(Class::Credential),
+            _ => return Ok(Class::Linux),
+        }
+        Ok(Class::Honoured)
     }
+}
+
+/// Builds that know no other port know no parameter for it, so that the usual one is none.
+fn port(value: Option<&str>) -> Result<Option<NonZeroU16>, RequestError> {
+    let port = value.and_then(|text| text.parse().ok());
+    let port: NonZeroU16 = port.ok_or(RequestError::Port)?;
+    Ok(Some(port).filter(|port| port.get() != DEFAULT_PORT))
 }
 
 /// The table as rows of Markdown, for docs/smb.md.
 #[doc(hidden)]
 pub fn option_rows() -> String {
-    let of_windows = TABLE.iter().flat_map(|row| row.forms);
-    let of_windows = of_windows.map(|(form, meaning)| format!("| `{form}` | {meaning} |\n"));
-    let credentials = TABLE.iter().filter(|row| row.read.is_none());
-    let credentials = credentials.map(|row| row.name);
+    let forms = FORMS.iter();
+    let of_windows = forms.map(|(form, meaning)| format!("| `{form}` | {meaning} |\n"));
+    let of_linux = listed(of_linux());
+    let of_linux = format!("`cache` and `sec` with their other values of Linux, {of_linux}");
     let others = [
         ("`sec=krb5`, `sec=krb5i`, `sec=krb5p`", KERBEROS),
-        (&listed(credentials), CREDENTIALS),
-        (&of_linux_listed(), LINUX),
+        (&listed(of_credentials()), CREDENTIALS),
+        (&of_linux, LINUX),
         ("any other", OTHERS),
     ];
     let others = others.map(|(names, meaning)| format!("| {names} | {meaning} |\n"));
@@ -208,13 +141,6 @@ const CREDENTIALS: &str =
     "ignored with a warning: credentials belong into the Secret. The value is in no log";
 const LINUX: &str = "nothing on Windows: accepted, with one line in the log";
 const OTHERS: &str = "ignored with a warning";
-
-fn of_linux_listed() -> String {
-    format!(
-        "`cache` and `sec` with their other values of Linux, {}",
-        listed(of_linux())
-    )
-}
 
 fn listed(names: impl Iterator<Item = &'static str>) -> String {
     let quoted: Vec<_> = names.map(|name| format!("`{name}`")).collect();
