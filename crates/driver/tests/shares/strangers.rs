@@ -6,7 +6,7 @@ use transport::Code;
 use wincsi::sim::{Effect, Rule};
 use wincsi::{Deadline, Win32};
 
-use crate::fixture::{Fixture, PASSWORD, ROOT, USER, path};
+use crate::fixture::{Fixture, PASSWORD, ROOT, USER, Volume, path};
 use crate::takeover::{A, B, NONE, assert_lives, node, of, unstage};
 use crate::upstream::{ByProxy, Upstream as _, link};
 
@@ -33,6 +33,29 @@ fn a_mapping_that_refuses_a_volume_is_not_made_anew_while_it_serves_another_driv
     deny(&fixture, A);
     fixture.stage(&b).unwrap();
     assert_eq!(removals(&fixture), 1, "the mapping served nobody");
+}
+
+/// What the server answers about a folder or the root says nothing of the mapping's credential.
+/// Guards: P79
+#[test]
+fn a_refused_folder_cuts_no_live_volume_of_ours() {
+    for (password, restarts) in [("wrong", false), (PASSWORD, true), ("wrong", true)] {
+        let mut fixture = node();
+        let (a, b) = (of("a", A), of("b", B));
+        fixture.stage(&a).unwrap();
+        fixture.publish(&a, "old").unwrap();
+        if restarts {
+            fixture.restart();
+        }
+        for folder in [SHARE_ITSELF, B] {
+            deny(&fixture, folder);
+        }
+        fixture.sim.take_trace();
+        let error = fixture.stage(&Volume { password, ..b }).unwrap_err();
+        assert_eq!(error.code(), Code::PermissionDenied, "{error}");
+        assert_eq!(removals(&fixture), 0, "{password}, restarts: {restarts}");
+        assert_lives(&fixture, &a, "old");
+    }
 }
 
 /// Nobody asks the server for more than so many of them.

@@ -1,11 +1,20 @@
-//! The map of a stage. A mapping of others that refuses the volume is made anew only if it serves nobody else.
+//! The map of a stage. What pods have open goes with a mapping, so one that is there is made anew only where a row says it:
+//!
+//! | the mapping | it serves | kept, it ends with | then |
+//! |---|---|---|---|
+//! | this driver's, of this boot | no volume | | it is made anew where it is of no use |
+//! | the same | a volume | the server refuses the mapping's own credential | it is made anew |
+//! | another's, or of an earlier boot | | the same | it is made anew |
+//! | the same | no other link that answers, or may | access denied; away, and Windows does not call it OK | it is made anew |
+//! | any other, and any for an inline volume | | | it stays |
 
 use wincsi::smb::{MapOutcome, MapRequest, MappingStatus, ResolvedPath};
 use wincsi::{Condition, Error, Feature, WinPath};
 
 use super::ShareStage;
+use crate::kinds::share::Share;
 use crate::kinds::share::mappings::covers;
-use crate::record::Lifetime;
+use crate::record::{Lifetime, Record, State};
 
 /// How many folders a stage looks at before it leaves a mapping alone: each is a request to the server.
 const MOST_LOOKS: usize = 16;
@@ -20,17 +29,15 @@ enum IfMapped {
 }
 
 impl ShareStage<'_> {
-    /// Maps the share. Where a mapping that this driver did not make refuses the volume, as one of another user does, it is
-    /// made anew, unless another volume's link leads through it and is served: what pods have open there would be cut.
     pub(super) fn map(&self) -> Result<MapOutcome, Error> {
         if self.turn.stage.lifetime == Lifetime::Inline {
             return self.map_over(IfMapped::Keep);
         }
-        if !self.is_of_others() {
+        if !self.is_of_others() && !self.serves_volumes() {
             return self.map_over(IfMapped::Replace);
         }
         match self.map_over(IfMapped::Keep) {
-            Err(error) => match self.what_of_others(&error) {
+            Err(error) => match self.what_of_kept(&error) {
                 Ok(Some(if_mapped)) => self.map_over(if_mapped),
                 Ok(None) => Err(error),
                 Err(unknown) => {
@@ -90,11 +97,28 @@ impl ShareStage<'_> {
             && !leases.is_ours(&share, self.boot.as_deref())
     }
 
-    /// What to try after this failure of a mapping that was kept; nothing if the node would not make it anew.
-    fn what_of_others(&self, error: &Error) -> Result<Option<IfMapped>, Error> {
+    /// Whether this driver made the mapping, and volumes use it, or may by now.
+    fn serves_volumes(&self) -> bool {
+        let (leases, share, boot) = (
+            &self.shares.leases,
+            self.remote.share(),
+            self.boot.as_deref(),
+        );
+        let is_staged =
+            |record: &Record<Share>| record.state == State::Staged && record.is_of_boot(boot);
+        self.shares.ctx.has(Feature::MappingList)
+            && leases.is_ours(&share, boot)
+            && (leases.users(&share, boot) > 1 || self.before.as_ref().is_some_and(is_staged))
+    }
+
+    /// What to try after this failure of a mapping that was kept; nothing if it stays.
+    fn what_of_kept(&self, error: &Error) -> Result<Option<IfMapped>, Error> {
         if error.is(Condition::LogonFailure) {
             // Of the user, whatever the folder.
             return Ok(Some(IfMapped::Replace));
+        }
+        if !self.is_of_others() {
+            return Ok(None);
         }
         let is_away = error.is(Condition::ServerAway) || error.is(Condition::ServerNotFound);
         let may_replace = error.is(Condition::AccessDenied) || is_away && !self.is_called_ok()?;
