@@ -9,7 +9,6 @@ mod mappings;
 mod other_passwords;
 mod publish;
 mod record;
-mod request;
 mod resolved;
 mod stage;
 mod stats;
@@ -37,8 +36,7 @@ use crate::life::{Call, CallError, Context, StagingState};
 use crate::record::{Content as _, Record, StoreError, VolumeHandle};
 
 pub use self::error::Refused;
-pub use self::record::{Share, ShareOptions};
-pub use self::request::RequestedShare;
+pub use self::record::{RequestedShare, Share, ShareOptions};
 pub use crate::leases::Hashes;
 
 /// How long a share may take to answer where no call waits for it alone: one that lives does so in milliseconds.

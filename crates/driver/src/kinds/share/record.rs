@@ -1,7 +1,8 @@
 use std::num::NonZeroU16;
 
-use serde::{Deserialize, Serialize};
-use wincsi::smb::{MappingOptions, RemotePath};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use wincsi::smb::{Credentials, MappingOptions, RemotePath};
 
 use crate::record::Content;
 
@@ -10,7 +11,7 @@ use crate::record::Content;
 #[serde(rename_all = "camelCase")]
 pub struct Share {
     /// What the staging link leads to, and how much of that is mapped.
-    #[serde(flatten, with = "remote")]
+    #[serde(flatten, serialize_with = "write", deserialize_with = "read")]
     pub remote: RemotePath,
     /// The server as the volume names it, in lower case: Windows logs on to it as one user at a time.
     pub server: String,
@@ -24,38 +25,6 @@ pub struct Share {
 
 impl Content for Share {
     const KIND: &'static str = "share";
-}
-
-/// A path, and what is mapped of it.
-mod remote {
-    use serde::de::Error as _;
-    use serde::{Deserialize, Deserializer, Serialize, Serializer};
-    use wincsi::smb::RemotePath;
-
-    #[derive(Serialize, Deserialize)]
-    struct Fields {
-        remote: String,
-        mapped: String,
-    }
-
-    pub(super) fn serialize<S: Serializer>(remote: &RemotePath, to: S) -> Result<S::Ok, S::Error> {
-        let fields = Fields {
-            remote: remote.to_string(),
-            mapped: remote.share(),
-        };
-        fields.serialize(to)
-    }
-
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<RemotePath, D::Error> {
-        let Fields { remote, mapped } = Fields::deserialize(from)?;
-        let parse = |text: &str| {
-            RemotePath::parse(text)
-                .map_err(|reason| D::Error::custom(format_args!("{text:?}: {reason}")))
-        };
-        let through = parse(&remote)?.through(&parse(&mapped)?);
-        through
-            .ok_or_else(|| D::Error::custom(format_args!("{mapped:?} does not lead to {remote:?}")))
-    }
 }
 
 /// What the mapping of a share is to be like; `None` leaves it to the node.
@@ -89,6 +58,65 @@ impl ShareOptions {
         options.tcp_port = self.tcp_port;
         options
     }
+}
+
+/// What a volume that is a share is to be like.
+pub struct RequestedShare {
+    /// The share, or the folder below it.
+    pub remote: RemotePath,
+    /// The server as the volume names it, in lower case.
+    pub server: String,
+    /// As whom; `None` is without a user.
+    pub credentials: Option<Credentials>,
+    pub options: ShareOptions,
+}
+
+impl RequestedShare {
+    /// What a staged volume has otherwise. Another address of the server and another user are no other volume: names are
+    /// resolved anew, and secrets change.
+    pub(super) fn differs(&self, share: &Share) -> Option<&'static str> {
+        let below = |remote| below_server(remote).to_lowercase();
+        match () {
+            () if share.options != self.options => Some("mount options"),
+            () if share.server != self.server || below(&share.remote) != below(&self.remote) => {
+                Some("source")
+            }
+            () => None,
+        }
+    }
+
+    pub(super) fn user(&self) -> Option<&str> {
+        self.credentials.as_ref().map(Credentials::username)
+    }
+}
+
+/// Share and folders of a path, without its server.
+pub(super) fn below_server(remote: &RemotePath) -> String {
+    let text = remote.to_string();
+    let (_, below) = text.trim_matches('\\').split_once('\\').unwrap_or_default();
+    below.to_owned()
+}
+
+/// A path, and what is mapped of it.
+#[derive(Serialize, Deserialize)]
+struct Remote {
+    remote: String,
+    mapped: String,
+}
+
+fn write<S: Serializer>(path: &RemotePath, to: S) -> Result<S::Ok, S::Error> {
+    let (remote, mapped) = (path.to_string(), path.share());
+    Remote { remote, mapped }.serialize(to)
+}
+
+fn read<'de, D: Deserializer<'de>>(from: D) -> Result<RemotePath, D::Error> {
+    let Remote { remote, mapped } = Remote::deserialize(from)?;
+    let parse = |text: &str| {
+        RemotePath::parse(text)
+            .map_err(|reason| D::Error::custom(format_args!("{text:?}: {reason}")))
+    };
+    let through = parse(&remote)?.through(&parse(&mapped)?);
+    through.ok_or_else(|| D::Error::custom(format_args!("{mapped:?} does not lead to {remote:?}")))
 }
 
 #[cfg(test)]

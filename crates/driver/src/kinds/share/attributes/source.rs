@@ -5,6 +5,7 @@ use std::net::IpAddr;
 
 use wincsi::smb::RemotePath;
 
+use crate::kinds::share::record::below_server;
 use crate::kubelet::value;
 use crate::life::{LONGEST_NAME, utf16_length};
 
@@ -60,26 +61,36 @@ pub struct Shown(String);
 /// The share, or the folder below it, that the context names.
 pub(super) fn remote(context: &BTreeMap<String, String>) -> Result<RemotePath, SourceError> {
     let source = value(context, "source").ok_or(SourceError::Missing)?;
-    let folder = folder(context)?;
-    let text = format!("{source}/{folder}");
-    let shown = Shown::of(&text);
-    let mut names = text.split(['\\', '/']);
-    if names.any(|name| [".", ".."].contains(&name)) {
-        return Err(SourceError::Relative(shown));
+    let text = format!("{source}/{}", folder(context)?);
+    let shown = || Shown::of(&text);
+    let has_name = |is_so: fn(&str) -> bool| text.split(['\\', '/']).any(is_so);
+    if has_name(|name| [".", ".."].contains(&name)) {
+        return Err(SourceError::Relative(shown()));
     }
-    refuse_length(&text, &shown)?;
-    let remote = RemotePath::parse(&text).map_err(|_| SourceError::Path(shown.clone()))?;
-    refuse_server(&remote, &shown)?;
-    refuse_share(&remote, &shown)?;
-    Ok(remote)
+    // Servers have names of the same length at most (RFC 1035, 2.3.4).
+    if utf16_length(&text) > LONGEST_PATH || has_name(|name| utf16_length(name) > LONGEST_NAME) {
+        return Err(SourceError::Long(shown()));
+    }
+    let remote = RemotePath::parse(&text).map_err(|_| SourceError::Path(shown()))?;
+    let (server, share) = (remote.server(), remote.share());
+    let share_name = share.rsplit('\\').next().unwrap_or_default();
+    match server.chars().find(is_strange) {
+        Some(strange) => Err(SourceError::Server(shown(), strange)),
+        None if !server.contains(char::is_alphanumeric) => Err(SourceError::Path(shown())),
+        None if NO_FOLDERS.contains(&share_name) => Err(SourceError::NoFolder(shown())),
+        None => Ok(remote),
+    }
+}
+
+/// `server@SSL` and `server@8080` are for WebDAV, and a character that resolvers turn into a separator or a dot makes
+/// another name of it.
+fn is_strange(of_server: &char) -> bool {
+    !of_server.is_alphanumeric() && !"-._".contains(*of_server)
 }
 
 /// The same, at this address of its server.
 pub(super) fn at(given: &RemotePath, address: IpAddr) -> Result<RemotePath, SourceError> {
-    let text = given.to_string();
-    let below = text.trim_start_matches('\\').split_once('\\');
-    let (_, below) = below.unwrap_or_default();
-    let at = format!("//{address}/{below}");
+    let at = format!("//{address}/{}", below_server(given));
     RemotePath::parse(&at).map_err(|_| SourceError::Path(Shown::of(&at)))
 }
 
@@ -92,38 +103,6 @@ fn folder(context: &BTreeMap<String, String>) -> Result<String, SourceError> {
         }
     }
     Ok(folder)
-}
-
-fn refuse_length(text: &str, shown: &Shown) -> Result<(), SourceError> {
-    let mut names = text.split(['\\', '/']);
-    // Servers have names of the same length at most (RFC 1035, 2.3.4).
-    match utf16_length(text) > LONGEST_PATH || names.any(|name| utf16_length(name) > LONGEST_NAME) {
-        true => Err(SourceError::Long(shown.clone())),
-        false => Ok(()),
-    }
-}
-
-/// `server@SSL` and `server@8080` are for WebDAV, and a character that resolvers turn into a separator or a dot makes
-/// another name of it.
-fn refuse_server(remote: &RemotePath, shown: &Shown) -> Result<(), SourceError> {
-    let server = remote.server();
-    let is_strange = |c: &char| !c.is_alphanumeric() && !"-._".contains(*c);
-    if let Some(strange) = server.chars().find(is_strange) {
-        return Err(SourceError::Server(shown.clone(), strange));
-    }
-    match server.contains(char::is_alphanumeric) {
-        true => Ok(()),
-        false => Err(SourceError::Path(shown.clone())),
-    }
-}
-
-fn refuse_share(remote: &RemotePath, shown: &Shown) -> Result<(), SourceError> {
-    let share = remote.share();
-    let name = share.rsplit('\\').next().unwrap_or_default();
-    match NO_FOLDERS.contains(&name) {
-        true => Err(SourceError::NoFolder(shown.clone())),
-        false => Ok(()),
-    }
 }
 
 impl Shown {
