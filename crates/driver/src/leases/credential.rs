@@ -3,7 +3,6 @@
 //! A lease keeps a slow, salted hash, and no other trace of a credential. In memory a hash is compared under a key that
 //! this process drew, so that the slow one is made once for each thing, and tried once for each credential.
 
-use std::fmt;
 use std::hash::{BuildHasher as _, RandomState};
 
 use argon2::password_hash::phc::PasswordHash;
@@ -39,16 +38,9 @@ pub(crate) type SecretText = Zeroizing<String>;
 #[serde(transparent)]
 pub(super) struct SecretHash(String);
 
-impl fmt::Debug for SecretHash {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("SecretHash")
-    }
-}
-
 /// The credential of a thing.
-#[derive(Debug)]
 pub(super) struct Known {
-    slow: SecretHash,
+    pub(super) slow: SecretHash,
     quick: Option<u64>,
     refuted: Vec<u64>,
 }
@@ -75,10 +67,8 @@ impl<T> Leases<T> {
         if is_noted() {
             return;
         }
-        let known = self.hasher.slow(text).map(|slow| Known {
-            quick: Some(quick),
-            ..Known::of(slow)
-        });
+        let slow = self.hasher.slow(text);
+        let known = slow.map(|slow| Known::of(slow, Some(quick)));
         if let Some(lease) = self.inner.lock().leases.get_mut(key) {
             lease.credential = known;
         }
@@ -124,7 +114,7 @@ impl<T> Inner<T> {
     }
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Hasher {
     key: RandomState,
     /// Held while a slow hash is made: each takes 7 MiB.
@@ -134,10 +124,8 @@ pub(super) struct Hasher {
 
 impl Hasher {
     pub(super) fn by(cost: Hashes) -> Self {
-        Self {
-            cost,
-            ..Self::default()
-        }
+        let (key, hashing) = Default::default();
+        Self { key, hashing, cost }
     }
 
     fn quick(&self, text: &SecretText) -> u64 {
@@ -167,23 +155,14 @@ impl Hasher {
     }
 }
 
-impl Default for Hashes {
-    fn default() -> Self {
-        Self::SLOW
-    }
-}
-
 impl Known {
-    pub(super) fn of(slow: SecretHash) -> Self {
+    pub(super) fn of(slow: SecretHash, quick: Option<u64>) -> Self {
+        let refuted = Vec::new();
         Self {
             slow,
-            quick: None,
-            refuted: Vec::new(),
+            quick,
+            refuted,
         }
-    }
-
-    pub(super) fn hash(&self) -> SecretHash {
-        self.slow.clone()
     }
 
     fn compare(&self, quick: u64) -> Option<Comparison> {

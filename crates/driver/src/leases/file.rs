@@ -14,35 +14,18 @@ use crate::unpoisoned::Unpoisoned;
 /// The namespace of the names of lease files: a random UUID, which stays.
 const LEASES: Uuid = Uuid::from_u128(0x8d1b_6a0e_42c7_4f5d_b7f0_93c1_6e2a_5d84);
 
-const VERSION: u32 = 1;
+pub(super) const VERSION: u32 = 1;
 
 /// What is written of a thing that is not foreign.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct LeaseFile {
-    version: u32,
-    key: String,
+    pub(super) version: u32,
+    pub(super) key: String,
     pub(super) owner: Owner,
     /// The boot in which the thing was made, if the node reports boots.
     pub(super) boot: Option<String>,
     pub(super) secret: Option<SecretHash>,
-}
-
-impl LeaseFile {
-    pub(super) fn new(
-        key: &str,
-        owner: Owner,
-        boot: Option<String>,
-        secret: Option<SecretHash>,
-    ) -> Self {
-        Self {
-            version: VERSION,
-            key: key.to_owned(),
-            owner,
-            boot,
-            secret,
-        }
-    }
 }
 
 /// The files of leases of one kind, in the folder of the records. One that cannot be read stays as it is.

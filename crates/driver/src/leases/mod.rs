@@ -48,7 +48,7 @@ use serde::{Deserialize, Serialize};
 pub use self::credential::Hashes;
 pub(crate) use self::credential::{Comparison, SecretText};
 use self::credential::{Hasher, Known};
-use self::file::{Files, LeaseFile};
+use self::file::{Files, LeaseFile, VERSION};
 pub(crate) use self::leaving::LeavingForeign;
 use crate::record::{Store, StoreError, VolumeHandle};
 use crate::unpoisoned::Unpoisoned;
@@ -94,7 +94,7 @@ pub(crate) struct User<T> {
     is_recorded: bool,
 }
 
-#[derive(Debug, Default)]
+#[derive(Default)]
 struct Lease {
     /// Whether this driver made the thing, or has it from another one.
     is_ours: bool,
@@ -179,7 +179,7 @@ impl<T: Terms> Leases<T> {
             let is_presumed = |file: &LeaseFile| {
                 file.owner == Owner::Presumed
                     && is_of_boot(&file.boot, boot.as_deref())
-                    && same_boot(&file.boot, &user.boot)
+                    && is_of_boot(&file.boot, user.boot.as_deref())
             };
             user.presumes = found.get(&user.key).is_some_and(is_presumed);
             user.is_recorded = true;
@@ -223,7 +223,7 @@ impl<T: Terms> Leases<T> {
         let key = user.key.clone();
         let is_left = inner.left.values().flatten().any(|left| *left == key);
         let others = inner.users.iter().filter(|(other, of)| {
-            *other != volume && of.key == key && same_boot(&of.boot, &user.boot)
+            *other != volume && of.key == key && is_of_boot(&of.boot, user.boot.as_deref())
         });
         let presumed: Vec<_> = others.map(|(_, other)| other.presumes).collect();
         let lease = inner.leases.entry(key).or_default();
@@ -246,25 +246,20 @@ impl<T: Terms> Leases<T> {
         };
         inner.users.insert(volume.clone(), user);
         drop(inner);
-        other.map_or(Ok(()), |other| self.leave_other(volume, other))
+        let left = other.map_or(Ok(()), |other| self.end_use(volume, other));
+        left.map_err(NotTaken::Unsaved)
     }
 
-    /// The lease of the other thing that a volume used before goes, if it was the last user.
-    fn leave_other(
-        &self,
-        volume: &VolumeHandle,
-        before: User<T>,
-    ) -> Result<(), NotTaken<T::Conflict>> {
-        let saved = self.save(&before.key);
+    /// A volume uses a thing no more: the lease goes with its last user. If that cannot be written, the volume is a user
+    /// still.
+    fn end_use(&self, volume: &VolumeHandle, user: User<T>) -> Result<(), StoreError> {
+        let saved = self.save(&user.key);
         let mut inner = self.inner.lock();
-        match saved {
-            Ok(()) => inner.end_unless_needed(&before.key),
-            Err(error) => {
-                inner.users.insert(volume.clone(), before);
-                return Err(NotTaken::Unsaved(error));
-            }
+        match &saved {
+            Ok(()) => inner.end_unless_needed(&user.key),
+            Err(_) => drop(inner.users.insert(volume.clone(), user)),
         }
-        Ok(())
+        saved
     }
 
     /// The foreign thing that a volume took was gone: its call makes it.
@@ -359,16 +354,8 @@ impl<T: Terms> Leases<T> {
 
     /// The volume has left. The lease goes with its last user, unless it is kept for a link.
     pub(crate) fn release(&self, volume: &VolumeHandle) -> Result<(), StoreError> {
-        let Some(user) = self.inner.lock().users.remove(volume) else {
-            return Ok(());
-        };
-        let saved = self.save(&user.key);
-        let mut inner = self.inner.lock();
-        match &saved {
-            Ok(()) => inner.end_unless_needed(&user.key),
-            Err(_) => drop(inner.users.entry(volume.clone()).or_insert(user)),
-        }
-        saved
+        let user = self.inner.lock().users.remove(volume);
+        user.map_or(Ok(()), |user| self.end_use(volume, user))
     }
 }
 
@@ -443,12 +430,9 @@ impl<T: Terms> Leases<T> {
     }
 
     fn save_of(&self, volume: &VolumeHandle) -> Result<(), StoreError> {
-        let key = self
-            .inner
-            .lock()
-            .users
-            .get(volume)
-            .map(|user| user.key.clone());
+        let inner = self.inner.lock();
+        let key = inner.users.get(volume).map(|user| user.key.clone());
+        drop(inner);
         key.map_or(Ok(()), |key| self.save(&key))
     }
 
@@ -465,15 +449,13 @@ impl<T: Terms> Inner<T> {
         volume: &VolumeHandle,
         user: &User<T>,
     ) -> Result<(), NotTaken<T::Conflict>> {
-        let others = self
-            .users
-            .iter()
-            .filter(|(other, of)| *other != volume && same_boot(&of.boot, &user.boot));
-        let mut conflicts = others.filter_map(|(other, of)| {
-            let conflict = user.terms.conflict_with(&of.terms)?;
-            Some(NotTaken::Conflict(conflict, other.clone()))
-        });
-        conflicts.next().map_or(Ok(()), Err)
+        for (other, of) in &self.users {
+            let is_beside = other != volume && is_of_boot(&of.boot, user.boot.as_deref());
+            if let Some(conflict) = user.terms.conflict_with(&of.terms).filter(|_| is_beside) {
+                return Err(NotTaken::Conflict(conflict, other.clone()));
+            }
+        }
+        Ok(())
     }
 }
 
@@ -485,11 +467,9 @@ impl<T> Inner<T> {
     }
 
     fn users(&self, key: &str, boot: Option<&str>) -> usize {
-        let users = self
-            .users
-            .values()
-            .filter(|user| user.key == key && !user.is_leaving && is_of_boot(&user.boot, boot));
-        users.count()
+        let is_user =
+            |user: &&User<T>| user.key == key && !user.is_leaving && is_of_boot(&user.boot, boot);
+        self.users.values().filter(is_user).count()
     }
 
     /// Whether no other volume uses, or leaves, what this one uses.
@@ -521,8 +501,13 @@ impl<T> Inner<T> {
         };
         let is_sure = owner == Owner::Ours && !users.iter().any(|user| user.may_change_credential);
         let credential = lease.credential.as_ref().filter(|_| is_sure);
-        let secret = credential.map(Known::hash);
-        Some(LeaseFile::new(key, owner, lease.boot.clone(), secret))
+        Some(LeaseFile {
+            version: VERSION,
+            key: key.to_owned(),
+            owner,
+            boot: lease.boot.clone(),
+            secret: credential.map(|known| known.slow.clone()),
+        })
     }
 
     fn end_unless_needed(&mut self, key: &str) {
@@ -543,7 +528,10 @@ impl Lease {
         let is_ours = file.owner == Owner::Ours && is_of_boot(&file.boot, boot);
         Self {
             is_ours,
-            credential: file.secret.filter(|_| is_ours).map(Known::of),
+            credential: file
+                .secret
+                .filter(|_| is_ours)
+                .map(|slow| Known::of(slow, None)),
             boot: file.boot,
             ..Self::default()
         }
@@ -556,7 +544,7 @@ impl Lease {
     /// A volume takes the thing, which is there if it is known of. What was known of one of an earlier boot is not of what
     /// comes.
     fn begin(&mut self, boot: &Option<String>, is_known: bool) {
-        if !same_boot(&self.boot, boot) || !is_known {
+        if !is_of_boot(&self.boot, boot.as_deref()) || !is_known {
             self.become_foreign();
         }
         (self.is_gone, self.is_kept) = (false, false);
@@ -571,10 +559,6 @@ impl Lease {
 }
 
 /// Whether both are the same, as far as both are known.
-fn same_boot(one: &Option<String>, other: &Option<String>) -> bool {
-    is_of_boot(one, other.as_deref())
-}
-
 fn is_of_boot(one: &Option<String>, boot: Option<&str>) -> bool {
     one.as_deref()
         .zip(boot)
