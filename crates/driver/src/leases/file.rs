@@ -48,11 +48,11 @@ impl Files {
             unreadable: BTreeSet::new(),
             written: Unpoisoned::default(),
         };
-        let (mut written, mut leases) = (BTreeMap::new(), BTreeMap::new());
+        let mut leases = BTreeMap::new();
         for file in files.list() {
             match files.read(&file) {
                 Ok((text, lease)) => {
-                    written.insert(lease.key.clone(), text);
+                    files.written.lock().insert(lease.key.clone(), text);
                     leases.insert(lease.key.clone(), lease);
                 }
                 Err(error) => {
@@ -61,7 +61,6 @@ impl Files {
                 }
             }
         }
-        files.written = Unpoisoned::new(written);
         (files, leases)
     }
 
@@ -82,12 +81,9 @@ impl Files {
             return Ok(());
         }
         let mut written = self.written.lock();
-        let text = lease(written.contains_key(key)).map(|lease| serde_json::to_string(&lease));
-        match text
-            .transpose()
-            .map_err(io::Error::from)
-            .map_err(failed("write", &file))?
-        {
+        let lease = lease(written.contains_key(key));
+        let text = lease.map(|lease| serde_json::to_string(&lease)).transpose();
+        match text.map_err(|error| failed("write", &file)(error.into()))? {
             None if written.contains_key(key) => {
                 remove(&file).map_err(failed("remove", &file))?;
                 written.remove(key);

@@ -9,11 +9,9 @@ pub(super) struct Mappings(Option<Vec<ShareMapping>>);
 
 impl Call<'_, ShareKind> {
     pub(super) fn mappings(&self) -> Result<Mappings, Error> {
-        let listed = match self.ctx.has(Feature::MappingList) {
-            true => Some(self.ctx.node.smb().mappings(self.deadline)?),
-            false => None,
-        };
-        Ok(Mappings(listed))
+        let has_list = self.ctx.has(Feature::MappingList);
+        let listed = has_list.then(|| self.ctx.node.smb().mappings(self.deadline));
+        Ok(Mappings(listed.transpose()?))
     }
 }
 
@@ -33,12 +31,10 @@ impl Mappings {
         self.0.is_none() || self.covering(path).next().is_some()
     }
 
-    /// How a path fares, if the host reports it.
+    /// How a path fares, if the host reports it: OK by one mapping is OK.
     pub(super) fn status(&self, path: &WinPath) -> Option<MappingStatus> {
-        let mut statuses = self.covering(path).filter_map(|mapping| mapping.status);
-        let first = statuses.next()?;
-        let has_ok = first == MappingStatus::Ok || statuses.any(|one| one == MappingStatus::Ok);
-        Some(if has_ok { MappingStatus::Ok } else { first })
+        let statuses = self.covering(path).filter_map(|mapping| mapping.status);
+        statuses.min_by_key(|status| *status != MappingStatus::Ok)
     }
 
     /// The mappings by which a path is reached, each as the path through it.

@@ -20,17 +20,14 @@ pub(super) fn credentials(
         return Ok(None);
     };
     let domain = plain(secrets, "domain")?.unwrap_or(DEFAULT_DOMAIN);
-    let password = plain(secrets, "password")?.unwrap_or_default();
-    let password = Zeroizing::new(password.to_owned());
-    Ok(Credentials::new(qualified(user, domain), password))
-}
-
-/// `DOMAIN\user` and `user@domain` name their domain themselves.
-fn qualified(user: &str, domain: &str) -> String {
-    match user.contains(['\\', '@']) {
+    let user = match user.contains(['\\', '@']) {
+        // It names its domain itself.
         true => user.to_owned(),
         false => format!(r"{domain}\{user}"),
-    }
+    };
+    let password = plain(secrets, "password")?.unwrap_or_default();
+    let password = Zeroizing::new(password.to_owned());
+    Ok(Credentials::new(user, password))
 }
 
 fn plain<'a>(

@@ -18,20 +18,16 @@ pub use self::table::option_rows;
 #[derive(Debug)]
 pub(crate) struct MountOptions {
     pub(crate) mapping: ShareOptions,
-    /// Who uses the share.
     pub(crate) user: User,
-    /// Who writes.
     pub(crate) access: Access,
-    /// Each option that was there.
     pub(crate) seen: Vec<Seen>,
 }
 
 /// As whom a share is mapped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum User {
-    /// The one of the Secret.
     OfSecret,
-    /// None.
+    /// Without a user.
     Guest,
 }
 
