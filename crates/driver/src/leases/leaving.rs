@@ -6,14 +6,9 @@ use super::Leases;
 
 impl<T> Leases<T> {
     /// Removes a thing that nobody uses, while nobody can take it; none if somebody uses it, or it is being removed.
-    pub(crate) fn end<R>(
-        &self,
-        key: &str,
-        boot: Option<&str>,
-        remove: impl FnOnce() -> R,
-    ) -> Option<R> {
+    pub(crate) fn end<R>(&self, key: &str, remove: impl FnOnce() -> R) -> Option<R> {
         let mut inner = self.inner.lock();
-        if inner.users(key, boot) > 0 {
+        if inner.users(key, self.boot()) > 0 {
             return None;
         }
         let lease = inner.leases.entry(key.to_owned()).or_default();

@@ -42,6 +42,7 @@ mod file;
 mod leaving;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::OnceLock;
 
 use serde::{Deserialize, Serialize};
 
@@ -68,6 +69,8 @@ pub(crate) struct Leases<T> {
     hasher: Hasher,
     /// Whether volumes have records that cannot be read. Each of them may use each thing.
     has_unreadable_users: bool,
+    /// This boot, once the node has reported it: no process outlives its boot.
+    boot: OnceLock<String>,
     inner: Unpoisoned<Inner<T>>,
 }
 
@@ -171,10 +174,8 @@ impl<T: Terms> Leases<T> {
         boot: impl FnOnce() -> Option<String>,
     ) -> Self {
         let (files, found) = Files::open(store.folder(), T::KIND);
-        let boot = match users.is_empty() && found.is_empty() {
-            true => None,
-            false => boot(),
-        };
+        let has_any = !users.is_empty() || !found.is_empty();
+        let boot = has_any.then(boot).flatten();
         for user in users.values_mut() {
             let is_presumed = |file: &LeaseFile| {
                 file.owner == Owner::Presumed
@@ -197,16 +198,17 @@ impl<T: Terms> Leases<T> {
                 warn(&key, files.save(&key, |_| None));
             }
         }
-        let inner = Inner {
-            users,
-            leases,
-            left: BTreeMap::new(),
-        };
+        let left = BTreeMap::new();
         Self {
             files,
             hasher: Hasher::by(hashes),
             has_unreadable_users,
-            inner: Unpoisoned::new(inner),
+            boot: boot.map(OnceLock::from).unwrap_or_default(),
+            inner: Unpoisoned::new(Inner {
+                users,
+                leases,
+                left,
+            }),
         }
     }
 
@@ -312,11 +314,11 @@ impl<T: Terms> Leases<T> {
     }
 
     /// The thing is this driver's from now on, so that the last of its volumes removes it. Returns how many use it.
-    pub(crate) fn adopt(&self, key: &str, boot: Option<&str>) -> usize {
+    pub(crate) fn adopt(&self, key: &str) -> usize {
         let mut inner = self.inner.lock();
-        let users = inner.users(key, boot);
+        let users = inner.users(key, self.boot());
         if users > 0 {
-            inner.adopt(key, boot);
+            inner.adopt(key, self.boot());
             drop(inner);
             warn(key, self.save(key));
         }
@@ -324,14 +326,14 @@ impl<T: Terms> Leases<T> {
     }
 
     /// The thing serves the link of a volume whose own is gone: that volume's unstage removes it. It stays without a user.
-    pub(crate) fn keep_for_link(&self, key: &str, boot: Option<&str>) {
-        self.inner.lock().adopt(key, boot).is_kept = true;
+    pub(crate) fn keep_for_link(&self, key: &str) {
+        self.inner.lock().adopt(key, self.boot()).is_kept = true;
         warn(key, self.save(key));
     }
 
     /// What is there from now on is foreign, unless a volume uses it.
-    pub(crate) fn give_away(&self, key: &str, boot: Option<&str>) -> Result<(), StoreError> {
-        self.change_unused(key, boot, |lease| {
+    pub(crate) fn give_away(&self, key: &str) -> Result<(), StoreError> {
+        self.change_unused(key, |lease| {
             let is_kept = self.has_unreadable_users && lease.is_ours;
             lease.become_foreign();
             (lease.is_ours, lease.is_kept) = (is_kept, is_kept);
@@ -339,8 +341,8 @@ impl<T: Terms> Leases<T> {
     }
 
     /// The thing was removed, or was gone. The lease is written when its volume is released.
-    pub(crate) fn note_gone(&self, key: &str, boot: Option<&str>) -> Result<(), StoreError> {
-        self.change_unused(key, boot, |lease| {
+    pub(crate) fn note_gone(&self, key: &str) -> Result<(), StoreError> {
+        self.change_unused(key, |lease| {
             lease.become_foreign();
             lease.is_gone = true;
         })
@@ -359,7 +361,21 @@ impl<T: Terms> Leases<T> {
     }
 }
 
-impl<T: Terms> Leases<T> {
+impl<T> Leases<T> {
+    /// This boot, if it is known.
+    pub(crate) fn boot(&self) -> Option<&str> {
+        self.boot.get().map(String::as_str)
+    }
+
+    /// Learns this boot, unless it is known.
+    pub(crate) fn learn_boot(&self, boot: impl FnOnce() -> Option<String>) {
+        if self.boot.get().is_none()
+            && let Some(boot) = boot()
+        {
+            self.boot.get_or_init(|| boot);
+        }
+    }
+
     /// Whose the thing is that a volume uses, as this volume's call has it.
     pub(crate) fn owner(&self, volume: &VolumeHandle) -> Owner {
         let mut inner = self.inner.lock();
@@ -372,17 +388,17 @@ impl<T: Terms> Leases<T> {
     }
 
     /// Whether a thing is ours. What a call presumes, no other one goes by.
-    pub(crate) fn is_ours(&self, key: &str, boot: Option<&str>) -> bool {
+    pub(crate) fn is_ours(&self, key: &str) -> bool {
         let inner = self.inner.lock();
         let lease = inner.leases.get(key);
-        lease.is_some_and(|lease| lease.is_ours_in(boot)) && !self.files.is_unreadable(key)
+        lease.is_some_and(|lease| lease.is_ours_in(self.boot())) && !self.files.is_unreadable(key)
     }
 
     /// The things of ours that are kept for links.
-    pub(crate) fn kept_for_links(&self, boot: Option<&str>) -> Vec<String> {
+    pub(crate) fn kept_for_links(&self) -> Vec<String> {
         let inner = self.inner.lock();
         let leases = inner.leases.iter();
-        let kept = leases.filter(|(_, lease)| lease.is_kept && lease.is_ours_in(boot));
+        let kept = leases.filter(|(_, lease)| lease.is_kept && lease.is_ours_in(self.boot()));
         kept.map(|(key, _)| key.clone()).collect()
     }
 
@@ -392,8 +408,8 @@ impl<T: Terms> Leases<T> {
     }
 
     /// How many volumes use a thing in this boot: those of an earlier one are staged again first.
-    pub(crate) fn users(&self, key: &str, boot: Option<&str>) -> usize {
-        self.inner.lock().users(key, boot)
+    pub(crate) fn users(&self, key: &str) -> usize {
+        self.inner.lock().users(key, self.boot())
     }
 
     fn change_user(&self, volume: &VolumeHandle, change: impl FnOnce(&mut User<T>)) {
@@ -401,14 +417,9 @@ impl<T: Terms> Leases<T> {
     }
 
     /// With a volume that leaves, its release writes the lease.
-    fn change_unused(
-        &self,
-        key: &str,
-        boot: Option<&str>,
-        change: impl FnOnce(&mut Lease),
-    ) -> Result<(), StoreError> {
+    fn change_unused(&self, key: &str, change: impl FnOnce(&mut Lease)) -> Result<(), StoreError> {
         let mut inner = self.inner.lock();
-        if inner.users(key, boot) > 0 {
+        if inner.users(key, self.boot()) > 0 {
             return Ok(());
         }
         match inner.leases.get_mut(key) {

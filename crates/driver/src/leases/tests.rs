@@ -42,6 +42,7 @@ impl Process {
         let users = users.iter().map(of);
         let boot = || boot.map(str::to_owned);
         let leases = Leases::open(&store, users.collect(), Hashes::QUICK, boot);
+        leases.learn_boot(boot);
         Self(leases, folder)
     }
 
@@ -123,10 +124,10 @@ fn a_mapping_of_an_earlier_boot_is_this_drivers_no_more() {
     process.0.take(&volume("a"), before, false).unwrap();
     process.0.end_call(&volume("a"), Ended::Made).unwrap();
     assert_eq!(process.owner("a"), Owner::Ours);
-    assert!(!process.0.is_ours("s", NOW));
+    assert!(!process.0.is_ours("s"));
     assert_eq!(process.take("b", "s", true), Owner::Foreign);
-    assert_eq!(process.0.users("s", NOW), 1);
-    process.0.adopt("s", NOW);
+    assert_eq!(process.0.users("s"), 1);
+    process.0.adopt("s");
     assert_eq!(process.take("c", "s", true), Owner::Ours);
 }
 
@@ -138,15 +139,15 @@ fn a_mapping_is_adopted_once_for_each_volume() {
         process.0.begin(&volume(name), false).unwrap();
     }
     process.0.leave(&volume("leaving"));
-    assert_eq!(process.0.adopt("s", NOW), 2);
+    assert_eq!(process.0.adopt("s"), 2);
     assert_eq!(
         (process.owner("a"), process.owner("b")),
         (Owner::Ours, Owner::Ours)
     );
     let files = process.files();
     assert!(files[0].contains(r#""owner":"ours""#), "{files:?}");
-    assert_eq!(process.0.adopt("s", NOW), 2);
-    assert_eq!(process.0.adopt("t", NOW), 0, "nobody uses it");
+    assert_eq!(process.0.adopt("s"), 2);
+    assert_eq!(process.0.adopt("t"), 0, "nobody uses it");
     assert_eq!(process.files(), files);
 }
 
@@ -155,9 +156,9 @@ fn who_comes_while_the_last_volume_leaves_takes_its_mapping_over() {
     let process = Process::new();
     process.make("a", "s");
     process.0.leave(&volume("a"));
-    assert_eq!(process.0.users("s", NOW), 0);
+    assert_eq!(process.0.users("s"), 0);
     assert_eq!(process.take("b", "s", true), Owner::Ours);
-    assert_eq!(process.0.users("s", NOW), 1);
+    assert_eq!(process.0.users("s"), 1);
 }
 
 #[test]
@@ -170,7 +171,7 @@ fn a_map_in_vain_ends_a_presumption_and_no_mapping_that_was_left_to_the_volume()
     assert_eq!(process.take("a", "s", false), Owner::Presumed);
     process.make("last", "s");
     process.0.leave(&volume("last"));
-    assert_eq!(process.0.adopt("s", NOW), 1);
+    assert_eq!(process.0.adopt("s"), 1);
     process.release("last");
     process.0.end_call(&a, Ended::InVain).unwrap();
     assert_eq!(process.owner("a"), Owner::Ours);
@@ -199,9 +200,9 @@ fn of_two_calls_that_presume_one_mapping_each_learns_alone_whose_it_is() {
 fn a_volume_that_leaves_goes_by_no_presumption_of_another() {
     let process = Process::new();
     process.take("a", "s", false);
-    assert!(!process.0.is_ours("s", NOW));
+    assert!(!process.0.is_ours("s"));
     process.0.end_call(&volume("a"), Ended::MayBeMade).unwrap();
-    assert!(process.0.is_ours("s", NOW));
+    assert!(process.0.is_ours("s"));
 }
 
 #[test]
@@ -217,7 +218,7 @@ fn a_mapping_of_others_that_went_is_presumed_unless_one_was_left_meanwhile() {
     process.take("a", "s", true);
     process.0.presume(&volume("a"));
     assert_eq!(process.owner("a"), Owner::Presumed);
-    process.0.adopt("s", NOW);
+    process.0.adopt("s");
     process.0.presume(&volume("a"));
     assert_eq!(process.owner("a"), Owner::Ours);
 }
@@ -233,10 +234,10 @@ fn who_comes_while_another_driver_is_left_takes_its_mapping_over() {
     assert!(process.0.is_left(&link));
     drop(leaving);
     assert!(!process.0.is_left(&link));
-    process.0.give_away("s", NOW).unwrap();
+    process.0.give_away("s").unwrap();
     assert_eq!(process.owner("a"), Owner::Ours, "a volume uses it");
     process.0.leave(&volume("a"));
-    process.0.give_away("s", NOW).unwrap();
+    process.0.give_away("s").unwrap();
     process.release("a");
     assert_eq!(process.take("c", "s", true), Owner::Foreign);
 }
@@ -246,10 +247,10 @@ fn a_share_is_unmapped_when_nobody_uses_it_and_nobody_claims_it_meanwhile() {
     let process = Process::new();
     let leases = &process.0;
     process.take("a", "s", true);
-    assert_eq!(leases.end("s", NOW, || ()), None);
+    assert_eq!(leases.end("s", || ()), None);
     leases.leave(&volume("a"));
-    let meanwhile = leases.end("s", NOW, || {
-        assert_eq!(leases.end("s", NOW, || ()), None);
+    let meanwhile = leases.end("s", || {
+        assert_eq!(leases.end("s", || ()), None);
         leases.take(&volume("b"), user("s"), true)
     });
     assert!(matches!(meanwhile, Some(Err(NotTaken::Ending))));
@@ -261,12 +262,12 @@ fn what_comes_after_one_that_is_gone_is_not_ours() {
     let process = Process::new();
     process.make("a", "s");
     process.0.leave(&volume("a"));
-    process.0.note_gone("s", NOW).unwrap();
-    assert!(process.0.kept_for_links(NOW).is_empty());
+    process.0.note_gone("s").unwrap();
+    assert!(process.0.kept_for_links().is_empty());
     assert_eq!(process.take("b", "s", true), Owner::Foreign);
     process.make("b", "s");
     // The first one's end comes late.
-    process.0.note_gone("s", NOW).unwrap();
+    process.0.note_gone("s").unwrap();
     process.release("a");
     assert_eq!(process.owner("b"), Owner::Ours);
 }
@@ -276,7 +277,7 @@ fn what_comes_after_one_that_is_gone_is_not_ours() {
 fn a_lease_without_a_record_of_a_user_has_no_file() {
     let process = Process::new();
     process.take("a", "s", false);
-    assert_eq!(process.0.adopt("s", NOW), 1);
+    assert_eq!(process.0.adopt("s"), 1);
     assert!(process.files().is_empty());
     process.0.begin(&volume("a"), true).unwrap();
     assert_eq!(process.files().len(), 1);
@@ -289,24 +290,24 @@ fn a_lease_goes_with_its_last_user_or_is_kept() {
         process.make(key, key);
         process.0.leave(&volume(key));
     }
-    process.0.note_gone("gone", NOW).unwrap();
+    process.0.note_gone("gone").unwrap();
     // Another call writes it meanwhile.
     process.0.end_call(&volume("gone"), Ended::InVain).unwrap();
-    process.0.keep_for_link("kept", NOW);
+    process.0.keep_for_link("kept");
     assert_eq!(process.files().len(), 2, "until the volumes are released");
     process.release("gone");
     process.release("kept");
     assert_eq!(process.files().len(), 1);
-    assert_eq!(process.0.kept_for_links(NOW), ["kept"]);
-    process.0.keep_for_link("new", NOW);
+    assert_eq!(process.0.kept_for_links(), ["kept"]);
+    process.0.keep_for_link("new");
     let of_boot = process
         .files()
         .into_iter()
         .filter(|text| text.contains(r#""boot":"now""#));
     assert_eq!(of_boot.count(), 2);
-    process.0.give_away("new", NOW).unwrap();
+    process.0.give_away("new").unwrap();
     let Process(_, folder) = process;
-    assert_eq!(Process::after(folder, &[]).0.kept_for_links(NOW), ["kept"]);
+    assert_eq!(Process::after(folder, &[]).0.kept_for_links(), ["kept"]);
 }
 
 /// What a process that died in a stage presumed is removed by the volume that presumed it, and by no other.
@@ -324,7 +325,7 @@ fn the_next_process_has_owners_as_the_files_say() {
     let owners = users.each_ref().map(|(name, _)| next.owner(name));
     let expected = [Owner::Ours, Owner::Presumed, Owner::Foreign, Owner::Foreign];
     assert_eq!(owners, expected);
-    assert!(!next.0.is_ours("presumed", NOW));
+    assert!(!next.0.is_ours("presumed"));
 }
 
 #[test]
@@ -346,7 +347,7 @@ fn a_lease_of_before_or_unreadable_is_foreign() {
         let is_readable = to == "before";
         assert_eq!(next.owner("a") == Owner::Ours, is_readable, "{to:?}");
         assert_eq!(next.0.is_unreadable("s"), !is_readable);
-        assert_eq!(next.0.is_ours("s", NOW), is_readable);
+        assert_eq!(next.0.is_ours("s"), is_readable);
         assert_eq!(fs::read_to_string(&file).unwrap() == text, !is_readable);
     }
 }
@@ -362,7 +363,7 @@ fn a_credential_is_compared_with_that_of_the_mapping() {
     assert_eq!(process.compare("u\0two"), Comparison::Differs);
     assert_eq!(process.compare(""), Comparison::Differs);
     process.0.leave(&volume("a"));
-    process.0.note_gone("s", NOW).unwrap();
+    process.0.note_gone("s").unwrap();
     assert_eq!(process.compare(CREDENTIAL), Comparison::Unknown);
 }
 
@@ -450,13 +451,15 @@ fn a_presumption_is_of_the_volumes_of_its_boot() {
 fn a_boot_that_is_not_known_changes_none_of_a_lease() {
     let process = Process::new();
     process.make("a", "s");
+    let Process(_, folder) = process;
+    let process = Process::in_boot(None, folder, &[("a", user("s"))]);
     let unknown = User {
         boot: None,
         ..user("s")
     };
     process.0.take(&volume("b"), unknown, true).unwrap();
     process.0.begin(&volume("b"), false).unwrap();
-    process.0.adopt("s", None);
+    process.0.adopt("s");
     assert!(process.files()[0].contains(r#""boot":"now""#));
 }
 
@@ -472,7 +475,7 @@ fn a_lease_of_ours_has_a_file_while_volumes_change() {
         }
         process.0.leave(&volume("a"));
         process.take("b", "s", true);
-        assert_eq!(process.0.adopt("s", NOW), 1);
+        assert_eq!(process.0.adopt("s"), 1);
         process.release("a");
         assert_eq!(process.files().len(), 1, "{stays}");
     }
@@ -480,7 +483,7 @@ fn a_lease_of_ours_has_a_file_while_volumes_change() {
     let process = Process::new();
     for _ in 0..2 {
         process.take("a", "s", true);
-        if process.0.adopt("s", NOW) == 1 && process.files().is_empty() {
+        if process.0.adopt("s") == 1 && process.files().is_empty() {
             process.0.begin(&volume("a"), false).unwrap();
             process.0.end_call(&volume("a"), Ended::MetForeign).unwrap();
         }
@@ -493,10 +496,7 @@ fn a_volume_of_another_thing_leaves_the_first() {
     let process = Process::new();
     process.make("a", "s");
     process.make("a", "t");
-    assert_eq!(
-        (process.0.users("s", NOW), process.0.users("t", NOW)),
-        (0, 1)
-    );
+    assert_eq!((process.0.users("s"), process.0.users("t")), (0, 1));
     let files = process.files();
     assert!(
         files.len() == 1 && files[0].contains(r#""key":"t""#),
@@ -513,11 +513,11 @@ fn a_lease_that_cannot_be_removed_stays() {
     fs::remove_file(&file).unwrap();
     fs::create_dir(&file).unwrap();
     process.0.leave(&volume("a"));
-    process.0.note_gone("s", NOW).unwrap();
+    process.0.note_gone("s").unwrap();
     process.0.release(&volume("a")).unwrap_err();
     assert!(process.0.is_gone("s"));
-    process.0.keep_for_link("s", NOW);
-    process.0.give_away("s", NOW).unwrap();
+    process.0.keep_for_link("s");
+    process.0.give_away("s").unwrap();
     fs::remove_dir(&file).unwrap();
     process.release("a");
     assert!(!process.0.is_gone("s") && process.files().is_empty());
@@ -532,7 +532,7 @@ fn a_credential_is_of_one_thing_in_one_boot() {
     };
     let given_away = noted();
     given_away.0.leave(&volume("a"));
-    given_away.0.give_away("s", NOW).unwrap();
+    given_away.0.give_away("s").unwrap();
     assert_eq!(given_away.compare(CREDENTIAL), Comparison::Unknown);
     let met = noted();
     met.0.end_call(&volume("a"), Ended::MetForeign).unwrap();
@@ -596,5 +596,5 @@ fn a_file_is_of_the_thing_of_its_name() {
         "the copy stays, the presumption goes: {left:?}"
     );
     assert_eq!(next.owner("a"), Owner::Ours);
-    assert!(!next.0.is_ours("u", NOW));
+    assert!(!next.0.is_ours("u"));
 }

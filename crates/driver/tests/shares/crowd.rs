@@ -73,7 +73,7 @@ fn publishes_that_hang_leave_room_for_calls_that_take_volumes_down() {
     fixture.stage(&volume).unwrap();
     fixture.publish(&volume, POD).unwrap();
     let faults = fixture.sim.faults();
-    faults.add(Rule::on("NtQuerySystemInformation", Effect::Hang));
+    faults.add(Rule::on("IWbemServices.ExecQuery", Effect::Hang));
     let (sender, answers) = mpsc::channel();
     let (fixture, volume) = (&fixture, &volume);
     let (all_hang, refused, unpublished) = thread::scope(|scope| {

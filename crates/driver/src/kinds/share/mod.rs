@@ -9,7 +9,6 @@ mod mappings;
 mod other_passwords;
 mod publish;
 mod record;
-mod resolved;
 mod stage;
 mod stats;
 mod takeover;
@@ -24,7 +23,7 @@ use wincsi::smb::{Credentials, MappingStatus, RemotePath};
 use wincsi::volumes::Space;
 use wincsi::{Condition, Deadline, Error, Feature, ResultExt as _, WinPath};
 
-use self::attributes::{ShareRequests, ShareRules};
+use self::attributes::{ShareRequests, ShareRules, resolved};
 use self::mappings::Mappings;
 use self::other_passwords::OtherPasswords;
 use self::stats::{FRESH, Figures};
@@ -93,6 +92,7 @@ impl ShareKind {
     }
 
     fn until(&self, deadline: Deadline) -> Call<'_, Self> {
+        self.leases.learn_boot(|| self.ctx.boot(deadline));
         Call::until(deadline, self)
     }
 
@@ -114,7 +114,12 @@ impl Kind for ShareKind {
 
     fn to_stage<'a>(&'a self, request: &Request<'_>) -> Result<StageFn<'a>, Refusal> {
         let wanted = self.requests.wanted(request, &self.ctx)?;
-        Ok(Box::new(move |turn| self.stage_by_name(turn, wanted)))
+        Ok(Box::new(move |turn| {
+            match self.requests.dns_for(&wanted.remote) {
+                Some(dns) => self.stage_resolved(turn, wanted, |given| resolved(given, dns)),
+                None => self.stage(turn, &wanted),
+            }
+        }))
     }
 
     fn to_publish<'a>(&'a self, request: &Request<'_>) -> Result<ProveFn<'a>, Refusal> {
@@ -178,14 +183,14 @@ impl Kind for ShareKind {
         let help = "Calls that were served by a mapping that was made with another password.";
         page.family(name, help, Metric::Counter);
         page.sample(name, &[], self.other_passwords.calls());
-        self.requests.render(page);
+        self.requests.counts.render(page);
     }
 
     fn is_foreign_live(&self, volume: Unrecorded<'_>) -> Result<bool, Error> {
         let call = self.until(volume.deadline);
-        Ok(match call.foreign_share(volume)? {
-            Some(remote) => call.mappings()?.reach(remote.path()),
-            None => false,
+        let remote = call.foreign_share(volume)?;
+        remote.map_or(Ok(false), |remote| {
+            Ok(call.mappings()?.reach(remote.path()))
         })
     }
 
@@ -226,7 +231,7 @@ impl Call<'_, ShareKind> {
     /// mapping. A mapping of another boot may be another user's. The server is asked only where Windows does not call the
     /// mapping OK: one that it calls disconnected comes back when somebody uses it.
     fn is_share_live(&self, record: &Record<Share>, mappings: &Mappings) -> Result<bool, Error> {
-        let is_there = record.is_of_boot(self.ctx.boot(self.deadline).as_deref())
+        let is_there = record.is_of_boot(self.leases.boot())
             && self.staging_state(mappings, record)? == StagingState::Live;
         let status = mappings.status(record.content.remote.path());
         let is_ok = matches!(status, None | Some(MappingStatus::Ok));

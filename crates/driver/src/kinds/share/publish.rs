@@ -1,10 +1,9 @@
-use wincsi::smb::{Credentials, MappingStatus, RemotePath};
-use wincsi::{Deadline, Error};
+use wincsi::smb::{Credentials, MappingStatus};
 
 use super::{RequestedShare, Share, ShareKind};
 use crate::leases::Comparison;
-use crate::life::{Call, CallError, Publish, PublishCall, Stage, StageCall};
-use crate::record::{Record, Slot, VolumeHandle};
+use crate::life::{Call, CallError, PublishCall, Stage, StageCall};
+use crate::record::{Record, VolumeHandle};
 
 impl ShareKind {
     /// Makes sure that the staging path leads to the share, and that the share is mapped. Where Windows let the mapping go,
@@ -18,37 +17,43 @@ impl ShareKind {
         let (publish, deadline) = (proof.publish, proof.deadline);
         let record = proof.record.of::<Share>();
         let record = record.ok_or_else(|| publish.not_staged(None))?;
-        let call = self.until(deadline);
+        let (call, share) = (self.until(deadline), &record.content);
         let mappings = call.mappings()?;
         let is_live = call.is_share_live(&record, &mappings)?;
         if is_live && !call.is_refused_since(&record, credentials.as_ref()) {
-            self.compare_secret(&record.volume, &record.content.remote, credentials.as_ref());
+            self.compare_password(&record.volume, &share.remote.share(), credentials.as_ref());
             return Ok(());
         }
-        if credentials.is_some() || record.content.user.is_none() {
-            return self.renew(&record, (publish, proof.slot, credentials), deadline);
+        if credentials.is_some() || share.user.is_none() {
+            let turn = StageCall {
+                stage: &Stage::again(&record),
+                slot: proof.slot,
+                deadline,
+            };
+            let staged = self.stage(&turn, &RequestedShare::again(share, credentials));
+            return staged.map_err(|error| publish.not_staged_again(error));
         }
-        let status = mappings.status(record.content.remote.path());
-        let is_ok = status == Some(MappingStatus::Ok);
+        let status = mappings.status(share.remote.path());
         // What is mapped in another boot may be another user's.
-        if is_ok && record.is_of_boot(self.ctx.boot(deadline).as_deref()) {
-            return Ok(self.link_share(&record, deadline)?);
+        if status == Some(MappingStatus::Ok) && record.is_of_boot(self.leases.boot()) {
+            // The link alone is not there.
+            self.ctx.remove_entry(&record.staging, deadline)?;
+            let to = share.remote.path();
+            return Ok(self.ctx.make_link(to, &record.staging, deadline)?);
         }
-        let share = record.content.remote.share();
-        let text = format!("{share} is not mapped, or does not answer");
+        let text = format!("{} is not mapped, or does not answer", share.remote.share());
         self.ctx.note_abnormal(&record.volume, &text);
         Err(publish.not_staged(Some(text)))
     }
 
     /// A persistent volume is served by a mapping with another password: Windows has one for each server.
-    pub(super) fn compare_secret(
+    pub(super) fn compare_password(
         &self,
         volume: &VolumeHandle,
-        remote: &RemotePath,
+        share: &str,
         credentials: Option<&Credentials>,
     ) {
-        let share = remote.share();
-        match credentials.map(|one| self.compare(&share, Some(one))) {
+        match credentials.map(|one| self.compare(share, Some(one))) {
             Some(Comparison::Differs) if self.other_passwords.note(volume) => tracing::warn!(
                 "volume {volume}: {share} is mapped with another password, and serves it; \
                  the new one is used once no volume of the share is left on this node"
@@ -56,35 +61,6 @@ impl ShareKind {
             Some(Comparison::Same) => self.other_passwords.end(volume),
             _ => {}
         }
-    }
-
-    fn renew(
-        &self,
-        record: &Record<Share>,
-        (publish, slot, credentials): (&Publish, &Slot<'_>, Option<Credentials>),
-        deadline: Deadline,
-    ) -> Result<(), CallError> {
-        let share = &record.content;
-        let wanted = RequestedShare {
-            remote: share.remote.clone(),
-            server: share.server.clone(),
-            credentials,
-            options: share.options.clone(),
-        };
-        let turn = StageCall {
-            stage: &Stage::again(record),
-            slot,
-            deadline,
-        };
-        self.stage(&turn, &wanted)
-            .map_err(|error| publish.not_staged_again(error))
-    }
-
-    /// The mapping is there, and the link alone is not.
-    fn link_share(&self, record: &Record<Share>, deadline: Deadline) -> Result<(), Error> {
-        self.ctx.remove_entry(&record.staging, deadline)?;
-        let to = record.content.remote.path();
-        self.ctx.make_link(to, &record.staging, deadline)
     }
 }
 

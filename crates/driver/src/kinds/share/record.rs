@@ -4,7 +4,7 @@ use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use wincsi::smb::{Credentials, MappingOptions, RemotePath};
 
-use crate::record::Content;
+use crate::record::{Content, Record};
 
 /// What a record has of a share, or of a folder below one.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -74,7 +74,8 @@ pub struct RequestedShare {
 impl RequestedShare {
     /// What a staged volume has otherwise. Another address of the server and another user are no other volume: names are
     /// resolved anew, and secrets change.
-    pub(super) fn differs(&self, share: &Share) -> Option<&'static str> {
+    pub(super) fn differs(&self, record: &Record<Share>) -> Option<&'static str> {
+        let share = &record.content;
         let below = |remote| below_server(remote).to_lowercase();
         match () {
             () if share.options != self.options => Some("mount options"),
@@ -85,8 +86,19 @@ impl RequestedShare {
         }
     }
 
-    pub(super) fn user(&self) -> Option<&str> {
-        self.credentials.as_ref().map(Credentials::username)
+    pub(super) fn user(&self) -> Option<String> {
+        let credentials = self.credentials.as_ref();
+        credentials.map(|credentials| credentials.username().to_owned())
+    }
+
+    /// As a staged volume is.
+    pub(super) fn again(share: &Share, credentials: Option<Credentials>) -> Self {
+        Self {
+            remote: share.remote.clone(),
+            server: share.server.clone(),
+            credentials,
+            options: share.options.clone(),
+        }
     }
 }
 
@@ -122,7 +134,7 @@ fn read<'de, D: Deserializer<'de>>(from: D) -> Result<RemotePath, D::Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::record::{Form, Lifetime, Record, VolumeHandle};
+    use crate::record::{Form, Lifetime, VolumeHandle};
 
     fn record() -> Record<Share> {
         let share = Share {

@@ -11,7 +11,7 @@ use wincsi::volumes::Space;
 use wincsi::{Error, Feature, WinPath};
 
 use super::mappings::covers;
-use super::unstage::Unmapped;
+use super::unstage::IN_USE;
 use super::{Share, ShareKind, Terms};
 use crate::kinds::Unrecorded;
 use crate::leases::LeavingForeign;
@@ -70,7 +70,7 @@ impl Call<'_, ShareKind> {
     ) -> Result<(), CallError> {
         for mapped in self.mappings()?.ways_to(remote) {
             leaving.leaves(&mapped.share());
-            if self.unmap_unless_used(&mapped)? == Unmapped::InUse {
+            if self.unmap_unless_used(&mapped)? == IN_USE {
                 tracing::info!("{} stays mapped, as others use it", mapped.share());
             }
         }
@@ -121,14 +121,13 @@ impl Call<'_, ShareKind> {
     /// The links of the records to shares, by their folded paths: each with its record, if it is of this boot, and none if
     /// it needs no mapping, as those of all pods to a staging path.
     fn links_of_records(&self) -> BTreeMap<String, Option<Record<Share>>> {
-        let boot = self.ctx.boot(self.deadline);
         let mut links = BTreeMap::new();
         for record in self.ctx.store.records() {
             let published = record.published.iter();
             links.extend(published.map(|link| (link.folded(), None)));
             if let Some(record) = record.of::<Share>() {
-                let is_live =
-                    record.state != State::Unstaging && record.is_of_boot(boot.as_deref());
+                let is_of_boot = record.is_of_boot(self.leases.boot());
+                let is_live = record.state != State::Unstaging && is_of_boot;
                 links.insert(record.staging.folded(), is_live.then_some(record));
             }
         }

@@ -9,15 +9,10 @@ use crate::leases::Owner;
 use crate::life::{Call, CallError};
 use crate::record::Record;
 
-/// What became of a mapping that a volume leaves.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Unmapped {
-    /// It stays, for others.
-    InUse,
-    Now,
-    /// It was gone.
-    Before,
-}
+/// What became of a mapping that a volume leaves; none if it was gone.
+pub(super) type Unmapped = Option<UnmapOutcome>;
+
+pub(super) const IN_USE: Unmapped = Some(UnmapOutcome::InUse);
 
 impl Call<'_, ShareKind> {
     /// Removes the link, and the mapping if this driver made it and no other volume uses it.
@@ -33,7 +28,7 @@ impl Call<'_, ShareKind> {
         let (volume, remote) = (&record.volume, &record.content.remote);
         self.leases.leave(volume);
         let unmapped = self.leave_mapping(record)?;
-        if unmapped == Unmapped::Before || record.content.taken_over {
+        if unmapped.is_none() || record.content.taken_over {
             // Another driver had the volume before or meanwhile, by a mapping of its own.
             let leaving = self.leases.leave_foreign(&record.staging);
             self.leave_foreign_mappings(&leaving, remote)?;
@@ -45,27 +40,23 @@ impl Call<'_, ShareKind> {
     }
 
     fn leave_mapping(&self, record: &Record<Share>) -> Result<Unmapped, CallError> {
-        let (remote, boot) = (&record.content.remote, self.ctx.boot(self.deadline));
-        let (volume, share) = (&record.volume, remote.share());
+        let (volume, remote) = (&record.volume, &record.content.remote);
+        let share = remote.share();
         if self.leases.is_gone(&share) {
-            return Ok(Unmapped::Before);
+            return Ok(None);
         }
-        let is_ours = self.leases.owner(volume) != Owner::Foreign
-            || self.leases.is_ours(&share, boot.as_deref());
+        let is_ours = self.leases.owner(volume) != Owner::Foreign || self.leases.is_ours(&share);
         if is_ours || record.content.taken_over {
             return self.unmap_unless_used(remote);
         }
-        self.leases.give_away(&share, boot.as_deref())?;
+        self.leases.give_away(&share)?;
         tracing::info!("volume {volume}: a mapping of {share} would be others', and stays");
-        Ok(Unmapped::InUse)
+        Ok(IN_USE)
     }
 
     /// The link may have led through a mapping that was kept for it.
     fn leave_kept_mappings(&self, remote: &RemotePath) -> Result<(), CallError> {
-        for kept in self
-            .leases
-            .kept_for_links(self.ctx.boot(self.deadline).as_deref())
-        {
+        for kept in self.leases.kept_for_links() {
             let mapped = RemotePath::parse(&kept).ok();
             if let Some(mapped) = mapped.and_then(|mapped| remote.through(&mapped)) {
                 self.unmap_unless_used(&mapped)?;
@@ -77,71 +68,51 @@ impl Call<'_, ShareKind> {
     /// Unmaps a share that is this driver's to unmap. Where a volume uses it, the mapping is that volume's to remove, and
     /// where another driver's link leads there, that link's.
     pub(super) fn unmap_unless_used(&self, remote: &RemotePath) -> Result<Unmapped, CallError> {
-        let (share, boot) = (remote.share(), self.ctx.boot(self.deadline));
-        let boot = boot.as_deref();
-        if self.leases.adopt(&share, boot) > 0 {
-            return Ok(Unmapped::InUse);
+        let share = remote.share();
+        if self.leases.adopt(&share) > 0 {
+            return Ok(IN_USE);
         }
         match self.link_through(remote)? {
-            Some(LinkOf::Record) => {
-                self.leases.keep_for_link(&share, boot);
-                return Ok(Unmapped::InUse);
-            }
-            Some(LinkOf::Stranger) => {
-                // They may have replaced it meanwhile, as another user.
-                self.leases.give_away(&share, boot)?;
-                return Ok(Unmapped::InUse);
-            }
-            None => {}
+            None => return self.unmap_unused(remote),
+            Some(LinkOf::Record) => self.leases.keep_for_link(&share),
+            // They may have replaced it meanwhile, as another user.
+            Some(LinkOf::Stranger) => self.leases.give_away(&share)?,
         }
-        let mut unmapped = self.unmap_once(remote, boot)?;
+        Ok(IN_USE)
+    }
+
+    fn unmap_unused(&self, remote: &RemotePath) -> Result<Unmapped, CallError> {
+        let share = remote.share();
+        let mut unmapped = self.unmap_once(remote)?;
         // A volume that took the share meanwhile may have left it by now.
-        if unmapped == Unmapped::InUse && self.leases.adopt(&share, boot) == 0 {
-            unmapped = self.unmap_once(remote, boot)?;
+        if unmapped == IN_USE && self.leases.adopt(&share) == 0 {
+            unmapped = self.unmap_once(remote)?;
         }
         match unmapped {
             // A person's, with a drive letter; or a volume's.
-            Unmapped::InUse => self.leases.give_away(&share, boot)?,
-            Unmapped::Now | Unmapped::Before => self.leases.note_gone(&share, boot)?,
+            IN_USE => self.leases.give_away(&share)?,
+            _ => self.leases.note_gone(&share)?,
         }
         Ok(unmapped)
     }
 
-    fn unmap_once(&self, remote: &RemotePath, boot: Option<&str>) -> Result<Unmapped, Error> {
+    fn unmap_once(&self, remote: &RemotePath) -> Result<Unmapped, Error> {
+        let (smb, share) = (self.ctx.node.smb(), remote.share());
         let unmapped = match self.ctx.has(Feature::ConditionalUnmap) {
-            true => self.unmap_by_condition(remote, boot.map(str::to_owned)),
-            false => self.unmap_between_claims(remote, boot),
+            true => {
+                let (leases, share) = (Arc::clone(&self.leases), share);
+                let is_used = move || leases.users(&share) > 0;
+                smb.unmap_unless(remote, Box::new(is_used), self.deadline)
+            }
+            false => {
+                let unmap = || smb.unmap(remote, self.deadline);
+                let unmapped = self.leases.end(&share, unmap);
+                // Another call that unmaps it now has a volume whose record stays until then.
+                unmapped.map_or(Ok(UnmapOutcome::InUse), |unmapped| {
+                    unmapped.map(|()| UnmapOutcome::Unmapped)
+                })
+            }
         };
-        Ok(match unmapped.none_if(Condition::NotMapped)? {
-            Some(UnmapOutcome::InUse) => Unmapped::InUse,
-            Some(_) => Unmapped::Now,
-            None => Unmapped::Before,
-        })
-    }
-
-    fn unmap_by_condition(
-        &self,
-        remote: &RemotePath,
-        boot: Option<String>,
-    ) -> Result<UnmapOutcome, Error> {
-        let (leases, share) = (Arc::clone(&self.leases), remote.share());
-        let is_used = move || leases.users(&share, boot.as_deref()) > 0;
-        self.ctx
-            .node
-            .smb()
-            .unmap_unless(remote, Box::new(is_used), self.deadline)
-    }
-
-    fn unmap_between_claims(
-        &self,
-        remote: &RemotePath,
-        boot: Option<&str>,
-    ) -> Result<UnmapOutcome, Error> {
-        let unmap = || self.ctx.node.smb().unmap(remote, self.deadline);
-        match self.leases.end(&remote.share(), boot, unmap) {
-            Some(unmapped) => unmapped.map(|()| UnmapOutcome::Unmapped),
-            // Another call that unmaps it now has a volume whose record stays until then.
-            None => Ok(UnmapOutcome::InUse),
-        }
+        unmapped.none_if(Condition::NotMapped)
     }
 }

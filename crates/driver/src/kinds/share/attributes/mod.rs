@@ -6,7 +6,6 @@ mod user;
 
 use std::collections::BTreeSet;
 
-use program::metrics::Exposition;
 use wincsi::Feature;
 use wincsi::smb::{Credentials, RemotePath};
 use wire::csi::v1::volume_capability::access_mode::Mode;
@@ -49,7 +48,7 @@ pub struct ShareRules {
 #[derive(Debug, Default)]
 pub struct ShareRequests {
     rules: ShareRules,
-    counts: OptionCounts,
+    pub(super) counts: OptionCounts,
     reported: Unpoisoned<BTreeSet<(VolumeHandle, Report)>>,
 }
 
@@ -117,11 +116,6 @@ impl ShareRequests {
             rules,
             ..Self::default()
         }
-    }
-
-    /// Adds what is known of the requests to a page of metrics.
-    pub fn render(&self, page: &mut Exposition) {
-        self.counts.render(page);
     }
 
     /// What the volume is to be like, its server by the name that it has there.

@@ -13,7 +13,7 @@ use wincsi::{Condition, Error, Feature, WinPath};
 
 use super::ShareStage;
 use crate::kinds::share::Share;
-use crate::kinds::share::mappings::covers;
+use crate::kinds::share::mappings::{Mappings, covers};
 use crate::record::{Lifetime, Record, State};
 
 /// How many folders a stage looks at before it leaves a mapping alone: each is a request to the server.
@@ -52,29 +52,25 @@ impl ShareStage<'_> {
     /// Maps the share and makes the link. What kubelet or a volume before left at the staging path goes: an empty
     /// directory, or a link that leads elsewhere.
     fn map_over(&self, if_mapped: IfMapped) -> Result<MapOutcome, Error> {
-        let (ctx, staging) = (&self.shares.ctx, &self.turn.stage.staging);
-        let (path, deadline) = (self.remote.path(), self.turn.deadline);
-        if !ctx.has(Feature::EntryLooks) {
-            return match self.map_with_link(if_mapped) {
-                Err(error) if error.is(Condition::AlreadyExists) => {
-                    ctx.remove_entry(staging, deadline)?;
-                    self.map_with_link(if_mapped)
-                }
-                done => done,
-            };
+        let (ctx, staging) = (&self.ctx, &self.turn.stage.staging);
+        let has_looks = ctx.has(Feature::EntryLooks);
+        if has_looks && !self.leads_to(staging, self.remote.path())? {
+            ctx.remove_entry(staging, self.deadline)?;
         }
-        if !self.shares.leads_to(staging, path)? {
-            ctx.remove_entry(staging, deadline)?;
+        match self.map_with_link(if_mapped) {
+            Err(error) if !has_looks && error.is(Condition::AlreadyExists) => {
+                ctx.remove_entry(staging, self.deadline)?;
+                self.map_with_link(if_mapped)
+            }
+            done => done,
         }
-        self.map_with_link(if_mapped)
     }
 
     fn map_with_link(&self, if_mapped: IfMapped) -> Result<MapOutcome, Error> {
         let (staging, wanted) = (&self.turn.stage.staging, self.wanted);
-        let node = &self.shares.ctx.node;
+        let node = &self.ctx.node;
         if let Some(parent) = staging.parent() {
-            node.filesystem()
-                .make_directory(&parent, self.turn.deadline)?;
+            node.filesystem().make_directory(&parent, self.deadline)?;
         }
         let link = ResolvedPath::from(staging);
         let mut request = MapRequest::of(&self.remote)
@@ -83,32 +79,25 @@ impl ShareStage<'_> {
         if if_mapped == IfMapped::Keep {
             request = request.keeping_what_is_mapped();
         }
-        if self.shares.ctx.has(Feature::MapOptions) {
+        if self.ctx.has(Feature::MapOptions) {
             request = request.with_options(wanted.options.of_mapping());
         }
-        node.smb().map(&request, self.turn.deadline)
+        node.smb().map(&request, self.deadline)
     }
 
     fn is_of_others(&self) -> bool {
-        let leases = &self.shares.leases;
-        let share = self.remote.share();
-        self.was_mapped
-            && self.shares.ctx.has(Feature::MappingList)
-            && !leases.is_ours(&share, self.boot.as_deref())
+        self.was_mapped && self.ctx.has(Feature::MappingList) && !self.leases.is_ours(&self.share)
     }
 
     /// Whether this driver made the mapping, and volumes use it, or may by now.
     fn serves_volumes(&self) -> bool {
-        let (leases, share, boot) = (
-            &self.shares.leases,
-            self.remote.share(),
-            self.boot.as_deref(),
-        );
-        let is_staged =
-            |record: &Record<Share>| record.state == State::Staged && record.is_of_boot(boot);
-        self.shares.ctx.has(Feature::MappingList)
-            && leases.is_ours(&share, boot)
-            && (leases.users(&share, boot) > 1 || self.before.as_ref().is_some_and(is_staged))
+        let (leases, share) = (&self.leases, &self.share);
+        let is_staged = |record: &Record<Share>| {
+            record.state == State::Staged && record.is_of_boot(leases.boot())
+        };
+        self.ctx.has(Feature::MappingList)
+            && leases.is_ours(share)
+            && (leases.users(share) > 1 || self.before.as_ref().is_some_and(is_staged))
     }
 
     /// What to try after this failure of a mapping that was kept; nothing if it stays.
@@ -120,8 +109,13 @@ impl ShareStage<'_> {
         if !self.is_of_others() {
             return Ok(None);
         }
-        let is_away = error.is(Condition::ServerAway) || error.is(Condition::ServerNotFound);
-        let may_replace = error.is(Condition::AccessDenied) || is_away && !self.is_called_ok()?;
+        // Where its server is away, the node makes none anew that Windows calls OK.
+        let is_called_ok = |mappings: Mappings| {
+            let status = mappings.status(self.remote.path());
+            status == Some(MappingStatus::Ok)
+        };
+        let may_replace = error.is(Condition::AccessDenied)
+            || is_of_mapping(error) && !is_called_ok(self.mappings()?);
         if !may_replace {
             return Ok(None);
         }
@@ -132,24 +126,18 @@ impl ShareStage<'_> {
         }))
     }
 
-    /// Whether Windows calls the mapping OK: of such a one, whose server is away, the node makes none anew.
-    fn is_called_ok(&self) -> Result<bool, Error> {
-        let mappings = self.shares.mappings()?;
-        Ok(mappings.status(self.remote.path()) == Some(MappingStatus::Ok))
-    }
-
     /// Whether another link leads through the mapping to a folder that answers, or of which that is not known.
     fn serves_others(&self) -> Result<bool, Error> {
-        let files = self.shares.ctx.node.filesystem();
+        let files = self.ctx.node.filesystem();
         let folders = self.folders_of_others()?;
         for folder in folders.iter().take(MOST_LOOKS) {
-            match files.path_exists(folder, self.shares.answer()) {
+            match files.path_exists(folder, self.answer()) {
                 // These are of this folder alone.
                 Ok(false) => {}
                 Err(error) if error.is(Condition::AccessDenied) => {}
                 Err(error) if is_of_mapping(&error) => return Ok(false),
                 _ => {
-                    let share = self.remote.share();
+                    let share = &self.share;
                     tracing::warn!("{share} is not made anew, as it serves {folder}");
                     return Ok(true);
                 }
@@ -160,13 +148,13 @@ impl ShareStage<'_> {
 
     /// Where the links of other volumes lead through the mapping.
     fn folders_of_others(&self) -> Result<Vec<WinPath>, Error> {
-        let (ctx, share) = (&self.shares.ctx, self.remote.share());
-        let mut links = ctx.stagings_and_mounts(self.turn.deadline)?;
+        let (ctx, share) = (&self.ctx, &self.share);
+        let mut links = ctx.stagings_and_mounts(self.deadline)?;
         links.retain(|link| *link != self.turn.stage.staging);
         let mut folders = Vec::new();
         for link in links {
-            let target = ctx.link_target(&link, self.turn.deadline)?;
-            folders.extend(target.filter(|target| covers(&share, target)));
+            let target = ctx.link_target(&link, self.deadline)?;
+            folders.extend(target.filter(|target| covers(share, target)));
         }
         folders.sort_by_key(WinPath::folded);
         folders.dedup_by_key(|folder| folder.folded());
