@@ -129,17 +129,13 @@ fn addresses(answer: &Packet<'_>, name: &Name<'_>) -> Vec<IpAddr> {
 /// The name at the end of the aliases. There are no more of them than records, however they lead.
 fn meant<'a>(answer: &'a Packet<'a>, mut name: &'a Name<'a>) -> &'a Name<'a> {
     for _ in 0..answer.answers.len() {
-        let alias = answer
-            .answers
-            .iter()
-            .find_map(|record| match &record.rdata {
-                RData::CNAME(target) if record.name == *name => Some(&target.0),
-                _ => None,
-            });
-        match alias {
-            Some(target) => name = target,
-            None => break,
-        }
+        let mut records = answer.answers.iter();
+        let alias = records.find_map(|record| match &record.rdata {
+            RData::CNAME(target) if record.name == *name => Some(&target.0),
+            _ => None,
+        });
+        let Some(target) = alias else { break };
+        name = target;
     }
     name
 }
