@@ -41,8 +41,6 @@ impl VolumeHandle {
     /// (<https://learn.microsoft.com/azure/azure-resource-manager/management/resource-name-rules>).
     pub const LONGEST: usize = 1024;
 
-    /// The handle.
-    ///
     /// # Errors
     /// The text is empty or too long.
     pub fn parse(text: &str) -> Result<Self, HandleError> {
@@ -87,14 +85,12 @@ pub struct Record<C = ()> {
     version: u32,
     pub kind: String,
     pub volume: VolumeHandle,
-    /// How far it is.
     pub state: State,
     /// Where kubelet wants it staged.
     #[serde(with = "as_text")]
     pub staging: WinPath,
     /// The boot in which it was staged last, where the node reports one.
     pub boot: Option<String>,
-    /// How many targets it may have.
     pub targets: Targets,
     pub lifetime: Lifetime,
     /// Where it is published, or was about to be.
