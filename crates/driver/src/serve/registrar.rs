@@ -196,25 +196,21 @@ pub(super) struct Keeper {
 impl Keeper {
     pub(super) fn of(registrar: Registrar) -> Self {
         let registrar = Arc::new(registrar);
-        let thread = keep(&registrar);
+        let (sender, end) = mpsc::channel();
+        let kept = Arc::clone(&registrar);
+        let look = move || {
+            let mut wait = kept.pause();
+            while end.recv_timeout(wait) == Err(RecvTimeoutError::Timeout) {
+                wait = kept.look();
+            }
+        };
+        let thread = thread::Builder::new().name(String::from("registration"));
+        let spawned = thread.spawn(look).inspect_err(|error| {
+            tracing::error!("the registration is not watched: no thread: {error}");
+        });
+        let thread = spawned.ok().map(|thread| (sender, thread));
         Self { registrar, thread }
     }
-}
-
-fn keep(registrar: &Arc<Registrar>) -> Option<(Sender<()>, JoinHandle<()>)> {
-    let (sender, end) = mpsc::channel();
-    let registrar = Arc::clone(registrar);
-    let look = move || {
-        let mut wait = registrar.pause();
-        while end.recv_timeout(wait) == Err(RecvTimeoutError::Timeout) {
-            wait = registrar.look();
-        }
-    };
-    let thread = thread::Builder::new().name(String::from("registration"));
-    let spawned = thread.spawn(look).inspect_err(|error| {
-        tracing::error!("the registration is not watched: no thread: {error}");
-    });
-    spawned.ok().map(|thread| (sender, thread))
 }
 
 impl Drop for Keeper {
