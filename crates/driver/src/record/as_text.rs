@@ -9,11 +9,9 @@ pub(crate) fn serialize<T: Display, S: Serializer>(value: &T, to: S) -> Result<S
     to.collect_str(value)
 }
 
-pub(crate) fn deserialize<'de, T, D>(from: D) -> Result<T, D::Error>
-where
-    T: FromStr<Err: Display>,
-    D: Deserializer<'de>,
-{
+pub(crate) fn deserialize<'de, T: FromStr<Err: Display>, D: Deserializer<'de>>(
+    from: D,
+) -> Result<T, D::Error> {
     parsed(&String::deserialize(from)?)
 }
 
@@ -32,11 +30,9 @@ pub(crate) mod list {
         to.collect_seq(values.iter().map(T::to_string))
     }
 
-    pub(crate) fn deserialize<'de, T, D>(from: D) -> Result<Vec<T>, D::Error>
-    where
-        T: FromStr<Err: Display>,
-        D: Deserializer<'de>,
-    {
+    pub(crate) fn deserialize<'de, T: FromStr<Err: Display>, D: Deserializer<'de>>(
+        from: D,
+    ) -> Result<Vec<T>, D::Error> {
         let texts = Vec::<String>::deserialize(from)?;
         texts.iter().map(|text| parsed(text)).collect()
     }
@@ -55,11 +51,9 @@ pub(crate) mod option {
         }
     }
 
-    pub(crate) fn deserialize<'de, T, D>(from: D) -> Result<Option<T>, D::Error>
-    where
-        T: FromStr<Err: Display>,
-        D: Deserializer<'de>,
-    {
+    pub(crate) fn deserialize<'de, T: FromStr<Err: Display>, D: Deserializer<'de>>(
+        from: D,
+    ) -> Result<Option<T>, D::Error> {
         let text = Option::<String>::deserialize(from)?;
         text.as_deref().map(parsed).transpose()
     }
