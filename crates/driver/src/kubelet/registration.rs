@@ -27,13 +27,8 @@ struct Progress {
 }
 
 impl Registration {
-    /// The registration of a driver of this name that kubelet is to call at this endpoint.
-    pub fn new(name: &str, endpoint: &str) -> Self {
-        Self::timed_by(Arc::new(Instant::now), name, endpoint)
-    }
-
-    /// As [`Registration::new`], by this clock.
-    pub fn timed_by(clock: Clock, name: &str, endpoint: &str) -> Self {
+    /// The registration of a driver of this name that kubelet is to call at this endpoint, by this clock.
+    pub fn new(clock: Clock, name: &str, endpoint: &str) -> Self {
         let progress = Progress {
             is_registered: false,
             offered: clock(),

@@ -8,7 +8,7 @@ mod registrar;
 use std::env;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use program::http::HttpServer;
 use program::metrics::Calls;
@@ -149,7 +149,9 @@ fn registered(config: &Config, calls: &Arc<Calls>, admission: &Arc<Admission>) -
     if !config.registers {
         return None;
     }
-    let registration = Arc::new(Registration::new(&config.driver_name, &dialled(config)));
+    let (clock, endpoint) = (Arc::new(Instant::now), dialled(config));
+    let registration = Registration::new(clock, &config.driver_name, &endpoint);
+    let registration = Arc::new(registration);
     let mut router = Router::new(calls, admission);
     registration.register(&mut router);
     let registrar = Registrar {

@@ -41,7 +41,7 @@ impl Fixture {
             asked(&at);
             start + Duration::from_secs(moved.load(Ordering::SeqCst))
         };
-        let registration = Arc::new(Registration::timed_by(Arc::new(clock), "d", "/csi.sock"));
+        let registration = Arc::new(Registration::new(Arc::new(clock), "d", "/csi.sock"));
         let mut router = Router::default();
         registration.register(&mut router);
         let registrar = Registrar {
