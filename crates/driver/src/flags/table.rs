@@ -68,9 +68,7 @@ pub(super) const FLAGS: &[Flag<Config>] = &[
         value: Value::Of("name"),
         default: crate::NAME,
         help: "The driver's name, as CSIDriver and StorageClass have it.",
-        apply: Apply::Text(|config, text| {
-            set(&mut config.driver_name, driver_name(text)?.to_owned())
-        }),
+        apply: Apply::Text(|config, text| set(&mut config.driver_name, driver_name(text)?)),
     },
     Flag {
         name: "endpoint",
@@ -92,10 +90,8 @@ pub(super) const FLAGS: &[Flag<Config>] = &[
         default: "",
         help: "How kubelet dials -endpoint, where it sees another path. Empty is -endpoint's.",
         apply: Apply::Text(|config, text| {
-            set(
-                &mut config.kubelet_endpoint,
-                optional(text).map(str::to_owned),
-            )
+            let dialled = optional(text).map(str::to_owned);
+            set(&mut config.kubelet_endpoint, dialled)
         }),
     },
     Flag {
@@ -117,9 +113,7 @@ pub(super) const FLAGS: &[Flag<Config>] = &[
         value: Value::Of("address"),
         default: "",
         help: "Serve /metrics, /healthz and /readyz on this TCP address; without a host, on loopback alone. Empty is off.",
-        apply: Apply::Text(|config, text| {
-            address(text).map(|address| config.metrics_address = address)
-        }),
+        apply: Apply::Text(|config, text| set(&mut config.metrics_address, address(text)?)),
     },
     Flag {
         name: "mount-options",
@@ -180,10 +174,8 @@ pub(super) const FLAGS: &[Flag<Config>] = &[
         default: "60",
         help: "Make the registration socket anew if kubelet has not called for so long and has not registered the driver. 0 is never.",
         apply: Apply::Text(|config, text| {
-            set(
-                &mut config.registration_timeout,
-                Some(seconds(text)?).filter(|time| !time.is_zero()),
-            )
+            let patience = Some(seconds(text)?).filter(|time| !time.is_zero());
+            set(&mut config.registration_timeout, patience)
         }),
     },
     Flag {
@@ -261,10 +253,10 @@ fn seconds(text: &str) -> Result<Duration, &'static str> {
 }
 
 /// What becomes a file's name.
-fn driver_name(text: &str) -> Result<&str, &'static str> {
+fn driver_name(text: &str) -> Result<String, &'static str> {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-');
     match !text.is_empty() && text.len() <= 63 && text.bytes().all(is_plain) {
-        true => Ok(text),
+        true => Ok(text.to_owned()),
         false => Err("it must have 1 to 63 letters, digits, dots and hyphens"),
     }
 }
