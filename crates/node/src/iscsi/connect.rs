@@ -1,11 +1,13 @@
 //! Logging in to a target, under its lock.
 
+use os::Value;
 use os::schema::iscsi_codes;
 use os::schema::iscsi_target::{self, connect as parameters};
-use os::{Arguments, Value};
 
 use super::initiator::{Initiator, KnownTarget, session_id};
-use super::{Authentication, IscsiError, LoginOptions, Portal, TargetName, find_behind, refresh};
+use super::{
+    Authentication, IscsiError, LoginOptions, Portal, TargetName, address, find_behind, refresh,
+};
 use crate::locks::{Key, LockGuard};
 
 /// How a target came to be connected.
@@ -24,138 +26,121 @@ pub enum Connected {
     Unreported,
 }
 
-/// How a target is to be connected.
-pub(super) struct Wanted<'a> {
+/// A login to a target, as it is wanted.
+pub(super) struct WantedLogin<'a> {
+    pub(super) initiator: Initiator<'a>,
+    pub(super) name: &'a TargetName,
     pub(super) portal: &'a Portal,
     pub(super) authentication: &'a Authentication,
     pub(super) options: &'a LoginOptions,
 }
 
-pub(super) fn connect(
-    initiator: &Initiator<'_>,
-    held: LockGuard,
-    name: &TargetName,
-    wanted: &Wanted<'_>,
-) -> Result<Connected, IscsiError> {
-    let mut held = held;
-    let target = find_target(initiator, &mut held, wanted.portal, name)?;
-    if target.is_connected {
-        return before(initiator, &target, name, wanted);
-    }
-    initiator.node.check(initiator.deadline, "connect", name)?;
-    match log_in(initiator, &target, wanted) {
-        Ok(session) => {
-            let logins = &initiator.node.state.logins;
-            match session {
-                Some(session) => logins.remember(name, wanted, session),
-                None => logins.forget(name),
-            }
-            Ok(Connected::Anew)
+impl WantedLogin<'_> {
+    pub(super) fn connect(&self, mut held: LockGuard) -> Result<Connected, IscsiError> {
+        let (initiator, name) = (&self.initiator, self.name);
+        let target = self.find_target(&mut held)?;
+        if target.is_connected {
+            return self.before(&target);
         }
-        Err(error) if error.is(iscsi_codes::TARGET_ALREADY_LOGGED_IN) => {
-            match initiator.any_target(name)? {
-                // Somebody else was faster.
-                Some(target) if target.is_connected => before(initiator, &target, name, wanted),
-                _ => Err(IscsiError::AlreadyLoggedIn {
-                    target: name.to_string(),
-                }),
+        initiator.node.check(initiator.deadline, "connect", name)?;
+        match self.log_in(&target) {
+            Ok(session) => {
+                let logins = &initiator.node.state.logins;
+                match session {
+                    Some(session) => logins.remember(self, session),
+                    None => logins.forget(name),
+                }
+                Ok(Connected::Anew)
             }
+            Err(error) if error.is(iscsi_codes::TARGET_ALREADY_LOGGED_IN) => {
+                match initiator.any_target(name)? {
+                    // Somebody else was faster.
+                    Some(target) if target.is_connected => self.before(&target),
+                    _ => Err(IscsiError::AlreadyLoggedIn {
+                        target: name.to_string(),
+                    }),
+                }
+            }
+            Err(error) => Err(error),
         }
-        Err(error) => Err(error),
     }
-}
 
-/// The target as the portal reported it; the portal is queried again if it did not.
-fn find_target(
-    initiator: &Initiator<'_>,
-    held: &mut LockGuard,
-    portal: &Portal,
-    name: &TargetName,
-) -> Result<KnownTarget, IscsiError> {
-    let known = initiator.portal(portal)?;
-    if let Some(target) = initiator.target_of(&known, name)? {
-        return Ok(target);
+    /// The target as the portal reported it; the portal is queried again if it did not.
+    fn find_target(&self, held: &mut LockGuard) -> Result<KnownTarget, IscsiError> {
+        let (initiator, portal, name) = (&self.initiator, self.portal, self.name);
+        let known = initiator.portal(portal)?;
+        if let Some(target) = initiator.target_of(&known, name)? {
+            return Ok(target);
+        }
+        held.add(Key::IscsiPortal(portal.clone()), initiator.deadline)?;
+        refresh(initiator, portal, &known)?;
+        find_behind(initiator, Ok(known), portal, name)
     }
-    held.add(Key::IscsiPortal(portal.clone()), initiator.deadline)?;
-    refresh(initiator, portal, &known)?;
-    find_behind(initiator, Ok(known), portal, name)
-}
 
-/// The identifier of the session that came of it, if the initiator says so.
-fn log_in(
-    initiator: &Initiator<'_>,
-    target: &KnownTarget,
-    wanted: &Wanted<'_>,
-) -> Result<Option<String>, IscsiError> {
-    let portal = wanted.portal;
-    let mut arguments = Arguments::none()
-        .with(parameters::NODE_ADDRESS.name, Value::text(&target.name))
-        .with(
+    /// The identifier of the session that came of it, if the initiator says so.
+    fn log_in(&self, target: &KnownTarget) -> Result<Option<String>, IscsiError> {
+        let initiator = &self.initiator;
+        let mut arguments = address(
+            self.portal,
             parameters::TARGET_PORTAL_ADDRESS.name,
-            Value::text(portal.host()),
-        )
-        .with(
             parameters::TARGET_PORTAL_PORT_NUMBER.name,
-            Value::uint16(portal.port()),
-        );
-    for (row, value) in wanted.options.asked() {
-        arguments = arguments.with(row.name, value);
+        )
+        .with(parameters::NODE_ADDRESS.name, Value::text(&target.name));
+        for (row, value) in self.options.asked() {
+            arguments = arguments.with(row.name, value);
+        }
+        let arguments = self.authentication.arguments(arguments);
+        let method = &iscsi_target::CONNECT;
+        let class = initiator.class(&iscsi_target::CLASS, &target.name);
+        let outcome = class.outcome(method, arguments.expose())?;
+        class.see(
+            method,
+            &outcome,
+            (initiator.node, initiator.deadline),
+            || Ok::<_, IscsiError>(!initiator.sessions(target)?.is_empty()),
+        )?;
+        match outcome.out.get(parameters::CREATED_ISCSI_SESSION.name) {
+            Some(Value::Object(session)) => Ok(session_id(session).ok()),
+            _ => Ok(None),
+        }
     }
-    let arguments = wanted.authentication.arguments(arguments);
-    let method = &iscsi_target::CONNECT;
-    let class = initiator.class(&iscsi_target::CLASS, &target.name);
-    let outcome = class.outcome(method, arguments.expose())?;
-    class.see(
-        method,
-        &outcome,
-        (initiator.node, initiator.deadline),
-        || Ok::<_, IscsiError>(!initiator.sessions(target)?.is_empty()),
-    )?;
-    match outcome.out.get(parameters::CREATED_ISCSI_SESSION.name) {
-        Some(Value::Object(session)) => Ok(session_id(session).ok()),
-        _ => Ok(None),
-    }
-}
 
-/// The existing connection, with its differences from the request, which are logged as well.
-fn before(
-    initiator: &Initiator<'_>,
-    target: &KnownTarget,
-    name: &TargetName,
-    wanted: &Wanted<'_>,
-) -> Result<Connected, IscsiError> {
-    forget_what_was_replaced(initiator, target, name);
-    let logins = &initiator.node.state.logins;
-    let differences = logins.differences(name, wanted);
-    match &differences {
-        None => tracing::info!(
-            target = %name,
-            "a target is connected and stays so, by a login that is not known"
-        ),
-        Some(differences) if !differences.is_empty() => tracing::warn!(
-            target = %name,
-            ?differences,
-            "a target was connected otherwise, and stays so"
-        ),
-        Some(_) => {}
+    /// The existing connection, with its differences from the request, which are logged as well.
+    fn before(&self, target: &KnownTarget) -> Result<Connected, IscsiError> {
+        self.forget_what_was_replaced(target);
+        let name = self.name;
+        let differences = self.initiator.node.state.logins.differences(self);
+        match &differences {
+            None => tracing::info!(
+                target = %name,
+                "a target is connected and stays so, by a login that is not known"
+            ),
+            Some(differences) if !differences.is_empty() => tracing::warn!(
+                target = %name,
+                ?differences,
+                "a target was connected otherwise, and stays so"
+            ),
+            Some(_) => {}
+        }
+        Ok(Connected::Before { differences })
     }
-    Ok(Connected::Before { differences })
-}
 
-/// Drops the record of a login whose session is gone, or no longer the only one: another process may have
-/// logged out and in again, or in beside it. A failed query of the sessions drops it too, instead of failing
-/// for a connected caller.
-fn forget_what_was_replaced(initiator: &Initiator<'_>, target: &KnownTarget, name: &TargetName) {
-    let logins = &initiator.node.state.logins;
-    let Some(ours) = logins.session(name) else {
-        return;
-    };
-    match initiator.session_ids(target) {
-        Ok(sessions) if sessions == [ours] => {}
-        Ok(_) => logins.forget(name),
-        Err(error) => {
-            tracing::debug!(target = %name, %error, "how a target is logged in is not told");
-            logins.forget(name);
+    /// Drops the record of a login whose session is gone, or no longer the only one: another process may have
+    /// logged out and in again, or in beside it. A failed query of the sessions drops it too, instead of failing
+    /// for a connected caller.
+    fn forget_what_was_replaced(&self, target: &KnownTarget) {
+        let (initiator, name) = (&self.initiator, self.name);
+        let logins = &initiator.node.state.logins;
+        let Some(ours) = logins.session(name) else {
+            return;
+        };
+        match initiator.session_ids(target) {
+            Ok(sessions) if sessions == [ours] => {}
+            Ok(_) => logins.forget(name),
+            Err(error) => {
+                tracing::debug!(target = %name, %error, "how a target is logged in is not told");
+                logins.forget(name);
+            }
         }
     }
 }

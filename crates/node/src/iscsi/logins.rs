@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::connect::Wanted;
+use super::connect::WantedLogin;
 use super::{LoginOptions, Portal, TargetName};
 use crate::unpoisoned::Unpoisoned;
 
@@ -21,14 +21,14 @@ struct Login {
 
 impl Logins {
     /// To be called when a target was logged in to, with the identifier of the session that came of it.
-    pub(super) fn remember(&self, target: &TargetName, how: &Wanted<'_>, session: String) {
+    pub(super) fn remember(&self, how: &WantedLogin<'_>, session: String) {
         let login = Login {
             session,
             portal: how.portal.clone(),
             authentication: how.authentication.word(),
             options: how.options.clone(),
         };
-        self.0.lock().insert(target.clone(), login);
+        self.0.lock().insert(how.name.clone(), login);
     }
 
     /// To be called when a target was logged out of, or has another session than this process made.
@@ -43,9 +43,9 @@ impl Logins {
     }
 
     /// In what the login differs from this one, in words; `None` when another process made it.
-    pub(super) fn differences(&self, target: &TargetName, how: &Wanted<'_>) -> Option<Vec<String>> {
+    pub(super) fn differences(&self, how: &WantedLogin<'_>) -> Option<Vec<String>> {
         let logins = self.0.lock();
-        let login = logins.get(target)?;
+        let login = logins.get(how.name)?;
         let (portal, wanted) = (how.portal, how.authentication.word());
         let mut found = Vec::new();
         if login.portal != *portal {

@@ -18,6 +18,7 @@ use os::{Arguments, Deadline, DiskNumber, Value};
 
 pub use self::chap::{Authentication, Chap, ChapSecret};
 pub use self::connect::Connected;
+use self::connect::WantedLogin;
 pub use self::error::IscsiError;
 use self::initiator::{Endpoint, Initiator, KnownTarget};
 pub(crate) use self::logins::Logins;
@@ -121,13 +122,14 @@ impl<'a> Iscsi<'a> {
     ) -> Result<Connected, IscsiError> {
         let keys = [Key::IscsiTarget(target.clone())];
         let held = self.node.lock("connect", keys, deadline)?;
-        let initiator = self.initiator(deadline);
-        let wanted = connect::Wanted {
+        let login = WantedLogin {
+            initiator: self.initiator(deadline),
+            name: target,
             portal,
             authentication,
             options,
         };
-        connect::connect(&initiator, held, target, &wanted)
+        login.connect(held)
     }
 
     pub fn sessions(&self, deadline: Deadline) -> Result<Vec<SessionInfo>, IscsiError> {
