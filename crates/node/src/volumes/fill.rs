@@ -3,7 +3,6 @@
 use os::Win32;
 
 use super::resize::{LEAST_OF_WINDOWS, Resizing};
-use super::writable::WritableVolume;
 use super::{FileSystemType, VolumeError, file_system};
 
 const MIB: u64 = 1 << 20;
@@ -41,12 +40,8 @@ impl Resizing<'_> {
     /// Only NTFS and ReFS are extended. If less than [`SLACK`] is missing, NTFS is extended too, but a failure is
     /// ignored. How close ReFS comes to the end of its partition is not documented, so ReFS may fail although
     /// nothing is left to do. That is an error only if this call grew the partition without its filesystem.
-    pub(super) fn fill(
-        &self,
-        place: &WritableVolume<'_>,
-        growth: Growth,
-    ) -> Result<Filling, VolumeError> {
-        let length = place.partition.length;
+    pub(super) fn fill(&self, growth: Growth) -> Result<Filling, VolumeError> {
+        let length = self.place.partition.length;
         let Some(total) = self
             .total()?
             .filter(|total| total.saturating_add(LEAST_OF_WINDOWS) <= length)

@@ -174,8 +174,7 @@ impl<'a> Volumes<'a> {
         size: NewSize,
         deadline: Deadline,
     ) -> Result<Resized, VolumeError> {
-        self.resizing(volume.into(), LEAST_OF_WINDOWS, deadline)
-            .run(size)
+        Resizing::take(self.node, volume.into(), LEAST_OF_WINDOWS, deadline)?.run(size)
     }
 
     /// [`Volumes::resize`], but growth of less than 100 MiB does nothing, as in csi-proxy.
@@ -185,8 +184,7 @@ impl<'a> Volumes<'a> {
         size: NewSize,
         deadline: Deadline,
     ) -> Result<Resized, VolumeError> {
-        self.resizing(volume.into(), LEAST_OF_CSI_PROXY, deadline)
-            .run(size)
+        Resizing::take(self.node, volume.into(), LEAST_OF_CSI_PROXY, deadline)?.run(size)
     }
 
     pub fn stats(&self, volume: VolumeId, deadline: Deadline) -> Result<Space, VolumeError> {
@@ -231,19 +229,6 @@ impl<'a> Volumes<'a> {
         self.node.check(deadline, "flush volume", &volume)?;
         let flushed = self.node.os().volumes.flush(volume);
         flushed.map_err(VolumeError::failed("flush", volume))
-    }
-
-    fn resizing<'v>(&self, named: NamedVolume<'v>, least: u64, deadline: Deadline) -> Resizing<'v>
-    where
-        'a: 'v,
-    {
-        Resizing {
-            node: self.node,
-            volume: named.id(),
-            named,
-            least,
-            deadline,
-        }
     }
 
     fn mounting(

@@ -112,57 +112,68 @@ struct Wanted {
 pub(super) struct Resizing<'a> {
     pub(super) node: &'a Node,
     pub(super) volume: VolumeId,
-    pub(super) named: NamedVolume<'a>,
+    pub(super) place: WritableVolume<'a>,
     /// Smaller growth does nothing.
-    pub(super) least: u64,
+    least: u64,
     pub(super) deadline: Deadline,
 }
 
-impl Resizing<'_> {
-    pub(super) fn run(&self, size: NewSize) -> Result<Resized, VolumeError> {
-        let (named, scope) = (self.named, ChangeScope::Files);
-        let mut place = WritableVolume::take(self.node, "resize", named, scope, self.deadline)?;
-        let from = place.partition.length;
-        let target = self.target(&mut place, size)?;
+impl<'a> Resizing<'a> {
+    /// Locks the volume; growth by less than `least` will do nothing.
+    pub(super) fn take(
+        node: &'a Node,
+        named: NamedVolume<'a>,
+        least: u64,
+        deadline: Deadline,
+    ) -> Result<Self, VolumeError> {
+        let scope = ChangeScope::Files;
+        Ok(Self {
+            node,
+            volume: named.id(),
+            place: WritableVolume::take(node, "resize", named, scope, deadline)?,
+            least,
+            deadline,
+        })
+    }
+
+    pub(super) fn run(&mut self, size: NewSize) -> Result<Resized, VolumeError> {
+        let from = self.place.partition.length;
+        let target = self.target(size)?;
         if target.is_some() {
-            place.refuse_read_only()?;
+            self.place.refuse_read_only()?;
         }
         if let Some(target) = target
-            && let Some(growth) = self.grow_partition(&mut place, target)?
+            && let Some(growth) = self.grow_partition(target)?
         {
-            self.fill(&place, growth)?;
-            let to = place.partition.length;
+            self.fill(growth)?;
+            let to = self.place.partition.length;
             return Ok(Resized::Grown { from, to });
         }
-        let size = place.partition.length;
-        Ok(match self.fill(&place, Growth::Nothing)? {
+        let size = self.place.partition.length;
+        Ok(match self.fill(Growth::Nothing)? {
             Filling::Needed => Resized::Filled { size },
             Filling::NotNeeded => Resized::Unchanged { size },
         })
     }
 
     /// The size that the partition must grow to; `None` if it is large enough.
-    fn target(
-        &self,
-        place: &mut WritableVolume<'_>,
-        size: NewSize,
-    ) -> Result<Option<Wanted>, VolumeError> {
+    fn target(&mut self, size: NewSize) -> Result<Option<Wanted>, VolumeError> {
         let size = size.aligned();
         if let NewSize::Bytes(bytes) = size
-            && self.is_enough(place, bytes.get())
+            && self.is_enough(bytes.get())
         {
             return Ok(None);
         }
-        self.see_the_disk_anew(place, size)?;
-        let maximum = self.maximum(place)?;
+        self.see_the_disk_anew(size)?;
+        let maximum = self.maximum()?;
         let size = match size {
             NewSize::Bytes(bytes) => bytes.get(),
             NewSize::Maximum => maximum,
         };
-        if self.is_enough(place, size) {
+        if self.is_enough(size) {
             return Ok(None);
         }
-        if size > maximum && !self.is_but_for_the_tables(place, size)? {
+        if size > maximum && !self.is_but_for_the_tables(size)? {
             return Err(VolumeError::TooLarge {
                 volume: self.volume,
                 size,
@@ -170,7 +181,7 @@ impl Resizing<'_> {
             });
         }
         let bytes = size.min(maximum);
-        let is_growth = bytes >= place.partition.length.saturating_add(LEAST_OF_WINDOWS);
+        let is_growth = bytes >= self.place.partition.length.saturating_add(LEAST_OF_WINDOWS);
         Ok(is_growth.then_some(Wanted {
             bytes,
             is_maximum: bytes == maximum,
@@ -179,26 +190,18 @@ impl Resizing<'_> {
 
     /// Whether the volume has all of its disk that Windows allows for data, and the size includes the rest:
     /// after growing a disk to a size, a caller often requests just that size for the volume.
-    fn is_but_for_the_tables(
-        &self,
-        place: &WritableVolume<'_>,
-        size: u64,
-    ) -> Result<bool, VolumeError> {
-        Ok(next(place).is_none() && size <= self.reach_of_table(place)?)
+    fn is_but_for_the_tables(&self, size: u64) -> Result<bool, VolumeError> {
+        Ok(next(&self.place).is_none() && size <= self.reach_of_table()?)
     }
 
     /// Windows does not notice a grown disk by itself. Drivers rescan all disks before they resize,
     /// so this rescans only if there is no room.
-    fn see_the_disk_anew(
-        &self,
-        place: &mut WritableVolume<'_>,
-        size: NewSize,
-    ) -> Result<(), VolumeError> {
-        let disk = place.disk.number;
+    fn see_the_disk_anew(&mut self, size: NewSize) -> Result<(), VolumeError> {
+        let disk = self.place.disk.number;
         self.node
             .check(self.deadline, "resize volume", &self.volume)?;
         let has_room = match size {
-            NewSize::Bytes(bytes) => bytes.get() <= self.maximum(place)?,
+            NewSize::Bytes(bytes) => bytes.get() <= self.maximum()?,
             NewSize::Maximum => false,
         };
         if !has_room {
@@ -206,26 +209,26 @@ impl Resizing<'_> {
         }
         let updated = self.node.os().disks.update_properties(disk);
         updated.map_err(DiskError::kernel(disk))?;
-        place.look_again()
+        self.place.look_again()
     }
 
     /// The room from the partition's start to the next one, in whole MiB. Without a next one it ends 2 MiB before the
     /// reach of the table, where a GPT has its second copy; the provider's own largest partition ends there
     /// (dsccommunity/StorageDsc issue 304). `GetSupportedSize` is not used, as it needs the defragmenter
     /// (aws-ebs-csi-driver#2877).
-    fn maximum(&self, place: &WritableVolume<'_>) -> Result<u64, VolumeError> {
-        let end_of_disk = self.reach_of_table(place)?.saturating_sub(KEPT);
-        let end = next(place).unwrap_or(end_of_disk);
-        let room = end.saturating_sub(place.partition.offset);
+    fn maximum(&self) -> Result<u64, VolumeError> {
+        let end_of_disk = self.reach_of_table()?.saturating_sub(KEPT);
+        let end = next(&self.place).unwrap_or(end_of_disk);
+        let room = end.saturating_sub(self.place.partition.offset);
         Ok(room - room % MIB)
     }
 
     /// How many bytes of its disk the partition table can address: a master boot record numbers sectors by 32
     /// bits, which is 2 TiB with sectors of 512 bytes (Microsoft's knowledge base, 2581408).
-    fn reach_of_table(&self, place: &WritableVolume<'_>) -> Result<u64, VolumeError> {
-        let (disk, disks) = (place.disk.number, &self.node.os().disks);
+    fn reach_of_table(&self) -> Result<u64, VolumeError> {
+        let (disk, disks) = (self.place.disk.number, &self.node.os().disks);
         let length = self.node.disk_length(disk)?;
-        match place.layout.style {
+        match self.place.layout.style {
             PartitionStyle::Mbr { .. } => {
                 let sector = disks.sector_size(disk).map_err(DiskError::kernel(disk))?;
                 Ok(length.min(u64::from(sector) << 32))
@@ -235,68 +238,58 @@ impl Resizing<'_> {
     }
 
     /// Returns `None` if the partition is as large as the provider makes it.
-    fn grow_partition(
-        &self,
-        place: &mut WritableVolume<'_>,
-        wanted: Wanted,
-    ) -> Result<Option<Growth>, VolumeError> {
+    fn grow_partition(&mut self, wanted: Wanted) -> Result<Option<Growth>, VolumeError> {
         let target = wanted.bytes;
         // The kernel knows the disk's length; the provider, which is to grow the partition, may not.
-        place.disk.refresh(self.node);
-        let mut resized = self.grow_by_the_provider(place, target)?;
+        self.place.disk.refresh(self.node);
+        let mut resized = self.grow_by_the_provider(target)?;
         if let Err(error) = &resized
             && is_out_of_date(error)
-            && !self.is_enough(place, target)
+            && !self.is_enough(target)
         {
             tracing::warn!(volume = %self.volume, %error, "growing a partition again, now that the storage provider has looked at all disks");
             storage::rescan(self.node)?;
-            resized = self.grow_by_the_provider(place, target)?;
+            resized = self.grow_by_the_provider(target)?;
         }
         match resized {
             // The provider knows its own change.
             Ok(()) => return Ok(Some(Growth::Both)),
-            Err(error) if is_all_there_is(place, wanted, &error) => {
+            Err(error) if is_all_there_is(&self.place, wanted, &error) => {
                 tracing::warn!(volume = %self.volume, %error, target, "the storage provider gives the partition no more of its disk");
                 return Ok(None);
             }
-            Err(error) if !self.is_enough(place, target) => {
-                self.grow_by_the_kernel(place, target, error)?;
+            Err(error) if !self.is_enough(target) => {
+                self.grow_by_the_kernel(target, error)?;
             }
             // A method without a return code is judged by the partition; the filesystem is checked next.
             Err(error) => {
                 tracing::warn!(volume = %self.volume, %error, "the partition grew, its filesystem perhaps not");
             }
         }
-        place.disk.refresh(self.node);
+        self.place.disk.refresh(self.node);
         Ok(Some(Growth::Partition))
     }
 
     /// The provider's result, and the partition after it.
     fn grow_by_the_provider(
-        &self,
-        place: &mut WritableVolume<'_>,
+        &mut self,
         target: u64,
     ) -> Result<Result<(), ProviderError>, VolumeError> {
         self.node
             .check(self.deadline, "resize volume", &self.volume)?;
-        let row = place.row()?;
+        let row = self.place.row()?;
         let size = Value::uint64(target);
         let arguments = Arguments::none().with(partition::resize::SIZE.name, size);
         let resized = row
             .wmi_object(self.node)
             .invoke(&partition::RESIZE, &arguments);
-        place.look_again()?;
+        self.place.look_again()?;
         Ok(resized)
     }
 
     /// Only after the provider's own attempt has really ended, and only by the bytes that are
     /// missing then: the call is relative.
-    fn grow_by_the_kernel(
-        &self,
-        place: &mut WritableVolume<'_>,
-        target: u64,
-        error: ProviderError,
-    ) -> Result<(), VolumeError> {
+    fn grow_by_the_kernel(&mut self, target: u64, error: ProviderError) -> Result<(), VolumeError> {
         match &error {
             ProviderError::Refused { code, .. } if WITHOUT_REASON.contains(code) => {}
             _ => return Err(error.into()),
@@ -305,20 +298,20 @@ impl Resizing<'_> {
             return Err(error.into());
         }
         tracing::warn!(volume = %self.volume, %error, "growing a partition without the storage provider");
-        let disk = place.disk.number;
-        let by = target - place.partition.length;
+        let disk = self.place.disk.number;
+        let by = target - self.place.partition.length;
         let grown = self
             .node
             .os()
             .disks
-            .grow_partition(disk, place.partition.number, by);
+            .grow_partition(disk, self.place.partition.number, by);
         grown.map_err(DiskError::kernel(disk))?;
-        place.look_again()
+        self.place.look_again()
     }
 
     /// Whether the partition is as long as wanted, or shorter by too little to matter.
-    fn is_enough(&self, place: &WritableVolume<'_>, size: u64) -> bool {
-        size < place.partition.length.saturating_add(self.least)
+    fn is_enough(&self, size: u64) -> bool {
+        size < self.place.partition.length.saturating_add(self.least)
     }
 }
 
