@@ -64,36 +64,48 @@ struct Leave {
 /// The serial number in a volume's first sector, or why it could not be read.
 type Serial = os::Result<Option<NtfsSerial>>;
 
-/// One format of a volume.
+/// One format of a volume, which is locked.
 pub(super) struct Formatting<'a> {
-    pub(super) node: &'a Node,
-    pub(super) volume: VolumeId,
-    pub(super) named: NamedVolume<'a>,
-    pub(super) options: &'a FormatOptions,
-    pub(super) deadline: Deadline,
+    node: &'a Node,
+    volume: VolumeId,
+    place: WritableVolume<'a>,
+    options: &'a FormatOptions,
+    deadline: Deadline,
     /// Called right before the call to Windows.
-    pub(super) begins: &'a dyn Fn(&Replaced),
+    begins: &'a dyn Fn(&Replaced),
 }
 
-impl Formatting<'_> {
+impl<'a> Formatting<'a> {
+    pub(super) fn take(
+        node: &'a Node,
+        named: NamedVolume<'a>,
+        options: &'a FormatOptions,
+        deadline: Deadline,
+        begins: &'a dyn Fn(&Replaced),
+    ) -> Result<Self, VolumeError> {
+        let scope = ChangeScope::Blank;
+        Ok(Self {
+            node,
+            volume: named.id(),
+            place: WritableVolume::take(node, "format", named, scope, deadline)?,
+            options,
+            deadline,
+            begins,
+        })
+    }
+
     /// Formats a volume that may be overwritten, as csi-proxy's `FormatVolume` does: one call, whatever its
     /// result.
     pub(super) fn run(&self) -> Result<Replaced, VolumeError> {
-        let call = self.node.state.history.begin(self.volume);
-        let place = self.place()?;
-        match call.published(&()) {
-            Some(outcome) => outcome.map(|()| Replaced::Nothing),
-            None => self.format(&place, &self.options.label),
-        }
+        self.format(&self.options.label)
     }
 
     /// Goes on where an earlier call ended.
     pub(super) fn ensure(&self) -> Result<Formatted, VolumeError> {
-        let place = self.place()?;
         let wanted = self.options.file_system;
         match self.file_system()? {
             None => {
-                self.format(&place, self.options.first_label())?;
+                self.format(self.options.first_label())?;
                 if self.options.root_dacl.is_none() {
                     return Ok(Formatted::Now);
                 }
@@ -108,30 +120,20 @@ impl Formatting<'_> {
             Some(found) if found.label != FormatOptions::UNFINISHED => {
                 return Ok(Formatted::Before);
             }
-            Some(_) => place.require_unmoved()?,
+            Some(_) => self.place.require_unmoved()?,
         }
-        self.finish(&place)?;
+        self.finish()?;
         Ok(Formatted::Now)
-    }
-
-    fn place(&self) -> Result<WritableVolume<'_>, VolumeError> {
-        WritableVolume::take(
-            self.node,
-            "format",
-            self.named,
-            ChangeScope::Blank,
-            self.deadline,
-        )
     }
 
     /// Formats, and repeats for a while if the partition is new. Every attempt checks again the content that
     /// it would overwrite.
-    fn format(&self, place: &WritableVolume<'_>, label: &str) -> Result<Replaced, VolumeError> {
-        place.refuse_read_only()?;
+    fn format(&self, label: &str) -> Result<Replaced, VolumeError> {
+        self.place.refuse_read_only()?;
         let mut early = None;
         let clock = &*self.node.os().clock;
         let done = poll::until(clock, self.deadline, SETTLED_WITHIN, || {
-            match self.format_once(place, label) {
+            match self.format_once(label) {
                 Err(error) if is_early(&error) => {
                     tracing::info!(volume = %self.volume, "the provider does not format a volume yet");
                     early = Some(error);
@@ -147,24 +149,20 @@ impl Formatting<'_> {
         }
     }
 
-    fn format_once(
-        &self,
-        place: &WritableVolume<'_>,
-        label: &str,
-    ) -> Result<Replaced, VolumeError> {
-        let row = self.row(place)?;
-        let leave = self.leave(place)?;
+    fn format_once(&self, label: &str) -> Result<Replaced, VolumeError> {
+        let row = self.row()?;
+        let leave = self.leave()?;
         let before = match leave.replaces {
-            Replaced::FileSystem(_) => Some(range(place).ntfs_serial(self.node)),
+            Replaced::FileSystem(_) => Some(self.range().ntfs_serial(self.node)),
             Replaced::Nothing | Replaced::Unknown => None,
         };
         // Last, so that the format hits the volume that was checked.
-        place.require_unmoved()?;
+        self.place.require_unmoved()?;
         let arguments = arguments(self.options, label, leave.force);
         let wmi_object = row.wmi_object(self.node);
         (self.begins)(&leave.replaces);
         let done = match before {
-            Some(before) => self.replace(place, &wmi_object, &arguments, &before),
+            Some(before) => self.replace(&wmi_object, &arguments, &before),
             None => wmi_object
                 .invoke_unverified(&volume::FORMAT, &arguments, &[])
                 .map_err(VolumeError::from),
@@ -173,7 +171,7 @@ impl Formatting<'_> {
         let left = match &done {
             Err(error) if !is_early(error) && leave.replaces != Replaced::Unknown => {
                 let clock = &*self.node.os().clock;
-                self.leftover(place, Deadline::within(clock, ANSWER_WITHIN))
+                self.leftover(Deadline::within(clock, ANSWER_WITHIN))
             }
             _ => None,
         };
@@ -182,12 +180,12 @@ impl Formatting<'_> {
     }
 
     /// The content of the volume now, if Windows mounts none of it.
-    fn leftover(&self, place: &WritableVolume<'_>, deadline: Deadline) -> Option<Leftover> {
+    fn leftover(&self, deadline: Deadline) -> Option<Leftover> {
         let key = self.node.state.history.key();
         match self.file_system() {
             Ok(None) => {
-                let content = range(place).fingerprint(self.node, key, deadline).ok()?;
-                let place = place.extent;
+                let content = self.range().fingerprint(self.node, key, deadline).ok()?;
+                let place = self.place.extent;
                 Some(Leftover { place, content })
             }
             _ => None,
@@ -198,7 +196,6 @@ impl Formatting<'_> {
     /// proves the format; a failed read proves nothing.
     fn replace(
         &self,
-        place: &WritableVolume<'_>,
         wmi_object: &WmiObject<'_>,
         arguments: &Arguments,
         before: &Serial,
@@ -207,7 +204,7 @@ impl Formatting<'_> {
             (&volume::FORMAT, arguments),
             (self.node, self.deadline),
             || {
-                let now = range(place).ntfs_serial(self.node);
+                let now = self.range().ntfs_serial(self.node);
                 Ok(matches!((before, now), (Ok(before), Ok(Some(now))) if *before != Some(now)))
             },
         )
@@ -215,19 +212,20 @@ impl Formatting<'_> {
 
     /// Decides whether the content may be overwritten: a blank volume; a filesystem that its owner released,
     /// on a server's node; any content if the guard is off.
-    fn leave(&self, place: &WritableVolume<'_>) -> Result<Leave, VolumeError> {
+    fn leave(&self) -> Result<Leave, VolumeError> {
         let guard = self.node.options().format_guard;
         if guard == FormatGuard::Off {
-            return self.unguarded(place);
+            return self.unguarded();
         }
         self.node
             .check(self.deadline, "format volume", &self.volume)?;
-        let replaces = match self.prove_blank(place) {
+        let replaces = match self.prove_blank() {
             Ok(()) => Replaced::Nothing,
-            Err(BlankError::NotBlank { refusal, .. }) => self.not_blank(place, refusal)?,
+            Err(BlankError::NotBlank { refusal, .. }) => self.not_blank(refusal)?,
             Err(refused) => return Err(refused.into()),
         };
-        range(place).prove_own(self.node, kind_of(&place.partition))?;
+        self.range()
+            .prove_own(self.node, kind_of(&self.place.partition))?;
         let force = match replaces {
             Replaced::Nothing => Force::Dismount,
             _ => Force::No,
@@ -237,18 +235,14 @@ impl Formatting<'_> {
 
     /// Allows two kinds of content that is not blank: the rest of a format that died half-way, and a filesystem
     /// that its owner released.
-    fn not_blank(
-        &self,
-        place: &WritableVolume<'_>,
-        found: Box<blank::Refusal>,
-    ) -> Result<Replaced, VolumeError> {
+    fn not_blank(&self, found: Box<blank::Refusal>) -> Result<Replaced, VolumeError> {
         match self.file_system()? {
-            None if self.is_unfinished(place, &found)? => Ok(Replaced::Nothing),
+            None if self.is_unfinished(&found)? => Ok(Replaced::Nothing),
             Some(file_system) if self.may_be_released() => {
-                place.require(ChangeScope::Files)?;
+                self.place.require(ChangeScope::Files)?;
                 self.released(file_system.name, found)
             }
-            _ => Err(range(place).not_blank(found).into()),
+            _ => Err(self.range().not_blank(found).into()),
         }
     }
 
@@ -259,15 +253,10 @@ impl Formatting<'_> {
 
     /// Whether the content is only the rest of a format: of a format of this process, or by its structure.
     /// Windows mounts none of it.
-    fn is_unfinished(
-        &self,
-        place: &WritableVolume<'_>,
-        found: &blank::Refusal,
-    ) -> Result<bool, VolumeError> {
+    fn is_unfinished(&self, found: &blank::Refusal) -> Result<bool, VolumeError> {
         let left = self.node.state.history.leftover(self.volume);
-        let is_own =
-            is_of_windows(found) && left.is_some() && left == self.leftover(place, self.deadline);
-        let is_unfinished = is_own || range(place).holds_unfinished(self.node, self.deadline)?;
+        let is_own = is_of_windows(found) && left.is_some() && left == self.leftover(self.deadline);
+        let is_unfinished = is_own || self.range().holds_unfinished(self.node, self.deadline)?;
         if is_unfinished {
             tracing::warn!(volume = %self.volume, %found, "formatting what a format left that died half-way");
         }
@@ -290,10 +279,10 @@ impl Formatting<'_> {
         Ok(Replaced::FileSystem(file_system))
     }
 
-    fn unguarded(&self, place: &WritableVolume<'_>) -> Result<Leave, VolumeError> {
+    fn unguarded(&self) -> Result<Leave, VolumeError> {
         let replaces = match self.file_system()? {
             Some(file_system) => {
-                place.require(ChangeScope::Files)?;
+                self.place.require(ChangeScope::Files)?;
                 Replaced::FileSystem(file_system.name)
             }
             None => Replaced::Unknown,
@@ -312,7 +301,7 @@ impl Formatting<'_> {
     /// Windows applies a list to each file and folder of the volume, which takes long if there are many (0.24 ms for
     /// each on one machine, kirodotdev/KiroCrew pull request 10064; a volume of 2 TB in microsoft/mxc issue 648). Here
     /// are only Windows's own: this call formatted the volume, or an earlier one that did not finish.
-    fn finish(&self, place: &WritableVolume<'_>) -> Result<(), VolumeError> {
+    fn finish(&self) -> Result<(), VolumeError> {
         self.node
             .check(self.deadline, "format volume", &self.volume)?;
         if let Some(dacl) = &self.options.root_dacl {
@@ -324,7 +313,7 @@ impl Formatting<'_> {
         use volume::set_file_system_label as parameter;
         let label = Value::text(self.options.label.as_str());
         let arguments = Arguments::none().with(parameter::FILE_SYSTEM_LABEL.name, label);
-        let row = self.row(place)?;
+        let row = self.row()?;
         let wmi_object = row.wmi_object(self.node);
         wmi_object.invoke_and_verify(
             (&volume::SET_FILE_SYSTEM_LABEL, &arguments),
@@ -338,7 +327,7 @@ impl Formatting<'_> {
     }
 
     /// The provider's object, which may appear late.
-    fn row(&self, place: &WritableVolume<'_>) -> Result<storage::Volume, VolumeError> {
+    fn row(&self) -> Result<storage::Volume, VolumeError> {
         let mut refreshed = false;
         let clock = &*self.node.os().clock;
         let row = poll::until(
@@ -348,7 +337,7 @@ impl Formatting<'_> {
             || match storage::Volume::find(self.node, self.volume, self.deadline) {
                 Err(ProviderError::NotFound { .. }) => {
                     if !std::mem::replace(&mut refreshed, true) {
-                        place.disk.refresh(self.node);
+                        self.place.disk.refresh(self.node);
                     }
                     Ok(None)
                 }
@@ -359,9 +348,9 @@ impl Formatting<'_> {
         row.ok_or_else(|| ProviderError::not_found(&what).into())
     }
 
-    fn prove_blank(&self, place: &WritableVolume<'_>) -> Result<(), BlankError> {
-        let range = range(place);
-        range.prove_blank(self.node, blank::for_format, self.deadline)
+    fn prove_blank(&self) -> Result<(), BlankError> {
+        let rule = blank::for_format;
+        self.range().prove_blank(self.node, rule, self.deadline)
     }
 
     fn await_file_system(&self) -> Result<(), VolumeError> {
@@ -374,6 +363,14 @@ impl Formatting<'_> {
     fn unseen(&self) -> VolumeError {
         VolumeError::FormatUnseen {
             volume: self.volume,
+        }
+    }
+
+    fn range(&self) -> DiskRange {
+        DiskRange {
+            disk: self.place.disk.number,
+            offset: self.place.partition.offset,
+            length: self.place.partition.length,
         }
     }
 }
@@ -398,14 +395,6 @@ fn is_early(error: &VolumeError) -> bool {
         VolumeError::Provider(ProviderError::Refused { code, .. })
             if *code == codes::INVALID_PARAMETER.code
     )
-}
-
-fn range(place: &WritableVolume<'_>) -> DiskRange {
-    DiskRange {
-        disk: place.disk.number,
-        offset: place.partition.offset,
-        length: place.partition.length,
-    }
 }
 
 /// A quick format. With the default options these are csi-proxy's arguments, except for a volume that may be in

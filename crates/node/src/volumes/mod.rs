@@ -138,16 +138,13 @@ impl<'a> Volumes<'a> {
         deadline: Deadline,
         begins: &dyn Fn(&Replaced),
     ) -> Result<Replaced, VolumeError> {
-        let named = volume.into();
-        Formatting {
-            node: self.node,
-            volume: named.id(),
-            named,
-            options: &FormatOptions::default(),
-            deadline,
-            begins,
+        let (named, options) = (volume.into(), FormatOptions::default());
+        let call = self.node.state.history.begin(named.id());
+        let formatting = Formatting::take(self.node, named, &options, deadline, begins)?;
+        match call.published(&()) {
+            Some(outcome) => outcome.map(|()| Replaced::Nothing),
+            None => formatting.run(),
         }
-        .run()
     }
 
     pub fn ensure_formatted<'v>(
@@ -156,16 +153,7 @@ impl<'a> Volumes<'a> {
         options: &FormatOptions,
         deadline: Deadline,
     ) -> Result<Formatted, VolumeError> {
-        let named = volume.into();
-        Formatting {
-            node: self.node,
-            volume: named.id(),
-            named,
-            options,
-            deadline,
-            begins: &|_| {},
-        }
-        .ensure()
+        Formatting::take(self.node, volume.into(), options, deadline, &|_| {})?.ensure()
     }
 
     pub fn resize<'v>(
