@@ -17,7 +17,7 @@ use std::sync::{Arc, Condvar};
 use os::Clock;
 
 pub(crate) use self::key::Key;
-use self::table::Table;
+use self::table::{LockState, Table};
 pub(crate) use self::wait::Wait;
 use crate::in_flight::InFlight;
 use crate::poll::SLICE;
@@ -81,7 +81,7 @@ impl Locks {
                     Some(Unfinished::deadline(operation, key))
                 }
                 (_, None) => {
-                    table.hold(ticket, self.clock.now());
+                    table.set_state(ticket, LockState::Holds(self.clock.now()));
                     return Ok(ticket);
                 }
                 (None, Some(_)) => {
@@ -131,7 +131,7 @@ impl Locks {
             return Err(refusal(crowd));
         }
         let wait = self.waits.begin().ok_or_else(|| refusal(Crowd::Caller))?;
-        table.wait(ticket);
+        table.set_state(ticket, LockState::Waits);
         Ok(wait)
     }
 

@@ -29,7 +29,7 @@ pub(super) struct Entry {
     state: LockState,
 }
 
-enum LockState {
+pub(super) enum LockState {
     /// Came just now.
     New,
     Waits,
@@ -61,15 +61,7 @@ impl Table {
         before.find(|it| it.key.excludes(key))
     }
 
-    pub(super) fn wait(&mut self, ticket: u64) {
-        self.set_stage(ticket, LockState::Waits);
-    }
-
-    pub(super) fn hold(&mut self, ticket: u64, now: Moment) {
-        self.set_stage(ticket, LockState::Holds(now));
-    }
-
-    fn set_stage(&mut self, ticket: u64, state: LockState) {
+    pub(super) fn set_state(&mut self, ticket: u64, state: LockState) {
         if let Some(it) = self.queue.iter_mut().find(|it| it.ticket == ticket) {
             it.state = state;
         }
@@ -88,7 +80,8 @@ impl Table {
 
     /// Those who wait.
     pub(super) fn waiting(&self) -> impl Iterator<Item = &Entry> {
-        self.queue.iter().filter(|it| it.state.is_waiting())
+        let waits = |it: &&Entry| matches!(it.state, LockState::Waits);
+        self.queue.iter().filter(waits)
     }
 
     /// The refusal to let this ticket wait, with the call that it would wait for.
@@ -123,11 +116,5 @@ impl Table {
 
     pub(super) fn leave(&mut self, ticket: u64) {
         self.queue.retain(|it| it.ticket != ticket);
-    }
-}
-
-impl LockState {
-    fn is_waiting(&self) -> bool {
-        matches!(self, Self::Waits)
     }
 }

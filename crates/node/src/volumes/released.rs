@@ -125,7 +125,10 @@ pub(super) fn objection(
         tracing::warn!(%volume, ?reason, "a volume with a filesystem is not formatted");
         return Ok(Some(reason));
     }
-    require_unused(node, volume, deadline).map(|()| None)
+    // Windows's lock is released at once, as the provider needs it to format. It fails while anything on the volume is
+    // open, and dismounts nothing by force
+    // (<https://learn.microsoft.com/windows/win32/api/winioctl/ni-winioctl-fsctl_lock_volume>).
+    flush::lock_unused(node, volume, deadline).map(|_lock| None)
 }
 
 /// Runs with a time limit: it reads disks of others, which may hang, while the caller holds this
@@ -149,13 +152,6 @@ fn refuse_in_time(
         }
         answered => answered,
     }
-}
-
-/// Takes Windows's lock and releases it at once, as the provider needs it to format. The lock fails while
-/// anything on the volume is open, and dismounts nothing by force
-/// (<https://learn.microsoft.com/windows/win32/api/winioctl/ni-winioctl-fsctl_lock_volume>).
-fn require_unused(node: &Node, volume: VolumeId, deadline: Deadline) -> Result<(), VolumeError> {
-    flush::lock_unused(node, volume, deadline).map(drop)
 }
 
 /// Refuses a volume that is mounted inside the working folders, or nowhere outside. It compares the texts of

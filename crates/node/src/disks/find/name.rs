@@ -71,8 +71,9 @@ impl SerialNumber {
     }
 
     pub(super) fn is(&self, own: &str) -> bool {
-        let of_device = without_namespace(own).map(spellings).unwrap_or_default();
-        let own = [spellings(own), of_device].concat();
+        // The part before the digits of the namespace.
+        let of_device = split_namespace(own).map(|(serial, _)| spellings(serial));
+        let own = [spellings(own), of_device.unwrap_or_default()].concat();
         let mut wanted = spellings(&self.0).into_iter();
         wanted.any(|wanted| own.contains(&wanted))
     }
@@ -179,11 +180,7 @@ fn is_hex(text: &str) -> bool {
     text.bytes().all(|digit| digit.is_ascii_hexdigit())
 }
 
-/// The part before the eight digits of the namespace.
-fn without_namespace(own: &str) -> Option<&str> {
-    split_namespace(own).map(|(serial, _)| serial)
-}
-
+/// The serial number, and the eight digits of the namespace behind it.
 fn split_namespace(own: &str) -> Option<(&str, &str)> {
     let own = own.trim().strip_suffix('.')?;
     let parts = own.rsplit_once('_');
