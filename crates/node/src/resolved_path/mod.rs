@@ -17,7 +17,6 @@ mod allowed_roots;
 pub(crate) mod canonical;
 pub(crate) mod end;
 mod error;
-mod lookup;
 mod resolve;
 
 use std::sync::Arc;
@@ -26,7 +25,6 @@ use os::{Files, Os, Pin, Win32, WinPath};
 
 pub use self::allowed_roots::AllowedRoots;
 pub use self::error::ResolveError;
-pub use self::lookup::LookupPath;
 use self::resolve::Resolver;
 
 /// Where an operation acts.
@@ -215,5 +213,42 @@ impl From<&WinPath> for ResolvedPath {
 impl From<&Self> for ResolvedPath {
     fn from(resolved: &Self) -> Self {
         resolved.clone()
+    }
+}
+
+/// Where a call that only looks acts: a [`ResolvedPath`] that may lead out of the working folders.
+///
+/// It is a type of its own so that nothing that was resolved for a look reaches an operation that
+/// changes something: a way makes a lookup path, and never the other way round.
+#[derive(Clone, Debug)]
+pub struct LookupPath(ResolvedPath);
+
+impl LookupPath {
+    pub(crate) fn resolved(&self) -> &ResolvedPath {
+        &self.0
+    }
+}
+
+impl From<ResolvedPath> for LookupPath {
+    fn from(resolved: ResolvedPath) -> Self {
+        Self(resolved)
+    }
+}
+
+impl From<&ResolvedPath> for LookupPath {
+    fn from(resolved: &ResolvedPath) -> Self {
+        Self(resolved.clone())
+    }
+}
+
+impl From<&WinPath> for LookupPath {
+    fn from(path: &WinPath) -> Self {
+        Self(path.into())
+    }
+}
+
+impl From<&Self> for LookupPath {
+    fn from(path: &Self) -> Self {
+        path.clone()
     }
 }

@@ -1,21 +1,16 @@
 //! Windows services.
 
+mod control;
 mod error;
 mod name;
-mod start;
-mod stop;
-
-use std::time::Duration;
 
 use os::{Deadline, ServiceInfo};
 
+use self::control::Control;
 pub use self::error::ServiceError;
 pub use self::name::ServiceName;
 use crate::locks::Key;
 use crate::{Node, Services};
-
-/// How long a service may take to start or to stop, as in csi-proxy.
-const LIMIT: Duration = Duration::from_secs(30);
 
 /// How [`Services::stop`] treats running services that depend on the one to be stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,12 +59,6 @@ impl<'a> Services<'a> {
             deadline,
         }
     }
-}
-
-/// One start or stop.
-struct Control<'a> {
-    node: &'a Node,
-    deadline: Deadline,
 }
 
 /// Names of services are compared without regard to case.

@@ -15,10 +15,9 @@
 //!   together with the LUN or a name; the initiator reports the disks behind a target, at both looks.
 //! - Without page 0x83, the provider's identifier can exclude a disk but never select one. The same holds for the
 //!   provider's serial number where the kernel reports none: another disk in the same slot has the same path.
-//! - A driver that lost its record builds the query from the disk behind its mounted folder ([`at`]).
+//! - A driver that lost its record builds the query from the disk behind its mounted folder ([`find_at`]).
 //! - A clone that the provider leaves out until it is writable is made so first ([`hidden`]).
 
-mod at;
 mod hidden;
 mod name;
 mod observe;
@@ -29,9 +28,8 @@ mod seen;
 
 use os::{Deadline, DiskNumber};
 
-pub(super) use self::at::find as find_at;
 pub use self::name::{Page83, SerialNumber, TrivialName};
-pub(super) use self::observe::find;
+pub(super) use self::observe::{find, find_at};
 pub(super) use self::proof::Kernel;
 pub use self::query::{Criterion, DiskQuery, NamespaceConvention, NotEnough};
 pub use self::record::RecordError;

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use formats::device_path;
 use formats::location::Location;
 use os::schema::disk;
-use os::{Deadline, DiskFacts, DiskNumber, Instance, Query, Value};
+use os::{Deadline, DiskFacts, DiskNumber, Instance, Query, Value, VolumeId, WinPath};
 
 use super::proof::Kernel;
 use super::query::DiskQuery;
@@ -14,7 +14,10 @@ use super::{hidden, name};
 use crate::disks::lists::{self, Listed, SerialSource};
 use crate::disks::{guard, identity};
 use crate::provider::{ProviderError, sole};
-use crate::{DiskError, Node, TargetName, in_flight, local_rows, storage};
+use crate::volumes::{disk_of, target};
+use crate::{
+    DiskError, Node, ResolvedPath, TargetName, VolumeError, in_flight, local_rows, storage,
+};
 
 /// Finds the one disk that meets all of the query, among those that may be written. If the storage provider hides a
 /// read-only clone, the clone is made writable first, so that the provider lists it ([`hidden`]).
@@ -32,6 +35,32 @@ pub(in crate::disks) fn find(
         found => found,
     };
     Ok(found.map_err(Box::new)?)
+}
+
+/// The disk behind a mounted folder, by all the properties that it reports.
+pub(in crate::disks) fn find_at(
+    node: &Node,
+    path: &WinPath,
+    deadline: Deadline,
+) -> Result<FoundDisk, DiskError> {
+    let (volume, disk) = behind(node, path)?;
+    let seen = observe_one(node, disk, deadline)?;
+    let wanted = DiskQuery::of(&seen).map_err(|source| DiskError::Untold { disk, source })?;
+    let found = find(node, &wanted, deadline)?;
+    match found.number() == disk && behind(node, path)? == (volume, disk) {
+        true => Ok(found),
+        false => Err(DiskError::NotTheFound {
+            found: Box::new(found),
+            now: Box::new(seen),
+        }),
+    }
+}
+
+fn behind(node: &Node, path: &WinPath) -> Result<(VolumeId, DiskNumber), DiskError> {
+    let volume = target::mounted(node.os(), &ResolvedPath::from(path));
+    let volume = volume.map_err(|error| Box::new(VolumeError::from(error)))?;
+    let disk = disk_of(node.os(), volume).map_err(Box::new)?;
+    Ok((volume, disk))
 }
 
 /// The properties for [`storage::Disk::read`], and the location.

@@ -1,23 +1,75 @@
-//! Stopping services, under their locks.
+//! Starting and stopping services, under their locks.
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 use os::{Deadline, ServiceState, Win32};
 
-use super::{Control, LIMIT, ServiceError, ServiceName, key, query};
+use super::{ServiceError, ServiceName, key, query};
+use crate::Node;
 use crate::locks::Key;
 use crate::poll::until;
 
-const OPERATION: &str = "stop service";
+const STOP: &str = "stop service";
+
+/// How long a service may take to start or to stop, as in csi-proxy.
+const LIMIT: Duration = Duration::from_secs(30);
 
 /// How often the dependents are counted anew because one came up that was not locked.
 const ROUNDS: usize = 3;
 
+/// One start or stop.
+pub(super) struct Control<'a> {
+    pub(super) node: &'a Node,
+    pub(super) deadline: Deadline,
+}
+
 impl Control<'_> {
+    pub(super) fn start(&self, name: &str) -> Result<(), ServiceError> {
+        let mut is_asked = false;
+        let running = until(&*self.node.os().clock, self.deadline, LIMIT, || {
+            self.step_to_run(name, &mut is_asked)
+        })?;
+        running.ok_or_else(|| ServiceError::StartTimedOut {
+            service: name.to_owned(),
+        })
+    }
+
+    /// Asks the service to start when it is stopped, once; `Some` when it runs.
+    fn step_to_run(&self, name: &str, is_asked: &mut bool) -> Result<Option<()>, ServiceError> {
+        let service = || name.to_owned();
+        match query(self.node, name)?.state {
+            ServiceState::Running => return Ok(Some(())),
+            // Windows has it start pending from the first moment, so it gave up.
+            ServiceState::Stopped if *is_asked => {
+                return Err(ServiceError::DidNotStart { service: service() });
+            }
+            ServiceState::Stopped => {
+                self.node.check(self.deadline, "start service", &name)?;
+                *is_asked = self.ask_to_start(name)?;
+            }
+            ServiceState::Paused => return Err(ServiceError::Paused { service: service() }),
+            ServiceState::ContinuePending
+            | ServiceState::PausePending
+            | ServiceState::StartPending
+            | ServiceState::StopPending => {}
+        }
+        Ok(None)
+    }
+
+    /// Whether it was us who started it. Without a deadline: the caller's lock must outlast the call.
+    fn ask_to_start(&self, name: &str) -> Result<bool, ServiceError> {
+        match self.node.os().services.start(name, Deadline::NEVER) {
+            Ok(()) => Ok(true),
+            Err(error) if error.win32() == Some(Win32::SERVICE_ALREADY_RUNNING) => Ok(false),
+            Err(error) => Err(ServiceError::refused("start", name, error)),
+        }
+    }
+
     /// Stops one service, which nothing that runs may depend on.
     pub(super) fn stop_alone(&self, name: &ServiceName) -> Result<(), ServiceError> {
         let keys = [key(name.as_str())];
-        let _held = self.node.lock(OPERATION, keys, self.deadline)?;
+        let _held = self.node.lock(STOP, keys, self.deadline)?;
         self.stop_locked(name.as_str())
     }
 
@@ -27,7 +79,7 @@ impl Control<'_> {
         for _ in 0..ROUNDS {
             let locked = self.everything_above(name.as_str())?;
             let keys = locked.iter().cloned().map(Key::Service);
-            let _held = self.node.lock(OPERATION, keys, self.deadline)?;
+            let _held = self.node.lock(STOP, keys, self.deadline)?;
             if let Descent::Done = self.descend(name.as_str(), &locked)? {
                 return Ok(());
             }
@@ -43,7 +95,7 @@ impl Control<'_> {
         let mut found = BTreeSet::from([name.to_lowercase()]);
         let mut next = vec![name.to_owned()];
         while let Some(service) = next.pop() {
-            self.node.check(self.deadline, OPERATION, &service)?;
+            self.node.check(self.deadline, STOP, &service)?;
             let above = self.running_dependents(&service)?;
             next.extend(
                 above
@@ -104,7 +156,7 @@ impl Control<'_> {
             (ServiceState::Stopped, _) => return Ok(Some(())),
             (ServiceState::StopPending, _) | (_, Asked::Accepted) => {}
             (_, Asked::Declined(_) | Asked::NotYet) => {
-                self.node.check(self.deadline, OPERATION, &name)?;
+                self.node.check(self.deadline, STOP, &name)?;
                 *asked = self.ask_to_stop(name)?;
             }
         }
