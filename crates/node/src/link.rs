@@ -50,11 +50,15 @@ pub(crate) fn kind_of(
         }
         Leads::Nowhere => false,
     };
-    let kind = match entry.is_directory() {
+    Ok(leads_there.then(|| kind(&entry)))
+}
+
+/// The kind of a symbolic link.
+pub(crate) fn kind(link: &Entry) -> LinkKind {
+    match link.is_directory() {
         true => LinkKind::Directory,
         false => LinkKind::File,
-    };
-    Ok(leads_there.then_some(kind))
+    }
 }
 
 /// The text that a directory link to this stores: of a share with a trailing separator, without which containerd

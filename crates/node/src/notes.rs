@@ -15,14 +15,10 @@ const DACL: &str = "D:P(A;OICI;FA;;;SY)(A;OICI;FA;;;BA)";
 
 /// The folder of the notes.
 pub(crate) struct Notes {
-    folder: WinPath,
+    pub(crate) folder: WinPath,
 }
 
 impl Notes {
-    pub(crate) fn new(folder: WinPath) -> Self {
-        Self { folder }
-    }
-
     /// Notes that an entry of this name is about to be reserved in a directory. A failure is only logged: it
     /// blocks no link.
     pub(crate) fn note<'a>(

@@ -230,12 +230,10 @@ impl Classified for DiskError {
 
 impl Classified for ResolveError {
     fn finding(&self) -> Finding {
-        is(match self {
-            Self::Unreadable { source, .. } => {
-                return meaning(source.finding(), OutOfReach);
-            }
-            _ => PathRefused,
-        })
+        match self {
+            Self::Unreadable { source, .. } => meaning(source.finding(), OutOfReach),
+            _ => is(PathRefused),
+        }
     }
 }
 

@@ -1,7 +1,7 @@
 use os::{DiskNumber, VolumeId};
 
 use super::{FoundDisk, Guarded, NotEnough, NotIdentified, PagingUnknown, SeenDisk};
-use crate::join::or_none;
+use crate::text::or_none;
 use crate::{BlankError, IscsiError, ProviderError, Unfinished, VisibilityError, VolumeError};
 
 /// An operation on a disk failed.

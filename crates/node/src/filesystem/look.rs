@@ -323,7 +323,7 @@ impl EntryKind {
     fn of(entry: &Entry) -> Self {
         match entry.tag {
             Some(ReparseTag::MOUNT_POINT) => Self::MountPoint,
-            Some(ReparseTag::SYMLINK) => Self::Symlink(kind(entry)),
+            Some(ReparseTag::SYMLINK) => Self::Symlink(link::kind(entry)),
             Some(tag) => Self::Other { tag },
             None if entry.is_directory() => Self::Directory,
             None => Self::File { size: entry.size },
@@ -332,17 +332,10 @@ impl EntryKind {
 }
 
 fn form(entry: &Entry) -> LinkForm {
-    match (entry.tag, kind(entry)) {
+    match (entry.tag, link::kind(entry)) {
         (Some(ReparseTag::MOUNT_POINT), _) => LinkForm::Junction,
         (_, LinkKind::Directory) => LinkForm::Directory,
         (_, LinkKind::File) => LinkForm::File,
-    }
-}
-
-fn kind(entry: &Entry) -> LinkKind {
-    match entry.is_directory() {
-        true => LinkKind::Directory,
-        false => LinkKind::File,
     }
 }
 

@@ -132,10 +132,6 @@ impl<'a> Iscsi<'a> {
         login.connect(held)
     }
 
-    pub fn sessions(&self, deadline: Deadline) -> Result<Vec<SessionInfo>, IscsiError> {
-        session::all(&self.initiator(deadline))
-    }
-
     pub fn disconnect(
         &self,
         portal: &Portal,

@@ -1,8 +1,8 @@
 use os::schema::iscsi_session as row;
-use os::{Instance, Query};
+use os::{Deadline, Instance, Query};
 
 use super::IscsiError;
-use super::initiator::Initiator;
+use crate::Iscsi;
 
 /// A session of the initiator, as it tells of it. What may be null is optional.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,18 +38,16 @@ const SELECT: &[&str] = &[
     row::IS_PERSISTENT.name,
 ];
 
-/// All sessions, by their identifiers.
-pub(super) fn all(initiator: &Initiator<'_>) -> Result<Vec<SessionInfo>, IscsiError> {
-    let query = Query::all(row::CLASS.name, SELECT);
-    let rows = initiator
-        .node
-        .os()
-        .iscsi
-        .query(&query, initiator.deadline)?;
-    let sessions: os::Result<Vec<_>> = rows.iter().map(SessionInfo::read).collect();
-    let mut sessions = sessions?;
-    sessions.sort_by(|one, other| one.id.cmp(&other.id));
-    Ok(sessions)
+#[allow(missing_docs, reason = "documented in `api::Iscsi`")]
+impl Iscsi<'_> {
+    pub fn sessions(&self, deadline: Deadline) -> Result<Vec<SessionInfo>, IscsiError> {
+        let query = Query::all(row::CLASS.name, SELECT);
+        let rows = self.node.os().iscsi.query(&query, deadline)?;
+        let sessions: os::Result<Vec<_>> = rows.iter().map(SessionInfo::read).collect();
+        let mut sessions = sessions?;
+        sessions.sort_by(|one, other| one.id.cmp(&other.id));
+        Ok(sessions)
+    }
 }
 
 impl SessionInfo {

@@ -26,6 +26,7 @@ use os::{Files, Os, Pin, Win32, WinPath};
 pub use self::allowed_roots::AllowedRoots;
 pub use self::error::ResolveError;
 use self::resolve::Resolver;
+pub(crate) use self::resolve::is_absent;
 
 /// Where an operation acts.
 ///

@@ -260,7 +260,7 @@ pub(super) fn next(os: &Os, here: &WinPath) -> os::Result<Next> {
     })
 }
 
-fn is_absent(os: &Os, path: &WinPath) -> bool {
+pub(crate) fn is_absent(os: &Os, path: &WinPath) -> bool {
     matches!(os.files.entry(path), Err(error) if error.is_not_found())
 }
 

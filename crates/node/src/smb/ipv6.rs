@@ -4,6 +4,8 @@ use std::fmt;
 use std::net::Ipv6Addr;
 use std::num::NonZeroU32;
 
+use crate::text::number;
+
 /// Windows reads names in this domain as addresses, without a DNS query
 /// (<https://learn.microsoft.com/biztalk/core/using-ipv6-addressing-with-biztalk-adapters>).
 const DOMAIN: &str = ".ipv6-literal.net";
@@ -53,12 +55,6 @@ impl Ipv6Server {
         let zone = self.zone.map(|zone| format!("s{zone}"));
         format!("{address}{}{DOMAIN}", zone.unwrap_or_default())
     }
-}
-
-/// Only digits: `parse` takes a sign as well.
-fn number(text: &str) -> Option<NonZeroU32> {
-    let is_number = text.bytes().all(|byte| byte.is_ascii_digit());
-    text.parse().ok().filter(|_| is_number)
 }
 
 impl fmt::Display for Ipv6Server {

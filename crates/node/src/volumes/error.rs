@@ -2,7 +2,7 @@ use os::{DiskNumber, Extent, VolumeId, Win32};
 
 use super::{FileSystemType, NotReleased, TargetError, VisibilityError};
 use crate::blank::OVERWRITE_HINT;
-use crate::join::or_none;
+use crate::text::or_none;
 use crate::{BlankError, DiskError, ProviderError, Refusal, Unfinished, driver_texts};
 
 /// An operation on a volume failed.

@@ -2,10 +2,8 @@
 
 use os::Win32;
 
-use super::resize::{LEAST_OF_WINDOWS, Resizing};
+use super::resize::{LEAST_OF_WINDOWS, MIB, Resizing};
 use super::{FileSystemType, VolumeError, file_system};
-
-const MIB: u64 = 1 << 20;
 
 /// How much smaller than its partition a complete NTFS may be: less than a cluster, which is at
 /// most 2 MiB (<https://learn.microsoft.com/windows-server/storage/file-server/ntfs-overview>), and

@@ -181,7 +181,7 @@ impl<'a> Formatting<'a> {
 
     /// The content of the volume now, if Windows mounts none of it.
     fn leftover(&self, deadline: Deadline) -> Option<Leftover> {
-        let key = self.node.state.history.key();
+        let key = &self.node.state.history.key;
         match self.file_system() {
             Ok(None) => {
                 let content = self.range().fingerprint(self.node, key, deadline).ok()?;

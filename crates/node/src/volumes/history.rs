@@ -19,7 +19,7 @@ pub(crate) struct History {
     /// Results of the formats that Windows was called for.
     formats: Outcomes<VolumeId, Result<(), VolumeError>>,
     /// The key of [`Leftover::content`], so that nobody can craft other content with that hash.
-    key: RandomState,
+    pub(super) key: RandomState,
 }
 
 /// The content that a failed format of this process left on a volume that Windows does not mount.
@@ -84,10 +84,6 @@ impl History {
     /// The content left by this process's last format of the volume, if that failed.
     pub(super) fn leftover(&self, volume: VolumeId) -> Option<Leftover> {
         self.state.lock().leftovers.get(&volume).copied()
-    }
-
-    pub(super) fn key(&self) -> &RandomState {
-        &self.key
     }
 
     fn drop_what_is_gone(&self, os: &Os) {

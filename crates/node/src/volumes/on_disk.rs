@@ -10,8 +10,8 @@ use os::{
     Deadline, DiskNumber, DriveLayout, PartitionEntry, PartitionNumber, PartitionStyle, VolumeId,
 };
 
-use crate::join::or_none;
 use crate::poll::{self, VISIBLE_WITHIN};
+use crate::text::or_none;
 use crate::{DiskError, Node, Unfinished, in_flight};
 
 /// The volumes of a disk cannot be determined.

@@ -57,22 +57,10 @@ pub enum NotReleased {
     SaidUnformatted,
     /// A path of the server, or of another volume, cannot be followed. The log has the path.
     #[error("it is not known what it holds")]
-    Unknown(#[source] TargetError),
+    Unknown(#[from] TargetError),
     /// The mounts of volumes, or a working folder, cannot be read. The log has the cause.
     #[error("it is not known where volumes are mounted")]
-    Unread(#[source] os::Error),
-}
-
-impl From<TargetError> for NotReleased {
-    fn from(error: TargetError) -> Self {
-        Self::Unknown(error)
-    }
-}
-
-impl From<os::Error> for NotReleased {
-    fn from(error: os::Error) -> Self {
-        Self::Unread(error)
-    }
+    Unread(#[from] os::Error),
 }
 
 /// [`Kept`], with the targets of the working folders when the server started.

@@ -12,7 +12,7 @@ use crate::disks::guard::ChangeScope;
 use crate::provider::ProviderError;
 use crate::{DiskError, Node, storage};
 
-const MIB: u64 = 1 << 20;
+pub(super) const MIB: u64 = 1 << 20;
 
 /// csi-proxy ignores growth below this. Its drivers request the maximum each time that they stage a volume, and
 /// Windows's maximum may differ from ours by a few MiB.

@@ -3,6 +3,7 @@
 use os::{Os, ReparseTag, Root, VolumeId, WinPath};
 
 use crate::link::{self, Leads};
+use crate::resolved_path::is_absent;
 use crate::{ResolveError, ResolvedPath, driver_texts};
 
 /// The most links that one look-up follows, and folders above that it checks. The number is
@@ -222,10 +223,6 @@ fn missing_as_such(path: &WinPath) -> TargetError {
     TargetError::Missing {
         path: path.to_string(),
     }
-}
-
-fn is_absent(os: &Os, path: &WinPath) -> bool {
-    matches!(os.files.entry(path), Err(error) if error.is_not_found())
 }
 
 fn dangling(path: &WinPath, to: &WinPath) -> TargetError {

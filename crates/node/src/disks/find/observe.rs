@@ -186,13 +186,8 @@ impl Behind {
     }
 
     fn targets(&self, disk: DiskNumber) -> Vec<TargetName> {
-        let mut targets = Vec::new();
-        for (target, disks) in &self.0 {
-            if disks.contains(&disk) {
-                targets.push(target.clone());
-            }
-        }
-        targets
+        let lead_there = self.0.iter().filter(|(_, disks)| disks.contains(&disk));
+        lead_there.map(|(target, _)| target.clone()).collect()
     }
 }
 

@@ -8,7 +8,7 @@ use std::fmt;
 
 use super::name::{Page83, SerialNumber};
 use super::query::{Criterion, DiskQuery, NamespaceConvention, NotEnough};
-use crate::{Portal, TargetName};
+use crate::{Portal, TargetName, text};
 
 /// The one version so far.
 const VERSION: &str = "v1";
@@ -109,7 +109,7 @@ fn written(criterion: &Criterion) -> (&'static str, String) {
 
 fn read(word: &str) -> Result<Criterion, RecordError> {
     let (name, value) = word.split_once('=').unwrap_or((word, ""));
-    let number = || digits(value)?.parse().ok();
+    let number = || text::number(value);
     let criterion = match name {
         "adapter" => number().map(Criterion::Adapter),
         "bus" => number().map(Criterion::Bus),
@@ -126,9 +126,7 @@ fn read(word: &str) -> Result<Criterion, RecordError> {
         "serial" => unescaped(value)
             .and_then(|text| SerialNumber::parse(&text).ok())
             .map(Criterion::Serial),
-        "size" => digits(value)
-            .and_then(|digits| digits.parse().ok())
-            .map(Criterion::Size),
+        "size" => text::number(value).map(Criterion::Size),
         "target" => number().map(Criterion::Target),
         name => {
             let name = name.to_owned();
@@ -145,7 +143,7 @@ fn iscsi_target(value: &str) -> Option<Criterion> {
     let (target, portal) = value.split_once(BETWEEN)?;
     let (host, port) = portal.split_once(BETWEEN)?;
     Some(Criterion::IscsiTarget {
-        portal: Portal::parse(&unescaped(host)?, digits(port)?.parse().ok()?).ok()?,
+        portal: Portal::parse(&unescaped(host)?, text::number(port)?).ok()?,
         target: TargetName::parse(&unescaped(target)?).ok()?,
     })
 }
@@ -157,14 +155,8 @@ fn nvme_lun(value: &str) -> Option<Criterion> {
         NSID_MINUS_TWO => NamespaceConvention::NsidMinusTwo,
         _ => return None,
     };
-    let lun = digits(lun)?.parse().ok()?;
+    let lun = text::number(lun)?;
     Some(Criterion::NvmeLun { lun, convention })
-}
-
-/// Only digits: `parse` takes a sign as well.
-fn digits(value: &str) -> Option<&str> {
-    let is_number = value.bytes().all(|byte| byte.is_ascii_digit());
-    is_number.then_some(value)
 }
 
 fn escaped(value: impl fmt::Display) -> String {
