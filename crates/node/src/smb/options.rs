@@ -10,6 +10,9 @@ use os::{Instance, Value};
 use crate::setters::setters;
 use crate::{Options, Privacy};
 
+/// The TCP port of SMB unless a mapping has another.
+const TCP_PORT: u16 = 445;
+
 /// The options of a new SMB mapping, by the parameters of `MSFT_SmbGlobalMapping.Create`. An option that is
 /// `None` or empty is not sent, and Windows decides.
 ///
@@ -139,6 +142,12 @@ impl MappingOptions {
             .collect()
     }
 
+    /// The TCP port of the mapping; `None` over QUIC, where no port shows whether the server listens.
+    pub(super) fn probe_port(&self) -> Option<u16> {
+        let port = self.tcp_port.map_or(TCP_PORT, NonZeroU16::get);
+        (self.transport != Some(Transport::Quic)).then_some(port)
+    }
+
     /// The first option that is set and missing from the parameters of a build.
     pub(super) fn unknown_to(&self, parameters: &BTreeSet<String>) -> Option<&'static str> {
         let is_known = |name: &str| parameters.iter().any(|it| it.eq_ignore_ascii_case(name));
@@ -207,6 +216,18 @@ mod tests {
             .with_tcp_port(one)
             .with_transport(Transport::Quic)
             .with_write_through(true)
+    }
+
+    #[test]
+    fn the_port_is_that_of_the_transport() {
+        let port = |options: MappingOptions| options.probe_port();
+        let odd = NonZeroU16::new(1445).unwrap();
+        let plain = MappingOptions::default();
+        assert_eq!(port(plain.clone()), Some(445));
+        assert_eq!(port(plain.clone().with_tcp_port(odd)), Some(1445));
+        let quic = plain.clone().with_transport(Transport::Quic);
+        assert_eq!(port(quic.with_tcp_port(odd)), None);
+        assert_eq!(port(plain.with_transport(Transport::Tcp)), Some(445));
     }
 
     #[test]

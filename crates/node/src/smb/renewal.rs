@@ -15,7 +15,6 @@
 //! | a refusal otherwise, and again under the server's lock | is renewed | ends as the renewal does |
 //! | any other code | stays | fails |
 
-use std::num::NonZeroU16;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
@@ -24,14 +23,11 @@ use os::{Instance, Win32};
 use super::look::{self, Seen};
 use super::mapping::{Share, TURN_WITHIN};
 use super::table::{Removal, is_not_ok, status_of};
-use super::{MapOutcome, SmbError, Transport};
+use super::{MapOutcome, SmbError};
 use crate::Unfinished;
 use crate::locks::{Key, LockGuard, Wait};
 use crate::outcomes::PendingCall;
 use crate::provider::ProviderError;
-
-/// The TCP port of SMB unless a mapping has another.
-const TCP_PORT: u16 = 445;
 
 /// A call that makes a mapping, under the lock of the server.
 ///
@@ -77,7 +73,7 @@ impl<'a> Share<'a> {
         if self.request.keep || self.is_of_other() {
             return Err(self.away(why));
         }
-        let Some(port) = self.tcp_port() else {
+        let Some(port) = self.options.probe_port() else {
             return self.make_beside(why, held);
         };
         if !self.port_answers(port)? {
@@ -216,12 +212,6 @@ impl<'a> Share<'a> {
 
     fn check(&self) -> Result<(), Unfinished> {
         self.node.check(self.deadline, "map share", self.remote)
-    }
-
-    /// The TCP port of the mapping; `None` over QUIC, where no port shows whether the server listens.
-    fn tcp_port(&self) -> Option<u16> {
-        let port = self.options.tcp_port.map_or(TCP_PORT, NonZeroU16::get);
-        (self.options.transport != Some(Transport::Quic)).then_some(port)
     }
 
     /// Who made the existing mapping, for the log.
