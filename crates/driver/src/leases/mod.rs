@@ -42,7 +42,8 @@ mod file;
 mod leaving;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::OnceLock;
+use std::sync::{Condvar, OnceLock};
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
@@ -63,6 +64,9 @@ pub(crate) trait Terms {
     fn conflict_with(&self, other: &Self) -> Option<Self::Conflict>;
 }
 
+/// How long a call makes a thing at most. It began before the calls that wait for it.
+const MAKER: Duration = Duration::from_secs(110);
+
 /// The leases of one kind of thing.
 pub(crate) struct Leases<T> {
     files: Files,
@@ -72,6 +76,8 @@ pub(crate) struct Leases<T> {
     /// This boot, once the node has reported it: no process outlives its boot.
     boot: OnceLock<String>,
     inner: Unpoisoned<Inner<T>>,
+    /// A call for a volume ended.
+    ended: Condvar,
 }
 
 struct Inner<T> {
@@ -95,6 +101,8 @@ pub(crate) struct User<T> {
     may_change_credential: bool,
     /// Whether its record is there.
     is_recorded: bool,
+    /// Whether its call runs.
+    is_called: bool,
 }
 
 #[derive(Default)]
@@ -159,6 +167,7 @@ impl<T> User<T> {
             boot,
             is_leaving: false,
             presumes: false,
+            is_called: false,
             may_change_credential: false,
             is_recorded: false,
         }
@@ -204,6 +213,7 @@ impl<T: Terms> Leases<T> {
             hasher: Hasher::by(hashes),
             has_unreadable_users,
             boot: boot.map(OnceLock::from).unwrap_or_default(),
+            ended: Condvar::new(),
             inner: Unpoisoned::new(Inner {
                 users,
                 leases,
@@ -244,6 +254,7 @@ impl<T: Terms> Leases<T> {
         let user = User {
             presumes,
             is_recorded,
+            is_called: true,
             ..user
         };
         inner.users.insert(volume.clone(), user);
@@ -287,6 +298,7 @@ impl<T: Terms> Leases<T> {
         let is_alone = inner.is_alone(volume);
         if let Some((user, lease)) = inner.user_and_lease(volume) {
             let presumed = std::mem::take(&mut user.presumes);
+            user.is_called = false;
             // A call that failed may have changed it all the same.
             user.may_change_credential &=
                 matches!(ended, Ended::MayBeMade | Ended::InVain | Ended::Gone);
@@ -299,6 +311,7 @@ impl<T: Terms> Leases<T> {
                 Ended::Gone | Ended::InVain => {}
             }
         }
+        self.ended.notify_all();
         drop(inner);
         self.save_of(volume)
     }
@@ -376,10 +389,24 @@ impl<T> Leases<T> {
         }
     }
 
+    /// Waits while a call makes the thing, whose credential is known when it ends. Whether there was one.
+    pub(crate) fn wait_for_maker(&self, key: &str) -> bool {
+        let is_made = |inner: &mut Inner<T>| {
+            let mut users = inner.users.values();
+            users.any(|user| user.key == key && user.presumes && user.is_called)
+        };
+        let mut inner = self.inner.lock();
+        let is_waited_for = is_made(&mut inner);
+        drop(self.ended.wait_timeout_while(inner, MAKER, is_made));
+        is_waited_for
+    }
+
     /// Whose the thing is that a volume uses, as this volume's call has it.
     pub(crate) fn owner(&self, volume: &VolumeHandle) -> Owner {
         let mut inner = self.inner.lock();
         match inner.user_and_lease(volume) {
+            // A start that could not read the boot took what was of an earlier one for one of this.
+            Some((user, _)) if !is_of_boot(&user.boot, self.boot()) => Owner::Foreign,
             Some((user, _)) if self.files.is_unreadable(&user.key) => Owner::Foreign,
             Some((user, lease)) if lease.is_ours_in(user.boot.as_deref()) => Owner::Ours,
             Some((user, _)) if user.presumes => Owner::Presumed,

@@ -123,7 +123,7 @@ fn a_mapping_of_an_earlier_boot_is_this_drivers_no_more() {
     };
     process.0.take(&volume("a"), before, false).unwrap();
     process.0.end_call(&volume("a"), Ended::Made).unwrap();
-    assert_eq!(process.owner("a"), Owner::Ours);
+    assert_eq!(process.owner("a"), Owner::Foreign);
     assert!(!process.0.is_ours("s"));
     assert_eq!(process.take("b", "s", true), Owner::Foreign);
     assert_eq!(process.0.users("s"), 1);
@@ -445,6 +445,22 @@ fn a_presumption_is_of_the_volumes_of_its_boot() {
     let process = Process::new();
     process.0.take(&volume("old"), before(), false).unwrap();
     assert_eq!(process.take("b", "s", true), Owner::Foreign);
+}
+
+#[test]
+fn a_boot_learned_late_makes_no_older_thing_ours() {
+    for ended in [Some(Ended::Made), None] {
+        let process = Process::new();
+        process.take("a", "s", false);
+        process.0.begin(&volume("a"), true).unwrap();
+        if let Some(ended) = ended {
+            process.0.end_call(&volume("a"), ended).unwrap();
+        }
+        let Process(_, folder) = process;
+        let process = Process::in_boot(None, folder, &[("a", user("s"))]);
+        process.0.learn_boot(|| Some(String::from("next")));
+        assert_eq!(process.owner("a"), Owner::Foreign, "{ended:?}");
+    }
 }
 
 #[test]

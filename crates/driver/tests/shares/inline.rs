@@ -1,7 +1,7 @@
 //! Volumes that a pod names itself.
 
 use std::sync::mpsc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use std::{iter, thread};
 
 use transport::Code;
@@ -54,6 +54,39 @@ fn an_inline_volume_is_served_by_a_mapping_of_its_own_credential_alone() {
         fixture.restart();
     }
     assert_eq!((fixture.mappings().len(), fixture.records()), (1, 1));
+}
+
+/// The mapping is listed before the call that makes it has ended.
+/// Guards: P75
+#[test]
+fn inline_volumes_that_start_together_are_served() {
+    let fixture = &Fixture::new();
+    let hang = Rule::on("CreateSymbolicLinkW", Effect::Hang).times(1);
+    fixture.sim.faults().add(hang);
+    let handles = ["csi-1", "csi-2", "csi-3"];
+    thread::scope(|scope| {
+        let publish = |handle| scope.spawn(move || fixture.publish_inline(&inline(handle), handle));
+        let first = publish(handles[0]);
+        assert!(fixture.sim.faults().wait_until_hanging(1, LONG));
+        fixture.sim.take_trace();
+        let others = handles[1..].iter().map(|handle| publish(*handle));
+        let others = Vec::from_iter(others);
+        let (began, mut lists) = (Instant::now(), 0);
+        while lists < others.len() && began.elapsed() < LONG {
+            let trace = fixture.sim.take_trace().into_iter();
+            lists += trace
+                .filter(|op| op.operation == "IWbemServices.ExecQuery")
+                .count();
+            thread::yield_now();
+        }
+        // Refused, they end within this time; none of them hangs.
+        assert!(!fixture.sim.faults().wait_until_hanging(2, GLANCE));
+        fixture.sim.faults().clear();
+        for published in [first].into_iter().chain(others) {
+            published.join().unwrap().unwrap();
+        }
+    });
+    assert_eq!((fixture.mappings().len(), fixture.records()), (1, 3));
 }
 
 /// Guards: P75

@@ -8,6 +8,7 @@ mod crowd;
 mod deaths;
 mod fixture;
 mod folders;
+mod ill_servers;
 mod inline;
 mod leases;
 mod life;

@@ -2,11 +2,8 @@
 
 use transport::Code;
 use wincsi::sim::smb::{ServerHealth, ServerSpec};
-use wincsi_driver::life::CallError;
 
 use crate::fixture::{Fixture, POD, ROOT, SERVER, SHARE, USER, Volume, volume};
-
-const OTHER_POD: &str = "2";
 
 const OTHER_USER: &str = r"FILES\others";
 
@@ -123,68 +120,4 @@ fn a_stage_that_is_repeated_with_a_wrong_password_or_a_dead_server_cuts_nothing(
             ..volume("pv")
         })
         .unwrap();
-}
-
-/// Guards: P78
-#[test]
-fn no_call_cuts_live_volumes_of_a_server_that_is_ill() {
-    use wincsi::sim::smb::ServerHealth::{Down, Dropping, Failing, Paused, Unavailable};
-    for health in [Down, Dropping, Failing, Paused, Unavailable] {
-        for (name, call) in calls_of_others() {
-            for restarts in [false, true] {
-                let mut fixture = Fixture::new();
-                fixture.stage(&volume("pv")).unwrap();
-                fixture.publish(&volume("pv"), POD).unwrap();
-                if restarts {
-                    fixture.restart();
-                }
-                fixture.smb().set_condition(SERVER, health).unwrap();
-                let _ = call(&fixture);
-                fixture
-                    .smb()
-                    .set_condition(SERVER, ServerHealth::Up)
-                    .unwrap();
-                let case = format!("{name} while the server is {health:?}, restarts: {restarts}");
-                assert_eq!(fixture.mappings(), [ROOT], "{case}");
-                fixture.write(&volume("pv").target(POD), "still there");
-                fixture.stats(&volume("pv"), POD).unwrap();
-            }
-        }
-    }
-}
-
-type CallOfOthers = fn(&Fixture) -> Result<(), CallError>;
-
-/// What may come while a volume is live, by the right password and a wrong one.
-fn calls_of_others() -> [(&'static str, CallOfOthers); 8] {
-    fn wrong(handle: &str) -> Volume<'_> {
-        Volume {
-            password: "wrong",
-            ..volume(handle)
-        }
-    }
-    [
-        ("a stage of another volume", |fixture| {
-            fixture.stage(&volume("other"))
-        }),
-        ("the same, by a wrong password", |fixture| {
-            fixture.stage(&wrong("other"))
-        }),
-        ("a repeated stage", |fixture| fixture.stage(&volume("pv"))),
-        ("the same, by a wrong password", |fixture| {
-            fixture.stage(&wrong("pv"))
-        }),
-        ("another publish", |fixture| {
-            fixture.publish_with_secret(&volume("pv"), OTHER_POD)
-        }),
-        ("the same, by a wrong password", |fixture| {
-            fixture.publish_with_secret(&wrong("pv"), OTHER_POD)
-        }),
-        ("an inline volume", |fixture| {
-            fixture.publish_inline(&volume("inline"), OTHER_POD)
-        }),
-        ("the same, by a wrong password", |fixture| {
-            fixture.publish_inline(&wrong("inline"), OTHER_POD)
-        }),
-    ]
 }

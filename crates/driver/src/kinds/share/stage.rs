@@ -254,11 +254,15 @@ impl ShareStage<'_> {
 
     /// An inline volume is its author's, who may name each server: a mapping that is there serves it only if it was made
     /// with the volume's own credential. Nor may another credential replace it.
-    fn check_mapping(&self) -> Result<(), CallError> {
-        match self.turn.stage.lifetime {
-            Lifetime::Inline if self.was_mapped => self.refuse_others(),
-            _ => Ok(()),
+    fn check_mapping(&mut self) -> Result<(), CallError> {
+        if self.turn.stage.lifetime == Lifetime::Persistent || !self.was_mapped {
+            return Ok(());
         }
+        if self.leases.wait_for_maker(&self.share) && self.has_gone()? {
+            self.was_mapped = false;
+            return Ok(());
+        }
+        self.refuse_others()
     }
 
     fn refuse_others(&self) -> Result<(), CallError> {
