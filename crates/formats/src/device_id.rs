@@ -166,14 +166,32 @@ impl DeviceIdPage {
 
     /// Each identifier that [`DeviceIdPage::page83_text`] could be, as it would be.
     pub fn texts(&self) -> Vec<String> {
-        let identifiers = self.identifiers.iter();
-        let own = identifiers.filter(|identifier| identifier.association == Association::Device);
+        let own = self.own();
         own.filter_map(|identifier| match identifier.code_set {
             CodeSet::Binary => Some(hex(&identifier.bytes)),
             CodeSet::Ascii => Some(ascii(&identifier.bytes)),
             CodeSet::Utf8 | CodeSet::Other(_) => None,
         })
         .collect()
+    }
+
+    /// The names of the device in UTF-8, without padding: what pads a field is a NUL to one system and a blank to
+    /// another, so each NUL within is a blank. What is no UTF-8 or only padding is no name.
+    ///
+    /// VMware's NVMe disks have no other: `15ADVMware Virtual NVMe Disk`, NULs to 44 bytes, `0001VMWare NVME_0000` and
+    /// NULs, as event 1006 of Windows's Partition/Diagnostic log records it.
+    pub fn utf8_names(&self) -> Vec<String> {
+        let own = self.own();
+        let own = own.filter(|identifier| identifier.code_set == CodeSet::Utf8);
+        own.filter_map(|identifier| String::from_utf8(identifier.bytes.clone()).ok())
+            .map(|name| name.replace('\0', " ").trim().to_owned())
+            .filter(|name| !name.is_empty())
+            .collect()
+    }
+
+    fn own(&self) -> impl Iterator<Item = &Identifier> {
+        let identifiers = self.identifiers.iter();
+        identifiers.filter(|identifier| identifier.association == Association::Device)
     }
 
     /// The descriptor's bytes, every identifier at a multiple of four.
@@ -342,6 +360,21 @@ mod tests {
         assert_eq!(page([port, utf8]).page83_text(), "");
     }
 
+    #[test]
+    fn a_utf8_name_has_neither_padding_nor_nuls() {
+        let names = |bytes: &[u8]| {
+            let name = device(CodeSet::Utf8, IdentifierType::ScsiName, bytes);
+            page([name]).utf8_names()
+        };
+        assert_eq!(
+            names(b"15ADDisk\0\0 0001NVME_0000\0\0"),
+            ["15ADDisk   0001NVME_0000"]
+        );
+        for none in [&b""[..], b"\0\0 ", b"disk\xff"] {
+            assert_eq!(names(none), Vec::<String>::new());
+        }
+    }
+
     /// Guards: P41
     #[test]
     fn text_that_is_no_ascii_stays_distinct_and_valid() {
@@ -443,6 +476,7 @@ mod tests {
         fn no_bytes_panic(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
             if let Ok(page) = DeviceIdPage::parse(&bytes) {
                 page.page83_text();
+                page.utf8_names();
             }
         }
 

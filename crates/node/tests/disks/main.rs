@@ -23,4 +23,5 @@ mod stale_place;
 #[path = "../support/mod.rs"]
 mod support;
 mod take_offline;
+mod utf8_names;
 mod write_protected;

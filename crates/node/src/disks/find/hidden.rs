@@ -65,9 +65,9 @@ pub(super) fn reveal(
 fn may_be_hidden(none: &NotIdentified) -> bool {
     let wanted = &none.wanted;
     let may_have_it = |disk: &SeenDisk| match &disk.excluded {
-        Some(Excluded::Silent(_)) if disk.identifiers.is_empty() => true,
+        Some(Excluded::Silent(_)) if !disk.has_names() => true,
         Some(Excluded::Guarded(Guarded::Clustered)) => true,
-        _ => wanted.is_named_by(&disk.identifiers),
+        _ => wanted.is_named_by(disk),
     };
     wanted.asks_for_page83() && !none.disks.iter().any(may_have_it)
 }
@@ -83,8 +83,8 @@ fn sole_unlisted(
     unlisted.retain(|number| none.disks.iter().all(|listed| listed.number != *number));
     let wanted = none.wanted.clone();
     let asked = in_flight::each(node, FIND, deadline, unlisted, move |node, number| {
-        let page = lists::page(node, *number)?;
-        Ok::<_, os::Error>(wanted.is_named_by(&page.texts()).then_some(*number))
+        let disk = SeenDisk::numbered(*number).named(&lists::page(node, *number)?);
+        Ok::<_, os::Error>(wanted.is_named_by(&disk).then_some(*number))
     })?;
     let named: os::Result<Vec<_>> = asked.into_iter().filter_map(Result::transpose).collect();
     Ok(match named.as_deref() {
@@ -115,12 +115,11 @@ fn is_hidden_clone(node: &Node, disk: DiskNumber, wanted: &DiskQuery) -> os::Res
     let disks = &node.os().disks;
     let descriptor = disks.descriptor(disk)?;
     let seen = SeenDisk {
-        identifiers: lists::page(node, disk)?.texts(),
         serial: serial::known(descriptor.serial.as_deref()),
         size: Some(disks.length(disk)?),
-        ..SeenDisk::numbered(disk)
+        ..SeenDisk::numbered(disk).named(&lists::page(node, disk)?)
     };
-    Ok(wanted.is_named_by(&seen.identifiers)
+    Ok(wanted.is_named_by(&seen)
         && !wanted.contradicts(&seen)
         && disks.attributes(disk)? == DOWN
         && holds_data_alone(&disks.layout(disk)?))

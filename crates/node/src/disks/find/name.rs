@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use super::seen::SeenDisk;
 use crate::disks::identity::serial;
 
 /// Placeholders that makers and hypervisors use as names, as letters and digits. `1af41001` is vendor and device of
@@ -48,7 +49,8 @@ pub struct SerialNumber(String);
 ///
 /// It matches a whole identifier, as [`crate::DiskIds`] spells it, in another case or with the prefix of
 /// a kind (`naa.`, `eui.`, `t10.`). It also matches the last word of a text identifier: there clouds put
-/// the name of the disk, after maker and product. Punctuation counts as in a [`SerialNumber`].
+/// the name of the disk, after maker and product. A name in UTF-8 it matches whole, with NUL and blank alike.
+/// Punctuation counts as in a [`SerialNumber`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Page83(String);
 
@@ -88,11 +90,20 @@ impl Page83 {
         significant(text).map(Self)
     }
 
-    pub(super) fn is(&self, own: &str) -> bool {
-        let spelling = |name: &str| spelling(&serial::without_kind(name));
-        let wanted = spelling(&self.0);
+    pub(super) fn names(&self, disk: &SeenDisk) -> bool {
+        disk.identifiers.iter().any(|own| self.is(own))
+            || disk.utf8_names.iter().any(|own| self.is_whole(own))
+    }
+
+    fn is(&self, own: &str) -> bool {
         let last_word = own.split_whitespace().last().unwrap_or_default();
-        spelling(own) == wanted || spelling(last_word) == wanted
+        let spelling = |name: &str| spelling(&serial::without_kind(name));
+        [own, last_word].map(spelling).contains(&spelling(&self.0))
+    }
+
+    fn is_whole(&self, own: &str) -> bool {
+        let spelling = |name: &str| spelling(&serial::without_kind(&name.replace('\0', " ")));
+        spelling(own) == spelling(&self.0)
     }
 
     /// Whether both are binary, and of one length and first digit, which in NAA names is the type: a disk

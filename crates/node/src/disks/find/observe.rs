@@ -265,11 +265,14 @@ fn add_kernels(
     let (facts, failed) = (&kernel.facts, DiskError::kernel(disk.number));
     let page = lists::read_page(disk.number, facts.device_id_page.clone()).map_err(&failed);
     let length = facts.length.clone().map_err(&failed);
-    seen.identifiers = match (&page, serial) {
-        (Ok(page), _) => page.texts(),
-        (Err(_), SerialSource::KernelAlone(_)) => Vec::new(),
-        (Err(_), _) => listed_identifier(disk, wanted),
-    };
+    match (&page, serial) {
+        (Ok(page), _) => {
+            seen.identifiers = page.texts();
+            seen.utf8_names = page.utf8_names();
+        }
+        (Err(_), SerialSource::KernelAlone(_)) => {}
+        (Err(_), _) => seen.identifiers = listed_identifier(disk, wanted),
+    }
     seen.size = length.as_ref().ok().copied();
     kernel.require_same(node, disk).inspect_err(|error| {
         if matches!(error, DiskError::ViewsDiffer { .. }) {

@@ -15,7 +15,7 @@ use formats::location::Location;
 use os::{Deadline, DiskFacts, DiskNumber, ScsiAddress};
 
 use super::query::{Criterion, DiskQuery};
-use super::seen::FoundDisk;
+use super::seen::{FoundDisk, SeenDisk};
 use crate::disks::identity::serial::Serial;
 use crate::disks::{guard, identity, lists};
 use crate::in_flight::Object;
@@ -73,7 +73,8 @@ impl Kernel {
         let page = lists::read_page(facts.number, facts.device_id_page.clone()).ok()?;
         let address = facts.scsi_address.as_ref().ok()?;
         let is_there = location.is_none_or(|location| is_at(location, *address));
-        let is_named = !page.texts().is_empty() || self.serial().is_some();
+        let has_names = SeenDisk::numbered(facts.number).named(&page).has_names();
+        let is_named = has_names || self.serial().is_some();
         let is_reported = facts.length.is_ok() && facts.descriptor.is_ok();
         let is_enough = self.is_by_path && is_reported && is_named && is_there;
         let facts = self.facts;

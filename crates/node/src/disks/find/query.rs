@@ -139,10 +139,8 @@ impl DiskQuery {
     /// # Errors
     /// The disk reports neither a usable name nor enough of its location.
     pub fn of(disk: &SeenDisk) -> Result<Self, NotEnough> {
-        let names = disk
-            .identifiers
-            .iter()
-            .filter_map(|id| Page83::parse(id).ok());
+        let names = disk.identifiers.iter().chain(&disk.utf8_names);
+        let names = names.filter_map(|id| Page83::parse(id).ok());
         let mut criteria: Vec<_> = names.map(Criterion::Page83).collect();
         if criteria.is_empty() {
             let serial = disk.serial.as_deref();
@@ -202,14 +200,13 @@ impl DiskQuery {
         })
     }
 
-    /// Whether these contain each wanted identifier of page 0x83, and at least one is wanted.
-    pub(super) fn is_named_by(&self, identifiers: &[String]) -> bool {
+    /// Whether the disk has each wanted identifier of page 0x83, and at least one is wanted.
+    pub(super) fn is_named_by(&self, disk: &SeenDisk) -> bool {
         let mut names = self.criteria.iter().filter_map(|one| match one {
             Criterion::Page83(name) => Some(name),
             _ => None,
         });
-        let is_among = |name: &Page83| identifiers.iter().any(|own| name.is(own));
-        self.asks_for_page83() && names.all(is_among)
+        self.asks_for_page83() && names.all(|name| name.names(disk))
     }
 
     pub(super) fn asks_for_namespace(&self) -> bool {
@@ -306,10 +303,7 @@ impl Criterion {
             Self::NvmeLun { lun, convention } => {
                 Some(Some(disk.namespace?) == convention.namespace(*lun))
             }
-            Self::Page83(name) => {
-                let mut own = disk.identifiers.iter();
-                (own.len() > 0).then(|| own.any(|own| name.is(own)))
-            }
+            Self::Page83(name) => disk.has_names().then(|| name.names(disk)),
             Self::Serial(serial) => Some(serial.is(disk.serial.as_deref()?)),
             Self::Size(bytes) => Some(disk.size? == *bytes),
             _ => self.place(disk).map(|(wanted, own)| wanted == own),

@@ -1,6 +1,7 @@
 use std::fmt;
 use std::sync::Arc;
 
+use formats::device_id::DeviceIdPage;
 use formats::location::Location;
 use os::DiskNumber;
 
@@ -24,6 +25,9 @@ pub struct SeenDisk {
     /// Its identifiers of SCSI page 0x83, the first as in [`crate::DiskIds`]. If the kernel cannot read them:
     /// the storage provider's identifier, if it may exclude the disk.
     pub identifiers: Vec<String>,
+    /// Its names in UTF-8 on that page, which only a whole one means: the last word of an NVMe disk's may be the
+    /// serial number of all namespaces.
+    pub utf8_names: Vec<String>,
     /// Its serial number, as the storage provider spells it unless the kernel reports another. A
     /// number that only the provider reports may exclude the disk.
     pub serial: Option<String>,
@@ -86,10 +90,24 @@ impl SeenDisk {
             iscsi_targets: Vec::new(),
             namespace: None,
             identifiers: Vec::new(),
+            utf8_names: Vec::new(),
             serial: None,
             size: None,
             excluded: None,
         }
+    }
+
+    /// With the names of its page 0x83.
+    pub(super) fn named(self, page: &DeviceIdPage) -> Self {
+        Self {
+            identifiers: page.texts(),
+            utf8_names: page.utf8_names(),
+            ..self
+        }
+    }
+
+    pub(super) fn has_names(&self) -> bool {
+        !self.identifiers.is_empty() || !self.utf8_names.is_empty()
     }
 
     fn is_candidate(&self, wanted: &DiskQuery) -> bool {
@@ -152,6 +170,7 @@ impl FoundDisk {
             && now.location == was.location
             && now.namespace == was.namespace
             && now.identifiers == was.identifiers
+            && now.utf8_names == was.utf8_names
             && now.serial == was.serial
             && now.size >= was.size
     }
@@ -222,8 +241,9 @@ impl fmt::Display for SeenDisk {
         if let Some(namespace) = self.namespace {
             write!(f, ", namespace {namespace}")?;
         }
-        if !self.identifiers.is_empty() {
-            write!(f, ", page 0x83 {}", self.identifiers.join(" and "))?;
+        if self.has_names() {
+            let names = [&self.identifiers[..], &self.utf8_names].concat();
+            write!(f, ", page 0x83 {}", names.join(" and "))?;
         }
         if let Some(serial) = &self.serial {
             write!(f, ", serial number {serial}")?;
