@@ -48,6 +48,14 @@ fn the_page_of_disks_has_the_tables_of_the_code_and_a_part_of_the_example_that_i
     }
 }
 
+/// ContainerUser, as which nanoserver runs, makes no files in the root of a new volume.
+#[test]
+fn the_example_writes_where_its_user_may() {
+    let is_allowed = ["runAsUserName: ContainerAdministrator", "rootAcl:"];
+    assert!(EXAMPLE.contains(r"> C:\\data\\file.txt"));
+    assert!(is_allowed.iter().any(|way| EXAMPLE.contains(way)));
+}
+
 #[test]
 fn the_page_of_shares_has_the_table_of_options_and_a_part_of_the_example_that_is_applied() {
     for (name, text) in [
