@@ -10,9 +10,9 @@ use std::ptr;
 use os::Win32;
 use windows_sys::Win32::Foundation::FILETIME;
 use windows_sys::Win32::System::Registry::{
-    HKEY, HKEY_LOCAL_MACHINE, KEY_QUERY_VALUE, REG_OPTION_VOLATILE, REG_ROUTINE_FLAGS,
-    RRF_RT_REG_DWORD, RRF_RT_REG_MULTI_SZ, RRF_RT_REG_SZ, RegCloseKey, RegCreateKeyExW,
-    RegGetValueW, RegQueryInfoKeyW,
+    HKEY, HKEY_LOCAL_MACHINE, KEY_QUERY_VALUE, REG_EXPAND_SZ, REG_OPTION_VOLATILE,
+    REG_ROUTINE_FLAGS, RRF_RT_REG_DWORD, RRF_RT_REG_MULTI_SZ, RRF_RT_REG_SZ, RegCloseKey,
+    RegCreateKeyExW, RegGetValueW, RegQueryInfoKeyW, RegSetKeyValueW,
 };
 
 use crate::wide::{self, Wide};
@@ -45,6 +45,27 @@ pub(crate) fn number(key: &str, value: &str) -> Result<u32, Win32> {
 /// by itself.
 pub(crate) fn text(key: &str, value: &str) -> Result<OsString, Win32> {
     Ok(wide::text(&units(key, value, RRF_RT_REG_SZ)?))
+}
+
+/// Sets a text with variables of the environment; the key is made if it is missing.
+///
+/// <https://learn.microsoft.com/windows/win32/api/winreg/nf-winreg-regsetkeyvaluew>
+pub(crate) fn set_expandable(key: &str, value: &str, text: &str) -> Result<(), Win32> {
+    let (key, value) = (Wide::new(key)?, Wide::new(value)?);
+    let units: Vec<u16> = text.encode_utf16().chain([0]).collect();
+    let bytes = u32::try_from(size_of_val(units.as_slice()));
+    let bytes = bytes.map_err(|_| Win32::INVALID_PARAMETER)?;
+    // SAFETY: the texts end in a NUL and outlive the call, and the data is as long as we say.
+    outcome(unsafe {
+        RegSetKeyValueW(
+            HKEY_LOCAL_MACHINE,
+            key.as_ptr(),
+            value.as_ptr(),
+            REG_EXPAND_SZ,
+            units.as_ptr().cast(),
+            bytes,
+        )
+    })
 }
 
 /// A list of texts, as one block of UTF-16 and the zeros behind it.
