@@ -44,7 +44,7 @@ impl HeldDirectory {
     }
 
     fn open(&self, name: &Component, purpose: Purpose) -> Result<OwnedHandle, Win32> {
-        reach::retry_invalid_parameter(|| relative::open(&self.handle, name.as_os_str(), purpose))
+        reach::retry_bound_folder(|| relative::open(&self.handle, name.as_os_str(), purpose))
     }
 
     /// Opens an entry to remove it, a mounted folder after the mount manager forgot it.
@@ -208,7 +208,7 @@ impl Placeholder for Reserved {
 
     fn rename(&self, name: &Component) -> os::Result<()> {
         let name_of_it = name.as_os_str();
-        let renamed = reach::retry_invalid_parameter(|| {
+        let renamed = reach::retry_bound_folder(|| {
             relative::rename(&self.entry, &self.directory, name_of_it)
         });
         renamed.map_err(|code| {

@@ -3,8 +3,8 @@
 //! In a container that binds folders of its node, bindflt.sys answers opens by a directory's handle with
 //! `STATUS_INVALID_PARAMETER` now and then while others are under way, and never opens by a whole path
 //! (microsoft/Windows-Containers issue 635). It answers others by `STATUS_REPARSE`, an error for an open without
-//! following (4395): this is suspected, and not seen by us. So the first is tried again, and a directory to be held
-//! only is then opened by its path, and proved to be the entry of the held one. Creation and removal go by the handle
+//! following (4395): this is suspected, and not seen by us. So both are tried again, and a directory to be held only is
+//! then opened by its path, and proved to be the entry of the held one. Creation, removal and renaming go by the handle
 //! alone.
 
 use std::sync::Once;
@@ -16,8 +16,11 @@ use os::Win32;
 
 use crate::raw::identity::Identity;
 
-/// The most tries of an open by a handle while it fails with [`Win32::INVALID_PARAMETER`].
+/// The most tries of an open by a handle while it fails with one of [`BOUND`].
 const ATTEMPTS: u32 = 8;
+
+/// The codes of opens by a handle beneath a bound folder.
+const BOUND: [Win32; 2] = [Win32::INVALID_PARAMETER, Win32::REPARSE_POINT_ENCOUNTERED];
 
 /// A directory in a held one, to be held too.
 pub(crate) trait Inner {
@@ -47,8 +50,8 @@ pub(crate) trait Inner {
 /// # Errors
 /// The code of the attempt by the handle, if the one by the path fails too or leads elsewhere.
 pub(crate) fn open<I: Inner>(inner: &I) -> Result<I::Handle, Win32> {
-    let code = match retry_invalid_parameter(|| inner.by_handle()) {
-        Err(code @ (Win32::INVALID_PARAMETER | Win32::REPARSE_POINT_ENCOUNTERED)) => code,
+    let code = match retry_bound_folder(|| inner.by_handle()) {
+        Err(code) if BOUND.contains(&code) => code,
         done => return done,
     };
     match open_verified_by_path(inner) {
@@ -89,12 +92,12 @@ pub(crate) fn open_verified_by_path<I: Inner>(inner: &I) -> Result<Option<I::Han
     Ok(is_proved.then_some(handle))
 }
 
-/// Retries an open that fails with [`Win32::INVALID_PARAMETER`], for 28 ms at most.
-pub(crate) fn retry_invalid_parameter<T>(open: impl Fn() -> Result<T, Win32>) -> Result<T, Win32> {
+/// Retries an open that fails with one of [`BOUND`], for 28 ms at most.
+pub(crate) fn retry_bound_folder<T>(open: impl Fn() -> Result<T, Win32>) -> Result<T, Win32> {
     for attempt in 1..ATTEMPTS {
         match open() {
-            Err(Win32::INVALID_PARAMETER) => {
-                tracing::debug!(attempt, "an open by a directory's handle failed with 87");
+            Err(code) if BOUND.contains(&code) => {
+                tracing::debug!(attempt, ?code, "an open by a directory's handle failed");
                 thread::sleep(Duration::from_millis(attempt.into()));
             }
             done => return done,
@@ -108,8 +111,6 @@ mod tests {
     use std::cell::Cell;
 
     use super::*;
-
-    const CODES: [Win32; 2] = [Win32::INVALID_PARAMETER, Win32::REPARSE_POINT_ENCOUNTERED];
 
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     enum By {
@@ -186,17 +187,19 @@ mod tests {
 
     #[test]
     fn an_open_that_fails_now_and_then_is_tried_again() {
-        let script = script(Win32::INVALID_PARAMETER, ATTEMPTS - 1);
-        assert_eq!(open(&script), Ok(By::Handle));
-        assert_eq!(script.tried.get(), ATTEMPTS);
+        for code in BOUND {
+            let script = script(code, ATTEMPTS - 1);
+            assert_eq!(open(&script), Ok(By::Handle), "{code}");
+            assert_eq!(script.tried.get(), ATTEMPTS, "{code}");
+        }
     }
 
     #[test]
     fn a_directory_to_which_no_handle_leads_is_opened_by_its_path() {
-        for (code, attempts) in CODES.into_iter().zip([ATTEMPTS, 1]) {
+        for code in BOUND {
             let script = script(code, u32::MAX);
             assert_eq!(open(&script), Ok(By::Path), "{code}");
-            assert_eq!(script.tried.get(), attempts, "{code}");
+            assert_eq!(script.tried.get(), ATTEMPTS, "{code}");
         }
     }
 
@@ -236,7 +239,7 @@ mod tests {
     /// Guards: P55
     #[test]
     fn a_swap_at_4395_leads_nowhere() {
-        for code in CODES {
+        for code in BOUND {
             for (swap, at_path, listed_then) in swaps() {
                 let script = Script {
                     at_path,
@@ -252,7 +255,7 @@ mod tests {
     /// Guards: P55
     #[test]
     fn nothing_is_opened_by_way_of_a_held_directory_that_became_a_link() {
-        for code in CODES {
+        for code in BOUND {
             let script = Script {
                 outer: None,
                 ..script(code, u32::MAX)
