@@ -111,6 +111,7 @@ fn find<C>(table: &[(C, Condition)], is_it: impl Fn(&C) -> bool) -> Condition {
 const STORAGE: &[(ReturnCode, Condition)] = &[
     (codes::TIMEOUT, NotReady),
     (codes::IN_USE, InUse),
+    (codes::OBJECT_NOT_FOUND, NotFound),
     (codes::NOT_ENOUGH_SPACE, NoRoom),
     (codes::ACCESS_DENIED, AccessDenied),
     (codes::NOT_ENOUGH_RESOURCES, NotReady),
@@ -198,6 +199,10 @@ mod tests {
         let of = |class: &Class, code| Condition::of_returned(class.name, code);
         assert_eq!(of(&disk::CLASS, 5), Other);
         assert_eq!(of(&partition::CLASS, 6), InUse);
+        assert_eq!(of(&disk::CLASS, 8), NotFound);
+        // Too little memory, and no mapping that is gone.
+        assert_eq!(of(&smb_global_mapping::CLASS, 8), Other);
+        assert_eq!(of(&iscsi_target::CLASS, 8), Other);
         assert_eq!(of(&smb_global_mapping::CLASS, 5), AccessDenied);
         assert_eq!(of(&smb_global_mapping::CLASS, 0x8007_0005), AccessDenied);
         assert_eq!(of(&iscsi_target::CLASS, 5), AccessDenied);

@@ -196,6 +196,7 @@ impl Classified for DiskError {
                     finding => finding,
                 };
             }
+            Self::Lost { source, .. } => return meaning(source.finding(), OutOfDate),
             Self::NoSuchPage83 { .. } => NotFound,
             Self::NotIdentified(error) => Condition::of_look_up(error),
             Self::Mounted { .. } => InUse,

@@ -83,7 +83,7 @@ pub enum Condition {
     /// The directory is not empty (145).
     NotEmpty = "not-empty",
     /// The object itself does not exist: the path, disk, volume, service, portal, target or session (2, 3,
-    /// 1060, 0xEFFF000B, 0xEFFF000C, 0xEFFF001C, 0xEFFF0029, 0xEFFF003C, 0xEFFF0043).
+    /// storage's 8, 1060, 0xEFFF000B, 0xEFFF000C, 0xEFFF001C, 0xEFFF0029, 0xEFFF003C, 0xEFFF0043).
     NotFound = "not-found",
     /// The share is not mapped (2250).
     NotMapped = "not-mapped",
@@ -104,8 +104,8 @@ pub enum Condition {
     /// The share is mapped already, without an option that was demanded. Once no volume is on it any more, it
     /// can be unmapped and mapped with the option.
     OtherOptions = "other-options",
-    /// The storage provider sees the disk as it was, not as the kernel sees it now (40003, 41000, 41001): have
-    /// the disks looked at anew, and call again.
+    /// The storage provider sees the disk as it was, not as the kernel sees it now (40003, 41000, 41001, and 8 of a
+    /// disk to be taken offline): have the disks looked at anew, and call again.
     OutOfDate = "out-of-date",
     /// The root of the path cannot be reached, so nothing is known about the path itself.
     OutOfReach = "out-of-reach",

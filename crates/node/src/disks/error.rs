@@ -22,6 +22,12 @@ pub enum DiskError {
         disk: DiskNumber,
         source: ProviderError,
     },
+    /// The storage provider does not find the object of a disk that the kernel has: the disk is not gone.
+    #[error("disk {disk} is lost to the storage provider alone: {source}")]
+    Lost {
+        disk: DiskNumber,
+        source: ProviderError,
+    },
     /// The initiator does not report the disks behind an iSCSI target.
     #[error(transparent)]
     Iscsi(#[from] Box<IscsiError>),

@@ -194,6 +194,11 @@ impl<'a> Switching<'a> {
                 let disk = self.disk;
                 DiskError::InUse { disk, source }
             }
+            // For callers who take what is not found for gone.
+            DiskError::Provider(source) if is_lost(&source) && self.attributes().is_ok() => {
+                let disk = self.disk;
+                DiskError::Lost { disk, source }
+            }
             error => error,
         }
     }
@@ -262,6 +267,10 @@ impl<'a> Switching<'a> {
     fn attributes(&self) -> Result<DiskAttributes, DiskError> {
         self.node.disk_attributes(self.disk)
     }
+}
+
+fn is_lost(error: &ProviderError) -> bool {
+    matches!(error, ProviderError::Refused { code, .. } if *code == codes::OBJECT_NOT_FOUND.code)
 }
 
 fn is_used(error: &ProviderError) -> bool {

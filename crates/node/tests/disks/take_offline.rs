@@ -303,6 +303,19 @@ fn a_refusal_that_names_another_reason_keeps_it() {
     assert_eq!(refused.condition(), Some(Condition::Guarded), "{refused}");
 }
 
+/// Callers who unstage take a disk that is not found for gone.
+#[test]
+fn a_disk_that_the_provider_lost_is_not_gone() {
+    let fixture = NodeFixture::with_mounted_volume().unmounted();
+    let disk = found(&fixture);
+    let lost = Effect::Answer(os::Outcome::of(8));
+    fixture.sim.faults().add(Rule::on(OFFLINE, lost));
+    let disks = NodeApi::disks(&fixture.node);
+    let refused = disks.take_offline(&disk, fixture.soon()).unwrap_err();
+    assert_eq!(refused.condition(), Some(Condition::OutOfDate), "{refused}");
+    assert!(is_online(&fixture));
+}
+
 #[test]
 fn a_volume_is_locked_while_its_disk_goes_offline() {
     let fixture = NodeFixture::with_mounted_volume().unmounted();

@@ -42,9 +42,10 @@ const WIN32: [(u32, Condition); 16] = [
 
 /// The storage methods' return codes on which a driver branches; all others are
 /// [`Condition::Other`].
-const STORAGE: [(u32, Condition); 22] = [
+const STORAGE: [(u32, Condition); 23] = [
     (3, Condition::NotReady),
     (6, Condition::InUse),
+    (8, Condition::NotFound),
     (40000, Condition::NoRoom),
     (40001, Condition::AccessDenied),
     (40002, Condition::NotReady),
@@ -386,6 +387,8 @@ fn each_code_that_a_storage_method_is_documented_to_return_is_told() {
             let condition = match method.name {
                 // While volumes are locked nothing else is known to make it fail so.
                 name if name == disk::OFFLINE.name && USED.contains(&code) => Condition::InUse,
+                // The kernel has the disk.
+                name if name == disk::OFFLINE.name && code == 8 => Condition::OutOfDate,
                 _ => expected(&STORAGE, code),
             };
             case.check(&fixture, &error, (condition, Code::Returned(code)));

@@ -3,7 +3,8 @@
 //! One number means one thing in all of the namespace; which method returns which is on the
 //! method's row. Read from the method pages below
 //! <https://learn.microsoft.com/en-us/windows-hardware/drivers/storage/msft-disk>,
-//! `msft-partition` and `msft-volume`.
+//! `msft-partition` and `msft-volume`. Codes that no page has for a method are those of the repository of a Windows 11,
+//! which `fixtures/wmi.py` of this crate names and a test compares.
 
 use super::model::ReturnCode;
 
@@ -17,6 +18,8 @@ rows! { ALL: ReturnCode {
     IN_USE = ReturnCode::new(6, "the object is in use");
     /// A 32-bit caller on 64-bit Windows.
     WRONG_ARCHITECTURE = ReturnCode::new(7, "not supported from x86 on x64");
+    /// Recorded of Windows 11 for the methods of disks; on no page.
+    OBJECT_NOT_FOUND = ReturnCode::new(8, "object not found");
     /// Only where the caller asked for a job.
     JOB_STARTED = ReturnCode::new(4096, "parameters checked, job started");
     SIZE_NOT_SUPPORTED = ReturnCode::new(4097, "size not supported");
@@ -28,7 +31,7 @@ rows! { ALL: ReturnCode {
     UNEXPECTED_IO_ERROR = ReturnCode::new(40004, "unexpected I/O error");
     SIZE_AMBIGUOUS =
         ReturnCode::new(40005, "exactly one of a size and the maximum size must be given");
-    /// So on the page of `Format` alone; every other page has [`CLUSTER_MAINTENANCE`] for it.
+    /// So on the page of `Format` alone; every other page, and the record, has [`CLUSTER_MAINTENANCE`] for it.
     CLUSTER_MAINTENANCE_FORMAT = ReturnCode::new(40018, "clustered disk outside maintenance mode");
 
     DISK_NOT_INITIALIZED = ReturnCode::new(41000, "the disk is not initialised");
@@ -47,7 +50,9 @@ rows! { ALL: ReturnCode {
     BAD_OFFSET = ReturnCode::new(41012, "the offset is not valid");
     TOO_SMALL_FOR_GPT = ReturnCode::new(41014, "the disk is too small for GPT");
     NO_MEDIA = ReturnCode::new(41015, "no media in the device");
-    BAD_PARTITION_OFFSET = ReturnCode::new(41016, "the partition's offset is not valid");
+    /// So recorded; the page of `CreatePartition` has "the specified partition offset is not valid".
+    REMOVABLE_NOT_EMPTY =
+        ReturnCode::new(41016, "not on a removable disk that is not empty, or a bad offset");
     BAD_LAYOUT = ReturnCode::new(41017, "the partition layout is not valid");
     CLUSTER_MAINTENANCE = ReturnCode::new(41018, "clustered disk outside maintenance mode");
     CLUSTERED = ReturnCode::new(41019, "the disk must leave the cluster first");
@@ -64,6 +69,10 @@ rows! { ALL: ReturnCode {
     UNKNOWN_FILE_SYSTEM = ReturnCode::new(42009, "unknown file system");
     CRITICAL_PARTITION = ReturnCode::new(42010, "not on a system or critical partition");
     DATA_PARTITIONS_ONLY = ReturnCode::new(42011, "on data partitions only");
+    /// Recorded, as the next two; on no page.
+    SEVERAL_DRIVE_LETTERS = ReturnCode::new(42012, "a partition has one drive letter");
+    NO_DRIVE_LETTER = ReturnCode::new(42013, "this kind of partition takes no drive letter");
+    ACCESS_PATHS_PRESENT = ReturnCode::new(42014, "the volume still has an access path");
 
     BAD_CLUSTER_SIZE = ReturnCode::new(43000, "the cluster size is not valid");
     FILE_SYSTEM_NOT_SUPPORTED = ReturnCode::new(43001, "the file system is not supported");
@@ -73,6 +82,9 @@ rows! { ALL: ReturnCode {
     CLUSTER_SIZE_MISALIGNED =
         ReturnCode::new(43005, "the cluster size is no multiple of the physical sector");
     DRIVE_READ_ONLY = ReturnCode::new(43006, "the drive is read-only");
-    /// The page gives the number without words.
-    FORMAT_UNDOCUMENTED = ReturnCode::new(43034, "undocumented");
+    /// Recorded; the page gives the number without words.
+    PARTITION_MISALIGNED = ReturnCode::new(
+        43034,
+        "a thinly provisioned or DAX partition does not start at a cluster's boundary",
+    );
 }}

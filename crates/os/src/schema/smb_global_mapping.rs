@@ -19,8 +19,8 @@ const REMOVE_CMDLET: Source = Source::Cmdlet(
     "https://learn.microsoft.com/en-us/powershell/module/smbshare/remove-smbglobalmapping",
 );
 const KEYS: Source = Source::Unverified(
-    "the generated definition has the name and the type; that it is a key is taken from \
-     MSFT_SmbMapping, on which the class was modelled",
+    "the generated definition has the name and the type; that it is a key is recorded of a \
+     Windows 11 (fixtures/windows-11-22000.wmi), and of no server",
 );
 const DEFINITION: Source = Source::Definition(
     "https://github.com/microsoft/wmi/blob/master/server2019/root/microsoft/windows/smb/MSFT_SmbGlobalMapping.go",
@@ -138,6 +138,7 @@ rows! { METHODS: Method {
     CREATE = Method::instance("Create", create::PARAMETERS, &[], NEW_CMDLET)
         .on_class(MODULE)
         .returns(RETURNS);
+    /// Static in the repository of a Windows 11.
     REMOVE = Method::instance("Remove", remove::PARAMETERS, &[], REMOVE_CMDLET)
         .returns(RETURNS);
 }}
