@@ -1,14 +1,13 @@
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
-use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
+use std::{fs, io};
 
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use super::Owner;
 use super::credential::SecretHash;
-use crate::record::{StoreError, failed, replace};
+use crate::record::{FILE_SYSTEM, StoreError, failed};
 use crate::unpoisoned::Unpoisoned;
 
 /// The namespace of the names of lease files: a random UUID, which stays.
@@ -85,11 +84,13 @@ impl Files {
         let text = lease.map(|lease| serde_json::to_string(&lease)).transpose();
         match text.map_err(|error| failed("write", &file)(error.into()))? {
             None if written.contains_key(key) => {
-                remove(&file).map_err(failed("remove", &file))?;
+                let removed = FILE_SYSTEM.remove(&file);
+                removed.map_err(failed("remove", &file))?;
                 written.remove(key);
             }
             Some(text) if written.get(key) != Some(&text) => {
-                replace(&file, &text).map_err(failed("write", &file))?;
+                let replaced = FILE_SYSTEM.replace(&file, &text);
+                replaced.map_err(failed("write", &file))?;
                 written.insert(key.to_owned(), text);
             }
             _ => {}
@@ -119,12 +120,5 @@ impl Files {
     fn file(&self, key: &str) -> PathBuf {
         let name = Uuid::new_v5(&LEASES, key.as_bytes());
         self.folder.join(format!("{}-{name}.lease", self.kind))
-    }
-}
-
-fn remove(file: &Path) -> io::Result<()> {
-    match fs::remove_file(file) {
-        Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
-        removed => removed,
     }
 }

@@ -5,6 +5,7 @@
 
 pub(crate) mod as_text;
 mod lock;
+mod patience;
 mod store;
 
 use std::fmt;
@@ -15,8 +16,9 @@ use serde_json::{Map, Value};
 use uuid::Uuid;
 use wincsi::{Cause, Error, WinPath};
 
+pub(crate) use self::patience::FILE_SYSTEM;
+pub(crate) use self::store::failed;
 pub use self::store::{Slot, Store, StoreError};
-pub(crate) use self::store::{failed, replace};
 
 /// A volume's id in CSI, as the controller or the author of a PV chose it.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]

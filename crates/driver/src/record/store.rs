@@ -1,11 +1,12 @@
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::fs::{self, File};
-use std::io::{self, ErrorKind, Write as _};
+use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::patience::{FILE_SYSTEM, FileSystem, NEW};
 use super::{Content, Form, Record, TextError, VolumeHandle, lock};
 use crate::unpoisoned::Unpoisoned;
 
@@ -37,6 +38,7 @@ pub struct Store {
     forms: Vec<Form>,
     unreadable: usize,
     files: Unpoisoned<RecordFiles>,
+    by: &'static FileSystem,
     _lock: File,
 }
 
@@ -56,6 +58,7 @@ pub struct Slot<'a> {
 #[derive(Debug)]
 struct RecordFile {
     file: PathBuf,
+    by: &'static FileSystem,
     /// The text of the record, which reads: a tenth of what the record takes in memory.
     text: Unpoisoned<Option<Box<str>>>,
 }
@@ -76,6 +79,15 @@ impl Store {
         forms: &[Form],
         patience: Duration,
     ) -> Result<Self, StoreError> {
+        Self::open_by(&FILE_SYSTEM, folder, forms, patience)
+    }
+
+    fn open_by(
+        by: &'static FileSystem,
+        folder: &Path,
+        forms: &[Form],
+        patience: Duration,
+    ) -> Result<Self, StoreError> {
         if let Some(parent) = folder.parent() {
             fs::create_dir_all(parent).map_err(failed("make", parent))?;
         }
@@ -85,14 +97,18 @@ impl Store {
         for entry in fs::read_dir(folder).map_err(failed("list", folder))? {
             let file = entry.map_err(failed("list", folder))?.path();
             match file.extension().and_then(OsStr::to_str) {
-                Some("json") => match RecordFile::read(file, forms).inspect_err(log) {
+                Some("json") => match RecordFile::read(file, forms, by).inspect_err(log) {
                     Ok((record_file, Some(volume))) => {
                         files.insert(volume, Arc::new(record_file));
                     }
                     _ => unreadable += 1,
                 },
-                // A death left it in the middle of a write.
-                Some(NEW) => fs::remove_file(&file).map_err(failed("remove", &file))?,
+                // A death left it in the middle of a write. The next write of the record takes its place.
+                Some(NEW) => {
+                    if let Err(error) = by.remove(&file).map_err(failed("remove", &file)) {
+                        tracing::warn!("what is left of a write stays: {error}");
+                    }
+                }
                 _ => {}
             }
         }
@@ -101,6 +117,7 @@ impl Store {
             forms: forms.to_vec(),
             unreadable,
             files: Unpoisoned::new(files),
+            by,
             _lock: lock,
         })
     }
@@ -173,7 +190,8 @@ impl Store {
 
     fn read(&self, volume: &VolumeHandle) -> Result<RecordFile, StoreError> {
         let (record_file, found) =
-            RecordFile::read(self.folder.join(volume.file_name()), &self.forms).inspect_err(log)?;
+            RecordFile::read(self.folder.join(volume.file_name()), &self.forms, self.by)
+                .inspect_err(log)?;
         // Handles whose files have one name can be made: the name is a hash.
         record_file.require(volume, found)?;
         Ok(record_file)
@@ -253,7 +271,11 @@ impl Slot<'_> {
 
 impl RecordFile {
     /// Reads a file, and the volume of the record in it, if there is one.
-    fn read(file: PathBuf, forms: &[Form]) -> Result<(Self, Option<VolumeHandle>), StoreError> {
+    fn read(
+        file: PathBuf,
+        forms: &[Form],
+        by: &'static FileSystem,
+    ) -> Result<(Self, Option<VolumeHandle>), StoreError> {
         let text = match fs::read(&file) {
             // What is no text is no record.
             Ok(bytes) => Some(String::from_utf8_lossy(&bytes).into()),
@@ -261,7 +283,7 @@ impl RecordFile {
             Err(error) => return Err(failed("read", &file)(error)),
         };
         let text = Unpoisoned::new(text);
-        let record_file = Self { file, text };
+        let record_file = Self { file, by, text };
         let volume = record_file.volume(forms);
         Ok((record_file, volume?))
     }
@@ -310,7 +332,8 @@ impl RecordFile {
             how(text.as_deref()).and_then(|new| new.as_ref().map(Record::to_text).transpose());
         match new.map_err(|reason| self.unreadable(reason))? {
             Some(new) if text.as_deref() != Some(&*new) => {
-                replace(&self.file, &new).map_err(failed("write", &self.file))?;
+                let written = self.by.replace(&self.file, &new);
+                written.map_err(failed("write", &self.file))?;
                 *text = Some(new.into());
             }
             _ => {}
@@ -320,10 +343,8 @@ impl RecordFile {
 
     fn remove(&self) -> Result<(), StoreError> {
         let mut text = self.text.lock();
-        match fs::remove_file(&self.file) {
-            Err(error) if error.kind() == ErrorKind::NotFound => {}
-            removed => removed.map_err(failed("remove", &self.file))?,
-        }
+        let removed = self.by.remove(&self.file);
+        removed.map_err(failed("remove", &self.file))?;
         *text = None;
         Ok(())
     }
@@ -357,19 +378,6 @@ fn parsed(text: &str) -> Result<Record, TextError> {
 
 fn log(error: &StoreError) {
     tracing::error!("{error}");
-}
-
-/// Of the file that is written beside a record.
-const NEW: &str = "new";
-
-/// Writes a file beside as far as the disk, and renames it.
-pub(crate) fn replace(file: &Path, text: &str) -> io::Result<()> {
-    let beside = file.with_extension(NEW);
-    let mut new = File::create(&beside)?;
-    new.write_all(text.as_bytes())?;
-    new.sync_all()?;
-    drop(new);
-    fs::rename(&beside, file)
 }
 
 pub(crate) fn failed(

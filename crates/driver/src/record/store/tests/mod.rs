@@ -1,3 +1,4 @@
+mod held;
 mod places;
 
 use serde::{Deserialize, Serialize};
@@ -195,7 +196,7 @@ fn handles_whose_files_have_one_name_are_two_volumes() {
     let folder = folder();
     let file = folder.path().join(volume().file_name());
     fs::write(&file, record().to_text().unwrap()).unwrap();
-    let (record_file, found) = RecordFile::read(file, &FORMS).unwrap();
+    let (record_file, found) = RecordFile::read(file, &FORMS, &FILE_SYSTEM).unwrap();
     record_file.require(&volume(), found.clone()).unwrap();
     let other = VolumeHandle::parse("other").unwrap();
     assert!(record_file.require(&other, found).is_err());
