@@ -62,7 +62,9 @@ pub fn drain(config: &Config) -> Result<Drained, CallError> {
         wait_ms: u32::try_from(wait.as_millis()).unwrap_or(u32::MAX),
     };
     let endpoint = config.csi_endpoint();
-    let answer = call::<Drain>(&endpoint, &request, wait + ANSWER_OF_DRAIN)?;
+    // The driver runs in this container or as this user, which need be no administrator of the node.
+    let owner = Owner::AdministratorsOrOwnUser;
+    let answer = call::<Drain>(&endpoint, owner, &request, wait + ANSWER_OF_DRAIN)?;
     let response = answer.map_err(|error| CallError::Broken {
         endpoint,
         reason: error.to_string(),
@@ -113,7 +115,8 @@ pub fn deregister(config: &Config) -> Result<String, DeregisterError> {
 
 /// Who serves the socket, unless it is this driver or nobody.
 fn foreign(at: &Endpoint, driver_name: &str) -> Option<String> {
-    match call::<GetInfo>(at, &InfoRequest {}, ANSWER_OF_REGISTRATION) {
+    let owner = Owner::Administrators;
+    match call::<GetInfo>(at, owner, &InfoRequest {}, ANSWER_OF_REGISTRATION) {
         Ok(Ok(info)) if info.name == driver_name => None,
         Ok(Ok(info)) => Some(format!("{} is registered there", info.name)),
         Ok(Err(error)) => Some(error.to_string()),
@@ -125,14 +128,16 @@ fn foreign(at: &Endpoint, driver_name: &str) -> Option<String> {
 /// Calls a driver of this node.
 fn call<R: Rpc>(
     at: &Endpoint,
+    owner: Owner,
     request: &R::Request,
     wait: Duration,
 ) -> Result<Result<R::Response, DecodeError>, CallError> {
     let mut options = ChannelOptions::default();
-    // The system reports no owner of a tcp port, which is for tests.
-    if matches!(at, Endpoint::Tcp(_)) {
-        options.owner = Owner::Any;
-    }
+    options.owner = match at {
+        // The system reports no owner of a tcp port, which is for tests.
+        Endpoint::Tcp(_) => Owner::Any,
+        _ => owner,
+    };
     let channel = Channel::connect(at.clone(), options)?;
     let deadline = Instant::now() + wait;
     let answer = channel.call(R::PATH, &request.encode_to_vec(), deadline)?;

@@ -29,6 +29,8 @@ pub enum Owner {
     /// counts.
     #[default]
     Administrators,
+    /// These, and on Windows the client's own user: in a container, which has neither of them.
+    AdministratorsOrOwnUser,
     /// Any account, for a server that runs under another one.
     Any,
 }

@@ -183,7 +183,10 @@ impl Shared {
         };
         let stream = Stream::connect(&self.endpoint, deadline).map_err(failed)?;
         match self.options.owner {
-            Owner::Administrators => self.check_owner(&stream)?,
+            Owner::Administrators => self.check_owner(&stream, |owner| owner.is_trusted)?,
+            Owner::AdministratorsOrOwnUser => {
+                self.check_owner(&stream, |owner| owner.is_trusted || owner.is_own_user)?;
+            }
             Owner::Any => {}
         }
         ClientConnection::open(stream, self.options.max_message_bytes).map_err(failed)
@@ -191,10 +194,14 @@ impl Shared {
 
     /// An unreadable owner is not trusted: an account that may open a pipe for reading may read its owner too
     /// (`FILE_GENERIC_READ` has `READ_CONTROL`), so only an unusual pipe hides it.
-    fn check_owner(&self, stream: &Stream) -> Result<(), CallError> {
+    fn check_owner(
+        &self,
+        stream: &Stream,
+        is_trusted: fn(&ServerOwner) -> bool,
+    ) -> Result<(), CallError> {
         let endpoint = self.endpoint.clone();
         match stream.server_owner(&endpoint) {
-            Ok(owner) if owner.is_trusted => Ok(()),
+            Ok(owner) if is_trusted(&owner) => Ok(()),
             Ok(ServerOwner { name: owner, .. }) => Err(CallError::ForeignOwner { endpoint, owner }),
             Err(error) => Err(CallError::Connect {
                 endpoint,

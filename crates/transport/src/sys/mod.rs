@@ -110,14 +110,19 @@ pub(crate) struct ServerOwner {
     pub(crate) name: String,
     /// It is one of [`crate::Owner::Administrators`].
     pub(crate) is_trusted: bool,
+    /// It is this process's user.
+    pub(crate) is_own_user: bool,
 }
 
 impl ServerOwner {
     /// The owner of a tcp port: the system does not report it.
     pub(crate) fn unknown() -> Self {
         let name = "an unknown process".to_owned();
-        let is_trusted = false;
-        Self { name, is_trusted }
+        Self {
+            name,
+            is_trusted: false,
+            is_own_user: false,
+        }
     }
 }
 

@@ -237,6 +237,7 @@ fn owner(uid: Uid, own: Uid) -> ServerOwner {
     ServerOwner {
         name: format!("user {}", uid.as_raw()),
         is_trusted: uid.is_root() || uid == own,
+        is_own_user: uid == own,
     }
 }
 
@@ -340,8 +341,8 @@ mod tests {
             (1000, 0, false),
         ] {
             let found = owner(user(uid), user(own));
-            let name = format!("user {uid}");
-            assert_eq!(found, ServerOwner { name, is_trusted }, "seen by {own}");
+            assert_eq!(found.name, format!("user {uid}"));
+            assert_eq!(found.is_trusted, is_trusted, "{uid} seen by {own}");
         }
     }
 }

@@ -37,6 +37,9 @@ pub(super) struct Entry(OwnedHandle);
 pub(super) enum Kind {
     Folder,
     Socket,
+    /// A file without content. In a folder that is bound into a container, Windows Server 2019 shows a socket so,
+    /// without its tag (<https://github.com/kubernetes/kubernetes/issues/81397>).
+    Empty,
     /// A file, a link, or anything else.
     Other,
 }
@@ -101,20 +104,31 @@ impl Entry {
         Ok(match has(FILE_ATTRIBUTE_REPARSE_POINT) {
             true if found.ReparseTag == IO_REPARSE_TAG_AF_UNIX => Kind::Socket,
             false if has(FILE_ATTRIBUTE_DIRECTORY) => Kind::Folder,
+            false if self.is_empty()? => Kind::Empty,
             _ => Kind::Other,
         })
     }
 
     pub(super) fn id(&self) -> io::Result<EntryId> {
+        let found = self.information()?;
+        Ok(EntryId {
+            volume: found.dwVolumeSerialNumber,
+            index: [found.nFileIndexHigh, found.nFileIndexLow],
+        })
+    }
+
+    fn is_empty(&self) -> io::Result<bool> {
+        let found = self.information()?;
+        Ok((found.nFileSizeHigh, found.nFileSizeLow) == (0, 0))
+    }
+
+    fn information(&self) -> io::Result<BY_HANDLE_FILE_INFORMATION> {
         let mut found = BY_HANDLE_FILE_INFORMATION::default();
         // SAFETY: the handle is open, and the structure outlives the call.
         let known = unsafe { GetFileInformationByHandle(self.0.as_raw_handle(), &raw mut found) };
         match known {
             0 => Err(io::Error::last_os_error()),
-            _ => Ok(EntryId {
-                volume: found.dwVolumeSerialNumber,
-                index: [found.nFileIndexHigh, found.nFileIndexLow],
-            }),
+            _ => Ok(found),
         }
     }
 

@@ -43,11 +43,12 @@ pub(super) fn of_socket(path: &Path, pid: Option<u32>) -> io::Result<ServerOwner
     Ok(of_both(of_process(pid)?, of_file(path)?))
 }
 
-/// The untrusted one, if there is one.
+/// The less trusted one.
 fn of_both(process: ServerOwner, file: ServerOwner) -> ServerOwner {
-    match process.is_trusted {
-        true => file,
-        false => process,
+    let trust = |owner: &ServerOwner| (owner.is_trusted, owner.is_own_user);
+    match trust(&process) < trust(&file) {
+        true => process,
+        false => file,
     }
 }
 
@@ -55,7 +56,7 @@ fn of_both(process: ServerOwner, file: ServerOwner) -> ServerOwner {
 fn of_file(path: &Path) -> io::Result<ServerOwner> {
     let entry = Entry::open_to_inspect(path)?.ok_or(io::ErrorKind::NotFound)?;
     match entry.kind()? {
-        Kind::Socket => Ok(judged(entry.owner()?)),
+        Kind::Socket | Kind::Empty => Ok(judged(entry.owner()?)),
         Kind::Folder | Kind::Other => Err(io::Error::other("there is no socket any more")),
     }
 }
@@ -69,13 +70,19 @@ fn of_process(pid: Option<u32>) -> io::Result<ServerOwner> {
 
 /// Whether an owner is one whom clients trust, or this process's user.
 pub(super) fn is_own(owner: &str) -> bool {
-    let user = || user::of_process(process::id()).is_some_and(|user| user.sid_text() == owner);
-    TRUSTED.contains(&owner) || user()
+    TRUSTED.contains(&owner) || is_own_user(owner)
+}
+
+fn is_own_user(owner: &str) -> bool {
+    user::of_process(process::id()).is_some_and(|user| user.sid_text() == owner)
 }
 
 fn judged(name: String) -> ServerOwner {
-    let is_trusted = TRUSTED.contains(&name.as_str());
-    ServerOwner { name, is_trusted }
+    ServerOwner {
+        is_trusted: TRUSTED.contains(&name.as_str()),
+        is_own_user: is_own_user(&name),
+        name,
+    }
 }
 
 /// The owner of a handle's object, as `S-1-...`, or that it has none. The handle needs `READ_CONTROL`.
@@ -234,14 +241,20 @@ mod tests {
     fn a_socket_is_trusted_when_both_its_process_and_its_file_are() {
         let [system, administrators] = TRUSTED.map(|sid| judged(sid.to_owned()));
         let user = judged("S-1-5-21-1-2-3-1000".to_owned());
+        let own = judged(own_sid());
         for (process, file, judged) in [
             (&system, &administrators, &administrators),
             (&administrators, &user, &user),
             (&user, &administrators, &user),
+            (&own, &administrators, &own),
+            (&system, &own, &own),
+            (&own, &user, &user),
+            (&user, &own, &user),
         ] {
             assert_eq!(of_both(process.clone(), file.clone()), *judged);
         }
         assert!(system.is_trusted && administrators.is_trusted && !user.is_trusted);
+        assert!(own.is_own_user && !own.is_trusted && !user.is_own_user);
     }
 
     #[test]
@@ -251,6 +264,15 @@ mod tests {
         let gone = of_socket(&home.path().join("gone"), own).unwrap_err();
         assert_eq!(gone.kind(), io::ErrorKind::NotFound);
         assert!(of_socket(home.path(), own).is_err());
+    }
+
+    /// In a container, `wincsi node drain` is ContainerAdministrator, as the server is.
+    /// Guards: P4
+    #[test]
+    fn a_pipe_of_the_clients_own_user_is_called_where_asked() {
+        let (_server, endpoint) = server("own", &format!("O:{}D:P(A;;GA;;;WD)", own_sid()));
+        let own = call(&endpoint, Owner::AdministratorsOrOwnUser);
+        assert_eq!(own.unwrap(), b"fine");
     }
 
     #[test]

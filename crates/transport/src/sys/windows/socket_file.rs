@@ -33,16 +33,33 @@ impl SocketFile {
     /// # Errors
     /// Fails if something else is there.
     pub(crate) fn at(path: &Path) -> io::Result<Option<Self>> {
+        Self::of_kinds(&[Kind::Socket], path)
+    }
+
+    /// What a bind just made at `path`, whether or not it is seen as a socket.
+    pub(super) fn made_at(path: &Path) -> io::Result<Option<Self>> {
+        Self::of_kinds(&[Kind::Socket, Kind::Empty], path)
+    }
+
+    /// What may be a dead server's socket at `path`: in the server's own folder also a file without content.
+    pub(super) fn stale_at(path: &Path, whose: SocketFolder) -> io::Result<Option<Self>> {
+        match whose {
+            SocketFolder::Own | SocketFolder::OwnWithFiles => Self::made_at(path),
+            SocketFolder::Foreign => Self::at(path),
+        }
+    }
+
+    fn of_kinds(kinds: &[Kind], path: &Path) -> io::Result<Option<Self>> {
         let Some(entry) = Entry::open_to_inspect(path)? else {
             return Ok(None);
         };
-        match entry.kind()? {
-            Kind::Socket => Ok(Some(Self {
+        match kinds.contains(&entry.kind()?) {
+            true => Ok(Some(Self {
                 path: path.to_owned(),
                 id: entry.id()?,
                 foreign_owner: entry.foreign_owner()?,
             })),
-            Kind::Folder | Kind::Other => Err(io::ErrorKind::AlreadyExists.into()),
+            false => Err(io::ErrorKind::AlreadyExists.into()),
         }
     }
 
@@ -57,7 +74,7 @@ impl SocketFile {
 
     /// Removes it, unless another has taken its place.
     pub(crate) fn remove(&self) -> io::Result<()> {
-        match Self::at(&self.path) {
+        match Self::made_at(&self.path) {
             Ok(Some(now)) if now.id == self.id => fs::remove_file(&self.path),
             _ => Ok(()),
         }
@@ -319,8 +336,38 @@ mod tests {
         fs::write(&file, "").unwrap();
         let refused = hold_folder(&file, SocketFolder::Own).unwrap_err();
         assert_eq!(refused.kind(), io::ErrorKind::NotADirectory, "{refused}");
-        let refused = SocketFile::at(&file).unwrap_err();
-        assert_eq!(refused.kind(), io::ErrorKind::AlreadyExists);
+        for foreign in [
+            SocketFile::at(&file),
+            SocketFile::stale_at(&file, SocketFolder::Foreign),
+        ] {
+            assert_eq!(foreign.unwrap_err().kind(), io::ErrorKind::AlreadyExists);
+        }
+    }
+
+    /// Server 2019 shows it so in a folder that is bound into a container.
+    /// Guards: P6
+    #[test]
+    fn an_empty_file_is_what_bind_made_or_left_in_its_own_folder() {
+        let home = tempfile::tempdir().unwrap();
+        let file = home.path().join("a.sock");
+        fs::write(&file, "").unwrap();
+        let made = SocketFile::made_at(&file).unwrap().unwrap();
+        for own in [SocketFolder::Own, SocketFolder::OwnWithFiles] {
+            let stale = SocketFile::stale_at(&file, own).unwrap().unwrap();
+            assert_eq!(stale.id(), made.id());
+        }
+        fs::write(&file, "of somebody").unwrap();
+        for found in [
+            SocketFile::made_at(&file),
+            SocketFile::stale_at(&file, SocketFolder::Own),
+        ] {
+            assert_eq!(found.unwrap_err().kind(), io::ErrorKind::AlreadyExists);
+        }
+        made.remove().unwrap();
+        assert!(file.exists(), "it is no socket any more");
+        fs::write(&file, "").unwrap();
+        made.remove().unwrap();
+        assert!(!file.exists());
     }
 
     #[test]

@@ -12,7 +12,7 @@ use super::end::{End, Family};
 use super::socket_file::{SocketFile, hold_folder};
 use super::winsock::{self, Address};
 use super::{Handles, Stream};
-use crate::{LoopbackAddress, ServerOptions, SocketAtEnd};
+use crate::{LoopbackAddress, ServerOptions, SocketAtEnd, SocketFolder};
 
 /// The most time for an existing socket to answer.
 const TIMEOUT: Duration = Duration::from_secs(1);
@@ -31,9 +31,9 @@ impl SocketListener {
     pub(super) fn at_path(path: &Path, options: &ServerOptions) -> io::Result<Self> {
         let address = Address::unix(path)?;
         let held = hold_folder(folder::of(path), options.socket_folder)?;
-        remove_stale(path, &address)?;
+        remove_stale(path, &address, options.socket_folder)?;
         let socket = winsock::bound(&address)?;
-        let mut listener = Self::new(SocketFile::at(path)?, socket, Family::Unix)?;
+        let mut listener = Self::new(SocketFile::made_at(path)?, socket, Family::Unix)?;
         // Until it listens, another starting server would take the socket for an unserved one.
         held.check_place()?;
         if options.socket_at_end == SocketAtEnd::Left {
@@ -93,8 +93,8 @@ impl Drop for SocketListener {
 }
 
 /// Removes a dead server's socket, and refuses a served one.
-fn remove_stale(path: &Path, address: &Address) -> io::Result<()> {
-    let Some(file) = SocketFile::at(path)? else {
+fn remove_stale(path: &Path, address: &Address, whose: SocketFolder) -> io::Result<()> {
+    let Some(file) = SocketFile::stale_at(path, whose)? else {
         return Ok(());
     };
     if let Some(owner) = file.foreign_owner() {
