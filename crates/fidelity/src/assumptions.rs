@@ -7,22 +7,29 @@ use crate::{Observation, Program, Record};
 
 /// The assumptions' topics, each in one row.
 const TOPICS: &[(&str, &[u8])] = &[
-    ("identity and place of disks", &[10, 18, 22, 23, 26, 28, 29]),
+    (
+        "identity and place of disks",
+        &[10, 18, 22, 23, 26, 28, 29, 57],
+    ),
     ("layout of disks, dynamic disks", &[1, 25, 33, 34]),
     (
         "offline, read-only and write-protected disks",
-        &[5, 7, 24, 37, 38, 44, 45, 46],
+        &[5, 7, 24, 37, 38, 44, 45, 46, 55, 58],
     ),
-    ("formats and growth", &[8, 11, 12, 27, 30]),
+    ("formats and growth", &[8, 11, 12, 27, 30, 49]),
     ("codes of WMI methods", &[6, 15, 16, 17]),
-    ("mappings of shares", &[3, 13, 14, 39, 47]),
-    ("folders, links and mounted folders", &[4, 9, 19, 35, 36]),
+    ("mappings of shares", &[3, 13, 14, 39, 47, 59, 60]),
+    (
+        "folders, links and mounted folders",
+        &[4, 9, 19, 35, 36, 50, 56],
+    ),
     ("page files", &[2]),
     (
         "iSCSI sessions; properties of volumes, initiator and firmware",
         &[21, 32],
     ),
-    ("pipes and Unix sockets", &[20, 41, 42, 43]),
+    ("pipes and Unix sockets", &[20, 41, 42, 43, 52, 53, 54]),
+    ("pods of the driver", &[48, 51, 61]),
     ("durations", &[31]),
 ];
 

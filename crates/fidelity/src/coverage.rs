@@ -52,7 +52,7 @@ impl<'a> Coverage<'a> {
             "
 On {} the tests of `os-windows` and of its test kit executed {all} lines under Wine ({} %), which shows nothing about
 Windows. Not counted are lines of tests, of services, and those that other crates' tests execute. `cargo xtask coverage`
-measures it, and no test does.
+measures it.
 ",
             self.date,
             all.percent()

@@ -1,26 +1,9 @@
 //! Our code's unproved assumptions on Windows, and the experiments to settle them.
 
-/// One assumption, and how a run on Windows Server settles it. The numbers up to ten are the review's that requested
-/// them; a number is never reused.
-#[derive(Debug, PartialEq, Eq)]
-pub struct Experiment {
-    /// Its number, used in observations.
-    pub number: u8,
-    /// The assumption, as a sentence.
-    pub assumption: &'static str,
-    /// The operations of the seam with code resting on it, by the names of [`operations`](crate::operations()).
-    pub operations: &'static [&'static str],
-    /// Its `Unverified` rows of [`os::schema`]: a property, a parameter, or the codes of a class.
-    pub schema: &'static [&'static str],
-    /// A fact missing in public records of a real Windows.
-    pub unrecorded: &'static str,
-    /// Its case of `windows-suite`.
-    pub case: Option<&'static str>,
-    /// The files beside the suite for observations beyond a single program: they need a reboot, a pod, a cloud.
-    pub scripts: &'static [&'static str],
-    /// The steps and checks by hand instead, on a suitable machine.
-    pub by_hand: Option<&'static str>,
-}
+mod experiment;
+
+pub use self::experiment::Experiment;
+use self::experiment::by_hand;
 
 /// The experiment of this number.
 #[must_use]
@@ -69,7 +52,7 @@ pub const EXPERIMENTS: &[Experiment] = &[
     Experiment {
         number: 4,
         assumption: "beneath a folder that is bound into a HostProcess container, calls by a \
-                     directory's handle fail with neither 87 nor 4395, though `os-windows` tries 87 \
+                     directory's handle fail with neither 87 nor 4395, though `os-windows` tries both \
                      up to 8 times and holds some directories by their paths",
         operations: &["Held::create_directory", "Held::pin", "Held::remove"],
         schema: &[],
@@ -197,7 +180,8 @@ pub const EXPERIMENTS: &[Experiment] = &[
             "MSFT_SmbGlobalMapping.LocalPath",
             "MSFT_SmbGlobalMapping.RemotePath",
         ],
-        unrecorded: "the class's definition and its key",
+        unrecorded: "the numbers of TransportType; both keys are in the repository of a Windows 11, \
+                     build 22000 (os/fixtures)",
         case: Some("experiments::mapping_keys"),
         scripts: &["smb-class.ps1"],
         by_hand: None,
@@ -501,82 +485,96 @@ pub const EXPERIMENTS: &[Experiment] = &[
         "`New-SmbGlobalMapping` of a folder, of its share and of another folder in each order, before and after a \
          restart, and `Get-SmbGlobalMapping` after each",
     ),
+    by_hand(
+        48,
+        "the images are pulled and start on Windows Server 2019, 2022 and 2025",
+        &[],
+        "`kubectl get pods` on a node of each; a layer that a build refuses fails in ImportLayer with 0x3f1",
+    ),
+    by_hand(
+        49,
+        "in the root of a new NTFS volume ContainerUser makes folders and no files (csi-proxy#382), on ReFS as well",
+        &["MSFT_Volume.Format"],
+        "`icacls` of both roots, and `mkdir` and `echo` in a pod of nanoserver, with `rootAcl` and without",
+    ),
+    by_hand(
+        50,
+        "a container reads through a link that was made of raw reparse data, to a volume and to a UNC path",
+        &["Placeholder::become_symlink"],
+        "`dir` and `type` in a pod of a disk and of a share, on each Windows Server",
+    ),
+    by_hand(
+        51,
+        "the end of a pod reaches the program: a signal for `cmd /c` does not (kubernetes#124664), so preStop drains",
+        &[],
+        "`kubectl delete pod` of the driver during a stage, with and without preStop, and its last lines",
+    ),
+    by_hand(
+        52,
+        "kubelet registers a driver whose socket it sees between bind and listen, and one whose socket is replaced",
+        &[],
+        "20 restarts of the driver, with kubelet's log and CSINode after each",
+    ),
+    by_hand(
+        53,
+        "on Windows Server 2019 a Unix socket has no tag in a folder that is bound into a container \
+         (kubernetes#81397); its owner there is the TokenOwner of its process",
+        &[],
+        "`fsutil reparsepoint query` and `Get-Acl` of the socket, in the container and on the node; `wincsi node drain`",
+    ),
+    by_hand(
+        54,
+        "a connect to a dead server's socket answers 10061",
+        &[],
+        "the driver ended by `Stop-Process`, its folder bound into a container and not: 10061, or 10022",
+    ),
+    by_hand(
+        55,
+        "a volume is locked within 10 s of its pod's end, unless a filter or the indexer has it",
+        &["Volumes::lock"],
+        "FSCTL_LOCK_VOLUME each second for 60 s after a pod's end, with Defender and without",
+    ),
+    by_hand(
+        56,
+        "a file that a scanner holds is free within half a second: then records are replaced",
+        &[],
+        "1,000 replacements of a record under Defender: how often 5, 32 and 33, and for how long",
+    ),
+    by_hand(
+        57,
+        "a volume of an MBR disk keeps its name over offline, a reboot and another node. Recorded: the name is \
+         signature and offset there, and the partition's GUID on GPT (DFIRArtifactMuseum, bcf501b7)",
+        &["Volumes::extents"],
+        "`mountvol` before and after each, also where the signature is another disk's already",
+    ),
+    by_hand(
+        58,
+        "attributes that are set with Persist stay with a disk that is detached and attached again",
+        &["Disks::set_access"],
+        "`attributes disk` of `diskpart` before and after, on one node and on another",
+    ),
+    by_hand(
+        59,
+        "RequirePrivacy is read back as it was demanded",
+        &[
+            "MSFT_SmbGlobalMapping.Create",
+            "query MSFT_SmbGlobalMapping",
+        ],
+        "`Get-SmbGlobalMapping` of a mapping with and without: true, false or null",
+    ),
+    by_hand(
+        60,
+        "a node reaches a share by the ClusterIP of a Service",
+        &["MSFT_SmbGlobalMapping.Create"],
+        "`New-SmbGlobalMapping` of `\\\\CLUSTER-IP\\share` on a node with each network plugin",
+    ),
+    by_hand(
+        61,
+        "the program and the `cmd` beside it commit less than the manifests' limit of 160 MiB",
+        &[],
+        "the counter `Private Bytes` of both, with 100 volumes",
+    ),
 ];
 
-/// An assumption of the simulated machines that a person on such a machine can check.
-const fn by_hand(
-    number: u8,
-    assumption: &'static str,
-    operations: &'static [&'static str],
-    how: &'static str,
-) -> Experiment {
-    Experiment {
-        number,
-        assumption,
-        operations,
-        schema: &[],
-        unrecorded: "anything of it",
-        case: None,
-        scripts: &[],
-        by_hand: Some(how),
-    }
-}
-
 #[cfg(test)]
-mod tests {
-    use std::collections::BTreeSet;
-
-    use os::schema::{CLASSES, Class, Source};
-
-    use super::*;
-    use crate::operations;
-
-    fn is_unverified(source: Source) -> bool {
-        matches!(source, Source::Unverified(_))
-    }
-
-    /// The rows of a class with an unverified source, by their names in experiments.
-    fn unverified(class: &Class) -> BTreeSet<String> {
-        let name = class.name;
-        let properties = class.properties.iter();
-        let properties = properties.filter(|row| is_unverified(row.source));
-        let mut found: BTreeSet<_> = properties
-            .map(|row| format!("{name}.{}", row.name))
-            .collect();
-        for method in class.methods {
-            if is_unverified(method.returns.source) {
-                found.insert(format!("{name} codes"));
-            }
-            let parameters = method.parameters.iter();
-            let parameters = parameters.filter(|row| is_unverified(row.source));
-            found.extend(parameters.map(|row| format!("{name}.{}.{}", method.name, row.name)));
-        }
-        found
-    }
-
-    #[test]
-    fn what_the_schema_has_unverified_has_an_experiment_and_nothing_else() {
-        let wanted: BTreeSet<_> = CLASSES.iter().flat_map(|class| unverified(class)).collect();
-        let named = EXPERIMENTS.iter().flat_map(|one| one.schema);
-        let named: BTreeSet<_> = named.map(|row| (*row).to_owned()).collect();
-        assert_eq!(named, wanted);
-    }
-
-    #[test]
-    fn an_experiment_names_operations_that_there_are() {
-        let all = operations();
-        for name in EXPERIMENTS.iter().flat_map(|one| one.operations) {
-            assert!(all.iter().any(|one| one.name == *name), "{name}");
-        }
-    }
-
-    #[test]
-    fn numbers_ascend_and_each_experiment_can_be_made() {
-        let numbers: Vec<_> = EXPERIMENTS.iter().map(|one| one.number).collect();
-        assert!(numbers.is_sorted_by(|one, next| one < next), "{numbers:?}");
-        for one in EXPERIMENTS {
-            let by_itself = one.case.is_some() || !one.scripts.is_empty();
-            assert!(by_itself || one.by_hand.is_some(), "{one:?}");
-        }
-    }
-}
+mod tests;

@@ -132,8 +132,8 @@ const HEAD: &str = "\
 
 <!-- Written by `cargo xtask fidelity` -->
 
-Find out whether a part of wincsi has run on Windows, under Wine or only on the simulated node, and which assumptions
-about Windows nobody has checked. [windows-suite.md](windows-suite.md) has how to run it on Windows.
+What of wincsi has run on Windows, under Wine or only simulated, and which assumptions nobody has checked.
+[windows-suite.md](windows-suite.md) has how to run it on Windows.
 
 | where | what runs | operations executed |
 |---|---|---:|
@@ -141,9 +141,8 @@ about Windows nobody has checked. [windows-suite.md](windows-suite.md) has how t
 
 const COUNTED: &str = "
 An operation of the system counts as executed if it did its work in a case that holds there. An error as the only answer
-does not count. \"Suite\" is `os-suite`, \"node\" the calls of csi-proxy's API. In every run the test programs compare
-what they execute with their records in `crates/fidelity/records`, and are red if it differs. `cargo xtask fidelity`
-writes records and page anew.
+does not count. \"Suite\" is `os-suite`, \"node\" the calls of csi-proxy's API. Test programs that execute other than
+their records in `crates/fidelity/records` are red. `cargo xtask fidelity` writes records and page anew.
 
 ```console
 $ cargo xtask fidelity --list            # every operation, answer, assumption, module and property behind this page
