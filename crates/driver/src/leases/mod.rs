@@ -40,18 +40,18 @@
 mod credential;
 mod file;
 mod leaving;
+mod owner;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Condvar, OnceLock};
 use std::time::Duration;
-
-use serde::{Deserialize, Serialize};
 
 pub use self::credential::Hashes;
 pub(crate) use self::credential::{Comparison, SecretText};
 use self::credential::{Hasher, Known};
 use self::file::{Files, LeaseFile, VERSION};
 pub(crate) use self::leaving::LeavingForeign;
+pub(crate) use self::owner::{Ended, Owner};
 use crate::record::{Store, StoreError, VolumeHandle};
 use crate::unpoisoned::Unpoisoned;
 
@@ -118,34 +118,6 @@ struct Lease {
     is_gone: bool,
     /// Whether it is being removed, on a host that does not ask meanwhile who uses it.
     is_ending: bool,
-}
-
-/// Whose a thing is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub(crate) enum Owner {
-    /// Another process's, as far as this driver knows.
-    Foreign,
-    /// This driver's, if the call that found none makes it.
-    Presumed,
-    /// This driver's.
-    Ours,
-}
-
-/// How a call for a volume ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Ended {
-    Made,
-    /// It met one that another process made.
-    MetForeign,
-    /// It found the thing as it took it.
-    Well,
-    /// It failed, and what it made may be there.
-    MayBeMade,
-    /// It failed, and made nothing.
-    InVain,
-    /// It failed, and the thing is not there any more.
-    Gone,
 }
 
 /// Why a volume cannot take a thing.

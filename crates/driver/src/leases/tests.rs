@@ -1,3 +1,5 @@
+mod boots;
+
 use std::path::PathBuf;
 use std::sync::Barrier;
 use std::{fs, thread};
@@ -21,6 +23,11 @@ impl Terms for Plain {
     fn conflict_with(&self, _other: &Self) -> Option<()> {
         None
     }
+}
+
+fn old_user() -> User<Plain> {
+    let boot = Some(String::from("before"));
+    User { boot, ..user("s") }
 }
 
 /// The leases of a process, and its folder.
@@ -117,10 +124,7 @@ fn a_mapping_stays_this_drivers_until_its_last_volume_is_gone() {
 #[test]
 fn a_mapping_of_an_earlier_boot_is_this_drivers_no_more() {
     let process = Process::new();
-    let before = User {
-        boot: Some(String::from("before")),
-        ..user("s")
-    };
+    let before = old_user();
     process.0.take(&volume("a"), before, false).unwrap();
     process.0.end_call(&volume("a"), Ended::Made).unwrap();
     assert_eq!(process.owner("a"), Owner::Foreign);
@@ -428,39 +432,19 @@ fn equal_credentials_have_different_hashes() {
 
 #[test]
 fn a_presumption_is_of_the_volumes_of_its_boot() {
-    let before = || User {
-        boot: Some(String::from("before")),
-        ..user("s")
-    };
     let process = Process::new();
     process.take("b", "s", false);
     process.0.begin(&volume("b"), true).unwrap();
     let Process(_, folder) = process;
-    let next = Process::after(folder, &[("b", user("s")), ("old", before())]);
+    let next = Process::after(folder, &[("b", user("s")), ("old", old_user())]);
     assert_eq!(next.owner("b"), Owner::Presumed);
     assert_eq!(next.owner("old"), Owner::Foreign);
     let Process(_, folder) = next;
     let rebooted = Process::in_boot(Some("next"), folder, &[("b", user("s"))]);
     assert_eq!(rebooted.owner("b"), Owner::Foreign);
     let process = Process::new();
-    process.0.take(&volume("old"), before(), false).unwrap();
+    process.0.take(&volume("old"), old_user(), false).unwrap();
     assert_eq!(process.take("b", "s", true), Owner::Foreign);
-}
-
-#[test]
-fn a_boot_learned_late_makes_no_older_thing_ours() {
-    for ended in [Some(Ended::Made), None] {
-        let process = Process::new();
-        process.take("a", "s", false);
-        process.0.begin(&volume("a"), true).unwrap();
-        if let Some(ended) = ended {
-            process.0.end_call(&volume("a"), ended).unwrap();
-        }
-        let Process(_, folder) = process;
-        let process = Process::in_boot(None, folder, &[("a", user("s"))]);
-        process.0.learn_boot(|| Some(String::from("next")));
-        assert_eq!(process.owner("a"), Owner::Foreign, "{ended:?}");
-    }
 }
 
 #[test]
