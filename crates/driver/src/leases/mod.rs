@@ -40,6 +40,7 @@
 mod credential;
 mod file;
 mod leaving;
+mod making;
 mod owner;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -51,6 +52,7 @@ pub(crate) use self::credential::{Comparison, SecretText};
 use self::credential::{Hasher, Known};
 use self::file::{Files, LeaseFile, VERSION};
 pub(crate) use self::leaving::LeavingForeign;
+pub(crate) use self::making::Making;
 pub(crate) use self::owner::{Ended, Owner};
 use crate::record::{Store, StoreError, VolumeHandle};
 use crate::unpoisoned::Unpoisoned;
@@ -64,9 +66,6 @@ pub(crate) trait Terms {
     fn conflict_with(&self, other: &Self) -> Option<Self::Conflict>;
 }
 
-/// How long a call makes a thing at most. It began before the calls that wait for it.
-const MAKER: Duration = Duration::from_secs(110);
-
 /// The leases of one kind of thing.
 pub(crate) struct Leases<T> {
     files: Files,
@@ -76,8 +75,8 @@ pub(crate) struct Leases<T> {
     /// This boot, once the node has reported it: no process outlives its boot.
     boot: OnceLock<String>,
     inner: Unpoisoned<Inner<T>>,
-    /// A call for a volume ended.
-    ended: Condvar,
+    /// A call that made a thing ended.
+    made: Condvar,
 }
 
 struct Inner<T> {
@@ -85,6 +84,8 @@ struct Inner<T> {
     leases: BTreeMap<String, Lease>,
     /// What volumes of foreign drivers leave now, by the folded paths of their links.
     left: BTreeMap<String, Vec<String>>,
+    /// What calls make now.
+    makers: Vec<String>,
 }
 
 /// A volume that uses a thing.
@@ -101,8 +102,6 @@ pub(crate) struct User<T> {
     may_change_credential: bool,
     /// Whether its record is there.
     is_recorded: bool,
-    /// Whether its call runs.
-    is_called: bool,
 }
 
 #[derive(Default)]
@@ -139,7 +138,6 @@ impl<T> User<T> {
             boot,
             is_leaving: false,
             presumes: false,
-            is_called: false,
             may_change_credential: false,
             is_recorded: false,
         }
@@ -179,17 +177,17 @@ impl<T: Terms> Leases<T> {
                 warn(&key, files.save(&key, |_| None));
             }
         }
-        let left = BTreeMap::new();
         Self {
             files,
             hasher: Hasher::by(hashes),
             has_unreadable_users,
             boot: boot.map(OnceLock::from).unwrap_or_default(),
-            ended: Condvar::new(),
+            made: Condvar::new(),
             inner: Unpoisoned::new(Inner {
                 users,
                 leases,
-                left,
+                left: BTreeMap::new(),
+                makers: Vec::new(),
             }),
         }
     }
@@ -226,7 +224,6 @@ impl<T: Terms> Leases<T> {
         let user = User {
             presumes,
             is_recorded,
-            is_called: true,
             ..user
         };
         inner.users.insert(volume.clone(), user);
@@ -270,7 +267,6 @@ impl<T: Terms> Leases<T> {
         let is_alone = inner.is_alone(volume);
         if let Some((user, lease)) = inner.user_and_lease(volume) {
             let presumed = std::mem::take(&mut user.presumes);
-            user.is_called = false;
             // A call that failed may have changed it all the same.
             user.may_change_credential &=
                 matches!(ended, Ended::MayBeMade | Ended::InVain | Ended::Gone);
@@ -283,7 +279,6 @@ impl<T: Terms> Leases<T> {
                 Ended::Gone | Ended::InVain => {}
             }
         }
-        self.ended.notify_all();
         drop(inner);
         self.save_of(volume)
     }
@@ -361,15 +356,18 @@ impl<T> Leases<T> {
         }
     }
 
-    /// Waits while a call makes the thing, whose credential is known when it ends. Whether there was one.
-    pub(crate) fn wait_for_maker(&self, key: &str) -> bool {
-        let is_made = |inner: &mut Inner<T>| {
-            let mut users = inner.users.values();
-            users.any(|user| user.key == key && user.presumes && user.is_called)
-        };
+    /// To be held by a call from before it makes a thing until it has noted the credential, or has failed.
+    pub(crate) fn making<'a>(&'a self, key: &'a str) -> Making<'a, T> {
+        self.inner.lock().makers.push(key.to_owned());
+        Making { leases: self, key }
+    }
+
+    /// Waits while calls make the thing. Whether there was one.
+    pub(crate) fn wait_for_makers(&self, key: &str, patience: Duration) -> bool {
+        let is_made = |inner: &mut Inner<T>| inner.makers.iter().any(|made| made == key);
         let mut inner = self.inner.lock();
         let is_waited_for = is_made(&mut inner);
-        drop(self.ended.wait_timeout_while(inner, MAKER, is_made));
+        drop(self.made.wait_timeout_while(inner, patience, is_made));
         is_waited_for
     }
 

@@ -14,7 +14,7 @@ const CREDENTIAL: &str = "u\0canary";
 
 /// Nothing conflicts.
 #[derive(Clone)]
-struct Plain;
+pub(super) struct Plain;
 
 impl Terms for Plain {
     const KIND: &'static str = "thing";
@@ -31,10 +31,10 @@ fn old_user() -> User<Plain> {
 }
 
 /// The leases of a process, and its folder.
-struct Process(Leases<Plain>, TempDir);
+pub(super) struct Process(pub(super) Leases<Plain>, TempDir);
 
 impl Process {
-    fn new() -> Self {
+    pub(super) fn new() -> Self {
         Self::after(tempfile::tempdir().unwrap(), &[])
     }
 

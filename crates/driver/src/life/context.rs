@@ -76,6 +76,12 @@ impl Context {
         self.node.deadline(CALL)
     }
 
+    /// How long it is until then.
+    pub(crate) fn left_until(&self, deadline: Deadline) -> Duration {
+        let now = self.node.deadline(Duration::ZERO);
+        now.0.until(deadline.0)
+    }
+
     /// This boot, if the node reports it. No call fails for it: a start then removes no entry of a recorded volume.
     pub(crate) fn boot(&self, deadline: Deadline) -> Option<String> {
         if !self.has(Feature::SystemIdentity) {

@@ -148,6 +148,7 @@ impl ShareStage<'_> {
             None => error,
             Some(_) => self.refuse(error),
         })?;
+        let _making = (!self.was_mapped).then(|| self.leases.making(&self.share));
         let outcome = self.map().map_err(|error| self.fail(error))?;
         self.accept(outcome).map_err(|error| self.refuse(error))?;
         self.note_staged(outcome)
@@ -258,7 +259,8 @@ impl ShareStage<'_> {
         if self.turn.stage.lifetime == Lifetime::Persistent || !self.was_mapped {
             return Ok(());
         }
-        if self.leases.wait_for_maker(&self.share) && self.has_gone()? {
+        let left = self.ctx.left_until(self.deadline);
+        if self.leases.wait_for_makers(&self.share, left) && self.has_gone()? {
             self.was_mapped = false;
             return Ok(());
         }

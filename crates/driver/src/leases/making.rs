@@ -1,0 +1,53 @@
+use super::Leases;
+
+/// A call that makes a thing, until it is dropped.
+pub(crate) struct Making<'a, T> {
+    pub(super) leases: &'a Leases<T>,
+    pub(super) key: &'a str,
+}
+
+impl<T> Drop for Making<'_, T> {
+    fn drop(&mut self) {
+        let mut inner = self.leases.inner.lock();
+        if let Some(at) = inner.makers.iter().position(|made| made == self.key) {
+            inner.makers.swap_remove(at);
+        }
+        self.leases.made.notify_all();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+    use std::thread;
+    use std::time::Duration;
+
+    use super::super::tests::Process;
+
+    const LONG: Duration = Duration::from_secs(60);
+
+    /// So often the processor goes to a thread that is about to wait.
+    const YIELDS: u32 = 1_000;
+
+    #[test]
+    fn who_waits_for_makers_goes_on_after_the_last() {
+        let process = Process::new();
+        let leases = &process.0;
+        assert!(!leases.wait_for_makers("s", LONG));
+        let makers = [leases.making("s"), leases.making("s"), leases.making("t")];
+        let [one, another, _of_t] = makers;
+        let (sender, receiver) = mpsc::channel();
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                sender.send(false).unwrap();
+                sender.send(leases.wait_for_makers("s", 2 * LONG)).unwrap();
+            });
+            assert_eq!(receiver.recv_timeout(LONG), Ok(false));
+            (0..YIELDS).for_each(|_| thread::yield_now());
+            drop(one);
+            assert!(leases.wait_for_makers("s", Duration::ZERO), "one is left");
+            drop(another);
+            assert_eq!(receiver.recv_timeout(LONG), Ok(true));
+        });
+    }
+}
