@@ -35,26 +35,34 @@ fn a_mapping_that_refuses_a_volume_is_not_made_anew_while_it_serves_another_driv
     assert_eq!(removals(&fixture), 1, "the mapping served nobody");
 }
 
-/// What the server answers about a folder or the root says nothing of the mapping's credential.
+/// What the server answers about a folder or the root says nothing of the mapping's credential, and an account that is
+/// locked for a while will have it again.
 /// Guards: P79
 #[test]
 fn a_refused_folder_cuts_no_live_volume_of_ours() {
-    for (password, restarts) in [("wrong", false), (PASSWORD, true), ("wrong", true)] {
-        let mut fixture = node();
-        let (a, b) = (of("a", A), of("b", B));
-        fixture.stage(&a).unwrap();
-        fixture.publish(&a, "old").unwrap();
-        if restarts {
-            fixture.restart();
+    let refusals = [
+        (Win32::ACCESS_DENIED, Code::PermissionDenied),
+        (Win32::ACCOUNT_LOCKED_OUT, Code::Unauthenticated),
+    ];
+    let calls = [("wrong", false), (PASSWORD, true), ("wrong", true)];
+    for (refusal, code) in refusals {
+        for (password, restarts) in calls {
+            let mut fixture = node();
+            let (a, b) = (of("a", A), of("b", B));
+            fixture.stage(&a).unwrap();
+            fixture.publish(&a, "old").unwrap();
+            if restarts {
+                fixture.restart();
+            }
+            for folder in [SHARE_ITSELF, B] {
+                refuse(&fixture, folder, refusal);
+            }
+            fixture.sim.take_trace();
+            let error = fixture.stage(&Volume { password, ..b }).unwrap_err();
+            assert_eq!(error.code(), code, "{error}");
+            assert_eq!(removals(&fixture), 0, "{password}, restarts: {restarts}");
+            assert_lives(&fixture, &a, "old");
         }
-        for folder in [SHARE_ITSELF, B] {
-            deny(&fixture, folder);
-        }
-        fixture.sim.take_trace();
-        let error = fixture.stage(&Volume { password, ..b }).unwrap_err();
-        assert_eq!(error.code(), Code::PermissionDenied, "{error}");
-        assert_eq!(removals(&fixture), 0, "{password}, restarts: {restarts}");
-        assert_lives(&fixture, &a, "old");
     }
 }
 
@@ -86,8 +94,11 @@ fn a_mapping_of_many_folders_is_not_made_anew() {
 }
 
 fn deny(fixture: &Fixture, folder: &str) {
-    let denied = Effect::fail(Win32::ACCESS_DENIED);
-    let look = Rule::on("GetFileAttributesExW", denied);
+    refuse(fixture, folder, Win32::ACCESS_DENIED);
+}
+
+fn refuse(fixture: &Fixture, folder: &str, code: Win32) {
+    let look = Rule::on("GetFileAttributesExW", Effect::fail(code));
     fixture.sim.faults().add(look.object(folder));
 }
 

@@ -3,13 +3,13 @@
 //! | the mapping | it serves | kept, it ends with | then |
 //! |---|---|---|---|
 //! | this driver's, of this boot | no volume | | it is made anew where it is of no use |
-//! | the same | a volume | the server refuses the mapping's own credential | it is made anew |
+//! | the same | a volume | the server refuses the mapping's own credential, but not for a while alone | it is made anew |
 //! | another's, or of an earlier boot | | the same | it is made anew |
 //! | the same | no other link that answers, or may | access denied; away, and Windows does not call it OK | it is made anew |
 //! | any other, and any for an inline volume | | | it stays |
 
 use wincsi::smb::{MapOutcome, MapRequest, MappingStatus, ResolvedPath};
-use wincsi::{Condition, Error, Feature, WinPath};
+use wincsi::{Code, Condition, Error, Feature, Win32, WinPath};
 
 use super::ShareStage;
 use crate::kinds::share::Share;
@@ -103,8 +103,13 @@ impl ShareStage<'_> {
     /// What to try after this failure of a mapping that was kept; nothing if it stays.
     fn what_of_kept(&self, error: &Error) -> Result<Option<IfMapped>, Error> {
         if error.is(Condition::LogonFailure) {
-            // Of the user, whatever the folder.
-            return Ok(Some(IfMapped::Replace));
+            // Of the user, whatever the folder; of this call's, if the mapping has gone.
+            let is_there = self
+                .mappings()?
+                .ways_to(&self.remote)
+                .contains(&self.remote);
+            let may_replace = is_there && !(self.serves_volumes() && is_temporary(error));
+            return Ok(may_replace.then_some(IfMapped::Replace));
         }
         if !self.is_of_others() {
             return Ok(None);
@@ -160,6 +165,14 @@ impl ShareStage<'_> {
         folders.dedup_by_key(|folder| folder.folded());
         Ok(folders)
     }
+}
+
+/// Whether the server refuses the user for a while alone: then it takes the mapping's own password again.
+fn is_temporary(error: &Error) -> bool {
+    let codes = [Win32::ACCOUNT_LOCKED_OUT, Win32::INVALID_LOGON_HOURS];
+    codes
+        .iter()
+        .any(|code| error.code() == Some(Code::Win32(*code)))
 }
 
 /// Whether each folder of the mapping would fail so.
