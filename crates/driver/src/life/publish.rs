@@ -1,5 +1,6 @@
 use wincsi::{Cause, Condition, Deadline, Error, WinPath};
 
+use super::context::UNDO;
 use super::{CallError, Context, Volumes};
 use crate::code;
 use crate::kinds::{Kind, Unrecorded};
@@ -85,6 +86,8 @@ impl Volumes {
         let is_begun =
             |record: &Record| record.state == State::Staging && record.kind == kind.name();
         if record.as_ref().is_none_or(is_begun) {
+            // A take-over may have used up the time for steps.
+            let deadline = Deadline(deadline.0.after(UNDO));
             return ctx.publish_foreign(kind, request, deadline);
         }
         let record = record
