@@ -31,6 +31,22 @@ fn two_users_of_one_server_are_refused_and_both_volumes_are_named() {
     );
 }
 
+/// Windows compares names of users without case.
+#[test]
+fn a_user_in_another_spelling_is_no_other_user() {
+    let mut fixture = Fixture::new();
+    let user = USER.to_uppercase();
+    let spelt_otherwise = |handle| Volume {
+        user: &user,
+        ..volume(handle)
+    };
+    fixture.stage(&volume("first")).unwrap();
+    fixture.stage(&spelt_otherwise("second")).unwrap();
+    fixture.restart();
+    fixture.stage(&spelt_otherwise("third")).unwrap();
+    assert_eq!(fixture.mappings(), [ROOT]);
+}
+
 #[test]
 fn another_name_of_a_server_takes_another_user() {
     let fixture = Fixture::new();
