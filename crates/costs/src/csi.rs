@@ -159,12 +159,12 @@ pub const ROWS: &[CsiRow] = &[
 /// Folders of one share, whose first volume maps it and whose last one unmaps it.
 #[rustfmt::skip]
 pub const SHARES: &[CsiRow] = &[
-    row("NodeStageVolume", "the first", [3, 1, 1, 10, 0], [&[]; 3], |node| act_on_first(node, stage_share)),
-    row("NodeStageVolume", "another", [2, 0, 1, 12, 0], [&[]; 3], |node| with_first(node, stage_other)),
-    row("NodeStageVolume", "it is staged", [1, 0, 1, 5, 0], [&[]; 3], |node| with_first(node, stage_share)),
-    row("NodePublishVolume", "", [1, 0, 1, 5, 0], [&[]; 3], |node| with_first(node, publish_share)),
-    row("NodeUnstageVolume", "not the last", [0, 0, 1, 6, 0], [&[]; 3], |node| with_first(node, unstage_other)),
-    row("NodeUnstageVolume", "the last", [1, 1, 1, 7, 0], [&[]; 3], |node| with_first(node, unstage_share)),
+    row("NodeStageVolume", "the first", [3, 1, 1, 9, 0], [&[]; 3], |node| act_on_first(node, stage_share)),
+    row("NodeStageVolume", "another", [2, 0, 1, 10, 0], [&[]; 3], |node| with_first(node, stage_other)),
+    row("NodeStageVolume", "it is staged", [1, 0, 1, 1, 0], [&[]; 3], |node| with_first(node, stage_share)),
+    row("NodePublishVolume", "", [1, 0, 1, 4, 0], [&[]; 3], |node| with_first(node, publish_share)),
+    row("NodeUnstageVolume", "not the last", [0, 0, 1, 3, 0], [&[]; 3], |node| with_first(node, unstage_other)),
+    row("NodeUnstageVolume", "the last", [1, 1, 1, 3, 0], [&[]; 3], |node| with_first(node, unstage_share)),
 ];
 
 const fn row(
