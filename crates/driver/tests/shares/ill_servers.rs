@@ -9,7 +9,7 @@ const OTHER_POD: &str = "2";
 
 /// Guards: P78
 #[test]
-fn no_call_cuts_live_volumes_of_a_server_that_is_ill() {
+fn no_call_cuts_live_volumes_of_an_ill_server() {
     for health in [Down, Dropping, Failing, Paused, Unavailable] {
         for (name, call) in calls_of_others() {
             for restarts in [false, true] {

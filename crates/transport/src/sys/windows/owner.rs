@@ -269,7 +269,7 @@ mod tests {
     /// In a container, `wincsi node drain` is ContainerAdministrator, as the server is.
     /// Guards: P4
     #[test]
-    fn a_pipe_of_the_clients_own_user_is_called_where_asked() {
+    fn a_pipe_of_its_own_user_is_called_where_asked() {
         let (_server, endpoint) = server("own", &format!("O:{}D:P(A;;GA;;;WD)", own_sid()));
         let own = call(&endpoint, Owner::AdministratorsOrOwnUser);
         assert_eq!(own.unwrap(), b"fine");

@@ -347,7 +347,7 @@ mod tests {
     /// Server 2019 shows it so in a folder that is bound into a container.
     /// Guards: P6
     #[test]
-    fn an_empty_file_is_what_bind_made_or_left_in_its_own_folder() {
+    fn an_empty_file_is_of_bind_or_of_its_own_folder() {
         let home = tempfile::tempdir().unwrap();
         let file = home.path().join("a.sock");
         fs::write(&file, "").unwrap();
