@@ -288,7 +288,7 @@ impl<T: Terms> Leases<T> {
         self.change_user(volume, |user| user.boot = boot.map(str::to_owned));
     }
 
-    /// The volume uses the thing no more. It is a user until [`Self::release`], which only nobody else counts.
+    /// The volume uses the thing no more. Until [`Self::release`] no other volume counts it as a user.
     pub(crate) fn leave(&self, volume: &VolumeHandle) {
         self.change_user(volume, |user| user.is_leaving = true);
     }

@@ -4,8 +4,8 @@
 //! driver that died knows what may be left, and an unstage without any context finds its disk.
 
 pub(crate) mod as_text;
+mod file_system;
 mod lock;
-mod patience;
 mod store;
 
 use std::fmt;
@@ -16,7 +16,7 @@ use serde_json::{Map, Value};
 use uuid::Uuid;
 use wincsi::{Cause, Error, WinPath};
 
-pub(crate) use self::patience::FILE_SYSTEM;
+pub(crate) use self::file_system::FILE_SYSTEM;
 pub(crate) use self::store::failed;
 pub use self::store::{Slot, Store, StoreError};
 

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::patience::{FILE_SYSTEM, FileSystem, NEW};
+use super::file_system::{FILE_SYSTEM, FileSystem, NEW};
 use super::{Content, Form, Record, TextError, VolumeHandle, lock};
 use crate::unpoisoned::Unpoisoned;
 

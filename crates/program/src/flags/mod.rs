@@ -10,7 +10,7 @@ pub use self::klog::Klog;
 pub use self::parse::{FlagError, parse, unicode};
 pub use self::render::{table_of, usage};
 
-/// A program's configuration by its command line. `Default` is the one without flags.
+/// A program's configuration by its command line. Parsing begins with `Default`.
 pub trait Configuration: Default + 'static {
     /// Every flag of the program.
     const SECTIONS: &'static [Section<Self>];

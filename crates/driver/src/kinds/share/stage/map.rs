@@ -1,12 +1,13 @@
-//! The map of a stage. What pods have open goes with a mapping, so one that is there is made anew only where a row says it:
+//! The map of a stage. A mapping that is removed cuts the files that pods have open through it. So a stage replaces one
+//! only in these cases:
 //!
-//! | the mapping | it serves | kept, it ends with | then |
+//! | who made the mapping | it serves | the map that keeps it fails with | the stage |
 //! |---|---|---|---|
-//! | this driver's, of this boot | no volume | | it is made anew where it is of no use |
-//! | the same | a volume | the server refuses the mapping's own credential, but not for a while alone | it is made anew |
-//! | another's, or of an earlier boot | | the same | it is made anew |
-//! | the same | no other link that answers, or may | access denied; away, and Windows does not call it OK | it is made anew |
-//! | any other, and any for an inline volume | | | it stays |
+//! | this driver, in this boot | no volume | | replaces it if it does not answer |
+//! | the same | a volume | a refusal of its credential, unless the account is locked or outside its hours | replaces it |
+//! | another process, or an earlier boot | | a refusal of its credential | replaces it |
+//! | the same | no other link that answers | access denied; or its server is away, and Windows does not call it OK | replaces it |
+//! | any other, and any for an inline volume | | | keeps it |
 
 use wincsi::smb::{MapOutcome, MapRequest, MappingStatus, ResolvedPath};
 use wincsi::{Code, Condition, Error, Feature, Win32, WinPath};
@@ -114,7 +115,7 @@ impl ShareStage<'_> {
         if !self.is_of_others() {
             return Ok(None);
         }
-        // Where its server is away, the node makes none anew that Windows calls OK.
+        // The node replaces no mapping that Windows calls OK while its server is away.
         let is_called_ok = |mappings: Mappings| {
             let status = mappings.status(self.remote.path());
             status == Some(MappingStatus::Ok)
@@ -167,7 +168,7 @@ impl ShareStage<'_> {
     }
 }
 
-/// Whether the server refuses the user for a while alone: then it takes the mapping's own password again.
+/// Whether the server will accept the user again, with the password of the mapping.
 fn is_temporary(error: &Error) -> bool {
     let codes = [Win32::ACCOUNT_LOCKED_OUT, Win32::INVALID_LOGON_HOURS];
     codes
