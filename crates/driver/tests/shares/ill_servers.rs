@@ -1,6 +1,8 @@
 //! Calls of others while a volume is live and its server is ill: they may fail, and cut nothing.
 
+use wincsi::Win32;
 use wincsi::sim::smb::ServerHealth::{self, Down, Dropping, Failing, Paused, Unavailable};
+use wincsi::sim::{Effect, Rule};
 use wincsi_driver::life::CallError;
 
 use crate::fixture::{Fixture, POD, ROOT, SERVER, Volume, volume};
@@ -68,4 +70,36 @@ fn calls_of_others() -> [(&'static str, CallOfOthers); 8] {
             fixture.publish_inline(&wrong("inline"), OTHER_POD)
         }),
     ]
+}
+
+/// A stage replaces a mapping whose password was changed. If its server goes away just then, the mapping is made as soon as
+/// kubelet asks for the figures of a volume that it served.
+/// Guards: P78
+#[test]
+fn a_mapping_that_was_removed_in_vain_is_owed() {
+    let fixture = Fixture::new();
+    fixture.stage(&volume("pv")).unwrap();
+    fixture.publish(&volume("pv"), POD).unwrap();
+    fixture.change_password("new");
+    let goes_away = Rule::on(
+        "MSFT_SmbGlobalMapping.Create",
+        Effect::fail(Win32::NETNAME_DELETED),
+    );
+    let away = fixture.sim.faults().add(goes_away);
+    let other = Volume {
+        password: "new",
+        ..volume("other")
+    };
+    fixture.stage(&other).unwrap_err();
+    assert_eq!(fixture.mappings(), [""; 0]);
+    fixture.stats(&volume("pv"), POD).unwrap_err();
+    assert_eq!(fixture.mappings(), [""; 0], "its server is away");
+    fixture.sim.faults().remove(away);
+    fixture.stats(&volume("pv"), POD).unwrap();
+    fixture.write(&volume("pv").target(POD), "served again");
+    fixture.stage(&other).unwrap();
+    for volume in [volume("pv"), other] {
+        fixture.delete_pod(&volume);
+    }
+    assert_eq!(fixture.mappings(), [""; 0], "it is this driver's");
 }

@@ -30,9 +30,19 @@ fn a_mapping_that_refuses_a_volume_is_not_made_anew_while_it_serves_another_driv
     assert_eq!(removals(&fixture), 0);
     assert_lives(&fixture, &a, "old");
 
+    // What is denied now may be allowed again.
     deny(&fixture, A);
+    fixture.stage(&b).unwrap_err();
+    assert_eq!(removals(&fixture), 0);
+
+    let fixture = node();
+    fixture.map_by_hand(ROOT, USER, PASSWORD);
+    for folder in [SHARE_ITSELF, B] {
+        deny(&fixture, folder);
+    }
+    fixture.sim.take_trace();
     fixture.stage(&b).unwrap();
-    assert_eq!(removals(&fixture), 1, "the mapping served nobody");
+    assert_eq!(removals(&fixture), 1, "it serves nobody");
 }
 
 /// What the server answers about a folder or the root says nothing of the mapping's credential, and an account that is

@@ -7,6 +7,7 @@ pub mod attributes;
 mod error;
 mod mappings;
 mod other_passwords;
+mod owed;
 mod publish;
 mod record;
 mod stage;
@@ -26,6 +27,7 @@ use wincsi::{Condition, Deadline, Error, Feature, ResultExt as _, WinPath};
 use self::attributes::{ShareRequests, ShareRules, resolved};
 use self::mappings::Mappings;
 use self::other_passwords::OtherPasswords;
+use self::owed::Owed;
 use self::stats::{FRESH, Figures};
 use self::terms::{Terms, secret_text, user_of};
 use super::{InspectFn, Kind, ProveFn, StageFn, Unrecorded};
@@ -57,6 +59,7 @@ pub struct ShareKind {
     leases: Arc<Leases<Terms>>,
     figures: Figures,
     other_passwords: OtherPasswords,
+    owed: Owed,
 }
 
 impl Default for Settings {
@@ -82,6 +85,7 @@ impl ShareKind {
             leases: Arc::new(leases),
             figures: Figures::fresh_for(settings.figures),
             other_passwords: OtherPasswords::default(),
+            owed: Owed::default(),
         }
     }
 

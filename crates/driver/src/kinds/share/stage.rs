@@ -6,6 +6,7 @@ use std::ops::Deref;
 use wincsi::smb::{Credentials, MapOutcome, RemotePath};
 use wincsi::{Condition, Error, Feature};
 
+pub(super) use self::failure::{is_open, warn_of_mark};
 use super::mappings::Mappings;
 use super::terms::{Conflict, secret_text, user_of};
 use super::unstage::IN_USE;
@@ -375,6 +376,7 @@ impl ShareStage<'_> {
 
     fn note_staged(&self, outcome: MapOutcome) -> Result<(), CallError> {
         let (leases, volume) = (&self.leases, self.volume());
+        self.owed.forget(&self.share);
         let has_credential = match outcome {
             MapOutcome::Made | MapOutcome::Reused | MapOutcome::ReusedOtherOptions => true,
             // It is made, most likely, if no other volume needed the mapping before.

@@ -56,9 +56,12 @@ impl Call<'_, ShareKind> {
         if !self.is_share_at(record, at)? {
             return Ok(None);
         }
-        let (mappings, path) = (self.mappings()?, record.content.remote.path());
+        let (mut mappings, path) = (self.mappings()?, record.content.remote.path());
         if !mappings.reach(path) {
-            return Ok(None);
+            if !self.make_owed(record) {
+                return Ok(None);
+            }
+            mappings = self.mappings()?;
         }
         let status = mappings.status(path);
         let (figures, now) = (&self.figures, self.ctx.node.deadline(Duration::ZERO));

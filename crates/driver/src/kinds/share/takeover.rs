@@ -120,7 +120,7 @@ impl Call<'_, ShareKind> {
 
     /// The links of the records to shares, by their folded paths: each with its record, if it is of this boot, and none if
     /// it needs no mapping, as those of all pods to a staging path.
-    fn links_of_records(&self) -> BTreeMap<String, Option<Record<Share>>> {
+    pub(super) fn links_of_records(&self) -> BTreeMap<String, Option<Record<Share>>> {
         let mut links = BTreeMap::new();
         for record in self.ctx.store.records() {
             let published = record.published.iter();

@@ -35,6 +35,9 @@ impl Call<'_, ShareKind> {
         }
         self.leave_kept_mappings(remote)?;
         self.release(volume)?;
+        if self.leases.users(&remote.share()) == 0 {
+            self.owed.forget(&remote.share());
+        }
         self.figures.forget(volume);
         Ok(())
     }

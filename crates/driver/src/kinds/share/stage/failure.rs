@@ -110,13 +110,13 @@ impl ShareStage<'_> {
     }
 }
 
-fn warn_of_mark(marked: Result<(), StoreError>) {
+pub(in crate::kinds::share) fn warn_of_mark(marked: Result<(), StoreError>) {
     if let Err(error) = marked {
         tracing::warn!("the record or the lease is not marked: {error}");
     }
 }
 
 /// Whether nobody knows what became of the operation.
-fn is_open(error: &Error) -> bool {
+pub(in crate::kinds::share) fn is_open(error: &Error) -> bool {
     matches!(error.cause, Cause::Deadline | Cause::Lost { .. })
 }

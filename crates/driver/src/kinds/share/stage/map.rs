@@ -1,24 +1,23 @@
 //! The map of a stage. A mapping that is removed cuts the files that pods have open through it. So a stage replaces one
-//! only in these cases:
+//! only in these cases, whoever made it:
 //!
-//! | who made the mapping | it serves | the map that keeps it fails with | the stage |
-//! |---|---|---|---|
-//! | this driver, in this boot | no volume | | replaces it if it does not answer |
-//! | the same | a volume | a refusal of its credential, unless the account is locked or outside its hours | replaces it |
-//! | another process, or an earlier boot | | a refusal of its credential | replaces it |
-//! | the same | no other link that answers | access denied; or its server is away, and Windows does not call it OK | replaces it |
-//! | any other, and any for an inline volume | | | keeps it |
+//! | in this boot it served | another link leads there | the map that keeps it fails with | Windows calls it | the stage |
+//! |---|---|---|---|---|
+//! | a volume of ours | | a refusal of its password, and the call has another | | replaces it, and owes it if that fails |
+//! | none | | a refusal of its password | | replaces it |
+//! | none | no | another refusal of its user, or access denied | | replaces it |
+//! | none | no | a server that is ill | disconnected | replaces it |
+//! | none | no, or its folder fails so too | a server that is not found | anything but OK | replaces it |
+//! | any other, and any for an inline volume | | | | keeps it |
+//!
+//! Over csi-proxy's pipes it is csi-proxy that decides.
 
 use wincsi::smb::{MapOutcome, MapRequest, MappingStatus, ResolvedPath};
 use wincsi::{Code, Condition, Error, Feature, Win32, WinPath};
 
 use super::ShareStage;
-use crate::kinds::share::Share;
-use crate::kinds::share::mappings::{Mappings, covers};
-use crate::record::{Lifetime, Record, State};
-
-/// How many folders a stage looks at before it leaves a mapping alone: each is a request to the server.
-const MOST_LOOKS: usize = 16;
+use crate::kinds::share::mappings::covers;
+use crate::record::Lifetime;
 
 /// What the node may do to a mapping that is there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,15 +30,19 @@ enum IfMapped {
 
 impl ShareStage<'_> {
     pub(super) fn map(&self) -> Result<MapOutcome, Error> {
+        if !self.ctx.has(Feature::MappingList) {
+            return self.map_over(IfMapped::Replace);
+        }
         if self.turn.stage.lifetime == Lifetime::Inline {
             return self.map_over(IfMapped::Keep);
         }
-        if !self.is_of_others() && !self.serves_volumes() {
-            return self.map_over(IfMapped::Replace);
-        }
+        let serves = self.leases.serves(&self.share);
         match self.map_over(IfMapped::Keep) {
-            Err(error) => match self.what_of_kept(&error) {
-                Ok(Some(if_mapped)) => self.map_over(if_mapped),
+            Err(error) => match self.what_of_kept(&error, serves) {
+                Ok(Some(if_mapped)) => {
+                    let mapped = self.map_over(if_mapped);
+                    mapped.inspect_err(|error| self.owe_if_gone(error, serves))
+                }
                 Ok(None) => Err(error),
                 Err(unknown) => {
                     tracing::warn!("nobody knows whom the mapping serves: {unknown}");
@@ -67,118 +70,116 @@ impl ShareStage<'_> {
         }
     }
 
+    /// What live volumes had is owed to them.
+    fn owe_if_gone(&self, error: &Error, serves: bool) {
+        if serves && self.has_gone().is_ok_and(|has_gone| has_gone) {
+            self.owed.note(&self.request(), error);
+        }
+    }
+
     fn map_with_link(&self, if_mapped: IfMapped) -> Result<MapOutcome, Error> {
-        let (staging, wanted) = (&self.turn.stage.staging, self.wanted);
-        let node = &self.ctx.node;
+        let (staging, node) = (&self.turn.stage.staging, &self.ctx.node);
         if let Some(parent) = staging.parent() {
             node.filesystem().make_directory(&parent, self.deadline)?;
         }
         let link = ResolvedPath::from(staging);
-        let mut request = MapRequest::of(&self.remote)
-            .with_credentials(wanted.credentials.as_ref())
-            .with_link(&link);
+        let mut request = self.request().with_link(&link);
         if if_mapped == IfMapped::Keep {
             request = request.keeping_what_is_mapped();
-        }
-        if self.ctx.has(Feature::MapOptions) {
-            request = request.with_options(wanted.options.of_mapping());
         }
         node.smb().map(&request, self.deadline)
     }
 
-    fn is_of_others(&self) -> bool {
-        self.was_mapped && self.ctx.has(Feature::MappingList) && !self.leases.is_ours(&self.share)
-    }
-
-    /// Whether this driver made the mapping, and volumes use it, or may by now.
-    fn serves_volumes(&self) -> bool {
-        let (leases, share) = (&self.leases, &self.share);
-        let is_staged = |record: &Record<Share>| {
-            record.state == State::Staged && record.is_of_boot(leases.boot())
-        };
-        self.ctx.has(Feature::MappingList)
-            && leases.is_ours(share)
-            && (leases.users(share) > 1 || self.before.as_ref().is_some_and(is_staged))
+    fn request(&self) -> MapRequest<'_> {
+        let wanted = self.wanted;
+        let request = MapRequest::of(&self.remote).with_credentials(wanted.credentials.as_ref());
+        match self.ctx.has(Feature::MapOptions) {
+            true => request.with_options(wanted.options.of_mapping()),
+            false => request,
+        }
     }
 
     /// What to try after this failure of a mapping that was kept; nothing if it stays.
-    fn what_of_kept(&self, error: &Error) -> Result<Option<IfMapped>, Error> {
+    fn what_of_kept(&self, error: &Error, serves: bool) -> Result<Option<IfMapped>, Error> {
+        let mappings = self.mappings()?;
         if error.is(Condition::LogonFailure) {
             // Of the user, whatever the folder; of this call's, if the mapping has gone.
-            let is_there = self
-                .mappings()?
-                .ways_to(&self.remote)
-                .contains(&self.remote);
-            let may_replace = is_there && !(self.serves_volumes() && is_temporary(error));
-            return Ok(may_replace.then_some(IfMapped::Replace));
+            let is_there = mappings.ways_to(&self.remote).contains(&self.remote);
+            let may_help = match is_of_password(error) {
+                true => !serves || !self.has_credential_of_mapping(),
+                false => !serves && !self.serves_others(error)?,
+            };
+            return Ok((is_there && may_help).then_some(IfMapped::Replace));
         }
-        if !self.is_of_others() {
-            return Ok(None);
-        }
-        // The node replaces no mapping that Windows calls OK while its server is away.
-        let is_called_ok = |mappings: Mappings| {
-            let status = mappings.status(self.remote.path());
-            status == Some(MappingStatus::Ok)
+        let may_stay_dead = match mappings.status(self.remote.path()) {
+            None | Some(MappingStatus::Ok) => false,
+            Some(MappingStatus::Disconnected) => {
+                is_of_dead(error) || error.is(Condition::ServerAway)
+            }
+            Some(_) => is_of_dead(error),
         };
-        let may_replace = error.is(Condition::AccessDenied)
-            || is_of_mapping(error) && !is_called_ok(self.mappings()?);
-        if !may_replace {
+        if serves || !(may_stay_dead || error.is(Condition::AccessDenied)) {
             return Ok(None);
         }
-        Ok(Some(match self.serves_others()? {
+        Ok(Some(match self.serves_others(error)? {
             // Another stage may have made it anew meanwhile.
             true => IfMapped::Keep,
             false => IfMapped::Replace,
         }))
     }
 
-    /// Whether another link leads through the mapping to a folder that answers, or of which that is not known.
-    fn serves_others(&self) -> Result<bool, Error> {
-        let files = self.ctx.node.filesystem();
+    /// Whether another link leads through the mapping, unless that is known to be dead.
+    fn serves_others(&self, error: &Error) -> Result<bool, Error> {
         let folders = self.folders_of_others()?;
-        for folder in folders.iter().take(MOST_LOOKS) {
-            match files.path_exists(folder, self.answer()) {
-                // These are of this folder alone.
-                Ok(false) => {}
-                Err(error) if error.is(Condition::AccessDenied) => {}
-                Err(error) if is_of_mapping(&error) => return Ok(false),
-                _ => {
-                    let share = &self.share;
-                    tracing::warn!("{share} is not made anew, as it serves {folder}");
-                    return Ok(true);
-                }
-            }
+        let Some(folder) = folders.first() else {
+            return Ok(false);
+        };
+        let exists = || {
+            let files = self.ctx.node.filesystem();
+            files.path_exists(folder, self.answer())
+        };
+        let is_dead = is_of_dead(error) && exists().is_err_and(|error| is_of_dead(&error));
+        if !is_dead {
+            let share = &self.share;
+            tracing::warn!("{share} is not made anew, as a link leads to {folder}");
         }
-        Ok(folders.len() > MOST_LOOKS)
+        Ok(!is_dead)
     }
 
     /// Where the links of other volumes lead through the mapping.
     fn folders_of_others(&self) -> Result<Vec<WinPath>, Error> {
         let (ctx, share) = (&self.ctx, &self.share);
+        let recorded = self.links_of_records();
         let mut links = ctx.stagings_and_mounts(self.deadline)?;
-        links.retain(|link| *link != self.turn.stage.staging);
+        links.retain(|link| {
+            // Those of pods lead to a staging path, and what was staged in an earlier boot was not served in this one.
+            let needs_none = matches!(recorded.get(&link.folded()), Some(None));
+            *link != self.turn.stage.staging && !needs_none
+        });
         let mut folders = Vec::new();
         for link in links {
             let target = ctx.link_target(&link, self.deadline)?;
             folders.extend(target.filter(|target| covers(share, target)));
         }
-        folders.sort_by_key(WinPath::folded);
-        folders.dedup_by_key(|folder| folder.folded());
         Ok(folders)
     }
 }
 
-/// Whether the server will accept the user again, with the password of the mapping.
-fn is_temporary(error: &Error) -> bool {
-    let codes = [Win32::ACCOUNT_LOCKED_OUT, Win32::INVALID_LOGON_HOURS];
-    codes
+/// Whether the server refuses the password, or Windows lost it. One that it refuses for the account's sake is good again
+/// when the account is.
+fn is_of_password(error: &Error) -> bool {
+    const REFUSED: [Win32; 4] = [
+        Win32::INVALID_PASSWORD,
+        Win32::NOT_AUTHENTICATED,
+        Win32::NO_SUCH_LOGON_SESSION,
+        Win32::LOGON_FAILURE,
+    ];
+    REFUSED
         .iter()
         .any(|code| error.code() == Some(Code::Win32(*code)))
 }
 
-/// Whether each folder of the mapping would fail so.
-fn is_of_mapping(error: &Error) -> bool {
-    error.is(Condition::LogonFailure)
-        || error.is(Condition::ServerAway)
-        || error.is(Condition::ServerNotFound)
+/// Whether each folder of a mapping that stays dead fails so. A server that is ill has other answers, which pass.
+fn is_of_dead(error: &Error) -> bool {
+    error.is(Condition::ServerNotFound)
 }
