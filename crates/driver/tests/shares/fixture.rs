@@ -13,7 +13,7 @@ use tempfile::TempDir;
 use wincsi::filesystem::{LinkTarget, Look};
 use wincsi::sim::smb::{ServerSpec, SmbControl};
 use wincsi::sim::{ClockMode, Inventory, NodeSpec, SimNode};
-use wincsi::smb::{Credentials, MapRequest, RemotePath};
+use wincsi::smb::{Credentials, MapRequest, MappingStatus, RemotePath};
 use wincsi::{Deadline, Feature, Node, NodeApi, Options, WinPath};
 use wincsi_driver::kinds::share::{Hashes, RequestedShare, ShareKind, ShareOptions};
 use wincsi_driver::kinds::{self, Row};
@@ -290,6 +290,15 @@ impl Fixture {
             .collect()
     }
 
+    /// Those of the node's mappings that Windows calls disconnected.
+    pub(crate) fn disconnected(&self) -> Vec<String> {
+        let mappings = NodeApi::smb(&self.hand).mappings(self.soon()).unwrap();
+        let disconnected = mappings
+            .into_iter()
+            .filter(|one| one.status == Some(MappingStatus::Disconnected));
+        disconnected.map(|one| one.remote.to_lowercase()).collect()
+    }
+
     /// Somebody else maps a share.
     pub(crate) fn map_by_hand(&self, remote: &str, user: &str, password: &str) {
         assert!(self.try_map_by_hand(remote, user, password));
@@ -438,8 +447,16 @@ impl Fixture {
 
     /// Writes a file through a path of the node, as a pod does.
     pub(crate) fn write(&self, at: &str, text: &str) {
+        self.try_write(at, text).unwrap();
+    }
+
+    pub(crate) fn can_write(&self, at: &str) -> bool {
+        self.try_write(at, "").is_ok()
+    }
+
+    fn try_write(&self, at: &str, text: &str) -> Result<(), os::Error> {
         let file = path(&format!(r"{at}\written.txt"));
-        self.sim.files().write_file(&file, text.as_bytes()).unwrap();
+        self.sim.files().write_file(&file, text.as_bytes())
     }
 
     pub(crate) fn host_supports(&self, feature: Feature) -> bool {

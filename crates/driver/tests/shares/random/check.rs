@@ -8,7 +8,7 @@ use wincsi::smb::RemotePath;
 use wincsi_driver::record::Lifetime;
 
 use super::World;
-use super::steps::{OTHERS, PODS, SPECS, Secret, Spec, Step};
+use super::steps::{FOLDERS, OTHERS, PODS, SPECS, Secret, Spec, Step};
 use crate::fixture::Fixture;
 
 /// What a record says of its mapping.
@@ -42,6 +42,11 @@ impl World {
             self.let_go.remove(mapping);
             self.mapped.entry(mapping.clone()).or_insert(self.passwords);
         }
+        let outlived = self.outlived.clone();
+        if !outlived.is_empty() {
+            let disconnected = self.fixture.disconnected();
+            self.outlived.retain(|one| disconnected.contains(one));
+        }
         let before = std::mem::replace(&mut self.seen, now.clone());
         match self.upstream {
             Some(_) => {
@@ -56,7 +61,14 @@ impl World {
             None => {
                 let records = recorded(&self.fixture, &self.boot);
                 self.check_mapped(&now, &records)?;
+                self.check_served(&now)?;
                 for gone in before.difference(&now) {
+                    // It may stay dead. Where its server is ill too it is made anew in vain.
+                    if outlived.contains(gone) {
+                        self.let_go.insert(gone.clone());
+                        self.others.retain(|index, _| OTHERS[*index].0 != gone);
+                        continue;
+                    }
                     self.check_gone(gone, &records, step, dies)?;
                 }
                 self.check_explained(&now, &records)?;
@@ -92,6 +104,31 @@ impl World {
         Ok(())
     }
 
+    /// One of an old password is served once its mapping was made anew.
+    pub(super) fn note_served(&mut self, index: usize) {
+        let spec = &SPECS[index];
+        let mappings = self.mapped.iter_mut();
+        let mut old =
+            mappings.filter(|(one, since)| **since != self.passwords && is_through(one, spec));
+        match old.next() {
+            Some(_) if !self.fixture.can_write(&link_of(spec)) => return,
+            Some((_, since)) => *since = self.passwords,
+            None => {}
+        }
+        self.served.insert(index);
+    }
+
+    /// What was served is served once its server is well, whoever called meanwhile.
+    fn check_served(&self, now: &BTreeSet<String>) -> Result<(), String> {
+        for index in &self.served {
+            let spec = &SPECS[*index];
+            if !now.iter().any(|mapping| is_through(mapping, spec)) {
+                return Err(format!("{} was served, and is not mapped", spec.handle));
+            }
+        }
+        Ok(())
+    }
+
     /// A mapping of others stays, unless their last volume left it. One of an old password is of no use to anybody, and
     /// may be made anew, in vain too.
     fn check_gone(
@@ -114,6 +151,12 @@ impl World {
             ));
         }
         let is_ours = others.is_none() && !self.theirs.contains(gone);
+        // One that serves no link is made anew where it is refused the folder, in vain by a wrong password.
+        let is_refused = |folder: &usize| FOLDERS[*folder].1.to_lowercase().starts_with(gone);
+        if self.refused.iter().any(is_refused) {
+            others.map(|index| self.others.remove(&index));
+            return Ok(());
+        }
         if !is_ours && !may_leave(gone, step, dies) {
             return Err(format!("{gone} was another's, and is gone"));
         }

@@ -8,11 +8,12 @@ mod steps;
 use std::collections::{BTreeMap, BTreeSet};
 use std::{env, thread};
 
+use wincsi::Win32;
 use wincsi::sim::smb::{FolderMappings, ServerHealth, ServerSpec, Share};
 use wincsi::sim::{Effect, Rule};
 use wincsi_driver::record::Lifetime;
 
-use self::steps::{Mode, OTHER_USER, OTHERS, PODS, Random, SERVERS, SPECS, Secret, Step};
+use self::steps::{FOLDERS, Mode, OTHER_USER, OTHERS, PODS, Random, SERVERS, SPECS, Secret, Step};
 use crate::deaths::{GLANCE, hang};
 use crate::fixture::{Fixture, PASSWORD, USER, Volume, path};
 use crate::upstream::ByProxy;
@@ -39,6 +40,14 @@ struct World {
     mapped: BTreeMap<String, usize>,
     /// What Windows let go since it was mapped last.
     let_go: BTreeSet<String>,
+    /// What came through a reboot, and was not seen connected since.
+    outlived: BTreeSet<String>,
+    /// The servers that are not up.
+    ill: BTreeSet<&'static str>,
+    /// Folders that the servers refuse.
+    refused: BTreeSet<usize>,
+    /// Volumes that were served, and that nobody but this driver can have cut since.
+    served: BTreeSet<usize>,
     /// Volumes that were staged and not mapped after the last step.
     unreached: BTreeSet<String>,
     /// What was mapped after the last step.
@@ -99,6 +108,10 @@ impl World {
             others: BTreeMap::new(),
             mapped: BTreeMap::new(),
             let_go: BTreeSet::new(),
+            outlived: BTreeSet::new(),
+            ill: BTreeSet::new(),
+            refused: BTreeSet::new(),
+            served: BTreeSet::new(),
             unreached: BTreeSet::new(),
             seen: BTreeSet::new(),
             upstream: None,
@@ -142,14 +155,30 @@ impl World {
             Step::SetServer(server, health) => {
                 let smb = self.fixture.smb();
                 smb.set_condition(SERVERS[server], health).unwrap();
+                match health {
+                    ServerHealth::Up => self.ill.remove(SERVERS[server]),
+                    _ => self.ill.insert(SERVERS[server]),
+                };
+                self.refuse_folders();
             }
-            Step::ChangePassword => self.change_password(),
+            Step::Refuse(folder) => {
+                self.refused.insert(folder);
+                self.refuse_folders();
+            }
+            Step::Allow(folder) => {
+                self.refused.remove(&folder);
+                self.refuse_folders();
+            }
+            Step::ChangePassword => {
+                self.change_password();
+                self.served.clear();
+            }
             Step::OthersMap(index) => self.others_map(index),
             Step::OthersUnmap(index) => {
                 if self.others.remove(&index).is_some()
                     && self.fixture.try_unmap_by_hand(OTHERS[index].0)
                 {
-                    self.let_go.insert(OTHERS[index].0.to_owned());
+                    self.note_let_go(OTHERS[index].0.to_owned());
                 }
             }
             Step::LetGo(volume) => self.let_go(volume),
@@ -157,6 +186,17 @@ impl World {
                 Some(mode) => self.call_upstream(mode, step),
                 None => self.call_or_die(step, dies_at),
             },
+        }
+    }
+
+    fn refuse_folders(&self) {
+        let faults = self.fixture.sim.faults();
+        faults.clear();
+        // A server that is ill refuses nothing by name.
+        let folders = self.refused.iter().map(|folder| FOLDERS[*folder]);
+        for (_, folder) in folders.filter(|(server, _)| !self.ill.contains(server)) {
+            let look = Rule::on("GetFileAttributesExW", Effect::fail(Win32::ACCESS_DENIED));
+            faults.add(look.object(folder));
         }
     }
 
@@ -169,6 +209,7 @@ impl World {
 
     fn reboot(&mut self) {
         self.fixture.sim.reboot().unwrap();
+        self.served.clear();
         self.boot = self.fixture.boot();
         // So does the service csi-proxy.
         self.proxy = None;
@@ -180,6 +221,7 @@ impl World {
         self.others
             .retain(|index, _| mappings.contains(&OTHERS[*index].0.to_owned()));
         self.note_what_outlived(&mappings);
+        self.outlived = mappings.into_iter().collect();
     }
 
     /// Kubelet's part before a call; whether it makes the call.
@@ -199,15 +241,24 @@ impl World {
         if !self.prepare(step) {
             return;
         }
-        match dies_at {
-            None => self.call(step),
-            Some(at) => self.die_in(step, at),
+        match (dies_at, step) {
+            (Some(at), _) => self.die_in(step, at),
+            (None, Step::Stage(index, _) | Step::Publish(index, ..)) if self.call(step) => {
+                self.note_served(index);
+            }
+            _ => drop(self.call(step)),
+        }
+        match step {
+            Step::Unpublish(index, _) if SPECS[index].lifetime == Lifetime::Persistent => {}
+            Step::Unstage(index) | Step::Unpublish(index, _) => drop(self.served.remove(&index)),
+            _ => {}
         }
     }
 
-    fn call(&self, step: Step) {
+    /// Whether it succeeds.
+    fn call(&self, step: Step) -> bool {
         let fixture = &self.fixture;
-        match step {
+        let called = match step {
             Step::Stage(index, secret) => {
                 let volume = self.volume(index, secret);
                 let staged = match volume.lifetime {
@@ -215,7 +266,7 @@ impl World {
                     Lifetime::Inline => fixture.publish_inline(&volume, PODS[0]),
                 };
                 let is_wrong = matches!(secret, Secret::Wrong);
-                match staged {
+                match &staged {
                     Ok(()) if is_wrong && volume.lifetime == Lifetime::Inline => {
                         panic!("an inline volume was served without its password");
                     }
@@ -227,25 +278,26 @@ impl World {
                     }
                     _ => {}
                 }
+                staged
             }
             Step::Publish(index, pod, secret) => {
                 let volume = self.volume(index, secret);
-                let _ = match secret {
+                match secret {
                     Secret::None => fixture.publish(&volume, PODS[pod]),
                     _ => fixture.publish_with_secret(&volume, PODS[pod]),
-                };
+                }
             }
             Step::Unpublish(index, pod) => {
-                let _ = fixture.unpublish(&self.volume(index, Secret::Right), PODS[pod]);
+                fixture.unpublish(&self.volume(index, Secret::Right), PODS[pod])
             }
-            Step::Unstage(index) => {
-                let _ = fixture.unstage(&self.volume(index, Secret::Right));
-            }
+            Step::Unstage(index) => fixture.unstage(&self.volume(index, Secret::Right)),
             Step::Stats(index, pod) => {
-                let _ = fixture.stats(&self.volume(index, Secret::Right), PODS[pod]);
+                let stats = fixture.stats(&self.volume(index, Secret::Right), PODS[pod]);
+                stats.map(drop)
             }
-            _ => {}
-        }
+            _ => return false,
+        };
+        called.is_ok()
     }
 
     /// The driver is killed before one operation of the call, and starts again.
@@ -261,7 +313,7 @@ impl World {
                 }
                 if operations == at {
                     let records = self.fixture.copy_of_records();
-                    faults.add(Rule::on("*", Effect::fail(wincsi::Win32::GEN_FAILURE)));
+                    faults.add(Rule::on("*", Effect::fail(Win32::GEN_FAILURE)));
                     faults.remove(held);
                     return Some(records);
                 }
@@ -273,7 +325,7 @@ impl World {
             faults.remove(held);
             None
         });
-        faults.clear();
+        self.refuse_folders();
         if let Some(records) = records {
             self.fixture.restart_with(&records);
             // A record may tell of a mapping that its driver was about to make anew.
@@ -309,8 +361,13 @@ impl World {
         let share = SPECS[index].share();
         let is_others = self.others.keys().any(|other| OTHERS[*other].0 == share);
         if !is_others && self.fixture.try_unmap_by_hand(&share) {
-            self.let_go.insert(share);
+            self.note_let_go(share);
         }
+    }
+
+    fn note_let_go(&mut self, share: String) {
+        self.served.retain(|index| SPECS[*index].share() != share);
+        self.let_go.insert(share);
     }
 
     fn volume(&self, index: usize, secret: Secret) -> Volume<'_> {

@@ -12,6 +12,7 @@ impl World {
     pub(super) fn roll_back(&mut self, mode: Mode) {
         self.fixture.stop_driver();
         self.upstream = Some(mode);
+        self.served.clear();
         self.restart_upstream();
     }
 

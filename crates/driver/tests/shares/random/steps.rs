@@ -11,6 +11,22 @@ pub(super) const OTHER_USER: &str = r"FILES\others";
 pub(super) const PODS: [&str; 2] = ["pod-1", "pod-2"];
 pub(super) const SERVERS: [&str; 2] = ["files", "nas"];
 
+/// What a server may refuse to its users, whatever their password: the root of a share, as csi-driver-smb's users have it
+/// who may use their own folder alone, or a folder.
+pub(super) const FOLDERS: [(&str, &str); 3] = [
+    ("files", r"\\files\data\"),
+    ("nas", r"\\nas\data\"),
+    ("files", r"\\files\data\b"),
+];
+
+const ILL: [ServerHealth; 5] = [
+    ServerHealth::Down,
+    ServerHealth::Dropping,
+    ServerHealth::Failing,
+    ServerHealth::Paused,
+    ServerHealth::Unavailable,
+];
+
 /// Which others map, and as whom.
 pub(super) const OTHERS: [(&str, &str); 2] = [(r"\\files\more", USER), (r"\\nas\data", OTHER_USER)];
 
@@ -79,6 +95,9 @@ pub(super) enum Step {
     Restart,
     Reboot,
     SetServer(usize, ServerHealth),
+    /// A server refuses a folder from now on, or allows it.
+    Refuse(usize),
+    Allow(usize),
     ChangePassword,
     OthersMap(usize),
     OthersUnmap(usize),
@@ -124,7 +143,7 @@ impl Random {
 
     pub(super) fn step(&mut self) -> Step {
         let (volume, pod) = (self.below(SPECS.len()), self.below(PODS.len()));
-        match self.below(41) {
+        match self.below(45) {
             0..=11 => Step::Stage(volume, self.secret()),
             12..=18 => Step::Publish(volume, pod, self.secret()),
             19..=22 => Step::Unpublish(volume, pod),
@@ -132,12 +151,14 @@ impl Random {
             29..=30 => Step::Stats(volume, pod),
             31 => Step::Restart,
             32 => Step::Reboot,
-            33 => Step::SetServer(self.below(SERVERS.len()), ServerHealth::Down),
+            33 => Step::SetServer(self.below(SERVERS.len()), ILL[self.below(ILL.len())]),
             34 | 35 => Step::SetServer(self.below(SERVERS.len()), ServerHealth::Up),
             36 => Step::ChangePassword,
             37 => Step::OthersMap(self.below(OTHERS.len())),
             38 => Step::OthersUnmap(self.below(OTHERS.len())),
             39 => Step::LetGo(volume),
+            40 | 41 => Step::Refuse(self.below(FOLDERS.len())),
+            42 | 43 => Step::Allow(self.below(FOLDERS.len())),
             _ => Step::Rollback(match self.below(2) {
                 0 => Mode::Container,
                 _ => Mode::HostProcess,
