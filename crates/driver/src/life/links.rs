@@ -1,6 +1,6 @@
 //! Kubelet's folders with volumes, and where the links in them lead. Nothing is asked of any server.
 
-use wincsi::filesystem::LinkTarget;
+use wincsi::filesystem::{LinkTarget, Look};
 use wincsi::{Cause, Condition, Deadline, Error, Feature, ResultExt as _, WinPath};
 
 use super::kubelet::below;
@@ -65,7 +65,7 @@ impl Context {
         })
     }
 
-    /// What is in a directory; nothing of one that is not there.
+    /// What is in a directory; nothing of one that is not there, or is a file.
     fn paths_in(&self, directory: Option<WinPath>, until: Deadline) -> Result<Vec<WinPath>, Error> {
         let Some(directory) = directory else {
             return Ok(Vec::new());
@@ -79,8 +79,14 @@ impl Context {
                 let entries = listing.entries.into_iter();
                 Ok(entries.map(|entry| directory.join(entry.name)).collect())
             }
-            Err(error) if is_nothing_mounted(&error) => Ok(Vec::new()),
+            Err(error) if is_nothing_mounted(&error) || self.is_file(&directory, until) => {
+                Ok(Vec::new())
+            }
             Err(error) => Err(error),
         }
+    }
+
+    fn is_file(&self, at: &WinPath, until: Deadline) -> bool {
+        matches!(self.look(at, until), Ok(Some(Look::File { .. })))
     }
 }

@@ -19,6 +19,7 @@ mod renewal;
 mod served;
 mod servers;
 mod strangers;
+mod strays;
 mod takeover;
 mod upstream;
 mod users;

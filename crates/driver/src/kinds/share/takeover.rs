@@ -25,6 +25,8 @@ pub(super) enum LinkOf {
     Record,
     /// Another driver's, or one of which nothing is known.
     Stranger,
+    /// Perhaps somebody's: not all links could be read.
+    Unknown,
 }
 
 impl Call<'_, ShareKind> {
@@ -89,14 +91,24 @@ impl Call<'_, ShareKind> {
             return Ok(may_be_used.then_some(LinkOf::Stranger));
         }
         let recorded = self.links_of_records();
-        let mut links = self.ctx.stagings_and_mounts(self.deadline)?;
+        let unknown = |error: Error| {
+            tracing::warn!("{share} stays mapped, as a link may lead there: {error}");
+            Ok(Some(LinkOf::Unknown))
+        };
+        let mut links = match self.ctx.stagings_and_mounts(self.deadline) {
+            Ok(links) => links,
+            Err(error) => return unknown(error),
+        };
         links.retain(|link| !self.leases.is_left(link));
         for link in links {
             let record = match recorded.get(&link.folded()) {
                 Some(None) => continue,
                 record => record.and_then(Option::as_ref),
             };
-            let target = self.ctx.link_target(&link, self.deadline)?;
+            let target = match self.ctx.link_target(&link, self.deadline) {
+                Ok(target) => target,
+                Err(error) => return unknown(error),
+            };
             if !target.is_some_and(|target| covers(&share, &target)) {
                 continue;
             }

@@ -57,12 +57,20 @@ impl Call<'_, ShareKind> {
         Ok(IN_USE)
     }
 
-    /// The link may have led through a mapping that was kept for it.
+    /// The link may have led through a mapping that was kept for it, and what kept another may have been unreadable.
     fn leave_kept_mappings(&self, remote: &RemotePath) -> Result<(), CallError> {
         for kept in self.leases.kept_for_links() {
-            let mapped = RemotePath::parse(&kept).ok();
-            if let Some(mapped) = mapped.and_then(|mapped| remote.through(&mapped)) {
-                self.unmap_unless_used(&mapped)?;
+            let Ok(mapped) = RemotePath::parse(&kept) else {
+                continue;
+            };
+            match remote.through(&mapped) {
+                Some(mapped) => drop(self.unmap_unless_used(&mapped)?),
+                // Another volume's trouble is none of this one.
+                None => {
+                    if let Err(error) = self.unmap_unless_used(&mapped.folder_itself()) {
+                        tracing::warn!("{kept} stays mapped: {error}");
+                    }
+                }
             }
         }
         Ok(())
@@ -77,7 +85,7 @@ impl Call<'_, ShareKind> {
         }
         match self.link_through(remote)? {
             None => return self.unmap_unused(remote),
-            Some(LinkOf::Record) => self.leases.keep_for_link(&share),
+            Some(LinkOf::Record | LinkOf::Unknown) => self.leases.keep_for_link(&share),
             // They may have replaced it meanwhile, as another user.
             Some(LinkOf::Stranger) => self.leases.give_away(&share)?,
         }
