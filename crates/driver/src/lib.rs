@@ -10,6 +10,7 @@
 //! - [`record`]: one record a volume, on this machine's disk, written before the act.
 //! - [`code`]: the table of conditions and gRPC codes.
 //! - [`cluster_dns`]: addresses of the cluster's services.
+//! - [`path`]: kubelet's paths, compared as Windows does.
 //! - [`machine`]: kubelet's files and the event log.
 //! - [`in_flight`]: which calls run, so that none meets another for the same volume.
 //! - [`admission`]: whether calls may begin, and which a drain waits for.
@@ -28,6 +29,7 @@ mod leases;
 pub mod life;
 pub mod lifecycle;
 pub mod machine;
+pub mod path;
 pub mod record;
 pub mod serve;
 mod unpoisoned;

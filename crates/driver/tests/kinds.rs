@@ -161,7 +161,7 @@ impl Fixture {
     }
 
     fn unstage(&self) -> Result<(), CallError> {
-        self.volumes.unstage(&volume(), &path(STAGING))
+        self.volumes.unstage(&volume(), &path(STAGING).into())
     }
 
     fn records(&self) -> Vec<String> {
@@ -289,7 +289,10 @@ fn a_disk_of_two_volumes_stays_attached_for_the_other() {
     fixture.unstage().unwrap();
     assert!(fixture.is_attached());
     let other = VolumeHandle::parse("w").unwrap();
-    fixture.volumes.unstage(&other, &path(OTHER)).unwrap();
+    fixture
+        .volumes
+        .unstage(&other, &path(OTHER).into())
+        .unwrap();
     fixture.assert_put_away("both");
 }
 

@@ -9,7 +9,7 @@ mod codes;
 use std::path::{Path, PathBuf};
 use std::{fs, iter};
 
-use wincsi::{Cause, Error, Feature, WinPath};
+use wincsi::{Cause, Error, Feature};
 use wincsi_driver::cluster_dns::ClusterDns;
 use wincsi_driver::in_flight::InFlight;
 use wincsi_driver::kinds::block::{self, format_rows};
@@ -18,6 +18,7 @@ use wincsi_driver::kinds::share;
 use wincsi_driver::kinds::share::attributes::{RequestError, option_rows};
 use wincsi_driver::kubelet::Refusal;
 use wincsi_driver::life::{CallError, TooManyWaiting};
+use wincsi_driver::path::KubeletPath;
 use wincsi_driver::record::{StoreError, TextError, VolumeHandle};
 
 use self::codes::code_rows;
@@ -432,7 +433,7 @@ fn volume() -> VolumeHandle {
     VolumeHandle::parse("volume").unwrap()
 }
 
-fn path() -> WinPath {
+fn path() -> KubeletPath {
     r"C:\path".parse().unwrap()
 }
 

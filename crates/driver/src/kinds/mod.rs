@@ -9,13 +9,14 @@ use std::sync::Arc;
 
 use program::metrics::Exposition;
 use wincsi::volumes::Space;
-use wincsi::{Deadline, Error, WinPath};
+use wincsi::{Deadline, Error};
 
 use self::block::Block;
 use self::disk::AttachedDisks;
 use self::share::ShareKind;
 use crate::kubelet::{Refusal, Request};
 use crate::life::{CallError, Capacity, Context, PublishCall, StageCall, StagingState};
+use crate::path::KubeletPath;
 use crate::record::{Content, Form, Record, VolumeHandle};
 
 /// How a volume of a request is staged.
@@ -49,7 +50,7 @@ pub trait Kind: Any + Send + Sync {
     fn unstage(
         &self,
         record: Record,
-        staging: &WinPath,
+        staging: &KubeletPath,
         deadline: Deadline,
     ) -> Result<(), CallError>;
 
@@ -57,7 +58,7 @@ pub trait Kind: Any + Send + Sync {
     fn inspect(&self) -> InspectFn<'_>;
 
     /// Size and free space of a volume, if it is at the path.
-    fn usage(&self, record: Record, at: &WinPath) -> Result<Option<Space>, Error>;
+    fn usage(&self, record: Record, at: &KubeletPath) -> Result<Option<Space>, Error>;
 
     /// What the volumes are called whose calls wait for servers; none if no call does.
     fn waits_for(&self) -> Option<&'static str> {
@@ -86,7 +87,7 @@ pub trait Kind: Any + Send + Sync {
     }
 
     /// The volume is at the target no more.
-    fn unpublished(&self, _volume: &VolumeHandle, _target: &WinPath) {}
+    fn unpublished(&self, _volume: &VolumeHandle, _target: &KubeletPath) {}
 
     /// The volume has no record any more.
     fn forget(&self, _volume: &VolumeHandle) {}
@@ -122,7 +123,7 @@ pub trait Kind: Any + Send + Sync {
 #[derive(Clone, Copy)]
 pub struct Unrecorded<'a> {
     pub(crate) volume: &'a VolumeHandle,
-    pub(crate) at: &'a WinPath,
+    pub(crate) at: &'a KubeletPath,
     /// When the call ends.
     pub(crate) deadline: Deadline,
 }

@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 use std::error::Error;
 
-use wincsi::WinPath;
 use wire::csi::v1::volume_capability::access_mode::Mode;
 use wire::csi::v1::volume_capability::{AccessType, MountVolume};
 use wire::csi::v1::{NodePublishVolumeRequest, NodeStageVolumeRequest, VolumeCapability};
 
 use crate::life::{KubeletPathError, kubelet_path};
+use crate::path::KubeletPath;
 use crate::record::{Access, HandleError, Lifetime, Targets, VolumeHandle};
 
 /// A request to stage or publish a volume.
@@ -96,11 +96,11 @@ impl<'a> Request<'a> {
         })
     }
 
-    pub(crate) fn staging(&self) -> Result<WinPath, Refusal> {
+    pub(crate) fn staging(&self) -> Result<KubeletPath, Refusal> {
         path("staging path", self.staging)
     }
 
-    pub(crate) fn target(&self) -> Result<WinPath, Refusal> {
+    pub(crate) fn target(&self) -> Result<KubeletPath, Refusal> {
         path("target path", self.target)
     }
 
@@ -148,7 +148,7 @@ pub(super) fn volume(id: &str) -> Result<VolumeHandle, Refusal> {
 }
 
 /// A path of a request, which kubelet writes with or without a drive.
-pub(super) fn path(name: &'static str, text: &str) -> Result<WinPath, Refusal> {
+pub(super) fn path(name: &'static str, text: &str) -> Result<KubeletPath, Refusal> {
     let given = given(name, text)?;
     kubelet_path(given).map_err(|reason| Refusal::Path {
         name,

@@ -1,8 +1,7 @@
 //! Things that are being removed or left while other calls may come for them.
 
-use wincsi::WinPath;
-
 use super::Leases;
+use crate::path::KubeletPath;
 
 impl<T> Leases<T> {
     /// Removes a thing that nobody uses, while nobody can take it; none if somebody uses it, or it is being removed.
@@ -21,14 +20,14 @@ impl<T> Leases<T> {
     }
 
     /// A foreign driver's link goes, until what is returned is dropped. Who takes a thing that it leaves has it as ours.
-    pub(crate) fn leave_foreign(&self, link: &WinPath) -> LeavingForeign<'_, T> {
+    pub(crate) fn leave_foreign(&self, link: &KubeletPath) -> LeavingForeign<'_, T> {
         let link = link.folded();
         self.inner.lock().left.insert(link.clone(), Vec::new());
         LeavingForeign { of: self, link }
     }
 
     /// Whether a link of a foreign driver goes just now.
-    pub(crate) fn is_left(&self, link: &WinPath) -> bool {
+    pub(crate) fn is_left(&self, link: &KubeletPath) -> bool {
         self.inner.lock().left.contains_key(&link.folded())
     }
 }

@@ -5,9 +5,9 @@ use std::sync::Barrier;
 use std::{fs, thread};
 
 use tempfile::TempDir;
-use wincsi::WinPath;
 
 use super::*;
+use crate::path::KubeletPath;
 
 const NOW: Option<&str> = Some("now");
 const CREDENTIAL: &str = "u\0canary";
@@ -230,7 +230,7 @@ fn a_mapping_of_others_that_went_is_presumed_unless_one_was_left_meanwhile() {
 #[test]
 fn who_comes_while_another_driver_is_left_takes_its_mapping_over() {
     let process = Process::new();
-    let link: WinPath = r"C:\globalmount".parse().unwrap();
+    let link: KubeletPath = r"C:\globalmount".parse().unwrap();
     let leaving = process.0.leave_foreign(&link);
     leaving.leaves("s");
     assert_eq!(process.take("a", "s", true), Owner::Ours);

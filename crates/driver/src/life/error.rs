@@ -1,12 +1,13 @@
 use std::error::Error as StdError;
 
 use transport::Code;
-use wincsi::{Cause, Condition, Error, Feature, WinPath};
+use wincsi::{Cause, Condition, Error, Feature};
 
 use super::TooManyWaiting;
 use crate::code::{self, Leftovers};
 use crate::in_flight::Busy;
 use crate::kubelet::Refusal;
+use crate::path::KubeletPath;
 use crate::record::{StoreError, VolumeHandle};
 
 #[derive(Debug, thiserror::Error)]
@@ -37,7 +38,7 @@ pub enum CallError {
     #[error("volume {volume} is not staged at {staging}{}", because(why.as_deref()))]
     NotStaged {
         volume: VolumeHandle,
-        staging: WinPath,
+        staging: KubeletPath,
         /// Why it could not be staged there again, if it was tried.
         why: Option<String>,
     },
@@ -52,9 +53,9 @@ pub enum CallError {
     },
     /// The volume is published: kubelet unpublishes first.
     #[error("volume {0} is published at {1}")]
-    Published(VolumeHandle, WinPath),
+    Published(VolumeHandle, KubeletPath),
     #[error("volume {0} is published at {1}, and may have one target only")]
-    PublishedElsewhere(VolumeHandle, WinPath),
+    PublishedElsewhere(VolumeHandle, KubeletPath),
     #[error(transparent)]
     Record(#[from] StoreError),
     #[error(transparent)]

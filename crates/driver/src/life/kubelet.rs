@@ -1,6 +1,8 @@
 use wincsi::filesystem::{Component, Root};
 use wincsi::{PathError, WinPath};
 
+use crate::path::KubeletPath;
+
 /// The drive of a path that kubelet wrote without one (`\var\lib\kubelet\...`).
 const DRIVE: char = 'C';
 
@@ -22,7 +24,7 @@ pub enum KubeletPathError {
 }
 
 /// A place where kubelet has a volume, which it writes with or without a drive.
-pub(crate) fn kubelet_path(text: &str) -> Result<WinPath, KubeletPathError> {
+pub(crate) fn kubelet_path(text: &str) -> Result<KubeletPath, KubeletPathError> {
     let path = WinPath::parse_on_drive(text, DRIVE)?;
     let has_long_name = path
         .components()
@@ -32,7 +34,7 @@ pub(crate) fn kubelet_path(text: &str) -> Result<WinPath, KubeletPathError> {
         _ if has_long_name || utf16_length(&path.to_string()) > LONGEST_PATH => {
             Err(KubeletPathError::TooLong)
         }
-        Root::Drive(_) if path.name().is_some() => Ok(path),
+        Root::Drive(_) if path.name().is_some() => Ok(path.into()),
         _ => Err(KubeletPathError::NoFolder),
     }
 }

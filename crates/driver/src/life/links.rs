@@ -5,20 +5,21 @@ use wincsi::{Cause, Condition, Deadline, Error, Feature, ResultExt as _, WinPath
 
 use super::kubelet::below;
 use super::{Context, is_nothing_mounted};
+use crate::path::KubeletPath;
 
 /// No directory of kubelet's that is listed has more entries.
 const MOST: usize = 20_000;
 
 impl Context {
     /// Where volumes of CSI are staged, of each driver, and where pods have them; or were and had.
-    pub(crate) fn stagings_and_mounts(&self, until: Deadline) -> Result<Vec<WinPath>, Error> {
+    pub(crate) fn stagings_and_mounts(&self, until: Deadline) -> Result<Vec<KubeletPath>, Error> {
         let mut links = self.stagings(until)?;
         links.extend(self.mounts_of_pods(until)?);
         Ok(links)
     }
 
     /// Where each driver's volumes are staged, or were.
-    fn stagings(&self, until: Deadline) -> Result<Vec<WinPath>, Error> {
+    fn stagings(&self, until: Deadline) -> Result<Vec<KubeletPath>, Error> {
         let mut stagings = Vec::new();
         for driver in self.paths_in(self.kubelet.drivers_folder(), until)? {
             stagings.extend(self.stagings_in(&driver, until)?);
@@ -31,22 +32,23 @@ impl Context {
         &self,
         driver: &WinPath,
         until: Deadline,
-    ) -> Result<Vec<WinPath>, Error> {
+    ) -> Result<Vec<KubeletPath>, Error> {
         let volumes = self.paths_in(Some(driver.clone()), until)?.into_iter();
         Ok(volumes
             .filter_map(|volume| below(&volume, &["globalmount"]))
+            .map(KubeletPath::from)
             .collect())
     }
 
     /// Where pods have volumes of CSI, or had.
-    pub(crate) fn mounts_of_pods(&self, until: Deadline) -> Result<Vec<WinPath>, Error> {
+    pub(crate) fn mounts_of_pods(&self, until: Deadline) -> Result<Vec<KubeletPath>, Error> {
         let mut mounts = Vec::new();
         for pod in self.paths_in(self.kubelet.pods_folder(), until)? {
             let volumes = below(&pod, &["volumes", "kubernetes.io~csi"]);
             let volumes = self.paths_in(volumes, until)?.into_iter();
             mounts.extend(volumes.filter_map(|volume| below(&volume, &["mount"])));
         }
-        Ok(mounts)
+        Ok(mounts.into_iter().map(KubeletPath::from).collect())
     }
 
     /// Where exactly this path leads; none if it is no link to a path, or the host reads no links.

@@ -5,15 +5,16 @@ use super::{CallError, Context, Volumes};
 use crate::code;
 use crate::kinds::{Kind, Unrecorded};
 use crate::kubelet::{Refusal, Request};
+use crate::path::KubeletPath;
 use crate::record::{Lifetime, Record, Slot, State, Targets, VolumeHandle};
 
 /// A staged volume that is to be published.
 #[derive(Clone, Debug)]
 pub struct Publish {
     pub volume: VolumeHandle,
-    pub staging: WinPath,
+    pub staging: KubeletPath,
     /// Where the pod finds it.
-    pub target: WinPath,
+    pub target: KubeletPath,
     pub targets: Targets,
 }
 
@@ -256,7 +257,7 @@ impl Publish {
     }
 
     /// Another target of a volume that may have one.
-    fn in_its_way(&self, record: &Record) -> Option<WinPath> {
+    fn in_its_way(&self, record: &Record) -> Option<KubeletPath> {
         let is_one = self.targets == Targets::One || record.targets == Targets::One;
         let mut others = record.published.iter();
         let other = others.find(|target| **target != self.target);

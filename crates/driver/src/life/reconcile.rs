@@ -18,6 +18,7 @@ use wincsi::{Deadline, Error, Feature, WinPath};
 use super::vol_data::VolData;
 use super::{CallError, Context, Volumes};
 use crate::kinds::InspectFn;
+use crate::path::KubeletPath;
 use crate::record::{Record, State, VolumeHandle};
 use crate::unpoisoned::Unpoisoned;
 
@@ -44,7 +45,7 @@ pub struct Reconciliation {
     /// Those at which there was no time to look.
     pub unseen: Vec<VolumeHandle>,
     /// Entries that led nowhere and were removed.
-    pub removed: Vec<WinPath>,
+    pub removed: Vec<KubeletPath>,
 }
 
 /// The state of a staging path.
@@ -217,7 +218,7 @@ impl Comparison<'_> {
         Ok(())
     }
 
-    fn sweep_unless_used(&self, staging: &WinPath, links: &Links) -> Result<(), Error> {
+    fn sweep_unless_used(&self, staging: &KubeletPath, links: &Links) -> Result<(), Error> {
         if !self.is_dangling(staging)? {
             return Ok(());
         }
@@ -243,7 +244,7 @@ impl Comparison<'_> {
     }
 
     /// Removes an entry that still leads nowhere. The caller holds its volume.
-    fn sweep(&self, staging: &WinPath) {
+    fn sweep(&self, staging: &KubeletPath) {
         let removed = match self.is_dangling(staging) {
             Ok(false) => return,
             looked => looked.and_then(|_| self.ctx.remove_entry(staging, self.deadline())),
@@ -262,7 +263,7 @@ impl Comparison<'_> {
         let mut targets = BTreeSet::new();
         for mount in self.ctx.mounts_of_pods(self.until)? {
             let target = self.ctx.link_target(&mount, self.deadline())?;
-            targets.extend(target.map(|target| target.folded()));
+            targets.extend(target.map(|target| KubeletPath::from(target).folded()));
         }
         Ok(targets)
     }

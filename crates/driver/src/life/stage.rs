@@ -1,10 +1,11 @@
-use wincsi::{Deadline, WinPath};
+use wincsi::Deadline;
 
 use super::context::{CALL, UNDO};
 use super::{CallError, Volumes};
 use crate::code::Leftovers;
 use crate::kinds::{Kind, StageFn};
 use crate::kubelet::{Refusal, Request};
+use crate::path::KubeletPath;
 use crate::record::{Content, Lifetime, Record, Slot, State, Targets, VolumeHandle};
 
 /// A volume that is to be staged.
@@ -12,7 +13,7 @@ use crate::record::{Content, Lifetime, Record, Slot, State, Targets, VolumeHandl
 pub struct Stage {
     pub volume: VolumeHandle,
     /// Where: kubelet's staging path, or the target of an inline volume.
-    pub staging: WinPath,
+    pub staging: KubeletPath,
     pub targets: Targets,
     pub lifetime: Lifetime,
 }
@@ -36,7 +37,7 @@ impl Volumes {
     pub(super) fn stage_at(
         &self,
         request: &Request<'_>,
-        staging: Result<WinPath, Refusal>,
+        staging: Result<KubeletPath, Refusal>,
         deadline: Deadline,
     ) -> Result<(), CallError> {
         let parsed = staging.and_then(|staging| self.parse(request, staging));
@@ -59,7 +60,7 @@ impl Volumes {
     fn parse(
         &self,
         request: &Request<'_>,
-        staging: WinPath,
+        staging: KubeletPath,
     ) -> Result<(Stage, &dyn Kind, StageFn<'_>), Refusal> {
         let kind = self.kind_for(request).ok_or(Refusal::NoKind)?;
         let stage = Stage {

@@ -1,13 +1,12 @@
-use wincsi::WinPath;
-
 use super::{CallError, Volumes};
 use crate::kinds::Unrecorded;
+use crate::path::KubeletPath;
 use crate::record::{Lifetime, Record, VolumeHandle};
 
 impl Volumes {
     /// Unpublishes a volume: a link or an empty directory at the target goes. A directory with content is an error that
     /// names it, because it lies on the node's own disk.
-    pub fn unpublish(&self, volume: &VolumeHandle, target: &WinPath) -> Result<(), CallError> {
+    pub fn unpublish(&self, volume: &VolumeHandle, target: &KubeletPath) -> Result<(), CallError> {
         let record = self.ctx.store.get(volume)?;
         if record.is_some_and(|record| is_inline_at(&record, target)) {
             return self.end_inline(volume, target);
@@ -33,7 +32,7 @@ impl Volumes {
     fn unpublish_unrecorded(
         &self,
         volume: &VolumeHandle,
-        target: &WinPath,
+        target: &KubeletPath,
     ) -> Result<(), CallError> {
         let found = Unrecorded {
             volume,
@@ -48,7 +47,7 @@ impl Volumes {
         Ok(self.ctx.remove_entry(target, found.deadline)?)
     }
 
-    fn end_inline(&self, volume: &VolumeHandle, target: &WinPath) -> Result<(), CallError> {
+    fn end_inline(&self, volume: &VolumeHandle, target: &KubeletPath) -> Result<(), CallError> {
         let _turn = self.ctx.running.alone(volume)?;
         let slot = self.ctx.store.slot(volume)?;
         match slot.get()? {
@@ -59,6 +58,6 @@ impl Volumes {
 }
 
 /// Whether the volume is its pod's own, and lies at the target itself.
-fn is_inline_at(record: &Record, target: &WinPath) -> bool {
+fn is_inline_at(record: &Record, target: &KubeletPath) -> bool {
     record.lifetime == Lifetime::Inline && record.staging == *target
 }

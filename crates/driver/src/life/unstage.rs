@@ -1,7 +1,8 @@
-use wincsi::{Deadline, WinPath};
+use wincsi::Deadline;
 
 use super::{CallError, Volumes};
 use crate::kinds::{Kind, Unrecorded};
+use crate::path::KubeletPath;
 use crate::record::{Record, Slot, State, VolumeHandle};
 
 impl Volumes {
@@ -9,7 +10,7 @@ impl Volumes {
     ///
     /// Without a record it is what lies at the staging path, if kubelet's own file beside it names this driver and the
     /// volume. Otherwise what is mounted or linked there goes, and nothing else.
-    pub fn unstage(&self, volume: &VolumeHandle, staging: &WinPath) -> Result<(), CallError> {
+    pub fn unstage(&self, volume: &VolumeHandle, staging: &KubeletPath) -> Result<(), CallError> {
         let _turn = self.ctx.running.alone(volume)?;
         let (slot, deadline) = (self.ctx.store.slot(volume)?, self.ctx.deadline());
         let Some(record) = slot.get()? else {
@@ -40,7 +41,7 @@ impl Volumes {
         &self,
         record: Record,
         slot: &Slot<'_>,
-        staging: &WinPath,
+        staging: &KubeletPath,
         deadline: Deadline,
     ) -> Result<(), CallError> {
         let (volume, kind) = (record.volume.clone(), self.kind_of(&record)?);

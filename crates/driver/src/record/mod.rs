@@ -14,11 +14,12 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use uuid::Uuid;
-use wincsi::{Cause, Error, WinPath};
+use wincsi::{Cause, Error};
 
 pub(crate) use self::file_system::FILE_SYSTEM;
 pub(crate) use self::store::failed;
 pub use self::store::{Slot, Store, StoreError};
+use crate::path::KubeletPath;
 
 /// A volume's id in CSI, as the controller or the author of a PV chose it.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -90,14 +91,14 @@ pub struct Record<C = ()> {
     pub state: State,
     /// Where kubelet wants it staged.
     #[serde(with = "as_text")]
-    pub staging: WinPath,
+    pub staging: KubeletPath,
     /// The boot in which it was staged last, where the node reports one.
     pub boot: Option<String>,
     pub targets: Targets,
     pub lifetime: Lifetime,
     /// Where it is published, or was about to be.
     #[serde(with = "as_text::list")]
-    pub published: Vec<WinPath>,
+    pub published: Vec<KubeletPath>,
     #[serde(skip)]
     pub content: C,
     /// Of the kind, and of later versions.
@@ -253,7 +254,7 @@ impl Record {
 
 impl<C: Content> Record<C> {
     /// The record of a volume whose stage begins.
-    pub fn new(volume: VolumeHandle, staging: WinPath, content: C) -> Self {
+    pub fn new(volume: VolumeHandle, staging: KubeletPath, content: C) -> Self {
         Self {
             version: VERSION,
             kind: C::KIND.to_owned(),
@@ -295,7 +296,7 @@ impl<C> Record<C> {
     }
 
     /// Whether the volume belongs at a path: it is staged or published there.
-    pub fn is_at(&self, path: &WinPath) -> bool {
+    pub fn is_at(&self, path: &KubeletPath) -> bool {
         self.staging == *path || self.published.contains(path)
     }
 

@@ -32,6 +32,24 @@ fn a_volume_lives_from_stage_to_unstage_and_every_call_may_be_repeated() {
     fixture.assert_put_away("after the life");
 }
 
+/// Windows compares paths without case.
+#[test]
+fn a_disk_is_one_in_each_spelling_of_its_paths() {
+    let mut fixture = Fixture::new().for_one_target();
+    let (staging, target) = (STAGING.to_uppercase(), TARGET.to_uppercase());
+    fixture.stage().unwrap();
+    fixture.stage_at(&staging).unwrap();
+    fixture.publish(TARGET).unwrap();
+    fixture.restart_driver();
+    fixture.publish(&target).unwrap();
+    fixture.stats(&target).unwrap();
+    fixture.expand(&target, GIB).unwrap();
+    fixture.unstage_at(&staging).unwrap_err();
+    fixture.unpublish(&target).unwrap();
+    fixture.unstage_at(&staging).unwrap();
+    fixture.assert_put_away("after the life");
+}
+
 #[test]
 fn a_disk_that_grew_grows_at_expand_and_at_the_next_stage() {
     let fixture = Fixture::new();

@@ -7,7 +7,7 @@ use wincsi::Feature;
 use wincsi_driver::record::Lifetime;
 
 use crate::deaths::{Done, Snapshot, deaths_in, on_all_processors};
-use crate::fixture::{Fixture, PASSWORD, POD, ROOT, USER, Volume, volume};
+use crate::fixture::{Fixture, KUBELET, PASSWORD, POD, ROOT, USER, Volume, volume};
 use crate::upstream::{HostProcess, Upstream as _};
 
 struct Scenario {
@@ -27,6 +27,7 @@ const INLINE: Volume<'static> = Volume {
     user: USER,
     password: PASSWORD,
     lifetime: Lifetime::Inline,
+    kubelet: KUBELET,
 };
 
 static SCENARIOS: [Scenario; 14] = [

@@ -69,6 +69,8 @@ pub(crate) struct Volume<'a> {
     pub(crate) user: &'a str,
     pub(crate) password: &'a str,
     pub(crate) lifetime: Lifetime,
+    /// Kubelet's folder, as its calls spell it.
+    pub(crate) kubelet: &'a str,
 }
 
 /// A volume of this handle on the share itself.
@@ -80,6 +82,7 @@ pub(crate) fn volume(handle: &str) -> Volume<'_> {
         user: USER,
         password: PASSWORD,
         lifetime: Lifetime::Persistent,
+        kubelet: KUBELET,
     }
 }
 
@@ -90,14 +93,15 @@ impl Volume<'_> {
             self.handle.len() * 31 + self.handle.bytes().map(usize::from).sum::<usize>()
         );
         format!(
-            r"{KUBELET}\plugins\kubernetes.io\csi\{DRIVER}\{name}-{}\globalmount",
+            r"{}\plugins\kubernetes.io\csi\{DRIVER}\{name}-{}\globalmount",
+            self.kubelet,
             self.handle.replace(['/', '#'], "-")
         )
     }
 
     pub(crate) fn target(&self, pod: &str) -> String {
-        let pv = self.handle.replace(['/', '#'], "-");
-        format!(r"{KUBELET}\pods\{pod}\volumes\kubernetes.io~csi\{pv}\mount")
+        let (kubelet, pv) = (self.kubelet, self.handle.replace(['/', '#'], "-"));
+        format!(r"{kubelet}\pods\{pod}\volumes\kubernetes.io~csi\{pv}\mount")
     }
 
     pub(crate) fn credentials(&self) -> Option<Credentials> {
@@ -111,7 +115,7 @@ impl Volume<'_> {
     fn stage(&self, at: &str) -> Stage {
         Stage {
             volume: self.handle(),
-            staging: path(at),
+            staging: path(at).into(),
             targets: Targets::Many,
             lifetime: self.lifetime,
         }
@@ -201,7 +205,7 @@ impl Fixture {
 
     pub(crate) fn unstage(&self, volume: &Volume<'_>) -> Result<(), CallError> {
         let staging = path(&volume.staging());
-        self.volumes().unstage(&volume.handle(), &staging)
+        self.volumes().unstage(&volume.handle(), &staging.into())
     }
 
     pub(crate) fn publish(&self, volume: &Volume<'_>, pod: &str) -> Result<(), CallError> {
@@ -225,8 +229,8 @@ impl Fixture {
     ) -> Result<(), CallError> {
         let publish = Publish {
             volume: volume.handle(),
-            staging: path(&volume.staging()),
-            target: path(&volume.target(pod)),
+            staging: path(&volume.staging()).into(),
+            target: path(&volume.target(pod)).into(),
             targets: Targets::Many,
         };
         let (volumes, shares) = (self.volumes(), self.shares());
@@ -264,7 +268,7 @@ impl Fixture {
 
     pub(crate) fn unpublish(&self, volume: &Volume<'_>, pod: &str) -> Result<(), CallError> {
         let target = path(&volume.target(pod));
-        self.volumes().unpublish(&volume.handle(), &target)
+        self.volumes().unpublish(&volume.handle(), &target.into())
     }
 
     pub(crate) fn stats(&self, volume: &Volume<'_>, pod: &str) -> Result<Stats, CallError> {

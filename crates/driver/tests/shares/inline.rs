@@ -10,6 +10,7 @@ use wincsi_driver::record::Lifetime;
 
 use crate::deaths::GLANCE;
 use crate::fixture::{Fixture, PASSWORD, POD, ROOT, USER, Volume, volume};
+use crate::life::SPELT_OTHERWISE;
 use crate::renewal::map_as_another;
 
 /// Only a test that has failed already waits so long.
@@ -31,6 +32,21 @@ fn an_inline_volume_lives_as_long_as_its_pod() {
     fixture.restart();
     fixture.publish_inline(&inline("csi-1"), POD).unwrap();
     fixture.unpublish(&inline("csi-1"), POD).unwrap();
+    assert!(!fixture.exists(&inline("csi-1").target(POD)));
+    assert_eq!((fixture.mappings().len(), fixture.records()), (0, 0));
+}
+
+#[test]
+fn an_inline_volume_ends_by_its_path_in_each_case() {
+    let fixture = Fixture::new();
+    let spelt_otherwise = Volume {
+        kubelet: SPELT_OTHERWISE,
+        ..inline("csi-1")
+    };
+    fixture.publish_inline(&inline("csi-1"), POD).unwrap();
+    fixture.publish_inline(&spelt_otherwise, POD).unwrap();
+    fixture.stats(&spelt_otherwise, POD).unwrap();
+    fixture.unpublish(&spelt_otherwise, POD).unwrap();
     assert!(!fixture.exists(&inline("csi-1").target(POD)));
     assert_eq!((fixture.mappings().len(), fixture.records()), (0, 0));
 }

@@ -2,7 +2,10 @@
 
 use transport::Code;
 
-use crate::fixture::{Fixture, Host, ROOT, SERVER, SHARE, Volume, volume};
+use crate::fixture::{Fixture, Host, POD, ROOT, SERVER, SHARE, Volume, volume};
+
+/// As a kubelet that was configured anew has it.
+pub(crate) const SPELT_OTHERWISE: &str = r"c:\VAR\Lib\kubeLET";
 
 #[test]
 fn a_share_is_staged_published_measured_and_gone() {
@@ -52,4 +55,31 @@ fn volumes_of_one_share_have_one_mapping_until_the_last_is_gone() {
     assert_eq!(fixture.mappings(), [ROOT]);
     fixture.unstage(&other).unwrap();
     assert_eq!(fixture.mappings(), [""; 0]);
+}
+
+/// Windows compares paths without case.
+#[test]
+fn a_share_is_one_in_each_spelling_of_its_paths() {
+    let mut fixture = Fixture::new();
+    let spelt_otherwise = Volume {
+        kubelet: SPELT_OTHERWISE,
+        ..volume("pv")
+    };
+    let plain = volume("pv");
+    for (record, calls) in [(&plain, &spelt_otherwise), (&spelt_otherwise, &plain)] {
+        fixture.stage(record).unwrap();
+        fixture.stage(calls).unwrap();
+        fixture.publish(record, POD).unwrap();
+        fixture.restart_driver();
+        fixture.publish(calls, POD).unwrap();
+        assert_eq!(
+            fixture.stats(calls, POD).is_ok(),
+            crate::HOST == Host::InProcess
+        );
+        fixture.unstage(calls).unwrap_err();
+        fixture.unpublish(calls, POD).unwrap();
+        fixture.unstage(calls).unwrap();
+        assert!(!fixture.exists(&record.target(POD)) && !fixture.exists(&record.staging()));
+        assert_eq!((fixture.mappings().len(), fixture.records()), (0, 0));
+    }
 }

@@ -23,6 +23,7 @@ use crate::kubelet::{Refusal, Request};
 use crate::life::{
     Call, CallError, Capacity, Context, StagingState, is_dangling, is_nothing_mounted,
 };
+use crate::path::KubeletPath;
 use crate::record::{Content as _, Record};
 
 pub use self::error::Refused;
@@ -118,7 +119,7 @@ impl<S: Source> Kind for Block<S> {
     fn unstage(
         &self,
         record: Record,
-        staging: &WinPath,
+        staging: &KubeletPath,
         deadline: Deadline,
     ) -> Result<(), CallError> {
         let call = self.until(deadline);
@@ -129,7 +130,7 @@ impl<S: Source> Kind for Block<S> {
         Box::new(|record, deadline| self.until(deadline()).staging_state(&record.of_kind()?))
     }
 
-    fn usage(&self, record: Record, at: &WinPath) -> Result<Option<Space>, Error> {
+    fn usage(&self, record: Record, at: &KubeletPath) -> Result<Option<Space>, Error> {
         let call = self.until(self.ctx.deadline());
         let live = call.live(&record.of_kind()?, at)?;
         let stats = |found: FoundVolume| self.ctx.node.volumes().stats(found.id(), call.deadline);

@@ -5,13 +5,14 @@ use wincsi::{Condition, Error, Feature, ResultExt as _, WinPath};
 use super::{Block, Disk, DiskRecord, Source};
 use crate::kinds::Unrecorded;
 use crate::life::Call;
+use crate::path::KubeletPath;
 use crate::record::VolumeHandle;
 
 impl<S: Source> Call<'_, Block<S>> {
     pub(super) fn unstage_disk(
         &self,
         record: &DiskRecord<S>,
-        staging: &WinPath,
+        staging: &KubeletPath,
     ) -> Result<(), Error> {
         self.dismount(staging, record.content.mounted)?;
         if *staging != record.staging {

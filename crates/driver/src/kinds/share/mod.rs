@@ -34,6 +34,7 @@ use super::{InspectFn, Kind, ProveFn, StageFn, Unrecorded};
 use crate::kubelet::{Refusal, Request};
 use crate::leases::{Comparison, Leases};
 use crate::life::{Call, CallError, Context, StagingState};
+use crate::path::{KubeletPath, is_same};
 use crate::record::{Content as _, Record, StoreError, VolumeHandle};
 
 pub use self::error::Refused;
@@ -134,7 +135,7 @@ impl Kind for ShareKind {
     fn unstage(
         &self,
         record: Record,
-        staging: &WinPath,
+        staging: &KubeletPath,
         deadline: Deadline,
     ) -> Result<(), CallError> {
         self.until(deadline)
@@ -152,7 +153,7 @@ impl Kind for ShareKind {
         })
     }
 
-    fn usage(&self, record: Record, at: &WinPath) -> Result<Option<Space>, Error> {
+    fn usage(&self, record: Record, at: &KubeletPath) -> Result<Option<Space>, Error> {
         let answer = self.until(self.ctx.node.deadline(ANSWER));
         answer.measure(&record.of_kind()?, at)
     }
@@ -174,7 +175,7 @@ impl Kind for ShareKind {
         true
     }
 
-    fn unpublished(&self, volume: &VolumeHandle, target: &WinPath) {
+    fn unpublished(&self, volume: &VolumeHandle, target: &KubeletPath) {
         self.figures.forget_at(volume, target);
     }
 
@@ -261,6 +262,6 @@ impl Call<'_, ShareKind> {
             return Ok(is_link.none_if(Condition::NotFound)?.unwrap_or(false));
         }
         let target = self.ctx.link_target(at, self.deadline)?;
-        Ok(target.is_some_and(|target| target.folded() == to.folded()))
+        Ok(target.is_some_and(|target| is_same(&target, to)))
     }
 }

@@ -3,10 +3,11 @@ use std::time::Duration;
 
 use wincsi::smb::MappingStatus;
 use wincsi::volumes::Space;
-use wincsi::{Deadline, Error, WinPath};
+use wincsi::{Deadline, Error};
 
 use super::{Share, ShareKind};
 use crate::life::Call;
+use crate::path::KubeletPath;
 use crate::record::{Record, VolumeHandle};
 use crate::unpoisoned::Unpoisoned;
 
@@ -28,14 +29,14 @@ impl Figures {
         Self { fresh_for, kept }
     }
 
-    fn fresh(&self, volume: &VolumeHandle, at: &WinPath, now: Deadline) -> Option<Space> {
+    fn fresh(&self, volume: &VolumeHandle, at: &KubeletPath, now: Deadline) -> Option<Space> {
         let figures = self.kept.lock();
         let (until, space) = figures.get(&(volume.clone(), at.folded()))?;
         (now < *until).then_some(*space)
     }
 
     /// The volume is not at that path any more.
-    pub(super) fn forget_at(&self, volume: &VolumeHandle, at: &WinPath) {
+    pub(super) fn forget_at(&self, volume: &VolumeHandle, at: &KubeletPath) {
         self.kept.lock().remove(&(volume.clone(), at.folded()));
     }
 
@@ -51,7 +52,7 @@ impl Call<'_, ShareKind> {
     pub(super) fn measure(
         &self,
         record: &Record<Share>,
-        at: &WinPath,
+        at: &KubeletPath,
     ) -> Result<Option<Space>, Error> {
         if !self.is_share_at(record, at)? {
             return Ok(None);
@@ -80,7 +81,7 @@ impl Call<'_, ShareKind> {
         Ok(Some(space))
     }
 
-    fn is_share_at(&self, record: &Record<Share>, at: &WinPath) -> Result<bool, Error> {
+    fn is_share_at(&self, record: &Record<Share>, at: &KubeletPath) -> Result<bool, Error> {
         let (staging, path) = (&record.staging, record.content.remote.path());
         let leads_to_staging = at == staging || self.leads_to(at, staging)?;
         Ok(leads_to_staging && self.leads_to(staging, path)?)

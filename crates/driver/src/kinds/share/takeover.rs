@@ -16,6 +16,7 @@ use super::{Share, ShareKind, Terms};
 use crate::kinds::Unrecorded;
 use crate::leases::LeavingForeign;
 use crate::life::{Call, CallError};
+use crate::path::KubeletPath;
 use crate::record::{Record, State};
 
 /// Whose link leads through a mapping.
@@ -44,6 +45,7 @@ impl Call<'_, ShareKind> {
     pub(super) fn measure_foreign(&self, of: Unrecorded<'_>) -> Result<Option<Space>, Error> {
         let target = self.ctx.link_target(of.at, self.deadline)?;
         let staging = target.filter(|target| remote_of(target).is_none());
+        let staging = staging.map(KubeletPath::from);
         let at = staging.as_ref().unwrap_or(of.at);
         let remote = self.foreign_share(Unrecorded { at, ..of })?;
         remote.map(|remote| self.space(&remote)).transpose()

@@ -1,12 +1,13 @@
 use std::sync::Arc;
 
 use wincsi::smb::{RemotePath, UnmapOutcome};
-use wincsi::{Condition, Error, Feature, ResultExt as _, WinPath};
+use wincsi::{Condition, Error, Feature, ResultExt as _};
 
 use super::takeover::LinkOf;
 use super::{Share, ShareKind};
 use crate::leases::Owner;
 use crate::life::{Call, CallError};
+use crate::path::KubeletPath;
 use crate::record::Record;
 
 /// What became of a mapping that a volume leaves; none if it was gone.
@@ -19,7 +20,7 @@ impl Call<'_, ShareKind> {
     pub(super) fn unstage_share(
         &self,
         record: &Record<Share>,
-        staging: &WinPath,
+        staging: &KubeletPath,
     ) -> Result<(), CallError> {
         self.ctx.remove_entry(staging, self.deadline)?;
         if *staging != record.staging {

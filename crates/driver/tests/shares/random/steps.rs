@@ -5,7 +5,7 @@ use proptest::test_runner::{RngAlgorithm, TestRng};
 use wincsi::sim::smb::ServerHealth;
 use wincsi_driver::record::Lifetime;
 
-use crate::fixture::{USER, Volume};
+use crate::fixture::{KUBELET, USER, Volume};
 
 pub(super) const OTHER_USER: &str = r"FILES\others";
 pub(super) const PODS: [&str; 2] = ["pod-1", "pod-2"];
@@ -70,6 +70,7 @@ impl Spec {
             handle: self.handle,
             remote: self.remote,
             server: None,
+            kubelet: KUBELET,
             user: self.user,
             password: match secret {
                 Secret::Wrong => "wrong",

@@ -82,7 +82,7 @@ impl ShareStage<'_> {
         if let Some(parent) = staging.parent() {
             node.filesystem().make_directory(&parent, self.deadline)?;
         }
-        let link = ResolvedPath::from(staging);
+        let link = ResolvedPath::from(&**staging);
         let mut request = self.request().with_link(&link);
         if if_mapped == IfMapped::Keep {
             request = request.keeping_what_is_mapped();
