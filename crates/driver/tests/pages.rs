@@ -276,6 +276,7 @@ fn of_stage() -> Vec<Row> {
             volume: volume(),
             share: String::new(),
         }),
+        of_share(share::Refused::NoFolder(volume(), String::new())),
     ]
 }
 
@@ -336,6 +337,7 @@ fn of_share(refused: share::Refused) -> Row {
             "NodeStage",
             "the share is being unmapped for its last volume",
         ),
+        share::Refused::NoFolder(..) => ("NodeStage", "the folder of the share is none"),
         share::Refused::Lookup(_) => (
             "NodeStage",
             "the cluster's DNS has no address for the server",

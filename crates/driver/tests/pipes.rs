@@ -307,6 +307,24 @@ fn a_growth_that_the_pipes_leave_undone_is_refused_with_the_size_that_works() {
     assert_eq!(error.code(), Code::OutOfRange, "{error}");
 }
 
+/// csi-proxy refuses it, and no later call is answered otherwise.
+#[test]
+fn a_path_outside_kubelets_folder_is_refused_for_good() {
+    let fixture = Fixture::new();
+    let outside = r"C:\elsewhere\globalmount";
+    let stage = fixture.stage_at(outside);
+    assert_eq!(fixture.records(), 0);
+    assert!(!fixture.is_online());
+    let unstage = fixture.unstage_at(outside);
+    fixture.stage().unwrap();
+    let (publish, unpublish) = (fixture.publish(outside), fixture.unpublish(outside));
+    for refused in [stage, unstage, publish, unpublish] {
+        let refused = refused.unwrap_err();
+        assert_eq!(refused.code(), Code::InvalidArgument, "{refused}");
+    }
+    fixture.unstage().unwrap();
+}
+
 /// What leads nowhere is removed where the driver can tell it from a link that leads somewhere.
 #[test]
 fn a_start_reports_a_volume_that_is_away_and_leaves_its_staging_path() {
@@ -356,6 +374,8 @@ fn small() -> Fixture {
 }
 
 fn refuses(lacking: Feature, fixture: Fixture) {
+    // The first look at a simulated drive makes its folder.
+    assert!(!fixture.exists(STAGING));
     let before = fixture.snapshot();
     let error = fixture.stage().unwrap_err();
     assert_eq!(error.code(), Code::FailedPrecondition, "{error}");

@@ -160,6 +160,27 @@ fn an_inline_volume_is_refused_by_name_as_the_pipes_list_no_mappings() {
     assert_eq!((fixture.records(), fixture.mappings().len()), (0, 0));
 }
 
+/// csi-proxy refuses it, and no later call is answered otherwise.
+#[test]
+fn a_path_outside_kubelets_folder_is_refused_for_good() {
+    let fixture = Fixture::new();
+    let elsewhere = Volume {
+        kubelet: r"C:\elsewhere",
+        ..volume("pv")
+    };
+    let (stage, unstage) = (fixture.stage(&elsewhere), fixture.unstage(&elsewhere));
+    fixture.stage(&volume("pv")).unwrap();
+    let outside = elsewhere.target(POD);
+    let published = fixture.publish_at(&volume("pv"), &outside);
+    let unpublished = fixture.unpublish(&elsewhere, POD);
+    for refused in [stage, unstage, published, unpublished] {
+        let refused = refused.unwrap_err();
+        assert_eq!(refused.code(), Code::InvalidArgument, "{refused}");
+    }
+    fixture.unstage(&volume("pv")).unwrap();
+    assert_eq!((fixture.mappings().len(), fixture.records()), (0, 0));
+}
+
 /// A driver died while it unstaged both, so neither uses the share any more. One call unmaps it; the other leaves that to
 /// it, and one that would stage is repeated.
 #[test]

@@ -75,9 +75,11 @@ impl CallError {
             Self::Busy(_) => Code::Aborted,
             Self::Node { error, left } => code::of(error, *left),
             // The volume may be staged, and a later call may get through.
-            Self::Away(..) | Self::TooManyWaiting(_) | Self::Record(_) | Self::Unfinished(_) => {
-                Code::Unavailable
-            }
+            Self::Away(..)
+            | Self::TooManyWaiting(_)
+            | Self::Record(_)
+            | Self::StagedOtherwise(..)
+            | Self::Unfinished(_) => Code::Unavailable,
             Self::NotThere(..) | Self::NoVolume(_) => Code::NotFound,
             Self::HostLacks { .. }
             | Self::NoStaging
@@ -86,7 +88,7 @@ impl CallError {
             | Self::PublishedElsewhere(..) => Code::FailedPrecondition,
             Self::OfKind { code, .. } => *code,
             Self::Request(_) => Code::InvalidArgument,
-            Self::StagedOtherwise(..) | Self::TargetTaken(..) => Code::AlreadyExists,
+            Self::TargetTaken(..) => Code::AlreadyExists,
         }
     }
 
@@ -114,11 +116,15 @@ impl CallError {
 }
 
 impl From<Error> for CallError {
-    /// Of a call that may have left something.
+    /// Of a call that may have left something, but not where csi-proxy does not go.
     fn from(error: Error) -> Self {
+        let left = match error.is(Condition::PathRefused) {
+            true => Leftovers::None,
+            false => Leftovers::Maybe,
+        };
         Self::Node {
             error: Box::new(error),
-            left: Leftovers::Maybe,
+            left,
         }
     }
 }

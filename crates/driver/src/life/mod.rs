@@ -25,11 +25,14 @@ use std::sync::Arc;
 
 use program::metrics::{Exposition, Kind as Metric};
 use wincsi::NodeApi;
+use wincsi::filesystem::Look;
 
+use crate::code;
 use crate::kinds::{Kind, Row};
 use crate::kubelet::Request;
 use crate::machine::Machine;
-use crate::record::{Lifetime, Record, State, Store, StoreError, TextError, VolumeHandle};
+use crate::path::KubeletPath;
+use crate::record::{Record, Store, StoreError, TextError, VolumeHandle};
 
 pub use self::call::Call;
 pub use self::context::Context;
@@ -110,12 +113,24 @@ impl Volumes {
         })
     }
 
-    /// Whether something is left of a volume that kubelet would not take down after a final code: of a stage that did not
-    /// end, or an inline volume. Of one whose record cannot be read it may be.
-    fn is_left(&self, volume: &VolumeHandle, lifetime: Lifetime) -> bool {
-        let is_left =
-            |record: Record| record.state != State::Staged || lifetime == Lifetime::Inline;
+    /// A failure of a stage. While something is left of the volume it is not final: kubelet may not know of an earlier
+    /// call that came through, and would never take the volume down.
+    fn of_stage(&self, error: CallError, volume: &VolumeHandle, at: &KubeletPath) -> CallError {
+        match code::is_final(error.code()) && self.is_left(volume, at) {
+            true => error.unfinished(),
+            false => error,
+        }
+    }
+
+    /// Whether a record is left, or a link or a mount beside kubelet's own file about the volume. Where that cannot be read
+    /// it may be.
+    fn is_left(&self, volume: &VolumeHandle, at: &KubeletPath) -> bool {
+        let is_entry = || match self.ctx.look(at, self.ctx.deadline()) {
+            Ok(look) => matches!(look, Some(Look::Link(_) | Look::MountedFolder { .. })),
+            Err(error) => may_come_through(&error),
+        };
         let record = self.ctx.store.get(volume);
-        record.map_or(true, |record| record.is_some_and(is_left))
+        record.map_or(true, |record| record.is_some())
+            || self.ctx.is_of_kubelet(volume, at) && is_entry()
     }
 }

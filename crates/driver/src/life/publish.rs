@@ -36,6 +36,11 @@ impl CallError {
             _ => error.into(),
         }
     }
+
+    /// Whether the failure is of a place where no link of this driver can be.
+    fn is_of_no_link(&self) -> bool {
+        matches!(self, Self::TargetTaken(..)) || self.is(Condition::PathRefused)
+    }
 }
 
 impl Volumes {
@@ -104,7 +109,7 @@ impl Volumes {
         ctx.forget_gone_target(&slot, request, deadline)?;
         ctx.note_target(&slot, request)?;
         let linked = ctx.link(request, deadline);
-        if let Err(CallError::TargetTaken(..)) = &linked {
+        if linked.as_ref().is_err_and(CallError::is_of_no_link) {
             slot.change(|record| record.published.retain(|one| one != target))?;
         }
         linked

@@ -6,7 +6,7 @@ use crate::code::Leftovers;
 use crate::kinds::{Kind, StageFn};
 use crate::kubelet::{Refusal, Request};
 use crate::path::KubeletPath;
-use crate::record::{Content, Lifetime, Record, Slot, State, Targets, VolumeHandle};
+use crate::record::{Content, Lifetime, Record, Slot, Targets, VolumeHandle};
 
 /// A volume that is to be staged.
 #[derive(Clone, Debug)]
@@ -32,24 +32,18 @@ impl Volumes {
         self.stage_at(request, request.staging(), self.deadline_of_steps())
     }
 
-    /// Stages the volume of a request at a path. After a final code kubelet may forget the volume: a refused request has
-    /// none while something of an earlier call is left of it.
+    /// Stages the volume of a request at a path.
     pub(super) fn stage_at(
         &self,
         request: &Request<'_>,
         staging: Result<KubeletPath, Refusal>,
         deadline: Deadline,
     ) -> Result<(), CallError> {
-        let parsed = staging.and_then(|staging| self.parse(request, staging));
-        let staged = parsed
-            .map_err(CallError::from)
-            .and_then(|(stage, kind, staging)| self.stage_by(kind, &stage, deadline, staging));
-        staged.map_err(|error| match error {
-            CallError::Request(_) if self.is_left(&request.volume, request.lifetime) => {
-                error.unfinished()
-            }
-            error => error,
-        })
+        let at = staging?;
+        let (stage, kind, staging) = self
+            .parse(request, at.clone())
+            .map_err(|refusal| self.of_stage(refusal.into(), &request.volume, &at))?;
+        self.stage_by(kind, &stage, deadline, staging)
     }
 
     /// When the steps of a stage or publish that begins now end: time is left to undo them.
@@ -83,11 +77,12 @@ impl Volumes {
         let _waiting = self.ctx.waiting.begin(kind.waits_for(), stage.lifetime)?;
         let _turn = self.ctx.running.alone(&stage.volume)?;
         let slot = self.ctx.store.slot(&stage.volume)?;
-        staging(&StageCall {
+        let staged = staging(&StageCall {
             stage,
             slot: &slot,
             deadline,
-        })
+        });
+        staged.map_err(|error| self.of_stage(error, &stage.volume, &stage.staging))
     }
 }
 
@@ -111,11 +106,11 @@ impl StageCall<'_> {
         }
     }
 
-    /// A refusal. What is left of a stage that did not end is no volume yet, and kubelet calls again.
+    /// A refusal. While something of the volume is left, kubelet calls again.
     pub(crate) fn refused(&self, error: CallError) -> CallError {
         match self.slot.get() {
-            Ok(Some(record)) if record.state != State::Staged => error.unfinished(),
-            Ok(_) => error,
+            Ok(Some(_)) => error.unfinished(),
+            Ok(None) => error,
             // Of a volume whose record cannot be read, something may be left.
             Err(unreadable) => unreadable.into(),
         }

@@ -27,10 +27,10 @@ fn a_staged_volume_is_refused_for_something_else_and_stays_as_it_is() {
         fixture.publish(TARGET).unwrap();
         let record = fixture.record();
         let elsewhere = fixture.stage_at(r"C:\elsewhere").unwrap_err();
-        assert_eq!(elsewhere.code(), Code::AlreadyExists, "{elsewhere}");
+        assert_eq!(elsewhere.code(), Code::Unavailable, "{elsewhere}");
         let fixture = change(fixture);
         let error = fixture.stage().unwrap_err();
-        assert_eq!(error.code(), Code::AlreadyExists, "{what}: {error}");
+        assert_eq!(error.code(), Code::Unavailable, "{what}: {error}");
         assert_eq!(fixture.record(), record, "{what}");
         fixture.stats(TARGET).unwrap();
     }
@@ -72,7 +72,7 @@ fn a_volume_whose_disk_came_to_another_place_is_staged_there() {
         assert!(fixture.has_file(TARGET), "{is_mounted}");
         let fixture = fixture.identified_by(PLACE);
         let error = fixture.stage().unwrap_err();
-        assert_eq!(error.code(), Code::AlreadyExists, "{error}");
+        assert_eq!(error.code(), Code::Unavailable, "{error}");
         assert!(fixture.content_of(INTRUDER) == before, "{is_mounted}");
     }
 }

@@ -16,7 +16,10 @@ const COLUMNS: [Column; 7] = [
         let (error, left) = (Box::new(error), Leftovers::None);
         CallError::Node { error, left }.code()
     }),
-    ("NodeStage, something left", something_left),
+    ("NodeStage, something left", |error| {
+        let (error, left) = (Box::new(error), Leftovers::Maybe);
+        CallError::Node { error, left }.code()
+    }),
     ("NodePublish", |error| {
         let volume = VolumeHandle::parse("volume").unwrap();
         CallError::of_link(&volume, error).code()

@@ -227,10 +227,23 @@ impl Fixture {
         pod: &str,
         credentials: Option<Credentials>,
     ) -> Result<(), CallError> {
+        self.publish_to(volume, &volume.target(pod), credentials)
+    }
+
+    pub(crate) fn publish_at(&self, volume: &Volume<'_>, target: &str) -> Result<(), CallError> {
+        self.publish_to(volume, target, None)
+    }
+
+    fn publish_to(
+        &self,
+        volume: &Volume<'_>,
+        target: &str,
+        credentials: Option<Credentials>,
+    ) -> Result<(), CallError> {
         let publish = Publish {
             volume: volume.handle(),
             staging: path(&volume.staging()).into(),
-            target: path(&volume.target(pod)).into(),
+            target: path(target).into(),
             targets: Targets::Many,
         };
         let (volumes, shares) = (self.volumes(), self.shares());
@@ -377,6 +390,13 @@ impl Fixture {
             .iter()
             .map(|file| serde_json::from_str(&fs::read_to_string(file).unwrap()).unwrap())
             .collect()
+    }
+
+    /// No record and no lease is written as long as these folders are in the way.
+    pub(crate) fn bar_records(&self) -> Vec<PathBuf> {
+        let files = self.record_files().into_iter();
+        let folders = files.map(|file| file.with_extension("new"));
+        folders.inspect(|at| fs::create_dir(at).unwrap()).collect()
     }
 
     /// Those of leases too.

@@ -189,7 +189,7 @@ fn a_stage_that_fails_leaves_link_and_mapping_of_a_volume_that_is_taken_over() {
     ByProxy::on(&fixture).stage(&fixture, &a).unwrap();
     let folder = fixture.make_folder("a");
     std::fs::remove_dir(&folder).unwrap();
-    assert_eq!(fixture.stage(&a).unwrap_err().code(), Code::NotFound);
+    assert_eq!(fixture.stage(&a).unwrap_err().code(), Code::Unavailable);
     std::fs::create_dir(&folder).unwrap();
     assert_eq!(fixture.records(), 0);
     fixture.publish(&a, "pod").unwrap();
@@ -553,7 +553,7 @@ fn a_stage_that_fails_cuts_no_volume_that_is_taken_over_by_a_mapping_of_this_dri
     fixture.restart_driver();
     let folder = fixture.make_folder("a");
     std::fs::remove_dir(&folder).unwrap();
-    assert_eq!(fixture.stage(&a).unwrap_err().code(), Code::NotFound);
+    assert_eq!(fixture.stage(&a).unwrap_err().code(), Code::Unavailable);
     std::fs::create_dir(&folder).unwrap();
     assert_lives(&fixture, &a, "pod");
     fixture.unstage(&b).unwrap();

@@ -3,7 +3,7 @@
 use transport::Code;
 use wincsi::sim::smb::{ServerHealth, ServerSpec};
 
-use crate::fixture::{Fixture, POD, ROOT, SERVER, SHARE, USER, Volume, volume};
+use crate::fixture::{Fixture, Host, POD, ROOT, SERVER, SHARE, USER, Volume, volume};
 
 const OTHER_USER: &str = r"FILES\others";
 
@@ -101,6 +101,37 @@ fn a_volume_with_another_password_is_served_by_the_mapping_and_counted() {
         assert!(page.contains(&counted), "{page}");
     }
     assert_eq!(fixture.mappings(), [ROOT]);
+}
+
+/// The mapping serves the volume, whatever its Secret has by now.
+#[test]
+fn a_repeated_stage_has_one_rule_for_user_and_password() {
+    let other_user = Volume {
+        user: OTHER_USER,
+        ..volume("pv")
+    };
+    let rotated = Volume {
+        password: "rotated",
+        ..volume("pv")
+    };
+    for changed in [&other_user, &rotated] {
+        for restarts in [false, true] {
+            let mut fixture = Fixture::new();
+            fixture.stage(&volume("pv")).unwrap();
+            fixture.publish(&volume("pv"), POD).unwrap();
+            if restarts {
+                fixture.restart();
+            }
+            fixture.stage(changed).unwrap();
+            fixture.publish_with_secret(changed, "pod-2").unwrap();
+            let page = fixture.metrics();
+            let is_counted = page.contains("wincsi_smb_other_password_total 2");
+            // csi-proxy is asked again, and keeps the mapping.
+            assert!(is_counted || crate::HOST == Host::Pipes, "{page}");
+            fixture.write(&volume("pv").target(POD), "still there");
+            assert_eq!(fixture.mappings(), [ROOT]);
+        }
+    }
 }
 
 /// Guards: P78

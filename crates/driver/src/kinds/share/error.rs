@@ -50,6 +50,8 @@ pub enum Refused {
         volume: VolumeHandle,
         feature: Feature,
     },
+    #[error("volume {0} is refused: there is no folder {1}")]
+    NoFolder(VolumeHandle, String),
     #[error(transparent)]
     Lookup(#[from] LookupError),
 }
@@ -61,6 +63,7 @@ impl Refused {
             | Self::OtherPort { .. }
             | Self::OthersMapping { .. }
             | Self::NoFigures { .. } => Code::FailedPrecondition,
+            Self::NoFolder(..) => Code::NotFound,
             Self::Unmapping { .. } => Code::Aborted,
             Self::Lookup(_) => Code::Unavailable,
         }

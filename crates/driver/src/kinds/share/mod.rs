@@ -20,6 +20,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use program::metrics::{Exposition, Kind as Metric};
+use wincsi::filesystem::Look;
 use wincsi::smb::{Credentials, MappingStatus, RemotePath};
 use wincsi::volumes::Space;
 use wincsi::{Condition, Deadline, Error, Feature, ResultExt as _, WinPath};
@@ -247,6 +248,16 @@ impl Call<'_, ShareKind> {
     fn space(&self, remote: &RemotePath) -> Result<Space, Error> {
         let files = self.ctx.node.filesystem();
         files.space(remote.path(), self.answer())
+    }
+
+    /// Refuses a volume whose folder is gone, or is a file. Whatever else the server answers is its own trouble.
+    fn check_folder(&self, volume: &VolumeHandle, remote: &RemotePath) -> Result<(), CallError> {
+        let at = remote.path();
+        let is_none = |look| matches!(look, Ok(Some(Look::Missing | Look::File { .. })));
+        match at.name().is_some() && is_none(self.ctx.look(at, self.answer())) {
+            true => Err(Refused::NoFolder(volume.clone(), at.to_string()).into()),
+            false => Ok(()),
+        }
     }
 
     /// When a question to a server ends that begins now.

@@ -20,6 +20,9 @@ impl ShareKind {
         let (call, share) = (self.until(deadline), &record.content);
         let mappings = call.mappings()?;
         let is_live = call.is_share_live(&record, &mappings)?;
+        if is_live {
+            call.check_folder(&record.volume, &share.remote)?;
+        }
         if is_live && !call.is_refused_since(&record, credentials.as_ref()) {
             self.compare_password(&record.volume, &share.remote.share(), credentials.as_ref());
             return Ok(());
@@ -46,7 +49,7 @@ impl ShareKind {
         Err(publish.not_staged(Some(text)))
     }
 
-    /// A persistent volume is served by a mapping with another password: Windows has one for each server.
+    /// A persistent volume is served by a mapping with another password or user: Windows has one for each server.
     pub(super) fn compare_password(
         &self,
         volume: &VolumeHandle,
@@ -55,7 +58,7 @@ impl ShareKind {
     ) {
         match credentials.map(|one| self.compare(share, Some(one))) {
             Some(Comparison::Differs) if self.other_passwords.note(volume) => tracing::warn!(
-                "volume {volume}: {share} is mapped with another password, and serves it; \
+                "volume {volume}: {share} is mapped with another password or user, and serves it; \
                  the new one is used once no volume of the share is left on this node"
             ),
             Some(Comparison::Same) => self.other_passwords.end(volume),

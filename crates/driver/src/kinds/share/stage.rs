@@ -175,6 +175,7 @@ impl ShareStage<'_> {
 
     /// Refuses a mapping that was made meanwhile as another user, or for an inline volume with another credential.
     fn accept(&self, outcome: MapOutcome) -> Result<(), CallError> {
+        self.check_folder(self.volume(), &self.remote)?;
         match (outcome, self.turn.stage.lifetime) {
             (MapOutcome::ReusedOtherUser, _)
             | (MapOutcome::ReusedOtherSecret, Lifetime::Inline) => Err(self.others_mapping(true)),
@@ -219,7 +220,8 @@ impl ShareStage<'_> {
             return Ok(false);
         }
         let is_done = self.is_share_live(record, mappings)?
-            && !self.is_refused_since(record, self.credentials());
+            && !self.is_refused_since(record, self.credentials())
+            && (self.check_folder(&record.volume, &record.content.remote)).is_ok();
         if is_done {
             self.compare_password(self.volume(), &self.share, self.credentials());
         }

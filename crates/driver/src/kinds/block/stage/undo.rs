@@ -59,7 +59,9 @@ impl<S: Source> DiskStage<'_, S> {
         let undo = self.block.until(self.turn.deadline_of_undo());
         let (stage, deadline) = (self.turn.stage, undo.deadline);
         if let Some((disk, brought_online)) = mount {
-            undo.dismount(&stage.staging, None)?;
+            // csi-proxy mounts nothing where it does not go.
+            let dismounted = undo.dismount(&stage.staging, None);
+            dismounted.ok_if(Condition::PathRefused)?;
             // The pipes take a disk offline whatever is mounted there.
             if brought_online && !undo.is_of_another(&stage.volume, disk)? {
                 let offline = undo.ctx.node.disks().take_offline(disk, deadline);

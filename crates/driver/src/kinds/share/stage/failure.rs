@@ -15,6 +15,11 @@ impl ShareStage<'_> {
         let is_over = !may_come_through(&error);
         self.end_presumption(&error);
         let left = match &self.before {
+            // Before the first act.
+            None if error.is(Condition::PathRefused) => {
+                self.abandon_first_stage();
+                Leftovers::None
+            }
             None if is_over || self.is_unmade(&error) => self.undo(),
             Some(before) if self.is_unmade(&error) => {
                 self.end_call(Ended::Gone);
