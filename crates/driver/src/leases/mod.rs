@@ -243,11 +243,16 @@ impl<T: Terms> Leases<T> {
     fn end_use(&self, volume: &VolumeHandle, user: User<T>) -> Result<(), StoreError> {
         let saved = self.save(&user.key);
         let mut inner = self.inner.lock();
-        match &saved {
+        match saved {
             Ok(()) => inner.end_unless_needed(&user.key),
-            Err(_) => drop(inner.users.insert(volume.clone(), user)),
+            // The lease that stands serves them, and is written with the next change.
+            Err(error) if inner.has_users(&user.key) => warn(&user.key, Err(error)),
+            Err(error) => {
+                inner.users.insert(volume.clone(), user);
+                return Err(error);
+            }
         }
-        saved
+        Ok(())
     }
 
     /// The foreign thing that a volume took was gone: its call makes it.

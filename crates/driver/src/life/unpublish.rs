@@ -1,3 +1,4 @@
+use super::unstage::stands;
 use super::{CallError, Volumes};
 use crate::kinds::Unrecorded;
 use crate::path::KubeletPath;
@@ -26,7 +27,9 @@ impl Volumes {
         for kind in &self.kinds {
             kind.unpublished(volume, target);
         }
-        Ok(slot.change(|record| record.published.retain(|one| one != target))?)
+        slot.change(|record| record.published.retain(|one| one != target))
+            .unwrap_or_else(stands);
+        Ok(())
     }
 
     fn unpublish_unrecorded(

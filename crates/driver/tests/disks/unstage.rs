@@ -1,10 +1,14 @@
 //! What becomes of the disk at unstage.
 
+use std::fs;
+
+use os::Cause;
 use transport::Code;
-use wincsi::Feature;
+use wincsi::sim::{Effect, Rule};
+use wincsi::{Feature, Win32};
 use wincsi_driver::record::Access;
 
-use crate::fixture::{Fixture, STAGING, VOLUME};
+use crate::fixture::{Fixture, STAGING, TARGET, VOLUME};
 
 const ELSEWHERE: &str = r"C:\data";
 const OTHER: &str = r"C:\var\lib\kubelet\plugins\kubernetes.io\csi\d\2\globalmount";
@@ -19,6 +23,55 @@ fn a_disk_that_is_mounted_elsewhere_stays_online() {
     assert!(!fixture.exists(STAGING));
     assert!(fixture.exists(ELSEWHERE));
     assert_eq!(fixture.records(), 0);
+}
+
+/// The volume is dismounted, and another call would be answered likewise.
+#[test]
+fn an_unstage_succeeds_whatever_offline_answers() {
+    let codes = [1, 8, 41_009, 41_018, 42_014].map(Cause::Storage);
+    let others = [Win32::ACCESS_DENIED, Win32::NOT_READY].map(Cause::Win32);
+    for cause in codes.into_iter().chain(others) {
+        let fixture = Fixture::new();
+        fixture.stage().unwrap();
+        let offline = Rule::on("MSFT_Disk.Offline", Effect::Fail(cause.clone()));
+        fixture.sim.faults().add(offline);
+        let unstaged = fixture.unstage();
+        assert!(unstaged.is_ok(), "{cause}: {unstaged:?}");
+        assert!(fixture.is_online() && !fixture.exists(STAGING));
+        assert_eq!(fixture.records(), 0);
+    }
+}
+
+#[test]
+fn an_unstage_succeeds_while_page_files_are_unknown() {
+    let fixture = Fixture::new();
+    fixture.stage().unwrap();
+    fixture.fail("NtQuerySystemInformation", Win32::ACCESS_DENIED);
+    fixture.unstage().unwrap();
+    assert!(!fixture.exists(STAGING));
+    assert_eq!(fixture.records(), 0);
+}
+
+/// A full disk. What was written before is enough for another driver to go on by.
+#[test]
+fn a_disk_ends_while_no_record_can_be_written() {
+    for dies in [false, true] {
+        let mut fixture = Fixture::new();
+        fixture.stage().unwrap();
+        fixture.publish(TARGET).unwrap();
+        let in_the_way = fixture.bar_records();
+        fixture.unpublish(TARGET).unwrap();
+        assert!(!fixture.exists(TARGET));
+        if dies {
+            fixture.fail("DeleteVolumeMountPointW", Win32::NOT_READY);
+            fixture.unstage().unwrap_err();
+            fixture.heal();
+            fixture.restart_driver();
+        }
+        fixture.unstage().unwrap();
+        fs::remove_dir(in_the_way).unwrap();
+        fixture.assert_put_away("without room");
+    }
 }
 
 #[test]

@@ -6,13 +6,14 @@ use std::{fs, thread};
 use wincsi::Win32;
 use wincsi::sim::smb::ServerHealth;
 use wincsi::sim::{Effect, Rule};
+use wincsi_driver::life::CallError;
 use wincsi_driver::record::Lifetime;
 
 use crate::deaths::RECORDS;
 use crate::fixture::{Fixture, PASSWORD, POD, ROOT, SERVER, USER, Volume, volume};
 use crate::renewal::map_as_another;
 use crate::takeover::{A, B, mapping_came_under_record, node, of, unstage};
-use crate::upstream::{HostProcess, Upstream as _, prepare};
+use crate::upstream::{ByProxy, HostProcess, Upstream as _, clean_up, prepare};
 
 const NONE: [&str; 0] = [];
 
@@ -140,6 +141,80 @@ fn a_repeated_unstage_leaves_what_came_in_place() {
     fixture.sim.faults().clear();
     fixture.unstage(&a).unwrap();
     assert_eq!((fixture.mappings().len(), fixture.records()), (0, 0));
+}
+
+/// A full disk. What was written before is enough for another driver to go on by.
+#[test]
+fn shares_end_while_nothing_can_be_written() {
+    for dies in [false, true] {
+        let (mut fixture, a, b) = (node(), of("a", A), of("b", B));
+        let inline = Volume {
+            lifetime: Lifetime::Inline,
+            ..volume("csi-1")
+        };
+        for volume in [&a, &b] {
+            fixture.stage(volume).unwrap();
+            fixture.publish(volume, POD).unwrap();
+        }
+        fixture.publish_inline(&inline, POD).unwrap();
+        let in_the_way = fixture.bar_records();
+        for volume in [&inline, &a, &b] {
+            if volume.lifetime == Lifetime::Persistent {
+                fixture.unpublish(volume, POD).unwrap();
+            }
+            if dies {
+                let denied = Rule::on("RemoveDirectoryW", Effect::fail(Win32::NOT_READY));
+                fixture.sim.faults().add(denied);
+                end(&fixture, volume).unwrap_err();
+                fixture.sim.faults().clear();
+                fixture.restart();
+            }
+            end(&fixture, volume).unwrap();
+        }
+        for folder in in_the_way {
+            fs::remove_dir(folder).unwrap();
+        }
+        assert_eq!((fixture.mappings().len(), fixture.records()), (0, 0));
+    }
+}
+
+/// Two volumes of another driver, of which the first leaves the mapping to the second.
+#[test]
+fn a_share_that_was_taken_over_ends_without_room() {
+    let (fixture, a, b) = (node(), of("a", A), of("b", B));
+    fixture.stage(&a).unwrap();
+    let of_own = fixture.bar_records();
+    unstage(&fixture, &a);
+    for folder in &of_own {
+        fs::remove_dir(folder).unwrap();
+    }
+    let mut upstream = ByProxy::on(&fixture);
+    for volume in [&a, &b] {
+        upstream.stage(&fixture, volume).unwrap();
+        fixture.stage_again(volume).unwrap();
+    }
+    let mut in_the_way = fixture.bar_records();
+    // No lease is there yet.
+    for folder in of_own {
+        if fs::create_dir(&folder).is_ok() {
+            in_the_way.push(folder);
+        }
+    }
+    for volume in [&a, &b] {
+        fixture.unstage(volume).unwrap();
+        clean_up(&fixture, volume);
+    }
+    for folder in in_the_way {
+        fs::remove_dir(folder).unwrap();
+    }
+    assert_eq!((fixture.mappings().len(), fixture.records()), (0, 0));
+}
+
+fn end(fixture: &Fixture, volume: &Volume<'_>) -> Result<(), CallError> {
+    match volume.lifetime {
+        Lifetime::Inline => fixture.unpublish(volume, POD),
+        Lifetime::Persistent => fixture.unstage(volume),
+    }
 }
 
 fn replace_in_record(fixture: &mut Fixture, from: &str, to: &str) {

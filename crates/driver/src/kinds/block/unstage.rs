@@ -1,6 +1,6 @@
 use wincsi::disks::FoundDisk;
 use wincsi::filesystem::Look;
-use wincsi::{Condition, Error, Feature, ResultExt as _, WinPath};
+use wincsi::{Cause, Condition, Error, Feature, ResultExt as _, WinPath};
 
 use super::{Block, Disk, DiskRecord, Source};
 use crate::kinds::Unrecorded;
@@ -119,9 +119,10 @@ impl<S: Source> Call<'_, Block<S>> {
         if self.is_of_another(volume, disk)? {
             return Ok(());
         }
-        match self.ctx.node.disks().take_offline(disk, self.deadline) {
-            Err(error) if error.is(Condition::NotFound) => Ok(()),
-            Err(error) if error.is(Condition::InUse) => {
+        let offline = self.ctx.node.disks().take_offline(disk, self.deadline);
+        match offline.ok_if(Condition::NotFound) {
+            Err(error) if !matches!(error.cause, Cause::Deadline) => {
+                // The volume is flushed and dismounted, and Windows may answer so for ever.
                 tracing::warn!("volume {volume}: its disk stays online: {error}");
                 Ok(())
             }
