@@ -1,5 +1,6 @@
 //! What kubelet calls: CSI's Identity and Node services, and registration.
 
+mod about;
 mod identity;
 mod node;
 mod registration;
@@ -7,6 +8,7 @@ mod request;
 mod router;
 mod topology;
 
+pub use self::about::ForVolume;
 pub use self::identity::Identity;
 pub use self::node::serve_node;
 pub use self::registration::{Clock, Registration};

@@ -17,7 +17,7 @@ use wire::csi::v1::{
     node_service_capability as capability,
 };
 
-use super::{Refusal, Request, Router, request};
+use super::{ForVolume, Refusal, Request, Router, request};
 use crate::life::{CallError, Capacity, Volumes};
 
 const CAPABILITIES: [Capability; 5] = [
@@ -56,13 +56,13 @@ pub fn serve_node(volumes: &Arc<Volumes>, info: NodeGetInfoResponse, router: &mu
     on::<NodeExpandVolume>(router, volumes, expand);
 }
 
-fn on<R: Rpc>(
+fn on<R: Rpc<Request: ForVolume>>(
     router: &mut Router,
     volumes: &Arc<Volumes>,
     answer: fn(&Volumes, R::Request) -> Result<R::Response, Status>,
 ) {
     let volumes = Arc::clone(volumes);
-    router.on::<R>(move |request| answer(&volumes, request));
+    router.on_volume::<R>(move |request| answer(&volumes, request));
 }
 
 fn stats(

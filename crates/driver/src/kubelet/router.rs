@@ -7,12 +7,11 @@ use prost::Message;
 use transport::{Call, Code, Service, Status};
 use wire::{Group, Method, Rpc};
 
+use super::ForVolume;
 use crate::admission::Admission;
 
-type Answer = Box<dyn Fn(&Call) -> Result<Vec<u8>, Status> + Send + Sync>;
-
-/// Reads that kubelet's registration of the driver begins with, which goes on during a drain.
-const OF_REGISTRATION: [&str; 2] = ["NodeGetInfo", "NodeGetCapabilities"];
+/// Answers a call, and writes what the log has of it.
+type Answer = Box<dyn Fn(&Call, &mut String) -> Result<Vec<u8>, Status> + Send + Sync>;
 
 /// Answers RPCs by their paths. Each call is counted and logged with its outcome.
 #[derive(Default)]
@@ -43,10 +42,33 @@ impl Router {
         &mut self,
         answer: impl Fn(R::Request) -> Result<R::Response, Status> + Send + Sync + 'static,
     ) {
-        let answer = move |call: &Call| {
+        self.insert::<R>(move |request, _| answer(request));
+    }
+
+    /// An RPC that works on a volume, which a drain lets no more begin.
+    pub fn on_volume<R: Rpc<Request: ForVolume>>(
+        &mut self,
+        answer: impl Fn(R::Request) -> Result<R::Response, Status> + Send + Sync + 'static,
+    ) {
+        let admission = Arc::clone(&self.admission);
+        self.insert::<R>(move |request, about| {
+            *about = request.about();
+            let Some(_admitted) = admission.admit(R::METHOD.name) else {
+                let text = "the driver is being drained before its end: the next one answers";
+                return Err(Status::new(Code::Unavailable, text));
+            };
+            answer(request)
+        });
+    }
+
+    fn insert<R: Rpc>(
+        &mut self,
+        answer: impl Fn(R::Request, &mut String) -> Result<R::Response, Status> + Send + Sync + 'static,
+    ) {
+        let answer = move |call: &Call, about: &mut String| {
             let request = R::Request::decode(call.message.as_ref())
                 .map_err(|error| Status::new(Code::Internal, error.to_string()))?;
-            answer(request).map(|response| response.encode_to_vec())
+            answer(request, about).map(|response| response.encode_to_vec())
         };
         let handler = Handler {
             group: R::GROUP,
@@ -54,24 +76,6 @@ impl Router {
             answer: Box::new(answer),
         };
         self.handlers.insert(R::PATH, handler);
-    }
-
-    fn answer(&self, handler: &Handler, call: &Call) -> Result<Vec<u8>, Status> {
-        if !handler.works_on_volumes() {
-            return (handler.answer)(call);
-        }
-        let Some(_admitted) = self.admission.admit(handler.method.name) else {
-            let text = "the driver is being drained before its end: the next one answers";
-            return Err(Status::new(Code::Unavailable, text));
-        };
-        (handler.answer)(call)
-    }
-}
-
-impl Handler {
-    fn works_on_volumes(&self) -> bool {
-        let is_of_node = (self.group.name, self.group.service) == ("csi", "Node");
-        is_of_node && !OF_REGISTRATION.contains(&self.method.name)
     }
 }
 
@@ -83,13 +87,16 @@ impl Service for Router {
         let series = self.calls.series(handler.group, handler.method);
         series.began();
         let began = Instant::now();
-        let outcome = self.answer(handler, call);
+        let mut about = String::new();
+        let outcome = (handler.answer)(call, &mut about);
         let took = began.elapsed();
         series.ended(code(&outcome), took);
         let method = handler.method.name;
         match &outcome {
-            Ok(_) => tracing::debug!("{method}: OK in {took:?}"),
-            Err(status) => tracing::error!("{method}: {status}"),
+            Ok(_) => tracing::debug!("{method}: OK in {took:?}{about}"),
+            Err(Status { code, message, .. }) => {
+                tracing::error!("{method}: {code} in {took:?}{about}: {message}");
+            }
         }
         outcome
     }
@@ -123,7 +130,7 @@ mod tests {
     fn a_drained_driver_works_on_no_volume_and_stays_registered() {
         let admission = Arc::<Admission>::default();
         let mut router = Router::new(&Arc::default(), &admission);
-        router.on::<NodeStageVolume>(|_| Ok(NodeStageVolumeResponse {}));
+        router.on_volume::<NodeStageVolume>(|_| Ok(NodeStageVolumeResponse {}));
         router.on::<NodeGetInfo>(|_| Ok(NodeGetInfoResponse::default()));
         router.on::<Probe>(|_| Ok(ProbeResponse::default()));
         assert_eq!(code_of::<NodeStageVolume>(&router), Code::Ok);

@@ -91,6 +91,12 @@ impl Driver {
         self.start_again();
     }
 
+    /// Another process, with `-v` so.
+    pub(crate) fn restart_at(&mut self, verbosity: u8) {
+        self.flags[0] = format!("-v={verbosity}");
+        self.die_and_start();
+    }
+
     /// The process dies, and the test has the node.
     pub(crate) fn end_and_open(&mut self) -> SimNode {
         self.die();

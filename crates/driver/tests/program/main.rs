@@ -11,5 +11,6 @@ mod format;
 mod handles;
 mod kubelet;
 mod life;
+mod log;
 mod paths;
 mod secrets;

@@ -1,0 +1,111 @@
+//! What an operator finds in the log.
+
+use wire::csi::v1::NodeStageVolumeRequest;
+use wire::csi::v1::node::{NodePublishVolume, NodeStageVolume};
+use wire::csi::v1::volume_capability::{AccessType, MountVolume};
+
+use crate::driver::Driver;
+use crate::kubelet::Volume;
+
+const CLAIM: [(&str, &str); 2] = [
+    ("csi.storage.k8s.io/pvc/name", "data"),
+    ("csi.storage.k8s.io/pvc/namespace", "shop"),
+];
+const POD: [(&str, &str); 2] = [
+    ("csi.storage.k8s.io/pod.name", "web-0"),
+    ("csi.storage.k8s.io/pod.namespace", "shop"),
+];
+const SECRET: &str = "Zx81-qUUx-horse!";
+
+#[test]
+fn each_call_is_a_line_with_its_volume_claim_and_pod() {
+    let driver = Driver::start();
+    let volume = Volume::new("vol-a");
+    let mut request = volume.to_stage();
+    request.volume_context = owned(&CLAIM);
+    driver.call::<NodeStageVolume>(&request).unwrap();
+    let mut request = volume.to_publish();
+    request.volume_context = owned(&POD);
+    driver.call::<NodePublishVolume>(&request).unwrap();
+    volume.stats(&driver).unwrap();
+    volume.unstage(&driver).unwrap_err();
+    volume.unpublish(&driver).unwrap();
+    volume.expand(&driver, 1).unwrap_err();
+    volume.unstage(&driver).unwrap();
+    driver.wait_for("NodeUnstageVolume: OK");
+    for (call, words) in [
+        (
+            "NodeStageVolume",
+            &[r#"pvc/name="data" pvc/namespace="shop""#][..],
+        ),
+        (
+            "NodePublishVolume",
+            &[r#"pod.name="web-0" pod.namespace="shop""#],
+        ),
+        ("NodeGetVolumeStats", &[]),
+        ("NodeUnpublishVolume", &[]),
+    ] {
+        let line = &lines(&driver, &format!("{call}: OK in "))[..];
+        let [line] = line else { panic!("{line:?}") };
+        assert!(line.contains(r#"volume="vol-a""#), "{line}");
+        assert!(words.iter().all(|word| line.contains(word)), "{line}");
+    }
+    let failed = lines(&driver, "NodeUnstageVolume: FailedPrecondition in ");
+    assert!(failed[0].starts_with('E'), "{failed:?}");
+    assert!(failed[0].contains("is published at") && failed[0].contains(r#"volume="vol-a""#));
+    for call in ["NodeStageVolume", "NodePublishVolume", "NodeExpandVolume"] {
+        assert_eq!(lines(&driver, &format!("{call}:")).len(), 1, "{call}");
+    }
+}
+
+/// Guards: P21
+#[test]
+fn fields_of_a_call_are_on_a_list_and_in_the_log_at_5() {
+    let mut driver = Driver::start();
+    for verbosity in [5, 2] {
+        driver.restart_at(verbosity);
+        let name = format!("vol-{verbosity}");
+        let request = with_canaries(Volume::new(&name).to_stage());
+        driver.call::<NodeStageVolume>(&request).unwrap_err();
+        driver.wait_for(&format!("volume={name:?}"));
+        let line = lines(&driver, "NodeStageVolume:").pop().unwrap();
+        let has_fields = verbosity == 5;
+        for field in ["globalmount", "SingleNodeWriter", "ntfs", r#"subDir="a/b""#] {
+            assert_eq!(line.contains(field), has_fields, "{field}: {line}");
+        }
+        assert!(!line.contains("other.example"), "{line}");
+    }
+    assert!(!driver.log().contains(SECRET) && !driver.log().contains("horse"));
+}
+
+fn lines(driver: &Driver, words: &str) -> Vec<String> {
+    let log = driver.log();
+    let lines = log.lines().filter(|line| line.contains(words));
+    lines.map(str::to_owned).collect()
+}
+
+/// With a secret wherever people have put one.
+fn with_canaries(mut request: NodeStageVolumeRequest) -> NodeStageVolumeRequest {
+    let source = format!("//pods:{SECRET}@files/data");
+    request.volume_context = owned(&[
+        ("source", &source),
+        ("subDir", "a/b"),
+        ("other.example/key", SECRET),
+        ("csi.storage.k8s.io/serviceAccount.tokens", SECRET),
+    ]);
+    request.secrets = owned(&[("username", "pods"), ("password", SECRET)]);
+    let capability = request.volume_capability.as_mut().unwrap();
+    capability.access_type = Some(AccessType::Mount(MountVolume {
+        fs_type: String::from("ntfs"),
+        mount_flags: vec![format!("password={SECRET}"), SECRET.to_owned()],
+        ..Default::default()
+    }));
+    request
+}
+
+fn owned<T: FromIterator<(String, String)>>(pairs: &[(&str, &str)]) -> T {
+    let pairs = pairs.iter();
+    pairs
+        .map(|(key, value)| ((*key).to_owned(), (*value).to_owned()))
+        .collect()
+}
