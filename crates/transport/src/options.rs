@@ -80,6 +80,8 @@ pub struct ServerOptions {
     pub socket_folder: SocketFolder,
     /// The fate of the files of its Unix sockets.
     pub socket_at_end: SocketAtEnd,
+    /// Clients that come and hang up are no lines of the log; what else ends a connection is.
+    pub quiet_clients: bool,
     /// The request header passed to the service ([`crate::Call::metadata`]), by its name in lower case. Nothing reads
     /// the others.
     pub metadata: Option<&'static str>,
@@ -150,6 +152,7 @@ impl Default for ServerOptions {
             security: DEFAULT_SECURITY.to_owned(),
             socket_folder: SocketFolder::Own,
             socket_at_end: SocketAtEnd::Removed,
+            quiet_clients: false,
             metadata: None,
             handshake_timeout: Duration::from_secs(120),
             max_idle: Duration::from_secs(30 * 60),

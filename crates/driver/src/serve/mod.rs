@@ -79,6 +79,8 @@ pub fn start(config: &Config) -> Result<RunningServer, StartError> {
     lifecycle::serve(&admission, &mut router);
     let services = vec![(config.csi_endpoint(), Arc::new(router) as _)];
     let mut options = ServerOptions::default();
+    // Kubelet connects anew for each call.
+    options.quiet_clients = true;
     // The records lie beside the socket, unless a flag says where.
     options.socket_folder = SocketFolder::OwnWithFiles;
     options.max_process_calls = CALLS;

@@ -71,6 +71,7 @@ impl Registrar {
 
     fn serve(&self) -> Result<(), BindError> {
         let mut options = ServerOptions::default();
+        options.quiet_clients = true;
         options.socket_folder = SocketFolder::Foreign;
         options.socket_at_end = SocketAtEnd::Left;
         options.max_connections = MOST_CONNECTIONS;

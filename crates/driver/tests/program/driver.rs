@@ -132,6 +132,11 @@ impl Driver {
         call::<R>(&self.registry, request)
     }
 
+    pub(crate) fn csi_address(&self) -> String {
+        let endpoint = self.csi.endpoint().to_string();
+        endpoint.trim_start_matches("tcp://").to_owned()
+    }
+
     pub(crate) fn log(&self) -> String {
         let log = fs::read(self.folder.path().join("log")).unwrap();
         String::from_utf8_lossy(&log).into_owned()

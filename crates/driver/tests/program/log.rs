@@ -1,5 +1,8 @@
 //! What an operator finds in the log.
 
+use std::io::Write as _;
+use std::net::TcpStream;
+
 use wire::csi::v1::NodeStageVolumeRequest;
 use wire::csi::v1::node::{NodePublishVolume, NodeStageVolume};
 use wire::csi::v1::volume_capability::{AccessType, MountVolume};
@@ -76,6 +79,19 @@ fn fields_of_a_call_are_on_a_list_and_in_the_log_at_5() {
         assert!(!line.contains("other.example"), "{line}");
     }
     assert!(!driver.log().contains(SECRET) && !driver.log().contains("horse"));
+}
+
+#[test]
+fn kubelets_connections_are_no_lines_and_junk_is_one() {
+    let driver = Driver::start();
+    for bytes in [&b""[..], b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", &[0xff; 64]] {
+        let mut stream = TcpStream::connect(driver.csi_address()).unwrap();
+        stream.write_all(bytes).unwrap();
+    }
+    driver.wait_for("the connection does not begin with the HTTP/2 preface");
+    let closed = lines(&driver, "connection closed");
+    assert_eq!(closed.len(), 1, "{closed:?}");
+    assert_eq!(lines(&driver, "client connected"), [""; 0]);
 }
 
 fn lines(driver: &Driver, words: &str) -> Vec<String> {

@@ -358,6 +358,9 @@ impl Connection {
         if !self.shared.connections.remove(self.id) {
             return;
         }
+        if self.shared.options.quiet_clients && reason.is_hang_up() {
+            return;
+        }
         let (endpoint, peer) = (&self.binding.endpoint, self.client.peer());
         contain("logging", || match peer.is_this_process() {
             true => tracing::trace!(%endpoint, %peer, %reason, "connection closed"),

@@ -75,6 +75,16 @@ pub(crate) enum CloseReason {
     Io(#[from] io::Error),
 }
 
+impl CloseReason {
+    /// Whether it says no more than that one side hung up.
+    pub(super) fn is_hang_up(&self) -> bool {
+        let has_ended = matches!(self, Self::Gone | Self::Finished | Self::Severed);
+        has_ended
+            || matches!(self, Self::Io(_))
+            || matches!(self, Self::Http(error) if error.is_io())
+    }
+}
+
 /// The state of HTTP/2.
 enum Http {
     /// Nothing has come: nothing is allocated.
@@ -312,6 +322,9 @@ impl State {
 
     /// This process's own clients look whether its endpoints answer, again and again.
     fn log_client(&self) {
+        if self.shared.options.quiet_clients {
+            return;
+        }
         let (endpoint, peer) = (&self.binding.endpoint, self.peer);
         match peer.is_this_process() {
             true => tracing::trace!(%endpoint, %peer, "client connected"),
