@@ -80,6 +80,11 @@ pub trait Kind: Any + Send + Sync {
         Ok(capacity.wanted.unwrap_or_default())
     }
 
+    /// This boot, with which all ends that a stage makes.
+    fn boot(&self) -> Option<&str> {
+        None
+    }
+
     /// Whether a volume that kubelet forgot is unstaged. Otherwise its record alone goes: what is on the node may be another
     /// driver's by now.
     fn ends_abandoned(&self) -> bool {

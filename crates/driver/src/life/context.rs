@@ -12,7 +12,7 @@ use super::vol_data::VolData;
 use super::waiting::ServerWaits;
 use crate::in_flight::InFlight;
 use crate::machine::Machine;
-use crate::record::{Store, VolumeHandle};
+use crate::record::{Record, Store, VolumeHandle};
 
 /// How long a call may take: less than the two minutes after which kubelet calls again.
 pub(super) const CALL: Duration = Duration::from_secs(110);
@@ -59,12 +59,15 @@ impl Context {
         }
     }
 
-    /// Reports once until the volume is normal again.
-    pub(crate) fn note_abnormal(&self, volume: &VolumeHandle, reason: &str) {
+    /// Reports once until the volume is normal again. One of another boot than this only waits for kubelet's next stage.
+    pub(crate) fn note_abnormal<C>(&self, record: &Record<C>, boot: Option<&str>, reason: &str) {
+        let volume = &record.volume;
         let was_normal = self.health.note(volume, &self.store, |state| {
             !mem::replace(&mut state.is_abnormal, true)
         });
-        if was_normal {
+        if was_normal && !record.is_of_boot(boot) {
+            tracing::info!("volume {volume} waits for its next stage after a reboot: {reason}");
+        } else if was_normal {
             tracing::error!("volume {volume} is abnormal: {reason}");
             let event = format!("volume {volume} is abnormal: {reason}");
             self.machine.report(&event);

@@ -17,7 +17,7 @@ use wincsi::{Deadline, Error, Feature, WinPath};
 
 use super::vol_data::VolData;
 use super::{CallError, Context, Volumes};
-use crate::kinds::InspectFn;
+use crate::kinds::{InspectFn, Kind};
 use crate::path::KubeletPath;
 use crate::record::{Record, State, VolumeHandle};
 use crate::unpoisoned::Unpoisoned;
@@ -141,7 +141,7 @@ impl Comparison<'_> {
         match state {
             Some(Ok(StagingState::Live)) => self.ctx.note_normal(volume, None),
             Some(Ok(state)) => self.note_away(&record, state),
-            Some(Err(error)) => self.ctx.note_abnormal(volume, &error.to_string()),
+            Some(Err(error)) => (self.ctx).note_abnormal(&record, None, &error.to_string()),
             None => {
                 tracing::warn!("volume {volume}: a call did not end; kubelet's next one goes on");
                 self.outcome.lock().interrupted.push(volume.clone());
@@ -190,7 +190,9 @@ impl Comparison<'_> {
     fn note_away(&self, record: &Record, state: StagingState) {
         let volume = &record.volume;
         let text = format!("volume {volume} is not mounted at {}", record.staging);
-        self.ctx.note_abnormal(volume, &text);
+        let kind = self.volumes.kind_of(record).ok();
+        let boot = kind.and_then(Kind::boot);
+        self.ctx.note_abnormal(record, boot, &text);
         self.outcome.lock().away.push(volume.clone());
         if state == StagingState::Dangling && !record.is_of_boot(self.boot.as_deref()) {
             self.sweep(&record.staging);

@@ -66,7 +66,7 @@ impl Volumes {
         reason: CallError,
     ) -> Result<Stats, CallError> {
         let text = reason.to_string();
-        self.ctx.note_abnormal(&record.volume, &text);
+        self.ctx.note_abnormal(&record, kind.boot(), &text);
         let space = self.ctx.health.last_space(&record.volume);
         let total = space.map(|space| space.total).or_else(|| kind.size(record));
         Ok(Stats {

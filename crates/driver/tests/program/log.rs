@@ -3,6 +3,7 @@
 use std::io::Write as _;
 use std::net::TcpStream;
 
+use wincsi::sim::smb::ServerSpec;
 use wire::csi::v1::NodeStageVolumeRequest;
 use wire::csi::v1::node::{NodePublishVolume, NodeStageVolume};
 use wire::csi::v1::volume_capability::{AccessType, MountVolume};
@@ -92,6 +93,29 @@ fn kubelets_connections_are_no_lines_and_junk_is_one() {
     let closed = lines(&driver, "connection closed");
     assert_eq!(closed.len(), 1, "{closed:?}");
     assert_eq!(lines(&driver, "client connected"), [""; 0]);
+}
+
+#[test]
+fn a_share_that_waits_after_a_reboot_is_no_error() {
+    let mut driver = Driver::start();
+    let server = ServerSpec::sharing("data", r"AZURE\pods", SECRET);
+    driver.servers().add_server("nas", &server).unwrap();
+    let volume = Volume::new("vol-nas");
+    let mut request = volume.to_stage();
+    request.publish_context.clear();
+    request.volume_context = owned(&[("source", "//nas/data")]);
+    request.secrets = owned(&[("username", "pods"), ("password", SECRET)]);
+    driver.call::<NodeStageVolume>(&request).unwrap();
+    driver.end_and_open().reboot().unwrap();
+    driver.start_again();
+    driver.wait_for("1 volumes have a record; 1 are away");
+    assert!(driver.log().contains("waits for its next stage"));
+    assert!(driver.page("/metrics").contains("wincsi_volume_abnormal{"));
+    driver.call::<NodeStageVolume>(&request).unwrap();
+    assert!(!driver.page("/metrics").contains("wincsi_volume_abnormal{"));
+    let log = driver.log();
+    let errors: Vec<_> = log.lines().filter(|line| line.starts_with('E')).collect();
+    assert_eq!(errors, [""; 0]);
 }
 
 fn lines(driver: &Driver, words: &str) -> Vec<String> {

@@ -172,6 +172,11 @@ impl Kind for ShareKind {
         Err(Refused::NoFigures { volume, feature }.into())
     }
 
+    /// Windows keeps no password for the next one.
+    fn boot(&self) -> Option<&str> {
+        self.leases.boot()
+    }
+
     fn ends_abandoned(&self) -> bool {
         true
     }

@@ -45,7 +45,7 @@ impl ShareKind {
             return Ok(self.ctx.make_link(to, &record.staging, deadline)?);
         }
         let text = format!("{} is not mapped, or does not answer", share.remote.share());
-        self.ctx.note_abnormal(&record.volume, &text);
+        self.ctx.note_abnormal(&record, self.leases.boot(), &text);
         Err(publish.not_staged(Some(text)))
     }
 
