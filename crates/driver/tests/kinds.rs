@@ -59,6 +59,10 @@ impl Source for Shelf {
         request.context.contains_key("shelf")
     }
 
+    fn keys(&self) -> Vec<&'static str> {
+        vec!["shelf"]
+    }
+
     fn read(&self, request: &Request<'_>) -> Result<OnShelf, Refusal> {
         let shelf = request.context["shelf"].clone();
         Ok(OnShelf { shelf })

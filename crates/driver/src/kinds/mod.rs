@@ -2,6 +2,7 @@
 
 pub mod block;
 pub mod disk;
+mod keys;
 pub mod share;
 
 use std::any::Any;
@@ -17,7 +18,9 @@ use self::share::ShareKind;
 use crate::kubelet::{Refusal, Request};
 use crate::life::{CallError, Capacity, Context, PublishCall, StageCall, StagingState};
 use crate::path::KubeletPath;
-use crate::record::{Content, Form, Record, VolumeHandle};
+use crate::record::{Content, Form, Lifetime, Record, VolumeHandle};
+
+pub use self::keys::Keys;
 
 /// How a volume of a request is staged.
 pub type StageFn<'a> = Box<dyn FnOnce(&StageCall<'_>) -> Result<(), CallError> + 'a>;
@@ -39,6 +42,9 @@ pub trait Kind: Any + Send + Sync {
 
     /// Whether a request is for a volume of this kind, unless one before it in the table accepts it.
     fn accepts(&self, request: &Request<'_>) -> bool;
+
+    /// The keys that it reads of such a volume.
+    fn keys(&self, lifetime: Lifetime) -> Keys;
 
     /// Reads a request to stage a volume. Asks nothing of the node.
     fn to_stage<'a>(&'a self, request: &Request<'_>) -> Result<StageFn<'a>, Refusal>;

@@ -38,6 +38,12 @@ pub enum Refusal {
     OfKind(Box<dyn Error + Send + Sync>),
     #[error("the {0} is missing")]
     Missing(&'static str),
+    #[error("{place} has the key {key:?}, which is not read: write {meant}")]
+    Misspelt {
+        place: &'static str,
+        key: String,
+        meant: &'static str,
+    },
     #[error("the volume's attributes name no kind of volume that this driver has")]
     NoKind,
     #[error("the {name} {text:?} is no path of Windows: {reason}")]

@@ -58,7 +58,7 @@ impl Volumes {
     fn publish_request(&self, request: &Request<'_>) -> Result<(), CallError> {
         let deadline = self.deadline_of_steps();
         if request.lifetime == Lifetime::Inline {
-            return self.stage_at(request, request.target(), deadline);
+            return self.stage_for_kubelet(request, request.target());
         }
         let kind = self.kind_for(request).ok_or(Refusal::NoKind)?;
         let (proving, targets) = (kind.to_publish(request)?, request.targets()?);

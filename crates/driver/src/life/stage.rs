@@ -3,7 +3,7 @@ use wincsi::Deadline;
 use super::context::{CALL, UNDO};
 use super::{CallError, Volumes};
 use crate::code::Leftovers;
-use crate::kinds::{Kind, StageFn};
+use crate::kinds::{Kind, StageFn, Unrecorded};
 use crate::kubelet::{Refusal, Request};
 use crate::path::KubeletPath;
 use crate::record::{Content, Lifetime, Record, Slot, Targets, VolumeHandle};
@@ -29,7 +29,37 @@ pub struct StageCall<'a> {
 impl Volumes {
     /// Stages a volume, as its kind does.
     pub fn stage(&self, request: &Request<'_>) -> Result<(), CallError> {
-        self.stage_at(request, request.staging(), self.deadline_of_steps())
+        self.stage_for_kubelet(request, request.staging())
+    }
+
+    /// Stages a volume for kubelet. One that is not staged yet, by no driver of this name, is refused for a misspelt key.
+    pub(super) fn stage_for_kubelet(
+        &self,
+        request: &Request<'_>,
+        staging: Result<WinPath, Refusal>,
+    ) -> Result<(), CallError> {
+        let (deadline, volume) = (self.deadline_of_steps(), &request.volume);
+        let is_first = matches!(self.ctx.store.get(volume), Ok(None));
+        let Some(kind) = self.kind_for(request).filter(|_| is_first) else {
+            return self.stage_at(request, staging, deadline);
+        };
+        let keys = kind.keys(request.lifetime);
+        if let (Err(misspelt), Ok(at)) = (keys.check(request), &staging) {
+            let found = Unrecorded {
+                volume,
+                at,
+                deadline,
+            };
+            if !kind.is_foreign_live(found)? {
+                return Err(misspelt.into());
+            }
+        }
+        self.stage_at(request, staging, deadline)?;
+        let unknown = keys.unknown(request);
+        if !unknown.is_empty() {
+            tracing::info!("volume {volume}: attributes that wincsi does not have: {unknown:?}");
+        }
+        Ok(())
     }
 
     /// Stages the volume of a request at a path.

@@ -118,6 +118,21 @@ fn a_share_that_waits_after_a_reboot_is_no_error() {
     assert_eq!(errors, [""; 0]);
 }
 
+#[test]
+fn attributes_that_nobody_reads_are_one_line_a_volume() {
+    let driver = Driver::start();
+    let attributes = [("skuName", SECRET), (CLAIM[0].0, "data"), ("label", "x")];
+    let volume = Volume::new("vol-a");
+    volume.stage_with(&driver, &attributes).unwrap();
+    volume.stage_with(&driver, &attributes).unwrap();
+    let refused = Volume::new("vol-b").stage_with(&driver, &[("lable", "x")]);
+    assert!(refused.unwrap_err().message.contains("write label"));
+    driver.wait_for(r#"volume="vol-b""#);
+    let unknown = lines(&driver, "attributes that wincsi does not have");
+    assert_eq!(unknown.len(), 1, "{unknown:?}");
+    assert!(unknown[0].ends_with(r#"["skuName"]"#), "{unknown:?}");
+}
+
 fn lines(driver: &Driver, words: &str) -> Vec<String> {
     let log = driver.log();
     let lines = log.lines().filter(|line| line.contains(words));

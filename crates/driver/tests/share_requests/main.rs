@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "test code")]
 
 mod fixture;
+mod keys;
 // A proxy on sockets, which are pipes there.
 #[cfg(unix)]
 mod over_pipes;

@@ -18,13 +18,13 @@ use wincsi::filesystem::Look;
 use wincsi::volumes::{FoundVolume, Space, VolumeId};
 use wincsi::{Condition, Deadline, Error, ResultExt as _, WinPath};
 
-use super::{InspectFn, Kind, ProveFn, StageFn, Unrecorded};
+use super::{InspectFn, Keys, Kind, ProveFn, StageFn, Unrecorded};
 use crate::kubelet::{Refusal, Request};
 use crate::life::{
     Call, CallError, Capacity, Context, StagingState, is_dangling, is_nothing_mounted,
 };
 use crate::path::KubeletPath;
-use crate::record::{Content as _, Record};
+use crate::record::{Content as _, Lifetime, Record};
 
 pub use self::error::Refused;
 pub use self::record::{Disk, RequestedDisk, Spec};
@@ -43,6 +43,9 @@ pub trait Source: Send + Sync + 'static {
 
     /// Whether a request is for a disk from here.
     fn accepts(&self, request: &Request<'_>) -> bool;
+
+    /// The attributes that it reads.
+    fn keys(&self) -> Vec<&'static str>;
 
     /// Reads a request. Asks nothing of the node.
     fn read(&self, request: &Request<'_>) -> Result<Self::Spec, Refusal>;
@@ -103,6 +106,15 @@ impl<S: Source> Kind for Block<S> {
 
     fn accepts(&self, request: &Request<'_>) -> bool {
         self.source.accepts(request)
+    }
+
+    fn keys(&self, _lifetime: Lifetime) -> Keys {
+        let of_format = request::FORMAT_KEYS.iter().map(|(key, _)| *key);
+        Keys {
+            attributes: self.source.keys().into_iter().chain(of_format).collect(),
+            of_secret: &[],
+            is_same: |one, other| one == other,
+        }
     }
 
     fn to_stage<'a>(&'a self, request: &Request<'_>) -> Result<StageFn<'a>, Refusal> {

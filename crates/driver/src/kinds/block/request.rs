@@ -63,7 +63,7 @@ pub(super) fn note_access(wanted: &RequestedDisk, request: &Request<'_>) {
 }
 
 /// The attributes of a volume that say how a blank one is formatted.
-const FORMAT_KEYS: [(&str, &str); 3] = [
+pub(super) const FORMAT_KEYS: [(&str, &str); 3] = [
     (
         "allocationUnitSize",
         "in bytes, or in KiB as `64K`; empty is Windows's own choice",

@@ -6,6 +6,8 @@ use wincsi::disks::{
     Criterion, DiskQuery, NamespaceConvention, NotEnough, Page83, SerialNumber, TrivialName,
 };
 
+use crate::kubelet::Request;
+
 /// What a controller, or the author of a PV, wrote about a volume.
 #[derive(Clone, Copy, Debug)]
 pub struct Attributes<'a> {
@@ -32,7 +34,7 @@ pub enum Luns {
 
 #[derive(Debug, thiserror::Error)]
 pub enum AttributeError {
-    #[error("{0}; a disk is identified by {keys} in the publish context or the volume's attributes", keys = keys())]
+    #[error("{0}; a disk is identified by {keys} in the publish context or the volume's attributes", keys = keys().join(", "))]
     NotEnough(NotEnough),
     #[error("the attribute {key} is {value:?}: {reason}")]
     Value {
@@ -167,9 +169,15 @@ fn number(text: &str) -> Result<u32, String> {
         .map_err(|_| String::from("it must be a number from 0 on"))
 }
 
-fn keys() -> String {
-    let keys: Vec<_> = TABLE.iter().map(|(key, ..)| *key).collect();
-    keys.join(", ")
+pub(super) fn keys() -> Vec<&'static str> {
+    TABLE.iter().map(|(key, ..)| *key).collect()
+}
+
+/// Whether a request names its disk, in whatever case.
+pub(in crate::kinds) fn names_disk(request: &Request<'_>) -> bool {
+    let is_key = |name: &String| keys().iter().any(|key| name.eq_ignore_ascii_case(key));
+    let mut names = request.publish_context.keys().chain(request.context.keys());
+    request.volume.as_str().starts_with(EBS) || names.any(is_key)
 }
 
 #[cfg(test)]

@@ -11,6 +11,7 @@ use wincsi::disks::DiskQuery;
 use super::block::{ARRIVAL, Source, Spec};
 use crate::kubelet::{Refusal, Request};
 
+pub(super) use self::attributes::names_disk;
 pub use self::attributes::{AttributeError, Attributes, Luns, attribute_rows};
 
 /// What disks may be told.
@@ -51,6 +52,10 @@ impl Source for AttachedDisks {
     /// Whatever no other kind accepts.
     fn accepts(&self, _request: &Request<'_>) -> bool {
         true
+    }
+
+    fn keys(&self) -> Vec<&'static str> {
+        attributes::keys()
     }
 
     fn read(&self, request: &Request<'_>) -> Result<Attached, Refusal> {

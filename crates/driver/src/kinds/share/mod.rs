@@ -31,12 +31,12 @@ use self::other_passwords::OtherPasswords;
 use self::owed::Owed;
 use self::stats::{FRESH, Figures};
 use self::terms::{Terms, secret_text, user_of};
-use super::{InspectFn, Kind, ProveFn, StageFn, Unrecorded};
+use super::{InspectFn, Keys, Kind, ProveFn, StageFn, Unrecorded, disk};
 use crate::kubelet::{Refusal, Request};
 use crate::leases::{Comparison, Leases};
 use crate::life::{Call, CallError, Context, StagingState};
 use crate::path::{KubeletPath, is_same};
-use crate::record::{Content as _, Record, StoreError, VolumeHandle};
+use crate::record::{Content as _, Lifetime, Record, StoreError, VolumeHandle};
 
 pub use self::error::Refused;
 pub use self::record::{RequestedShare, Share, ShareOptions};
@@ -113,9 +113,25 @@ impl Kind for ShareKind {
         Share::KIND
     }
 
-    /// Its context names a source.
+    /// Its context names a source, or should: it names no disk, and has what volumes have that are shares.
     fn accepts(&self, request: &Request<'_>) -> bool {
-        request.attribute("source").is_some()
+        let should = || {
+            self.ctx.kubelet.driver_name == "smb.csi.k8s.io"
+                || request.attribute("subDir").is_some()
+                || !request.secrets.is_empty()
+                || self.keys(request.lifetime).check(request).is_err()
+        };
+        request.attribute("source").is_some() || !disk::names_disk(request) && should()
+    }
+
+    fn keys(&self, lifetime: Lifetime) -> Keys {
+        let of_pod = ["mountOptions", "secretName", "secretNamespace"].into_iter();
+        let of_pod = of_pod.filter(|_| lifetime == Lifetime::Inline);
+        Keys {
+            attributes: ["source", "subDir"].into_iter().chain(of_pod).collect(),
+            of_secret: &["username", "password", "domain"],
+            is_same: str::eq_ignore_ascii_case,
+        }
     }
 
     fn to_stage<'a>(&'a self, request: &Request<'_>) -> Result<StageFn<'a>, Refusal> {

@@ -31,7 +31,7 @@ const LONGEST_PATH: usize = 32_767 - r"\\?\UNC\".len();
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SourceError {
-    #[error("the source is missing")]
+    #[error("it is of a share, and its attribute source is missing: //server/share")]
     Missing,
     #[error("{0} has a name that is . or ..")]
     Relative(Shown),
