@@ -157,12 +157,35 @@ pub fn parse(
     let with_default = own.filter(|flag| !flag.default.is_empty());
     let defaults = with_default.map(|flag| format!("-{}={}", flag.name, flag.default));
     let of_environment = program::flags::all::<Config>().filter_map(|flag| {
-        let name = flag.name.to_uppercase().replace('-', "_");
-        let value = variable(&format!("WINCSI_{name}"))?;
+        let value = variable(&variable_of(flag.name))?;
         Some(format!("-{}={value}", flag.name))
     });
     let given = arguments.iter().cloned();
     program::flags::parse(defaults.chain(of_environment).chain(given))
+}
+
+/// A warning of each variable that is of no flag, with the flag's that is nearest.
+pub fn stray_variables(names: impl Iterator<Item = String>) -> impl Iterator<Item = String> {
+    let known: Vec<_> = program::flags::all::<Config>()
+        .map(|flag| variable_of(flag.name))
+        .collect();
+    names.filter_map(move |name| {
+        // Windows's have no case.
+        let upper = name.to_uppercase();
+        let is_of_service = upper.contains("_SERVICE_HOST") || upper.contains("_PORT");
+        if !upper.starts_with("WINCSI_") || is_of_service || known.contains(&upper) {
+            return None;
+        }
+        let distance = |known: &&String| strsim::osa_distance(known, &upper);
+        let nearest = known.iter().min_by_key(distance)?;
+        Some(format!(
+            "{name} is the variable of no flag: is it {nearest}?"
+        ))
+    })
+}
+
+fn variable_of(flag: &str) -> String {
+    format!("WINCSI_{}", flag.to_uppercase().replace('-', "_"))
 }
 
 pub fn usage() -> String {
@@ -212,6 +235,33 @@ mod tests {
             &[("WINCSI_NODEID", hostile), ("WINCSI_MAX_VOLUMES", "2")],
         );
         assert_eq!((config.node_id.as_str(), config.max_volumes), (hostile, 3));
+    }
+
+    #[test]
+    fn a_variable_of_no_flag_is_named_with_the_nearest() {
+        let of = |name: &str| -> Vec<String> {
+            stray_variables([name.to_owned()].into_iter()).collect()
+        };
+        let warnings = of("WINCSI_MAX_VOLUME");
+        assert_eq!(warnings.len(), 1);
+        assert!(warnings[0].contains("WINCSI_MAX_VOLUME is"), "{warnings:?}");
+        assert!(warnings[0].contains("WINCSI_MAX_VOLUMES?"), "{warnings:?}");
+        assert_eq!(of("WINCSI_MAX_VOLUMES"), [""; 0]);
+        assert_eq!(of("wincsi_max_volumes"), [""; 0]);
+        assert_eq!(of("wincsi_max_volume").len(), 1);
+        assert_eq!(of("PATH"), [""; 0]);
+        for of_service in [
+            "WINCSI_SERVICE_HOST",
+            "WINCSI_SERVICE_PORT",
+            "WINCSI_SERVICE_PORT_METRICS",
+            "WINCSI_PORT",
+            "WINCSI_PORT_29655_TCP",
+            "WINCSI_PORT_29655_TCP_ADDR",
+            "WINCSI_NODE_SERVICE_HOST",
+            "WINCSI_NODE_PORT_29655_TCP_PROTO",
+        ] {
+            assert_eq!(of(of_service), [""; 0]);
+        }
     }
 
     #[test]

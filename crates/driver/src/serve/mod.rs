@@ -21,7 +21,7 @@ use self::probe::NodeProbe;
 use self::reconcile::Reconciled;
 use self::registrar::{Keeper, Registrar};
 use crate::admission::Admission;
-use crate::flags::Config;
+use crate::flags::{self, Config};
 use crate::host::{self, Host, HostError, Placement};
 use crate::in_flight::CALLS;
 use crate::kinds::disk::Luns;
@@ -60,6 +60,8 @@ pub struct RunningServer {
 
 /// Starts serving: CSI answers when this returns, and kubelet finds the registration.
 pub fn start(config: &Config) -> Result<RunningServer, StartError> {
+    let variables = env::vars_os().filter_map(|(name, _)| name.into_string().ok());
+    flags::stray_variables(variables).for_each(|warning| tracing::warn!("{warning}"));
     let placement = Placement::by(|name| env::var(name).ok());
     // First: the process before this one may work on the node until it ends.
     let kinds = kinds::table(config.kinds.clone());
