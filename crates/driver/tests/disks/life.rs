@@ -129,6 +129,17 @@ fn a_disk_with_data_of_others_is_taken_offline_again_and_its_data_stay() {
     assert_eq!(fixture.records(), 0);
 }
 
+#[test]
+fn disks_with_the_wanted_name_are_listed_first() {
+    let fixture = Fixture::new();
+    fixture.attach_double();
+    let text = fixture.stage().unwrap_err().to_string();
+    let (_, seen) = text.split_once("; seen: ").unwrap();
+    let disks: Vec<_> = seen.split("; ").collect();
+    let system = disks.iter().position(|disk| disk.starts_with("disk 0,"));
+    assert_eq!((disks.len(), system), (3, Some(2)), "{text}");
+}
+
 /// From sector 2048 on for 1 GiB, of Windows's type.
 const MBR_PARTITION: [u8; 16] = [0, 0, 2, 0, 7, 0, 0, 0, 0, 8, 0, 0, 0, 0, 0x20, 0];
 

@@ -81,7 +81,7 @@ fn equal_luns_of_two_adapters_are_told_apart_by_the_adapter_alone() {
     let text = both.to_string();
     assert!(
         text.starts_with(
-            "not one disk but 2 with bus 0, device 63667, function 30747, LUN 1; seen: disk 0"
+            "not one disk but 2 with bus 0, device 63667, function 30747, LUN 1; seen: disk 1"
         ),
         "{text}"
     );
@@ -98,7 +98,7 @@ fn equal_luns_of_two_adapters_are_told_apart_by_the_adapter_alone() {
     assert_eq!(none.candidates().count(), 0);
     assert!(
         none.to_string()
-            .starts_with("no disk with LUN 1, adapter 3; seen: disk 0"),
+            .starts_with("no disk with LUN 1, adapter 3; seen: disk 1"),
         "{none}"
     );
 }

@@ -184,6 +184,12 @@ impl DiskQuery {
         answers.all(|holds| holds == Some(true))
     }
 
+    /// How many criteria the disk meets.
+    pub(super) fn met_by(&self, disk: &SeenDisk) -> usize {
+        let criteria = self.criteria.iter();
+        criteria.filter(|one| one.holds(disk) == Some(true)).count()
+    }
+
     /// Whether a property that the disk reports contradicts a criterion.
     #[must_use]
     pub fn contradicts(&self, disk: &SeenDisk) -> bool {

@@ -1,3 +1,4 @@
+use std::cmp::Reverse;
 use std::fmt;
 use std::sync::Arc;
 
@@ -221,7 +222,10 @@ impl fmt::Display for NotIdentified {
             (0, None) => write!(f, "no disk with {}", self.wanted)?,
             (count, _) => write!(f, "not one disk but {count} with {}", self.wanted)?,
         }
-        let seen: Vec<_> = self.disks.iter().map(SeenDisk::to_string).collect();
+        // An event may show only the first.
+        let mut disks: Vec<_> = self.disks.iter().collect();
+        disks.sort_by_key(|disk| Reverse(self.wanted.met_by(disk)));
+        let seen: Vec<_> = disks.into_iter().map(SeenDisk::to_string).collect();
         match seen.as_slice() {
             [] => f.write_str("; there are no disks"),
             _ => write!(f, "; seen: {}", seen.join("; ")),
@@ -271,4 +275,30 @@ fn write_location(f: &mut fmt::Formatter<'_>, location: &Location) -> fmt::Resul
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Criterion, Page83};
+    use super::*;
+
+    #[test]
+    fn disks_that_nearly_match_are_listed_first() {
+        const NAME: &str = "600224801234567890abcdef00000001";
+        let disk = |number, name: &str, size| {
+            let mut disk = SeenDisk::numbered(DiskNumber(number));
+            disk.identifiers = vec![name.to_owned()];
+            disk.size = Some(size);
+            disk
+        };
+        let name = Criterion::Page83(Page83::parse(NAME).unwrap());
+        let wanted = DiskQuery::all([name, Criterion::Size(5)]).unwrap();
+        let other = "600224801234567890abcdef00000002";
+        let disks = [(0, other, 4), (1, other, 5), (2, NAME, 5), (3, NAME, 5)];
+        let disks = disks.map(|(number, name, size)| disk(number, name, size));
+        let text = wanted.sole(disks.into()).unwrap_err().to_string();
+        let (_, seen) = text.split_once("; seen: ").unwrap();
+        let starts: Vec<_> = seen.split("; ").map(|disk| &disk[..6]).collect();
+        assert_eq!(starts, ["disk 2", "disk 3", "disk 1", "disk 0"]);
+    }
 }
