@@ -33,6 +33,7 @@ pub mod path;
 pub mod record;
 pub mod serve;
 mod unpoisoned;
+mod words;
 
 /// The driver's name in Kubernetes, unless `-drivername` has another.
 pub const NAME: &str = "wincsi.io";

@@ -9,6 +9,7 @@ use crate::in_flight::Busy;
 use crate::kubelet::Refusal;
 use crate::path::KubeletPath;
 use crate::record::{StoreError, VolumeHandle};
+use crate::words;
 
 #[derive(Debug, thiserror::Error)]
 pub enum CallError {
@@ -27,7 +28,7 @@ pub enum CallError {
         what: &'static str,
         feature: Feature,
     },
-    #[error("{error}")]
+    #[error("{}", words::of(.error))]
     Node {
         error: Box<Error>,
         /// What the call left behind.
@@ -62,7 +63,7 @@ pub enum CallError {
     Request(#[from] Refusal),
     #[error("volume {0} is staged with another {1}")]
     StagedOtherwise(VolumeHandle, &'static str),
-    #[error("cannot publish volume {0}: {1}")]
+    #[error("cannot publish volume {0}: {text}", text = words::of(.1))]
     TargetTaken(VolumeHandle, Box<Error>),
     /// The call is refused, and something of an earlier one is left of the volume: kubelet calls again.
     #[error(transparent)]

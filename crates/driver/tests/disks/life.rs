@@ -124,6 +124,7 @@ fn a_disk_with_data_of_others_is_taken_offline_again_and_its_data_stay() {
     });
     let error = fixture.stage().unwrap_err();
     assert_eq!(error.code(), Code::FailedPrecondition, "{error}");
+    assert!(!error.to_string().contains("-format-guard"), "{error}");
     assert!(!fixture.is_online());
     assert!(!fixture.exists(STAGING));
     assert_eq!(fixture.records(), 0);

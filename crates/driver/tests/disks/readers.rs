@@ -197,6 +197,8 @@ fn readers_get_their_disk_read_only_and_a_blank_one_is_not_formatted_for_them() 
     let fixture = Fixture::new().for_readers(Access::ReadOnly);
     let blank = fixture.stage().unwrap_err();
     assert_eq!(blank.code(), Code::NotFound, "{blank}");
+    let advice = "not one volume but none: a pod with ReadWriteOnce has to write first";
+    assert!(blank.to_string().contains(advice), "{blank}");
     assert!(!fixture.is_online());
     assert_eq!(fixture.records(), 0);
 }

@@ -4,6 +4,7 @@ use wincsi::Error;
 use super::expand::LEAST_GROWTH;
 use crate::life::CallError;
 use crate::record::VolumeHandle;
+use crate::words;
 
 #[derive(Debug, thiserror::Error)]
 pub enum Refused {
@@ -30,7 +31,7 @@ pub enum Refused {
         least: u64,
     },
     /// Another partition lies behind the volume's, or the partition table does not reach to the end of the disk.
-    #[error("volume {volume} has all that it can have of its disk, {size} bytes: {why}")]
+    #[error("volume {volume} has all that it can have of its disk, {size} bytes: {}", words::of(.why))]
     NoRoom {
         volume: VolumeHandle,
         size: u64,

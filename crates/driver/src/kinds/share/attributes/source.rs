@@ -37,11 +37,13 @@ pub enum SourceError {
     Relative(Shown),
     /// Windows would read the path as another, or not at all.
     #[error(
-        r"{0} is not the path of a share: it has to be //server/share or //server/share/folder"
+        r"{0} is not the path of a share: it has to be //server/share or //server/share/folder, and a port is the mount option port=N"
     )]
     Path(Shown),
     /// A character of the server's name leads to something that is not SMB.
-    #[error("{0} has a server's name with {1:?}, which no name of an SMB server has")]
+    #[error(
+        "{0} has a server's name with {1:?}, which no name of an SMB server has; a port is the mount option port=N"
+    )]
     Server(Shown, char),
     #[error("{0} is not a share with folders: it is for pipes, mailslots or WebDAV")]
     NoFolder(Shown),

@@ -3,6 +3,7 @@
 use wincsi::{Cause, Condition, Error, Feature};
 
 use super::ShareStage;
+use crate::cluster_dns::ClusterDns;
 use crate::code::Leftovers;
 use crate::kinds::share::Share;
 use crate::kinds::share::mappings::Mappings;
@@ -33,9 +34,24 @@ impl ShareStage<'_> {
             _ => Leftovers::Maybe,
         };
         CallError::Node {
-            error: Box::new(error),
+            error: Box::new(self.explained(error)),
             left,
         }
+    }
+
+    /// With the user, as the server got it, or with the flag without which Windows has the name of a server.
+    fn explained(&self, mut error: Error) -> Error {
+        let is_of_cluster = || ClusterDns::is_of_cluster(&self.remote.server());
+        match (error.condition(), self.wanted.user()) {
+            (Some(Condition::LogonFailure | Condition::AccessDenied), Some(user)) => {
+                error.object += &format!(" as {user}");
+            }
+            (Some(Condition::ServerNotFound | Condition::OutOfReach), _) if is_of_cluster() => {
+                error.object += ", a name of the cluster without -cluster-dns";
+            }
+            _ => {}
+        }
+        error
     }
 
     /// Whether the map ended and left nothing, also of a mapping that was to be made anew: then nobody waits for this
