@@ -91,7 +91,9 @@ pub fn open(config: &Config, placement: &Placement) -> Result<Host, HostError> {
             Arc::new(Node::new(os, options(config)))
         }
         (Mode::Proxy, _) => {
-            tracing::info!("operations: through csi-proxy's pipes, {place}");
+            tracing::info!(
+                "operations: through csi-proxy's pipes, {place}; no volume of another driver is taken over"
+            );
             Arc::new(match &config.proxy_sockets {
                 Some(folder) => pipes::Node::sockets(folder),
                 None => pipes::Node::pipes(),

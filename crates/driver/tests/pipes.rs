@@ -47,7 +47,7 @@ const HOST: Host = Host::Pipes;
 const MIB: u64 = 1 << 20;
 
 /// The cases of tests/disks that do not run here, each with what it needs and the pipes lack.
-const LEFT_OUT: [(&str, Feature); 34] = [
+const LEFT_OUT: [(&str, Feature); 32] = [
     (
         "failures::a_final_code_leaves_nothing_and_never_comes_where_something_was_before",
         Feature::ReadOnlyDisks,
@@ -174,14 +174,6 @@ const LEFT_OUT: [(&str, Feature); 34] = [
     ),
     (
         "sweeps::a_volume_that_is_away_after_a_reboot_is_abnormal_and_its_dangling_folder_goes",
-        Feature::EntryLooks,
-    ),
-    (
-        "sweeps::the_disk_of_an_abandoned_record_stays_online",
-        Feature::EntryLooks,
-    ),
-    (
-        "sweeps::the_record_of_a_stage_that_kubelet_forgot_goes_at_the_next_start",
         Feature::EntryLooks,
     ),
 ];

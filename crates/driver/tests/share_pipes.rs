@@ -38,7 +38,7 @@ const LONG: Duration = Duration::from_secs(60);
 
 /// The cases of tests/shares that do not run here, or how the names of several begin, each with what they need and the
 /// pipes lack.
-const LEFT_OUT: [(&str, Feature); 26] = [
+const LEFT_OUT: [(&str, Feature); 25] = [
     ("ill_servers::", Feature::MappingList),
     ("crowd::", Feature::MappingList),
     ("folders::", Feature::EntryLooks),
@@ -82,10 +82,6 @@ const LEFT_OUT: [(&str, Feature); 26] = [
     (
         "renewal::a_publish_without_secrets_makes_no_link_to_what_another_mapped",
         Feature::SystemIdentity,
-    ),
-    (
-        "renewal::a_record_goes_whose_staging_folder_kubelet_removed",
-        Feature::EntryLooks,
     ),
     (
         "renewal::a_stage_that_failed_leaves_the_credential",

@@ -155,8 +155,13 @@ impl Comparison<'_> {
         let Some(folder) = record.staging.parent() else {
             return false;
         };
-        let look = self.look(&folder);
-        look.is_ok_and(|look| look == Some(Look::Missing))
+        let files = self.ctx.node.filesystem();
+        match self.look(&folder) {
+            Ok(Some(look)) => look == Look::Missing,
+            // Over the pipes.
+            Ok(None) => matches!(files.path_exists(&folder, self.deadline()), Ok(false)),
+            Err(_) => false,
+        }
     }
 
     /// The caller holds the volume.

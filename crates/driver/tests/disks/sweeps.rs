@@ -3,8 +3,6 @@
 use std::thread;
 use std::time::Duration;
 
-use wincsi::Win32;
-
 use crate::fixture::{Fixture, STAGING, TARGET, VOLUME};
 
 const OTHER_STAGING: &str = r"C:\var\lib\kubelet\plugins\kubernetes.io\csi\d\2\globalmount";
@@ -96,33 +94,4 @@ fn a_node_that_hangs_ends_the_comparison_and_leaves_its_volumes_to_calls() {
     );
     assert!(!fixture.metrics().contains("wincsi_volume_abnormal{"));
     fixture.publish(TARGET).unwrap();
-}
-
-/// Kubelet forgot the volume with its folder, and no call for it comes any more.
-#[test]
-fn the_record_of_a_stage_that_kubelet_forgot_goes_at_the_next_start() {
-    let mut fixture = Fixture::new();
-    fixture.fail("MSFT_Disk.CreatePartition", Win32::NOT_READY);
-    fixture.stage().unwrap_err();
-    fixture.heal();
-    fixture.remove_directory(&fixture.folder_of_staging());
-    fixture.restart_driver();
-    let outcome = fixture.reconcile();
-    assert_eq!(fixture.records(), 0, "{outcome:?}");
-}
-
-/// It may be another driver's by now.
-#[test]
-fn the_disk_of_an_abandoned_record_stays_online() {
-    let fixture = Fixture::new();
-    fixture.stage().unwrap();
-    fixture.unmount_behind_the_drivers_back();
-    fixture.remove_directory(STAGING);
-    fixture.remove_directory(&fixture.folder_of_staging());
-    let _ = fixture.stats(STAGING);
-    assert!(fixture.metrics().contains("wincsi_volume_abnormal{"));
-    let outcome = fixture.reconcile();
-    assert_eq!(fixture.records(), 0, "{outcome:?}");
-    assert!(!fixture.metrics().contains("wincsi_volume_abnormal{"));
-    assert!(fixture.is_online());
 }

@@ -97,6 +97,15 @@ impl Driver {
         self.die_and_start();
     }
 
+    /// Another process, which reaches the node through csi-proxy.
+    #[cfg(unix)]
+    pub(crate) fn restart_over_pipes(&mut self) {
+        let sockets = self.folder.path().display();
+        self.flags[1] = String::from("-host=proxy");
+        self.flags[3] = format!("-proxy-sockets={sockets}");
+        self.die_and_start();
+    }
+
     /// The process dies, and the test has the node.
     pub(crate) fn end_and_open(&mut self) -> SimNode {
         self.die();

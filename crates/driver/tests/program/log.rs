@@ -133,6 +133,16 @@ fn attributes_that_nobody_reads_are_one_line_a_volume() {
     assert!(unknown[0].ends_with(r#"["skuName"]"#), "{unknown:?}");
 }
 
+#[cfg(unix)]
+#[test]
+fn a_start_over_the_pipes_says_what_they_lack() {
+    let mut driver = Driver::start();
+    driver.restart_over_pipes();
+    driver.wait_for("no volume of another driver is taken over");
+    let taken = lines(&driver, "taken over");
+    assert_eq!(taken.len(), 1, "{taken:?}");
+}
+
 fn lines(driver: &Driver, words: &str) -> Vec<String> {
     let log = driver.log();
     let lines = log.lines().filter(|line| line.contains(words));

@@ -83,3 +83,12 @@ fn a_share_is_one_in_each_spelling_of_its_paths() {
         assert_eq!((fixture.mappings().len(), fixture.records()), (0, 0));
     }
 }
+
+#[test]
+fn a_record_goes_whose_staging_folder_kubelet_removed_for_another_driver() {
+    let mut fixture = Fixture::new();
+    fixture.stage(&volume("pv")).unwrap();
+    fixture.remove_staging_folder(&volume("pv"));
+    fixture.restart();
+    assert_eq!((fixture.records(), fixture.mappings().len()), (0, 0));
+}

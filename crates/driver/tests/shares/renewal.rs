@@ -141,15 +141,6 @@ fn a_mapping_that_is_made_in_place_of_anothers_goes_with_the_last_volume() {
 }
 
 #[test]
-fn a_record_goes_whose_staging_folder_kubelet_removed_for_another_driver() {
-    let mut fixture = Fixture::new();
-    fixture.stage(&volume("pv")).unwrap();
-    fixture.remove_staging_folder(&volume("pv"));
-    fixture.restart();
-    assert_eq!((fixture.records(), fixture.mappings().len()), (0, 0));
-}
-
-#[test]
 fn figures_of_a_share_are_kept_while_its_mapping_is_good_and_a_dead_one_is_abnormal() {
     let fixture = Fixture::new();
     let volume = Volume { ..volume("pv") };
