@@ -7,7 +7,7 @@ use wincsi::sim::{Effect, Rule};
 use wincsi::{Deadline, Win32};
 
 use crate::fixture::{Fixture, PASSWORD, ROOT, USER, Volume, path};
-use crate::takeover::{A, B, NONE, assert_lives, node, of, unstage};
+use crate::takeover::{A, B, C, NONE, assert_lives, node, of, unstage};
 use crate::upstream::{ByProxy, Upstream as _, link};
 
 const SHARE_ITSELF: &str = r"\\files\data\";
@@ -156,6 +156,34 @@ fn a_link_that_names_no_path_keeps_no_last_volume_from_its_end() {
     let malformed = Effect::Fail(Cause::Malformed(String::from("it names no path")));
     let look = Rule::on("FSCTL_GET_REPARSE_POINT", malformed);
     fixture.sim.faults().add(look.object(&odd));
+    unstage(&fixture, &a);
+    assert_eq!(fixture.mappings(), NONE);
+}
+
+/// The page on migration warns of it.
+#[test]
+fn csi_driver_smb_that_lost_its_counts_removes_a_share_that_others_use() {
+    let mut fixture = node();
+    let (a, b, c) = (of("a", A), of("b", B), of("c", C));
+    let mut upstream = ByProxy::on(&fixture);
+    for volume in [&a, &b] {
+        upstream.stage(&fixture, volume).unwrap();
+    }
+    upstream.restart();
+    upstream.unstage(&fixture, &a).unwrap_err();
+    assert!(fixture.exists(&a.staging()));
+    assert_eq!(fixture.mappings(), [ROOT]);
+    upstream.stage(&fixture, &c).unwrap();
+    upstream.unstage(&fixture, &c).unwrap();
+    assert_eq!(fixture.mappings(), NONE);
+    // This driver puts it right at kubelet's next stage.
+    fixture.restart_driver();
+    assert!(fixture.publish(&b, "pod").is_err());
+    fixture.stage(&b).unwrap();
+    fixture.publish(&b, "pod").unwrap();
+    assert_lives(&fixture, &b, "pod");
+    fixture.unpublish(&b, "pod").unwrap();
+    unstage(&fixture, &b);
     unstage(&fixture, &a);
     assert_eq!(fixture.mappings(), NONE);
 }

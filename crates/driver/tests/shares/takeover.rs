@@ -13,7 +13,7 @@ use crate::upstream::{ByProxy, HostProcess, Upstream, clean_up, describe, link, 
 
 pub(crate) const A: &str = r"\\files\data\a";
 pub(crate) const B: &str = r"\\files\data\b";
-const C: &str = r"\\files\data\c";
+pub(crate) const C: &str = r"\\files\data\c";
 
 pub(crate) const NONE: [&str; 0] = [];
 
@@ -375,28 +375,6 @@ fn after_a_rollback_to_csi_proxy_and_forward_again_nothing_of_a_live_pod_is_cut(
     assert_eq!(fixture.mappings(), NONE);
 }
 
-/// The page on migration warns of it.
-#[test]
-fn csi_driver_smb_that_lost_its_counts_removes_a_share_that_others_use() {
-    let mut fixture = node();
-    let (a, b) = (of("a", A), of("b", B));
-    let mut upstream = ByProxy::on(&fixture);
-    for volume in [&a, &b] {
-        upstream.stage(&fixture, volume).unwrap();
-    }
-    upstream.restart();
-    upstream.unstage(&fixture, &a).unwrap();
-    assert_eq!(fixture.mappings(), NONE);
-    // This driver puts it right at kubelet's next stage.
-    fixture.restart_driver();
-    assert!(fixture.publish(&b, "pod").is_err());
-    fixture.stage(&b).unwrap();
-    fixture.publish(&b, "pod").unwrap();
-    assert_lives(&fixture, &b, "pod");
-    unstage_published(&fixture, &b);
-    assert_eq!(fixture.mappings(), NONE);
-}
-
 /// The record of a volume that is gone tells of the mapping before.
 #[test]
 fn an_inline_volume_is_refused_where_csi_driver_smb_mapped_the_share_anew_with_another_password() {
@@ -406,6 +384,9 @@ fn an_inline_volume_is_refused_where_csi_driver_smb_mapped_the_share_anew_with_a
     fixture.stage(&a).unwrap();
     fixture.stop_driver();
     let mut upstream = ByProxy::on(&fixture);
+    upstream.unstage(&fixture, &a).unwrap_err();
+    assert_eq!(fixture.mappings(), [ROOT]);
+    upstream.count(&fixture, &a);
     upstream.unstage(&fixture, &a).unwrap();
     assert_eq!(fixture.mappings(), NONE);
     fixture.change_password("rotated");

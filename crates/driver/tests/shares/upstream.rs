@@ -72,6 +72,13 @@ impl ByProxy {
         self.counted.clear();
     }
 
+    /// An operator makes the file of a volume that another driver staged, as the page on migration says.
+    pub(crate) fn count(&mut self, fixture: &Fixture, volume: &Volume<'_>) {
+        let remote = linked_share(fixture, &path(&volume.staging()));
+        let counted = remote.map(|remote| (remote.share(), volume.handle.to_owned()));
+        self.counted.extend(counted);
+    }
+
     fn client(&self) -> pipes::Node {
         self.served.client()
     }
@@ -108,13 +115,16 @@ impl Upstream for ByProxy {
         Ok(())
     }
 
-    /// One that csi-proxy fails has dropped its count all the same.
+    /// A volume without a count stays staged, link and mapping untouched (`refcounter_windows.go`: an `os.Remove`). One that
+    /// csi-proxy fails has dropped its count all the same.
     fn unstage_from(&mut self, fixture: &Fixture, volume: &Volume<'_>, at: &WinPath) -> Answer {
         let client = self.client();
         let remote = linked_share(fixture, at).ok_or_else(|| no_link(at))?;
         let share = remote.share();
-        self.counted
-            .remove(&(share.clone(), volume.handle.to_owned()));
+        let counted = (share.clone(), volume.handle.to_owned());
+        if !self.counted.remove(&counted) {
+            return Err(refused("remove the count of", at, "File not found"));
+        }
         if !self.counted.iter().any(|(counted, _)| *counted == share) {
             client.smb().unmap(&remote, fixture.soon())?;
         }

@@ -8,12 +8,25 @@ use crate::fixture::{DRIVER, Fixture, Volume, path};
 use crate::upstream::{Answer, ByProxy, HostProcess, Upstream, describe};
 
 impl World {
-    /// Its counts begin empty, as where its manifest keeps none on the node. Those that went stale meanwhile are not played.
+    /// Its counts begin with those that an operator makes, of what this driver staged. Those that went stale meanwhile are
+    /// not played.
     pub(super) fn roll_back(&mut self, mode: Mode) {
         self.fixture.stop_driver();
         self.upstream = Some(mode);
         self.served.clear();
         self.restart_upstream();
+        let Self {
+            fixture,
+            proxy,
+            password,
+            ..
+        } = self;
+        if matches!(mode, Mode::Container) {
+            let proxy = proxy.get_or_insert_with(|| ByProxy::on(fixture));
+            for spec in SPECS {
+                proxy.count(fixture, &spec.volume(Secret::Right, password));
+            }
+        }
     }
 
     pub(super) fn come_forward(&mut self) {
