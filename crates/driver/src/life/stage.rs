@@ -36,7 +36,7 @@ impl Volumes {
     pub(super) fn stage_for_kubelet(
         &self,
         request: &Request<'_>,
-        staging: Result<WinPath, Refusal>,
+        staging: Result<KubeletPath, Refusal>,
     ) -> Result<(), CallError> {
         let (deadline, volume) = (self.deadline_of_steps(), &request.volume);
         let is_first = matches!(self.ctx.store.get(volume), Ok(None));

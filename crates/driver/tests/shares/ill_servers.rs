@@ -12,7 +12,10 @@ const OTHER_POD: &str = "2";
 /// Guards: P78
 #[test]
 fn no_call_cuts_live_volumes_of_an_ill_server() {
-    for health in [Down, Dropping, Failing, Paused, Unavailable] {
+    // The last is of a cluster that moves the share to another server: it answers at its port.
+    let moves = (Paused, Some(Win32::BAD_NET_NAME));
+    let ill = [Down, Dropping, Failing, Paused, Unavailable].map(|health| (health, None));
+    for (health, says) in ill.into_iter().chain([moves]) {
         for (name, call) in calls_of_others() {
             for restarts in [false, true] {
                 let mut fixture = Fixture::new();
@@ -22,12 +25,17 @@ fn no_call_cuts_live_volumes_of_an_ill_server() {
                     fixture.restart();
                 }
                 fixture.smb().set_condition(SERVER, health).unwrap();
+                if let Some(code) = says {
+                    let look = Rule::on("GetFileAttributesExW", Effect::fail(code));
+                    fixture.sim.faults().add(look.object(r"\\files\data\"));
+                }
                 let _ = call(&fixture);
+                fixture.sim.faults().clear();
                 fixture
                     .smb()
                     .set_condition(SERVER, ServerHealth::Up)
                     .unwrap();
-                let case = format!("{name} while the server is {health:?}, restarts: {restarts}");
+                let case = format!("{name} while {health:?}, {says:?}, restarts: {restarts}");
                 assert_eq!(fixture.mappings(), [ROOT], "{case}");
                 fixture.write(&volume("pv").target(POD), "still there");
                 fixture.stats(&volume("pv"), POD).unwrap();

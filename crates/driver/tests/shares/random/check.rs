@@ -118,7 +118,7 @@ impl World {
         self.served.insert(index);
     }
 
-    /// What was served is served once its server is well, whoever called meanwhile.
+    /// What was served is served once its server is well, whatever was called meanwhile.
     fn check_served(&self, now: &BTreeSet<String>) -> Result<(), String> {
         for index in &self.served {
             let spec = &SPECS[*index];

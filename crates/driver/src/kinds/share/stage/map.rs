@@ -1,5 +1,5 @@
 //! The map of a stage. A mapping that is removed cuts the files that pods have open through it. So a stage replaces one
-//! only in these cases, whoever made it:
+//! only in these cases, from any maker:
 //!
 //! | in this boot it served | another link leads there | the map that keeps it fails with | Windows calls it | the stage |
 //! |---|---|---|---|---|
@@ -16,8 +16,9 @@ use wincsi::smb::{MapOutcome, MapRequest, MappingStatus, ResolvedPath};
 use wincsi::{Code, Condition, Error, Feature, Win32, WinPath};
 
 use super::ShareStage;
+use crate::kinds::share::Share;
 use crate::kinds::share::mappings::covers;
-use crate::record::Lifetime;
+use crate::record::{Lifetime, State};
 
 /// What the node may do to a mapping that is there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,21 +37,15 @@ impl ShareStage<'_> {
         if self.turn.stage.lifetime == Lifetime::Inline {
             return self.map_over(IfMapped::Keep);
         }
-        let serves = self.leases.serves(&self.share);
-        match self.map_over(IfMapped::Keep) {
-            Err(error) => match self.what_of_kept(&error, serves) {
-                Ok(Some(if_mapped)) => {
-                    let mapped = self.map_over(if_mapped);
-                    mapped.inspect_err(|error| self.owe_if_gone(error, serves))
-                }
-                Ok(None) => Err(error),
-                Err(unknown) => {
-                    tracing::warn!("nobody knows whom the mapping serves: {unknown}");
-                    Err(error)
-                }
-            },
-            mapped => mapped,
-        }
+        self.map_over(IfMapped::Keep).or_else(|error| {
+            let serves = self.serves_volumes();
+            let if_mapped = self.what_of_kept(&error, serves).unwrap_or_else(|unknown| {
+                tracing::warn!("nobody knows whom the mapping serves: {unknown}");
+                None
+            });
+            let mapped = self.map_over(if_mapped.ok_or(error)?);
+            mapped.inspect_err(|error| self.owe_if_gone(error, serves))
+        })
     }
 
     /// Maps the share and makes the link. What kubelet or a volume before left at the staging path goes: an empty
@@ -97,6 +92,16 @@ impl ShareStage<'_> {
             true => request.with_options(wanted.options.of_mapping()),
             false => request,
         }
+    }
+
+    /// Whether the mapping has served a volume in this boot.
+    fn serves_volumes(&self) -> bool {
+        let mut records = self.ctx.store.records_of::<Share>();
+        records.any(|record| {
+            record.content.remote.share() == self.share
+                && record.state == State::Staged
+                && record.is_of_boot(self.leases.boot())
+        })
     }
 
     /// What to try after this failure of a mapping that was kept; nothing if it stays.
