@@ -37,6 +37,9 @@ const STAGING: &str = r"C:\var\lib\kubelet\plugins\kubernetes.io\csi\d\1\globalm
 const OTHER: &str = r"C:\var\lib\kubelet\plugins\kubernetes.io\csi\d\2\globalmount";
 const LENGTH: u64 = 64 << 20;
 
+/// More than a call has.
+const LONG: Duration = Duration::MAX;
+
 /// A disk on the shelf, by its name.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 struct OnShelf {
@@ -151,7 +154,7 @@ impl Fixture {
             access_type: Some(AccessType::Mount(mount)),
             access_mode: Some(AccessMode { mode: mode.into() }),
         };
-        self.volumes.stage(&Request {
+        self.volumes.within(LONG).stage(&Request {
             volume: VolumeHandle::parse(handle).unwrap(),
             lifetime: Lifetime::Persistent,
             staging,
@@ -165,7 +168,9 @@ impl Fixture {
     }
 
     fn unstage(&self) -> Result<(), CallError> {
-        self.volumes.unstage(&volume(), &path(STAGING).into())
+        self.volumes
+            .within(LONG)
+            .unstage(&volume(), &path(STAGING).into())
     }
 
     fn records(&self) -> Vec<String> {
@@ -293,10 +298,8 @@ fn a_disk_of_two_volumes_stays_attached_for_the_other() {
     fixture.unstage().unwrap();
     assert!(fixture.is_attached());
     let other = VolumeHandle::parse("w").unwrap();
-    fixture
-        .volumes
-        .unstage(&other, &path(OTHER).into())
-        .unwrap();
+    let call = fixture.volumes.within(LONG);
+    call.unstage(&other, &path(OTHER).into()).unwrap();
     fixture.assert_put_away("both");
 }
 

@@ -7,6 +7,7 @@
 mod codes;
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 use std::{fs, iter};
 
 use wincsi::{Cause, Error, Feature};
@@ -234,7 +235,7 @@ fn of_stage() -> Vec<Row> {
     let stage = |error, when| ("NodeStage", error, when);
     // No server is asked for a name that is none.
     let dns = ClusterDns::parse("127.0.0.1:1").unwrap();
-    let unresolved = dns.address_of(&"a".repeat(64)).unwrap_err();
+    let unresolved = dns.address_of(&"a".repeat(64), Duration::ZERO).unwrap_err();
     let unfinished = CallError::Unfinished(Box::new(staged_otherwise()));
     vec![
         of_share(unresolved.into()),

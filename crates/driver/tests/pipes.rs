@@ -179,7 +179,9 @@ const LEFT_OUT: [(&str, Feature); 32] = [
 ];
 
 /// The client of the pipes waits by the machine's clock, which no test moves.
-const LEFT_TO_A_CLOCK: [&str; 2] = [
+const LEFT_TO_A_CLOCK: [&str; 4] = [
+    "deadlines::a_call_ends_when_its_client_waits_no_more",
+    "deadlines::a_call_whose_time_is_over_starts_no_step",
     "deadlines::a_format_that_outlives_its_call_is_joined",
     "deadlines::an_undo_ends_with_its_call",
 ];

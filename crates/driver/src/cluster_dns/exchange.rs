@@ -36,21 +36,25 @@ impl<'a> Query<'a> {
         &self.question.qname
     }
 
-    /// Asks a server, which has this long for each attempt.
-    pub(super) fn ask(&self, server: SocketAddr, patience: Duration) -> io::Result<Vec<u8>> {
+    /// Asks a server, which has until then for an attempt that begins now.
+    pub(super) fn ask(
+        &self,
+        server: SocketAddr,
+        until: impl Fn() -> Instant,
+    ) -> io::Result<Vec<u8>> {
         // A datagram may be lost.
-        let again = |_| self.over_udp(server, patience);
-        let answer = self.over_udp(server, patience).or_else(again)?;
+        let again = |_| self.over_udp(server, until());
+        let answer = self.over_udp(server, until()).or_else(again)?;
         match header_buffer::has_flags(&answer, PacketFlag::TRUNCATION) {
             Ok(false) => Ok(answer),
-            _ => self.over_tcp(server, patience),
+            _ => self.over_tcp(server, until()),
         }
     }
 
     /// The first datagram that is an answer to this. A connected socket gets none but those of its peer, and each
     /// attempt has a socket and so a port of its own.
-    fn over_udp(&self, server: SocketAddr, patience: Duration) -> io::Result<Vec<u8>> {
-        let deadline = Instant::now() + patience;
+    fn over_udp(&self, server: SocketAddr, deadline: Instant) -> io::Result<Vec<u8>> {
+        left(deadline)?;
         let socket = UdpSocket::bind(match server {
             SocketAddr::V4(_) => SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0)),
             SocketAddr::V6(_) => SocketAddr::from((Ipv6Addr::UNSPECIFIED, 0)),
@@ -68,10 +72,10 @@ impl<'a> Query<'a> {
         }
     }
 
-    fn over_tcp(&self, server: SocketAddr, patience: Duration) -> io::Result<Vec<u8>> {
-        let deadline = Instant::now() + patience;
-        let mut stream = TcpStream::connect_timeout(&server, patience).map_err(silence)?;
-        stream.set_write_timeout(Some(patience))?;
+    fn over_tcp(&self, server: SocketAddr, deadline: Instant) -> io::Result<Vec<u8>> {
+        let stream = TcpStream::connect_timeout(&server, left(deadline)?);
+        let mut stream = stream.map_err(silence)?;
+        stream.set_write_timeout(Some(left(deadline)?))?;
         let length = u16::try_from(self.message.len()).map_err(io::Error::other)?;
         stream.write_all(&[&length.to_be_bytes(), &*self.message].concat())?;
         let mut length = [0; 2];

@@ -9,7 +9,7 @@ mod tests;
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use simple_dns::rdata::RData;
 use simple_dns::{Name, Packet, RCODE, TYPE};
@@ -84,27 +84,28 @@ impl ClusterDns {
     /// The address of a name: of IPv4 if it has one. Of several it is the least, so that a repeated call has the same.
     ///
     /// # Errors
-    /// It has none now, or the server does not answer.
-    pub fn address_of(&self, name: &str) -> Result<IpAddr, LookupError> {
-        self.lookup(name).map_err(|reason| LookupError {
+    /// It has none now, or the server does not answer in this time.
+    pub fn address_of(&self, name: &str, within: Duration) -> Result<IpAddr, LookupError> {
+        let until = Instant::now() + within;
+        self.lookup(name, until).map_err(|reason| LookupError {
             name: name.to_owned(),
             server: self.server,
             reason,
         })
     }
 
-    fn lookup(&self, name: &str) -> Result<IpAddr, Reason> {
+    fn lookup(&self, name: &str, until: Instant) -> Result<IpAddr, Reason> {
         for kind in [TYPE::A, TYPE::AAAA] {
-            if let Some(address) = self.least(name, kind)? {
+            if let Some(address) = self.least(name, kind, until)? {
                 return Ok(address);
             }
         }
         Err(Reason::NoAddress)
     }
 
-    fn least(&self, name: &str, kind: TYPE) -> Result<Option<IpAddr>, Reason> {
+    fn least(&self, name: &str, kind: TYPE, until: Instant) -> Result<Option<IpAddr>, Reason> {
         let query = Query::new(name, kind).map_err(|_| Reason::NoName)?;
-        let answer = query.ask(self.server, self.patience)?;
+        let answer = query.ask(self.server, || until.min(Instant::now() + self.patience))?;
         let answer = Packet::parse(&answer).map_err(|_| Reason::Malformed)?;
         match answer.rcode() {
             RCODE::NoError => Ok(addresses(&answer, query.name()).into_iter().min()),

@@ -47,7 +47,7 @@ impl Server {
     }
 
     fn address(&self) -> Result<String, String> {
-        let address = self.dns.address_of(NAME);
+        let address = self.dns.address_of(NAME, TIMEOUT);
         address
             .map(|it| it.to_string())
             .map_err(|error| error.to_string())
@@ -232,7 +232,10 @@ fn what_another_socket_answers_is_passed_over() {
         server: address,
         patience: TIMEOUT,
     };
-    assert_eq!(dns.address_of(NAME).unwrap().to_string(), "10.0.0.1");
+    assert_eq!(
+        dns.address_of(NAME, TIMEOUT).unwrap().to_string(),
+        "10.0.0.1"
+    );
     answering.join().unwrap();
 }
 
@@ -310,4 +313,12 @@ fn a_server_is_an_address_with_or_without_a_port() {
     ] {
         assert!(ClusterDns::parse(text).is_err(), "{text}");
     }
+}
+
+#[test]
+fn a_call_whose_time_is_over_asks_nobody() {
+    let server = Server::has(|_| Vec::new());
+    let refused = server.dns.address_of(NAME, Duration::ZERO).unwrap_err();
+    assert!(refused.to_string().contains("does not answer"), "{refused}");
+    assert_eq!(server.asked.load(Ordering::SeqCst), 0);
 }

@@ -64,7 +64,12 @@ pub trait Kind: Any + Send + Sync {
     fn inspect(&self) -> InspectFn<'_>;
 
     /// Size and free space of a volume, if it is at the path.
-    fn usage(&self, record: Record, at: &KubeletPath) -> Result<Option<Space>, Error>;
+    fn usage(
+        &self,
+        record: Record,
+        at: &KubeletPath,
+        deadline: Deadline,
+    ) -> Result<Option<Space>, Error>;
 
     /// What the volumes are called whose calls wait for servers; none if no call does.
     fn waits_for(&self) -> Option<&'static str> {
@@ -82,7 +87,13 @@ pub trait Kind: Any + Send + Sync {
     }
 
     /// Grows a volume, and returns its size in bytes. One whose size is its server's business has the size that is wanted.
-    fn expand(&self, _record: Record, _path: &str, capacity: Capacity) -> Result<u64, CallError> {
+    fn expand(
+        &self,
+        _record: Record,
+        _path: &str,
+        capacity: Capacity,
+        _deadline: Deadline,
+    ) -> Result<u64, CallError> {
         Ok(capacity.wanted.unwrap_or_default())
     }
 

@@ -18,7 +18,9 @@ use wire::csi::v1::{
 };
 
 use super::{ForVolume, Refusal, Request, Router, request};
-use crate::life::{CallError, Capacity, Volumes};
+use crate::life::{Call, CallError, Capacity, Volumes};
+
+type VolumeCall<'a> = Call<'a, Volumes>;
 
 const CAPABILITIES: [Capability; 5] = [
     Capability::StageUnstageVolume,
@@ -59,14 +61,14 @@ pub fn serve_node(volumes: &Arc<Volumes>, info: NodeGetInfoResponse, router: &mu
 fn on<R: Rpc<Request: ForVolume>>(
     router: &mut Router,
     volumes: &Arc<Volumes>,
-    answer: fn(&Volumes, R::Request) -> Result<R::Response, Status>,
+    answer: fn(&VolumeCall<'_>, R::Request) -> Result<R::Response, Status>,
 ) {
     let volumes = Arc::clone(volumes);
-    router.on_volume::<R>(move |request| answer(&volumes, request));
+    router.on_volume::<R>(move |request, left| answer(&volumes.within(left), request));
 }
 
 fn stats(
-    volumes: &Volumes,
+    volumes: &VolumeCall<'_>,
     request: NodeGetVolumeStatsRequest,
 ) -> Result<NodeGetVolumeStatsResponse, Status> {
     let volume = request::volume(&request.volume_id)?;
@@ -91,7 +93,7 @@ fn stats(
 }
 
 fn expand(
-    volumes: &Volumes,
+    volumes: &VolumeCall<'_>,
     request: NodeExpandVolumeRequest,
 ) -> Result<NodeExpandVolumeResponse, Status> {
     let volume = request::volume(&request.volume_id)?;

@@ -1,6 +1,6 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use program::metrics::Calls;
 use prost::Message;
@@ -42,33 +42,37 @@ impl Router {
         &mut self,
         answer: impl Fn(R::Request) -> Result<R::Response, Status> + Send + Sync + 'static,
     ) {
-        self.insert::<R>(move |request, _| answer(request));
+        self.insert::<R>(move |request, _, _| answer(request));
     }
 
-    /// An RPC that works on a volume, which a drain lets no more begin.
+    /// An RPC that works on a volume, which a drain lets no more begin; the answer is told how long its client waits.
     pub fn on_volume<R: Rpc<Request: ForVolume>>(
         &mut self,
-        answer: impl Fn(R::Request) -> Result<R::Response, Status> + Send + Sync + 'static,
+        answer: impl Fn(R::Request, Duration) -> Result<R::Response, Status> + Send + Sync + 'static,
     ) {
         let admission = Arc::clone(&self.admission);
-        self.insert::<R>(move |request, about| {
+        self.insert::<R>(move |request, left, about| {
             *about = request.about();
             let Some(_admitted) = admission.admit(R::METHOD.name) else {
                 let text = "the driver is being drained before its end: the next one answers";
                 return Err(Status::new(Code::Unavailable, text));
             };
-            answer(request)
+            answer(request, left)
         });
     }
 
     fn insert<R: Rpc>(
         &mut self,
-        answer: impl Fn(R::Request, &mut String) -> Result<R::Response, Status> + Send + Sync + 'static,
+        answer: impl Fn(R::Request, Duration, &mut String) -> Result<R::Response, Status>
+        + Send
+        + Sync
+        + 'static,
     ) {
         let answer = move |call: &Call, about: &mut String| {
             let request = R::Request::decode(call.message.as_ref())
                 .map_err(|error| Status::new(Code::Internal, error.to_string()))?;
-            answer(request, about).map(|response| response.encode_to_vec())
+            let left = call.deadline.saturating_duration_since(Instant::now());
+            answer(request, left, about).map(|response| response.encode_to_vec())
         };
         let handler = Handler {
             group: R::GROUP,
@@ -111,8 +115,6 @@ fn code(outcome: &Result<Vec<u8>, Status>) -> Code {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use transport::Call;
     use wire::csi::v1::identity::Probe;
     use wire::csi::v1::node::{NodeGetInfo, NodeStageVolume};
@@ -130,7 +132,7 @@ mod tests {
     fn a_drained_driver_works_on_no_volume_and_stays_registered() {
         let admission = Arc::<Admission>::default();
         let mut router = Router::new(&Arc::default(), &admission);
-        router.on_volume::<NodeStageVolume>(|_| Ok(NodeStageVolumeResponse {}));
+        router.on_volume::<NodeStageVolume>(|_, _| Ok(NodeStageVolumeResponse {}));
         router.on::<NodeGetInfo>(|_| Ok(NodeGetInfoResponse::default()));
         router.on::<Probe>(|_| Ok(ProbeResponse::default()));
         assert_eq!(code_of::<NodeStageVolume>(&router), Code::Ok);

@@ -1,23 +1,47 @@
 use std::ops::Deref;
+use std::time::Duration;
 
 use wincsi::Deadline;
 
-/// One call for a volume: a kind, and when the call ends.
-pub struct Call<'a, K> {
-    kind: &'a K,
+use super::Volumes;
+
+/// How long a call may take: less than the two minutes after which kubelet calls again.
+pub(crate) const CALL: Duration = Duration::from_secs(110);
+
+/// The end of it, which a stage that fails has to undo its steps; a fifth of a shorter call.
+const UNDO: Duration = Duration::from_secs(20);
+
+/// One call for a volume: of the volumes or of a kind, and when the call ends.
+pub struct Call<'a, T> {
+    of: &'a T,
     pub(crate) deadline: Deadline,
 }
 
-impl<'a, K> Call<'a, K> {
-    pub(crate) fn until(deadline: Deadline, kind: &'a K) -> Self {
-        Self { kind, deadline }
+impl<'a, T> Call<'a, T> {
+    pub(crate) fn until(deadline: Deadline, of: &'a T) -> Self {
+        Self { of, deadline }
     }
 }
 
-impl<K> Deref for Call<'_, K> {
-    type Target = K;
+impl Volumes {
+    /// A call that begins now, and whose client waits so long.
+    pub fn within(&self, left: Duration) -> Call<'_, Self> {
+        Call::until(self.ctx.node.deadline(left.min(CALL)), self)
+    }
+}
 
-    fn deref(&self) -> &K {
-        self.kind
+impl Call<'_, Volumes> {
+    /// When the steps of a stage or publish end that begins now.
+    pub(super) fn end_of_steps(&self) -> Deadline {
+        let left = self.ctx.left_until(self.deadline);
+        self.ctx.node.deadline(left - UNDO.min(left / 5))
+    }
+}
+
+impl<T> Deref for Call<'_, T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        self.of
     }
 }

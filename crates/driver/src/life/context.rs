@@ -14,12 +14,6 @@ use crate::in_flight::InFlight;
 use crate::machine::Machine;
 use crate::record::{Record, Store, VolumeHandle};
 
-/// How long a call may take: less than the two minutes after which kubelet calls again.
-pub(super) const CALL: Duration = Duration::from_secs(110);
-
-/// The end of it, which a stage that fails has to undo its steps.
-pub(super) const UNDO: Duration = Duration::from_secs(20);
-
 /// What kinds work with: the node, the records, and the calls that run.
 pub struct Context {
     pub(crate) node: Arc<dyn NodeApi>,
@@ -72,11 +66,6 @@ impl Context {
             let event = format!("volume {volume} is abnormal: {reason}");
             self.machine.report(&event);
         }
-    }
-
-    /// When a call that begins now ends.
-    pub(crate) fn deadline(&self) -> Deadline {
-        self.node.deadline(CALL)
     }
 
     /// How long it is until then.

@@ -1,6 +1,6 @@
 use std::num::NonZeroU64;
 
-use super::{CallError, Volumes};
+use super::{Call, CallError, Volumes};
 use crate::record::VolumeHandle;
 
 /// The size that a volume is to have, in bytes.
@@ -12,7 +12,7 @@ pub struct Capacity {
     pub limit: Option<NonZeroU64>,
 }
 
-impl Volumes {
+impl Call<'_, Volumes> {
     /// Grows a volume, as its kind does, and returns its size in bytes.
     pub fn expand(
         &self,
@@ -23,6 +23,7 @@ impl Volumes {
         let _turn = self.ctx.running.alone(volume)?;
         let record = self.ctx.store.get(volume)?;
         let record = record.ok_or_else(|| CallError::NoVolume(volume.clone()))?;
-        self.kind_of(&record)?.expand(record, path, capacity)
+        let kind = self.kind_of(&record)?;
+        kind.expand(record, path, capacity, self.deadline)
     }
 }

@@ -34,6 +34,7 @@ use crate::machine::Machine;
 use crate::path::KubeletPath;
 use crate::record::{Record, Store, StoreError, TextError, VolumeHandle};
 
+pub(crate) use self::call::CALL;
 pub use self::call::Call;
 pub use self::context::Context;
 pub(crate) use self::context::is_nothing_mounted;
@@ -112,7 +113,9 @@ impl Volumes {
             self.ctx.store.unreadable_record(&record.volume, reason)
         })
     }
+}
 
+impl Call<'_, Volumes> {
     /// A failure of a stage. While something is left of the volume it is not final: kubelet may not know of an earlier
     /// call that came through, and would never take the volume down.
     fn of_stage(&self, error: CallError, volume: &VolumeHandle, at: &KubeletPath) -> CallError {
@@ -125,7 +128,7 @@ impl Volumes {
     /// Whether a record is left, or a link or a mount beside kubelet's own file about the volume. Where that cannot be read
     /// it may be.
     fn is_left(&self, volume: &VolumeHandle, at: &KubeletPath) -> bool {
-        let is_entry = || match self.ctx.look(at, self.ctx.deadline()) {
+        let is_entry = || match self.ctx.look(at, self.deadline) {
             Ok(look) => matches!(look, Some(Look::Link(_) | Look::MountedFolder { .. })),
             Err(error) => may_come_through(&error),
         };

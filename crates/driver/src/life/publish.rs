@@ -1,7 +1,6 @@
 use wincsi::{Cause, Condition, Deadline, Error, WinPath};
 
-use super::context::UNDO;
-use super::{CallError, Context, Volumes};
+use super::{Call, CallError, Context, Volumes};
 use crate::code;
 use crate::kinds::{Kind, Unrecorded};
 use crate::kubelet::{Refusal, Request};
@@ -25,6 +24,8 @@ pub struct PublishCall<'a> {
     pub(crate) slot: &'a Slot<'a>,
     /// When its steps end.
     pub(crate) deadline: Deadline,
+    /// When it ends.
+    pub(crate) end: Deadline,
 }
 
 impl CallError {
@@ -43,7 +44,7 @@ impl CallError {
     }
 }
 
-impl Volumes {
+impl Call<'_, Volumes> {
     /// Publishes a staged volume, or an inline one, which is staged at its target.
     pub fn publish(&self, request: &Request<'_>) -> Result<(), CallError> {
         self.publish_request(request).map_err(|error| {
@@ -56,13 +57,12 @@ impl Volumes {
     }
 
     fn publish_request(&self, request: &Request<'_>) -> Result<(), CallError> {
-        let deadline = self.deadline_of_steps();
         if request.lifetime == Lifetime::Inline {
             return self.stage_for_kubelet(request, request.target());
         }
         let kind = self.kind_for(request).ok_or(Refusal::NoKind)?;
         let (proving, targets) = (kind.to_publish(request)?, request.targets()?);
-        self.take_over(kind, request, deadline);
+        self.take_over(kind, request);
         if request.staging.is_empty() {
             return Err(CallError::NoStaging);
         }
@@ -72,7 +72,7 @@ impl Volumes {
             target: request.target()?,
             targets,
         };
-        self.publish_by(kind, &publish, deadline, proving)
+        self.publish_by(kind, &publish, proving)
     }
 
     /// A directory link at the target leads to the staging path, which is proved to be this volume's live mount or link,
@@ -81,7 +81,6 @@ impl Volumes {
         &self,
         kind: &dyn Kind,
         request: &Publish,
-        deadline: Deadline,
         proving: impl FnOnce(PublishCall<'_>) -> Result<(), CallError>,
     ) -> Result<(), CallError> {
         let (ctx, volume, target) = (&self.ctx, &request.volume, &request.target);
@@ -92,19 +91,19 @@ impl Volumes {
         let is_begun =
             |record: &Record| record.state == State::Staging && record.kind == kind.name();
         if record.as_ref().is_none_or(is_begun) {
-            // A take-over may have used up the time for steps.
-            let deadline = Deadline(deadline.0.after(UNDO));
-            return ctx.publish_foreign(kind, request, deadline);
+            return ctx.publish_foreign(kind, request, self.deadline);
         }
         let record = record
             .filter(|record| record.state == State::Staged && record.staging == request.staging)
             .ok_or_else(|| request.not_staged(None))?;
         let _waiting = ctx.waiting.begin(kind.waits_for(), record.lifetime)?;
+        let deadline = self.end_of_steps();
         proving(PublishCall {
             publish: request,
             record,
             slot: &slot,
             deadline,
+            end: self.deadline,
         })?;
         ctx.forget_gone_target(&slot, request, deadline)?;
         ctx.note_target(&slot, request)?;
@@ -128,7 +127,7 @@ impl Volumes {
 
     /// Gives a volume that another driver of this name staged a record, if the publish has a Secret: from then on it is
     /// renewed, measured and reported as this driver's own. One that cannot have it is published as it is.
-    fn take_over(&self, kind: &dyn Kind, request: &Request<'_>, deadline: Deadline) {
+    fn take_over(&self, kind: &dyn Kind, request: &Request<'_>) {
         let (volume, store) = (&request.volume, &self.ctx.store);
         let Ok(at) = &request.staging() else {
             return;
@@ -136,7 +135,7 @@ impl Volumes {
         let found = Unrecorded {
             volume,
             at,
-            deadline,
+            deadline: self.deadline,
         };
         let is_foreign = || kind.is_foreign_live(found);
         if request.secrets.is_empty()
@@ -145,7 +144,7 @@ impl Volumes {
         {
             return;
         }
-        match self.stage_at(request, Ok(at.clone()), deadline) {
+        match self.stage_at(request, Ok(at.clone())) {
             Ok(()) => tracing::info!("volume {volume} is taken over from another driver"),
             Err(refusal) => kind.note_not_taken_over(volume, &refusal.to_string()),
         }

@@ -16,7 +16,7 @@ use wincsi::filesystem::{LeadsTo, Look};
 use wincsi::{Deadline, Error, Feature, WinPath};
 
 use super::vol_data::VolData;
-use super::{CallError, Context, Volumes};
+use super::{Call, CallError, Context, Volumes};
 use crate::kinds::{InspectFn, Kind};
 use crate::path::KubeletPath;
 use crate::record::{Record, State, VolumeHandle};
@@ -171,7 +171,8 @@ impl Comparison<'_> {
         let ended = slot.and_then(|slot| {
             let kind = self.volumes.kind_of(&record)?;
             if kind.ends_abandoned() {
-                return self.volumes.end(record, &slot, &staging, self.deadline());
+                let call = Call::until(self.deadline(), self.volumes);
+                return call.end(record, &slot, &staging);
             }
             slot.remove()?;
             self.volumes.forget(kind, &volume);

@@ -1,7 +1,6 @@
 use wincsi::Deadline;
 
-use super::context::{CALL, UNDO};
-use super::{CallError, Volumes};
+use super::{Call, CallError, Volumes};
 use crate::code::Leftovers;
 use crate::kinds::{Kind, StageFn, Unrecorded};
 use crate::kubelet::{Refusal, Request};
@@ -24,9 +23,11 @@ pub struct StageCall<'a> {
     pub(crate) slot: &'a Slot<'a>,
     /// When its steps end.
     pub(crate) deadline: Deadline,
+    /// When it ends, and with it an undo.
+    pub(crate) end: Deadline,
 }
 
-impl Volumes {
+impl Call<'_, Volumes> {
     /// Stages a volume, as its kind does.
     pub fn stage(&self, request: &Request<'_>) -> Result<(), CallError> {
         self.stage_for_kubelet(request, request.staging())
@@ -38,23 +39,23 @@ impl Volumes {
         request: &Request<'_>,
         staging: Result<KubeletPath, Refusal>,
     ) -> Result<(), CallError> {
-        let (deadline, volume) = (self.deadline_of_steps(), &request.volume);
+        let volume = &request.volume;
         let is_first = matches!(self.ctx.store.get(volume), Ok(None));
         let Some(kind) = self.kind_for(request).filter(|_| is_first) else {
-            return self.stage_at(request, staging, deadline);
+            return self.stage_at(request, staging);
         };
         let keys = kind.keys(request.lifetime);
         if let (Err(misspelt), Ok(at)) = (keys.check(request), &staging) {
             let found = Unrecorded {
                 volume,
                 at,
-                deadline,
+                deadline: self.deadline,
             };
             if !kind.is_foreign_live(found)? {
                 return Err(misspelt.into());
             }
         }
-        self.stage_at(request, staging, deadline)?;
+        self.stage_at(request, staging)?;
         let unknown = keys.unknown(request);
         if !unknown.is_empty() {
             tracing::info!("volume {volume}: attributes that wincsi does not have: {unknown:?}");
@@ -67,18 +68,12 @@ impl Volumes {
         &self,
         request: &Request<'_>,
         staging: Result<KubeletPath, Refusal>,
-        deadline: Deadline,
     ) -> Result<(), CallError> {
         let at = staging?;
         let (stage, kind, staging) = self
             .parse(request, at.clone())
             .map_err(|refusal| self.of_stage(refusal.into(), &request.volume, &at))?;
-        self.stage_by(kind, &stage, deadline, staging)
-    }
-
-    /// When the steps of a stage or publish that begins now end: time is left to undo them.
-    pub fn deadline_of_steps(&self) -> Deadline {
-        self.ctx.node.deadline(CALL - UNDO)
+        self.stage_by(kind, &stage, staging)
     }
 
     fn parse(
@@ -101,7 +96,6 @@ impl Volumes {
         &self,
         kind: &dyn Kind,
         stage: &Stage,
-        deadline: Deadline,
         staging: impl FnOnce(&StageCall<'_>) -> Result<(), CallError>,
     ) -> Result<(), CallError> {
         let _waiting = self.ctx.waiting.begin(kind.waits_for(), stage.lifetime)?;
@@ -110,7 +104,8 @@ impl Volumes {
         let staged = staging(&StageCall {
             stage,
             slot: &slot,
-            deadline,
+            deadline: self.end_of_steps(),
+            end: self.deadline,
         });
         staged.map_err(|error| self.of_stage(error, &stage.volume, &stage.staging))
     }
@@ -144,11 +139,6 @@ impl StageCall<'_> {
             // Of a volume whose record cannot be read, something may be left.
             Err(unreadable) => unreadable.into(),
         }
-    }
-
-    /// When an undo of the call ends.
-    pub(crate) fn deadline_of_undo(&self) -> Deadline {
-        Deadline(self.deadline.0.after(UNDO))
     }
 
     /// What is left after a stage was taken back. The record goes if nothing is.
@@ -237,6 +227,7 @@ mod tests {
                 stage: &stage,
                 slot: &slot,
                 deadline: node.deadline(Duration::ZERO),
+                end: node.deadline(Duration::ZERO),
             };
             let lacks = CallError::HostLacks {
                 volume: stage.volume.clone(),

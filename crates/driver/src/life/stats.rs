@@ -1,8 +1,14 @@
+use std::time::Duration;
+
+use wincsi::Cause;
 use wincsi::volumes::Space;
 
-use super::{CallError, Volumes, kubelet_path};
+use super::{Call, CallError, Volumes, kubelet_path};
 use crate::kinds::{Kind, Unrecorded};
 use crate::record::{Lifetime, Record, VolumeHandle};
+
+/// A volume that lives answers in less.
+const PATIENCE: Duration = Duration::from_secs(10);
 
 /// How full a volume is, in bytes: by the last call that reached it, if it is abnormal.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -14,7 +20,7 @@ pub struct Stats {
     pub abnormal: Option<String>,
 }
 
-impl Volumes {
+impl Call<'_, Volumes> {
     /// Size and free space of a volume, and what is wrong with it. The volume is looked up before the path is parsed.
     ///
     /// An abnormal volume has the figures of the last call that reached it, because kubelet rejects an answer without
@@ -28,13 +34,16 @@ impl Volumes {
         let kind = self.kind_of(&record)?;
         kind.check_usage(&record)?;
         let _waiting = self.ctx.waiting.begin(kind.waits_for(), record.lifetime)?;
-        let reason = match kind.usage(record.clone(), &at) {
+        let is_hasty = self.ctx.left_until(self.deadline) < PATIENCE;
+        let reason = match kind.usage(record.clone(), &at, self.deadline) {
             Ok(Some(space)) => {
                 self.ctx.note_normal(volume, Some(space));
                 return Ok(Stats::normal(space));
             }
             Ok(None) if !record.is_at(&at) => return Err(not_there()),
             Ok(None) => CallError::Away(volume.clone(), at.to_string()),
+            // The client's time was over: nothing is known of the volume.
+            Err(error) if is_hasty && error.cause == Cause::Deadline => return Err(error.into()),
             Err(error) => error.into(),
         };
         self.last_known(kind, record, reason)
@@ -47,7 +56,7 @@ impl Volumes {
         let found = Unrecorded {
             volume,
             at: &at,
-            deadline: self.ctx.deadline(),
+            deadline: self.deadline,
         };
         for kind in &self.kinds {
             let _waiting = waiting.begin(kind.waits_for(), persistent)?;

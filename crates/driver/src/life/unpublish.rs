@@ -1,10 +1,10 @@
 use super::unstage::stands;
-use super::{CallError, Volumes};
+use super::{Call, CallError, Volumes};
 use crate::kinds::Unrecorded;
 use crate::path::KubeletPath;
 use crate::record::{Lifetime, Record, VolumeHandle};
 
-impl Volumes {
+impl Call<'_, Volumes> {
     /// Unpublishes a volume: a link or an empty directory at the target goes. A directory with content is an error that
     /// names it, because it lies on the node's own disk.
     pub fn unpublish(&self, volume: &VolumeHandle, target: &KubeletPath) -> Result<(), CallError> {
@@ -20,7 +20,7 @@ impl Volumes {
                 drop(turn);
                 return self.end_inline(volume, target);
             }
-            Some(_) => Ok(self.ctx.remove_entry(target, self.ctx.deadline())?),
+            Some(_) => Ok(self.ctx.remove_entry(target, self.deadline)?),
             None => self.unpublish_unrecorded(volume, target),
         };
         removed?;
@@ -40,7 +40,7 @@ impl Volumes {
         let found = Unrecorded {
             volume,
             at: target,
-            deadline: self.ctx.deadline(),
+            deadline: self.deadline,
         };
         for kind in &self.kinds {
             if kind.unpublish_foreign(found)? {
@@ -54,7 +54,7 @@ impl Volumes {
         let _turn = self.ctx.running.alone(volume)?;
         let slot = self.ctx.store.slot(volume)?;
         match slot.get()? {
-            Some(record) => self.end(record, &slot, target, self.ctx.deadline()),
+            Some(record) => self.end(record, &slot, target),
             None => Ok(()),
         }
     }

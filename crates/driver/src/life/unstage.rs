@@ -1,28 +1,25 @@
-use wincsi::Deadline;
-
-use super::{CallError, Volumes};
+use super::{Call, CallError, Volumes};
 use crate::kinds::{Kind, Unrecorded};
 use crate::path::KubeletPath;
 use crate::record::{Record, Slot, State, StoreError, VolumeHandle};
 
-impl Volumes {
+impl Call<'_, Volumes> {
     /// Unstages a volume, as its kind does. What is gone already is no error.
     ///
     /// Without a record it is what lies at the staging path, if kubelet's own file beside it names this driver and the
     /// volume. Otherwise what is mounted or linked there goes, and nothing else.
     pub fn unstage(&self, volume: &VolumeHandle, staging: &KubeletPath) -> Result<(), CallError> {
         let _turn = self.ctx.running.alone(volume)?;
-        let (slot, deadline) = (self.ctx.store.slot(volume)?, self.ctx.deadline());
+        let slot = self.ctx.store.slot(volume)?;
         let Some(record) = slot.get()? else {
-            let found = Unrecorded {
+            return self.unstage_unrecorded(Unrecorded {
                 volume,
                 at: staging,
-                deadline,
-            };
-            return self.unstage_unrecorded(found);
+                deadline: self.deadline,
+            });
         };
-        self.check_unpublished(&record, deadline)?;
-        self.end(record, &slot, staging, deadline)
+        self.check_unpublished(&record)?;
+        self.end(record, &slot, staging)
     }
 
     fn unstage_unrecorded(&self, found: Unrecorded<'_>) -> Result<(), CallError> {
@@ -42,33 +39,34 @@ impl Volumes {
         record: Record,
         slot: &Slot<'_>,
         staging: &KubeletPath,
-        deadline: Deadline,
     ) -> Result<(), CallError> {
         let (volume, kind) = (record.volume.clone(), self.kind_of(&record)?);
         slot.change(|record| record.state = State::Unstaging)
             .unwrap_or_else(stands);
-        kind.unstage(record, staging, deadline)?;
+        kind.unstage(record, staging, self.deadline)?;
         slot.remove()?;
         // Last: what a stats that runs beside noted meanwhile is forgotten too.
         self.forget(kind, &volume);
         Ok(())
     }
 
-    pub(super) fn forget(&self, kind: &dyn Kind, volume: &VolumeHandle) {
-        self.ctx.health.forget(volume);
-        kind.forget(volume);
-    }
-
     /// A target that is gone does not count.
-    fn check_unpublished(&self, record: &Record, deadline: Deadline) -> Result<(), CallError> {
+    fn check_unpublished(&self, record: &Record) -> Result<(), CallError> {
         for target in &record.published {
             let files = self.ctx.node.filesystem();
-            if files.path_exists(target, deadline)? {
+            if files.path_exists(target, self.deadline)? {
                 let volume = record.volume.clone();
                 return Err(CallError::Published(volume, target.clone()));
             }
         }
         Ok(())
+    }
+}
+
+impl Volumes {
+    pub(super) fn forget(&self, kind: &dyn Kind, volume: &VolumeHandle) {
+        self.ctx.health.forget(volume);
+        kind.forget(volume);
     }
 }
 

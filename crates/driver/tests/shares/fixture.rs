@@ -18,7 +18,8 @@ use wincsi::{Deadline, Feature, Node, NodeApi, Options, WinPath};
 use wincsi_driver::kinds::share::{Hashes, RequestedShare, ShareKind, ShareOptions};
 use wincsi_driver::kinds::{self, Row};
 use wincsi_driver::life::{
-    CallError, Kubelet, Publish, PublishCall, Reconciliation, Stage, StageCall, Stats, Volumes,
+    Call, CallError, Kubelet, Publish, PublishCall, Reconciliation, Stage, StageCall, Stats,
+    Volumes,
 };
 use wincsi_driver::machine::Simulated;
 use wincsi_driver::record::{Lifetime, Store, Targets, VolumeHandle};
@@ -57,6 +58,8 @@ pub(crate) struct Fixture {
     served: Option<Served>,
     /// None between two processes: the records are one's alone.
     volumes: Option<Volumes>,
+    /// How long kubelet waits for a call.
+    client: Duration,
     pub(crate) home: TempDir,
 }
 
@@ -159,6 +162,7 @@ impl Fixture {
         Self {
             hand: Node::new(sim.os(), Options::default()),
             volumes: Some(driver(&home, &sim, served.as_ref())),
+            client: Duration::MAX,
             served,
             sim,
             home,
@@ -205,7 +209,7 @@ impl Fixture {
 
     pub(crate) fn unstage(&self, volume: &Volume<'_>) -> Result<(), CallError> {
         let staging = path(&volume.staging());
-        self.volumes().unstage(&volume.handle(), &staging.into())
+        self.call().unstage(&volume.handle(), &staging.into())
     }
 
     pub(crate) fn publish(&self, volume: &Volume<'_>, pod: &str) -> Result<(), CallError> {
@@ -246,9 +250,9 @@ impl Fixture {
             target: path(target).into(),
             targets: Targets::Many,
         };
-        let (volumes, shares) = (self.volumes(), self.shares());
+        let shares = self.shares();
         let prove = |proof: PublishCall<'_>| shares.prove(proof, credentials);
-        volumes.publish_by(shares, &publish, volumes.deadline_of_steps(), prove)
+        self.call().publish_by(shares, &publish, prove)
     }
 
     /// Publishes an inline volume.
@@ -262,30 +266,25 @@ impl Fixture {
         volume: &Volume<'_>,
         pod: &str,
     ) -> Result<(), CallError> {
-        let (volumes, shares) = (self.volumes(), self.shares());
-        let (stage, deadline) = (
-            volume.stage(&volume.target(pod)),
-            volumes.deadline_of_steps(),
-        );
+        let (shares, stage) = (self.shares(), volume.stage(&volume.target(pod)));
         let resolve = |given: &RemotePath| Ok(given.clone());
         let staging = |turn: &StageCall<'_>| shares.stage_resolved(turn, volume.wanted(), resolve);
-        volumes.stage_by(shares, &stage, deadline, staging)
+        self.call().stage_by(shares, &stage, staging)
     }
 
     fn stage_share(&self, volume: &Volume<'_>, at: &str) -> Result<(), CallError> {
-        let (volumes, shares) = (self.volumes(), self.shares());
-        let (stage, deadline) = (volume.stage(at), volumes.deadline_of_steps());
+        let (shares, stage) = (self.shares(), volume.stage(at));
         let staging = |turn: &StageCall<'_>| shares.stage(turn, &volume.wanted());
-        volumes.stage_by(shares, &stage, deadline, staging)
+        self.call().stage_by(shares, &stage, staging)
     }
 
     pub(crate) fn unpublish(&self, volume: &Volume<'_>, pod: &str) -> Result<(), CallError> {
         let target = path(&volume.target(pod));
-        self.volumes().unpublish(&volume.handle(), &target.into())
+        self.call().unpublish(&volume.handle(), &target.into())
     }
 
     pub(crate) fn stats(&self, volume: &Volume<'_>, pod: &str) -> Result<Stats, CallError> {
-        self.volumes().stats(&volume.handle(), &volume.target(pod))
+        self.call().stats(&volume.handle(), &volume.target(pod))
     }
 
     pub(crate) fn reconcile(&self) -> Reconciliation {
@@ -503,6 +502,16 @@ impl Fixture {
             let files = NodeApi::filesystem(&self.hand);
             files.make_directory(&path(at), self.soon()).unwrap();
         }
+    }
+
+    /// From now on kubelet waits so long.
+    pub(crate) fn with_client(mut self, waits: Duration) -> Self {
+        self.client = waits;
+        self
+    }
+
+    fn call(&self) -> Call<'_, Volumes> {
+        self.volumes().within(self.client)
     }
 
     fn volumes(&self) -> &Volumes {

@@ -4,6 +4,7 @@
 
 mod crash;
 mod crowd;
+mod deadlines;
 #[path = "../deaths/mod.rs"]
 mod deaths;
 mod fixture;

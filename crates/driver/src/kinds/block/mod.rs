@@ -142,10 +142,15 @@ impl<S: Source> Kind for Block<S> {
         Box::new(|record, deadline| self.until(deadline()).staging_state(&record.of_kind()?))
     }
 
-    fn usage(&self, record: Record, at: &KubeletPath) -> Result<Option<Space>, Error> {
-        let call = self.until(self.ctx.deadline());
+    fn usage(
+        &self,
+        record: Record,
+        at: &KubeletPath,
+        deadline: Deadline,
+    ) -> Result<Option<Space>, Error> {
+        let call = self.until(deadline);
         let live = call.live(&record.of_kind()?, at)?;
-        let stats = |found: FoundVolume| self.ctx.node.volumes().stats(found.id(), call.deadline);
+        let stats = |found: FoundVolume| self.ctx.node.volumes().stats(found.id(), deadline);
         live.map(stats).transpose()
     }
 
@@ -153,8 +158,14 @@ impl<S: Source> Kind for Block<S> {
         record.of::<Disk<S::Spec>>()?.content.size
     }
 
-    fn expand(&self, record: Record, path: &str, capacity: Capacity) -> Result<u64, CallError> {
-        let call = self.until(self.ctx.deadline());
+    fn expand(
+        &self,
+        record: Record,
+        path: &str,
+        capacity: Capacity,
+        deadline: Deadline,
+    ) -> Result<u64, CallError> {
+        let call = self.until(deadline);
         call.expand_disk(&record.of_kind()?, path, capacity)
     }
 

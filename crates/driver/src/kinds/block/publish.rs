@@ -1,5 +1,5 @@
 use super::{Block, DiskRecord, Source};
-use crate::life::{Call, CallError, PublishCall};
+use crate::life::{Call, CallError, PublishCall, Stage, StageCall};
 use crate::record::{Access, Record};
 
 impl<S: Source> Block<S> {
@@ -19,7 +19,13 @@ impl<S: Source> Block<S> {
         if within.is_proved(&record)? {
             return Ok(());
         }
-        self.restage(&record, slot, call.deadline)
+        let turn = StageCall {
+            stage: &Stage::again(&record),
+            slot,
+            deadline: call.deadline,
+            end: call.end,
+        };
+        self.restage(&turn, record)
             .map_err(|error| publish.not_staged_again(error))?;
         let record = slot.get()?.and_then(Record::of);
         match record.map(|record| within.is_live(&record)).transpose()? {

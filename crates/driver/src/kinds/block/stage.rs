@@ -2,12 +2,12 @@ mod undo;
 
 use wincsi::disks::{Criterion, DiskQuery, FoundDisk};
 use wincsi::volumes::{FoundVolume, NewSize, Resized, VolumeId};
-use wincsi::{Cause, Condition, Deadline, Error, Feature, ResultExt as _};
+use wincsi::{Cause, Condition, Error, Feature, ResultExt as _};
 
 use self::undo::Undo;
 use super::{Block, Disk, DiskRecord, Refused, RequestedDisk, Source};
-use crate::life::{Call, CallError, Stage, StageCall, StagingState};
-use crate::record::{Access, Record, Slot, State};
+use crate::life::{Call, CallError, StageCall, StagingState};
+use crate::record::{Access, Record, State};
 
 /// One call that stages a volume.
 struct DiskStage<'a, S: Source> {
@@ -46,6 +46,26 @@ impl<S: Source> Block<S> {
         if let Some(record) = &mut before {
             self.follow(turn, record, &source)?;
         }
+        self.run(turn, source, wanted, before)
+    }
+
+    /// Stages a volume anew from its record, as after a reboot.
+    pub(super) fn restage(
+        &self,
+        turn: &StageCall<'_>,
+        record: DiskRecord<S>,
+    ) -> Result<(), CallError> {
+        let (source, wanted) = (record.content.source.clone(), record.content.wanted.clone());
+        self.run(turn, source, wanted, Some(record))
+    }
+
+    fn run(
+        &self,
+        turn: &StageCall<'_>,
+        source: S::Spec,
+        wanted: RequestedDisk,
+        before: Option<DiskRecord<S>>,
+    ) -> Result<(), CallError> {
         let staging = DiskStage {
             block: self.until(turn.deadline),
             turn,
@@ -76,29 +96,6 @@ impl<S: Source> Block<S> {
         record.content.source.clone_from(source);
         let follow = |record: &mut DiskRecord<S>| record.content.source.clone_from(source);
         Ok(turn.slot.change_of(follow)?)
-    }
-
-    /// Stages a volume anew from its record, as after a reboot.
-    pub(super) fn restage(
-        &self,
-        record: &DiskRecord<S>,
-        slot: &Slot<'_>,
-        deadline: Deadline,
-    ) -> Result<(), CallError> {
-        let turn = StageCall {
-            stage: &Stage::again(record),
-            slot,
-            deadline,
-        };
-        let staging = DiskStage {
-            block: self.until(deadline),
-            turn: &turn,
-            source: record.content.source.clone(),
-            wanted: record.content.wanted.clone(),
-            before: Some(record.clone()),
-            undo: Undo::Unchanged,
-        };
-        staging.run()
     }
 
     /// What the host cannot do, which is looked at before anything is changed.

@@ -34,7 +34,7 @@ use self::terms::{Terms, secret_text, user_of};
 use super::{InspectFn, Keys, Kind, ProveFn, StageFn, Unrecorded, disk};
 use crate::kubelet::{Refusal, Request};
 use crate::leases::{Comparison, Leases};
-use crate::life::{Call, CallError, Context, StagingState};
+use crate::life::{CALL, Call, CallError, Context, StagingState};
 use crate::path::{KubeletPath, is_same};
 use crate::record::{Content as _, Lifetime, Record, StoreError, VolumeHandle};
 
@@ -79,7 +79,7 @@ impl ShareKind {
     pub fn new(ctx: &Arc<Context>, settings: Settings) -> Self {
         let records = ctx.store.records_of::<Share>();
         let users = records.map(|record| (record.volume.clone(), user_of(&record)));
-        let boot = || ctx.boot(ctx.deadline());
+        let boot = || ctx.boot(ctx.node.deadline(CALL));
         let leases = Leases::open(&ctx.store, users.collect(), settings.hashes, boot);
         Self {
             ctx: Arc::clone(ctx),
@@ -138,7 +138,9 @@ impl Kind for ShareKind {
         let wanted = self.requests.wanted(request, &self.ctx)?;
         Ok(Box::new(move |turn| {
             match self.requests.dns_for(&wanted.remote) {
-                Some(dns) => self.stage_resolved(turn, wanted, |given| resolved(given, dns)),
+                Some(dns) => self.stage_resolved(turn, wanted, |given| {
+                    resolved(given, dns, self.ctx.left_until(turn.deadline))
+                }),
                 None => self.stage(turn, &wanted),
             }
         }))
@@ -170,8 +172,13 @@ impl Kind for ShareKind {
         })
     }
 
-    fn usage(&self, record: Record, at: &KubeletPath) -> Result<Option<Space>, Error> {
-        let answer = self.until(self.ctx.node.deadline(ANSWER));
+    fn usage(
+        &self,
+        record: Record,
+        at: &KubeletPath,
+        deadline: Deadline,
+    ) -> Result<Option<Space>, Error> {
+        let answer = self.until(self.ctx.node.deadline(ANSWER).min(deadline));
         answer.measure(&record.of_kind()?, at)
     }
 
@@ -262,7 +269,15 @@ impl Call<'_, ShareKind> {
             && self.staging_state(mappings, record)? == StagingState::Live;
         let status = mappings.status(record.content.remote.path());
         let is_ok = matches!(status, None | Some(MappingStatus::Ok));
-        Ok(is_there && (is_ok || self.space(&record.content.remote).is_ok()))
+        Ok(is_there && (is_ok || self.answers(&record.content.remote)?))
+    }
+
+    /// Whether a share answers. A call whose time is over does not know.
+    fn answers(&self, remote: &RemotePath) -> Result<bool, Error> {
+        match self.space(remote) {
+            Err(error) if self.ctx.left_until(self.deadline).is_zero() => Err(error),
+            answer => Ok(answer.is_ok()),
+        }
     }
 
     /// Size and free space of a share, or of a folder of it.

@@ -1,3 +1,4 @@
+use wincsi::Error;
 use wincsi::smb::{Credentials, MappingStatus};
 
 use super::{RequestedShare, Share, ShareKind};
@@ -23,7 +24,7 @@ impl ShareKind {
         if is_live {
             call.check_folder(&record.volume, &share.remote)?;
         }
-        if is_live && !call.is_refused_since(&record, credentials.as_ref()) {
+        if is_live && !call.is_refused_since(&record, credentials.as_ref())? {
             self.compare_password(&record.volume, &share.remote.share(), credentials.as_ref());
             return Ok(());
         }
@@ -32,6 +33,7 @@ impl ShareKind {
                 stage: &Stage::again(&record),
                 slot: proof.slot,
                 deadline,
+                end: proof.end,
             };
             let staged = self.stage(&turn, &RequestedShare::again(share, credentials));
             return staged.map_err(|error| publish.not_staged_again(error));
@@ -73,9 +75,9 @@ impl Call<'_, ShareKind> {
         &self,
         record: &Record<Share>,
         credentials: Option<&Credentials>,
-    ) -> bool {
+    ) -> Result<bool, Error> {
         let remote = &record.content.remote;
         let compare = |one| self.compare(&remote.share(), Some(one));
-        credentials.map(compare) == Some(Comparison::Differs) && self.space(remote).is_err()
+        Ok(credentials.map(compare) == Some(Comparison::Differs) && !self.answers(remote)?)
     }
 }

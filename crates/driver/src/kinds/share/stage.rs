@@ -220,7 +220,7 @@ impl ShareStage<'_> {
             return Ok(false);
         }
         let is_done = self.is_share_live(record, mappings)?
-            && !self.is_refused_since(record, self.credentials())
+            && !self.is_refused_since(record, self.credentials())?
             && (self.check_folder(&record.volume, &record.content.remote)).is_ok();
         if is_done {
             self.compare_password(self.volume(), &self.share, self.credentials());

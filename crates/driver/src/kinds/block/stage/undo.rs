@@ -56,7 +56,7 @@ impl<S: Source> DiskStage<'_, S> {
     }
 
     fn revert(&self, mount: Option<(&FoundDisk, bool)>) -> Result<(), Error> {
-        let undo = self.block.until(self.turn.deadline_of_undo());
+        let undo = self.block.until(self.turn.end);
         let (stage, deadline) = (self.turn.stage, undo.deadline);
         if let Some((disk, brought_online)) = mount {
             // csi-proxy mounts nothing where it does not go.

@@ -5,6 +5,7 @@ mod source;
 mod user;
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 use wincsi::Feature;
 use wincsi::smb::{Credentials, RemotePath};
@@ -220,8 +221,13 @@ impl ShareRequests {
     }
 }
 
-pub(super) fn resolved(given: &RemotePath, dns: &ClusterDns) -> Result<RemotePath, CallError> {
-    let address = dns.address_of(&given.server()).map_err(Refused::from)?;
+pub(super) fn resolved(
+    given: &RemotePath,
+    dns: &ClusterDns,
+    within: Duration,
+) -> Result<RemotePath, CallError> {
+    let address = dns.address_of(&given.server(), within);
+    let address = address.map_err(Refused::from)?;
     let at = source::at(given, address).map_err(RequestError::from);
     Ok(at.map_err(Refusal::from)?)
 }

@@ -105,7 +105,7 @@ impl ShareStage<'_> {
         let (leases, volume, share) = (&self.leases, self.volume(), &self.share);
         leases.leave(volume);
         if leases.is_ours(share) {
-            let call = self.until(self.turn.deadline_of_undo());
+            let call = self.until(self.turn.end);
             if let Err(error) = call.unmap_unless_used(&self.remote) {
                 tracing::warn!("volume {volume}: {share} may stay mapped: {error}");
             }
@@ -120,7 +120,7 @@ impl ShareStage<'_> {
     }
 
     fn revert(&self) -> Result<(), CallError> {
-        let (call, slot) = (self.until(self.turn.deadline_of_undo()), self.turn.slot);
+        let (call, slot) = (self.until(self.turn.end), self.turn.slot);
         warn_of_mark(slot.change(|record| record.state = State::Unstaging));
         match slot.get().ok().flatten().and_then(Record::of::<Share>) {
             // Link and mapping were there before the first stage of this driver, and pods may use them.
