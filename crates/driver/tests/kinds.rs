@@ -17,11 +17,12 @@ use wincsi::disks::DiskQuery;
 use wincsi::sim::{
     Arrives, Bus, ClockMode, Content, DiskSpec, Effect, IdentifierKind, NodeSpec, Rule, SimNode,
 };
-use wincsi::{Deadline, Error, Node, Options, Win32, WinPath};
+use wincsi::volumes::VolumeId;
+use wincsi::{Deadline, Error, Node, NodeApi, Options, Win32, WinPath};
 use wincsi_driver::kinds::block::{Block, Disk, Source, Spec};
 use wincsi_driver::kinds::{self, Row};
 use wincsi_driver::kubelet::{Refusal, Request};
-use wincsi_driver::life::{CallError, Kubelet, Volumes};
+use wincsi_driver::life::{CallError, Capacity, Kubelet, Volumes};
 use wincsi_driver::machine::Simulated;
 use wincsi_driver::record::{Access, Lifetime, Store, VolumeHandle};
 use wire::csi::v1::VolumeCapability;
@@ -34,6 +35,7 @@ use self::deaths::{
 
 const IDENTIFIER: &str = "60022480aabbccddeeff001122334455";
 const STAGING: &str = r"C:\var\lib\kubelet\plugins\kubernetes.io\csi\d\1\globalmount";
+const TARGET: &str = r"C:\var\lib\kubelet\pods\1\volumes\kubernetes.io~csi\pv\mount";
 const OTHER: &str = r"C:\var\lib\kubelet\plugins\kubernetes.io\csi\d\2\globalmount";
 const LENGTH: u64 = 64 << 20;
 
@@ -117,7 +119,8 @@ impl Fixture {
     fn with(home: TempDir, sim: SimNode) -> Self {
         let (shelf, mut kinds) = (Shelf(sim.clone()), kinds::table(kinds::Settings::default()));
         let row = Row::of::<Disk<OnShelf>, _>(|ctx| Block::new(ctx, shelf, Duration::ZERO));
-        kinds.insert(0, row);
+        // Before the last, which accepts each request.
+        kinds.insert(kinds.len() - 1, row);
         let store = Store::open(&home.path().join(RECORDS), &Row::forms(&kinds)).unwrap();
         let kubelet = Kubelet {
             driver_name: String::from("d"),
@@ -148,23 +151,34 @@ impl Fixture {
     }
 
     fn stage_as(&self, handle: &str, staging: &str, mode: Mode) -> Result<(), CallError> {
-        let context = BTreeMap::from([(String::from("shelf"), String::from("data"))]);
-        let (none, mount) = (BTreeMap::new(), MountVolume::default());
-        let capability = VolumeCapability {
-            access_type: Some(AccessType::Mount(mount)),
-            access_mode: Some(AccessMode { mode: mode.into() }),
-        };
-        self.volumes.within(LONG).stage(&Request {
-            volume: VolumeHandle::parse(handle).unwrap(),
-            lifetime: Lifetime::Persistent,
-            staging,
-            target: "",
-            context: &context,
-            publish_context: &none,
-            secrets: &none,
-            capability: Some(&capability),
-            of_pod: Access::ReadWrite,
-        })
+        let call = self.volumes.within(LONG);
+        request(handle, staging, mode, |request| call.stage(request))
+    }
+
+    fn publish(&self) -> Result<(), CallError> {
+        let call = self.volumes.within(LONG);
+        let mode = Mode::SingleNodeWriter;
+        request("v", STAGING, mode, |request| call.publish(request))
+    }
+
+    fn expand(&self) -> Result<u64, CallError> {
+        let call = self.volumes.within(LONG);
+        call.expand(&volume(), TARGET, Capacity::default())
+    }
+
+    /// As kubelet does.
+    fn put_away(&self) {
+        let call = self.volumes.within(LONG);
+        call.unpublish(&volume(), &path(TARGET)).unwrap();
+        self.unstage().unwrap();
+    }
+
+    /// The volume of the node that is staged.
+    fn mounted(&self) -> VolumeId {
+        let node = Node::new(self.sim.os(), Options::default());
+        let soon = NodeApi::deadline(&node, Duration::from_secs(60));
+        let volumes = NodeApi::volumes(&node);
+        volumes.of_target(&path(STAGING), soon).unwrap()
     }
 
     fn unstage(&self) -> Result<(), CallError> {
@@ -207,6 +221,27 @@ impl Mortal for Fixture {
     }
 }
 
+/// A request for the disk on the shelf.
+fn request<T>(handle: &str, staging: &str, mode: Mode, call: impl FnOnce(&Request<'_>) -> T) -> T {
+    let context = BTreeMap::from([(String::from("shelf"), String::from("data"))]);
+    let (none, mount) = (BTreeMap::new(), MountVolume::default());
+    let capability = VolumeCapability {
+        access_type: Some(AccessType::Mount(mount)),
+        access_mode: Some(AccessMode { mode: mode.into() }),
+    };
+    call(&Request {
+        volume: VolumeHandle::parse(handle).unwrap(),
+        lifetime: Lifetime::Persistent,
+        staging,
+        target: TARGET,
+        context: &context,
+        publish_context: &none,
+        secrets: &none,
+        capability: Some(&capability),
+        of_pod: Access::ReadWrite,
+    })
+}
+
 fn volume() -> VolumeHandle {
     VolumeHandle::parse("v").unwrap()
 }
@@ -215,33 +250,35 @@ fn path(text: &str) -> WinPath {
     text.parse().unwrap()
 }
 
-fn stage(fixture: &Fixture) -> Done {
-    Ok(fixture.stage()?)
-}
-
-fn unstage(fixture: &Fixture) -> Done {
-    Ok(fixture.unstage()?)
-}
-
 #[test]
 fn a_third_kind_lives_and_dies_at_each_operation() {
-    let (blank, staged) = (Fixture::new(), Fixture::new());
-    staged.stage().unwrap();
-    assert!(staged.records()[0].contains(r#""kind":"shelf""#));
-    let calls = [("stage", &blank), ("unstage", &staged)];
-    for (name, fixture) in calls {
-        let call = match name {
-            "stage" => stage,
-            _ => unstage,
-        };
-        let deaths = BTreeSet::from_iter(deaths_in(fixture, name, call));
+    type Calls = fn(&Fixture) -> Done;
+    let calls: [(&str, Calls); 4] = [
+        ("stage", |fixture| Ok(fixture.stage()?)),
+        ("publish", |fixture| Ok(fixture.publish()?)),
+        ("expand", |fixture| Ok(fixture.expand().map(drop)?)),
+        ("unstage", |fixture| Ok(fixture.unstage()?)),
+    ];
+    for (at, (name, call)) in calls.into_iter().enumerate() {
+        let fixture = Fixture::new();
+        // An unstage comes once the pod has left.
+        for (_, before) in calls[..at]
+            .iter()
+            .take(if name == "unstage" { 1 } else { 2 })
+        {
+            before(&fixture).unwrap();
+        }
+        if name == "unstage" {
+            assert!(fixture.records()[0].contains(r#""kind":"shelf""#));
+        }
+        let deaths = BTreeSet::from_iter(deaths_in(&fixture, name, call));
         on_all_processors(&Vec::from_iter(deaths), |left| {
             let repeated = fixture.revived(left);
             call(&repeated).unwrap();
-            unstage(&repeated).unwrap();
+            repeated.put_away();
             repeated.assert_put_away(name);
             let deleted = fixture.revived(left);
-            unstage(&deleted).unwrap();
+            deleted.put_away();
             deleted.assert_put_away(name);
         });
     }
@@ -301,6 +338,39 @@ fn a_disk_of_two_volumes_stays_attached_for_the_other() {
     let call = fixture.volumes.within(LONG);
     call.unstage(&other, &path(OTHER).into()).unwrap();
     fixture.assert_put_away("both");
+}
+
+#[test]
+fn a_disk_that_something_else_uses_stays_attached() {
+    let fixture = Fixture::new();
+    fixture.stage().unwrap();
+    let open_file = fixture.sim.hold(fixture.mounted());
+    fixture.unstage().unwrap();
+    assert!(fixture.is_attached());
+    drop(open_file);
+}
+
+/// The record may be that of another volume on the disk.
+#[test]
+fn a_disk_stays_attached_beside_an_unreadable_record() {
+    for is_undo in [false, true] {
+        let Fixture { sim, volumes, home } = Fixture::new();
+        drop(volumes);
+        let file = home.path().join(RECORDS).join("other.json");
+        fs::write(file, r#"{"version": 4}"#).unwrap();
+        let fixture = Fixture::with(home, sim);
+        if is_undo {
+            let denied = Effect::fail(Win32::ACCESS_DENIED);
+            let denied = Rule::on("SetVolumeMountPointW", denied);
+            fixture.sim.faults().add(denied);
+            fixture.stage().unwrap_err();
+        } else {
+            fixture.stage().unwrap();
+            fixture.unstage().unwrap();
+        }
+        assert_eq!(fixture.records().len(), 1, "{is_undo}");
+        assert!(fixture.is_attached(), "{is_undo}");
+    }
 }
 
 /// Kubelet removed the folder of the staging path, and calls nobody any more.

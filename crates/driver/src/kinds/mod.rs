@@ -182,7 +182,7 @@ pub struct Settings {
     pub shares: share::Settings,
 }
 
-/// The kinds. A request that names no share is for a disk.
+/// The kinds. A request is for the first that accepts it, so [`AttachedDisks`] comes last: it accepts each.
 pub fn table(settings: Settings) -> Vec<Row> {
     let Settings { disks, shares } = settings;
     vec![
@@ -191,4 +191,16 @@ pub fn table(settings: Settings) -> Vec<Row> {
             Block::new(ctx, AttachedDisks(disks.luns), disks.arrival)
         }),
     ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_kind_that_accepts_each_request_comes_last() {
+        let forms = Row::forms(&table(Settings::default()));
+        let last = format!("{:?}", forms.last().unwrap());
+        assert!(last.contains(r#"kind: "disk""#), "{last}");
+    }
 }

@@ -426,15 +426,14 @@ impl<S: Source> DiskStage<'_, S> {
             self.require_recorded(disk)?;
         }
         bring()?;
-        let may_go_back = self.block.ctx.has(Feature::CheckedOffline) && !is_online;
         let required = self.require_recorded(disk);
         let is_another =
             |error: &Error| error.is(Condition::Changed) || error.is(Condition::NotFound);
-        if may_go_back
+        let volume = &self.turn.stage.volume;
+        if !is_online
             && required.as_ref().is_err_and(is_another)
-            && let Err(error) = node.disks().take_offline(disk, deadline)
+            && let Err(error) = self.block.release(volume, disk)
         {
-            let volume = &self.turn.stage.volume;
             tracing::warn!("volume {volume}: the disk in its place stays online: {error}");
         }
         required

@@ -1,5 +1,6 @@
 use wincsi::disks::FoundDisk;
 use wincsi::filesystem::Look;
+use wincsi::volumes::VolumeId;
 use wincsi::{Cause, Condition, Error, Feature, ResultExt as _, WinPath};
 
 use super::{Block, Disk, DiskRecord, Source};
@@ -18,21 +19,30 @@ impl<S: Source> Call<'_, Block<S>> {
         if *staging != record.staging {
             self.dismount(&record.staging, record.content.mounted)?;
         }
-        self.release_recorded(record)?;
-        self.detach(&record.volume, &record.content.source)
+        let (disk, mounted) = (&record.content.source, record.content.mounted);
+        self.put_away(&record.volume, disk, mounted)
     }
 
-    /// Detaches a disk that no other volume has. Of two volumes that end at once each sees the other, and the disk stays
-    /// attached: pulled out under the one that is still mounted it would lose data.
-    pub(super) fn detach(&self, volume: &VolumeHandle, source: &S::Spec) -> Result<(), Error> {
-        match self.others_from(volume, source).next() {
-            Some(other) => {
-                let other = other.volume;
-                tracing::warn!("volume {volume}: its disk stays attached for volume {other}");
-                Ok(())
-            }
-            None => self.source.detach(source, self.deadline),
+    /// Takes the disk of a volume offline, if it is there, and still the volume's; then detaches it, if it is offline, and
+    /// no other volume has it. Of two volumes that end at once each sees the other, and the disk stays attached: pulled out
+    /// under the one that is still mounted it would lose data. A volume whose record cannot be read may have it too.
+    pub(super) fn put_away(
+        &self,
+        volume: &VolumeHandle,
+        source: &S::Spec,
+        mounted: Option<VolumeId>,
+    ) -> Result<(), Error> {
+        let is_offline = self.release_recorded(volume, source, mounted)?;
+        if !S::ATTACHES {
+            return Ok(());
         }
+        let is_of_others =
+            self.ctx.store.unreadable() > 0 || self.others_from(volume, source).next().is_some();
+        if !is_offline || is_of_others {
+            tracing::warn!("volume {volume}: its disk stays attached, as it is or may be in use");
+            return Ok(());
+        }
+        self.source.detach(source, self.deadline)
     }
 
     /// The records of other volumes whose disk comes from the same source.
@@ -48,33 +58,37 @@ impl<S: Source> Call<'_, Block<S>> {
         records.filter(is_other)
     }
 
-    /// Takes the disk of a record offline, if it is there, and still the volume's.
-    fn release_recorded(&self, record: &DiskRecord<S>) -> Result<(), Error> {
+    /// Whether the disk is offline now, or gone.
+    fn release_recorded(
+        &self,
+        volume: &VolumeHandle,
+        source: &S::Spec,
+        mounted: Option<VolumeId>,
+    ) -> Result<bool, Error> {
         let disks = self.ctx.node.disks();
         disks.rescan(self.deadline)?;
-        let found = disks.find(&self.query(record), self.deadline);
+        let found = disks.find(&self.source.query(source), self.deadline);
         let found = found.none_if(Condition::NotFound);
-        let volume = &record.volume;
         match found {
-            Ok(Some(disk)) if self.has_recorded(record, &disk)? => {
+            Ok(Some(disk)) if self.has_recorded(mounted, &disk)? => {
                 return self.release(volume, &disk);
             }
             Ok(Some(_)) => {
                 tracing::warn!("volume {volume}: another disk is in its place, and stays online");
             }
-            Ok(None) => {}
+            Ok(None) => return Ok(true),
             // Nothing tells which disk it is, as beside a clone: that lasts, and the volume is dismounted.
             Err(error) if error.is(Condition::Ambiguous) || error.is(Condition::Guarded) => {
                 tracing::warn!("volume {volume}: its disk stays online, if it is there: {error}");
             }
             Err(error) => return Err(error),
         }
-        Ok(())
+        Ok(false)
     }
 
     /// Whether the disk has the volume that was staged, or none was.
-    fn has_recorded(&self, record: &DiskRecord<S>, disk: &FoundDisk) -> Result<bool, Error> {
-        let Some(mounted) = record.content.mounted else {
+    fn has_recorded(&self, mounted: Option<VolumeId>, disk: &FoundDisk) -> Result<bool, Error> {
+        let Some(mounted) = mounted else {
             return Ok(true);
         };
         let volumes = disk.volumes(self.ctx.node.as_ref(), self.deadline)?;
@@ -88,12 +102,12 @@ impl<S: Source> Call<'_, Block<S>> {
             false => None,
         };
         self.dismount(staging, None)?;
-        if let Some(disk) = disk {
-            return self.release(volume, &disk);
+        match disk {
+            Some(disk) => drop(self.release(volume, &disk)?),
+            None => tracing::warn!(
+                "volume {volume} has no record: what was at {staging} is removed, and a disk stays online"
+            ),
         }
-        tracing::warn!(
-            "volume {volume} has no record: what was at {staging} is removed, and a disk stays online"
-        );
         Ok(())
     }
 
@@ -108,25 +122,26 @@ impl<S: Source> Call<'_, Block<S>> {
         }
     }
 
-    /// Takes the disk offline unless something else uses it: another record, an access path or an open file.
-    fn release(&self, volume: &VolumeHandle, disk: &FoundDisk) -> Result<(), Error> {
+    /// Takes the disk offline unless something else uses it: another record, an access path or an open file. Whether it is
+    /// offline now, or gone.
+    pub(super) fn release(&self, volume: &VolumeHandle, disk: &FoundDisk) -> Result<bool, Error> {
         if !self.ctx.has(Feature::CheckedOffline) {
             tracing::info!(
                 "volume {volume}: its disk stays online, as the host cannot tell its use"
             );
-            return Ok(());
+            return Ok(false);
         }
         if self.is_of_another(volume, disk)? {
-            return Ok(());
+            return Ok(false);
         }
         let offline = self.ctx.node.disks().take_offline(disk, self.deadline);
         match offline.ok_if(Condition::NotFound) {
             Err(error) if !matches!(error.cause, Cause::Deadline) => {
                 // The volume is flushed and dismounted, and Windows may answer so for ever.
                 tracing::warn!("volume {volume}: its disk stays online: {error}");
-                Ok(())
+                Ok(false)
             }
-            done => done,
+            done => done.map(|_| true),
         }
     }
 

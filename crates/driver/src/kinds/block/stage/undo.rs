@@ -68,6 +68,9 @@ impl<S: Source> DiskStage<'_, S> {
                 offline.ok_if(Condition::NotFound)?;
             }
         }
-        undo.detach(&stage.volume, &self.source)
+        match S::ATTACHES {
+            true => undo.put_away(&stage.volume, &self.source, None),
+            false => Ok(()),
+        }
     }
 }
