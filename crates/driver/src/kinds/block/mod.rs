@@ -228,22 +228,12 @@ impl<S: Source> Call<'_, Block<S>> {
             Some(Look::Link(_) | Look::Missing) => None,
             // Also one whose volume is gone, as its disk was pulled out.
             Some(Look::MountedFolder { volume, .. }) => Some(volume),
-            Some(_) => self.mounted_at(at)?,
-            None => return self.dismount_unseen(at, recorded),
-        };
-        if let Some(volume) = mounted {
-            self.ctx.node.volumes().unmount(volume, at, self.deadline)?;
-        }
-        self.ctx.remove(at, self.deadline)
-    }
-
-    /// [`Self::dismount`] through a host that cannot tell what is at the path: it follows links, and does not reach a
-    /// volume whose disk is gone. Its unmount knows both.
-    fn dismount_unseen(&self, at: &WinPath, recorded: Option<VolumeId>) -> Result<(), Error> {
-        let mounted = match self.mounted_at(at) {
-            Err(error) if error.is(Condition::OutOfReach) => Some(recorded.ok_or(error)?),
-            Err(error) if error.is(Condition::DanglingLink) => None,
-            mounted => mounted?,
+            // A host that cannot tell follows links, and does not reach a volume whose disk is gone. Its unmount knows both.
+            Some(_) | None => match self.mounted_at(at) {
+                Err(error) if error.is(Condition::OutOfReach) => Some(recorded.ok_or(error)?),
+                Err(error) if error.is(Condition::DanglingLink) => None,
+                mounted => mounted?,
+            },
         };
         if let Some(volume) = mounted {
             let unmounted = self.ctx.node.volumes().unmount(volume, at, self.deadline);

@@ -7,7 +7,7 @@ use wincsi::{Cause, Condition, Error, Feature, ResultExt as _};
 use self::undo::Undo;
 use super::{Block, Disk, DiskRecord, Refused, RequestedDisk, Source};
 use crate::life::{Call, CallError, StageCall, StagingState};
-use crate::record::{Access, Record, State};
+use crate::record::{Access, Record, State, VolumeHandle};
 
 /// One call that stages a volume.
 struct DiskStage<'a, S: Source> {
@@ -201,15 +201,10 @@ impl<S: Source> DiskStage<'_, S> {
 
     /// Before the disk is attached, the records alone tell.
     fn refuse_source_of_other_access(&self) -> Result<(), CallError> {
-        let (volume, access) = (&self.turn.stage.volume, self.wanted.access);
+        let volume = &self.turn.stage.volume;
         let mut others = self.block.others_from(volume, &self.source);
-        match others.find(|record| record.content.wanted.access != access) {
-            Some(other) => {
-                let (volume, other) = (volume.clone(), other.volume);
-                Err(Refused::OtherAccess { volume, other }.into())
-            }
-            None => Ok(()),
-        }
+        let other = others.find(|record| self.has_other_access(record));
+        self.refuse_beside(other.map(|record| record.volume))
     }
 
     fn find(&self) -> Result<FoundDisk, Error> {
@@ -244,12 +239,22 @@ impl<S: Source> DiskStage<'_, S> {
         }
         let before = self.before.as_ref();
         let before = before.map(|record| record.content.brought_online);
-        if let Some(brought_online) = before.or(S::ATTACHES.then_some(false)) {
-            return self.begin_again(brought_online, is_online);
+        match before.or(S::ATTACHES.then_some(false)) {
+            None => {
+                self.put_record(!is_online)?;
+                // Another stage may have looked before this one's record was there, and now one of both sees the other's.
+                self.refuse_other_access(disk).or_else(|refused| {
+                    self.turn.slot.remove()?;
+                    Err(refused)
+                })?;
+            }
+            Some(false) if !is_online => {
+                let note = |record: &mut DiskRecord<S>| record.content.brought_online = true;
+                self.turn.slot.change_of(note)?;
+            }
+            Some(_) => {}
         }
-        self.put_record(!is_online)?;
-        self.look_again(disk)?;
-        Ok(!is_online)
+        Ok(before == Some(true) || !is_online)
     }
 
     fn put_record(&self, brought_online: bool) -> Result<(), CallError> {
@@ -264,31 +269,21 @@ impl<S: Source> DiskStage<'_, S> {
         Ok(self.turn.slot.put(record)?)
     }
 
-    /// Another stage may have looked before this one's record was there, and now one of both sees the other's.
-    fn look_again(&self, disk: &FoundDisk) -> Result<(), CallError> {
-        let looked = self.refuse_other_access(disk);
-        if looked.is_err() {
-            self.turn.slot.remove()?;
-        }
-        looked
-    }
-
-    fn begin_again(&self, before: bool, is_online: bool) -> Result<bool, CallError> {
-        let brought_online = before || !is_online;
-        if brought_online != before {
-            let note = |record: &mut DiskRecord<S>| record.content.brought_online = true;
-            self.turn.slot.change_of(note)?;
-        }
-        Ok(brought_online)
-    }
-
     /// Another volume of the same disk is for readers, and this one for writers, or the other way round.
     fn refuse_other_access(&self, disk: &FoundDisk) -> Result<(), CallError> {
-        let (volume, access) = (&self.turn.stage.volume, self.wanted.access);
-        let is_other = |record: &DiskRecord<S>| record.content.wanted.access != access;
-        let other = self.block.other_record_of(volume, disk, is_other)?;
+        let (volume, is_such) = (&self.turn.stage.volume, |one: &_| {
+            self.has_other_access(one)
+        });
+        self.refuse_beside(self.block.other_record_of(volume, disk, is_such)?)
+    }
+
+    fn has_other_access(&self, record: &DiskRecord<S>) -> bool {
+        record.content.wanted.access != self.wanted.access
+    }
+
+    fn refuse_beside(&self, other: Option<VolumeHandle>) -> Result<(), CallError> {
+        let volume = self.turn.stage.volume.clone();
         other.map_or(Ok(()), |other| {
-            let volume = volume.clone();
             Err(Refused::OtherAccess { volume, other }.into())
         })
     }
