@@ -5,7 +5,7 @@ use wincsi::{Cause, Condition, Deadline, Error, Feature, ResultExt as _, WinPath
 
 use super::kubelet::below;
 use super::{Context, is_nothing_mounted};
-use crate::path::KubeletPath;
+use crate::path::{KubeletPath, is_same};
 
 /// No directory of kubelet's that is listed has more entries.
 const MOST: usize = 20_000;
@@ -65,6 +65,21 @@ impl Context {
             Some(LinkTarget::Path(path)) => Some(path),
             _ => None,
         })
+    }
+
+    /// Whether exactly this path is a link to that one. A host that reads no links takes each for the right one.
+    pub(crate) fn leads_to(
+        &self,
+        at: &WinPath,
+        to: &WinPath,
+        deadline: Deadline,
+    ) -> Result<bool, Error> {
+        if !self.has(Feature::EntryLooks) {
+            let is_link = self.node.filesystem().is_symlink(at, deadline);
+            return Ok(is_link.none_if(Condition::NotFound)?.unwrap_or(false));
+        }
+        let target = self.link_target(at, deadline)?;
+        Ok(target.is_some_and(|target| is_same(&target, to)))
     }
 
     /// What is in a directory; nothing of one that is not there, or is a file.

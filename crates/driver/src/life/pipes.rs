@@ -16,7 +16,9 @@
 //! | `ConditionalUnmap` | done in another way: no volume can take the mapping while it is removed |
 //! | `DirectoryLinks` | done in another way: a symlink |
 
-use wincsi::Feature;
+use wincsi::disks::FoundDisk;
+use wincsi::smb::ShareMapping;
+use wincsi::{Deadline, Error, Feature};
 
 use super::{CallError, Context};
 use crate::record::VolumeHandle;
@@ -24,6 +26,26 @@ use crate::record::VolumeHandle;
 impl Context {
     pub(crate) fn has(&self, feature: Feature) -> bool {
         self.node.supports(feature)
+    }
+
+    /// The mappings of the node; none if the host does not list them.
+    pub(crate) fn mappings(&self, deadline: Deadline) -> Result<Option<Vec<ShareMapping>>, Error> {
+        match self.has(Feature::MappingList) {
+            true => self.node.smb().mappings(deadline).map(Some),
+            false => Ok(None),
+        }
+    }
+
+    /// Whether the device of a disk is known to refuse writes.
+    pub(crate) fn is_write_protected(
+        &self,
+        disk: &FoundDisk,
+        deadline: Deadline,
+    ) -> Result<bool, Error> {
+        match self.has(Feature::WriteProtection) {
+            true => disk.is_write_protected(self.node.as_ref(), deadline),
+            false => Ok(false),
+        }
     }
 
     /// Refuses a volume that needs what the host lacks.

@@ -304,11 +304,7 @@ impl<S: Source> DiskStage<'_, S> {
 
     /// A device that does not say, or that this host cannot ask, is none that is known to refuse writes.
     fn is_write_protected(&self, disk: &FoundDisk) -> bool {
-        let node = &self.block.ctx.node;
-        if !self.block.ctx.has(Feature::WriteProtection) {
-            return false;
-        }
-        let protected = disk.is_write_protected(node.as_ref(), self.block.deadline);
+        let protected = self.block.ctx.is_write_protected(disk, self.block.deadline);
         protected.unwrap_or_else(|error| {
             let volume = &self.turn.stage.volume;
             tracing::info!(

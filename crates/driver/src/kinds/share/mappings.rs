@@ -1,5 +1,5 @@
 use wincsi::smb::{MappingStatus, RemotePath, ShareMapping};
-use wincsi::{Error, Feature, WinPath};
+use wincsi::{Error, WinPath};
 
 use super::ShareKind;
 use crate::life::Call;
@@ -9,9 +9,7 @@ pub(super) struct Mappings(Option<Vec<ShareMapping>>);
 
 impl Call<'_, ShareKind> {
     pub(super) fn mappings(&self) -> Result<Mappings, Error> {
-        let has_list = self.ctx.has(Feature::MappingList);
-        let listed = has_list.then(|| self.ctx.node.smb().mappings(self.deadline));
-        Ok(Mappings(listed.transpose()?))
+        Ok(Mappings(self.ctx.mappings(self.deadline)?))
     }
 }
 

@@ -23,7 +23,7 @@ use program::metrics::{Exposition, Kind as Metric};
 use wincsi::filesystem::Look;
 use wincsi::smb::{Credentials, MappingStatus, RemotePath};
 use wincsi::volumes::Space;
-use wincsi::{Condition, Deadline, Error, Feature, ResultExt as _, WinPath};
+use wincsi::{Deadline, Error, Feature, WinPath};
 
 use self::attributes::{ShareRequests, ShareRules, resolved};
 use self::mappings::Mappings;
@@ -35,7 +35,7 @@ use super::{InspectFn, Keys, Kind, ProveFn, StageFn, Unrecorded, disk};
 use crate::kubelet::{Refusal, Request};
 use crate::leases::{Comparison, Leases};
 use crate::life::{CALL, Call, CallError, Context, StagingState};
-use crate::path::{KubeletPath, is_same};
+use crate::path::KubeletPath;
 use crate::record::{Content as _, Lifetime, Record, StoreError, VolumeHandle};
 
 pub use self::error::Refused;
@@ -254,11 +254,13 @@ impl Call<'_, ShareKind> {
         record: &Record<Share>,
     ) -> Result<StagingState, Error> {
         let path = record.content.remote.path();
-        Ok(match self.leads_to(&record.staging, path)? {
-            false => StagingState::NotMounted,
-            true if mappings.reach(path) => StagingState::Live,
-            true => StagingState::Dangling,
-        })
+        Ok(
+            match self.ctx.leads_to(&record.staging, path, self.deadline)? {
+                false => StagingState::NotMounted,
+                true if mappings.reach(path) => StagingState::Live,
+                true => StagingState::Dangling,
+            },
+        )
     }
 
     /// Whether the volume was staged in this boot, the staging path leads to the share, and the share answers at its
@@ -299,16 +301,5 @@ impl Call<'_, ShareKind> {
     /// When a question to a server ends that begins now.
     fn answer(&self) -> Deadline {
         self.ctx.node.deadline(ANSWER).min(self.deadline)
-    }
-
-    /// Whether exactly this path is a link to that one. A host that reads no links takes each for the right one.
-    fn leads_to(&self, at: &WinPath, to: &WinPath) -> Result<bool, Error> {
-        let files = self.ctx.node.filesystem();
-        if !self.ctx.has(Feature::EntryLooks) {
-            let is_link = files.is_symlink(at, self.deadline);
-            return Ok(is_link.none_if(Condition::NotFound)?.unwrap_or(false));
-        }
-        let target = self.ctx.link_target(at, self.deadline)?;
-        Ok(target.is_some_and(|target| is_same(&target, to)))
     }
 }

@@ -59,8 +59,7 @@ impl ShareKind {
         };
         match stage(mappings.best_way_to(remote)) {
             Err(error) if error.is(Condition::CredentialsConflict) => {
-                let has_folders = self.ctx.has(Feature::FolderMappings);
-                let now = has_folders.then(|| call.mappings().ok()).flatten();
+                let now = call.mappings().ok();
                 match now.and_then(|mappings| mappings.folder_beside_others(remote)) {
                     Some(folder) => stage((folder, false)),
                     // The conflict is what an operator has to know of.
@@ -344,7 +343,8 @@ impl ShareStage<'_> {
         if !self.was_mapped || self.before.is_some() && self.leases.is_ours(&self.share) {
             return Ok(false);
         }
-        self.leads_to(&self.turn.stage.staging, self.remote.path())
+        self.ctx
+            .leads_to(&self.turn.stage.staging, self.remote.path(), self.deadline)
     }
 
     fn record(&self, taken_over: bool) -> Record<Share> {

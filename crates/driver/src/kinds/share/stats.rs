@@ -83,7 +83,7 @@ impl Call<'_, ShareKind> {
 
     fn is_share_at(&self, record: &Record<Share>, at: &KubeletPath) -> Result<bool, Error> {
         let (staging, path) = (&record.staging, record.content.remote.path());
-        let leads_to_staging = at == staging || self.leads_to(at, staging)?;
-        Ok(leads_to_staging && self.leads_to(staging, path)?)
+        let leads_to_staging = at == staging || self.ctx.leads_to(at, staging, self.deadline)?;
+        Ok(leads_to_staging && self.ctx.leads_to(staging, path, self.deadline)?)
     }
 }

@@ -53,7 +53,11 @@ impl ShareStage<'_> {
     fn map_over(&self, if_mapped: IfMapped) -> Result<MapOutcome, Error> {
         let (ctx, staging) = (&self.ctx, &self.turn.stage.staging);
         let has_looks = ctx.has(Feature::EntryLooks);
-        if has_looks && !self.leads_to(staging, self.remote.path())? {
+        if has_looks
+            && !self
+                .ctx
+                .leads_to(staging, self.remote.path(), self.deadline)?
+        {
             ctx.remove_entry(staging, self.deadline)?;
         }
         match self.map_with_link(if_mapped) {
