@@ -188,7 +188,7 @@ pub fn table(settings: Settings) -> Vec<Row> {
     vec![
         Row::of::<share::Share, _>(move |ctx| ShareKind::new(ctx, shares)),
         Row::of::<block::Disk<disk::Attached>, _>(move |ctx| {
-            Block::new(ctx, AttachedDisks(disks.luns), disks.arrival)
+            Block::new(ctx, AttachedDisks::new(disks.luns), disks.arrival)
         }),
     ]
 }

@@ -24,7 +24,6 @@ use crate::admission::Admission;
 use crate::flags::{self, Config};
 use crate::host::{self, Host, HostError, Placement};
 use crate::in_flight::CALLS;
-use crate::kinds::disk::Luns;
 use crate::kinds::{self, Row};
 use crate::kubelet::{Identity, Registration, Router, serve_node};
 use crate::life::{Kubelet, Volumes};
@@ -129,11 +128,6 @@ fn info(config: &Config, node: &dyn NodeApi) -> Result<NodeGetInfoResponse, Star
         }
         id => id.to_owned(),
     };
-    if matches!(config.kinds.disks.luns, Luns::Nvme { .. }) {
-        tracing::warn!(
-            "-azure-luns=nvme: LUN n is namespace n + 2, as Azure says of Linux; nobody has seen it on Windows"
-        );
-    }
     Ok(NodeGetInfoResponse {
         node_id: id,
         max_volumes_per_node: config.max_volumes,

@@ -24,13 +24,24 @@ pub struct Settings {
 }
 
 /// Disks that are attached when kubelet calls.
-pub struct AttachedDisks(pub Luns);
+pub struct AttachedDisks(Luns);
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Attached {
     /// The properties that identify it.
     #[serde(serialize_with = "write", deserialize_with = "read")]
     pub disk: DiskQuery,
+}
+
+impl AttachedDisks {
+    pub fn new(luns: Luns) -> Self {
+        if matches!(luns, Luns::Nvme { .. }) {
+            tracing::warn!(
+                "-azure-luns=nvme: LUN n is namespace n + 2, as Azure says of Linux; nobody has seen it on Windows"
+            );
+        }
+        Self(luns)
+    }
 }
 
 impl Default for Settings {
