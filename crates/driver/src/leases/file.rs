@@ -3,6 +3,7 @@ use std::path::{Path, PathBuf};
 use std::{fs, io};
 
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 use uuid::Uuid;
 
 use super::Owner;
@@ -16,8 +17,10 @@ const LEASES: Uuid = Uuid::from_u128(0x8d1b_6a0e_42c7_4f5d_b7f0_93c1_6e2a_5d84);
 pub(super) const VERSION: u32 = 1;
 
 /// What is written of a thing that is not foreign.
+///
+/// Fields that this version does not know are kept, and written back. What an older version must not overlook raises the
+/// version.
 #[derive(Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
 pub(super) struct LeaseFile {
     pub(super) version: u32,
     pub(super) key: String,
@@ -25,6 +28,9 @@ pub(super) struct LeaseFile {
     /// The boot in which the thing was made, if the node reports boots.
     pub(super) boot: Option<String>,
     pub(super) secret: Option<SecretHash>,
+    /// Of later versions.
+    #[serde(flatten)]
+    pub(super) raw_fields: Map<String, Value>,
 }
 
 /// The files of leases of one kind, in the folder of the records. One that cannot be read stays as it is.

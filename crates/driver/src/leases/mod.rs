@@ -47,6 +47,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Condvar, OnceLock};
 use std::time::Duration;
 
+use serde_json::{Map, Value};
+
 pub use self::credential::Hashes;
 pub(crate) use self::credential::{Comparison, SecretText};
 use self::credential::{Hasher, Known};
@@ -117,6 +119,8 @@ struct Lease {
     is_gone: bool,
     /// Whether it is being removed, on a host that does not ask meanwhile who uses it.
     is_ending: bool,
+    /// What a later version has of it.
+    raw_fields: Map<String, Value>,
 }
 
 /// Why a volume cannot take a thing.
@@ -520,6 +524,7 @@ impl<T> Inner<T> {
             owner,
             boot: lease.boot.clone(),
             secret: credential.map(|known| known.slow.clone()),
+            raw_fields: lease.raw_fields.clone(),
         })
     }
 
@@ -546,12 +551,14 @@ impl Lease {
                 .filter(|_| is_ours)
                 .map(|slow| Known::of(slow, None)),
             boot: file.boot,
+            raw_fields: file.raw_fields,
             ..Self::default()
         }
     }
 
     fn become_foreign(&mut self) {
         (self.is_ours, self.credential) = (false, None);
+        self.raw_fields.clear();
     }
 
     /// A volume takes the thing, which is there if it is known of. What was known of one of an earlier boot is not of what

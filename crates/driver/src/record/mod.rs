@@ -8,7 +8,7 @@ mod file_system;
 mod lock;
 mod store;
 
-use std::fmt;
+use std::{fmt, mem};
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -178,18 +178,6 @@ pub enum TextError {
     Version(u32),
 }
 
-const ENVELOPE: [&str; 9] = [
-    "version",
-    "kind",
-    "volume",
-    "state",
-    "staging",
-    "boot",
-    "targets",
-    "lifetime",
-    "published",
-];
-
 #[derive(Deserialize)]
 struct Versioned {
     version: u32,
@@ -275,15 +263,25 @@ impl<C: Content> Record<C> {
     /// # Errors
     /// The content has no text in JSON.
     pub fn into_any(mut self) -> Result<Record, TextError> {
-        let Value::Object(fields) = serde_json::to_value(&self.content)? else {
-            return Ok(self.with(()));
-        };
-        match fields.keys().find(|name| ENVELOPE.contains(&name.as_str())) {
-            Some(name) => Err(TextError::Name(name.clone())),
-            None => {
-                self.raw_fields.extend(fields);
-                Ok(self.with(()))
+        let mut raw_fields = mem::take(&mut self.raw_fields);
+        let envelope = serde_json::to_value(&self)?;
+        if let Value::Object(fields) = serde_json::to_value(&self.content)? {
+            if let Some(name) = fields.keys().find(|name| envelope.get(name).is_some()) {
+                return Err(TextError::Name(name.clone()));
             }
+            keep_unknown(&mut raw_fields, fields);
+        }
+        self.raw_fields = raw_fields;
+        Ok(self.with(()))
+    }
+}
+
+/// Replaces the fields that this version knows, also within a field.
+fn keep_unknown(before: &mut Map<String, Value>, known: Map<String, Value>) {
+    for (name, value) in known {
+        match (before.get_mut(&name), value) {
+            (Some(Value::Object(before)), Value::Object(known)) => keep_unknown(before, known),
+            (_, value) => drop(before.insert(name, value)),
         }
     }
 }

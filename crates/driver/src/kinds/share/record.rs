@@ -29,20 +29,15 @@ impl Content for Share {
 
 /// What the mapping of a share is to be like; `None` leaves it to the node.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[serde(rename_all = "camelCase")]
 pub struct ShareOptions {
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub privacy: Option<bool>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub integrity: Option<bool>,
     /// Whether writes go past every cache to the server.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub write_through: Option<bool>,
     /// Whether what goes over the network is compressed.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub compression: Option<bool>,
     /// Another TCP port than 445.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub tcp_port: Option<NonZeroU16>,
 }
 
@@ -164,5 +159,18 @@ mod tests {
             let found = Record::from_text(&text, &[Form::of::<Share>()]).unwrap();
             assert_eq!(found.of::<Share>().unwrap().content, content);
         }
+    }
+
+    #[test]
+    fn what_a_later_version_has_of_options_stays() {
+        let text = record().into_any().unwrap().to_text().unwrap();
+        let text = text.replace(r#""options":{"#, r#""options":{"later":{"of":"it"},"#);
+        let found = Record::from_text(&text, &[Form::of::<Share>()]).unwrap();
+        let mut found = found.of::<Share>().unwrap();
+        assert_eq!(found.content, record().content);
+        found.content.options.privacy = None;
+        let written = found.into_any().unwrap().to_text().unwrap();
+        assert!(written.contains(r#""later":{"of":"it"}"#), "{written}");
+        assert!(written.contains(r#""privacy":null"#), "{written}");
     }
 }

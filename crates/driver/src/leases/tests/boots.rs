@@ -15,3 +15,21 @@ fn a_boot_learned_late_makes_no_older_thing_ours() {
         assert_eq!(process.owner("a"), Owner::Foreign, "{ended:?}");
     }
 }
+
+#[test]
+fn what_a_later_version_has_of_a_lease_stays() {
+    let process = Process::new();
+    process.make_known("a", "s");
+    let file = process.paths().remove(0);
+    let Process(_, folder) = process;
+    let text = fs::read_to_string(&file).unwrap();
+    let later = text.replacen('{', r#"{"later":{"of":["it"]},"#, 1);
+    fs::write(&file, later).unwrap();
+    let process = Process::after(folder, &[("a", user("s"))]);
+    assert_eq!(process.owner("a"), Owner::Ours);
+    process.take("b", "s", true);
+    process.0.begin(&volume("b"), true).unwrap();
+    let text = fs::read_to_string(&file).unwrap();
+    assert!(text.contains(r#""later":{"of":["it"]}"#), "{text}");
+    assert!(text.contains(r#""secret":null"#), "not written: {text}");
+}
