@@ -38,7 +38,7 @@ pub(super) struct LeaseFile {
 pub(super) struct Files {
     folder: PathBuf,
     kind: &'static str,
-    unreadable: BTreeSet<PathBuf>,
+    pub(super) unreadable: BTreeSet<PathBuf>,
     /// The texts of the files that are there, by key.
     written: Unpoisoned<BTreeMap<String, String>>,
 }

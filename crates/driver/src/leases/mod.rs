@@ -413,6 +413,11 @@ impl<T> Leases<T> {
         self.files.is_unreadable(key)
     }
 
+    /// How many leases cannot be read.
+    pub(crate) fn unreadable(&self) -> usize {
+        self.files.unreadable.len()
+    }
+
     /// How many volumes use a thing in this boot: those of an earlier one are staged again first.
     pub(crate) fn users(&self, key: &str) -> usize {
         self.inner.lock().users(key, self.boot())

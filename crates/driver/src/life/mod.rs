@@ -78,16 +78,10 @@ impl Volumes {
     /// Adds what is known of the volumes to a page of metrics, without a query to the node.
     pub fn render(&self, page: &mut Exposition) {
         let store = &self.ctx.store;
-        let name = "wincsi_volumes";
-        page.family(name, "Volumes that have a record.", Metric::Gauge);
-        page.sample(name, &[], store.recorded());
-        let name = "wincsi_records_unreadable";
-        page.family(
-            name,
-            "Records that this version cannot read, and leaves alone.",
-            Metric::Gauge,
-        );
-        page.sample(name, &[], store.unreadable());
+        let help = "Volumes that have a record.";
+        page.gauge("wincsi_volumes", help, store.recorded());
+        let help = "Records that this version cannot read, and leaves alone.";
+        page.gauge("wincsi_records_unreadable", help, store.unreadable());
         let name = "wincsi_volume_abnormal";
         page.family(name, "1 for each volume that is abnormal.", Metric::Gauge);
         for volume in self.ctx.health.abnormal_volumes() {

@@ -19,7 +19,7 @@ mod unstage;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use program::metrics::{Exposition, Kind as Metric};
+use program::metrics::Exposition;
 use wincsi::filesystem::Look;
 use wincsi::smb::{Credentials, MappingStatus, RemotePath};
 use wincsi::volumes::Space;
@@ -215,8 +215,9 @@ impl Kind for ShareKind {
     fn render(&self, page: &mut Exposition) {
         let name = "wincsi_smb_other_password_total";
         let help = "Calls that were served by a mapping that was made with another password.";
-        page.family(name, help, Metric::Counter);
-        page.sample(name, &[], self.other_passwords.calls());
+        page.counter(name, help, self.other_passwords.calls());
+        let help = "Leases that this version cannot read, and leaves alone.";
+        page.gauge("wincsi_leases_unreadable", help, self.leases.unreadable());
         self.requests.counts.render(page);
     }
 
