@@ -1,9 +1,11 @@
 use std::ops::Deref;
 use std::time::Duration;
 
-use wincsi::Deadline;
+use wincsi::{Deadline, WinPath};
 
 use super::Volumes;
+use crate::kinds::Unrecorded;
+use crate::record::VolumeHandle;
 
 /// How long a call may take: less than the two minutes after which kubelet calls again.
 pub(crate) const CALL: Duration = Duration::from_secs(110);
@@ -31,6 +33,19 @@ impl Volumes {
 }
 
 impl Call<'_, Volumes> {
+    /// A volume without a record, for this call.
+    pub(super) fn unrecorded<'a>(
+        &self,
+        volume: &'a VolumeHandle,
+        at: &'a WinPath,
+    ) -> Unrecorded<'a> {
+        Unrecorded {
+            volume,
+            at,
+            deadline: self.deadline,
+        }
+    }
+
     /// When the steps of a stage or publish end that begins now.
     pub(super) fn end_of_steps(&self) -> Deadline {
         let left = self.ctx.left_until(self.deadline);

@@ -2,7 +2,7 @@ use wincsi::{Cause, Condition, Deadline, Error, WinPath};
 
 use super::{Call, CallError, Context, Volumes};
 use crate::code;
-use crate::kinds::{Kind, Unrecorded};
+use crate::kinds::Kind;
 use crate::kubelet::{Refusal, Request};
 use crate::path::KubeletPath;
 use crate::record::{Lifetime, Record, Slot, State, Targets, VolumeHandle};
@@ -91,7 +91,11 @@ impl Call<'_, Volumes> {
         let is_begun =
             |record: &Record| record.state == State::Staging && record.kind == kind.name();
         if record.as_ref().is_none_or(is_begun) {
-            return ctx.publish_foreign(kind, request, self.deadline);
+            // Another driver of this name may have staged it.
+            return match kind.is_foreign_live(self.unrecorded(volume, &request.staging))? {
+                true => ctx.link(request, self.deadline),
+                false => Err(request.not_staged(None)),
+            };
         }
         let record = record
             .filter(|record| record.state == State::Staged && record.staging == request.staging)
@@ -132,12 +136,7 @@ impl Call<'_, Volumes> {
         let Ok(at) = &request.staging() else {
             return;
         };
-        let found = Unrecorded {
-            volume,
-            at,
-            deadline: self.deadline,
-        };
-        let is_foreign = || kind.is_foreign_live(found);
+        let is_foreign = || kind.is_foreign_live(self.unrecorded(volume, at));
         if request.secrets.is_empty()
             || !matches!(store.get(volume), Ok(None))
             || !is_foreign().unwrap_or(false)
@@ -152,24 +151,6 @@ impl Call<'_, Volumes> {
 }
 
 impl Context {
-    /// Publishes a volume that another driver of this name staged.
-    fn publish_foreign(
-        &self,
-        kind: &dyn Kind,
-        request: &Publish,
-        deadline: Deadline,
-    ) -> Result<(), CallError> {
-        let found = Unrecorded {
-            volume: &request.volume,
-            at: &request.staging,
-            deadline,
-        };
-        match kind.is_foreign_live(found)? {
-            true => self.link(request, deadline),
-            false => Err(request.not_staged(None)),
-        }
-    }
-
     /// Forgets the targets of a volume that may have one where nothing is any more, as where an operator removed the folder of a pod
     /// that did not end: kubelet calls no unstage while another pod wants the volume.
     fn forget_gone_target(

@@ -4,7 +4,7 @@ use wincsi::Cause;
 use wincsi::volumes::Space;
 
 use super::{Call, CallError, Volumes, kubelet_path};
-use crate::kinds::{Kind, Unrecorded};
+use crate::kinds::Kind;
 use crate::record::{Lifetime, Record, VolumeHandle};
 
 /// A volume that lives answers in less.
@@ -53,14 +53,9 @@ impl Call<'_, Volumes> {
         let (waiting, persistent) = (&self.ctx.waiting, Lifetime::Persistent);
         let no_volume = || CallError::NoVolume(volume.clone());
         let at = kubelet_path(path).map_err(|_| no_volume())?;
-        let found = Unrecorded {
-            volume,
-            at: &at,
-            deadline: self.deadline,
-        };
         for kind in &self.kinds {
             let _waiting = waiting.begin(kind.waits_for(), persistent)?;
-            if let Some(space) = kind.usage_of_foreign(found)? {
+            if let Some(space) = kind.usage_of_foreign(self.unrecorded(volume, &at))? {
                 return Ok(Stats::normal(space));
             }
         }

@@ -1,6 +1,5 @@
 use super::unstage::stands;
 use super::{Call, CallError, Volumes};
-use crate::kinds::Unrecorded;
 use crate::path::KubeletPath;
 use crate::record::{Lifetime, Record, VolumeHandle};
 
@@ -37,17 +36,12 @@ impl Call<'_, Volumes> {
         volume: &VolumeHandle,
         target: &KubeletPath,
     ) -> Result<(), CallError> {
-        let found = Unrecorded {
-            volume,
-            at: target,
-            deadline: self.deadline,
-        };
         for kind in &self.kinds {
-            if kind.unpublish_foreign(found)? {
+            if kind.unpublish_foreign(self.unrecorded(volume, target))? {
                 return Ok(());
             }
         }
-        Ok(self.ctx.remove_entry(target, found.deadline)?)
+        Ok(self.ctx.remove_entry(target, self.deadline)?)
     }
 
     fn end_inline(&self, volume: &VolumeHandle, target: &KubeletPath) -> Result<(), CallError> {

@@ -1,5 +1,5 @@
 use super::{Call, CallError, Volumes};
-use crate::kinds::{Kind, Unrecorded};
+use crate::kinds::Kind;
 use crate::path::KubeletPath;
 use crate::record::{Record, Slot, State, StoreError, VolumeHandle};
 
@@ -12,25 +12,20 @@ impl Call<'_, Volumes> {
         let _turn = self.ctx.running.alone(volume)?;
         let slot = self.ctx.store.slot(volume)?;
         let Some(record) = slot.get()? else {
-            return self.unstage_unrecorded(Unrecorded {
-                volume,
-                at: staging,
-                deadline: self.deadline,
-            });
+            return self.unstage_unrecorded(volume, staging);
         };
         self.check_unpublished(&record)?;
         self.end(record, &slot, staging)
     }
 
-    fn unstage_unrecorded(&self, found: Unrecorded<'_>) -> Result<(), CallError> {
+    fn unstage_unrecorded(&self, volume: &VolumeHandle, at: &WinPath) -> Result<(), CallError> {
         for kind in &self.kinds {
-            if kind.unstage_foreign(found)? {
+            if kind.unstage_foreign(self.unrecorded(volume, at))? {
                 return Ok(());
             }
         }
-        let Unrecorded { volume, at, .. } = found;
         tracing::warn!("volume {volume} has no record: what is at {at} is removed");
-        Ok(self.ctx.remove_entry(at, found.deadline)?)
+        Ok(self.ctx.remove_entry(at, self.deadline)?)
     }
 
     /// Takes down what is left of a volume, and its record last.
