@@ -175,10 +175,14 @@ impl Fixture {
 
     /// The volume of the node that is staged.
     fn mounted(&self) -> VolumeId {
-        let node = Node::new(self.sim.os(), Options::default());
-        let soon = NodeApi::deadline(&node, Duration::from_secs(60));
+        let node = self.hand();
         let volumes = NodeApi::volumes(&node);
-        volumes.of_target(&path(STAGING), soon).unwrap()
+        volumes.of_target(&path(STAGING), soon(&node)).unwrap()
+    }
+
+    /// What is done on the node past the driver.
+    fn hand(&self) -> Node {
+        Node::new(self.sim.os(), Options::default())
     }
 
     fn unstage(&self) -> Result<(), CallError> {
@@ -219,6 +223,10 @@ impl Mortal for Fixture {
     fn snapshot(&self) -> Snapshot {
         Snapshot::of(self.home.path())
     }
+}
+
+fn soon(node: &Node) -> Deadline {
+    NodeApi::deadline(node, Duration::from_secs(60))
 }
 
 /// A request for the disk on the shelf.
@@ -378,10 +386,11 @@ fn a_disk_stays_attached_beside_an_unreadable_record() {
 fn an_attached_disk_that_kubelet_forgot_is_detached() {
     let fixture = Fixture::new();
     fixture.stage().unwrap();
-    let staging = path(STAGING);
+    let (node, staging) = (fixture.hand(), path(STAGING));
+    let (files, soon) = (NodeApi::filesystem(&node), soon(&node));
+    files.remove_entry(&staging, soon).unwrap();
     let folder = staging.parent().unwrap();
-    let folder = fixture.sim.files().host_path(&folder).unwrap();
-    fs::rename(&folder, folder.with_extension("gone")).unwrap();
+    files.remove_entry(&folder, soon).unwrap();
     fixture.volumes.reconcile();
     fixture.assert_put_away("forgotten");
 }
