@@ -1,10 +1,11 @@
 use std::ops::Deref;
 use std::time::Duration;
 
-use wincsi::{Deadline, WinPath};
+use wincsi::Deadline;
 
 use super::Volumes;
 use crate::kinds::Unrecorded;
+use crate::path::KubeletPath;
 use crate::record::VolumeHandle;
 
 /// How long a call may take: less than the two minutes after which kubelet calls again.
@@ -37,7 +38,7 @@ impl Call<'_, Volumes> {
     pub(super) fn unrecorded<'a>(
         &self,
         volume: &'a VolumeHandle,
-        at: &'a WinPath,
+        at: &'a KubeletPath,
     ) -> Unrecorded<'a> {
         Unrecorded {
             volume,

@@ -2,7 +2,7 @@ use wincsi::Deadline;
 
 use super::{Call, CallError, Volumes};
 use crate::code::Leftovers;
-use crate::kinds::{Kind, StageFn, Unrecorded};
+use crate::kinds::{Kind, StageFn};
 use crate::kubelet::{Refusal, Request};
 use crate::path::KubeletPath;
 use crate::record::{Content, Lifetime, Record, Slot, Targets, VolumeHandle};
@@ -46,12 +46,7 @@ impl Call<'_, Volumes> {
         };
         let keys = kind.keys(request.lifetime);
         if let (Err(misspelt), Ok(at)) = (keys.check(request), &staging) {
-            let found = Unrecorded {
-                volume,
-                at,
-                deadline: self.deadline,
-            };
-            if !kind.is_foreign_live(found)? {
+            if !kind.is_foreign_live(self.unrecorded(volume, at))? {
                 return Err(misspelt.into());
             }
         }

@@ -18,7 +18,7 @@ impl Call<'_, Volumes> {
         self.end(record, &slot, staging)
     }
 
-    fn unstage_unrecorded(&self, volume: &VolumeHandle, at: &WinPath) -> Result<(), CallError> {
+    fn unstage_unrecorded(&self, volume: &VolumeHandle, at: &KubeletPath) -> Result<(), CallError> {
         for kind in &self.kinds {
             if kind.unstage_foreign(self.unrecorded(volume, at))? {
                 return Ok(());

@@ -23,7 +23,7 @@ use program::metrics::Exposition;
 use wincsi::filesystem::Look;
 use wincsi::smb::{Credentials, MappingStatus, RemotePath};
 use wincsi::volumes::Space;
-use wincsi::{Deadline, Error, Feature, WinPath};
+use wincsi::{Deadline, Error, Feature};
 
 use self::attributes::{ShareRequests, ShareRules, resolved};
 use self::mappings::Mappings;
