@@ -169,7 +169,7 @@ impl Fixture {
     /// As kubelet does.
     fn put_away(&self) {
         let call = self.volumes.within(LONG);
-        call.unpublish(&volume(), &path(TARGET)).unwrap();
+        call.unpublish(&volume(), &path(TARGET).into()).unwrap();
         self.unstage().unwrap();
     }
 

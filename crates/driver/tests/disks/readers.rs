@@ -157,6 +157,34 @@ fn a_stage_looks_for_others_also_after_its_record() {
     assert_eq!(fixture.records(), 2, "those of readers");
 }
 
+/// While the first is not mounted yet, its record has no volume of the disk.
+#[test]
+fn one_disk_under_two_keys_is_one_conflict() {
+    for (first, second) in [
+        (Access::ReadWrite, Access::ReadOnly),
+        (Access::ReadOnly, Access::ReadWrite),
+    ] {
+        let fixture = &written(Access::ReadWrite);
+        fixture.hang_once("SetVolumeMountPointW", "*");
+        let (staged, refused) = thread::scope(|scope| {
+            let running = scope.spawn(|| fixture.stage_for(first));
+            fixture.wait_until_one_hangs();
+            let by_place = "v1 adapter=1 lun=1";
+            let stage = || fixture.stage_by_key_for(("vol-2", OTHER), by_place, second);
+            let other = scope.spawn(stage);
+            fixture.becomes(|_| other.is_finished());
+            fixture.heal();
+            (running.join().unwrap(), other.join().unwrap())
+        });
+        let refused = refused.unwrap_err();
+        staged.unwrap();
+        assert_eq!(refused.code(), Code::FailedPrecondition, "{refused}");
+        assert!(refused.to_string().contains("vol-1"), "{refused}");
+        assert_eq!(fixture.records(), 1);
+        assert_eq!(fixture.is_read_only(), first == Access::ReadOnly);
+    }
+}
+
 #[test]
 fn the_disk_of_readers_is_no_writers_by_whatever_name() {
     let fixture = written(Access::SharedReadOnly);

@@ -8,7 +8,7 @@ use wincsi::sim::{Effect, Rule};
 use wincsi::{Feature, Win32};
 use wincsi_driver::record::Access;
 
-use crate::fixture::{Fixture, STAGING, TARGET, VOLUME};
+use crate::fixture::{Fixture, STAGING, TARGET, VOLUME, path};
 
 const ELSEWHERE: &str = r"C:\data";
 const OTHER: &str = r"C:\var\lib\kubelet\plugins\kubernetes.io\csi\d\2\globalmount";
@@ -71,6 +71,29 @@ fn a_disk_ends_while_no_record_can_be_written() {
         fixture.unstage().unwrap();
         fs::remove_dir(in_the_way).unwrap();
         fixture.assert_put_away("without room");
+    }
+}
+
+/// The folder is a plain one again, and the mount manager has the path still. Another's path counts.
+#[test]
+fn an_unstage_that_died_in_the_mount_manager_is_finished() {
+    for is_elsewhere in [false, true] {
+        let mut fixture = Fixture::new();
+        fixture.stage().unwrap();
+        if is_elsewhere {
+            fixture.mount_elsewhere(ELSEWHERE);
+        }
+        fixture
+            .sim
+            .files()
+            .remove_mount_point(&path(STAGING))
+            .unwrap();
+        fixture.restart_driver();
+        fixture.unstage().unwrap();
+        assert!(!fixture.exists(STAGING));
+        let goes_offline = !is_elsewhere && fixture.host_supports(Feature::CheckedOffline);
+        assert_eq!(!fixture.is_online(), goes_offline);
+        assert_eq!(fixture.records(), 0);
     }
 }
 

@@ -10,10 +10,11 @@ mod stage;
 mod unstage;
 mod wanted;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use wincsi::disks::DiskQuery;
+use wincsi::disks::{DiskQuery, FoundDisk};
 use wincsi::filesystem::Look;
 use wincsi::volumes::{FoundVolume, Space, VolumeId};
 use wincsi::{Condition, Deadline, Error, ResultExt as _, WinPath};
@@ -24,7 +25,8 @@ use crate::life::{
     Call, CallError, Capacity, Context, StagingState, is_dangling, is_nothing_mounted,
 };
 use crate::path::KubeletPath;
-use crate::record::{Content as _, Lifetime, Record};
+use crate::record::{Content as _, Lifetime, Record, VolumeHandle};
+use crate::unpoisoned::Unpoisoned;
 
 pub use self::error::Refused;
 pub use self::record::{Disk, RequestedDisk, Spec};
@@ -78,6 +80,8 @@ pub struct Block<S> {
     source: S,
     /// How long a stage waits for its disk.
     arrival: Duration,
+    /// The disks that volumes were found to have: two keys may name one.
+    found: Unpoisoned<BTreeMap<VolumeHandle, FoundDisk>>,
 }
 
 impl<S: Source> Block<S> {
@@ -87,6 +91,7 @@ impl<S: Source> Block<S> {
             ctx: Arc::clone(ctx),
             source,
             arrival,
+            found: Unpoisoned::default(),
         }
     }
 
@@ -174,6 +179,10 @@ impl<S: Source> Kind for Block<S> {
         S::ATTACHES
     }
 
+    fn forget(&self, volume: &VolumeHandle) {
+        self.found.lock().remove(volume);
+    }
+
     fn unstage_foreign(&self, volume: Unrecorded<'_>) -> Result<bool, CallError> {
         match self.ctx.entry(volume.at, volume.deadline)? {
             // A host that cannot tell what is there may have a volume mounted.
@@ -222,8 +231,13 @@ impl<S: Source> Call<'_, Block<S>> {
     }
 
     /// Unmounts what is mounted exactly at a path, and removes the folder, if it is empty. What is not there is success,
-    /// and of a link the link alone is removed. `recorded` is the volume that the record has there.
-    fn dismount(&self, at: &WinPath, recorded: Option<VolumeId>) -> Result<(), Error> {
+    /// and of a link the link alone is removed. `recorded` is the volume that the record has there. Returns
+    /// the volume that was mounted.
+    fn dismount(
+        &self,
+        at: &WinPath,
+        recorded: Option<VolumeId>,
+    ) -> Result<Option<VolumeId>, Error> {
         let mounted = match self.ctx.entry(at, self.deadline)? {
             Some(Look::Link(_) | Look::Missing) => None,
             // Also one whose volume is gone, as its disk was pulled out.
@@ -239,7 +253,8 @@ impl<S: Source> Call<'_, Block<S>> {
             let unmounted = self.ctx.node.volumes().unmount(volume, at, self.deadline);
             unmounted.ok_if(Condition::NotAMountedFolder)?;
         }
-        self.ctx.remove(at, self.deadline)
+        self.ctx.remove(at, self.deadline)?;
+        Ok(mounted)
     }
 
     fn mounted_at(&self, at: &WinPath) -> Result<Option<VolumeId>, Error> {

@@ -6,6 +6,7 @@ use wincsi::{Cause, Condition, Error, Feature, ResultExt as _};
 
 use self::undo::Undo;
 use super::{Block, Disk, DiskRecord, Refused, RequestedDisk, Source};
+use crate::kinds::Kind as _;
 use crate::life::{Call, CallError, StageCall, StagingState};
 use crate::record::{Access, Record, State, VolumeHandle};
 
@@ -132,7 +133,13 @@ impl<S: Source> DiskStage<'_, S> {
         };
         match brought {
             Ok((volume, size)) => Ok(self.note_staged(volume, size)?),
-            Err(error) => Err(self.fail(error)),
+            Err(error) => {
+                let (error, volume) = (self.fail(error), &self.turn.stage.volume);
+                if !self.block.ctx.store.has(volume) {
+                    self.block.forget(volume);
+                }
+                Err(error)
+            }
         }
     }
 
@@ -233,6 +240,9 @@ impl<S: Source> DiskStage<'_, S> {
     /// Writes the record before the first act on the disk. Whether this driver brings the disk online is part of it.
     fn begin(&self, disk: &FoundDisk) -> Result<bool, CallError> {
         let is_online = disk.is_online(self.block.ctx.node.as_ref(), self.block.deadline)?;
+        // Before the look: of two stages at once, one sees the other's.
+        let volume = self.turn.stage.volume.clone();
+        self.block.found.lock().insert(volume, disk.clone());
         self.refuse_other_access(disk)?;
         if is_online {
             self.refuse_writable(disk)?;
@@ -271,10 +281,15 @@ impl<S: Source> DiskStage<'_, S> {
 
     /// Another volume of the same disk is for readers, and this one for writers, or the other way round.
     fn refuse_other_access(&self, disk: &FoundDisk) -> Result<(), CallError> {
-        let (volume, is_such) = (&self.turn.stage.volume, |one: &_| {
-            self.has_other_access(one)
-        });
-        self.refuse_beside(self.block.other_record_of(volume, disk, is_such)?)
+        let others = self.block.other_records_of(&self.turn.stage.volume, disk)?;
+        let other = others.iter().find(|other| self.has_other_access(other));
+        self.refuse_beside(other.map(|other| other.volume.clone()))?;
+        let is_writer = self.wanted.access == Access::ReadWrite;
+        if let Some(other) = others.first().filter(|_| is_writer) {
+            let (volume, other) = (&self.turn.stage.volume, &other.volume);
+            tracing::warn!("volume {volume} has the disk of volume {other}, and both write to it");
+        }
+        Ok(())
     }
 
     fn has_other_access(&self, record: &DiskRecord<S>) -> bool {

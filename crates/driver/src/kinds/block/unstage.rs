@@ -15,9 +15,15 @@ impl<S: Source> Call<'_, Block<S>> {
         record: &DiskRecord<S>,
         staging: &KubeletPath,
     ) -> Result<(), Error> {
-        self.dismount(staging, record.content.mounted)?;
+        let mut unmounted = self.dismount(staging, record.content.mounted)?;
         if *staging != record.staging {
-            self.dismount(&record.staging, record.content.mounted)?;
+            unmounted = self.dismount(&record.staging, record.content.mounted)?;
+        }
+        if unmounted.is_none()
+            && let Err(error) = self.forget_path(record)
+        {
+            let volume = &record.volume;
+            tracing::warn!("volume {volume}: its staging path may keep its disk: {error}");
         }
         let (disk, mounted) = (&record.content.source, record.content.mounted);
         self.put_away(&record.volume, disk, mounted)
@@ -86,6 +92,30 @@ impl<S: Source> Call<'_, Block<S>> {
         Ok(false)
     }
 
+    /// A death within the mount manager's call may leave it the path of a folder where nothing is mounted any more, and
+    /// the path would keep the disk online. The end of another mount there has it forgotten.
+    fn forget_path(&self, record: &DiskRecord<S>) -> Result<(), Error> {
+        let (node, at) = (&self.ctx.node, &record.staging);
+        let Some(mounted) = record.content.mounted else {
+            return Ok(());
+        };
+        if !self.ctx.has(Feature::CheckedOffline) {
+            return Ok(());
+        }
+        let found = node.disks().find(&self.query(record), self.deadline);
+        let Some(disk) = found.none_if(Condition::NotFound)? else {
+            return Ok(());
+        };
+        let volumes = disk.volumes(node.as_ref(), self.deadline)?;
+        if !volumes.contains(&mounted) || !disk.is_online(node.as_ref(), self.deadline)? {
+            return Ok(());
+        }
+        let volume = node.volumes().find_on(&disk, self.deadline)?;
+        node.filesystem().make_directory(at, self.deadline)?;
+        node.volumes().mount(&volume, at, self.deadline)?;
+        self.dismount(at, Some(mounted)).map(drop)
+    }
+
     /// Whether the disk has the volume that was staged, or none was.
     fn has_recorded(&self, mounted: Option<VolumeId>, disk: &FoundDisk) -> Result<bool, Error> {
         let Some(mounted) = mounted else {
@@ -151,31 +181,35 @@ impl<S: Source> Call<'_, Block<S>> {
         volume: &VolumeHandle,
         disk: &FoundDisk,
     ) -> Result<bool, Error> {
-        let other = self.other_record_of(volume, disk, |_| true)?;
-        if let Some(other) = &other {
+        let others = self.other_records_of(volume, disk)?;
+        if let Some(other) = others.first() {
+            let other = &other.volume;
             tracing::warn!("volume {volume}: its disk stays online for volume {other}");
         }
-        Ok(other.is_some())
+        Ok(!others.is_empty())
     }
 
-    /// Another volume whose record names the disk, or a volume on it, and whose record is such a one.
-    pub(super) fn other_record_of(
+    /// The records of other volumes that name the disk, by whatever key, or a volume on it.
+    pub(super) fn other_records_of(
         &self,
         volume: &VolumeHandle,
         disk: &FoundDisk,
-        is_such: impl Fn(&DiskRecord<S>) -> bool,
-    ) -> Result<Option<VolumeHandle>, Error> {
+    ) -> Result<Vec<DiskRecord<S>>, Error> {
         let others = self.ctx.store.records_of::<Disk<S::Spec>>();
-        let others = others.filter(|record| record.volume != *volume && is_such(record));
+        let others = others.filter(|record| record.volume != *volume);
         let mut others = others.peekable();
         if others.peek().is_none() {
-            return Ok(None);
+            return Ok(Vec::new());
         }
+        let found = self.found.lock().clone();
+        let is_found = |other: &FoundDisk| other.is_still(disk.seen());
         let on_disk = disk.volumes(self.ctx.node.as_ref(), self.deadline)?;
         let names_disk = |record: &DiskRecord<S>| {
             let mounted = record.content.mounted;
-            mounted.is_some_and(|id| on_disk.contains(&id)) || self.query(record) == *disk.wanted()
+            mounted.is_some_and(|id| on_disk.contains(&id))
+                || self.query(record) == *disk.wanted()
+                || found.get(&record.volume).is_some_and(is_found)
         };
-        Ok(others.find(names_disk).map(|record| record.volume))
+        Ok(others.filter(names_disk).collect())
     }
 }
