@@ -66,6 +66,8 @@ fn an_inline_volume_is_served_by_a_mapping_of_its_own_credential_alone() {
         let error = fixture.publish_inline(&thief, POD).unwrap_err();
         assert_eq!(error.code(), Code::FailedPrecondition, "{error}");
         assert!(!fixture.exists(&thief.target(POD)));
+        let page = fixture.metrics();
+        assert!(page.contains("wincsi_smb_inline_refused_total 1"), "{page}");
         // The next process knows the credential by its slow hash alone.
         fixture.restart();
     }

@@ -16,6 +16,7 @@ mod takeover;
 mod terms;
 mod unstage;
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -62,6 +63,8 @@ pub struct ShareKind {
     figures: Figures,
     other_passwords: OtherPasswords,
     owed: Owed,
+    /// Calls for inline volumes whose credential is not that of the mapping: somebody may guess passwords.
+    refused_inline: AtomicU64,
 }
 
 impl Default for Settings {
@@ -88,6 +91,7 @@ impl ShareKind {
             figures: Figures::fresh_for(settings.figures),
             other_passwords: OtherPasswords::default(),
             owed: Owed::default(),
+            refused_inline: AtomicU64::default(),
         }
     }
 
@@ -218,6 +222,9 @@ impl Kind for ShareKind {
         page.counter(name, help, self.other_passwords.calls());
         let help = "Leases that this version cannot read, and leaves alone.";
         page.gauge("wincsi_leases_unreadable", help, self.leases.unreadable());
+        let help = "Calls for inline volumes with another credential than the share's mapping.";
+        let refused = self.refused_inline.load(Ordering::Relaxed);
+        page.counter("wincsi_smb_inline_refused_total", help, refused);
         self.requests.counts.render(page);
     }
 

@@ -2,6 +2,7 @@ mod failure;
 mod map;
 
 use std::ops::Deref;
+use std::sync::atomic::Ordering;
 
 use wincsi::smb::{Credentials, MapOutcome, RemotePath};
 use wincsi::{Condition, Error, Feature};
@@ -277,6 +278,9 @@ impl ShareStage<'_> {
     }
 
     fn others_mapping(&self, is_known: bool) -> CallError {
+        if self.turn.stage.lifetime == Lifetime::Inline {
+            self.refused_inline.fetch_add(1, Ordering::Relaxed);
+        }
         let refused = Refused::OthersMapping {
             volume: self.volume().clone(),
             share: self.share.clone(),
