@@ -32,8 +32,10 @@ const CLOSED: [(&str, &str); 5] = [
     ),
 ];
 
+type End = (&'static str, fn(&Fixture));
+
 /// Ways in which the last volume of a share ends.
-const ENDS: [(&str, fn(&Fixture)); 4] = [
+const ENDS: [End; 4] = [
     ("unstage", |fixture| {
         fixture.stage(&volume("pv")).unwrap();
         fixture.unstage(&volume("pv")).unwrap();
