@@ -91,18 +91,13 @@ impl Driver {
         self.start_again();
     }
 
-    /// Another process, with `-v` so.
-    pub(crate) fn restart_at(&mut self, verbosity: u8) {
-        self.flags[0] = format!("-v={verbosity}");
-        self.die_and_start();
-    }
-
-    /// Another process, which reaches the node through csi-proxy.
-    #[cfg(unix)]
-    pub(crate) fn restart_over_pipes(&mut self) {
-        let sockets = self.folder.path().display();
-        self.flags[1] = String::from("-host=proxy");
-        self.flags[3] = format!("-proxy-sockets={sockets}");
+    /// Another process, with these in place of the flags of their names.
+    pub(crate) fn restart_with(&mut self, flags: &[&str]) {
+        for flag in flags {
+            let name = flag.split('=').next();
+            self.flags.retain(|old| old.split('=').next() != name);
+            self.flags.push((*flag).to_owned());
+        }
         self.die_and_start();
     }
 

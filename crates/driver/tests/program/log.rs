@@ -67,7 +67,7 @@ fn each_call_is_a_line_with_its_volume_claim_and_pod() {
 fn fields_of_a_call_are_on_a_list_and_in_the_log_at_5() {
     let mut driver = Driver::start();
     for verbosity in [5, 2] {
-        driver.restart_at(verbosity);
+        driver.restart_with(&[&format!("-v={verbosity}")]);
         let name = format!("vol-{verbosity}");
         let request = with_canaries(Volume::new(&name).to_stage());
         driver.call::<NodeStageVolume>(&request).unwrap_err();
@@ -137,7 +137,7 @@ fn attributes_that_nobody_reads_are_one_line_a_volume() {
 #[test]
 fn a_start_over_the_pipes_says_what_they_lack() {
     let mut driver = Driver::start();
-    driver.restart_over_pipes();
+    driver.restart_with(&["-host=proxy", "-proxy-sockets=."]);
     driver.wait_for("no volume of another driver is taken over");
     let taken = lines(&driver, "taken over");
     assert_eq!(taken.len(), 1, "{taken:?}");
