@@ -41,9 +41,7 @@ pub enum SourceError {
     )]
     Path(Shown),
     /// A character of the server's name leads to something that is not SMB.
-    #[error(
-        "{0} has a server's name with {1:?}, which no name of an SMB server has; a port is the mount option port=N"
-    )]
+    #[error("{0} has a server's name with {1:?}, which no name of an SMB server has")]
     Server(Shown, char),
     #[error("{0} is not a share with folders: it is for pipes, mailslots or WebDAV")]
     NoFolder(Shown),
