@@ -91,12 +91,13 @@ impl Driver {
         self.start_again();
     }
 
-    /// Another process, with these in place of the flags of their names.
+    /// Another process, with these in place of the flags of their names. One without a value is left out.
     pub(crate) fn restart_with(&mut self, flags: &[&str]) {
         for flag in flags {
             let name = flag.split('=').next();
             self.flags.retain(|old| old.split('=').next() != name);
-            self.flags.push((*flag).to_owned());
+            self.flags
+                .extend(flag.contains('=').then(|| (*flag).to_owned()));
         }
         self.die_and_start();
     }

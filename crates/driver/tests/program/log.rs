@@ -137,7 +137,7 @@ fn attributes_that_nobody_reads_are_one_line_a_volume() {
 #[test]
 fn a_start_over_the_pipes_says_what_they_lack() {
     let mut driver = Driver::start();
-    driver.restart_with(&["-host=proxy", "-proxy-sockets=."]);
+    driver.restart_with(&["-host=proxy", "-simulate", "-proxy-sockets=."]);
     driver.wait_for("no volume of another driver is taken over");
     let taken = lines(&driver, "taken over");
     assert_eq!(taken.len(), 1, "{taken:?}");
