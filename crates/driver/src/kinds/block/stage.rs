@@ -281,12 +281,17 @@ impl<S: Source> DiskStage<'_, S> {
 
     /// Another volume of the same disk is for readers, and this one for writers, or the other way round.
     fn refuse_other_access(&self, disk: &FoundDisk) -> Result<(), CallError> {
-        let others = self.block.other_records_of(&self.turn.stage.volume, disk)?;
-        let other = others.iter().find(|other| self.has_other_access(other));
-        self.refuse_beside(other.map(|other| other.volume.clone()))?;
-        let is_writer = self.wanted.access == Access::ReadWrite;
-        if let Some(other) = others.first().filter(|_| is_writer) {
-            let (volume, other) = (&self.turn.stage.volume, &other.volume);
+        let volume = &self.turn.stage.volume;
+        let is_other = |other: &_| self.has_other_access(other);
+        self.refuse_beside(self.block.other_record_of(volume, disk, is_other)?)?;
+        // Of those that the records tell without a query to the node.
+        let mut others = self.block.ctx.store.records_of::<Disk<S::Spec>>();
+        let names_disk = |other: &DiskRecord<S>| {
+            self.wanted.access == Access::ReadWrite
+                && other.volume != *volume
+                && self.block.has_found(other, disk)
+        };
+        if let Some(DiskRecord::<S> { volume: other, .. }) = others.find(names_disk) {
             tracing::warn!("volume {volume} has the disk of volume {other}, and both write to it");
         }
         Ok(())

@@ -181,35 +181,38 @@ impl<S: Source> Call<'_, Block<S>> {
         volume: &VolumeHandle,
         disk: &FoundDisk,
     ) -> Result<bool, Error> {
-        let others = self.other_records_of(volume, disk)?;
-        if let Some(other) = others.first() {
-            let other = &other.volume;
+        let other = self.other_record_of(volume, disk, |_| true)?;
+        if let Some(other) = &other {
             tracing::warn!("volume {volume}: its disk stays online for volume {other}");
         }
-        Ok(!others.is_empty())
+        Ok(other.is_some())
     }
 
-    /// The records of other volumes that name the disk, by whatever key, or a volume on it.
-    pub(super) fn other_records_of(
+    /// Another volume whose record names the disk, or a volume on it, and whose record is such a one.
+    pub(super) fn other_record_of(
         &self,
         volume: &VolumeHandle,
         disk: &FoundDisk,
-    ) -> Result<Vec<DiskRecord<S>>, Error> {
+        is_such: impl Fn(&DiskRecord<S>) -> bool,
+    ) -> Result<Option<VolumeHandle>, Error> {
         let others = self.ctx.store.records_of::<Disk<S::Spec>>();
-        let others = others.filter(|record| record.volume != *volume);
+        let others = others.filter(|record| record.volume != *volume && is_such(record));
         let mut others = others.peekable();
         if others.peek().is_none() {
-            return Ok(Vec::new());
+            return Ok(None);
         }
-        let found = self.found.lock().clone();
-        let is_found = |other: &FoundDisk| other.is_still(disk.seen());
         let on_disk = disk.volumes(self.ctx.node.as_ref(), self.deadline)?;
         let names_disk = |record: &DiskRecord<S>| {
             let mounted = record.content.mounted;
-            mounted.is_some_and(|id| on_disk.contains(&id))
-                || self.query(record) == *disk.wanted()
-                || found.get(&record.volume).is_some_and(is_found)
+            mounted.is_some_and(|id| on_disk.contains(&id)) || self.has_found(record, disk)
         };
-        Ok(others.filter(names_disk).collect())
+        Ok(others.find(names_disk).map(|record| record.volume))
+    }
+
+    /// Whether a record names the disk, by the same key or by what its stage found.
+    pub(super) fn has_found(&self, record: &DiskRecord<S>, disk: &FoundDisk) -> bool {
+        let found = self.found.lock();
+        let is_it = |found: &FoundDisk| found.is_still(disk.seen());
+        self.query(record) == *disk.wanted() || found.get(&record.volume).is_some_and(is_it)
     }
 }
