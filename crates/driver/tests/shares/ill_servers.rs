@@ -4,8 +4,11 @@ use wincsi::Win32;
 use wincsi::sim::smb::ServerHealth::{self, Down, Dropping, Failing, Paused, Unavailable};
 use wincsi::sim::{Effect, Rule};
 use wincsi_driver::life::CallError;
+use wincsi_driver::record::Lifetime;
 
-use crate::fixture::{Fixture, POD, ROOT, SERVER, Volume, volume};
+use crate::fixture::{Fixture, PASSWORD, POD, ROOT, SERVER, Volume, volume};
+
+const CREATE: &str = "MSFT_SmbGlobalMapping.Create";
 
 const OTHER_POD: &str = "2";
 
@@ -72,42 +75,102 @@ fn calls_of_others() -> [(&'static str, CallOfOthers); 8] {
             fixture.publish_with_secret(&wrong("pv"), OTHER_POD)
         }),
         ("an inline volume", |fixture| {
-            fixture.publish_inline(&volume("inline"), OTHER_POD)
+            fixture.publish_inline(&inline(volume("inline")), OTHER_POD)
         }),
         ("the same, by a wrong password", |fixture| {
-            fixture.publish_inline(&wrong("inline"), OTHER_POD)
+            fixture.publish_inline(&inline(wrong("inline")), OTHER_POD)
         }),
     ]
 }
 
 /// A stage replaces a mapping whose password was changed. If its server goes away just then, the mapping is made as soon as
-/// kubelet asks for the figures of a volume that it served.
+/// kubelet asks for the figures of a volume that it served, with all that a stage would have noted.
 /// Guards: P78
 #[test]
 fn a_mapping_that_was_removed_in_vain_is_owed() {
+    for by in ["other", "pv"] {
+        let fixture = removed_in_vain(by, "new");
+        // Its server is away.
+        fixture.stats(&volume("pv"), POD).unwrap_err();
+        assert_eq!(fixture.mappings(), [""; 0], "by {by}");
+        fixture.sim.faults().clear();
+        fixture.stats(&volume("pv"), POD).unwrap();
+        fixture.write(&volume("pv").target(POD), "served again");
+        let inline = inline(by_new("inline"));
+        fixture.publish_inline(&inline, OTHER_POD).unwrap();
+        fixture.unpublish(&inline, OTHER_POD).unwrap();
+        fixture.delete_pod(&volume("pv"));
+        assert_eq!(fixture.mappings(), [""; 0], "it is this driver's, by {by}");
+    }
+}
+
+/// A password that the server refuses may lock the account, and what a stage made since is owed no more.
+#[test]
+fn a_mapping_is_owed_by_no_refused_password_and_once() {
+    let refused = removed_in_vain("other", "wrong");
+    refused.sim.faults().clear();
+    refused.sim.take_trace();
+    for _ in 0..2 {
+        refused.stats(&volume("pv"), POD).unwrap_err();
+    }
+    assert_eq!(creations(&refused), 1);
+
+    let made = removed_in_vain("other", "new");
+    made.sim.faults().clear();
+    made.stage(&by_new("other")).unwrap();
+    assert!(made.try_unmap_by_hand(ROOT));
+    made.sim.take_trace();
+    made.stats(&volume("pv"), POD).unwrap_err();
+    assert_eq!(creations(&made), 0);
+}
+
+/// What a server refuses to the mapping it refuses to the same credential: also where nothing but its hash is known.
+/// Guards: P78
+#[test]
+fn the_old_password_takes_no_mapping_from_live_volumes() {
+    let mut fixture = Fixture::new();
+    fixture.stage(&volume("pv")).unwrap();
+    fixture.publish(&volume("pv"), POD).unwrap();
+    fixture.restart();
+    fixture.change_password("new");
+    fixture.stage(&volume("other")).unwrap_err();
+    fixture.change_password(PASSWORD);
+    fixture.write(&volume("pv").target(POD), "still there");
+}
+
+/// A live volume whose password was changed, and whose mapping a stage removed while the server went away.
+fn removed_in_vain(by: &str, password: &'static str) -> Fixture {
     let fixture = Fixture::new();
     fixture.stage(&volume("pv")).unwrap();
     fixture.publish(&volume("pv"), POD).unwrap();
     fixture.change_password("new");
-    let goes_away = Rule::on(
-        "MSFT_SmbGlobalMapping.Create",
-        Effect::fail(Win32::NETNAME_DELETED),
-    );
-    let away = fixture.sim.faults().add(goes_away);
-    let other = Volume {
-        password: "new",
-        ..volume("other")
+    let goes_away = Rule::on(CREATE, Effect::fail(Win32::NETNAME_DELETED));
+    fixture.sim.faults().add(goes_away);
+    let volume = Volume {
+        password,
+        ..volume(by)
     };
-    fixture.stage(&other).unwrap_err();
+    fixture.stage_again(&volume).unwrap_err();
     assert_eq!(fixture.mappings(), [""; 0]);
-    fixture.stats(&volume("pv"), POD).unwrap_err();
-    assert_eq!(fixture.mappings(), [""; 0], "its server is away");
-    fixture.sim.faults().remove(away);
-    fixture.stats(&volume("pv"), POD).unwrap();
-    fixture.write(&volume("pv").target(POD), "served again");
-    fixture.stage(&other).unwrap();
-    for volume in [volume("pv"), other] {
-        fixture.delete_pod(&volume);
+    fixture
+}
+
+fn inline(volume: Volume<'_>) -> Volume<'_> {
+    Volume {
+        lifetime: Lifetime::Inline,
+        ..volume
     }
-    assert_eq!(fixture.mappings(), [""; 0], "it is this driver's");
+}
+
+fn by_new(handle: &str) -> Volume<'_> {
+    Volume {
+        password: "new",
+        ..volume(handle)
+    }
+}
+
+/// How often a mapping was made, or tried, since the last look at the trace.
+fn creations(fixture: &Fixture) -> usize {
+    let trace = fixture.sim.take_trace().into_iter();
+    trace.filter(|op| op.operation == CREATE).count()
 }
