@@ -1,5 +1,7 @@
 //! Calls of others while a volume is live and its server is ill: they may fail, and cut nothing.
 
+use std::thread;
+
 use wincsi::Win32;
 use wincsi::sim::smb::ServerHealth::{self, Down, Dropping, Failing, Paused, Unavailable};
 use wincsi::sim::{Effect, Rule};
@@ -12,6 +14,7 @@ const CREATE: &str = "MSFT_SmbGlobalMapping.Create";
 
 const OTHER_POD: &str = "2";
 
+/// Each call comes alone, and twenty at once.
 /// Guards: P78
 #[test]
 fn no_call_cuts_live_volumes_of_an_ill_server() {
@@ -20,7 +23,7 @@ fn no_call_cuts_live_volumes_of_an_ill_server() {
     let ill = [Down, Dropping, Failing, Paused, Unavailable].map(|health| (health, None));
     for (health, says) in ill.into_iter().chain([moves]) {
         for (name, call) in calls_of_others() {
-            for restarts in [false, true] {
+            for (restarts, at_once) in [(false, 1), (true, 1), (false, 20), (true, 20)] {
                 let mut fixture = Fixture::new();
                 fixture.stage(&volume("pv")).unwrap();
                 fixture.publish(&volume("pv"), POD).unwrap();
@@ -32,13 +35,18 @@ fn no_call_cuts_live_volumes_of_an_ill_server() {
                     let look = Rule::on("GetFileAttributesExW", Effect::fail(code));
                     fixture.sim.faults().add(look.object(r"\\files\data\"));
                 }
-                let _ = call(&fixture);
+                thread::scope(|scope| {
+                    for one in 0..at_once {
+                        let fixture = &fixture;
+                        scope.spawn(move || call(fixture, &one.to_string()));
+                    }
+                });
                 fixture.sim.faults().clear();
                 fixture
                     .smb()
                     .set_condition(SERVER, ServerHealth::Up)
                     .unwrap();
-                let case = format!("{name} while {health:?}, {says:?}, restarts: {restarts}");
+                let case = format!("{name} while {health:?}, {says:?}, {restarts}, {at_once}");
                 assert_eq!(fixture.mappings(), [ROOT], "{case}");
                 fixture.write(&volume("pv").target(POD), "still there");
                 fixture.stats(&volume("pv"), POD).unwrap();
@@ -47,7 +55,8 @@ fn no_call_cuts_live_volumes_of_an_ill_server() {
     }
 }
 
-type CallOfOthers = fn(&Fixture) -> Result<(), CallError>;
+/// With the name of its volume or pod.
+type CallOfOthers = fn(&Fixture, &str) -> Result<(), CallError>;
 
 /// What may come while a volume is live, by the right password and a wrong one.
 fn calls_of_others() -> [(&'static str, CallOfOthers); 8] {
@@ -58,27 +67,29 @@ fn calls_of_others() -> [(&'static str, CallOfOthers); 8] {
         }
     }
     [
-        ("a stage of another volume", |fixture| {
-            fixture.stage(&volume("other"))
+        ("a stage of another volume", |fixture, one| {
+            fixture.stage(&volume(one))
         }),
-        ("the same, by a wrong password", |fixture| {
-            fixture.stage(&wrong("other"))
+        ("the same, by a wrong password", |fixture, one| {
+            fixture.stage(&wrong(one))
         }),
-        ("a repeated stage", |fixture| fixture.stage(&volume("pv"))),
-        ("the same, by a wrong password", |fixture| {
-            fixture.stage(&wrong("pv"))
+        ("a repeated stage", |fixture, _| {
+            fixture.stage_again(&volume("pv"))
         }),
-        ("another publish", |fixture| {
-            fixture.publish_with_secret(&volume("pv"), OTHER_POD)
+        ("the same, by a wrong password", |fixture, _| {
+            fixture.stage_again(&wrong("pv"))
         }),
-        ("the same, by a wrong password", |fixture| {
-            fixture.publish_with_secret(&wrong("pv"), OTHER_POD)
+        ("another publish", |fixture, one| {
+            fixture.publish_with_secret(&volume("pv"), one)
         }),
-        ("an inline volume", |fixture| {
-            fixture.publish_inline(&inline(volume("inline")), OTHER_POD)
+        ("the same, by a wrong password", |fixture, one| {
+            fixture.publish_with_secret(&wrong("pv"), one)
         }),
-        ("the same, by a wrong password", |fixture| {
-            fixture.publish_inline(&inline(wrong("inline")), OTHER_POD)
+        ("an inline volume", |fixture, one| {
+            fixture.publish_inline(&inline(volume(one)), OTHER_POD)
+        }),
+        ("the same, by a wrong password", |fixture, one| {
+            fixture.publish_inline(&inline(wrong(one)), OTHER_POD)
         }),
     ]
 }
