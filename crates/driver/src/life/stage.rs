@@ -45,10 +45,10 @@ impl Call<'_, Volumes> {
             return self.stage_at(request, staging);
         };
         let keys = kind.keys(request.lifetime);
-        if let (Err(misspelt), Ok(at)) = (keys.check(request), &staging) {
-            if !kind.is_foreign_live(self.unrecorded(volume, at))? {
-                return Err(misspelt.into());
-            }
+        if let (Err(misspelt), Ok(at)) = (keys.check(request), &staging)
+            && !kind.is_foreign_live(self.unrecorded(volume, at))?
+        {
+            return Err(misspelt.into());
         }
         self.stage_at(request, staging)?;
         let unknown = keys.unknown(request);
