@@ -3,10 +3,13 @@
 use os::schema::smb_global_mapping::{self, create};
 use os::{Arguments, Cause, Target, Value};
 use transport::Code;
+use wincsi::sim::smb::SavedMappings::StayDead;
+use wincsi::sim::smb::ServerHealth::{Dropping, Failing, Paused, Unavailable, Up};
+use wincsi::sim::smb::ServerSpec;
 use wincsi::sim::{Effect, Rule};
 use wincsi::{Deadline, Win32};
 
-use crate::fixture::{Fixture, PASSWORD, ROOT, USER, Volume, path};
+use crate::fixture::{Fixture, PASSWORD, ROOT, SERVER, USER, Volume, path};
 use crate::takeover::{A, B, C, NONE, assert_lives, node, of, unstage};
 use crate::upstream::{ByProxy, Upstream as _, link};
 
@@ -78,6 +81,33 @@ fn a_refused_folder_cuts_no_live_volume_of_ours() {
             assert_eq!(removals(&fixture), 0, "{password}, restarts: {restarts}");
             assert_lives(&fixture, &a, "old");
         }
+    }
+}
+
+/// After a restart of the node another driver's links lead through a mapping that may stay dead; but a server that is ill
+/// comes back.
+#[test]
+fn a_dead_mapping_is_made_anew_beside_links_of_others() {
+    let cases = [
+        (Up, 1),
+        (Dropping, 0),
+        (Failing, 0),
+        (Paused, 0),
+        (Unavailable, 0),
+    ];
+    for (health, removed) in cases {
+        let mut fixture = node();
+        if health == Up {
+            let stay_dead = |server: &mut ServerSpec| server.saved_mappings = StayDead;
+            fixture.smb().change_server(SERVER, stay_dead).unwrap();
+        }
+        let (a, b) = (of("a", A), of("b", B));
+        ByProxy::on(&fixture).stage(&fixture, &a).unwrap();
+        fixture.reboot();
+        fixture.smb().set_condition(SERVER, health).unwrap();
+        fixture.sim.take_trace();
+        assert_eq!(fixture.stage(&b).is_ok(), health == Up, "{health:?}");
+        assert_eq!(removals(&fixture), removed, "{health:?}");
     }
 }
 

@@ -104,16 +104,20 @@ impl World {
         Ok(())
     }
 
-    /// One of an old password is served once its mapping was made anew.
+    /// A volume is served if its server answers through its link, and no record of an unfinished stage, or of an earlier
+    /// boot, hides that another driver staged it in this one.
     pub(super) fn note_served(&mut self, index: usize) {
         let spec = &SPECS[index];
-        let mappings = self.mapped.iter_mut();
-        let mut old =
-            mappings.filter(|(one, since)| **since != self.passwords && is_through(one, spec));
-        match old.next() {
-            Some(_) if !self.fixture.can_write(&link_of(spec)) => return,
-            Some((_, since)) => *since = self.passwords,
-            None => {}
+        let mut records = recorded(&self.fixture, &self.boot).into_iter();
+        let record = records.find(|one| one.volume == spec.handle);
+        let is_stale = record.is_some_and(|one| !one.is_staged || !one.is_of_boot);
+        if is_stale || !self.fixture.can_write(&link_of(spec)) {
+            return;
+        }
+        // One of an old password was made anew.
+        let mapped = self.mapped.iter_mut();
+        for (_, since) in mapped.filter(|(one, _)| is_through(one, spec)) {
+            *since = self.passwords;
         }
         self.served.insert(index);
     }

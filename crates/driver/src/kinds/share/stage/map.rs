@@ -7,7 +7,7 @@
 //! | none | | a refusal of its password | | replaces it |
 //! | none | no | another refusal of its user, or access denied | | replaces it |
 //! | none | no | a server that is ill | disconnected | replaces it |
-//! | none | no, or its folder fails so too | a server that is not found | anything but OK | replaces it |
+//! | none | no, or its folder fails so too | a server that is away, and not ill | anything but OK | replaces it |
 //! | any other, and any for an inline volume | | | | keeps it |
 //!
 //! Over csi-proxy's pipes it is csi-proxy that decides.
@@ -183,12 +183,24 @@ fn is_of_password(error: &Error) -> bool {
         Win32::NO_SUCH_LOGON_SESSION,
         Win32::LOGON_FAILURE,
     ];
-    REFUSED
-        .iter()
-        .any(|code| error.code() == Some(Code::Win32(*code)))
+    has_code(error, &REFUSED)
 }
 
-/// Whether each folder of a mapping that stays dead fails so. A server that is ill has other answers, which pass.
+/// Whether each folder of a mapping that stays dead may fail so. A server that answers so is ill for a while.
 fn is_of_dead(error: &Error) -> bool {
-    error.is(Condition::ServerNotFound)
+    const ILL: [Win32; 7] = [
+        Win32::UNEXP_NET_ERR,
+        Win32::NETNAME_DELETED,
+        Win32::BAD_NET_NAME,
+        Win32::SHARING_PAUSED,
+        Win32::REQ_NOT_ACCEP,
+        Win32::SEM_TIMEOUT,
+        Win32::NO_LOGON_SERVERS,
+    ];
+    let is_away = error.is(Condition::ServerAway) || error.is(Condition::ServerNotFound);
+    is_away && !has_code(error, &ILL)
+}
+
+fn has_code(error: &Error, codes: &[Win32]) -> bool {
+    matches!(error.code(), Some(Code::Win32(code)) if codes.contains(&code))
 }
