@@ -181,7 +181,7 @@ fn refusals() -> String {
     )
 }
 
-/// A row for each RPC and code, in the order of their first case.
+/// A row for each RPC and code, in the order of their first case; one for RPCs that follow each other with the same.
 fn grouped<'a>(cases: impl Iterator<Item = (&'a str, &'a str, &'a str)>) -> String {
     let mut rows: Vec<(&str, &str, Vec<&str>)> = Vec::new();
     for (rpc, code, case) in cases {
@@ -191,9 +191,13 @@ fn grouped<'a>(cases: impl Iterator<Item = (&'a str, &'a str, &'a str)>) -> Stri
             None => rows.push((rpc, code, vec![case])),
         }
     }
-    let rows = rows.into_iter();
-    rows.map(|(rpc, code, cases)| format!("| {rpc} | {code} | {} |\n", cases.join("; ")))
-        .collect()
+    let same = rows.chunk_by(|one, next| (one.1, &one.2) == (next.1, &next.2));
+    let line = |rows: &[(&str, &str, Vec<&str>)]| {
+        let rpcs: Vec<_> = rows.iter().map(|row| row.0).collect();
+        let (_, code, cases) = &rows[0];
+        format!("| {} | {code} | {} |\n", rpcs.join(", "), cases.join("; "))
+    };
+    same.map(line).collect()
 }
 
 type Row = (&'static str, CallError, &'static str);
