@@ -18,10 +18,10 @@ const OTHER_POD: &str = "2";
 /// Guards: P78
 #[test]
 fn no_call_cuts_live_volumes_of_an_ill_server() {
-    // The last is of a cluster that moves the share to another server: it answers at its port.
-    let moves = (Paused, Some(Win32::BAD_NET_NAME));
+    // The last two answer at their port: one moves the share to another server, the other looks like a dead mapping.
+    let codes = [Win32::BAD_NET_NAME, Win32::BAD_NETPATH].map(|code| (Paused, Some(code)));
     let ill = [Down, Dropping, Failing, Paused, Unavailable].map(|health| (health, None));
-    for (health, says) in ill.into_iter().chain([moves]) {
+    for (health, says) in ill.into_iter().chain(codes) {
         for (name, call) in calls_of_others() {
             for (restarts, at_once) in [(false, 1), (true, 1), (false, 20), (true, 20)] {
                 let mut fixture = Fixture::new();
