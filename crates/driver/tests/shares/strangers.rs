@@ -111,6 +111,25 @@ fn a_dead_mapping_is_made_anew_beside_links_of_others() {
     }
 }
 
+/// What this driver staged before the restart is not live: its links keep no dead mapping, its own neither.
+#[test]
+fn a_dead_mapping_is_made_anew_for_volumes_of_before() {
+    for stages_again in ["a", "b"] {
+        let mut fixture = node();
+        let stay_dead = |server: &mut ServerSpec| server.saved_mappings = StayDead;
+        fixture.smb().change_server(SERVER, stay_dead).unwrap();
+        fixture.map_by_hand(ROOT, USER, PASSWORD);
+        fixture.stage(&of("a", A)).unwrap();
+        fixture.reboot();
+        fixture.sim.take_trace();
+        let remote = if stages_again == "a" { A } else { B };
+        let volume = of(stages_again, remote);
+        fixture.make_staging_folder(&volume);
+        fixture.stage_again(&volume).unwrap();
+        assert_eq!(removals(&fixture), 1, "{stages_again}");
+    }
+}
+
 /// Nobody asks the server for more than so many of them.
 #[test]
 fn a_mapping_of_many_folders_is_not_made_anew() {
