@@ -98,6 +98,8 @@ pub(crate) struct User<T> {
     /// The boot in which it was staged, if the node reports boots.
     pub(crate) boot: Option<String>,
     pub(crate) is_leaving: bool,
+    /// Whether the thing has served it in that boot.
+    pub(crate) is_served: bool,
     /// Whether its call makes the thing, as far as that call knows.
     presumes: bool,
     /// Whether its call may give the thing another credential.
@@ -141,6 +143,7 @@ impl<T> User<T> {
             terms,
             boot,
             is_leaving: false,
+            is_served: false,
             presumes: false,
             may_change_credential: false,
             is_recorded: false,
@@ -224,10 +227,13 @@ impl<T: Terms> Leases<T> {
             Some(before) if before.key == user.key => (Some(before), None),
             other => (None, other),
         };
-        let is_recorded = same.is_some_and(|before| before.is_recorded);
+        let is_served = |before: &User<T>| {
+            before.is_served && !before.is_leaving && is_of_boot(&before.boot, user.boot.as_deref())
+        };
         let user = User {
             presumes,
-            is_recorded,
+            is_served: same.as_ref().is_some_and(is_served),
+            is_recorded: same.is_some_and(|before| before.is_recorded),
             ..user
         };
         inner.users.insert(volume.clone(), user);
@@ -276,6 +282,7 @@ impl<T: Terms> Leases<T> {
         let is_alone = inner.is_alone(volume);
         if let Some((user, lease)) = inner.user_and_lease(volume) {
             let presumed = std::mem::take(&mut user.presumes);
+            user.is_served |= matches!(ended, Ended::Made | Ended::MetForeign | Ended::Well);
             // A call that failed may have changed it all the same.
             user.may_change_credential &=
                 matches!(ended, Ended::MayBeMade | Ended::InVain | Ended::Gone);
@@ -423,6 +430,12 @@ impl<T> Leases<T> {
         self.inner.lock().users(key, self.boot())
     }
 
+    /// Whether a thing has served a volume in this boot.
+    pub(crate) fn serves(&self, key: &str) -> bool {
+        let inner = self.inner.lock();
+        inner.users_of(key, self.boot()).any(|user| user.is_served)
+    }
+
     fn change_user(&self, volume: &VolumeHandle, change: impl FnOnce(&mut User<T>)) {
         self.inner.lock().users.get_mut(volume).map(change);
     }
@@ -489,9 +502,13 @@ impl<T> Inner<T> {
     }
 
     fn users(&self, key: &str, boot: Option<&str>) -> usize {
-        let is_user =
-            |user: &&User<T>| user.key == key && !user.is_leaving && is_of_boot(&user.boot, boot);
-        self.users.values().filter(is_user).count()
+        self.users_of(key, boot).count()
+    }
+
+    fn users_of(&self, key: &str, boot: Option<&str>) -> impl Iterator<Item = &User<T>> {
+        let users = self.users.values();
+        users
+            .filter(move |user| user.key == key && !user.is_leaving && is_of_boot(&user.boot, boot))
     }
 
     /// Whether no other volume uses, or leaves, what this one uses.

@@ -56,6 +56,7 @@ pub(super) fn user_of(record: &Record<Share>) -> User<Terms> {
     };
     let mut user = User::new(share.remote.share(), terms, record.boot.clone());
     user.is_leaving = record.state == State::Unstaging;
+    user.is_served = record.state == State::Staged;
     user
 }
 

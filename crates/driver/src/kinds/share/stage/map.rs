@@ -16,9 +16,8 @@ use wincsi::smb::{MapOutcome, MapRequest, MappingStatus, ResolvedPath};
 use wincsi::{Code, Condition, Error, Feature, Win32, WinPath};
 
 use super::ShareStage;
-use crate::kinds::share::Share;
 use crate::kinds::share::mappings::covers;
-use crate::record::{Lifetime, State};
+use crate::record::Lifetime;
 
 /// What the node may do to a mapping that is there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,7 +37,7 @@ impl ShareStage<'_> {
             return self.map_over(IfMapped::Keep);
         }
         self.map_over(IfMapped::Keep).or_else(|error| {
-            let serves = self.serves_volumes();
+            let serves = self.leases.serves(&self.share);
             let if_mapped = self.what_of_kept(&error, serves).unwrap_or_else(|unknown| {
                 tracing::warn!("nobody knows whom the mapping serves: {unknown}");
                 None
@@ -96,16 +95,6 @@ impl ShareStage<'_> {
             true => request.with_options(wanted.options.of_mapping()),
             false => request,
         }
-    }
-
-    /// Whether the mapping has served a volume in this boot.
-    fn serves_volumes(&self) -> bool {
-        let mut records = self.ctx.store.records_of::<Share>();
-        records.any(|record| {
-            record.content.remote.share() == self.share
-                && record.state == State::Staged
-                && record.is_of_boot(self.leases.boot())
-        })
     }
 
     /// What to try after this failure of a mapping that was kept; nothing if it stays.
