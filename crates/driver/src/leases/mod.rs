@@ -42,6 +42,7 @@ mod file;
 mod leaving;
 mod making;
 mod owner;
+mod user;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Condvar, OnceLock};
@@ -56,6 +57,7 @@ use self::file::{Files, LeaseFile, VERSION};
 pub(crate) use self::leaving::LeavingForeign;
 pub(crate) use self::making::Making;
 pub(crate) use self::owner::{Ended, Owner};
+pub(crate) use self::user::User;
 use crate::record::{Store, StoreError, VolumeHandle};
 use crate::unpoisoned::Unpoisoned;
 
@@ -90,24 +92,6 @@ struct Inner<T> {
     makers: Vec<String>,
 }
 
-/// A volume that uses a thing.
-#[derive(Clone, Debug)]
-pub(crate) struct User<T> {
-    pub(crate) key: String,
-    pub(crate) terms: T,
-    /// The boot in which it was staged, if the node reports boots.
-    pub(crate) boot: Option<String>,
-    pub(crate) is_leaving: bool,
-    /// Whether the thing has served it in that boot.
-    pub(crate) is_served: bool,
-    /// Whether its call makes the thing, as far as that call knows.
-    presumes: bool,
-    /// Whether its call may give the thing another credential.
-    may_change_credential: bool,
-    /// Whether its record is there.
-    is_recorded: bool,
-}
-
 #[derive(Default)]
 struct Lease {
     /// Whether this driver made the thing, or has it from another one.
@@ -133,22 +117,6 @@ pub(crate) enum NotTaken<C> {
     Ending,
     /// The lease of what it used before cannot be written.
     Unsaved(StoreError),
-}
-
-impl<T> User<T> {
-    /// A volume that is staged, or is being staged.
-    pub(crate) fn new(key: String, terms: T, boot: Option<String>) -> Self {
-        Self {
-            key,
-            terms,
-            boot,
-            is_leaving: false,
-            is_served: false,
-            presumes: false,
-            may_change_credential: false,
-            is_recorded: false,
-        }
-    }
 }
 
 impl<T: Terms> Leases<T> {
