@@ -114,10 +114,13 @@ impl World {
         if is_stale || !self.fixture.can_write(&link_of(spec)) {
             return;
         }
-        // One of an old password was made anew.
-        let mapped = self.mapped.iter_mut();
-        for (_, since) in mapped.filter(|(one, _)| is_through(one, spec)) {
-            *since = self.passwords;
+        for (one, since) in &mut self.mapped {
+            // One of an old password was made anew, by this driver.
+            if is_through(one, spec) && *since != self.passwords {
+                *since = self.passwords;
+                self.others.retain(|index, _| OTHERS[*index].0 != one);
+                self.theirs.remove(one);
+            }
         }
         self.served.insert(index);
     }

@@ -152,7 +152,8 @@ impl ShareStage<'_> {
         links.retain(|link| {
             // Those of pods lead to a staging path, and what was staged in an earlier boot was not served in this one.
             let needs_none = matches!(recorded.get(&link.folded()), Some(None));
-            *link != self.turn.stage.staging && !needs_none
+            let is_own = self.before.is_some() && *link == self.turn.stage.staging;
+            !is_own && !needs_none
         });
         let mut folders = Vec::new();
         for link in links {
