@@ -78,6 +78,7 @@ impl World {
         self.theirs.retain(|one| now.contains(one));
         self.lasting.retain(|one| now.contains(one));
         self.mapped.retain(|one, _| now.contains(one));
+        self.renewed.retain(|one| now.contains(one));
         Ok(())
     }
 
@@ -114,13 +115,12 @@ impl World {
         if is_stale || !self.fixture.can_write(&link_of(spec)) {
             return;
         }
-        for (one, since) in &mut self.mapped {
-            // One of an old password was made anew, by this driver.
-            if is_through(one, spec) && *since != self.passwords {
-                *since = self.passwords;
-                self.others.retain(|index, _| OTHERS[*index].0 != one);
-                self.theirs.remove(one);
-            }
+        let old = |(one, since): &(&String, &mut usize)| {
+            is_through(one, spec) && **since != self.passwords
+        };
+        for (one, since) in self.mapped.iter_mut().filter(old) {
+            *since = self.passwords;
+            self.renewed.insert(one.clone());
         }
         self.served.insert(index);
     }
@@ -148,7 +148,7 @@ impl World {
         let is_of_world = matches!(step, Step::Reboot | Step::LetGo(_) | Step::OthersUnmap(_));
         let others = OTHERS.iter().position(|(remote, _)| *remote == gone);
         let others = others.filter(|index| self.others.contains_key(index));
-        if is_of_world || self.is_old(gone) {
+        if is_of_world || self.is_old(gone) || self.renewed.contains(gone) {
             others.map(|index| self.others.remove(&index));
             return Ok(());
         }

@@ -38,6 +38,8 @@ struct World {
     others: BTreeMap<usize, usize>,
     /// Since which passwords each share is mapped.
     mapped: BTreeMap<String, usize>,
+    /// What was of an old password once: it was made anew, by this driver most likely.
+    renewed: BTreeSet<String>,
     /// What Windows let go since it was mapped last.
     let_go: BTreeSet<String>,
     /// What came through a reboot, and was not seen connected since.
@@ -107,6 +109,7 @@ impl World {
             passwords: 0,
             others: BTreeMap::new(),
             mapped: BTreeMap::new(),
+            renewed: BTreeSet::new(),
             let_go: BTreeSet::new(),
             outlived: BTreeSet::new(),
             ill: BTreeSet::new(),
