@@ -1,5 +1,5 @@
 //! Mappings that this driver owes to live volumes: a stage removed one, as the server refused its password, and the server
-//! was away when it was to be made anew.
+//! was away when the stage made it again.
 //!
 //! The credential stays in memory. Each question of kubelet for a volume's figures, one a minute, tries it again.
 

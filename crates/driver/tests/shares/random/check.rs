@@ -125,7 +125,7 @@ impl World {
         self.served.insert(index);
     }
 
-    /// What was served is served once its server is well, whatever was called meanwhile.
+    /// What was served is served once its server is well, after any calls meanwhile.
     fn check_served(&self, now: &BTreeSet<String>) -> Result<(), String> {
         for index in &self.served {
             let spec = &SPECS[*index];

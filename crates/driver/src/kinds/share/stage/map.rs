@@ -139,7 +139,7 @@ impl ShareStage<'_> {
         let is_dead = is_of_dead(error) && exists().is_err_and(|error| is_of_dead(&error));
         if !is_dead {
             let share = &self.share;
-            tracing::warn!("{share} is not made anew, as a link leads to {folder}");
+            tracing::warn!("{share} is kept, as a link leads to {folder}");
         }
         Ok(!is_dead)
     }
