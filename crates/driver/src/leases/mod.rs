@@ -11,6 +11,7 @@
 //! |---|---|
 //! | a volume takes a thing that is not there | presumed: its call makes it, unless another process does first |
 //! | a volume takes a thing that is there | as its lease says; presumed if another call presumes it; foreign without a lease |
+//! | a volume takes a thing that is there, and presumed it in a call that died | ours, as its unstage would have it |
 //! | a foreign thing is gone once a volume has taken it | presumed |
 //! | a call made it | ours |
 //! | a call met one that no call made, where it presumed its own | foreign; what another call presumes, that call settles |
@@ -183,12 +184,16 @@ impl<T: Terms> Leases<T> {
             *other != volume && of.key == key && is_of_boot(&of.boot, user.boot.as_deref())
         });
         let presumed: Vec<_> = others.map(|(_, other)| other.presumes).collect();
+        let before = inner.users.get(volume).filter(|before| before.key == key);
+        let was_presumed = before.is_some_and(|before| {
+            before.presumes && is_of_boot(&before.boot, user.boot.as_deref())
+        });
         let lease = inner.leases.entry(key).or_default();
         if lease.is_ending {
             return Err(NotTaken::Ending);
         }
         lease.begin(&user.boot, is_there || !presumed.is_empty());
-        lease.is_ours |= is_left;
+        lease.is_ours |= is_left || is_there && was_presumed;
         // What another call presumes, this one may find.
         let presumes = !is_there || presumed.contains(&true);
         let (same, other) = match inner.users.remove(volume) {

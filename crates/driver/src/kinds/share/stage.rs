@@ -294,7 +294,7 @@ impl ShareStage<'_> {
         let (leases, volume) = (&self.leases, self.volume());
         let taken = leases.take(volume, user_of(record), self.was_mapped);
         taken.map_err(|reason| self.not_taken(reason))?;
-        let has_gone = || self.has_gone().inspect_err(|_| self.abandon_first_stage());
+        let has_gone = || self.has_gone().inspect_err(|_| self.abandon());
         if leases.owner(volume) == Owner::Foreign && has_gone()? {
             leases.presume(volume);
         }
@@ -377,7 +377,7 @@ impl ShareStage<'_> {
         // With another credential the node may replace the mapping.
         let may_change_credential = !(self.was_mapped && self.has_credential_of_mapping());
         let begun = begun.and_then(|()| self.leases.begin(self.volume(), may_change_credential));
-        Ok(begun.inspect_err(|_| self.abandon_first_stage())?)
+        Ok(begun.inspect_err(|_| self.abandon())?)
     }
 
     fn note_staged(&self, outcome: MapOutcome) -> Result<(), CallError> {

@@ -33,3 +33,15 @@ fn what_a_later_version_has_of_a_lease_stays() {
     assert!(text.contains(r#""later":{"of":["it"]}"#), "{text}");
     assert!(text.contains(r#""secret":null"#), "not written: {text}");
 }
+
+/// A stage that died left it, and the next one finds it.
+#[test]
+fn what_a_dead_call_presumed_is_its_volumes_own() {
+    for (is_there, expected) in [(true, Owner::Ours), (false, Owner::Presumed)] {
+        let process = Process::new();
+        process.take("a", "s", false);
+        process.0.begin(&volume("a"), true).unwrap();
+        let next = Process::after(process.1, &[("a", user("s"))]);
+        assert_eq!(next.take("a", "s", is_there), expected);
+    }
+}

@@ -18,7 +18,7 @@ impl ShareStage<'_> {
         let left = match &self.before {
             // Before the first act.
             None if error.is(Condition::PathRefused) => {
-                self.abandon_first_stage();
+                self.abandon();
                 Leftovers::None
             }
             None if is_over || self.is_unmade(&error) => self.undo(),
@@ -97,10 +97,11 @@ impl ShareStage<'_> {
         warn_of_mark(self.leases.end_call(self.volume(), ended));
     }
 
-    /// A first stage that cannot begin has no record and no user of the mapping, and what was left to it meanwhile goes.
-    pub(super) fn abandon_first_stage(&self) {
+    /// A stage that cannot begin made nothing. A first one has no record and no user of the mapping, and what was left to
+    /// it meanwhile goes.
+    pub(super) fn abandon(&self) {
         if self.before.is_some() {
-            return;
+            return self.end_call(Ended::InVain);
         }
         let (leases, volume, share) = (&self.leases, self.volume(), &self.share);
         leases.leave(volume);
