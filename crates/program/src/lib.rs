@@ -6,6 +6,7 @@
 //!   rules.
 //! - [`log`]: klog's lines or JSON. [`rotate`]: the file below it and below the audit log.
 //! - [`events`]: the event log.
+//! - [`hidden`]: names that no text shows.
 //! - [`http`]: pages, over a fixed number of connections with a fixed life.
 //! - [`metrics`]: the figures of any server of calls.
 //! - [`retry`]: a thread that retries an address or endpoint taken by another process.
@@ -18,6 +19,7 @@
 pub mod escape;
 pub mod events;
 pub mod flags;
+pub mod hidden;
 pub mod http;
 pub mod log;
 pub mod metrics;

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::fmt::{Debug, Write as _};
 
 use program::escape::counted;
+use program::hidden::NOT_SHOWN;
 use tracing::Level;
 use wire::csi::v1::volume_capability::{AccessMode, AccessType};
 use wire::csi::v1::{self, CapacityRange, VolumeCapability};
@@ -86,7 +87,7 @@ impl Field for BTreeMap<String, String> {
 fn add(line: &mut String, name: &str, value: &(impl Debug + ?Sized)) {
     let text = match format!("{value:?}") {
         // People write passwords before it.
-        text if text.contains('@') => String::from("(not shown: it has an @)"),
+        text if text.contains('@') => NOT_SHOWN.to_owned(),
         text => text,
     };
     // Writing to a String cannot fail. The line needs room for its error.

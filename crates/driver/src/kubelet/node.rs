@@ -1,6 +1,7 @@
 use std::num::NonZeroU64;
 use std::sync::Arc;
 
+use program::hidden;
 use transport::{Code, Status};
 use wire::Rpc;
 use wire::csi::v1::node::{
@@ -84,7 +85,9 @@ fn stats(
     let normal = || String::from("the volume is mounted and answers");
     let condition = VolumeCondition {
         abnormal: stats.abnormal.is_some(),
-        message: stats.abnormal.unwrap_or_else(normal),
+        message: stats
+            .abnormal
+            .map_or_else(normal, |text| hidden::shown(&text)),
     };
     Ok(NodeGetVolumeStatsResponse {
         usage: vec![usage],
@@ -106,7 +109,7 @@ fn expand(
 
 impl From<CallError> for Status {
     fn from(error: CallError) -> Self {
-        Self::new(error.code(), error.to_string())
+        Self::new(error.code(), hidden::shown(&error.to_string()))
     }
 }
 

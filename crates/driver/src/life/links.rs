@@ -1,5 +1,6 @@
 //! Kubelet's folders with volumes, and where the links in them lead. Nothing is asked of any server.
 
+use program::hidden;
 use wincsi::filesystem::{LinkTarget, Look};
 use wincsi::{Cause, Condition, Deadline, Error, Feature, ResultExt as _, WinPath};
 
@@ -62,7 +63,10 @@ impl Context {
         }
         let target = self.node.filesystem().read_link(link, deadline);
         Ok(match target.none_if(Condition::NotFound)?.flatten() {
-            Some(LinkTarget::Path(path)) => Some(path),
+            Some(LinkTarget::Path(path)) => {
+                hidden::hide(&path.to_string());
+                Some(path)
+            }
             _ => None,
         })
     }

@@ -41,6 +41,10 @@ fn secrets_and_tokens_reach_no_output() {
             .iter()
             .any(|text| text.contains("NodePublishVolume"))
     );
+    let has = |words| outputs.iter().any(|text| text.contains(words));
+    for words in [r"\\\\none\\d\\(not shown: ", "has no such folder", "a, b"] {
+        assert_eq!(has(words), words != "a, b", "{words}");
+    }
     for text in outputs {
         for canary in [SECRET, TOKEN] {
             let (first, second) = canary.split_at(canary.len() / 2);
@@ -52,10 +56,14 @@ fn secrets_and_tokens_reach_no_output() {
     }
 }
 
-/// The answers for shares, with the secret wherever people have put one. No server of the node has them.
+/// The answers for shares, with the secret wherever people have put one. No server of the node has them, but for one.
 fn refused_shares(driver: &Driver) -> Vec<String> {
     let source = "//files/data";
     let with_secret = format!("//pods:{SECRET}@files/data");
+    let [nowhere, no_folder] =
+        ["none", "full"].map(|server| format!("//{server}/d/{SECRET}@a, b/c"));
+    let full = ServerSpec::sharing("d", r"AZURE\pods", SECRET);
+    driver.servers().add_server("full", &full).unwrap();
     let [flag, list, value, port] = [
         format!("password={SECRET}"),
         format!("vers=3.0,pass=x,{SECRET},{SECRET}=x"),
@@ -67,6 +75,8 @@ fn refused_shares(driver: &Driver) -> Vec<String> {
         (source, vec![port]),
         (source, vec![SECRET.to_owned()]),
         (&with_secret, vec![]),
+        (&nowhere, vec![]),
+        (&no_folder, vec![]),
     ];
     let answers = cases.into_iter().flat_map(|(source, flags)| {
         let staged = stage_share(driver, source, flags);

@@ -6,7 +6,7 @@ use tracing::field::{Field, Visit};
 use tracing::{Event, Metadata};
 
 use super::{Options, Severity};
-use crate::escape;
+use crate::{escape, hidden};
 
 /// The form of a line of the log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -126,8 +126,8 @@ struct Record {
 impl Visit for Record {
     fn record_str(&mut self, field: &Field, value: &str) {
         match field.name() {
-            "message" => value.clone_into(&mut self.message),
-            name => self.fields.push((name, value.to_owned())),
+            "message" => self.message = hidden::shown(value),
+            name => self.fields.push((name, hidden::shown(value))),
         }
     }
 

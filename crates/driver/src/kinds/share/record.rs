@@ -1,5 +1,6 @@
 use std::num::NonZeroU16;
 
+use program::hidden;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use wincsi::smb::{Credentials, MappingOptions, RemotePath};
@@ -118,6 +119,7 @@ fn write<S: Serializer>(path: &RemotePath, to: S) -> Result<S::Ok, S::Error> {
 
 fn read<'de, D: Deserializer<'de>>(from: D) -> Result<RemotePath, D::Error> {
     let Remote { remote, mapped } = Remote::deserialize(from)?;
+    hidden::hide(&remote);
     let parse = |text: &str| {
         RemotePath::parse(text)
             .map_err(|reason| D::Error::custom(format_args!("{text:?}: {reason}")))

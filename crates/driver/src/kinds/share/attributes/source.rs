@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
+use program::hidden;
 use wincsi::smb::RemotePath;
 
 use crate::kinds::share::record::below_server;
@@ -74,6 +75,7 @@ pub(super) fn remote(context: &BTreeMap<String, String>) -> Result<RemotePath, S
     let remote = RemotePath::parse(&text).map_err(|_| SourceError::Path(shown()))?;
     let (server, share) = (remote.server(), remote.share());
     let share_name = share.rsplit('\\').next().unwrap_or_default();
+    hidden::hide(&text);
     match server.chars().find(is_strange) {
         Some(strange) => Err(SourceError::Server(shown(), strange)),
         None if !server.contains(char::is_alphanumeric) => Err(SourceError::Path(shown())),
