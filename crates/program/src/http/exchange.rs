@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 
 use super::seats::{Refusal, Seat};
 use super::{Page, Request, Site, Status};
+use crate::hidden;
 
 /// How long a read may take before a look whether the connection is to make room.
 const SLICE: Duration = Duration::from_millis(100);
@@ -105,6 +106,7 @@ fn left(deadline: Instant) -> io::Result<Duration> {
 }
 
 fn rendered(page: &Page, wants_body: bool) -> Vec<u8> {
+    let body = hidden::shown(&page.body);
     let mut bytes = format!(
         "HTTP/1.1 {}\r\n\
          Content-Type: {}\r\n\
@@ -114,11 +116,11 @@ fn rendered(page: &Page, wants_body: bool) -> Vec<u8> {
          Connection: close\r\n\r\n",
         page.status.line(),
         page.content_type,
-        page.body.len()
+        body.len()
     )
     .into_bytes();
     if wants_body {
-        bytes.extend_from_slice(page.body.as_bytes());
+        bytes.extend_from_slice(body.as_bytes());
     }
     bytes
 }
