@@ -1,5 +1,5 @@
 //! csi-driver-smb through csi-proxy. It counts a share's users itself, in files of its container, and these are lost
-//! with it.
+//! with it: then the operator makes them, as no volume without one is unstaged.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -32,6 +32,12 @@ struct Smb<'a> {
 
 impl<'a> Smb<'a> {
     fn start(fixture: &'a NodeFixture, api: Api, form: Form) -> Self {
+        let smb = Self::without_counts(fixture, api, form);
+        smb.make_count_if_linked();
+        smb
+    }
+
+    fn without_counts(fixture: &'a NodeFixture, api: Api, form: Form) -> Self {
         Self {
             fixture,
             pipes: Pipes::new(NAME, api, fixture),
@@ -51,6 +57,12 @@ impl<'a> Smb<'a> {
             volume: "pvc-2",
             counts: Rc::clone(&self.counts),
             ..*self
+        }
+    }
+
+    fn make_count_if_linked(&self) {
+        if self.fixture.read_link(&self.paths.staging).is_some() {
+            self.counts.borrow_mut().insert(self.volume);
         }
     }
 
@@ -104,7 +116,9 @@ impl Driver for Smb<'_> {
 
     fn node_unstage_volume(&self) -> Answer<()> {
         if let Some(remote) = self.fixture.read_link(&self.paths.staging) {
-            self.counts.borrow_mut().remove(self.volume);
+            if !self.counts.borrow_mut().remove(self.volume) {
+                return Err(self.pipes.failure("os.Remove", "File not found"));
+            }
             if self.counts.borrow().is_empty() {
                 self.pipes.remove_smb_global_mapping(&remote)?;
             }
@@ -166,9 +180,9 @@ fn two_volumes_of_a_share_share_its_mapping() -> Answer<()> {
     Ok(())
 }
 
-/// The driver then removes its other volume's mapping; staging that one again must restore it.
+/// Each volume stays staged and mapped until its count is there again.
 #[test]
-fn a_driver_that_lost_its_counts_stages_again() -> Answer<()> {
+fn a_driver_that_lost_its_counts_unstages_no_volume() -> Answer<()> {
     let fixture = fixture();
     let before = Smb::start(&fixture, Api::V1, Form::Backslashes);
     before.node_stage_volume()?;
@@ -176,16 +190,23 @@ fn a_driver_that_lost_its_counts_stages_again() -> Answer<()> {
     two.node_stage_volume()?;
     two.node_publish_volume()?;
     fixture.pod_writes(&two.paths.target, "kept");
-    let one = Smb::start(&fixture, Api::V1, Form::Backslashes);
+    let one = Smb::without_counts(&fixture, Api::V1, Form::Backslashes);
     let two = one.another();
-    one.node_unstage_volume()?;
-    assert_eq!(shares(&fixture), 0, "nobody was counted");
-    two.node_stage_volume()?;
-    two.node_publish_volume()?;
+    for driver in [&one, &two] {
+        driver.node_unstage_volume().unwrap_err();
+        driver.node_stage_volume()?;
+        driver.node_unstage_volume().unwrap_err();
+    }
+    assert_eq!(shares(&fixture), 1, "nobody was counted");
     let read = fixture.pod_reads(&two.paths.target, "kept");
     assert_eq!(read.as_deref(), Ok("kept"));
     two.node_unpublish_volume()?;
-    two.node_unstage_volume()?;
+    for driver in [&one, &two] {
+        driver.make_count_if_linked();
+    }
+    for driver in [&one, &two] {
+        driver.node_unstage_volume()?;
+    }
     two.check_unstaged(&fixture);
     Ok(())
 }
