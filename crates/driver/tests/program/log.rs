@@ -119,6 +119,25 @@ fn a_share_that_waits_after_a_reboot_is_no_error() {
 }
 
 #[test]
+fn a_second_writer_of_a_disk_is_one_warning() {
+    let driver = Driver::start();
+    let (first, mut second) = (Volume::new("vol-a"), Volume::new("vol-b"));
+    second.staging = second.staging.replace(r"\1\", r"\2\");
+    for volume in [&first, &second, &second] {
+        volume.stage(&driver).unwrap();
+    }
+    let warned = lines(&driver, "both write to it");
+    assert_eq!(warned.len(), 1, "{warned:?}");
+    assert!(
+        ["vol-a", "vol-b"]
+            .iter()
+            .all(|volume| warned[0].contains(volume))
+    );
+    second.unstage(&driver).unwrap();
+    first.unstage(&driver).unwrap();
+}
+
+#[test]
 fn attributes_that_nobody_reads_are_one_line_a_volume() {
     let driver = Driver::start();
     let attributes = [("skuName", SECRET), (CLAIM[0].0, "data"), ("label", "x")];

@@ -264,6 +264,7 @@ impl<S: Source> DiskStage<'_, S> {
             }
             Some(_) => {}
         }
+        self.warn_of_second_writer(disk);
         Ok(before == Some(true) || !is_online)
     }
 
@@ -283,8 +284,12 @@ impl<S: Source> DiskStage<'_, S> {
     fn refuse_other_access(&self, disk: &FoundDisk) -> Result<(), CallError> {
         let volume = &self.turn.stage.volume;
         let is_other = |other: &_| self.has_other_access(other);
-        self.refuse_beside(self.block.other_record_of(volume, disk, is_other)?)?;
-        // Of those that the records tell without a query to the node.
+        self.refuse_beside(self.block.other_record_of(volume, disk, is_other)?)
+    }
+
+    /// Of those that the records tell without a query to the node.
+    fn warn_of_second_writer(&self, disk: &FoundDisk) {
+        let volume = &self.turn.stage.volume;
         let mut others = self.block.ctx.store.records_of::<Disk<S::Spec>>();
         let names_disk = |other: &DiskRecord<S>| {
             self.wanted.access == Access::ReadWrite
@@ -294,7 +299,6 @@ impl<S: Source> DiskStage<'_, S> {
         if let Some(DiskRecord::<S> { volume: other, .. }) = others.find(names_disk) {
             tracing::warn!("volume {volume} has the disk of volume {other}, and both write to it");
         }
-        Ok(())
     }
 
     fn has_other_access(&self, record: &DiskRecord<S>) -> bool {
