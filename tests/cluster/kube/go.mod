@@ -170,6 +170,7 @@ require (
 )
 
 replace (
+	github.com/euank/go-kmsg-parser => ./kmsg
 	k8s.io/api => k8s.io/api v0.36.3
 	k8s.io/apiextensions-apiserver => k8s.io/apiextensions-apiserver v0.36.3
 	k8s.io/apimachinery => k8s.io/apimachinery v0.36.3

@@ -72,6 +72,9 @@ func kubelet(ctx context.Context) *kubemark.HollowKubelet {
 	made := kubemark.NewHollowKubelet(
 		flags, config, client, client, cadvisor, images, containers, cm.NewStubContainerManager())
 	made.KubeletDeps.Mounter = mount.New("")
+	// Without a recorder kubelet makes its own: the fake one drops all events.
+	made.KubeletDeps.Recorder = nil
+	made.KubeletDeps.EventClient = apiserver().CoreV1()
 	return made
 }
 
