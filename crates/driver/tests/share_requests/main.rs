@@ -112,9 +112,11 @@ fn a_volume_without_a_user_is_refused_with_the_place_of_the_secret() {
     };
     let refused = fixture.refusal(&nobody(Volume::of("//files/data")));
     assert!(refused.contains("nodeStageSecretRef"), "{refused}");
+    assert!(refused.contains("guest"), "{refused}");
     let refused = fixture.publish(&nobody(Volume::inline("//files/data")));
     let refused = refused.unwrap_err().to_string();
     assert!(refused.contains("nodePublishSecretRef"), "{refused}");
+    assert!(!refused.contains("guest"), "{refused}");
     // Without a user the server decides, and this one knows no guests.
     let guest = nobody(Volume::of("//files/data")).with(&["guest"]);
     assert_ne!(

@@ -88,7 +88,7 @@ pub enum RequestError {
         "the attribute secretName needs the Kubernetes API, which the node plugin does not call: name the Secret as nodePublishSecretRef of the pod's volume"
     )]
     SecretName,
-    #[error("the volume has no user: {place} has to name a Secret with the keys username and password, or the mount options have guest", place = place_of_secret(*.0))]
+    #[error("the volume has no user: {place} has to name a Secret with the keys username and password{guest}", place = place_of_secret(*.0), guest = or_guest(*.0))]
     NoUser(Lifetime),
     #[error(
         "an inline volume needs a user: without one Windows may connect as the node, so the option guest is for PersistentVolumes"
@@ -108,6 +108,14 @@ fn place_of_secret(lifetime: Lifetime) -> &'static str {
             "nodeStageSecretRef of the PersistentVolume (csi.storage.k8s.io/node-stage-secret-name of its StorageClass)"
         }
         Lifetime::Inline => "nodePublishSecretRef of the pod's volume",
+    }
+}
+
+/// An inline volume may not be a guest.
+fn or_guest(lifetime: Lifetime) -> &'static str {
+    match lifetime {
+        Lifetime::Persistent => ", or the mount options have guest",
+        Lifetime::Inline => "",
     }
 }
 
