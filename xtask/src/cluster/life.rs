@@ -74,6 +74,7 @@ impl Life<'_> {
     /// From there to a node and a cluster without the volumes.
     pub(super) fn end(&mut self, pods: &Pods) -> Result<()> {
         self.end_shares(&pods.shares)?;
+        self.fail()?;
         self.grow(&pods.disk)?;
         self.delete_pod(&pods.disk)?;
         self.delete_volume(&pods.disk.volume)

@@ -18,6 +18,7 @@ use crate::host::Host;
 use crate::wine::Prefix;
 
 mod api;
+mod failures;
 mod gap;
 mod life;
 mod manifests;

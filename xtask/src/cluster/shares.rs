@@ -136,7 +136,7 @@ impl Life<'_> {
     }
 
     /// Reads all programs' logs, Kubernetes' own too.
-    fn expect_no_password(&self) -> Result<()> {
+    pub(super) fn expect_no_password(&self) -> Result<()> {
         for log in fs::read_dir(self.running.logs()).context("read the logs")? {
             let log = log?.path();
             let printed = fs::read(&log).with_context(|| log.display().to_string())?;
