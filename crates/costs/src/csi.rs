@@ -109,14 +109,14 @@ const IS_NO_LINK: Call = ("filesystem.IsSymlink", "a plain folder");
 /// In a row: queries, methods, handles, calls, waits; then the calls of azuredisk, gce-pd and aws-ebs.
 #[rustfmt::skip]
 pub const ROWS: &[CsiRow] = &[
-    row("NodeStageVolume", "a blank disk", [3, 6, 122, 38, 4], [
+    row("NodeStageVolume", "a blank disk", [3, 6, 123, 38, 4], [
         &[RESCAN, LOCATIONS, IS_MISSING, PARTITION, VOLUMES, IS_RAW, FORMAT, MOUNT, BY_NUMBER],
         &[LIST_IDS, IS_NO_LINK, DISK_STATS, PARTITION, IS_ONLINE, VOLUMES, IS_RAW, FORMAT, MOUNT,
           AT_MOUNT, IS_LARGE],
         &[LIST_IDS, IS_MISSING, MKDIR, AT_FOLDER, PARTITION, IS_ONLINE, VOLUMES, IS_RAW, FORMAT,
           MOUNT, RESCAN, DISK_STATS, AT_MOUNT, VOLUME_STATS],
     ], |node| with_disk(node, stage)),
-    row("NodeStageVolume", "a disk with its volume", [1, 1, 61, 31, 0], [
+    row("NodeStageVolume", "a disk with its volume", [1, 1, 62, 31, 0], [
         &[RESCAN, LOCATIONS, IS_MISSING, PARTITIONED, VOLUMES, IS_FORMATTED, MOUNT, BY_NUMBER],
         &[LIST_IDS, IS_NO_LINK, DISK_STATS, PARTITIONED, IS_ONLINE, VOLUMES, IS_FORMATTED, MOUNT,
           AT_MOUNT, IS_LARGE],

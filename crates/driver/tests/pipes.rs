@@ -47,7 +47,7 @@ const HOST: Host = Host::Pipes;
 const MIB: u64 = 1 << 20;
 
 /// The cases of tests/disks that do not run here, each with what it needs and the pipes lack.
-const LEFT_OUT: [(&str, Feature); 33] = [
+const LEFT_OUT: [(&str, Feature); 36] = [
     (
         "failures::a_final_code_leaves_nothing_and_never_comes_where_something_was_before",
         Feature::ReadOnlyDisks,
@@ -163,6 +163,18 @@ const LEFT_OUT: [(&str, Feature); 33] = [
     (
         "readers::the_disk_of_readers_stays_read_only_over_a_reboot",
         Feature::ReadOnlyDisks,
+    ),
+    (
+        "refused::a_disk_that_cannot_be_read_is_left_to_the_proof",
+        Feature::ContentLooks,
+    ),
+    (
+        "refused::what_windows_may_mount_is_not_refused_early",
+        Feature::ContentLooks,
+    ),
+    (
+        "refused::a_refused_disk_stays_as_it_was",
+        Feature::ContentLooks,
     ),
     (
         "sweeps::a_dangling_folder_without_a_record_goes_unless_a_pods_link_leads_to_it",

@@ -4,7 +4,7 @@ use std::time::Duration;
 use formats::location::Location;
 use node::api::sealed::Wait;
 use node::api::{Cause, Condition, Disks, Error, Feature, NodeApi, Result, Volumes};
-use node::{DiskIds, DiskQuery, FoundDisk};
+use node::{DiskIds, DiskQuery, FileSystemType, FoundDisk};
 use os::{Deadline, DiskNumber, VolumeId, WinPath};
 
 use super::{Read, bytes, disk_of_text, find, is_too_old, unsupported};
@@ -140,6 +140,16 @@ impl Disks for Node {
             } => |answer| Ok(answer.is_online);
         ];
         self.look("look at disk", &[&disk], deadline, &spoken)
+    }
+
+    /// The protocol reads no disk: [`Feature::ContentLooks`].
+    fn check_content(
+        &self,
+        _disk: &FoundDisk,
+        _wanted: Option<FileSystemType>,
+        _deadline: Deadline,
+    ) -> Result<()> {
+        Ok(())
     }
 
     fn bring_online(&self, disk: &FoundDisk, deadline: Deadline) -> Result<()> {

@@ -7,6 +7,7 @@
 //! | `SpaceByPath` | refused: the figures of a share |
 //! | `SmallGrowth` | refused: a growth that may be left undone. The length of the disk is recorded for it |
 //! | `CheckedOffline` | done without: a disk stays online |
+//! | `ContentLooks` | done in another way: a disk is refused once it is online, and taken offline again |
 //! | `EntryLooks` | done without: nothing is swept, taken over or ended as abandoned, and each link is the right one |
 //! | `FolderCheck` | done without: what a failed map made may stay |
 //! | `FolderMappings` | done without: no folder is mapped beside others |

@@ -10,6 +10,7 @@ use proptest::bool::weighted;
 use proptest::prelude::{Just, Strategy, prop_oneof};
 use proptest::test_runner::{Config, TestRunner};
 use proptest::{collection, option, sample};
+use transport::Code;
 use wincsi::Feature;
 use wincsi::disks::DiskQuery;
 use wincsi::sim::{Address, Bus, Content, DiskSpec, IdentifierKind, IdentifierPage};
@@ -22,10 +23,7 @@ use crate::fixture::{Fixture, Host, STAGING};
 const LENGTH: u64 = 32 << 20;
 
 /// Of so many cases that others draw, one is drawn: each is a node of its own, over the pipes with a proxy.
-const SHARE: u32 = match crate::HOST {
-    Host::InProcess => 2,
-    Host::Pipes => 4,
-};
+const SHARE: u32 = 2;
 
 /// So few, that disks often have the same.
 const SERIALS: [&str; 2] = ["SN-1", "SN-2"];
@@ -202,12 +200,10 @@ fn no_disk_is_written_that_the_request_does_not_name_or_that_is_not_blank() {
         "counted: {} cases ({staged} staged, {staged_for_readers} of them for readers, {refused} refused, {not_enough} requests that identify no disk)",
         staged + refused + not_enough
     );
-    let few = 20 / SHARE;
     assert!(
-        staged > few && refused > few,
+        staged > 0 && refused > 20 / SHARE,
         "{staged} staged, {refused} refused"
     );
-    assert!(staged_for_readers > 0 || crate::HOST == Host::Pipes);
 }
 
 /// A request to a machine with these disks.
@@ -249,10 +245,20 @@ impl<'a> Case<'a> {
         let staged = fixture.stage();
         self.check_contents(&before, &contents(&fixture, &self.names));
         assert!(others == fixture.others(), "written: the system's disk");
-        let mut states_after = fixture.disk_states();
-        if let Some(sole) = self.sole() {
-            states.remove(&numbers[sole]);
-            states_after.remove(&numbers[sole]);
+        let states_after = fixture.disk_states();
+        if let Some(sole) = self.sole()
+            && let Some(before) = states.get_mut(&numbers[sole])
+        {
+            let after = states_after[&numbers[sole]];
+            // What may come through is no refusal.
+            let error = staged.as_ref().err();
+            let is_refused = error.is_some_and(|error| error.code() != Code::Unavailable);
+            match is_refused && !self.has(sole, On::Ntfs) {
+                false => *before = after,
+                // There it was online in between.
+                true if crate::HOST == Host::Pipes => before.1 = after.1,
+                true => {}
+            }
         }
         assert_eq!(states, states_after, "{staged:?}");
         match staged {
@@ -284,11 +290,10 @@ impl<'a> Case<'a> {
         }
     }
 
-    /// The disk that the request names, if it names one. In this process a dynamic disk is none of a search.
+    /// The disk that the request names, if it names one. Windows does not list a dynamic disk.
     fn sole(&self) -> Option<usize> {
         let disks = self.disks.iter().enumerate();
-        let is_searched = |disk: &Disk| crate::HOST == Host::Pipes || disk.content != On::Dynamic;
-        let disks = disks.filter(|(_, disk)| is_searched(disk));
+        let disks = disks.filter(|(number, _)| !self.has(*number, On::Dynamic));
         let named = disks.filter(|(_, disk)| disk.is_named_by(&self.request, self.luns));
         let mut named = named.map(|(number, _)| number);
         named.next().filter(|_| named.next().is_none())
@@ -298,8 +303,10 @@ impl<'a> Case<'a> {
     fn is_plain(&self, fixture: &Fixture) -> bool {
         let mut disks = self.disks.iter();
         let all_answer = disks.all(|disk| disk.page == IdentifierPage::Answered);
-        let is_carried = fixture.host_supports(Feature::DeviceCriteria)
-            || !self.request.contains_key("namespace");
+        let has = |key| self.request.contains_key(key);
+        let is_by_namespace =
+            has("namespace") || has("LUN") && matches!(self.luns, Luns::Nvme { .. });
+        let is_carried = fixture.host_supports(Feature::DeviceCriteria) || !is_by_namespace;
         all_answer
             && is_carried
             && self

@@ -20,6 +20,7 @@ mod machines;
 mod protected;
 mod readers;
 mod reconcile;
+mod refused;
 mod repeated;
 mod sweeps;
 mod unstage;

@@ -265,7 +265,7 @@ impl Classified for VolumeError {
                 Changed
             }
             Self::NotOneVolume { volumes, .. } if volumes.is_empty() => NotFound,
-            Self::NotOneVolume { .. } => Ambiguous,
+            Self::NotOneVolume { .. } | Self::SeveralPartitions { .. } => Ambiguous,
             Self::OtherFileSystem { .. } => OtherFileSystem,
             Self::OtherMounted { .. } | Self::TargetInUse { .. } => TargetInUse,
             Self::TooLarge { .. } => NoRoom,

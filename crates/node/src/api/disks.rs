@@ -8,7 +8,7 @@ use super::Result;
 #[allow(unused_imports, reason = "the pages link to them")]
 use super::links::*;
 use super::operations::operations;
-use crate::{DiskIds, DiskQuery, FoundDisk};
+use crate::{DiskIds, DiskQuery, FileSystemType, FoundDisk};
 
 operations! {
 by deadline;
@@ -143,6 +143,22 @@ pub trait Disks {
     /// [`Cause::Unsupported`] without [`Feature::WriteProtection`].
     fn is_write_protected(&self, disk: DiskNumber, deadline: Deadline) -> Result<bool>
         = disks.is_write_protected, "look at disk", disk;
+
+    /// Fails if what the disk holds would be refused once it is online: for readers (`None`) by [`Volumes::find_on`],
+    /// for writers by [`Disks::partition`] and [`Volumes::ensure_formatted`] too. It changes nothing, and success is no
+    /// proof. A disk that is online and as writable as wanted is not looked at. Real Windows has not run it.
+    ///
+    /// See [`Feature::ContentLooks`].
+    ///
+    /// # Errors
+    /// [`NotBlank`], also of another filesystem; [`NotFound`], [`Ambiguous`], [`Changed`], [`NotAnswering`].
+    fn check_content(
+        &self,
+        disk: &FoundDisk,
+        wanted: Option<FileSystemType>,
+        deadline: Deadline,
+    ) -> Result<()>
+        = disks.check_content, "look at disk", disk.number();
 
     /// Makes the disk writable and brings it online, as staging needs it. Read-only is cleared first: Windows writes a
     /// new signature to a clone whose original is online only if the clone is writable

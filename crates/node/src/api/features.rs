@@ -43,6 +43,8 @@ features![
     CheckedOffline "checked-offline": "`Disks::take_offline` refuses a disk while a volume of it is in use or mounted",
         "the disk goes offline though files are open";
     ConditionalUnmap "conditional-unmap": "`Smb::unmap_unless`", UNSUPPORTED;
+    ContentLooks "content-looks": "`Disks::check_content` reads a disk",
+        "nothing is read";
     DeviceCriteria "device-criteria": "`Disks::find` by NVMe namespace, port, PCI device or function",
         UNSUPPORTED;
     DirectoryLinks "directory-links": "`Filesystem::link_directory`", UNSUPPORTED;

@@ -1,5 +1,6 @@
 //! Disks.
 
+mod content;
 mod error;
 mod find;
 pub(crate) mod guard;

@@ -266,6 +266,6 @@ fn whole_disk() -> Arguments {
         .with(parameter::IS_ACTIVE.name, Value::Bool(false))
 }
 
-fn is_reserved(partition: &PartitionEntry) -> bool {
+pub(super) fn is_reserved(partition: &PartitionEntry) -> bool {
     partition.kind == PartitionEntry::RESERVED
 }

@@ -1,4 +1,4 @@
-use os::{DiskNumber, Extent, VolumeId, Win32};
+use os::{DiskNumber, Extent, PartitionNumber, VolumeId, Win32};
 
 use super::{FileSystemType, NotReleased, TargetError, VisibilityError};
 use crate::blank::OVERWRITE_HINT;
@@ -116,6 +116,12 @@ pub enum VolumeError {
     NotOneVolume {
         disk: DiskNumber,
         volumes: Vec<VolumeId>,
+    },
+    /// The disk has several partitions with a volume each, once it is online.
+    #[error("disk {disk} has not one volume but partitions {}", or_none(.partitions))]
+    SeveralPartitions {
+        disk: DiskNumber,
+        partitions: Vec<PartitionNumber>,
     },
     /// The storage provider does not know the volume, or refused.
     #[error(transparent)]

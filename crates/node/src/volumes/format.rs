@@ -8,7 +8,7 @@ use os::{Arguments, Deadline, FileSystem, Root, Value, VolumeId, WinPath};
 
 use super::history::Leftover;
 use super::writable::WritableVolume;
-use super::{FormatOptions, NamedVolume, VolumeError, file_system, released};
+use super::{FileSystemType, FormatOptions, NamedVolume, VolumeError, file_system, released};
 use crate::blank::{BlankError, DiskRange, kind_of};
 use crate::disks::guard::ChangeScope;
 use crate::in_flight::ANSWER_WITHIN;
@@ -373,6 +373,32 @@ impl<'a> Formatting<'a> {
             length: self.place.partition.length,
         }
     }
+}
+
+/// Whether a partition that is not blank may yet have the filesystem, by what was found there: its mark, that of
+/// BitLocker, which Windows may unlock, or the rest of a format.
+pub(crate) fn may_have(
+    node: &Node,
+    range: &DiskRange,
+    found: &blank::Refusal,
+    wanted: FileSystemType,
+    deadline: Deadline,
+) -> Result<bool, BlankError> {
+    use blank::Signature::{BitLocker, Ntfs, ReFs};
+    let mark = match wanted {
+        FileSystemType::Ntfs => Ntfs,
+        FileSystemType::Refs => ReFs,
+    };
+    if let blank::Refusal::Signatures(found) = found
+        && found
+            .iter()
+            .any(|it| [mark, BitLocker].contains(&it.signature))
+    {
+        return Ok(true);
+    }
+    let history = &node.state.history;
+    let is_left = || Ok(history.has_left(range.fingerprint(node, &history.key, deadline)?));
+    Ok(is_of_windows(found) && is_left()? || range.holds_unfinished(node, deadline)?)
 }
 
 /// Whether all signatures found are of filesystems that this library formats, or of no known format.

@@ -86,6 +86,12 @@ impl History {
         self.state.lock().leftovers.get(&volume).copied()
     }
 
+    /// Whether a failed format of this process left this content on some volume.
+    pub(super) fn has_left(&self, content: u64) -> bool {
+        let state = self.state.lock();
+        state.leftovers.values().any(|left| left.content == content)
+    }
+
     fn drop_what_is_gone(&self, os: &Os) {
         match os.volumes.list() {
             Ok(listed) => {

@@ -19,6 +19,7 @@ use os::{Deadline, DiskNumber, FileSystem, Os, PartitionNumber, Space, VolumeId,
 
 pub use self::error::VolumeError;
 use self::format::Formatting;
+pub(crate) use self::format::may_have;
 pub use self::format::{Formatted, Replaced};
 pub use self::found::{Evidence, FoundVolume, NamedVolume};
 pub(crate) use self::history::History;

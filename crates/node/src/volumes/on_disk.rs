@@ -12,7 +12,7 @@ use os::{
 
 use crate::poll::{self, VISIBLE_WITHIN};
 use crate::text::or_none;
-use crate::{DiskError, Node, Unfinished, in_flight};
+use crate::{DiskError, Node, Unfinished, VolumeError, in_flight};
 
 /// The volumes of a disk cannot be determined.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -265,6 +265,27 @@ fn candidates(layout: &DriveLayout, only: Option<PartitionNumber>) -> BTreeMap<u
             (partition.offset, claimed)
         })
         .collect()
+}
+
+/// The partitions of which the one has its volume that a disk has alone, as far as its layout shows.
+pub(crate) fn holders(
+    disk: DiskNumber,
+    layout: &DriveLayout,
+) -> Result<Vec<&PartitionEntry>, VolumeError> {
+    let candidates = || layout.partitions.iter().filter(|it| !is_special(it));
+    let certain: Vec<_> = candidates().filter(|it| needs_volume(layout, it)).collect();
+    match certain.as_slice() {
+        [_] => Ok(certain),
+        [] if candidates().next().is_some() => Ok(candidates().collect()),
+        [] => Err(VolumeError::NotOneVolume {
+            disk,
+            volumes: Vec::new(),
+        }),
+        several => Err(VolumeError::SeveralPartitions {
+            disk,
+            partitions: several.iter().map(|it| it.number).collect(),
+        }),
+    }
 }
 
 /// Partitions that drivers must not receive.

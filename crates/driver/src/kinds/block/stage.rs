@@ -1,7 +1,7 @@
 mod undo;
 
 use wincsi::disks::{Criterion, DiskQuery, FoundDisk};
-use wincsi::volumes::{FoundVolume, NewSize, Resized, VolumeId};
+use wincsi::volumes::{FormatOptions, FoundVolume, NewSize, Resized, VolumeId};
 use wincsi::{Cause, Condition, Error, Feature, ResultExt as _};
 
 use self::undo::Undo;
@@ -342,6 +342,9 @@ impl<S: Source> DiskStage<'_, S> {
     fn mount(&self, disk: &FoundDisk) -> Result<(FoundVolume, Option<u64>), Error> {
         let (node, deadline) = (&self.block.ctx.node, self.block.deadline);
         let (access, staging) = (self.wanted.access, &self.turn.stage.staging);
+        let format = (access == Access::ReadWrite).then(|| self.wanted.format.options());
+        let file_system = format.map(FormatOptions::file_system);
+        node.disks().check_content(disk, file_system, deadline)?;
         let volume = match access {
             Access::ReadWrite => self.make_usable(disk)?,
             Access::ReadOnly | Access::SharedReadOnly => {
