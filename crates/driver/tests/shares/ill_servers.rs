@@ -4,11 +4,14 @@ use std::thread;
 
 use wincsi::Win32;
 use wincsi::sim::smb::ServerHealth::{self, Down, Dropping, Failing, Paused, Unavailable};
+use wincsi::sim::smb::ServerSpec;
 use wincsi::sim::{Effect, Rule};
 use wincsi_driver::life::CallError;
 use wincsi_driver::record::Lifetime;
 
-use crate::fixture::{Fixture, PASSWORD, POD, ROOT, SERVER, Volume, volume};
+use crate::fixture::{Fixture, PASSWORD, POD, ROOT, SERVER, SHARE, USER, Volume, volume};
+use crate::takeover::{A, node, of};
+use crate::upstream::{HostProcess, Upstream as _};
 
 const CREATE: &str = "MSFT_SmbGlobalMapping.Create";
 
@@ -52,6 +55,56 @@ fn no_call_cuts_live_volumes_of_an_ill_server() {
                 fixture.stats(&volume("pv"), POD).unwrap();
             }
         }
+    }
+}
+
+/// They were staged by csi-driver-smb, which maps folders, and another volume has the share since.
+/// Guards: P78
+#[test]
+fn a_repeated_call_cuts_no_mapped_folder() {
+    let in_folder = |lifetime, password| Volume {
+        lifetime,
+        password,
+        ..of("a", A)
+    };
+    let wrong = in_folder(Lifetime::Inline, "wrong");
+    let [right, a] = [Lifetime::Inline, Lifetime::Persistent].map(|one| in_folder(one, "new"));
+    let [right, wrong] = [right, wrong].map(|inline| Volume {
+        handle: "i",
+        ..inline
+    });
+    let calls = [&wrong, &right, &a].into_iter();
+    for (call, is_ill) in calls.flat_map(|one| [(one, true), (one, false)]) {
+        let fixture = node();
+        HostProcess.stage(&fixture, &of("a", A)).unwrap();
+        let user = ServerSpec::sharing(SHARE, USER, "new").user;
+        fixture
+            .smb()
+            .change_server(SERVER, |server| server.user = user)
+            .unwrap();
+        fixture.stage_again(&a).unwrap();
+        if call.lifetime == Lifetime::Inline {
+            fixture.publish_inline(&right, POD).unwrap();
+            fixture.unstage(&a).unwrap();
+        }
+        let root = Volume {
+            password: "new",
+            ..volume("root")
+        };
+        fixture.stage(&root).unwrap();
+        assert_eq!(fixture.mappings(), [ROOT, A]);
+        if is_ill {
+            fixture.smb().set_condition(SERVER, Dropping).unwrap();
+        }
+        let _ = match call.lifetime {
+            Lifetime::Inline => fixture.publish_inline(call, POD),
+            Lifetime::Persistent => fixture.stage_again(call),
+        };
+        fixture
+            .smb()
+            .set_condition(SERVER, ServerHealth::Up)
+            .unwrap();
+        assert_eq!(fixture.mappings(), [ROOT, A], "{} {is_ill}", call.handle);
     }
 }
 

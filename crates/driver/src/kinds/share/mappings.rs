@@ -42,11 +42,16 @@ impl Mappings {
         mapped.filter_map(|one| remote.through(&one)).collect()
     }
 
-    /// The path, as it is to be mapped, and whether it is: by its share, unless only a folder on the way is mapped. Then
-    /// that serves it, as Windows may refuse the share beside it.
-    pub(super) fn best_way_to(&self, remote: &RemotePath) -> (RemotePath, bool) {
+    /// The path, as it is to be mapped, and whether it is: by what serves it by now, or else by its share, unless only a
+    /// folder on the way is mapped. Then that serves it, as Windows may refuse the share beside it.
+    pub(super) fn best_way_to(
+        &self,
+        remote: &RemotePath,
+        serves: Option<String>,
+    ) -> (RemotePath, bool) {
         let ways = self.ways_to(remote).into_iter();
-        match ways.min_by_key(RemotePath::mapped_folders) {
+        let is_other = |way: &RemotePath| serves.as_ref() != Some(&way.share());
+        match ways.min_by_key(|way| (is_other(way), way.mapped_folders())) {
             Some(best) => (best, true),
             None => (remote.clone(), false),
         }

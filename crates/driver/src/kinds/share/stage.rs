@@ -58,7 +58,12 @@ impl ShareKind {
                 false => staging.run(),
             }
         };
-        match stage(mappings.best_way_to(remote)) {
+        let staged = turn.matching_record(|record| wanted.differs(record))?;
+        let staged = staged.filter(|record| {
+            record.state == State::Staged && record.is_of_boot(self.leases.boot())
+        });
+        let serves = staged.map(|record| record.content.remote.share());
+        match stage(mappings.best_way_to(remote, serves)) {
             Err(error) if error.is(Condition::CredentialsConflict) => {
                 let now = call.mappings().ok();
                 match now.and_then(|mappings| mappings.folder_beside_others(remote)) {
