@@ -4,6 +4,7 @@ use std::sync::Barrier;
 use std::thread;
 
 use transport::Code;
+use wincsi::Win32;
 use wincsi_driver::kinds::block::Choice;
 use wincsi_driver::record::Access;
 
@@ -183,6 +184,22 @@ fn one_disk_under_two_keys_is_one_conflict() {
         assert_eq!(fixture.records(), 1);
         assert_eq!(fixture.is_read_only(), first == Access::ReadOnly);
     }
+}
+
+/// What that stage found is forgotten, and nothing is mounted.
+#[test]
+fn a_failed_stage_has_its_disk_after_a_restart() {
+    let mut fixture = written(Access::ReadWrite);
+    fixture.fail("SetVolumeMountPointW", Win32::NOT_READY);
+    fixture.fail("MSFT_Disk.Offline", Win32::NOT_READY);
+    fixture.stage().unwrap_err();
+    fixture.heal();
+    fixture.restart_driver();
+    let error = fixture
+        .stage_other_for(OTHER, Access::ReadOnly)
+        .unwrap_err();
+    assert_eq!(error.code(), Code::FailedPrecondition, "{error}");
+    assert_eq!(fixture.records(), 1);
 }
 
 #[test]

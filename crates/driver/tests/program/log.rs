@@ -3,10 +3,11 @@
 use std::io::Write as _;
 use std::net::TcpStream;
 
-use wincsi::sim::smb::ServerSpec;
+use wincsi::sim::smb::{ServerHealth, ServerSpec};
 use wire::csi::v1::NodeStageVolumeRequest;
 use wire::csi::v1::node::{NodePublishVolume, NodeStageVolume};
-use wire::csi::v1::volume_capability::{AccessType, MountVolume};
+use wire::csi::v1::volume_capability::access_mode::Mode;
+use wire::csi::v1::volume_capability::{AccessMode, AccessType, MountVolume};
 
 use crate::driver::Driver;
 use crate::kubelet::Volume;
@@ -118,6 +119,44 @@ fn a_share_that_waits_after_a_reboot_is_no_error() {
     assert_eq!(errors, [""; 0]);
 }
 
+/// By its record alone.
+#[test]
+fn a_share_with_an_at_is_in_no_line_after_a_restart() {
+    let mut driver = Driver::start();
+    let server = ServerSpec::sharing("da@ta", r"AZURE\pods", SECRET);
+    driver.servers().add_server("nas", &server).unwrap();
+    let volume = Volume::new("vol-nas");
+    let mut request = volume.to_stage();
+    request.publish_context.clear();
+    request.volume_context = owned(&[("source", "//nas/da@ta")]);
+    request.secrets = owned(&[("username", "pods"), ("password", SECRET)]);
+    driver.call::<NodeStageVolume>(&request).unwrap();
+    let mut publish = volume.to_publish();
+    publish.volume_context = request.volume_context.clone();
+    driver.call::<NodePublishVolume>(&publish).unwrap();
+    drop(driver.end_and_open());
+    driver.start_again();
+    let set = |driver: &Driver, health| driver.servers().set_condition("nas", health).unwrap();
+    set(&driver, ServerHealth::Down);
+    let text = volume.stats(&driver).unwrap_err().message;
+    assert!(text.contains(r"\\nas\(not shown"), "{text}");
+    set(&driver, ServerHealth::Up);
+    driver.end_and_open().reboot().unwrap();
+    driver.start_again();
+    publish.secrets = owned(&[("username", "pods"), ("password", "another")]);
+    let text = driver
+        .call::<NodePublishVolume>(&publish)
+        .unwrap_err()
+        .message;
+    assert!(text.contains(r"\\nas\(not shown"), "{text}");
+    driver.call::<NodeStageVolume>(&request).unwrap();
+    request.secrets = publish.secrets.clone();
+    driver.call::<NodeStageVolume>(&request).unwrap();
+    let warned = lines(&driver, "mapped with another password");
+    assert!(warned[0].contains(r"\\nas\(not shown"), "{warned:?}");
+    assert!(!driver.log().contains("da@ta"));
+}
+
 #[test]
 fn a_second_writer_of_a_disk_is_one_warning() {
     let driver = Driver::start();
@@ -133,8 +172,17 @@ fn a_second_writer_of_a_disk_is_one_warning() {
             .iter()
             .all(|volume| warned[0].contains(volume))
     );
-    second.unstage(&driver).unwrap();
-    first.unstage(&driver).unwrap();
+    for volume in [&first, &second] {
+        volume.unstage(&driver).unwrap();
+    }
+    for volume in [&first, &second] {
+        let mut request = volume.to_stage();
+        let mode = Mode::MultiNodeReaderOnly.into();
+        let capability = request.volume_capability.as_mut().unwrap();
+        capability.access_mode = Some(AccessMode { mode });
+        driver.call::<NodeStageVolume>(&request).unwrap();
+    }
+    assert_eq!(lines(&driver, "both write to it").len(), 1);
 }
 
 #[test]

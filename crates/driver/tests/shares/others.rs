@@ -281,3 +281,20 @@ fn an_abandoned_share_is_marked_before_it_is_unmapped() {
     fixture.restart();
     assert_eq!((fixture.records(), fixture.mappings().len()), (0, 0));
 }
+
+/// Its call made nothing, so the mapping that is there next is not its own.
+#[test]
+fn a_stage_that_could_not_begin_presumes_nothing() {
+    let (fixture, volume) = (Fixture::new(), volume("pv"));
+    fixture.stage(&volume).unwrap();
+    assert!(fixture.try_unmap_by_hand(ROOT));
+    let in_the_way = fixture.bar_records();
+    fixture.stage_again(&volume).unwrap_err();
+    for folder in in_the_way {
+        fs::remove_dir(folder).unwrap();
+    }
+    fixture.map_by_hand(ROOT, USER, PASSWORD);
+    fixture.stage_again(&volume).unwrap();
+    fixture.unstage(&volume).unwrap();
+    assert_eq!(fixture.mappings(), [ROOT]);
+}

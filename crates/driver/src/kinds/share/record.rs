@@ -163,6 +163,18 @@ mod tests {
         }
     }
 
+    /// Unstage has no other source of them, once the link has gone.
+    #[test]
+    fn names_with_an_at_are_hidden_by_a_record() {
+        let mut record = record();
+        record.content.remote = RemotePath::parse("//files/by@record").unwrap();
+        let text = record.into_any().unwrap().to_text().unwrap();
+        assert!(hidden::shown(&text).contains("by@record"));
+        let found = Record::from_text(&text, &[Form::of::<Share>()]).unwrap();
+        found.of::<Share>().unwrap();
+        assert!(!hidden::shown(&text).contains("by@record"));
+    }
+
     #[test]
     fn what_a_later_version_has_of_options_stays() {
         let text = record().into_any().unwrap().to_text().unwrap();

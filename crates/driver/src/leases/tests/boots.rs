@@ -13,6 +13,10 @@ fn a_boot_learned_late_makes_no_older_thing_ours() {
         let process = Process::in_boot(None, folder, &[("a", user("s"))]);
         process.0.learn_boot(|| Some(String::from("next")));
         assert_eq!(process.owner("a"), Owner::Foreign, "{ended:?}");
+        let boot = Some(String::from("next"));
+        let again = User { boot, ..user("s") };
+        process.0.take(&volume("a"), again, true).unwrap();
+        assert_eq!(process.owner("a"), Owner::Foreign, "{ended:?}");
     }
 }
 

@@ -150,6 +150,14 @@ mod tests {
     }
 
     #[test]
+    fn names_with_an_at_are_hidden() {
+        let context = context(&[("source", "//files/un@share"), ("subDir", "a/un@dir")]);
+        remote(&context).unwrap();
+        let shown = hidden::shown("un@share un@dir");
+        assert!(!shown.contains("un@"), "{shown}");
+    }
+
+    #[test]
     fn a_source_is_a_share_or_a_folder_below_it_whatever_separates_its_names() {
         for (source, expected) in [
             ("//files/data", r"\\files\data"),
