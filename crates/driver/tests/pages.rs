@@ -269,7 +269,6 @@ fn of_stage() -> Vec<Row> {
             other: volume(),
         }),
         of_share(share::Refused::OthersMapping {
-            volume: volume(),
             share: String::new(),
             is_known: true,
         }),

@@ -2,13 +2,16 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use program::log::Limit;
 use program::metrics::Calls;
 use prost::Message;
 use transport::{Call, Code, Service, Status};
+use wire::csi::v1::node::NodePublishVolume;
 use wire::{Group, Method, Rpc};
 
 use super::ForVolume;
 use crate::admission::Admission;
+use crate::code::is_final;
 
 /// Answers a call, and writes what the log has of it.
 type Answer = Box<dyn Fn(&Call, &mut String) -> Result<Vec<u8>, Status> + Send + Sync>;
@@ -19,6 +22,8 @@ pub struct Router {
     handlers: BTreeMap<&'static str, Handler>,
     calls: Arc<Calls>,
     admission: Arc<Admission>,
+    /// Of publishes, by their texts: who guesses the password of an inline volume fills no log.
+    refusals: Limit<String>,
 }
 
 struct Handler {
@@ -35,6 +40,7 @@ impl Router {
             handlers: BTreeMap::new(),
             calls: Arc::clone(calls),
             admission: Arc::clone(admission),
+            refusals: Limit::default(),
         }
     }
 
@@ -99,7 +105,15 @@ impl Service for Router {
         match &outcome {
             Ok(_) => tracing::debug!("{method}: OK in {took:?}{about}"),
             Err(Status { code, message, .. }) => {
-                tracing::error!("{method}: {code} in {took:?}{about}: {message}");
+                let is_refusal = method == NodePublishVolume::METHOD.name && is_final(*code);
+                let held_back = is_refusal.then(|| self.refusals.pass(message.clone()));
+                match held_back.unwrap_or(Some(0)) {
+                    Some(0) => tracing::error!("{method}: {code} in {took:?}{about}: {message}"),
+                    Some(more) => tracing::error!(
+                        "{method}: {code} in {took:?}{about}: {message} ({more} such lines were left out)"
+                    ),
+                    None => {}
+                }
             }
         }
         outcome

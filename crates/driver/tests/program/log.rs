@@ -158,6 +158,35 @@ fn a_share_with_an_at_is_in_no_line_after_a_restart() {
 }
 
 #[test]
+fn guesses_at_a_password_are_one_line() {
+    let driver = Driver::start();
+    let server = ServerSpec::sharing("data", r"AZURE\pods", SECRET);
+    driver.servers().add_server("nas", &server).unwrap();
+    let publish = |name: &str, password| {
+        let volume = Volume::new(name);
+        let mut request = volume.to_publish();
+        request.staging_target_path.clear();
+        request.target_path = request.target_path.replace(r"\pv\", &format!(r"\{name}\"));
+        let context = [
+            ("source", "//nas/data"),
+            ("csi.storage.k8s.io/ephemeral", "true"),
+        ];
+        request.volume_context = owned(&context);
+        request.secrets = owned(&[("username", "pods"), ("password", password)]);
+        driver.call::<NodePublishVolume>(&request)
+    };
+    publish("csi-1", SECRET).unwrap();
+    for name in ["csi-2", "csi-3", "csi-3"] {
+        publish(name, "guess").unwrap_err();
+    }
+    let lines = lines(&driver, "only by one of its own credential");
+    assert_eq!(lines.len(), 1, "{lines:?}");
+    assert!(lines[0].contains(r#"volume="csi-2""#), "{lines:?}");
+    let refused = "wincsi_smb_inline_refused_total 3";
+    assert!(driver.page("/metrics").contains(refused));
+}
+
+#[test]
 fn a_second_writer_of_a_disk_is_one_warning() {
     let driver = Driver::start();
     let (first, mut second) = (Volume::new("vol-a"), Volume::new("vol-b"));

@@ -1,40 +1,42 @@
-//! How often the libraries below may say the same.
+//! How often the log may say the same.
 //!
-//! Clients can cause some of their warnings at will (such as h2's about reset streams), and none of
-//! the libraries limits them.
+//! Clients can cause some warnings of the libraries at will (such as h2's about reset streams), and
+//! none of the libraries limits them.
 
 use std::collections::HashMap;
+use std::hash::Hash;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use tracing::Metadata;
-use tracing::callsite::Identifier;
-
-/// Lets a place in the source speak once in each interval.
-#[derive(Default)]
-pub(super) struct Limit(Mutex<HashMap<Identifier, Spoken>>);
+/// Lets a place in the source, or a text, speak once in ten seconds.
+pub struct Limit<K>(Mutex<HashMap<K, Spoken>>);
 
 struct Spoken {
     last: Instant,
     held_back: u64,
 }
 
-impl Limit {
+impl<K: Eq + Hash> Limit<K> {
     const INTERVAL: Duration = Duration::from_secs(10);
+    /// Clients may choose texts. Those before are forgotten.
+    const MOST: usize = 1_000;
 
-    /// Whether this place's line is written: if so, how many before it were not.
-    pub(super) fn pass(&self, metadata: &Metadata<'_>) -> Option<u64> {
-        self.pass_at(metadata, Instant::now())
+    /// Whether its line is written: if so, how many before it were not.
+    pub fn pass(&self, key: K) -> Option<u64> {
+        self.pass_at(key, Instant::now())
     }
 
-    fn pass_at(&self, metadata: &Metadata<'_>, now: Instant) -> Option<u64> {
-        let mut places = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+    fn pass_at(&self, key: K, now: Instant) -> Option<u64> {
+        let mut said = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let first = Spoken {
             last: now,
             held_back: 0,
         };
-        let Some(spoken) = places.get_mut(&metadata.callsite()) else {
-            places.insert(metadata.callsite(), first);
+        let Some(spoken) = said.get_mut(&key) else {
+            if said.len() == Self::MOST {
+                said.clear();
+            }
+            said.insert(key, first);
             return Some(0);
         };
         if now.saturating_duration_since(spoken.last) < Self::INTERVAL {
@@ -45,18 +47,25 @@ impl Limit {
     }
 }
 
+impl<K> Default for Limit<K> {
+    fn default() -> Self {
+        Self(Mutex::default())
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
 
     use tracing::Subscriber;
+    use tracing::callsite::Identifier;
     use tracing_subscriber::layer::{Context, Layer, SubscriberExt as _};
 
     use super::*;
 
     /// Queries the limit at each event, with the event's own time.
     struct Asking {
-        limit: Limit,
+        limit: Limit<Identifier>,
         start: Instant,
         passed: Arc<Mutex<Vec<Option<u64>>>>,
     }
@@ -66,7 +75,7 @@ mod tests {
             let mut seconds = Seconds(0);
             event.record(&mut seconds);
             let now = self.start + Duration::from_secs(seconds.0);
-            let passed = self.limit.pass_at(event.metadata(), now);
+            let passed = self.limit.pass_at(event.metadata().callsite(), now);
             self.passed.lock().expect("no panic").push(passed);
         }
     }
@@ -98,5 +107,16 @@ mod tests {
         });
         let passed = passed.lock().expect("no panic");
         assert_eq!(*passed, [Some(0), None, None, Some(2), None, Some(0)]);
+    }
+
+    #[test]
+    fn texts_have_their_end() {
+        let (limit, now) = (Limit::default(), Instant::now());
+        for text in 0..Limit::<usize>::MOST {
+            assert_eq!(limit.pass_at(text, now), Some(0));
+            assert_eq!(limit.pass_at(text, now), None);
+        }
+        assert_eq!(limit.pass_at(usize::MAX, now), Some(0));
+        assert_eq!(limit.0.lock().expect("no panic").len(), 1);
     }
 }

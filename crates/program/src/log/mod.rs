@@ -12,15 +12,16 @@ mod standard_error;
 use std::path::PathBuf;
 use std::{env, io};
 
+use tracing::callsite::Identifier;
 use tracing::{Event, Metadata, Subscriber};
 use tracing_subscriber::layer::{Context, Layer, SubscriberExt as _};
 
 use self::filter::{Filter, is_ours};
-use self::limit::Limit;
 use self::line::Lines;
 use self::output::Output;
 
 pub use self::filter::{Module, ModuleError};
+pub use self::limit::Limit;
 pub use self::line::Format;
 pub use self::output::lost;
 pub use self::standard_error::{flush, say};
@@ -175,7 +176,7 @@ impl Severity {
 pub struct Log {
     filter: Filter,
     /// For the libraries' lines.
-    limit: Limit,
+    limit: Limit<Identifier>,
     lines: Lines,
     output: Output,
 }
@@ -201,7 +202,7 @@ impl<S: Subscriber> Layer<S> for Log {
         let metadata = event.metadata();
         let held_back = match is_ours(metadata) {
             true => Some(0),
-            false => self.limit.pass(metadata),
+            false => self.limit.pass(metadata.callsite()),
         };
         if let Some(held_back) = held_back {
             let line = self.lines.render(event, held_back);

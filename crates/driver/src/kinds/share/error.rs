@@ -31,12 +31,11 @@ pub enum Refused {
     /// The share is mapped as another user; or with another credential or one that nobody knows, and an inline volume is
     /// served only by a mapping of its own.
     #[error(
-        "volume {volume} is refused: {share} is mapped with {}, and a volume is served only by a mapping of its own \
+        "the volume is refused: {share} is mapped with {}, and a volume is served only by a mapping of its own \
          user, an inline volume only by one of its own credential",
         match is_known { true => "another credential", false => "a credential that nobody knows" }
     )]
     OthersMapping {
-        volume: VolumeHandle,
         share: String,
         /// Whether this driver knows the credential of the mapping.
         is_known: bool,

@@ -287,7 +287,6 @@ impl ShareStage<'_> {
             self.refused_inline.fetch_add(1, Ordering::Relaxed);
         }
         let refused = Refused::OthersMapping {
-            volume: self.volume().clone(),
             share: self.share.clone(),
             is_known,
         };
