@@ -27,16 +27,16 @@ impl<K: Eq + Hash> Limit<K> {
     }
 
     fn pass_at(&self, key: K, now: Instant) -> Option<u64> {
-        let mut said = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut spoken_of = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let first = Spoken {
             last: now,
             held_back: 0,
         };
-        let Some(spoken) = said.get_mut(&key) else {
-            if said.len() == Self::MOST {
-                said.clear();
+        let Some(spoken) = spoken_of.get_mut(&key) else {
+            if spoken_of.len() == Self::MOST {
+                spoken_of.clear();
             }
-            said.insert(key, first);
+            spoken_of.insert(key, first);
             return Some(0);
         };
         if now.saturating_duration_since(spoken.last) < Self::INTERVAL {
