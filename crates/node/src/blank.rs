@@ -100,21 +100,29 @@ impl DiskRange {
         rule: impl FnOnce(&View, BlankRule) -> Result<Clearance, Refusal>,
         deadline: Deadline,
     ) -> Result<(), BlankError> {
-        let guard = match node.options().format_guard {
-            FormatGuard::Off => {
-                tracing::warn!(object = %self, "overwriting without a look at what is there: the guard is off");
-                return Ok(());
-            }
-            FormatGuard::Signatures => BlankRule::Signatures,
-            FormatGuard::Strict => BlankRule::Strict,
-        };
-        let view = self.view(node, deadline)?;
-        let refused = |refusal| self.not_blank(Box::new(refusal));
-        let clearance = rule(&view, guard).map_err(refused)?;
-        if let Some(offset) = clearance.unknown() {
+        if node.options().format_guard == FormatGuard::Off {
+            tracing::warn!(object = %self, "overwriting without a look at what is there: the guard is off");
+            return Ok(());
+        }
+        if let Some(offset) = self.check_blank(node, rule, deadline)?.unknown() {
             tracing::warn!(object = %self, offset, "overwriting bytes that no known format explains");
         }
         Ok(())
+    }
+
+    /// As [`Self::prove_blank`], before it is known whether something overwrites it.
+    pub(crate) fn check_blank(
+        &self,
+        node: &Node,
+        rule: impl FnOnce(&View, BlankRule) -> Result<Clearance, Refusal>,
+        deadline: Deadline,
+    ) -> Result<Clearance, BlankError> {
+        let guard = match node.options().format_guard {
+            FormatGuard::Strict => BlankRule::Strict,
+            FormatGuard::Off | FormatGuard::Signatures => BlankRule::Signatures,
+        };
+        let view = self.view(node, deadline)?;
+        rule(&view, guard).map_err(|refusal| self.not_blank(Box::new(refusal)))
     }
 
     /// Checks that a partition of this kind may be formatted.
@@ -122,20 +130,23 @@ impl DiskRange {
     /// # Errors
     /// The partition belongs to another system, under [`FormatGuard::Strict`].
     pub(crate) fn prove_own(&self, node: &Node, kind: PartitionKind) -> Result<(), BlankError> {
-        if kind.is_windows_data() {
-            return Ok(());
+        self.check_own(node, kind)?;
+        if !kind.is_windows_data() {
+            tracing::warn!(object = %self, %kind, "formatting a blank partition of another system");
         }
-        let object = self.to_string();
-        let kind = kind.to_string();
-        if node.options().format_guard == FormatGuard::Strict {
-            return Err(BlankError::Foreign { object, kind });
-        }
-        tracing::warn!(
-            object,
-            kind,
-            "formatting a blank partition of another system"
-        );
         Ok(())
+    }
+
+    /// As [`Self::prove_own`], before it is known whether something formats it.
+    pub(crate) fn check_own(&self, node: &Node, kind: PartitionKind) -> Result<(), BlankError> {
+        let may_be_foreign = node.options().format_guard != FormatGuard::Strict;
+        match may_be_foreign || kind.is_windows_data() {
+            true => Ok(()),
+            false => Err(BlankError::Foreign {
+                object: self.to_string(),
+                kind: kind.to_string(),
+            }),
+        }
     }
 
     /// Whether the range holds only a boot sector of NTFS, or its two copies, without the rest of an NTFS. To be

@@ -1,20 +1,21 @@
 //! What a disk holds, read before its state changes.
 //!
-//! To bring a disk online changes it: its attributes, the signature of a clone, and what Windows mounts. So what would
+//! Bringing a disk online changes it: its attributes, the signature of a clone, and what Windows mounts. So what would
 //! be refused in the end is refused here, by the kernel's table and by the proofs that come again right before each
-//! overwriting act. Windows alone tells the rest, once the disk is online:
+//! overwriting act. Only Windows can answer the rest, once the disk is online:
 //! - what it mounts where the wanted filesystem has left a mark, or BitLocker;
 //! - which of several partitions of other systems has a volume;
+//! - a table of partitions that the kernel does not report, as it may not of an offline disk;
 //! - what is on a disk that cannot be read here.
 
-use formats::blank;
+use formats::blank::{self, Refusal};
 use os::{Deadline, DiskAttributes, DiskNumber, PartitionEntry, PartitionStyle};
 
 use super::partition::is_reserved;
 use super::{DiskError, FoundDisk, Named};
 use crate::blank::{BlankError, DiskRange, kind_of};
 use crate::locks::Key;
-use crate::volumes::{FileSystemType, may_have, on_disk};
+use crate::volumes::{FileSystemType, VolumeError, may_have, on_disk};
 use crate::{Disks, FormatGuard, Node};
 
 #[allow(missing_docs, reason = "documented in `api::Disks`")]
@@ -62,13 +63,8 @@ struct Look<'a> {
 impl Look<'_> {
     fn check(&self, wanted: Option<FileSystemType>) -> Result<(), DiskError> {
         let layout = self.node.disk_layout(self.disk)?;
-        if wanted.is_some() && layout.partitions.iter().all(is_reserved) {
-            let whole = self.range(0, self.node.disk_length(self.disk)?);
-            let rule = match layout.style {
-                PartitionStyle::Raw => blank::for_initialise,
-                _ => blank::for_create_partition,
-            };
-            return decided(whole.prove_blank(self.node, rule, self.deadline));
+        if layout.partitions.iter().all(is_reserved) {
+            return self.check_whole(layout.style, wanted);
         }
         let holders = on_disk::holders(self.disk, &layout).map_err(Box::new)?;
         let Some(wanted) = wanted else {
@@ -80,6 +76,26 @@ impl Look<'_> {
         checks.reduce(Result::or).unwrap_or(Ok(()))
     }
 
+    /// A disk without partitions, as far as the kernel reports.
+    fn check_whole(
+        &self,
+        style: PartitionStyle,
+        wanted: Option<FileSystemType>,
+    ) -> Result<(), DiskError> {
+        let whole = self.range(0, self.node.disk_length(self.disk)?);
+        let rule = match style {
+            PartitionStyle::Raw => blank::for_initialise,
+            _ => blank::for_create_partition,
+        };
+        let is_blank = whole.check_blank(self.node, rule, self.deadline);
+        match (is_blank, wanted) {
+            (Ok(_), None) => Err(Box::new(VolumeError::none_on(self.disk)).into()),
+            (Err(BlankError::NotBlank { refusal, .. }), _) if has_table(&refusal) => Ok(()),
+            (_, None) => Ok(()),
+            (checked, Some(_)) => decided(checked.map(drop)),
+        }
+    }
+
     fn check_partition(
         &self,
         partition: &PartitionEntry,
@@ -87,15 +103,11 @@ impl Look<'_> {
     ) -> Result<(), DiskError> {
         let range = self.range(partition.offset, partition.length);
         let (node, deadline) = (self.node, self.deadline);
-        decided(match range.prove_blank(node, blank::for_format, deadline) {
-            Ok(()) => range.prove_own(node, kind_of(partition)),
-            Err(BlankError::NotBlank { refusal, .. }) => {
-                match may_have(node, &range, &refusal, wanted, deadline) {
-                    Ok(false) => Err(range.not_blank(refusal)),
-                    other => other.map(drop),
-                }
-            }
-            unread => unread,
+        let may_have = |found| may_have(node, &range, found, wanted, deadline).unwrap_or(true);
+        decided(match range.check_blank(node, blank::for_format, deadline) {
+            Ok(_) => range.check_own(node, kind_of(partition)),
+            Err(BlankError::NotBlank { refusal, .. }) if may_have(&refusal) => Ok(()),
+            refused => refused.map(drop),
         })
     }
 
@@ -105,6 +117,17 @@ impl Look<'_> {
             offset,
             length,
         }
+    }
+}
+
+fn has_table(found: &Refusal) -> bool {
+    use blank::Signature::{Gpt, Mbr, ProtectiveMbr};
+    match found {
+        Refusal::Signatures(found) => found
+            .iter()
+            .any(|it| [Gpt, Mbr, ProtectiveMbr].contains(&it.signature)),
+        Refusal::Unknown { .. } => false,
+        _ => true,
     }
 }
 

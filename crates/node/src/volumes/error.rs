@@ -154,6 +154,11 @@ pub enum VolumeError {
 }
 
 impl VolumeError {
+    pub(crate) fn none_on(disk: DiskNumber) -> Self {
+        let volumes = Vec::new();
+        Self::NotOneVolume { disk, volumes }
+    }
+
     /// Whether the volume has no filesystem that Windows knows.
     #[must_use]
     pub fn is_unformatted(&self) -> bool {

@@ -267,7 +267,7 @@ fn candidates(layout: &DriveLayout, only: Option<PartitionNumber>) -> BTreeMap<u
         .collect()
 }
 
-/// The partitions of which the one has its volume that a disk has alone, as far as its layout shows.
+/// The partitions that may hold the disk's one volume, by its layout. Fails if there is none, or if several must have one.
 pub(crate) fn holders(
     disk: DiskNumber,
     layout: &DriveLayout,
@@ -277,10 +277,7 @@ pub(crate) fn holders(
     match certain.as_slice() {
         [_] => Ok(certain),
         [] if candidates().next().is_some() => Ok(candidates().collect()),
-        [] => Err(VolumeError::NotOneVolume {
-            disk,
-            volumes: Vec::new(),
-        }),
+        [] => Err(VolumeError::none_on(disk)),
         several => Err(VolumeError::SeveralPartitions {
             disk,
             partitions: several.iter().map(|it| it.number).collect(),
