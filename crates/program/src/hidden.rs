@@ -1,34 +1,46 @@
 //! Names that no text shows: people write passwords before an `@`, wherever a path has room for one.
 
-use std::collections::VecDeque;
+use std::collections::{HashSet, VecDeque};
 use std::sync::{Mutex, PoisonError};
+
+use crate::escape::bounded;
 
 /// What stands in place of a name.
 pub const NOT_SHOWN: &str = "(not shown: it has an @)";
 
-/// Callers choose the names, so memory has an end; each call hides its own once more.
+/// Callers choose the names, so memory has an end; each call hides its own again.
 const MOST: usize = 1_000;
+/// No name of Windows has more characters.
+const LONGEST_NAME: usize = 255;
+/// So a search has an end, in bytes.
+const LONGEST_TEXT: usize = 8 << 10;
 
 static NAMES: Names = Names(Mutex::new(VecDeque::new()));
 
-/// Hides the names of a path that have an `@` from now on: in the log, and in what [`shown`] is given.
+/// Hides the names of a path, or of a volume's handle, that have an `@` from now on: in the log, in the event log, on the
+/// pages, and in what [`shown`] is given.
 pub fn hide(path: &str) {
     NAMES.hide(path);
 }
 
-/// The text without hidden names, in whichever case it has them.
+/// The text without hidden names, in whichever case it has them after a separator.
 #[must_use]
 pub fn shown(text: &str) -> String {
     NAMES.shown(text)
 }
 
-/// In lower case, the latest one last.
-struct Names(Mutex<VecDeque<String>>);
+/// Folded, the latest one last.
+struct Names(Mutex<VecDeque<Vec<char>>>);
 
 impl Names {
     fn hide(&self, path: &str) {
-        let names = path.split(['\\', '/']).filter(|name| name.contains('@'));
-        for name in names.map(str::to_lowercase) {
+        if !path.contains('@') {
+            return;
+        }
+        let names = path.split(['\\', '/']);
+        let parts = names.flat_map(|name| [name].into_iter().chain(name.split('#')));
+        for name in parts.filter(|name| name.contains('@')) {
+            let name: Vec<char> = name.chars().map(folded).take(LONGEST_NAME).collect();
             let mut hidden = self.0.lock().unwrap_or_else(PoisonError::into_inner);
             hidden.retain(|one| *one != name);
             hidden.push_back(name);
@@ -43,38 +55,41 @@ impl Names {
             return text.to_owned();
         }
         let hidden = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let (mut shown, mut rest) = (String::new(), text);
-        while let Some(first) = rest.chars().next() {
-            let lengths = hidden.iter().filter_map(|name| length_of(name, rest));
-            let length = match lengths.max() {
+        let hidden: HashSet<Vec<char>> = hidden.iter().cloned().collect();
+        let mut lengths = Vec::from_iter(hidden.iter().map(Vec::len));
+        lengths.sort_unstable_by(|one, other| other.cmp(one));
+        lengths.dedup();
+        let text: Vec<char> = bounded(text.to_owned(), LONGEST_TEXT).chars().collect();
+        let folded: Vec<char> = text.iter().copied().map(folded).collect();
+        let (mut shown, mut at) = (String::new(), 0);
+        while at < text.len() {
+            let is_start = at == 0 || ['\\', '/', '#'].contains(&text[at - 1]);
+            let is_name = |length: &&usize| {
+                let name = folded.get(at..at + **length);
+                name.is_some_and(|name| hidden.contains(name))
+            };
+            match lengths.iter().find(|length| is_start && is_name(length)) {
                 Some(length) => {
                     shown.push_str(NOT_SHOWN);
-                    length
+                    at += length;
                 }
                 None => {
-                    shown.push(first);
-                    first.len_utf8()
+                    shown.push(text[at]);
+                    at += 1;
                 }
-            };
-            rest = &rest[length..];
+            }
         }
         shown
     }
 }
 
-/// How much of the text's beginning the name is.
-fn length_of(name: &str, text: &str) -> Option<usize> {
-    let mut name = name.chars();
-    for (at, character) in text.char_indices() {
-        for lower in character.to_lowercase() {
-            match name.next() {
-                None => return Some(at),
-                Some(of_name) if of_name != lower => return None,
-                Some(_) => {}
-            }
-        }
+/// One character for each, so that both texts keep their lengths.
+fn folded(character: char) -> char {
+    match character.to_lowercase().next() {
+        // As the last of a word it has another form.
+        Some('ς') => 'σ',
+        lower => lower.unwrap_or(character),
     }
-    name.next().is_none().then_some(text.len())
 }
 
 #[cfg(test)]
@@ -86,6 +101,7 @@ mod tests {
         let names = Names(Mutex::default());
         names.hide(r"\\server\share\pass word@a, b\ÄÖ@x");
         names.hide("//server/x@/@");
+        names.hide("srv/κωδικος@σ#a@b#uid");
         for (text, expected) in [
             (
                 r"\\server\share\PASS WORD@a, b: it",
@@ -93,8 +109,11 @@ mod tests {
             ),
             (r"pass word@a, b\äö@X\Äö@x", r"-\-\-"),
             ("x@ is mapped", "- is mapped"),
+            ("handle srv/x@#uid", "handle srv/-#uid"),
+            (r"\ΚΩΔΙΚΟΣ@Σ\κωδικοσ@ς", r"\-\-"),
             (r"as \user", r"as \user"),
             ("pass word", "pass word"),
+            ("srv#A@b#", "srv#-#"),
         ] {
             assert_eq!(names.shown(text), expected.replace('-', NOT_SHOWN));
         }
@@ -111,8 +130,8 @@ mod tests {
         }
         assert_eq!(names.shown("first@"), "first@");
         assert_eq!(
-            names.shown("often@used 999@of-many"),
-            [NOT_SHOWN; 2].join(" ")
+            names.shown("often@used/999@of-many"),
+            [NOT_SHOWN; 2].join("/")
         );
     }
 }

@@ -85,9 +85,7 @@ fn stats(
     let normal = || String::from("the volume is mounted and answers");
     let condition = VolumeCondition {
         abnormal: stats.abnormal.is_some(),
-        message: stats
-            .abnormal
-            .map_or_else(normal, |text| hidden::shown(&text)),
+        message: hidden::shown(&stats.abnormal.unwrap_or_else(normal)),
     };
     Ok(NodeGetVolumeStatsResponse {
         usage: vec![usage],

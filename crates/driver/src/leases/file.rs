@@ -2,6 +2,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
+use program::hidden;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use uuid::Uuid;
@@ -117,6 +118,7 @@ impl Files {
     fn read(&self, file: &Path) -> io::Result<(String, LeaseFile)> {
         let text = fs::read_to_string(file)?;
         let lease: LeaseFile = serde_json::from_str(&text)?;
+        hidden::hide(&lease.key);
         match lease.version == VERSION && self.file(&lease.key) == file {
             true => Ok((text, lease)),
             false => Err(io::Error::other("it is of another version or thing")),

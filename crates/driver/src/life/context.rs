@@ -2,7 +2,6 @@ use std::mem;
 use std::sync::Arc;
 use std::time::Duration;
 
-use program::hidden;
 use wincsi::filesystem::Look;
 use wincsi::volumes::Space;
 use wincsi::{Cause, Condition, Deadline, Error, Feature, NodeApi, WinPath};
@@ -65,7 +64,7 @@ impl Context {
         } else if was_normal {
             tracing::error!("volume {volume} is abnormal: {reason}");
             let event = format!("volume {volume} is abnormal: {reason}");
-            self.machine.report(&hidden::shown(&event));
+            self.machine.report(&event);
         }
     }
 

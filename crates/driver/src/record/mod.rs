@@ -10,6 +10,7 @@ mod store;
 
 use std::{fmt, mem};
 
+use program::hidden;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -50,7 +51,11 @@ impl VolumeHandle {
         match text.len() {
             0 => Err(HandleError::Empty),
             length if length > Self::LONGEST => Err(HandleError::TooLong(length)),
-            _ => Ok(Self(text.to_owned())),
+            _ => {
+                // csi-driver-smb's have server, share and subDir.
+                hidden::hide(text);
+                Ok(Self(text.to_owned()))
+            }
         }
     }
 

@@ -106,7 +106,8 @@ fn left(deadline: Instant) -> io::Result<Duration> {
 }
 
 fn rendered(page: &Page, wants_body: bool) -> Vec<u8> {
-    let body = hidden::shown(&page.body);
+    let lines = page.body.split_inclusive('\n');
+    let body: String = lines.map(hidden::shown).collect();
     let mut bytes = format!(
         "HTTP/1.1 {}\r\n\
          Content-Type: {}\r\n\

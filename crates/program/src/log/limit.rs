@@ -18,7 +18,7 @@ struct Spoken {
 
 impl<K: Eq + Hash> Limit<K> {
     const INTERVAL: Duration = Duration::from_secs(10);
-    /// Clients may choose texts. Those before are forgotten.
+    /// Clients may choose texts: at this many, all are forgotten.
     const MOST: usize = 1_000;
 
     /// Whether its line is written: if so, how many before it were not.

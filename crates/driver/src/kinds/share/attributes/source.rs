@@ -153,7 +153,7 @@ mod tests {
     fn names_with_an_at_are_hidden() {
         let context = context(&[("source", "//files/un@share"), ("subDir", "a/un@dir")]);
         remote(&context).unwrap();
-        let shown = hidden::shown("un@share un@dir");
+        let shown = hidden::shown("un@share/un@dir");
         assert!(!shown.contains("un@"), "{shown}");
     }
 
