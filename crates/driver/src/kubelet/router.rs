@@ -1,4 +1,5 @@
 use std::collections::BTreeMap;
+use std::hash::{BuildHasher as _, RandomState};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -22,8 +23,9 @@ pub struct Router {
     handlers: BTreeMap<&'static str, Handler>,
     calls: Arc<Calls>,
     admission: Arc<Admission>,
-    /// Of publishes, by their texts: who guesses the password of an inline volume fills no log.
-    refusals: Limit<String>,
+    /// Refused publishes, by the hashes of their texts: guesses at a password do not fill the log.
+    refusals: Limit<u64>,
+    hasher: RandomState,
 }
 
 struct Handler {
@@ -41,6 +43,7 @@ impl Router {
             calls: Arc::clone(calls),
             admission: Arc::clone(admission),
             refusals: Limit::default(),
+            hasher: RandomState::new(),
         }
     }
 
@@ -106,13 +109,12 @@ impl Service for Router {
             Ok(_) => tracing::debug!("{method}: OK in {took:?}{about}"),
             Err(Status { code, message, .. }) => {
                 let is_refusal = method == NodePublishVolume::METHOD.name && is_final(*code);
-                let held_back = is_refusal.then(|| self.refusals.pass(message.clone()));
-                match held_back.unwrap_or(Some(0)) {
-                    Some(0) => tracing::error!("{method}: {code} in {took:?}{about}: {message}"),
-                    Some(more) => tracing::error!(
-                        "{method}: {code} in {took:?}{about}: {message} ({more} such lines were left out)"
-                    ),
-                    None => {}
+                let line = format!("{method}: {code} in {took:?}{about}: {message}");
+                let pass = || self.refusals.pass(self.hasher.hash_one(message));
+                match is_refusal.then(pass).unwrap_or(Some(0)) {
+                    Some(0) => tracing::error!("{line}"),
+                    Some(more) => tracing::error!("{line} ({more} like it are in the log at -v=5)"),
+                    None => tracing::trace!("{line}"),
                 }
             }
         }

@@ -119,7 +119,7 @@ fn a_share_that_waits_after_a_reboot_is_no_error() {
     assert_eq!(errors, [""; 0]);
 }
 
-/// By its record alone.
+/// After the restart only its record has the name.
 #[test]
 fn a_share_with_an_at_is_in_no_line_after_a_restart() {
     let mut driver = Driver::start();
@@ -159,7 +159,8 @@ fn a_share_with_an_at_is_in_no_line_after_a_restart() {
 
 #[test]
 fn guesses_at_a_password_are_one_line() {
-    let driver = Driver::start();
+    let mut driver = Driver::start();
+    driver.restart_with(&["-v=2"]);
     let server = ServerSpec::sharing("data", r"AZURE\pods", SECRET);
     driver.servers().add_server("nas", &server).unwrap();
     let publish = |name: &str, password| {
