@@ -138,6 +138,7 @@ impl<T: Terms> Leases<T> {
                     && is_of_boot(&file.boot, user.boot.as_deref())
             };
             user.presumes = found.get(&user.key).is_some_and(is_presumed);
+            user.is_of_dead = user.presumes;
             user.is_recorded = true;
         }
         let has_unreadable_users = store.unreadable() > 0;
@@ -184,10 +185,12 @@ impl<T: Terms> Leases<T> {
             *other != volume && of.key == key && is_of_boot(&of.boot, user.boot.as_deref())
         });
         let presumed: Vec<_> = others.map(|(_, other)| other.presumes).collect();
-        let before = inner.users.get(volume).filter(|before| before.key == key);
-        let was_presumed = before.is_some_and(|before| {
-            before.presumes && is_of_boot(&before.boot, user.boot.as_deref())
-        });
+        let is_of_dead = |before: &mut User<T>| {
+            std::mem::take(&mut before.is_of_dead)
+                && before.key == key
+                && is_of_boot(&before.boot, user.boot.as_deref())
+        };
+        let was_presumed = inner.users.get_mut(volume).is_some_and(is_of_dead);
         let lease = inner.leases.entry(key).or_default();
         if lease.is_ending {
             return Err(NotTaken::Ending);

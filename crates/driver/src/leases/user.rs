@@ -10,6 +10,8 @@ pub(crate) struct User<T> {
     pub(crate) is_served: bool,
     /// Whether its call makes the thing, as far as that call knows.
     pub(super) presumes: bool,
+    /// Whether that call died with its process.
+    pub(super) is_of_dead: bool,
     /// Whether its call may give the thing another credential.
     pub(super) may_change_credential: bool,
     /// Whether its record is there.
@@ -26,6 +28,7 @@ impl<T> User<T> {
             is_leaving: false,
             is_served: false,
             presumes: false,
+            is_of_dead: false,
             may_change_credential: false,
             is_recorded: false,
         }

@@ -42,8 +42,8 @@ impl Mappings {
         mapped.filter_map(|one| remote.through(&one)).collect()
     }
 
-    /// The path, as it is to be mapped, and whether it is: by what serves it by now, or else by its share, unless only a
-    /// folder on the way is mapped. Then that serves it, as Windows may refuse the share beside it.
+    /// How the path is to be mapped, and whether it is: as what serves it now, else by its share, else by a mapped folder
+    /// on the way, beside which Windows may refuse the share.
     pub(super) fn best_way_to(
         &self,
         remote: &RemotePath,

@@ -87,6 +87,7 @@ impl Call<'_, ShareKind> {
         leases.presume(volume);
         if let Err(error) = leases.begin(volume, true) {
             tracing::warn!("{share} is not mapped again: {error}");
+            warn_of_mark(leases.end_call(volume, Ended::InVain));
             return Ok(false);
         }
         let made = self.ctx.node.smb().map(&request, self.answer());
