@@ -189,6 +189,9 @@ impl Failure {
         if self.origin == Origin::Static {
             paths.extend([self.claim_path(), objects::volume_path(name)]);
         }
+        if self.data.is_some() {
+            paths.push(format!("{SECRETS}/{name}"));
+        }
         paths
     }
 

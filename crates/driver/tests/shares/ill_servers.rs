@@ -4,12 +4,11 @@ use std::thread;
 
 use wincsi::Win32;
 use wincsi::sim::smb::ServerHealth::{self, Down, Dropping, Failing, Paused, Unavailable};
-use wincsi::sim::smb::ServerSpec;
 use wincsi::sim::{Effect, Rule};
 use wincsi_driver::life::CallError;
 use wincsi_driver::record::Lifetime;
 
-use crate::fixture::{Fixture, PASSWORD, POD, ROOT, SERVER, SHARE, USER, Volume, volume};
+use crate::fixture::{Fixture, PASSWORD, POD, ROOT, SERVER, Volume, volume};
 use crate::takeover::{A, node, of};
 use crate::upstream::{HostProcess, Upstream as _};
 
@@ -77,11 +76,7 @@ fn a_repeated_call_cuts_no_mapped_folder() {
     for (call, is_ill) in calls.flat_map(|one| [(one, true), (one, false)]) {
         let fixture = node();
         HostProcess.stage(&fixture, &of("a", A)).unwrap();
-        let user = ServerSpec::sharing(SHARE, USER, "new").user;
-        fixture
-            .smb()
-            .change_server(SERVER, |server| server.user = user)
-            .unwrap();
+        fixture.change_password("new");
         fixture.stage_again(&a).unwrap();
         if call.lifetime == Lifetime::Inline {
             fixture.publish_inline(&right, POD).unwrap();

@@ -287,7 +287,7 @@ impl<S: Source> DiskStage<'_, S> {
         self.refuse_beside(self.block.other_record_of(volume, disk, is_other)?)
     }
 
-    /// Of those that the records tell without a query to the node.
+    /// Compares records only: the node is not asked.
     fn warn_of_second_writer(&self, disk: &FoundDisk) {
         let volume = &self.turn.stage.volume;
         let mut others = self.block.ctx.store.records_of::<Disk<S::Spec>>();
