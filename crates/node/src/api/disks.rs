@@ -146,8 +146,8 @@ pub trait Disks {
 
     /// Fails if what the disk holds would be refused once it is online: for readers (`None`) by [`Volumes::find_on`],
     /// for writers by [`Disks::partition`] and [`Volumes::ensure_formatted`] too. It changes nothing, and success is no
-    /// proof. A disk that is online and as writable as wanted is not looked at, nor any under [`FormatGuard::Off`]. Real
-    /// Windows has not run it.
+    /// proof. A disk that is online and as writable as wanted is not looked at, nor any with the guard off. Real Windows
+    /// has not run it.
     ///
     /// See [`Feature::ContentLooks`].
     ///
