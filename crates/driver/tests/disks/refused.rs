@@ -29,7 +29,7 @@ const ONLINE: &str = "MSFT_Disk.Online";
 /// What is on a disk, its readers or writers, and what the refusal names.
 type Case = (fn() -> Fixture, &'static str);
 
-const REFUSED: [Case; 13] = [
+const REFUSED: [Case; 14] = [
     (|| raw(EXT4), "disk 1 is not overwritten: it holds ext2"),
     (|| raw((3, b"NTFS    ")), "it holds NTFS"),
     (|| raw((0, b"LUKS\xba\xbe\0\x02")), "LUKS2"),
@@ -45,6 +45,7 @@ const REFUSED: [Case; 13] = [
     (|| holding((7168, &[1])), "unknown data at offset 7168"),
     (|| read(online(blank())), "not one volume but none"),
     (|| read(blank()), "not one volume but none"),
+    (|| read(raw(EXT4)), "not one volume but none"),
     (|| read(mbr(&[OURS, SECOND])), "but partitions 1, 2"),
 ];
 

@@ -88,11 +88,14 @@ impl Look<'_> {
             _ => blank::for_create_partition,
         };
         let is_blank = whole.check_blank(self.node, rule, self.deadline);
-        match (is_blank, wanted) {
-            (Ok(_), None) => Err(Box::new(VolumeError::none_on(self.disk)).into()),
-            (Err(BlankError::NotBlank { refusal, .. }), _) if has_table(&refusal) => Ok(()),
-            (_, None) => Ok(()),
-            (checked, Some(_)) => decided(checked.map(drop)),
+        match is_blank {
+            Err(BlankError::NotBlank { refusal, .. }) if may_have_volume(&refusal, wanted) => {
+                Ok(())
+            }
+            Ok(_) | Err(BlankError::NotBlank { .. }) if wanted.is_none() => {
+                Err(Box::new(VolumeError::none_on(self.disk)).into())
+            }
+            checked => decided(checked.map(drop)),
         }
     }
 
@@ -120,12 +123,16 @@ impl Look<'_> {
     }
 }
 
-fn has_table(found: &Refusal) -> bool {
-    use blank::Signature::{Gpt, Mbr, ProtectiveMbr};
+/// Whether Windows may find a volume there, once the disk is online: by a table, or for readers without one.
+fn may_have_volume(found: &Refusal, wanted: Option<FileSystemType>) -> bool {
+    use blank::Signature::{BitLocker, Gpt, Mbr, Ntfs, ProtectiveMbr, ReFs};
+    let is_known = |it: &blank::Found| match it.signature {
+        Gpt | Mbr | ProtectiveMbr => true,
+        BitLocker | Ntfs | ReFs => wanted.is_none(),
+        _ => false,
+    };
     match found {
-        Refusal::Signatures(found) => found
-            .iter()
-            .any(|it| [Gpt, Mbr, ProtectiveMbr].contains(&it.signature)),
+        Refusal::Signatures(found) => found.iter().any(is_known),
         Refusal::Unknown { .. } => false,
         _ => true,
     }
