@@ -152,6 +152,7 @@ fn a_share_with_an_at_is_in_no_line_after_a_restart() {
     driver.call::<NodeStageVolume>(&request).unwrap();
     request.secrets = publish.secrets.clone();
     driver.call::<NodeStageVolume>(&request).unwrap();
+    driver.wait_for("mapped with another password");
     let warned = lines(&driver, "mapped with another password");
     assert!(warned[0].contains(r"\\nas\(not shown"), "{warned:?}");
     assert!(!driver.log().contains("da@ta"));
@@ -180,6 +181,7 @@ fn guesses_at_a_password_are_one_line() {
     for name in ["csi-2", "csi-3", "csi-3"] {
         publish(name, "guess").unwrap_err();
     }
+    driver.wait_for("only by one of its own credential");
     let lines = lines(&driver, "only by one of its own credential");
     assert_eq!(lines.len(), 1, "{lines:?}");
     assert!(lines[0].contains(r#"volume="csi-2""#), "{lines:?}");
@@ -195,6 +197,7 @@ fn a_second_writer_of_a_disk_is_one_warning() {
     for volume in [&first, &second, &second] {
         volume.stage(&driver).unwrap();
     }
+    driver.wait_for("both write to it");
     let warned = lines(&driver, "both write to it");
     assert_eq!(warned.len(), 1, "{warned:?}");
     assert!(
