@@ -375,8 +375,8 @@ impl<'a> Formatting<'a> {
     }
 }
 
-/// Whether a partition that is not blank may yet have the filesystem, by what was found there: its mark, that of
-/// BitLocker, which Windows may unlock, or the rest of a format.
+/// Whether a partition that is not blank may still have the filesystem: its mark is there, that of BitLocker, which
+/// Windows may unlock, or the rest of a format.
 pub(crate) fn may_have(
     node: &Node,
     range: &DiskRange,

@@ -38,7 +38,7 @@ struct World {
     others: BTreeMap<usize, usize>,
     /// Since which passwords each share is mapped.
     mapped: BTreeMap<String, usize>,
-    /// What was of an old password once: it was made anew, by this driver most likely.
+    /// What was of an old password once: this driver has mapped it again, most likely.
     renewed: BTreeSet<String>,
     /// What Windows let go since it was mapped last.
     let_go: BTreeSet<String>,
