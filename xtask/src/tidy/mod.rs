@@ -145,12 +145,14 @@ fn clippy(selection: impl IntoIterator<Item = String>) -> Result<()> {
     run(command.args(selection).args(["--", "-D", "warnings"]))
 }
 
-/// The crates' pages as docs.rs makes them, `os-windows` among them; a dead link is an error.
+/// The crates' pages as docs.rs makes them, `os-windows` among them; a dead link, or a crate that does not say what it
+/// is, is an error.
 fn rustdoc() -> Result<()> {
     let mut command = cargo::cargo();
     command.args(["doc", "--quiet", "--workspace", "--lib", "--no-deps"]);
     command.args(["--target", MSVC, "--exclude", "xtask"]);
-    run(command.env("RUSTDOCFLAGS", "-D warnings"))
+    let lints = "-D warnings -D rustdoc::missing_crate_level_docs";
+    run(command.env("RUSTDOCFLAGS", lints))
 }
 
 fn gofmt(provision: &Provision) -> Result<()> {

@@ -19,15 +19,6 @@ impl Source {
         self.path.ends_with(".rs")
     }
 
-    pub(super) fn is_go(&self) -> bool {
-        self.path.ends_with(".go")
-    }
-
-    /// A package's manifest; the root's has no package.
-    pub(super) fn is_member_manifest(&self) -> bool {
-        self.path.ends_with("/Cargo.toml") && !self.path.contains("/fuzz/")
-    }
-
     /// Whether all of the file is for tests, benchmarks or examples.
     pub(super) fn is_for_tests(&self) -> bool {
         let folders = ["/tests/", "/benches/", "/fuzz/", "/examples/"];
@@ -81,30 +72,4 @@ fn read(path: &str) -> Option<Source> {
         path: path.to_owned(),
         text,
     })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn tests_begin_at_their_attribute() {
-        let text = "fn a() {}\n#[cfg(test)]\nmod tests {}\n".to_owned();
-        let source = Source {
-            path: "crates/x/src/lib.rs".to_owned(),
-            text,
-        };
-        let in_tests: Vec<bool> = source.lines().map(|line| line.in_tests).collect();
-        assert_eq!(in_tests, [false, true, true]);
-    }
-
-    #[test]
-    fn comments_are_no_code() {
-        let line = Line {
-            number: 1,
-            text: "code(); // comment",
-            in_tests: false,
-        };
-        assert_eq!(line.code(), "code(); ");
-    }
 }

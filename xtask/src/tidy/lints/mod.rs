@@ -1,30 +1,15 @@
-//! The rules of the house unchecked by other tools: one file a rule.
-
-use std::fmt;
+//! The rules of the house that no other tool checks.
 
 use anyhow::{Result, bail};
 
-use super::sources::{self, Source};
+use super::sources::{self, Line, Source};
 
-mod child_process;
-mod crate_doc;
-mod disk_numbers;
-mod file_length;
-mod grouped_imports;
-mod imports;
-mod machine_paths;
-mod manifests;
-mod map;
+mod lines;
 mod named_tests;
-mod names;
 mod platform_cfg;
 mod promises;
-mod published;
 mod rooms;
-mod text_form;
-mod unfinished;
 mod unsafe_code;
-mod waiting_tests;
 
 pub(crate) use promises::Promises;
 
@@ -47,51 +32,51 @@ impl Finding {
     }
 }
 
-impl fmt::Display for Finding {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}:{}: {}", self.path, self.line, self.text)
+struct Lint {
+    name: &'static str,
+    rule: Rule,
+}
+
+enum Rule {
+    /// Of these files no line breaks the rule.
+    Lines {
+        of: fn(&Source) -> bool,
+        breaks: fn(Line<'_>) -> bool,
+    },
+    /// The violations in all files.
+    Files(fn(&[Source]) -> Vec<Finding>),
+}
+
+impl Lint {
+    fn check(&self, sources: &[Source]) -> Vec<Finding> {
+        let (of, breaks) = match self.rule {
+            Rule::Files(check) => return check(sources),
+            Rule::Lines { of, breaks } => (of, breaks),
+        };
+        let sources = sources.iter().filter(|source| of(source));
+        let found = sources.flat_map(|source| {
+            let lines = source.lines().filter(|line| breaks(*line));
+            lines.map(|line| Finding::new(source, line.number, line.text.trim()))
+        });
+        found.collect()
     }
 }
-
-/// A rule, and its check.
-struct Lint {
-    rule: &'static str,
-    check: fn(&[Source]) -> Vec<Finding>,
-}
-
-const LINTS: &[Lint] = &[
-    child_process::LINT,
-    crate_doc::LINT,
-    disk_numbers::LINT,
-    file_length::LINT,
-    grouped_imports::LINT,
-    imports::LINT,
-    machine_paths::LINT,
-    manifests::LINT,
-    map::LINT,
-    named_tests::LINT,
-    names::NAMES,
-    names::SENTENCES,
-    platform_cfg::LINT,
-    promises::LINT,
-    published::LINT,
-    rooms::LINT,
-    rooms::SEAM,
-    text_form::LINT,
-    unfinished::LINT,
-    unsafe_code::LINT,
-    unsafe_code::REASON,
-    unsafe_code::SYSTEM,
-    waiting_tests::LINT,
-];
 
 /// Checks every rule on every file.
 pub(super) fn run() -> Result<()> {
     let sources = sources::all()?;
-    let broken: Vec<String> = LINTS
-        .iter()
-        .filter_map(|lint| broken(lint, &sources))
-        .collect();
+    let files = [
+        &named_tests::LINT,
+        &platform_cfg::LINT,
+        &promises::LINT,
+        &rooms::LINT,
+        &rooms::INHERITED,
+    ];
+    let all = files
+        .into_iter()
+        .chain(lines::LINTS)
+        .chain(unsafe_code::LINTS);
+    let broken: Vec<String> = all.filter_map(|lint| broken(lint, &sources)).collect();
     if !broken.is_empty() {
         bail!("{}", broken.join("\n"));
     }
@@ -99,15 +84,12 @@ pub(super) fn run() -> Result<()> {
 }
 
 fn broken(lint: &Lint, sources: &[Source]) -> Option<String> {
-    let findings = (lint.check)(sources);
-    if findings.is_empty() {
-        return None;
+    let mut text = format!("rule: {}", lint.name);
+    let findings = lint.check(sources);
+    for one in &findings {
+        text += &format!("\n  {}:{}: {}", one.path, one.line, one.text);
     }
-    let places: Vec<String> = findings
-        .iter()
-        .map(|finding| format!("  {finding}"))
-        .collect();
-    Some(format!("rule: {}\n{}", lint.rule, places.join("\n")))
+    (!findings.is_empty()).then_some(text)
 }
 
 #[cfg(test)]
@@ -119,8 +101,6 @@ fn findings(lint: &Lint, path: &str, text: &str) -> Vec<usize> {
         path: path.to_owned(),
         text: text.to_owned(),
     };
-    (lint.check)(&[source])
-        .iter()
-        .map(|finding| finding.line)
-        .collect()
+    let found = lint.check(&[source]);
+    found.iter().map(|finding| finding.line).collect()
 }

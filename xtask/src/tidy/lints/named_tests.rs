@@ -2,15 +2,15 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Finding, Lint, Source};
+use super::{Finding, Lint, Rule, Source};
 
 pub(super) const LINT: Lint = Lint {
-    rule: "a test that a page names exists",
-    check: |sources| {
+    name: "a test that a page names exists",
+    rule: Rule::Files(|sources| {
         let tests = Tests::of(sources);
         let pages = sources.iter().filter(|page| page.path.ends_with(".md"));
         pages.flat_map(|page| check(page, &tests)).collect()
-    },
+    }),
 };
 
 /// The head of a column of tests' names.
@@ -131,7 +131,7 @@ mod tests {
             source("crates/x/src/y.rs", "fn no() {}\n"),
             source("A.md", page),
         ];
-        let found = (LINT.check)(&sources);
+        let found = LINT.check(&sources);
         found.iter().map(|one| one.text.clone()).collect()
     }
 

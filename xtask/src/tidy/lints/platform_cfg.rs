@@ -1,17 +1,14 @@
 //! Invariant 1: the platform is chosen where modules are, never inside a function.
 
-use super::{Finding, Lint, Source};
+use super::{Finding, Lint, Rule, Source};
 use crate::tidy::sources::Line;
 
 pub(super) const LINT: Lint = Lint {
-    rule: "cfg(windows) stands in module selection, in tests above a test too, never inside",
-    check: |sources| {
-        sources
-            .iter()
-            .filter(|source| source.is_rust())
-            .flat_map(check)
-            .collect()
-    },
+    name: "cfg(windows) selects a module, or in tests a test, and is never inside of a function",
+    rule: Rule::Files(|sources| {
+        let rust = sources.iter().filter(|source| source.is_rust());
+        rust.flat_map(check).collect()
+    }),
 };
 
 const PLATFORMS: [&str; 6] = [

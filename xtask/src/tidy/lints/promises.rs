@@ -6,16 +6,16 @@ use std::process::ExitCode;
 use anyhow::Result;
 use clap::Args;
 
-use super::{Finding, Lint, Source};
+use super::{Finding, Lint, Rule, Source};
 use crate::tidy::sources;
 
 pub(super) const LINT: Lint = Lint {
-    rule: "each promise of SECURITY.md has a test with the doc line `Guards: P1`, and each such line a promise",
-    check: |sources| {
+    name: "each promise of SECURITY.md has a test with the doc line `Guards: P1`, and each such line a promise",
+    rule: Rule::Files(|sources| {
         let guards: Vec<Guard<'_>> = sources.iter().flat_map(guards).collect();
         let page = sources.iter().find(|one| one.path == PAGE);
         page.map_or_else(Vec::new, |page| check(page, &guards))
-    },
+    }),
 };
 
 const PAGE: &str = "SECURITY.md";
@@ -141,8 +141,11 @@ mod tests {
             path: path.to_owned(),
             text: text.to_owned(),
         });
-        let found = (LINT.check)(&files);
-        found.iter().map(ToString::to_string).collect()
+        let found = LINT.check(&files);
+        found
+            .iter()
+            .map(|one| format!("{}:{}: {}", one.path, one.line, one.text))
+            .collect()
     }
 
     #[test]

@@ -1,49 +1,30 @@
-//! The dependencies match ARCHITECTURE's table.
+//! The crates: their dependencies match ARCHITECTURE's table, and the workspace's lints hold in each.
 
 use std::collections::BTreeSet;
 
-use super::{Finding, Lint, Source};
-
-pub(super) const SEAM: Lint = Lint {
-    rule: "node reaches the system only through `os`",
-    check: |sources| {
-        let shipped = sources
-            .iter()
-            .filter(|source| source.path.starts_with("crates/node/src/") && source.is_rust());
-        shipped.flat_map(past_the_seam).collect()
-    },
-};
-
-/// I/O and clocks of the standard library.
-const SYSTEM: [&str; 6] = [
-    "std::env",
-    "std::fs",
-    "std::io",
-    "Instant::now",
-    "SystemTime",
-    "TcpStream",
-];
-
-fn past_the_seam(source: &Source) -> Vec<Finding> {
-    let shipped = source.lines().filter(|line| !line.in_tests);
-    let past = shipped.filter(|line| SYSTEM.iter().any(|name| line.code().contains(name)));
-    past.map(|line| Finding::new(source, line.number, line.text.trim()))
-        .collect()
-}
+use super::{Finding, Lint, Rule, Source};
 
 pub(super) const LINT: Lint = Lint {
-    rule: "ARCHITECTURE.md's table names each crate, and what of ours it depends on",
-    check,
+    name: "ARCHITECTURE.md's table names each crate, and what of ours it depends on",
+    rule: Rule::Files(|sources| {
+        let page = sources.iter().find(|one| one.path == "ARCHITECTURE.md");
+        let wrong = sources.iter().filter_map(|one| wrong(sources, page?, one));
+        wrong.collect()
+    }),
 };
 
-fn check(sources: &[Source]) -> Vec<Finding> {
-    let page = sources.iter().find(|one| one.path == "ARCHITECTURE.md");
-    let wrong = sources.iter().filter_map(|one| wrong(sources, page?, one));
-    wrong.collect()
-}
+/// Without them a crate may cut integers and be unsafe.
+pub(super) const INHERITED: Lint = Lint {
+    name: "a crate has the workspace's lints",
+    rule: Rule::Files(|sources| {
+        let manifests = sources.iter().filter(|source| room(source).is_some());
+        let bare = manifests.filter(|one| !one.text.contains("[lints]\nworkspace = true"));
+        bare.map(|one| Finding::new(one, 0, "has none")).collect()
+    }),
+};
 
 fn wrong(sources: &[Source], page: &Source, manifest: &Source) -> Option<Finding> {
-    let name = room(manifest)?;
+    let name = room(manifest).filter(|name| *name != "xtask")?;
     let begins = format!("| `{name}` |");
     let mut lines = page.text.lines().zip(1..);
     let row = lines.find(|(line, _)| line.starts_with(&begins));
@@ -60,11 +41,12 @@ fn wrong(sources: &[Source], page: &Source, manifest: &Source) -> Option<Finding
 /// targets, are no rooms.
 fn room(manifest: &Source) -> Option<&str> {
     let folder = manifest.path.strip_suffix("/Cargo.toml")?;
-    match folder.split_once('/')? {
-        (_, name) if name.contains('/') => None,
-        ("crates", name) => Some(name),
-        ("examples", _) => Some(folder),
-        _ => None,
+    match folder.split_once('/') {
+        None => Some(folder),
+        Some((_, name)) if name.contains('/') => None,
+        Some(("crates", name)) => Some(name),
+        Some(("examples", _)) => Some(folder),
+        Some(_) => None,
     }
 }
 
@@ -73,7 +55,7 @@ fn is_there(sources: &[Source], path: &str) -> bool {
 }
 
 /// The shipped code's dependencies, on any system.
-pub(super) fn dependencies(manifest: &str) -> impl Iterator<Item = &str> {
+fn dependencies(manifest: &str) -> impl Iterator<Item = &str> {
     let sections = manifest.split("\n[");
     let counts = |head: &str| head.trim_start_matches('[') == "dependencies]";
     let counting = sections.filter(move |section| {
@@ -88,14 +70,6 @@ pub(super) fn dependencies(manifest: &str) -> impl Iterator<Item = &str> {
 mod tests {
     use super::*;
     use crate::tidy::lints::{CLEAN, findings};
-
-    #[test]
-    fn io_in_node_is_found_in_shipped_code_only() {
-        let text = "// std::fs in words\nuse std::fs;\n#[cfg(test)]\nuse std::fs;\n";
-        let path = "crates/node/src/x.rs";
-        assert_eq!(findings(&SEAM, path, text), [2]);
-        assert_eq!(findings(&SEAM, "crates/os-sim/src/x.rs", text), CLEAN);
-    }
 
     fn wrong(cell: &str) -> Vec<usize> {
         let page = format!(
@@ -112,18 +86,10 @@ mod tests {
             path: path.to_owned(),
             text: text.to_owned(),
         });
-        check(&sources).iter().map(|finding| finding.line).collect()
-    }
-
-    #[test]
-    fn an_example_is_a_room_and_fuzz_targets_are_none() {
-        let rooms = ["crates/a", "crates/a/fuzz", "examples/a", "xtask"].map(|folder| {
-            let path = format!("{folder}/Cargo.toml");
-            let text = String::new();
-            room(&Source { path, text }).map(str::to_owned)
-        });
-        let expected = [Some("a"), None, Some("examples/a"), None];
-        assert_eq!(rooms, expected.map(|room| room.map(str::to_owned)));
+        LINT.check(&sources)
+            .iter()
+            .map(|finding| finding.line)
+            .collect()
     }
 
     #[test]
@@ -131,5 +97,23 @@ mod tests {
         assert_eq!(wrong("`b`, for its names alone"), [0; 0]);
         assert_eq!(wrong("nothing"), [3]);
         assert_eq!(wrong("`b`, `c`"), [3]);
+    }
+
+    #[test]
+    fn a_crate_without_lints_is_found_and_fuzz_is_none() {
+        let found = |path, text| findings(&INHERITED, path, text);
+        assert_eq!(
+            found("crates/a/Cargo.toml", "[lints]\nworkspace = true\n"),
+            CLEAN
+        );
+        for bare in [
+            "crates/a/Cargo.toml",
+            "examples/a/Cargo.toml",
+            "xtask/Cargo.toml",
+        ] {
+            assert_eq!(found(bare, "[package]\n"), [0], "{bare}");
+        }
+        assert_eq!(found("crates/a/fuzz/Cargo.toml", "[package]\n"), CLEAN);
+        assert_eq!(found("Cargo.toml", "[workspace]\n"), CLEAN);
     }
 }
