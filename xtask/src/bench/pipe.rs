@@ -2,21 +2,20 @@
 
 use std::fs;
 use std::path::Path;
-use std::process::ExitCode;
 use std::time::{Duration, SystemTime};
 
-use anyhow::{Context, Result};
-use clap::Args;
+use anyhow::{Context, Result, ensure};
 
-use super::contestant::{Contestant, Programs, Rival};
-use super::machine::Machine;
-use super::markdown::{self, Section};
-use super::procfs;
-use super::results::{Footprint, Results, Sample, first_answer};
-use crate::env::{self, Need, Provision};
+use super::pipe_tables::{Sample, Section, Server};
+use super::servers::{self, Contestant, Kind, Programs, RunningContestant};
+use super::{Options, machine, procfs};
+use crate::env::{self, Go, Need};
 use crate::host::Host;
 use crate::process::Background;
-use crate::wine::Prefix;
+use crate::wine::{self, Prefix};
+
+/// How many clients call at the same time.
+pub(super) const CLIENTS: [u32; 3] = [1, 8, 32];
 
 const NEEDS: [Need; 5] = [
     Need::WindowsTarget,
@@ -26,189 +25,136 @@ const NEEDS: [Need; 5] = [
     Need::GoModules,
 ];
 
-/// How many clients call at the same time.
-pub(super) const CLIENTS: [u32; 3] = [1, 8, 32];
-
 const FIRST: Duration = Duration::from_secs(60);
-
-/// Calls over a pipe: raw echo, Go peer and csi-proxy, under Wine and on Linux
-#[derive(Args)]
-pub(super) struct Pipe {
-    /// One round with few calls, built without link-time optimisation; writes nothing
-    #[arg(long)]
-    quick: bool,
-    /// Another build of csi-proxy that has its turn as well, from a folder with csi-proxy and
-    /// csi-proxy.exe; writes nothing
-    #[arg(long, value_name = "NAME=FOLDER")]
-    rival: Vec<Rival>,
-    /// How often each server has its turn
-    #[arg(long)]
-    rounds: Option<u32>,
-    /// How many calls a server answers at each number of clients
-    #[arg(long)]
-    calls: Option<u32>,
-}
 
 /// How much is measured.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Plan {
-    pub(super) rounds: u32,
+struct Plan {
+    rounds: u32,
     /// Of a server at each number of clients.
-    pub(super) calls: u32,
+    calls: u32,
     profile: &'static str,
 }
 
-impl Pipe {
-    pub(super) fn run(self) -> Result<ExitCode> {
-        let provision = env::provide(&NEEDS)?;
-        provision.require(&NEEDS)?;
-        let plan = self.plan();
-        let machine = Machine::look(&provision.go()?)?;
-        let prefix = Prefix::create()?;
-        fs::create_dir_all(prefix.drive_c().join("var/lib/kubelet"))?;
-        let wine = host(Host::Wine(&prefix), &provision, plan, &self.rival)?;
-        drop(prefix);
-        let linux = host(Host::Linux, &provision, plan, &self.rival)?;
-        let text = markdown::render(&machine, plan, &[wine, linux]);
-        println!("{text}");
-        if !self.quick && self.rival.is_empty() {
-            markdown::write("pipe", &text)?;
-        }
-        Ok(ExitCode::SUCCESS)
-    }
-
-    fn plan(&self) -> Plan {
-        let plan = match self.quick {
-            true => Plan {
-                rounds: 1,
-                calls: 1_600,
-                profile: "fast",
-            },
-            false => Plan {
-                rounds: 3,
-                calls: 8_000,
-                profile: "release",
-            },
-        };
-        Plan {
-            rounds: self.rounds.unwrap_or(plan.rounds),
-            calls: self.calls.unwrap_or(plan.calls),
-            ..plan
-        }
-    }
+/// Measures both hosts, and returns the report.
+pub(super) fn measure(options: &Options) -> Result<String> {
+    env::provide(&NEEDS)?.require(&NEEDS)?;
+    let (calls, profile) = match options.quick {
+        true => (1_600, "fast"),
+        false => (8_000, "release"),
+    };
+    let plan = Plan {
+        rounds: options.rounds(3),
+        calls,
+        profile,
+    };
+    let prefix = Prefix::create()?;
+    fs::create_dir_all(prefix.drive_c().join("var/lib/kubelet"))?;
+    let wine = host(Host::Wine(&prefix), plan, options)?;
+    drop(prefix);
+    let linux = host(Host::Linux, plan, options)?;
+    Ok([head(plan)?, wine, linux].join("\n\n"))
 }
 
-fn host<'a>(
-    host: Host<'_>,
-    provision: &Provision,
-    plan: Plan,
-    rivals: &'a [Rival],
-) -> Result<Section<'a>> {
-    let contestants = Contestant::all(rivals);
-    let programs = Programs::build(host, plan.profile, provision)?;
+fn head(plan: Plan) -> Result<String> {
+    let Plan { rounds, calls, .. } = plan;
+    let driven = format!(
+        "Driven by the official Go client 1.3.0, filesystem v1 PathExists, {rounds} rounds of \
+         {calls} calls in turn, medians; client and server share the cores"
+    );
+    let units =
+        "CPU is seconds per 1,000 calls; memory is private, above a program that does nothing";
+    let software = [wine::version()?, Go::provide()?.version()?];
+    machine::head(
+        "pipe",
+        &software.each_ref().map(String::as_str),
+        &[&driven, units],
+    )
+}
+
+fn host(host: Host<'_>, plan: Plan, options: &Options) -> Result<String> {
+    let programs = Programs::build(host, plan.profile, options)?;
     let dir = tempfile::tempdir()?;
-    let idle = idle_memory(host, &programs, dir.path())?;
-    let mut results = Results::default();
+    let mut idle = host.command(&programs.idle);
+    let mut idle = Background::start("idle", &mut idle, &dir.path().join("idle.log"))?;
+    let turn = Turn {
+        host,
+        programs: &programs,
+        idle: procfs::settled(&mut idle)?.kib(),
+        calls: plan.calls,
+    };
+    drop(idle);
+    let contestants = programs.contestants.iter().cloned();
+    let mut servers: Vec<Server> = contestants.map(Server::new).collect();
     for round in 1..=plan.rounds {
-        for &contestant in &contestants {
-            println!("round {round}: {} on {}", contestant.name(), host.name());
-            let turn = Turn {
-                host,
-                programs: &programs,
-                contestant,
-                idle,
-                calls: plan.calls,
-            };
-            let name = || contestant.name().to_owned();
-            turn.run(&mut results).with_context(name)?;
+        for server in &mut servers {
+            let name = server.contestant.name.clone();
+            println!("round {round}: {name} on {}", host.name());
+            turn.run(server).context(name)?;
         }
     }
-    let exe_bytes = fs::metadata(&programs.ours)?.len();
-    Ok(Section {
-        host: host.name(),
-        contestants,
-        results,
-        exe_bytes,
+    let section = Section {
+        host,
+        servers,
         profile: plan.profile,
-    })
-}
-
-/// Private memory of an idle program, in KiB.
-fn idle_memory(host: Host<'_>, programs: &Programs<'_>, dir: &Path) -> Result<u64> {
-    let mut command = host.command(&programs.idle);
-    let mut idle = Background::start("idle", &mut command, &dir.join("idle.log"))?;
-    settled_memory(&mut idle)
-}
-
-/// Memory once two samples a second apart agree: a starting program is still growing.
-fn settled_memory(process: &mut Background) -> Result<u64> {
-    let mut last = (std::time::Instant::now(), 0);
-    process.wait_until("steady memory", FIRST, |process| {
-        if last.0.elapsed() < Duration::from_secs(1) {
-            return None;
-        }
-        let now = procfs::private_kib(process.id()).ok()?;
-        let steady = now == last.1;
-        last = (std::time::Instant::now(), now);
-        steady.then_some(now)
-    })
+    };
+    section.render()
 }
 
 /// One server's turn in a round.
-struct Turn<'a, 'r> {
+struct Turn<'a> {
     host: Host<'a>,
     programs: &'a Programs<'a>,
-    contestant: Contestant<'r>,
+    /// KiB of an idle program.
     idle: u64,
     calls: u32,
 }
 
-impl<'r> Turn<'_, 'r> {
-    fn run(&self, results: &mut Results<'r>) -> Result<()> {
+impl Turn<'_> {
+    fn run(&self, server: &mut Server) -> Result<()> {
         let dir = tempfile::tempdir()?;
-        let (server, first_answer) = self.start(dir.path())?;
+        let (running, first_answer) = self.start(&server.contestant, dir.path())?;
         for clients in CLIENTS {
-            results.add(
-                self.contestant,
-                clients,
-                self.sample(server.id(), dir.path(), clients)?,
-            );
+            let sample = self.sample(&server.contestant, running.id(), dir.path(), clients)?;
+            server.samples.push((clients, sample));
         }
-        let memory = procfs::private_kib(server.id())?.saturating_sub(self.idle);
-        let memory_kib = f64::from(u32::try_from(memory)?);
-        results.add_footprint(
-            self.contestant,
-            Footprint {
-                memory_kib,
-                first_answer,
-            },
-        );
+        let memory = procfs::Private::of(running.id())?.kib();
+        let memory = u32::try_from(memory.saturating_sub(self.idle))?;
+        server.memory_kib.push(f64::from(memory));
+        server.first_answers.extend(first_answer);
         Ok(())
     }
 
-    /// Starts the server while a client is already waiting for it.
-    fn start(&self, dir: &Path) -> Result<(super::contestant::RunningContestant, Option<f64>)> {
-        if self.contestant == Contestant::RawEcho {
-            return Ok((self.programs.start(self.contestant, dir)?, None));
+    /// Starts the server while a client is already waiting for it, and returns the seconds to the first answer.
+    fn start(&self, of: &Contestant, dir: &Path) -> Result<(RunningContestant, Option<f64>)> {
+        if of.kind == Kind::RawEcho {
+            return Ok((self.programs.start(of, dir)?, None));
         }
-        let mut caller = self.programs.first_caller(self.contestant, dir)?;
+        let mut caller = self.programs.first_caller(of, dir)?;
         let started = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH)?;
-        let server = self.programs.start(self.contestant, dir)?;
+        let server = self.programs.start(of, dir)?;
         let status = caller.wait(FIRST)?;
-        anyhow::ensure!(status.success(), "first caller: {}", caller.output());
-        let answered = first_answer(&caller.output())?;
+        ensure!(status.success(), "first caller: {}", caller.output());
+        let answered = servers::json(&caller.output())?["first_unix_ns"].as_f64();
+        let answered = answered.context("no first_unix_ns")? / 1e9;
         Ok((server, Some(answered - started.as_secs_f64())))
     }
 
-    fn sample(&self, server: u32, dir: &Path, clients: u32) -> Result<Sample> {
+    fn sample(&self, of: &Contestant, server: u32, dir: &Path, clients: u32) -> Result<Sample> {
         let before = (procfs::cpu_seconds(server)?, self.wineserver_cpu()?);
-        let load = self
-            .programs
-            .load(self.contestant, dir, clients, self.calls)?;
+        let load = self.programs.load(of, dir, clients, self.calls)?;
         let after = (procfs::cpu_seconds(server)?, self.wineserver_cpu()?);
-        let per_thousand = |seconds: f64| seconds * 1_000.0 / load.answered;
+        let number = |key: &str| {
+            load[key]
+                .as_f64()
+                .with_context(|| format!("no {key} in {load}"))
+        };
+        let answered = number("answered")?;
+        let per_thousand = |seconds: f64| seconds * 1_000.0 / answered;
         Ok(Sample {
-            load,
+            per_second: number("per_second")?,
+            p50_us: number("p50_us")?,
+            p99_us: number("p99_us")?,
             cpu: per_thousand(after.0 - before.0),
             wineserver_cpu: per_thousand(after.1 - before.1),
         })

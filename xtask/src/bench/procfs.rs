@@ -3,8 +3,13 @@
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
+
+use crate::process::Background;
+
+const STEADY: Duration = Duration::from_secs(60);
 
 /// A process's CPU seconds so far, in user and kernel mode, all threads together.
 pub(super) fn cpu_seconds(pid: u32) -> Result<f64> {
@@ -32,12 +37,24 @@ impl Private {
             clean: kib(&text, "Private_Clean:"),
         })
     }
+
+    pub(super) fn kib(self) -> u64 {
+        self.written + self.clean
+    }
 }
 
-/// KiB of memory of this process alone.
-pub(super) fn private_kib(pid: u32) -> Result<u64> {
-    let private = Private::of(pid)?;
-    Ok(private.written + private.clean)
+/// Memory once two samples a second apart agree: a starting program is still growing.
+pub(super) fn settled(process: &mut Background) -> Result<Private> {
+    let mut last = (Instant::now(), Private::default());
+    process.wait_until("steady memory", STEADY, |process| {
+        if last.0.elapsed() < Duration::from_secs(1) {
+            return None;
+        }
+        let now = Private::of(process.id()).ok()?;
+        let steady = now == last.1;
+        last = (Instant::now(), now);
+        steady.then_some(now)
+    })
 }
 
 /// The wineserver of a prefix.
@@ -74,17 +91,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ticks_stand_behind_the_name() {
+    fn the_kernels_texts_are_read() {
         let stat = "7 (a ) b) S 1 2 3 4 5 6 7 8 9 10 120 30 0 0 20";
         assert_eq!(cpu_ticks(stat), Some(150));
-    }
-
-    #[test]
-    fn this_process_has_memory_of_its_own() {
-        assert!(private_kib(std::process::id()).unwrap() > 0);
-        assert_eq!(
-            kib("Rss: 12 kB\nPrivate_Dirty:   34 kB\n", "Private_Dirty:"),
-            34
-        );
+        let rollup = "Rss: 12 kB\nPrivate_Dirty:   34 kB\n";
+        assert_eq!(kib(rollup, "Private_Dirty:"), 34);
+        assert!(Private::of(std::process::id()).unwrap().kib() > 0);
     }
 }

@@ -134,6 +134,11 @@ fn required<'a>(text: &'a str, module: &str) -> Option<&'a str> {
 }
 
 impl Go {
+    /// Finds it.
+    pub(crate) fn provide() -> Result<Self> {
+        Ok(Self::new(&find()?))
+    }
+
     pub(super) fn new(program: &Path) -> Self {
         Self {
             program: program.to_owned(),
