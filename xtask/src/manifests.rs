@@ -1,9 +1,9 @@
-//! The manifests in `deploy/`, as the cluster applies them and as their programs are started.
+//! Objects of Kubernetes: the manifests in `deploy/`, as the cluster applies them and as their programs are started, and
+//! those of tests.
 
 use std::fs;
-use std::path::PathBuf;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, anyhow};
 use saphyr::{LoadableYamlNode, YamlOwned};
 
 use crate::cargo;
@@ -37,27 +37,29 @@ pub(crate) struct Probe {
     pub(crate) address: String,
 }
 
-/// All objects of all files, in the order of the files' names.
+/// All objects of the manifests that are deployed, in the order of the files' names.
 pub(crate) fn all() -> Result<Vec<Manifest>> {
     let folder = cargo::root().join("deploy");
     let entries = fs::read_dir(&folder).with_context(|| folder.display().to_string())?;
-    let files: std::io::Result<Vec<PathBuf>> = entries.map(|entry| Ok(entry?.path())).collect();
-    let mut files = files?;
-    files.retain(|file| {
-        file.extension()
-            .is_some_and(|extension| extension == "yaml")
-    });
-    files.sort();
-    let mut manifests = Vec::new();
-    for file in files {
-        let text = fs::read_to_string(&file)?;
-        let read = read(&text).with_context(|| file.display().to_string())?;
-        manifests.extend(read);
-    }
-    Ok(manifests)
+    let names = entries.map(|entry| anyhow::Ok(entry?.file_name().into_string()));
+    let names = names.collect::<Result<Result<Vec<_>, _>>>()?;
+    let mut names = names.map_err(|name| anyhow!("{} is no text", name.display()))?;
+    names.retain(|name| name.ends_with(".yaml"));
+    names.sort();
+    let read: Result<Vec<_>> = names
+        .iter()
+        .map(|name| read(&format!("deploy/{name}")))
+        .collect();
+    Ok(read?.into_iter().flatten().collect())
 }
 
-fn read(text: &str) -> Result<Vec<Manifest>> {
+/// The objects of a file.
+pub(crate) fn read(file: &str) -> Result<Vec<Manifest>> {
+    let text = fs::read_to_string(cargo::root().join(file)).with_context(|| file.to_owned())?;
+    objects(&text).with_context(|| file.to_owned())
+}
+
+fn objects(text: &str) -> Result<Vec<Manifest>> {
     let one = |text: &str| {
         let object = YamlOwned::load_from_str(text)?.into_iter().next();
         Ok(Manifest {
@@ -223,10 +225,10 @@ mod tests {
 
     #[test]
     fn a_file_may_have_several_objects() {
-        let both = read("kind: A\nmetadata:\n  name: a\n---\nkind: B\n").unwrap();
+        let both = objects("kind: A\nmetadata:\n  name: a\n---\nkind: B\n").unwrap();
         let kinds: Vec<_> = both.iter().map(Manifest::kind).collect();
         assert_eq!(kinds, ["A", "B"]);
         assert_eq!((both[0].name(), both[0].namespace()), ("a", None));
-        assert!(read("kind: A\n---\n").is_err());
+        assert!(objects("kind: A\n---\n").is_err());
     }
 }

@@ -8,14 +8,24 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
 
+use crate::manifests::Manifest;
 use crate::process;
 
 const CALL: Duration = Duration::from_secs(30);
 
 /// The API server, as the user with all rights.
+#[derive(Clone)]
 pub(super) struct Api {
-    url: String,
-    config: PathBuf,
+    pub(super) url: String,
+    /// Curl's settings, the token among them.
+    pub(super) config: PathBuf,
+}
+
+/// What becomes of an applied object.
+#[derive(Clone, Copy)]
+pub(super) enum Effect {
+    Stored,
+    DryRun,
 }
 
 impl Api {
@@ -30,15 +40,6 @@ impl Api {
         Ok(Self { url, config })
     }
 
-    pub(super) fn url(&self) -> &str {
-        &self.url
-    }
-
-    /// Curl's settings, the token among them.
-    pub(super) fn config(&self) -> &Path {
-        &self.config
-    }
-
     /// Whether a health page of the server says yes. A server not yet up counts as no.
     pub(super) fn is_well(&self, page: &str) -> Result<Option<()>> {
         let done = process::capture(&mut self.curl("GET", page), CALL)?;
@@ -47,47 +48,47 @@ impl Api {
 
     /// An object; `None` when there is none.
     pub(super) fn find(&self, path: &str) -> Result<Option<Value>> {
-        match self.ask(&mut self.curl("GET", path))? {
-            Answer::Missing => Ok(None),
-            Answer::Object(object) => Ok(Some(object)),
-        }
+        self.ask(&mut self.curl("GET", path))
     }
 
-    /// Prints a list as the server has it at hand, and then its changes, an event a line, until it is ended.
-    pub(super) fn watch(&self, list: &str) -> Command {
-        let mut curl = self.curl("GET", &format!("{list}?watch=true&resourceVersion=0"));
-        curl.arg("--no-buffer");
-        curl
-    }
-
-    /// Makes an object in a list, and returns the stored one.
-    pub(super) fn create(&self, list: &str, object: &Value) -> Result<Value> {
-        let mut curl = self.curl("POST", list);
-        send(&mut curl, "application/json", object);
-        self.there(list, &mut curl)
+    /// Puts an object there as `kubectl apply --server-side --validate=strict` does, and returns the stored one.
+    pub(super) fn apply(&self, one: &Manifest, text: &str, effect: Effect) -> Result<Value> {
+        let dry_run = match effect {
+            Effect::Stored => "",
+            Effect::DryRun => "&dryRun=All",
+        };
+        let path = path(one)?;
+        let place = format!("{path}?fieldManager=xtask&fieldValidation=Strict{dry_run}");
+        self.patch(&place, "application/apply-patch+yaml", text)
     }
 
     /// Changes fields of an object.
     pub(super) fn merge(&self, path: &str, fields: &Value) -> Result<Value> {
-        let mut curl = self.curl("PATCH", path);
-        send(&mut curl, "application/merge-patch+json", fields);
-        self.there(path, &mut curl)
+        self.patch(path, "application/merge-patch+json", &fields.to_string())
     }
 
     pub(super) fn delete(&self, path: &str) -> Result<()> {
         self.there(path, &mut self.curl("DELETE", path)).map(drop)
     }
 
-    fn there(&self, path: &str, curl: &mut Command) -> Result<Value> {
-        match self.ask(curl)? {
-            Answer::Missing => bail!("the API server has no {path}"),
-            Answer::Object(object) => Ok(object),
-        }
+    fn patch(&self, path: &str, kind: &str, text: &str) -> Result<Value> {
+        let mut curl = self.curl("PATCH", path);
+        curl.args([
+            "--header",
+            &format!("Content-Type: {kind}"),
+            "--data-raw",
+            text,
+        ]);
+        self.there(path, &mut curl)
     }
 
-    fn ask(&self, curl: &mut Command) -> Result<Answer> {
-        let output = process::capture(curl, CALL)?.success("curl")?;
-        Answer::read(&output)
+    fn there(&self, path: &str, curl: &mut Command) -> Result<Value> {
+        let object = self.ask(curl).with_context(|| path.to_owned())?;
+        object.with_context(|| format!("the API server has no {path}"))
+    }
+
+    fn ask(&self, curl: &mut Command) -> Result<Option<Value>> {
+        answer(&process::capture(curl, CALL)?.success("curl")?)
     }
 
     fn curl(&self, method: &str, path: &str) -> Command {
@@ -99,29 +100,36 @@ impl Api {
     }
 }
 
-fn send(curl: &mut Command, kind: &str, object: &Value) {
-    curl.args(["--header", &format!("Content-Type: {kind}")]);
-    curl.args(["--data-raw", &object.to_string()]);
+/// Where an object is.
+pub(super) fn path(one: &Manifest) -> Result<String> {
+    let (group, list) = match one.kind() {
+        "CSIDriver" => ("/apis/storage.k8s.io/v1", "csidrivers"),
+        "DaemonSet" => ("/apis/apps/v1", "daemonsets"),
+        "Namespace" => ("/api/v1", "namespaces"),
+        "PersistentVolume" => ("/api/v1", "persistentvolumes"),
+        "PersistentVolumeClaim" => ("/api/v1", "persistentvolumeclaims"),
+        "Pod" => ("/api/v1", "pods"),
+        "Secret" => ("/api/v1", "secrets"),
+        "StorageClass" => ("/apis/storage.k8s.io/v1", "storageclasses"),
+        kind => bail!("the place of a {kind} is not known"),
+    };
+    let has_namespace = matches!(
+        list,
+        "daemonsets" | "persistentvolumeclaims" | "pods" | "secrets"
+    );
+    let namespace = one.namespace().or(has_namespace.then_some("default"));
+    let namespace = namespace.map(|name| format!("/namespaces/{name}"));
+    let namespace = namespace.unwrap_or_default();
+    Ok(format!("{group}{namespace}/{list}/{}", one.name()))
 }
 
-#[derive(Debug, PartialEq)]
-enum Answer {
-    Missing,
-    Object(Value),
-}
-
-impl Answer {
-    /// Reads curl's output: the object, and after it the status in a line of its own.
-    fn read(output: &str) -> Result<Self> {
-        let (body, status) = output.rsplit_once('\n').context("curl printed no status")?;
-        match status {
-            "404" => Ok(Self::Missing),
-            "200" | "201" | "202" => {
-                let object = serde_json::from_str(body).context("read the API server's answer")?;
-                Ok(Self::Object(object))
-            }
-            _ => bail!("the API server answered {status}\n{body}"),
-        }
+/// Reads curl's output: the object, and after it the status in a line of its own.
+fn answer(output: &str) -> Result<Option<Value>> {
+    let (body, status) = output.rsplit_once('\n').context("curl printed no status")?;
+    match status {
+        "404" => Ok(None),
+        "200" | "201" | "202" => serde_json::from_str(body).context("read the API server's answer"),
+        _ => bail!("the API server answered {status}\n{body}"),
     }
 }
 
@@ -133,11 +141,11 @@ mod tests {
 
     #[test]
     fn answers_are_read_and_refusals_are_errors() {
-        let object = Answer::read("{\"kind\":\n\"Pod\"}\n200").unwrap();
-        assert_eq!(object, Answer::Object(json!({"kind": "Pod"})));
-        assert_eq!(Answer::read("{}\n404").unwrap(), Answer::Missing);
-        let refused = Answer::read("not so\n422").unwrap_err().to_string();
+        let object = answer("{\"kind\":\n\"Pod\"}\n200").unwrap();
+        assert_eq!(object, Some(json!({"kind": "Pod"})));
+        assert_eq!(answer("{}\n404").unwrap(), None);
+        let refused = answer("not so\n422").unwrap_err().to_string();
         assert_eq!(refused, "the API server answered 422\nnot so");
-        assert!(Answer::read("").is_err());
+        assert!(answer("").is_err());
     }
 }

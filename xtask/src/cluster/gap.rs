@@ -1,139 +1,59 @@
-//! How long the node has no driver, as the scheduler sees it: CSINode, watched during a restart of the driver.
+//! How long the node has no driver, as the scheduler sees it: CSINode, during a restart of the driver.
 
-use std::fs::File;
-use std::io::Read;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
-use std::thread;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result};
-use serde_json::Value;
+use anyhow::{Result, anyhow, bail};
 
 use super::api::Api;
-use super::objects::{self, text};
-use super::running::RunningCluster;
+use super::objects;
 
-const WATCH: &str = "csinode-watch";
+/// How exactly the time is known, but for that of a look.
+const PACE: Duration = Duration::from_millis(50);
 
-/// How exactly the time of a change is known.
-const PACE: Duration = Duration::from_millis(5);
+/// No watch lasts longer.
+const LIMIT: Duration = Duration::from_secs(5 * 60);
 
-/// The changes of the one CSINode of a cluster, from its start on.
-pub(super) struct CsiNodeWatch(Arc<Mutex<Vec<Change>>>);
-
-struct Change {
-    at: Instant,
-    version: String,
-    has_driver: bool,
+/// Looks at the one CSINode of a cluster until it is ended.
+pub(super) struct CsiNodeWatch {
+    ends: Arc<AtomicBool>,
+    looks: JoinHandle<Result<Duration>>,
 }
 
 impl CsiNodeWatch {
-    /// Begins to watch, and returns when the driver was seen there.
-    pub(super) fn start(running: &mut RunningCluster, api: &Api) -> Result<Self> {
-        running.start(WATCH, &mut api.watch(objects::CSI_NODES))?;
-        let log = running.log(WATCH)?;
-        let file = File::open(log).with_context(|| log.display().to_string())?;
-        let watch = Self(Arc::default());
-        let changes = Arc::downgrade(&watch.0);
-        thread::spawn(move || follow(file, &changes));
-        let seen = || Ok(watch.version_with_driver().map(drop));
-        running.wait("CSINode has the driver", seen)?;
-        Ok(watch)
+    /// Begins while the driver is there.
+    pub(super) fn start(api: &Api) -> Self {
+        let ends = Arc::new(AtomicBool::new(false));
+        let (api, end) = (api.clone(), Arc::clone(&ends));
+        let looks = thread::spawn(move || time_without_driver(&api, &end));
+        Self { ends, looks }
     }
 
-    /// Ends the watch when it has come to the object as it is now, with the driver, and answers for how long the object
-    /// had none.
-    pub(super) fn end(self, running: &mut RunningCluster, api: &Api) -> Result<Duration> {
-        running.wait("CSINode has the driver again", || {
-            let now = api.find(&objects::csi_node_path())?;
-            let now = now.as_ref().and_then(version);
-            let is_latest = now.is_some() && self.version_with_driver().as_deref() == now;
-            Ok(is_latest.then_some(()))
-        })?;
-        running.kill(WATCH)?;
-        Ok(without_driver(&self.changes()))
-    }
-
-    /// The last version seen, if it has the driver.
-    fn version_with_driver(&self) -> Option<String> {
-        let changes = self.changes();
-        let last = changes.last().filter(|change| change.has_driver)?;
-        Some(last.version.clone())
-    }
-
-    fn changes(&self) -> MutexGuard<'_, Vec<Change>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Ends the watch when the driver is there, and answers for how long it was not.
+    pub(super) fn end(self) -> Result<Duration> {
+        self.ends.store(true, Ordering::Relaxed);
+        let ended = self.looks.join();
+        ended.map_err(|_| anyhow!("the watch of CSINode panicked"))?
     }
 }
 
-/// Notes changes as they are written, as long as the watch exists.
-fn follow(mut file: File, changes: &Weak<Mutex<Vec<Change>>>) {
-    let mut unread = String::new();
-    while let Some(changes) = changes.upgrade() {
-        if file.read_to_string(&mut unread).is_err() {
-            return;
+fn time_without_driver(api: &Api, end: &AtomicBool) -> Result<Duration> {
+    let began = Instant::now();
+    let (mut without, mut last) = (Duration::ZERO, began);
+    while began.elapsed() < LIMIT {
+        let is_last = end.load(Ordering::Relaxed);
+        let csi_node = api.find(&objects::csi_node_path())?;
+        let has_driver = csi_node.as_ref().is_some_and(objects::has_driver);
+        let now = Instant::now();
+        if !has_driver {
+            without += now - last;
+        } else if is_last {
+            return Ok(without);
         }
-        let at = Instant::now();
-        while let Some((line, rest)) = unread.split_once('\n') {
-            let mut changes = changes.lock().unwrap_or_else(PoisonError::into_inner);
-            changes.extend(Change::read(line, at));
-            unread = rest.to_owned();
-        }
-        drop(changes);
+        last = now;
         thread::sleep(PACE);
     }
-}
-
-impl Change {
-    fn read(line: &str, at: Instant) -> Option<Self> {
-        let event: Value = serde_json::from_str(line).ok()?;
-        let object = &event["object"];
-        Some(Self {
-            at,
-            version: version(object)?.to_owned(),
-            has_driver: objects::has_driver(object),
-        })
-    }
-}
-
-fn version(object: &Value) -> Option<&str> {
-    text(object, "/metadata/resourceVersion")
-}
-
-/// The time from each change without the driver to the next one with it.
-fn without_driver(changes: &[Change]) -> Duration {
-    let pairs = changes.iter().zip(changes.iter().skip(1));
-    let without = pairs.filter(|(change, _)| !change.has_driver);
-    without.map(|(change, next)| next.at - change.at).sum()
-}
-
-#[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use super::*;
-
-    fn change(at: Instant, milliseconds: u64, drivers: &Value) -> Option<Change> {
-        let object = json!({
-            "metadata": {"resourceVersion": milliseconds.to_string()},
-            "spec": {"drivers": drivers},
-        });
-        let line = json!({"type": "MODIFIED", "object": object}).to_string();
-        Change::read(&line, at + Duration::from_millis(milliseconds))
-    }
-
-    #[test]
-    fn a_gap_lasts_from_the_loss_of_the_driver_until_it_is_back() {
-        let (begin, driver) = (Instant::now(), json!([{"name": objects::DRIVER}]));
-        let none = json!(null);
-        let seen = |states: &[(u64, &Value)]| {
-            let all = states.iter();
-            let all = all.map(|(at, drivers)| change(begin, *at, drivers).unwrap());
-            without_driver(&all.collect::<Vec<_>>())
-        };
-        assert_eq!(seen(&[(0, &driver), (70, &driver)]), Duration::ZERO);
-        let gap = seen(&[(0, &driver), (70, &none), (80, &none), (100, &driver)]);
-        assert_eq!(gap, Duration::from_millis(30));
-        assert!(Change::read("{", begin).is_none());
-    }
+    bail!("CSINode lacks the driver after {} s", LIMIT.as_secs());
 }

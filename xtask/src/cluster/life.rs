@@ -1,14 +1,16 @@
 //! The life of a pod with a disk, beside pods with shares.
 
 use anyhow::{Context, Result, ensure};
-use serde_json::Value;
+use serde_json::{Value, json};
 
+use super::Steps;
+use super::api::{self, Effect};
 use super::node::{DRIVER, Node};
-use super::objects::{self, text};
+use super::objects::{self, Objects, text};
 use super::plane::Plane;
 use super::running::RunningCluster;
 use super::shares::SharePod;
-use super::steps::Steps;
+use crate::manifests::Manifest;
 use crate::trial;
 
 /// A pod's file and its text.
@@ -63,8 +65,9 @@ impl Life<'_> {
     /// From an empty cluster to pods with files written on their volumes.
     pub(super) fn begin(&mut self) -> Result<Pods> {
         self.register()?;
-        let volume = self.provision()?;
-        let disk = self.run_pod(volume)?;
+        let objects = Objects::read("disk.yaml")?;
+        let volume = self.provision(&objects)?;
+        let disk = self.run_pod(&objects, volume)?;
         let place = self.write_file_at(&disk.published_at)?;
         self.done("file written", &format!("on the simulated disk: {place}"));
         let shares = self.begin_shares()?;
@@ -92,12 +95,9 @@ impl Life<'_> {
         Ok(())
     }
 
-    fn provision(&mut self) -> Result<Volume> {
-        let api = &self.plane.api;
-        api.create(objects::DRIVERS, &objects::driver())?;
-        api.create(objects::CLASSES, &objects::class())?;
-        api.create(objects::CLAIMS, &objects::claim())?;
-        let name = self.wait_for(&objects::claim_path(), bound_to)?;
+    fn provision(&mut self, objects: &Objects) -> Result<Volume> {
+        objects.apply(&self.plane.api)?;
+        let name = self.wait_for(objects::CLAIM, objects::bound_to)?;
         let handle = self.wait_for(&objects::volume_path(&name), |volume| {
             text(volume, "/spec/csi/volumeHandle").map(str::to_owned)
         })?;
@@ -106,9 +106,9 @@ impl Life<'_> {
         Ok(Volume { name, handle })
     }
 
-    fn run_pod(&mut self, volume: Volume) -> Result<Pod> {
-        let made = self.plane.api.create(objects::PODS, &objects::pod())?;
-        let uid = text(&made, "/metadata/uid").context("the pod has no uid")?;
+    fn run_pod(&mut self, objects: &Objects, volume: Volume) -> Result<Pod> {
+        let pod = objects.pods.first().context("no pod")?;
+        let published_at = self.begin_pod(pod, &volume.name)?;
         self.wait_for(objects::ATTACHMENTS, |list| {
             let all = objects::attachments_of(list, &volume.name);
             all.iter()
@@ -119,18 +119,32 @@ impl Life<'_> {
         self.done("attached", &format!("VolumeAttachment, and {disk}"));
         self.driver_has_done("NodeStageVolume")?;
         self.done("staged", "NodeStageVolume: OK, says the driver");
-        self.wait_for(&objects::pod_path(), |pod| {
-            (text(pod, "/status/phase") == Some("Running")).then_some(())
-        })?;
+        self.wait_for(objects::POD, objects::runs)?;
         self.done(
             "pod Running",
             "its phase, all containers by a runtime that runs none",
         );
-        let published_at = format!("pods/{uid}/volumes/kubernetes.io~csi/{}/mount", volume.name);
         Ok(Pod {
             volume,
             published_at,
         })
+    }
+
+    /// Applies a pod, and returns where its volume will be published, below kubelet's root.
+    pub(super) fn begin_pod(&self, pod: &Manifest, volume: &str) -> Result<String> {
+        let made = self.plane.api.apply(pod, &pod.text, Effect::Stored)?;
+        let uid = text(&made, "/metadata/uid").context("the pod has no uid")?;
+        Ok(format!(
+            "pods/{uid}/volumes/kubernetes.io~csi/{volume}/mount"
+        ))
+    }
+
+    /// Waits until the claims are bound, and returns their volumes' names.
+    pub(super) fn wait_for_claims(&mut self, objects: &Objects) -> Result<Vec<String>> {
+        let claims = objects.claims();
+        claims
+            .map(|claim| self.wait_for(&api::path(claim)?, objects::bound_to))
+            .collect()
     }
 
     /// The proof of the driver's work: a write at the pod's path reaches the volume. Returns the place.
@@ -150,10 +164,10 @@ impl Life<'_> {
     }
 
     fn grow(&mut self, pod: &Pod) -> Result<()> {
-        let claim = objects::claim_path();
-        self.plane.api.merge(&claim, &objects::growth())?;
+        let growth = json!({"spec": {"resources": {"requests": {"storage": objects::GROWN}}}});
+        self.plane.api.merge(objects::CLAIM, &growth)?;
         let grown = Some(objects::GROWN);
-        self.wait_for(&claim, |claim| {
+        self.wait_for(objects::CLAIM, |claim| {
             (text(claim, "/status/capacity/storage") == grown).then_some(())
         })?;
         self.driver_has_done("NodeExpandVolume")?;
@@ -165,10 +179,9 @@ impl Life<'_> {
     }
 
     fn delete_pod(&mut self, pod: &Pod) -> Result<()> {
-        let path = objects::pod_path();
         let unstaged = self.running.times_printed(DRIVER, UNSTAGED)?;
-        self.plane.api.delete(&path)?;
-        self.wait_until_gone(&path)?;
+        self.plane.api.delete(objects::POD)?;
+        self.wait_until_gone(objects::POD)?;
         self.expect_unpublished(&pod.published_at)?;
         self.done(
             "pod deleted",
@@ -199,8 +212,8 @@ impl Life<'_> {
     }
 
     fn delete_volume(&mut self, volume: &Volume) -> Result<()> {
-        self.plane.api.delete(&objects::claim_path())?;
-        self.wait_until_gone(&objects::claim_path())?;
+        self.plane.api.delete(objects::CLAIM)?;
+        self.wait_until_gone(objects::CLAIM)?;
         self.wait_until_gone(&objects::volume_path(&volume.name))?;
         self.node.expect_no_disk(&volume.handle)?;
         self.done(
@@ -236,11 +249,4 @@ impl Life<'_> {
     pub(super) fn done(&self, step: &str, shown_by: &str) {
         self.steps.done(step, shown_by);
     }
-}
-
-/// The volume of a bound claim.
-pub(super) fn bound_to(claim: &Value) -> Option<String> {
-    let is_bound = text(claim, "/status/phase") == Some("Bound");
-    let volume = text(claim, "/spec/volumeName").filter(|_| is_bound);
-    volume.map(str::to_owned)
 }

@@ -9,6 +9,7 @@
 //! Wine the folder is in Windows's place.
 
 use std::process::ExitCode;
+use std::time::Instant;
 
 use anyhow::Result;
 use clap::Args;
@@ -21,18 +22,14 @@ mod api;
 mod failures;
 mod gap;
 mod life;
-mod manifests;
 mod node;
 mod objects;
 mod plane;
 mod programs;
 mod restarts;
 mod running;
-mod share_objects;
 mod shares;
-mod sidecars;
 mod sockets;
-mod steps;
 mod wine;
 
 use self::life::Life;
@@ -40,7 +37,6 @@ use self::node::{Node, Publishing};
 use self::plane::Plane;
 use self::programs::Programs;
 use self::running::RunningCluster;
-use self::steps::Steps;
 
 /// Start a Kubernetes, play a volume's life on a CSI driver, and take it down
 #[derive(Args)]
@@ -70,9 +66,9 @@ impl Cluster {
 
     fn run_on(&self, host: Host<'_>) -> Result<ExitCode> {
         let programs = Programs::build(host, &env::provide(NEEDS)?.go()?)?;
-        let (mut running, steps) = (RunningCluster::new()?, Steps::begin());
+        let (mut running, steps) = (RunningCluster::new()?, Steps(Instant::now()));
         let plane = Plane::start(&mut running, &programs, &steps)?;
-        manifests::check(&plane, &steps)?;
+        objects::check_manifests(&plane.api, &steps)?;
         let node = Node::start(&mut running, &programs, &plane, host, self.publishing())?;
         let mut life = Life {
             running: &mut running,
@@ -104,6 +100,17 @@ impl Cluster {
     }
 }
 
+/// The cluster's output: a line for each step.
+struct Steps(Instant);
+
+impl Steps {
+    /// Prints that a step is done, and its proof.
+    fn done(&self, step: &str, shown_by: &str) {
+        let seconds = self.0.elapsed().as_secs_f32();
+        println!("{seconds:>6.1} s  {step:<17}  {shown_by}");
+    }
+}
+
 fn invitation(plane: &Plane, node: &Node<'_>) -> String {
     let (api, config) = (&plane.api, plane.kubeconfig.display());
     format!(
@@ -111,8 +118,8 @@ fn invitation(plane: &Plane, node: &Node<'_>) -> String {
          kubectl --kubeconfig={config} get pods,pvc,pv,volumeattachments\n  \
          curl --config {} {}/api/v1/namespaces/default/pods\n\
          What the programs say is in {}, the node in {}. Ctrl-C ends all.",
-        api.config().display(),
-        api.url(),
+        api.config.display(),
+        api.url,
         plane.logs.display(),
         node.folder.display(),
     )

@@ -11,7 +11,7 @@ use super::plane::Plane;
 use super::programs::Programs;
 use super::running::RunningCluster;
 use super::sockets::Sockets;
-use super::{sidecars, wine};
+use super::wine;
 use crate::host::Host;
 use crate::process;
 use crate::server::KUBELET;
@@ -69,7 +69,7 @@ impl<'a> Node<'a> {
         };
         node.start_driver(running)?;
         node.start_controller(running)?;
-        sidecars::start(running, programs, plane, &node.sockets)?;
+        node.start_sidecars(running)?;
         if let Host::Wine(prefix) = host {
             wine::prepare(prefix, &root)?;
         }
@@ -94,6 +94,20 @@ impl<'a> Node<'a> {
         let mut controller = trial::controller(&self.programs.controller, &self.folder, socket);
         running.start("controller", &mut controller)?;
         running.wait_for_line("controller", trial::CONTROLLER_SERVES)
+    }
+
+    /// Provisioner, attacher and resizer.
+    fn start_sidecars(&self, running: &mut RunningCluster) -> Result<()> {
+        for (name, program) in &self.programs.sidecars {
+            let mut sidecar = Command::new(program);
+            sidecar.arg(format!(
+                "--csi-address={}",
+                self.sockets.controller.display()
+            ));
+            sidecar.arg(format!("--kubeconfig={}", self.kubeconfig.display()));
+            running.start(name, &mut sidecar)?;
+        }
+        Ok(())
     }
 
     pub(super) fn start_kubelet(&self, running: &mut RunningCluster) -> Result<()> {

@@ -1,25 +1,21 @@
-//! The requests to Kubernetes, and its objects' places.
+//! The objects of the life, from `tests/cluster/objects`, and what the API server's objects say.
 
-use serde_json::{Value, json};
+use anyhow::{Context, Result, bail, ensure};
+use serde_json::Value;
 
+use super::Steps;
+use super::api::{self, Api, Effect};
+use crate::manifests::{self, Manifest};
 use crate::trial::NODE;
 
 pub(super) const DRIVER: &str = "wincsi.io";
 
-const CLASS: &str = "trial";
-const CLAIM: &str = "trial-data";
-const POD: &str = "trial-pod";
-
-/// The claim's size at first, and when it has grown.
+/// The claim of `disk.yaml` and its pod, its size there, and when it has grown.
+pub(super) const CLAIM: &str = "/api/v1/namespaces/default/persistentvolumeclaims/trial-data";
+pub(super) const POD: &str = "/api/v1/namespaces/default/pods/trial-pod";
 pub(super) const SIZE: &str = "1Gi";
 pub(super) const GROWN: &str = "2Gi";
 
-/// The lists for new objects, and objects by their place.
-pub(super) const DRIVERS: &str = "/apis/storage.k8s.io/v1/csidrivers";
-pub(super) const CLASSES: &str = "/apis/storage.k8s.io/v1/storageclasses";
-pub(super) const CLAIMS: &str = "/api/v1/namespaces/default/persistentvolumeclaims";
-pub(super) const PODS: &str = "/api/v1/namespaces/default/pods";
-pub(super) const CSI_NODES: &str = "/apis/storage.k8s.io/v1/csinodes";
 pub(super) const ATTACHMENTS: &str = "/apis/storage.k8s.io/v1/volumeattachments";
 
 pub(super) fn node_path() -> String {
@@ -27,89 +23,74 @@ pub(super) fn node_path() -> String {
 }
 
 pub(super) fn csi_node_path() -> String {
-    format!("{CSI_NODES}/{NODE}")
-}
-
-pub(super) fn claim_path() -> String {
-    format!("{CLAIMS}/{CLAIM}")
-}
-
-pub(super) fn pod_path() -> String {
-    format!("{PODS}/{POD}")
+    format!("/apis/storage.k8s.io/v1/csinodes/{NODE}")
 }
 
 pub(super) fn volume_path(name: &str) -> String {
     format!("/api/v1/persistentvolumes/{name}")
 }
 
-pub(super) fn driver() -> Value {
-    json!({
-        "apiVersion": "storage.k8s.io/v1",
-        "kind": "CSIDriver",
-        "metadata": {"name": DRIVER},
-        "spec": {
-            "attachRequired": true,
-            // Without it the driver does not know that a volume is inline.
-            "podInfoOnMount": true,
-            "volumeLifecycleModes": ["Persistent", "Ephemeral"],
-        },
-    })
+/// A file's objects: its pods, and all others.
+pub(super) struct Objects {
+    pub(super) pods: Vec<Manifest>,
+    others: Vec<Manifest>,
 }
 
-pub(super) fn class() -> Value {
-    json!({
-        "apiVersion": "storage.k8s.io/v1",
-        "kind": "StorageClass",
-        "metadata": {"name": CLASS},
-        "provisioner": DRIVER,
-        "allowVolumeExpansion": true,
-    })
+impl Objects {
+    pub(super) fn read(file: &str) -> Result<Self> {
+        let all = manifests::read(&format!("tests/cluster/objects/{file}"))?;
+        let (pods, others) = all.into_iter().partition(|one| one.kind() == "Pod");
+        Ok(Self { pods, others })
+    }
+
+    /// Applies all but the pods in the file's order: a claim of no volume may take any that is there.
+    pub(super) fn apply(&self, api: &Api) -> Result<()> {
+        for one in &self.others {
+            api.apply(one, &one.text, Effect::Stored)?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn claims(&self) -> impl Iterator<Item = &Manifest> {
+        let all = self.others.iter();
+        all.filter(|one| one.kind() == "PersistentVolumeClaim")
+    }
+
+    /// Their places, pods first and claims before volumes.
+    pub(super) fn paths(&self) -> Result<Vec<String>> {
+        let all = self.pods.iter().chain(self.others.iter().rev());
+        all.map(api::path).collect()
+    }
 }
 
-pub(super) fn claim() -> Value {
-    json!({
-        "apiVersion": "v1",
-        "kind": "PersistentVolumeClaim",
-        "metadata": {"name": CLAIM},
-        "spec": {
-            "accessModes": ["ReadWriteOnce"],
-            "resources": {"requests": {"storage": SIZE}},
-            "storageClassName": CLASS,
-        },
-    })
-}
+/// A field of the DaemonSets, and an unknown one.
+const FIELD: &str = "automountServiceAccountToken:";
+const MISSPELT: &str = "automountServiceAccountTokens:";
 
-/// The change that makes a claim grow.
-pub(super) fn growth() -> Value {
-    json!({"spec": {"resources": {"requests": {"storage": GROWN}}}})
-}
-
-/// The name of a pod's volume.
-pub(super) const DATA: &str = "data";
-
-/// The disk's pod.
-pub(super) fn pod() -> Value {
-    pod_with(POD, json!({"persistentVolumeClaim": {"claimName": CLAIM}}))
-}
-
-/// A pod on the node, named without a scheduler, with this volume.
-pub(super) fn pod_with(name: &str, mut volume: Value) -> Value {
-    volume["name"] = json!(DATA);
-    json!({
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": {"name": name},
-        "spec": {
-            "nodeName": NODE,
-            "terminationGracePeriodSeconds": 1,
-            "containers": [{
-                "name": "trial",
-                "image": "example.com/trial:1",
-                "volumeMounts": [{"name": DATA, "mountPath": "/data"}],
-            }],
-            "volumes": [volume],
-        },
-    })
+/// Applies the manifests in `deploy/` by the server's own validation, and one with a misspelt field: the server must
+/// refuse it. It stores only the namespace.
+pub(super) fn check_manifests(api: &Api, steps: &Steps) -> Result<()> {
+    let all = manifests::all()?;
+    let (namespaces, objects): (Vec<_>, Vec<_>) =
+        all.into_iter().partition(|one| one.kind() == "Namespace");
+    for one in &namespaces {
+        api.apply(one, &one.text, Effect::Stored)?;
+    }
+    for one in &objects {
+        api.apply(one, &one.text, Effect::DryRun)?;
+    }
+    let one = objects.iter().find(|one| one.text.contains(FIELD));
+    let one = one.context("no manifest has the field that is to be misspelt")?;
+    let misspelt = one.text.replace(FIELD, MISSPELT);
+    let Err(error) = api.apply(one, &misspelt, Effect::DryRun) else {
+        bail!("the API server takes {MISSPELT}");
+    };
+    let (text, reason) = (format!("{error:#}"), "field not declared in schema");
+    ensure!(text.contains(reason), "refused for another reason: {text}");
+    let number = namespaces.len() + objects.len();
+    let shown_by = format!("{number} objects pass strict validation; a misspelt field: {reason}");
+    steps.done("manifests applied", &shown_by);
+    Ok(())
 }
 
 /// The text at a place of an object, `/status/phase` say.
@@ -117,29 +98,44 @@ pub(super) fn text<'a>(object: &'a Value, place: &str) -> Option<&'a str> {
     object.pointer(place)?.as_str()
 }
 
+/// The volume of a bound claim.
+pub(super) fn bound_to(claim: &Value) -> Option<String> {
+    let is_bound = text(claim, "/status/phase") == Some("Bound");
+    let volume = text(claim, "/spec/volumeName").filter(|_| is_bound);
+    volume.map(str::to_owned)
+}
+
+pub(super) fn runs(pod: &Value) -> Option<()> {
+    (text(pod, "/status/phase") == Some("Running")).then_some(())
+}
+
 /// Whether a condition of a node or a pod holds.
 pub(super) fn holds(object: &Value, condition: &str) -> bool {
-    let conditions = object.pointer("/status/conditions");
-    let mut all = conditions.and_then(Value::as_array).into_iter().flatten();
+    let mut all = items(object, "/status/conditions");
     all.any(|one| one["type"] == condition && one["status"] == "True")
 }
 
 /// Whether the list of a node's drivers has ours.
 pub(super) fn has_driver(csi_node: &Value) -> bool {
-    let drivers = csi_node.pointer("/spec/drivers").and_then(Value::as_array);
-    let mut all = drivers.into_iter().flatten();
-    all.any(|one| one["name"] == DRIVER)
+    items(csi_node, "/spec/drivers").any(|one| one["name"] == DRIVER)
 }
 
 /// The attachments of a volume in their list.
 pub(super) fn attachments_of<'a>(list: &'a Value, volume: &str) -> Vec<&'a Value> {
-    let all = list["items"].as_array().into_iter().flatten();
-    all.filter(|one| text(one, "/spec/source/persistentVolumeName") == Some(volume))
-        .collect()
+    let name = "/spec/source/persistentVolumeName";
+    let all = items(list, "/items").filter(|one| text(one, name) == Some(volume));
+    all.collect()
+}
+
+fn items<'a>(object: &'a Value, place: &str) -> impl Iterator<Item = &'a Value> {
+    let list = object.pointer(place).and_then(Value::as_array);
+    list.into_iter().flatten()
 }
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     #[test]
@@ -150,12 +146,23 @@ mod tests {
         ]}});
         assert!(holds(&node, "Ready") && !holds(&node, "MemoryPressure"));
         assert!(!holds(&json!({}), "Ready"));
-        assert!(has_driver(
-            &json!({"spec": {"drivers": [{"name": DRIVER}]}})
-        ));
+        let driver = json!({"spec": {"drivers": [{"name": DRIVER}]}});
+        assert!(has_driver(&driver));
         assert!(!has_driver(&json!({"spec": {"drivers": null}})));
         let list = json!({"items": [{"spec": {"source": {"persistentVolumeName": "pv"}}}]});
         assert_eq!(attachments_of(&list, "pv").len(), 1);
         assert!(attachments_of(&list, "another").is_empty());
+    }
+
+    #[test]
+    fn the_objects_of_the_life_have_places() {
+        let counts = ["disk.yaml", "shares.yaml", "failures.yaml"].map(|file| {
+            let objects = Objects::read(file).unwrap();
+            let paths = objects.paths().unwrap();
+            (objects.pods.len(), objects.claims().count(), paths.len())
+        });
+        assert_eq!(counts, [(1, 1, 4), (4, 3, 11), (6, 5, 20)]);
+        let disk = Objects::read("disk.yaml").unwrap().paths().unwrap();
+        assert_eq!(disk[..2], [POD, CLAIM]);
     }
 }

@@ -8,10 +8,10 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use serde_json::json;
 
+use super::Steps;
 use super::api::Api;
 use super::programs::Programs;
 use super::running::RunningCluster;
-use super::steps::Steps;
 use crate::{host, process};
 
 const SHORT: Duration = Duration::from_secs(30);
@@ -57,7 +57,7 @@ impl Plane {
         )?;
         start_apiserver(running, programs, &dir, &etcd, secure, &token)?;
         running.wait("the API server is ready", || api.is_well("/readyz"))?;
-        steps.done("apiserver ready", &format!("{}/readyz says so", api.url()));
+        steps.done("apiserver ready", &format!("{}/readyz says so", api.url));
         let kubeconfig = write_kubeconfig(&dir, &api, &token)?;
         start_controllers(running, programs, &kubeconfig)?;
         Ok(Self {
@@ -158,7 +158,7 @@ fn write_kubeconfig(dir: &Path, api: &Api, token: &str) -> Result<PathBuf> {
         "kind": "Config",
         "clusters": [{
             "name": "trial",
-            "cluster": {"server": api.url(), "certificate-authority": "apiserver.crt"},
+            "cluster": {"server": api.url, "certificate-authority": "apiserver.crt"},
         }],
         "users": [{"name": "admin", "user": {"token": token}}],
         "contexts": [{"name": "trial", "context": {"cluster": "trial", "user": "admin"}}],

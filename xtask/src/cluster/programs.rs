@@ -1,7 +1,7 @@
 //! The programs of the cluster: Debian's, those built from Go modules, and ours.
 
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 
@@ -18,9 +18,8 @@ pub(super) struct Programs {
     pub(super) etcd: PathBuf,
     pub(super) apiserver: PathBuf,
     pub(super) controller_manager: PathBuf,
-    pub(super) attacher: PathBuf,
-    pub(super) provisioner: PathBuf,
-    pub(super) resizer: PathBuf,
+    /// The controllers beside a CSI driver, with their names.
+    pub(super) sidecars: [(&'static str, PathBuf); 3],
     /// Kubelet's code without containers.
     pub(super) kubelet: PathBuf,
     /// `wincsi node`, for the host.
@@ -34,24 +33,36 @@ pub(super) struct Programs {
 impl Programs {
     /// Builds missing programs; kubelet and the driver for the host, all else for this machine.
     pub(super) fn build(host: Host<'_>, go: &Go) -> Result<Self> {
-        println!("cluster: building, which takes many minutes the first time");
         let dir = cargo::work_dir("cluster/bin")?;
-        build(go, env::GO_CLUSTER, &["tool"], &dir)?;
-        build(go, env::GO_SIDECARS, &["tool"], &dir)?;
-        let kubelet = match host {
-            Host::Linux => {
-                build(go, env::GO_CLUSTER, &["./kubelet"], &dir)?;
-                dir.join("kubelet")
-            }
-            Host::Wine(_) => wine::build_kubelet(go)?,
+        let mut builds = Builds { begun: 0, all: 6 };
+        let of_go = |module, packages: &[&str]| build(go, module, packages, &dir);
+        let plane = ["kube-apiserver", "kube-controller-manager"].map(|name| dir.join(name));
+        let [apiserver, controller_manager] = plane;
+        builds.next("Kubernetes' API server and controllers", || {
+            of_go(env::GO_CLUSTER, &["tool"])
+        })?;
+        builds.next("the controllers beside a driver", || {
+            of_go(env::GO_SIDECARS, &["tool"])
+        })?;
+        let kubelet = builds.next("kubelet", || match host {
+            Host::Linux => of_go(env::GO_CLUSTER, &["./kubelet"]).map(|()| dir.join("kubelet")),
+            Host::Wine(_) => wine::build_kubelet(go),
+        })?;
+        let mut ours = |package, binary, host: Host<'_>| {
+            let build = Build {
+                package,
+                binary,
+                profile: "dev",
+                target: host.target(),
+            };
+            builds.next(binary, || build.run())
         };
         Ok(Self {
-            etcd: debians("etcd")?,
-            apiserver: dir.join("kube-apiserver"),
-            controller_manager: dir.join("kube-controller-manager"),
-            attacher: dir.join("csi-attacher"),
-            provisioner: dir.join("csi-provisioner"),
-            resizer: dir.join("csi-resizer"),
+            etcd: env::find_program("etcd").context("no etcd")?,
+            apiserver,
+            controller_manager,
+            sidecars: ["csi-provisioner", "csi-attacher", "csi-resizer"]
+                .map(|name| (name, dir.join(name))),
             kubelet,
             plugin: ours(trial::PLUGIN_PACKAGE, trial::PLUGIN, host)?,
             controller: ours(trial::PACKAGE, trial::CONTROLLER, Host::Linux)?,
@@ -60,10 +71,29 @@ impl Programs {
     }
 }
 
+/// The builds, of which the first takes minutes the first time.
+struct Builds {
+    begun: u32,
+    all: u32,
+}
+
+impl Builds {
+    fn next<T>(&mut self, what: &str, build: impl FnOnce() -> Result<T>) -> Result<T> {
+        self.begun += 1;
+        let (Self { begun, all }, began) = (&self, Instant::now());
+        println!("cluster: build {begun} of {all}: {what}");
+        let built = build()?;
+        let seconds = began.elapsed().as_secs();
+        println!("cluster: build {begun} of {all} took {seconds} s");
+        Ok(built)
+    }
+}
+
 fn build(go: &Go, module: GoModule, packages: &[&str], to: &Path) -> Result<()> {
-    let mut command = go.command(module, &["build", "-trimpath"]);
+    let mut command = go.command(module, &["build", "-trimpath", "-ldflags"]);
     command
-        .args(["-ldflags", &linker_flags()?, "-o"])
+        .arg(linker_flags()?)
+        .arg("-o")
         .arg(to)
         .args(packages);
     let built = process::follow(&mut command, BUILD)?;
@@ -85,18 +115,4 @@ pub(super) fn linker_flags() -> Result<String> {
     ]
     .map(|(name, value)| format!("-X k8s.io/component-base/version.{name}={value}"));
     Ok(format!("-s -w {}", flags.join(" ")))
-}
-
-fn debians(name: &str) -> Result<PathBuf> {
-    env::find_program(name).with_context(|| format!("no {name}"))
-}
-
-fn ours(package: &str, binary: &str, host: Host<'_>) -> Result<PathBuf> {
-    Build {
-        package,
-        binary,
-        profile: "dev",
-        target: host.target(),
-    }
-    .run()
 }

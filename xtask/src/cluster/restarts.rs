@@ -35,7 +35,7 @@ impl Life<'_> {
     }
 
     fn kill_driver(&mut self, pods: &Pods) -> Result<()> {
-        let watch = CsiNodeWatch::start(self.running, &self.plane.api)?;
+        let watch = CsiNodeWatch::start(&self.plane.api);
         self.running.kill(DRIVER)?;
         let place = self.read_files(pods)?;
         self.node.start_driver(self.running)?;
@@ -48,7 +48,7 @@ impl Life<'_> {
 
     /// The old process ends on request, and then the new one starts.
     fn update_driver(&mut self, pods: &Pods) -> Result<()> {
-        let watch = CsiNodeWatch::start(self.running, &self.plane.api)?;
+        let watch = CsiNodeWatch::start(&self.plane.api);
         let took = self.running.stop(DRIVER)?;
         self.node.start_driver(self.running)?;
         let gap = self.registered_again(watch, 0)?;
@@ -60,7 +60,7 @@ impl Life<'_> {
 
     /// The socket's file of a registered driver is removed.
     fn remove_registration(&mut self, pods: &Pods) -> Result<()> {
-        let watch = CsiNodeWatch::start(self.running, &self.plane.api)?;
+        let watch = CsiNodeWatch::start(&self.plane.api);
         let registered = self.running.times_printed(DRIVER, REGISTERED)?;
         self.node.remove_registration()?;
         let gap = self.registered_again(watch, registered)?;
@@ -73,7 +73,7 @@ impl Life<'_> {
     /// Waits until kubelet has registered the running driver more than so many times.
     fn registered_again(&mut self, watch: CsiNodeWatch, than: usize) -> Result<String> {
         self.running.wait_for_another(DRIVER, REGISTERED, than)?;
-        let gap = watch.end(self.running, &self.plane.api)?;
+        let gap = watch.end()?;
         Ok(format!("CSINode lacked it for {}", seconds(gap)))
     }
 

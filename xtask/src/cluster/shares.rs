@@ -5,37 +5,82 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
 
-use super::life::{FILE, Life, UNSTAGED, bound_to};
+use super::life::{FILE, Life, UNSTAGED};
 use super::node::DRIVER;
-use super::objects::{self, text};
-use super::share_objects::{self, Given, Origin};
+use super::objects::{self, Objects};
+use crate::manifests::Manifest;
 use crate::trial;
+
+/// Where a pod's volume comes from: the pods of `shares.yaml`, in its order.
+#[derive(Clone, Copy, Debug)]
+struct Origin {
+    /// The name of the pod, and of its claim.
+    name: &'static str,
+    shown_by: &'static str,
+    /// The share's folder of the volume, if an administrator or csi-driver-smb's controller has made it.
+    made: Option<&'static str>,
+}
+
+const ORIGINS: [Origin; 4] = [
+    Origin {
+        name: "smb-claim",
+        shown_by: "Running, on the folder that its class has made",
+        made: None,
+    },
+    Origin {
+        name: "smb-static",
+        shown_by: "Running, on a PV that an administrator wrote",
+        made: Some(RETAINED),
+    },
+    Origin {
+        name: "smb-provisioned",
+        shown_by: "Running, on a PV as csi-driver-smb's provisioner writes it",
+        made: Some("pvc-2b1dbd0c-6a4f-4d3c-9e6e-3c1a7e5d7f10"),
+    },
+    Origin {
+        name: "smb-inline",
+        shown_by: "Running, with an inline volume",
+        made: None,
+    },
+];
+
+/// The folder that stays when its volume is deleted.
+const RETAINED: &str = "static";
+
+/// The name of an inline volume in its pod.
+const INLINE: &str = "data";
 
 /// A running pod with a share.
 pub(super) struct SharePod {
     origin: Origin,
-    /// The PersistentVolume's name.
+    /// The PersistentVolume's name; an inline volume has none.
     volume: Option<String>,
     /// The driver's publish folder from kubelet, below kubelet's root.
     pub(super) published_at: String,
 }
 
 impl SharePod {
+    /// Whether kubelet stages the volume before it publishes it.
     pub(super) fn is_staged(&self) -> bool {
-        self.origin.is_staged()
+        self.volume.is_some()
     }
 
     /// Where its share, or its folder of the share, lies in the node's folder.
     fn folder(&self) -> PathBuf {
         let share = trial::share_folder();
-        match &self.volume {
-            Some(volume) => share.join(self.origin.folder(volume)),
-            None => share,
-        }
+        let folder = self.volume.as_deref();
+        folder.map_or(share.clone(), |own| {
+            share.join(self.origin.made.unwrap_or(own))
+        })
     }
 
     fn path(&self) -> String {
-        format!("{}/{}", objects::PODS, self.origin.name())
+        format!("/api/v1/namespaces/default/pods/{}", self.origin.name)
+    }
+
+    fn claim_path(&self) -> String {
+        let claims = "/api/v1/namespaces/default/persistentvolumeclaims";
+        format!("{claims}/{}", self.origin.name)
     }
 }
 
@@ -43,14 +88,16 @@ impl Life<'_> {
     /// From a node without a mapping to pods with files on shares.
     pub(super) fn begin_shares(&mut self) -> Result<Vec<SharePod>> {
         self.node.expect_no_mapping()?;
-        let api = &self.plane.api;
-        api.create(share_objects::SECRETS, &share_objects::secret())?;
-        api.create(objects::CLASSES, &share_objects::class())?;
-        for origin in Origin::ALL {
-            self.ask_for(origin)?;
+        for folder in ORIGINS.iter().filter_map(|origin| origin.made) {
+            let folder = self.node.share_folder().join(folder);
+            fs::create_dir(&folder).with_context(|| folder.display().to_string())?;
         }
-        let pods = Origin::ALL.map(|origin| self.start_share_pod(origin));
-        let pods: Vec<_> = pods.into_iter().collect::<Result<_>>()?;
+        let objects = Objects::read("shares.yaml")?;
+        objects.apply(&self.plane.api)?;
+        let mut volumes = self.wait_for_claims(&objects)?.into_iter();
+        let pods = ORIGINS.iter().zip(&objects.pods);
+        let pods = pods.map(|(origin, pod)| self.start_share_pod(*origin, pod, volumes.next()));
+        let pods: Vec<_> = pods.collect::<Result<_>>()?;
         for pod in &pods {
             self.use_share_pod(pod)?;
         }
@@ -58,29 +105,15 @@ impl Life<'_> {
         Ok(pods)
     }
 
-    /// Requests all objects that the pod needs.
-    fn ask_for(&self, origin: Origin) -> Result<()> {
-        if let Some(volume) = origin.volume() {
-            self.give(&volume)?;
-        }
-        if origin.is_staged() {
-            let api = &self.plane.api;
-            api.create(objects::CLAIMS, &share_objects::claim(origin))?;
-        }
-        Ok(())
-    }
-
-    fn start_share_pod(&mut self, origin: Origin) -> Result<SharePod> {
-        let volume = match origin.is_staged() {
-            true => Some(self.wait_for(&claim_path(origin), bound_to)?),
-            false => None,
-        };
-        let api = &self.plane.api;
-        let made = api.create(objects::PODS, &share_objects::pod(origin))?;
-        let uid = text(&made, "/metadata/uid").context("the pod has no uid")?;
-        let name = volume.as_deref().unwrap_or(objects::DATA);
+    fn start_share_pod(
+        &self,
+        origin: Origin,
+        pod: &Manifest,
+        volume: Option<String>,
+    ) -> Result<SharePod> {
+        ensure!(pod.name() == origin.name, "shares.yaml has {}", pod.name());
         Ok(SharePod {
-            published_at: format!("pods/{uid}/volumes/kubernetes.io~csi/{name}/mount"),
+            published_at: self.begin_pod(pod, volume.as_deref().unwrap_or(INLINE))?,
             volume,
             origin,
         })
@@ -88,9 +121,7 @@ impl Life<'_> {
 
     /// Writes a file as the pod does; it has to reach the server.
     fn use_share_pod(&mut self, pod: &SharePod) -> Result<()> {
-        self.wait_for(&pod.path(), |pod| {
-            (text(pod, "/status/phase") == Some("Running")).then_some(())
-        })?;
+        self.wait_for(&pod.path(), objects::runs)?;
         let place = self.write_file_at(&pod.published_at)?;
         let expected = pod.folder().join(FILE);
         ensure!(
@@ -98,19 +129,8 @@ impl Life<'_> {
             "the file lies at {place}, not at {}",
             expected.display()
         );
-        self.done(
-            pod.origin.name(),
-            &format!("{}; {place}", pod.origin.shown_by()),
-        );
-        Ok(())
-    }
-
-    /// Puts a volume there as an administrator or csi-driver-smb's controller does, with its folder.
-    fn give(&self, volume: &Given) -> Result<()> {
-        let folder = self.node.share_folder().join(volume.folder);
-        fs::create_dir(&folder).with_context(|| folder.display().to_string())?;
-        let api = &self.plane.api;
-        api.create(share_objects::VOLUMES, &volume.object())?;
+        let Origin { name, shown_by, .. } = pod.origin;
+        self.done(name, &format!("{shown_by}; {place}"));
         Ok(())
     }
 
@@ -151,11 +171,10 @@ impl Life<'_> {
             let Some(volume) = &pod.volume else {
                 continue;
             };
-            let claim = claim_path(pod.origin);
-            self.plane.api.delete(&claim)?;
-            self.wait_until_gone(&claim)?;
+            self.plane.api.delete(&pod.claim_path())?;
+            self.wait_until_gone(&pod.claim_path())?;
             let path = objects::volume_path(volume);
-            if pod.origin == Origin::Static {
+            if pod.origin.made == Some(RETAINED) {
                 self.plane.api.delete(&path)?;
             }
             self.wait_until_gone(&path)?;
@@ -164,16 +183,10 @@ impl Life<'_> {
         let left = left.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
         let mut left: Vec<_> = left.collect();
         left.sort();
-        ensure!(left == [FILE, "static"], "the share has {left:?}");
-        let shown_by = format!(
-            "the API has neither PVC nor PV, the share has {}",
-            left.join(" and ")
-        );
+        ensure!(left == [FILE, RETAINED], "the share has {left:?}");
+        let left = left.join(" and ");
+        let shown_by = format!("the API has neither PVC nor PV, the share has {left}");
         self.done("smb PVs deleted", &shown_by);
         Ok(())
     }
-}
-
-fn claim_path(origin: Origin) -> String {
-    format!("{}/{}", objects::CLAIMS, origin.name())
 }
