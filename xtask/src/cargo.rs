@@ -11,6 +11,7 @@ use anyhow::{Context, Result};
 use serde_json::Value;
 
 use crate::process;
+use crate::test::Built;
 
 /// The target of the Windows side here.
 pub(crate) const WINDOWS: &str = "x86_64-pc-windows-gnu";
@@ -83,42 +84,9 @@ impl Build<'_> {
         if let Some(target) = self.target {
             command.args(["--target", target]);
         }
-        let messages = tempfile::NamedTempFile::new()?;
-        command.stdout(messages.reopen()?);
-        let status = process::inherit(&mut command, BUILD_LIMIT)?;
-        anyhow::ensure!(
-            status.success(),
-            "{}: {status}",
-            process::describe(&command)
-        );
-        let messages = fs::read_to_string(messages.path())?;
-        executable(&messages, self.binary)
-            .with_context(|| format!("cargo names no executable {}", self.binary))
-    }
-}
-
-fn executable(messages: &str, binary: &str) -> Option<PathBuf> {
-    let artifacts = messages
-        .lines()
-        .filter_map(|line| serde_json::from_str::<Value>(line).ok());
-    artifacts
-        .filter(|m| m["reason"] == "compiler-artifact" && m["target"]["name"] == binary)
-        .filter_map(|m| m["executable"].as_str().map(PathBuf::from))
-        .next_back()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_executable_is_read_from_the_messages() {
-        let messages = concat!(
-            r#"{"reason":"compiler-artifact","target":{"name":"a"},"executable":null}"#,
-            "\nnot json\n",
-            r#"{"reason":"compiler-artifact","target":{"name":"b"},"executable":"/x/b.exe"}"#,
-        );
-        assert_eq!(executable(messages, "b"), Some(PathBuf::from("/x/b.exe")));
-        assert_eq!(executable(messages, "a"), None);
+        let (done, messages) = process::data(&mut command, BUILD_LIMIT)?;
+        done.success(&process::describe(&command))?;
+        let built = Built::read(&messages, &root())?;
+        built.binary(self.binary).map(ToOwned::to_owned)
     }
 }

@@ -83,7 +83,7 @@ impl Fidelity {
             print!("{}", list()?);
             return Ok(ExitCode::SUCCESS);
         }
-        env::provide(Host::WINE_NEEDS)?.require(Host::WINE_NEEDS)?;
+        env::provide(Host::WINE_NEEDS)?;
         PROGRAMS.iter().try_for_each(Program::run)?;
         docs::Docs {}.run()
     }

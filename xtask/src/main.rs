@@ -8,8 +8,7 @@
 //! - **Output goes to files.** Wine's services outlive a program and inherit stdout; a pipe would
 //!   then stay open for ever. The files are followed, so the terminal still shows everything as it
 //!   happens.
-//! - **Nothing is skipped in silence.** A missing tool is installed or named, together with the
-//!   steps that then do not run ([`env`]).
+//! - **Nothing is skipped in silence.** A missing tool is installed, or named in an error ([`env`]).
 
 use std::process::ExitCode;
 
@@ -53,7 +52,6 @@ enum Task {
     Fidelity(fidelity::Fidelity),
     Image(image::Image),
     Promises(tidy::Promises),
-    Setup(env::Setup),
     Test(test::Test),
     Tidy(tidy::Tidy),
     WineRunner(wine::runner::WineRunner),
@@ -70,7 +68,6 @@ impl Task {
             Self::Fidelity(task) => task.run(),
             Self::Image(task) => task.run(),
             Self::Promises(task) => task.run(),
-            Self::Setup(task) => task.run(),
             Self::Test(task) => task.run(),
             Self::Tidy(task) => task.run(),
             Self::WineRunner(task) => task.run(),

@@ -1,4 +1,4 @@
-//! The workspace's packages: their folders, dependencies, and code for Windows.
+//! The workspace's packages: their folders, and code for Windows.
 
 use anyhow::{Context, Result};
 use serde_json::Value;
@@ -14,8 +14,6 @@ pub(crate) struct Package {
     /// From the workspace's root, with `/` at its end.
     pub(crate) dir: String,
     pub(crate) has_library: bool,
-    /// Its dependencies, its tests' included.
-    pub(crate) uses: Vec<String>,
 }
 
 impl Package {
@@ -23,12 +21,10 @@ impl Package {
         let manifest = metadata["manifest_path"].as_str()?;
         let dir = manifest.strip_prefix(root)?.strip_prefix('/')?;
         let mut targets = metadata["targets"].as_array()?.iter();
-        let uses = metadata["dependencies"].as_array()?.iter();
         Some(Self {
             name: string(&metadata["name"]),
             dir: dir.strip_suffix("Cargo.toml")?.to_owned(),
             has_library: targets.any(|target| target["kind"][0] == "lib"),
-            uses: uses.map(|used| string(&used["name"])).collect(),
         })
     }
 
@@ -65,20 +61,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn packages_are_read_with_what_they_use() {
+    fn packages_with_code_for_windows_are_found() {
         let all = all().unwrap();
         let proxy = all.iter().find(|one| one.name == "wincsi-proxy").unwrap();
-        assert_eq!(
-            (proxy.dir.as_str(), proxy.has_library),
-            ("crates/proxy/", true)
-        );
-        assert!(proxy.uses.iter().any(|used| used == "wincsi-os-sim"));
-        assert!(proxy.has("crates/proxy/src/lib.rs") && !proxy.has("crates/proxy-x/a"));
-        assert!(all.iter().any(|one| !one.has_library));
-    }
-
-    #[test]
-    fn what_is_compiled_for_windows_alone_is_found_and_pure_code_is_not() {
+        assert!(proxy.has_library && proxy.has("crates/proxy/src/lib.rs"));
+        assert!(!proxy.has("crates/proxy-x/a") && all.iter().any(|one| !one.has_library));
         let found = with_windows_code().unwrap();
         let has = |name: &str| found.iter().any(|one| one == name);
         assert!(has("wincsi-os-windows") && has("wincsi-transport") && has("wincsi-proxy"));

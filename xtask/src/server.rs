@@ -19,14 +19,15 @@ const READY: &str = "] ready";
 const START: Duration = Duration::from_secs(60);
 const STOP: Duration = Duration::from_secs(30);
 
-/// The name of its program.
+/// Its package and program.
+pub(crate) const PACKAGE: &str = "wincsi-proxy";
 pub(crate) const BINARY: &str = "csi-proxy";
 
 /// Builds csi-proxy for a host.
 pub(crate) fn build(host: Host<'_>, profile: &str) -> Result<PathBuf> {
     let target = host.target();
     Build {
-        package: "wincsi-proxy",
+        package: PACKAGE,
         binary: BINARY,
         profile,
         target,

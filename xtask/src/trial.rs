@@ -111,15 +111,3 @@ fn run(tool: &Path, verb: &str, folder: &Path, more: &[&str]) -> Result<String> 
     command.arg(verb).arg(folder).args(more);
     process::capture(&mut command, SHORT)?.success(&format!("trial-node {verb}"))
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn nobody_else_may_enter_a_private_folder() {
-        let dir = private_dir().unwrap();
-        let mode = dir.path().metadata().unwrap().permissions().mode();
-        assert_eq!(mode & 0o777, 0o700);
-    }
-}

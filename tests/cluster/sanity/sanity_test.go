@@ -34,7 +34,11 @@ func TestSanity(t *testing.T) {
 		config.TestVolumeParameters = map[string]string{"source": source}
 		config.SecretsFile = os.Getenv("WINCSI_SECRETS")
 	}
+	cases := reportCases(t)
 	sanity.Test(t, config)
+	if *cases == 0 {
+		t.Error("csi-sanity ran no case")
+	}
 }
 
 // driveC is the folder of this machine that the node calls C:.

@@ -14,7 +14,7 @@ use std::time::Instant;
 use anyhow::Result;
 use clap::Args;
 
-use crate::env::{self, Need};
+use crate::env::{self, Go, Need};
 use crate::host::Host;
 use crate::wine::Prefix;
 
@@ -52,20 +52,18 @@ pub(crate) struct Cluster {
     broken_publish: bool,
 }
 
-const NEEDS: &[Need] = &[Need::Cluster, Need::Go];
-
 impl Cluster {
     pub(crate) fn run(self) -> Result<ExitCode> {
-        env::provide(NEEDS)?.require(NEEDS)?;
+        env::provide(&[Need::Cluster, Need::Go])?;
         if !self.wine {
             return self.run_on(Host::Linux);
         }
-        env::provide(Host::WINE_NEEDS)?.require(Host::WINE_NEEDS)?;
+        env::provide(Host::WINE_NEEDS)?;
         self.run_on(Host::Wine(&Prefix::create()?))
     }
 
     fn run_on(&self, host: Host<'_>) -> Result<ExitCode> {
-        let programs = Programs::build(host, &env::provide(NEEDS)?.go()?)?;
+        let programs = Programs::build(host, &Go::provide()?)?;
         let (mut running, steps) = (RunningCluster::new()?, Steps(Instant::now()));
         let plane = Plane::start(&mut running, &programs, &steps)?;
         objects::check_manifests(&plane.api, &steps)?;

@@ -37,7 +37,7 @@ pub(crate) struct Coverage {}
 
 impl Coverage {
     pub(crate) fn run(self) -> Result<ExitCode> {
-        env::provide(Host::WINE_NEEDS)?.require(Host::WINE_NEEDS)?;
+        env::provide(Host::WINE_NEEDS)?;
         let dir = cargo::work_dir("coverage")?;
         let tools = Tools::provide(&dir)?;
         let programs = build(&tools, &dir.join("target"))?;

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, anyhow, ensure};
 use tempfile::TempDir;
 
 use super::{PLAY, Programs};
@@ -19,7 +19,7 @@ const READY: &str = "serving CSI as";
 const START: Duration = Duration::from_secs(60);
 
 /// Plays both acts, and ends wincsi.
-pub(crate) fn play(host: Host<'_>, programs: Programs<'_>) -> Result<()> {
+pub(crate) fn play(host: Host<'_>, programs: &Programs) -> Result<()> {
     let fixture = KubeletFixture::set(host, programs)?;
     let wincsi = fixture.start("before")?;
     fixture.act("first", &wincsi)?;
@@ -35,7 +35,7 @@ pub(crate) fn play(host: Host<'_>, programs: Programs<'_>) -> Result<()> {
 /// A simulated node, and where wincsi serves it.
 struct KubeletFixture<'a> {
     host: Host<'a>,
-    programs: Programs<'a>,
+    programs: &'a Programs,
     dir: TempDir,
     /// The folder of its drive C, as programs on the host read it.
     drive_c: String,
@@ -44,7 +44,7 @@ struct KubeletFixture<'a> {
 }
 
 impl<'a> KubeletFixture<'a> {
-    fn set(host: Host<'a>, programs: Programs<'a>) -> Result<Self> {
+    fn set(host: Host<'a>, programs: &'a Programs) -> Result<Self> {
         let dir = trial::private_dir()?;
         let (registration, flags) = endpoints(host, &dir)?;
         let mut fixture = Self {
@@ -63,7 +63,7 @@ impl<'a> KubeletFixture<'a> {
     }
 
     fn start(&self, when: &str) -> Result<Background> {
-        let mut wincsi = self.host.command(self.programs.wincsi);
+        let mut wincsi = self.host.command(&self.programs.wincsi);
         wincsi
             .args(["node", "--host=sim", "--nodeid=demo"])
             .args(&self.flags);
@@ -80,8 +80,8 @@ impl<'a> KubeletFixture<'a> {
         player.args(["--act", act, "--drive-c", &self.drive_c]);
         player.args(["--registration", &self.registration]);
         let played = process::follow(&mut player, PLAY)?.success("the play of kubelet");
-        let log = || format!("the end of wincsi's log:\n{}", wincsi.tail());
-        played.map(drop).with_context(log)
+        let end = |error| anyhow!("{error:#}\nthe end of wincsi's log:\n{}", wincsi.tail());
+        played.map(drop).map_err(end)
     }
 
     /// Ends wincsi as the system ends a pod. Under Wine a signal kills.
@@ -103,7 +103,7 @@ impl<'a> KubeletFixture<'a> {
     }
 
     fn player(&self, verb: &str) -> Command {
-        let mut command = self.host.command(self.programs.driver);
+        let mut command = self.host.command(&self.programs.driver);
         command
             .arg(verb)
             .arg(format!("--node={}", self.path("node")));

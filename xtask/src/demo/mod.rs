@@ -5,15 +5,14 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 use std::time::Duration;
 
-use anyhow::Result;
+use anyhow::{Result, anyhow};
 use clap::Args;
 
 use crate::cargo::Build;
-use crate::env;
 use crate::host::Host;
-use crate::process::{self, Finished};
 use crate::server::{self, Node, Server};
 use crate::wine::Prefix;
+use crate::{env, process, trial};
 
 pub(crate) mod kubelet;
 
@@ -39,93 +38,74 @@ impl Demo {
         if !self.wine {
             return self.run_on(Host::Linux);
         }
-        env::provide(Host::WINE_NEEDS)?.require(Host::WINE_NEEDS)?;
+        env::provide(Host::WINE_NEEDS)?;
         self.run_on(Host::Wine(&Prefix::create()?))
     }
 
     fn run_on(&self, host: Host<'_>) -> Result<ExitCode> {
-        let [server, wincsi, driver] = build(host)?;
-        let programs = Programs {
-            server: &server,
-            wincsi: &wincsi,
-            driver: &driver,
-        };
+        let programs = Programs::build(host)?;
         println!("a driver calls csi-proxy\n");
-        let mut fixture = DemoFixture::set(host, programs, self.profile.as_deref())?;
-        let succeeded = fixture.play()?.status.success();
+        let mut fixture = DemoFixture::set(host, &programs, self.profile.as_deref())?;
+        fixture.play()?;
         if self.profile.is_none() {
             println!("\nkubelet calls wincsi node\n");
-            kubelet::play(host, programs)?;
+            kubelet::play(host, &programs)?;
         }
         if self.serve {
             fixture.serve()?;
         } else {
             fixture.server.stop()?;
         }
-        Ok(if succeeded {
-            ExitCode::SUCCESS
-        } else {
-            ExitCode::FAILURE
-        })
+        Ok(ExitCode::SUCCESS)
     }
 }
 
-/// The result of the demo played as a test.
-pub(crate) struct Rehearsal {
-    pub(crate) played: Finished,
-    /// The end of the server's log.
-    pub(crate) log: String,
-    /// How the server ended.
-    pub(crate) stopped: Result<()>,
-}
-
-/// Plays the demo once; for the tests.
-pub(crate) fn rehearse(
-    host: Host<'_>,
-    programs: Programs<'_>,
-    profile: Option<&str>,
-) -> Result<Rehearsal> {
+/// Plays the driver's part once, and ends csi-proxy.
+pub(crate) fn play(host: Host<'_>, programs: &Programs, profile: Option<&str>) -> Result<()> {
     let fixture = DemoFixture::set(host, programs, profile)?;
-    Ok(Rehearsal {
-        played: fixture.play()?,
-        log: fixture.server.log(),
-        stopped: fixture.server.stop(),
-    })
+    fixture.play()?;
+    fixture.server.stop()
 }
 
 /// The servers of a play, and its player.
-#[derive(Clone, Copy)]
-pub(crate) struct Programs<'a> {
-    pub(crate) server: &'a Path,
-    pub(crate) wincsi: &'a Path,
-    pub(crate) driver: &'a Path,
+pub(crate) struct Programs {
+    server: PathBuf,
+    wincsi: PathBuf,
+    driver: PathBuf,
 }
 
 /// The names of the machine profiles.
 pub(crate) const PROFILES: [&str; 4] = ["azure-scsi", "ebs", "hyper-v", "vsphere"];
 
-/// The names of the programs: the node plugin, and the player.
-pub(crate) const WINCSI: &str = "wincsi";
-pub(crate) const DRIVER: &str = "wincsi-demo";
+/// The package and the program of the player.
+const PLAYER: &str = "wincsi-demo";
 
-/// Builds the servers and the player.
-fn build(host: Host<'_>) -> Result<[PathBuf; 3]> {
-    let profile = "fast";
-    let built = |package, binary| {
-        let target = host.target();
-        let build = Build {
-            package,
-            binary,
-            profile,
-            target,
-        };
-        build.run()
-    };
-    Ok([
-        server::build(host, profile)?,
-        built("wincsi-driver", WINCSI)?,
-        built("wincsi-demo", DRIVER)?,
-    ])
+impl Programs {
+    /// By their names.
+    pub(crate) fn find(program: impl Fn(&str) -> Result<PathBuf>) -> Result<Self> {
+        Ok(Self {
+            server: program(server::BINARY)?,
+            wincsi: program(trial::PLUGIN)?,
+            driver: program(PLAYER)?,
+        })
+    }
+
+    fn build(host: Host<'_>) -> Result<Self> {
+        Self::find(|binary| {
+            let package = match binary {
+                server::BINARY => server::PACKAGE,
+                trial::PLUGIN => trial::PLUGIN_PACKAGE,
+                _ => PLAYER,
+            };
+            let build = Build {
+                package,
+                binary,
+                profile: "fast",
+                target: host.target(),
+            };
+            build.run()
+        })
+    }
 }
 
 /// A running server and a driver to play.
@@ -138,29 +118,36 @@ struct DemoFixture<'a> {
 }
 
 impl<'a> DemoFixture<'a> {
-    fn set(host: Host<'a>, programs: Programs<'a>, profile: Option<&'a str>) -> Result<Self> {
+    fn set(host: Host<'a>, programs: &'a Programs, profile: Option<&'a str>) -> Result<Self> {
         let dir = tempfile::Builder::new().prefix("wincsi-demo-").tempdir()?;
         let node = node(dir.path());
         if let Some(profile) = profile {
-            make_node(host, programs.driver, dir.path(), profile)?;
+            make_node(host, &programs.driver, dir.path(), profile)?;
         }
-        let server = Server::start(host, programs.server, Node::Simulated(&node), dir.path())?;
+        let server = Server::start(host, &programs.server, Node::Simulated(&node), dir.path())?;
         Ok(Self {
             host,
-            driver: programs.driver,
+            driver: &programs.driver,
             profile,
             server,
             dir,
         })
     }
 
-    fn play(&self) -> Result<Finished> {
+    fn play(&self) -> Result<()> {
         let mut command = driver("driver", self.host, self.driver, self.dir.path());
         command.args(self.profile.map(|name| format!("--profile={name}")));
         if let Host::Linux = self.host {
             command.arg(format!("--sockets={}", self.dir.path().display()));
         }
-        process::follow(&mut command, PLAY)
+        let played = process::follow(&mut command, PLAY)?.success("the play");
+        let end = |error| {
+            anyhow!(
+                "{error:#}\nthe end of csi-proxy's log:\n{}",
+                self.server.log()
+            )
+        };
+        played.map(drop).map_err(end)
     }
 
     fn serve(&mut self) -> Result<()> {

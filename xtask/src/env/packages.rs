@@ -1,94 +1,131 @@
-//! The chores' Debian packages: one table.
+//! The one list of what the chores install, but for Go.
 
-use super::{Need, Provision, apt, path};
+use std::path::PathBuf;
+use std::process::Command;
+use std::time::Duration;
 
-/// A row of the table: any one of the programs proves the package.
-struct Package {
-    programs: &'static [&'static str],
-    package: &'static str,
-    need: Need,
-}
+use anyhow::{Context, Result, ensure};
 
-const fn row(need: Need, package: &'static str, programs: &'static [&'static str]) -> Package {
-    Package {
-        programs,
-        package,
-        need,
-    }
-}
+use super::{Need, find_program};
+use crate::{cargo, process};
 
-const PACKAGES: &[Package] = &[
-    row(
-        Need::Mingw,
+const PROBE: Duration = Duration::from_secs(60);
+const INSTALL: Duration = Duration::from_secs(20 * 60);
+
+/// Debian's packages, each with a program that proves it.
+const PACKAGES: &[(Need, &str, &str)] = &[
+    (Need::Cluster, "curl", "curl"),
+    (Need::Cluster, "etcd-server", "etcd"),
+    (Need::Cluster, "openssl", "openssl"),
+    (Need::Cluster, "util-linux", "setpriv"),
+    (Need::Image, "libhivex-bin", "hivexml"),
+    (Need::Image, "skopeo", "skopeo"),
+    (Need::Mkfs, "apfsprogs", "mkapfs"),
+    (Need::Mkfs, "bcache-tools", "make-bcache"),
+    (Need::Mkfs, "btrfs-progs", "mkfs.btrfs"),
+    (Need::Mkfs, "cryptsetup-bin", "cryptsetup"),
+    (Need::Mkfs, "dosfstools", "mkfs.fat"),
+    (Need::Mkfs, "drbd-utils", "drbdmeta"),
+    (Need::Mkfs, "e2fsprogs", "mke2fs"),
+    (Need::Mkfs, "erofs-utils", "mkfs.erofs"),
+    (Need::Mkfs, "exfatprogs", "mkfs.exfat"),
+    (Need::Mkfs, "f2fs-tools", "mkfs.f2fs"),
+    (Need::Mkfs, "fdisk", "sfdisk"),
+    (Need::Mkfs, "gdisk", "sgdisk"),
+    (Need::Mkfs, "genisoimage", "genisoimage"),
+    (Need::Mkfs, "gfs2-utils", "mkfs.gfs2"),
+    (Need::Mkfs, "jfsutils", "mkfs.jfs"),
+    (Need::Mkfs, "nilfs-tools", "mkfs.nilfs2"),
+    (Need::Mkfs, "ntfs-3g", "mkntfs"),
+    (Need::Mkfs, "ocfs2-tools", "mkfs.ocfs2"),
+    (Need::Mkfs, "reiserfsprogs", "mkfs.reiserfs"),
+    (Need::Mkfs, "squashfs-tools", "mksquashfs"),
+    (Need::Mkfs, "udftools", "mkudffs"),
+    (Need::Mkfs, "util-linux", "mkswap"),
+    (Need::Mkfs, "xfsprogs", "mkfs.xfs"),
+    (
+        Need::Windows,
         "gcc-mingw-w64-x86-64",
-        &["x86_64-w64-mingw32-gcc"],
+        "x86_64-w64-mingw32-gcc",
     ),
-    row(Need::Wine, "wine64", crate::wine::LOADERS),
-    row(Need::Cluster, "curl", &["curl"]),
-    row(Need::Cluster, "etcd-server", &["etcd"]),
-    row(Need::Cluster, "openssl", &["openssl"]),
-    row(Need::Cluster, "util-linux", &["setpriv"]),
-    row(Need::Image, "libhivex-bin", &["hivexml"]),
-    row(Need::Image, "skopeo", &["skopeo"]),
-    row(Need::Image, "umoci", &["umoci"]),
-    row(Need::Mkfs, "apfsprogs", &["mkapfs"]),
-    row(Need::Mkfs, "bcache-tools", &["make-bcache"]),
-    row(Need::Mkfs, "btrfs-progs", &["mkfs.btrfs"]),
-    row(Need::Mkfs, "cryptsetup-bin", &["cryptsetup"]),
-    row(Need::Mkfs, "dosfstools", &["mkfs.fat"]),
-    row(Need::Mkfs, "drbd-utils", &["drbdmeta"]),
-    row(Need::Mkfs, "e2fsprogs", &["mke2fs"]),
-    row(Need::Mkfs, "erofs-utils", &["mkfs.erofs"]),
-    row(Need::Mkfs, "exfatprogs", &["mkfs.exfat"]),
-    row(Need::Mkfs, "f2fs-tools", &["mkfs.f2fs"]),
-    row(Need::Mkfs, "fdisk", &["sfdisk"]),
-    row(Need::Mkfs, "gdisk", &["sgdisk"]),
-    row(Need::Mkfs, "genisoimage", &["genisoimage"]),
-    row(Need::Mkfs, "gfs2-utils", &["mkfs.gfs2"]),
-    row(Need::Mkfs, "jfsutils", &["mkfs.jfs"]),
-    row(Need::Mkfs, "nilfs-tools", &["mkfs.nilfs2"]),
-    row(Need::Mkfs, "ntfs-3g", &["mkntfs"]),
-    row(Need::Mkfs, "ocfs2-tools", &["mkfs.ocfs2"]),
-    row(Need::Mkfs, "reiserfsprogs", &["mkfs.reiserfs"]),
-    row(Need::Mkfs, "squashfs-tools", &["mksquashfs"]),
-    row(Need::Mkfs, "udftools", &["mkudffs"]),
-    row(Need::Mkfs, "util-linux", &["mkswap"]),
-    row(Need::Mkfs, "xfsprogs", &["mkfs.xfs"]),
+    (Need::Wine, "wine64", "wine64"),
 ];
 
-/// Installs the packages of `needs` with missing programs: all in one go, and if that fails one by one, since a release
-/// of Debian may lack one of them.
-pub(super) fn provide(needs: &[Need], provision: &mut Provision) {
-    let wanted = absent(needs);
-    let names: Vec<&str> = wanted.iter().map(|p| p.package).collect();
-    if names.is_empty() || apt::install(&names).is_ok() && absent(needs).is_empty() {
-        return;
-    }
-    for package in absent(needs) {
-        let outcome = apt::install(&[package.package]);
-        if package.is_there() {
-            continue;
+/// Rust's targets.
+const TARGETS: [(Need, &str); 2] = [(Need::Msvc, cargo::MSVC), (Need::Windows, cargo::WINDOWS)];
+
+/// Installs what the needs lack, and returns what is missing then, with the reason.
+pub(super) fn provide(needs: &[Need]) -> Vec<(Need, String)> {
+    let mut missing = provide_packages(needs);
+    for (need, target) in TARGETS.iter().filter(|(need, _)| needs.contains(need)) {
+        if let Err(error) = provide_target(target) {
+            missing.push((*need, format!("Rust target {target} ({error:#})")));
         }
-        let why = match outcome {
-            Ok(()) => "installed, yet its program is not found".to_owned(),
-            Err(error) => format!("{error:#}"),
-        };
-        let reason = format!("Debian package {} ({why})", package.package);
-        provision.note(package.need, reason);
     }
+    missing
 }
 
-fn absent(needs: &[Need]) -> Vec<&'static Package> {
-    let wanted = PACKAGES.iter().filter(|p| needs.contains(&p.need));
-    wanted.filter(|p| !p.is_there()).collect()
+/// All in one go, and if that fails one by one, since a release of Debian may lack one of them.
+fn provide_packages(needs: &[Need]) -> Vec<(Need, String)> {
+    let all: Vec<&str> = absent(needs).map(|(_, package, _)| *package).collect();
+    if all.is_empty() || apt_install(&all).is_ok() && absent(needs).next().is_none() {
+        return Vec::new();
+    }
+    let missing = absent(needs).filter_map(|(need, package, program)| {
+        let done = apt_install(&[package]);
+        let done = done.and_then(|()| find_program(program).context("its program is not found"));
+        let error = done.err()?;
+        Some((*need, format!("Debian package {package} ({error:#})")))
+    });
+    missing.collect()
 }
 
-impl Package {
-    fn is_there(&self) -> bool {
-        self.programs
-            .iter()
-            .any(|program| path::find(program).is_some())
+fn absent(needs: &[Need]) -> impl Iterator<Item = &'static (Need, &'static str, &'static str)> {
+    let wanted = PACKAGES.iter().filter(|(need, _, _)| needs.contains(need));
+    wanted.filter(|(_, _, program)| find_program(program).is_none())
+}
+
+/// Says what it does before it does it.
+pub(super) fn apt_install(packages: &[&str]) -> Result<()> {
+    println!("setup: installing Debian packages: {}", packages.join(" "));
+    apt_get(&["update"])?;
+    apt_get(&[&["install", "--yes", "--no-install-recommends"], packages].concat())
+}
+
+fn apt_get(arguments: &[&str]) -> Result<()> {
+    let as_root: &[&str] = match rustix::process::geteuid().is_root() {
+        true => &["env"],
+        false => &["sudo", "-n"],
+    };
+    let mut command = Command::new(as_root[0]);
+    command
+        .args(&as_root[1..])
+        .args(["DEBIAN_FRONTEND=noninteractive", "apt-get"]);
+    let done = process::capture(command.args(arguments), INSTALL)?;
+    done.success("apt-get").map(drop)
+}
+
+fn provide_target(target: &str) -> Result<()> {
+    if library(target)?.is_dir() {
+        return Ok(());
     }
+    println!("setup: installing Rust target {target}");
+    let mut rustup = Command::new(find_program("rustup").context("no rustup to install it with")?);
+    rustup
+        .args(["target", "add", target])
+        .current_dir(cargo::root());
+    process::capture(&mut rustup, INSTALL)?.success("rustup target add")?;
+    ensure!(library(target)?.is_dir(), "its library is not there");
+    Ok(())
+}
+
+fn library(target: &str) -> Result<PathBuf> {
+    let mut rustc = Command::new("rustc");
+    rustc
+        .args(["--print=target-libdir", "--target", target])
+        .current_dir(cargo::root());
+    let output = process::capture(&mut rustc, PROBE)?.success("rustc --print")?;
+    Ok(PathBuf::from(output.trim()))
 }
 
 #[cfg(test)]
@@ -100,17 +137,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_package_has_one_row_for_each_need_and_a_program() {
-        let rows: BTreeSet<_> = PACKAGES.iter().map(|p| (p.package, p.need)).collect();
-        assert_eq!(rows.len(), PACKAGES.len());
-        assert!(PACKAGES.iter().all(|p| !p.programs.is_empty()));
-    }
-
-    #[test]
     fn the_tools_of_the_fixtures_have_rows() {
-        let makers = PACKAGES.iter().filter(|p| p.need == Need::Mkfs);
+        let makers = PACKAGES.iter().filter(|(need, _, _)| *need == Need::Mkfs);
         let rows: BTreeSet<_> = makers
-            .flat_map(|p| p.programs.iter().map(|program| (p.package, *program)))
+            .map(|(_, package, program)| (*package, *program))
             .collect();
         let live = TOOLS.iter().filter(|tool| tool.run == Run::Live);
         let used: BTreeSet<_> = live.map(|tool| (tool.package, tool.program())).collect();

@@ -30,8 +30,6 @@ pub(crate) struct Image {
     output: Option<PathBuf>,
 }
 
-const NEEDS: &[Need] = &[Need::WindowsTarget, Need::Mingw];
-
 impl Image {
     pub(crate) fn run(self) -> Result<ExitCode> {
         let exe = match self.exe {
@@ -62,7 +60,7 @@ pub(crate) fn write(exe: &Path, folder: &Path) -> Result<()> {
 }
 
 fn build() -> Result<PathBuf> {
-    env::provide(NEEDS)?.require(NEEDS)?;
+    env::provide(&[Need::Windows])?;
     Build {
         package: "wincsi-driver",
         binary: "wincsi",

@@ -60,15 +60,6 @@ pub(crate) fn data(command: &mut Command, limit: Duration) -> Result<(Finished, 
     Ok((done, text))
 }
 
-/// Runs a command on this process's own stdout and stderr, with nothing to read.
-pub(crate) fn inherit(command: &mut Command, limit: Duration) -> Result<ExitStatus> {
-    let mut child = command
-        .stdin(Stdio::null())
-        .spawn()
-        .with_context(|| format!("start {}", describe(command)))?;
-    wait(&mut child, limit).with_context(|| describe(command))
-}
-
 /// Waits for a child; ends it and all its descendants when the limit passes.
 pub(crate) fn wait(child: &mut Child, limit: Duration) -> Result<ExitStatus> {
     wait_with(child, limit, || Ok(()))
@@ -268,11 +259,5 @@ mod tests {
             assert!(Instant::now() < end, "a descendant is left");
             thread::yield_now();
         }
-    }
-
-    #[test]
-    fn tail_keeps_the_end() {
-        assert_eq!(tail("a\nb\nc\n", 2), "b\nc");
-        assert_eq!(tail("a", 5), "a");
     }
 }

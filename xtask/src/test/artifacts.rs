@@ -42,7 +42,7 @@ impl Built {
     }
 
     /// A package's program beside its tests.
-    pub(super) fn binary(&self, name: &str) -> Result<&Path> {
+    pub(crate) fn binary(&self, name: &str) -> Result<&Path> {
         let found = self.binaries.get(name).map(PathBuf::as_path);
         found.with_context(|| format!("the tests were built without {name}"))
     }

@@ -9,8 +9,9 @@ use anyhow::Result;
 use super::Session;
 use super::lanes::{self, Lanes};
 use super::outcome::Outcome;
-use super::program::{Language, Program};
-use crate::env::{self, GoModule};
+use super::program::Program;
+use super::verdict::Language;
+use crate::env::{self, Go, GoModule};
 use crate::host::Host;
 use crate::server::{self, Node, Server};
 use crate::{cargo, process};
@@ -76,7 +77,7 @@ fn all_clients(session: &Session, lanes: Lanes<'_>) -> Result<Outcome> {
     let started = Instant::now();
     let tests: Vec<(GoModule, PathBuf)> = env::GO_CLIENTS
         .iter()
-        .map(|client| Ok((*client, build(session, host, *client)?)))
+        .map(|client| Ok((*client, build_test(host, *client, client.name)?)))
         .collect::<Result<_>>()?;
     let mut outcome = Outcome {
         building: started.elapsed(),
@@ -91,13 +92,28 @@ fn all_clients(session: &Session, lanes: Lanes<'_>) -> Result<Outcome> {
     Ok(outcome)
 }
 
-fn build(session: &Session, host: Host<'_>, client: GoModule) -> Result<PathBuf> {
-    let go = session.provision.go()?;
-    let test = cargo::work_dir("go-tests")?.join(format!("{}-{}.exe", client.name, host.name()));
-    let mut command = go.command(client, &["test", "-c", "-o"]);
-    command.arg(&test).arg(".").env("GOOS", host.goos());
-    process::capture(&mut command, BUILD)?.success("go test -c")?;
-    Ok(test)
+/// Builds the tests of a module.
+pub(super) fn build_test(host: Host<'_>, module: GoModule, name: &str) -> Result<PathBuf> {
+    build(host, module, name, ".", &["test", "-c"])
+}
+
+/// Builds a program of a package in a module.
+pub(super) fn build_program(host: Host<'_>, module: GoModule, package: &str) -> Result<PathBuf> {
+    build(host, module, package, &format!("./{package}"), &["build"])
+}
+
+fn build(
+    host: Host<'_>,
+    module: GoModule,
+    name: &str,
+    package: &str,
+    arguments: &[&str],
+) -> Result<PathBuf> {
+    let program = cargo::work_dir("go-tests")?.join(format!("{name}-{}.exe", host.name()));
+    let mut command = Go::provide()?.command(module, arguments);
+    command.arg("-o").arg(&program).arg(package);
+    process::capture(command.env("GOOS", host.goos()), BUILD)?.success("go build")?;
+    Ok(program)
 }
 
 /// A client's tests, on a wholly simulated node, under Wine also on one with Wine's own files and on Wine itself, and

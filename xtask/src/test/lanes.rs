@@ -48,7 +48,6 @@ mod tests {
     use std::sync::Barrier;
 
     use super::*;
-    use crate::test::counts::Counts;
 
     #[test]
     fn two_run_at_a_time_and_are_answered_in_their_order() {
@@ -56,10 +55,7 @@ mod tests {
         let both = Barrier::new(2);
         let one = |_: Host<'_>, number: &u32| {
             both.wait();
-            Ok(Outcome {
-                counts: Counts::passed(*number),
-                ..Outcome::default()
-            })
+            Ok(Outcome::passed(*number))
         };
         let ran = run(LINUX, &[1, 2, 3, 4], one).unwrap();
         let counts: Vec<u32> = ran.iter().map(|outcome| outcome.counts.passed).collect();

@@ -7,13 +7,12 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result};
 use clap::Args;
 
-use crate::env::{self, Need, Provision};
+use crate::demo;
+use crate::env::{self, Need};
 use crate::host::Host;
 use crate::wine::Prefix;
-use crate::{demo, server};
 
 mod artifacts;
-mod counts;
 mod deploy;
 mod go;
 mod lanes;
@@ -23,32 +22,27 @@ mod quick;
 mod report;
 mod rust;
 mod sanity;
-mod sweeps;
 mod verdict;
 
 pub(crate) use artifacts::{Artifact, Built};
 
-use self::counts::Counts;
 use self::lanes::Lanes;
-use self::outcome::{Failure, Outcome};
+use self::outcome::Outcome;
 use self::report::Row;
-use self::sweeps::Sweeps;
 
 /// Run all tests and print a table of what ran
 #[derive(Args)]
 pub(crate) struct Test {
     /// Run this step alone; may be given several times
-    #[arg(long, value_name = "STEP", value_parser = step_names())]
+    #[arg(long, value_name = "STEP", value_parser = STEPS.map(|step| step.name))]
     only: Vec<String>,
-    /// Draw ten times as many random cases
-    #[arg(long)]
-    full: bool,
     /// Try what was changed since main alone, on Linux, and what of style concerns it
-    #[arg(long, conflicts_with_all = ["only", "full"])]
+    #[arg(long, conflicts_with = "only")]
     quick: bool,
 }
 
 /// A part of the tests with a row of its own in the report.
+#[derive(Clone, Copy)]
 struct Step {
     name: &'static str,
     about: &'static str,
@@ -56,7 +50,7 @@ struct Step {
     run: fn(&Session) -> Result<Outcome>,
 }
 
-const STEPS: &[Step] = &[
+const STEPS: [Step; 8] = [
     Step {
         name: "linux",
         about: "cargo test --workspace, two programs at a time",
@@ -72,58 +66,44 @@ const STEPS: &[Step] = &[
     Step {
         name: "go-linux",
         about: "the official Go clients, old and new, against csi-proxy on Unix sockets",
-        needs: &[Need::Go, Need::GoModules],
+        needs: &[Need::Go],
         run: go::linux,
     },
     Step {
         name: "go-wine",
         about: "the official Go clients, old and new, against csi-proxy.exe on named pipes",
-        needs: &[
-            Need::WindowsTarget,
-            Need::Mingw,
-            Need::Wine,
-            Need::Go,
-            Need::GoModules,
-        ],
+        needs: &[Need::Windows, Need::Wine, Need::Go],
         run: go::wine,
     },
     Step {
         name: "sanity",
         about: "csi-sanity, and kubelet's dials, against wincsi node on Unix sockets",
-        needs: &[Need::Go, Need::GoModules],
+        needs: &[Need::Go],
         run: sanity::linux,
     },
     Step {
         name: "deploy",
         about: "the image, by what reads images, and the manifests' command lines, under Wine",
-        needs: &[
-            Need::WindowsTarget,
-            Need::Mingw,
-            Need::Wine,
-            Need::Go,
-            Need::GoModules,
-            Need::Image,
-        ],
+        needs: &[Need::Windows, Need::Wine, Need::Go, Need::Image],
         run: deploy::run,
     },
     Step {
         name: "demo-linux",
         about: "the demo: a volume's life over the wire",
         needs: &[],
-        run: demos_on_linux,
+        run: |session| demos(session, Host::Linux, &demo::PROFILES),
     },
     Step {
         name: "demo-wine",
         about: "the demo with the Windows programs",
         needs: Host::WINE_NEEDS,
-        run: |session| steady_demo(session, session.wine()?[0], None),
+        run: |session| demos(session, session.wine()?[0], &[]),
     },
 ];
 
 /// State shared by the steps of one run.
+#[derive(Default)]
 struct Session {
-    provision: Provision,
-    sweeps: Sweeps,
     prefixes: OnceCell<[Prefix; 2]>,
     for_linux: OnceCell<Built>,
     for_wine: OnceCell<Built>,
@@ -161,118 +141,51 @@ impl Test {
         if self.quick {
             return quick::run();
         }
-        let steps: Vec<&Step> = STEPS.iter().filter(|step| self.selects(step)).collect();
+        let is_selected =
+            |step: &Step| self.only.is_empty() || self.only.contains(&step.name.into());
+        let steps: Vec<Step> = STEPS.into_iter().filter(is_selected).collect();
         let started = Instant::now();
-        let session = Session {
-            provision: env::provide(&needs(&steps))?,
-            sweeps: if self.full {
-                Sweeps::Full
-            } else {
-                Sweeps::Usual
-            },
-            prefixes: OnceCell::new(),
-            for_linux: OnceCell::new(),
-            for_wine: OnceCell::new(),
-            building: Cell::default(),
-        };
+        // Tests find the makers of fixtures by themselves.
+        let needs = steps
+            .iter()
+            .flat_map(|step| step.needs)
+            .chain(&[Need::Mkfs]);
+        env::provide(&needs.copied().collect::<Vec<_>>())?;
         let set_up = started.elapsed();
-        let mut rows: Vec<Row> = steps.iter().map(|step| run_step(step, &session)).collect();
-        rows.extend(report::missing_tools(&session.provision));
+        let session = Session::default();
+        let rows: Vec<Row> = steps.iter().map(|step| step.run(&session)).collect();
         drop(session);
         Ok(report::print(set_up, &rows))
     }
+}
 
-    fn selects(&self, step: &Step) -> bool {
-        self.only.is_empty() || self.only.iter().any(|name| name == step.name)
+impl Step {
+    fn run(&self, session: &Session) -> Row {
+        println!("\n== {}: {}", self.name, self.about);
+        let started = Instant::now();
+        let mut outcome = (self.run)(session);
+        if let Ok(outcome) = &mut outcome {
+            outcome.building += session.building.take();
+        }
+        Row::ran(self.name, self.about, outcome, started.elapsed())
     }
 }
 
-/// On the usual node, and on one of each profile.
-fn demos_on_linux(session: &Session) -> Result<Outcome> {
-    let mut outcome = steady_demo(session, Host::Linux, None)?;
-    for profile in demo::PROFILES {
-        outcome.add(steady_demo(session, Host::Linux, Some(profile))?);
-    }
-    Ok(outcome)
-}
-
-fn steady_demo(session: &Session, host: Host<'_>, profile: Option<&str>) -> Result<Outcome> {
+/// The demo on the usual node and on one of each profile, and kubelet's; each counts as one test.
+fn demos(session: &Session, host: Host<'_>, profiles: &[&str]) -> Result<Outcome> {
     let built = session.built(host)?;
-    let programs = demo::Programs {
-        server: built.binary(server::BINARY)?,
-        wincsi: built.binary(demo::WINCSI)?,
-        driver: built.binary(demo::DRIVER)?,
+    let programs = demo::Programs::find(|name| built.binary(name).map(ToOwned::to_owned))?;
+    let steady = |what: &str, play: &dyn Fn() -> Result<()>| {
+        Outcome::steady(what, || play().map(|()| Outcome::passed(1)))
     };
-    let mut outcome = Outcome::steady("the demo", || demo(host, programs, profile))?;
-    if profile.is_none() {
-        let kubelet = || kubelets_demo(host, programs);
-        outcome.add(Outcome::steady("the demo of kubelet", kubelet)?);
+    let mut outcome = steady("the demo", &|| demo::play(host, &programs, None))?;
+    outcome.add(steady("the demo of kubelet", &|| {
+        demo::kubelet::play(host, &programs)
+    })?);
+    for profile in profiles {
+        let what = format!("the demo on {profile}");
+        let play = || demo::play(host, &programs, Some(profile));
+        outcome.add(steady(&what, &play)?);
     }
     Ok(outcome)
-}
-
-fn kubelets_demo(host: Host<'_>, programs: demo::Programs<'_>) -> Result<Outcome> {
-    demo::kubelet::play(host, programs)?;
-    Ok(Outcome {
-        counts: Counts::passed(1),
-        ..Outcome::default()
-    })
-}
-
-/// The demo counts as one test; its lines show what it checks.
-fn demo(host: Host<'_>, programs: demo::Programs<'_>, profile: Option<&str>) -> Result<Outcome> {
-    let rehearsal = demo::rehearse(host, programs, profile)?;
-    let mut outcome = Outcome::default();
-    let played = rehearsal.played;
-    if played.status.success() {
-        outcome.counts = Counts::passed(1);
-    } else {
-        let (status, log) = (played.status, rehearsal.log);
-        let output = format!("{}\nthe end of csi-proxy's log:\n{log}", played.output);
-        outcome.add(Outcome::failed(Failure::new(
-            format!(
-                "the demo on {}: {status}",
-                profile.unwrap_or("the usual node")
-            ),
-            output,
-        )));
-    }
-    outcome.check("csi-proxy", rehearsal.stopped);
-    Ok(outcome)
-}
-
-fn step_names() -> clap::builder::PossibleValuesParser {
-    STEPS
-        .iter()
-        .map(|step| step.name)
-        .collect::<Vec<_>>()
-        .into()
-}
-
-/// The steps' needs, and the makers of fixtures, found by the tests themselves.
-fn needs(steps: &[&Step]) -> Vec<Need> {
-    steps
-        .iter()
-        .flat_map(|step| step.needs)
-        .copied()
-        .chain([Need::Mkfs])
-        .collect()
-}
-
-fn run_step(step: &Step, session: &Session) -> Row {
-    let lacking: Vec<String> = step
-        .needs
-        .iter()
-        .filter_map(|need| session.provision.lacks(*need))
-        .collect();
-    if !lacking.is_empty() {
-        return Row::skipped(step.name, &lacking.join("; "), 1);
-    }
-    println!("\n== {}: {}", step.name, step.about);
-    let started = Instant::now();
-    let mut outcome = (step.run)(session);
-    if let Ok(outcome) = &mut outcome {
-        outcome.building += session.building.take();
-    }
-    Row::ran(step.name, step.about, outcome, started.elapsed())
 }

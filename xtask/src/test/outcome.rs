@@ -1,11 +1,27 @@
 //! A step's results, and the red ones.
 
+use std::ops::AddAssign;
 use std::time::Duration;
 
 use anyhow::Result;
 
-use super::counts::Counts;
 use crate::process::{self, interrupt};
+
+/// How many tests ended how.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub(super) struct Counts {
+    pub(super) passed: u32,
+    pub(super) failed: u32,
+    pub(super) skipped: u32,
+}
+
+impl AddAssign for Counts {
+    fn add_assign(&mut self, other: Self) {
+        self.passed += other.passed;
+        self.failed += other.failed;
+        self.skipped += other.skipped;
+    }
+}
 
 /// A step's results.
 #[derive(Debug, Default)]
@@ -46,31 +62,47 @@ impl Failure {
 
     /// The output, cut to leave room for others: the middle goes.
     pub(super) fn excerpt(&self) -> String {
-        const HEAD: usize = 100;
-        const TAIL: usize = 100;
+        const END: usize = 100;
         let lines: Vec<&str> = self.output.lines().collect();
-        if lines.len() <= HEAD + TAIL {
+        let Some(left_out) = lines.len().checked_sub(2 * END).filter(|more| *more > 0) else {
             return self.output.trim_end().to_owned();
-        }
-        let head = lines[..HEAD].join("\n");
-        let left_out = lines.len() - HEAD - TAIL;
-        let tail = process::tail(&self.output, TAIL);
+        };
+        let (head, tail) = (lines[..END].join("\n"), process::tail(&self.output, END));
         format!("{head}\n[{left_out} lines left out]\n{tail}")
     }
 }
 
 impl Outcome {
+    pub(super) fn passed(number: u32) -> Self {
+        let mut outcome = Self::default();
+        outcome.counts.passed = number;
+        outcome
+    }
+
     /// A step that did not reach its tests.
     pub(super) fn failed(failure: Failure) -> Self {
-        Self {
-            counts: Counts::failed(1),
-            failures: vec![failure],
-            ..Self::default()
+        let mut outcome = Self::default();
+        outcome.counts.failed = 1;
+        outcome.failures.push(failure);
+        outcome
+    }
+
+    /// What counts as one test.
+    pub(super) fn of_check(what: &str, done: Result<()>) -> Self {
+        match done {
+            Ok(()) => {
+                println!("   1 passed           {what}");
+                Self::passed(1)
+            }
+            Err(error) => {
+                println!("RED     {what}");
+                Self::failed(Failure::of_error(what, &error))
+            }
         }
     }
 
     pub(super) fn add(&mut self, other: Self) {
-        self.counts = self.counts + other.counts;
+        self.counts += other.counts;
         self.building += other.building;
         self.failures.extend(other.failures);
         self.unsteady.extend(other.unsteady);
@@ -111,10 +143,8 @@ impl Outcome {
     /// Makes an outcome without a test a failure.
     pub(super) fn not_empty(mut self, what: &str) -> Self {
         if self.is_empty() {
-            self.add(Self::failed(Failure::new(
-                format!("{what}: no test ran"),
-                "",
-            )));
+            let failure = Failure::new(format!("{what}: no test ran"), "");
+            self.add(Self::failed(failure));
         }
         self
     }
@@ -137,21 +167,8 @@ mod tests {
 
     use super::*;
 
-    fn numbered(count: usize) -> String {
-        (0..count)
-            .map(|number| format!("line {number}\n"))
-            .collect()
-    }
-
     fn red() -> Outcome {
         Outcome::failed(Failure::new("it: failed a", "why"))
-    }
-
-    fn green() -> Outcome {
-        Outcome {
-            counts: Counts::passed(2),
-            ..Outcome::default()
-        }
     }
 
     /// The outcome of tests with these ends, one run after the other, and the number of runs.
@@ -163,55 +180,46 @@ mod tests {
 
     #[test]
     fn what_is_green_is_not_run_again() {
-        let (outcome, runs) = steadied([green, red]);
-        assert_eq!((outcome.counts, runs), (Counts::passed(2), 1));
+        let (outcome, runs) = steadied([|| Outcome::passed(2), red]);
+        assert_eq!((outcome.counts.passed, runs), (2, 1));
     }
 
     #[test]
     fn what_is_red_twice_is_red() {
         for second in [red, Outcome::default] {
             let (outcome, runs) = steadied([red, second]);
-            assert_eq!((outcome.counts, runs), (Counts::failed(1), 2));
+            assert_eq!((outcome.counts.failed, runs), (1, 2));
             assert_eq!((outcome.failures.len(), outcome.unsteady.len()), (1, 0));
         }
     }
 
     #[test]
     fn what_is_green_the_second_time_is_named_as_unsteady() {
-        let (outcome, _) = steadied([red, green]);
-        assert_eq!(outcome.counts, Counts::passed(2));
+        let (outcome, _) = steadied([red, || Outcome::passed(2)]);
+        assert_eq!((outcome.counts.passed, outcome.counts.failed), (2, 0));
         assert!(outcome.failures.is_empty());
         assert_eq!(outcome.unsteady[0].what, "it: failed a");
     }
 
     #[test]
     fn an_error_is_red_as_a_test_is() {
-        let outcome = Outcome::steady("it", || anyhow::bail!("no ready")).unwrap();
+        let error = || anyhow::bail!("no ready\nlast words");
+        let outcome = Outcome::steady("it", error).unwrap();
         assert_eq!(outcome.failures[0].what, "it: no ready");
+        assert_eq!(outcome.failures[0].output, "last words");
     }
 
     #[test]
     fn an_excerpt_is_bounded_and_keeps_both_ends() {
+        let numbered = |count: usize| -> String {
+            let lines = (0..count).map(|number| format!("line {number}\n"));
+            lines.collect()
+        };
         let excerpt = Failure::new("", numbered(1000)).excerpt();
-        assert!(excerpt.starts_with("line 0\n"), "{excerpt}");
-        assert!(excerpt.ends_with("\nline 999"), "{excerpt}");
-        assert!(
-            excerpt.contains("\n[800 lines left out]\nline 900\n"),
-            "{excerpt}"
-        );
+        let middle = "\nline 99\n[800 lines left out]\nline 900\n";
+        assert!(excerpt.contains(middle), "{excerpt}");
         assert_eq!(excerpt.lines().count(), 201);
-    }
-
-    #[test]
-    fn a_short_output_is_shown_whole() {
-        let output = numbered(200);
-        assert_eq!(Failure::new("", &*output).excerpt(), output.trim_end());
-    }
-
-    #[test]
-    fn an_errors_first_line_says_what() {
-        let failure = Failure::of_error("a", &anyhow::anyhow!("ended after 3 s\nlast words"));
-        assert_eq!(failure.what, "a: ended after 3 s");
-        assert_eq!(failure.output, "last words");
+        let short = Failure::new("", numbered(200)).excerpt();
+        assert_eq!(short, numbered(200).trim_end());
     }
 }

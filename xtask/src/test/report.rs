@@ -6,9 +6,8 @@ use std::time::Duration;
 
 use anyhow::Result;
 
-use super::outcome::{Failure, Outcome};
-use crate::env::{self, Need, Provision};
-use crate::test::counts::Counts;
+use super::outcome::{Counts, Failure, Outcome};
+use crate::env;
 
 /// How many failures are shown with their output; of the others the closing list has the names.
 const SHOWN: usize = 10;
@@ -20,7 +19,7 @@ const MOST_UNSTEADY: usize = 3;
 #[derive(Debug)]
 pub(super) struct Row {
     step: &'static str,
-    about: String,
+    about: &'static str,
     outcome: Outcome,
     took: Duration,
 }
@@ -28,7 +27,7 @@ pub(super) struct Row {
 impl Row {
     pub(super) fn ran(
         step: &'static str,
-        about: &str,
+        about: &'static str,
         outcome: Result<Outcome>,
         took: Duration,
     ) -> Self {
@@ -37,34 +36,11 @@ impl Row {
         });
         Self {
             step,
-            about: about.to_owned(),
+            about,
             outcome: outcome.not_empty("the step"),
             took,
         }
     }
-
-    pub(super) fn skipped(step: &'static str, reason: &str, count: usize) -> Self {
-        println!("\n== {step}: skipped, {reason}");
-        let mut outcome = Outcome {
-            counts: Counts::skipped(u32::try_from(count).unwrap_or(u32::MAX)),
-            ..Outcome::default()
-        };
-        outcome.note(format!("skipped: {reason}"));
-        let about = format!("skipped: {}", reason.lines().next().unwrap_or_default());
-        Self {
-            step,
-            about,
-            outcome,
-            took: Duration::ZERO,
-        }
-    }
-}
-
-/// A row for the fixtures without their mkfs tools on this machine.
-pub(super) fn missing_tools(provision: &Provision) -> Option<Row> {
-    let reason = provision.lacks(Need::Mkfs)?;
-    let count = provision.count_missing(Need::Mkfs);
-    Some(Row::skipped("fixtures", &reason, count))
 }
 
 /// Prints the table, with the set-up time, the red results and the closing line, and returns the exit status of the
@@ -85,14 +61,15 @@ pub(super) fn print(set_up: Duration, rows: &[Row]) -> ExitCode {
 fn reds(rows: &[Row], strict: bool) -> Vec<String> {
     let mut reds = Vec::new();
     for Row { step, outcome, .. } in rows {
-        let counts = outcome.counts;
+        let Counts {
+            failed, skipped, ..
+        } = outcome.counts;
         let named = outcome.failures.iter().map(|failure| &failure.what);
         reds.extend(named.map(|what| format!("{step}: {what}")));
-        if outcome.failures.is_empty() && counts.failed > 0 {
-            reds.push(format!("{step}: {} failed without a name", counts.failed));
+        if outcome.failures.is_empty() && failed > 0 {
+            reds.push(format!("{step}: {failed} failed without a name"));
         }
-        if strict && counts.skipped > 0 {
-            let skipped = counts.skipped;
+        if strict && skipped > 0 {
             reds.push(format!(
                 "{step}: {skipped} skipped, where CI may skip nothing"
             ));
@@ -130,6 +107,7 @@ fn table(set_up: Duration, rows: &[Row]) -> String {
 }
 
 fn line(row: &Row) -> String {
+    let Row { step, about, .. } = row;
     let Counts {
         passed,
         failed,
@@ -137,10 +115,7 @@ fn line(row: &Row) -> String {
     } = row.outcome.counts;
     let running = row.took.saturating_sub(row.outcome.building);
     let (build, run) = (minutes(row.outcome.building), minutes(running));
-    format!(
-        "{:<11} {passed:>7} {failed:>7} {skipped:>7} {build:>7} {run:>7}  {}\n",
-        row.step, row.about
-    )
+    format!("{step:<11} {passed:>7} {failed:>7} {skipped:>7} {build:>7} {run:>7}  {about}\n")
 }
 
 /// The failures, with their output.
@@ -160,7 +135,9 @@ fn details(rows: &[Row]) -> String {
 /// The last lines, the rest of a cut log: all unsteady and red results, and the counts.
 fn closing(rows: &[Row], reds: &[String]) -> String {
     let mut text = String::from("\n");
+    let mut total = Counts::default();
     for Row { step, outcome, .. } in rows {
+        total += outcome.counts;
         for Failure { what, .. } in &outcome.unsteady {
             let _ = writeln!(
                 text,
@@ -171,13 +148,12 @@ fn closing(rows: &[Row], reds: &[String]) -> String {
     for red in reds {
         let _ = writeln!(text, "RED: {red}");
     }
-    let total: Counts = rows.iter().map(|row| row.outcome.counts).sum();
-    let _ = writeln!(
-        text,
-        "{} passed, {} failed, {} skipped",
-        total.passed, total.failed, total.skipped
-    );
-    text
+    let Counts {
+        passed,
+        failed,
+        skipped,
+    } = total;
+    text + &format!("{passed} passed, {failed} failed, {skipped} skipped\n")
 }
 
 /// Minutes and seconds.
@@ -189,37 +165,44 @@ fn minutes(time: Duration) -> String {
 mod tests {
     use super::*;
 
-    fn row(counts: Counts, failures: Vec<Failure>) -> Row {
+    fn row([passed, failed, skipped]: [u32; 3]) -> Row {
+        let counts = Counts {
+            passed,
+            failed,
+            skipped,
+        };
         let outcome = Outcome {
             counts,
-            failures,
             ..Outcome::default()
         };
         Row::ran("wine", "", Ok(outcome), Duration::ZERO)
     }
 
     fn failed() -> Row {
+        let mut row = row([3, 1, 0]);
         let failure = Failure::new("calls.rs: exit status: 1", "connection reset");
-        row(Counts::passed(3) + Counts::failed(1), vec![failure])
+        row.outcome.failures.push(failure);
+        row
     }
 
     #[test]
     fn a_run_is_red_for_named_reasons_alone() {
-        assert!(reds(&[row(Counts::passed(3), vec![])], true).is_empty());
+        assert!(reds(&[row([3, 0, 0])], true).is_empty());
         assert_eq!(reds(&[failed()], false), ["wine: calls.rs: exit status: 1"]);
-        let nameless = row(Counts::passed(3) + Counts::failed(2), vec![]);
+        let nameless = row([3, 2, 0]);
         assert_eq!(reds(&[nameless], false), ["wine: 2 failed without a name"]);
     }
 
     #[test]
     fn what_is_skipped_is_red_where_nothing_may_be() {
-        let rows = [row(Counts::passed(3) + Counts::skipped(1), vec![])];
+        let rows = [row([3, 0, 1])];
         assert!(reds(&rows, false).is_empty());
         assert_eq!(reds(&rows, true).len(), 1);
+        assert_eq!(reds(&[row([0, 0, 1])], false), ["no test has passed"]);
     }
 
     fn unsteady(programs: usize) -> Row {
-        let mut row = row(Counts::passed(3), vec![]);
+        let mut row = row([3, 0, 0]);
         let once = || Failure::new("calls.rs: failed a", "once");
         row.outcome.unsteady.extend((0..programs).map(|_| once()));
         row
@@ -232,26 +215,14 @@ mod tests {
         let named = "UNSTEADY: wine: calls.rs: failed a; green when it was run again\n";
         assert!(closing(&rows, &[]).contains(named));
         assert!(details(&rows).contains("\nonce\n"));
-        let rows = [unsteady(3), unsteady(1)];
-        assert_eq!(
-            reds(&rows, false),
-            ["4 programs were green only the second time"]
-        );
+        let found = reds(&[unsteady(3), unsteady(1)], false);
+        assert_eq!(found, ["4 programs were green only the second time"]);
     }
 
     #[test]
     fn a_step_in_which_no_test_ran_is_red() {
-        let rows = [
-            row(Counts::passed(3), vec![]),
-            row(Counts::default(), vec![]),
-        ];
+        let rows = [row([3, 0, 0]), row([0, 0, 0])];
         assert_eq!(reds(&rows, false), ["wine: the step: no test ran"]);
-    }
-
-    #[test]
-    fn a_run_in_which_all_was_skipped_is_red() {
-        let rows = [Row::skipped("wine", "no Wine", 1)];
-        assert_eq!(reds(&rows, false), ["no test has passed"]);
     }
 
     #[test]

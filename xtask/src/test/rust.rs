@@ -3,6 +3,7 @@
 //! Cargo builds the test programs; they are run here, each by itself, so a dead one is known by name, status and last
 //! words.
 
+use std::env;
 use std::process::Command;
 use std::time::Duration;
 
@@ -12,8 +13,8 @@ use super::Session;
 use super::artifacts::{Artifact, Built};
 use super::lanes::{self, Lanes};
 use super::outcome::Outcome;
-use super::program::{Language, Program};
-use super::sweeps::Sweeps;
+use super::program::Program;
+use super::verdict::Language;
 use crate::host::Host;
 use crate::packages::{self, Package};
 use crate::{cargo, process};
@@ -86,18 +87,14 @@ pub(super) fn linux(session: &Session) -> Result<Outcome> {
     let everything = Job::Documentation(vec!["--workspace".to_owned()]);
     let programs = built.tests.iter().map(Job::Program);
     let jobs: Vec<_> = [everything].into_iter().chain(programs).collect();
-    run_all(lanes::LINUX, &jobs, session.sweeps)
+    run_all(lanes::LINUX, &jobs)
 }
 
 /// In two prefixes at a time: most of these programs wait for Wine's server, and each prefix has its own.
 pub(super) fn wine(session: &Session) -> Result<Outcome> {
     let lanes = session.wine()?;
-    let mut jobs: Vec<_> = session
-        .built(lanes[0])?
-        .tests
-        .iter()
-        .map(Job::Program)
-        .collect();
+    let programs = session.built(lanes[0])?.tests.iter();
+    let mut jobs: Vec<_> = programs.map(Job::Program).collect();
     for (left_out, _) in NOT_UNDER_WINE {
         let before = jobs.len();
         jobs.retain(|job| job.name() != *left_out);
@@ -106,7 +103,7 @@ pub(super) fn wine(session: &Session) -> Result<Outcome> {
             "{left_out} is to be left out, and is not there"
         );
     }
-    let mut outcome = run_all(lanes, &jobs, session.sweeps)?;
+    let mut outcome = run_all(lanes, &jobs)?;
     outcome.note("left out: packages without code for Windows, but for those that follow");
     for (name, why) in LIVES {
         outcome.note(format!("run: {name} ({why})"));
@@ -128,7 +125,7 @@ pub(super) fn of(packages: &[&Package]) -> Result<Outcome> {
     if !documented.is_empty() {
         jobs.insert(0, Job::Documentation(documented));
     }
-    let mut outcome = run_all(lanes::LINUX, &jobs, Sweeps::Usual)?;
+    let mut outcome = run_all(lanes::LINUX, &jobs)?;
     outcome.building += built.took;
     Ok(outcome)
 }
@@ -165,8 +162,8 @@ fn build(host: Host<'_>, selection: &[String]) -> Result<Built> {
     Ok(built)
 }
 
-fn run_all(lanes: Lanes<'_>, jobs: &[Job<'_>], sweeps: Sweeps) -> Result<Outcome> {
-    let one = |host: Host<'_>, job: &Job<'_>| Outcome::steady(job.name(), || job.run(host, sweeps));
+fn run_all(lanes: Lanes<'_>, jobs: &[Job<'_>]) -> Result<Outcome> {
+    let one = |host: Host<'_>, job: &Job<'_>| Outcome::steady(job.name(), || job.run(host));
     let mut sum = Outcome::default();
     let mut without_tests = Vec::new();
     for (job, ran) in jobs.iter().zip(lanes::run(lanes, jobs, one)?) {
@@ -189,10 +186,10 @@ impl Job<'_> {
         }
     }
 
-    fn run(&self, host: Host<'_>, sweeps: Sweeps) -> Result<Outcome> {
+    fn run(&self, host: Host<'_>) -> Result<Outcome> {
         let (mut command, limit) = match self {
             Self::Documentation(selection) => (documentation(selection), DOCUMENTATION),
-            Self::Program(artifact) => (program(host, artifact), sweeps.limit()),
+            Self::Program(artifact) => (program(host, artifact), limit()),
         };
         let program = Program {
             step: host.name(),
@@ -200,8 +197,14 @@ impl Job<'_> {
             limit,
             language: Language::Rust,
         };
-        program.run(command.envs(sweeps.environment()))
+        program.run(&mut command)
     }
+}
+
+/// No test program runs longer than this. One that draws more cases than usual may take an hour.
+fn limit() -> Duration {
+    let draws_more = env::var_os("PROPTEST_CASES").is_some();
+    Duration::from_secs(60 * if draws_more { 60 } else { 10 })
 }
 
 fn documentation(selection: &[String]) -> Command {

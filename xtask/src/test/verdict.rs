@@ -2,7 +2,16 @@
 
 use std::collections::BTreeMap;
 
-use super::counts::Counts;
+use super::outcome::Counts;
+
+/// A test program's harness.
+#[derive(Clone, Copy)]
+pub(super) enum Language {
+    /// `go test -v`; a test with subtests is counted by these.
+    Go,
+    /// Rust's own, and libtest-mimic; ignored tests are skipped ones. Several programs one after the other add up.
+    Rust,
+}
 
 /// A test program's verdict.
 #[derive(Debug, Default, Eq, PartialEq)]
@@ -18,52 +27,73 @@ pub(super) struct Verdict {
     pub(super) concluded: bool,
 }
 
-impl Verdict {
-    /// Reads the output of Rust's test harness and of libtest-mimic; ignored tests are skipped
-    /// ones. Several programs one after the other add up.
-    pub(super) fn of_rust(output: &str) -> Self {
-        let results: Vec<Counts> = output
-            .lines()
-            .filter_map(|line| line.strip_prefix("test result: "))
-            .map(result_line)
-            .collect();
-        Self {
-            concluded: !results.is_empty(),
-            counts: results.into_iter().sum(),
-            failed: listed_failures(output),
-            skipped: output.lines().filter_map(ignored).collect(),
-            counted: added_up(output.lines().filter_map(counted)),
-        }
-    }
-
-    /// Reads the output of `go test -v`; a test with subtests is counted by these.
-    pub(super) fn of_go(output: &str) -> Self {
-        let tests: BTreeMap<&str, Ending> = output.lines().filter_map(go_line).collect();
-        let leaves = tests.iter().filter(|(name, _)| !is_parent(name, &tests));
-        let mut verdict = Self {
-            concluded: output.lines().any(|line| line == "PASS" || line == "FAIL"),
-            ..Self::default()
+impl Language {
+    pub(super) fn read(self, output: &str) -> Verdict {
+        let mut verdict = match self {
+            Self::Go => go(output),
+            Self::Rust => rust(output),
         };
-        for (name, ending) in leaves {
-            verdict.add(name, *ending);
+        for (what, number) in output.lines().filter_map(counted) {
+            *verdict.counted.entry(what).or_default() += number;
         }
         verdict
     }
 
-    fn add(&mut self, name: &str, ending: Ending) {
-        let counts = match ending {
-            Ending::Passed => Counts::passed(1),
+    /// The part of a program's output on its failed tests.
+    pub(super) fn about_failures(self, output: &str) -> String {
+        match self {
+            Self::Go => go_failures(output),
+            Self::Rust => {
+                let begin = output.find("\nfailures:\n").unwrap_or_default();
+                output[begin..].trim_start().to_owned()
+            }
+        }
+    }
+}
+
+fn rust(output: &str) -> Verdict {
+    let mut verdict = Verdict {
+        failed: listed_failures(output),
+        skipped: output.lines().filter_map(ignored).collect(),
+        ..Verdict::default()
+    };
+    let results = output
+        .lines()
+        .filter_map(|line| line.strip_prefix("test result: "));
+    for line in results {
+        verdict.concluded = true;
+        verdict.counts += result_line(line);
+    }
+    verdict
+}
+
+fn go(output: &str) -> Verdict {
+    let tests: BTreeMap<&str, Ending> = output.lines().filter_map(go_line).collect();
+    let mut verdict = Verdict {
+        concluded: output.lines().any(|line| line == "PASS" || line == "FAIL"),
+        ..Verdict::default()
+    };
+    let Verdict {
+        counts,
+        failed,
+        skipped,
+        ..
+    } = &mut verdict;
+    for (name, ending) in tests.iter().filter(|(name, _)| !is_parent(name, &tests)) {
+        let name = (*name).to_owned();
+        match ending {
+            Ending::Passed => counts.passed += 1,
             Ending::Failed => {
-                self.failed.push(name.to_owned());
-                Counts::failed(1)
+                counts.failed += 1;
+                failed.push(name);
             }
             Ending::Skipped => {
-                self.skipped.push(name.to_owned());
-                Counts::skipped(1)
+                counts.skipped += 1;
+                skipped.push(name);
             }
-        };
-        self.counts = self.counts + counts;
+        }
     }
+    verdict
 }
 
 #[derive(Clone, Copy)]
@@ -75,11 +105,11 @@ enum Ending {
 
 /// `ok. 12 passed; 0 failed; 1 ignored; 0 measured; 0 filtered out; finished in 0.01s`
 fn result_line(line: &str) -> Counts {
+    let fields = line
+        .split(['.', ';'])
+        .filter_map(|field| field.trim().split_once(' '));
     let number = |word: &str| {
-        let fields = line.split(['.', ';']).map(str::trim);
-        let field = fields
-            .filter_map(|field| field.split_once(' '))
-            .find(|(_, name)| *name == word);
+        let field = fields.clone().find(|(_, name)| *name == word);
         field
             .and_then(|(number, _)| number.parse().ok())
             .unwrap_or(0)
@@ -121,14 +151,6 @@ fn counted(line: &str) -> Option<(String, u64)> {
     Some((what.to_owned(), number.parse().ok()?))
 }
 
-fn added_up(counted: impl Iterator<Item = (String, u64)>) -> BTreeMap<String, u64> {
-    let mut sums = BTreeMap::new();
-    for (what, number) in counted {
-        *sums.entry(what).or_default() += number;
-    }
-    sums
-}
-
 /// `    --- PASS: TestName/sub (0.01s)`
 fn go_line(line: &str) -> Option<(&str, Ending)> {
     let (verdict, rest) = line.trim_start().strip_prefix("--- ")?.split_once(": ")?;
@@ -146,6 +168,22 @@ fn go_line(line: &str) -> Option<(&str, Ending)> {
 fn is_parent(name: &str, tests: &BTreeMap<&str, Ending>) -> bool {
     let inside = format!("{name}/");
     tests.keys().any(|other| other.starts_with(&inside))
+}
+
+/// The parts of `go test -v`'s output with a failed test, each from the test's beginning.
+fn go_failures(output: &str) -> String {
+    let mut parts: Vec<String> = vec![String::new()];
+    for line in output.lines() {
+        let begins = line.strip_prefix("=== RUN   ");
+        if begins.is_some_and(|name| !name.contains('/')) {
+            parts.push(String::new());
+        }
+        if let Some(part) = parts.last_mut() {
+            *part += &format!("{line}\n");
+        }
+    }
+    parts.retain(|part| part.contains("--- FAIL: "));
+    parts.concat()
 }
 
 #[cfg(test)]
@@ -176,26 +214,38 @@ test result: ok. 10 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out; fin
 
     const GO: &str = "\
 === RUN   TestA
---- PASS: TestA (0.00s)
+=== RUN   TestA/one
+=== RUN   TestA/two
+    a.go:1: why
+--- FAIL: TestA (0.00s)
     --- PASS: TestA/one (0.00s)
     --- FAIL: TestA/two (0.00s)
+=== RUN   TestB
 --- SKIP: TestB (0.00s)
+=== RUN   TestAB
 --- PASS: TestAB (0.00s)
 FAIL
 ";
 
+    fn counts(verdict: &Verdict) -> [u32; 3] {
+        let Counts {
+            passed,
+            failed,
+            skipped,
+        } = verdict.counts;
+        [passed, failed, skipped]
+    }
+
     #[test]
     fn rusts_results_add_up_and_name_what_failed() {
-        let verdict = Verdict::of_rust(RUST);
-        let counts = Counts {
-            passed: 11,
-            failed: 1,
-            skipped: 1,
-        };
-        assert_eq!(verdict.counts, counts);
+        let verdict = Language::Rust.read(RUST);
+        assert_eq!(counts(&verdict), [11, 1, 1]);
         assert_eq!(verdict.failed, ["c"]);
         assert_eq!(verdict.skipped, ["b, not here"]);
         assert!(verdict.concluded);
+        let shown = Language::Rust.about_failures(RUST);
+        assert!(shown.starts_with("failures:\n\n---- c stdout"), "{shown}");
+        assert_eq!(Language::Rust.about_failures("nothing"), "nothing");
     }
 
     #[test]
@@ -208,29 +258,27 @@ test b ... counted: 2 cases (symlink)
 counted: many cases
 ok
 ";
-        let counted = Verdict::of_rust(output).counted;
         let expected = [("cases".to_owned(), 42), ("fixtures".to_owned(), 3)];
-        assert_eq!(counted, expected.into());
+        assert_eq!(Language::Rust.read(output).counted, expected.into());
     }
 
     #[test]
     fn gos_leaves_are_counted_and_named() {
-        let verdict = Verdict::of_go(GO);
-        let counts = Counts {
-            passed: 2,
-            failed: 1,
-            skipped: 1,
-        };
-        assert_eq!(verdict.counts, counts);
+        let verdict = Language::Go.read(GO);
+        assert_eq!(counts(&verdict), [2, 1, 1]);
         assert_eq!(verdict.failed, ["TestA/two"]);
         assert_eq!(verdict.skipped, ["TestB"]);
         assert!(verdict.concluded);
+        let shown = Language::Go.about_failures(GO);
+        assert!(shown.starts_with("=== RUN   TestA\n"), "{shown}");
+        assert!(shown.ends_with("TestA/two (0.00s)\n"), "{shown}");
     }
 
     #[test]
     fn a_program_that_dies_on_the_way_has_not_concluded() {
         let rust = "running 3 tests\ntest a ... ok\nwine client error:0: recvmsg\n";
-        assert!(!Verdict::of_rust(rust).concluded);
-        assert!(!Verdict::of_go("=== RUN   TestA\n--- PASS: TestA (0.00s)\n").concluded);
+        assert!(!Language::Rust.read(rust).concluded);
+        let go = "=== RUN   TestA\n--- PASS: TestA (0.00s)\n";
+        assert!(!Language::Go.read(go).concluded);
     }
 }

@@ -200,11 +200,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn drive_z_is_the_root() {
-        assert_eq!(windows_path(Path::new("/a/b c")), r"Z:\a\b c");
-    }
-
-    #[test]
     fn wine_is_started_with_addresses_that_are_not_random() {
         let mut shell = at_fixed_addresses(Path::new("/bin/sh"));
         shell.args(["-c", "exec cat /proc/self/personality"]);

@@ -24,7 +24,7 @@ pub(crate) struct WineRunner {
 
 impl WineRunner {
     pub(crate) fn run(self) -> Result<ExitCode> {
-        env::provide(Host::WINE_NEEDS)?.require(Host::WINE_NEEDS)?;
+        env::provide(Host::WINE_NEEDS)?;
         let prefix = Prefix::create()?;
         let mut command = prefix.command(&self.exe);
         command.args(&self.arguments);

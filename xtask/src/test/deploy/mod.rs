@@ -2,26 +2,23 @@
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use anyhow::Result;
 
-use super::Session;
-use super::counts::Counts;
-use super::outcome::{Failure, Outcome};
-use crate::env::{self, GoModule};
-use crate::{cargo, demo, image, process};
+use super::outcome::Outcome;
+use super::{Session, go};
+use crate::host::Host;
+use crate::{env, image, trial};
 
 mod judges;
 mod start;
 
-const BUILD: Duration = Duration::from_secs(10 * 60);
-
 pub(super) fn run(session: &Session) -> Result<Outcome> {
     let host = session.wine()?[0];
-    let exe = session.built(host)?.binary(demo::WINCSI)?;
+    let exe = session.built(host)?.binary(trial::PLUGIN)?;
     let started = Instant::now();
-    let programs = Programs::build(session)?;
+    let programs = Programs::build(host)?;
     let mut outcome = Outcome {
         building: started.elapsed(),
         ..Outcome::default()
@@ -35,27 +32,10 @@ pub(super) fn run(session: &Session) -> Result<Outcome> {
             programs: &programs,
             host,
         });
-        outcome.add(judged_as(name, judged));
+        outcome.add(Outcome::of_check(name, judged));
     }
     outcome.add(start::daemon_sets(host, exe, &programs)?);
     Ok(outcome)
-}
-
-/// One test, by its name.
-fn judged_as(name: &str, judged: Result<()>) -> Outcome {
-    match judged {
-        Ok(()) => {
-            println!("   1 passed           {name}");
-            Outcome {
-                counts: Counts::passed(1),
-                ..Outcome::default()
-            }
-        }
-        Err(error) => {
-            println!("RED     {name}");
-            Outcome::failed(Failure::of_error(name, &error))
-        }
-    }
 }
 
 /// Our programs in Go.
@@ -69,31 +49,11 @@ struct Programs {
 }
 
 impl Programs {
-    fn build(session: &Session) -> Result<Self> {
-        let go = session.provision.go()?;
-        let folder = cargo::work_dir("go-tests")?;
-        let build = |module: GoModule, arguments: &[&str], to: &str, source: &str, goos: &str| {
-            let program = folder.join(to);
-            let mut command = go.command(module, arguments);
-            command
-                .arg("-o")
-                .arg(&program)
-                .arg(source)
-                .env("GOOS", goos);
-            process::capture(&mut command, BUILD)?.success("go build")?;
-            anyhow::Ok(program)
-        };
-        let deploy = env::GO_DEPLOY;
+    fn build(host: Host<'_>) -> Result<Self> {
         Ok(Self {
-            layers: build(deploy, &["build"], "layers.exe", "./layers", "windows")?,
-            hosts: build(deploy, &["build"], "hosts", "./hosts", "linux")?,
-            calls: build(
-                env::GO_SANITY,
-                &["test", "-c"],
-                "sanity-calls",
-                ".",
-                "linux",
-            )?,
+            layers: go::build_program(host, env::GO_DEPLOY, "layers")?,
+            hosts: go::build_program(Host::Linux, env::GO_DEPLOY, "hosts")?,
+            calls: go::build_test(Host::Linux, env::GO_SANITY, "sanity")?,
         })
     }
 }

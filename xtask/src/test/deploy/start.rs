@@ -12,7 +12,8 @@ use crate::host::{Host, free_ports};
 use crate::manifests::{self, Manifest, Probe, Program};
 use crate::process::{self, Background};
 use crate::test::outcome::Outcome;
-use crate::test::program::{self, Language};
+use crate::test::program;
+use crate::test::verdict::Language;
 use crate::wine::Prefix;
 
 const START: Duration = Duration::from_secs(60);

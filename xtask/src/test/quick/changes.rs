@@ -25,10 +25,7 @@ impl Changes {
 
     fn read_in(dir: &Path) -> Result<Self> {
         let base = merge_base(dir)?;
-        let since = format!(
-            "since the merge base with main, {}",
-            &base[..10.min(base.len())]
-        );
+        let since = format!("since the merge base with main, {base:.10}");
         let files = differing(dir, &base)?;
         let on_main = git::lines_in(dir, &["branch", "--show-current"])? == ["main"];
         if !files.is_empty() || !on_main {
@@ -52,10 +49,8 @@ fn merge_base(dir: &Path) -> Result<String> {
 /// A renamed file counts under both names.
 fn differing(dir: &Path, base: &str) -> Result<Vec<String>> {
     let mut files = git::lines_in(dir, &["diff", "--name-only", "--no-renames", base, "--"])?;
-    files.extend(git::lines_in(
-        dir,
-        &["ls-files", "--others", "--exclude-standard"],
-    )?);
+    let untracked = ["ls-files", "--others", "--exclude-standard"];
+    files.extend(git::lines_in(dir, &untracked)?);
     Ok(files)
 }
 
@@ -72,15 +67,8 @@ mod tests {
     use super::*;
 
     fn git(dir: &Path, line: &str) {
-        let who = [
-            "-c",
-            "user.name=a",
-            "-c",
-            "user.email=a@b",
-            "-c",
-            "commit.gpgsign=false",
-        ];
-        let arguments: Vec<&str> = who.into_iter().chain(line.split(' ')).collect();
+        let who = "-c user.name=a -c user.email=a@b -c commit.gpgsign=false";
+        let arguments: Vec<&str> = who.split(' ').chain(line.split(' ')).collect();
         git::lines_in(dir, &arguments).unwrap();
     }
 
