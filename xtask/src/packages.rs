@@ -14,17 +14,26 @@ pub(crate) struct Package {
     /// From the workspace's root, with `/` at its end.
     pub(crate) dir: String,
     pub(crate) has_library: bool,
+    /// Its test programs' names, each with its source from the workspace's root.
+    pub(crate) tests: Vec<(String, String)>,
 }
 
 impl Package {
     fn read(metadata: &Value, root: &str) -> Option<Self> {
         let manifest = metadata["manifest_path"].as_str()?;
         let dir = manifest.strip_prefix(root)?.strip_prefix('/')?;
-        let mut targets = metadata["targets"].as_array()?.iter();
+        let targets = metadata["targets"].as_array()?;
+        let is = |target: &&Value, kind: &str| target["kind"][0] == kind;
+        let tests = targets.iter().filter(|target| is(target, "test"));
+        let source = |test: &Value| {
+            let source = test["src_path"].as_str()?.strip_prefix(root)?;
+            Some((string(&test["name"]), source.strip_prefix('/')?.to_owned()))
+        };
         Some(Self {
             name: string(&metadata["name"]),
             dir: dir.strip_suffix("Cargo.toml")?.to_owned(),
-            has_library: targets.any(|target| target["kind"][0] == "lib"),
+            has_library: targets.iter().any(|target| is(&target, "lib")),
+            tests: tests.filter_map(source).collect(),
         })
     }
 
@@ -47,13 +56,13 @@ pub(crate) fn all() -> Result<Vec<Package>> {
         .collect()
 }
 
-/// The names of packages with a line for Windows, or for all but Windows: without the chores, since these run on Linux
+/// The packages with a line for Windows, or for all but Windows: without the chores, since these run on Linux
 /// alone and their rules name such lines.
-pub(crate) fn with_windows_code() -> Result<Vec<String>> {
+pub(crate) fn with_windows_code() -> Result<Vec<Package>> {
     let files = git::grep(&["-E", OF_WINDOWS, "--", "*.rs", "*Cargo.toml"])?;
     let packages = all()?.into_iter().filter(|one| one.name != "xtask");
     let with_code = packages.filter(|one| files.iter().any(|file| one.has(file)));
-    Ok(with_code.map(|one| one.name).collect())
+    Ok(with_code.collect())
 }
 
 #[cfg(test)]
@@ -65,9 +74,16 @@ mod tests {
         let all = all().unwrap();
         let proxy = all.iter().find(|one| one.name == "wincsi-proxy").unwrap();
         assert!(proxy.has_library && proxy.has("crates/proxy/src/lib.rs"));
+        let calls = ("calls", "crates/proxy/tests/calls/main.rs");
+        assert!(
+            proxy
+                .tests
+                .iter()
+                .any(|(name, source)| (&**name, &**source) == calls)
+        );
         assert!(!proxy.has("crates/proxy-x/a") && all.iter().any(|one| !one.has_library));
         let found = with_windows_code().unwrap();
-        let has = |name: &str| found.iter().any(|one| one == name);
+        let has = |name: &str| found.iter().any(|one| one.name == name);
         assert!(has("wincsi-os-windows") && has("wincsi-transport") && has("wincsi-proxy"));
         assert!(!has("wincsi-automation") && !has("wincsi-node") && !has("xtask"));
     }

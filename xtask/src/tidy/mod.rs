@@ -121,7 +121,7 @@ pub(crate) fn clippy_all() -> Result<()> {
 /// For packages with code for Windows. The tests' target compiles the same lines when they are built.
 fn clippy_for_windows() -> Result<()> {
     let packages = packages::with_windows_code()?;
-    let packages = packages.iter().map(|name| format!("--package={name}"));
+    let packages = packages.iter().map(|one| format!("--package={}", one.name));
     clippy(packages.chain([format!("--target={MSVC}")]))
 }
 

@@ -110,6 +110,7 @@ mod tests {
             name: name.to_owned(),
             dir: format!("crates/{name}/"),
             has_library: true,
+            tests: Vec::new(),
         };
         let packages = ["node", "node-tools", "proxy"].map(package);
         let files = [
