@@ -2,7 +2,8 @@
 
 use wire::iscsi::v1alpha2 as newest;
 
-use crate::fixture::{ADDRESS, GUARDED, InitiatorFixture, OPEN, PROOF, SECRET};
+use crate::fixture::{ADDRESS, GUARDED, OPEN, PROOF, SECRET, proxy, servers};
+use crate::support::Proxy;
 
 const CHAP_RULE: &str = "a CHAP secret must have 12 to 16 bytes, and no NUL";
 
@@ -22,7 +23,7 @@ macro_rules! version {
                 })
             }
 
-            fn add(fixture: &InitiatorFixture) {
+            fn add(fixture: &Proxy) {
                 let target_portal = portal(ADDRESS, 0);
                 fixture.answer::<rpc::AddTargetPortal>(&AddTargetPortalRequest { target_portal });
             }
@@ -44,7 +45,7 @@ macro_rules! version {
                 }
             }
 
-            fn disks(fixture: &InitiatorFixture, iqn: &str) -> Vec<String> {
+            fn disks(fixture: &Proxy, iqn: &str) -> Vec<String> {
                 fixture.answer::<disk::rpc::Rescan>(&disk::RescanRequest {});
                 let request = GetTargetDisksRequest {
                     target_portal: portal(ADDRESS, 3260),
@@ -55,7 +56,7 @@ macro_rules! version {
 
             #[test]
             fn a_portal_is_listed_from_add_until_remove() {
-                let fixture = InitiatorFixture::new();
+                let fixture = proxy();
                 let listed = || {
                     let list =
                         fixture.answer::<rpc::ListTargetPortals>(&ListTargetPortalsRequest {});
@@ -75,18 +76,18 @@ macro_rules! version {
                 };
                 fixture.answer::<rpc::RemoveTargetPortal>(&remove);
                 assert_eq!(listed(), []);
-                let again = fixture.refusal::<rpc::RemoveTargetPortal>(&remove);
+                let again = fixture.complaint::<rpc::RemoveTargetPortal>(&remove);
                 assert!(again.ends_with(": not found"), "{again}");
                 let discover = DiscoverTargetPortalRequest {
                     target_portal: portal(ADDRESS, 3260),
                 };
-                let unknown = fixture.refusal::<rpc::DiscoverTargetPortal>(&discover);
+                let unknown = fixture.complaint::<rpc::DiscoverTargetPortal>(&discover);
                 assert!(unknown.ends_with(": not found"), "{unknown}");
             }
 
             #[test]
             fn a_target_is_connected_and_its_disk_found_and_left() {
-                let fixture = InitiatorFixture::new();
+                let fixture = proxy();
                 add(&fixture);
                 assert_eq!(disks(&fixture, OPEN), Vec::<String>::new());
                 fixture.answer::<rpc::ConnectTarget>(&login(OPEN, 0, ""));
@@ -101,10 +102,10 @@ macro_rules! version {
 
             #[test]
             fn chap_opens_what_asks_for_it() {
-                let fixture = InitiatorFixture::new();
+                let fixture = proxy();
                 add(&fixture);
                 let wrong =
-                    fixture.refusal::<rpc::ConnectTarget>(&login(GUARDED, 1, "wrong0123456"));
+                    fixture.complaint::<rpc::ConnectTarget>(&login(GUARDED, 1, "wrong0123456"));
                 assert!(wrong.contains("authentication failed"), "{wrong}");
                 assert!(!wrong.contains("wrong0123456"), "{wrong}");
                 fixture.answer::<rpc::ConnectTarget>(&login(GUARDED, 1, SECRET));
@@ -114,61 +115,64 @@ macro_rules! version {
             /// Guards: P25
             #[test]
             fn weakness_1_a_request_without_a_portal_is_an_error_for_its_caller_alone() {
-                let fixture = InitiatorFixture::new();
+                let fixture = proxy();
                 let missing = "target portal is missing";
                 let add = AddTargetPortalRequest::default();
-                assert_eq!(fixture.refusal::<rpc::AddTargetPortal>(&add), missing);
+                assert_eq!(fixture.complaint::<rpc::AddTargetPortal>(&add), missing);
                 let discover = DiscoverTargetPortalRequest::default();
                 assert_eq!(
-                    fixture.refusal::<rpc::DiscoverTargetPortal>(&discover),
+                    fixture.complaint::<rpc::DiscoverTargetPortal>(&discover),
                     missing
                 );
                 let remove = RemoveTargetPortalRequest::default();
-                assert_eq!(fixture.refusal::<rpc::RemoveTargetPortal>(&remove), missing);
+                assert_eq!(
+                    fixture.complaint::<rpc::RemoveTargetPortal>(&remove),
+                    missing
+                );
                 let connect = ConnectTargetRequest::default();
-                assert_eq!(fixture.refusal::<rpc::ConnectTarget>(&connect), missing);
+                assert_eq!(fixture.complaint::<rpc::ConnectTarget>(&connect), missing);
                 let disconnect = DisconnectTargetRequest::default();
                 assert_eq!(
-                    fixture.refusal::<rpc::DisconnectTarget>(&disconnect),
+                    fixture.complaint::<rpc::DisconnectTarget>(&disconnect),
                     missing
                 );
                 let of = GetTargetDisksRequest::default();
-                assert_eq!(fixture.refusal::<rpc::GetTargetDisks>(&of), missing);
+                assert_eq!(fixture.complaint::<rpc::GetTargetDisks>(&of), missing);
                 fixture.answer::<rpc::ListTargetPortals>(&ListTargetPortalsRequest {});
             }
 
             /// Guards: P39
             #[test]
             fn weakness_25_a_port_beyond_sixteen_bits_is_refused() {
-                let fixture = InitiatorFixture::new();
+                let fixture = proxy();
                 add(&fixture);
                 let target_portal = portal(ADDRESS, 65_536 + 3260);
                 let text = "target port 68796 is not valid: ports have 16 bits";
                 let add = AddTargetPortalRequest {
                     target_portal: target_portal.clone(),
                 };
-                assert_eq!(fixture.refusal::<rpc::AddTargetPortal>(&add), text);
+                assert_eq!(fixture.complaint::<rpc::AddTargetPortal>(&add), text);
                 let discover = DiscoverTargetPortalRequest {
                     target_portal: target_portal.clone(),
                 };
                 assert_eq!(
-                    fixture.refusal::<rpc::DiscoverTargetPortal>(&discover),
+                    fixture.complaint::<rpc::DiscoverTargetPortal>(&discover),
                     text
                 );
                 let remove = RemoveTargetPortalRequest {
                     target_portal: target_portal.clone(),
                 };
-                assert_eq!(fixture.refusal::<rpc::RemoveTargetPortal>(&remove), text);
+                assert_eq!(fixture.complaint::<rpc::RemoveTargetPortal>(&remove), text);
                 let mut connect = login(OPEN, 0, "");
                 connect.target_portal = target_portal;
-                assert_eq!(fixture.refusal::<rpc::ConnectTarget>(&connect), text);
+                assert_eq!(fixture.complaint::<rpc::ConnectTarget>(&connect), text);
             }
 
             #[test]
             fn bad_input_is_refused_before_anything_is_done() {
-                let fixture = InitiatorFixture::new();
+                let fixture = proxy();
                 add(&fixture);
-                let refused = |request| fixture.refusal::<rpc::ConnectTarget>(&request);
+                let refused = |request| fixture.complaint::<rpc::ConnectTarget>(&request);
                 for auth_type in [3, -1, i32::MAX] {
                     assert_eq!(
                         refused(login(OPEN, auth_type, "")),
@@ -193,7 +197,7 @@ macro_rules! version {
 
             #[test]
             fn what_is_unknown_is_object_not_found_and_what_is_out_of_reach_is_not() {
-                let fixture = InitiatorFixture::new();
+                let fixture = proxy();
                 let of = GetTargetDisksRequest {
                     target_portal: portal(ADDRESS, 3260),
                     iqn: "iqn.2026-01.com.example:none".to_owned(),
@@ -204,8 +208,8 @@ macro_rules! version {
                 };
                 let texts = || {
                     [
-                        fixture.refusal::<rpc::GetTargetDisks>(&of),
-                        fixture.refusal::<rpc::DisconnectTarget>(&leave),
+                        fixture.complaint::<rpc::GetTargetDisks>(&of),
+                        fixture.complaint::<rpc::DisconnectTarget>(&leave),
                     ]
                 };
                 let are_not_found = || {
@@ -230,15 +234,15 @@ macro_rules! version {
             #[test]
             fn a_session_without_a_connection_is_logged_in_and_a_refusal_is_not() {
                 const TEXT: &str = "The target has already been logged in via an iSCSI session";
-                let fixture = InitiatorFixture::new();
+                let fixture = proxy();
                 add(&fixture);
-                let refused = fixture.refusal::<rpc::ConnectTarget>(&login(GUARDED, 0, ""));
+                let refused = fixture.complaint::<rpc::ConnectTarget>(&login(GUARDED, 0, ""));
                 assert!(!refused.contains(TEXT), "{refused}");
                 fixture.answer::<rpc::ConnectTarget>(&login(OPEN, 0, ""));
-                fixture.servers().set_down("array", true).unwrap();
-                let lost = fixture.refusal::<rpc::ConnectTarget>(&login(OPEN, 0, ""));
+                servers(&fixture).set_down("array", true).unwrap();
+                let lost = fixture.complaint::<rpc::ConnectTarget>(&login(OPEN, 0, ""));
                 assert!(lost.contains(TEXT), "{lost}");
-                let down = fixture.refusal::<rpc::ConnectTarget>(&login(GUARDED, 1, SECRET));
+                let down = fixture.complaint::<rpc::ConnectTarget>(&login(GUARDED, 1, SECRET));
                 assert!(!down.contains(TEXT), "{down}");
             }
         }
@@ -250,7 +254,7 @@ version!(v1alpha2);
 
 #[test]
 fn the_mutual_secret_opens_what_proves_itself() {
-    let fixture = InitiatorFixture::new();
+    let fixture = proxy();
     let target_portal = Some(newest::TargetPortal {
         target_address: ADDRESS.to_owned(),
         target_port: 0,
@@ -269,9 +273,9 @@ fn the_mutual_secret_opens_what_proves_itself() {
     let secret = |text: &str| newest::SetMutualChapSecretRequest {
         mutual_chap_secret: text.to_owned(),
     };
-    fixture.refusal::<newest::rpc::ConnectTarget>(&login);
+    fixture.complaint::<newest::rpc::ConnectTarget>(&login);
     for text in ["", "short", "0123456789abcdefg"] {
-        let refused = fixture.refusal::<newest::rpc::SetMutualChapSecret>(&secret(text));
+        let refused = fixture.complaint::<newest::rpc::SetMutualChapSecret>(&secret(text));
         assert_eq!(refused, CHAP_RULE);
     }
     fixture.answer::<newest::rpc::SetMutualChapSecret>(&secret(PROOF));

@@ -4,4 +4,6 @@
 
 mod fixture;
 mod iscsi;
+#[path = "../support/mod.rs"]
+mod support;
 mod system;

@@ -3,9 +3,10 @@
 use os_sim::{NodeSpec, Start};
 use wire::system::v1alpha1::*;
 
-use crate::fixture::{InitiatorFixture, SERIAL, spec};
+use crate::fixture::{SERIAL, proxy, proxy_of, spec};
+use crate::support::Proxy;
 
-fn status(fixture: &InitiatorFixture, name: &str) -> ServiceStatus {
+fn status(fixture: &Proxy, name: &str) -> ServiceStatus {
     let name = name.to_owned();
     let service = fixture.answer::<rpc::GetService>(&GetServiceRequest { name });
     service.status()
@@ -24,7 +25,7 @@ fn stop(name: &str, force: bool) -> StopServiceRequest {
 /// Guards: P42
 #[test]
 fn weakness_37_the_serial_number_is_trimmed() {
-    let fixture = InitiatorFixture::new();
+    let fixture = proxy();
     let request = GetBiosSerialNumberRequest {};
     let answer = fixture.answer::<rpc::GetBiosSerialNumber>(&request);
     assert_eq!(answer.serial_number, SERIAL);
@@ -36,8 +37,8 @@ fn a_blank_serial_number_is_an_error() {
         serial: "  ".to_owned(),
         ..spec()
     };
-    let fixture = InitiatorFixture::on(&spec);
-    let text = fixture.refusal::<rpc::GetBiosSerialNumber>(&GetBiosSerialNumberRequest {});
+    let fixture = proxy_of(&spec);
+    let text = fixture.complaint::<rpc::GetBiosSerialNumber>(&GetBiosSerialNumberRequest {});
     assert_eq!(
         text,
         "failed to get the BIOS serial number: the firmware gives none"
@@ -46,7 +47,7 @@ fn a_blank_serial_number_is_an_error() {
 
 #[test]
 fn a_service_is_reported_started_and_stopped() {
-    let fixture = InitiatorFixture::new();
+    let fixture = proxy();
     let request = GetServiceRequest {
         name: "DEFRAGSVC".to_owned(),
     };
@@ -80,7 +81,7 @@ fn each_start_type_has_its_own_number() {
         service.start = start;
         spec.service.push(service);
     }
-    let fixture = InitiatorFixture::on(&spec);
+    let fixture = proxy_of(&spec);
     for (at, (_, expected)) in starts.into_iter().enumerate() {
         let name = format!("s{at}");
         let service = fixture.answer::<rpc::GetService>(&GetServiceRequest { name });
@@ -90,8 +91,8 @@ fn each_start_type_has_its_own_number() {
 
 #[test]
 fn dependents_are_an_error_that_names_them_unless_forced() {
-    let fixture = InitiatorFixture::new();
-    let refused = fixture.refusal::<rpc::StopService>(&stop("base", false));
+    let fixture = proxy();
+    let refused = fixture.complaint::<rpc::StopService>(&stop("base", false));
     for name in ["left", "right", "top"] {
         assert!(refused.contains(name), "{refused}");
         assert_eq!(status(&fixture, name), ServiceStatus::Running);
@@ -105,19 +106,19 @@ fn dependents_are_an_error_that_names_them_unless_forced() {
 
 #[test]
 fn a_service_that_is_not_there_has_csi_proxys_text() {
-    let fixture = InitiatorFixture::new();
+    let fixture = proxy();
     let text = "failed to get service no-such. error: failed to query service no-such: not found";
     let query = GetServiceRequest {
         name: "no-such".to_owned(),
     };
-    assert_eq!(fixture.refusal::<rpc::GetService>(&query), text);
+    assert_eq!(fixture.complaint::<rpc::GetService>(&query), text);
     assert_eq!(
-        fixture.refusal::<rpc::StartService>(&start("no-such")),
+        fixture.complaint::<rpc::StartService>(&start("no-such")),
         text
     );
     for force in [false, true] {
         assert_eq!(
-            fixture.refusal::<rpc::StopService>(&stop("no-such", force)),
+            fixture.complaint::<rpc::StopService>(&stop("no-such", force)),
             text
         );
     }
@@ -125,16 +126,16 @@ fn a_service_that_is_not_there_has_csi_proxys_text() {
 
 #[test]
 fn names_that_no_service_has_are_refused() {
-    let fixture = InitiatorFixture::new();
+    let fixture = proxy();
     let long = "s".repeat(257);
     for name in ["", "a/b", r"a\b", "a\0b", &long] {
         let query = GetServiceRequest {
             name: name.to_owned(),
         };
         for text in [
-            fixture.refusal::<rpc::GetService>(&query),
-            fixture.refusal::<rpc::StartService>(&start(name)),
-            fixture.refusal::<rpc::StopService>(&stop(name, true)),
+            fixture.complaint::<rpc::GetService>(&query),
+            fixture.complaint::<rpc::StartService>(&start(name)),
+            fixture.complaint::<rpc::StopService>(&stop(name, true)),
         ] {
             assert!(text.starts_with("service name"), "{text}");
         }
@@ -150,7 +151,7 @@ fn a_disabled_service_does_not_start_and_says_why() {
             service.start = Start::Disabled;
         }
     }
-    let fixture = InitiatorFixture::on(&spec);
-    let text = fixture.refusal::<rpc::StartService>(&start("vds"));
+    let fixture = proxy_of(&spec);
+    let text = fixture.complaint::<rpc::StartService>(&start("vds"));
     assert!(text.contains("is disabled"), "{text}");
 }
