@@ -215,7 +215,7 @@ mod tests {
     fn the_reader_of_a_page_is_found() {
         let found = readers("docs/flags.md").unwrap();
         assert!(
-            found.contains(&"crates/proxy/tests/pages/main.rs".to_owned()),
+            found.contains(&"crates/proxy/tests/it/pages/mod.rs".to_owned()),
             "{found:?}"
         );
     }
