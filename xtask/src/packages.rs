@@ -74,12 +74,12 @@ mod tests {
         let all = all().unwrap();
         let proxy = all.iter().find(|one| one.name == "wincsi-proxy").unwrap();
         assert!(proxy.has_library && proxy.has("crates/proxy/src/lib.rs"));
-        let calls = ("calls", "crates/proxy/tests/calls/main.rs");
+        let drivers = ("drivers", "crates/proxy/tests/drivers/main.rs");
         assert!(
             proxy
                 .tests
                 .iter()
-                .any(|(name, source)| (&**name, &**source) == calls)
+                .any(|(name, source)| (&**name, &**source) == drivers)
         );
         assert!(!proxy.has("crates/proxy-x/a") && all.iter().any(|one| !one.has_library));
         let found = with_windows_code().unwrap();

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 /// A line for each profile and class, `PROFILE CLASS: PROPERTY PROPERTY`. The test `profiles` of `os-sim` compares it
 /// with the records and with the simulator.
-const UNBACKED: &str = include_str!("../../os-sim/tests/profiles/unbacked.txt");
+const UNBACKED: &str = include_str!("../../os-sim/tests/it/profiles/unbacked.txt");
 
 /// The experiments that record all properties of a class's objects.
 const SETTLED_BY: &[(u8, &[&str])] = &[

@@ -1,6 +1,6 @@
 //! Machines of clouds, as the field records of `formats` show them (`formats::fixtures::field`).
 //!
-//! Each constant here is held against a record by `tests/profiles`. The records print no more than what they print:
+//! Each constant here is held against a record by `tests/it/profiles`. The records print no more than what they print:
 //! what else an object has is the simulator's usual.
 
 use std::fmt;

@@ -8,13 +8,14 @@
 )]
 #![allow(dead_code, reason = "it shares helpers with `paths`")]
 
-#[path = "paths/attack.rs"]
+#[path = "it/paths/attack.rs"]
 mod attack;
-#[path = "paths/fixture.rs"]
+#[path = "it/paths/fixture.rs"]
 mod fixture;
-#[path = "paths/random.rs"]
+#[path = "it/paths/random.rs"]
 mod random;
-#[path = "paths/random_swaps.rs"]
+#[path = "it/paths/random_swaps.rs"]
 mod random_swaps;
-#[path = "paths/sentry.rs"]
+#[path = "it/paths/sentry.rs"]
 mod sentry;
+mod support;

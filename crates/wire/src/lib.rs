@@ -41,11 +41,11 @@
 //!    service, no imports, a comment on the package saying what is new, and one on each service, RPC,
 //!    message, field and enum value (the compiler warns of a missing one). The build finds the file. A new group
 //!    also takes its place in the registration order in `wire/build/source.rs`.
-//! 2. Add its lines to `wire/tests/contract.txt` and the new totals to `wire/tests/contract.rs`, taken from
+//! 2. Add its lines to `wire/tests/it/contract.txt` and the new totals to `wire/tests/it/contract.rs`, taken from
 //!    csi-proxy's API and not from the new file: the test compares the two.
 //! 3. Serve it: the operation in `proxy/src/operations`, the handlers in `proxy/src/groups/<group>`, called by
 //!    the group's `register`, and for a new operation a row in `proxy/src/catalogue.rs`.
-//! 4. Name the tests of each method in `proxy/tests/pages/evidence.rs`, and give a new operation its
+//! 4. Name the tests of each method in `proxy/tests/it/pages/evidence.rs`, and give a new operation its
 //!    row in `costs/src/calls`.
 //! 5. Run `cargo xtask docs`, which writes the pages from these tables.
 //!

@@ -49,10 +49,6 @@ const NOT_UNDER_WINE: &[(&str, &str)] = &[
         "deaths, machines and disks on the simulated node, the same everywhere; driver/tests/program runs",
     ),
     (
-        "crates/driver/tests/kinds.rs",
-        "deaths of a kind of its own on the simulated node, the same everywhere; driver/tests/program runs",
-    ),
-    (
         "crates/driver/tests/pipes.rs",
         "a proxy on sockets, which are pipes there",
     ),

@@ -6,7 +6,7 @@ use node::driver_texts::{self, Matched, Returned};
 use wincsi_proxy::catalogue::{self, OPERATIONS, Operation};
 use wire::Group;
 
-use crate::drivers::{DRIVERS, ON_SIMULATED_FILES, STRICTER};
+use super::drivers::{DRIVERS, ON_SIMULATED_FILES, STRICTER};
 
 const HEAD: &str = "\
 # Compatibility with csi-proxy
@@ -18,7 +18,7 @@ Find out what changes for your drivers if you replace Kubernetes' csi-proxy: [sh
 refuses](#what-csi-proxy-takes-and-this-server-does-not), [texts that drivers match](#texts-that-drivers-look-for).
 
 The server has every method of every version, on the pipe `\\\\.\\pipe\\csi-proxy-GROUP-VERSION`. Each version of each
-operation has a test (`crates/proxy/tests/pages/evidence.rs`). These run against the simulated node, on Linux and under
+operation has a test (`crates/proxy/tests/it/pages/evidence.rs`). These run against the simulated node, on Linux and under
 Wine; one test calls each group on Wine itself. Nothing has run on real Windows.
 ";
 

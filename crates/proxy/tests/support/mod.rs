@@ -4,7 +4,7 @@
 #![allow(clippy::panic, reason = "helpers of tests fail like tests")]
 
 use std::fs::{self, File};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -21,6 +21,11 @@ const TIMEOUT: Duration = Duration::from_secs(60);
 /// On Windows all servers of a machine have the same pipes, so there is one at a time.
 static TURN: Mutex<()> = Mutex::new(());
 
+/// Waits until no other test of this program serves.
+pub(crate) fn turn() -> MutexGuard<'static, ()> {
+    TURN.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 /// A server on a new simulated node, in a folder of its own.
 pub(crate) struct Proxy {
     _server: RunningServer,
@@ -36,7 +41,7 @@ impl Proxy {
 
     /// On the node that `make` creates in a folder.
     pub(crate) fn start_on(make: impl FnOnce(&Path)) -> Self {
-        let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+        let turn = turn();
         let folder = TempDir::new().expect("a temporary folder");
         make(&folder.path().join("node"));
         let config = Config {
@@ -54,16 +59,21 @@ impl Proxy {
         }
     }
 
+    /// The simulated node's folder.
+    pub(crate) fn node(&self) -> PathBuf {
+        self.folder.path().join("node")
+    }
+
     /// The hand at the node's hardware.
     pub(crate) fn hardware(&self) -> HardwareControl {
-        HardwareControl::at(self.folder.path().join("node"))
+        HardwareControl::at(self.node())
     }
 
     /// Has every call of this operation of the system fail from now on.
     pub(crate) fn break_operation(&self, operation: &str, win32: u32) {
         let effect = format!("effect = {{ fail = {{ win32 = {win32} }} }}");
         let rule = format!("[[fault]]\noperation = \"{operation}\"\n{effect}\n");
-        let script = self.folder.path().join("node").join("faults.toml");
+        let script = self.node().join("faults.toml");
         fs::write(script, rule).expect("the node's folder");
     }
 
@@ -71,7 +81,7 @@ impl Proxy {
     pub(crate) fn fill(&self, volume_id: &str, length: u64) {
         let guid = volume_id.trim_start_matches(r"\\?\Volume{");
         let guid = guid.trim_end_matches(r"}\");
-        let files = self.folder.path().join("node").join("volumes").join(guid);
+        let files = self.node().join("volumes").join(guid);
         let file = File::create(files.join("filling")).expect("the volume's files");
         file.set_len(length).expect("there is room");
     }

@@ -36,7 +36,7 @@ pub const TIMEOUT: Duration = Duration::from_secs(30);
 
 static SERIAL: AtomicU32 = AtomicU32::new(0);
 
-/// Where the endpoints of a test are: by the system's own kind, or of tcp where tests/tcp.rs has taken the test in.
+/// Where the endpoints of a test are: by the system's own kind, or of tcp where it/tcp.rs has taken the test in.
 pub struct Home(os::Home);
 
 impl Home {
@@ -54,7 +54,7 @@ impl Home {
 
 /// Whether these are the tests of tcp.
 pub fn is_over_tcp() -> bool {
-    module_path!().starts_with("tcp::")
+    module_path!().contains("::tcp::")
 }
 
 /// A port of an address of its own: there are so many that no two tests draw the same one, even in separate Wines.

@@ -1,0 +1,4 @@
+//! The descriptors and the bytes against the contract.
+
+mod contract;
+mod encoding;
