@@ -45,7 +45,7 @@
 //!    csi-proxy's API and not from the new file: the test compares the two.
 //! 3. Serve it: the operation in `proxy/src/operations`, the handlers in `proxy/src/groups/<group>`, called by
 //!    the group's `register`, and for a new operation a row in `proxy/src/catalogue.rs`.
-//! 4. Name the tests of each method in `proxy/tests/it/pages/evidence.rs`, and give a new operation its
+//! 4. Name the tests of each method in `proxy/tests/simulated/pages/evidence.rs`, and give a new operation its
 //!    row in `costs/src/calls`.
 //! 5. Run `cargo xtask docs`, which writes the pages from these tables.
 //!

@@ -49,6 +49,10 @@ const NOT_UNDER_WINE: &[(&str, &str)] = &[
         "deaths, machines and disks on the simulated node, the same everywhere; driver/tests/program runs",
     ),
     (
+        "crates/driver/tests/it/main.rs",
+        "requests for shares on the simulated node, and pages, the same everywhere; driver/tests/program runs",
+    ),
+    (
         "crates/driver/tests/pipes.rs",
         "a proxy on sockets, which are pipes there",
     ),
@@ -70,8 +74,8 @@ const NOT_UNDER_WINE: &[(&str, &str)] = &[
         "has a project of its own built, and runs its tests under Wine itself",
     ),
     (
-        "crates/proxy/tests/random_paths.rs",
-        "thousands of calls on simulated files; paths/main.rs runs",
+        "crates/proxy/tests/simulated/main.rs",
+        "clients' paths on simulated files, the same everywhere; proxy/tests/it calls over the pipes",
     ),
 ];
 

@@ -18,7 +18,7 @@ Find out what changes for your drivers if you replace Kubernetes' csi-proxy: [sh
 refuses](#what-csi-proxy-takes-and-this-server-does-not), [texts that drivers match](#texts-that-drivers-look-for).
 
 The server has every method of every version, on the pipe `\\\\.\\pipe\\csi-proxy-GROUP-VERSION`. Each version of each
-operation has a test (`crates/proxy/tests/it/pages/evidence.rs`). These run against the simulated node, on Linux and under
+operation has a test (`crates/proxy/tests/simulated/pages/evidence.rs`). These run against the simulated node, on Linux and under
 Wine; one test calls each group on Wine itself. Nothing has run on real Windows.
 ";
 

@@ -1,4 +1,4 @@
-//! The served methods, each call of each version, and the pages about them.
+//! The served methods, and each call of each version, over the wire.
 
 #![allow(
     clippy::panic,
@@ -9,8 +9,6 @@
 mod calls;
 mod hangs;
 mod initiator_and_services;
-mod pages;
-mod paths;
 mod seeds;
 #[path = "../support/mod.rs"]
 mod support;

@@ -137,7 +137,7 @@ mod tests {
     #[test]
     fn the_reader_of_a_page_is_found() {
         let found = readers("docs/flags.md").unwrap();
-        let reader = "crates/proxy/tests/it/pages/mod.rs".to_owned();
+        let reader = "crates/proxy/tests/simulated/pages/mod.rs".to_owned();
         assert!(found.contains(&reader), "{found:?}");
     }
 }

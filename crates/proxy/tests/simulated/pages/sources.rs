@@ -75,7 +75,7 @@ fn collect(folder: &Path, files: &mut Vec<(String, String)>) {
     }
 }
 
-/// `tests/it/paths/mod.rs` is `paths`, `tests/it/paths/links.rs` is `links`.
+/// `tests/simulated/paths/mod.rs` is `paths`, `tests/simulated/paths/links.rs` is `links`.
 fn module(path: &str) -> &str {
     let path = path.strip_suffix(".rs").unwrap_or(path);
     let path = path.strip_suffix("/main").unwrap_or(path);
