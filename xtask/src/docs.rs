@@ -39,11 +39,6 @@ const PAGES: &[Page] = &[
         example: "driver_flags_page",
     },
     Page {
-        path: "docs/fidelity.md",
-        package: "wincsi-fidelity",
-        example: "fidelity_page",
-    },
-    Page {
         path: "docs/flags.md",
         package: "wincsi-proxy",
         example: "flags_page",

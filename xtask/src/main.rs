@@ -22,7 +22,6 @@ mod coverage;
 mod demo;
 mod docs;
 mod env;
-mod fidelity;
 mod git;
 mod host;
 mod image;
@@ -49,7 +48,6 @@ enum Task {
     Coverage(coverage::Coverage),
     Demo(demo::Demo),
     Docs(docs::Docs),
-    Fidelity(fidelity::Fidelity),
     Image(image::Image),
     Promises(tidy::Promises),
     Test(test::Test),
@@ -65,7 +63,6 @@ impl Task {
             Self::Coverage(task) => task.run(),
             Self::Demo(task) => task.run(),
             Self::Docs(task) => task.run(),
-            Self::Fidelity(task) => task.run(),
             Self::Image(task) => task.run(),
             Self::Promises(task) => task.run(),
             Self::Test(task) => task.run(),

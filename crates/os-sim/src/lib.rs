@@ -61,7 +61,7 @@
 //! A node that is made with a [`Profile`] answers as machines of one cloud did: the disk that it runs from, what its
 //! firmware says, its policy for new disks, and data disks that [`Profile::disk`] builds. What such machines answered
 //! is recorded in `formats::fixtures::field`, with sources; a test compares each recorded property with the profile's
-//! object. What no record has is the simulator's own: `cargo xtask fidelity --list` has it.
+//! object. What no record has is the simulator's own: `tests/it/profiles/unbacked.txt` lists it.
 //!
 //! # The gate
 //! Every operation of every facility passes one gate, which records it ([`SimNode::take_trace`]) and

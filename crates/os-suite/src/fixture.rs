@@ -1,7 +1,5 @@
 use std::sync::Arc;
 
-use fidelity::Recorder;
-use os::layer::Part;
 use os::{
     AfUnix, Boot, Clock, DiskNumber, Disks, Error, EventLog, Facility, Files, Firmware, LinkKind,
     Os, Provider, Services, VolumeId, Volumes, Win32, WinPath,
@@ -139,16 +137,6 @@ macro_rules! parts {
             #[must_use]
             pub fn with_os(self, os: &Os) -> Self {
                 self$(.$with(Arc::clone(&os.$field)))*
-            }
-
-            /// With each operation reported to the recorder.
-            pub(crate) fn watched(mut self, recorder: &Recorder) -> Self {
-                let watch = fidelity::watch(recorder);
-                $(
-                    let part = self.parts.$field.take();
-                    self.parts.$field = part.map(|part| part.layered(Facility::$facility, &watch));
-                )*
-                self
             }
 
             /// Whether it has a facility.

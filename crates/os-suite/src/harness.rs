@@ -1,11 +1,10 @@
 use std::process::ExitCode;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
-use fidelity::{Program, Record, Recorder};
 use libtest_mimic::{Arguments, Failed, Trial};
 use os::Facility;
 
-use crate::{Case, Deviation, Fixture, SuiteFailure, cases};
+use crate::{Case, Deviation, Fixture, cases};
 
 /// An implementation of the seam for the suite to run against.
 #[derive(Debug, Clone, Copy)]
@@ -32,31 +31,6 @@ pub fn run_with(implementation: Implementation, own: &'static [Case]) -> ExitCod
     libtest_mimic::run(&arguments, suite.trials()).exit_code()
 }
 
-/// As [`run_with`]; when all are run and green, one more test compares the executed operations with the program's
-/// record.
-pub fn run_recorded(
-    implementation: Implementation,
-    program: Program,
-    own: &'static [Case],
-) -> ExitCode {
-    let arguments = Arguments::from_args();
-    let suite = Suite::of(implementation, own);
-    let conclusion = libtest_mimic::run(&arguments, suite.trials());
-    if conclusion.has_failed() || !is_whole(&arguments) {
-        return conclusion.exit_code();
-    }
-    let record = suite.record();
-    let settle = move || Ok(fidelity::settle(program, &record)?);
-    let trial = Trial::test("what_is_executed_is_what_is_recorded", settle);
-    libtest_mimic::run(&arguments, vec![trial]).exit_code()
-}
-
-/// Whether all tests are to run.
-fn is_whole(arguments: &Arguments) -> bool {
-    let is_all = arguments.filter.is_none() && arguments.skip.is_empty();
-    is_all && !arguments.list && !arguments.ignored && !arguments.bench
-}
-
 impl Implementation {
     fn runs(&self, case: &Case) -> bool {
         let has = |facility| self.facilities.contains(facility);
@@ -71,12 +45,10 @@ impl Implementation {
     }
 }
 
-/// The cases of an implementation, and their results.
-#[derive(Clone)]
+/// The cases of an implementation.
 struct Suite {
     implementation: Implementation,
     cases: Arc<[Case]>,
-    record: Arc<Mutex<Record>>,
 }
 
 impl Suite {
@@ -85,7 +57,6 @@ impl Suite {
         Self {
             implementation,
             cases: cases.filter(|case| implementation.runs(case)).collect(),
-            record: Arc::default(),
         }
     }
 
@@ -96,49 +67,15 @@ impl Suite {
     }
 
     fn trial(&self, case: Case) -> Trial {
-        let suite = self.clone();
+        let make = self.implementation.fixture;
+        let outcome = move || Ok::<_, Failed>((case.run)(&make()?));
         match self.implementation.deviation(&case) {
             Some(row) => {
-                Trial::test(case.name, move || suite.confirm(&case, row)).with_kind(OTHERWISE)
+                Trial::test(case.name, move || Ok(row.confirm(outcome()?)?)).with_kind(OTHERWISE)
             }
-            None => Trial::test(case.name, move || suite.hold(&case)),
-        }
-    }
-
-    fn hold(&self, case: &Case) -> Result<(), Failed> {
-        let (outcome, record) = self.try_case(case)?;
-        outcome.map_err(|failure| failure.to_string())?;
-        self.keep(|whole| whole.add(record));
-        Ok(())
-    }
-
-    fn confirm(&self, case: &Case, row: &Deviation) -> Result<(), Failed> {
-        let (outcome, record) = self.try_case(case)?;
-        row.confirm(outcome)?;
-        self.keep(|whole| {
-            whole.add_as_failed(record);
-            whole.add_answer(row.case, row.answer);
-        });
-        Ok(())
-    }
-
-    fn try_case(&self, case: &Case) -> Result<(Result<(), SuiteFailure>, Record), Failed> {
-        let recorder = Recorder::default();
-        let fixture = (self.implementation.fixture)()?.watched(&recorder);
-        let outcome = (case.run)(&fixture);
-        Ok((outcome, recorder.take()))
-    }
-
-    fn keep(&self, add: impl FnOnce(&mut Record)) {
-        add(&mut self.record.lock().unwrap_or_else(PoisonError::into_inner));
-    }
-
-    /// The record of all cases run. Facilities outside the suite's subject are left out.
-    fn record(&self) -> Record {
-        let record = self.record.lock().unwrap_or_else(PoisonError::into_inner);
-        match self.implementation.about {
-            [] => record.clone(),
-            about => record.clone().of(about),
+            None => Trial::test(case.name, move || {
+                Ok(outcome()?.map_err(|failure| failure.to_string())?)
+            }),
         }
     }
 

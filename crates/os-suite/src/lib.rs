@@ -7,8 +7,7 @@
 //! # Running it
 //! An implementation has a test target without Rust's harness (`tests/suite.rs`) with a `main` that passes a
 //! constructor to [`run`]. Every case gets a [`Fixture`] of its own and is printed as one test; the command line is
-//! that of any Rust test. [`run_recorded`] also compares the executed operations with the records behind
-//! `docs/fidelity.md`.
+//! that of any Rust test.
 //!
 //! # Where an implementation answers otherwise
 //! Wine has no symbolic links. A case that fails there is not skipped: a table of [`Deviation`]s
@@ -36,6 +35,5 @@ mod volumes;
 pub use case::{Case, cases};
 pub use deviation::Deviation;
 pub use failure::SuiteFailure;
-pub use fidelity::Program;
 pub use fixture::{CaseControl, Fixture, IscsiTarget, Share};
-pub use harness::{Implementation, run, run_recorded, run_with};
+pub use harness::{Implementation, run, run_with};

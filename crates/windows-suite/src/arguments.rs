@@ -4,7 +4,6 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Parser;
-use fidelity::Cases;
 
 /// os-suite and a node's volume life on this machine, which has to be Windows Server and may be changed.
 #[derive(Debug, Parser)]
@@ -30,8 +29,7 @@ pub struct Arguments {
     /// The suite's own folder, on a volume with 10 GiB to spare.
     #[arg(long, default_value = r"C:\wincsi-suite")]
     pub folder: PathBuf,
-    /// Write what was seen to `windows.txt` in this folder: which operations of the seam all cases executed, and what
-    /// the experiments saw. What other runs and the scripts saw stays in it.
+    /// Append what the experiments saw to `windows.txt` in this folder.
     #[arg(long, conflicts_with_all = ["list", "clean_up"])]
     pub record: Option<PathBuf>,
     /// What the machine is, for the record: "Azure D4ds_v5", say.
@@ -56,15 +54,6 @@ pub struct Arguments {
 }
 
 impl Arguments {
-    /// Whether only some of the cases are requested.
-    #[must_use]
-    pub fn cases(&self) -> Cases {
-        match self.filters.is_empty() && self.calls_by_handle.is_none() {
-            true => Cases::All,
-            false => Cases::Chosen,
-        }
-    }
-
     /// How long one case may take.
     #[must_use]
     pub fn limit(&self) -> Duration {
@@ -75,7 +64,6 @@ impl Arguments {
 #[cfg(test)]
 mod tests {
     use clap::Parser as _;
-    use fidelity::Cases;
 
     use super::Arguments;
 
@@ -118,7 +106,5 @@ mod tests {
     fn words_are_filters() {
         let arguments = parse(&["smb::", "life::"]).expect("filters");
         assert_eq!(arguments.filters, ["smb::", "life::"]);
-        assert_eq!(arguments.cases(), Cases::Chosen);
-        assert_eq!(parse(&[]).expect("nothing").cases(), Cases::All);
     }
 }

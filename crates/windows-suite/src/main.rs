@@ -5,6 +5,7 @@ use std::process::ExitCode;
 use clap::Parser as _;
 use wincsi_windows_suite::admission::{self, Task};
 use wincsi_windows_suite::arguments::Arguments;
+use wincsi_windows_suite::experiments::ASSUMPTIONS;
 use wincsi_windows_suite::plan;
 
 #[cfg_attr(windows, path = "windows.rs")]
@@ -20,7 +21,9 @@ fn main() -> ExitCode {
         return platform::serve();
     }
     if arguments.experiments {
-        print!("{}", fidelity::assumptions());
+        for assumption in ASSUMPTIONS {
+            println!("{assumption}");
+        }
         return ExitCode::SUCCESS;
     }
     let task = platform::host().and_then(|host| {

@@ -3,14 +3,13 @@
 use std::any::Any;
 use std::io::{self, Write};
 use std::panic::{self, AssertUnwindSafe};
+use std::path::PathBuf;
 use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 use std::{fmt, thread};
 
-use fidelity::{Observation, Record, Recorder, Verdict};
-
 use crate::MachineFixture;
-use crate::experiments::Sight;
+use crate::experiments::{Observation, Sight, Verdict};
 use crate::plan::{Planned, Tried};
 
 /// Makes the fixture of one case, or returns why not.
@@ -53,30 +52,22 @@ pub struct Run {
     pub make: MakeFixture,
     /// The most time for one case.
     pub limit: Duration,
-    /// Records the operations of the fixtures' nodes.
-    pub recorder: Recorder,
+    /// The folder of the file for observations.
+    pub record: Option<PathBuf>,
     /// The fixtures' machine, for observations.
     pub machine: String,
 }
 
-/// Runs the plan and writes a line for each case and each observation, then the counts. The record is of the cases:
-/// operations of a case that does not hold count as not executed.
+/// Runs the plan and writes a line for each case and each observation, then the counts.
 ///
 /// # Errors
 /// The lines cannot be written.
-pub fn run(plan: &[Planned], run: &Run, out: &mut dyn Write) -> io::Result<(Summary, Record)> {
+pub fn run(plan: &[Planned], run: &Run, out: &mut dyn Write) -> io::Result<Summary> {
     let mut summary = Summary::default();
-    let mut record = Record::default();
     for planned in plan {
         let started = Instant::now();
-        // Operations between two cases belong to none.
-        let _ = run.recorder.take();
         let outcome = summary.outcome(planned, run);
         summary.count(&outcome);
-        match &outcome {
-            Outcome::Passed | Outcome::Saw(_) => record.add(run.recorder.take()),
-            _ => record.add_as_failed(run.recorder.take()),
-        }
         let line = Line {
             name: planned.name,
             outcome: &outcome,
@@ -84,13 +75,15 @@ pub fn run(plan: &[Planned], run: &Run, out: &mut dyn Write) -> io::Result<(Summ
         };
         writeln!(out, "{line}")?;
         for observation in outcome.observations() {
-            writeln!(out, "seen     {observation}")?;
-            record.observe(observation.clone());
+            writeln!(out, "{observation}")?;
+            if let Some(folder) = &run.record {
+                observation.append_to(folder)?;
+            }
         }
         out.flush()?;
     }
     writeln!(out, "{summary}")?;
-    Ok((summary, record))
+    Ok(summary)
 }
 
 impl Summary {
@@ -248,9 +241,8 @@ fn one_line(text: &str) -> String {
 mod tests {
     use std::time::Duration;
 
-    use fidelity::{Observation, Verdict};
-
     use super::{Line, Outcome, Summary};
+    use crate::experiments::{Observation, Verdict};
 
     #[test]
     fn what_was_not_run_makes_nothing_good() {

@@ -3,7 +3,6 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
-use fidelity::{Record, report};
 use os_windows_testkit::real;
 use wincsi_windows_suite::admission::Host;
 use wincsi_windows_suite::arguments::Arguments;
@@ -77,15 +76,9 @@ fn called_by_handle(arguments: &Arguments) -> Result<(), String> {
     let mut sight = counts.sight();
     sight.add(failures.is_empty(), held);
     let seen = sight.observed(CALLS_BY_HANDLE, &machine(arguments));
-    println!("seen     {seen}");
-    let mut record = Record::default();
-    record.observe(seen);
-    recorded(arguments, &record)
-}
-
-fn recorded(arguments: &Arguments, record: &Record) -> Result<(), String> {
+    println!("{seen}");
     match &arguments.record {
-        Some(folder) => report(folder, arguments.cases(), record),
+        Some(folder) => seen.append_to(folder).map_err(|error| error.to_string()),
         None => Ok(()),
     }
 }
@@ -129,13 +122,11 @@ fn ran(on: &Arc<Machine>, arguments: &Arguments) -> Result<Summary, String> {
     let run = Run {
         make,
         limit: arguments.limit(),
-        recorder: on.recorder().clone(),
+        record: arguments.record.clone(),
         machine: machine(arguments),
     };
     let ran = run::run(&plan::plan(arguments), &run, &mut io::stdout());
-    let (summary, record) = ran.map_err(|error| error.to_string())?;
-    recorded(arguments, &record)?;
-    Ok(summary)
+    ran.map_err(|error| error.to_string())
 }
 
 /// A case that did not end still holds the machine: then everything removable by name goes, and the next run takes the

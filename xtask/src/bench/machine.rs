@@ -41,6 +41,6 @@ fn processor() -> String {
 }
 
 /// The day in UTC, as 2026-01-31.
-pub(crate) fn today() -> String {
+fn today() -> String {
     OffsetDateTime::now_utc().date().to_string()
 }

@@ -19,8 +19,6 @@ mod pipe_tables;
 mod procfs;
 mod servers;
 
-pub(crate) use machine::today;
-
 /// Measure speed, memory and fairness
 #[derive(Args)]
 pub(crate) struct Bench {

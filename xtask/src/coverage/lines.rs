@@ -1,9 +1,8 @@
 //! The executed lines, read from the output of `llvm-cov export --format=lcov`.
 
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
-use std::fs;
 use std::path::Path;
+use std::{fmt, fs};
 
 use anyhow::{Context, Result};
 
@@ -46,21 +45,22 @@ impl Lines {
         Ok(lines)
     }
 
-    pub(super) fn executed(&self) -> usize {
+    fn executed(&self) -> usize {
         self.0.values().map(|count| count.executed).sum()
     }
 
-    pub(super) fn all(&self) -> usize {
+    fn all(&self) -> usize {
         self.0.values().map(|count| count.all).sum()
     }
+}
 
-    /// One line for each file: its path, how many lines were executed, how many there are.
-    pub(super) fn record(&self) -> String {
-        let mut text = String::new();
+/// One line for each file: its path, how many lines were executed, how many there are; then the sums.
+impl fmt::Display for Lines {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (name, Count { executed, all }) in &self.0 {
-            let _ = writeln!(text, "{name}: {executed} {all}");
+            writeln!(f, "{name}: {executed} {all}")?;
         }
-        text
+        writeln!(f, "coverage: {} of {} lines", self.executed(), self.all())
     }
 }
 
@@ -103,8 +103,8 @@ mod tests {
     #[test]
     fn lines_of_tests_and_of_other_crates_do_not_count() {
         let lines = read(EXPORT).unwrap();
-        assert_eq!(lines.record(), "a.rs: 1 2\nb/c.rs: 1 1\n");
-        assert_eq!((lines.executed(), lines.all()), (2, 3));
+        let written = "a.rs: 1 2\nb/c.rs: 1 1\ncoverage: 2 of 3 lines\n";
+        assert_eq!(lines.to_string(), written);
     }
 
     #[test]

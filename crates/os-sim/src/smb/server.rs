@@ -127,8 +127,8 @@ pub enum FolderMappings {
     /// It is mapped beside.
     #[default]
     Beside,
-    /// It is refused with 1219, as the folder is while the share is mapped. No record has either (experiment 47 of
-    /// `cargo xtask fidelity --list`).
+    /// It is refused with 1219, as the folder is while the share is mapped. No record has either (assumption 47 of
+    /// the suite for Windows).
     InTheWay,
 }
 

@@ -5,7 +5,7 @@ mod simulator;
 use std::process::ExitCode;
 
 use os::Facility;
-use os_suite::{Fixture, Implementation, Program};
+use os_suite::{Fixture, Implementation};
 
 use crate::simulator::SimulatorFixture;
 
@@ -16,7 +16,7 @@ fn main() -> ExitCode {
         fixture,
         deviations: &[],
     };
-    os_suite::run_recorded(simulator, Program::Simulator, &[])
+    os_suite::run(simulator)
 }
 
 fn fixture() -> Result<Fixture, String> {

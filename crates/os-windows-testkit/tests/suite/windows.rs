@@ -2,7 +2,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use os::{Facility, Provider};
-use os_suite::{Fixture, Implementation, Program};
+use os_suite::{Fixture, Implementation};
 use os_windows::NativeProvider;
 use wincsi_os_windows_testkit::{InProcessWmi, OutParameters};
 
@@ -17,7 +17,7 @@ pub(crate) fn main() -> ExitCode {
         fixture,
         deviations: &[],
     };
-    os_suite::run_recorded(native, Program::InProcess, &[])
+    os_suite::run(native)
 }
 
 fn fixture() -> Result<Fixture, String> {

@@ -2,7 +2,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use os::Facility;
-use os_suite::{Fixture, Implementation, Program};
+use os_suite::{Fixture, Implementation};
 use wincsi_os_windows::{
     NativeAfUnix, NativeBoot, NativeClock, NativeDisks, NativeEventLog, NativeFiles,
     NativeFirmware, NativeServices, NativeVolumes,
@@ -15,8 +15,7 @@ mod own;
 #[path = "wine.rs"]
 mod wine;
 
-/// Runs the suite: under Wine with the table of its answers, and held against its record; on Windows every case
-/// as it is.
+/// Runs the suite: under Wine with the table of its answers; on Windows every case as it is.
 pub(crate) fn main() -> ExitCode {
     let windows = Implementation {
         facilities: &[
@@ -42,7 +41,7 @@ pub(crate) fn main() -> ExitCode {
         ..windows
     };
     let _services = wine::keep_services_open().expect("the manager runs");
-    os_suite::run_recorded(wine, Program::Wine, own::CASES)
+    os_suite::run_with(wine, own::CASES)
 }
 
 fn fixture() -> Result<Fixture, String> {

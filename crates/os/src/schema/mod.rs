@@ -30,7 +30,7 @@
 //! generated, or in a public copy of the PowerShell modules that ship with Windows ([`Source::Module`]). Six constants
 //! are [`Source::Unverified`], each with the assumption and its reason: the return codes of the storage setting, of SMB
 //! global mappings and of the iSCSI classes, the keys of an SMB global mapping, its numbers of transports, and the
-//! meanings of an error object's types. `fidelity::EXPERIMENTS` has the experiment that settles each.
+//! meanings of an error object's types. The suite for Windows has an assumption for each.
 
 //! # Rows that no operation asks for
 //! A row stays while something observes it, beside operations:

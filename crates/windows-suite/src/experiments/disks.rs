@@ -132,6 +132,8 @@ fn identity(
     let page = page.map_or_else(|error| outcome_text::<()>(&Err(error)), |page| hex(&page));
     let address = disks.scsi_address(number);
     let descriptor = disks.descriptor(number);
+    let state = disks.attributes(number);
+    let is_protected = disks.is_write_protected(number);
     let of_it = partitions.iter().filter(|partition| {
         let disk = partition.u32_or_null(partition::DISK_NUMBER.name);
         disk.is_ok_and(|disk| disk == Some(number.0))
@@ -139,7 +141,7 @@ fn identity(
     let of_it: Vec<_> = of_it.map(|partition| &partition.properties).collect();
     let seen = format!(
         "page 0x83 {page} reads as {parsed:?}; namespaces {namespaces:?}; address {address:?}; \
-         {descriptor:?}; {properties:?}; partitions {of_it:?}"
+         {descriptor:?}; {state:?}; write-protected {is_protected:?}; {properties:?}; partitions {of_it:?}"
     );
     Ok(Sight::of(is_as_assumed, seen))
 }

@@ -132,10 +132,10 @@ fn worked(os: &Os, folder: &WinPath, thread: usize, rounds: usize, deadline: Dea
 
 #[cfg(test)]
 mod tests {
-    use fidelity::Verdict;
     use os::{Error, Win32};
 
     use super::Counts;
+    use crate::experiments::Verdict;
 
     fn counts(codes: &[Win32]) -> Counts {
         let mut counts = Counts::default();

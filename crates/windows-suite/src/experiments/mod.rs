@@ -1,34 +1,36 @@
 //! Our code's unproved assumptions on Windows: cases that observe the answer and compare.
 //!
-//! The assumptions and their numbers are [`fidelity::EXPERIMENTS`]. An experiment does not fail: an answer other than
-//! the assumed one is its purpose, and is reported as `contradicted`. One impossible on the machine is `not possible
-//! here`.
+//! An experiment does not fail: an answer other than the assumed one is its purpose, and is reported as `contradicted`.
+//! One impossible on the machine is `not possible here`.
 
+mod assumptions;
 mod disks;
 mod folders;
 mod handles;
 mod iscsi;
 mod methods;
 mod objects;
+mod observation;
 mod shares;
 mod sizes;
 mod storage;
 
 use std::fmt;
 
-use fidelity::Verdict;
 use os::schema::Method;
 use os::{Arguments, Deadline, Outcome, Provider, Returned, Target};
 
 use crate::cases::TIMEOUT;
 use crate::{CaseFailure, MachineFixture};
 
+pub use assumptions::{ASSUMPTIONS, Assumption};
 pub use handles::{Counts, Load, churn};
+pub use observation::{Observation, Verdict};
 
 /// One experiment that runs by itself.
 #[derive(Clone, Copy)]
 pub struct Trial {
-    /// Its name, behind `experiments::`, as in its row's `case`.
+    /// Its name: `experiments::` and its assumption's `case`.
     pub name: &'static str,
     pub number: u8,
     pub run: fn(&dyn MachineFixture) -> Result<Vec<Sight>, CaseFailure>,
@@ -186,9 +188,8 @@ fn deadline(fixture: &dyn MachineFixture) -> Deadline {
 mod tests {
     use std::collections::BTreeSet;
 
-    use fidelity::{EXPERIMENTS, Observation};
-
-    use super::all;
+    use super::Verdict::{Contradicted, Settled};
+    use super::{ASSUMPTIONS, Observation, Trial, all};
 
     macro_rules! scripts {
         ($($name:literal,)*) => {
@@ -226,28 +227,33 @@ mod tests {
     #[test]
     fn a_line_that_powershell_writes_is_an_observation() {
         for (name, text) in WRITERS {
-            let quoted = text.split('"').find_map(|one| one.strip_prefix("seen: "));
-            let template = quoted.unwrap_or_else(|| panic!("{name} writes none"));
-            for verdict in ["settled", "contradicted"] {
-                assert!(text.contains(&format!("'{verdict}'")), "{name}");
-                let line = template.replace("$Experiment", "20");
-                let line = line.to_lowercase().replace("$verdict", verdict);
-                let seen: Observation = line.parse().unwrap_or_else(|_| panic!("{name}: {line}"));
-                assert_eq!(
-                    (seen.experiment, seen.verdict.word()),
-                    (20, verdict),
-                    "{name}"
-                );
+            let written = text.split('"').find(|one| one.starts_with("seen: "));
+            let written = written.unwrap_or_else(|| panic!("{name} writes none"));
+            let parts: Vec<_> = written.splitn(4, " | ").collect();
+            let [_, machine, verdict, seen] = parts[..] else {
+                panic!("{name}: {written}");
+            };
+            assert_eq!(verdict.to_lowercase(), "$verdict", "{name}");
+            for (verdict, word) in [(Settled, "settled"), (Contradicted, "contradicted")] {
+                assert!(text.contains(&format!("'{word}'")), "{name}");
+                let ours = Observation {
+                    experiment: 20,
+                    machine: machine.to_owned(),
+                    verdict,
+                    seen: seen.to_owned(),
+                };
+                let line = written.replace("$Experiment", "20");
+                let line = line.replace(parts[2], word);
+                assert_eq!(line, ours.to_string(), "{name}");
             }
         }
     }
 
     #[test]
     fn the_cases_are_those_of_the_table() {
-        let made: BTreeSet<_> = all()
-            .map(|trial| (trial.number, Some(trial.name)))
-            .collect();
-        let wanted = EXPERIMENTS.iter().filter(|one| one.case.is_some());
+        let name = |trial: &Trial| trial.name.strip_prefix("experiments::");
+        let made: BTreeSet<_> = all().map(|trial| (trial.number, name(trial))).collect();
+        let wanted = ASSUMPTIONS.iter().filter(|one| one.case.is_some());
         let wanted: BTreeSet<_> = wanted.map(|one| (one.number, one.case)).collect();
         assert_eq!(all().count(), made.len());
         assert_eq!(made, wanted);
@@ -256,11 +262,11 @@ mod tests {
     #[test]
     fn a_script_observes_what_the_table_says_of_it() {
         for (name, text) in SCRIPTS {
-            let wanted = EXPERIMENTS.iter().filter(|one| one.scripts.contains(&name));
+            let wanted = ASSUMPTIONS.iter().filter(|one| one.scripts.contains(&name));
             let wanted: BTreeSet<_> = wanted.map(|one| one.number).collect();
             assert_eq!(numbers(text), wanted, "{name}");
         }
-        let named = EXPERIMENTS.iter().flat_map(|one| one.scripts);
+        let named = ASSUMPTIONS.iter().flat_map(|one| one.scripts);
         for name in named {
             assert!(SCRIPTS.iter().any(|(known, _)| known == name), "{name}");
         }

@@ -3,7 +3,6 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use fidelity::Recorder;
 use node::api::NodeApi;
 use node::{Node, Options};
 use os::{VolumeId, WinPath};
@@ -32,7 +31,6 @@ const CONTENT: &[u8] = b"read through the share";
 /// [`clean_up`](super::clean_up()) removes everything with a name.
 pub struct Machine {
     pub(super) node: Node,
-    recorder: Recorder,
     pub(super) functions: VirtualDisks,
     pub(super) root: WinPath,
     pub(super) volume: VolumeId,
@@ -63,9 +61,8 @@ impl Machine {
         let folder = lock.folder().to_owned();
         clean_up::refuse_remains(lock)?;
         let functions = VirtualDisks::load().map_err(text)?;
-        let recorder = Recorder::default();
         let native = os_windows::node(names::EVENT_SOURCE);
-        let node = Node::new(fidelity::watched(native, &recorder), Options::default());
+        let node = Node::new(native, Options::default());
         let file = folder.join(names::disk_file(0));
         let plugged = Disk::plug(functions, file, LENGTH, &node);
         let (disk, number) = plugged.map_err(text)?;
@@ -74,7 +71,6 @@ impl Machine {
             share: share(&node, &root),
             services: services::install().map_err(text),
             node,
-            recorder,
             functions,
             root,
             volume,
@@ -103,12 +99,6 @@ impl Machine {
     pub fn notes(&self) -> Vec<String> {
         let lines = inventory::lines(&*self.node.os().disks);
         lines.unwrap_or_else(|error| vec![error.to_string()])
-    }
-
-    /// The recorder of the node's operations.
-    #[must_use]
-    pub fn recorder(&self) -> &Recorder {
-        &self.recorder
     }
 
     /// A number unique in this run.

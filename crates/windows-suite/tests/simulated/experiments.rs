@@ -1,9 +1,9 @@
 //! The experiments on the simulated node: its answers as assumed, and the detection of others.
 
-use fidelity::Verdict::{self, Contradicted, NotPossible, Settled};
 use libtest_mimic::{Failed, Trial};
 use os::{Cause, Outcome, Win32};
 use os_sim::{Effect, Rule};
+use wincsi_windows_suite::experiments::Verdict::{self, Contradicted, NotPossible, Settled};
 use wincsi_windows_suite::experiments::{self, Sight};
 
 use super::simulated::Simulated;

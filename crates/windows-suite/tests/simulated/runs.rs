@@ -2,10 +2,10 @@
 //! reported.
 
 use std::fs;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use fidelity::{Cases, Record, Recorder};
 use libtest_mimic::{Failed, Trial};
 use os::Win32;
 use wincsi_windows_suite::cases::Own;
@@ -24,7 +24,7 @@ const MACHINE: &str = "a simulated node";
 type Attempt = fn() -> Result<(), Failed>;
 
 pub(crate) fn trials() -> impl Iterator<Item = Trial> {
-    let all: [(&str, Attempt); 6] = [
+    let all: [(&str, Attempt); 5] = [
         (
             "runs::what_fails_or_panics_costs_itself_alone",
             fails_or_panics,
@@ -34,10 +34,6 @@ pub(crate) fn trials() -> impl Iterator<Item = Trial> {
             does_not_end,
         ),
         ("runs::a_case_without_a_stand_has_failed", without_a_stand),
-        (
-            "runs::what_was_done_in_a_case_that_does_not_hold_is_not_recorded",
-            recorded,
-        ),
         ("runs::each_disk_of_the_machine_is_told", inventory_of_disks),
         (
             "runs::what_an_experiment_saw_is_told_and_recorded",
@@ -74,24 +70,24 @@ fn simulated() -> MakeFixture {
 
 fn ran(cases: &[Own], make: &MakeFixture, limit: Duration) -> Result<(Summary, String), Failed> {
     let plan: Vec<_> = cases.iter().map(Planned::of).collect();
-    let (summary, written, _) = ran_whole(&plan, make, limit)?;
-    Ok((summary, written))
+    ran_whole(&plan, make, limit, None)
 }
 
 fn ran_whole(
     plan: &[Planned],
     make: &MakeFixture,
     limit: Duration,
-) -> Result<(Summary, String, Record), Failed> {
+    record: Option<&Path>,
+) -> Result<(Summary, String), Failed> {
     let mut out = Vec::new();
     let run = Run {
         make: Arc::clone(make),
         limit,
-        recorder: Recorder::default(),
+        record: record.map(Path::to_owned),
         machine: MACHINE.to_owned(),
     };
-    let (summary, record) = run::run(plan, &run, &mut out)?;
-    Ok((summary, String::from_utf8(out)?, record))
+    let summary = run::run(plan, &run, &mut out)?;
+    Ok((summary, String::from_utf8(out)?))
 }
 
 fn fails_or_panics() -> Result<(), Failed> {
@@ -138,30 +134,6 @@ fn without_a_stand() -> Result<(), Failed> {
     Ok(())
 }
 
-/// Each lists the disks; the second fails after it has read one of them.
-fn recorded() -> Result<(), Failed> {
-    let recorder = Recorder::default();
-    let heard = recorder.clone();
-    let make: MakeFixture = Arc::new(move || {
-        let made = Simulated::watched(&heard).map_err(|error| error.to_string())?;
-        Ok(Box::new(made) as Box<dyn MachineFixture>)
-    });
-    let run = Run {
-        make,
-        limit: LONG,
-        recorder,
-        machine: MACHINE.to_owned(),
-    };
-    let plan = [LISTS, READS].map(|case| Planned::of(&case));
-    let (_, record) = run::run(&plan, &run, &mut Vec::new())?;
-    let folder = tempfile::tempdir()?;
-    fidelity::report(folder.path(), Cases::All, &record)?;
-    let written = fs::read_to_string(folder.path().join("windows.txt"))?;
-    assert!(written.contains("done: Disks::list\n"), "{written}");
-    assert!(written.contains("failed: Disks::read\n"), "{written}");
-    Ok(())
-}
-
 /// One is settled, and one fails before it sees anything.
 fn observed() -> Result<(), Failed> {
     const TRIALS: [Experiment; 2] = [
@@ -177,19 +149,17 @@ fn observed() -> Result<(), Failed> {
         },
     ];
     let plan: Vec<_> = TRIALS.iter().map(Planned::experiment).collect();
-    let (summary, written, record) = ran_whole(&plan, &simulated(), LONG)?;
+    let folder = tempfile::tempdir()?;
+    let (summary, written) = ran_whole(&plan, &simulated(), LONG, Some(folder.path()))?;
     assert!(summary.is_good());
     let lines: Vec<_> = written.lines().collect();
     assert!(lines[0].starts_with("made     a::settled ("), "{written}");
-    let settled = format!("9 | {MACHINE} | settled | as assumed");
+    let settled = format!("seen: 9 | {MACHINE} | settled | as assumed");
     let impossible =
-        format!("3 | {MACHINE} | not possible here | this machine has no share to map");
-    assert_eq!(lines[1], format!("seen     {settled}"));
-    assert_eq!(lines[3], format!("seen     {impossible}"));
-    let folder = tempfile::tempdir()?;
-    fidelity::report(folder.path(), Cases::Chosen, &record)?;
+        format!("seen: 3 | {MACHINE} | not possible here | this machine has no share to map");
+    assert_eq!([lines[1], lines[3]], [&settled, &impossible]);
     let written = fs::read_to_string(folder.path().join("windows.txt"))?;
-    assert_eq!(written, format!("seen: {impossible}\nseen: {settled}\n"));
+    assert_eq!(written, format!("{settled}\n{impossible}\n"));
     Ok(())
 }
 
@@ -216,18 +186,3 @@ fn inventory_of_disks() -> Result<(), Failed> {
     );
     Ok(())
 }
-
-const LISTS: Own = Own {
-    name: "a::lists",
-    run: |fixture| Ok(fixture.node().os().disks.list().map(drop)?),
-};
-const READS: Own = Own {
-    name: "a::reads",
-    run: |fixture| {
-        let disks = &fixture.node().os().disks;
-        for disk in disks.list()? {
-            disks.read(disk, 0, &mut [0; 4096])?;
-        }
-        Err(CaseFailure::Wrong("as told".to_owned()))
-    },
-};

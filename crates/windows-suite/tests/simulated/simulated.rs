@@ -6,7 +6,6 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use fidelity::Recorder;
 use node::api::NodeApi;
 use node::{Node, Options};
 use os::{DiskNumber, Error, LinkKind, VolumeId, Win32, WinPath};
@@ -47,21 +46,6 @@ struct Plugged {
 
 impl Simulated {
     pub(crate) fn new() -> Result<Self, Box<dyn std::error::Error>> {
-        Self::watched(&Recorder::default())
-    }
-
-    /// From now on the node answers as the rule has it.
-    pub(crate) fn script(&self, rule: Rule) {
-        self.simulated.faults().add(rule);
-    }
-
-    /// From now on the disk answers the operation with the code.
-    pub(crate) fn refuse(&self, operation: &str, disk: DiskNumber, code: Win32) {
-        self.script(Rule::on(operation, Effect::fail(code)).object(&format!("*{disk}")));
-    }
-
-    /// One with its operations reported to the recorder.
-    pub(crate) fn watched(recorder: &Recorder) -> Result<Self, Box<dyn std::error::Error>> {
         let host = tempfile::tempdir()?;
         let simulated = SimNode::create(host.path(), &spec(), ClockMode::Virtual)?;
         let control = SmbControl::at(host.path());
@@ -74,12 +58,22 @@ impl Simulated {
         os.files.create_directory(&folder)?;
         Ok(Self {
             volume: os.volumes.mounted_at(&r"C:\".parse()?)?,
-            node: Node::new(fidelity::watched(os, recorder), Options::default()),
+            node: Node::new(os, Options::default()),
             simulated,
             folder,
             disks: Mutex::default(),
             host,
         })
+    }
+
+    /// From now on the node answers as the rule has it.
+    pub(crate) fn script(&self, rule: Rule) {
+        self.simulated.faults().add(rule);
+    }
+
+    /// From now on the disk answers the operation with the code.
+    pub(crate) fn refuse(&self, operation: &str, disk: DiskNumber, code: Win32) {
+        self.script(Rule::on(operation, Effect::fail(code)).object(&format!("*{disk}")));
     }
 
     fn disks(&self) -> MutexGuard<'_, BTreeMap<DiskNumber, Plugged>> {

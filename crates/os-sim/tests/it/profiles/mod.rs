@@ -19,7 +19,7 @@ use wincsi_os_sim::Profile;
 use crate::profiles::compare::Comparison;
 use crate::profiles::reported::reported;
 
-/// Values that a profile reports without a record, by profile and class; `cargo xtask fidelity --list` has them.
+/// Values that a profile reports without a record, by profile and class.
 const UNBACKED: &str = include_str!("unbacked.txt");
 
 #[test]
