@@ -2,7 +2,7 @@
 //!
 //! Everything above this crate (`node`, `proxy`, drivers) learns about the world only through the
 //! traits here; everything below implements them: `os-windows` with Win32, IOCTLs and WMI,
-//! `os-sim` with a simulated node that lives in a folder. One behaviour suite, `os-suite`, runs
+//! `os-sim` with a simulated node that lives in a folder. One suite of cases, `conformance`, runs
 //! against both. There is no call to an operating system here, and no logic but the forwarding of layers
 //! ([`layer`]): code around each operation, such as metrics.
 //!

@@ -27,7 +27,11 @@ const ONE_PROGRAM: Duration = Duration::from_secs(15 * 60);
 
 /// The measured sources, and the programs that run them.
 const SOURCES: &str = "crates/os-windows/src/";
-const PACKAGES: [&str; 2] = ["wincsi-os-windows", "wincsi-os-windows-testkit"];
+const PACKAGES: [&str; 3] = [
+    "wincsi-conformance",
+    "wincsi-os-windows",
+    "wincsi-os-windows-testkit",
+];
 
 /// Measure which lines of os-windows its tests execute under Wine
 #[derive(Args)]

@@ -20,7 +20,7 @@
 //! Nowhere on Windows. Under Wine 8, in two ways. Its own `Root\CimV2` answers queries and methods, but runs both to
 //! their end before it returns, has no instance of an `MSFT_*` class and no association. So objects in the process
 //! stand in place of the connection ([`Connect`], the crate `os-windows-testkit`), with a simulated node behind them:
-//! `os-suite`'s cases for storage, SMB and iSCSI, every type of the class table in both directions, late and missing
+//! `conformance`'s cases for storage, SMB and iSCSI, every type of the class table in both directions, late and missing
 //! ends, hung connections and definitions, connections that die before and during a call, error objects, definitions of
 //! several builds, and a hundred thousand calls without a leak.
 //!

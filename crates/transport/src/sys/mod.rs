@@ -14,7 +14,7 @@
 //! An endpoint is a pipe, a Unix socket or a tcp port of the loopback interface. On Windows, Unix sockets and tcp have
 //! one code (`winsock`), with the buffers, events and endings of the pipes (`operation`). Wine has no Unix sockets, and
 //! executes all of this code except the address of a path and the handling of its file (`socket_file`); these are cases
-//! of `windows-suite`.
+//! of `conformance`.
 //!
 //! A server closes its own folder of sockets before it makes one there, and changes nothing of another's
 //! (`ServerOptions::socket_folder`). It inspects old sockets without opening them, and removes one if nobody answers.
