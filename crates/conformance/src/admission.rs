@@ -1,4 +1,4 @@
-//! The suite's permission on this machine, decided before it does anything.
+//! What the program may do on this machine, decided before it does anything.
 
 use os::schema::Build;
 
@@ -63,7 +63,7 @@ pub enum Refusal {
 /// # Errors
 /// See [`Refusal`].
 pub fn admit(arguments: &Arguments, host: &Host) -> Result<Task, Refusal> {
-    if arguments.list {
+    if arguments.tests.list {
         return Ok(Task::List);
     }
     if !arguments.may_change {
@@ -118,58 +118,42 @@ mod tests {
         admit(&parsed.expect("arguments"), host)
     }
 
+    const LEAVE: &str = "--i-may-change-this-machine";
+    const CALL: &str = "--calls-by-handle=folder";
+
+    fn wine() -> Host {
+        Host::Wine("8.0".to_owned())
+    }
+
     #[test]
-    fn nothing_is_changed_without_being_told_so() {
-        for host in [
-            ADMINISTRATOR,
-            USER,
-            Host::Wine("8.0".into()),
-            Host::Elsewhere,
-        ] {
-            assert_eq!(asked(&[], &host), Err(Refusal::NotAllowed));
-            assert_eq!(asked(&["--clean-up"], &host), Err(Refusal::NotAllowed));
+    fn nothing_is_changed_without_leave() {
+        for host in [ADMINISTRATOR, USER, wine(), Host::Elsewhere] {
+            for arguments in [&[][..], &["--clean-up"], &[CALL], &["life::"]] {
+                assert_eq!(asked(arguments, &host), Err(Refusal::NotAllowed));
+            }
             assert_eq!(asked(&["--list"], &host), Ok(Task::List));
         }
     }
 
     #[test]
-    fn it_takes_windows_and_an_administrator() {
-        let run = &["--i-may-change-this-machine"];
-        assert_eq!(asked(run, &ADMINISTRATOR), Ok(Task::Run));
-        assert_eq!(asked(run, &USER), Err(Refusal::NotElevated));
-        assert_eq!(asked(run, &Host::Elsewhere), Err(Refusal::Elsewhere));
-        let wine = Host::Wine("8.0".into());
-        assert_eq!(asked(run, &wine), Err(Refusal::Wine("8.0".into())));
-    }
-
-    #[test]
-    fn windows_server_2019_is_admitted_and_none_before() {
-        let run = &["--i-may-change-this-machine"];
-        for build in [17763, 20348, 26100] {
-            assert_eq!(asked(run, &of_build(build)), Ok(Task::Run), "{build}");
+    fn leave_is_for_administrators_since_server_2019() {
+        for (arguments, task, is_for_wine) in [
+            (&[LEAVE][..], Task::Run, false),
+            (&[LEAVE, "--clean-up"], Task::CleanUp, true),
+            (&[LEAVE, CALL], Task::CallByHandle, true),
+        ] {
+            for build in [17763, 20348, 26100] {
+                assert_eq!(asked(arguments, &of_build(build)), Ok(task), "{build}");
+            }
+            let old = asked(arguments, &of_build(14393));
+            assert_eq!(old, Err(Refusal::TooOld(14393)));
+            assert_eq!(asked(arguments, &USER), Err(Refusal::NotElevated));
+            assert_eq!(asked(arguments, &Host::Elsewhere), Err(Refusal::Elsewhere));
+            let on_wine = match is_for_wine {
+                true => Ok(task),
+                false => Err(Refusal::Wine("8.0".to_owned())),
+            };
+            assert_eq!(asked(arguments, &wine()), on_wine);
         }
-        assert_eq!(asked(run, &of_build(14393)), Err(Refusal::TooOld(14393)));
-    }
-
-    #[test]
-    fn calls_by_handle_take_leave_and_may_be_wine() {
-        let call = &["--i-may-change-this-machine", "--calls-by-handle", "folder"];
-        for host in [ADMINISTRATOR, Host::Wine("8.0".into())] {
-            assert_eq!(asked(call, &host), Ok(Task::CallByHandle));
-        }
-        assert_eq!(asked(&call[1..], &ADMINISTRATOR), Err(Refusal::NotAllowed));
-        assert_eq!(asked(call, &Host::Elsewhere), Err(Refusal::Elsewhere));
-    }
-
-    #[test]
-    fn cleaning_up_takes_the_same_but_may_be_wine() {
-        let clean_up = &["--i-may-change-this-machine", "--clean-up"];
-        assert_eq!(asked(clean_up, &ADMINISTRATOR), Ok(Task::CleanUp));
-        assert_eq!(
-            asked(clean_up, &Host::Wine("8.0".into())),
-            Ok(Task::CleanUp)
-        );
-        assert_eq!(asked(clean_up, &USER), Err(Refusal::NotElevated));
-        assert_eq!(asked(clean_up, &Host::Elsewhere), Err(Refusal::Elsewhere));
     }
 }

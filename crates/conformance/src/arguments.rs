@@ -7,18 +7,21 @@ use clap::Parser;
 
 /// Cases and experiments on this machine, which has to be Windows Server and may be changed.
 #[derive(Debug, Parser)]
-#[command(name = "wincsi-conformance")]
+#[command(
+    name = "wincsi-conformance",
+    help_template = "{about}\n\n{usage-heading} {usage}\n\n{all-args}",
+    after_help = "They run one after the other."
+)]
+// The flattened one has this struct's name, which would be the name of both groups.
+#[group(id = "suite")]
 pub struct Arguments {
-    /// Run only the cases whose name contains one of these.
-    pub filters: Vec<String>,
+    #[command(flatten)]
+    pub tests: libtest_mimic::Arguments,
     /// Agree that disks are attached, users, shares and services made, and all of it removed again.
     #[arg(long = "i-may-change-this-machine")]
     pub may_change: bool,
-    /// List the cases and run none.
-    #[arg(long, conflicts_with_all = ["may_change", "clean_up"])]
-    pub list: bool,
     /// Print what our code assumes of Windows, by the experiments' numbers, and run nothing.
-    #[arg(long, conflicts_with_all = ["may_change", "clean_up", "list"])]
+    #[arg(long)]
     pub experiments: bool,
     /// Remove what a former run left over, and run nothing.
     #[arg(long)]
@@ -30,14 +33,14 @@ pub struct Arguments {
     #[arg(long, default_value = r"C:\wincsi-suite")]
     pub folder: PathBuf,
     /// Append what the experiments saw to `windows.txt` in this folder.
-    #[arg(long, conflicts_with_all = ["list", "clean_up"])]
+    #[arg(long)]
     pub record: Option<PathBuf>,
     /// What the machine is, for the record: "Azure D4ds_v5", say.
     #[arg(long, default_value = "")]
     pub machine: String,
     /// Do nothing but make and remove directories below this folder, by 64 threads, and count the codes, and run
     /// the cases about files there: where a HostProcess container has a folder of the node bound into it.
-    #[arg(long, conflicts_with_all = ["filters", "list", "clean_up", "keep"])]
+    #[arg(long, conflicts_with_all = ["filter", "clean_up", "keep"])]
     pub calls_by_handle: Option<PathBuf>,
     /// The address of an iSCSI portal on port 3260 whose target asks for nothing.
     #[arg(long, requires = "iscsi_target")]
@@ -74,37 +77,16 @@ mod tests {
     #[test]
     fn nothing_given_is_no_leave_to_change_anything() {
         let arguments = parse(&[]).expect("no argument is required");
-        assert!(!arguments.may_change && !arguments.list && !arguments.clean_up && !arguments.keep);
-        assert!(!arguments.as_service);
-    }
-
-    #[test]
-    fn a_target_goes_with_its_portal() {
-        assert!(parse(&["--iscsi-portal", "10.0.0.9"]).is_err());
-        assert!(parse(&["--iscsi-target", "iqn.2026-01.com.example:data"]).is_err());
-        let both = [
-            "--iscsi-portal",
-            "10.0.0.9",
-            "--iscsi-target",
-            "iqn.2026-01.com.example:data",
-        ];
-        let arguments = parse(&both).expect("both are given");
-        assert_eq!(arguments.iscsi_portal.as_deref(), Some("10.0.0.9"));
+        assert!(!arguments.may_change && !arguments.clean_up && !arguments.as_service);
     }
 
     #[test]
     fn what_contradicts_itself_is_refused() {
-        assert!(parse(&["--list", "--i-may-change-this-machine"]).is_err());
+        let target = "--iscsi-target=iqn.2026-01.com.example:data";
+        assert!(parse(&["--iscsi-portal=10.0.0.9"]).is_err() && parse(&[target]).is_err());
+        assert!(parse(&["--iscsi-portal=10.0.0.9", target]).is_ok());
         assert!(parse(&["--clean-up", "--keep"]).is_err());
-        assert!(parse(&["--experiments", "--list"]).is_err());
-        assert!(parse(&["--record", "records", "--list"]).is_err());
         assert!(parse(&["--calls-by-handle", "folder", "smb::"]).is_err());
         assert!(parse(&["--limit", "0"]).is_err());
-    }
-
-    #[test]
-    fn words_are_filters() {
-        let arguments = parse(&["smb::", "life::"]).expect("filters");
-        assert_eq!(arguments.filters, ["smb::", "life::"]);
     }
 }

@@ -1,6 +1,4 @@
-use std::process::ExitCode;
-
-use wincsi_conformance::admission::Host;
+use wincsi_conformance::admission::{Host, Task};
 use wincsi_conformance::arguments::Arguments;
 
 /// This is no Windows.
@@ -9,21 +7,11 @@ pub(crate) fn host() -> Result<Host, String> {
 }
 
 /// Nothing starts services here.
-pub(crate) fn serve() -> ExitCode {
-    ExitCode::FAILURE
+pub(crate) fn serve() -> Result<(), String> {
+    Err("this is no Windows".to_owned())
 }
 
 /// Never admitted here.
-pub(crate) fn call_by_handle(_: &Arguments) -> ExitCode {
-    ExitCode::FAILURE
-}
-
-/// Never admitted here.
-pub(crate) fn clean_up(_: &Arguments) -> ExitCode {
-    ExitCode::FAILURE
-}
-
-/// Never admitted here.
-pub(crate) fn run(_: &Arguments) -> ExitCode {
-    ExitCode::FAILURE
+pub(crate) fn perform(_: Task, _: &Arguments) -> Result<(), String> {
+    Err("this is no Windows".to_owned())
 }

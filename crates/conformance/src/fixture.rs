@@ -195,7 +195,7 @@ pub trait NodeFixture: CaseControl {
     /// The answer to `IOCTL_DISK_GET_DRIVE_LAYOUT_EX`, before anything of ours has read it.
     ///
     /// # Errors
-    /// The disk does not answer, or this stand has no such bytes.
+    /// The disk does not answer, or this fixture has no such bytes.
     fn layout_bytes(&self, disk: DiskNumber) -> os::Result<Vec<u8>>;
 
     /// Makes the server of the share go away until [`NodeFixture::bring_share_back`].

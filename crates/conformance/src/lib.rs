@@ -24,12 +24,8 @@ pub mod admission;
 pub mod arguments;
 pub mod cases;
 pub mod experiments;
-pub mod inventory;
-pub mod leftovers;
 pub mod let_go;
 pub mod names;
-pub mod plan;
-pub mod run;
 pub mod seam;
 
 #[cfg(windows)]
@@ -39,8 +35,10 @@ mod backend;
 mod case;
 mod failure;
 mod fixture;
+mod run;
 
 pub use backend::{Backend, Deviations};
 pub use case::Case;
 pub use failure::{CaseResult, Failure};
 pub use fixture::{CaseControl, Fixture, IscsiTarget, NodeFixture, Share, SharedFile};
+pub use run::{MakeFixture, NodeRun};

@@ -1,12 +1,13 @@
-//! `wincsi-conformance`: see the library of this crate.
+//! `wincsi-conformance`: the cases and experiments on real Windows. See the library of this crate.
 
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use clap::Parser as _;
+use wincsi_conformance::NodeRun;
 use wincsi_conformance::admission::{self, Task};
 use wincsi_conformance::arguments::Arguments;
 use wincsi_conformance::experiments::ASSUMPTIONS;
-use wincsi_conformance::plan;
 
 #[cfg_attr(windows, path = "windows.rs")]
 #[cfg_attr(not(windows), path = "elsewhere.rs")]
@@ -18,12 +19,10 @@ const REFUSED: u8 = 2;
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
     if arguments.as_service {
-        return platform::serve();
+        return ended(platform::serve());
     }
     if arguments.experiments {
-        for assumption in ASSUMPTIONS {
-            println!("{assumption}");
-        }
+        ASSUMPTIONS.iter().for_each(|one| println!("{one}"));
         return ExitCode::SUCCESS;
     }
     let task = platform::host().and_then(|host| {
@@ -31,9 +30,7 @@ fn main() -> ExitCode {
     });
     match task {
         Ok(Task::List) => list(&arguments),
-        Ok(Task::CallByHandle) => platform::call_by_handle(&arguments),
-        Ok(Task::CleanUp) => platform::clean_up(&arguments),
-        Ok(Task::Run) => platform::run(&arguments),
+        Ok(task) => ended(platform::perform(task, &arguments)),
         Err(reason) => {
             eprintln!("refused: {reason}");
             ExitCode::from(REFUSED)
@@ -42,11 +39,23 @@ fn main() -> ExitCode {
 }
 
 fn list(arguments: &Arguments) -> ExitCode {
-    for planned in plan::plan(arguments) {
-        match planned.left_out {
-            Some(reason) => println!("{} (not run: {reason})", planned.name),
-            None => println!("{}", planned.name),
+    let run = NodeRun {
+        backend: "windows",
+        make: Arc::new(|| Err("they are only listed".to_owned())),
+        limit: arguments.limit(),
+        machine: String::new(),
+        record: None,
+        is_hung: Arc::default(),
+    };
+    libtest_mimic::run(&arguments.tests, run.trials(true)).exit_code()
+}
+
+fn ended(done: Result<(), String>) -> ExitCode {
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(reason) => {
+            eprintln!("failed: {reason}");
+            ExitCode::FAILURE
         }
     }
-    ExitCode::SUCCESS
 }

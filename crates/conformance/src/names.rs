@@ -1,6 +1,9 @@
 //! The names of everything that the suite makes outside its processes. They are fixed, except files in a folder of
 //! their own: so a killed run's leftovers are found by name, and nothing else is ever touched.
 
+use std::path::{Path, PathBuf};
+use std::{fs, io};
+
 /// The one share, of a folder on the suite's own volume.
 pub const SHARE: &str = "wincsi-suite-share";
 
@@ -37,9 +40,28 @@ pub fn disk_file(number: u32) -> String {
     format!("{DISK}{number}{FILE}")
 }
 
-/// Whether a file of the suite's folder is one of its disks.
-#[must_use]
-pub fn is_disk_file(name: &str) -> bool {
+/// The disks of former runs: the plain files in the suite's folder with such a name. A missing folder has none.
+///
+/// # Errors
+/// The folder cannot be read.
+pub fn disk_files(folder: &Path) -> io::Result<Vec<PathBuf>> {
+    let entries = match fs::read_dir(folder) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        entries => entries?,
+    };
+    let mut found = Vec::new();
+    for entry in entries {
+        let entry = entry?;
+        let is_ours = entry.file_name().to_str().is_some_and(is_disk_file);
+        if is_ours && entry.file_type()?.is_file() {
+            found.push(entry.path());
+        }
+    }
+    found.sort();
+    Ok(found)
+}
+
+fn is_disk_file(name: &str) -> bool {
     let rest = name.strip_prefix(DISK);
     let number = rest.and_then(|rest| rest.strip_suffix(FILE));
     number.is_some_and(|number| {
@@ -53,9 +75,10 @@ mod tests {
 
     #[test]
     fn a_disk_is_known_by_its_whole_name() {
-        assert!(is_disk_file(&disk_file(0)));
-        assert!(is_disk_file(&disk_file(u32::MAX)));
-        for other in [
+        let folder = tempfile::tempdir().expect("a folder");
+        let at = |name: &str| folder.path().join(name);
+        let ours = [0, 20, u32::MAX].map(|number| at(&disk_file(number)));
+        let theirs = [
             "wincsi-suite-disk-.vhdx",
             "wincsi-suite-disk-1.vhd",
             "wincsi-suite-disk-1a.vhdx",
@@ -63,22 +86,22 @@ mod tests {
             "my-wincsi-suite-disk-1.vhdx",
             "disk-1.vhdx",
             LOCK,
-            "",
-        ] {
-            assert!(!is_disk_file(other), "{other}");
+        ];
+        for file in theirs.map(at).iter().chain(&ours) {
+            fs::write(file, "a disk").expect("a file");
         }
+        fs::create_dir(at(&disk_file(3))).expect("a folder");
+        assert_eq!(disk_files(folder.path()).expect("a list"), ours);
+        assert_eq!(disk_files(&at("never")).expect("a list"), [""; 0].map(at));
     }
 
-    #[test]
-    fn a_user_name_is_as_short_as_windows_wants_it() {
-        assert!(USER.len() <= 20);
-    }
-
+    /// A user's has 20 characters at most.
     #[test]
     fn every_name_says_whose_it_is() {
         let names = SERVICES.iter().chain([&SHARE, &USER, &EVENT_SOURCE, &LOCK]);
         for name in names {
             assert!(name.starts_with("wincsi-suite"), "{name}");
         }
+        assert!(USER.len() <= 20);
     }
 }

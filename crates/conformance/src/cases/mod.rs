@@ -26,14 +26,14 @@ pub(crate) use iscsi::{Initiator, NOWHERE};
 
 /// One statement about a node that can be false.
 #[derive(Clone, Copy)]
-pub struct Own {
+pub struct NodeCase {
     /// Its statement, behind its group: `life::a_volume_lives_from_a_raw_disk_to_an_offline_one`.
     pub name: &'static str,
     pub run: fn(&dyn NodeFixture) -> CaseResult,
 }
 
 /// All of them, by group.
-pub fn all() -> impl Iterator<Item = &'static Own> {
+pub fn all() -> impl Iterator<Item = &'static NodeCase> {
     [
         counts::CASES,
         format::CASES,
@@ -54,8 +54,8 @@ pub fn all() -> impl Iterator<Item = &'static Own> {
 /// Declares the cases of a module: each is a function with its statement as the name.
 macro_rules! declare {
     ($group:literal; $($case:ident),* $(,)?) => {
-        pub(super) const CASES: &[crate::cases::Own] = &[
-            $(crate::cases::Own {
+        pub(super) const CASES: &[crate::cases::NodeCase] = &[
+            $(crate::cases::NodeCase {
                 name: concat!($group, "::", stringify!($case)),
                 run: $case,
             },)*

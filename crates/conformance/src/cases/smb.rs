@@ -23,7 +23,7 @@ declare!("smb";
     an_option_that_this_build_lacks_is_refused_by_its_name,
 );
 
-/// The share of a stand, unmapped again when this is dropped.
+/// The share of a fixture, unmapped again when this is dropped.
 struct Client<'a> {
     play: Play<'a>,
     share: SharedFile,

@@ -1,5 +1,7 @@
 //! Our code's unproved assumptions on Windows, and how a run on a server settles each.
 
+use super::{Experiment, disks, folders, iscsi, methods, objects, shares, sizes};
+
 /// One assumption, with the experiment that settles it.
 #[derive(Debug, Clone, Copy)]
 pub struct Assumption {
@@ -13,8 +15,8 @@ pub struct Assumption {
     pub schema: &'static [&'static str],
     /// A fact missing in public records of a real Windows.
     pub unrecorded: &'static str,
-    /// Its experiment of this suite, without `experiments::`.
-    pub case: Option<&'static str>,
+    /// Its experiment that a program makes by itself.
+    pub experiment: Option<Experiment>,
     /// The files beside the suite for observations beyond a single program: they need a reboot, a pod, a cloud.
     pub scripts: &'static [&'static str],
     /// The steps and checks by hand instead, on a suitable machine.
@@ -27,7 +29,7 @@ macro_rules! assumptions {
         /// All of them, by number.
         pub const ASSUMPTIONS: &[Assumption] = &[
             $(Assumption {
-                $($field: value!($field $value),)*
+                $($field: value!($number $field $value),)*
                 ..of($number, $text)
             },)*
         ];
@@ -35,16 +37,20 @@ macro_rules! assumptions {
 }
 
 macro_rules! value {
-    (case $name:literal) => {
-        Some($name)
+    ($number:literal experiment ($module:ident::$name:ident)) => {
+        Some(Experiment {
+            number: $number,
+            name: stringify!($name),
+            run: $module::$name,
+        })
     };
-    (by_hand $how:literal) => {
+    ($number:literal by_hand $how:literal) => {
         Some($how)
     };
-    (unrecorded $fact:literal) => {
+    ($number:literal unrecorded $fact:literal) => {
         $fact
     };
-    ($list:ident [$($one:literal),* $(,)?]) => {
+    ($number:literal $list:ident [$($one:literal),* $(,)?]) => {
         &[$($one),*]
     };
 }
@@ -56,7 +62,7 @@ const fn of(number: u8, text: &'static str) -> Assumption {
         operations: &[],
         schema: &[],
         unrecorded: "anything of it",
-        case: None,
+        experiment: None,
         scripts: &[],
         by_hand: None,
     }
@@ -72,7 +78,9 @@ impl std::fmt::Display for Assumption {
             ..
         } = self;
         let rests: Vec<_> = self.operations.iter().chain(self.schema).copied().collect();
-        let case = self.case.map(|name| format!("experiments::{name}"));
+        let case = self
+            .experiment
+            .map(|one| format!("experiments::{}", one.name));
         let scripts = self.scripts.iter().map(|&script| script.to_owned());
         let by_hand = self.by_hand.map(|how| format!("by hand: {how}"));
         let by: Vec<_> = case.into_iter().chain(scripts).chain(by_hand).collect();
@@ -89,12 +97,12 @@ assumptions! {
     1 "the layout of a disk without a table has the style RAW and no entry"
         operations ["Disks::layout"]
         unrecorded "the bytes of such a layout"
-        case "raw_layout";
+        experiment (disks::raw_layout);
     2 "EnumPageFilesW names each page file by a drive's path; without one it succeeds and names \
         none, or gives one empty name while ExistingPageFiles is empty"
         operations ["Boot::paging"]
         unrecorded "its answer on a machine without a page file"
-        case "page_files"
+        experiment (disks::page_files)
         scripts ["page-files.ps1"];
     3 "a mapping whose server went away reports a status other than OK, and Remove followed by \
         Create gives one mapping that reports OK"
@@ -103,21 +111,21 @@ assumptions! {
             "query MSFT_SmbGlobalMapping",
         ]
         unrecorded "a listing with all properties; the code of Create beside a lost mapping"
-        case "lost_share"
+        experiment (shares::lost_share)
         scripts ["smb-away.ps1"];
     4 "beneath a folder that is bound into a HostProcess container, calls by a directory's \
         handle fail with neither 87 nor 4395, though `os-windows` tries both up to 8 times and \
         holds some directories by their paths"
         operations ["Held::create_directory", "Held::pin", "Held::remove"]
         unrecorded "how often they do, and whether 4395 comes at all"
-        case "calls_by_handle"
+        experiment (folders::calls_by_handle)
         scripts ["host-process-pod.yaml"];
     5 "SetAttributes clears read-only while the disk is offline, and the disk is writable once \
         it is online"
         operations ["MSFT_Disk.Online", "MSFT_Disk.SetAttributes"]
         unrecorded "the code of SetAttributes on an offline disk; a simulated node can answer \
             41003 as well"
-        case "read_only_offline";
+        experiment (methods::read_only_offline);
     6 "each method that succeeds sets its ReturnValue, and 0 is success"
         operations [
             "MSFT_Disk.CreatePartition", "MSFT_Disk.Initialize", "MSFT_Disk.Refresh",
@@ -125,45 +133,45 @@ assumptions! {
         ]
         schema ["MSFT_StorageSetting codes"]
         unrecorded "a null ReturnValue, or that there is none"
-        case "return_values"
+        experiment (methods::return_values)
         scripts ["return-values.ps1"];
     7 "MSFT_Disk.Offline succeeds while this process holds the lock of the disk's dismounted \
         volume"
         operations ["MSFT_Disk.Offline", "VolumeLock::dismount", "Volumes::lock"]
         unrecorded "its code under a lock"
-        case "offline_under_lock";
+        experiment (methods::offline_under_lock);
     8 "resizing a ReFS volume to the size that it has succeeds and changes nothing: ReFS uses \
         whole stretches of 64 MiB of its partition, and FSCTL_EXTEND_VOLUME within one fails \
         with 87"
         operations ["Volumes::extend", "Volumes::space"]
         unrecorded "ReFS's size beside its partition's (two sizes of one record suggest the \
             stretches), and FSCTL_EXTEND_VOLUME on it"
-        case "refs_sizes";
+        experiment (sizes::refs_sizes);
     9 "DeleteVolumeMountPointW frees a folder whose volume is gone"
         operations ["Volumes::delete_mount_point"]
         unrecorded "its code for such a folder"
-        case "vanished_volume";
+        experiment (folders::vanished_volume);
     10 "MSFT_Disk.Path opens the disk that has the row's Number, and the disk's partitions have \
         that DiskNumber"
         operations ["Disks::number_of", "query MSFT_Disk", "query MSFT_Partition"]
         unrecorded "a path of a clustered VMware disk that was tried; why the partition of one \
             had no DiskNumber, which a simulated node's always have"
-        case "disk_paths"
+        experiment (disks::disk_paths)
         scripts ["disks.ps1"];
     11 "after a disk grew in place, MSFT_Disk.Refresh lets MSFT_Partition.Resize take the new \
         space"
         operations ["MSFT_Disk.Refresh", "MSFT_Partition.Resize"]
         unrecorded "the codes of Resize between the growth and a rescan, 40003 among them"
-        case "stale_size"
+        experiment (sizes::stale_size)
         scripts ["stale-size.ps1"];
     12 "MSFT_Volume.Format succeeds as soon as the new partition has a volume"
         operations ["MSFT_Volume.Format"]
         unrecorded "how often it returns 5 (Invalid Parameter) there, outside Server 2016"
-        case "format_at_once";
+        experiment (methods::format_at_once);
     13 "Create on a mapped share fails with 0x80041001 and leaves one mapping"
         operations ["MSFT_SmbGlobalMapping.Create"]
         unrecorded "the code on Server 2022 and 2025, and for another user"
-        case "map_twice";
+        experiment (shares::map_twice);
     14 "LocalPath and RemotePath are the keys of a global mapping, and TransportType counts \
         None, TCP, QUIC from 0"
         operations ["query MSFT_SmbGlobalMapping"]
@@ -173,37 +181,37 @@ assumptions! {
         ]
         unrecorded "the numbers of TransportType; both keys are in the repository of a Windows \
             11, build 22000 (os/fixtures)"
-        case "mapping_keys"
+        experiment (shares::mapping_keys)
         scripts ["smb-class.ps1"];
     15 "a mapping that Windows refuses is a failed call with a Win32 code: 67 for an unknown \
         share, 86 or 1326 for a wrong password"
         operations ["MSFT_SmbGlobalMapping.Create"]
         schema ["MSFT_SmbGlobalMapping codes", "MSFT_WmiError.error_Type"]
         unrecorded "67 and 86 in a log of the cmdlets"
-        case "refused_mappings";
+        experiment (shares::refused_mappings);
     16 "a storage method that refuses returns its code in a call that succeeds"
         operations ["MSFT_Disk.CreatePartition", "MSFT_Disk.Initialize"]
         unrecorded "whether the call fails as well, for more than one method; 42002 and 42007 in \
             a log"
-        case "refused_methods";
+        experiment (methods::refused_methods);
     17 "an iSCSI method that fails has one of the initiator's own codes, or a Win32 one"
         operations ["MSFT_iSCSITargetPortal.New"]
         schema [
             "MSFT_iSCSISession codes", "MSFT_iSCSITarget codes", "MSFT_iSCSITargetPortal codes",
         ]
         unrecorded "whether it is returned or the call fails"
-        case "refused_portal";
+        experiment (iscsi::refused_portal);
     18 "each disk's page 0x83 and Location parse, and an NVMe disk's path has its namespace"
         operations ["Disks::device_id_page", "Disks::scsi_address", "query MSFT_Disk"]
         unrecorded "UniqueIdFormat of NVMe; Location of EBS, of GCE's NVMe and of iSCSI from \
             others than Microsoft; a whole page 0x83; Azure NVMe with 17 disks; the properties \
             of the simulated machines that `os-sim` lists as unbacked"
-        case "disk_identity"
+        experiment (disks::disk_identity)
         scripts ["disks.ps1"];
     19 "a mounted folder's reparse data names its volume by GUID"
         operations ["Files::reparse_data", "Volumes::set_mount_point"]
         unrecorded "fsutil's output of a mounted folder"
-        case "mounted_folder";
+        experiment (folders::mounted_folder);
     20 "a process-isolated container that runs as ContainerAdministrator opens csi-proxy's \
         pipes, and ContainerUser is refused"
         unrecorded "which account such a container shows to a pipe"
@@ -216,7 +224,7 @@ assumptions! {
         ]
         unrecorded "all properties of these objects on one machine; those of the simulated \
             machines that `os-sim` lists as unbacked"
-        case "all_properties";
+        experiment (objects::all_properties);
     22 "ebs: the first identifier of page 0x83 is an EUI-64 and the same for every volume, the \
         second is the text of `UniqueId`"
         operations ["Disks::device_id_page"]
@@ -272,16 +280,16 @@ assumptions! {
     35 "a file link to a directory answers 5, whether it is opened or names follow it"
         operations ["Files::create_symlink", "Files::leads_to_directory"]
         unrecorded "the code where names follow it"
-        case "file_link";
+        experiment (folders::file_link);
     36 "a folder keeps its file id when the mount manager lets its volume go, so that it is \
         removed by the handle of its directory"
         operations ["Held::remove"]
         unrecorded "the ids before and after"
-        case "held_mounted_folder";
+        experiment (folders::held_mounted_folder);
     37 "a disk takes the read-only attribute past the storage provider while it is offline, and \
         is read-only still once Online has brought it online"
         operations ["Disks::set_access", "MSFT_Disk.Online"]
-        case "online_read_only";
+        experiment (methods::online_read_only);
     38 "a read-only MBR clone beside its original is left out of `MSFT_Disk`, and gets another \
         signature once it is writable and comes online"
         operations ["Disks::set_access", "MSFT_Disk.Online", "query MSFT_Disk"]
@@ -309,7 +317,7 @@ assumptions! {
         the read-only attribute; our code asks while that is clear, and is right either way"
         operations ["Disks::is_write_protected"]
         unrecorded "the answer while the attribute is set"
-        case "write_protection";
+        experiment (methods::write_protection);
     45 "IOCTL_DISK_IS_WRITABLE answers 19 for a device that protects itself, whose disk comes \
         online and need not have the read-only attribute"
         operations ["Disks::is_write_protected"]
@@ -443,7 +451,7 @@ mod tests {
         let numbers: Vec<_> = ASSUMPTIONS.iter().map(|one| one.number).collect();
         assert!(numbers.is_sorted_by(|one, next| one < next), "{numbers:?}");
         for one in ASSUMPTIONS {
-            let by_itself = one.case.is_some() || !one.scripts.is_empty();
+            let by_itself = one.experiment.is_some() || !one.scripts.is_empty();
             assert!(by_itself || one.by_hand.is_some(), "{one:?}");
         }
     }

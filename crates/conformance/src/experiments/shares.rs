@@ -127,7 +127,7 @@ impl Drop for Away<'_> {
     }
 }
 
-/// The share of a stand, by the provider's methods. Its mappings go when this is dropped.
+/// The share of a fixture, by the provider's methods. Its mappings go when this is dropped.
 struct Client<'a> {
     fixture: &'a dyn NodeFixture,
     smb: &'a dyn Provider,

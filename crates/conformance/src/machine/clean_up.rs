@@ -6,7 +6,7 @@ use node::{Node, Options, RemotePath};
 use os_windows_testkit::real::{self, VirtualDisks};
 
 use super::{Lock, disks, services, set_up};
-use crate::{leftovers, names};
+use crate::names;
 
 /// The removal of one possible leftover of a run.
 pub struct Removal {
@@ -79,7 +79,7 @@ fn removals(folder: &Path) -> Result<Vec<Removal>, String> {
     ];
     let services = names::SERVICES.iter();
     removals.extend(services.map(|name| Removal::of(name, services::remove(name))));
-    let files = leftovers::disk_files(folder);
+    let files = names::disk_files(folder);
     let files = files.map_err(|error| format!("{}: {error}", folder.display()))?;
     let files = files.iter();
     removals.extend(files.map(|file| Removal::of(file.display(), remove_disk(file))));

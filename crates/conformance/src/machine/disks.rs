@@ -201,7 +201,7 @@ fn make_usable(node: &Node, number: DiskNumber) -> os::Result<()> {
         return Ok(());
     }
     println!(
-        "note     new disk {number} came with offline: {}, read-only: {}",
+        "\nnote: new disk {number} came with offline: {}, read-only: {}",
         came.offline, came.read_only
     );
     let failed = |error: String| Error::new("bring online", error, Win32::GEN_FAILURE);

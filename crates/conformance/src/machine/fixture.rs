@@ -118,7 +118,7 @@ impl NodeFixture for NativeFixture {
     }
 
     fn note(&self, text: &str) {
-        println!("note     {text}");
+        println!("\nnote: {text}");
     }
 }
 

@@ -13,7 +13,7 @@ use zeroize::Zeroizing;
 use super::disks::Disk;
 use super::{Lock, clean_up, services};
 use crate::arguments::Arguments;
-use crate::{IscsiTarget, SharedFile, cases, inventory, names};
+use crate::{IscsiTarget, SharedFile, cases, names};
 
 /// The size of the suite's own volume: room for the cases' files, in a growing file.
 const LENGTH: u64 = 4 << 30;
@@ -91,13 +91,6 @@ impl Machine {
         let services = self.services.as_ref().err();
         let services = services.map(|why| format!("no services: {why}"));
         share.into_iter().chain(services).collect()
-    }
-
-    /// The machine's disks' answers that no page defines.
-    #[must_use]
-    pub fn notes(&self) -> Vec<String> {
-        let lines = inventory::lines(&*self.node.os().disks);
-        lines.unwrap_or_else(|error| vec![error.to_string()])
     }
 
     /// A number unique in this run.

@@ -33,7 +33,7 @@ declare!("disks", &[Facility::Disks, Facility::Volumes];
 const NO_DISK: &str =
     r"\\?\scsi#disk&ven_none&prod_none#5&0&0&000000#{53f56307-b6bf-11d0-94f2-00a0c91efb8b}";
 
-/// The disk of the workbench's volume, and the place on it.
+/// The disk of the fixture's volume, and the place on it.
 fn ours(fixture: &Fixture) -> CaseResult<Extent> {
     let volume = fixture.control().volume();
     let extents = fixture.volumes().extents(volume)?;
@@ -164,15 +164,14 @@ fn a_read_beyond_the_end_fails(fixture: &Fixture) -> CaseResult {
 
 fn sector(disks: &dyn Disks, disk: DiskNumber) -> CaseResult<Vec<u8>> {
     let size = usize::try_from(disks.sector_size(disk)?);
-    let size = size.map_err(|error| Failure::Wrong(error.to_string()))?;
+    let size = size.map_err(Failure::unexpected)?;
     Ok(vec![0; size])
 }
 
 fn a_device_id_page_reads(fixture: &Fixture) -> CaseResult {
     let page = fixture.disks().device_id_page(ours(fixture)?.disk)?;
     let read = DeviceIdPage::parse(&page);
-    read.map(drop)
-        .map_err(|error| Failure::Wrong(error.to_string()))
+    read.map(drop).map_err(Failure::unexpected)
 }
 
 fn a_device_says_what_it_hangs_on(fixture: &Fixture) -> CaseResult {

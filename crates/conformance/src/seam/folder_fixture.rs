@@ -132,9 +132,7 @@ impl<'a> FolderFixture<'a> {
 
 /// The bytes of a reparse point.
 pub(crate) fn bytes(content: &Reparse) -> CaseResult<Vec<u8>> {
-    content
-        .encode()
-        .map_err(|error| Failure::Wrong(error.to_string()))
+    content.encode().map_err(Failure::unexpected)
 }
 
 /// A third party's unregistered tag, with a made-up owner.

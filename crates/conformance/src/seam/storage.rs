@@ -113,7 +113,7 @@ impl<'a> Disk<'a> {
             )?;
             if let [found] = found.as_slice() {
                 let id = found.text(volume::UNIQUE_ID.name)?.parse();
-                let id = id.map_err(|error| Failure::Wrong(format!("{error}")))?;
+                let id = id.map_err(Failure::unexpected)?;
                 return Ok((id, found.path.clone()));
             }
             self.fixture.clock().sleep(Duration::from_millis(100));
@@ -192,7 +192,7 @@ fn all(
     Ok(fixture.storage().query(&query, Deadline::NEVER)?)
 }
 
-/// The disk number of the workbench's volume.
+/// The disk number of the fixture's volume.
 fn our_disk(fixture: &Fixture) -> CaseResult<Value> {
     let volume = fixture.control().volume();
     let extents = fixture.volumes().extents(volume)?;

@@ -244,7 +244,7 @@ fn a_mounted_folder_that_goes_from_a_pinned_directory_is_forgotten(
     let volumes = fixture.volumes();
     volumes.set_mount_point(&folder, sandbox.hand.volume())?;
     holds("it is an access path", is_mounted_at(fixture, &folder)?)?;
-    let name = Component::parse("mnt").map_err(|error| Failure::Wrong(format!("{error}")))?;
+    let name = Component::parse("mnt").map_err(Failure::unexpected)?;
     pin.remove(&name)?;
     same("names", &sandbox.names(&sandbox.at("d"))?, &vec![])?;
     holds("no access path is left", !is_mounted_at(fixture, &folder)?)?;

@@ -103,8 +103,7 @@ fn a_file_is_no_directory_to_go_through(fixture: &Fixture) -> CaseResult {
 
 fn a_drive_that_does_not_exist_is_path_not_found(fixture: &Fixture) -> CaseResult {
     let sandbox = FolderFixture::of(fixture);
-    let path = WinPath::parse_on_drive(r"\entry", 'Q')
-        .map_err(|error| Failure::Wrong(error.to_string()))?;
+    let path = WinPath::parse_on_drive(r"\entry", 'Q').map_err(Failure::unexpected)?;
     everything_is_path_not_found(&sandbox, &path)
 }
 

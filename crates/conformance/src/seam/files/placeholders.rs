@@ -152,7 +152,7 @@ fn nothing_is_reserved_in_a_directory_that_became_a_junction(fixture: &Fixture) 
 fn leads(sandbox: &FolderFixture<'_>, name: &str, substitute: &str, print: &str) -> CaseResult {
     same("tag", &sandbox.entry(name)?.tag, &Some(ReparseTag::SYMLINK))?;
     let data = sandbox.files.reparse_data(&sandbox.at(name))?;
-    let parsed = Reparse::parse(&data).map_err(|error| Failure::Wrong(error.to_string()))?;
+    let parsed = Reparse::parse(&data).map_err(Failure::unexpected)?;
     let Reparse::Symlink { names, base } = parsed else {
         return Err(Failure::Wrong(format!("no symbolic link: {parsed:?}")));
     };

@@ -217,7 +217,7 @@ fn stored(fixture: &Fixture, target: &str, substitute: &str, wanted: SymlinkBase
     let sandbox = FolderFixture::of(fixture);
     let link = sandbox.symlink("link", target, LinkKind::Directory)?;
     let data = sandbox.files.reparse_data(&link)?;
-    let parsed = Reparse::parse(&data).map_err(|error| Failure::Wrong(error.to_string()))?;
+    let parsed = Reparse::parse(&data).map_err(Failure::unexpected)?;
     let Reparse::Symlink { names, base } = parsed else {
         return Err(Failure::Wrong(format!("no symbolic link: {parsed:?}")));
     };

@@ -1,5 +1,6 @@
 //! Windows itself or Wine, and the way to WMI with COM objects in this process over the simulated node.
 
+use std::path::Path;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, LazyLock};
 use std::{env, process};
@@ -12,12 +13,15 @@ use os_windows_testkit::{InProcessWmi, OutParameters, real};
 use wincsi_conformance::machine::NativeFolder;
 use wincsi_conformance::{Backend, Fixture};
 
-use super::simulator::SimulatorFixture;
+use super::simulator::Simulator;
 
 #[path = "own.rs"]
 mod own;
 #[path = "wine.rs"]
 mod wine;
+
+/// Under Wine they take minutes, and would see the same as on Linux: the simulated node.
+pub(crate) const MAKES_EXPERIMENTS: bool = false;
 
 /// The facilities of Windows itself without a provider: Wine has none.
 const NATIVE: &[Facility] = &[
@@ -83,8 +87,8 @@ fn native() -> Result<Fixture, String> {
 const SOURCE: &str = "wincsi-test";
 
 fn in_process() -> Result<Fixture, String> {
-    let fixture = SimulatorFixture::new().map_err(|error| error.to_string())?;
-    let os = fixture.node.os();
+    let made = Simulator::for_seam().map_err(|error| error.to_string())?;
+    let os = made.system();
     let wmi = InProcessWmi::over(os.clone(), OutParameters::Result);
     let native: Arc<dyn Provider> =
         Arc::new(NativeProvider::over(Arc::clone(&os.clock), Arc::new(wmi)));
@@ -94,5 +98,19 @@ fn in_process() -> Result<Fixture, String> {
         storage: native,
         ..os
     };
-    Ok(Fixture::new(os, Box::new(fixture)))
+    Ok(Fixture::new(os, Box::new(made)))
+}
+
+/// How many handles this process has open; Wine 8 counts none.
+pub(crate) fn handles() -> os::Result<u64> {
+    Ok(u64::from(os_windows::process_usage()?.handles))
+}
+
+/// Wine 8 has no Unix sockets, and these are the machine's and not simulated.
+pub(crate) fn has(case: &str) -> bool {
+    !case.starts_with("sockets::")
+}
+
+pub(crate) fn is_closed(_folder: &Path) -> os::Result<bool> {
+    unreachable!("no case asks")
 }

@@ -1,4 +1,4 @@
-//! The simulated node as a stand.
+//! The simulated node as a fixture.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -8,14 +8,15 @@ use std::time::Duration;
 
 use node::api::NodeApi;
 use node::{Node, Options};
-use os::{DiskNumber, Error, LinkKind, VolumeId, Win32, WinPath};
+use os::{DiskNumber, Error, LinkKind, Os, Root, VolumeId, Win32, WinPath};
+use os_sim::iscsi::{self, IscsiControl, TargetSpec};
 use os_sim::smb::{ServerHealth, ServerSpec, SmbControl};
 use os_sim::{
-    Bus, ClockMode, Content, DiskSpec, Effect, IdentifierKind, NodeSpec, Rule, ServiceSpec,
-    SimNode, Start,
+    Bus, ClockMode, Content, DiskSpec, IdentifierKind, NodeSpec, Rule, ServiceSpec, SimNode,
+    SpannedSpec, Start,
 };
 use tempfile::TempDir;
-use wincsi_conformance::{CaseControl, NodeFixture, SharedFile, names};
+use wincsi_conformance::{CaseControl, IscsiTarget, NodeFixture, Share, SharedFile, names};
 
 use super::platform;
 
@@ -25,9 +26,17 @@ const USER: &str = r"FILES\alice";
 const PASSWORD: &str = "pass:word";
 const FILE: &str = "found";
 const CONTENT: &[u8] = b"read through the share";
+const PORTAL: &str = "10.0.0.9";
+const TARGET: &str = "iqn.2026-01.com.example:data";
 
-/// A node with a share, chained services and no data disk yet.
-pub(crate) struct Simulated {
+const SPANNED: SpannedSpec = SpannedSpec {
+    letter: 'S',
+    disks: 2,
+    disk_bytes: 64 << 20,
+};
+
+/// A node with a share and no data disk yet.
+pub(crate) struct Simulator {
     node: Node,
     simulated: SimNode,
     folder: WinPath,
@@ -43,10 +52,35 @@ struct Plugged {
     identity: String,
 }
 
-impl Simulated {
-    pub(crate) fn new() -> Result<Self, Box<dyn std::error::Error>> {
+impl Simulator {
+    /// With services of the suite's.
+    pub(crate) fn for_node() -> Result<Self, Box<dyn std::error::Error>> {
+        let mut spec = NodeSpec::default();
+        spec.service.push(service(names::BASE_SERVICE, &[]));
+        let base = &[names::BASE_SERVICE];
+        spec.service.push(service(names::DEPENDENT_SERVICE, base));
+        Self::of(&spec)
+    }
+
+    /// With a spanned volume and an iSCSI target, and an initiator service that starts by itself.
+    pub(crate) fn for_seam() -> Result<Self, Box<dyn std::error::Error>> {
+        let mut spec = NodeSpec::default().spanned(SPANNED);
+        let mut services = spec.service.iter_mut();
+        if let Some(initiator) = services.find(|service| service.name == "MSiSCSI") {
+            initiator.start = Start::Automatic;
+        }
+        let made = Self::of(&spec)?;
+        let target = TargetSpec::named(TARGET).with_disk("data", DiskSpec::on(Bus::Iscsi));
+        let portal = iscsi::ServerSpec::at(PORTAL).offering(target);
+        let control = IscsiControl::at(made.host.path());
+        control.add_server("array", &portal)?;
+        control.set_image("data", 1 << 30)?;
+        Ok(made)
+    }
+
+    fn of(spec: &NodeSpec) -> Result<Self, Box<dyn std::error::Error>> {
         let host = tempfile::tempdir()?;
-        let simulated = SimNode::create(host.path(), &spec(), ClockMode::Virtual)?;
+        let simulated = SimNode::create(host.path(), spec, ClockMode::Virtual)?;
         let control = SmbControl::at(host.path());
         control.add_server(SERVER, &ServerSpec::sharing(SHARE, USER, PASSWORD))?;
         let shared = control.share_folder(SERVER, SHARE);
@@ -65,14 +99,13 @@ impl Simulated {
         })
     }
 
+    pub(crate) fn system(&self) -> Os {
+        self.simulated.os()
+    }
+
     /// From now on the node answers as the rule has it.
     pub(crate) fn script(&self, rule: Rule) {
         self.simulated.faults().add(rule);
-    }
-
-    /// From now on the disk answers the operation with the code.
-    pub(crate) fn refuse(&self, operation: &str, disk: DiskNumber, code: Win32) {
-        self.script(Rule::on(operation, Effect::fail(code)).object(&format!("*{disk}")));
     }
 
     fn disks(&self) -> MutexGuard<'_, BTreeMap<DiskNumber, Plugged>> {
@@ -119,22 +152,17 @@ fn identified(identity: &str) -> DiskSpec {
     DiskSpec::on(Bus::Sas).identified(IdentifierKind::Naa, identity)
 }
 
-fn spec() -> NodeSpec {
-    let mut spec = NodeSpec::default();
-    let service = |name: &str, needs: &[&str]| ServiceSpec {
+fn service(name: &str, needs: &[&str]) -> ServiceSpec {
+    ServiceSpec {
         name: name.to_owned(),
         display_name: name.to_owned(),
         start: Start::Manual,
         depends_on: needs.iter().map(|&needed| needed.to_owned()).collect(),
         dies_at_start: false,
-    };
-    spec.service.push(service(names::BASE_SERVICE, &[]));
-    let base = &[names::BASE_SERVICE];
-    spec.service.push(service(names::DEPENDENT_SERVICE, base));
-    spec
+    }
 }
 
-impl NodeFixture for Simulated {
+impl NodeFixture for Simulator {
     fn node(&self) -> &Node {
         &self.node
     }
@@ -230,11 +258,11 @@ impl NodeFixture for Simulated {
     }
 
     fn note(&self, text: &str) {
-        println!("note     {text}");
+        println!("\nnote: {text}");
     }
 }
 
-impl CaseControl for Simulated {
+impl CaseControl for Simulator {
     fn folder(&self) -> &WinPath {
         &self.folder
     }
@@ -268,11 +296,31 @@ impl CaseControl for Simulated {
         self.plug(1 << 30)
     }
 
-    fn share(&self) -> Option<wincsi_conformance::Share> {
-        Some(wincsi_conformance::Share {
+    fn share(&self) -> Option<Share> {
+        Some(Share {
             path: format!(r"\\{SERVER}\{SHARE}"),
             user: USER.to_owned(),
             password: PASSWORD.to_owned(),
         })
+    }
+
+    fn listener(&self) -> Option<(String, u16)> {
+        Some((SERVER.to_owned(), 445))
+    }
+
+    fn target(&self) -> Option<IscsiTarget> {
+        Some(IscsiTarget {
+            portal: PORTAL.to_owned(),
+            name: TARGET.to_owned(),
+        })
+    }
+
+    fn spanned(&self) -> Option<VolumeId> {
+        let root = WinPath::of_root(Root::Drive(SPANNED.letter));
+        self.node.os().volumes.mounted_at(&root).ok()
+    }
+
+    fn idle_service(&self) -> Option<&'static str> {
+        Some("defragsvc")
     }
 }

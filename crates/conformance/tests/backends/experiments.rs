@@ -6,13 +6,13 @@ use os_sim::{Effect, Rule};
 use wincsi_conformance::experiments::Verdict::{self, Contradicted, NotPossible, Settled};
 use wincsi_conformance::experiments::{self, Sight};
 
-use super::simulated::Simulated;
+use super::simulator::Simulator;
 
 /// The simulated node answers as our code assumes of Windows, because it is written so: this proves nothing of Windows.
 pub(crate) fn trials() -> impl Iterator<Item = Trial> {
-    let plain = experiments::all().map(|trial| {
-        Trial::test(format!("simulator::{}", trial.name), move || {
-            let seen = seen(trial.number, &[])?;
+    let plain = experiments::all().map(|one| {
+        Trial::test(format!("simulator::experiments::{}", one.name), move || {
+            let seen = seen(one.number, &[])?;
             is_verdict(&seen, Settled)
         })
     });
@@ -166,14 +166,14 @@ fn failed(operation: &str, code: Win32) -> Rule {
 
 fn seen(number: u8, rules: &[Rule]) -> Result<Vec<Sight>, Failed> {
     let mut all = experiments::all();
-    let trial = all
-        .find(|trial| trial.number == number)
+    let one = all
+        .find(|one| one.number == number)
         .ok_or("no such experiment")?;
-    let fixture = Simulated::new()?;
+    let fixture = Simulator::for_node()?;
     for rule in rules {
         fixture.script(rule.clone());
     }
-    Ok((trial.run)(&fixture).map_err(|failure| failure.to_string())?)
+    Ok((one.run)(&fixture).map_err(|failure| failure.to_string())?)
 }
 
 /// One contradiction decides an experiment's verdict.
