@@ -1,12 +1,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use os_windows_testkit::real;
 use wincsi_conformance::admission::{Host, Task};
 use wincsi_conformance::arguments::Arguments;
 use wincsi_conformance::experiments::{self, Load};
 use wincsi_conformance::machine::{self, Lock, Machine, NativeFixture, Removal};
-use wincsi_conformance::{MakeFixture, NodeFixture, NodeRun, names};
+use wincsi_conformance::{MakeFixture, NodeFixture, NodeRun, names, real};
 
 /// The experiment of `--calls-by-handle`.
 const CALLS_BY_HANDLE: u8 = 4;

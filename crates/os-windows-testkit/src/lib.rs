@@ -22,12 +22,12 @@
 //!
 //! Elsewhere than on Windows there are the readers alone.
 //!
-//! # Real Windows
-//! `real` makes fixtures for a suite on a real server: virtual disks, a share, a user.
+//! # Other processes
+//! `process` ends one as a container runtime does, and names its threads.
 
 pub mod object_path;
 #[cfg(windows)]
-pub mod real;
+pub mod process;
 pub mod wql;
 
 mod asked;

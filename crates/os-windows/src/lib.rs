@@ -1,6 +1,6 @@
 //! The seam `os` over Windows itself, every facility of it ([`node()`]), and life as a service.
 //!
-//! This crate is empty elsewhere. It is the one place with `unsafe` beside its test kit and the pipe shim of
+//! This crate is empty elsewhere. It is the one place with `unsafe` that ships beside the pipe shim of
 //! `transport`: the modules of `raw` turn each Win32 call, those of `wmi::com` each COM call, into a safe function with
 //! a code as its error, and everything above them is ordinary Rust. Handles and searches are values that close
 //! themselves; paths go out in their verbatim form (`\\?\`), so neither length nor Win32's reading of names changes the

@@ -3,10 +3,10 @@ use std::path::Path;
 
 use node::api::{Condition, NodeApi};
 use node::{Node, Options, RemotePath};
-use os_windows_testkit::real::{self, VirtualDisks};
 
 use super::{Lock, disks, services, set_up};
 use crate::names;
+use crate::real::{self, VirtualDisks};
 
 /// The removal of one possible leftover of a run.
 pub struct Removal {

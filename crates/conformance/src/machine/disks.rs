@@ -11,10 +11,10 @@ use node::api::NodeApi;
 use os::schema::disk;
 use os::{Deadline, DiskNumber, Error, Os, Query, Value, Win32};
 use os_windows::NativeClock;
-use os_windows_testkit::real::{AttachedDisk, VirtualDisks};
 
 use crate::cases;
 use crate::let_go::once_let_go;
+use crate::real::{AttachedDisk, VirtualDisks, code};
 
 /// How long both views of a node may take to know a disk.
 pub(super) const TIMEOUT: Duration = Duration::from_secs(60);
@@ -153,12 +153,6 @@ pub(super) fn remove_file(file: &Path) -> os::Result<()> {
         }
         _ => Ok(()),
     })
-}
-
-/// The code in an error of the standard library's.
-pub(super) fn code(error: &io::Error) -> Win32 {
-    let code = error.raw_os_error().map(u32::try_from);
-    code.and_then(Result::ok).map_or(Win32::GEN_FAILURE, Win32)
 }
 
 /// The whole sectors around some bytes.

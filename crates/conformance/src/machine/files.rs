@@ -4,9 +4,8 @@ use std::path::{Path, PathBuf};
 use std::{fs, io};
 
 use os::{Cause, Error, LinkKind, Os, Result, WinPath};
-use os_windows_testkit::real;
 
-use super::disks::code;
+use crate::real::{self, code};
 
 pub(super) fn write(path: &WinPath, content: &[u8]) -> Result<()> {
     let written = fs::write(path.to_verbatim(), content);

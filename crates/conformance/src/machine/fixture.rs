@@ -5,11 +5,10 @@ use node::Node;
 use node::api::NodeApi;
 use os::{Component, DiskNumber, Error, LinkKind, Result, VolumeId, Win32, WinPath};
 use os_windows::process_usage;
-use os_windows_testkit::real;
 
 use super::disks::{self, Disk};
 use super::{Machine, files, services};
-use crate::{CaseControl, IscsiTarget, NodeFixture, SharedFile, names};
+use crate::{CaseControl, IscsiTarget, NodeFixture, SharedFile, names, real};
 
 /// The machine for one case: a folder on the suite's volume, and the case's disks.
 pub struct NativeFixture {

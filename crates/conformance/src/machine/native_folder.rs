@@ -7,10 +7,9 @@ use std::time::Duration;
 use node::api::NodeApi;
 use node::{Node, Options};
 use os::{Component, Error, LinkKind, Result, VolumeId, Win32, WinPath};
-use os_windows_testkit::real;
 
-use super::disks::code;
 use super::files;
+use crate::real::{self, code};
 use crate::{CaseControl, Fixture, names, seam};
 
 /// How long the removal of a case's folder may take.

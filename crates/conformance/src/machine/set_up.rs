@@ -6,13 +6,13 @@ use std::time::Duration;
 use node::api::NodeApi;
 use node::{Node, Options};
 use os::{VolumeId, WinPath};
-use os_windows_testkit::real::{self, NewUser, VirtualDisks};
 use uuid::Uuid;
 use zeroize::Zeroizing;
 
 use super::disks::Disk;
 use super::{Lock, clean_up, services};
 use crate::arguments::Arguments;
+use crate::real::{self, NewUser, VirtualDisks};
 use crate::{IscsiTarget, SharedFile, cases, names};
 
 /// The size of the suite's own volume: room for the cases' files, in a growing file.

@@ -9,9 +9,9 @@ use libtest_mimic::Trial;
 use node::{Node, Options};
 use os::{Facility, Os, Provider};
 use os_windows::NativeProvider;
-use os_windows_testkit::{InProcessWmi, OutParameters, real};
+use os_windows_testkit::{InProcessWmi, OutParameters};
 use wincsi_conformance::machine::NativeFolder;
-use wincsi_conformance::{Backend, Fixture};
+use wincsi_conformance::{Backend, Fixture, real};
 
 use super::simulator::Simulator;
 

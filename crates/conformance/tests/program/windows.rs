@@ -4,9 +4,8 @@ use std::sync::{Mutex, PoisonError};
 use libtest_mimic::Failed;
 use os::{Services as _, Win32};
 use os_windows::NativeServices;
-use os_windows_testkit::real;
 use wincsi_conformance::machine::{self, Lock};
-use wincsi_conformance::names;
+use wincsi_conformance::{names, real};
 use windows_service::service::{
     ServiceAccess, ServiceErrorControl, ServiceInfo, ServiceStartType, ServiceType,
 };

@@ -7,7 +7,7 @@ use std::io::{self, Write as _};
 use std::os::windows::io::AsHandle as _;
 use std::path::Path;
 
-use os_windows_testkit::real::{self, ControlEvent};
+use os_windows_testkit::process::{ControlEvent, raise};
 use tokio::net::windows::named_pipe::{NamedPipeServer, ServerOptions};
 use tokio::runtime::Runtime;
 
@@ -62,7 +62,7 @@ pub(crate) const REPEATABLE: ControlEvent = ControlEvent::CtrlC;
 pub(crate) const CUT_SHORT: &[i32] = &[0, 0xC000_013A_u32.cast_signed()];
 
 pub(crate) fn ask_to_end(server: &Server, event: ControlEvent) {
-    real::raise(server.process().as_handle(), event).expect("it lives");
+    raise(server.process().as_handle(), event).expect("it lives");
 }
 
 /// ERROR_PIPE_BUSY: all instances have clients, and the server has yet to make another.

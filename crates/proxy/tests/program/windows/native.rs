@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::Instant;
 
 use client::{Client, ClientCause, ClientError};
-use os_windows_testkit::real::{self, ControlEvent};
+use os_windows_testkit::process::{ControlEvent, thread_names};
 use tempfile::TempDir;
 use transport::{CallError, Channel, ChannelOptions, Code, Status};
 use wire::Rpc;
@@ -212,7 +212,7 @@ fn the_end_comes_through_when_com_is_loaded() {
 }
 
 fn threads(server: &Server) -> Vec<String> {
-    real::thread_names(server.process().id()).expect("a list")
+    thread_names(server.process().id()).expect("a list")
 }
 
 fn is_named(threads: &[String], name: &str) -> bool {
