@@ -1,10 +1,10 @@
 use libtest_mimic::Failed;
 
-use super::Attempt;
+use super::{Attempt, attempts};
 
 /// Nothing can be changed here.
-pub(crate) fn with_leave() -> &'static [(&'static str, Attempt)] {
-    &[("it_runs_no_case_on_linux", it_runs_no_case_on_linux)]
+pub(crate) fn with_leave() -> &'static [Attempt] {
+    attempts![it_runs_no_case_on_linux,]
 }
 
 fn it_runs_no_case_on_linux() -> Result<(), Failed> {

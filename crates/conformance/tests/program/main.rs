@@ -14,15 +14,17 @@ use wincsi_conformance::{cases, experiments, seam};
 #[cfg_attr(not(windows), path = "elsewhere.rs")]
 mod platform;
 
-type Attempt = fn() -> Result<(), Failed>;
+type Attempt = (&'static str, fn() -> Result<(), Failed>);
 
-const EVERYWHERE: &[(&str, Attempt)] = &[
-    (
-        "it_does_nothing_without_leave",
-        it_does_nothing_without_leave,
-    ),
-    ("its_list_has_every_case", its_list_has_every_case),
-];
+/// Attempts by the names of their functions.
+macro_rules! attempts {
+    ($($name:ident,)*) => {
+        &[$((stringify!($name), $name),)*]
+    };
+}
+use attempts;
+
+const EVERYWHERE: &[Attempt] = attempts![it_does_nothing_without_leave, its_list_has_every_case,];
 
 fn main() -> ExitCode {
     let trials = EVERYWHERE.iter().chain(platform::with_leave());

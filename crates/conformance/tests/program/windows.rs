@@ -11,30 +11,21 @@ use windows_service::service::{
 };
 use windows_service::service_manager::{ServiceManager, ServiceManagerAccess};
 
-use super::{Attempt, suite};
+use super::{Attempt, attempts, suite};
 
 /// Wine alone may be changed by a test: it has a prefix of its own.
-pub(crate) fn with_leave() -> &'static [(&'static str, Attempt)] {
+pub(crate) fn with_leave() -> &'static [Attempt] {
     match real::wine_version() {
         Some(_) => UNDER_WINE,
         None => &[],
     }
 }
 
-const UNDER_WINE: &[(&str, Attempt)] = &[
-    ("it_runs_no_case_under_wine", it_runs_no_case_under_wine),
-    (
-        "a_clean_up_finds_what_a_killed_run_left_by_its_name_alone",
-        a_clean_up_finds_what_a_killed_run_left_by_its_name_alone,
-    ),
-    (
-        "calls_by_handle_are_counted_and_recorded",
-        calls_by_handle_are_counted_and_recorded,
-    ),
-    (
-        "a_run_cleans_up_under_the_lock_that_keeps_others_out",
-        a_run_cleans_up_under_the_lock_that_keeps_others_out,
-    ),
+const UNDER_WINE: &[Attempt] = attempts![
+    it_runs_no_case_under_wine,
+    a_clean_up_finds_what_a_killed_run_left_by_its_name_alone,
+    calls_by_handle_are_counted_and_recorded,
+    a_run_cleans_up_under_the_lock_that_keeps_others_out,
 ];
 
 /// Both clean-ups remove the same services.
