@@ -10,6 +10,8 @@
 //! Here are disks, volumes and whole stagings; what is done to paths is in `crash_paths.rs` and
 //! `crash_mounted_folder.rs`, the initiator is in `crash_initiator.rs`, services are in `crash_services.rs`.
 
+#![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests")]
+
 use std::num::NonZeroU64;
 use std::time::Duration;
 
