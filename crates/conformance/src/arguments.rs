@@ -21,10 +21,10 @@ pub struct Arguments {
     #[arg(long = "i-may-change-this-machine")]
     pub may_change: bool,
     /// Print what our code assumes of Windows, by the experiments' numbers, and run nothing.
-    #[arg(long)]
+    #[arg(long, conflicts_with = "list")]
     pub experiments: bool,
     /// Remove what a former run left over, and run nothing.
-    #[arg(long)]
+    #[arg(long, conflicts_with = "list")]
     pub clean_up: bool,
     /// Leave files, users, share and services for looking at; the next run removes them.
     #[arg(long, conflicts_with = "clean_up")]
@@ -40,7 +40,7 @@ pub struct Arguments {
     pub machine: String,
     /// Do nothing but make and remove directories below this folder, by 64 threads, and count the codes, and run
     /// the cases about files there: where a HostProcess container has a folder of the node bound into it.
-    #[arg(long, conflicts_with_all = ["filter", "clean_up", "keep"])]
+    #[arg(long, conflicts_with_all = ["filter", "list", "clean_up", "keep"])]
     pub calls_by_handle: Option<PathBuf>,
     /// The address of an iSCSI portal on port 3260 whose target asks for nothing.
     #[arg(long, requires = "iscsi_target")]
@@ -86,6 +86,9 @@ mod tests {
         assert!(parse(&["--iscsi-portal=10.0.0.9"]).is_err() && parse(&[target]).is_err());
         assert!(parse(&["--iscsi-portal=10.0.0.9", target]).is_ok());
         assert!(parse(&["--clean-up", "--keep"]).is_err());
+        assert!(parse(&["--clean-up", "--list"]).is_err());
+        assert!(parse(&["--experiments", "--list"]).is_err());
+        assert!(parse(&["--calls-by-handle", "folder", "--list"]).is_err());
         assert!(parse(&["--calls-by-handle", "folder", "smb::"]).is_err());
         assert!(parse(&["--limit", "0"]).is_err());
     }

@@ -41,4 +41,4 @@ pub use backend::{Backend, Deviations};
 pub use case::Case;
 pub use failure::{CaseResult, Failure};
 pub use fixture::{CaseControl, Fixture, IscsiTarget, NodeFixture, Share, SharedFile};
-pub use run::{MakeFixture, NodeRun};
+pub use run::{MakeFixture, NodeRun, one_at_a_time, verdict};

@@ -7,7 +7,7 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::Duration;
 use std::{io, panic, thread};
 
-use libtest_mimic::{Failed, Trial};
+use libtest_mimic::{Arguments, Completion, Conclusion, Failed, Trial};
 
 use crate::cases::{self, NodeCase};
 use crate::experiments::{self, Experiment, Observation, Sight};
@@ -32,6 +32,27 @@ pub struct NodeRun {
     pub is_hung: Arc<AtomicBool>,
 }
 
+/// The user's choice, but one after the other: the cases change one machine.
+#[must_use]
+pub fn one_at_a_time(arguments: &Arguments) -> Arguments {
+    Arguments {
+        test_threads: Some(1),
+        ..arguments.clone()
+    }
+}
+
+/// Whether a run was good. Nothing passed is not: a filter may fit no case that could run.
+///
+/// # Errors
+/// Why it was not.
+pub fn verdict(ended: &Conclusion) -> Result<(), String> {
+    match (ended.num_failed, ended.num_passed) {
+        (0, 0) => Err("nothing ran".to_owned()),
+        (0, _) => Ok(()),
+        (failed, _) => Err(format!("{failed} do not hold")),
+    }
+}
+
 impl NodeRun {
     /// All cases and experiments, in this order, as nothing is tried after a hung one. Cases that log in to an iSCSI
     /// target are ignored without one.
@@ -47,7 +68,8 @@ impl NodeRun {
     fn seam(&self, case: &'static Case) -> Trial {
         self.trial(case.name, move |_, fixture| {
             let fixture = Fixture::new(fixture.os().clone(), fixture);
-            Ok((case.run)(&fixture).map_err(|failure| failure.to_string())?)
+            (case.run)(&fixture).map_err(|failure| failure.to_string())?;
+            Ok(Completion::Completed)
         })
     }
 
@@ -55,18 +77,26 @@ impl NodeRun {
     #[must_use]
     pub fn case(&self, case: &'static NodeCase) -> Trial {
         self.trial(case.name, move |_, fixture| {
-            Ok((case.run)(&*fixture).map_err(|failure| failure.to_string())?)
+            (case.run)(&*fixture).map_err(|failure| failure.to_string())?;
+            Ok(Completion::Completed)
         })
     }
 
-    /// An experiment does not fail: a failure before it saw anything is an observation too.
+    /// An experiment does not fail: a failure before it saw anything is an observation too. One that was not possible
+    /// is ignored, as it shows nothing.
     fn experiment(&self, one: Experiment) -> Trial {
         let name = format!("experiments::{}", one.name);
         self.trial(&name, move |run, fixture| {
             let seen = (one.run)(&*fixture);
             let seen = seen.unwrap_or_else(|failure| vec![Sight::not_possible(failure)]);
-            let mut seen = seen.into_iter();
-            Ok(seen.try_for_each(|sight| run.note(sight.observed(one.number, &run.machine)))?)
+            let is_possible = seen.iter().any(Sight::is_possible);
+            for sight in seen {
+                run.note(sight.observed(one.number, &run.machine))?;
+            }
+            Ok(match is_possible {
+                true => Completion::Completed,
+                false => Completion::ignored_with("not possible here"),
+            })
         })
     }
 
@@ -85,11 +115,11 @@ impl NodeRun {
     fn trial(
         &self,
         name: &str,
-        body: impl FnOnce(&Self, Box<dyn NodeFixture>) -> Result<(), Failed> + Send + 'static,
+        body: impl FnOnce(&Self, Box<dyn NodeFixture>) -> Result<Completion, Failed> + Send + 'static,
     ) -> Trial {
         let (run, within) = (self.clone(), self.clone());
         let work = move || body(&within, (within.make)()?);
-        Trial::test(format!("{}::{name}", self.backend), move || {
+        Trial::ignorable_test(format!("{}::{name}", self.backend), move || {
             run.bounded(work)
         })
     }
@@ -97,10 +127,10 @@ impl NodeRun {
     /// Works on another thread. That of work without an end is left alone.
     fn bounded(
         &self,
-        work: impl FnOnce() -> Result<(), Failed> + Send + 'static,
-    ) -> Result<(), Failed> {
+        work: impl FnOnce() -> Result<Completion, Failed> + Send + 'static,
+    ) -> Result<Completion, Failed> {
         if self.is_hung.load(Ordering::Relaxed) {
-            return Err("not tried: a case before it did not end".into());
+            return Ok(Completion::ignored_with("a case before it did not end"));
         }
         let (sender, receiver) = mpsc::channel();
         // If this fails, the waiter has gone.
@@ -119,12 +149,16 @@ impl NodeRun {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
     use std::panic::{AssertUnwindSafe, catch_unwind};
     use std::sync::Arc;
     use std::time::Duration;
     use std::{fs, thread};
 
-    use super::NodeRun;
+    use clap::Parser as _;
+    use libtest_mimic::{Arguments, Completion, Conclusion};
+
+    use super::{NodeRun, one_at_a_time, verdict};
     use crate::experiments::Sight;
 
     fn run(limit: Duration) -> NodeRun {
@@ -149,12 +183,11 @@ mod tests {
                 thread::park();
             }
         });
-        let text =
-            |ended: Result<(), libtest_mimic::Failed>| ended.map_err(|why| format!("{why:?}"));
-        let hung = text(hung).expect_err("it hangs");
+        let hung = format!("{:?}", hung.err().expect("it hangs"));
         assert!(hung.contains("did not end within"), "{hung}");
-        let next = text(other.bounded(|| Ok(()))).expect_err("another hangs");
-        assert!(next.contains("not tried"), "{next}");
+        let next = other.bounded(|| Ok(Completion::Completed));
+        let next = next.expect("it is not tried");
+        assert!(matches!(next, Completion::Ignored { reason: Some(_) }));
     }
 
     #[test]
@@ -163,9 +196,40 @@ mod tests {
         let run = run(LONG);
         assert!(run.bounded(|| Err("no volume".into())).is_err());
         let wild = AssertUnwindSafe(|| run.bounded(|| panic!("as told")));
-        let payload = catch_unwind(wild).expect_err("it panics");
+        let payload = catch_unwind(wild).err().expect("it panics");
         assert_eq!(payload.downcast_ref(), Some(&"as told"));
-        assert!(run.bounded(|| Ok(())).is_ok());
+        assert!(run.bounded(|| Ok(Completion::Completed)).is_ok());
+    }
+
+    #[test]
+    fn a_run_is_good_if_something_passed_and_nothing_failed() {
+        let ended = |num_passed, num_failed, num_ignored| {
+            let mut ended = libtest_mimic::run(&Arguments::parse_from(["none"]), Vec::new());
+            (ended.num_passed, ended.num_failed) = (num_passed, num_failed);
+            ended.num_ignored = num_ignored;
+            ended
+        };
+        let is_good = |ended: &Conclusion| verdict(ended).is_ok();
+        assert!(is_good(&ended(1, 0, 9)));
+        assert!(!is_good(&ended(0, 0, 9)) && !is_good(&ended(9, 1, 0)));
+        let threads = ["suite", "--test-threads=8"];
+        let told = one_at_a_time(&Arguments::parse_from(threads));
+        assert_eq!(told.test_threads, Some(1));
+    }
+
+    #[test]
+    fn each_trial_has_a_name_and_none_logs_in_without_a_target() {
+        let ignored = |has_target| {
+            let trials = run(LONG).trials(has_target);
+            let names: BTreeSet<_> = trials.iter().map(|trial| trial.name().to_owned()).collect();
+            assert_eq!(names.len(), trials.len());
+            let ignored = trials.into_iter().filter(|trial| trial.has_ignored_flag());
+            ignored.map(|trial| trial.name().to_owned()).collect()
+        };
+        let (with, without): (Vec<_>, Vec<String>) = (ignored(true), ignored(false));
+        assert_eq!(with, Vec::<String>::new());
+        assert!(!without.is_empty());
+        assert!(without.iter().all(|name| name.starts_with("none::iscsi::")));
     }
 
     #[test]

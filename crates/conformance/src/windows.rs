@@ -1,3 +1,4 @@
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -5,7 +6,7 @@ use wincsi_conformance::admission::{Host, Task};
 use wincsi_conformance::arguments::Arguments;
 use wincsi_conformance::experiments::{self, Load};
 use wincsi_conformance::machine::{self, Lock, Machine, NativeFixture, Removal};
-use wincsi_conformance::{MakeFixture, NodeFixture, NodeRun, names, real};
+use wincsi_conformance::{MakeFixture, NodeFixture, NodeRun, names, one_at_a_time, real, verdict};
 
 /// The experiment of `--calls-by-handle`.
 const CALLS_BY_HANDLE: u8 = 4;
@@ -42,32 +43,30 @@ fn run(arguments: &Arguments) -> Result<(), String> {
     let set_up = |why| format!("set-up: {why}");
     let lock = Lock::of(&arguments.folder).map_err(set_up)?;
     let machine = Arc::new(Machine::set_up(arguments, &lock).map_err(set_up)?);
-    for shortage in machine.shortages() {
-        println!("set-up: {shortage}");
-    }
-    let ran = run_on(&machine, arguments);
+    // libtest-mimic panics where it cannot print, as when the one who looks on has gone.
+    let broken = |_| Err("the run broke off".to_owned());
+    let ran = catch_unwind(AssertUnwindSafe(|| run_on(&machine, arguments))).unwrap_or_else(broken);
     let taken_down = take_down(machine, lock, arguments);
-    ran.and(taken_down)
+    match (ran, taken_down) {
+        (Err(broken), Err(left)) => Err(format!("{broken}; {left}")),
+        (ran, taken_down) => ran.and(taken_down),
+    }
 }
 
-/// Nothing passed is no success: words may have fit no case that could run.
 fn run_on(on: &Arc<Machine>, arguments: &Arguments) -> Result<(), String> {
+    for shortage in on.shortages() {
+        println!("set-up: {shortage}");
+    }
     let of = Arc::clone(on);
     let make: MakeFixture = Arc::new(move || {
         let fixture = NativeFixture::on(&of).map_err(text)?;
         Ok(Box::new(fixture) as Box<dyn NodeFixture>)
     });
-    let one_at_a_time = libtest_mimic::Arguments {
-        test_threads: Some(1),
-        ..arguments.tests.clone()
-    };
     let trials = node_run(arguments, make).trials(arguments.iscsi_target.is_some());
-    let ended = libtest_mimic::run(&one_at_a_time, trials);
-    match (ended.num_failed, ended.num_passed) {
-        (0, 0) => Err("nothing ran".to_owned()),
-        (0, _) => Ok(()),
-        (failed, _) => Err(format!("{failed} do not hold")),
-    }
+    verdict(&libtest_mimic::run(
+        &one_at_a_time(&arguments.tests),
+        trials,
+    ))
 }
 
 fn node_run(arguments: &Arguments, make: MakeFixture) -> NodeRun {
@@ -101,10 +100,11 @@ fn take_down(machine: Arc<Machine>, lock: Lock, arguments: &Arguments) -> Result
         println!("clean-up: nothing, as told; the next run does it");
         return Ok(());
     }
+    let removed = machine::clean_up_under(lock);
     if !is_free {
         println!("clean-up: a case has not ended, what it holds stays until the next run");
     }
-    report(&machine::clean_up_under(lock)?)
+    report(&removed?)
 }
 
 fn report(removals: &[Removal]) -> Result<(), String> {

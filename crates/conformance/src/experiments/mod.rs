@@ -86,6 +86,12 @@ impl Sight {
             seen: why.to_string(),
         }
     }
+
+    /// Whether it shows anything.
+    #[must_use]
+    pub fn is_possible(&self) -> bool {
+        self.verdict != Verdict::NotPossible
+    }
 }
 
 type Sights = CaseResult<Vec<Sight>>;
