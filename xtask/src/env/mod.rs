@@ -7,7 +7,7 @@ use std::env;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Result, bail};
+use anyhow::{Result, ensure};
 
 mod go;
 mod packages;
@@ -41,25 +41,20 @@ pub(crate) fn is_ci() -> bool {
     env::var("CI").is_ok_and(|value| value == "true" || value == "1")
 }
 
-/// Finds or installs the needs, and fails if one is missing then. Outside of CI makers of filesystems may be missing:
-/// the tests do without them.
+/// Finds or installs the needs, and fails if one is missing then.
 pub(crate) fn provide(needs: &[Need]) -> Result<()> {
     let mut missing = packages::provide(needs);
     if needs.contains(&Need::Go)
         && let Err(error) = Go::provide()
     {
-        missing.push((Need::Go, format!("Go ({error:#})")));
+        missing.push(format!("Go ({error:#})"));
     }
-    for (_, reason) in &missing {
-        println!("missing: {reason}");
-    }
-    match missing
-        .iter()
-        .find(|(need, _)| *need != Need::Mkfs || is_ci())
-    {
-        Some((_, reason)) => bail!("cannot go on without {reason}"),
-        None => Ok(()),
-    }
+    ensure!(
+        missing.is_empty(),
+        "missing: {}; `test --only linux` and `tidy --quick` need less",
+        missing.join("; ")
+    );
+    Ok(())
 }
 
 /// Debian's folders of programs that an ordinary user's PATH may lack.

@@ -55,27 +55,27 @@ const PACKAGES: &[(Need, &str, &str)] = &[
 const TARGETS: [(Need, &str); 2] = [(Need::Msvc, cargo::MSVC), (Need::Windows, cargo::WINDOWS)];
 
 /// Installs what the needs lack, and returns what is missing then, with the reason.
-pub(super) fn provide(needs: &[Need]) -> Vec<(Need, String)> {
+pub(super) fn provide(needs: &[Need]) -> Vec<String> {
     let mut missing = provide_packages(needs);
-    for (need, target) in TARGETS.iter().filter(|(need, _)| needs.contains(need)) {
+    for (_, target) in TARGETS.iter().filter(|(need, _)| needs.contains(need)) {
         if let Err(error) = provide_target(target) {
-            missing.push((*need, format!("Rust target {target} ({error:#})")));
+            missing.push(format!("Rust target {target} ({error:#})"));
         }
     }
     missing
 }
 
 /// All in one go, and if that fails one by one, since a release of Debian may lack one of them.
-fn provide_packages(needs: &[Need]) -> Vec<(Need, String)> {
+fn provide_packages(needs: &[Need]) -> Vec<String> {
     let all: Vec<&str> = absent(needs).map(|(_, package, _)| *package).collect();
     if all.is_empty() || apt_install(&all).is_ok() && absent(needs).next().is_none() {
         return Vec::new();
     }
-    let missing = absent(needs).filter_map(|(need, package, program)| {
+    let missing = absent(needs).filter_map(|(_, package, program)| {
         let done = apt_install(&[package]);
         let done = done.and_then(|()| find_program(program).context("its program is not found"));
         let error = done.err()?;
-        Some((*need, format!("Debian package {package} ({error:#})")))
+        Some(format!("Debian package {package} ({error:#})"))
     });
     missing.collect()
 }

@@ -19,9 +19,6 @@ use crate::{env, trial};
 const START: Duration = Duration::from_secs(60);
 const RUN: Duration = Duration::from_secs(5 * 60);
 
-/// Our own tests of the program: kubelet's dials, and which cases may be left out.
-const OWN: &str = "TestKubeletsDials|TestACaseThatHasToRunFailsWhenItIsLeftOut";
-
 pub(super) fn linux(session: &Session) -> Result<Outcome> {
     let built = session.built(Host::Linux)?;
     let programs = Programs {
@@ -38,7 +35,12 @@ pub(super) fn linux(session: &Session) -> Result<Outcome> {
     for (name, tests, volumes) in [
         ("csi-sanity", "TestSanity", Volumes::Disks),
         ("csi-sanity with shares", "TestSanity", Volumes::Shares),
-        ("kubelet's dials", OWN, Volumes::Disks),
+        ("kubelet's dials", "TestKubeletsDials", Volumes::Disks),
+        (
+            "csi-sanity's judge",
+            "TestACaseThatHasToRunFailsWhenItIsLeftOut",
+            Volumes::Disks,
+        ),
     ] {
         outcome.add(Outcome::steady(name, || {
             DriverFixture::set(&programs)?.run(&test, name, tests, volumes)

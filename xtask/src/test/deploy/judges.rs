@@ -99,7 +99,9 @@ fn hives(image: &Image<'_>) -> Result<()> {
 }
 
 fn layers(image: &Image<'_>) -> Result<()> {
-    for (layer, expected) in image.layers()?.iter().zip([BASE, UPPER]) {
+    let layers = image.layers()?;
+    ensure!(layers.len() == 2, "{} layers", layers.len());
+    for (layer, expected) in layers.iter().zip([BASE, UPPER]) {
         let mut list = image.host.command(&image.programs.layers);
         list.arg(image.host.path(layer));
         let printed = run(&mut list, "layers")?;

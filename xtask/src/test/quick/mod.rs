@@ -64,6 +64,9 @@ fn tested<'a>(
                 (found.collect(), format!("it reads {file}"))
             }
         };
+        if found.is_empty() {
+            println!("  left to .ci/run, but for style: {file}");
+        }
         for package in found {
             tested
                 .entry(&*package.name)

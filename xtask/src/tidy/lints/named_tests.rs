@@ -16,7 +16,7 @@ pub(super) const LINT: Lint = Lint {
 /// The head of a column of tests' names.
 const COLUMN: &str = "tested by";
 
-/// The tests of each file's module: `tests/paths/links.rs` is `links`, `src/paths.rs` is `paths`.
+/// The tests of each file's module: `tests/it/disks/find.rs` is `find`, `src/paths.rs` is `paths`.
 struct Tests<'a>(BTreeMap<&'a str, BTreeSet<&'a str>>);
 
 impl<'a> Tests<'a> {
@@ -88,6 +88,11 @@ fn check(page: &Source, tests: &Tests<'_>) -> Vec<Finding> {
             _ => {}
         }
         let cell = column.flatten().and_then(|at| cells.get(at));
+        if cell
+            .is_some_and(|cell| *cell != COLUMN && !cell.starts_with("--") && !cell.contains('`'))
+        {
+            found.push(Finding::new(page, number, "no test is named here"));
+        }
         let named = cell.into_iter().flat_map(|cell| quoted(cell));
         let named = named.chain(quoted(line).filter(|name| is_like_a_test(name)));
         let missing: BTreeSet<&str> = named.filter(|name| !tests.has(name)).collect();
@@ -142,6 +147,7 @@ mod tests {
         assert_eq!(missing(&format!("{head}{row}")), Vec::<String>::new());
         let row = "| x | `y::a_b`, `helper`, `y`, `it::helper` |\n";
         assert_eq!(missing(&format!("{head}{row}")).len(), 4);
+        assert_eq!(missing(&format!("{head}| x | later |\n| x | |\n")).len(), 2);
         assert_eq!(
             missing("| x | y |\n|---|---|\n| `helper` | `no` |\n"),
             Vec::<String>::new()
