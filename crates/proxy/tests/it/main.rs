@@ -7,7 +7,7 @@
 )]
 
 mod calls;
+mod hangs;
 mod initiator_and_services;
-mod seeds;
 #[path = "../support/mod.rs"]
 mod support;

@@ -1,11 +1,8 @@
-//! A hung disk or volume does not use up the threads of calls, however often its callers repeat. A program of its own: under
-//! Wine the next server of its process found the pipes taken.
-
-#![allow(clippy::panic, reason = "helpers of tests fail like tests")]
+//! A hung disk or volume does not use up the threads of calls, however often its callers repeat.
 
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver};
+use std::sync::{Arc, MutexGuard};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -20,6 +17,8 @@ use wincsi_proxy::{Middleware, PipeOperations, groups};
 use wire::Rpc;
 use wire::disk::v1 as disk;
 use wire::volume::v1 as volume;
+
+use crate::support::turn;
 
 const TIMEOUT: Duration = Duration::from_secs(60);
 
@@ -39,6 +38,7 @@ struct HangFixture {
     volume_id: String,
     _server: Server,
     folder: TempDir,
+    _turn: MutexGuard<'static, ()>,
 }
 
 impl HangFixture {
@@ -46,6 +46,7 @@ impl HangFixture {
         let folder = TempDir::new().expect("a folder");
         let sim = demo::create(&folder.path().join("node"), ClockMode::Virtual).expect("a node");
         let mut fixture = Self {
+            _turn: turn(),
             _server: serve(&sim, folder.path()),
             client: Client::local(folder.path()),
             volume_id: String::new(),
