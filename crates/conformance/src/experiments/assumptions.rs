@@ -273,7 +273,7 @@ assumptions! {
         operations ["Disks::layout", "Volumes::extents"]
         by_hand "both answers of each disk of a spanned volume, which `diskpart` makes";
     34 "`MSFT_Volume` leaves out what lies on dynamic disks, and a disk that has just become \
-        dynamic is listed until the storage provider looks anew"
+        dynamic is listed until the storage provider looks again"
         operations ["query MSFT_Disk", "query MSFT_Volume"]
         by_hand "`Get-Volume` and `Get-Disk` right after `diskpart` made a spanned volume, with \
             and without a rescan";
