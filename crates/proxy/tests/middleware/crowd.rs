@@ -5,10 +5,11 @@ use std::sync::mpsc::{self, Receiver};
 use std::time::{Duration, Instant};
 use std::{fs, process, thread};
 
-use client::{Client, ClientCause, ClientError};
+use client::{Client, ClientCause};
 use os_sim::demo::{SHARE, SMB_PASSWORD, SMB_USER};
 use os_sim::smb::{ServerSpec, SmbControl};
-use transport::{CallError, Code};
+use prost::Message as _;
+use transport::{CallError, Channel, ChannelOptions, Code, Endpoint};
 use wire::Rpc;
 use wire::disk::v1 as disk;
 use wire::smb::v1 as smb;
@@ -38,7 +39,7 @@ const HANGING_MAPPING: &str =
 const HANGING_PARTITION: &str =
     "[[fault]]\noperation = \"MSFT_Disk.CreatePartition\"\neffect = \"hang\"\n";
 
-type Answer<R> = Result<<R as Rpc>::Response, ClientError>;
+type Answer = Result<Vec<u8>, CallError>;
 
 fn mapping(share: &str) -> smb::NewSmbGlobalMappingRequest {
     smb::NewSmbGlobalMappingRequest {
@@ -50,12 +51,12 @@ fn mapping(share: &str) -> smb::NewSmbGlobalMappingRequest {
 }
 
 /// Requests the share this often at once, each time over a connection of its own.
-fn flood(sockets: &Path, calls: usize) -> Receiver<Answer<smb::rpc::NewSmbGlobalMapping>> {
+fn flood(sockets: &Path, calls: usize) -> Receiver<Answer> {
     map_at_once(sockets, (0..calls).map(|_| SHARE.to_owned()))
 }
 
 /// Requests a share of each of so many servers at once; no other process requests these.
-fn flood_servers(sockets: &Path) -> Receiver<Answer<smb::rpc::NewSmbGlobalMapping>> {
+fn flood_servers(sockets: &Path) -> Receiver<Answer> {
     let process = process::id();
     map_at_once(
         sockets,
@@ -63,25 +64,30 @@ fn flood_servers(sockets: &Path) -> Receiver<Answer<smb::rpc::NewSmbGlobalMappin
     )
 }
 
-fn map_at_once(
-    sockets: &Path,
-    shares: impl Iterator<Item = String>,
-) -> Receiver<Answer<smb::rpc::NewSmbGlobalMapping>> {
+/// Dials one connection after the other before the calls: a dial gives up after five seconds, and of hundreds that
+/// compete for a pipe's few waiting instances some have no turn by then. Their calls would never come.
+fn map_at_once(sockets: &Path, shares: impl Iterator<Item = String>) -> Receiver<Answer> {
+    type Map = smb::rpc::NewSmbGlobalMapping;
+    let endpoint = Endpoint::local(sockets, &Map::GROUP.pipe_name()).expect("a group's name");
+    let dial = || Channel::connect(endpoint.clone(), ChannelOptions::default());
+    let dialled: Vec<_> = shares
+        .map(|share| (share, dial().expect("it listens")))
+        .collect();
     let (sender, answers) = mpsc::channel();
-    for share in shares {
-        let (sender, client) = (sender.clone(), Client::local(sockets));
+    for (share, channel) in dialled {
+        let sender = sender.clone();
         thread::spawn(move || {
-            let answer = client.call::<smb::rpc::NewSmbGlobalMapping>(&mapping(&share), TIMEOUT);
-            sender.send(answer)
+            let message = mapping(&share).encode_to_vec();
+            sender.send(channel.call(Map::PATH, &message, Instant::now() + TIMEOUT))
         });
     }
     answers
 }
 
 /// The text of a call refused because too many wait.
-fn refusal(error: ClientError) -> String {
-    match error.cause {
-        ClientCause::Call(CallError::Status(status)) => {
+fn refusal(error: CallError) -> String {
+    match error {
+        CallError::Status(status) => {
             assert_eq!(status.code, Code::ResourceExhausted, "{}", status.message);
             status.message
         }
@@ -90,7 +96,7 @@ fn refusal(error: ClientError) -> String {
 }
 
 /// How many calls went well; of the others, each was refused because too many wait.
-fn served(answers: Receiver<Answer<smb::rpc::NewSmbGlobalMapping>>) -> usize {
+fn served(answers: Receiver<Answer>) -> usize {
     let (good, refused): (Vec<_>, Vec<_>) = answers.into_iter().partition(Result::is_ok);
     for answer in refused {
         let text = refusal(answer.expect_err("it was refused"));
@@ -142,6 +148,14 @@ impl Proxy {
     fn maps(&self, share: &str) {
         let answer = self.call::<smb::rpc::NewSmbGlobalMapping>(&mapping(share));
         answer.unwrap_or_else(|error| panic!("{error}"));
+    }
+
+    fn map_error(&self, share: &str) -> CallError {
+        let answer = self.call::<smb::rpc::NewSmbGlobalMapping>(&mapping(share));
+        match answer.expect_err("there is no place left").cause {
+            ClientCause::Call(error) => error,
+            other => panic!("{other}"),
+        }
     }
 }
 
@@ -207,8 +221,7 @@ fn two_processes_that_ask_for_a_share_that_hangs_keep_nobody_from_anything_else(
         assert!(proxy.exists(r"C:\var\lib\kubelet\a"));
     }
     proxy.maps(r"\\other\share");
-    let error = proxy.call::<smb::rpc::NewSmbGlobalMapping>(&mapping(SHARE));
-    let text = refusal(error.expect_err("there are too many for this one"));
+    let text = refusal(proxy.map_error(SHARE));
     let begins = r"map share SMB share \\fileserver\share: map share has had it for ";
     assert!(text.starts_with(begins), "{text}");
     let (status, body) = proxy.get(proxy.server.healthz_address(), "/readyz");
@@ -233,8 +246,7 @@ fn mappings_that_have_all_places_of_their_group_leave_the_other_groups_theirs() 
     wait_until("the rest is refused", || {
         figure(&proxy, "wincsi_running_calls ") + refused(&proxy) == 3 * SERVERS
     });
-    let error = proxy.call::<smb::rpc::NewSmbGlobalMapping>(&mapping(SHARE));
-    let text = refusal(error.expect_err("the group has no place left"));
+    let text = refusal(proxy.map_error(SHARE));
     assert!(text.ends_with(" run already"), "{text}");
     proxy
         .call::<wire::filesystem::v1::rpc::Mkdir>(&mkdir(r"C:\var\lib\kubelet\a"))
