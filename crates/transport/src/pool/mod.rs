@@ -25,7 +25,8 @@
 //! From one wait to the next a driver serves the connections of one client process for 300 microseconds in all, if
 //! connections of others may be waiting for it ([`slice`]). It postpones the rest to its next round, longest unserved
 //! first. In the queue too processes take turns ([`queue`]). While it postpones some, it leaves idle connections to the
-//! system at once, and so to the queue, for any thread.
+//! system at once, and so to the queue, for any thread. If it is full and something is queued, it queues the postponed
+//! ones as well: 300 busy connections of a process fill each driver, and others' would wait for one with room.
 //!
 //! Calls can never take the last threads: there may be [`SPARE`] more threads than running and waiting calls, and a
 //! call beyond the bound is refused before it runs.

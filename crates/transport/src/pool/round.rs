@@ -152,9 +152,15 @@ impl<'a> Round<'a> {
         self.worker.end_wait();
         self.shares.begin_round();
         let now = Instant::now();
+        let gives_back = is_full && self.pool.has_queued();
+        let mut given_back = Vec::new();
         let mut ready = self.ready.iter().copied();
         slots.retain(|slot| {
             let ready = ready.next().unwrap_or_default();
+            if gives_back && slot.late && slot.connection.ownership().claim() {
+                given_back.push(Arc::clone(&slot.connection));
+                return false;
+            }
             if slot.wants_service(ready, now) {
                 self.due.push(slot.due());
                 return true;
@@ -165,6 +171,10 @@ impl<'a> Round<'a> {
         self.worker.set_load(slots.len());
         self.is_mixed = is_mixed(&slots);
         drop(slots);
+        // A full thread takes nothing from the queue, in which processes take turns.
+        for connection in given_back {
+            self.pool.push(Task::Serve(connection));
+        }
         // The idle ones have just made room for queued tasks.
         if !self.worker.has_room() && self.pool.has_queued() {
             self.pool.help();
@@ -246,6 +256,7 @@ fn is_mixed(slots: &[Slot]) -> bool {
 mod tests {
     use std::iter;
     use std::sync::Mutex;
+    use std::sync::atomic::Ordering::SeqCst;
 
     use super::*;
     use crate::pool::queue::Queue;
@@ -382,6 +393,42 @@ mod tests {
         assert_eq!(turns.clone().count(), CALLS);
         assert!(turns.all(|between| between <= 2), "{order:?}");
         assert!(last > 2, "the others have their turns afterwards");
+    }
+
+    /// Only a full thread does, and only for the queue: it could take no other process's connection from it.
+    /// Guards: P30
+    #[test]
+    fn a_full_thread_gives_late_connections_back() {
+        let cases = [
+            (Worker::MOST, 1, 0),
+            (Worker::MOST, 0, Worker::MOST),
+            (Worker::MOST - 1, 1, Worker::MOST - 1),
+        ];
+        for (connections, queued, stay) in cases {
+            let folder = tempfile::tempdir().unwrap();
+            let name = format!("transport-test-{}-full-{stay}", std::process::id());
+            let mut fixture = RoundFixture::new(Endpoint::local(folder.path(), &name).unwrap());
+            let busy = client(BUSY);
+            let worker = Arc::new(Worker::new().unwrap());
+            worker.enter();
+            let pool = Arc::clone(&fixture.shared.pool);
+            let mut round = Round::new(&pool, &worker, Duration::ZERO);
+            for _ in 0..connections {
+                let connection = fixture.connection(&busy);
+                round.add(&connection);
+                round.postpone(&connection);
+            }
+            // Counted but not there, so the pool's own threads take it from nobody.
+            pool.queued.fetch_add(queued, SeqCst);
+            assert!(round.go().is_ok());
+            assert_eq!(worker.load(), stay, "of {connections}, {queued} queued");
+            pool.queued.fetch_sub(queued, SeqCst);
+            let end = Instant::now() + TIMEOUT;
+            while fixture.order.0.lock().unwrap().len() < connections * CALLS {
+                assert!(Instant::now() < end, "not all are served");
+                assert!(worker.load() == 0 || round.go().is_ok());
+            }
+        }
     }
 
     /// Guards: P30
