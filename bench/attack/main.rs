@@ -1,19 +1,24 @@
 //! The clients of `cargo xtask bench attack`: one that floods a server, and one that it may harm.
 //!
-//! `attack KIND SOCKET CONNECTIONS SECONDS` prints "attacking" once all its connections are open,
-//! and at its end the bytes that it sent and the connections that it opened. `innocent SOCKET
+//! `attack KIND ADDRESS CONNECTIONS SECONDS` prints "attacking" once all its connections are open,
+//! and at its end the bytes that it sent and the connections that it opened. `innocent ADDRESS
 //! SECONDS` makes PathExists calls one after the other, 5 ms apart, and prints how long each took,
-//! in microseconds, a line each.
+//! in microseconds, a line each. An address is the path of a Unix socket, on Windows of a pipe.
 
 use std::collections::HashSet;
 use std::error::Error;
 use std::io::{self, BufReader, Write};
-use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 use std::{env, process, thread};
 
 use frames::{CONTINUATION, DATA, END_HEADERS, END_STREAM, HEADERS, RST_STREAM, WINDOW_UPDATE};
+
+use self::stream::Stream;
+
+#[cfg_attr(windows, path = "pipe.rs")]
+#[cfg_attr(not(windows), path = "socket.rs")]
+mod stream;
 
 #[path = "../../crates/transport/tests/support/frames.rs"]
 #[allow(dead_code, reason = "the tests of the transport have more uses")]
@@ -35,8 +40,6 @@ const CHUNK: usize = 64 << 10;
 /// Between two calls of the innocent. Without it most calls would fall into the moments in which
 /// the server is quick, and a control that never sleeps is quicker than clients are that do.
 const PAUSE: Duration = Duration::from_millis(5);
-/// How long an answer may take before the innocent gives up.
-const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Fields of a large header block: HPACK counts 164 bytes for each, and the server takes 32 KiB.
 const FILLERS: usize = 190;
@@ -58,11 +61,11 @@ fn main() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<String> = env::args().skip(1).collect();
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     match arguments[..] {
-        ["innocent", socket, seconds] => innocent(socket, time(seconds)?),
-        ["attack", kind, socket, connections, seconds] => {
-            attack(kind.parse()?, socket, connections.parse()?, time(seconds)?)
+        ["innocent", address, seconds] => innocent(address, time(seconds)?),
+        ["attack", kind, address, connections, seconds] => {
+            attack(kind.parse()?, address, connections.parse()?, time(seconds)?)
         }
-        _ => Err("attack KIND SOCKET CONNECTIONS SECONDS, or innocent SOCKET SECONDS".into()),
+        _ => Err("attack KIND ADDRESS CONNECTIONS SECONDS, or innocent ADDRESS SECONDS".into()),
     }
 }
 
@@ -70,9 +73,8 @@ fn time(seconds: &str) -> Result<Duration, Box<dyn Error>> {
     Ok(Duration::try_from_secs_f64(seconds.parse()?)?.min(MOST_TIME))
 }
 
-fn innocent(socket: &str, time: Duration) -> Result<(), Box<dyn Error>> {
-    let mut stream = open(socket, &frames::opening_with_window())?;
-    stream.set_read_timeout(Some(PATIENCE))?;
+fn innocent(address: &str, time: Duration) -> Result<(), Box<dyn Error>> {
+    let mut stream = open(address, &frames::opening_with_window())?;
     let end = Instant::now() + time;
     let mut took = Vec::new();
     for id in (1..).step_by(2) {
@@ -95,18 +97,18 @@ fn innocent(socket: &str, time: Duration) -> Result<(), Box<dyn Error>> {
 /// Floods for so long. A connection that the server closes is opened again.
 fn attack(
     kind: Kind,
-    socket: &str,
+    address: &str,
     connections: usize,
     time: Duration,
 ) -> Result<(), Box<dyn Error>> {
     let count = connections.min(MOST_CONNECTIONS);
-    let streams: io::Result<Vec<_>> = (0..count).map(|_| kind.open(socket)).collect();
+    let streams: io::Result<Vec<_>> = (0..count).map(|_| kind.open(address)).collect();
     println!("attacking");
     for mut stream in streams? {
-        let socket = socket.to_owned();
+        let address = address.to_owned();
         thread::spawn(move || {
             while kind.run(&mut stream).is_err()
-                && let Ok(next) = kind.open(&socket)
+                && let Ok(next) = kind.open(&address)
             {
                 stream = next;
             }
@@ -118,8 +120,8 @@ fn attack(
     process::exit(0)
 }
 
-fn open(socket: &str, opening: &[u8]) -> io::Result<UnixStream> {
-    let mut stream = UnixStream::connect(socket)?;
+fn open(address: &str, opening: &[u8]) -> io::Result<Stream> {
+    let mut stream = stream::open(address)?;
     stream.write_all(opening)?;
     OPENED.fetch_add(1, Ordering::Relaxed);
     Ok(stream)
@@ -141,15 +143,15 @@ impl std::str::FromStr for Kind {
 
 impl Kind {
     /// The floods leave the window small: made larger often enough, it would be too large.
-    fn open(self, socket: &str) -> io::Result<UnixStream> {
+    fn open(self, address: &str) -> io::Result<Stream> {
         match self {
-            Self::Calls | Self::Headers => open(socket, &frames::opening_with_window()),
-            Self::WindowUpdate | Self::Priority => open(socket, &frames::opening()),
+            Self::Calls | Self::Headers => open(address, &frames::opening_with_window()),
+            Self::WindowUpdate | Self::Priority => open(address, &frames::opening()),
         }
     }
 
     /// Goes on until the connection is closed.
-    fn run(self, stream: &mut UnixStream) -> io::Result<()> {
+    fn run(self, stream: &mut Stream) -> io::Result<()> {
         match self {
             Self::Calls => ask(stream, call),
             Self::Headers => {
@@ -163,7 +165,7 @@ impl Kind {
 }
 
 /// Sends frames that are valid, and that nothing answers.
-fn flood(stream: &mut UnixStream, frame: &[u8]) -> io::Result<()> {
+fn flood(stream: &mut Stream, frame: &[u8]) -> io::Result<()> {
     let chunk = frame.repeat(CHUNK / frame.len());
     loop {
         send(stream, &chunk)?;
@@ -171,7 +173,7 @@ fn flood(stream: &mut UnixStream, frame: &[u8]) -> io::Result<()> {
 }
 
 /// Keeps as many requests open as there may be.
-fn ask(stream: &mut UnixStream, request: impl Fn(u32) -> Vec<u8>) -> io::Result<()> {
+fn ask(stream: &mut Stream, request: impl Fn(u32) -> Vec<u8>) -> io::Result<()> {
     let mut answers = BufReader::new(stream.try_clone()?);
     let mut ids = (1..).step_by(2);
     loop {
@@ -189,7 +191,7 @@ fn ask(stream: &mut UnixStream, request: impl Fn(u32) -> Vec<u8>) -> io::Result<
     }
 }
 
-fn send(stream: &mut UnixStream, bytes: &[u8]) -> io::Result<()> {
+fn send(stream: &mut Stream, bytes: &[u8]) -> io::Result<()> {
     stream.write_all(bytes)?;
     SENT.fetch_add(bytes.len() as u64, Ordering::Relaxed);
     Ok(())

@@ -4,18 +4,19 @@
 //! one call after the other. Attacker, servers and clients share the processors, so only the ratio
 //! of the two innocents' times means anything.
 
-use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::fs;
+use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use tempfile::TempDir;
 
 use super::{Options, machine, median, servers, verdict};
-use crate::cargo;
 use crate::host::Host;
 use crate::process::Background;
-use crate::server::{self, Node, Server};
+use crate::server::{self, Server};
+use crate::wine::{self, Prefix};
+use crate::{cargo, env};
 
 const PROFILE: &str = "fast";
 
@@ -25,65 +26,101 @@ const ATTACKING: u32 = 5;
 const LIMIT: Duration = Duration::from_secs(60);
 
 /// The p50 beside an attacker may be so many times the control's.
-const TARGET: f64 = 10.0;
+const TARGET: f64 = 4.0;
 
-/// One process's attacks on a server: how the table has each, its name in `bench/attack`, and its connections.
-const ATTACKS: [(&str, &str, u32); 6] = [
+/// One process's attack on a server: how the table has it, its name in `bench/attack`, and its connections.
+type Attack = (&'static str, &'static str, u32);
+
+const BUSY: Attack = ("valid calls", "calls", 300);
+const ATTACKS: [Attack; 6] = [
     ("valid calls", "calls", 50),
     ("WINDOW_UPDATE", "window-update", 4),
     ("WINDOW_UPDATE", "window-update", 100),
     ("PRIORITY", "priority", 100),
     ("huge headers", "headers", 100),
-    ("valid calls", "calls", 300),
+    BUSY,
 ];
 
 /// Attacks each build in each way, in rounds, and returns the report.
 pub(super) fn measure(options: &Options) -> Result<String> {
+    env::provide(Host::WINE_NEEDS)?;
+    // Two, since the servers of one machine have the same pipes.
+    let prefixes = [Prefix::create()?, Prefix::create()?];
+    for prefix in &prefixes {
+        fs::create_dir_all(prefix.drive_c().join("var/lib/kubelet"))?;
+    }
     let rounds = options.rounds(5);
-    let client = cargo::work_dir("bench")?.join("attack");
-    let client = servers::rust(Host::Linux, "attack", &client)?;
-    let ours = server::build(Host::Linux, PROFILE)?;
-    let builds = options.builds(server::BINARY, ours, server::BINARY);
-    let lines = ATTACKS
+    let facts =
+        format!("Medians of {rounds} rounds; the last ratio is the median of each round's own");
+    let software = [wine::version()?, format!("profile {PROFILE}")];
+    let software = software.each_ref().map(String::as_str);
+    let mut text = machine::head("attack", &software, &[&facts])?;
+    text += "\n\n| one process attacks | connections | server | attacked: p50 ms | p99 ms \
+             | control: p50 ms | p99 ms | attacker MB/s | p50 : control | at most 4 |\n\
+             |---|---:|---|---:|---:|---:|---:|---:|---:|---|";
+    text += &rows([Host::Linux; 2], &ATTACKS, options, rounds)?;
+    let wine = prefixes.each_ref().map(Host::Wine);
+    text += &rows(wine, &[BUSY], options, rounds)?;
+    Ok(text)
+}
+
+/// Lets one of two hosts be attacked while the other is the control.
+fn rows(
+    hosts: [Host<'_>; 2],
+    attacks: &[Attack],
+    options: &Options,
+    rounds: u32,
+) -> Result<String> {
+    let host = hosts[0];
+    let on = host.name();
+    let dir = cargo::work_dir("bench")?.join(on);
+    fs::create_dir_all(&dir)?;
+    let client = servers::rust(host, "attack", &dir.join("attack.exe"))?;
+    let ours = server::build(host, PROFILE)?;
+    let builds = options.builds(server::BINARY, ours, servers::file(host));
+    let lines = attacks
         .iter()
         .flat_map(|attack| builds.iter().map(move |build| (attack, build)));
     let mut lines: Vec<_> = lines.map(|line| (line, Vec::new())).collect();
     for round in 1..=rounds {
-        for (((_, kind, connections), (name, exe)), pairs) in &mut lines {
-            let what = format!("{kind} of {connections} connections on {name}");
+        for ((attack, (name, exe)), pairs) in &mut lines {
+            let (_, kind, connections) = attack;
+            let what = format!("{kind} of {connections} connections on {name}, {on}");
             println!("round {round}: {what}");
-            pairs.push(attack(exe, &client, (kind, *connections), round).context(what)?);
+            pairs.push(pair(hosts, [exe, &client], attack, round).context(what)?);
         }
     }
-    let facts =
-        format!("Medians of {rounds} rounds; the last ratio is the median of each round's own");
-    let software = format!("profile {PROFILE}");
-    let mut text = machine::head("attack", &[&software], &[&facts])?;
-    text += "\n\n| one process attacks | connections | server | attacked: p50 ms | p99 ms \
-             | control: p50 ms | p99 ms | attacker MB/s | p50 : control | at most 10 |\n\
-             |---|---:|---|---:|---:|---:|---:|---:|---:|---|";
+    let mut text = String::new();
     for (((title, _, connections), (name, _)), pairs) in &lines {
-        text += &format!("\n| {title} | {connections} | {name} | {}", cells(pairs));
+        let cells = cells(pairs);
+        text += &format!("\n| {title} | {connections} | {name}, {on} | {cells}");
     }
     Ok(text)
 }
 
 /// One attack on a server, with another of the same program beside it. The order of their starts
 /// alternates.
-fn attack(exe: &Path, client: &Path, (kind, connections): (&str, u32), round: u32) -> Result<Pair> {
-    let (first, second) = (Side::start(exe)?, Side::start(exe)?);
+fn pair(
+    [one, other]: [Host<'_>; 2],
+    [exe, client]: [&Path; 2],
+    (_, kind, connections): &Attack,
+    round: u32,
+) -> Result<Pair> {
+    let (first, second) = (Side::start(one, exe)?, Side::start(other, exe)?);
     let (attacked, control) = match round % 2 {
         0 => (second, first),
         _ => (first, second),
     };
-    let mut attacker = attacked.client(client, &["attack", kind], &[connections, ATTACKING])?;
+    let mut attacker = attacked.client(client, &["attack", kind], &[*connections, ATTACKING])?;
     attacker.wait_for_line("attacking", LIMIT)?;
     let mut beside = attacked.client(client, &["innocent"], &[CALLING])?;
     let mut alone = control.client(client, &["innocent"], &[CALLING])?;
     Ok(Pair {
         attacked: Latency::parse(&output(&mut beside)?).context("the attacked server")?,
         control: Latency::parse(&output(&mut alone)?).context("the control")?,
-        megabytes: megabytes(&output(&mut attacker)?, ATTACKING)?,
+        // Not at its end: in an ending program Wine 8 may kill a busy thread that holds a lock of ntdll, and the last
+        // thread then waits for this lock for ever.
+        megabytes: megabytes(&attacker.wait_for_line("sent", LIMIT)?, ATTACKING)?,
     })
 }
 
@@ -95,33 +132,32 @@ fn output(client: &mut Background) -> Result<String> {
 }
 
 /// A server, with the folder of its node and its sockets.
-struct Side {
+struct Side<'a> {
+    host: Host<'a>,
     _server: Server,
     folder: TempDir,
 }
 
-impl Side {
-    fn start(exe: &Path) -> Result<Self> {
+impl<'a> Side<'a> {
+    fn start(host: Host<'a>, exe: &Path) -> Result<Self> {
         let folder = tempfile::tempdir()?;
         let node = folder.path().join("node");
-        let server = Server::start(Host::Linux, exe, Node::Simulated(&node), folder.path())?;
+        let server = Server::start(host, exe, servers::node(host, &node), folder.path())?;
         Ok(Self {
+            host,
             _server: server,
             folder,
         })
     }
 
-    /// A client of these words, then the socket, then the numbers.
+    /// A client of these words, then the address, then the numbers.
     fn client(&self, program: &Path, words: &[&str], numbers: &[u32]) -> Result<Background> {
-        let mut command = Command::new(program);
-        command.args(words).arg(self.socket());
+        let mut command = self.host.command(program);
+        let address = servers::filesystem(self.host, self.folder.path());
+        command.args(words).arg(address);
         command.args(numbers.iter().map(u32::to_string));
         let log = self.folder.path().join(format!("{}.log", words[0]));
         Background::start(words[0], &mut command, &log)
-    }
-
-    fn socket(&self) -> PathBuf {
-        self.folder.path().join("csi-proxy-filesystem-v1.sock")
     }
 }
 
@@ -222,10 +258,10 @@ mod tests {
 
     #[test]
     fn the_ratio_is_the_median_of_each_rounds_own() {
-        let rounds = [pair(50.0, 5.0), pair(30.0, 1.0), pair(6.0, 2.0)];
-        let row = "30.00 | 60.0 | 2.00 | 4.0 | 3.0 | 10.0 | yes |";
+        let rounds = [pair(50.0, 5.0), pair(8.0, 2.0), pair(6.0, 2.0)];
+        let row = "8.00 | 16.0 | 2.00 | 4.0 | 3.0 | 4.0 | yes |";
         assert_eq!(cells(&rounds), row);
-        assert!(cells(&[pair(10.1, 1.0)]).ends_with("| 10.1 | **no** |"));
+        assert!(cells(&[pair(4.1, 1.0)]).ends_with("| 4.1 | **no** |"));
         assert!(cells(&[]).ends_with("| **no** |"));
     }
 }

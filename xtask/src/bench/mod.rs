@@ -28,7 +28,7 @@ pub(crate) struct Bench {
 
 #[derive(Subcommand)]
 enum What {
-    /// Calls beside a process that floods the server, compared with calls beside none, on Linux
+    /// Calls beside a process that floods the server, compared with calls beside none, on Linux and under Wine
     Attack(Options),
     /// CSI calls of `wincsi node`'s services over its socket, on simulated nodes
     Driver(Options),

@@ -54,15 +54,11 @@ impl<'a> Programs<'a> {
         let dir = cargo::work_dir("bench")?.join(host.name());
         fs::create_dir_all(&dir)?;
         let program = |name: &str| dir.join(format!("{name}.exe"));
-        let file = match host {
-            Host::Linux => "csi-proxy",
-            Host::Wine(_) => "csi-proxy.exe",
-        };
         let mut contestants = vec![
             Contestant::new("raw echo", Kind::RawEcho, echo(host, &program("rawecho"))?),
             Contestant::new("Go peer", Kind::Go, go(host, "peer", &program("peer"))?),
         ];
-        let proxies = options.builds(server::BINARY, server::build(host, profile)?, file);
+        let proxies = options.builds(server::BINARY, server::build(host, profile)?, file(host));
         let proxies = proxies.into_iter();
         contestants.extend(proxies.map(|(name, exe)| Contestant::new(&name, Kind::Proxy, exe)));
         Ok(Self {
@@ -91,12 +87,8 @@ impl<'a> Programs<'a> {
     }
 
     fn start_proxy(&self, exe: &Path, dir: &Path) -> Result<Server> {
-        let node = dir.join("node");
-        let node = match self.host {
-            Host::Linux => Node::Simulated(&node),
-            Host::Wine(_) => Node::Host,
-        };
-        Server::spawn(self.host, exe, node, dir)
+        let folder = dir.join("node");
+        Server::spawn(self.host, exe, node(self.host, &folder), dir)
     }
 
     /// Drives a server with so many clients and calls, and returns what the load generator measured.
@@ -149,11 +141,34 @@ impl<'a> Programs<'a> {
     fn address(&self, kind: Kind, dir: &Path) -> String {
         match (self.host, kind) {
             (Host::Wine(_), Kind::RawEcho) => ECHO_PIPE.to_owned(),
-            (Host::Wine(_), _) => r"\\.\pipe\csi-proxy-filesystem-v1".to_owned(),
-            (Host::Linux, _) => {
-                let socket = dir.join("csi-proxy-filesystem-v1.sock");
-                socket.display().to_string()
-            }
+            (host, _) => filesystem(host, dir),
+        }
+    }
+}
+
+/// csi-proxy's file in a folder of a build.
+pub(super) fn file(host: Host<'_>) -> &'static str {
+    match host {
+        Host::Linux => "csi-proxy",
+        Host::Wine(_) => "csi-proxy.exe",
+    }
+}
+
+/// The node of a measured csi-proxy.
+pub(super) fn node<'a>(host: Host<'_>, folder: &'a Path) -> Node<'a> {
+    match host {
+        Host::Linux => Node::Simulated(folder),
+        Host::Wine(_) => Node::Host,
+    }
+}
+
+/// The address of filesystem v1 on a csi-proxy started for the folder `dir`.
+pub(super) fn filesystem(host: Host<'_>, dir: &Path) -> String {
+    match host {
+        Host::Wine(_) => r"\\.\pipe\csi-proxy-filesystem-v1".to_owned(),
+        Host::Linux => {
+            let socket = dir.join("csi-proxy-filesystem-v1.sock");
+            socket.display().to_string()
         }
     }
 }
