@@ -11,11 +11,27 @@ pub fn page() -> String {
     text.push_str(FOREIGN_PREFACE);
     // Writing to a String cannot fail.
     let _ = writeln!(text, "{}, and klog's.\n", shared.join(", "));
-    text.push_str("| flag | of | what replaces it |\n|---|---|---|\n");
-    for (name, of, replacement) in FOREIGN {
-        let _ = writeln!(text, "| `-{name}` | {of} | {replacement} |");
+    text.push_str("| flags | of | what replaces them |\n|---|---|---|\n");
+    for (names, of, replacement) in replaced_alike() {
+        let _ = writeln!(text, "| {names} | {of} | {replacement} |");
     }
     text
+}
+
+/// Names, a driver and a replacement.
+type ForeignRow = (String, &'static str, &'static str);
+
+/// A row for each replacement, with all flags of a driver that it replaces, in the order of their first.
+fn replaced_alike() -> Vec<ForeignRow> {
+    let mut rows: Vec<ForeignRow> = Vec::new();
+    for (name, of, replacement) in FOREIGN {
+        let mut known = rows.iter_mut();
+        match known.find(|row| (row.1, row.2) == (*of, *replacement)) {
+            Some(row) => row.0 += &format!(", `-{name}`"),
+            None => rows.push((format!("`-{name}`"), *of, *replacement)),
+        }
+    }
+    rows
 }
 
 const PREFACE: &str = "\
@@ -23,23 +39,16 @@ const PREFACE: &str = "\
 
 <!-- Written by `cargo xtask docs` from the tables in crates/driver/src/flags. -->
 
-This page lists every flag of `wincsi node`, `wincsi node drain` and `wincsi node deregister` with its default. All
-three take the same flags, so that the commands find the driver's sockets. [driver.md](driver.md) says how to run them.
+Flags of `wincsi node`, `wincsi node drain` and `wincsi node deregister`, which take the same.
 
 Each flag also comes from a variable: `-max-volumes` is `WINCSI_MAX_VOLUMES`. The command line overrides it. In a
 HostProcess container use the variables: the runtime starts the program through `cmd /c`, as SYSTEM, which would read an
 argument.
 
-| rule | example |
-|---|---|
-| one dash or two, the value after `=` or as the next argument | `-v=2`, `--v=2`, `-v 2` |
-| a flag that is true or false takes its value only by `=` | `-logtostderr=false` |
-| the last of several values holds; `-topology` adds up | |
-| an argument that is no flag is rejected | `wincsi node -v=4 drain` |
-| an invalid command line ends the program with code 2 | |
+Their syntax is [csi-proxy's](flags.md), but an argument that is no flag is rejected, and `-topology` adds up.
 ";
 
 const FOREIGN_PREFACE: &str = "
 ## Flags of csi-driver-smb and azuredisk
-`wincsi node` rejects a flag of theirs that it does not have, and its error has the text of this table. These have the
+`wincsi node` rejects a flag of theirs that it lacks, with the text of this table. These have the
 same name and meaning here: ";
