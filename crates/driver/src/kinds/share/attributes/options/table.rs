@@ -124,8 +124,7 @@ fn port(value: Option<&str>) -> Result<Option<NonZeroU16>, RequestError> {
 pub fn option_rows() -> String {
     let forms = FORMS.iter();
     let of_windows = forms.map(|(form, meaning)| format!("| `{form}` | {meaning} |\n"));
-    let of_linux = listed(of_linux());
-    let of_linux = format!("`cache` and `sec` with their other values of Linux, {of_linux}");
+    let of_linux = format!("{OF_OTHERS}: {} names", of_linux().count());
     let others = [
         ("`sec=krb5`, `sec=krb5i`, `sec=krb5p`", KERBEROS),
         (&listed(of_credentials()), CREDENTIALS),
@@ -136,6 +135,7 @@ pub fn option_rows() -> String {
     of_windows.chain(others).collect()
 }
 
+const OF_OTHERS: &str = "`cache` and `sec` with their other values of Linux; what else mount.cifs(8), Linux's client or mount(8) know, as `vers`, `uid`, `dir_mode`, `nobrl`";
 const KERBEROS: &str = "ignored with a warning: Windows chooses Kerberos or NTLM itself, and the user is that of the Secret";
 const CREDENTIALS: &str =
     "ignored with a warning: credentials belong into the Secret. The value is in no log";
