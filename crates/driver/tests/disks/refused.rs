@@ -114,6 +114,21 @@ fn a_disk_that_cannot_be_read_is_left_to_the_proof() {
     fixture.stage().unwrap();
 }
 
+/// Windows' own tools zero the first and the last MiB alone. Where a new partition begins with an old filesystem, that is
+/// mounted.
+#[test]
+fn a_cleared_disk_is_partitioned_and_not_formatted() {
+    let zeros = vec![0; usize::try_from(MIB).unwrap()];
+    let cleared = with(formatted(), 0, (0, &zeros));
+    let cleared = replugged(with(cleared, LENGTH - MIB, (0, &zeros)));
+    cleared.sim.take_trace();
+    cleared.stage().unwrap();
+    let trace = cleared.sim.take_trace();
+    let has = |name: &str| trace.iter().any(|op| op.operation == name);
+    assert!(has("MSFT_Disk.CreatePartition"));
+    assert!(!has("MSFT_Volume.Format"));
+}
+
 fn blank() -> Fixture {
     Fixture::of_length(LENGTH)
 }
