@@ -6,9 +6,11 @@ pub(crate) const DRIVERS: &str = "
 `crates/proxy/tests/drivers` plays the calls of these drivers' sources on the simulated node: each call twice, restarts
 between calls, the driver killed at each call, and a reboot. None needs a flag beyond csi-proxy's.
 
-- csi-driver-smb, azurefile, azuredisk, gce-pd, aws-ebs, democratic-csi
-- vSphere, by the library in a HostProcess container
-- NetApp Trident: it logs an error, as it queries the volume of a share
+- over the pipes: csi-driver-smb (95c6968), azurefile (7b5ae18), azuredisk (d983d61), gce-pd (b560165), aws-ebs (v1.64.0),
+  democratic-csi (8a4a28a). A HostProcess mode of theirs needs no csi-proxy
+- vSphere (bf80902) runs in HostProcess containers alone, with csi-proxy's library, and needs no csi-proxy: its calls were
+  played on our library and over the pipes
+- of unrecorded versions: NetApp Trident: it logs an error, as it queries the volume of a share
 - a fork of Longhorn: its FormatVolume with `refs` makes NTFS, as in csi-proxy. It never rescans: the storage provider
   has to notice a disk
 - local static provisioner: folders anywhere on the node's drives. `-format-guard=strict` refuses to wipe a released

@@ -55,19 +55,17 @@ If each account has access only to its own folder, csi-proxy renews the mapping 
 the open files of the others: unwritten data may be lost. If the first user holds another share of the server, Windows
 may refuse the new mapping (1219), and no volume has one.
 
-Here the second volume fails with the reason; RemoveSmbGlobalMapping makes room for its user. The server compares users
-by name, without regard to case. It does not know the user of a mapping made by others or before its restart.
+Here the second volume fails with the reason; RemoveSmbGlobalMapping makes room for its user. Users compare by name, in any
+case. The user of a mapping made by others or before a restart is unknown.
 
 ### A server that is away
-csi-proxy removes the mapping, and the pods on the share stay without it until the next stage of one of its volumes. Here
-they keep it. After a lost connection (59, 64, 1236) the same call checks once more; else kubelet repeats it.
+csi-proxy removes the mapping, and pods lack it until the next stage of one of its volumes. Here they keep it. After a lost connection (59, 64, 1236) the same call checks once more; else kubelet repeats it.
 
 Some mappings stay dead after a reboot while their server is alive (azurefile-csi-driver#3416, csi-driver-smb#1219).
 Nobody has recorded the code. If no row above has it, the call fails: use RemoveSmbGlobalMapping.
 
-Calls for one share take turns, and a server gets one new mapping at a time; csi-proxy locks nothing. A slow removal
-(azurefile-csi-driver#1925) delays only its own share. A call waits at most 90 s; its error names the call that runs. If
-a mapping fails because the server is away, the waiting calls fail likewise.
+Calls for one share [take turns](operating.md#calls-that-wait), and a server gets one new mapping at a time. A slow removal
+(azurefile-csi-driver#1925) delays only its own share.
 
 ## What SMB global mappings cannot do
 - **Folder shares of a DFS namespace** are not supported
