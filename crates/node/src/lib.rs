@@ -6,8 +6,8 @@
 //! runs in every test on a simulated one.
 //!
 //! Drivers use it through the crate `wincsi`, whose page has a first look, and whose features are csi-proxy's pipes and
-//! the simulated node. The project's `examples/driver` is a whole driver in some 130 lines of code; its `docs/guide.md`
-//! goes from an empty cargo project to tests with faults, deaths and reboots.
+//! the simulated node. The project's `docs/guide.md` goes from an empty cargo project to a driver with tests of faults,
+//! deaths and reboots; `examples/driver` has its files.
 //!
 //! # Calls
 //! Everything is synchronous and reached through a [`Node`]: a driver's calls as [`api::NodeApi`], csi-proxy's by

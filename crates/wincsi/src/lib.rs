@@ -61,8 +61,8 @@
 //! # }
 //! ```
 //!
-//! The project's `docs/guide.md` goes from an empty cargo project to tests with faults, deaths and reboots;
-//! `examples/driver` is the node part of a driver in some 130 lines of code.
+//! The project's `docs/guide.md` goes from an empty cargo project to a driver with tests of faults, deaths and reboots;
+//! `examples/driver` has its files.
 //!
 //! # Deadlines
 //! Every operation takes a [`Deadline`] by the clock of its node, made with [`NodeApi::deadline`], and returns by

@@ -32,10 +32,6 @@ const LIVES: &[(&str, &str)] = &[
         "wincsi-demo",
         "one life of a node, in process and, in a step of its own, over pipes",
     ),
-    (
-        "wincsi-example-driver",
-        "a driver's calls, on the facade alone",
-    ),
 ];
 
 /// The test programs of packages with code for Windows that stay out under Wine, and why.
@@ -68,10 +64,6 @@ const NOT_UNDER_WINE: &[(&str, &str)] = &[
         "crates/proxy/tests/drivers/main.rs",
         "each driver's life of a volume, minutes in all; the demo plays one over the same pipes, and the \
          Go clients call every method",
-    ),
-    (
-        "crates/proxy/tests/guide.rs",
-        "has a project of its own built, and runs its tests under Wine itself",
     ),
     (
         "crates/proxy/tests/simulated/main.rs",

@@ -35,6 +35,12 @@ fn the_page_of_compatibility_is_the_tables() {
 }
 
 #[test]
+fn the_guide_has_the_table_of_features() {
+    let page = include_str!("../../../../../docs/guide.md").replace("\r\n", "\n");
+    assert!(page.contains(&node::api::feature_table()));
+}
+
+#[test]
 fn every_method_of_every_version_has_a_test_that_names_it() {
     let sources = Sources::read();
     for group in wire::GROUPS {
