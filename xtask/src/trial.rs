@@ -16,11 +16,10 @@ use crate::process;
 pub(crate) const PLUGIN_PACKAGE: &str = "wincsi-driver";
 pub(crate) const PLUGIN: &str = "wincsi";
 
-/// Beside it in a trial: the package, its controller, and its program for making the node and writing there as a pod
-/// does.
+/// Beside it in a trial: the package, and its program, which makes the node and writes there as a pod does, is the
+/// controller, and plays the demo.
 pub(crate) const PACKAGE: &str = "wincsi-trial-driver";
-pub(crate) const CONTROLLER: &str = "trial-controller";
-pub(crate) const TOOL: &str = "trial-node";
+pub(crate) const PROGRAM: &str = "trial";
 
 pub(crate) const NODE: &str = "trial-node";
 
@@ -81,7 +80,7 @@ pub(crate) fn plugin(host: Host<'_>, exe: &Path, folder: &Path) -> Command {
 /// The controller of the disks of the node in a folder, at a socket.
 pub(crate) fn controller(exe: &Path, folder: &Path, socket: &Path) -> Command {
     let mut command = Command::new(exe);
-    command.arg("--endpoint").arg(socket);
+    command.args(["controller", "--endpoint"]).arg(socket);
     command.args(["--node-id", NODE, "--node"]).arg(folder);
     command
 }
@@ -108,6 +107,6 @@ pub(crate) fn mappings(tool: &Path, folder: &Path) -> Result<Vec<String>> {
 
 fn run(tool: &Path, verb: &str, folder: &Path, more: &[&str]) -> Result<String> {
     let mut command = Command::new(tool);
-    command.arg(verb).arg(folder).args(more);
-    process::capture(&mut command, SHORT)?.success(&format!("trial-node {verb}"))
+    command.args(["node", verb]).arg(folder).args(more);
+    process::capture(&mut command, SHORT)?.success(&format!("trial node {verb}"))
 }

@@ -4,8 +4,11 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 fn trial_node(arguments: &[&str]) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_trial-node"));
-    command.args(arguments).env("RUST_BACKTRACE", "0");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_trial"));
+    command
+        .arg("node")
+        .args(arguments)
+        .env("RUST_BACKTRACE", "0");
     command.output().expect("the program starts")
 }
 

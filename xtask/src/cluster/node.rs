@@ -91,7 +91,7 @@ impl<'a> Node<'a> {
     /// The part beside no node: the controllers lose no driver when the node's ends.
     fn start_controller(&self, running: &mut RunningCluster) -> Result<()> {
         let socket = &self.sockets.controller;
-        let mut controller = trial::controller(&self.programs.controller, &self.folder, socket);
+        let mut controller = trial::controller(&self.programs.trial, &self.folder, socket);
         running.start("controller", &mut controller)?;
         running.wait_for_line("controller", trial::CONTROLLER_SERVES)
     }
@@ -136,7 +136,7 @@ impl<'a> Node<'a> {
     /// Restarts the simulated machine, open in no process, and returns its boot.
     pub(super) fn reboot(&self) -> Result<String> {
         let mut command = self.tool("reboot");
-        let printed = process::capture(&mut command, SHORT)?.success("trial-node reboot")?;
+        let printed = process::capture(&mut command, SHORT)?.success("trial node reboot")?;
         Ok(printed.trim().to_owned())
     }
 
@@ -181,7 +181,7 @@ impl<'a> Node<'a> {
     fn place(&self, command: &mut Command, path: &str, text: &str) -> Result<String> {
         let done = process::capture(command, SHORT)?;
         let missing = || format!("the file was not found on the simulated disk: {path}");
-        let place = done.success("trial-node").with_context(missing)?;
+        let place = done.success("trial node").with_context(missing)?;
         let place = Path::new(place.trim());
         let on_drive_c = place.starts_with(&self.drive_c);
         ensure!(!on_drive_c, "{}: it lies on drive C", missing());
@@ -195,9 +195,9 @@ impl<'a> Node<'a> {
     }
 
     fn tool(&self, verb: &str) -> Command {
-        let mut command = Command::new(&self.programs.node);
+        let mut command = Command::new(&self.programs.trial);
         command
-            .arg(verb)
+            .args(["node", verb])
             .arg(&self.folder)
             .env("RUST_BACKTRACE", "0");
         command
@@ -229,12 +229,12 @@ impl<'a> Node<'a> {
     }
 
     pub(super) fn expect_no_mapping(&self) -> Result<()> {
-        trial::expect_no_mapping(&self.programs.node, &self.folder)
+        trial::expect_no_mapping(&self.programs.trial, &self.folder)
     }
 
     /// Fails unless one mapping serves all shares of the node's server.
     pub(super) fn expect_one_mapping(&self) -> Result<()> {
-        let mapped = trial::mappings(&self.programs.node, &self.folder)?;
+        let mapped = trial::mappings(&self.programs.trial, &self.folder)?;
         ensure!(
             mapped.len() == 1,
             "the node has not one mapping: {mapped:?}"
@@ -255,7 +255,7 @@ impl<'a> Node<'a> {
 
 /// Makes the simulated node with a folder for registrations, and answers where its drive C lies.
 fn make_node(folder: &Path, programs: &Programs) -> Result<PathBuf> {
-    let drive_c = trial::make_node(&programs.node, folder)?;
+    let drive_c = trial::make_node(&programs.trial, folder)?;
     let registry = drive_c.join(ROOT).join("plugins_registry");
     fs::create_dir_all(&registry).with_context(|| registry.display().to_string())?;
     Ok(drive_c)

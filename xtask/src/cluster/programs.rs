@@ -24,17 +24,15 @@ pub(super) struct Programs {
     pub(super) kubelet: PathBuf,
     /// `wincsi node`, for the host.
     pub(super) plugin: PathBuf,
-    /// Makes, attaches and grows simulated disks.
-    pub(super) controller: PathBuf,
-    /// Makes the simulated node, and writes there as a pod does.
-    pub(super) node: PathBuf,
+    /// Makes the simulated node, writes there as a pod does, and makes, attaches and grows its disks.
+    pub(super) trial: PathBuf,
 }
 
 impl Programs {
     /// Builds missing programs; kubelet and the driver for the host, all else for this machine.
     pub(super) fn build(host: Host<'_>, go: &Go) -> Result<Self> {
         let dir = cargo::work_dir("cluster/bin")?;
-        let mut builds = Builds { begun: 0, all: 6 };
+        let mut builds = Builds { begun: 0, all: 5 };
         let of_go = |module, packages: &[&str]| build(go, module, packages, &dir);
         let plane = ["kube-apiserver", "kube-controller-manager"].map(|name| dir.join(name));
         let [apiserver, controller_manager] = plane;
@@ -65,8 +63,7 @@ impl Programs {
                 .map(|name| (name, dir.join(name))),
             kubelet,
             plugin: ours(trial::PLUGIN_PACKAGE, trial::PLUGIN, host)?,
-            controller: ours(trial::PACKAGE, trial::CONTROLLER, Host::Linux)?,
-            node: ours(trial::PACKAGE, trial::TOOL, Host::Linux)?,
+            trial: ours(trial::PACKAGE, trial::PROGRAM, Host::Linux)?,
         })
     }
 }

@@ -2,7 +2,6 @@
 
 use std::fs;
 use std::path::PathBuf;
-use std::process::Command;
 use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow, ensure};
@@ -25,7 +24,7 @@ pub(crate) fn play(host: Host<'_>, programs: &Programs) -> Result<()> {
     fixture.act("first", &wincsi)?;
     // The machine loses its power, and wincsi with it.
     drop(wincsi);
-    fixture.tool("reboot")?;
+    fixture.node("reboot")?;
     println!("\nthe node restarts: wincsi was killed, and is started anew\n");
     let wincsi = fixture.start("after")?;
     fixture.act("second", &wincsi)?;
@@ -56,7 +55,7 @@ impl<'a> KubeletFixture<'a> {
             flags,
         };
         fixture
-            .tool("make")?
+            .node("demo")?
             .trim()
             .clone_into(&mut fixture.drive_c);
         Ok(fixture)
@@ -76,7 +75,8 @@ impl<'a> KubeletFixture<'a> {
     }
 
     fn act(&self, act: &str, wincsi: &Background) -> Result<()> {
-        let mut player = self.player("kubelet");
+        let mut player = self.host.command(&self.programs.trial);
+        player.args(["demo", "kubelet", "--node", &self.path("node")]);
         player.args(["--act", act, "--drive-c", &self.drive_c]);
         player.args(["--registration", &self.registration]);
         let played = process::follow(&mut player, PLAY)?.success("the play of kubelet");
@@ -96,18 +96,12 @@ impl<'a> KubeletFixture<'a> {
         trial::expect_no_record(&self.dir.path().join("records"))
     }
 
-    fn tool(&self, verb: &str) -> Result<String> {
-        let (done, printed) = process::data(&mut self.player(verb), PLAY)?;
+    fn node(&self, verb: &str) -> Result<String> {
+        let mut command = self.host.command(&self.programs.trial);
+        command.args(["node", verb, &self.path("node")]);
+        let (done, printed) = process::data(&mut command, PLAY)?;
         done.success(verb)?;
         Ok(printed)
-    }
-
-    fn player(&self, verb: &str) -> Command {
-        let mut command = self.host.command(&self.programs.driver);
-        command
-            .arg(verb)
-            .arg(format!("--node={}", self.path("node")));
-        command
     }
 
     /// Something in the fixture's folder, as programs on the host read it.

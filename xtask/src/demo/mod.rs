@@ -2,7 +2,7 @@
 //! calls `wincsi node`.
 
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitCode};
+use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::{Result, anyhow};
@@ -71,14 +71,11 @@ pub(crate) fn play(host: Host<'_>, programs: &Programs, profile: Option<&str>) -
 pub(crate) struct Programs {
     server: PathBuf,
     wincsi: PathBuf,
-    driver: PathBuf,
+    trial: PathBuf,
 }
 
 /// The names of the machine profiles.
 pub(crate) const PROFILES: [&str; 4] = ["azure-scsi", "ebs", "hyper-v", "vsphere"];
-
-/// The package and the program of the player.
-const PLAYER: &str = "wincsi-demo";
 
 impl Programs {
     /// By their names.
@@ -86,7 +83,7 @@ impl Programs {
         Ok(Self {
             server: program(server::BINARY)?,
             wincsi: program(trial::PLUGIN)?,
-            driver: program(PLAYER)?,
+            trial: program(trial::PROGRAM)?,
         })
     }
 
@@ -95,7 +92,7 @@ impl Programs {
             let package = match binary {
                 server::BINARY => server::PACKAGE,
                 trial::PLUGIN => trial::PLUGIN_PACKAGE,
-                _ => PLAYER,
+                _ => trial::PACKAGE,
             };
             let build = Build {
                 package,
@@ -111,7 +108,7 @@ impl Programs {
 /// A running server and a driver to play.
 struct DemoFixture<'a> {
     host: Host<'a>,
-    driver: &'a Path,
+    trial: &'a Path,
     profile: Option<&'a str>,
     server: Server,
     dir: tempfile::TempDir,
@@ -122,12 +119,12 @@ impl<'a> DemoFixture<'a> {
         let dir = tempfile::Builder::new().prefix("wincsi-demo-").tempdir()?;
         let node = node(dir.path());
         if let Some(profile) = profile {
-            make_node(host, &programs.driver, dir.path(), profile)?;
+            make_node(host, &programs.trial, dir.path(), profile)?;
         }
         let server = Server::start(host, &programs.server, Node::Simulated(&node), dir.path())?;
         Ok(Self {
             host,
-            driver: &programs.driver,
+            trial: &programs.trial,
             profile,
             server,
             dir,
@@ -135,7 +132,9 @@ impl<'a> DemoFixture<'a> {
     }
 
     fn play(&self) -> Result<()> {
-        let mut command = driver("driver", self.host, self.driver, self.dir.path());
+        let mut command = self.host.command(self.trial);
+        let node = self.host.path(&node(self.dir.path()));
+        command.args(["demo", "driver", "--node", &node]);
         command.args(self.profile.map(|name| format!("--profile={name}")));
         if let Host::Linux = self.host {
             command.arg(format!("--sockets={}", self.dir.path().display()));
@@ -173,19 +172,12 @@ impl<'a> DemoFixture<'a> {
 
 /// The server makes its node by itself, one without a profile.
 fn make_node(host: Host<'_>, exe: &Path, dir: &Path, profile: &str) -> Result<()> {
-    let mut command = driver("make", host, exe, dir);
-    command.arg(format!("--profile={profile}"));
+    let mut command = host.command(exe);
+    command.args(["node", "demo", &host.path(&node(dir))]);
+    command.args(["--profile", profile]);
     process::capture(&mut command, PLAY)?
         .success("no node")
         .map(drop)
-}
-
-/// The driver's command, on the node's folder; it enlarges the node's disk.
-fn driver(verb: &str, host: Host<'_>, exe: &Path, dir: &Path) -> Command {
-    let mut command = host.command(exe);
-    command.arg(verb);
-    command.arg(format!("--node={}", host.path(&node(dir))));
-    command
 }
 
 fn node(dir: &Path) -> PathBuf {

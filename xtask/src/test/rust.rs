@@ -29,8 +29,8 @@ const LIVES: &[(&str, &str)] = &[
         "the program on tcp, through a volume's life",
     ),
     (
-        "wincsi-demo",
-        "one life of a node, in process and, in a step of its own, over pipes",
+        "wincsi-trial-driver",
+        "the demo: one life of a node, in process and, in a step of its own, over pipes",
     ),
 ];
 
@@ -68,6 +68,10 @@ const NOT_UNDER_WINE: &[(&str, &str)] = &[
     (
         "crates/proxy/tests/simulated/main.rs",
         "clients' paths on simulated files, the same everywhere; proxy/tests/it calls over the pipes",
+    ),
+    (
+        "crates/trial-driver/tests/node.rs",
+        "the node of csi-sanity and the cluster, which make it on Linux",
     ),
 ];
 

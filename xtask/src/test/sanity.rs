@@ -23,8 +23,7 @@ pub(super) fn linux(session: &Session) -> Result<Outcome> {
     let built = session.built(Host::Linux)?;
     let programs = Programs {
         plugin: built.binary(trial::PLUGIN)?,
-        controller: built.binary(trial::CONTROLLER)?,
-        tool: built.binary(trial::TOOL)?,
+        trial: built.binary(trial::PROGRAM)?,
     };
     let started = Instant::now();
     let test = go::build_test(Host::Linux, env::GO_SANITY, "sanity")?;
@@ -58,8 +57,7 @@ enum Volumes {
 
 struct Programs<'a> {
     plugin: &'a Path,
-    controller: &'a Path,
-    tool: &'a Path,
+    trial: &'a Path,
 }
 
 /// A driver with a node of its own: `wincsi node`, and the controller for tests.
@@ -69,21 +67,21 @@ struct DriverFixture {
     dir: tempfile::TempDir,
     node: PathBuf,
     drive_c: PathBuf,
-    tool: PathBuf,
+    trial: PathBuf,
 }
 
 impl DriverFixture {
     fn set(programs: &Programs<'_>) -> Result<Self> {
         let dir = trial::private_dir()?;
         let [node, at_controller] = ["node", "controller"].map(|name| dir.path().join(name));
-        let drive_c = trial::make_node(programs.tool, &node)?;
+        let drive_c = trial::make_node(programs.trial, &node)?;
         let mut plugin = trial::plugin(Host::Linux, programs.plugin, &node);
         let at = dir.path().display();
         plugin.arg(format!("-endpoint=unix:{at}/csi"));
         plugin.arg(format!("-registration-endpoint=unix:{at}/registration"));
         let log = dir.path().join("wincsi.log");
         let mut plugin = Background::start("wincsi", &mut plugin, &log)?;
-        let mut controller = trial::controller(programs.controller, &node, &at_controller);
+        let mut controller = trial::controller(programs.trial, &node, &at_controller);
         let log = dir.path().join("controller.log");
         let mut controller = Background::start("controller", &mut controller, &log)?;
         plugin.wait_for_line(trial::PLUGIN_SERVES, START)?;
@@ -94,7 +92,7 @@ impl DriverFixture {
             dir,
             node,
             drive_c,
-            tool: programs.tool.to_owned(),
+            trial: programs.trial.to_owned(),
         })
     }
 
@@ -132,7 +130,7 @@ impl DriverFixture {
 
     fn expect_nothing_left(&self) -> Result<()> {
         trial::expect_no_record(&self.node.join(trial::RECORDS))?;
-        trial::expect_no_mapping(&self.tool, &self.node)
+        trial::expect_no_mapping(&self.trial, &self.node)
     }
 
     fn command(&self, test: &Path, tests: &str) -> Command {

@@ -6,8 +6,8 @@ use std::thread;
 use transport::{Endpoint, Server};
 use wincsi::sim::smb::ServerHealth;
 use wincsi::sim::{Effect, Inventory, Latency, Rule};
+use wincsi_trial_driver::{Step, Volume};
 
-use crate::calls::{Step, Volume};
 use crate::node::TestNode;
 
 const SERVERS: u32 = 20;

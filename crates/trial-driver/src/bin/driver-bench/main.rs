@@ -3,7 +3,6 @@
 //! Each figure is a line of words: the measured value, the call, the number of others beside it, and milliseconds; if
 //! processor time counts, its milliseconds too.
 
-mod calls;
 mod dead_servers;
 mod node;
 mod side_by_side;

@@ -18,9 +18,8 @@ use wincsi::sim::{
     SimNode,
 };
 use wincsi::{Node, Options};
+use wincsi_trial_driver::{PASSWORD, USER, Volume};
 use wire::csi::v1::NodeGetInfoResponse;
-
-use crate::calls::{PASSWORD, USER, Volume};
 
 /// How large a disk is, in bytes.
 const LENGTH: u64 = 1 << 30;

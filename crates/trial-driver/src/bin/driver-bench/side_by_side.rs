@@ -8,8 +8,8 @@ use std::{fs, thread};
 use anyhow::Context as _;
 use wincsi::Win32;
 use wincsi::sim::{Effect, Inventory, Latency, Rule};
+use wincsi_trial_driver::{Step, Volume};
 
-use crate::calls::{Step, Volume};
 use crate::node::TestNode;
 
 /// The system disk has a number below.

@@ -16,8 +16,8 @@ use wincsi::filesystem::LinkKind;
 use wincsi::sim::{Effect, Inventory, Latency, Rule};
 use wincsi::volumes::VolumeId;
 use wincsi::{NodeApi, WinPath};
+use wincsi_trial_driver::{Step, Volume};
 
-use crate::calls::{Step, Volume};
 use crate::node::TestNode;
 
 const FORMS: [Form; 1] = [Form::of::<Disk<Attached>>()];
@@ -116,7 +116,7 @@ fn mount(node: &TestNode, volumes: u32) -> anyhow::Result<BTreeMap<u32, VolumeId
     for index in 0..volumes {
         let volume = mounted.get(&index).context("a disk without a volume")?;
         let paths = Volume::disk(index);
-        let (staging, target) = (paths.staging().parse()?, paths.target().parse()?);
+        let (staging, target) = (paths.staging.parse()?, paths.target.parse()?);
         make_folders(node, &staging)?;
         os.volumes.set_mount_point(&staging, *volume)?;
         let parent = WinPath::parent(&target).context("a target without a folder")?;
@@ -180,10 +180,10 @@ fn put(
         size: None,
         disk_bytes: None,
     };
-    let mut record = Record::new(handle.clone(), volume.staging().parse()?, content);
+    let mut record = Record::new(handle.clone(), volume.staging.parse()?, content);
     record.state = State::Staged;
     record.boot = boot;
-    record.published = vec![volume.target().parse()?];
+    record.published = vec![volume.target.parse()?];
     Ok(store.slot(&handle)?.put(record)?)
 }
 

@@ -26,8 +26,8 @@ use wire::csi::v1::{
     ValidateVolumeCapabilitiesResponse, Volume, VolumeCapability,
 };
 
-use crate::shares::{SOURCE, ShareVolume, Shares};
-use crate::volume::{PAGE83, VolumeName, check_given, named, not_found};
+use super::shares::{SOURCE, ShareVolume, Shares};
+use super::volume::{PAGE83, VolumeName, check_given, named, not_found};
 
 /// A volume's default size, in bytes.
 pub(crate) const USUAL: u64 = 1 << 30;

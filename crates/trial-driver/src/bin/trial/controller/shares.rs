@@ -10,8 +10,8 @@ use wincsi::sim::smb::SmbControl;
 use wincsi::smb::RemotePath;
 use wire::csi::v1::{CreateVolumeRequest, Volume};
 
-use crate::controller::{USUAL, Wanted, signed};
-use crate::volume::not_found;
+use super::service::{USUAL, Wanted, signed};
+use super::volume::not_found;
 
 /// The keys of the share in a class's parameters and a volume's context, and of the folder below
 /// it.

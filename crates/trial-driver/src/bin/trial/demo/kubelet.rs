@@ -2,38 +2,27 @@
 //! and unstage two volumes, a disk that grows, and a share. Between the acts the node restarts, as after a loss of
 //! power.
 
-use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, ensure};
 use clap::ValueEnum;
-use prost::Message as _;
 use transport::{Channel, ChannelOptions, Endpoint, Owner};
 use wincsi::WinPath;
 use wincsi::sim::demo;
 use wincsi::sim::files::FileTree;
 use wincsi::sim::smb::SmbControl;
+use wincsi_trial_driver::{Volume, send, text_map};
 use wire::Rpc;
 use wire::csi::v1::node::{
     NodeExpandVolume, NodeGetInfo, NodeGetVolumeStats, NodePublishVolume, NodeStageVolume,
     NodeUnpublishVolume, NodeUnstageVolume,
 };
-use wire::csi::v1::volume_capability::access_mode::Mode;
-use wire::csi::v1::volume_capability::{AccessMode, AccessType, MountVolume};
-use wire::csi::v1::{
-    CapacityRange, NodeExpandVolumeRequest, NodeGetInfoRequest, NodeGetVolumeStatsRequest,
-    NodePublishVolumeRequest, NodeStageVolumeRequest, NodeUnpublishVolumeRequest,
-    NodeUnstageVolumeRequest, VolumeCapability, VolumeUsage,
-};
+use wire::csi::v1::{NodeGetInfoRequest, VolumeUsage};
 use wire::pluginregistration::v1::registration::{GetInfo, NotifyRegistrationStatus};
 use wire::pluginregistration::v1::{InfoRequest, PluginInfo, RegistrationStatus};
 
-use crate::printer::{self, Lines};
-
-/// As long as kubelet waits for a driver.
-const CALL: Duration = Duration::from_secs(120);
+use super::printer::{self, Lines};
 
 const GIB: i64 = 1 << 30;
 const FILE: &str = "hello.txt";
@@ -46,59 +35,30 @@ pub(crate) enum Act {
     Second,
 }
 
-type Attributes = BTreeMap<String, String>;
-
-/// A volume, as its PersistentVolume, its Secret and its attachment describe it.
-struct Volume {
-    id: &'static str,
-    staging: &'static str,
-    target: &'static str,
-    publish_context: Attributes,
-    context: Attributes,
-    secrets: Attributes,
-    /// The stage's message.
-    staged: String,
-}
-
-impl Volume {
-    /// The controller passes on the disk's identifier from the attachment.
-    fn disk() -> Self {
-        Self {
-            id: "demo-volume",
-            staging: r"C:\var\lib\kubelet\plugins\kubernetes.io\csi\wincsi.io\demo\globalmount",
-            target: r"C:\var\lib\kubelet\pods\demo\volumes\kubernetes.io~csi\demo\mount",
-            publish_context: attributes([("page83", demo::DISK_PAGE83)]),
-            context: Attributes::new(),
-            secrets: Attributes::new(),
-            staged: format!("the disk {} is mounted", demo::DISK_PAGE83),
-        }
-    }
-
-    fn share() -> Self {
-        let credentials = [
-            ("username", demo::SMB_USER),
-            ("password", demo::SMB_PASSWORD),
-        ];
-        let source = demo::SHARE.replace('\\', "/");
-        Self {
-            id: "demo-share",
-            staging: r"C:\var\lib\kubelet\plugins\kubernetes.io\csi\wincsi.io\share\globalmount",
-            target: r"C:\var\lib\kubelet\pods\demo\volumes\kubernetes.io~csi\share\mount",
-            publish_context: Attributes::new(),
-            context: attributes([("source", &source)]),
-            secrets: attributes(credentials),
-            staged: format!("{} is mapped, and linked", demo::SHARE),
-        }
-    }
-
-    fn file(&self) -> String {
-        format!(r"{}\{FILE}", self.target)
+/// The controller passes on the disk's identifier from the attachment.
+fn disk() -> Volume {
+    Volume {
+        publish_context: text_map([("page83", demo::DISK_PAGE83)]),
+        ..Volume::new("demo-volume", "demo", "demo")
     }
 }
 
-fn attributes<const N: usize>(entries: [(&str, &str); N]) -> Attributes {
-    let owned = entries.map(|(key, value)| (key.to_owned(), value.to_owned()));
-    owned.into()
+fn share() -> Volume {
+    let source = demo::SHARE.replace('\\', "/");
+    let secrets = text_map([
+        ("username", demo::SMB_USER),
+        ("password", demo::SMB_PASSWORD),
+    ]);
+    Volume {
+        volume_context: text_map([("source", &source)]),
+        stage_secrets: secrets.clone(),
+        publish_secrets: secrets,
+        ..Volume::new("demo-share", "share", "demo")
+    }
+}
+
+fn file_of(volume: &Volume) -> String {
+    format!(r"{}\{FILE}", volume.target)
 }
 
 /// The driver's surroundings: the hardware of its node, its mapped shares, and the files as a pod sees them.
@@ -117,7 +77,7 @@ impl World {
 
     /// Answers where the file came to lie on this machine.
     fn write(&self, volume: &Volume) -> anyhow::Result<PathBuf> {
-        let file: WinPath = volume.file().parse()?;
+        let file: WinPath = file_of(volume).parse()?;
         self.files.write_file(&file, TEXT.as_bytes())?;
         let place = self.files.host_path(&file)?;
         let kept = fs::read_to_string(&place)?;
@@ -134,7 +94,7 @@ impl World {
     }
 
     fn expect_file(&self, volume: &Volume) -> anyhow::Result<()> {
-        let file: WinPath = volume.file().parse()?;
+        let file: WinPath = file_of(volume).parse()?;
         let kept = self.files.read_file(&file)?;
         ensure!(kept == TEXT.as_bytes(), "{file}: another text");
         Ok(())
@@ -165,14 +125,15 @@ pub(crate) fn play(
     registration: &Endpoint,
     act: Act,
 ) -> anyhow::Result<()> {
-    let (disk, share) = (Volume::disk(), Volume::share());
+    let (disk, share) = (disk(), share());
     let mut kubelet = Kubelet::register(lines, registration)?;
-    kubelet.stage(&disk)?;
+    kubelet.stage(&disk, &format!("the disk {} is mounted", demo::DISK_PAGE83))?;
     kubelet.publish(&disk)?;
     match act {
         Act::First => {
             kubelet.use_disk(world, &disk)?;
-            kubelet.stage(&share)?;
+            let staged = format!("{} is mapped, and linked", demo::SHARE);
+            kubelet.stage(&share, &staged)?;
             kubelet.publish(&share)?;
             kubelet.use_share(world, &share)
         }
@@ -204,50 +165,31 @@ impl<'a> Kubelet<'a> {
         )?;
         let endpoint = info.endpoint.parse()?;
         let csi = lines.meanwhile("kubelet dials CSI", &info.endpoint, || dial(&endpoint))?;
-        lines.call(
-            "Node.NodeGetInfo",
-            || send::<NodeGetInfo>(&csi, &NodeGetInfoRequest {}),
-            |node| format!("CSINode gets the node's id {:?}", node.node_id),
-        )?;
+        let mut kubelet = Self { lines, csi };
+        kubelet.call::<NodeGetInfo>(&NodeGetInfoRequest {}, |node| {
+            format!("CSINode gets the node's id {:?}", node.node_id)
+        })?;
         let registered = RegistrationStatus {
             plugin_registered: true,
             error: String::new(),
         };
-        lines.call(
+        kubelet.lines.call(
             "Registration.NotifyRegistrationStatus",
             || send::<NotifyRegistrationStatus>(&registry, &registered),
             |_| format!("{} is registered", info.name),
         )?;
-        Ok(Self { lines, csi })
+        Ok(kubelet)
     }
 
-    fn stage(&mut self, volume: &Volume) -> anyhow::Result<()> {
-        let request = NodeStageVolumeRequest {
-            volume_id: volume.id.to_owned(),
-            publish_context: volume.publish_context.clone(),
-            staging_target_path: volume.staging.to_owned(),
-            volume_capability: Some(capability()),
-            secrets: volume.secrets.clone(),
-            volume_context: volume.context.clone(),
-        };
-        self.call::<NodeStageVolume>("Node.NodeStageVolume", &request, |_| {
-            format!("{} at {}", volume.staged, volume.staging)
+    fn stage(&mut self, volume: &Volume, staged: &str) -> anyhow::Result<()> {
+        self.call::<NodeStageVolume>(&volume.stage(), |_| {
+            format!("{staged} at {}", volume.staging)
         })?;
         Ok(())
     }
 
     fn publish(&mut self, volume: &Volume) -> anyhow::Result<()> {
-        let request = NodePublishVolumeRequest {
-            volume_id: volume.id.to_owned(),
-            publish_context: volume.publish_context.clone(),
-            staging_target_path: volume.staging.to_owned(),
-            target_path: volume.target.to_owned(),
-            volume_capability: Some(capability()),
-            readonly: false,
-            secrets: volume.secrets.clone(),
-            volume_context: volume.context.clone(),
-        };
-        self.call::<NodePublishVolume>("Node.NodePublishVolume", &request, |_| {
+        self.call::<NodePublishVolume>(&volume.publish(), |_| {
             format!("a link leads there from {}", volume.target)
         })?;
         Ok(())
@@ -257,23 +199,12 @@ impl<'a> Kubelet<'a> {
     fn use_disk(&mut self, world: &World, volume: &Volume) -> anyhow::Result<()> {
         let before = self.stats(volume)?;
         self.lines
-            .meanwhile("a pod writes a file", &volume.file(), || {
+            .meanwhile("a pod writes a file", &file_of(volume), || {
                 world.write(volume).map(drop)
             })?;
         self.lines
             .meanwhile("the cloud grows the disk", "3 GiB", || world.grow())?;
-        let request = NodeExpandVolumeRequest {
-            volume_id: volume.id.to_owned(),
-            volume_path: volume.target.to_owned(),
-            staging_target_path: volume.staging.to_owned(),
-            capacity_range: Some(CapacityRange {
-                required_bytes: 3 * GIB,
-                limit_bytes: 0,
-            }),
-            volume_capability: Some(capability()),
-            secrets: BTreeMap::new(),
-        };
-        self.call::<NodeExpandVolume>("Node.NodeExpandVolume", &request, |grown| {
+        self.call::<NodeExpandVolume>(&volume.expand(3 * GIB), |grown| {
             format!("{} bytes", grown.capacity_bytes)
         })?;
         let after = self.stats(volume)?;
@@ -306,49 +237,31 @@ impl<'a> Kubelet<'a> {
                 world.expect_file(volume)
             })?;
         self.stats(volume)?;
-        let request = NodeUnpublishVolumeRequest {
-            volume_id: volume.id.to_owned(),
-            target_path: volume.target.to_owned(),
-        };
-        self.call::<NodeUnpublishVolume>("Node.NodeUnpublishVolume", &request, |_| {
-            "the link is gone".into()
-        })?;
-        world.expect_none(volume.target)?;
-        let request = NodeUnstageVolumeRequest {
-            volume_id: volume.id.to_owned(),
-            staging_target_path: volume.staging.to_owned(),
-        };
-        self.call::<NodeUnstageVolume>("Node.NodeUnstageVolume", &request, |_| {
+        self.call::<NodeUnpublishVolume>(&volume.unpublish(), |_| "the link is gone".into())?;
+        world.expect_none(&volume.target)?;
+        self.call::<NodeUnstageVolume>(&volume.unstage(), |_| {
             "unmounted, and the folder is gone".into()
         })?;
-        world.expect_none(volume.staging)
+        world.expect_none(&volume.staging)
     }
 
     fn stats(&mut self, volume: &Volume) -> anyhow::Result<VolumeUsage> {
-        let request = NodeGetVolumeStatsRequest {
-            volume_id: volume.id.to_owned(),
-            volume_path: volume.target.to_owned(),
-            ..Default::default()
-        };
-        let stats =
-            self.call::<NodeGetVolumeStats>("Node.NodeGetVolumeStats", &request, |stats| {
-                let usage = stats.usage.first();
-                let free = |usage: &VolumeUsage| {
-                    format!("{} of {} bytes free", usage.available, usage.total)
-                };
-                usage.map(free).unwrap_or_default()
-            })?;
+        let stats = self.call::<NodeGetVolumeStats>(&volume.stats(), |stats| {
+            let usage = stats.usage.first();
+            let free =
+                |usage: &VolumeUsage| format!("{} of {} bytes free", usage.available, usage.total);
+            usage.map(free).unwrap_or_default()
+        })?;
         stats.usage.into_iter().next().context("no usage")
     }
 
     fn call<R: Rpc>(
         &mut self,
-        name: &'static str,
         request: &R::Request,
         changed: impl FnOnce(&R::Response) -> String,
     ) -> anyhow::Result<R::Response> {
-        let csi = &self.csi;
-        self.lines.call(name, || send::<R>(csi, request), changed)
+        let (name, csi) = (format!("Node.{}", R::METHOD.name), &self.csi);
+        self.lines.call(&name, || send::<R>(csi, request), changed)
     }
 }
 
@@ -359,18 +272,4 @@ fn dial(endpoint: &Endpoint) -> anyhow::Result<Channel> {
         options.owner = Owner::Any;
     }
     Ok(Channel::connect(endpoint.clone(), options)?)
-}
-
-fn send<R: Rpc>(channel: &Channel, request: &R::Request) -> anyhow::Result<R::Response> {
-    let answer = channel.call(R::PATH, &request.encode_to_vec(), Instant::now() + CALL)?;
-    Ok(R::Response::decode(answer.as_slice())?)
-}
-
-fn capability() -> VolumeCapability {
-    VolumeCapability {
-        access_mode: Some(AccessMode {
-            mode: Mode::SingleNodeMultiWriter.into(),
-        }),
-        access_type: Some(AccessType::Mount(MountVolume::default())),
-    }
 }

@@ -5,27 +5,28 @@ use std::fmt::Display;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use clap::{Parser, Subcommand};
+use clap::Subcommand;
 use wincsi::WinPath;
 use wincsi::sim::files::FileTree;
 use wincsi::sim::smb::{ServerSpec, SmbControl};
-use wincsi::sim::{ClockMode, NodeSpec, SimNode};
+use wincsi::sim::{ClockMode, CreateError, NodeSpec, Profile, SimNode, demo};
 
 /// Make a simulated node, restart it, or use a file on one as a pod does.
-#[derive(Parser)]
-struct Arguments {
-    #[command(subcommand)]
-    command: Command,
-}
-
 #[derive(Subcommand)]
-enum Command {
+pub(crate) enum Command {
     /// Make a node in a folder, and print the folder of its drive C.
     Make {
         folder: PathBuf,
         /// The node's name.
         #[arg(long)]
         name: String,
+    },
+    /// Make the node that the demo plays on, and print the folder of its drive C.
+    Demo {
+        folder: PathBuf,
+        /// A machine of this profile: azure-scsi, ebs, hyper-v or vsphere.
+        #[arg(long)]
+        profile: Option<Profile>,
     },
     /// Set up an SMB server beside a node, and print the folder of its share.
     Share {
@@ -64,9 +65,12 @@ enum Command {
     },
 }
 
-fn main() -> anyhow::Result<()> {
-    match Arguments::parse().command {
+pub(crate) fn run(command: Command) -> anyhow::Result<()> {
+    match command {
         Command::Make { folder, name } => print(make(&folder, &name)?.display()),
+        Command::Demo { folder, profile } => {
+            print(drive_c(&demo_node(&folder, profile)?)?.display());
+        }
         Command::Share {
             folder,
             server,
@@ -102,9 +106,22 @@ fn print(what: impl Display) {
 }
 
 fn make(folder: &Path, name: &str) -> anyhow::Result<PathBuf> {
-    let node = SimNode::create(folder, &NodeSpec::named(name), ClockMode::Real)?;
-    let drive_c: WinPath = r"C:\".parse()?;
-    Ok(node.files().host_path(&drive_c)?)
+    drive_c(&SimNode::create(
+        folder,
+        &NodeSpec::named(name),
+        ClockMode::Real,
+    )?)
+}
+
+pub(crate) fn demo_node(folder: &Path, profile: Option<Profile>) -> Result<SimNode, CreateError> {
+    match profile {
+        Some(profile) => demo::create_on(profile, folder, ClockMode::Real),
+        None => demo::create(folder, ClockMode::Real),
+    }
+}
+
+fn drive_c(node: &SimNode) -> anyhow::Result<PathBuf> {
+    Ok(node.files().host_path(&r"C:\".parse()?)?)
 }
 
 fn add_share(

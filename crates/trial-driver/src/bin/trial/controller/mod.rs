@@ -1,7 +1,7 @@
 //! A CSI controller for tests, plugging simulated disks into a node of `wincsi node -host=sim`, or of any other
 //! process, and making folders of the shares beside it: the two share the node's folder.
 
-mod controller;
+mod service;
 mod shares;
 mod volume;
 
@@ -10,16 +10,16 @@ use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
 use anyhow::Context as _;
-use clap::Parser;
+use clap::Args;
 use driver::kubelet::{Identity, Router};
 use program::log;
 use transport::{Endpoint, Server, ServerOptions};
 
-use crate::controller::Controller;
+use self::service::Controller;
 
 /// A CSI controller for tests: it makes, attaches and grows the disks of a simulated node, and makes folders of shares.
-#[derive(Parser)]
-struct Arguments {
+#[derive(Args)]
+pub(crate) struct Arguments {
     /// Where it serves CSI: unix:PATH or tcp://127.0.0.1:PORT.
     #[arg(long)]
     endpoint: Endpoint,
@@ -34,8 +34,7 @@ struct Arguments {
 /// How long calls may run on after a signal.
 const DRAIN: Duration = Duration::from_secs(4);
 
-fn main() -> anyhow::Result<()> {
-    let arguments = Arguments::parse();
+pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     log::start(&log::Options {
         verbosity: 4,
         ..log::Options::default()
@@ -45,7 +44,7 @@ fn main() -> anyhow::Result<()> {
         let _ = stop.send(());
     };
     ctrlc::set_handler(stop).context("cannot watch for signals")?;
-    let server = serve(&arguments)?;
+    let server = serve(arguments)?;
     println!("serving {}", arguments.endpoint);
     let _ = stopped.recv();
     server.shutdown(DRAIN);

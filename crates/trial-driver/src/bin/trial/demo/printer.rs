@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use std::{fs, io};
 
 use wincsi::volumes::VolumeId;
-use wincsi::{Deadline, NodeApi, WinPath};
+use wincsi::{Deadline, NodeApi};
 
 const TIMEOUT: Duration = Duration::from_secs(60);
 
@@ -14,7 +14,7 @@ const TIMEOUT: Duration = Duration::from_secs(60);
 pub(crate) struct Lines {
     calls: u32,
     spent: Duration,
-    slowest: Option<(Duration, &'static str)>,
+    slowest: Option<(Duration, String)>,
     /// The last step begun.
     last: String,
 }
@@ -33,7 +33,7 @@ impl Lines {
     /// Makes one call and prints its line; `changed` explains the answer.
     pub(crate) fn call<T, E>(
         &mut self,
-        name: &'static str,
+        name: &str,
         act: impl FnOnce() -> Result<T, E>,
         changed: impl FnOnce(&T) -> String,
     ) -> anyhow::Result<T>
@@ -70,8 +70,8 @@ impl Lines {
     /// Prints the result: the verdict last, where people look.
     pub(crate) fn summary(&self, outcome: &anyhow::Result<()>) {
         println!("\n{} calls in {}", self.calls, milliseconds(self.spent));
-        if let Some((took, name)) = self.slowest {
-            println!("slowest: {name} with {}", milliseconds(took));
+        if let Some((took, name)) = &self.slowest {
+            println!("slowest: {name} with {}", milliseconds(*took));
         }
         match outcome {
             Ok(()) => println!("SUCCEEDED: every call did what a driver needs"),
@@ -79,11 +79,12 @@ impl Lines {
         }
     }
 
-    fn count(&mut self, name: &'static str, took: Duration) {
+    fn count(&mut self, name: &str, took: Duration) {
         self.calls += 1;
         self.spent += took;
-        if self.slowest.is_none_or(|(slowest, _)| took > slowest) {
-            self.slowest = Some((took, name));
+        let slowest = self.slowest.as_ref();
+        if slowest.is_none_or(|(slowest, _)| took > *slowest) {
+            self.slowest = Some((took, name.to_owned()));
         }
     }
 }
@@ -93,23 +94,21 @@ pub(crate) struct CallPrinter {
     pub(crate) lines: Lines,
     node: Arc<dyn NodeApi>,
     folder: PathBuf,
-    kubelet: String,
 }
 
 impl CallPrinter {
-    pub(crate) fn new(node: Arc<dyn NodeApi>, folder: &Path, kubelet: &str) -> Self {
+    pub(crate) fn new(node: Arc<dyn NodeApi>, folder: &Path) -> Self {
         Self {
             lines: Lines::begin(),
             node,
             folder: folder.to_owned(),
-            kubelet: kubelet.to_owned(),
         }
     }
 
     /// Makes one call and prints its line; `changed` explains the answer.
     pub(crate) fn call<T>(
         &mut self,
-        name: &'static str,
+        name: &str,
         act: impl FnOnce(&dyn NodeApi, Deadline) -> wincsi::Result<T>,
         changed: impl FnOnce(&T) -> String,
     ) -> anyhow::Result<T> {
@@ -127,11 +126,6 @@ impl CallPrinter {
     ) -> anyhow::Result<T> {
         let folder = &self.folder;
         self.lines.meanwhile(what, changed, || act(folder))
-    }
-
-    /// A path below the kubelet's folder.
-    pub(crate) fn kubelet(&self, below: &str) -> anyhow::Result<WinPath> {
-        Ok(format!(r"{}\{below}", self.kubelet).parse()?)
     }
 
     /// Where the simulated node keeps the files of a volume.

@@ -5,56 +5,38 @@
 //!   without csi-proxy: only the line for its handle differs.
 //! - `kubelet` is kubelet, as `wincsi node` meets it, in two acts with a restart of the node between them.
 
+mod driver;
 mod kubelet;
-mod life;
 mod printer;
 
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 use std::sync::Arc;
 
-use clap::Parser;
+use clap::{Args, Subcommand};
 use wincsi::pipes::{self, Group};
-use wincsi::sim::{ClockMode, Profile, SimNode, demo};
+use wincsi::sim::{ClockMode, Profile, SimNode};
 use wincsi::{Node, NodeApi, Options, Os};
 
-use crate::kubelet::{Act, World};
-use crate::printer::{CallPrinter, Lines};
+use self::kubelet::{Act, World};
+use self::printer::{CallPrinter, Lines};
+use crate::node;
 
-/// Plays on a simulated node, to watch.
-#[derive(Parser)]
-enum Play {
-    /// Make the simulated node, for a server to be started with, and print the folder of its drive C.
-    Make {
-        /// The node's folder.
-        #[arg(long)]
-        node: PathBuf,
-        /// A machine of this profile: azure-scsi, ebs, hyper-v or vsphere.
-        #[arg(long)]
-        profile: Option<Profile>,
-    },
-    /// Restart the simulated machine, which nobody may have open.
-    Reboot {
-        /// The node's folder.
-        #[arg(long)]
-        node: PathBuf,
-    },
+/// Play on a simulated node, to watch.
+#[derive(Subcommand)]
+pub(crate) enum Play {
     Driver(Driver),
     Kubelet(Kubelet),
 }
 
 /// A CSI driver's volume life, played against a csi-proxy that serves a simulated node.
-#[derive(clap::Args)]
-struct Driver {
+#[derive(Args)]
+pub(crate) struct Driver {
     /// The folder of the simulated node that the server was started with.
     #[arg(long)]
     node: PathBuf,
     /// The folder of the server's sockets; not used on Windows.
     #[arg(long, default_value = "csi-proxy")]
     sockets: PathBuf,
-    /// The kubelet's folder on the node.
-    #[arg(long, default_value = r"C:\var\lib\kubelet")]
-    kubelet: String,
     /// Do the work in this process, without a server.
     #[arg(long)]
     in_process: bool,
@@ -64,12 +46,12 @@ struct Driver {
 }
 
 /// Kubelet, played against a `wincsi node` that serves a simulated node.
-#[derive(clap::Args)]
-struct Kubelet {
+#[derive(Args)]
+pub(crate) struct Kubelet {
     /// The folder of the simulated node that the server was started with.
     #[arg(long)]
     node: PathBuf,
-    /// The folder of its drive C, as `make` printed it.
+    /// The folder of its drive C, as `node demo` printed it.
     #[arg(long)]
     drive_c: PathBuf,
     /// Where the driver serves its registration.
@@ -80,30 +62,11 @@ struct Kubelet {
     act: Act,
 }
 
-fn main() -> ExitCode {
-    let outcome = match Play::parse() {
-        Play::Make { node, profile } => make(&node, profile),
-        Play::Reboot { node } => reboot(&node),
+pub(crate) fn run(play: &Play) -> anyhow::Result<()> {
+    match play {
         Play::Driver(driver) => driver.play(),
         Play::Kubelet(kubelet) => kubelet.play(),
-    };
-    match outcome {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("failed: {error:#}");
-            ExitCode::FAILURE
-        }
     }
-}
-
-fn make(folder: &Path, profile: Option<Profile>) -> anyhow::Result<()> {
-    let node = made(folder, profile)?;
-    println!("{}", node.files().host_path(&r"C:\".parse()?)?.display());
-    Ok(())
-}
-
-fn reboot(folder: &Path) -> anyhow::Result<()> {
-    Ok(SimNode::open(folder, ClockMode::Real)?.reboot()?)
 }
 
 impl Driver {
@@ -115,8 +78,8 @@ impl Driver {
             )),
             false => Arc::new(served(self.sockets.clone())),
         };
-        let mut printer = CallPrinter::new(node, &self.node, &self.kubelet);
-        let outcome = life::play(&mut printer, self.profile);
+        let mut printer = CallPrinter::new(node, &self.node);
+        let outcome = driver::play(&mut printer, self.profile);
         printer.lines.summary(&outcome);
         outcome
     }
@@ -145,14 +108,7 @@ fn simulated(folder: &Path, profile: Option<Profile>) -> anyhow::Result<Os> {
     );
     let node = match SimNode::exists(folder) {
         true => SimNode::open(folder, ClockMode::Real)?,
-        false => made(folder, profile)?,
+        false => node::demo_node(folder, profile)?,
     };
     Ok(node.os())
-}
-
-fn made(folder: &Path, profile: Option<Profile>) -> anyhow::Result<SimNode> {
-    Ok(match profile {
-        Some(profile) => demo::create_on(profile, folder, ClockMode::Real)?,
-        None => demo::create(folder, ClockMode::Real)?,
-    })
 }

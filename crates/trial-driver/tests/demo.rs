@@ -13,9 +13,9 @@ struct Played {
 }
 
 fn play(node: &Path, more: &[String]) -> Played {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_wincsi-demo"));
+    let mut command = Command::new(env!("CARGO_BIN_EXE_trial"));
     command
-        .args(["driver", "--in-process"])
+        .args(["demo", "driver", "--in-process"])
         .arg("--node")
         .arg(node);
     command.args(more);
