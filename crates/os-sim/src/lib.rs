@@ -6,7 +6,7 @@
 //! and Windows is a fault here.
 //!
 //! A driver's tests plug in a disk, let something go wrong, and look at what the driver made of it; the
-//! project's `docs/guide.md` goes through it step by step.
+//! project's `docs/guide.md` goes through it step by step. [`testing`] has a node for them.
 //!
 //! The crate `wincsi` has it as the module `sim`, with examples.
 //!
@@ -107,6 +107,7 @@ pub mod demo;
 pub mod files;
 pub mod iscsi;
 pub mod smb;
+pub mod testing;
 
 mod clock;
 mod conditions;

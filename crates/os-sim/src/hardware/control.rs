@@ -256,7 +256,7 @@ impl HardwareControl {
     }
 
     /// Writes another specification for a disk, which the node notices.
-    pub(super) fn change_spec(
+    pub(crate) fn change_spec(
         &self,
         name: &str,
         act: impl FnOnce(&mut DiskSpec),

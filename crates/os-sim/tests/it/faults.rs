@@ -5,7 +5,7 @@ use std::thread;
 use std::time::Duration;
 
 use os::{Arguments, Cause, Deadline, DiskNumber, Outcome, Query, Target, Win32};
-use wincsi_os_sim::{Bus, ClockMode, Content, DiskSpec, Effect, Kill, Rule, SimNode};
+use wincsi_os_sim::{Bus, ClockMode, DiskSpec, Effect, Kill, Rule, SimNode};
 
 use crate::support::node_fixture::{NodeFixture, path};
 
@@ -18,7 +18,7 @@ fn the_nth_matching_operation_is_hit_and_so_often() {
         .object("*Volume{*")
         .from_nth(2)
         .times(1);
-    fixture.node.faults().add(rule);
+    fixture.fault(rule);
     let outcomes: Vec<_> = (0..3)
         .map(|_| fixture.os.volumes.flush(fixture.efi).is_ok())
         .collect();
@@ -36,15 +36,12 @@ fn a_method_can_answer_in_place_of_its_effect_or_after_it() {
         Effect::Answer(out_of_date.clone()),
         Effect::AnswerAfter(out_of_date.clone()),
     ] {
-        let rule = fixture
-            .node
-            .faults()
-            .add(Rule::on("MSFT_Disk.Refresh", effect));
+        let rule = fixture.fault(Rule::on("MSFT_Disk.Refresh", effect));
         assert_eq!(fixture.refresh(Deadline::NEVER), Ok(out_of_date.clone()));
-        fixture.node.faults().remove(rule);
+        fixture.faults().remove(rule);
     }
     let rule = Rule::on("FlushFileBuffers", Effect::Answer(out_of_date));
-    fixture.node.faults().add(rule);
+    fixture.fault(rule);
     let error = fixture.os.volumes.flush(fixture.efi).unwrap_err();
     assert!(matches!(error.cause, Cause::Malformed(_)), "{error}");
 }
@@ -52,7 +49,7 @@ fn a_method_can_answer_in_place_of_its_effect_or_after_it() {
 #[test]
 fn a_failure_comes_before_the_effect_or_after_it() {
     let fixture = NodeFixture::new();
-    let faults = fixture.node.faults();
+    let faults = fixture.faults();
     let lost: Cause = Win32::IO_DEVICE.into();
     for (effect, is_there) in [
         (Effect::Fail(lost.clone()), false),
@@ -68,7 +65,7 @@ fn a_failure_comes_before_the_effect_or_after_it() {
 #[test]
 fn a_delay_takes_time_and_a_delay_beyond_the_deadline_ends_there() {
     let fixture = NodeFixture::new();
-    let faults = fixture.node.faults();
+    let faults = fixture.faults();
     let rule = faults.add(Rule::on("*", Effect::Delay(Duration::from_millis(700))));
     let before = fixture.os.clock.now();
     fixture.os.volumes.flush(fixture.efi).unwrap();
@@ -90,14 +87,8 @@ fn a_delay_takes_time_and_a_delay_beyond_the_deadline_ends_there() {
 fn an_overrun_takes_effect_all_the_same() {
     let fixture = NodeFixture::new();
     let spec = DiskSpec::on(Bus::Sas).lun(1);
-    let hardware = fixture.node.hardware();
-    hardware
-        .attach_disk("data1", &spec, &Content::blank(1 << 30))
-        .unwrap();
-    fixture
-        .node
-        .faults()
-        .add(Rule::on("*.UpdateHostStorageCache", Effect::Overrun));
+    fixture.attach("data1", &spec, 1 << 30);
+    fixture.fault(Rule::on("*.UpdateHostStorageCache", Effect::Overrun));
     let target = Target::Class("MSFT_StorageSetting");
     let method = "UpdateHostStorageCache";
     let none = Arguments::none();
@@ -122,7 +113,7 @@ fn an_overrun_takes_effect_all_the_same() {
 fn a_deadline_that_has_passed_lets_nothing_begin() {
     let fixture = NodeFixture::new();
     let deadline = fixture.in_a_second();
-    fixture.os.clock.sleep(Duration::from_secs(2));
+    fixture.let_pass(Duration::from_secs(2));
     assert_eq!(
         fixture.refresh(deadline).unwrap_err().cause,
         Cause::TimedOut
@@ -132,12 +123,12 @@ fn a_deadline_that_has_passed_lets_nothing_begin() {
 #[test]
 fn what_hangs_goes_on_when_it_is_released_and_holds_up_nobody_else() {
     let fixture = NodeFixture::new();
-    let faults = fixture.node.faults();
+    let faults = fixture.faults();
     let rule = faults.add(Rule::on("FlushFileBuffers", Effect::Hang));
     let (sender, receiver) = mpsc::channel();
     let (os, volume) = (fixture.os.clone(), fixture.efi);
     let hanging = thread::spawn(move || sender.send(os.volumes.flush(volume)));
-    assert!(faults.wait_until_hanging(1, TIMEOUT));
+    fixture.wait_for_hang(1);
     assert!(receiver.try_recv().is_err());
     fixture.os.disks.list().unwrap();
     faults.remove(rule);
@@ -148,16 +139,13 @@ fn what_hangs_goes_on_when_it_is_released_and_holds_up_nobody_else() {
 #[test]
 fn what_hangs_in_a_process_that_is_killed_fails() {
     let fixture = NodeFixture::new();
-    fixture
-        .node
-        .faults()
-        .add(Rule::on("CreateDirectoryW", Effect::Hang));
+    fixture.hang("CreateDirectoryW");
     let os = fixture.os.clone();
     let hanging = thread::spawn(move || os.files.create_directory(&path("x")));
-    assert!(fixture.node.faults().wait_until_hanging(1, TIMEOUT));
-    fixture.node.kill();
+    fixture.wait_for_hang(1);
+    fixture.kill();
     assert!(hanging.join().unwrap().is_err());
-    let again = SimNode::open(fixture.folder.path(), ClockMode::Virtual).unwrap();
+    let again = SimNode::open(&fixture.folder(), ClockMode::Virtual).unwrap();
     assert!(again.os().files.entry(&path("x")).is_err());
 }
 
@@ -166,11 +154,11 @@ fn a_kill_comes_before_the_effect_or_after_it_and_is_for_good() {
     for (kill, is_there) in [(Kill::Before, false), (Kill::After, true)] {
         let fixture = NodeFixture::new();
         let rule = Rule::on("CreateDirectoryW", Effect::Kill(kill));
-        fixture.node.faults().add(rule);
+        fixture.fault(rule);
         assert!(fixture.os.files.create_directory(&path("x")).is_err());
-        assert!(fixture.node.is_killed());
+        assert!(fixture.is_killed());
         assert!(fixture.os.disks.list().is_err());
-        let again = SimNode::open(fixture.folder.path(), ClockMode::Virtual).unwrap();
+        let again = SimNode::open(&fixture.folder(), ClockMode::Virtual).unwrap();
         assert_eq!(
             again.os().files.entry(&path("x")).is_ok(),
             is_there,
@@ -183,24 +171,18 @@ fn a_kill_comes_before_the_effect_or_after_it_and_is_for_good() {
 fn a_disk_can_go_just_before_it_is_asked() {
     let fixture = NodeFixture::new();
     let spec = DiskSpec::on(Bus::Sas).lun(1);
-    let hardware = fixture.node.hardware();
-    hardware
-        .attach_disk("data1", &spec, &Content::blank(1 << 30))
-        .unwrap();
+    fixture.attach("data1", &spec, 1 << 30);
     let disk = DiskNumber(1);
     assert_eq!(fixture.os.disks.length(disk), Ok(1 << 30));
     let gone = Effect::DetachDisk("data1".to_owned());
-    fixture
-        .node
-        .faults()
-        .add(Rule::on("IOCTL_DISK_GET_LENGTH_INFO", gone).times(1));
+    fixture.fault(Rule::on("IOCTL_DISK_GET_LENGTH_INFO", gone).times(1));
     assert!(fixture.os.disks.length(disk).unwrap_err().is_not_found());
 }
 
 #[test]
 fn a_script_is_followed_whenever_it_changes() {
     let fixture = NodeFixture::new();
-    let script = fixture.folder.path().join("faults.toml");
+    let script = fixture.folder().join("faults.toml");
     let write = |code: u32| {
         let text = format!(
             "[[fault]]\noperation = \"Flush*\"\neffect = {{ fail = {{ win32 = {code} }} }}"
@@ -229,9 +211,7 @@ fn a_script_is_followed_whenever_it_changes() {
 fn a_script_can_have_a_disk_disappear() {
     let fixture = NodeFixture::new();
     let spec = DiskSpec::on(Bus::Sas).lun(1);
-    let content = Content::blank(1 << 30);
-    let hardware = fixture.node.hardware();
-    hardware.attach_disk("data1", &spec, &content).unwrap();
+    fixture.attach("data1", &spec, 1 << 30);
     assert_eq!(fixture.os.disks.length(DiskNumber(1)), Ok(1 << 30));
     let script = r#"
         [[fault]]
@@ -240,7 +220,7 @@ fn a_script_can_have_a_disk_disappear() {
         times = 1
         effect = { detach-disk = "data1" }
     "#;
-    std::fs::write(fixture.folder.path().join("faults.toml"), script).unwrap();
+    std::fs::write(fixture.folder().join("faults.toml"), script).unwrap();
     assert_eq!(fixture.os.disks.length(DiskNumber(1)), Ok(1 << 30));
     let gone = fixture.os.disks.length(DiskNumber(1)).unwrap_err();
     assert!(gone.is_not_found(), "{gone}");
@@ -250,12 +230,12 @@ fn a_script_can_have_a_disk_disappear() {
 #[test]
 fn a_hang_ends_when_its_script_goes() {
     let fixture = NodeFixture::new();
-    let script = fixture.folder.path().join("faults.toml");
+    let script = fixture.folder().join("faults.toml");
     let text = "[[fault]]\noperation = \"Flush*\"\neffect = \"hang\"";
     std::fs::write(&script, text).unwrap();
     thread::scope(|scope| {
         let flush = scope.spawn(|| fixture.os.volumes.flush(fixture.efi));
-        let faults = fixture.node.faults();
+        let faults = fixture.faults();
         assert!(faults.wait_until_hanging(1, Duration::from_secs(30)));
         std::fs::remove_file(&script).unwrap();
         assert_eq!(flush.join().unwrap(), Ok(()));

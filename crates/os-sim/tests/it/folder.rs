@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use os::{DiskNumber, VolumeId, WinPath};
-use wincsi_os_sim::{Bus, ClockMode, CreateError, DiskSpec, HardwareControl, NodeSpec, SimNode};
+use wincsi_os_sim::{Bus, ClockMode, CreateError, DiskSpec, NodeSpec, SimNode};
 
 use crate::support::storage_fixture::{DATA, GIB, StorageFixture, gpt, ntfs, one, whole_disk};
 
@@ -25,26 +25,26 @@ fn drive_c() -> WinPath {
 fn with_file() -> (StorageFixture, VolumeId, WinPath) {
     let (fixture, volume) = StorageFixture::formatted();
     let file: WinPath = format!("{volume}file").parse().unwrap();
-    fixture.node.files().write_file(&file, b"content").unwrap();
+    fixture.files().write_file(&file, b"content").unwrap();
     (fixture, volume, file)
 }
 
 #[test]
 fn a_state_that_is_older_than_the_disks_catches_up() {
     let fixture = StorageFixture::with_disk(&DiskSpec::on(Bus::Nvme));
-    let state = fixture.folder.path().join("state.json");
+    let state = fixture.folder().join("state.json");
     let old = fs::read(&state).unwrap();
     let disk = fixture.disk().path;
     fixture.call(&disk, "Initialize", &gpt());
     fixture.call(&disk, "CreatePartition", &whole_disk());
     let volume = fixture.volume();
     fixture.call(&one(fixture.volumes()).path, "Format", &ntfs());
-    fixture.node.kill();
+    fixture.kill();
     fs::write(&state, old).unwrap();
 
     let fixture = fixture.revived();
     assert_eq!(fixture.os.disks.layout(DATA).unwrap().partitions.len(), 2);
-    fixture.os.clock.sleep(Duration::from_secs(1));
+    fixture.let_pass(Duration::from_secs(1));
     assert!(fixture.os.volumes.file_system(volume).unwrap().is_some());
     assert_eq!(fixture.disk().u32("PartitionStyle"), Ok(0));
     fixture.rescan();
@@ -54,37 +54,31 @@ fn a_state_that_is_older_than_the_disks_catches_up() {
 #[test]
 fn a_lost_state_costs_mounts_and_no_data() {
     let (fixture, _, file) = with_file();
-    fixture.node.kill();
-    fs::remove_file(fixture.folder.path().join("state.json")).unwrap();
+    fixture.kill();
+    fs::remove_file(fixture.folder().join("state.json")).unwrap();
     let fixture = fixture.revived();
     assert!(fixture.os.files.entry(&drive_c()).is_ok());
     let disk = fixture.disk();
     assert_eq!(disk.u32("PartitionStyle"), Ok(2));
     fixture.call(&disk.path, "Online", &os::Arguments::none());
-    fixture.os.clock.sleep(Duration::from_secs(1));
-    assert_eq!(
-        fixture.node.files().read_file(&file),
-        Ok(b"content".to_vec())
-    );
+    fixture.let_pass(Duration::from_secs(1));
+    assert_eq!(fixture.files().read_file(&file), Ok(b"content".to_vec()));
 }
 
 #[test]
 fn what_a_killed_process_was_writing_is_passed_over() {
     let (fixture, _, file) = with_file();
-    fixture.node.kill();
+    fixture.kill();
     for name in [
         "state.1-1.tmp",
         "node.1-1.tmp",
         "disks/data2.1-1.tmp",
         "disks/data3.img",
     ] {
-        fs::write(fixture.folder.path().join(name), "{").unwrap();
+        fs::write(fixture.folder().join(name), "{").unwrap();
     }
     let fixture = fixture.revived();
-    assert_eq!(
-        fixture.node.files().read_file(&file),
-        Ok(b"content".to_vec())
-    );
+    assert_eq!(fixture.files().read_file(&file), Ok(b"content".to_vec()));
     assert_eq!(fixture.os.disks.list().unwrap(), [DiskNumber(0), DATA]);
 }
 
@@ -137,7 +131,7 @@ fn a_node_is_one_process_at_a_time_and_nodes_live_side_by_side() {
 #[test]
 fn an_operator_plugs_in_and_pulls_out_with_files_alone() {
     let fixture = StorageFixture::new();
-    let disks = fixture.folder.path().join("disks");
+    let disks = fixture.folder().join("disks");
     let (image, text) = (disks.join("mine.img"), disks.join("mine.toml"));
     let count = || fixture.os.disks.list().unwrap().len();
     File::create(&image).unwrap().set_len(GIB).unwrap();
@@ -163,10 +157,8 @@ fn an_operator_plugs_in_and_pulls_out_with_files_alone() {
 #[test]
 fn a_disk_that_was_pulled_out_while_nobody_looked_is_gone() {
     let fixture = StorageFixture::with_disk(&DiskSpec::on(Bus::Nvme));
-    fixture.node.kill();
-    HardwareControl::at(fixture.folder.path())
-        .detach_disk("data1")
-        .unwrap();
+    fixture.kill();
+    fixture.hardware().detach_disk("data1").unwrap();
     let fixture = fixture.revived();
     assert_eq!(fixture.os.disks.list().unwrap(), [DiskNumber(0)]);
     assert!(fixture.os.disks.layout(DATA).unwrap_err().is_not_found());
@@ -181,7 +173,7 @@ fn events_are_lines_of_a_file() {
         message: "one\ntwo".to_owned(),
     };
     fixture.os.event_log.report(&event).unwrap();
-    let log = fs::read_to_string(fixture.folder.path().join("events.log")).unwrap();
+    let log = fs::read_to_string(fixture.folder().join("events.log")).unwrap();
     assert_eq!(log.lines().count(), 1);
     assert!(log.contains("warning"), "{log}");
 }

@@ -226,20 +226,17 @@ const PROVIDERS: [Provided; 3] = [
 /// The call is recorded, can be made to fail, and fails by the names that were recorded.
 fn passes(fixture: &NodeFixture, facility: Facility, call: impl Fn() -> Result<()>) {
     let failing = Effect::fail(Win32::GEN_FAILURE);
-    fixture.node.take_trace();
-    let rule = fixture
-        .node
-        .faults()
-        .add(Rule::on("*", failing).in_facility(facility));
+    fixture.take_trace();
+    let rule = fixture.fault(Rule::on("*", failing).in_facility(facility));
     let error = call().unwrap_err();
-    fixture.node.faults().remove(rule);
+    fixture.faults().remove(rule);
     let op = Op {
         facility,
         operation: error.operation,
         object: error.object.clone(),
     };
     assert_eq!(error.win32(), Some(Win32::GEN_FAILURE), "{op}");
-    assert_eq!(fixture.node.take_trace(), [op]);
+    assert_eq!(fixture.take_trace(), [op]);
 }
 
 #[test]
@@ -269,8 +266,8 @@ fn every_method_passes() {
             provider.parameters(class, "Refresh", never).map(drop)
         });
     }
-    fixture.os.clock.sleep(Duration::from_secs(1));
-    assert_eq!(fixture.node.take_trace()[0].operation, "Sleep");
+    fixture.let_pass(Duration::from_secs(1));
+    assert_eq!(fixture.take_trace()[0].operation, "Sleep");
 }
 
 /// The sleep cannot fail, and looking at the clock is no operation.

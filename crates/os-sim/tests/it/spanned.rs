@@ -19,7 +19,6 @@ fn attach(fixture: &StorageFixture, name: &str, content: &Content) {
     let spec = DiskSpec::on(Bus::Sas).serial(name);
     let spec = spec.arriving(Arrives::Online);
     fixture
-        .node
         .hardware()
         .attach_disk(name, &spec, content)
         .unwrap();
@@ -32,7 +31,7 @@ fn spanned() -> (StorageFixture, VolumeId) {
         attach(&fixture, name, &Content::blank(LENGTH));
     }
     fixture.rescan();
-    let volume = fixture.node.hardware().span_disks(&DISKS).unwrap();
+    let volume = fixture.hardware().span_disks(&DISKS).unwrap();
     (fixture, volume)
 }
 
@@ -40,7 +39,7 @@ fn spanned() -> (StorageFixture, VolumeId) {
 fn settled() -> (StorageFixture, VolumeId) {
     let (fixture, volume) = spanned();
     let _ = fixture.os.volumes.list();
-    fixture.os.clock.sleep(Duration::from_secs(1));
+    fixture.let_pass(Duration::from_secs(1));
     (fixture, volume)
 }
 
@@ -78,9 +77,9 @@ fn a_volume_comes_after_a_while_and_goes_with_any_of_its_disks() {
     let (fixture, volume) = spanned();
     let is_listed = |fixture: &StorageFixture| fixture.os.volumes.list().unwrap().contains(&volume);
     assert!(!is_listed(&fixture));
-    fixture.os.clock.sleep(Duration::from_secs(1));
+    fixture.let_pass(Duration::from_secs(1));
     assert!(is_listed(&fixture));
-    fixture.node.hardware().detach_disk(DISKS[1]).unwrap();
+    fixture.hardware().detach_disk(DISKS[1]).unwrap();
     assert!(!is_listed(&fixture));
     let gone = fixture.os.volumes.extents(volume).unwrap_err();
     assert!(gone.is_not_found(), "{gone}");
@@ -119,7 +118,7 @@ fn an_mbr_disk_keeps_its_style_and_becomes_one_partition() {
     let fixture = StorageFixture::new();
     for (signature, name) in (7..).zip(DISKS) {
         attach(&fixture, name, &Content::blank(LENGTH));
-        let hardware = fixture.node.hardware();
+        let hardware = fixture.hardware();
         hardware.write_disk(name, 440, &[signature]).unwrap();
         hardware.write_disk(name, 510, &[0x55, 0xAA]).unwrap();
     }
@@ -127,9 +126,9 @@ fn an_mbr_disk_keeps_its_style_and_becomes_one_partition() {
     let style = || fixture.os.disks.layout(DiskNumber(1)).unwrap().style;
     let before = style();
     assert_eq!(before, PartitionStyle::Mbr { signature: 7 });
-    let volume = fixture.node.hardware().span_disks(&DISKS).unwrap();
+    let volume = fixture.hardware().span_disks(&DISKS).unwrap();
     let _ = fixture.os.volumes.list();
-    fixture.os.clock.sleep(Duration::from_secs(1));
+    fixture.let_pass(Duration::from_secs(1));
     assert_eq!(style(), before);
     let parts = [1, 2].map(|disk| extent(disk, MIB, LENGTH - 3 * MIB));
     assert_eq!(fixture.os.volumes.extents(volume).unwrap(), parts);
@@ -141,7 +140,7 @@ fn an_mbr_disk_keeps_its_style_and_becomes_one_partition() {
 #[test]
 fn an_operator_may_lay_a_volume_on_two_parts_of_one_disk() {
     let (fixture, volume) = spanned();
-    let file = fixture.folder.path().join("disks").join("one.toml");
+    let file = fixture.folder().join("disks").join("one.toml");
     let mut spec: DiskSpec = toml::from_str(&fs::read_to_string(&file).unwrap()).unwrap();
     let part = |part, offset| VolumeExtent {
         volume: uuid::Uuid::from_u128(9),
@@ -154,7 +153,7 @@ fn an_operator_may_lay_a_volume_on_two_parts_of_one_disk() {
     fs::write(&file, toml::to_string(&spec).unwrap()).unwrap();
     let other = VolumeId(uuid::Uuid::from_u128(9));
     let _ = fixture.os.volumes.list();
-    fixture.os.clock.sleep(Duration::from_secs(1));
+    fixture.let_pass(Duration::from_secs(1));
     let parts = [20, 40].map(|mib| extent(1, mib * MIB, 8 * MIB));
     assert_eq!(fixture.os.volumes.extents(other).unwrap(), parts);
     assert!(
@@ -178,12 +177,12 @@ fn a_node_comes_with_a_spanned_volume_and_keeps_it() {
     };
     assert_eq!(disks(&fixture), [1, 2, 3]);
     let file = path(r"S:\file");
-    fixture.node.files().write_file(&file, b"content").unwrap();
+    fixture.files().write_file(&file, b"content").unwrap();
     let fixture = fixture.revived();
     assert_eq!(disks(&fixture), [1, 2, 3]);
-    fixture.node.reboot().unwrap();
+    fixture.reboot().unwrap();
     assert_eq!(disks(&fixture), [1, 2, 3]);
-    assert_eq!(fixture.node.files().read_file(&file).unwrap(), b"content");
+    assert_eq!(fixture.files().read_file(&file).unwrap(), b"content");
     let memory = NodeSpec::default().spanned(spec);
     let inventory = wincsi_os_sim::Inventory::of(0);
     let memory = SimNode::in_memory(&memory, inventory, wincsi_os_sim::ClockMode::Virtual);
@@ -221,13 +220,13 @@ fn a_bad_sector_is_one_of_the_volume_if_it_lies_on_a_part_of_it() {
                 true => spec.unreadable_at(offset, 512),
                 false => spec,
             };
-            let hardware = fixture.node.hardware();
+            let hardware = fixture.hardware();
             let content = Content::blank(LENGTH);
             hardware.attach_disk(name, &spec, &content).unwrap();
         }
-        let volume = fixture.node.hardware().span_disks(&DISKS).unwrap();
+        let volume = fixture.hardware().span_disks(&DISKS).unwrap();
         let _ = fixture.os.volumes.list();
-        fixture.os.clock.sleep(Duration::from_secs(1));
+        fixture.let_pass(Duration::from_secs(1));
         let found = fixture.os.volumes.file_system(volume);
         match is_bad {
             true => assert_eq!(found.unwrap_err().win32(), Some(Win32::IO_DEVICE)),
@@ -239,7 +238,7 @@ fn a_bad_sector_is_one_of_the_volume_if_it_lies_on_a_part_of_it() {
 #[test]
 fn disks_that_cannot_be_dynamic_ones_stay_as_they_are() {
     let (fixture, _) = spanned();
-    let hardware = fixture.node.hardware();
+    let hardware = fixture.hardware();
     attach(&fixture, "short", &Content::blank(16 * MIB));
     let large = DiskSpec::on(Bus::Sas).sectors(SectorSize::Large);
     let content = Content::blank(LENGTH);

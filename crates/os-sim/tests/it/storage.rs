@@ -235,10 +235,7 @@ fn the_largest_size_is_for_the_defragmenter_to_say() {
 fn what_the_largest_size_counts_beyond_a_whole_disks_partition_is_not_to_be_had() {
     let fixture = StorageFixture::new();
     let content = Content::blank(20 * GIB);
-    let attached = fixture
-        .node
-        .hardware()
-        .attach_disk("data1", &sas(), &content);
+    let attached = fixture.hardware().attach_disk("data1", &sas(), &content);
     attached.unwrap();
     fixture.rescan();
     let disk = fixture.disk().path;
@@ -264,14 +261,11 @@ fn what_the_largest_size_counts_beyond_a_whole_disks_partition_is_not_to_be_had(
 #[test]
 fn a_resize_that_ended_half_way_is_finished_by_extending_the_filesystem() {
     let (fixture, volume) = StorageFixture::formatted();
-    fixture.node.hardware().grow_disk("data1", 2 * GIB).unwrap();
+    fixture.grow("data1", 2 * GIB);
     fixture.rescan();
     let before = fixture.os.volumes.space(volume).unwrap();
     let size = 2 * GIB - 18 * MIB;
-    fixture
-        .node
-        .faults()
-        .add(Rule::on("MSFT_Partition.Resize", Effect::HalfWay).times(1));
+    fixture.fault(Rule::on("MSFT_Partition.Resize", Effect::HalfWay).times(1));
     let path = fixture.partition().path;
     assert_ne!(fixture.call(&path, "Resize", &sized(size)).code, 0);
     assert_eq!(fixture.partition().u64("Size"), Ok(size));
@@ -287,7 +281,7 @@ fn a_resize_that_ended_half_way_is_finished_by_extending_the_filesystem() {
 #[test]
 fn the_kernel_grows_a_partition_by_so_much_and_no_filesystem() {
     let (fixture, volume) = StorageFixture::formatted();
-    fixture.node.hardware().grow_disk("data1", 2 * GIB).unwrap();
+    fixture.grow("data1", 2 * GIB);
     fixture.os.disks.update_properties(DATA).unwrap();
     let before = fixture.os.volumes.space(volume).unwrap();
     let data = os::PartitionNumber(2);
@@ -312,16 +306,16 @@ fn the_kernel_grows_a_partition_by_so_much_and_no_filesystem() {
 fn a_format_takes_the_files_and_what_was_recognised() {
     let (fixture, volume) = StorageFixture::formatted();
     let file: WinPath = format!("{volume}file").parse().unwrap();
-    fixture.node.files().write_file(&file, b"x").unwrap();
+    fixture.files().write_file(&file, b"x").unwrap();
     let path = one(fixture.volumes()).path;
     let with = |name: &str| ntfs().with("FileSystem", Value::text(name));
     assert_eq!(fixture.call(&path, "Format", &with("ext4")).code, 43001);
     let odd = ntfs().with("AllocationUnitSize", Value::uint32(1000));
     assert_eq!(fixture.call(&path, "Format", &odd).code, 43000);
-    assert_eq!(fixture.node.files().read_file(&file), Ok(b"x".to_vec()));
+    assert_eq!(fixture.files().read_file(&file), Ok(b"x".to_vec()));
     let labelled = with("ReFS").with("FileSystemLabel", Value::text("data"));
     assert_eq!(fixture.call(&path, "Format", &labelled).code, 0);
-    assert!(fixture.node.files().read_file(&file).is_err());
+    assert!(fixture.files().read_file(&file).is_err());
     let found = fixture.os.volumes.file_system(volume).unwrap().unwrap();
     assert_eq!(
         (found.name.as_str(), found.label.as_str()),
@@ -334,7 +328,7 @@ fn a_format_waits_for_open_handles_unless_forced() {
     let (fixture, volume) = StorageFixture::formatted();
     let path = one(fixture.volumes()).path;
     let gentle = none().with("FileSystem", Value::text("NTFS"));
-    let hold = fixture.node.hold(volume);
+    let hold = fixture.hold(volume);
     assert_eq!(fixture.call(&path, "Format", &gentle).code, 40001);
     assert_eq!(fixture.call(&path, "Format", &ntfs()).code, 0);
     drop(hold);
@@ -352,7 +346,7 @@ fn a_format_half_way_leaves_a_boot_sector_on_a_raw_volume_that_can_be_formatted(
     ] {
         let (fixture, volume) = with_new_partition();
         let rule = Rule::on("MSFT_Volume.Format", half_way).times(1);
-        fixture.node.faults().add(rule);
+        fixture.fault(rule);
         let path = one(fixture.volumes()).path;
         assert_ne!(fixture.call(&path, "Format", &ntfs()).code, 0);
         assert_eq!(fixture.os.volumes.file_system(volume), Ok(None));
@@ -374,10 +368,10 @@ fn a_new_partition_without_a_letter_is_not_formatted_at_once_where_a_fault_has_i
     let (fixture, _) = with_new_partition();
     let time = Duration::from_secs(5);
     let rule = Rule::on("MSFT_Volume.Format", Effect::Unsettled(time));
-    fixture.node.faults().add(rule);
+    fixture.fault(rule);
     let path = one(fixture.volumes()).path;
     assert_eq!(fixture.call(&path, "Format", &ntfs()).code, 5);
-    fixture.os.clock.sleep(time);
+    fixture.let_pass(time);
     assert_eq!(fixture.call(&path, "Format", &ntfs()).code, 0);
 }
 
@@ -432,7 +426,7 @@ fn access_paths_are_letters_and_folders() {
         let arguments = none().with("AccessPath", Value::text(text));
         fixture.call(&path, "RemoveAccessPath", &arguments).code
     };
-    let folder = fixture.folder(r"C:\mount");
+    let folder = fixture.new_folder(r"C:\mount");
     assert_eq!(add(r"C:\mount"), 0);
     assert_eq!(add(r"C:\mount"), 42007);
     assert_eq!(add(r"E:\"), 0);
@@ -465,7 +459,7 @@ fn a_deleted_partition_takes_its_volume_and_its_letters_along() {
 #[test]
 fn the_provider_learns_of_a_mount_by_a_refresh() {
     let (fixture, volume) = StorageFixture::formatted();
-    let folder = fixture.folder(r"C:\mount");
+    let folder = fixture.new_folder(r"C:\mount");
     fixture.os.volumes.set_mount_point(&folder, volume).unwrap();
     let paths = || fixture.partition().value("AccessPaths").unwrap().clone();
     let known = Value::Array(vec![Value::text(volume.to_string())]);
@@ -496,7 +490,7 @@ fn a_volume_on_a_read_only_disk_is_read_only() {
     let flushed = fixture.os.volumes.flush(volume).unwrap_err();
     assert_eq!(flushed.win32(), Some(Win32::WRITE_PROTECT));
     let file: WinPath = format!("{volume}file").parse().unwrap();
-    let written = fixture.node.files().write_file(&file, b"x").unwrap_err();
+    let written = fixture.files().write_file(&file, b"x").unwrap_err();
     assert_eq!(written.win32(), Some(Win32::WRITE_PROTECT));
     assert_eq!(
         fixture
@@ -543,7 +537,7 @@ fn what_the_class_table_does_not_have_is_told_of() {
 #[test]
 fn every_property_of_the_table_is_simulated() {
     let (fixture, _) = StorageFixture::formatted();
-    fixture.os.clock.sleep(Duration::from_secs(1));
+    fixture.let_pass(Duration::from_secs(1));
     for class in [
         &os::schema::disk::CLASS,
         &os::schema::partition::CLASS,

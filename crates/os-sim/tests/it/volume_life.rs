@@ -30,11 +30,7 @@ fn a_fresh_node_runs_from_drive_c() {
 fn the_kernel_sees_a_new_disk_at_once_and_the_provider_after_a_rescan() {
     let fixture = StorageFixture::new();
     let spec = DiskSpec::on(Bus::Sas).lun(1);
-    fixture
-        .node
-        .hardware()
-        .attach_disk("data1", &spec, &Content::blank(GIB))
-        .unwrap();
+    fixture.attach("data1", &spec, GIB);
     assert_eq!(fixture.os.disks.list().unwrap(), [DiskNumber(0), DATA]);
     assert_eq!(
         fixture.query(&Query::all("MSFT_Disk", &["Number"])).len(),
@@ -55,13 +51,13 @@ fn the_provider_notices_a_new_disk_by_itself_after_a_while_or_never() {
         spec.storage.arrivals = arrivals;
         spec.storage.arrival_delay_ms = 1000;
         let fixture = StorageFixture::of(&spec);
-        let (hardware, blank) = (fixture.node.hardware(), Content::blank(GIB));
+        let (hardware, blank) = (fixture.hardware(), Content::blank(GIB));
         let disk = DiskSpec::on(Bus::Sas);
         hardware.attach_disk("data1", &disk, &blank).unwrap();
         let listed = || fixture.query(&Query::all("MSFT_Disk", &[])).len();
         assert_eq!(fixture.os.disks.list().unwrap().len(), 2);
         for (pause, expected) in [(0, 1), (999, 1), (1, noticed), (3_600_000, noticed)] {
-            fixture.os.clock.sleep(Duration::from_millis(pause));
+            fixture.let_pass(Duration::from_millis(pause));
             assert_eq!(listed(), expected, "{arrivals:?} {pause}");
         }
         fixture.rescan();
@@ -73,13 +69,13 @@ fn the_provider_notices_a_new_disk_by_itself_after_a_while_or_never() {
 #[test]
 fn a_disk_that_is_noticed_takes_the_place_of_the_one_that_is_gone() {
     let fixture = StorageFixture::with_disk(&DiskSpec::on(Bus::Sas));
-    let hardware = fixture.node.hardware();
+    let hardware = fixture.hardware();
     hardware.detach_disk("data1").unwrap();
     fixture.os.disks.list().unwrap();
     let (disk, blank) = (DiskSpec::on(Bus::Sas).lun(2), Content::blank(GIB));
     hardware.attach_disk("data2", &disk, &blank).unwrap();
     assert!(fixture.os.disks.list().unwrap().contains(&DATA));
-    fixture.os.clock.sleep(Duration::from_secs(60));
+    fixture.let_pass(Duration::from_secs(60));
     let query = Query::all("MSFT_Disk", &["Location"]).with("Number", Value::uint32(DATA.0));
     let [row] = fixture.query(&query).try_into().unwrap();
     assert!(row.text("Location").unwrap().ends_with("LUN 2"), "{row:?}");
@@ -100,18 +96,13 @@ fn a_raw_disk_becomes_a_mounted_volume() {
 
     let system = fixture.os.volumes.file_system(volume).unwrap().unwrap();
     assert_eq!((system.name.as_str(), system.read_only), ("NTFS", false));
-    let mount = fixture.folder(r"C:\mount");
+    let mount = fixture.new_folder(r"C:\mount");
     fixture.os.volumes.set_mount_point(&mount, volume).unwrap();
     assert_eq!(fixture.os.volumes.mounted_at(&mount), Ok(volume));
     let file: WinPath = r"C:\mount\file".parse().unwrap();
-    fixture
-        .node
-        .files()
-        .write_file(&file, &[7; 10_000])
-        .unwrap();
+    fixture.files().write_file(&file, &[7; 10_000]).unwrap();
     let on_host = fixture
-        .folder
-        .path()
+        .folder()
         .join("volumes")
         .join(volume.0.to_string())
         .join("file");
@@ -129,7 +120,7 @@ fn a_new_volume_appears_late() {
     let id = VolumeId(fixture.os.disks.layout(DATA).unwrap().partitions[1].id);
     assert!(!fixture.os.volumes.list().unwrap().contains(&id));
     assert!(fixture.volumes().is_empty());
-    fixture.os.clock.sleep(Duration::from_millis(150));
+    fixture.let_pass(Duration::from_millis(150));
     assert!(fixture.os.volumes.list().unwrap().contains(&id));
     assert_eq!(fixture.volumes().len(), 1);
 }
@@ -139,11 +130,7 @@ fn files_take_space() {
     let (fixture, volume) = StorageFixture::formatted();
     let before = fixture.os.volumes.space(volume).unwrap();
     let file: WinPath = format!("{volume}file").parse().unwrap();
-    fixture
-        .node
-        .files()
-        .write_file(&file, &[7; 10_000])
-        .unwrap();
+    fixture.files().write_file(&file, &[7; 10_000]).unwrap();
     let after = fixture.os.volumes.space(volume).unwrap();
     assert_eq!(after.total, before.total);
     assert_eq!(before.free - after.free, 3 * 4096);
@@ -159,14 +146,14 @@ fn a_raw_volume_has_no_space_and_no_files() {
     let space = fixture.os.volumes.space(volume).unwrap_err();
     assert_eq!(space.win32(), Some(Win32::UNRECOGNIZED_VOLUME));
     let file: WinPath = format!("{volume}file").parse().unwrap();
-    let written = fixture.node.files().write_file(&file, b"x").unwrap_err();
+    let written = fixture.files().write_file(&file, b"x").unwrap_err();
     assert_eq!(written.win32(), Some(Win32::UNRECOGNIZED_VOLUME));
 }
 
 #[test]
 fn a_grown_disk_is_noticed_by_rescan_and_its_volume_grows() {
     let (fixture, volume) = StorageFixture::formatted();
-    fixture.node.hardware().grow_disk("data1", 2 * GIB).unwrap();
+    fixture.grow("data1", 2 * GIB);
     assert_eq!(fixture.os.disks.length(DATA), Ok(GIB));
     fixture.os.disks.update_properties(DATA).unwrap();
     assert_eq!(fixture.os.disks.length(DATA), Ok(2 * GIB));
@@ -186,7 +173,7 @@ fn a_grown_disk_is_noticed_by_rescan_and_its_volume_grows() {
 #[test]
 fn a_volume_goes_with_its_disk_and_comes_back_with_it() {
     let (fixture, volume) = StorageFixture::formatted();
-    let mount = fixture.folder(r"C:\mount");
+    let mount = fixture.new_folder(r"C:\mount");
     fixture.os.volumes.set_mount_point(&mount, volume).unwrap();
     let disk = fixture.disk().path;
     assert_eq!(fixture.call(&disk, "Offline", &Arguments::none()).code, 0);
@@ -194,7 +181,7 @@ fn a_volume_goes_with_its_disk_and_comes_back_with_it() {
     let inside: WinPath = r"C:\mount\file".parse().unwrap();
     assert!(fixture.os.files.entry(&inside).is_err());
     assert_eq!(fixture.call(&disk, "Online", &Arguments::none()).code, 0);
-    fixture.os.clock.sleep(Duration::from_secs(1));
+    fixture.let_pass(Duration::from_secs(1));
     assert_eq!(fixture.os.volumes.mounted_at(&mount), Ok(volume));
 }
 
@@ -203,7 +190,7 @@ fn a_locked_volume_is_its_owners_alone() {
     let (fixture, volume) = StorageFixture::formatted();
     let refused =
         |result: os::Result<Box<dyn os::VolumeLock>>| result.err().and_then(|error| error.win32());
-    let hold = fixture.node.hold(volume);
+    let hold = fixture.hold(volume);
     assert_eq!(
         refused(fixture.os.volumes.lock(volume)),
         Some(Win32::ACCESS_DENIED)
@@ -232,7 +219,7 @@ fn a_locked_volume_is_its_owners_alone() {
 fn a_lock_that_was_taken_by_a_call_that_failed_is_nobodys() {
     let (fixture, volume) = StorageFixture::formatted();
     let late = Effect::FailAfter(Win32::IO_DEVICE.into());
-    let faults = fixture.node.faults();
+    let faults = fixture.faults();
     faults.add(Rule::on("FSCTL_LOCK_VOLUME", late).times(1));
     assert!(fixture.os.volumes.lock(volume).is_err());
     fixture.os.volumes.lock(volume).unwrap();
@@ -241,13 +228,13 @@ fn a_lock_that_was_taken_by_a_call_that_failed_is_nobodys() {
 #[test]
 fn a_folder_opens_after_a_kill_as_it_was() {
     let (fixture, volume) = StorageFixture::formatted();
-    let mount = fixture.folder(r"C:\mount");
+    let mount = fixture.new_folder(r"C:\mount");
     fixture.os.volumes.set_mount_point(&mount, volume).unwrap();
-    assert!(SimNode::open(fixture.folder.path(), ClockMode::Virtual).is_err());
+    assert!(SimNode::open(&fixture.folder(), ClockMode::Virtual).is_err());
     let boot = fixture.os.boot.boot_id().unwrap();
-    fixture.node.kill();
+    fixture.kill();
     assert!(fixture.os.disks.list().is_err());
-    let again = SimNode::open(fixture.folder.path(), ClockMode::Virtual).unwrap();
+    let again = SimNode::open(&fixture.folder(), ClockMode::Virtual).unwrap();
     assert_eq!(again.os().boot.boot_id(), Ok(boot));
     assert_eq!(again.os().volumes.mounted_at(&mount), Ok(volume));
 }
@@ -255,17 +242,17 @@ fn a_folder_opens_after_a_kill_as_it_was() {
 #[test]
 fn a_reboot_numbers_disks_anew_and_keeps_volumes_mounted() {
     let (fixture, volume) = StorageFixture::formatted();
-    let mount = fixture.folder(r"C:\mount");
+    let mount = fixture.new_folder(r"C:\mount");
     fixture.os.volumes.set_mount_point(&mount, volume).unwrap();
-    let hardware = fixture.node.hardware();
+    let hardware = fixture.hardware();
     let other = DiskSpec::on(Bus::Sas).lun(2);
     hardware
         .attach_disk("data2", &other, &Content::blank(GIB))
         .unwrap();
     assert_eq!(fixture.os.disks.list().unwrap().len(), 3);
     // The volume's disk is pulled out and comes back after the other one.
-    let disks = fixture.folder.path().join("disks");
-    let elsewhere = tempfile::tempdir_in(fixture.folder.path()).unwrap();
+    let disks = fixture.folder().join("disks");
+    let elsewhere = tempfile::tempdir_in(fixture.folder()).unwrap();
     let all_moved = |from: &Path, to: &Path| {
         for file in ["data1.toml", "data1.img"] {
             std::fs::rename(from.join(file), to.join(file)).unwrap();
@@ -275,10 +262,10 @@ fn a_reboot_numbers_disks_anew_and_keeps_volumes_mounted() {
     assert_eq!(fixture.os.disks.list().unwrap().len(), 2);
     all_moved(elsewhere.path(), &disks);
     fixture.os.disks.list().unwrap();
-    fixture.os.clock.sleep(Duration::from_secs(1));
+    fixture.let_pass(Duration::from_secs(1));
     let disk_of_volume = || fixture.os.volumes.extents(volume).unwrap()[0].disk;
     assert_eq!(disk_of_volume(), DATA);
-    fixture.node.reboot().unwrap();
+    fixture.reboot().unwrap();
     assert_eq!(disk_of_volume(), DiskNumber(2));
     assert_eq!(fixture.os.volumes.mounted_at(&mount), Ok(volume));
     assert_eq!(fixture.os.volumes.access_paths(volume), Ok(vec![mount]));
@@ -288,24 +275,17 @@ fn a_reboot_numbers_disks_anew_and_keeps_volumes_mounted() {
 #[test]
 fn a_reboot_keeps_the_mount_point_of_a_volume_whose_disk_is_gone() {
     let (fixture, volume) = StorageFixture::formatted();
-    let hardware = fixture.node.hardware();
-    hardware
-        .attach_disk(
-            "data2",
-            &DiskSpec::on(Bus::Sas).lun(2),
-            &Content::blank(GIB),
-        )
-        .unwrap();
-    let mount = fixture.folder(r"C:\mount");
+    fixture.attach("data2", &DiskSpec::on(Bus::Sas).lun(2), GIB);
+    let mount = fixture.new_folder(r"C:\mount");
     fixture.os.volumes.set_mount_point(&mount, volume).unwrap();
     let boot = fixture.os.boot.boot_id().unwrap();
     assert_eq!(fixture.os.disks.list().unwrap().len(), 3);
-    hardware.detach_disk("data1").unwrap();
+    fixture.hardware().detach_disk("data1").unwrap();
     assert_eq!(
         fixture.os.disks.list().unwrap(),
         [DiskNumber(0), DiskNumber(2)]
     );
-    fixture.node.reboot().unwrap();
+    fixture.reboot().unwrap();
     assert_ne!(fixture.os.boot.boot_id(), Ok(boot));
     assert_eq!(
         fixture.os.disks.list().unwrap(),
@@ -321,7 +301,7 @@ fn a_reboot_keeps_the_mount_point_of_a_volume_whose_disk_is_gone() {
 #[test]
 fn the_provider_remembers_a_disk_that_was_pulled_out() {
     let fixture = StorageFixture::with_disk(&DiskSpec::on(Bus::Sas).lun(1));
-    fixture.node.hardware().detach_disk("data1").unwrap();
+    fixture.hardware().detach_disk("data1").unwrap();
     assert_eq!(fixture.os.disks.list().unwrap(), [DiskNumber(0)]);
     let disk = fixture.disk().path;
     assert_eq!(fixture.call(&disk, "Initialize", &gpt()).code, 40003);
@@ -342,7 +322,7 @@ fn the_provider_remembers_a_disk_that_was_pulled_out() {
 #[test]
 fn a_protected_device_takes_no_write_whatever_the_attribute_says() {
     let (fixture, volume) = StorageFixture::formatted();
-    let (hardware, os) = (fixture.node.hardware(), &fixture.os);
+    let (hardware, os) = (fixture.hardware(), &fixture.os);
     hardware.grow_disk("data1", 2 * GIB).unwrap();
     os.disks.update_properties(DATA).unwrap();
     hardware.set_write_protected("data1", true).unwrap();

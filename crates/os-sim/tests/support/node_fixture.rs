@@ -1,13 +1,14 @@
 //! Helpers of the tests of the gate.
 
+use std::ops::Deref;
 use std::time::Duration;
 
 use os::{
     Arguments, Component, Deadline, DiskNumber, LinkKind, Os, Outcome, Pin, Placeholder, Query,
     Result, Target, VolumeId, VolumeLock, WinPath,
 };
-use tempfile::TempDir;
-use wincsi_os_sim::{ClockMode, NodeSpec, SimNode};
+use wincsi_os_sim::NodeSpec;
+use wincsi_os_sim::testing::TestNode;
 
 /// The disk that the node runs from.
 pub(crate) const DISK: DiskNumber = DiskNumber(0);
@@ -15,19 +16,24 @@ pub(crate) const DISK: DiskNumber = DiskNumber(0);
 /// A node with a held directory, and a lock on its EFI system volume, which no test needs otherwise.
 pub(crate) struct NodeFixture {
     pub(crate) efi: VolumeId,
-    pub(crate) folder: TempDir,
     pub(crate) held: Pin,
     pub(crate) lock: Box<dyn VolumeLock>,
-    pub(crate) node: SimNode,
     pub(crate) os: Os,
     pub(crate) placeholder: Box<dyn Placeholder>,
+    pub(crate) node: TestNode,
+}
+
+impl Deref for NodeFixture {
+    type Target = TestNode;
+
+    fn deref(&self) -> &TestNode {
+        &self.node
+    }
 }
 
 impl NodeFixture {
     pub(crate) fn new() -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        let node = SimNode::create(folder.path(), &NodeSpec::default(), ClockMode::Virtual);
-        let node = node.unwrap();
+        let node = TestNode::of(tempfile::tempdir().unwrap(), &NodeSpec::default());
         let os = node.os();
         let layout = os.disks.layout(DISK).unwrap();
         let efi = layout
@@ -43,7 +49,6 @@ impl NodeFixture {
             placeholder: held.reserve(&reserved, LinkKind::Directory).unwrap(),
             held,
             lock: os.volumes.lock(efi).unwrap(),
-            folder,
             node,
             os,
         }

@@ -1,14 +1,15 @@
 //! A node with a data disk, and the calls that the operations above the seam make.
 
 use std::fmt::Debug;
+use std::ops::Deref;
 use std::time::Duration;
 
 use os::{
     Arguments, Deadline, DiskNumber, Instance, ObjectPath, Os, Outcome, Query, Target, Value,
     VolumeId, WinPath,
 };
-use tempfile::TempDir;
-use wincsi_os_sim::{Bus, ClockMode, Content, DiskSpec, NodeSpec, SimNode};
+use wincsi_os_sim::testing::TestNode;
+use wincsi_os_sim::{Bus, DiskSpec, NodeSpec};
 
 pub(crate) const GIB: u64 = 1 << 30;
 pub(crate) const MIB: u64 = 1 << 20;
@@ -17,9 +18,16 @@ pub(crate) const DATA: DiskNumber = DiskNumber(1);
 
 /// A node, and the calls that the operations above the seam make.
 pub(crate) struct StorageFixture {
-    pub(crate) folder: TempDir,
-    pub(crate) node: SimNode,
     pub(crate) os: Os,
+    pub(crate) node: TestNode,
+}
+
+impl Deref for StorageFixture {
+    type Target = TestNode;
+
+    fn deref(&self) -> &TestNode {
+        &self.node
+    }
 }
 
 impl StorageFixture {
@@ -28,11 +36,12 @@ impl StorageFixture {
     }
 
     pub(crate) fn of(spec: &NodeSpec) -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        let node = SimNode::create(folder.path(), spec, ClockMode::Virtual);
-        let node = node.unwrap();
+        Self::on(TestNode::of(tempfile::tempdir().unwrap(), spec))
+    }
+
+    fn on(node: TestNode) -> Self {
         let os = node.os();
-        Self { folder, node, os }
+        Self { os, node }
     }
 
     /// With a blank data disk that both views know.
@@ -41,14 +50,9 @@ impl StorageFixture {
     }
 
     pub(crate) fn and_disk(self, spec: &DiskSpec) -> Self {
-        let fixture = self;
-        fixture
-            .node
-            .hardware()
-            .attach_disk("data1", spec, &Content::blank(GIB))
-            .unwrap();
-        fixture.rescan();
-        fixture
+        self.attach("data1", spec, GIB);
+        self.rescan();
+        self
     }
 
     pub(crate) fn query(&self, query: &Query<'_>) -> Vec<Instance> {
@@ -140,17 +144,10 @@ impl StorageFixture {
 
     /// Kills the process and starts another on the same node.
     pub(crate) fn revived(self) -> Self {
-        self.node.kill();
-        let node = SimNode::open(self.folder.path(), ClockMode::Virtual).unwrap();
-        let os = node.os();
-        Self {
-            folder: self.folder,
-            node,
-            os,
-        }
+        Self::on(self.node.reopened())
     }
 
-    pub(crate) fn folder(&self, path: &str) -> WinPath {
+    pub(crate) fn new_folder(&self, path: &str) -> WinPath {
         let path: WinPath = path.parse().unwrap();
         self.os.files.create_directory(&path).unwrap();
         path

@@ -8,14 +8,13 @@ use os::schema::{
     Class, Property, disk, iscsi_target, iscsi_target_portal, partition, storage_setting,
 };
 use os::{Arguments, Deadline, DiskNumber, Instance, Os, Provider, Query, Target, Value};
-use tempfile::TempDir;
-use wincsi_os_sim::iscsi::{IscsiControl, ServerSpec, TargetSpec};
-use wincsi_os_sim::{Bus, ClockMode, Content, DiskSpec, NodeSpec, SimNode, Start, smb};
+use wincsi_os_sim::iscsi::{ServerSpec, TargetSpec};
+use wincsi_os_sim::testing::TestNode;
+use wincsi_os_sim::{Bus, DiskSpec, NodeSpec, Start, smb};
 
 pub(crate) struct Machine {
-    pub(crate) folder: TempDir,
-    pub(crate) node: SimNode,
     pub(crate) os: Os,
+    pub(crate) node: TestNode,
 }
 
 impl Machine {
@@ -23,19 +22,14 @@ impl Machine {
     pub(crate) fn of(mut spec: NodeSpec) -> Self {
         let mut services = spec.service.iter_mut();
         services.find(|one| one.name == "MSiSCSI").unwrap().start = Start::Automatic;
-        let folder = tempfile::tempdir().unwrap();
-        let node = SimNode::create(folder.path(), &spec, ClockMode::Virtual).unwrap();
+        let node = TestNode::of(tempfile::tempdir().unwrap(), &spec);
         let os = node.os();
-        Self { folder, node, os }
+        Self { os, node }
     }
 
     /// Plugs a blank disk in; the number that it gets.
     pub(crate) fn attach(&self, name: &str, spec: &DiskSpec, length: u64) -> DiskNumber {
-        let content = Content::blank(length);
-        self.node
-            .hardware()
-            .attach_disk(name, spec, &content)
-            .unwrap();
+        self.node.attach(name, spec, length);
         self.newest()
     }
 
@@ -83,7 +77,7 @@ impl Machine {
 
     /// Adds the portal of a server that offers these targets, each with a disk.
     pub(crate) fn add_portal(&self, address: &str, targets: &[&str]) {
-        let servers = IscsiControl::at(self.folder.path());
+        let servers = self.node.array();
         let mut server = ServerSpec::at(address);
         for (target, number) in targets.iter().zip(0..) {
             let image = format!("lun-{number}");
@@ -106,7 +100,7 @@ impl Machine {
     /// Maps a share of a server that is set up for it.
     pub(crate) fn map_share(&self) {
         let server = smb::ServerSpec::sharing("data", r"FILES\alice", "secret");
-        let servers = smb::SmbControl::at(self.folder.path());
+        let servers = self.node.servers();
         servers.add_server("files", &server).unwrap();
         let with = Arguments::none()
             .with(create::REMOTE_PATH.name, Value::text(r"\\files\data"))
