@@ -31,7 +31,7 @@ fn partition_a_raw_disk() {
     check(&Scenario {
         name: "partition",
         prepare: NodeFixture::with_data_disk,
-        act: |fixture| with_text_error(fixture.disks().partition(fixture.disk(), fixture.soon())),
+        act: |fixture| with_text_error(fixture.try_partition()),
         done_already: &[],
     });
 }
@@ -50,7 +50,7 @@ fn partition_an_offline_disk_and_bring_it_online() {
         },
         act: |fixture| {
             with_text_error(fixture.disks().set_online(fixture.disk(), fixture.soon()))?;
-            with_text_error(fixture.disks().partition(fixture.disk(), fixture.soon()))
+            with_text_error(fixture.try_partition())
         },
         done_already: &[],
     });
@@ -63,10 +63,7 @@ fn bring_a_read_only_disk_online() {
         prepare: || {
             let fixture = NodeFixture::with_volume();
             fixture.make_read_only();
-            fixture
-                .disks()
-                .set_offline(fixture.disk(), fixture.soon())
-                .unwrap();
+            fixture.set_offline();
             fixture
         },
         act: |fixture| with_text_error(fixture.disks().set_online(fixture.disk(), fixture.soon())),
@@ -79,7 +76,7 @@ fn take_a_disk_offline() {
     check(&Scenario {
         name: "offline",
         prepare: NodeFixture::with_volume,
-        act: |fixture| with_text_error(fixture.disks().set_offline(fixture.disk(), fixture.soon())),
+        act: |fixture| with_text_error(fixture.try_set_offline()),
         done_already: &[],
     });
 }
@@ -105,10 +102,7 @@ fn take_a_disk_offline_that_a_driver_has_done_with() {
 fn bring_a_disk_online_for_readers() {
     for prepare in [NodeFixture::with_volume, || {
         let fixture = NodeFixture::with_volume();
-        fixture
-            .disks()
-            .set_offline(fixture.disk(), fixture.soon())
-            .unwrap();
+        fixture.set_offline();
         fixture
     }] {
         check(&Scenario {
@@ -146,7 +140,7 @@ fn wait_for_a_disk_that_is_being_attached() {
             };
             let fixture = NodeFixture::of(&spec, Options::default());
             fixture.plug(&DiskSpec::on(Bus::Sas).serial(DATA), DATA, GIB);
-            let hardware = fixture.sim.hardware();
+            let hardware = fixture.hardware();
             let late = DiskSpec::on(Bus::Sas).serial(LATE);
             hardware
                 .attach_disk(LATE, &late, &os_sim::Content::blank(GIB))
@@ -172,7 +166,7 @@ fn bring_a_disk_online_that_took_the_number_of_another() {
         name: "online under a number of old",
         prepare: || {
             let fixture = NodeFixture::with_data_disk();
-            let hardware = fixture.sim.hardware();
+            let hardware = fixture.hardware();
             hardware.detach_disk(DATA).unwrap();
             fixture.os().disks.list().unwrap();
             let spec = DiskSpec::on(Bus::Sas)
@@ -198,10 +192,7 @@ fn format_a_volume() {
         name: "format",
         prepare: || {
             let fixture = NodeFixture::with_data_disk();
-            fixture
-                .disks()
-                .partition(fixture.disk(), fixture.soon())
-                .unwrap();
+            fixture.partition();
             fixture
         },
         act: |fixture| format_unless_formatted(fixture),
@@ -215,10 +206,7 @@ fn format_a_volume_with_a_label_and_an_access_control_list() {
         name: "ensure formatted",
         prepare: || {
             let fixture = NodeFixture::with_data_disk();
-            fixture
-                .disks()
-                .partition(fixture.disk(), fixture.soon())
-                .unwrap();
+            fixture.partition();
             fixture
         },
         act: |fixture| {
@@ -261,7 +249,7 @@ fn grow_a_volume_by_little() {
         prepare: || {
             let fixture = NodeFixture::with_mounted_volume();
             let length = 4 * GIB + (3 << 20);
-            fixture.sim.hardware().grow_disk(DATA, length).unwrap();
+            fixture.grow(DATA, length);
             fixture
         },
         act: |fixture| resize(fixture, NewSize::Maximum),
@@ -278,12 +266,7 @@ fn stage_a_volume() {
             let spec = DiskSpec::on(Bus::Sas)
                 .serial(DATA)
                 .arriving(Arrives::Offline);
-            let content = os_sim::Content::blank(4 * GIB);
-            fixture
-                .sim
-                .hardware()
-                .attach_disk(DATA, &spec, &content)
-                .unwrap();
+            fixture.attach(DATA, &spec, 4 * GIB);
             fixture
         },
         act: NodeFixture::stage_and_grow,
@@ -336,17 +319,12 @@ fn format_unless_formatted(fixture: &NodeFixture) -> Result<(), String> {
 }
 
 fn resize(fixture: &NodeFixture, size: NewSize) -> Result<(), String> {
-    with_text_error(
-        fixture
-            .volumes()
-            .resize(fixture.volume(), size, fixture.soon()),
-    )
-    .map(drop)
+    with_text_error(fixture.resize(size)).map(drop)
 }
 
 fn on_a_grown_disk() -> NodeFixture {
     let fixture = NodeFixture::with_mounted_volume();
-    fixture.sim.hardware().grow_disk(DATA, 8 * GIB).unwrap();
+    fixture.grow(DATA, 8 * GIB);
     fixture
 }
 

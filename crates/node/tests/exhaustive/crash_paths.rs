@@ -129,7 +129,7 @@ fn make_directories_on_a_mounted_volume() {
         prepare: || {
             let fixture = NodeFixture::with_mounted_volume();
             make(&fixture, PODS);
-            let files = fixture.sim.files();
+            let files = fixture.files();
             let link = files.create_symlink(&path(POD), STAGING, LinkKind::Directory);
             link.unwrap();
             fixture
@@ -168,7 +168,7 @@ fn make_a_directory_link_where_a_file_link_is() {
         prepare: || {
             let fixture = NodeFixture::with_mounted_volume();
             make(&fixture, PODS);
-            let files = fixture.sim.files();
+            let files = fixture.files();
             files
                 .create_symlink(&path(POD), STAGING, LinkKind::File)
                 .unwrap();
@@ -297,7 +297,7 @@ fn with_a_tree() -> NodeFixture {
     fixture.write(r"C:\var\lib\kept\file", "kept");
     let file = format!(r"{POD}\file");
     fixture.write(&file, "gone");
-    let files = fixture.sim.files();
+    let files = fixture.files();
     files.set_read_only(&path(&file)).unwrap();
     let out = path(&format!(r"{POD}\b\out"));
     let link = files.create_symlink(&out, r"C:\var\lib\kept", LinkKind::Directory);
@@ -306,8 +306,5 @@ fn with_a_tree() -> NodeFixture {
 }
 
 fn make(fixture: &NodeFixture, folder: &str) {
-    let made = fixture
-        .filesystem()
-        .make_directory(&path(folder), fixture.soon());
-    made.unwrap();
+    fixture.make_directory(folder);
 }

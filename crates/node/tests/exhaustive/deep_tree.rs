@@ -11,10 +11,7 @@ fn a_deep_tree_goes() {
     let fixture = NodeFixture::new();
     let mut deep = String::from(r"C:\deep");
     deep.push_str(&r"\d".repeat(150));
-    fixture
-        .filesystem()
-        .make_directory(&path(&deep), fixture.soon())
-        .unwrap();
+    fixture.make_directory(&deep);
     let top = path(r"C:\deep");
     fixture
         .filesystem()

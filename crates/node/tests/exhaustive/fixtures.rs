@@ -26,10 +26,10 @@ fn no_known_format_on_a_whole_disk_is_overwritten() {
         fixture.plug(&DiskSpec::on(Bus::Sas).serial(DATA), DATA, length);
         let place = ImageSlot::whole(&fixture, &disk_image, length);
         let before = place.fill(&fixture);
-        let partitioned = fixture.disks().partition(fixture.disk(), fixture.soon());
+        let partitioned = fixture.try_partition();
         place.assert_unchanged(&fixture, &before);
         let staged = fixture.stage();
-        let layout = fixture.os().disks.layout(fixture.disk()).unwrap();
+        let layout = fixture.layout();
         if !layout.partitions.is_empty() {
             // A table stays as it is; a blank partition that it has may be formatted.
             let is_kept = place.seen(&fixture).content == before.content;

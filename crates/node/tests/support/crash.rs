@@ -54,7 +54,7 @@ impl Sweep<'_> {
         let calm = original.copied();
         let Scenario { name, act, .. } = self.scenario;
         act(&calm).unwrap_or_else(|error| panic!("{name}: {error}"));
-        let operations = calm.sim.take_trace();
+        let operations = calm.take_trace();
         let expected = calm.reopened().state();
         let cases = cases(&operations);
         for case in &cases {
@@ -79,7 +79,7 @@ impl Sweep<'_> {
         assert_eq!(fixture.open(), Counts::default(), "{what}: leaks");
         let fixture = match case.effect {
             Effect::Kill(_) => {
-                assert!(fixture.sim.is_killed(), "{what}: was not reached");
+                assert!(fixture.is_killed(), "{what}: was not reached");
                 fixture.reopened()
             }
             _ => fixture,
@@ -159,7 +159,7 @@ impl Case<'_> {
     fn inject_crash(&self, fixture: &NodeFixture, act: Act) -> Result<(), String> {
         let nth = u32::try_from(self.index + 1).unwrap();
         let rule = Rule::on("*", self.effect.clone()).from_nth(nth).times(1);
-        let faults = fixture.sim.faults();
+        let faults = fixture.faults();
         faults.add(rule);
         let outcome = act(fixture);
         faults.clear();

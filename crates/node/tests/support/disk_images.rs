@@ -53,10 +53,7 @@ impl<'a> ImageSlot<'a> {
         disk_image: &'a Fixture,
         disk_length: u64,
     ) -> Self {
-        fixture
-            .disks()
-            .partition(fixture.disk(), fixture.soon())
-            .unwrap();
+        fixture.partition();
         let extents = fixture.os().volumes.extents(fixture.volume()).unwrap();
         Self {
             disk_image,
@@ -71,7 +68,7 @@ impl<'a> ImageSlot<'a> {
         let blank = self.seen(fixture);
         for (at, bytes) in self.disk_image.image.resized(self.length).runs() {
             let at = self.offset + at;
-            fixture.sim.hardware().write_disk(DATA, at, bytes).unwrap();
+            fixture.overwrite(DATA, at, bytes);
         }
         let filled = self.seen(fixture);
         let shows = blank.content != filled.content && blank.ends != filled.ends;
@@ -102,12 +99,7 @@ impl<'a> ImageSlot<'a> {
 
 /// These stretches of the data disk, one after the other.
 fn read(fixture: &NodeFixture, stretches: impl Iterator<Item = (u64, usize)>) -> Vec<u8> {
-    let mut all = Vec::new();
-    for (offset, length) in stretches {
-        let mut bytes = vec![0; length];
-        let disk = fixture.sim.hardware();
-        disk.read_disk(DATA, offset, &mut bytes).unwrap();
-        all.extend(bytes);
-    }
-    all
+    stretches
+        .flat_map(|(offset, length)| fixture.bytes(DATA, offset, length))
+        .collect()
 }

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use os::schema::iscsi_associations::session_to_disk;
 use os::schema::{disk, iscsi_session, iscsi_target, iscsi_target_portal as portal};
 use os::{Arguments, Deadline, Instance, Query, ServiceState, Target, Value};
-use os_sim::iscsi::{IscsiControl, ServerSpec, TargetSpec};
+use os_sim::iscsi::{ServerSpec, TargetSpec};
 use os_sim::{Bus, DiskSpec, NodeSpec, SanPolicy, ServiceSpec, Start};
 use wincsi_node::{
     Authentication, Chap, ChapSecret, Connected, IscsiError, Options, Portal, TargetName,
@@ -54,11 +54,6 @@ impl NodeFixture {
         let fixture = Self::of(&with_services(start), Options::default());
         fixture.plug(&DiskSpec::on(Bus::Sas).serial(DATA).lun(1), DATA, 4 * GIB);
         fixture
-    }
-
-    /// The iSCSI servers around the node.
-    pub(crate) fn array(&self) -> IscsiControl {
-        IscsiControl::at(self.home())
     }
 
     pub(crate) fn add_portal(&self) -> Result<(), IscsiError> {

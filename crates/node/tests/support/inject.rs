@@ -6,10 +6,9 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use os::layer::forward::{ForwardBoot, ForwardDisks, ForwardProvider, ForwardVolumes};
 use os::layer::{Layer, Op, Ran, Run};
 use os::{
-    Boot, Deadline, DiskNumber, Disks, DriveLayout, Extent, Instance, Os, Paging, PartitionEntry,
-    PartitionNumber, Provider, Query, Result, VolumeId, Volumes, WinPath,
+    Boot, Deadline, DiskNumber, Disks, DriveLayout, Extent, Instance, Os, Paging, Provider, Query,
+    Result, VolumeId, Volumes, WinPath,
 };
-use uuid::Uuid;
 use wincsi_node::{Node, Options};
 
 use super::NodeFixture;
@@ -99,102 +98,76 @@ where
     }
 }
 
-/// A provider whose answers to queries are rewritten.
-pub(crate) struct Rewritten {
-    pub(crate) provider: Arc<dyn Provider>,
-    pub(crate) rewrite: fn(&mut Instance),
+/// Passes the answers of one facility through `change`.
+struct Changed<T: ?Sized, F> {
+    of: Arc<T>,
+    change: F,
 }
 
-impl ForwardProvider for Rewritten {
+/// Changes each row that queries of a provider return; associations have them as they are.
+pub(crate) fn each_row(provider: &mut Arc<dyn Provider>, change: fn(&mut Instance)) {
+    rows(provider, move |rows| rows.iter_mut().for_each(change));
+}
+
+/// Changes the rows that queries of a provider return; associations have them as they are.
+pub(crate) fn rows(
+    provider: &mut Arc<dyn Provider>,
+    change: impl Fn(&mut Vec<Instance>) + Send + Sync + 'static,
+) {
+    let of = Arc::clone(provider);
+    *provider = Arc::new(Changed { of, change });
+}
+
+impl<F: Fn(&mut Vec<Instance>) + Send + Sync> ForwardProvider for Changed<dyn Provider, F> {
     fn to(&self) -> &dyn Provider {
-        &*self.provider
+        &*self.of
     }
 
     fn query(&self, query: &Query<'_>, deadline: Deadline) -> Result<Vec<Instance>> {
-        let mut found = self.provider.query(query, deadline)?;
-        found.iter_mut().for_each(self.rewrite);
+        let mut found = self.of.query(query, deadline)?;
+        (self.change)(&mut found);
         Ok(found)
     }
 }
 
-/// A provider whose answers to queries lack some rows; associations have them.
-pub(crate) struct Without {
-    pub(crate) provider: Arc<dyn Provider>,
-    pub(crate) left_out: fn(&Instance) -> bool,
+/// Changes the tables of disks, as the kernel has them.
+pub(crate) fn layouts(
+    disks: &mut Arc<dyn Disks>,
+    change: impl Fn(&mut DriveLayout) + Send + Sync + 'static,
+) {
+    let of = Arc::clone(disks);
+    *disks = Arc::new(Changed { of, change });
 }
 
-impl ForwardProvider for Without {
-    fn to(&self) -> &dyn Provider {
-        &*self.provider
-    }
-
-    fn query(&self, query: &Query<'_>, deadline: Deadline) -> Result<Vec<Instance>> {
-        let mut found = self.provider.query(query, deadline)?;
-        found.retain(|row| !(self.left_out)(row));
-        Ok(found)
-    }
-}
-
-/// Disks that each have one more partition of this type, as the kernel says.
-pub(crate) struct WithPartition {
-    pub(crate) disks: Arc<dyn Disks>,
-    pub(crate) kind: Uuid,
-}
-
-impl ForwardDisks for WithPartition {
+impl<F: Fn(&mut DriveLayout) + Send + Sync> ForwardDisks for Changed<dyn Disks, F> {
     fn to(&self) -> &dyn Disks {
-        &*self.disks
+        &*self.of
     }
 
     fn layout(&self, disk: DiskNumber) -> Result<DriveLayout> {
-        let mut layout = self.disks.layout(disk)?;
-        if let Some(last) = layout.partitions.last().cloned() {
-            layout.partitions.push(PartitionEntry {
-                number: PartitionNumber(last.number.0 + 1),
-                offset: last.offset + last.length,
-                length: 1 << 20,
-                kind: self.kind,
-                mbr_type: None,
-                id: self.kind,
-            });
-        }
+        let mut layout = self.of.layout(disk)?;
+        (self.change)(&mut layout);
         Ok(layout)
     }
 }
 
-/// Disks of which the kernel does not say that they are dynamic.
-pub(crate) struct AsBasic {
-    pub(crate) disks: Arc<dyn Disks>,
+/// Changes the page files that Windows reports.
+pub(crate) fn paging(
+    boot: &mut Arc<dyn Boot>,
+    change: impl Fn(&mut Paging) + Send + Sync + 'static,
+) {
+    let of = Arc::clone(boot);
+    *boot = Arc::new(Changed { of, change });
 }
 
-impl ForwardDisks for AsBasic {
-    fn to(&self) -> &dyn Disks {
-        &*self.disks
-    }
-
-    fn layout(&self, disk: DiskNumber) -> Result<DriveLayout> {
-        let mut layout = self.disks.layout(disk)?;
-        for partition in &mut layout.partitions {
-            partition.kind = PartitionEntry::BASIC_DATA;
-        }
-        Ok(layout)
-    }
-}
-
-/// A system whose reported page files pass through `say`.
-pub(crate) struct PagesTo<F> {
-    pub(crate) boot: Arc<dyn Boot>,
-    pub(crate) say: F,
-}
-
-impl<F: Fn(&mut Paging) + Send + Sync> ForwardBoot for PagesTo<F> {
+impl<F: Fn(&mut Paging) + Send + Sync> ForwardBoot for Changed<dyn Boot, F> {
     fn to(&self) -> &dyn Boot {
-        &*self.boot
+        &*self.of
     }
 
     fn paging(&self) -> Result<Paging> {
-        let mut paging = self.boot.paging()?;
-        (self.say)(&mut paging);
+        let mut paging = self.of.paging()?;
+        (self.change)(&mut paging);
         Ok(paging)
     }
 }

@@ -21,22 +21,27 @@ pub(crate) mod warnings;
 
 use std::cell::{Cell, OnceCell};
 use std::io::{self, Write};
-use std::path::Path;
+use std::ops::Deref;
 use std::sync::Arc;
 use std::time::Duration;
 
-use formats::reparse::{Names, Reparse};
 use os::schema::{disk, partition};
-use os::{Arguments, Deadline, DiskNumber, LinkKind, Os, Query, Target, Value, VolumeId, WinPath};
+use os::{
+    Arguments, Deadline, DiskAttributes, DiskNumber, DriveLayout, Os, Query, Space, Target, Value,
+    VolumeId, WinPath,
+};
 use os_meter::{Counts, Meter, Tally};
-use os_sim::smb::{ServerSpec, SmbControl};
-use os_sim::{Bus, ClockMode, Content, DiskSpec, NodeSpec, Op, Role, SanPolicy, SimNode};
-use tempfile::TempDir;
+use os_sim::smb::ServerSpec;
+use os_sim::testing::{TestNode, junction_to};
+use os_sim::{Bus, DiskSpec, NodeSpec, Role, SanPolicy};
 use uuid::Uuid;
 use wincsi_node::{
-    AllowedRoots, Disks, Filesystem, Iscsi, Node, Options, ResolveError, ResolvedPath, Services,
-    Smb, Volumes,
+    AllowedRoots, DiskError, Disks, Filesystem, Iscsi, NewSize, Node, Options, Replaced, Resized,
+    ResolveError, ResolvedPath, Services, Smb, VolumeError, Volumes,
 };
+
+#[allow(unused_imports, reason = "each test binary uses a part of it")]
+pub(crate) use os_sim::testing::{assert_says, path};
 
 pub(crate) const GIB: u64 = 1 << 30;
 
@@ -56,10 +61,9 @@ pub(crate) const STAGING: &str = r"C:\var\lib\kubelet\plugins\globalmount";
 
 /// A simulated node as one process sees it, and the operations on it.
 pub(crate) struct NodeFixture {
-    pub(crate) sim: SimNode,
+    pub(crate) sim: TestNode,
     pub(crate) node: Node,
     options: Options,
-    home: TempDir,
     known: Cell<Known>,
     reach: Reach,
     allowed: OnceCell<Arc<AllowedRoots>>,
@@ -93,9 +97,7 @@ impl NodeFixture {
     }
 
     pub(crate) fn of(spec: &NodeSpec, options: Options) -> Self {
-        let home = tempfile::tempdir().unwrap();
-        let sim = SimNode::create(home.path(), spec, ClockMode::Virtual).unwrap();
-        Self::assembled(sim, options, home)
+        Self::assembled(TestNode::of(tempfile::tempdir().unwrap(), spec), options)
     }
 
     /// With a disk that arrives offline and read-only, and that `Initialize` leaves so.
@@ -118,15 +120,8 @@ impl NodeFixture {
             ..spec.clone()
         };
         let text = toml::to_string(&spec).unwrap();
-        std::fs::write(fixture.home.path().join("node.toml"), text).unwrap();
+        std::fs::write(fixture.folder().join("node.toml"), text).unwrap();
         fixture.reopened()
-    }
-
-    /// The operations that `act` makes.
-    pub(crate) fn trace(&self, act: impl FnOnce()) -> Vec<Op> {
-        let _ = self.sim.take_trace();
-        act();
-        self.sim.take_trace()
     }
 
     /// A node with one blank disk that the storage provider has seen.
@@ -145,44 +140,28 @@ impl NodeFixture {
             .image;
         let fixture = Self::with(options);
         fixture.plug(&DiskSpec::on(Bus::Sas).serial(DATA), DATA, image.length());
-        let hardware = fixture.sim.hardware();
         for (at, bytes) in image.runs() {
-            hardware.write_disk(DATA, at, bytes).unwrap();
+            fixture.overwrite(DATA, at, bytes);
         }
-        hardware.write_disk(DATA, 450, &[kind]).unwrap();
-        let disks = &fixture.os().disks;
-        disks.update_properties(fixture.disk()).unwrap();
-        fixture.disks().rescan(fixture.soon()).unwrap();
+        fixture.overwrite(DATA, 450, &[kind]);
+        fixture.update_properties();
+        fixture.rescan();
         fixture
     }
 
     /// A node with a disk that has one formatted volume.
     pub(crate) fn with_volume() -> Self {
         let fixture = Self::with_data_disk();
-        fixture
-            .disks()
-            .partition(fixture.disk(), fixture.soon())
-            .unwrap();
-        fixture
-            .volumes()
-            .format(fixture.volume(), fixture.soon())
-            .unwrap();
+        fixture.partition();
+        fixture.format();
         fixture
     }
 
     /// A node where the volume is mounted at [`NodeFixture::staging`] and holds a file.
     pub(crate) fn with_mounted_volume() -> Self {
         let fixture = Self::with_volume();
-        let staging = fixture.staging();
-        fixture
-            .filesystem()
-            .make_directory(&staging, fixture.soon())
-            .unwrap();
-        fixture
-            .volumes()
-            .mount(fixture.volume(), &staging, fixture.soon())
-            .unwrap();
-        fixture.write(&format!(r"{staging}\data.txt"), "precious");
+        fixture.mount_volume(fixture.volume(), STAGING);
+        fixture.write(&format!(r"{STAGING}\data.txt"), "precious");
         fixture
     }
 
@@ -199,18 +178,9 @@ impl NodeFixture {
     fn beside_server(self) -> Self {
         let fixture = self;
         let server = ServerSpec::sharing("share", USER, PASSWORD);
-        let servers = SmbControl::at(fixture.home.path());
-        servers.add_server("files", &server).unwrap();
+        fixture.servers().add_server("files", &server).unwrap();
+        fixture.make_directory(r"C:\var");
         fixture
-            .filesystem()
-            .make_directory(&path(r"C:\var"), fixture.soon())
-            .unwrap();
-        fixture
-    }
-
-    /// The servers around the node.
-    pub(crate) fn servers(&self) -> SmbControl {
-        SmbControl::at(self.home.path())
     }
 
     /// Gives the server's user another password: its sessions end, and mappings do not answer.
@@ -223,27 +193,15 @@ impl NodeFixture {
 
     /// The same node after its process died: another process, other locks.
     pub(crate) fn reopened(self) -> Self {
-        let Self {
-            sim,
-            node,
-            options,
-            home,
-            reach,
-            ..
-        } = self;
-        sim.kill();
-        drop((sim, node));
-        let sim = SimNode::open(home.path(), ClockMode::Virtual).unwrap();
-        Self::assembled(sim, options, home).reaching(reach)
+        Self::assembled(self.sim.reopened(), self.options).reaching(self.reach)
     }
 
     /// The same node once more, in a folder and a process of its own, that looks nothing up any more. Preparing one
     /// takes most of a test's time.
     pub(crate) fn copied(&self) -> Self {
         let home = tempfile::tempdir().unwrap();
-        copy::copy_folder(self.home.path(), home.path()).unwrap();
-        let sim = SimNode::open(home.path(), ClockMode::Virtual).unwrap();
-        let copied = Self::assembled(sim, self.options, home).reaching(self.reach);
+        copy::copy_folder(self.home(), home.path()).unwrap();
+        let copied = Self::assembled(TestNode::open(home), self.options).reaching(self.reach);
         copied.settle();
         copied
     }
@@ -253,7 +211,7 @@ impl NodeFixture {
         Self { reach, ..self }
     }
 
-    fn assembled(sim: SimNode, options: Options, home: TempDir) -> Self {
+    fn assembled(sim: TestNode, options: Options) -> Self {
         let tally = Arc::new(Tally::default());
         let meter: Arc<dyn Meter> = Arc::clone(&tally) as _;
         let node = Node::new(os_meter::metered(sim.os(), &meter), options);
@@ -261,7 +219,6 @@ impl NodeFixture {
             sim,
             node,
             options,
-            home,
             known: Cell::default(),
             reach: Reach::default(),
             allowed: OnceCell::new(),
@@ -276,17 +233,8 @@ impl NodeFixture {
 
     /// Plugs a blank disk in and lets the storage provider see it.
     pub(crate) fn plug(&self, spec: &DiskSpec, name: &str, length: u64) {
-        let content = Content::blank(length);
-        self.sim
-            .hardware()
-            .attach_disk(name, spec, &content)
-            .unwrap();
-        self.node.operations().disks().rescan(self.soon()).unwrap();
-    }
-
-    /// The folder that the node lives in.
-    pub(crate) fn home(&self) -> &Path {
-        self.home.path()
+        self.attach(name, spec, length);
+        self.rescan();
     }
 
     pub(crate) fn os(&self) -> &Os {
@@ -337,12 +285,84 @@ impl NodeFixture {
     pub(crate) fn other_volume(&self) -> VolumeId {
         const OTHER: &str = "other";
         self.plug(&DiskSpec::on(Bus::Sas).serial(OTHER).lun(9), OTHER, GIB);
-        let (other, soon) = (self.disk_of(OTHER), self.soon());
-        self.disks().partition(other, soon).unwrap();
-        let volumes = self.volumes();
-        let other = volumes.sole_on_disk(other, soon).unwrap();
-        volumes.format(other, soon).unwrap();
-        other
+        self.formatted(self.disk_of(OTHER))
+    }
+
+    /// The new volume of a blank disk.
+    pub(crate) fn formatted(&self, disk: DiskNumber) -> VolumeId {
+        let (volumes, soon) = (self.volumes(), self.soon());
+        self.disks().partition(disk, soon).unwrap();
+        let volume = volumes.sole_on_disk(disk, soon).unwrap();
+        volumes.format(volume, soon).unwrap();
+        volume
+    }
+
+    pub(crate) fn rescan(&self) {
+        self.disks().rescan(self.soon()).unwrap();
+    }
+
+    /// Partitions the data disk.
+    pub(crate) fn partition(&self) {
+        self.try_partition().unwrap();
+    }
+
+    pub(crate) fn try_partition(&self) -> Result<(), DiskError> {
+        self.disks().partition(self.disk(), self.soon())
+    }
+
+    /// Formats the data disk's volume.
+    pub(crate) fn format(&self) {
+        self.try_format().unwrap();
+    }
+
+    pub(crate) fn try_format(&self) -> Result<Replaced, VolumeError> {
+        self.volumes().format(self.volume(), self.soon())
+    }
+
+    /// Resizes the data disk's volume.
+    pub(crate) fn resize(&self, size: NewSize) -> Result<Resized, VolumeError> {
+        self.volumes().resize(self.volume(), size, self.soon())
+    }
+
+    /// The space of the data disk's volume.
+    pub(crate) fn stats(&self) -> Result<Space, VolumeError> {
+        self.volumes().stats(self.volume(), self.soon())
+    }
+
+    /// Takes the data disk offline.
+    pub(crate) fn set_offline(&self) {
+        self.try_set_offline().unwrap();
+    }
+
+    pub(crate) fn try_set_offline(&self) -> Result<(), DiskError> {
+        self.disks().set_offline(self.disk(), self.soon())
+    }
+
+    /// The data disk's attributes, as the kernel has them.
+    pub(crate) fn attributes(&self) -> DiskAttributes {
+        self.os().disks.attributes(self.disk()).unwrap()
+    }
+
+    /// The data disk's table, as the kernel has it.
+    pub(crate) fn layout(&self) -> DriveLayout {
+        self.os().disks.layout(self.disk()).unwrap()
+    }
+
+    /// Has the kernel read the data disk's table again.
+    pub(crate) fn update_properties(&self) {
+        self.os().disks.update_properties(self.disk()).unwrap();
+    }
+
+    pub(crate) fn make_directory(&self, at: &str) {
+        let made = self.filesystem().make_directory(&path(at), self.soon());
+        made.unwrap();
+    }
+
+    /// Mounts a volume at a new folder.
+    pub(crate) fn mount_volume(&self, volume: VolumeId, at: &str) {
+        self.make_directory(at);
+        let mounted = self.volumes().mount(volume, &path(at), self.soon());
+        mounted.unwrap();
     }
 
     /// The working folder, which csi-proxy resolves once, when it starts.
@@ -365,23 +385,13 @@ impl NodeFixture {
             disk: Some(disk),
             volume: volumes.unwrap().first().copied(),
         });
-        let _ = self.sim.take_trace();
+        let _ = self.take_trace();
     }
 
     /// The number of the data disk.
     pub(crate) fn disk(&self) -> DiskNumber {
         let known = self.known.get().disk;
         known.unwrap_or_else(|| self.disk_of(DATA))
-    }
-
-    pub(crate) fn disk_of(&self, serial: &str) -> DiskNumber {
-        let disks = &self.os().disks;
-        let numbers = disks.list().unwrap();
-        let is_it = |number: &DiskNumber| {
-            let found = disks.descriptor(*number).unwrap().serial;
-            found.is_some_and(|found| found.trim() == serial)
-        };
-        numbers.into_iter().find(is_it).unwrap()
     }
 
     /// The data disk's volume.
@@ -396,27 +406,14 @@ impl NodeFixture {
     /// Makes a junction of an empty directory in place, even of a held one.
     pub(crate) fn become_junction(&self, directory: &WinPath, target: &str) {
         let data = junction_to(target);
-        let tree = self.sim.files();
+        let tree = self.files();
         tree.become_reparse_point(directory, &data).unwrap();
-    }
-
-    /// Makes a junction.
-    pub(crate) fn junction(&self, at: &str, target: &str) {
-        let data = junction_to(target);
-        self.sim
-            .files()
-            .create_reparse_point(&path(at), LinkKind::Directory, &data)
-            .unwrap();
     }
 
     /// Has the storage provider say that the data disk is for this, as once a cluster took it.
     pub(crate) fn give_role(&self, role: Role) {
-        let file = self.home.path().join("disks").join(format!("{DATA}.toml"));
-        let text = std::fs::read_to_string(&file).unwrap();
-        let spec: DiskSpec = toml::from_str(&text).unwrap();
-        let spec = toml::to_string(&spec.playing(role)).unwrap();
-        std::fs::write(&file, spec).unwrap();
-        self.disks().rescan(self.soon()).unwrap();
+        self.change_disk(DATA, |spec| *spec = spec.clone().playing(role));
+        self.rescan();
     }
 
     /// Makes one more partition of this GPT type on the data disk, as an operator might.
@@ -466,50 +463,30 @@ impl NodeFixture {
         assert_eq!(outcome.unwrap().code, 0);
     }
 
-    /// Writes a file behind the gate's back.
-    pub(crate) fn write(&self, at: &str, content: &str) {
-        self.sim
-            .files()
-            .write_file(&path(at), content.as_bytes())
-            .unwrap();
-    }
-
-    /// Reads a file behind the gate's back.
-    pub(crate) fn read(&self, at: &str) -> String {
-        String::from_utf8(self.sim.files().read_file(&path(at)).unwrap()).unwrap()
-    }
-
-    /// The file that [`NodeFixture::with_mounted_volume`] put on the volume, whatever is mounted where.
     /// The same node once its volume is unmounted, as before its disk goes offline.
     pub(crate) fn unmounted(self) -> Self {
-        let (volume, staging, soon) = (self.volume(), self.staging(), self.soon());
-        let operations = self.node.operations();
-        operations
-            .volumes()
-            .unmount(volume, &staging, soon)
-            .unwrap();
+        let (volume, staging) = (self.volume(), self.staging());
+        let unmounted = self.volumes().unmount(volume, &staging, self.soon());
+        unmounted.unwrap();
         self
     }
 
+    /// The file that [`NodeFixture::with_mounted_volume`] put on the volume, whatever is mounted where.
     pub(crate) fn precious(&self) -> String {
         self.read(&format!("{}data.txt", self.volume()))
     }
 }
 
-fn junction_to(target: &str) -> Vec<u8> {
-    let names = Names {
-        substitute: format!(r"\??\{target}"),
-        print: target.to_owned(),
-    };
-    Reparse::MountPoint(names).encode().unwrap()
+impl Deref for NodeFixture {
+    type Target = TestNode;
+
+    fn deref(&self) -> &TestNode {
+        &self.sim
+    }
 }
 
 /// Prints a count past the harness, which hides the output of a passing test: `cargo xtask test` adds
 /// up such lines of a program.
 pub(crate) fn counted(number: usize, what: &str, about: &str) {
     let _ = writeln!(io::stderr(), "counted: {number} {what} ({about})");
-}
-
-pub(crate) fn path(text: &str) -> WinPath {
-    text.parse().expect(text)
 }

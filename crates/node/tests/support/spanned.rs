@@ -4,9 +4,9 @@ use std::fs;
 use std::time::Duration;
 
 use os::VolumeId;
-use os_sim::{Arrives, Bus, Content, DiskSpec, IdentifierKind, VolumeExtent};
+use os_sim::{Arrives, Bus, DiskSpec, IdentifierKind, VolumeExtent};
 
-use super::{NodeFixture, path};
+use super::NodeFixture;
 
 /// The names of the disks, which are their serial numbers as well.
 pub(crate) const SPANNED: [&str; 2] = ["span1", "span2"];
@@ -33,16 +33,13 @@ impl NodeFixture {
             let spec = DiskSpec::on(Bus::Sas).serial(name).lun(20 + number);
             let spec = spec.identified(IdentifierKind::Vendor, name);
             let spec = spec.arriving(arrives);
-            let hardware = self.sim.hardware();
-            hardware
-                .attach_disk(name, &spec, &Content::blank(LENGTH))
-                .unwrap();
+            self.attach(name, &spec, LENGTH);
             if style == Style::Mbr {
-                hardware.write_disk(name, 440, &[number]).unwrap();
-                hardware.write_disk(name, 510, &[0x55, 0xAA]).unwrap();
+                self.overwrite(name, 440, &[number]);
+                self.overwrite(name, 510, &[0x55, 0xAA]);
             }
         }
-        self.disks().rescan(self.soon()).unwrap();
+        self.rescan();
     }
 
     /// Has an operator lay a volume on the disks, of which the storage provider does not know yet.
@@ -52,7 +49,7 @@ impl NodeFixture {
 
     /// Likewise on these.
     pub(crate) fn span_over(&self, disks: &[&str]) -> VolumeId {
-        let volume = self.sim.hardware().span_disks(disks).unwrap();
+        let volume = self.hardware().span_disks(disks).unwrap();
         self.wait_for_volumes();
         volume
     }
@@ -61,7 +58,7 @@ impl NodeFixture {
     pub(crate) fn add_spanned(&self) -> VolumeId {
         self.plug_spannable(Style::Gpt);
         let volume = self.span();
-        self.disks().rescan(self.soon()).unwrap();
+        self.rescan();
         volume
     }
 
@@ -74,32 +71,24 @@ impl NodeFixture {
 
     /// Mounts it at a new folder.
     pub(crate) fn mount_spanned(&self, volume: VolumeId, folder: &str) {
-        let (folder, soon) = (path(folder), self.soon());
-        self.filesystem().make_directory(&folder, soon).unwrap();
-        self.volumes().mount(volume, &folder, soon).unwrap();
+        self.mount_volume(volume, folder);
     }
 
     /// Writes which parts of volumes are on the first of the disks.
     pub(crate) fn divide_first(&self, extents: Vec<VolumeExtent>) {
-        let file = self
-            .home()
-            .join("disks")
-            .join(format!("{}.toml", SPANNED[0]));
-        let mut spec: DiskSpec = toml::from_str(&fs::read_to_string(&file).unwrap()).unwrap();
-        spec.extent = extents;
-        fs::write(file, toml::to_string(&spec).unwrap()).unwrap();
+        self.change_disk(SPANNED[0], |spec| spec.extent = extents);
         self.wait_for_volumes();
     }
 
     /// All bytes of the disks.
     pub(crate) fn spanned_bytes(&self) -> Vec<Vec<u8>> {
-        let disks = self.home().join("disks");
+        let disks = self.folder().join("disks");
         let image = |name: &str| fs::read(disks.join(format!("{name}.img"))).unwrap();
         SPANNED.map(image).into()
     }
 
     fn wait_for_volumes(&self) {
         let _ = self.os().volumes.list().unwrap();
-        self.os().clock.sleep(Duration::from_secs(1));
+        self.let_pass(Duration::from_secs(1));
     }
 }

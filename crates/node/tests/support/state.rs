@@ -16,7 +16,7 @@ impl NodeFixture {
     /// Disks, partitions, volumes, files, mappings, services, and what the initiator knows.
     pub(crate) fn state(&self) -> String {
         // Volumes come late, and what only memory held of the clock is gone after a death.
-        self.os().clock.sleep(Duration::from_secs(60));
+        self.let_pass(Duration::from_secs(60));
         let names = self.volume_names();
         let mut text = String::new();
         self.say_disks(&mut text);
@@ -24,7 +24,7 @@ impl NodeFixture {
             self.say_volume(&mut text, *volume, name, &names);
         }
         let kubelet = path(r"C:\var");
-        if self.sim.files().entry(&kubelet).is_ok() {
+        if self.files().entry(&kubelet).is_ok() {
             self.say_folder(&mut text, &kubelet, &names);
         }
         self.say_mappings(&mut text);
@@ -92,14 +92,14 @@ impl NodeFixture {
         }
         if matches!(volumes.file_system(volume), Ok(Some(_))) {
             let root = WinPath::of_root(Root::Volume(volume));
-            let dacl = self.sim.files().dacl(&root);
+            let dacl = self.files().dacl(&root);
             let _ = writeln!(text, "  open to {}", dacl.unwrap());
             self.say_folder(text, &WinPath::of_root(Root::Volume(volume)), names);
         }
     }
 
     fn say_folder(&self, text: &mut String, folder: &WinPath, names: &BTreeMap<VolumeId, String>) {
-        let files = self.sim.files();
+        let files = self.files();
         let mut entries = files.list(folder).unwrap();
         entries.sort_by(|one, other| one.name.cmp(&other.name));
         for found in entries {
@@ -112,7 +112,7 @@ impl NodeFixture {
     }
 
     fn describe(&self, at: &WinPath, entry: &Entry, names: &BTreeMap<VolumeId, String>) -> String {
-        let files = self.sim.files();
+        let files = self.files();
         let name = match at.root() {
             Root::Volume(volume) => at.to_string().replace(&volume.to_string(), &names[volume]),
             _ => at.to_string(),

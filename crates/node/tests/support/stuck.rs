@@ -1,5 +1,6 @@
 //! A node with a disk that can be made to hang.
 
+use std::ops::Deref;
 use std::sync::mpsc::{self, Receiver};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -13,7 +14,7 @@ use wincsi_node::{Criterion, DiskQuery, FoundDisk, Node, SerialNumber};
 use super::{DATA, GIB, NodeFixture, STAGING};
 
 /// Of the real clock, which nothing here is to take.
-pub(crate) const TIMEOUT: Duration = Duration::from_secs(60);
+pub(crate) use os_sim::testing::LONG as TIMEOUT;
 
 pub(crate) const BAD: &str = "bad";
 const RAW: &str = "raw";
@@ -76,6 +77,14 @@ pub(crate) enum HangPoint {
     Volume,
 }
 
+impl Deref for StuckDiskFixture {
+    type Target = NodeFixture;
+
+    fn deref(&self) -> &NodeFixture {
+        &self.fixture
+    }
+}
+
 impl StuckDiskFixture {
     pub(crate) fn new() -> Self {
         let fixture = NodeFixture::with_mounted_volume();
@@ -84,16 +93,14 @@ impl StuckDiskFixture {
         for (serial, lun, spec) in [(BAD, 2, unnamed), (RAW, 3, named)] {
             fixture.plug(&spec.serial(serial).lun(lun), serial, 4 * GIB);
         }
-        let bad = fixture.disk_of(BAD);
-        fixture.disks().partition(bad, fixture.soon()).unwrap();
-        let volume = fixture.volumes().sole_on_disk(bad, fixture.soon()).unwrap();
-        fixture.volumes().format(volume, fixture.soon()).unwrap();
+        let disk = fixture.disk_of(BAD);
         let bad = Pair {
-            disk: bad,
-            volume,
+            disk,
+            volume: fixture.formatted(disk),
             folder: BAD_STAGING,
         };
-        mount(&fixture, bad);
+        fixture.mount_volume(bad.volume, BAD_STAGING);
+        fixture.write(&bad.file().to_string(), "precious");
         let find = |text| fixture.disks().find(&serial(text), fixture.soon()).unwrap();
         Self {
             good: Pair {
@@ -133,29 +140,15 @@ impl StuckDiskFixture {
         };
         let rule = Rule::on(operation, Effect::Hang).in_facility(facility);
         let rule = rule.object(&self.object(place));
-        let _ = self.fixture.sim.take_trace();
-        self.fixture.sim.faults().add(rule)
+        let _ = self.fixture.take_trace();
+        self.fixture.fault(rule)
     }
 
     /// How many operations have begun in the bad disk since it hangs: each costs a thread.
     pub(crate) fn lost(&self, place: HangPoint) -> usize {
         let object = self.object(place);
-        let trace = self.fixture.sim.take_trace();
+        let trace = self.fixture.take_trace();
         trace.iter().filter(|op: &&Op| op.object == object).count()
-    }
-
-    pub(crate) fn wait_until_one_hangs(&self) {
-        self.wait_until_hanging(1);
-    }
-
-    pub(crate) fn wait_until_hanging(&self, operations: usize) {
-        let faults = self.fixture.sim.faults();
-        let hang = faults.wait_until_hanging(operations, TIMEOUT);
-        assert!(hang, "fewer than {operations} hang");
-    }
-
-    pub(crate) fn pass(&self, time: Duration) {
-        self.fixture.os().clock.sleep(time);
     }
 
     pub(crate) fn begin<T: Send + 'static>(
@@ -180,25 +173,13 @@ impl StuckDiskFixture {
     pub(crate) fn answer_of<T>(&self, call: &Receiver<Result<T, Error>>) -> Result<T, Error> {
         let begun = Instant::now();
         while begun.elapsed() < TIMEOUT {
-            self.pass(Duration::from_secs(5));
+            self.let_pass(Duration::from_secs(5));
             if let Ok(answer) = call.recv_timeout(SLICE) {
                 return answer;
             }
         }
         panic!("a call is not answered");
     }
-}
-
-/// With a file in it.
-fn mount(fixture: &NodeFixture, pair: Pair) {
-    let folder = pair.folder();
-    let made = fixture.filesystem().make_directory(&folder, fixture.soon());
-    made.unwrap();
-    let mounted = fixture
-        .volumes()
-        .mount(pair.volume, &folder, fixture.soon());
-    mounted.unwrap();
-    fixture.write(&pair.file().to_string(), "precious");
 }
 
 pub(crate) fn serial(text: &str) -> DiskQuery {

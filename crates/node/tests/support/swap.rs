@@ -29,7 +29,7 @@ enum When {
 impl Swap {
     /// The victim becomes a link after it was found, and before it is pinned.
     pub(crate) fn to_link(fixture: &NodeFixture, victim: WinPath, target: &str) -> Self {
-        let (tree, target) = (fixture.sim.files().clone(), target.to_owned());
+        let (tree, target) = (fixture.files().clone(), target.to_owned());
         Self::new(fixture, victim, When::Pinned, move |directory| {
             tree.remove_directory(directory)?;
             tree.create_symlink(directory, &target, LinkKind::Directory)
@@ -38,7 +38,7 @@ impl Swap {
 
     /// The victim becomes a link just after a look at it.
     pub(crate) fn to_link_once_found(fixture: &NodeFixture, victim: WinPath, target: &str) -> Self {
-        let (tree, target) = (fixture.sim.files().clone(), target.to_owned());
+        let (tree, target) = (fixture.files().clone(), target.to_owned());
         Self::new(fixture, victim, When::Found, move |directory| {
             tree.remove_directory(directory)?;
             tree.create_symlink(directory, &target, LinkKind::Directory)
@@ -47,7 +47,7 @@ impl Swap {
 
     /// The directory above the victim becomes a link just before a look at that, if it can be removed.
     pub(crate) fn above_to_link(fixture: &NodeFixture, victim: WinPath, target: &str) -> Self {
-        let (tree, target) = (fixture.sim.files().clone(), target.to_owned());
+        let (tree, target) = (fixture.files().clone(), target.to_owned());
         Self::new(fixture, victim, When::Looked, move |victim| {
             let above = victim.parent().unwrap();
             match tree.remove_directory(&above) {
@@ -67,7 +67,7 @@ impl Swap {
 
     /// The victim is made, as a directory, after somebody looked for it in vain.
     pub(crate) fn made_once_missed(fixture: &NodeFixture, victim: WinPath) -> Self {
-        let tree = fixture.sim.files().clone();
+        let tree = fixture.files().clone();
         Self::new(fixture, victim, When::Missed, move |directory| {
             tree.create_directory(directory)
         })

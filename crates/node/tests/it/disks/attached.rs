@@ -43,13 +43,13 @@ fn fixture() -> NodeFixture {
     };
     let fixture = NodeFixture::of(&spec, Options::default());
     fixture.plug(&DiskSpec::on(Bus::Sas).serial(OLD).lun(1), OLD, GIB);
-    let _ = fixture.sim.take_trace();
+    let _ = fixture.take_trace();
     fixture
 }
 
 fn attach(fixture: &NodeFixture) {
     let spec = DiskSpec::on(Bus::Sas).serial(NEW).lun(2);
-    let hardware = fixture.sim.hardware();
+    let hardware = fixture.hardware();
     hardware
         .attach_disk(NEW, &spec, &Content::blank(GIB))
         .unwrap();
@@ -72,11 +72,7 @@ fn call(fixture: &NodeFixture, patience: Duration) -> Answer {
 }
 
 fn hang(fixture: &NodeFixture) -> RuleId {
-    fixture.sim.faults().add(Rule::on(RESCAN, Effect::Hang))
-}
-
-fn wait_until_hanging(fixture: &NodeFixture) {
-    assert!(fixture.sim.faults().wait_until_hanging(1, TIMEOUT));
+    fixture.hang(RESCAN)
 }
 
 /// The operations from the first count on.
@@ -88,7 +84,7 @@ struct Done<'a> {
 
 impl<'a> Done<'a> {
     fn on(fixture: &'a NodeFixture) -> Self {
-        let _ = fixture.sim.take_trace();
+        let _ = fixture.take_trace();
         Self {
             fixture,
             reads: 0,
@@ -97,7 +93,7 @@ impl<'a> Done<'a> {
     }
 
     fn count(&mut self) {
-        for op in self.fixture.sim.take_trace() {
+        for op in self.fixture.take_trace() {
             self.reads += usize::from(op.operation == QUERY && op.object == DISKS);
             self.rescans += usize::from(op.operation == RESCAN);
         }
@@ -123,7 +119,7 @@ impl<'a> Done<'a> {
 fn answer_of(fixture: &NodeFixture, call: &Answer) -> Result<FoundDisk, Error> {
     let end = Instant::now() + TIMEOUT;
     while Instant::now() < end {
-        fixture.os().clock.sleep(Duration::from_secs(5));
+        fixture.let_pass(Duration::from_secs(5));
         if let Ok(answer) = call.recv_timeout(Duration::from_millis(200)) {
             return answer;
         }
@@ -162,15 +158,15 @@ fn a_hundred_callers_find_a_disk_that_comes_late_by_one_rescan_together() {
     let mut done = Done::on(&fixture);
     let first_hangs = hang(&fixture);
     let first = call(&fixture, MINUTE);
-    wait_until_hanging(&fixture);
+    fixture.wait_for_hang(1);
     let others: Vec<_> = (0..CALLERS).map(|_| call(&fixture, MINUTE)).collect();
     done.wait_for_looks(1 + CALLERS);
     let second_hangs = hang(&fixture);
-    fixture.sim.faults().remove(first_hangs);
+    fixture.faults().remove(first_hangs);
     done.wait_for_looks(1 + CALLERS + 1);
-    wait_until_hanging(&fixture);
+    fixture.wait_for_hang(1);
     attach(&fixture);
-    fixture.sim.faults().remove(second_hangs);
+    fixture.faults().remove(second_hangs);
     for call in others.iter().chain([&first]) {
         let found = call.recv_timeout(TIMEOUT).unwrap();
         assert_eq!(number(found), fixture.disk_of(NEW));
@@ -183,12 +179,12 @@ fn a_rescan_that_hangs_holds_nobody_whose_disk_is_there() {
     let fixture = fixture();
     let hanging = hang(&fixture);
     let waiting = call(&fixture, MINUTE);
-    wait_until_hanging(&fixture);
+    fixture.wait_for_hang(1);
     for _ in 0..3 {
         find(&fixture, &serial(OLD), MINUTE).unwrap();
     }
     attach(&fixture);
-    fixture.sim.faults().remove(hanging);
+    fixture.faults().remove(hanging);
     let found = waiting.recv_timeout(TIMEOUT).unwrap();
     assert_eq!(number(found), fixture.disk_of(NEW));
 }
@@ -199,14 +195,14 @@ fn a_disk_that_windows_notices_is_found_while_a_rescan_hangs() {
     let fixture = NodeFixture::new();
     let hanging = hang(&fixture);
     let waiting = call(&fixture, MINUTE * 10);
-    wait_until_hanging(&fixture);
+    fixture.wait_for_hang(1);
     attach(&fixture);
     let attached = fixture.os().clock.now();
     let found = answer_of(&fixture, &waiting);
     assert_eq!(number(found), fixture.disk_of(NEW));
     let took = attached.until(fixture.os().clock.now());
     assert!(took < MINUTE * 5, "{took:?}");
-    fixture.sim.faults().remove(hanging);
+    fixture.faults().remove(hanging);
 }
 
 #[test]
@@ -215,7 +211,7 @@ fn a_rescan_that_hangs_is_told_after_the_patience_and_no_other_is_begun() {
     let mut done = Done::on(&fixture);
     let hanging = hang(&fixture);
     let calls: Vec<_> = (0..10).map(|_| call(&fixture, MINUTE)).collect();
-    wait_until_hanging(&fixture);
+    fixture.wait_for_hang(1);
     done.wait_for_looks(10);
     for call in &calls {
         let error = answer_of(&fixture, call).unwrap_err();
@@ -224,7 +220,7 @@ fn a_rescan_that_hangs_is_told_after_the_patience_and_no_other_is_begun() {
     }
     assert_eq!(done.rescans(), 1);
     attach(&fixture);
-    fixture.sim.faults().remove(hanging);
+    fixture.faults().remove(hanging);
     let found = find(&fixture, &serial(NEW), MINUTE);
     assert_eq!(number(found), fixture.disk_of(NEW));
 }
@@ -240,10 +236,10 @@ fn at_the_deadline_a_call_ends_whatever_its_patience() {
         let found = NodeApi::disks(&node).find_attached(&serial(NEW), MINUTE, soon);
         let _ = answer.send(found);
     });
-    wait_until_hanging(&fixture);
+    fixture.wait_for_hang(1);
     let error = answer_of(&fixture, &answered).unwrap_err();
     assert_eq!(error.cause, Cause::Deadline);
-    fixture.sim.faults().remove(hanging);
+    fixture.faults().remove(hanging);
 }
 
 #[test]
@@ -274,13 +270,12 @@ fn what_no_rescan_can_mend_is_told_at_once() {
 #[test]
 fn a_rescan_that_is_refused_ends_the_calls_that_it_was_for() {
     let fixture = fixture();
-    let refused = Rule::on(RESCAN, Effect::fail(Win32::ACCESS_DENIED));
-    let refused = fixture.sim.faults().add(refused);
+    let refused = fixture.fail(RESCAN, Win32::ACCESS_DENIED);
     let mut done = Done::on(&fixture);
     let error = find(&fixture, &serial(NEW), MINUTE).unwrap_err();
     assert_eq!(error.condition(), Some(Condition::AccessDenied), "{error}");
     assert_eq!(done.rescans(), 1);
-    fixture.sim.faults().remove(refused);
+    fixture.faults().remove(refused);
     attach(&fixture);
     let found = find(&fixture, &serial(NEW), MINUTE);
     assert_eq!(number(found), fixture.disk_of(NEW), "and no later one");
@@ -290,13 +285,13 @@ fn a_rescan_that_is_refused_ends_the_calls_that_it_was_for() {
 fn a_rescan_that_fails_for_now_is_made_again_until_the_patience_is_over() {
     let fixture = fixture();
     let not_ready = || Rule::on(RESCAN, Effect::fail(Win32::NOT_READY));
-    fixture.sim.faults().add(not_ready().times(2));
+    fixture.fault(not_ready().times(2));
     attach(&fixture);
     let mut done = Done::on(&fixture);
     let found = find(&fixture, &serial(NEW), MINUTE);
     assert_eq!(number(found), fixture.disk_of(NEW));
     assert_eq!(done.rescans(), 3);
-    fixture.sim.faults().add(not_ready());
+    fixture.fault(not_ready());
     let error = find(&fixture, &serial("never"), MINUTE).unwrap_err();
     assert_eq!(error.condition(), Some(Condition::NotReady), "{error}");
 }

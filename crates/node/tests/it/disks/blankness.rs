@@ -42,12 +42,8 @@ fn bytes_that_nothing_explains_refuse_a_strict_node_alone() {
         options.format_guard = format_guard;
         let fixture = NodeFixture::with(options);
         fixture.plug(&DiskSpec::on(Bus::Sas).serial(DATA), DATA, LENGTH);
-        fixture
-            .sim
-            .hardware()
-            .write_disk(DATA, 2 << 20, b"what is this")
-            .unwrap();
-        let partitioned = fixture.disks().partition(fixture.disk(), fixture.soon());
+        fixture.overwrite(DATA, 2 << 20, b"what is this");
+        let partitioned = fixture.try_partition();
         assert_eq!(
             partitioned.is_ok(),
             goes_on,
@@ -90,11 +86,11 @@ fn a_disk_that_cannot_be_read_is_not_blank() {
         .serial(DATA)
         .unreadable_at(LENGTH - 4096, 512);
     fixture.plug(&spec, DATA, LENGTH);
-    let refused = fixture.disks().partition(fixture.disk(), fixture.soon());
+    let refused = fixture.try_partition();
     assert!(
         matches!(refused, Err(DiskError::Blank(BlankError::Unread { .. }))),
         "{refused:?}"
     );
-    let layout = fixture.os().disks.layout(fixture.disk()).unwrap();
+    let layout = fixture.layout();
     assert_eq!(layout.style, PartitionStyle::Raw);
 }

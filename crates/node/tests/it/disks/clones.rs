@@ -110,12 +110,8 @@ fn with_clone_on(policy: SanPolicy, offline_attributes: OfflineAttributes) -> No
 
 fn plug_clone(fixture: &NodeFixture) {
     let spec = DiskSpec::on(Bus::Sas).serial(CLONE).lun(2);
-    fixture
-        .sim
-        .hardware()
-        .clone_disk(DATA, CLONE, &spec)
-        .unwrap();
-    fixture.disks().rescan(fixture.soon()).unwrap();
+    fixture.hardware().clone_disk(DATA, CLONE, &spec).unwrap();
+    fixture.rescan();
 }
 
 fn style(fixture: &NodeFixture, serial: &str) -> PartitionStyle {
@@ -139,7 +135,7 @@ fn boot_sector(fixture: &NodeFixture, name: &str) -> [u8; 512] {
     let layout = fixture.os().disks.layout(fixture.disk_of(name)).unwrap();
     let offset = layout.partitions.iter().map(|one| one.offset).max();
     let mut sector = [0; 512];
-    let hardware = fixture.sim.hardware();
+    let hardware = fixture.hardware();
     hardware
         .read_disk(name, offset.unwrap(), &mut sector)
         .unwrap();
@@ -204,11 +200,10 @@ fn a_clone_of_a_clone_is_a_third_volume() {
     write(&fixture, CLONE, "second");
     let spec = DiskSpec::on(Bus::Sas).serial("clone2").lun(3);
     fixture
-        .sim
         .hardware()
         .clone_disk(CLONE, "clone2", &spec)
         .unwrap();
-    fixture.disks().rescan(fixture.soon()).unwrap();
+    fixture.rescan();
     stage(&fixture, "clone2");
     assert_eq!(read(&fixture, "clone2"), "second");
     let styles = [DATA, CLONE, "clone2"].map(|serial| style(&fixture, serial));
@@ -284,7 +279,7 @@ fn a_clone_that_stays_read_only_does_not_come_online() {
         "MSFT_Disk.SetAttributes",
         Effect::Answer(os::Outcome::of(40_001)),
     );
-    fixture.sim.faults().add(refused);
+    fixture.fault(refused);
     let online = fixture
         .disks()
         .bring_online(&found(&fixture, CLONE), fixture.soon());
@@ -313,7 +308,7 @@ fn a_disk_that_stays_read_only_is_not_said_to_be_ready() {
         "MSFT_Disk.SetAttributes",
         Effect::Answer(os::Outcome::of(0)),
     );
-    fixture.sim.faults().add(nothing);
+    fixture.fault(nothing);
     let ready = fixture
         .disks()
         .bring_online(&found(&fixture, DATA), fixture.soon());
@@ -334,8 +329,8 @@ fn a_clone_whose_original_is_elsewhere_comes_up_as_it_is() {
     let before = style(&fixture, DATA);
     unstage(&fixture, DATA);
     plug_clone(&fixture);
-    fixture.sim.hardware().detach_disk(DATA).unwrap();
-    fixture.disks().rescan(fixture.soon()).unwrap();
+    fixture.hardware().detach_disk(DATA).unwrap();
+    fixture.rescan();
     assert!(!attributes(&fixture, CLONE).offline);
     assert_eq!(style(&fixture, CLONE), before);
     stage(&fixture, CLONE);

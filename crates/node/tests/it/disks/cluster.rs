@@ -2,8 +2,6 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests")]
 
-use std::sync::Arc;
-
 use os_sim::{Bus, DiskSpec, NodeSpec, SanPolicy};
 use wincsi_node::{DiskError, NewSize, Node, Options, ProviderError};
 
@@ -26,7 +24,7 @@ fn live(fixture: &NodeFixture, node: &Node) {
     disks.partition(disk, soon).unwrap();
     let volume = fixture.volume();
     volumes.format(volume, soon).unwrap();
-    fixture.sim.hardware().grow_disk(DATA, 4 * GIB).unwrap();
+    fixture.grow(DATA, 4 * GIB);
     volumes.resize(volume, NewSize::Maximum, soon).unwrap();
     disks.set_offline(disk, soon).unwrap();
 }
@@ -46,10 +44,8 @@ fn a_volume_lives_beside_the_objects_of_another_node() {
 fn the_row_of_another_node_is_not_taken_for_a_disk_here() {
     let fixture = clustered();
     let node = inject::node(&fixture, |os| {
-        let provider = Arc::clone(&os.storage);
-        os.storage = Arc::new(inject::Without {
-            provider,
-            left_out: |row| !row.path.0.contains(NEIGHBOUR),
+        inject::rows(&mut os.storage, |rows| {
+            rows.retain(|row| row.path.0.contains(NEIGHBOUR))
         });
     });
     let trace = fixture.trace(|| {
@@ -78,10 +74,8 @@ fn partitions_without_the_number_of_their_disk_are_found_by_their_disk() {
     let fixture = NodeFixture::new();
     fixture.plug(&DiskSpec::on(Bus::Sas).serial(DATA).lun(1), DATA, GIB);
     let node = inject::node(&fixture, |os| {
-        let provider = Arc::clone(&os.storage);
-        os.storage = Arc::new(inject::Without {
-            provider,
-            left_out: |row| row.class == "MSFT_Partition",
+        inject::rows(&mut os.storage, |rows| {
+            rows.retain(|row| row.class != "MSFT_Partition")
         });
     });
     live(&fixture, &node);

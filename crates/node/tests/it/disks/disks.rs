@@ -20,11 +20,8 @@ const SYSTEM: DiskNumber = DiskNumber(0);
 #[test]
 fn a_raw_disk_becomes_one_with_a_visible_volume() {
     let fixture = NodeFixture::with_data_disk();
-    fixture
-        .disks()
-        .partition(fixture.disk(), fixture.soon())
-        .unwrap();
-    let layout = fixture.os().disks.layout(fixture.disk()).unwrap();
+    fixture.partition();
+    let layout = fixture.layout();
     assert!(matches!(layout.style, PartitionStyle::Gpt { .. }));
     assert!(
         fixture
@@ -40,12 +37,9 @@ fn a_raw_disk_becomes_one_with_a_visible_volume() {
 fn a_disk_with_a_partition_is_left_alone_and_not_read() {
     let fixture = NodeFixture::with_volume();
     let before = fixture.state();
-    let _ = fixture.sim.take_trace();
-    fixture
-        .disks()
-        .partition(fixture.disk(), fixture.soon())
-        .unwrap();
-    let trace = fixture.sim.take_trace();
+    let _ = fixture.take_trace();
+    fixture.partition();
+    let trace = fixture.take_trace();
     assert!(
         trace.iter().all(|op| op.operation != "ReadFile"),
         "{trace:?}"
@@ -61,15 +55,9 @@ fn a_disk_with_a_partition_is_left_alone_and_not_read() {
 #[test]
 fn nobody_waits_on_an_offline_disk() {
     let fixture = NodeFixture::with_volume();
-    fixture
-        .disks()
-        .set_offline(fixture.disk(), fixture.soon())
-        .unwrap();
+    fixture.set_offline();
     let before = fixture.os().clock.now();
-    fixture
-        .disks()
-        .partition(fixture.disk(), fixture.soon())
-        .unwrap();
+    fixture.partition();
     let volumes = fixture
         .volumes()
         .list_on_disk(fixture.disk(), None, fixture.soon());
@@ -84,10 +72,7 @@ fn a_volume_that_does_not_come_is_an_error_that_names_its_partition() {
         .volume_delay(Duration::from_secs(3600));
     let fixture = NodeFixture::of(&spec, Options::default());
     fixture.plug(&DiskSpec::on(Bus::Sas).serial(DATA), DATA, 4 * GIB);
-    let error = fixture
-        .disks()
-        .partition(fixture.disk(), fixture.soon())
-        .unwrap_err();
+    let error = fixture.try_partition().unwrap_err();
     let text = format!("partition 2 of disk {} has no volume", fixture.disk());
     assert!(error.to_string().starts_with(&text), "{error}");
 }
@@ -101,20 +86,11 @@ fn a_partition_that_was_there_is_waited_for_too() {
     let fixture = NodeFixture::of(&spec, Options::default());
     fixture.plug(&DiskSpec::on(Bus::Sas).serial(DATA), DATA, 4 * GIB);
     let create = format!("*{}", disk::CREATE_PARTITION.name);
-    fixture
-        .sim
-        .faults()
-        .add(Rule::on(&create, Effect::Kill(Kill::After)));
-    fixture
-        .disks()
-        .partition(fixture.disk(), fixture.soon())
-        .unwrap_err();
+    fixture.fault(Rule::on(&create, Effect::Kill(Kill::After)));
+    fixture.try_partition().unwrap_err();
     let fixture = fixture.reopened();
     let before = fixture.os().volumes.list().unwrap().len();
-    fixture
-        .disks()
-        .partition(fixture.disk(), fixture.soon())
-        .unwrap();
+    fixture.partition();
     assert_eq!(fixture.os().volumes.list().unwrap().len(), before + 1);
 }
 
@@ -125,10 +101,7 @@ fn a_partition_that_was_there_is_brought_online() {
     let volume = fixture.volume();
     fixture.take_partition_offline();
     assert!(!fixture.os().volumes.list().unwrap().contains(&volume));
-    fixture
-        .disks()
-        .partition(fixture.disk(), fixture.soon())
-        .unwrap();
+    fixture.partition();
     assert!(fixture.os().volumes.list().unwrap().contains(&volume));
 }
 
@@ -198,7 +171,7 @@ fn a_disk_with_a_page_file_or_a_crash_dump_is_never_written() {
         spec.page_files = vec![page_file.to_owned()];
         spec.crash_dump = crash_dump.map(str::to_owned);
         let fixture = NodeFixture::with_mounted_volume_on(&spec);
-        let refused = fixture.disks().set_offline(fixture.disk(), fixture.soon());
+        let refused = fixture.try_set_offline();
         let reason = expected;
         let disk = fixture.disk();
         assert_eq!(refused, Err(DiskError::Guarded { disk, reason }));
@@ -232,11 +205,7 @@ fn a_disk_shows_after_a_rescan() {
         .serial(DATA)
         .lun(7)
         .identified(IdentifierKind::Vendor, "disk-7");
-    fixture
-        .sim
-        .hardware()
-        .attach_disk(DATA, &spec, &Content::blank(GIB))
-        .unwrap();
+    fixture.attach(DATA, &spec, GIB);
     let disks = fixture.disks();
     assert_eq!(disks.ids(fixture.soon()).unwrap().len(), 1);
     disks.rescan(fixture.soon()).unwrap();
@@ -249,7 +218,7 @@ fn a_disk_shows_after_a_rescan() {
         Ok(fixture.disk())
     );
     assert_eq!(disks.size(fixture.disk(), fixture.soon()), Ok(GIB));
-    fixture.sim.hardware().grow_disk(DATA, 2 * GIB).unwrap();
+    fixture.grow(DATA, 2 * GIB);
     disks.rescan(fixture.soon()).unwrap();
     assert_eq!(disks.size(fixture.disk(), fixture.soon()), Ok(2 * GIB));
 }
@@ -278,7 +247,7 @@ fn an_identifier_that_several_disks_have_names_none() {
 fn one_dead_disk_does_not_hide_the_others() {
     let fixture = NodeFixture::with_data_disk();
     let disk = fixture.disk();
-    fixture.sim.faults().add(
+    fixture.fault(
         Rule::on(
             "IOCTL_STORAGE_QUERY_PROPERTY",
             Effect::fail(Win32::IO_DEVICE),
@@ -300,8 +269,7 @@ fn a_disk_that_does_not_know_the_question_has_no_identifier() {
     for code in none {
         let fixture = NodeFixture::with_data_disk();
         let disk = fixture.disk();
-        let rule = Rule::on("IOCTL_STORAGE_QUERY_PROPERTY", Effect::fail(code));
-        fixture.sim.faults().add(rule.object(&format!("*{disk}")));
+        fixture.fail_on("IOCTL_STORAGE_QUERY_PROPERTY", &format!("*{disk}"), code);
         let ids = fixture.disks().ids(fixture.soon()).unwrap();
         let page83 = ids.get(&disk).map(|ids| ids.page83.as_str());
         assert_eq!(page83, Some(""), "{code:?}");
@@ -320,11 +288,11 @@ fn a_disk_that_does_not_say_its_identifier_does_not_end_the_search() {
     }
     let (dead, alive) = (fixture.disk_of("dead"), fixture.disk_of("alive"));
     assert!(dead < alive);
-    let query = Rule::on(
+    fixture.fail_on(
         "IOCTL_STORAGE_QUERY_PROPERTY",
-        Effect::fail(Win32::IO_DEVICE),
+        &format!("*{dead}"),
+        Win32::IO_DEVICE,
     );
-    fixture.sim.faults().add(query.object(&format!("*{dead}")));
     let disks = fixture.disks();
     assert_eq!(disks.by_page83("alive", fixture.soon()), Ok(alive));
     let missing = disks.by_page83("dead", fixture.soon());
@@ -366,7 +334,7 @@ fn a_cloned_disk_comes_online_and_writable() {
         GIB,
     );
     let disks = fixture.disks();
-    let attributes = || fixture.os().disks.attributes(fixture.disk()).unwrap();
+    let attributes = || fixture.attributes();
     assert!(attributes().offline && attributes().read_only);
     assert_eq!(disks.is_online(fixture.disk(), fixture.soon()), Ok(false));
     disks.set_online(fixture.disk(), fixture.soon()).unwrap();
@@ -380,23 +348,11 @@ fn a_cloned_disk_comes_online_and_writable() {
 fn an_offline_disk_gets_no_partition_and_says_so() {
     let fixture = NodeFixture::with_data_disk();
     let create = format!("*{}", disk::CREATE_PARTITION.name);
-    let failing = fixture
-        .sim
-        .faults()
-        .add(Rule::on(&create, Effect::fail(Win32::GEN_FAILURE)));
-    fixture
-        .disks()
-        .partition(fixture.disk(), fixture.soon())
-        .unwrap_err();
-    fixture.sim.faults().remove(failing);
-    fixture
-        .disks()
-        .set_offline(fixture.disk(), fixture.soon())
-        .unwrap();
-    let error = fixture
-        .disks()
-        .partition(fixture.disk(), fixture.soon())
-        .unwrap_err();
+    let failing = fixture.fail(&create, Win32::GEN_FAILURE);
+    fixture.try_partition().unwrap_err();
+    fixture.faults().remove(failing);
+    fixture.set_offline();
+    let error = fixture.try_partition().unwrap_err();
     let text = format!(
         "WMI MSFT_Disk.CreatePartition failed (target=disk {}): code=41003: the disk is offline",
         fixture.disk()
@@ -418,7 +374,7 @@ fn two_calls_for_one_disk_make_one_partition() {
     for call in calls {
         call.join().unwrap().unwrap();
     }
-    let layout = fixture.os().disks.layout(fixture.disk()).unwrap();
+    let layout = fixture.layout();
     assert_eq!(
         layout.partitions.len(),
         2,
@@ -433,7 +389,7 @@ fn a_lock_outlives_the_deadline_of_its_call() {
     let fixture = NodeFixture::with_data_disk();
     let disk = fixture.disk();
     let create = format!("*{}", disk::CREATE_PARTITION.name);
-    let hang = fixture.sim.faults().add(Rule::on(&create, Effect::Hang));
+    let hang = fixture.hang(&create);
     let (answered, answer) = mpsc::channel();
     let (node, soon) = (fixture.node.clone(), fixture.soon());
     thread::spawn(move || {
@@ -443,8 +399,8 @@ fn a_lock_outlives_the_deadline_of_its_call() {
         answered.send(done).unwrap();
     });
     let patience = Duration::from_secs(60);
-    assert!(fixture.sim.faults().wait_until_hanging(1, patience));
-    fixture.os().clock.sleep(Duration::from_secs(7200));
+    fixture.wait_for_hang(1);
+    fixture.let_pass(Duration::from_secs(7200));
     let gone = answer.recv_timeout(patience).unwrap();
     assert!(
         matches!(
@@ -456,13 +412,13 @@ fn a_lock_outlives_the_deadline_of_its_call() {
     let later = Deadline::within(&*fixture.os().clock, Duration::from_secs(1));
     let node = fixture.node.clone();
     let waiting = thread::spawn(move || node.operations().disks().set_offline(disk, later));
-    fixture.os().clock.sleep(Duration::from_secs(2));
+    fixture.let_pass(Duration::from_secs(2));
     let refused = waiting.join().unwrap();
     assert!(
         matches!(refused, Err(DiskError::Unfinished(_))),
         "{refused:?}"
     );
-    fixture.sim.faults().remove(hang);
+    fixture.faults().remove(hang);
     fixture.disks().partition(disk, fixture.soon()).unwrap();
     assert_eq!(fixture.os().disks.layout(disk).unwrap().partitions.len(), 2);
 }
@@ -471,23 +427,15 @@ fn a_lock_outlives_the_deadline_of_its_call() {
 #[test]
 fn a_disk_of_two_minds_is_left_alone() {
     let fixture = NodeFixture::with_volume();
-    fixture.sim.faults().add(Rule::on(
+    fixture.fault(Rule::on(
         &format!("*{}", disk::REFRESH.name),
         Effect::Fail(Cause::Win32(Win32::GEN_FAILURE)),
     ));
     for offset in [0, 4 * GIB - (1 << 20)] {
-        fixture
-            .sim
-            .hardware()
-            .write_disk(DATA, offset, &[0; 1 << 20])
-            .unwrap();
+        fixture.overwrite(DATA, offset, &[0; 1 << 20]);
     }
-    fixture
-        .os()
-        .disks
-        .update_properties(fixture.disk())
-        .unwrap();
-    let refused = fixture.disks().partition(fixture.disk(), fixture.soon());
+    fixture.update_properties();
+    let refused = fixture.try_partition();
     assert!(
         matches!(refused, Err(DiskError::ViewsDiffer { .. })),
         "{refused:?}"
@@ -500,7 +448,7 @@ fn a_disk_of_two_minds_is_left_alone() {
 fn a_disk_whose_number_went_to_another_is_not_written_in_its_place() {
     let fixture = NodeFixture::new();
     let spec = |serial: &str| DiskSpec::on(Bus::Sas).serial(serial);
-    let hardware = fixture.sim.hardware();
+    let hardware = fixture.hardware();
     fixture.plug(&spec(DATA), DATA, GIB);
     let number = fixture.disk();
     let ext4 = formats::fixtures::all()
@@ -525,14 +473,13 @@ fn a_disk_whose_number_went_to_another_is_not_written_in_its_place() {
         head
     };
     let before = head();
-    let rescan = Rule::on("*UpdateHostStorageCache", Effect::fail(Win32::GEN_FAILURE));
-    let stuck = fixture.sim.faults().add(rescan);
+    let stuck = fixture.fail("*UpdateHostStorageCache", Win32::GEN_FAILURE);
     fixture
         .disks()
         .partition(number, fixture.soon())
         .unwrap_err();
     assert!(before == head(), "the filesystem survives");
-    fixture.sim.faults().remove(stuck);
+    fixture.faults().remove(stuck);
     fixture.disks().partition(number, fixture.soon()).unwrap();
     assert!(before == head(), "the filesystem survives");
     let blank = fixture.os().disks.layout(number).unwrap();

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use formats::fixtures::field::{self, Object};
 use formats::location::Location;
 use os::DiskNumber;
-use os_sim::{Bus, Content, DiskSpec, IdentifierKind};
+use os_sim::{Bus, DiskSpec, IdentifierKind};
 use wincsi_node::{Criterion, DiskError, DiskQuery, FoundDisk, Page83, SerialNumber};
 
 use crate::support::{GIB, NodeFixture};
@@ -150,13 +150,8 @@ fn spec(object: &Object) -> DiskSpec {
 
 /// The number that the disk gets.
 fn plug(fixture: &NodeFixture, name: &str, spec: &DiskSpec) -> DiskNumber {
-    let content = Content::blank(GIB);
-    fixture
-        .sim
-        .hardware()
-        .attach_disk(name, spec, &content)
-        .unwrap();
-    fixture.disks().rescan(fixture.soon()).unwrap();
+    fixture.attach(name, spec, GIB);
+    fixture.rescan();
     *fixture.os().disks.list().unwrap().last().unwrap()
 }
 

@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use os::schema::disk;
-use os::{DiskNumber, Paging, Win32};
+use os::{DiskNumber, Win32};
 use os_sim::{Address, Bus, Content, DiskSpec, Effect, IdentifierKind, IdentifierPage, Rule};
 use wincsi_node::api::{Cause, Condition, Error};
 use wincsi_node::{
@@ -263,10 +263,7 @@ fn a_namespace_that_reads_two_ways_is_settled_by_the_disks_scsi_address() {
             .is_none()
     );
 
-    let refused = Effect::fail(Win32::INVALID_FUNCTION);
-    own.sim
-        .faults()
-        .add(Rule::on("IOCTL_SCSI_GET_ADDRESS", refused));
+    own.fail("IOCTL_SCSI_GET_ADDRESS", Win32::INVALID_FUNCTION);
     for either in [17, 11] {
         let error = not_identified(find(&own, namespace(either)));
         let uncertain: Vec<_> = error.uncertain().collect();
@@ -343,10 +340,10 @@ fn a_disk_with_a_page_file_is_no_candidate() {
     let volume = own.volumes().sole_on_disk(other, soon).unwrap();
     own.volumes().format(volume, soon).unwrap();
     let node = inject::node(&own, |os| {
-        let boot = Arc::clone(&os.boot);
         let file = format!(r"{volume}pagefile.sys");
-        let say = move |paging: &mut Paging| paging.page_files.push(file.parse().unwrap());
-        os.boot = Arc::new(inject::PagesTo { boot, say });
+        inject::paging(&mut os.boot, move |paging| {
+            paging.page_files.push(file.parse().unwrap())
+        });
     });
     let found = node
         .operations()
@@ -364,7 +361,7 @@ fn a_dead_disk_keeps_no_other_from_being_found_and_is_named() {
     let object = format!("disk {}", own.disk_of(OTHER));
     let dead =
         Rule::on("IOCTL_DISK_GET_LENGTH_INFO", Effect::fail(Win32::IO_DEVICE)).object(&object);
-    own.sim.faults().add(dead);
+    own.fault(dead);
     assert_eq!(find(&own, [serial(DATA)]).unwrap().number(), own.disk());
     let error = not_identified(find(&own, [Criterion::Adapter(1), Criterion::Lun(2)]));
     assert!(
@@ -383,7 +380,7 @@ fn a_silent_disk_that_may_be_the_one_keeps_another_from_being_taken() {
     let object = format!("disk {ours}");
     let dead =
         Rule::on("IOCTL_DISK_GET_LENGTH_INFO", Effect::fail(Win32::IO_DEVICE)).object(&object);
-    own.sim.faults().add(dead);
+    own.fault(dead);
     let error = not_identified(find(&own, [serial("twin")]));
     let uncertain: Vec<_> = error.uncertain().map(|disk| disk.number).collect();
     assert_eq!((uncertain, error.candidates().count()), (vec![ours], 1));
@@ -442,7 +439,7 @@ fn a_disk_that_fails_to_tell_its_page83_counts_where_that_is_asked_for() {
 
 /// Another disk in the number, and in the slot, of the one that was found.
 fn swap(own: &Fixture, spec: &DiskSpec) {
-    let hardware = own.sim.hardware();
+    let hardware = own.hardware();
     hardware.detach_disk(DATA).unwrap();
     own.os().disks.list().unwrap();
     hardware
@@ -476,7 +473,7 @@ fn found(change: &str) -> (Fixture, FoundDisk) {
     let own = Fixture::new();
     own.plug(&at(1, 1).serial(DATA), DATA, GIB);
     if change.ends_with("_online") {
-        own.disks().set_offline(own.disk(), own.soon()).unwrap();
+        own.set_offline();
     }
     let found = find(&own, [Criterion::Adapter(1), Criterion::Lun(1)]).unwrap();
     (own, found)
@@ -498,10 +495,10 @@ fn a_disk_that_was_swapped_since_it_was_found_is_not_changed() {
         let later = at(1, 1).serial(OTHER);
         swap(&own, &later);
         if name.ends_with("_online") {
-            own.disks().rescan(own.soon()).unwrap();
+            own.rescan();
             own.disks().set_offline(found.number(), own.soon()).unwrap();
         }
-        let _ = own.sim.take_trace();
+        let _ = own.take_trace();
         let refused = change(&own.node, &found, own.soon());
         assert!(
             matches!(
@@ -516,7 +513,7 @@ fn a_disk_that_was_swapped_since_it_was_found_is_not_changed() {
 
 #[track_caller]
 fn nothing_was_changed(own: &Fixture, name: &str) {
-    let trace = own.sim.take_trace();
+    let trace = own.take_trace();
     let changes = [
         disk::INITIALIZE.name,
         disk::CREATE_PARTITION.name,
@@ -536,7 +533,7 @@ fn nothing_was_changed(own: &Fixture, name: &str) {
 fn a_disk_that_is_swapped_while_it_is_worked_on_is_not_changed() {
     for (name, change) in CHANGES {
         let (own, found) = found(name);
-        let (hardware, disks) = (own.sim.hardware().clone(), Arc::clone(&own.os().disks));
+        let (hardware, disks) = (own.hardware().clone(), Arc::clone(&own.os().disks));
         let node = inject::node(&own, |os| {
             let swap = move || {
                 hardware.detach_disk(DATA).unwrap();
@@ -548,7 +545,7 @@ fn a_disk_that_is_swapped_while_it_is_worked_on_is_not_changed() {
             };
             inject::before(os, inject::PAGING, 1, swap);
         });
-        let _ = own.sim.take_trace();
+        let _ = own.take_trace();
         let refused = change(&node, &found, own.soon());
         assert!(
             matches!(
@@ -567,11 +564,11 @@ fn a_disk_that_is_swapped_while_it_is_worked_on_is_not_changed() {
 fn a_disk_that_has_another_number_is_found_anew_and_not_confused() {
     let (own, before) = found("partition");
     swap(&own, &at(1, 2).serial(OTHER));
-    let hardware = own.sim.hardware();
+    let hardware = own.hardware();
     hardware
         .attach_disk(DATA, &at(1, 1).serial(DATA), &Content::blank(GIB))
         .unwrap();
-    own.disks().rescan(own.soon()).unwrap();
+    own.rescan();
     assert_eq!(before.number(), own.disk_of(OTHER), "the number is reused");
     let refused = own.disks().partition(&before, own.soon());
     assert!(
@@ -590,7 +587,7 @@ fn a_disk_that_has_another_number_is_found_anew_and_not_confused() {
 #[test]
 fn a_disk_that_has_grown_since_is_still_the_one() {
     let (own, found) = found("partition");
-    own.sim.hardware().grow_disk(DATA, 2 * GIB).unwrap();
-    own.disks().rescan(own.soon()).unwrap();
+    own.grow(DATA, 2 * GIB);
+    own.rescan();
     own.disks().partition(&found, own.soon()).unwrap();
 }

@@ -2,8 +2,6 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests")]
 
-use std::fs;
-
 use os::{DiskNumber, WinPath};
 use os_sim::{Bus, Content, DiskSpec};
 use wincsi_node::api::{Condition, NodeApi};
@@ -71,7 +69,7 @@ fn a_link_leads_to_the_disk_of_the_folder_and_a_plain_directory_to_none() {
     assert_eq!(find_at(&fixture, LINK).unwrap().number(), fixture.disk());
     fixture.write(r"C:\var\file", "");
     let inside = format!(r"{STAGING}\below");
-    filesystem.make_directory(&path(&inside), soon).unwrap();
+    fixture.make_directory(&inside);
     for plain in [r"C:\", r"C:\var", &inside] {
         let error = refused(&fixture, plain);
         assert!(
@@ -114,7 +112,7 @@ fn the_disk_that_windows_runs_from_is_never_found() {
 fn a_disk_that_took_the_number_is_left_alone() {
     let fixture = NodeFixture::with_mounted_volume();
     let (disk, soon) = (find_at(&fixture, STAGING).unwrap(), fixture.soon());
-    let hardware = fixture.sim.hardware();
+    let hardware = fixture.hardware();
     hardware.detach_disk(DATA).unwrap();
     fixture.os().disks.list().unwrap();
     let spec = DiskSpec::on(Bus::Sas).serial("other").lun(1);
@@ -168,13 +166,7 @@ fn a_disk_that_tells_nothing_of_itself_is_not_taken() {
 #[test]
 fn a_serial_number_that_the_provider_alone_tells_is_not_looked_for() {
     let fixture = NodeFixture::with_mounted_volume();
-    let file = fixture.home().join("disks").join(format!("{DATA}.toml"));
-    let text = fs::read_to_string(&file).unwrap();
-    let spec = DiskSpec {
-        serial: None,
-        ..toml::from_str(&text).unwrap()
-    };
-    fs::write(&file, toml::to_string(&spec).unwrap()).unwrap();
+    fixture.change_disk(DATA, |spec| spec.serial = None);
     let disk = find_at(&fixture, STAGING).unwrap();
     let names = disk.wanted().criteria().iter();
     assert_eq!(names.filter(|one| one.is_name()).count(), 0);

@@ -2,11 +2,10 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests")]
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use formats::gpt::types;
-use os::{Deadline, DiskNumber, Instance, Value, VolumeId, Win32};
+use os::{Deadline, DiskNumber, Instance, PartitionEntry, PartitionNumber, Value, VolumeId, Win32};
 use os_sim::{Bus, Content, DiskSpec, Effect, IdentifierKind, NodeSpec, Role, Rule, SanPolicy};
 use uuid::Uuid;
 use wincsi_node::{
@@ -55,16 +54,10 @@ fn unmarked(mark: Mark) -> NodeFixture {
         Mark::Role(_) | Mark::Partition(_) => {
             let fixture = NodeFixture::new();
             fixture.plug(&spec(), DATA, GIB);
-            fixture
-                .disks()
-                .partition(fixture.disk(), fixture.soon())
-                .unwrap();
-            fixture
-                .volumes()
-                .format(fixture.volume(), fixture.soon())
-                .unwrap();
-            fixture.sim.hardware().grow_disk(DATA, 2 * GIB).unwrap();
-            fixture.disks().rescan(fixture.soon()).unwrap();
+            fixture.partition();
+            fixture.format();
+            fixture.grow(DATA, 2 * GIB);
+            fixture.rescan();
             fixture
         }
     }
@@ -75,12 +68,12 @@ fn with_mbr_volume() -> NodeFixture {
     let fixtures = formats::fixtures::all();
     let mbr = fixtures.iter().find(|one| one.name == "mbr-sfdisk");
     let image = &mbr.unwrap().image;
-    let (hardware, blank) = (fixture.sim.hardware(), Content::blank(image.length()));
+    let (hardware, blank) = (fixture.hardware(), Content::blank(image.length()));
     hardware.attach_disk(DATA, &spec(), &blank).unwrap();
     for (at, bytes) in image.runs() {
         hardware.write_disk(DATA, at, bytes).unwrap();
     }
-    fixture.disks().rescan(fixture.soon()).unwrap();
+    fixture.rescan();
     fixture
 }
 
@@ -90,11 +83,11 @@ fn mark(fixture: &NodeFixture, mark: Mark) {
         Mark::Partition(kind) => fixture.add_partition(kind, GIB, 64 << 20),
         Mark::Mbr(kind) => {
             let type_of_first_entry = 446 + 4;
-            let hardware = fixture.sim.hardware();
+            let hardware = fixture.hardware();
             hardware
                 .write_disk(DATA, type_of_first_entry, &[kind])
                 .unwrap();
-            fixture.disks().rescan(fixture.soon()).unwrap();
+            fixture.rescan();
         }
     }
 }
@@ -177,8 +170,18 @@ fn each_mark_alone_keeps_a_disk_from_all_that_writes() {
 /// A node whose provider lists a dynamic disk all the same.
 fn listing(fixture: &NodeFixture, kind: Uuid) -> Node {
     inject::node(fixture, |os| {
-        let disks = Arc::clone(&os.disks);
-        os.disks = Arc::new(inject::WithPartition { disks, kind });
+        inject::layouts(&mut os.disks, move |layout| {
+            if let Some(last) = layout.partitions.last().cloned() {
+                layout.partitions.push(PartitionEntry {
+                    number: PartitionNumber(last.number.0 + 1),
+                    offset: last.offset + last.length,
+                    length: 1 << 20,
+                    kind,
+                    mbr_type: None,
+                    id: kind,
+                });
+            }
+        });
     })
 }
 
@@ -270,12 +273,12 @@ fn with_unknown(unknown: Unknown, guard: DiskGuard) -> NodeFixture {
     match unknown {
         Unknown::All => {
             let rule = Rule::on("RegGetValueW", denied).object("PagingFiles");
-            fixture.sim.faults().add(rule);
+            fixture.fault(rule);
         }
         Unknown::Entry => {}
         Unknown::Folder => {
             let rule = Rule::on("GetFileAttributesExW", denied).object("*closed*");
-            fixture.sim.faults().add(rule);
+            fixture.fault(rule);
         }
     }
     fixture
@@ -297,14 +300,8 @@ fn unknown_page_files_stop_nothing_that_is_proved_blank_or_comes_online() {
             .disks()
             .set_online(fixture.disk(), fixture.soon())
             .unwrap();
-        fixture
-            .disks()
-            .partition(fixture.disk(), fixture.soon())
-            .unwrap();
-        fixture
-            .volumes()
-            .format(fixture.volume(), fixture.soon())
-            .unwrap();
+        fixture.partition();
+        fixture.format();
         let options = FormatOptions::default();
         let volumes = fixture.volumes();
         volumes
@@ -322,15 +319,9 @@ fn unknown_page_files_refuse_what_reaches_files_unless_only_a_warning_is_wanted(
     {
         let fixture = with_unknown(unknown, guard);
         fixture.plug(&spec(), DATA, GIB);
-        fixture
-            .disks()
-            .partition(fixture.disk(), fixture.soon())
-            .unwrap();
-        fixture
-            .volumes()
-            .format(fixture.volume(), fixture.soon())
-            .unwrap();
-        fixture.sim.hardware().grow_disk(DATA, 2 * GIB).unwrap();
+        fixture.partition();
+        fixture.format();
+        fixture.grow(DATA, 2 * GIB);
         let (disk, volume) = (fixture.disk(), fixture.volume());
         let resized = fixture
             .volumes()
@@ -368,8 +359,7 @@ fn a_page_file_that_is_known_guards_its_disk_whatever_else_is_unknown() {
         format!(r"{}\page.sys", crate::support::STAGING),
     ];
     let fixture = NodeFixture::with_mounted_volume_on(&spec);
-    let denied = Rule::on("GetFileAttributesExW", Effect::fail(Win32::ACCESS_DENIED));
-    fixture.sim.faults().add(denied.object("*closed*"));
+    fixture.fail_on("GetFileAttributesExW", "*closed*", Win32::ACCESS_DENIED);
     let disk = fixture.disk();
     let reason = Guarded::PageFile;
     let partitioned = fixture.disks().partition(disk, fixture.soon());
@@ -386,8 +376,7 @@ fn what_a_disk_is_refuses_in_every_mode_where_it_cannot_be_read() {
             fixture.plug(&spec(), DATA, GIB);
             let disk = fixture.disk();
             let (mut os, options) = (fixture.os().clone(), *fixture.node.options());
-            let provider = Arc::clone(&os.storage);
-            os.storage = Arc::new(inject::Rewritten { provider, rewrite });
+            inject::each_row(&mut os.storage, rewrite);
             fixture.node = Node::new(os, options);
             let before = fixture.state();
             assert_refused(&fixture, disk, property);
@@ -402,9 +391,9 @@ fn what_a_disk_is_refuses_in_every_mode_where_it_cannot_be_read() {
         );
         let before = fixture.state();
         let unread = unread.object(&format!("disk {disk}"));
-        let unread = fixture.sim.faults().add(unread);
+        let unread = fixture.fault(unread);
         assert_refused(&fixture, disk, "the layout");
-        fixture.sim.faults().remove(unread);
+        fixture.faults().remove(unread);
         assert_eq!(fixture.state(), before);
     }
 }

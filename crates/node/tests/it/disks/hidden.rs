@@ -48,24 +48,14 @@ fn with_original(spec: &NodeSpec) -> NodeFixture {
     let original = DiskSpec::on(Bus::Sas).serial(DATA).lun(1);
     let original = original.identified(IdentifierKind::Naa, ORIGINAL_NAME);
     fixture.plug(&original, DATA, LENGTH);
-    fixture
-        .disks()
-        .partition(fixture.disk(), fixture.soon())
-        .unwrap();
-    fixture
-        .volumes()
-        .format(fixture.volume(), fixture.soon())
-        .unwrap();
+    fixture.partition();
+    fixture.format();
     fixture
 }
 
 fn plug_clone(fixture: &NodeFixture, spec: &DiskSpec) {
-    fixture
-        .sim
-        .hardware()
-        .clone_disk(DATA, CLONE, spec)
-        .unwrap();
-    fixture.disks().rescan(fixture.soon()).unwrap();
+    fixture.hardware().clone_disk(DATA, CLONE, spec).unwrap();
+    fixture.rescan();
     assert_eq!(attributes(fixture), DOWN);
 }
 
@@ -183,7 +173,7 @@ fn a_name_that_two_disks_have_brings_none_to_light() {
 
     let hidden = with_original(&spec());
     plug_clone(&hidden, &clone_spec());
-    let hardware = hidden.sim.hardware();
+    let hardware = hidden.hardware();
     hardware.clone_disk(DATA, "other", &larger).unwrap();
     left(&hidden, by_name(), Condition::NotFound);
 }
@@ -195,7 +185,7 @@ fn a_disk_that_does_not_tell_its_names_brings_none_to_light() {
     let silent = silent.answering(IdentifierPage::Failing);
     let hidden = with_original(&spec());
     plug_clone(&hidden, &clone_spec());
-    let hardware = hidden.sim.hardware();
+    let hardware = hidden.hardware();
     hardware.clone_disk(DATA, "other", &silent).unwrap();
     left(&hidden, by_name(), Condition::NotFound);
 
@@ -217,8 +207,8 @@ fn a_disk_with_a_partition_of_another_kind_stays_hidden() {
         types::RECOVERY,
     ] {
         let fixture = with_original(&spec());
-        fixture.sim.hardware().grow_disk(DATA, 2 * LENGTH).unwrap();
-        fixture.disks().rescan(fixture.soon()).unwrap();
+        fixture.grow(DATA, 2 * LENGTH);
+        fixture.rescan();
         fixture.add_partition(kind, LENGTH, 64 << 20);
         plug_clone(&fixture, &clone_spec());
         left(&fixture, by_name(), Condition::NotFound);
@@ -231,14 +221,14 @@ fn with_mbr_original(kind: u8) -> NodeFixture {
     let fixtures = formats::fixtures::all();
     let mbr = fixtures.iter().find(|one| one.name == "mbr-sfdisk");
     let image = &mbr.unwrap().image;
-    let (hardware, blank) = (fixture.sim.hardware(), Content::blank(image.length()));
+    let (hardware, blank) = (fixture.hardware(), Content::blank(image.length()));
     let original = DiskSpec::on(Bus::Sas).serial(DATA).lun(1);
     hardware.attach_disk(DATA, &original, &blank).unwrap();
     for (at, bytes) in image.runs() {
         hardware.write_disk(DATA, at, bytes).unwrap();
     }
     hardware.write_disk(DATA, 446 + 4, &[kind]).unwrap();
-    fixture.disks().rescan(fixture.soon()).unwrap();
+    fixture.rescan();
     fixture
 }
 
@@ -286,7 +276,7 @@ fn on_a_node_that_may_be_of_a_cluster_a_disk_stays_hidden() {
     let fixture = with_original(&spec());
     plug_clone(&fixture, &clone_spec());
     let silent = Rule::on("*", Effect::fail(Win32::ACCESS_DENIED)).object("ClusSvc");
-    fixture.sim.faults().add(silent);
+    fixture.fault(silent);
     left(&fixture, by_name(), Condition::NotFound);
 }
 
@@ -307,7 +297,7 @@ fn a_clone_that_was_found_is_read_only_again_after_a_restart() {
     plug_clone(&fixture, &clone_spec());
     find(&fixture, by_name()).unwrap();
     assert!(!attributes(&fixture).read_only);
-    fixture.sim.hardware().unplug_disk(DATA).unwrap();
-    fixture.sim.reboot().unwrap();
+    fixture.hardware().unplug_disk(DATA).unwrap();
+    fixture.reboot().unwrap();
     assert_eq!(attributes(&fixture), DOWN);
 }

@@ -105,11 +105,10 @@ fn a_disk_whose_number_went_to_another_is_not_switched_in_its_place() {
     swap_numbers(&fixture.sim);
     assert_eq!(fixture.disk_of(OTHER), number, "the number is reused");
     let disks = fixture.disks();
-    let rescan = Rule::on("*UpdateHostStorageCache", Effect::fail(Win32::GEN_FAILURE));
-    let stuck = fixture.sim.faults().add(rescan);
+    let stuck = fixture.fail("*UpdateHostStorageCache", Win32::GEN_FAILURE);
     disks.set_offline(number, fixture.soon()).unwrap_err();
     assert!(!is_offline(&fixture, DATA) && !is_offline(&fixture, OTHER));
-    fixture.sim.faults().remove(stuck);
+    fixture.faults().remove(stuck);
     disks.set_offline(number, fixture.soon()).unwrap();
     assert!(is_offline(&fixture, OTHER), "the kernel's disk was meant");
     assert!(!is_offline(&fixture, DATA));
@@ -195,9 +194,9 @@ fn a_disk_on_which_the_new_table_does_not_show_gets_no_partition() {
     let fixture = NodeFixture::with_data_disk();
     let initialize = format!("*{}", disk::INITIALIZE.name);
     let nothing = Effect::Answer(Outcome::of(codes::SUCCESS.code));
-    fixture.sim.faults().add(Rule::on(&initialize, nothing));
+    fixture.fault(Rule::on(&initialize, nothing));
     let trace = fixture.trace(|| {
-        let refused = fixture.disks().partition(fixture.disk(), fixture.soon());
+        let refused = fixture.try_partition();
         assert!(matches!(refused, Err(DiskError::Blank(_))), "{refused:?}");
     });
     assert!(!ran(&trace, disk::CREATE_PARTITION.name));
@@ -232,7 +231,7 @@ fn a_serial_number_is_listed_without_its_padding() {
 fn a_volume_of_a_disk_whose_number_went_to_another_is_not_formatted_there() {
     let fixture = NodeFixture::new();
     let image = mbr_image();
-    let hardware = fixture.sim.hardware();
+    let hardware = fixture.hardware();
     let plug = |name: &str| {
         let content = Content::blank(image.length());
         hardware.attach_disk(name, &spec(name), &content).unwrap();
@@ -244,15 +243,14 @@ fn a_volume_of_a_disk_whose_number_went_to_another_is_not_formatted_there() {
         fixture.sim.os().disks.list().unwrap();
     };
     plug(DATA);
-    fixture.disks().rescan(fixture.soon()).unwrap();
+    fixture.rescan();
     let number = fixture.disk();
     hardware.detach_disk(DATA).unwrap();
     fixture.os().disks.list().unwrap();
     plug(OTHER);
     plug(DATA);
     assert_eq!(fixture.disk_of(OTHER), number);
-    let rescan = Rule::on("*UpdateHostStorageCache", Effect::fail(Win32::GEN_FAILURE));
-    fixture.sim.faults().add(rescan);
+    fixture.fail("*UpdateHostStorageCache", Win32::GEN_FAILURE);
     let volume = fixture
         .volumes()
         .sole_on_disk(number, fixture.soon())
@@ -275,10 +273,7 @@ fn with_raw_volume() -> (NodeFixture, VolumeId) {
     node.storage.arrivals = Arrivals::OnRescan;
     let fixture = NodeFixture::of(&node, Options::default());
     fixture.plug(&spec(DATA), DATA, GIB);
-    fixture
-        .disks()
-        .partition(fixture.disk(), fixture.soon())
-        .unwrap();
+    fixture.partition();
     let volume = fixture.volume();
     (fixture, volume)
 }
@@ -338,8 +333,8 @@ fn a_volume_whose_disk_changed_its_number_since_it_was_found_is_not_formatted() 
     let (found, number) = (found_volume(&fixture), fixture.disk());
     swap_numbers(&fixture.sim);
     // The volume comes back by itself, the provider hears of nothing.
-    fixture.sim.os().clock.sleep(Duration::from_secs(60));
-    fixture.disks().rescan(fixture.soon()).unwrap();
+    fixture.sim.let_pass(Duration::from_secs(60));
+    fixture.rescan();
     let error = unformatted(&fixture, &fixture.node, &found);
     let expected = VolumeError::OnAnotherDisk {
         volume,
@@ -422,17 +417,13 @@ fn a_partition_of_another_guid_is_not_resized() {
         }
     }
     let fixture = NodeFixture::with_data_disk();
-    fixture
-        .disks()
-        .partition(fixture.disk(), fixture.soon())
-        .unwrap();
+    fixture.partition();
     let volume = fixture.volume();
     let node = inject::node(&fixture, |os| {
-        let (provider, rewrite) = (Arc::clone(&os.storage), other_guid);
-        os.storage = Arc::new(inject::Rewritten { provider, rewrite });
+        inject::each_row(&mut os.storage, other_guid);
     });
     let trace = fixture.trace(|| {
-        fixture.sim.hardware().grow_disk(DATA, 8 * GIB).unwrap();
+        fixture.grow(DATA, 8 * GIB);
         let done = node
             .operations()
             .volumes()
@@ -446,7 +437,7 @@ fn a_partition_of_another_guid_is_not_resized() {
 #[test]
 fn a_volume_that_moves_to_another_disk_while_it_is_resized_is_left_alone() {
     let fixture = NodeFixture::with_volume();
-    fixture.sim.hardware().grow_disk(DATA, 8 * GIB).unwrap();
+    fixture.grow(DATA, 8 * GIB);
     let (volume, from) = (fixture.volume(), fixture.disk());
     let to = DiskNumber(from.0 + 1);
     let node = inject::node(&fixture, |os| {
@@ -482,8 +473,7 @@ fn a_style_that_the_provider_leaves_unsaid_is_not_raw() {
     }
     let fixture = NodeFixture::with_data_disk();
     let node = inject::node(&fixture, |os| {
-        let (provider, rewrite) = (Arc::clone(&os.storage), set_null);
-        os.storage = Arc::new(inject::Rewritten { provider, rewrite });
+        inject::each_row(&mut os.storage, set_null);
     });
     let trace = fixture.trace(|| {
         let refused = node
@@ -506,8 +496,7 @@ fn a_disk_that_the_provider_gives_no_number_is_not_disk_0() {
     }
     let fixture = NodeFixture::with_data_disk();
     let node = inject::node(&fixture, |os| {
-        let (provider, rewrite) = (Arc::clone(&os.storage), set_null);
-        os.storage = Arc::new(inject::Rewritten { provider, rewrite });
+        inject::each_row(&mut os.storage, set_null);
     });
     assert!(
         node.operations()
@@ -532,21 +521,18 @@ fn a_disk_that_the_provider_gives_no_number_is_not_disk_0() {
 fn an_mbr_disk_with_a_partition_is_left_alone() {
     let fixture = NodeFixture::new();
     let image = mbr_image();
-    let hardware = fixture.sim.hardware();
+    let hardware = fixture.hardware();
     hardware
         .attach_disk(DATA, &spec(DATA), &Content::blank(image.length()))
         .unwrap();
     for (at, bytes) in image.runs() {
         hardware.write_disk(DATA, at, bytes).unwrap();
     }
-    fixture.disks().rescan(fixture.soon()).unwrap();
-    let before = fixture.os().disks.layout(fixture.disk()).unwrap();
+    fixture.rescan();
+    let before = fixture.layout();
     assert_eq!(before.partitions.len(), 1);
     let trace = fixture.trace(|| {
-        fixture
-            .disks()
-            .partition(fixture.disk(), fixture.soon())
-            .unwrap();
+        fixture.partition();
     });
     assert!(!ran(&trace, disk::CREATE_PARTITION.name));
     assert_eq!(fixture.os().disks.layout(fixture.disk()), Ok(before));
@@ -558,8 +544,8 @@ fn a_partition_that_does_not_appear_is_said_to_be_missing() {
     let fixture = NodeFixture::with_data_disk();
     let create = format!("*{}", disk::CREATE_PARTITION.name);
     let nothing = Effect::Answer(Outcome::of(codes::SUCCESS.code));
-    fixture.sim.faults().add(Rule::on(&create, nothing));
-    let error = fixture.disks().partition(fixture.disk(), fixture.soon());
+    fixture.fault(Rule::on(&create, nothing));
+    let error = fixture.try_partition();
     let error = error.unwrap_err();
     assert!(
         matches!(error, DiskError::Provider(ProviderError::NotFound { .. })),

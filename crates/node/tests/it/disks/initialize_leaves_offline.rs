@@ -82,7 +82,7 @@ fn a_disk_that_got_no_further_than_its_table_is_staged_after() {
     disks.bring_online(fixture.disk(), fixture.soon()).unwrap();
     disks.set_offline(fixture.disk(), fixture.soon()).unwrap();
     is_refused(&disks.partition(fixture.disk(), fixture.soon()));
-    let layout = fixture.os().disks.layout(fixture.disk()).unwrap();
+    let layout = fixture.layout();
     assert!(matches!(layout.style, os::PartitionStyle::Gpt { .. }));
     assert_eq!(stage(&fixture), Ok(Formatted::Now));
 }

@@ -61,7 +61,7 @@ fn bring_online_read_only(fixture: &NodeFixture) -> Result<(), DiskError> {
 }
 
 fn attributes(fixture: &NodeFixture) -> DiskAttributes {
-    fixture.os().disks.attributes(fixture.disk()).unwrap()
+    fixture.attributes()
 }
 
 /// Of all that happened, what was done to the disk and its volumes.
@@ -134,7 +134,7 @@ fn a_writable_disk_whose_volume_is_mounted_or_in_use_is_left_as_it_is() {
     assert_eq!(fixture.precious(), "precious");
     let fixture = NodeFixture::with_volume();
     let volume = fixture.volume();
-    let held = fixture.sim.hold(volume);
+    let held = fixture.hold(volume);
     refused(&fixture, volume, Obstacle::OpenFile, &[LOCK]);
     drop(held);
     bring_online_read_only(&fixture).unwrap();
@@ -153,10 +153,7 @@ fn what_would_write_to_it_is_refused_as_read_only() {
     assert_eq!(attributes(&fixture), UP_READ_ONLY, "blank, and so it stays");
 
     let fixture = NodeFixture::with_data_disk();
-    fixture
-        .disks()
-        .partition(fixture.disk(), fixture.soon())
-        .unwrap();
+    fixture.partition();
     bring_online_read_only(&fixture).unwrap();
     let api: &dyn NodeApi = &fixture.node;
     let volume = api
@@ -171,8 +168,8 @@ fn what_would_write_to_it_is_refused_as_read_only() {
 
     let fixture = NodeFixture::with_volume();
     bring_online_read_only(&fixture).unwrap();
-    fixture.sim.hardware().grow_disk(DATA, 8 * GIB).unwrap();
-    fixture.disks().rescan(fixture.soon()).unwrap();
+    fixture.grow(DATA, 8 * GIB);
+    fixture.rescan();
     let api: &dyn NodeApi = &fixture.node;
     let volume = api
         .volumes()
@@ -188,8 +185,7 @@ fn what_would_write_to_it_is_refused_as_read_only() {
 #[test]
 fn a_disk_that_cannot_be_made_read_only_does_not_come_online() {
     let fixture = released();
-    let denied = Rule::on(PAST_THE_PROVIDER, Effect::fail(Win32::ACCESS_DENIED));
-    fixture.sim.faults().add(denied);
+    fixture.fail(PAST_THE_PROVIDER, Win32::ACCESS_DENIED);
     let done = steps(&fixture, || {
         drop(bring_online_read_only(&fixture).unwrap_err())
     });
@@ -202,7 +198,7 @@ fn a_disk_that_cannot_be_made_read_only_does_not_come_online() {
 fn a_writable_disk_that_cannot_be_made_read_only_is_online_again() {
     let denied = Rule::on(PAST_THE_PROVIDER, Effect::fail(Win32::ACCESS_DENIED));
     let fixture = NodeFixture::with_volume();
-    fixture.sim.faults().add(denied);
+    fixture.fault(denied);
     let done = steps(&fixture, || {
         drop(bring_online_read_only(&fixture).unwrap_err())
     });

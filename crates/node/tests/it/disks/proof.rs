@@ -177,8 +177,7 @@ fn take_down(fixture: &NodeFixture) {
 /// A node whose provider's rows of disks are rewritten.
 fn with_rows(fixture: &NodeFixture, rewrite: fn(&mut Instance)) -> Node {
     inject::node(fixture, |os| {
-        let provider = Arc::clone(&os.storage);
-        os.storage = Arc::new(inject::Rewritten { provider, rewrite });
+        inject::each_row(&mut os.storage, rewrite);
     })
 }
 
@@ -275,7 +274,7 @@ fn is_replaced(
     let is_replaced = is_replaced.load(Ordering::SeqCst);
     let case = format!("{name}, {}, {moment} {nth}", by.what);
     match is_replaced {
-        true => refused(&ended, &fixture.sim.take_trace(), &case),
+        true => refused(&ended, &fixture.take_trace(), &case),
         false => ended.expect(&case),
     }
     is_replaced

@@ -50,7 +50,7 @@ fn bring_online(fixture: &NodeFixture, by: By) -> Result<(), DiskError> {
 }
 
 fn attributes(fixture: &NodeFixture) -> DiskAttributes {
-    fixture.os().disks.attributes(fixture.disk()).unwrap()
+    fixture.attributes()
 }
 
 /// Of all that happened, the calls that switch.
@@ -94,8 +94,7 @@ fn read_only_that_the_provider_leaves_on_an_offline_disk_is_cleared_past_it() {
 fn read_only_that_only_an_online_disk_lets_go_is_cleared_after() {
     for by in [By::Number, By::Found] {
         let fixture = down(OfflineAttributes::Refused);
-        let denied = Rule::on(PAST_THE_PROVIDER, Effect::fail(Win32::ACCESS_DENIED));
-        fixture.sim.faults().add(denied);
+        fixture.fail(PAST_THE_PROVIDER, Win32::ACCESS_DENIED);
         let done = switches(&fixture, || bring_online(&fixture, by).unwrap());
         let expected = [SET_ATTRIBUTES, PAST_THE_PROVIDER, ONLINE, SET_ATTRIBUTES];
         assert_eq!(done, expected, "{by:?}");
@@ -109,7 +108,7 @@ fn a_disk_that_is_online_and_read_only_is_no_success_however_often_it_is_asked_f
     for by in [By::Number, By::Found] {
         let fixture = down(OfflineAttributes::Set);
         let refused = Rule::on(SET_ATTRIBUTES, Effect::Answer(Outcome::of(40_001)));
-        let refused = fixture.sim.faults().add(refused);
+        let refused = fixture.fault(refused);
         let stays = Err(DiskError::StaysReadOnly {
             disk: fixture.disk(),
         });
@@ -117,7 +116,7 @@ fn a_disk_that_is_online_and_read_only_is_no_success_however_often_it_is_asked_f
             assert_eq!(bring_online(&fixture, by), stays, "{by:?}");
             assert!(!attributes(&fixture).offline);
         }
-        fixture.sim.faults().remove(refused);
+        fixture.faults().remove(refused);
         bring_online(&fixture, by).unwrap();
         assert_eq!(attributes(&fixture), UP);
     }
@@ -129,10 +128,7 @@ fn read_only_that_an_offline_disk_fails_to_let_go_is_cleared_after() {
     for by in [By::Number, By::Found] {
         let fixture = down(OfflineAttributes::default());
         let failing = Effect::fail(Win32::GEN_FAILURE);
-        fixture
-            .sim
-            .faults()
-            .add(Rule::on(SET_ATTRIBUTES, failing).times(1));
+        fixture.fault(Rule::on(SET_ATTRIBUTES, failing).times(1));
         assert_eq!(bring_online(&fixture, by), Ok(()), "{by:?}");
         assert!(!attributes(&fixture).read_only && !attributes(&fixture).offline);
     }

@@ -3,11 +3,9 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests")]
 
-use std::sync::Arc;
-
 use os::schema::disk;
 use os::{DiskNumber, Instance, Value, Win32};
-use os_sim::{Bus, Content, DiskSpec, Effect, IdentifierKind, IdentifierPage, Op, Rule};
+use os_sim::{Bus, Content, DiskSpec, IdentifierKind, IdentifierPage, Op};
 use wincsi_node::api::{Cause, Condition, Error};
 use wincsi_node::{Criterion, DiskError, DiskQuery, FoundDisk, Node, Page83, SerialNumber};
 
@@ -32,8 +30,7 @@ fn usual() -> DiskSpec {
 /// Operations on a node whose storage provider says something else.
 fn with_rewritten_rows(fixture: &NodeFixture, rewrite: fn(&mut Instance)) -> Node {
     inject::node(fixture, |os| {
-        let provider = Arc::clone(&os.storage);
-        os.storage = Arc::new(inject::Rewritten { provider, rewrite });
+        inject::each_row(&mut os.storage, rewrite);
     })
 }
 
@@ -91,7 +88,7 @@ fn left(fixture: &NodeFixture, node: &Node, number: DiskNumber) {
 fn swapped(spec: fn(u8) -> DiskSpec) -> (NodeFixture, DiskNumber) {
     let fixture = fixture(&spec(1));
     let number = at_lun(&fixture, 1);
-    let hardware = fixture.sim.hardware();
+    let hardware = fixture.hardware();
     let blank = Content::blank(GIB);
     hardware.detach_disk(DATA).unwrap();
     fixture.os().disks.list().unwrap();
@@ -104,7 +101,7 @@ fn swapped(spec: fn(u8) -> DiskSpec) -> (NodeFixture, DiskNumber) {
 
 /// Another disk of the same length in the slot of the rig's, of which the provider has not heard.
 fn replace(fixture: &NodeFixture, later: &DiskSpec) -> DiskNumber {
-    let (hardware, number) = (fixture.sim.hardware(), at_lun(fixture, 1));
+    let (hardware, number) = (fixture.hardware(), at_lun(fixture, 1));
     hardware.detach_disk(DATA).unwrap();
     fixture.os().disks.list().unwrap();
     hardware
@@ -133,14 +130,13 @@ fn condition(found: Result<FoundDisk, DiskError>) -> Option<Condition> {
 /// Without a rescan the swap is refused; with one the kernel's disk is switched.
 #[track_caller]
 fn distinguished(fixture: &NodeFixture, node: &Node, number: DiskNumber) {
-    let rescan = Rule::on("*UpdateHostStorageCache", Effect::fail(Win32::GEN_FAILURE));
-    let stuck = fixture.sim.faults().add(rescan);
+    let stuck = fixture.fail("*UpdateHostStorageCache", Win32::GEN_FAILURE);
     node.operations()
         .disks()
         .set_offline(number, fixture.soon())
         .unwrap_err();
     assert!(!is_offline(fixture, at_lun(fixture, 1)) && !is_offline(fixture, at_lun(fixture, 2)));
-    fixture.sim.faults().remove(stuck);
+    fixture.faults().remove(stuck);
     node.operations()
         .disks()
         .set_offline(number, fixture.soon())
@@ -188,16 +184,15 @@ fn swapped_disks_without_a_name_are_told_apart_by_their_paths() {
 #[test]
 fn a_disk_that_took_the_number_of_one_that_is_gone_is_not_switched_in_its_place() {
     let (fixture, number) = swapped(|lun| DiskSpec::on(Bus::Sas).lun(lun));
-    fixture.sim.hardware().detach_disk(DATA).unwrap();
-    let rescan = Rule::on("*UpdateHostStorageCache", Effect::fail(Win32::GEN_FAILURE));
-    let stuck = fixture.sim.faults().add(rescan);
+    fixture.hardware().detach_disk(DATA).unwrap();
+    let stuck = fixture.fail("*UpdateHostStorageCache", Win32::GEN_FAILURE);
     let node = &fixture.node;
     node.operations()
         .disks()
         .set_offline(number, fixture.soon())
         .unwrap_err();
     assert!(!is_offline(&fixture, number));
-    fixture.sim.faults().remove(stuck);
+    fixture.faults().remove(stuck);
     taken(&fixture, node, number);
 }
 
@@ -245,27 +240,15 @@ fn a_path_that_is_no_devices_says_nothing_where_the_kernel_does_not_know_it() {
 #[test]
 fn a_path_that_does_not_open_lets_nothing_be_written() {
     let fixture = fixture(&usual());
-    let denied = Rule::on(NUMBER_OF_PATH, Effect::fail(Win32::ACCESS_DENIED));
-    let denied = fixture.sim.faults().add(denied);
-    let refused = fixture.disks().partition(fixture.disk(), fixture.soon());
+    let denied = fixture.fail(NUMBER_OF_PATH, Win32::ACCESS_DENIED);
+    let refused = fixture.try_partition();
     assert!(
         matches!(refused, Err(DiskError::Kernel { .. })),
         "{refused:?}"
     );
-    assert_eq!(
-        fixture
-            .os()
-            .disks
-            .layout(fixture.disk())
-            .unwrap()
-            .partitions,
-        []
-    );
-    fixture.sim.faults().remove(denied);
-    fixture
-        .disks()
-        .partition(fixture.disk(), fixture.soon())
-        .unwrap();
+    assert_eq!(fixture.layout().partitions, []);
+    fixture.faults().remove(denied);
+    fixture.partition();
 }
 
 /// The path is that of the slot: what the provider writes goes to the disk that is there now, of which
@@ -273,7 +256,7 @@ fn a_path_that_does_not_open_lets_nothing_be_written() {
 #[test]
 fn a_disk_in_the_slot_of_another_gets_a_partition_of_its_own_length() {
     let fixture = fixture(&usual());
-    let (hardware, number) = (fixture.sim.hardware(), fixture.disk());
+    let (hardware, number) = (fixture.hardware(), fixture.disk());
     hardware.detach_disk(DATA).unwrap();
     fixture.os().disks.list().unwrap();
     let later = usual().serial(OTHER);
@@ -323,7 +306,7 @@ fn a_disk_without_a_serial_number_is_not_taken_by_that_of_the_one_in_its_slot_be
     assert_eq!(condition(uncertain), Some(Condition::Uncertain));
     let place = vec![Criterion::Adapter(1), Criterion::Lun(1)];
     assert_eq!(find(&fixture, place).unwrap().number(), number);
-    fixture.disks().rescan(fixture.soon()).unwrap();
+    fixture.rescan();
     let gone = find(&fixture, vec![serial(DATA)]);
     assert_eq!(condition(gone), Some(Condition::NotFound));
 }

@@ -3,9 +3,7 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests")]
 
-use std::sync::Arc;
-
-use os::{DiskNumber, Instance, Value, Win32};
+use os::{DiskNumber, Value, Win32};
 use os_sim::{Bus, DiskSpec, Effect, IdentifierKind, Rule};
 use wincsi_node::api::Condition;
 use wincsi_node::{Criterion, DiskError, DiskQuery, Excluded, FoundDisk, Page83};
@@ -26,10 +24,7 @@ fn with_dead_disk(dead: DiskSpec) -> (NodeFixture, DiskNumber) {
     let object = format!("disk {dead}");
     for question in ["IOCTL_STORAGE_QUERY_PROPERTY", "IOCTL_DISK_GET_LENGTH_INFO"] {
         let failing = Effect::fail(Win32::IO_DEVICE);
-        fixture
-            .sim
-            .faults()
-            .add(Rule::on(question, failing).object(&object));
+        fixture.fault(Rule::on(question, failing).object(&object));
     }
     (fixture, dead)
 }
@@ -74,15 +69,10 @@ fn a_dead_disk_of_which_the_provider_tells_another_kind_of_name_may_be_the_one()
 fn a_name_of_a_disk_that_is_gone_rules_nothing_out() {
     let dead = DiskSpec::on(Bus::Sas).identified(IdentifierKind::Naa, DEAD);
     let (fixture, dead) = with_dead_disk(dead);
-    fixture.sim.hardware().detach_disk("dead").unwrap();
+    fixture.hardware().detach_disk("dead").unwrap();
     fixture.os().disks.list().unwrap();
     let successor = DiskSpec::on(Bus::Sas).identified(IdentifierKind::Naa, OURS);
-    let content = os_sim::Content::blank(GIB);
-    fixture
-        .sim
-        .hardware()
-        .attach_disk("successor", &successor.lun(3), &content)
-        .unwrap();
+    fixture.attach("successor", &successor.lun(3), GIB);
     assert!(fixture.os().disks.list().unwrap().contains(&dead));
     let error = find(&fixture, OURS).unwrap_err();
     let DiskError::NotIdentified(error) = error else {
@@ -102,17 +92,12 @@ fn a_disk_without_a_mark_keeps_no_other_from_being_found_and_is_not_found() {
     fixture.plug(&named(OURS).lun(1).serial("ours"), "ours", GIB);
     fixture.plug(&named(DEAD).lun(2).serial("other"), "other", GIB);
     fixture.node = inject::node(&fixture, |os| {
-        let provider = Arc::clone(&os.storage);
-        let rewrite = |row: &mut Instance| {
-            if row
-                .text("SerialNumber")
-                .is_ok_and(|serial| serial == "other")
-                && let Some(mark) = row.properties.get_mut("IsClustered")
-            {
+        inject::each_row(&mut os.storage, |row| {
+            let is_other = row.text("SerialNumber") == Ok("other");
+            if is_other && let Some(mark) = row.properties.get_mut("IsClustered") {
                 *mark = Value::Null;
             }
-        };
-        os.storage = Arc::new(inject::Rewritten { provider, rewrite });
+        });
     });
     let ours = fixture.disk_of("ours");
     assert_eq!(find(&fixture, OURS).unwrap().number(), ours);

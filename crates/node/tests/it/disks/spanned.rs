@@ -2,9 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests")]
 
-use std::sync::Arc;
-
-use os::{DiskNumber, Paging, VolumeId};
+use os::{DiskNumber, PartitionEntry, VolumeId};
 use os_sim::Arrives;
 use wincsi_node::{
     Criterion, DiskError, DiskQuery, FormatOptions, FoundDisk, Guarded, NewSize, Page83,
@@ -50,7 +48,7 @@ fn a_disk_of_a_spanned_volume_is_found_and_changed_by_nothing() {
         let fixture = NodeFixture::with_data_disk();
         fixture.plug_spannable(style);
         let volume = fixture.span();
-        fixture.disks().rescan(fixture.soon()).unwrap();
+        fixture.rescan();
         for (disk, serial) in disks(&fixture).into_iter().zip(SPANNED) {
             unchanged(&fixture, volume, || {
                 let found = find(&fixture, serial);
@@ -84,7 +82,7 @@ fn a_disk_that_became_a_part_of_a_spanned_volume_is_left_alone() {
                 assert_eq!(touched, None, "{style:?}");
             }
         });
-        fixture.disks().rescan(fixture.soon()).unwrap();
+        fixture.rescan();
         unchanged(&fixture, volume, || {
             for found in &found {
                 assert!(fixture.disks().take_offline(found, fixture.soon()).is_err());
@@ -149,11 +147,14 @@ fn a_page_file_on_a_spanned_volume_guards_each_of_its_disks() {
         fixture.mount_spanned(volume, folder);
         let page_file = path(&format!(r"{at}\pagefile.sys"));
         let node = inject::node(&fixture, |os| {
-            let boot = Arc::clone(&os.boot);
-            let say = move |paging: &mut Paging| paging.page_files = vec![page_file.clone()];
-            os.boot = Arc::new(inject::PagesTo { boot, say });
-            let disks = Arc::clone(&os.disks);
-            os.disks = Arc::new(inject::AsBasic { disks });
+            inject::paging(&mut os.boot, move |paging| {
+                paging.page_files = vec![page_file.clone()]
+            });
+            inject::layouts(&mut os.disks, |layout| {
+                for partition in &mut layout.partitions {
+                    partition.kind = PartitionEntry::BASIC_DATA;
+                }
+            });
         });
         let verdicts = node.operations().disks().verdicts(fixture.soon()).unwrap();
         for found in &found {
@@ -177,7 +178,7 @@ fn a_read_only_disk_of_a_spanned_volume_stays_hidden() {
         let fixture = NodeFixture::with_data_disk();
         fixture.plug_spannable_that(Arrives::Offline, style);
         let volume = fixture.span();
-        fixture.disks().rescan(fixture.soon()).unwrap();
+        fixture.rescan();
         let page83 = Criterion::Page83(Page83::parse(SPANNED[0]).unwrap());
         let wanted = DiskQuery::all([page83]).unwrap();
         unchanged(&fixture, volume, || {

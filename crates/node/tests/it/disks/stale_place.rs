@@ -40,7 +40,7 @@ fn find<const N: usize>(fixture: &NodeFixture, criteria: [Criterion; N]) -> Foun
 
 /// The provider does not see the change.
 fn replace(fixture: &NodeFixture, spec: &DiskSpec, length: u64) {
-    let hardware = fixture.sim.hardware();
+    let hardware = fixture.hardware();
     hardware.detach_disk(DATA).unwrap();
     fixture.sim.os().disks.list().unwrap();
     hardware
@@ -66,7 +66,7 @@ fn a_stranger_in_a_place_is_not_partitioned() {
         replace(&fixture, &named("stranger", "600140577777777b", 7), 2 * GIB);
         let found = find(&fixture, [Criterion::Lun(1), Criterion::Adapter(1)]);
         if rescans {
-            fixture.disks().rescan(fixture.soon()).unwrap();
+            fixture.rescan();
         }
         refuse_partition(&fixture, &found);
     }
@@ -78,7 +78,7 @@ fn a_disk_that_moved_is_not_partitioned() {
     fixture.plug(&at(1), DATA, GIB);
     replace(&fixture, &at(7), GIB);
     let found = find(&fixture, [serial(), Criterion::Adapter(1)]);
-    fixture.disks().rescan(fixture.soon()).unwrap();
+    fixture.rescan();
     refuse_partition(&fixture, &found);
 }
 
@@ -97,7 +97,7 @@ fn a_twin_in_another_pci_slot_is_not_partitioned() {
     fixture.plug(&twin(63_667), DATA, GIB);
     let found = find(&fixture, [serial(), Criterion::Device(63_667)]);
     replace(&fixture, &twin(11_111), GIB);
-    fixture.disks().rescan(fixture.soon()).unwrap();
+    fixture.rescan();
     refuse_partition(&fixture, &found);
 }
 
@@ -117,11 +117,11 @@ fn a_check_after_the_deadline_lets_no_step_begin() {
             clock.sleep(Duration::from_secs(3600));
         });
     });
-    fixture.sim.take_trace();
+    fixture.take_trace();
     let deadline = Deadline::within(&*clock, Duration::from_secs(60));
     let ended = node.operations().disks().bring_online(&found, deadline);
     assert!(ended.is_err());
-    let trace = fixture.sim.take_trace();
+    let trace = fixture.take_trace();
     assert!(trace.iter().all(|op| op.operation != "MSFT_Disk.Online"));
 }
 
@@ -131,7 +131,7 @@ fn a_service_manager_that_hangs_holds_no_disk() {
     let fixture = NodeFixture::new();
     fixture.plug(&at(1), DATA, GIB);
     let (number, found) = (fixture.disk(), find(&fixture, [serial()]));
-    let faults = fixture.sim.faults();
+    let faults = fixture.faults();
     let hang = faults.add(Rule::on("QueryServiceStatusEx", Effect::Hang));
     let (node, deadline) = (fixture.node.clone(), fixture.soon());
     let (sender, ended) = mpsc::channel();
@@ -140,7 +140,7 @@ fn a_service_manager_that_hangs_holds_no_disk() {
     assert!(faults.wait_until_hanging(1, Duration::from_secs(60)));
     let is_over = (0..600).any(|_| {
         let is_over = ended.recv_timeout(Duration::from_millis(20)).is_ok();
-        fixture.os().clock.sleep(Duration::from_secs(1));
+        fixture.let_pass(Duration::from_secs(1));
         is_over
     });
     assert!(is_over, "an operation holds the disk for ever");

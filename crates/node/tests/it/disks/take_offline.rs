@@ -60,8 +60,8 @@ fn add_volume(fixture: &NodeFixture) -> VolumeId {
 }
 
 fn make_room(fixture: &NodeFixture) {
-    fixture.sim.hardware().grow_disk(DATA, 8 * GIB).unwrap();
-    fixture.disks().rescan(fixture.soon()).unwrap();
+    fixture.grow(DATA, 8 * GIB);
+    fixture.rescan();
 }
 
 fn add_partition(os: &Os, number: DiskNumber) {
@@ -121,7 +121,7 @@ fn a_volume_with_an_access_path_keeps_its_disk_online() {
 fn a_volume_that_is_in_use_keeps_its_disk_online() {
     let fixture = NodeFixture::with_mounted_volume().unmounted();
     let (disk, volume) = (found(&fixture), fixture.volume());
-    let held = fixture.sim.hold(volume);
+    let held = fixture.hold(volume);
     let before = fixture.os().clock.now();
     let done = steps(&fixture, || {
         let refused = take_offline(&fixture, &disk);
@@ -153,7 +153,7 @@ fn what_is_closed_within_a_while_is_waited_for() {
     let fixture = NodeFixture::with_mounted_volume().unmounted();
     let disk = found(&fixture);
     let busy = Rule::on(LOCK, Effect::fail(Win32::ACCESS_DENIED)).times(3);
-    fixture.sim.faults().add(busy);
+    fixture.fault(busy);
     let done = steps(&fixture, || take_offline(&fixture, &disk).unwrap());
     assert_eq!(done, [FLUSH, LOCK, LOCK, LOCK, LOCK, DISMOUNT, OFFLINE]);
 }
@@ -164,7 +164,7 @@ fn no_volume_of_a_disk_is_dismounted_while_one_is_in_use() {
     let volumes = [fixture.volume(), add_volume(&fixture)];
     let disk = found(&fixture);
     for held in volumes {
-        let hold = fixture.sim.hold(held);
+        let hold = fixture.hold(held);
         let done = steps(&fixture, || {
             drop(take_offline(&fixture, &disk).unwrap_err())
         });
@@ -203,8 +203,7 @@ fn a_volume_that_comes_while_the_locks_are_taken_is_dismounted_too() {
 fn a_disk_whose_cache_cannot_be_written_stays_online() {
     let fixture = NodeFixture::with_mounted_volume().unmounted();
     let disk = found(&fixture);
-    let broken = Rule::on(FLUSH, Effect::fail(Win32::IO_DEVICE));
-    fixture.sim.faults().add(broken);
+    fixture.fail(FLUSH, Win32::IO_DEVICE);
     let done = steps(&fixture, || {
         drop(take_offline(&fixture, &disk).unwrap_err())
     });
@@ -225,8 +224,7 @@ fn nothing_is_cached_for_a_read_only_volume_or_one_without_a_filesystem() {
         .disks()
         .partition(raw.disk(), raw.soon())
         .unwrap();
-    let unknown = Rule::on(FLUSH, Effect::fail(Win32::INVALID_FUNCTION));
-    raw.sim.faults().add(unknown);
+    raw.fail(FLUSH, Win32::INVALID_FUNCTION);
     let disk = found(&raw);
     take_offline(&raw, &disk).unwrap();
     assert!(!is_online(&raw));
@@ -237,8 +235,7 @@ fn a_volume_that_does_not_say_where_it_is_may_be_on_the_disk() {
     let fixture = NodeFixture::with_mounted_volume().unmounted();
     let disk = found(&fixture);
     let silent = "IOCTL_VOLUME_GET_VOLUME_DISK_EXTENTS";
-    let fault = Rule::on(silent, Effect::fail(Win32::IO_DEVICE));
-    fixture.sim.faults().add(fault);
+    fixture.fail(silent, Win32::IO_DEVICE);
     let refused = take_offline(&fixture, &disk);
     assert!(
         matches!(refused, Err(DiskError::Visibility(_))),
@@ -269,7 +266,7 @@ fn a_disk_that_windows_says_is_offline_and_is_not_is_told() {
     let fixture = NodeFixture::with_mounted_volume().unmounted();
     let (disk, number) = (found(&fixture), fixture.disk());
     let empty_word = Effect::Answer(os::Outcome::of(0));
-    fixture.sim.faults().add(Rule::on(OFFLINE, empty_word));
+    fixture.fault(Rule::on(OFFLINE, empty_word));
     let refused = take_offline(&fixture, &disk);
     assert_eq!(refused, Err(DiskError::StaysOnline { disk: number }));
 }
@@ -282,7 +279,7 @@ fn a_disk_that_windows_refuses_to_take_offline_stays_online_and_is_in_use() {
     for refusal in codes.into_iter().chain(failures) {
         let fixture = NodeFixture::with_mounted_volume().unmounted();
         let disk = found(&fixture);
-        fixture.sim.faults().add(Rule::on(OFFLINE, refusal));
+        fixture.fault(Rule::on(OFFLINE, refusal));
         let disks = NodeApi::disks(&fixture.node);
         let refused = disks.take_offline(&disk, fixture.soon()).unwrap_err();
         assert_eq!(refused.condition(), Some(Condition::InUse), "{refused}");
@@ -297,7 +294,7 @@ fn a_refusal_that_names_another_reason_keeps_it() {
     let fixture = NodeFixture::with_mounted_volume().unmounted();
     let disk = found(&fixture);
     let critical = Effect::Answer(os::Outcome::of(41_009));
-    fixture.sim.faults().add(Rule::on(OFFLINE, critical));
+    fixture.fault(Rule::on(OFFLINE, critical));
     let disks = NodeApi::disks(&fixture.node);
     let refused = disks.take_offline(&disk, fixture.soon()).unwrap_err();
     assert_eq!(refused.condition(), Some(Condition::Guarded), "{refused}");
@@ -309,7 +306,7 @@ fn a_disk_that_the_provider_lost_is_not_gone() {
     let fixture = NodeFixture::with_mounted_volume().unmounted();
     let disk = found(&fixture);
     let lost = Effect::Answer(os::Outcome::of(8));
-    fixture.sim.faults().add(Rule::on(OFFLINE, lost));
+    fixture.fault(Rule::on(OFFLINE, lost));
     let disks = NodeApi::disks(&fixture.node);
     let refused = disks.take_offline(&disk, fixture.soon()).unwrap_err();
     assert_eq!(refused.condition(), Some(Condition::OutOfDate), "{refused}");
@@ -344,7 +341,7 @@ fn a_volume_is_locked_while_its_disk_goes_offline() {
 fn a_disk_that_was_pulled_out_is_not_found() {
     let fixture = NodeFixture::with_mounted_volume().unmounted();
     let disk = found(&fixture);
-    fixture.sim.hardware().detach_disk(DATA).unwrap();
+    fixture.hardware().detach_disk(DATA).unwrap();
     let disks = NodeApi::disks(&fixture.node);
     let gone = disks.take_offline(&disk, fixture.soon()).unwrap_err();
     assert_eq!(gone.condition(), Some(Condition::NotFound), "{gone}");

@@ -3,7 +3,6 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests")]
 
 use os::Win32;
-use os_sim::{Effect, Rule};
 use wincsi_node::api::{Condition, Error, NodeApi};
 use wincsi_node::{Criterion, DiskQuery, FormatOptions, FoundDisk, NewSize, SerialNumber};
 
@@ -12,7 +11,7 @@ use crate::support::{DATA, GIB, NodeFixture};
 const ASKED: &str = "IOCTL_DISK_IS_WRITABLE";
 
 fn protect(fixture: &NodeFixture) {
-    let hardware = fixture.sim.hardware();
+    let hardware = fixture.hardware();
     hardware.set_write_protected(DATA, true).unwrap();
 }
 
@@ -63,8 +62,8 @@ fn what_would_write_is_refused_by_name_before_it_begins() {
 
     let fixture = NodeFixture::with_volume();
     protect(&fixture);
-    fixture.sim.hardware().grow_disk(DATA, 8 * GIB).unwrap();
-    fixture.disks().rescan(fixture.soon()).unwrap();
+    fixture.grow(DATA, 8 * GIB);
+    fixture.rescan();
     let (api, soon): (&dyn NodeApi, _) = (&fixture.node, fixture.soon());
     let volume = api.volumes().find_on(&found(&fixture), soon).unwrap();
     refused(api.volumes().resize(&volume, NewSize::Maximum, soon));
@@ -88,8 +87,7 @@ fn a_protected_disk_comes_online_and_goes_offline() {
 #[test]
 fn a_device_that_does_not_say_is_written() {
     let fixture = NodeFixture::with_data_disk();
-    let silent = Rule::on(ASKED, Effect::fail(Win32::IO_DEVICE));
-    fixture.sim.faults().add(silent);
+    fixture.fail(ASKED, Win32::IO_DEVICE);
     assert!(is_write_protected(&fixture).is_err());
     let (api, soon): (&dyn NodeApi, _) = (&fixture.node, fixture.soon());
     let disk = found(&fixture);

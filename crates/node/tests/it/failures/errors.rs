@@ -202,10 +202,7 @@ fn api(fixture: &NodeFixture) -> &dyn NodeApi {
 
 fn with_raw_volume() -> NodeFixture {
     let fixture = NodeFixture::with_data_disk();
-    fixture
-        .disks()
-        .partition(fixture.disk(), fixture.soon())
-        .unwrap();
+    fixture.partition();
     fixture
 }
 
@@ -242,9 +239,9 @@ impl Case {
     /// How it fails while the call beneath does: what may pass by itself is tried again.
     fn failing(&self, fixture: &NodeFixture, effect: Effect) -> Error {
         let rule = Rule::on(self.call, effect).with_system_text(GERMAN);
-        let rule = fixture.sim.faults().add(rule);
+        let rule = fixture.fault(rule);
         let error = (self.act)(fixture).unwrap_err();
-        fixture.sim.faults().remove(rule);
+        fixture.faults().remove(rule);
         error
     }
 
@@ -278,8 +275,8 @@ fn each_win32_code_is_told_with_what_was_attempted_on_what() {
 #[test]
 fn what_could_not_be_read_is_told_by_its_code_and_not_as_a_refusal() {
     let fixture = NodeFixture::with_data_disk();
-    let partition: Change = |fixture| fixture.disks().partition(fixture.disk(), fixture.soon());
-    let offline: Change = |fixture| fixture.disks().set_offline(fixture.disk(), fixture.soon());
+    let partition: Change = |fixture| fixture.try_partition();
+    let offline: Change = |fixture| fixture.try_set_offline();
     for (call, change, failed) in [
         ("ReadFile", partition, Condition::DeviceFailed),
         // It is not the disk that failed.
@@ -307,7 +304,7 @@ type Change = fn(&NodeFixture) -> Result<(), DiskError>;
 
 fn failing(fixture: &NodeFixture, change: Change, call: &'static str, effect: Effect) -> Error {
     let rule = Rule::on(call, effect).times(1).with_system_text(GERMAN);
-    fixture.sim.faults().add(rule);
+    fixture.fault(rule);
     Error::new("change", "it", change(fixture).unwrap_err())
 }
 
@@ -555,7 +552,7 @@ fn expected(table: &[(u32, Condition)], code: u32) -> Condition {
 /// The same to a user of the operations, who has the provider's own error.
 fn refusal(fixture: &NodeFixture, code: u32) -> DiskError {
     let rule = Rule::on(INITIALISE.call, answer(code)).times(1);
-    fixture.sim.faults().add(rule);
+    fixture.fault(rule);
     let disk = fixture.disk();
     let error = fixture.disks().partition(disk, fixture.soon()).unwrap_err();
     let expected = ProviderError::Refused {

@@ -39,7 +39,7 @@ const CASES: [Case; 16] = [
     Case {
         method: "MSFT_Disk.Offline",
         fixture: NodeFixture::with_data_disk,
-        act: |fixture| as_api_error(fixture.disks().set_offline(fixture.disk(), fixture.soon())),
+        act: |fixture| as_api_error(fixture.try_set_offline()),
         is_done: is_offline,
     },
     Case {
@@ -56,14 +56,7 @@ const CASES: [Case; 16] = [
                 .disks()
                 .bring_online(&found(fixture), fixture.soon())
         },
-        is_done: |fixture| {
-            !fixture
-                .os()
-                .disks
-                .attributes(fixture.disk())
-                .unwrap()
-                .read_only
-        },
+        is_done: |fixture| !fixture.attributes().read_only,
     },
     Case {
         method: "MSFT_Volume.Format",
@@ -178,18 +171,13 @@ fn partition(fixture: &NodeFixture) -> Result<(), Error> {
 }
 
 fn is_partitioned(fixture: &NodeFixture) -> bool {
-    let layout = fixture.os().disks.layout(fixture.disk()).unwrap();
+    let layout = fixture.layout();
     let mut partitions = layout.partitions.iter();
     partitions.any(|partition| partition.kind == PartitionEntry::BASIC_DATA)
 }
 
 fn is_offline(fixture: &NodeFixture) -> bool {
-    fixture
-        .os()
-        .disks
-        .attributes(fixture.disk())
-        .unwrap()
-        .offline
+    fixture.attributes().offline
 }
 
 fn offline() -> NodeFixture {
@@ -266,12 +254,8 @@ fn label(fixture: &NodeFixture) -> Option<String> {
 fn grown() -> NodeFixture {
     let fixture = NodeFixture::with_volume();
     let length = fixture.os().disks.length(fixture.disk()).unwrap();
-    fixture
-        .sim
-        .hardware()
-        .grow_disk(DATA, length + GIB)
-        .unwrap();
-    fixture.disks().rescan(fixture.soon()).unwrap();
+    fixture.grow(DATA, length + GIB);
+    fixture.rescan();
     fixture
 }
 
@@ -327,7 +311,7 @@ fn without_codes(
     CASES.into_iter().map(move |case| {
         let fixture = (case.fixture)();
         let null = answer(os::Outcome::of(Returned::Null));
-        fixture.sim.faults().add(Rule::on(case.method, null));
+        fixture.fault(Rule::on(case.method, null));
         let done = (case.act)(&fixture);
         (case.method, done, (case.is_done)(&fixture))
     })
@@ -357,7 +341,7 @@ fn a_format_over_what_was_not_read_that_returned_no_code_is_no_success() {
     let fixture = released();
     let unread = Effect::fail(Win32::IO_DEVICE);
     let null = Effect::Answer(os::Outcome::of(Returned::Null));
-    let faults = fixture.sim.faults();
+    let faults = fixture.faults();
     faults.add(Rule::on("ReadFile", unread).times(1));
     faults.add(Rule::on("MSFT_Volume.Format", null));
     let error = format_over(&fixture, FormatGuard::Off).unwrap_err();
@@ -369,10 +353,7 @@ fn a_format_over_what_was_not_read_that_returned_no_code_is_no_success() {
 fn what_is_not_seen_may_be_tried_again() {
     let fixture = NodeFixture::with_data_disk();
     let null = Effect::Answer(os::Outcome::of(Returned::Null));
-    fixture
-        .sim
-        .faults()
-        .add(Rule::on("MSFT_Disk.Initialize", null));
+    fixture.fault(Rule::on("MSFT_Disk.Initialize", null));
     let error = partition(&fixture).unwrap_err();
     assert_eq!(error.condition(), Some(Condition::NotReady), "{error}");
     assert!(error.to_string().contains("returned no code"), "{error}");
@@ -391,9 +372,9 @@ fn a_method_whose_work_nobody_can_see_is_done_when_it_ends() {
         "MSFT_iSCSITargetPortal.Update",
         "MSFT_iSCSISession.SetCHAPSecret",
     ] {
-        fixture.sim.faults().add(Rule::on(method, null()));
+        fixture.fault(Rule::on(method, null()));
     }
-    fixture.disks().rescan(fixture.soon()).unwrap();
+    fixture.rescan();
     partition(&fixture).unwrap();
     let iscsi = api(&fixture).iscsi();
     iscsi

@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests")]
 
 use os::Win32;
-use os_sim::{Effect, NodeSpec, Rule};
+use os_sim::NodeSpec;
 use wincsi_node::{FirmwareError, Identity, Options};
 
 use crate::support::NodeFixture;
@@ -66,11 +66,7 @@ fn the_uuid_is_spelt_as_windows_spells_it() {
 #[test]
 fn firmware_without_tables_is_an_error() {
     let fixture = fixture("S");
-    let none = Effect::fail(Win32::INVALID_FUNCTION);
-    fixture
-        .sim
-        .faults()
-        .add(Rule::on("GetSystemFirmwareTable", none));
+    fixture.fail("GetSystemFirmwareTable", Win32::INVALID_FUNCTION);
     let error = fixture
         .node
         .operations()

@@ -12,7 +12,7 @@ const NONE: Authentication = Authentication::None;
 
 /// How many operations it takes to list the disks of the open target, which has so many.
 fn listing(fixture: &NodeFixture, disks: usize) -> usize {
-    fixture.disks().rescan(fixture.soon()).unwrap();
+    fixture.rescan();
     let iscsi = fixture.iscsi();
     let trace = fixture.trace(|| {
         let found = iscsi.disks(&at(ADDRESS), &named(OPEN), fixture.soon());
@@ -103,7 +103,7 @@ fn a_session_that_lost_its_connection_is_ended_by_the_logout() {
     fixture.disconnect(OPEN).unwrap();
     assert!(fixture.sessions().is_empty());
     fixture.array().set_down("array", false).unwrap();
-    fixture.sim.reboot().unwrap();
+    fixture.reboot().unwrap();
     assert!(fixture.sessions().is_empty());
 }
 

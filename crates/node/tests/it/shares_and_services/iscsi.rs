@@ -15,10 +15,9 @@ use wincsi_node::{
     Authentication, Chap, Connected, IscsiError, Node, Options, Portal, driver_texts,
 };
 
-use crate::support::NodeFixture;
 use crate::support::initiator::{ADDRESS, GUARDED, OPEN, PROOF, array, at, chap, named, secret};
+use crate::support::{NodeFixture, assert_says};
 
-const TIMEOUT: Duration = Duration::from_secs(60);
 const OTHER: &str = "10.0.0.10";
 
 fn calls(trace: &[Op], method: &str) -> usize {
@@ -41,7 +40,7 @@ fn names(fixture: &NodeFixture) -> Result<Vec<String>, IscsiError> {
 }
 
 fn disks(fixture: &NodeFixture, target: &str) -> Result<usize, IscsiError> {
-    fixture.disks().rescan(fixture.soon()).unwrap();
+    fixture.rescan();
     let iscsi = fixture.iscsi();
     let found = iscsi.disks(&at(ADDRESS), &named(target), fixture.soon())?;
     Ok(found.len())
@@ -120,12 +119,9 @@ fn a_portal_that_does_not_answer_keeps_what_it_told_and_is_an_error_without() {
     let fixture = NodeFixture::with_portal();
     fixture.array().set_down("array", true).unwrap();
     assert_eq!(names(&fixture).unwrap(), [GUARDED, OPEN]);
-    fixture.sim.reboot().unwrap();
+    fixture.reboot().unwrap();
     let error = names(&fixture).unwrap_err();
-    assert!(
-        error.to_string().contains("the connection failed"),
-        "{error}"
-    );
+    assert_says(&error, "the connection failed");
     let error = fixture.connect(OPEN, &Authentication::None).unwrap_err();
     assert!(
         !error.to_string().contains(driver_texts::OBJECT_NOT_FOUND),
@@ -241,10 +237,7 @@ fn a_session_without_a_connection_is_logged_in_and_carries_the_text() {
     fixture.connect(OPEN, &Authentication::None).unwrap();
     fixture.array().set_down("array", true).unwrap();
     let error = fixture.connect(OPEN, &Authentication::None).unwrap_err();
-    assert!(
-        error.to_string().contains(driver_texts::LOGGED_IN),
-        "{error}"
-    );
+    assert_says(&error, driver_texts::LOGGED_IN);
     fixture.array().set_down("array", false).unwrap();
     assert!(fixture.connect(OPEN, &Authentication::None).is_ok());
 }
@@ -258,7 +251,7 @@ fn a_session_that_another_process_made_first_is_reused() {
         Effect::FailAfter(Hresult(code).into()),
     ] {
         let rule = Rule::on("MSFT_iSCSITarget.Connect", effect).times(1);
-        fixture.sim.faults().add(rule);
+        fixture.fault(rule);
         let connected = fixture.connect(OPEN, &Authentication::None);
         assert!(
             matches!(connected, Ok(Connected::Before { .. })),
@@ -270,10 +263,7 @@ fn a_session_that_another_process_made_first_is_reused() {
     let iscsi = fixture.iscsi();
     iscsi.remove_portal(&at(ADDRESS), fixture.soon()).unwrap();
     let exists = Effect::AnswerAfter(Outcome::of(code));
-    fixture
-        .sim
-        .faults()
-        .add(Rule::on("MSFT_iSCSITargetPortal.New", exists));
+    fixture.fault(Rule::on("MSFT_iSCSITargetPortal.New", exists));
     assert_eq!(fixture.add_portal(), Ok(()));
 }
 
@@ -288,7 +278,7 @@ fn weakness_30_all_sessions_are_ended_and_none_comes_back_after_a_restart() {
     fixture.disconnect(OPEN).unwrap();
     assert!(fixture.sessions().is_empty());
     assert_eq!(disks(&fixture, OPEN), Ok(0));
-    fixture.sim.reboot().unwrap();
+    fixture.reboot().unwrap();
     assert!(fixture.sessions().is_empty());
 }
 
@@ -304,7 +294,7 @@ fn weakness_2_a_session_that_goes_by_itself_is_no_error() {
     ] {
         fixture.connect(OPEN, &Authentication::None).unwrap();
         let rule = Rule::on("MSFT_iSCSITarget.Disconnect", effect).times(1);
-        fixture.sim.faults().add(rule);
+        fixture.fault(rule);
         assert_eq!(fixture.disconnect(OPEN), Ok(()));
         assert!(fixture.sessions().is_empty());
     }
@@ -316,10 +306,7 @@ fn a_session_that_stays_although_it_is_said_to_be_gone_is_an_error() {
     fixture.connect(OPEN, &Authentication::None).unwrap();
     fixture.log_in_again(OPEN);
     let pretend = Effect::Answer(Outcome::of(0));
-    fixture
-        .sim
-        .faults()
-        .add(Rule::on("MSFT_iSCSITarget.Disconnect", pretend));
+    fixture.fault(Rule::on("MSFT_iSCSITarget.Disconnect", pretend));
     let error = fixture.disconnect(OPEN).unwrap_err();
     assert!(
         matches!(error, IscsiError::SessionRemains { .. }),
@@ -385,9 +372,9 @@ fn object_not_found_is_a_portal_or_target_that_is_unknown_and_nothing_else() {
         os::Cause::Hresult(Hresult(iscsi_codes::SERVICE_NOT_RUNNING.code)),
     ];
     for cause in failures {
-        fixture.sim.faults().clear();
+        fixture.heal();
         let rule = Rule::on("*", Effect::Fail(cause)).in_facility(os::Facility::Iscsi);
-        fixture.sim.faults().add(rule);
+        fixture.fault(rule);
         for text in texts(&fixture) {
             assert!(
                 !text.contains(driver_texts::OBJECT_NOT_FOUND) && !text.ends_with(": not found"),
@@ -408,7 +395,7 @@ fn the_disks_of_a_target_show_by_themselves_after_a_while() {
             .disks(&at(ADDRESS), &named(OPEN), fixture.soon())
     };
     assert_eq!(found().unwrap().len(), 0);
-    fixture.os().clock.sleep(Duration::from_secs(10));
+    fixture.let_pass(Duration::from_secs(10));
     let disks = found().unwrap();
     assert_eq!(
         disks.into_iter().collect::<Vec<_>>(),
@@ -420,12 +407,12 @@ fn the_disks_of_a_target_show_by_themselves_after_a_while() {
 fn a_disk_in_use_keeps_its_session_and_the_code_is_explained() {
     let fixture = NodeFixture::with_portal();
     fixture.connect(OPEN, &Authentication::None).unwrap();
-    fixture.disks().rescan(fixture.soon()).unwrap();
+    fixture.rescan();
     let disk = fixture.disk_of("open");
     fixture.disks().partition(disk, fixture.soon()).unwrap();
     let volumes = fixture.volumes();
     let volume = volumes.sole_on_disk(disk, fixture.soon()).unwrap();
-    let hold = fixture.sim.hold(volume);
+    let hold = fixture.hold(volume);
     let error = fixture.disconnect(OPEN).unwrap_err();
     let text = error.to_string();
     assert!(text.contains("a disk of the session is in use"), "{text}");
@@ -439,8 +426,8 @@ fn a_disk_in_use_keeps_its_session_and_the_code_is_explained() {
 fn two_logins_to_one_target_are_one_and_hold_up_no_other_target() {
     let fixture = NodeFixture::with_portal();
     let hang = Rule::on("MSFT_iSCSITarget.Connect", Effect::Hang).times(1);
-    let hanging = fixture.sim.faults().add(hang);
-    let _ = fixture.sim.take_trace();
+    let hanging = fixture.fault(hang);
+    let _ = fixture.take_trace();
     let login = |node: Node| {
         let soon = fixture.soon();
         thread::spawn(move || {
@@ -449,7 +436,7 @@ fn two_logins_to_one_target_are_one_and_hold_up_no_other_target() {
         })
     };
     let first = login(fixture.node.clone());
-    assert!(fixture.sim.faults().wait_until_hanging(1, TIMEOUT));
+    fixture.wait_for_hang(1);
     let second = login(fixture.node.clone());
     let other = fixture.connect(GUARDED, &Authentication::OneWayChap(chap()));
     assert_eq!(
@@ -457,7 +444,7 @@ fn two_logins_to_one_target_are_one_and_hold_up_no_other_target() {
         Ok(Connected::Anew),
         "another target waits for nobody"
     );
-    fixture.sim.faults().remove(hanging);
+    fixture.faults().remove(hanging);
     let answers = [first.join().unwrap(), second.join().unwrap()];
     assert_eq!(answers[0], Ok(Connected::Anew));
     assert!(
@@ -465,7 +452,7 @@ fn two_logins_to_one_target_are_one_and_hold_up_no_other_target() {
         "{answers:?}"
     );
     let open = |op: &&Op| op.operation.ends_with("iSCSITarget.Connect");
-    assert_eq!(fixture.sim.take_trace().iter().filter(open).count(), 2);
+    assert_eq!(fixture.take_trace().iter().filter(open).count(), 2);
     assert_eq!(fixture.sessions().len(), 2);
 }
 
@@ -494,7 +481,7 @@ fn nothing_begins_after_the_deadline() {
 fn weakness_24_a_null_is_no_port_and_no_disk() {
     let fixture = NodeFixture::with_portal();
     fixture.connect(OPEN, &Authentication::None).unwrap();
-    fixture.disks().rescan(fixture.soon()).unwrap();
+    fixture.rescan();
     let portless = nulling(
         &fixture,
         iscsi_target_portal::TARGET_PORTAL_PORT_NUMBER.name,
@@ -529,7 +516,7 @@ fn no_error_shows_a_secret() {
     let wrong = Authentication::OneWayChap(Chap::new("node", secret(word)).unwrap());
     let login = fixture.connect(GUARDED, &wrong).unwrap_err();
     let refuse = Effect::Answer(Outcome::of(iscsi_codes::INVALID_CHAP_SECRET.code));
-    fixture.sim.faults().add(Rule::on("*SetCHAPSecret", refuse));
+    fixture.fault(Rule::on("*SetCHAPSecret", refuse));
     let iscsi = fixture.iscsi();
     let set = iscsi.set_mutual_chap_secret(&secret(word), fixture.soon());
     for error in [login, set.unwrap_err()] {

@@ -64,7 +64,7 @@ fn a_session_is_made_as_it_is_asked_for() {
     ] {
         assert_eq!(flag, Some(true));
     }
-    fixture.sim.reboot().unwrap();
+    fixture.reboot().unwrap();
     assert_eq!(sessions(&fixture).len(), 1, "it comes back");
 }
 
@@ -77,7 +77,7 @@ fn a_session_that_nothing_was_asked_of_ends_with_the_restart() {
     };
     assert_eq!(session.is_persistent, Some(false));
     assert_eq!(session.data_digest, Some(false));
-    fixture.sim.reboot().unwrap();
+    fixture.reboot().unwrap();
     assert_eq!(sessions(&fixture), []);
 }
 
@@ -140,7 +140,7 @@ fn the_disk_that_a_session_leads_to_is_found_by_its_target() {
     fixture
         .connect(GUARDED, &Authentication::OneWayChap(chap()))
         .unwrap();
-    fixture.disks().rescan(fixture.soon()).unwrap();
+    fixture.rescan();
     for target in [OPEN, GUARDED] {
         let listed = fixture.iscsi();
         let listed = listed.disks(&at(ADDRESS), &named(target), fixture.soon());
@@ -191,7 +191,7 @@ fn of_a_target_with_two_disks_each_is_found_by_its_lun() {
         })
         .unwrap();
     connect(&fixture, &LoginOptions::default());
-    fixture.disks().rescan(fixture.soon()).unwrap();
+    fixture.rescan();
     let mut numbers = BTreeSet::new();
     for lun in [0, 1] {
         let found = find(&fixture, vec![behind(OPEN), Criterion::Lun(lun)]).unwrap();
@@ -208,10 +208,10 @@ fn of_a_target_with_two_disks_each_is_found_by_its_lun() {
 fn a_disk_that_no_session_leads_to_any_more_is_not_changed() {
     let fixture = NodeFixture::with_portal();
     connect(&fixture, &LoginOptions::default());
-    fixture.disks().rescan(fixture.soon()).unwrap();
+    fixture.rescan();
     let found = find(&fixture, vec![behind(OPEN), Criterion::Lun(0)]).unwrap();
     fixture.disconnect(OPEN).unwrap();
-    fixture.disks().rescan(fixture.soon()).unwrap();
+    fixture.rescan();
     let refused = fixture.disks().partition(&found, fixture.soon());
     refused.unwrap_err();
 }

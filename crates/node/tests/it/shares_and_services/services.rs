@@ -12,8 +12,6 @@ use wincsi_node::{Dependents, Node, Options, ServiceError, ServiceName};
 
 use crate::support::NodeFixture;
 
-const TIMEOUT: Duration = Duration::from_secs(60);
-
 fn name(text: &str) -> ServiceName {
     ServiceName::parse(text).unwrap()
 }
@@ -72,8 +70,7 @@ fn a_missing_service_has_csi_proxys_text_and_a_silent_manager_has_not() {
     assert_eq!(start(&fixture, "none").unwrap_err().to_string(), text);
     let stopped = stop(&fixture, "none", Dependents::Stop).unwrap_err();
     assert_eq!(stopped.to_string(), text);
-    let denied = Rule::on("QueryServiceStatusEx", Effect::fail(Win32::ACCESS_DENIED));
-    fixture.sim.faults().add(denied);
+    fixture.fail("QueryServiceStatusEx", Win32::ACCESS_DENIED);
     let denied = services.service(&name("none"), fixture.soon()).unwrap_err();
     assert!(!denied.to_string().ends_with(": not found"), "{denied}");
 }
@@ -235,10 +232,7 @@ fn weakness_28_a_cycle_ends() {
 fn weakness_28_a_service_that_rejects_stop_is_not_reported_stopped() {
     let fixture = NodeFixture::with_diamond(Start::Automatic);
     let busy = Effect::fail(Win32::SERVICE_CANNOT_ACCEPT_CTRL);
-    let rule = fixture
-        .sim
-        .faults()
-        .add(Rule::on("ControlService", busy.clone()));
+    let rule = fixture.fault(Rule::on("ControlService", busy.clone()));
     let error = stop(&fixture, "top", Dependents::Refuse)
         .unwrap_err()
         .to_string();
@@ -247,11 +241,8 @@ fn weakness_28_a_service_that_rejects_stop_is_not_reported_stopped() {
         "failed to stop service top: The service cannot accept control messages at this time."
     );
     assert_eq!(fixture.state_of("top"), ServiceState::Running);
-    fixture.sim.faults().remove(rule);
-    fixture
-        .sim
-        .faults()
-        .add(Rule::on("ControlService", busy).times(3));
+    fixture.faults().remove(rule);
+    fixture.fault(Rule::on("ControlService", busy).times(3));
     let trace = fixture.trace(|| stop(&fixture, "top", Dependents::Refuse).unwrap());
     assert_eq!(
         orders(&trace, "ControlService").len(),
@@ -264,10 +255,10 @@ fn weakness_28_a_service_that_rejects_stop_is_not_reported_stopped() {
 fn a_start_and_a_stop_of_one_service_do_not_mix() {
     let fixture = NodeFixture::with_diamond(Start::Manual);
     let hang = Rule::on("StartServiceW", Effect::Hang).times(1);
-    let hanging = fixture.sim.faults().add(hang);
+    let hanging = fixture.fault(hang);
     let (node, soon) = (fixture.node.clone(), fixture.soon());
     let starting = thread::spawn(move || node.operations().services().start(&name("TOP"), soon));
-    assert!(fixture.sim.faults().wait_until_hanging(1, TIMEOUT));
+    fixture.wait_for_hang(1);
     let (node, soon) = (fixture.node.clone(), fixture.soon());
     let stopping = thread::spawn(move || {
         node.operations()
@@ -279,7 +270,7 @@ fn a_start_and_a_stop_of_one_service_do_not_mix() {
         Ok(()),
         "another service waits for nobody"
     );
-    fixture.sim.faults().remove(hanging);
+    fixture.faults().remove(hanging);
     assert_eq!(starting.join().unwrap(), Ok(()));
     assert_eq!(stopping.join().unwrap(), Ok(()));
     assert_eq!(fixture.state_of("top"), ServiceState::Stopped);

@@ -16,7 +16,7 @@ use wincsi_node::{
 use zeroize::Zeroizing;
 
 use crate::shares_and_services::smb_renewal::let_go;
-use crate::support::{NodeFixture, PASSWORD, SHARE, USER, inject, path};
+use crate::support::{NodeFixture, PASSWORD, SHARE, USER, assert_says, inject, path};
 
 const LINK: &str = r"C:\var\globalmount";
 
@@ -87,7 +87,7 @@ pub(crate) fn changes(trace: &[Op]) -> usize {
 pub(crate) fn looks_fail(fixture: &NodeFixture, code: Win32, times: u32) -> RuleId {
     let fails = Rule::on("GetFileAttributesExW", Effect::fail(code));
     let fails = fails.object(r"\\files\*").times(times);
-    fixture.sim.faults().add(fails)
+    fixture.fault(fails)
 }
 
 /// Guards: P82
@@ -96,7 +96,7 @@ fn a_share_is_mapped_and_linked_with_all_of_its_path() {
     let fixture = NodeFixture::with_server();
     map(&fixture, "//Files/Share/Sub Dir", PASSWORD, Some(LINK)).unwrap();
     assert_eq!(mapped(&fixture), [SHARE]);
-    let data = fixture.sim.files().reparse_data(&path(LINK)).unwrap();
+    let data = fixture.files().reparse_data(&path(LINK)).unwrap();
     let formats::reparse::Reparse::Symlink { names, .. } =
         formats::reparse::Reparse::parse(&data).unwrap()
     else {
@@ -147,7 +147,7 @@ fn a_mapping_whose_server_is_away_stays_and_the_code_is_told() {
             assert_eq!(error.code(), Some(api::Code::Win32(code)), "{error}");
         });
         assert_eq!(changes(&trace), 0, "{code:?}");
-        fixture.sim.faults().remove(away);
+        fixture.faults().remove(away);
         assert_eq!(map(&fixture, SHARE, PASSWORD, None), Ok(MapOutcome::Reused));
     }
 }
@@ -181,16 +181,13 @@ fn a_mapping_works_again_when_its_server_does() {
         ServerHealth::Paused,
         ServerHealth::Unavailable,
     ] {
-        fixture.servers().set_condition("files", condition).unwrap();
+        fixture.set_server("files", condition);
         let trace = fixture.trace(|| {
             let error = map(&fixture, SHARE, "other", None).unwrap_err();
             assert!(matches!(error, SmbError::ServerAway { .. }), "{error}");
         });
         assert_eq!(changes(&trace), 0, "{condition:?}");
-        fixture
-            .servers()
-            .set_condition("files", ServerHealth::Up)
-            .unwrap();
+        fixture.set_server("files", ServerHealth::Up);
         assert!(fixture.os().files.entry(&path(SHARE)).is_ok());
         let again = map(&fixture, SHARE, PASSWORD, None);
         assert_eq!(again, Ok(MapOutcome::Reused), "{condition:?}");
@@ -224,8 +221,7 @@ fn a_refusal_of_access_is_taken_for_a_changed_password_by_others() {
     let fixture = NodeFixture::with_server();
     map(&fixture, SHARE, "old", None).unwrap_err();
     map(&fixture, SHARE, PASSWORD, None).unwrap();
-    let denied = Rule::on("GetFileAttributesExW", Effect::fail(Win32::ACCESS_DENIED));
-    fixture.sim.faults().add(denied.object(r"\\files\*"));
+    fixture.fail_on("GetFileAttributesExW", r"\\files\*", Win32::ACCESS_DENIED);
     let restarted = inject::node(&fixture, |_| {});
     let trace =
         fixture.trace(|| assert_eq!(plainly(&restarted, fixture.soon()), Ok(MapOutcome::Made)));
@@ -249,18 +245,17 @@ fn a_refusal_of_access_to_the_root_removes_nothing_unless_the_folder_is_denied_a
     map(&fixture, SHARE, PASSWORD, None).unwrap();
     let folder = format!(r"{SHARE}\pv");
     fixture.os().files.create_directory(&path(&folder)).unwrap();
-    let denied = Rule::on("GetFileAttributesExW", Effect::fail(Win32::ACCESS_DENIED));
-    fixture
-        .sim
-        .faults()
-        .add(denied.object(&format!(r"{SHARE}\")));
+    fixture.fail_on(
+        "GetFileAttributesExW",
+        &format!(r"{SHARE}\"),
+        Win32::ACCESS_DENIED,
+    );
     let trace = fixture.trace(|| {
         let reused = map(&fixture, &folder, "other", None);
         assert_eq!(reused, Ok(MapOutcome::ReusedOtherSecret));
     });
     assert_eq!(changes(&trace), 0);
-    let away = Rule::on("GetFileAttributesExW", Effect::fail(Win32::BAD_NETPATH));
-    fixture.sim.faults().add(away.object(&folder));
+    fixture.fail_on("GetFileAttributesExW", &folder, Win32::BAD_NETPATH);
     let trace = fixture.trace(|| drop(map(&fixture, &folder, "other", None).unwrap_err()));
     assert_eq!(changes(&trace), 0);
 }
@@ -271,8 +266,7 @@ fn a_refusal_of_access_to_the_root_removes_nothing_unless_the_folder_is_denied_a
 fn a_denied_folder_does_not_unmap_the_share() {
     let fixture = NodeFixture::with_server();
     map(&fixture, SHARE, PASSWORD, None).unwrap();
-    let denied = Rule::on("GetFileAttributesExW", Effect::fail(Win32::ACCESS_DENIED));
-    fixture.sim.faults().add(denied.object(r"\\files\*"));
+    fixture.fail_on("GetFileAttributesExW", r"\\files\*", Win32::ACCESS_DENIED);
     let folder = format!(r"{SHARE}\pv");
     for (to, user) in [
         (folder.as_str(), Some(r"FILES\bob")),
@@ -313,8 +307,7 @@ fn a_mapping_that_is_gone_is_not_known_any_more() {
 fn a_refusal_of_access_is_an_answer_to_who_mapped_it() {
     let fixture = NodeFixture::with_server();
     map(&fixture, SHARE, PASSWORD, None).unwrap();
-    let denied = Rule::on("GetFileAttributesExW", Effect::fail(Win32::ACCESS_DENIED));
-    fixture.sim.faults().add(denied.object(r"\\files\*"));
+    fixture.fail_on("GetFileAttributesExW", r"\\files\*", Win32::ACCESS_DENIED);
     let trace =
         fixture.trace(|| assert_eq!(map(&fixture, SHARE, PASSWORD, None), Ok(MapOutcome::Reused)));
     assert_eq!(calls(&trace, mapping::REMOVE.name), 0);
@@ -326,37 +319,29 @@ fn a_refusal_of_access_is_an_answer_to_who_mapped_it() {
 fn a_share_that_hangs_is_neither_waited_for_nor_unmapped() {
     let fixture = NodeFixture::with_server();
     map(&fixture, SHARE, PASSWORD, None).unwrap();
-    let _ = fixture.sim.take_trace();
+    let _ = fixture.take_trace();
     let hang = Rule::on("GetFileAttributesExW", Effect::Hang)
         .object(r"\\files\*")
         .times(1);
-    let hang = fixture.sim.faults().add(hang);
-    let _ = fixture.sim.take_trace();
+    let hang = fixture.fault(hang);
+    let _ = fixture.take_trace();
     let (node, soon) = (fixture.node.clone(), fixture.soon());
     let mapper = thread::spawn(move || plainly(&node, soon));
-    assert!(
-        fixture
-            .sim
-            .faults()
-            .wait_until_hanging(1, Duration::from_secs(60))
-    );
-    fixture.os().clock.sleep(Duration::from_secs(60));
+    fixture.wait_for_hang(1);
+    fixture.let_pass(Duration::from_secs(60));
     let error = mapper.join().unwrap().unwrap_err();
     assert!(error.to_string().contains(SHARE), "{error}");
-    let trace = fixture.sim.take_trace();
+    let trace = fixture.take_trace();
     assert_eq!(calls(&trace, mapping::REMOVE.name), 0);
     assert_eq!(mapped(&fixture), [SHARE]);
-    fixture.sim.faults().remove(hang);
+    fixture.faults().remove(hang);
     map(&fixture, SHARE, PASSWORD, None).unwrap();
 }
 
 #[test]
 fn what_has_the_links_name_refuses_before_anything_is_mapped() {
     let fixture = NodeFixture::with_server();
-    fixture
-        .filesystem()
-        .make_directory(&path(LINK), fixture.soon())
-        .unwrap();
+    fixture.make_directory(LINK);
     let error = map(&fixture, SHARE, PASSWORD, Some(LINK)).unwrap_err();
     let text = format!(
         r"creating link {LINK} to {SHARE}\ failed with error: Cannot create a file when that file already exists. (ResourceExists)"
@@ -372,7 +357,6 @@ fn a_link_that_leads_elsewhere_is_not_called_an_existing_resource() {
     let foreign = path(LINK);
     for target in [r"\\files\other\", r"C:\var", r"C:\nowhere"] {
         fixture
-            .sim
             .files()
             .create_symlink(&foreign, target, LinkKind::Directory)
             .unwrap();
@@ -385,7 +369,7 @@ fn a_link_that_leads_elsewhere_is_not_called_an_existing_resource() {
             !error.to_string().contains(driver_texts::NAME_TAKEN),
             "{error}"
         );
-        fixture.sim.files().remove_directory(&foreign).unwrap();
+        fixture.files().remove_directory(&foreign).unwrap();
     }
     assert_eq!(mapped(&fixture), Vec::<String>::new());
 }
@@ -397,13 +381,13 @@ fn a_look_up_that_fails_is_not_taken_for_unmapped() {
     let fixture = NodeFixture::with_server();
     map(&fixture, SHARE, PASSWORD, None).unwrap();
     let failing = Rule::on("*", Effect::fail(Win32::GEN_FAILURE)).in_facility(Facility::Smb);
-    let failing = fixture.sim.faults().add(failing.times(1));
+    let failing = fixture.fault(failing.times(1));
     let trace = fixture.trace(|| {
         map(&fixture, SHARE, PASSWORD, None).unwrap_err();
     });
     assert_eq!(calls(&trace, mapping::CREATE.name), 0);
-    fixture.sim.faults().remove(failing);
-    fixture.sim.faults().add(
+    fixture.faults().remove(failing);
+    fixture.fault(
         Rule::on("*", Effect::fail(Win32::GEN_FAILURE))
             .in_facility(Facility::Smb)
             .times(1),
@@ -464,26 +448,21 @@ fn one_look_at_a_server_is_under_way_at_a_time() {
     let fixture = NodeFixture::with_server();
     map(&fixture, SHARE, PASSWORD, None).unwrap();
     let hang = Rule::on("GetFileAttributesExW", Effect::Hang).object(r"\\files\*");
-    let hang = fixture.sim.faults().add(hang);
-    let _ = fixture.sim.take_trace();
+    let hang = fixture.fault(hang);
+    let _ = fixture.take_trace();
     for _ in 0..3 {
         let (node, soon) = (fixture.node.clone(), fixture.soon());
         let call = thread::spawn(move || plainly(&node, soon));
-        assert!(
-            fixture
-                .sim
-                .faults()
-                .wait_until_hanging(1, Duration::from_secs(60))
-        );
+        fixture.wait_for_hang(1);
         while !call.is_finished() {
-            fixture.os().clock.sleep(Duration::from_secs(60));
+            fixture.let_pass(Duration::from_secs(60));
             thread::yield_now();
         }
         call.join().unwrap().unwrap_err();
     }
-    fixture.sim.faults().remove(hang);
+    fixture.faults().remove(hang);
     map(&fixture, SHARE, PASSWORD, None).unwrap();
-    let trace = fixture.sim.take_trace();
+    let trace = fixture.take_trace();
     assert_eq!(
         calls(&trace, "GetFileAttributesExW"),
         2,
@@ -495,21 +474,10 @@ fn one_look_at_a_server_is_under_way_at_a_time() {
 fn what_the_server_says_reaches_the_caller() {
     let fixture = NodeFixture::with_server();
     let wrong = map(&fixture, SHARE, "wrong", None).unwrap_err();
-    assert!(
-        wrong
-            .to_string()
-            .contains("user name or password is incorrect"),
-        "{wrong}"
-    );
-    fixture
-        .servers()
-        .set_condition("files", ServerHealth::Down)
-        .unwrap();
+    assert_says(&wrong, "user name or password is incorrect");
+    fixture.set_server("files", ServerHealth::Down);
     let down = map(&fixture, SHARE, PASSWORD, None).unwrap_err();
-    assert!(
-        down.to_string().contains("The network path was not found."),
-        "{down}"
-    );
+    assert_says(&down, "The network path was not found.");
     for error in [wrong, down] {
         let printed = format!("{error} {error:?}");
         assert!(
@@ -528,17 +496,12 @@ fn a_share_is_unmapped_and_its_link_stays() {
         .unmap(&remote(r"\\FILES\share\sub"), fixture.soon())
         .unwrap();
     assert_eq!(mapped(&fixture), Vec::<String>::new());
-    assert!(fixture.sim.files().entry(&path(LINK)).is_ok());
+    assert!(fixture.has(LINK));
     let again = fixture
         .smb()
         .unmap(&remote(SHARE), fixture.soon())
         .unwrap_err();
-    assert!(
-        again
-            .to_string()
-            .contains("No MSFT_SmbGlobalMapping objects found"),
-        "{again}"
-    );
+    assert_says(&again, "No MSFT_SmbGlobalMapping objects found");
 }
 
 /// Two spellings are one server, with one mapping of its share.

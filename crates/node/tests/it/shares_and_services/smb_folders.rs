@@ -87,7 +87,7 @@ fn a_folder_that_does_not_say_whether_it_is_there_is_no_missing_one() {
         fails.object(FOLDER)
     };
     let fixture = NodeFixture::with_server();
-    let faults = fixture.sim.faults();
+    let faults = fixture.faults();
     let denied = faults.add(look(Win32::ACCESS_DENIED));
     assert_eq!(map_for_driver(&fixture).unwrap(), MapOutcome::Made);
     faults.remove(denied);
@@ -113,12 +113,12 @@ fn a_look_at_a_folder_that_fails_leaves_no_mapping_of_its_own_call() {
     for code in [Win32::BAD_NETPATH, Win32::NO_SYSTEM_RESOURCES] {
         let reads = Rule::on("GetFileAttributesExW", Effect::fail(code)).object(FOLDER);
         let fixture = NodeFixture::with_server();
-        fixture.sim.faults().add(reads.clone());
+        fixture.fault(reads.clone());
         map_for_driver(&fixture).unwrap_err();
         assert_eq!(mapped(&fixture), [""; 0], "{code:?}");
         let fixture = NodeFixture::with_server();
         map(&fixture, SHARE, PASSWORD, None).unwrap();
-        fixture.sim.faults().add(reads);
+        fixture.fault(reads);
         map_for_driver(&fixture).unwrap_err();
         assert_eq!(mapped(&fixture), [SHARE], "{code:?}: others work with it");
     }
@@ -131,7 +131,7 @@ fn a_link_that_cannot_be_made_leaves_no_mapping_of_its_own_call() {
     let fixture = NodeFixture::with_server();
     map(&fixture, SHARE, PASSWORD, None).unwrap();
     make_folder(&fixture);
-    fixture.sim.faults().add(rule);
+    fixture.fault(rule);
     let error = map_for_driver(&fixture).unwrap_err();
     assert!(error.is(Condition::AccessDenied), "{error}");
     assert_eq!(mapped(&fixture), [SHARE], "others work with it");
@@ -145,9 +145,7 @@ fn a_link_that_cannot_be_made_leaves_no_mapping_of_its_own_call() {
 #[test]
 fn a_failure_that_leaves_a_mapping_of_its_own_call_says_so_and_is_no_final_one() {
     let fixture = NodeFixture::with_server();
-    let denied = Effect::fail(Win32::ACCESS_DENIED);
-    let rule = Rule::on("MSFT_SmbGlobalMapping.Remove", denied);
-    fixture.sim.faults().add(rule);
+    fixture.fail("MSFT_SmbGlobalMapping.Remove", Win32::ACCESS_DENIED);
     let error = map_for_driver(&fixture).unwrap_err();
     assert!(error.is(Condition::NotReady), "{error}");
     let text = error.to_string();
@@ -160,8 +158,7 @@ fn a_failure_that_leaves_a_mapping_of_its_own_call_says_so_and_is_no_final_one()
 fn a_mapping_that_is_in_use_by_now_is_left_to_those_who_use_it() {
     for code in [Win32::OPEN_FILES, Win32::DEVICE_IN_USE] {
         let fixture = NodeFixture::with_server();
-        let rule = Rule::on("MSFT_SmbGlobalMapping.Remove", Effect::fail(code));
-        fixture.sim.faults().add(rule);
+        fixture.fail("MSFT_SmbGlobalMapping.Remove", code);
         refused(&fixture);
         assert_eq!(mapped(&fixture), [SHARE], "{code:?}");
     }
@@ -182,7 +179,7 @@ fn a_look_at_a_folder_that_outlives_its_call_leaves_no_mapping_of_that_call() {
             NodeApi::smb(node).map(&request, ten_seconds)
         });
         queue.wait_until_one_hangs();
-        fixture.os().clock.sleep(Duration::from_secs(11));
+        fixture.let_pass(Duration::from_secs(11));
         let error = call.join().unwrap().unwrap_err();
         drop(hanging);
         error

@@ -3,7 +3,6 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests")]
 
 use std::num::NonZeroU16;
-use std::sync::Arc;
 
 use os::schema::{Build, smb_global_mapping as mapping};
 use os::{Arguments, Deadline, Instance, Query, Target, Value};
@@ -89,7 +88,7 @@ fn a_mapping_is_made_with_what_is_asked_for() {
     assert_eq!(row.bool(mapping::REQUIRE_INTEGRITY.name), Ok(true));
     assert_eq!(row.bool(mapping::REQUIRE_PRIVACY.name), Ok(false));
     assert_eq!(row.bool(mapping::USE_WRITE_THROUGH.name), Ok(true));
-    fixture.sim.reboot().unwrap();
+    fixture.reboot().unwrap();
     assert_eq!(rows(&fixture), [], "it is not persistent");
 }
 
@@ -220,8 +219,7 @@ fn a_mapping_that_does_not_tell_whether_it_is_encrypted_is_refused_to_who_asks()
     }
     let fixture = fixture(Build::SERVER_2022);
     let node = inject::node(&fixture, |os| {
-        let (provider, rewrite) = (Arc::clone(&os.smb), silent as fn(&mut Instance));
-        os.smb = Arc::new(inject::Rewritten { provider, rewrite });
+        inject::each_row(&mut os.smb, silent);
     });
     assert_eq!(map(&node, nothing()), Ok(MapOutcome::Made));
     assert_eq!(map(&node, nothing()), Ok(MapOutcome::Reused));
@@ -247,10 +245,7 @@ fn all_mappings_are_listed_and_no_server_is_asked() {
     assert_eq!(list(&fixture), []);
     map(&fixture.node, signed()).unwrap();
     foreign(&fixture);
-    fixture
-        .servers()
-        .set_condition("files", ServerHealth::Down)
-        .unwrap();
+    fixture.set_server("files", ServerHealth::Down);
     let trace = fixture.trace(|| {
         let [letter, share] = &list(&fixture)[..] else {
             panic!("two mappings");
@@ -303,8 +298,7 @@ fn what_windows_does_not_tell_is_not_taken_for_granted() {
     let fixture = fixture(Build::SERVER_2022);
     map(&fixture.node, signed()).unwrap();
     let node = inject::node(&fixture, |os| {
-        let (provider, rewrite) = (Arc::clone(&os.smb), silent as fn(&mut Instance));
-        os.smb = Arc::new(inject::Rewritten { provider, rewrite });
+        inject::each_row(&mut os.smb, silent);
     });
     let error = map(&node, signed()).unwrap_err();
     assert!(matches!(error, SmbError::OtherOptions { .. }), "{error}");

@@ -3,7 +3,6 @@
 #![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
 use std::num::NonZeroU16;
-use std::sync::Arc;
 use std::thread;
 
 use os::schema::{Build, smb_global_mapping as mapping};
@@ -94,8 +93,7 @@ pub(crate) fn let_go(os: &mut Os) {
             *value = Value::uint32(mapping::status::DISCONNECTED.value);
         }
     }
-    let (provider, rewrite) = (Arc::clone(&os.smb), disconnected as fn(&mut Instance));
-    os.smb = Arc::new(inject::Rewritten { provider, rewrite });
+    inject::each_row(&mut os.smb, disconnected);
 }
 
 /// A node that was restarted, and whose mapping stays dead though the server lives.
@@ -109,7 +107,7 @@ fn with_dead_mapping() -> NodeFixture {
 /// Restarts the node, and leaves the server's mappings dead.
 fn leave_dead(fixture: &NodeFixture) {
     saved_mappings(fixture, SavedMappings::StayDead);
-    fixture.sim.reboot().unwrap();
+    fixture.reboot().unwrap();
 }
 
 fn saved_mappings(fixture: &NodeFixture, fare: SavedMappings) {
@@ -175,7 +173,7 @@ fn without_an_answer_at_the_transports_own_port_no_mapping_is_made_anew() {
     };
     fixture.servers().change_server("files", elsewhere).unwrap();
     map(&fixture, SHARE, PASSWORD, None).unwrap();
-    fixture.sim.reboot().unwrap();
+    fixture.reboot().unwrap();
     let trace = fixture.trace(|| {
         let error = map(&fixture, SHARE, PASSWORD, None).unwrap_err();
         assert!(matches!(error, SmbError::ServerAway { .. }), "{error}");
@@ -219,10 +217,7 @@ fn over_quic_no_mapping_is_removed_for_a_server_that_is_away() {
 fn a_renewal_whose_create_fails_is_counted_and_the_next_call_tries_again() {
     let fixture = with_dead_mapping();
     let (create, failing) = (create(), Effect::fail(Win32::NETNAME_DELETED));
-    fixture
-        .sim
-        .faults()
-        .add(Rule::on(&create, failing).times(1));
+    fixture.fault(Rule::on(&create, failing).times(1));
     let logged = warnings::captured(|| {
         let error = map(&fixture, SHARE, PASSWORD, None).unwrap_err();
         let error = api::Error::new("map", SHARE, error);
@@ -445,8 +440,7 @@ fn of_several_mappings_of_a_share_the_one_that_is_ok_is_used_and_the_others_are_
         map(&fixture, SHARE, PASSWORD, None).unwrap();
         map_with_letter(&fixture, "X:");
         let node = inject::node(&fixture, |os| {
-            let provider = Arc::clone(&os.smb);
-            os.smb = Arc::new(inject::Rewritten { provider, rewrite });
+            inject::each_row(&mut os.smb, rewrite);
         });
         looks_fail(&fixture, Win32::BAD_NETPATH, 1);
         let trace = fixture.trace(|| {
@@ -483,7 +477,7 @@ fn a_mapping_that_could_not_be_removed_is_its_users_still() {
     map(&fixture, SHARE, PASSWORD, None).unwrap();
     let remove = format!("{}.{}", mapping::CLASS.name, mapping::REMOVE.name);
     let failing = Rule::on(&remove, Effect::fail(Win32::GEN_FAILURE)).times(1);
-    fixture.sim.faults().add(failing);
+    fixture.fault(failing);
     fixture
         .smb()
         .unmap(&remote(SHARE), fixture.soon())
@@ -505,7 +499,7 @@ fn a_mapping_beside_a_dead_one_is_not_taken_for_made_without_a_code() {
     let node = inject::node(&fixture, let_go);
     looks_fail(&fixture, Win32::BAD_NETPATH, 1);
     let null = Effect::Answer(os::Outcome::of(os::Returned::Null));
-    fixture.sim.faults().add(Rule::on(&create(), null));
+    fixture.fault(Rule::on(&create(), null));
     let (remote, credentials) = (remote(SHARE), credentials(PASSWORD));
     let mapping = MapRequest::of(&remote)
         .with_credentials(&credentials)

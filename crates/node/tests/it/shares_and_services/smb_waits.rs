@@ -17,7 +17,7 @@ use wincsi_node::{
 };
 use zeroize::Zeroizing;
 
-use crate::support::{NodeFixture, PASSWORD, SHARE, USER};
+use crate::support::{NodeFixture, PASSWORD, SHARE, USER, assert_says};
 
 /// Of the real clock, which nothing here is to take.
 const TIMEOUT: Duration = Duration::from_secs(60);
@@ -141,13 +141,13 @@ impl WaitsFixture {
 
     /// The next operation of this name hangs.
     pub(crate) fn hang(&self, operation: &str) -> Hanging<'_> {
-        let faults = self.fixture.sim.faults();
+        let faults = self.fixture.faults();
         let rule = Rule::on(operation, Effect::Hang).times(1);
         Hanging(faults, faults.add(rule))
     }
 
     pub(crate) fn wait_until_one_hangs(&self) {
-        let hangs = self.fixture.sim.faults().wait_until_hanging(1, TIMEOUT);
+        let hangs = self.fixture.faults().wait_until_hanging(1, TIMEOUT);
         assert!(hangs, "nothing hangs");
     }
 
@@ -157,7 +157,7 @@ impl WaitsFixture {
     }
 
     pub(crate) fn trace(&self) -> Vec<Op> {
-        self.fixture.sim.take_trace()
+        self.fixture.take_trace()
     }
 
     /// While `first` hangs in this operation, `second` waits for it until it is told so.
@@ -174,7 +174,7 @@ impl WaitsFixture {
             self.wait_until_one_hangs();
             let second = scope.spawn(second);
             self.wait_until_so_many_wait(1);
-            self.fixture.os().clock.sleep(Duration::from_secs(90));
+            self.fixture.let_pass(Duration::from_secs(90));
             assert_eq!(second.join().unwrap().unwrap_err().to_string(), error_text);
             drop(hanging);
             first.join().unwrap();
@@ -257,7 +257,7 @@ fn a_mapping_that_was_made_anew_is_looked_at_anew_by_those_who_waited() {
         let others = [(); 2].map(|()| scope.spawn(move || map(SHARE)));
         queue.wait_until_so_many_wait(2);
         let refused = Rule::on(LOOK, Effect::fail(Win32::LOGON_FAILURE)).object(r"\\files\*");
-        fixture.sim.faults().add(refused.times(2));
+        fixture.fault(refused.times(2));
         drop(hanging);
         assert_eq!(first.join().unwrap(), Ok(MapOutcome::ReusedUnknown));
         let mut came_about = others.map(|other| other.join().unwrap().unwrap());
@@ -368,7 +368,7 @@ fn fifty_shares_of_a_dead_server_fail_in_the_time_of_one_look() {
     queue.trace();
     let begun = clock.now();
     thread::scope(|scope| {
-        let faults = queue.fixture.sim.faults();
+        let faults = queue.fixture.faults();
         let hang = |operation: &str| {
             let rule = Rule::on(operation, Effect::Hang);
             Hanging(faults, faults.add(rule))
@@ -386,10 +386,7 @@ fn fifty_shares_of_a_dead_server_fail_in_the_time_of_one_look() {
         drop(hanging);
         for call in calls {
             let error_text = call.join().unwrap().unwrap_err().to_string();
-            assert!(
-                error_text.contains("The network path was not found."),
-                "{error_text}"
-            );
+            assert_says(&error_text, "The network path was not found.");
         }
     });
     assert_eq!(begun.until(clock.now()), Duration::from_secs(21));

@@ -19,7 +19,7 @@ fn a_boot_id_outlives_the_process_and_no_boot() {
     let first = boot_id(&fixture);
     let fixture = fixture.reopened();
     assert_eq!(boot_id(&fixture), first);
-    fixture.sim.reboot().unwrap();
+    fixture.reboot().unwrap();
     assert_ne!(boot_id(&fixture), first);
 }
 
@@ -35,8 +35,8 @@ fn the_computers_name_is_kubelets_of_the_node() {
 fn a_system_that_does_not_say_is_an_error() {
     let fixture = NodeFixture::new();
     let fault = |operation| Rule::on(operation, Effect::fail(Win32::ACCESS_DENIED));
-    fixture.sim.faults().add(fault("NtQuerySystemInformation"));
-    fixture.sim.faults().add(fault("GetComputerNameExW"));
+    fixture.fault(fault("NtQuerySystemInformation"));
+    fixture.fault(fault("GetComputerNameExW"));
     let system = fixture.node.operations().system();
     let id = system.boot_id(fixture.soon());
     assert!(matches!(id, Err(SystemError::BootId { .. })), "{id:?}");

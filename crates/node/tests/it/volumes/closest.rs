@@ -3,7 +3,6 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests")]
 
 use os::{Files, LinkKind, VolumeId, Win32};
-use os_sim::{Effect, Rule};
 use wincsi_node::{TargetError, VolumeError};
 
 use crate::support::{DATA, NodeFixture, path};
@@ -18,7 +17,7 @@ fn closest(fixture: &NodeFixture, at: &str) -> Result<VolumeId, TargetError> {
 
 fn link(fixture: &NodeFixture, at: &str, target: &str) {
     let kind = LinkKind::Directory;
-    let files = fixture.sim.files();
+    let files = fixture.files();
     files.create_symlink(&path(at), target, kind).unwrap();
 }
 
@@ -101,16 +100,15 @@ fn what_cannot_be_read_is_an_error_and_not_the_volume_above() {
         "{dangling:?}"
     );
     for operation in ["GetFileAttributesExW", "FSCTL_GET_REPARSE_POINT"] {
-        let denied = Rule::on(operation, Effect::fail(Win32::ACCESS_DENIED));
-        let denied = fixture.sim.faults().add(denied);
+        let denied = fixture.fail(operation, Win32::ACCESS_DENIED);
         let error = closest(&fixture, &staging);
         assert!(
             matches!(error, Err(TargetError::OutOfReach { .. })),
             "{operation}: {error:?}"
         );
-        fixture.sim.faults().remove(denied);
+        fixture.faults().remove(denied);
     }
-    fixture.sim.hardware().detach_disk(DATA).unwrap();
+    fixture.hardware().detach_disk(DATA).unwrap();
     let gone = closest(&fixture, &format!(r"{staging}\data.txt"));
     assert!(
         matches!(gone, Err(TargetError::OutOfReach { .. })),

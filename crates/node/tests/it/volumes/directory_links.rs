@@ -29,14 +29,11 @@ fn link(fixture: &NodeFixture, to: &str) -> Result<(), FilesystemError> {
 }
 
 fn attributes(fixture: &NodeFixture) -> FileAttributes {
-    fixture.sim.files().entry(&path(LINK)).unwrap().attributes
+    fixture.files().entry(&path(LINK)).unwrap().attributes
 }
 
 fn make(fixture: &NodeFixture, at: &str) {
-    let filesystem = fixture.filesystem();
-    filesystem
-        .make_directory(&path(at), fixture.soon())
-        .unwrap();
+    fixture.make_directory(at);
 }
 
 /// The staged volume is away while kubelet publishes it, as after a reboot.
@@ -63,7 +60,7 @@ fn a_file_link_to_the_same_directory_cannot_be_entered_and_gives_way() {
     make(&fixture, TARGET);
     fixture.write(&format!(r"{TARGET}\file"), "behind the link");
     let behind = path(&format!(r"{LINK}\file"));
-    let denied = fixture.sim.files().entry(&behind).unwrap_err();
+    let denied = fixture.files().entry(&behind).unwrap_err();
     assert_eq!(denied.win32(), Some(Win32::ACCESS_DENIED));
     link(&fixture, TARGET).unwrap();
     assert_eq!(attributes(&fixture), FileAttributes(0x410));
@@ -89,7 +86,7 @@ type Take<'a> = &'a dyn Fn(&NodeFixture);
 #[test]
 fn nothing_else_gives_way_to_a_directory_link() {
     let other = |fixture: &NodeFixture, kind| {
-        let files = fixture.sim.files();
+        let files = fixture.files();
         files.create_symlink(&path(LINK), r"C:\var\other", kind)
     };
     let taken: [(&str, Take<'_>); 5] = [
@@ -148,7 +145,7 @@ impl ForwardFiles for Exchanging {
 fn exchanging(fixture: &NodeFixture, link: &WinPath, act: Act) -> (Node, Arc<Exchanging>) {
     let mut os = fixture.os().clone();
     let exchanging = Arc::new(Exchanging {
-        tree: fixture.sim.files().clone(),
+        tree: fixture.files().clone(),
         files: Arc::clone(&os.files),
         link: link.clone(),
         reads: AtomicUsize::new(0),
@@ -184,7 +181,7 @@ fn what_took_the_place_of_a_file_link_meanwhile_does_not_go_in_its_stead() {
                     .unwrap(),
                 false => ResolvedPath::from(&link),
             };
-            let tree = fixture.sim.files();
+            let tree = fixture.files();
             tree.create_symlink(&link, TARGET, LinkKind::File).unwrap();
             let (node, exchanging) = exchanging(&fixture, &link, act);
             let filesystem = node.operations().filesystem();
@@ -212,7 +209,7 @@ fn a_link_to_a_share_asks_nothing_of_its_server() {
     });
     let asked = operations.iter().find(|op| op.object.contains("files"));
     assert_eq!(asked, None);
-    let data = fixture.sim.files().reparse_data(&path(LINK)).unwrap();
+    let data = fixture.files().reparse_data(&path(LINK)).unwrap();
     let reparse = formats::reparse::Reparse::parse(&data).unwrap();
     let formats::reparse::Reparse::Symlink { names, .. } = reparse else {
         panic!("{reparse:?}");
@@ -239,12 +236,12 @@ fn a_link_to_a_volume_as_such_is_made_once() {
 fn a_link_whose_device_is_gone_is_made_all_the_same() {
     let fixture = NodeFixture::with_mounted_volume();
     let staging: WinPath = fixture.staging();
-    fixture.sim.hardware().detach_disk(DATA).unwrap();
+    fixture.hardware().detach_disk(DATA).unwrap();
     let pod = path(r"C:\var\lib\kubelet\pod");
     let filesystem = fixture.filesystem();
     filesystem
         .link_directory(&staging, &pod, fixture.soon())
         .unwrap();
-    let entry = fixture.sim.files().entry(&pod).unwrap();
+    let entry = fixture.files().entry(&pod).unwrap();
     assert_eq!(entry.attributes, FileAttributes(0x410));
 }

@@ -24,7 +24,7 @@ fn look(fixture: &NodeFixture, at: &str) -> Look {
 }
 
 fn linked(fixture: &NodeFixture, to: &str, kind: LinkKind) -> Look {
-    let files = fixture.sim.files();
+    let files = fixture.files();
     files.create_symlink(&path(LINK), to, kind).unwrap();
     let look = look(fixture, LINK);
     match kind {
@@ -58,7 +58,7 @@ fn an_entry_is_told_by_its_kind() {
     fixture.write(r"C:\var\file", "12345");
     assert_eq!(look(&fixture, r"C:\var\file"), Look::File { size: 5 });
     let socket = [0x23, 0, 0, 0x80, 0, 0, 0, 0];
-    let files = fixture.sim.files();
+    let files = fixture.files();
     files
         .create_reparse_point(&path(r"C:\var\sock"), LinkKind::File, &socket)
         .unwrap();
@@ -78,7 +78,7 @@ fn a_mounted_folder_is_told_also_when_its_volume_is_gone() {
     assert_eq!(link, Ok(Some(LinkTarget::Volume(volume))));
     let through = to_directory(STAGING, LeadsTo::Directory);
     assert_eq!(linked(&fixture, STAGING, LinkKind::Directory), through);
-    fixture.sim.hardware().detach_disk(DATA).unwrap();
+    fixture.hardware().detach_disk(DATA).unwrap();
     assert_eq!(look(&fixture, STAGING), mounted(false));
     let dangling = to_directory(STAGING, LeadsTo::Nothing);
     assert_eq!(linked(&fixture, STAGING, LinkKind::Directory), dangling);
@@ -128,7 +128,7 @@ fn nothing_is_asked_of_a_share_that_a_link_leads_to() {
     let fixture = NodeFixture::with_server();
     let remote = RemotePath::parse(SHARE).unwrap();
     let chain = path(r"C:\var\chain");
-    let files = fixture.sim.files();
+    let files = fixture.files();
     files
         .create_symlink(&chain, SHARE, LinkKind::Directory)
         .unwrap();
@@ -166,12 +166,12 @@ fn a_directory_that_becomes_a_link_leads_no_look_elsewhere() {
     for victim in [r"C:\var\pod\dir", r"C:\top"] {
         for elsewhere in [r"C:\var\other", SHARE] {
             let fixture = NodeFixture::with_server();
-            let (filesystem, soon) = (fixture.filesystem(), fixture.soon());
+            let soon = fixture.soon();
             for directory in [victim, r"C:\var\other\x"] {
-                filesystem.make_directory(&path(directory), soon).unwrap();
+                fixture.make_directory(directory);
             }
             let child = path(&format!(r"{victim}\x"));
-            let files = fixture.sim.files();
+            let files = fixture.files();
             files
                 .create_symlink(&path(LINK), &child.to_string(), LinkKind::Directory)
                 .unwrap();
@@ -196,14 +196,10 @@ fn a_directory_that_becomes_a_link_leads_no_look_elsewhere() {
 fn a_link_is_read_without_a_look_at_what_it_leads_to() {
     let fixture = NodeFixture::with_mounted_volume();
     let read = |at: &str| fixture.filesystem().read_link(&path(at), fixture.soon());
-    fixture
-        .sim
-        .files()
-        .create_symlink(&path(LINK), SHARE, LinkKind::Directory)
-        .unwrap();
+    fixture.symlink(LINK, SHARE);
     assert_eq!(read(LINK), Ok(Some(LinkTarget::Path(path(SHARE)))));
     let device = r"C:\var\device";
-    let files = fixture.sim.files();
+    let files = fixture.files();
     files
         .create_symlink(&path(device), r"\\.\PhysicalDrive0", LinkKind::File)
         .unwrap();
@@ -233,16 +229,12 @@ fn a_directory_is_listed_with_what_each_entry_is() {
     let fixture = NodeFixture::with_mounted_volume();
     let (filesystem, soon) = (fixture.filesystem(), fixture.soon());
     let top = path(r"C:\var\top");
-    filesystem
-        .make_directory(&path(r"C:\var\top\directory"), soon)
-        .unwrap();
+    fixture.make_directory(r"C:\var\top\directory");
     fixture.write(r"C:\var\top\file", "12345");
     filesystem
         .link_directory(&fixture.staging(), &path(r"C:\var\top\link"), soon)
         .unwrap();
-    filesystem
-        .make_directory(&path(r"C:\var\top\mounted"), soon)
-        .unwrap();
+    fixture.make_directory(r"C:\var\top\mounted");
     fixture
         .volumes()
         .mount(fixture.volume(), &path(r"C:\var\top\mounted"), soon)
@@ -281,7 +273,7 @@ fn what_somebody_keeps_under_a_name_of_ours_is_shown() {
     let (filesystem, soon) = (fixture.filesystem(), fixture.soon());
     let [empty, full, file, nothing, mounted] = [0, 1, 2, 3, 4].map(as_if_left);
     for directory in [&empty, &format!(r"{full}\inner"), &mounted] {
-        filesystem.make_directory(&path(directory), soon).unwrap();
+        fixture.make_directory(directory);
     }
     fixture.write(&file, "12345");
     fixture.write(&nothing, "");
@@ -332,11 +324,7 @@ fn what_is_left_of_links_takes_no_place_in_a_list() {
 fn no_error_of_a_look_has_a_name_that_a_link_or_a_directory_gave() {
     let fixture = NodeFixture::with_mounted_volume();
     let evil = r"C:\var\is not a mounted folder";
-    fixture
-        .sim
-        .files()
-        .create_symlink(&path(LINK), evil, LinkKind::Directory)
-        .unwrap();
+    fixture.symlink(LINK, evil);
     let (filesystem, soon) = (fixture.filesystem(), fixture.soon());
     let mut errors = 0;
     for operation in [
@@ -346,17 +334,14 @@ fn no_error_of_a_look_has_a_name_that_a_link_or_a_directory_gave() {
     ] {
         for object in ["*", "*mounted folder*"] {
             let fault = Effect::fail(Win32::IO_DEVICE);
-            let rule = fixture
-                .sim
-                .faults()
-                .add(Rule::on(operation, fault).object(object));
+            let rule = fixture.fault(Rule::on(operation, fault).object(object));
             let looked = filesystem.look(&path(LINK), soon).map(drop);
             let listed = filesystem.list(&path(LINK), 1, soon).map(drop);
             for failed in [looked, listed].into_iter().filter_map(Result::err) {
                 assert!(!failed.to_string().contains("mounted folder"), "{failed}");
                 errors += 1;
             }
-            fixture.sim.faults().remove(rule);
+            fixture.faults().remove(rule);
         }
     }
     assert!(errors > 3, "{errors}");

@@ -6,7 +6,6 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use os::{Deadline, Files, LinkKind, Win32, WinPath};
-use os_sim::{Effect, Rule};
 use wincsi_node::{FilesystemError, Unfinished, VolumeError};
 
 use crate::support::{NodeFixture, path};
@@ -43,24 +42,19 @@ fn a_tree_goes_and_what_its_links_lead_to_stays() {
     let outside = path(r"C:\outside");
     filesystem.make_directory(&outside, fixture.soon()).unwrap();
     fixture.write(r"C:\outside\kept.txt", "kept");
-    filesystem
-        .make_directory(&path(r"C:\var\lib\kubelet\pods\a\b\c"), fixture.soon())
-        .unwrap();
+    fixture.make_directory(r"C:\var\lib\kubelet\pods\a\b\c");
     fixture.write(r"C:\var\lib\kubelet\pods\a\file", "gone");
     fixture.write(r"C:\var\lib\kubelet\pods\a\stubborn", "gone");
     fixture
-        .sim
         .files()
         .set_read_only(&path(r"C:\var\lib\kubelet\pods\a\stubborn"))
         .unwrap();
     fixture
-        .sim
         .files()
         .set_read_only(&path(r"C:\var\lib\kubelet\pods\a\b"))
         .unwrap();
     let link = |name: &str, target: &str, kind| {
         fixture
-            .sim
             .files()
             .create_symlink(&path(name), target, kind)
             .unwrap();
@@ -90,9 +84,7 @@ fn a_tree_goes_and_what_its_links_lead_to_stays() {
 fn a_link_as_the_root_goes_as_an_entry() {
     let fixture = NodeFixture::new();
     let filesystem = fixture.filesystem();
-    filesystem
-        .make_directory(&path(r"C:\outside"), fixture.soon())
-        .unwrap();
+    fixture.make_directory(r"C:\outside");
     fixture.write(r"C:\outside\kept.txt", "kept");
     let link = path(r"C:\link");
     filesystem
@@ -112,12 +104,10 @@ fn contents_go_and_the_directory_stays() {
     let fixture = NodeFixture::new();
     let filesystem = fixture.filesystem();
     let top = path(r"C:\var\top");
-    filesystem
-        .make_directory(&path(r"C:\var\top\a\b"), fixture.soon())
-        .unwrap();
+    fixture.make_directory(r"C:\var\top\a\b");
     fixture.write(r"C:\var\top\file", "gone");
     filesystem.remove_contents(&top, fixture.soon()).unwrap();
-    assert_eq!(fixture.sim.files().list(&top).unwrap(), []);
+    assert_eq!(fixture.files().list(&top).unwrap(), []);
     filesystem.remove_contents(&top, fixture.soon()).unwrap();
     let missing = filesystem.remove_contents(&path(r"C:\var\none"), fixture.soon());
     assert!(matches!(missing, Err(FilesystemError::Remove { .. })));
@@ -127,9 +117,7 @@ fn contents_go_and_the_directory_stays() {
 fn one_entry_at_a_time_without_force() {
     let fixture = NodeFixture::new();
     let filesystem = fixture.filesystem();
-    filesystem
-        .make_directory(&path(r"C:\var\a\b"), fixture.soon())
-        .unwrap();
+    fixture.make_directory(r"C:\var\a\b");
     let full = filesystem
         .remove_entry(&path(r"C:\var\a"), fixture.soon())
         .unwrap_err();
@@ -154,9 +142,7 @@ fn directories_are_made_down_to_the_last() {
     let deep = path(r"C:\var\lib\kubelet\pods");
     filesystem.make_directory(&deep, fixture.soon()).unwrap();
     filesystem.make_directory(&deep, fixture.soon()).unwrap();
-    filesystem
-        .make_directory(&path(r"C:\"), fixture.soon())
-        .unwrap();
+    fixture.make_directory(r"C:\");
     fixture.write(r"C:\var\file", "");
     for blocked in [r"C:\var\file", r"C:\var\file\below"] {
         let refused = filesystem.make_directory(&path(blocked), fixture.soon());
@@ -222,7 +208,6 @@ fn what_is_a_link_and_what_is_none() {
     assert!(matches!(missing, FilesystemError::Inspect { source, .. }
         if source.win32() == Some(Win32::FILE_NOT_FOUND)));
     fixture
-        .sim
         .hardware()
         .detach_disk(crate::support::DATA)
         .unwrap();
@@ -235,13 +220,9 @@ fn what_is_a_link_and_what_is_none() {
 fn a_directory_that_becomes_a_link_is_not_entered() {
     let fixture = NodeFixture::new();
     let filesystem = fixture.filesystem();
-    filesystem
-        .make_directory(&path(r"C:\outside"), fixture.soon())
-        .unwrap();
+    fixture.make_directory(r"C:\outside");
     fixture.write(r"C:\outside\kept.txt", "kept");
-    filesystem
-        .make_directory(&path(r"C:\var\top\victim"), fixture.soon())
-        .unwrap();
+    fixture.make_directory(r"C:\var\top\victim");
     let swapping =
         crate::support::swap::Swap::to_link(&fixture, path(r"C:\var\top\victim"), r"C:\outside");
     swapping
@@ -293,17 +274,15 @@ fn a_volume_that_is_mounted_between_pin_and_list_keeps_its_files() {
 /// is not removed.
 #[test]
 fn a_tree_is_removed_and_mounted_in_one_after_the_other() {
-    let patience = Duration::from_secs(60);
     let fixture = NodeFixture::with_mounted_volume();
     let (top, below) = (path(r"C:\var\plugins"), path(r"C:\var\plugins\x"));
     let filesystem = fixture.filesystem();
-    let expired = || fixture.os().clock.sleep(Duration::from_secs(7200));
+    let expired = || fixture.let_pass(Duration::from_secs(7200));
     filesystem.make_directory(&below, fixture.soon()).unwrap();
 
-    let mount = Rule::on("SetVolumeMountPointW", Effect::Hang);
-    let hang = fixture.sim.faults().add(mount);
+    let hang = fixture.hang("SetVolumeMountPointW");
     let mounter = mounting(&fixture, &below, Deadline::NEVER);
-    assert!(fixture.sim.faults().wait_until_hanging(1, patience));
+    fixture.wait_for_hang(1);
     let remover = removing(&fixture, &top, fixture.soon());
     expired();
     let removed = remover.join().unwrap();
@@ -314,18 +293,17 @@ fn a_tree_is_removed_and_mounted_in_one_after_the_other() {
         ),
         "{removed:?}"
     );
-    fixture.sim.faults().remove(hang);
+    fixture.faults().remove(hang);
     mounter.join().unwrap().unwrap();
 
-    let list = Rule::on("RemoveDirectoryW", Effect::Hang);
-    let hang = fixture.sim.faults().add(list);
+    let hang = fixture.hang("RemoveDirectoryW");
     let remover = removing(&fixture, &top, Deadline::NEVER);
-    assert!(fixture.sim.faults().wait_until_hanging(1, patience));
+    fixture.wait_for_hang(1);
     let mounter = mounting(&fixture, &below, fixture.soon());
     expired();
     let mounted = mounter.join().unwrap();
     assert!(matches!(mounted, Err(VolumeError::Unfinished(_))));
-    fixture.sim.faults().remove(hang);
+    fixture.faults().remove(hang);
     remover.join().unwrap().unwrap();
     assert_eq!(filesystem.path_exists(&top, fixture.soon()), Ok(false));
     assert_eq!(fixture.precious(), "precious");

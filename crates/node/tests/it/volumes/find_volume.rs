@@ -122,7 +122,7 @@ fn a_volume_is_found_by_its_disk_and_by_its_path() {
     let again = volumes.ensure_formatted(&by_path, &plain, soon);
     assert_eq!(again, Ok(Formatted::Before));
     for (found, size) in [(by_disk, 2 * GIB), (by_path, 3 * GIB)] {
-        fixture.sim.hardware().grow_disk(DATA, size).unwrap();
+        fixture.grow(DATA, size);
         fixture.disks().rescan(soon).unwrap();
         volumes.resize(&found, NewSize::Maximum, soon).unwrap();
         let total = volumes.stats(found.id(), soon).unwrap().total;
@@ -151,8 +151,8 @@ fn a_volume_of_another_disk_than_the_one_that_was_found_is_not_written() {
 fn a_volume_of_a_disk_that_went_is_not_found_on_the_next_with_its_number() {
     let fixture = with_raw_volumes();
     let found = disk(&fixture, [serial(DATA)]);
-    fixture.sim.hardware().detach_disk(DATA).unwrap();
-    fixture.disks().rescan(fixture.soon()).unwrap();
+    fixture.hardware().detach_disk(DATA).unwrap();
+    fixture.rescan();
     fixture.plug(&DiskSpec::on(Bus::Sas).serial("next").lun(1), "next", GIB);
     let next = disk(&fixture, [serial("next")]);
     assert_eq!(next.number(), found.number(), "the number is reused");
@@ -203,7 +203,7 @@ fn a_volume_of_a_disk_that_was_found_by_its_size_is_found_anew_once_that_has_gro
     let before = disk(&fixture, [serial(DATA), Criterion::Size(GIB)]);
     let before = volumes.find_on(&before, soon).unwrap();
     volumes.format(&before, soon).unwrap();
-    fixture.sim.hardware().grow_disk(DATA, 2 * GIB).unwrap();
+    fixture.grow(DATA, 2 * GIB);
     fixture.disks().rescan(soon).unwrap();
     let refused = volumes.resize(&before, NewSize::Maximum, soon);
     assert!(

@@ -24,10 +24,7 @@ fn open_to_everybody() -> FormatOptions {
 
 fn with_raw_volume() -> NodeFixture {
     let fixture = NodeFixture::with_data_disk();
-    fixture
-        .disks()
-        .partition(fixture.disk(), fixture.soon())
-        .unwrap();
+    fixture.partition();
     fixture
 }
 
@@ -98,10 +95,7 @@ fn what_the_volume_cannot_have_is_refused_by_windows_with_its_code() {
     ] {
         let fixture = NodeFixture::new();
         fixture.plug(&spec, DATA, length);
-        fixture
-            .disks()
-            .partition(fixture.disk(), fixture.soon())
-            .unwrap();
+        fixture.partition();
         let error = ensure(&fixture, &options).unwrap_err().to_string();
         assert!(error.contains(code), "{error}");
     }
@@ -174,7 +168,7 @@ fn a_volume_that_was_left_without_its_list_gets_it_from_the_next_call() {
         let fixture = with_raw_volume();
         let dies = matches!(effect, Effect::Kill(_));
         let rule = Rule::on("SetSecurityInfo", effect).times(1);
-        fixture.sim.faults().add(rule);
+        fixture.fault(rule);
         let error = ensure(&fixture, &open_to_everybody())
             .unwrap_err()
             .to_string();
@@ -196,8 +190,7 @@ fn a_volume_that_was_left_without_its_list_gets_it_from_the_next_call() {
 #[test]
 fn an_unfinished_volume_is_finished_without_a_list_too() {
     let fixture = with_raw_volume();
-    let rule = Rule::on("SetSecurityInfo", Effect::fail(Win32::ACCESS_DENIED));
-    fixture.sim.faults().add(rule);
+    fixture.fail("SetSecurityInfo", Win32::ACCESS_DENIED);
     ensure(&fixture, &open_to_everybody()).unwrap_err();
     assert_eq!(ensure(&fixture, &ntfs()), Ok(Formatted::Now));
     assert_eq!(found(&fixture).1, "");
@@ -221,7 +214,7 @@ fn a_blank_partition_of_another_system_refuses_a_strict_node_alone() {
             "{error:?}"
         );
         assert!(error.to_string().ends_with(&text), "{error}");
-        let again = fixture.volumes().format(fixture.volume(), fixture.soon());
+        let again = fixture.try_format();
         assert_eq!(again, Err(error));
         let mut options = Options::default();
         options.format_guard = FormatGuard::Signatures;
@@ -237,7 +230,7 @@ fn a_blank_partition_of_another_system_refuses_a_strict_node_alone() {
 fn refs_grows_with_its_disk() {
     let fixture = with_raw_volume();
     ensure(&fixture, &FormatOptions::new(FileSystemType::Refs)).unwrap();
-    fixture.sim.hardware().grow_disk(DATA, 8 * GIB).unwrap();
+    fixture.grow(DATA, 8 * GIB);
     let volumes = fixture.volumes();
     let maximum = wincsi_node::NewSize::Maximum;
     volumes

@@ -2,8 +2,6 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests")]
 
-use std::time::Duration;
-
 use os::{Component, Files, LinkKind, Win32, WinPath};
 use os_sim::{Effect, Kill, Rule};
 use wincsi_node::{
@@ -23,10 +21,7 @@ const RENAME: &str = "NtSetInformationFile";
 
 fn fixture() -> NodeFixture {
     let fixture = NodeFixture::with_server();
-    let made = fixture
-        .filesystem()
-        .make_directory(&path(POD), fixture.soon());
-    made.unwrap();
+    fixture.make_directory(POD);
     fixture
 }
 
@@ -49,7 +44,7 @@ fn map_by(node: &Node, fixture: &NodeFixture, link: &str) -> Result<(), SmbError
 fn after_a_death_at(operation: &str) -> NodeFixture {
     let fixture = fixture();
     let dies = Rule::on(operation, Effect::Kill(Kill::Before));
-    fixture.sim.faults().add(dies);
+    fixture.fault(dies);
     map(&fixture, LINK).unwrap_err();
     let fixture = fixture.reopened();
     assert!(!left(&fixture).is_empty(), "{operation}");
@@ -68,12 +63,12 @@ fn noting(fixture: &NodeFixture) -> Node {
 }
 
 fn notes(fixture: &NodeFixture) -> usize {
-    let listed = fixture.sim.files().list(&path(NOTES));
+    let listed = fixture.files().list(&path(NOTES));
     listed.map_or(0, |listed| listed.len())
 }
 
 fn names(fixture: &NodeFixture) -> Vec<String> {
-    let listed = fixture.sim.files().list(&path(POD)).unwrap();
+    let listed = fixture.files().list(&path(POD)).unwrap();
     let names = listed.iter().map(|found| found.name.to_str().unwrap());
     let mut names: Vec<_> = names.map(str::to_owned).collect();
     names.sort();
@@ -165,7 +160,7 @@ fn a_folder_with_nothing_but_what_is_left_of_a_link_is_removed() {
             .filesystem()
             .remove_entry(resolved, fixture.soon())
             .unwrap();
-        let gone = fixture.sim.files().entry(&path(POD)).unwrap_err();
+        let gone = fixture.files().entry(&path(POD)).unwrap_err();
         assert_eq!(gone.win32(), Some(Win32::FILE_NOT_FOUND));
     }
 }
@@ -175,7 +170,7 @@ fn a_mapping_that_fails_leaves_nothing() {
     let fixture = fixture();
     for operation in [CREATE, "FSCTL_SET_REPARSE_POINT", RENAME] {
         let fails = Rule::on(operation, Effect::fail(Win32::IO_DEVICE)).times(1);
-        fixture.sim.faults().add(fails);
+        fixture.fault(fails);
         map(&fixture, LINK).unwrap_err();
         assert_eq!(names(&fixture), [""; 0], "{operation}");
     }
@@ -184,7 +179,7 @@ fn a_mapping_that_fails_leaves_nothing() {
 #[test]
 fn what_another_owner_keeps_under_such_a_name_stays() {
     let fixture = fixture();
-    let tree = fixture.sim.files();
+    let tree = fixture.files();
     let name = |digit: &str| format!(".wincsi-link-{}", digit.repeat(32));
     for name in [name("1"), name("2"), "wincsi-link-3".to_owned()] {
         tree.create_directory(&below(&name)).unwrap();
@@ -211,7 +206,7 @@ fn squat(fixture: &NodeFixture, count: u32) -> Vec<WinPath> {
     let squats = (0..count).map(|number| below(&format!(".wincsi-link-{number:032x}")));
     let squats: Vec<_> = squats.collect();
     for squat in &squats {
-        fixture.sim.files().create_directory(squat).unwrap();
+        fixture.files().create_directory(squat).unwrap();
     }
     squats
 }
@@ -223,7 +218,7 @@ fn many_that_cannot_be_removed_are_at_most_one_warning_in_a_call() {
     let fixture = fixture();
     for squat in squat(&fixture, 100) {
         let inner = squat.join(Component::parse("inner").unwrap());
-        fixture.sim.files().create_directory(&inner).unwrap();
+        fixture.files().create_directory(&inner).unwrap();
     }
     assert_eq!(warnings::of(|| map(&fixture, LINK).unwrap()), 0);
     let remove = |at: &str| {
@@ -237,9 +232,7 @@ fn many_that_cannot_be_removed_are_at_most_one_warning_in_a_call() {
     });
     assert_eq!(refused, 0);
     assert_eq!(left(&fixture).len(), 100);
-    let fails = Effect::fail(Win32::IO_DEVICE);
-    let fails = Rule::on("SetFileInformationByHandle", fails);
-    fixture.sim.faults().add(fails);
+    fixture.fail("SetFileInformationByHandle", Win32::IO_DEVICE);
     assert_eq!(warnings::of(|| map(&fixture, LINK).unwrap()), 1);
 }
 
@@ -258,7 +251,7 @@ fn one_call_removes_some_of_many_and_the_next_ones_the_rest() {
 fn what_is_about_to_become_a_link_is_not_taken_for_what_is_left_of_one() {
     let fixture = fixture();
     let hang = Rule::on("FSCTL_SET_REPARSE_POINT", Effect::Hang).times(1);
-    let hang = fixture.sim.faults().add(hang);
+    let hang = fixture.fault(hang);
     let slow = {
         let (node, soon, resolved) = (
             fixture.node.clone(),
@@ -271,15 +264,14 @@ fn what_is_about_to_become_a_link_is_not_taken_for_what_is_left_of_one() {
         };
         std::thread::spawn(files)
     };
-    let patience = Duration::from_secs(60);
-    assert!(fixture.sim.faults().wait_until_hanging(1, patience));
+    fixture.wait_for_hang(1);
     let (files, resolved) = (fixture.filesystem(), fixture.resolved(OTHER).unwrap());
     files
         .create_symlink(&path(KUBELET), resolved, fixture.soon())
         .unwrap();
     let resolved = fixture.resolved(POD).unwrap();
     files.remove_entry(resolved, fixture.soon()).unwrap_err();
-    fixture.sim.faults().remove(hang);
+    fixture.faults().remove(hang);
     slow.join().unwrap().unwrap();
     assert_eq!(names(&fixture), ["other", "smb"]);
 }
@@ -291,7 +283,7 @@ fn the_next_start_removes_what_was_noted() {
     for operation in [CREATE, RENAME] {
         let fixture = fixture();
         let dies = Rule::on(operation, Effect::Kill(Kill::Before));
-        fixture.sim.faults().add(dies);
+        fixture.fault(dies);
         map_by(&noting(&fixture), &fixture, LINK).unwrap_err();
         let fixture = fixture.reopened();
         assert_eq!(
@@ -317,12 +309,12 @@ fn a_note_is_there_as_long_as_what_it_is_about() {
     let fixture = fixture();
     let node = noting(&fixture);
     let fails = Rule::on(CREATE, Effect::fail(Win32::IO_DEVICE)).times(1);
-    fixture.sim.faults().add(fails);
+    fixture.fault(fails);
     map_by(&node, &fixture, LINK).unwrap_err();
     assert_eq!(notes(&fixture), 0);
     map_by(&node, &fixture, LINK).unwrap();
     assert_eq!(notes(&fixture), 0);
-    let rights = fixture.sim.files().dacl(&path(NOTES)).unwrap();
+    let rights = fixture.files().dacl(&path(NOTES)).unwrap();
     assert!(
         rights.starts_with("D:P") && !rights.contains(";BU)"),
         "{rights}"
@@ -333,7 +325,7 @@ fn a_note_is_there_as_long_as_what_it_is_about() {
 #[test]
 fn a_note_of_another_folder_removes_nothing_there() {
     let fixture = fixture();
-    let tree = fixture.sim.files();
+    let tree = fixture.files();
     let ours = Component::parse(&format!(".wincsi-link-{}", "a".repeat(32))).unwrap();
     let outside = path(r"C:\outside");
     for folder in [path(NOTES), outside.clone(), outside.join(ours.clone())] {
@@ -356,8 +348,7 @@ fn a_note_of_another_folder_removes_nothing_there() {
 fn a_note_that_cannot_be_made_keeps_nobody_from_a_link() {
     let fixture = fixture();
     let node = noting(&fixture);
-    let fails = Rule::on("CreateSymbolicLinkW", Effect::fail(Win32::ACCESS_DENIED));
-    fixture.sim.faults().add(fails);
+    fixture.fail("CreateSymbolicLinkW", Win32::ACCESS_DENIED);
     map_by(&node, &fixture, LINK).unwrap();
     assert_eq!(names(&fixture), ["smb"]);
 }

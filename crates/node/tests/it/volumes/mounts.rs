@@ -3,11 +3,11 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests")]
 
 use os::{Files, LinkKind, VolumeId, Win32};
-use os_sim::{Bus, DiskSpec, Effect, Rule};
+use os_sim::{Bus, DiskSpec};
 use uuid::Uuid;
 use wincsi_node::{VolumeError, driver_texts};
 
-use crate::support::{DATA, GIB, NodeFixture, path};
+use crate::support::{DATA, GIB, NodeFixture, assert_says, path};
 
 /// Guards: P43
 #[test]
@@ -31,10 +31,7 @@ fn mounting_again_succeeds_and_another_volumes_target_is_refused() {
         !error.to_string().contains(driver_texts::PATH_IN_USE),
         "{error}"
     );
-    fixture
-        .filesystem()
-        .make_directory(&path(r"C:\var\full\x"), fixture.soon())
-        .unwrap();
+    fixture.make_directory(r"C:\var\full\x");
     let full = volumes
         .mount(fixture.volume(), &path(r"C:\var\full"), fixture.soon())
         .unwrap_err();
@@ -48,7 +45,7 @@ fn mounting_again_succeeds_and_another_volumes_target_is_refused() {
 #[test]
 fn windows_is_not_asked_to_mount_at_a_link() {
     let fixture = NodeFixture::with_volume();
-    let (tree, folder) = (fixture.sim.files(), path(r"C:\folder"));
+    let (tree, folder) = (fixture.files(), path(r"C:\folder"));
     tree.create_directory(&folder).unwrap();
     let (symlink, junction) = (r"C:\symlink", r"C:\junction");
     let kind = LinkKind::Directory;
@@ -86,10 +83,7 @@ fn only_the_volume_that_is_mounted_is_unmounted() {
         let error = volumes
             .unmount(fixture.volume(), &path(nothing), fixture.soon())
             .unwrap_err();
-        assert!(
-            error.to_string().contains(driver_texts::NOT_MOUNTED),
-            "{error}"
-        );
+        assert_says(&error, driver_texts::NOT_MOUNTED);
     }
     volumes
         .unmount(fixture.volume(), &fixture.staging(), fixture.soon())
@@ -105,7 +99,6 @@ fn nothing_else_reads_as_unmounted() {
     let link = |at: &str, target: &str| {
         let kind = LinkKind::Directory;
         fixture
-            .sim
             .files()
             .create_symlink(&path(at), target, kind)
             .unwrap();
@@ -129,12 +122,11 @@ fn nothing_else_reads_as_unmounted() {
         refused(at);
     }
     for code in [Win32::ACCESS_DENIED, Win32::TIMEOUT] {
-        let fault = Rule::on("GetFileAttributesExW", Effect::fail(code));
-        let fault = fixture.sim.faults().add(fault);
+        let fault = fixture.fail("GetFileAttributesExW", code);
         refused(&staging);
-        fixture.sim.faults().remove(fault);
+        fixture.faults().remove(fault);
     }
-    fixture.sim.hardware().detach_disk(DATA).unwrap();
+    fixture.hardware().detach_disk(DATA).unwrap();
     refused(&format!(r"{staging}\below"));
 }
 
@@ -147,7 +139,6 @@ fn a_reparse_point_of_another_tag_is_no_mounted_folder() {
     let link = path(r"C:\var\direct");
     let target = fixture.volume().to_string();
     fixture
-        .sim
         .files()
         .create_symlink(&link, &target, LinkKind::Directory)
         .unwrap();
@@ -190,10 +181,7 @@ fn one_of_two_paths_is_unmounted() {
 fn a_volume_that_cannot_be_flushed_stays_mounted() {
     let fixture = NodeFixture::with_mounted_volume();
     let volume = fixture.volume();
-    fixture
-        .sim
-        .faults()
-        .add(Rule::on("FlushFileBuffers", Effect::fail(Win32::IO_DEVICE)));
+    fixture.fail("FlushFileBuffers", Win32::IO_DEVICE);
     let error = fixture
         .volumes()
         .unmount(volume, &fixture.staging(), fixture.soon())
@@ -220,8 +208,7 @@ fn a_volume_that_cannot_be_flushed_stays_mounted() {
 fn write_protection_counts_as_flushed_on_a_read_only_volume_alone() {
     let fixture = NodeFixture::with_mounted_volume();
     let volume = fixture.volume();
-    let protected = Rule::on("FlushFileBuffers", Effect::fail(Win32::WRITE_PROTECT));
-    fixture.sim.faults().add(protected);
+    fixture.fail("FlushFileBuffers", Win32::WRITE_PROTECT);
     let volumes = fixture.volumes();
     volumes
         .unmount(volume, &fixture.staging(), fixture.soon())
@@ -237,7 +224,7 @@ fn write_protection_counts_as_flushed_on_a_read_only_volume_alone() {
 fn a_volume_that_is_gone_is_unmounted() {
     let fixture = NodeFixture::with_mounted_volume();
     let volume = fixture.volume();
-    fixture.sim.hardware().detach_disk(DATA).unwrap();
+    fixture.hardware().detach_disk(DATA).unwrap();
     fixture
         .volumes()
         .unmount(volume, &fixture.staging(), fixture.soon())

@@ -15,7 +15,7 @@ use wincsi_node::{
     DiskError, FormatGuard, Kept, Node, NotReleased, Options, Replaced, Server, VolumeError, Waits,
 };
 
-use crate::support::{KUBELET, NodeFixture, STAGING, inject, path, warnings};
+use crate::support::{KUBELET, NodeFixture, STAGING, assert_says, inject, path, warnings};
 
 const FORMAT: &str = "MSFT_Volume.Format";
 
@@ -173,10 +173,7 @@ fn a_volume_that_is_staged_where_the_working_folder_leads_is_refused() {
         };
         let error = node.operations().volumes().format(fixture.volume(), soon);
         let text = error.unwrap_err().to_string();
-        assert!(
-            text.contains("mounted within the working folders"),
-            "{text}"
-        );
+        assert_says(&text, "mounted within the working folders");
     }
 }
 
@@ -275,10 +272,10 @@ fn a_volume_is_refused_while_a_link_right_below_a_working_folder_cannot_be_follo
     fixture.junction(r"C:\var\lib\kubelet\plugins", r"C:\elsewhere");
     let unread = Effect::fail(Win32::IO_DEVICE);
     let unread = Rule::on("FSCTL_GET_REPARSE_POINT", unread).object(r"C:\var\lib\kubelet\plugins");
-    let unread = fixture.sim.faults().add(unread);
+    let unread = fixture.fault(unread);
     let refused = server.refusal();
     assert!(matches!(refused, NotReleased::Unknown(_)), "{refused:?}");
-    fixture.sim.faults().remove(unread);
+    fixture.faults().remove(unread);
     assert_eq!(server.format(), of_ntfs());
 }
 
@@ -366,7 +363,7 @@ fn a_volume_on_which_another_is_mounted_is_refused() {
 fn a_volume_in_use_is_refused_until_it_is_free_and_never_dismounted() {
     let server = ServerFixture::mounted_at(&[OUTSIDE]);
     let volume = server.volume();
-    let hold = server.fixture.sim.hold(volume);
+    let hold = server.fixture.hold(volume);
     let trace = server.fixture.trace(|| {
         assert_eq!(server.format(), Err(VolumeError::InUse { volume }));
     });
@@ -400,7 +397,7 @@ fn a_file_that_is_opened_after_the_look_keeps_the_volume() {
         let node = &node;
         let formatting = scope.spawn(move || node.operations().volumes().format(volume, soon));
         asks.recv_timeout(TIMEOUT).unwrap();
-        let _hold = fixture.sim.hold(volume);
+        let _hold = fixture.hold(volume);
         open.send(()).unwrap();
         let error = formatting.join().unwrap().unwrap_err();
         assert!(error.to_string().contains("code=40001"), "{error}");
@@ -413,10 +410,7 @@ fn a_file_that_is_opened_after_the_look_keeps_the_volume() {
 #[test]
 fn a_volume_reported_unformatted_is_not_formatted_over_until_reported_formatted() {
     let fixture = NodeFixture::with_data_disk();
-    fixture
-        .disks()
-        .partition(fixture.disk(), fixture.soon())
-        .unwrap();
+    fixture.partition();
     let node = serve(fixture.os().clone(), FormatGuard::Signatures, kept());
     let server = ServerFixture { fixture, node };
     assert!(!server.is_formatted());
@@ -461,17 +455,14 @@ fn a_refusal_says_what_was_found_and_what_can_be_done() {
 #[test]
 fn without_a_guard_all_is_formatted_but_for_what_windows_runs_from() {
     let server = ServerFixture::guarded_by(FormatGuard::Off, &[STAGING]);
-    let _hold = server.fixture.sim.hold(server.volume());
+    let _hold = server.fixture.hold(server.volume());
     let warnings = warnings::of(|| assert_eq!(server.format(), of_ntfs()));
     assert!(warnings > 0 && !server.has_data());
     let system = path(r"C:\");
     let volumes = server.node.operations().volumes();
     let system = volumes.closest(&system, server.fixture.soon()).unwrap();
     let refused = volumes.format(system, server.fixture.soon()).unwrap_err();
-    assert!(
-        refused.to_string().contains("is not changed: it holds"),
-        "{refused}"
-    );
+    assert_says(&refused, "is not changed: it holds");
 }
 
 /// A filesystem may hold a page file that nobody knows of; what is blank cannot.
@@ -481,7 +472,7 @@ fn no_filesystem_is_wiped_where_page_files_are_unknown() {
         let server = ServerFixture::guarded_by(guard, &[OUTSIDE]);
         let denied = Effect::fail(Win32::ACCESS_DENIED);
         let rule = Rule::on("RegGetValueW", denied).object("PagingFiles");
-        server.fixture.sim.faults().add(rule);
+        server.fixture.fault(rule);
         let refused = server.format().unwrap_err();
         let paging = matches!(refused, VolumeError::Disk(DiskError::Paging { .. }));
         assert!(paging && server.has_data(), "{guard:?}: {refused}");
@@ -512,7 +503,7 @@ fn format_beside(hang: &str, end: Option<Effect>) -> ([Result<Replaced, VolumeEr
     let mut options = Options::default();
     options.format_guard = FormatGuard::Signatures;
     let node = Node::in_server(fixture.os().clone(), options, serving);
-    let faults = fixture.sim.faults();
+    let faults = fixture.faults();
     let hanging = faults.add(Rule::on(hang, Effect::Hang).times(1));
     if let Some(end) = end {
         faults.add(Rule::on(hang, end).times(1));
@@ -560,13 +551,10 @@ fn a_call_that_waited_for_one_that_formatted_nothing_formats() {
 fn a_new_partition_that_the_provider_does_not_format_yet_is_formatted_in_a_while() {
     for (seconds, ends_well) in [(8, true), (60, false)] {
         let fixture = NodeFixture::with_data_disk();
-        fixture
-            .disks()
-            .partition(fixture.disk(), fixture.soon())
-            .unwrap();
+        fixture.partition();
         let early = Effect::Unsettled(Duration::from_secs(seconds));
-        fixture.sim.faults().add(Rule::on(FORMAT, early));
-        let done = fixture.volumes().format(fixture.volume(), fixture.soon());
+        fixture.fault(Rule::on(FORMAT, early));
+        let done = fixture.try_format();
         assert_eq!(done.is_ok(), ends_well, "{done:?}");
         let text = done.err().map(|error| error.to_string());
         assert!(text.is_none_or(|text| text.contains("code=5")));

@@ -22,9 +22,7 @@ const RESIZE: &str = "MSFT_Partition.Resize";
 type BootSector = fn(u64) -> [u8; 512];
 
 fn resize(fixture: &NodeFixture, size: NewSize) -> Result<Resized, VolumeError> {
-    fixture
-        .volumes()
-        .resize(fixture.volume(), size, fixture.soon())
+    fixture.resize(size)
 }
 
 fn bytes(size: u64) -> NewSize {
@@ -40,7 +38,7 @@ fn total(fixture: &NodeFixture) -> u64 {
 }
 
 fn grow_disk(fixture: &NodeFixture) {
-    fixture.sim.hardware().grow_disk(DATA, 8 * GIB).unwrap();
+    fixture.grow(DATA, 8 * GIB);
 }
 
 fn count(trace: &[Op], operation: &str) -> usize {
@@ -91,7 +89,7 @@ fn exfat(length: u64) -> [u8; 512] {
 fn formatted_by_others(sector: BootSector) -> NodeFixture {
     let fixture = NodeFixture::with_volume();
     let extent = fixture.os().volumes.extents(fixture.volume()).unwrap()[0];
-    let hardware = fixture.sim.hardware();
+    let hardware = fixture.hardware();
     let written = hardware.write_disk(DATA, extent.offset, &sector(extent.length));
     written.unwrap();
     fixture
@@ -132,7 +130,7 @@ fn a_partition_whose_filesystem_cannot_be_extended_is_not_grown_by_the_kernel() 
         for code in [codes::UNKNOWN_FILE_SYSTEM.code, codes::FAILED.code] {
             let fixture = formatted_by_others(sector);
             grow_disk(&fixture);
-            fixture.sim.faults().add(answer(code));
+            fixture.fault(answer(code));
             let before = length(&fixture);
             let refused = resize(&fixture, NewSize::Maximum);
             assert!(
@@ -171,9 +169,9 @@ fn refs_that_falls_short_of_its_partition_is_whole() {
 fn refs_fills_a_partition_that_grew_without_it() {
     let fixture = with_refs();
     grow_disk(&fixture);
-    fixture.sim.faults().add(answer(codes::FAILED.code));
+    fixture.fault(answer(codes::FAILED.code));
     let broken = Rule::on(EXTEND, Effect::fail(Win32::IO_DEVICE)).times(1);
-    fixture.sim.faults().add(broken);
+    fixture.fault(broken);
     let failed = resize(&fixture, NewSize::Maximum);
     assert!(
         matches!(
@@ -200,8 +198,7 @@ fn refs_that_cannot_be_extended_fails_no_call_that_grew_nothing() {
     let disks = &fixture.os().disks;
     disks.update_properties(disk).unwrap();
     disks.grow_partition(disk, data, GIB).unwrap();
-    let full = Rule::on(EXTEND, Effect::fail(Win32::INVALID_PARAMETER));
-    fixture.sim.faults().add(full);
+    fixture.fail(EXTEND, Win32::INVALID_PARAMETER);
     let size = length(&fixture);
     let trace = fixture.trace(|| {
         let resized = resize(&fixture, bytes(1));
@@ -215,13 +212,8 @@ fn refs_that_cannot_be_extended_fails_no_call_that_grew_nothing() {
 fn a_provider_that_has_not_seen_the_disk_grow_is_made_to_look_and_called_again() {
     let fixture = NodeFixture::with_mounted_volume();
     grow_disk(&fixture);
-    fixture
-        .os()
-        .disks
-        .update_properties(fixture.disk())
-        .unwrap();
-    let unseeing = Rule::on("MSFT_Disk.Refresh", Effect::fail(Win32::GEN_FAILURE));
-    fixture.sim.faults().add(unseeing);
+    fixture.update_properties();
+    fixture.fail("MSFT_Disk.Refresh", Win32::GEN_FAILURE);
     let from = length(&fixture);
     let trace = fixture.trace(|| {
         let resized = resize(&fixture, bytes(6 * GIB));
@@ -236,13 +228,9 @@ fn a_provider_that_stays_out_of_date_is_called_twice_and_no_more() {
     for code in [codes::SIZE_NOT_SUPPORTED, codes::CACHE_OUT_OF_DATE] {
         let fixture = NodeFixture::with_mounted_volume();
         grow_disk(&fixture);
-        fixture.disks().rescan(fixture.soon()).unwrap();
-        fixture
-            .os()
-            .disks
-            .update_properties(fixture.disk())
-            .unwrap();
-        fixture.sim.faults().add(answer(code.code));
+        fixture.rescan();
+        fixture.update_properties();
+        fixture.fault(answer(code.code));
         let before = length(&fixture);
         let trace = fixture.trace(|| {
             let refused = resize(&fixture, bytes(6 * GIB));
@@ -266,7 +254,7 @@ fn a_partition_that_is_already_the_requested_size_is_success() {
         ..Outcome::of(codes::SIZE_NOT_SUPPORTED.code)
     };
     let already = Rule::on(RESIZE, Effect::AnswerAfter(already));
-    fixture.sim.faults().add(already);
+    fixture.fault(already);
     let from = length(&fixture);
     let trace = fixture.trace(|| {
         let resized = resize(&fixture, bytes(6 * GIB));
@@ -304,11 +292,7 @@ fn a_growth_that_csi_proxy_takes_for_none_is_one_to_drivers() {
     for some in SOME {
         let fixture = NodeFixture::with_volume();
         let (from, total) = (length(&fixture), total(&fixture));
-        fixture
-            .sim
-            .hardware()
-            .grow_disk(DATA, 4 * GIB + some)
-            .unwrap();
+        fixture.grow(DATA, 4 * GIB + some);
         let volumes = fixture.volumes();
         for size in [bytes(from + some), NewSize::Maximum] {
             let left = volumes.resize_by_much(fixture.volume(), size, fixture.soon());
@@ -342,11 +326,7 @@ fn a_growth_to_all_of_a_disk_that_grew_by_little_is_one() {
     for some in SOME {
         let fixture = NodeFixture::with_volume();
         let from = length(&fixture);
-        fixture
-            .sim
-            .hardware()
-            .grow_disk(DATA, 4 * GIB + some)
-            .unwrap();
+        fixture.grow(DATA, 4 * GIB + some);
         let to = from + some;
         assert_eq!(
             resize(&fixture, NewSize::Maximum),
@@ -361,14 +341,10 @@ fn a_small_growth_without_the_provider_reaches_the_filesystem() {
     for some in SOME {
         let fixture = NodeFixture::with_volume();
         let (from, total) = (length(&fixture), total(&fixture));
-        fixture
-            .sim
-            .hardware()
-            .grow_disk(DATA, 4 * GIB + some)
-            .unwrap();
-        fixture.sim.faults().add(answer(codes::FAILED.code));
+        fixture.grow(DATA, 4 * GIB + some);
+        fixture.fault(answer(codes::FAILED.code));
         let extend = Rule::on(EXTEND, Effect::fail(Win32::IO_DEVICE)).times(1);
-        fixture.sim.faults().add(extend);
+        fixture.fault(extend);
         let to = from + some;
         // Up to 4 MiB NTFS may leave free for good, so that is no failure.
         match some <= 4 * MIB {
@@ -390,15 +366,8 @@ fn a_small_growth_without_the_provider_reaches_the_filesystem() {
 fn a_provider_that_takes_less_of_the_disk_for_its_maximum_fails_no_staging() {
     let fixture = NodeFixture::with_volume();
     let size = length(&fixture);
-    fixture
-        .sim
-        .hardware()
-        .grow_disk(DATA, 4 * GIB + 2 * MIB)
-        .unwrap();
-    fixture
-        .sim
-        .faults()
-        .add(answer(codes::SIZE_NOT_SUPPORTED.code));
+    fixture.grow(DATA, 4 * GIB + 2 * MIB);
+    fixture.fault(answer(codes::SIZE_NOT_SUPPORTED.code));
     assert_eq!(
         resize(&fixture, NewSize::Maximum),
         Ok(Resized::Unchanged { size })
@@ -426,7 +395,7 @@ fn an_mbr_partition_grows_as_far_as_its_table_reaches() {
         .ensure_formatted(fixture.volume(), &format, fixture.soon())
         .unwrap();
     let from = length(&fixture);
-    fixture.sim.hardware().grow_disk(DATA, 3 * TIB).unwrap();
+    fixture.grow(DATA, 3 * TIB);
     let too_large = resize(&fixture, bytes(3 * TIB));
     assert!(
         matches!(too_large, Err(VolumeError::TooLarge { maximum, .. }) if maximum < 2 * TIB),

@@ -22,10 +22,7 @@ fn fixture() -> (NodeFixture, Arc<AllowedRoots>) {
         r"C:\outside\x\y",
         r"C:\outside\empty",
     ] {
-        let made = fixture
-            .filesystem()
-            .make_directory(&path(folder), fixture.soon());
-        made.unwrap();
+        fixture.make_directory(folder);
     }
     fixture.write(r"C:\outside\file", "kept");
     fixture.write(r"C:\outside\x\file", "kept");
@@ -40,7 +37,7 @@ fn resolve(fixture: &NodeFixture, allowed: &Arc<AllowedRoots>, name: &str) -> Re
 
 fn outside(fixture: &NodeFixture) -> Vec<String> {
     let names = |at: &str| {
-        let listed = fixture.sim.files().list(&path(at)).unwrap();
+        let listed = fixture.files().list(&path(at)).unwrap();
         let shown = listed.into_iter().map(|found| format!("{found:?}"));
         let mut shown: Vec<_> = shown.collect();
         shown.sort();
@@ -112,7 +109,7 @@ fn changes_before(
 #[test]
 fn what_does_not_end_is_told_by_the_path_that_was_asked_for() {
     let (fixture, allowed) = fixture();
-    let (files, tree) = (fixture.filesystem(), fixture.sim.files());
+    let (files, tree) = (fixture.filesystem(), fixture.files());
     let target = path(r"C:\var\lib\kubelet\because it does not exist");
     tree.create_directory(&target).unwrap();
     let link = path(r"C:\var\lib\kubelet\link");
@@ -120,7 +117,7 @@ fn what_does_not_end_is_told_by_the_path_that_was_asked_for() {
         .unwrap();
     let resolved = resolve(&fixture, &allowed, r"link\x");
     let soon = fixture.soon();
-    fixture.os().clock.sleep(Duration::from_secs(7200));
+    fixture.let_pass(Duration::from_secs(7200));
     let reads = vec![
         (
             "path exists",
@@ -159,7 +156,7 @@ fn a_link_that_appears_after_a_path_was_resolved_is_not_followed() {
     let (fixture, allowed) = fixture();
     for name in ["x", "file", "empty", r"x\y", r"new\deep"] {
         let resolved = resolve(&fixture, &allowed, &format!(r"a\b\{name}"));
-        let tree = fixture.sim.files();
+        let tree = fixture.files();
         let victim = path(r"C:\var\lib\kubelet\a\b");
         tree.remove_directory(&victim).unwrap();
         tree.create_symlink(&victim, r"C:\outside", LinkKind::Directory)
@@ -184,7 +181,7 @@ fn a_link_that_appears_after_a_path_was_resolved_is_not_followed() {
 fn a_link_among_the_directories_that_are_being_made_is_not_entered() {
     let (fixture, allowed) = fixture();
     let resolved = resolve(&fixture, &allowed, r"new\deep\er");
-    let tree = fixture.sim.files();
+    let tree = fixture.files();
     let planted = path(r"C:\var\lib\kubelet\new");
     tree.create_symlink(&planted, r"C:\outside", LinkKind::Directory)
         .unwrap();
@@ -207,7 +204,7 @@ fn a_directory_that_somebody_makes_once_it_was_missed_is_in_nobodys_way() {
     assert!(meanwhile.has_swapped());
     let files = meanwhile.node.operations().filesystem();
     files.make_directory(&resolved, fixture.soon()).unwrap();
-    assert!(fixture.sim.files().leads_to_directory(&deep).unwrap());
+    assert!(fixture.files().leads_to_directory(&deep).unwrap());
 }
 
 /// And what is below it is missing as before, not hidden by something.
@@ -231,10 +228,7 @@ fn a_directory_that_somebody_makes_once_it_was_missed_hides_nothing() {
 fn what_lies_between_stays_in_place_while_something_is_changed() {
     let (fixture, allowed) = fixture();
     let resolved = resolve(&fixture, &allowed, r"a\b\x");
-    let hang = fixture
-        .sim
-        .faults()
-        .add(Rule::on("FSCTL_SET_REPARSE_POINT", Effect::Hang));
+    let hang = fixture.hang("FSCTL_SET_REPARSE_POINT");
     let maker = {
         let (node, soon) = (fixture.node.clone(), fixture.soon());
         std::thread::spawn(move || {
@@ -243,30 +237,20 @@ fn what_lies_between_stays_in_place_while_something_is_changed() {
                 .create_symlink(&path(KUBELET), &resolved, soon)
         })
     };
-    assert!(
-        fixture
-            .sim
-            .faults()
-            .wait_until_hanging(1, Duration::from_secs(60))
-    );
+    fixture.wait_for_hang(1);
     for held in [KUBELET, r"C:\var\lib\kubelet\a", r"C:\var\lib\kubelet\a\b"] {
-        let removed = fixture
-            .sim
-            .files()
-            .remove_directory(&path(held))
-            .unwrap_err();
+        let removed = fixture.files().remove_directory(&path(held)).unwrap_err();
         let is_held = [Win32::SHARING_VIOLATION, Win32::DIR_NOT_EMPTY];
         assert!(
             is_held.contains(&removed.win32().unwrap()),
             "{held}: {removed}"
         );
     }
-    fixture.sim.faults().remove(hang);
+    fixture.faults().remove(hang);
     maker.join().unwrap().unwrap();
     let free = path(r"C:\var\lib\kubelet\a\b\x");
-    fixture.sim.files().remove_directory(&free).unwrap();
+    fixture.files().remove_directory(&free).unwrap();
     fixture
-        .sim
         .files()
         .remove_directory(&path(r"C:\var\lib\kubelet\a\b"))
         .unwrap();
@@ -285,11 +269,11 @@ fn a_directory_that_becomes_a_junction_while_it_is_held_leads_nothing_away() {
         let victim = path(r"C:\var\lib\kubelet\a\b");
         let target = victim.join(os::Component::parse("empty").unwrap());
         if is_removal {
-            fixture.sim.files().create_directory(&target).unwrap();
+            fixture.files().create_directory(&target).unwrap();
         }
         let resolved = resolve(&fixture, &allowed, r"a\b\empty");
         let rule = Rule::on(operation, Effect::Hang).object("*empty");
-        let hang = fixture.sim.faults().add(rule);
+        let hang = fixture.fault(rule);
         let caller = {
             let (node, soon) = (fixture.node.clone(), fixture.soon());
             std::thread::spawn(move || match is_removal {
@@ -300,16 +284,11 @@ fn a_directory_that_becomes_a_junction_while_it_is_held_leads_nothing_away() {
                     .make_directory(&resolved, soon),
             })
         };
-        assert!(
-            fixture
-                .sim
-                .faults()
-                .wait_until_hanging(1, Duration::from_secs(60))
-        );
-        let _ = fixture.sim.files().remove_directory(&target);
+        fixture.wait_for_hang(1);
+        let _ = fixture.files().remove_directory(&target);
         fixture.become_junction(&victim, r"C:\outside");
         let before = outside(&fixture);
-        fixture.sim.faults().remove(hang);
+        fixture.faults().remove(hang);
         let text = caller.join().unwrap().unwrap_err().to_string();
         assert!(
             text.contains("encountered a reparse point"),
@@ -338,7 +317,7 @@ fn a_look_holds_nothing() {
 fn links_right_below_a_folder_that_lead_out_are_listed() {
     let (fixture, _) = fixture();
     fixture.junction(r"C:\var\lib\kubelet\pods", r"C:\outside");
-    let tree = fixture.sim.files();
+    let tree = fixture.files();
     for (name, target) in [("in", r"C:\var\lib\kubelet\a"), ("out", r"C:\outside\x")] {
         let link = path(&format!(r"C:\var\lib\kubelet\{name}"));
         tree.create_symlink(&link, target, LinkKind::Directory)
@@ -356,7 +335,7 @@ fn links_right_below_a_folder_that_lead_out_are_listed() {
 #[test]
 fn a_link_where_a_folder_was_missing_is_found() {
     let (fixture, _) = fixture();
-    let tree = fixture.sim.files();
+    let tree = fixture.files();
     let allowed =
         AllowedRoots::resolve_roots(fixture.os(), &[path(KUBELET), path(r"C:\later\work")]);
     assert_eq!(allowed.late_link(fixture.os()), Ok(None));

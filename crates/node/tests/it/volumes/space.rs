@@ -6,7 +6,7 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
-use os::{Deadline, Files, Space, Win32};
+use os::{Deadline, Space, Win32};
 use os_sim::smb::ServerHealth;
 use os_sim::{Effect, Rule};
 use wincsi_node::{Credentials, FilesystemError, MapRequest, RemotePath};
@@ -44,12 +44,9 @@ fn a_pods_path_has_the_space_of_the_volume_that_it_leads_to() {
     filesystem
         .link_directory(&staging, &link, fixture.soon())
         .unwrap();
-    let of_volume = fixture
-        .volumes()
-        .stats(fixture.volume(), fixture.soon())
-        .unwrap();
+    let of_volume = fixture.stats().unwrap();
     let below = format!(r"{LINK}\below");
-    fixture.sim.files().create_directory(&path(&below)).unwrap();
+    fixture.directory(&below);
     for at in [
         &staging.to_string(),
         LINK,
@@ -104,7 +101,7 @@ fn what_has_no_space_says_why() {
 fn a_share_that_hangs_takes_few_threads_and_no_other_path() {
     let fixture = mapped();
     let hang = Rule::on("GetDiskFreeSpaceExW", Effect::Hang).object("*files*");
-    let hang = fixture.sim.faults().add(hang);
+    let hang = fixture.fault(hang);
     let (answer, answers) = mpsc::channel();
     let ask = || {
         let (node, answer) = (fixture.node.clone(), answer.clone());
@@ -115,8 +112,8 @@ fn a_share_that_hangs_takes_few_threads_and_no_other_path() {
     };
     (0..8).for_each(|_| ask());
     let patience = Duration::from_secs(60);
-    assert!(fixture.sim.faults().wait_until_hanging(8, patience));
-    fixture.os().clock.sleep(Duration::from_secs(2 * 60));
+    fixture.wait_for_hang(8);
+    fixture.let_pass(Duration::from_secs(2 * 60));
     ask();
     let refused = answers.recv_timeout(patience).unwrap();
     let Err(FilesystemError::Inspect { source, .. }) = refused else {
@@ -124,7 +121,7 @@ fn a_share_that_hangs_takes_few_threads_and_no_other_path() {
     };
     assert_eq!(source.cause, os::Cause::NotAnswering);
     assert!(space(&fixture, r"C:\var").is_ok());
-    fixture.sim.faults().remove(hang);
+    fixture.faults().remove(hang);
     for _ in 0..8 {
         assert!(answers.recv_timeout(patience).unwrap().is_ok());
     }

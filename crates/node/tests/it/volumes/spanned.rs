@@ -99,7 +99,7 @@ fn a_spanned_volume_is_neither_formatted_nor_grown() {
         fixture.plug_spannable(style);
         let volume = fixture.span();
         assert_unwritten(&fixture, volume, &disks(&fixture));
-        fixture.disks().rescan(fixture.soon()).unwrap();
+        fixture.rescan();
         assert_unwritten(&fixture, volume, &disks(&fixture));
         let sole = in_two_parts(&fixture, begins(&fixture, volume));
         assert_unwritten(&fixture, sole, &disks(&fixture)[..1]);
@@ -175,7 +175,7 @@ fn a_spanned_volume_is_mounted_flushed_and_unmounted() {
 fn a_spanned_volume_without_one_of_its_disks_is_no_volume() {
     let fixture = NodeFixture::with_volume();
     let volume = fixture.add_spanned_at(STAGING);
-    fixture.sim.hardware().detach_disk(SPANNED[1]).unwrap();
+    fixture.hardware().detach_disk(SPANNED[1]).unwrap();
     let (volumes, soon) = (fixture.volumes(), fixture.soon());
     assert!(volumes.disk_number(volume, soon).is_err());
     assert!(volumes.is_formatted(volume, soon).is_err());
@@ -196,7 +196,7 @@ fn each_disk_of_a_spanned_volume_has_it() {
         let fixture = NodeFixture::with_data_disk();
         fixture.plug_spannable(style);
         let volume = fixture.span();
-        fixture.disks().rescan(fixture.soon()).unwrap();
+        fixture.rescan();
         let volumes = fixture.volumes();
         for disk in disks(&fixture) {
             let listed = volumes.list_on_disk(disk, None, fixture.soon());

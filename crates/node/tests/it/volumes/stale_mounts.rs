@@ -32,7 +32,7 @@ fn two_volumes() -> (NodeFixture, VolumeId) {
 /// The disk of what was staged is pulled out before anybody unmounted it.
 fn stale() -> (NodeFixture, VolumeId) {
     let (fixture, other) = two_volumes();
-    fixture.sim.hardware().detach_disk(DATA).unwrap();
+    fixture.hardware().detach_disk(DATA).unwrap();
     (fixture, other)
 }
 
@@ -47,7 +47,7 @@ fn stage(fixture: &NodeFixture, volume: VolumeId) -> Result<(), Error> {
 fn on_its_disk(fixture: &NodeFixture, volume: VolumeId) -> FoundVolume {
     let serial = Criterion::Serial(SerialNumber::parse("other").unwrap());
     let wanted = DiskQuery::all([serial]).unwrap();
-    fixture.disks().rescan(fixture.soon()).unwrap();
+    fixture.rescan();
     let disk = fixture.disks().find(&wanted, fixture.soon()).unwrap();
     FoundVolume::on_disk(volume, disk)
 }
@@ -105,20 +105,18 @@ fn a_mounted_folder_stays_unless_its_volume_is_gone_for_certain() {
         Win32::NOT_READY,
     ] {
         let (fixture, other) = two_volumes();
-        let silent = Rule::on("GetVolumeNameForVolumeMountPointW", Effect::fail(code));
-        let silent = fixture.sim.faults().add(silent);
+        let silent = fixture.fail("GetVolumeNameForVolumeMountPointW", code);
         let done = fixture.trace(|| {
             let refused = stage(&fixture, other).unwrap_err();
             let condition = refused.condition();
             assert_eq!(condition, Some(Condition::NotEmpty), "{refused}");
         });
         assert!(done.iter().all(|op| op.operation != DELETE), "{code}");
-        fixture.sim.faults().remove(silent);
+        fixture.faults().remove(silent);
         is_mounted(&fixture, fixture.volume());
     }
     let (fixture, other) = stale();
-    let unlisted = Rule::on("FindFirstVolumeW", Effect::fail(Win32::IO_DEVICE));
-    fixture.sim.faults().add(unlisted);
+    fixture.fail("FindFirstVolumeW", Win32::IO_DEVICE);
     stage(&fixture, other).unwrap_err();
     assert!(
         fixture
@@ -153,7 +151,7 @@ fn a_folder_with_files_and_a_link_stay() {
 }
 
 fn fail_to_unmount(fixture: &NodeFixture, effect: Effect) {
-    fixture.sim.faults().add(Rule::on(DELETE, effect));
+    fixture.fault(Rule::on(DELETE, effect));
 }
 
 fn is_plain(fixture: &NodeFixture) -> bool {
@@ -173,7 +171,7 @@ fn a_folder_that_windows_does_not_unmount_as_its_volume_is_gone_is_unmounted() {
         for effect in [Effect::fail(code), Effect::FailAfter(code.into())] {
             let fixture = NodeFixture::with_mounted_volume();
             let volume = fixture.volume();
-            fixture.sim.hardware().detach_disk(DATA).unwrap();
+            fixture.hardware().detach_disk(DATA).unwrap();
             fail_to_unmount(&fixture, effect);
             let unmounted = fixture
                 .volumes()
@@ -204,9 +202,8 @@ fn a_folder_that_the_mount_manager_may_name_keeps_its_reparse_point() {
         let fixture = NodeFixture::with_mounted_volume();
         let (volume, staging) = (fixture.volume(), fixture.staging());
         if let Some(code) = unsure {
-            fixture.sim.hardware().detach_disk(DATA).unwrap();
-            let silent = Rule::on("GetVolumePathNamesForVolumeNameW", Effect::fail(code));
-            fixture.sim.faults().add(silent);
+            fixture.hardware().detach_disk(DATA).unwrap();
+            fixture.fail("GetVolumePathNamesForVolumeNameW", code);
         }
         fail_to_unmount(&fixture, Effect::fail(Win32::NOT_READY));
         let trace = fixture.trace(|| {
@@ -259,9 +256,9 @@ fn after_a_death_at_the_reparse_point_the_next_call_mounts() {
         let (fixture, other) = stale();
         fail_to_unmount(&fixture, Effect::fail(Win32::NO_SUCH_DEVICE));
         let death = Rule::on(DELETE_POINT, Effect::Kill(when));
-        fixture.sim.faults().add(death);
+        fixture.fault(death);
         stage(&fixture, other).unwrap_err();
-        assert!(fixture.sim.is_killed());
+        assert!(fixture.is_killed());
         let fixture = fixture.reopened();
         fail_to_unmount(&fixture, Effect::fail(Win32::NO_SUCH_DEVICE));
         stage(&fixture, other).unwrap();
@@ -278,9 +275,9 @@ fn a_death_between_the_two_is_mended_by_the_next_mount() {
         ("SetVolumeMountPointW", Kill::After),
     ] {
         let (fixture, other) = stale();
-        fixture.sim.faults().add(Rule::on(step, Effect::Kill(when)));
+        fixture.fault(Rule::on(step, Effect::Kill(when)));
         stage(&fixture, other).unwrap_err();
-        assert!(fixture.sim.is_killed(), "{step}");
+        assert!(fixture.is_killed(), "{step}");
         let fixture = fixture.reopened();
         stage(&fixture, other).unwrap();
         is_mounted(&fixture, other);

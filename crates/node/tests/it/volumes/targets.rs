@@ -3,7 +3,6 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests")]
 
 use os::{Files, LinkKind, Win32};
-use os_sim::{Effect, Rule};
 use wincsi_node::{TargetError, VolumeError};
 
 use crate::support::{DATA, NodeFixture, path};
@@ -31,11 +30,7 @@ fn of_target(fixture: &NodeFixture, at: &str) -> Result<os::VolumeId, TargetErro
 fn a_path_leads_to_its_volume_by_links_and_junctions() {
     let fixture = NodeFixture::with_mounted_volume();
     let link = |at: &str, target: &str| {
-        fixture
-            .sim
-            .files()
-            .create_symlink(&path(at), target, LinkKind::Directory)
-            .unwrap();
+        fixture.symlink(at, target);
     };
     link(r"C:\var\pod", &fixture.staging().to_string());
     link(r"C:\var\twice", r"C:\var\pod");
@@ -84,11 +79,7 @@ fn nothing_mounted_is_said_of_a_plain_directory_and_a_missing_path_alone() {
 fn nothing_else_reads_as_nothing_mounted() {
     let fixture = NodeFixture::with_mounted_volume();
     let link = |at: &str, target: &str| {
-        fixture
-            .sim
-            .files()
-            .create_symlink(&path(at), target, LinkKind::Directory)
-            .unwrap();
+        fixture.symlink(at, target);
     };
     link(r"C:\var\dangling", r"C:\nowhere");
     link(r"C:\var\plain", r"C:\Windows");
@@ -123,19 +114,16 @@ fn what_cannot_be_reached_does_not_read_as_nothing_mounted() {
         "GetVolumeNameFor*",
     ] {
         for code in [Win32::ACCESS_DENIED, Win32::TIMEOUT] {
-            let fault = fixture
-                .sim
-                .faults()
-                .add(Rule::on(operation, Effect::fail(code)));
+            let fault = fixture.fail(operation, code);
             let error = of_target(&fixture, &staging).unwrap_err();
             assert!(
                 !reads_as_nothing_mounted(&error.to_string()),
                 "{operation}: {error}"
             );
-            fixture.sim.faults().remove(fault);
+            fixture.faults().remove(fault);
         }
     }
-    fixture.sim.hardware().detach_disk(DATA).unwrap();
+    fixture.hardware().detach_disk(DATA).unwrap();
     for at in [staging.clone(), format!(r"{staging}\below")] {
         let error = of_target(&fixture, &at).unwrap_err();
         assert!(matches!(error, TargetError::OutOfReach { .. }), "{error:?}");
@@ -165,7 +153,7 @@ fn every_entry_is_on_the_closest_volume() {
         closest(&format!(r"{staging}\data.txt")),
         Ok(fixture.volume())
     );
-    let files = fixture.sim.files();
+    let files = fixture.files();
     files
         .create_symlink(
             &path(r"C:\var\pod"),

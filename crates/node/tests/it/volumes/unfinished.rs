@@ -7,7 +7,7 @@ use wincsi_node::{
     FormatGuard, FormatOptions, Formatted, Kept, Node, Options, Replaced, Server, VolumeError,
 };
 
-use crate::support::{DATA, KUBELET, NodeFixture, path};
+use crate::support::{DATA, KUBELET, NodeFixture, assert_says, path};
 
 /// NTFS's clusters on a volume of the tests, in bytes.
 const CLUSTER: u64 = 4096;
@@ -18,17 +18,14 @@ const HALVES: [Effect; 2] = [Effect::HalfWay, Effect::HalfWayFromEnd];
 /// A node whose volume was blank when a format of it stopped there.
 fn stopped(half_way: Effect) -> NodeFixture {
     let fixture = NodeFixture::with_data_disk();
-    fixture
-        .disks()
-        .partition(fixture.disk(), fixture.soon())
-        .unwrap();
+    fixture.partition();
     stop(&fixture, &fixture.node, half_way).unwrap_err();
     fixture
 }
 
 fn stop(fixture: &NodeFixture, node: &Node, half_way: Effect) -> Result<Replaced, VolumeError> {
     let rule = Rule::on("MSFT_Volume.Format", half_way).times(1);
-    fixture.sim.faults().add(rule);
+    fixture.fault(rule);
     let done = format(fixture, node);
     let volumes = fixture.volumes();
     assert_eq!(
@@ -47,7 +44,7 @@ fn format(fixture: &NodeFixture, node: &Node) -> Result<Replaced, VolumeError> {
 fn write(fixture: &NodeFixture, offset: u64, bytes: &[u8]) {
     let volume = fixture.os().volumes.extents(fixture.volume()).unwrap()[0];
     let at = volume.offset + offset;
-    fixture.sim.hardware().write_disk(DATA, at, bytes).unwrap();
+    fixture.overwrite(DATA, at, bytes);
 }
 
 /// Where the simulated NTFS has its master file table.
@@ -144,10 +141,7 @@ fn what_came_after_a_format_that_failed_is_kept() {
     write(&fixture, 0, &[0; 512]);
     write(&fixture, 1080, &[0x53, 0xef]);
     let refused = format(&fixture, &fixture.node).unwrap_err().to_string();
-    assert!(
-        refused.contains("is not overwritten: it holds ext"),
-        "{refused}"
-    );
+    assert_says(&refused, "is not overwritten: it holds ext");
 }
 
 fn serve(fixture: &NodeFixture) -> Node {

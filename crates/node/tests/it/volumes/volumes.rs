@@ -12,7 +12,7 @@ use os_sim::{Bus, DiskSpec, Effect, Rule};
 use uuid::Uuid;
 use wincsi_node::{DiskError, NewSize, ProviderError, Resized, VisibilityError, VolumeError};
 
-use crate::support::{DATA, GIB, NodeFixture, inject};
+use crate::support::{DATA, GIB, NodeFixture, assert_says, inject};
 
 const MIB: u64 = 1 << 20;
 
@@ -26,7 +26,7 @@ fn partition_length(fixture: &NodeFixture) -> u64 {
 
 fn grown(to: u64) -> NodeFixture {
     let fixture = NodeFixture::with_mounted_volume();
-    fixture.sim.hardware().grow_disk(DATA, to).unwrap();
+    fixture.grow(DATA, to);
     fixture
 }
 
@@ -34,10 +34,7 @@ fn grown(to: u64) -> NodeFixture {
 #[test]
 fn a_volume_is_formatted_once() {
     let fixture = NodeFixture::with_data_disk();
-    fixture
-        .disks()
-        .partition(fixture.disk(), fixture.soon())
-        .unwrap();
+    fixture.partition();
     let volumes = fixture.volumes();
     let volume = fixture.volume();
     assert_eq!(volumes.is_formatted(volume, fixture.soon()), Ok(false));
@@ -50,10 +47,7 @@ fn a_volume_is_formatted_once() {
     let stats = volumes.stats(volume, fixture.soon()).unwrap();
     assert!(stats.total > 3 * GIB && stats.free <= stats.total);
     let again = volumes.format(volume, fixture.soon()).unwrap_err();
-    assert!(
-        again.to_string().contains("NTFS filesystem at offset"),
-        "{again}"
-    );
+    assert_says(&again, "NTFS filesystem at offset");
 }
 
 /// A failed read is not "not formatted": the next call would format the volume.
@@ -61,10 +55,7 @@ fn a_volume_is_formatted_once() {
 fn a_volume_that_does_not_answer_is_not_unformatted() {
     let fixture = NodeFixture::with_volume();
     let volume = fixture.volume();
-    fixture.sim.faults().add(Rule::on(
-        "GetVolumeInformationW",
-        Effect::fail(Win32::IO_DEVICE),
-    ));
+    fixture.fail("GetVolumeInformationW", Win32::IO_DEVICE);
     assert!(
         fixture
             .volumes()
@@ -129,7 +120,7 @@ fn a_volume_that_cannot_be_looked_at_hides_its_disk_alone() {
     let (volume, disk) = (fixture.volume(), fixture.disk());
     let extents = "IOCTL_VOLUME_GET_VOLUME_DISK_EXTENTS";
     let unreadable = Rule::on(extents, Effect::fail(Win32::IO_DEVICE)).object(&volume.to_string());
-    fixture.sim.faults().add(unreadable);
+    fixture.fault(unreadable);
     let error = fixture
         .volumes()
         .list_on_disk(disk, None, fixture.soon())
@@ -212,9 +203,7 @@ fn an_absurd_size_is_too_large() {
     let before = partition_length(&fixture);
     for size in [i64::MAX, i64::MAX - 1, 1 << 62] {
         let size = NewSize::from_request(fixture.volume(), size).unwrap();
-        let error = fixture
-            .volumes()
-            .resize(fixture.volume(), size, fixture.soon());
+        let error = fixture.resize(size);
         assert!(
             matches!(error, Err(VolumeError::TooLarge { .. })),
             "{error:?}"
@@ -227,17 +216,12 @@ fn an_absurd_size_is_too_large() {
 fn a_volume_grows_to_the_end_of_its_disk() {
     let fixture = grown(8 * GIB);
     let from = partition_length(&fixture);
-    let resized = fixture
-        .volumes()
-        .resize(fixture.volume(), NewSize::Maximum, fixture.soon());
+    let resized = fixture.resize(NewSize::Maximum);
     let to = partition_length(&fixture);
     assert_eq!(resized, Ok(Resized::Grown { from, to }));
     let extent = fixture.os().volumes.extents(fixture.volume()).unwrap()[0];
     assert_eq!(extent.offset + extent.length, 8 * GIB - 2 * MIB);
-    let stats = fixture
-        .volumes()
-        .stats(fixture.volume(), fixture.soon())
-        .unwrap();
+    let stats = fixture.stats().unwrap();
     assert!(stats.total > 8 * GIB - 32 * MIB, "{stats:?}");
     assert_eq!(fixture.precious(), "precious");
 }
@@ -245,7 +229,7 @@ fn a_volume_grows_to_the_end_of_its_disk() {
 /// A volume of 4 GiB, and this one behind a gap on the same disk of 8 GiB.
 fn with_a_neighbour(kind: Uuid) -> NodeFixture {
     let fixture = grown(8 * GIB);
-    fixture.disks().rescan(fixture.soon()).unwrap();
+    fixture.rescan();
     fixture.settle();
     fixture.add_partition(kind, NEIGHBOUR, GIB);
     fixture
@@ -258,15 +242,7 @@ fn a_volume_grows_up_to_the_next_partition_and_no_further() {
     let fixture = with_a_neighbour(PartitionEntry::BASIC_DATA);
     let (volumes, volume) = (fixture.volumes(), fixture.volume());
     let extent = || fixture.os().volumes.extents(volume).unwrap()[0];
-    let neighbour = || {
-        fixture
-            .os()
-            .disks
-            .layout(fixture.disk())
-            .unwrap()
-            .partitions[2]
-            .clone()
-    };
+    let neighbour = || fixture.layout().partitions[2].clone();
     let (from, before) = (extent(), neighbour());
     let room = NEIGHBOUR - from.offset;
     let error = volumes.resize(volume, bytes(room + MIB), fixture.soon());
@@ -330,16 +306,13 @@ fn small_growth_and_shrinking_are_nothing() {
 fn a_filesystem_fills_its_partition_also_when_that_need_not_grow() {
     let fixture = grown(8 * GIB);
     let resize = format!("*{}", partition::RESIZE.name);
-    let half_way = fixture.sim.faults().add(Rule::on(&resize, Effect::HalfWay));
-    fixture
-        .sim
-        .faults()
-        .add(Rule::on("FSCTL_EXTEND_VOLUME", Effect::fail(Win32::IO_DEVICE)).times(1));
+    let half_way = fixture.fault(Rule::on(&resize, Effect::HalfWay));
+    fixture.fault(Rule::on("FSCTL_EXTEND_VOLUME", Effect::fail(Win32::IO_DEVICE)).times(1));
     let volumes = fixture.volumes();
     volumes
         .resize(fixture.volume(), NewSize::Maximum, fixture.soon())
         .unwrap_err();
-    fixture.sim.faults().remove(half_way);
+    fixture.faults().remove(half_way);
     assert!(partition_length(&fixture) > 7 * GIB);
     assert!(
         volumes
@@ -366,28 +339,12 @@ fn the_kernel_grows_what_the_provider_fails_to_without_a_reason() {
     let resize = format!("*{}", partition::RESIZE.name);
     let answer = |code: u32| Rule::on(&resize, Effect::Answer(Outcome::of(code)));
     let fixture = grown(8 * GIB);
-    fixture.sim.faults().add(answer(codes::FAILED.code));
-    fixture
-        .volumes()
-        .resize(fixture.volume(), NewSize::Maximum, fixture.soon())
-        .unwrap();
-    assert!(
-        fixture
-            .volumes()
-            .stats(fixture.volume(), fixture.soon())
-            .unwrap()
-            .total
-            > 7 * GIB
-    );
+    fixture.fault(answer(codes::FAILED.code));
+    fixture.resize(NewSize::Maximum).unwrap();
+    assert!(fixture.stats().unwrap().total > 7 * GIB);
     let fixture = grown(8 * GIB);
-    fixture
-        .sim
-        .faults()
-        .add(answer(codes::VOLUME_HAS_ERRORS.code));
-    let error = fixture
-        .volumes()
-        .resize(fixture.volume(), NewSize::Maximum, fixture.soon())
-        .unwrap_err();
+    fixture.fault(answer(codes::VOLUME_HAS_ERRORS.code));
+    let error = fixture.resize(NewSize::Maximum).unwrap_err();
     assert!(
         matches!(error, VolumeError::Provider(ProviderError::Refused { .. })),
         "{error:?}"
@@ -400,10 +357,7 @@ fn the_kernel_grows_what_the_provider_fails_to_without_a_reason() {
 fn growing_needs_no_defragmenter() {
     let fixture = grown(8 * GIB);
     let trace = fixture.trace(|| {
-        fixture
-            .volumes()
-            .resize(fixture.volume(), NewSize::Maximum, fixture.soon())
-            .unwrap();
+        fixture.resize(NewSize::Maximum).unwrap();
     });
     let asked = trace
         .iter()
@@ -415,14 +369,8 @@ fn growing_needs_no_defragmenter() {
 #[test]
 fn a_refresh_that_fails_does_not_undo_a_resize() {
     let fixture = grown(8 * GIB);
-    fixture.sim.faults().add(Rule::on(
-        "MSFT_Disk.Refresh",
-        Effect::fail(Win32::GEN_FAILURE),
-    ));
-    fixture
-        .volumes()
-        .resize(fixture.volume(), NewSize::Maximum, fixture.soon())
-        .unwrap();
+    fixture.fail("MSFT_Disk.Refresh", Win32::GEN_FAILURE);
+    fixture.resize(NewSize::Maximum).unwrap();
     assert!(partition_length(&fixture) > 7 * GIB);
 }
 
@@ -430,23 +378,14 @@ fn a_refresh_that_fails_does_not_undo_a_resize() {
 #[test]
 fn a_format_that_windows_refuses_says_why() {
     let fixture = NodeFixture::with_data_disk();
-    fixture
-        .disks()
-        .partition(fixture.disk(), fixture.soon())
-        .unwrap();
+    fixture.partition();
     let refused = Outcome {
         extended: Some("computer says no".to_owned()),
         ..Outcome::of(codes::NO_QUICK_FORMAT.code)
     };
     let format = format!("*{}", volume::FORMAT.name);
-    fixture
-        .sim
-        .faults()
-        .add(Rule::on(&format, Effect::Answer(refused)));
-    let error = fixture
-        .volumes()
-        .format(fixture.volume(), fixture.soon())
-        .unwrap_err();
+    fixture.fault(Rule::on(&format, Effect::Answer(refused)));
+    let error = fixture.try_format().unwrap_err();
     let text = format!(
         "WMI MSFT_Volume.Format failed (target=volume {}): code=43002: the volume cannot be quick \
          formatted",
@@ -463,17 +402,11 @@ fn what_windows_did_by_halves_is_done_by_the_next_call() {
     let fixture = NodeFixture::with_data_disk();
     let half_way = |method: &str| {
         let rule = Rule::on(&format!("*{method}"), Effect::HalfWay).times(1);
-        fixture.sim.faults().add(rule);
+        fixture.fault(rule);
     };
     half_way(os::schema::disk::INITIALIZE.name);
-    fixture
-        .disks()
-        .partition(fixture.disk(), fixture.soon())
-        .unwrap_err();
-    fixture
-        .disks()
-        .partition(fixture.disk(), fixture.soon())
-        .unwrap();
+    fixture.try_partition().unwrap_err();
+    fixture.partition();
     half_way(volume::FORMAT.name);
     let volumes = fixture.volumes();
     volumes
@@ -494,7 +427,7 @@ fn an_odd_size_is_taken_down_to_whole_mib_on_both_paths() {
         let fixture = grown(8 * GIB);
         if provider_fails {
             let failed = Effect::Answer(Outcome::of(codes::FAILED.code));
-            fixture.sim.faults().add(Rule::on(&resize, failed));
+            fixture.fault(Rule::on(&resize, failed));
         }
         let before = partition_length(&fixture);
         assert_eq!(before % MIB, 0);
