@@ -11,10 +11,9 @@ mod deaths;
 mod fixture;
 #[path = "shares/life.rs"]
 mod life;
-#[path = "disks/fixture/pipes.rs"]
-mod served;
 #[path = "shares/servers.rs"]
 mod servers;
+mod support;
 #[path = "shares/upstream.rs"]
 mod upstream;
 #[path = "shares/users.rs"]
@@ -38,78 +37,59 @@ const LONG: Duration = Duration::from_secs(60);
 
 /// The cases of tests/shares that do not run here, or how the names of several begin, each with what they need and the
 /// pipes lack.
-const LEFT_OUT: [(&str, Feature); 26] = [
-    ("ill_servers::", Feature::MappingList),
-    ("crowd::", Feature::MappingList),
-    ("deadlines::", Feature::MappingList),
-    ("folders::", Feature::EntryLooks),
-    ("inline::", Feature::MappingList),
-    ("leases::", Feature::MappingList),
-    ("others::", Feature::MappingList),
-    ("random::", Feature::MappingList),
+const LEFT_OUT: [(Feature, &[&str]); 4] = [
     (
-        "renewal::a_link_of_a_share_is_swept_after_a_reboot",
         Feature::EntryLooks,
+        &[
+            "folders::",
+            "renewal::a_link_of_a_share_is_swept_after_a_reboot",
+            "strays::",
+            "takeover::",
+        ],
     ),
-    ("renewal::a_mapping_of_others_serves", Feature::MappingList),
     (
-        "renewal::a_mapping_that_is_made_in_place_of_anothers",
         Feature::MappingList,
+        &[
+            "crowd::",
+            "deadlines::",
+            "ill_servers::",
+            "inline::",
+            "leases::",
+            "others::",
+            "random::",
+            "renewal::a_mapping_of_others_serves",
+            "renewal::a_mapping_that_is_made_in_place_of_anothers",
+            "renewal::a_publish_that_renews_on_a_slow_node",
+            "renewal::a_publish_without_secrets_makes_no_link_to_a_share_that_is_not_mapped",
+            "renewal::a_stage_that_failed_leaves_the_credential",
+            "strangers::",
+        ],
     ),
+    (Feature::SpaceByPath, &["renewal::figures_of_a_share"]),
     (
-        "renewal::a_new_address_counts_after_a_reboot",
         Feature::SystemIdentity,
+        &[
+            "renewal::a_new_address_counts_after_a_reboot",
+            "renewal::a_new_user_counts_also_after_a_restart",
+            "renewal::a_publish_that_cannot_map_a_share_again",
+            "renewal::a_publish_with_secrets_maps_a_share_again_after_a_reboot",
+            "renewal::a_publish_without_secrets_makes_no_link_to_what_another_mapped",
+            "renewal::a_stage_that_is_refused_after_a_reboot",
+            "renewal::an_unfinished_stage_unmaps_nothing_of_a_new_boot",
+            "renewal::volumes_of_one_server_get_a_new_user_after_a_reboot",
+        ],
     ),
-    (
-        "renewal::a_new_user_counts_also_after_a_restart",
-        Feature::SystemIdentity,
-    ),
-    (
-        "renewal::a_publish_that_cannot_map_a_share_again",
-        Feature::SystemIdentity,
-    ),
-    (
-        "renewal::a_publish_that_renews_on_a_slow_node",
-        Feature::MappingList,
-    ),
-    (
-        "renewal::a_publish_with_secrets_maps_a_share_again_after_a_reboot",
-        Feature::SystemIdentity,
-    ),
-    (
-        "renewal::a_publish_without_secrets_makes_no_link_to_a_share_that_is_not_mapped",
-        Feature::MappingList,
-    ),
-    (
-        "renewal::a_publish_without_secrets_makes_no_link_to_what_another_mapped",
-        Feature::SystemIdentity,
-    ),
-    (
-        "renewal::a_stage_that_failed_leaves_the_credential",
-        Feature::MappingList,
-    ),
-    (
-        "renewal::a_stage_that_is_refused_after_a_reboot",
-        Feature::SystemIdentity,
-    ),
-    (
-        "renewal::an_unfinished_stage_unmaps_nothing_of_a_new_boot",
-        Feature::SystemIdentity,
-    ),
-    ("renewal::figures_of_a_share", Feature::SpaceByPath),
-    (
-        "renewal::volumes_of_one_server_get_a_new_user_after_a_reboot",
-        Feature::SystemIdentity,
-    ),
-    ("strangers::", Feature::MappingList),
-    ("strays::", Feature::EntryLooks),
-    ("takeover::", Feature::EntryLooks),
 ];
+
+fn left_out() -> impl Iterator<Item = (&'static str, Feature)> {
+    let groups = LEFT_OUT.into_iter();
+    groups.flat_map(|(lacks, cases)| cases.iter().map(move |case| (*case, lacks)))
+}
 
 #[test]
 fn every_case_runs_here_or_is_left_out_by_name() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/shares");
-    let mut unused = LEFT_OUT.map(|(names, _)| names).to_vec();
+    let mut unused = Vec::from_iter(left_out().map(|(names, _)| names));
     for file in folder.read_dir().unwrap() {
         let file = file.unwrap().path();
         let name = file.file_stem().unwrap().to_str().unwrap().to_owned();
@@ -122,9 +102,8 @@ fn every_case_runs_here_or_is_left_out_by_name() {
         let text = fs::read_to_string(&file).unwrap();
         for case in text.split("#[test]\nfn ").skip(1) {
             let case = format!("{name}::{}", case.split_once('(').unwrap().0);
-            let names = LEFT_OUT.map(|(names, _)| names);
-            let left_out = names.iter().filter(|names| case.starts_with(**names));
-            let is_left_out = left_out.clone().count() == 1;
+            let is_it = |(names, _): &(&str, Feature)| case.starts_with(names);
+            let is_left_out = left_out().filter(is_it).count() == 1;
             assert_ne!(
                 include_str!("share_pipes.rs").contains(&here),
                 is_left_out,
@@ -139,7 +118,7 @@ fn every_case_runs_here_or_is_left_out_by_name() {
 #[test]
 fn what_cases_are_left_out_for_the_pipes_do_lack() {
     let fixture = Fixture::new();
-    for (case, feature) in LEFT_OUT {
+    for (case, feature) in left_out() {
         assert!(!fixture.host_supports(feature), "{case}: {feature}");
     }
 }
@@ -183,7 +162,7 @@ fn a_path_outside_kubelets_folder_is_refused_for_good() {
 #[test]
 fn two_volumes_leave_a_share_while_one_of_them_has_it_unmapped() {
     let mut fixture = Fixture::new();
-    let faults = fixture.sim.faults().clone();
+    let faults = fixture.faults().clone();
     let volumes = [volume("one"), volume("other")];
     for volume in &volumes {
         fixture.stage(volume).unwrap();
@@ -217,7 +196,7 @@ fn two_volumes_leave_a_share_while_one_of_them_has_it_unmapped() {
 #[test]
 fn a_mapping_stays_ours_if_its_removal_fails() {
     let mut fixture = Fixture::new();
-    let faults = fixture.sim.faults().clone();
+    let faults = fixture.faults().clone();
     let [one, other] = ["one", "other"].map(volume);
     for volume in [&one, &other] {
         fixture.stage(volume).unwrap();

@@ -21,7 +21,7 @@ fn a_call_ends_when_its_client_waits_no_more() {
         fixture.hang_once("*", "*");
         thread::scope(|scope| {
             let running = scope.spawn(|| call(fixture, SHORT));
-            fixture.wait_until_one_hangs();
+            fixture.wait_for_hang(1);
             fixture.let_pass(SHORT);
             let is_in_time = fixture.becomes(|_| running.is_finished());
             fixture.heal();
@@ -40,10 +40,10 @@ fn a_call_ends_when_its_client_waits_no_more() {
 fn a_call_whose_time_is_over_starts_no_step() {
     for (name, call) in CALLS {
         let fixture = published();
-        fixture.sim.take_trace();
+        fixture.take_trace();
         let refused = call(&fixture, Duration::ZERO).unwrap_err();
         assert_eq!(refused.code, Code::DeadlineExceeded, "{name}: {refused}");
-        assert_eq!(fixture.sim.take_trace(), [], "{name}");
+        assert_eq!(fixture.take_trace(), [], "{name}");
         assert_eq!(fixture.records(), 1, "{name}");
         assert_eq!(fixture.events(), [""; 0], "{name}");
         fixture.unpublish(TARGET).unwrap();
@@ -63,11 +63,11 @@ fn published() -> Fixture {
 #[test]
 fn a_format_that_outlives_its_call_is_joined() {
     let fixture = &Fixture::new();
-    fixture.sim.take_trace();
+    fixture.take_trace();
     fixture.hang_once("MSFT_Volume.Format", "*");
     thread::scope(|scope| {
         let first = scope.spawn(|| fixture.stage());
-        fixture.wait_until_one_hangs();
+        fixture.wait_for_hang(1);
         fixture.let_pass(CALL);
         // Its end, and no undo behind the format, which would wait for it.
         let is_in_time = fixture.becomes(|_| first.is_finished());
@@ -89,7 +89,7 @@ fn a_format_that_outlives_its_call_is_joined() {
         assert_eq!(left, (true, 1));
     });
     fixture.stage().unwrap();
-    let trace = fixture.sim.take_trace();
+    let trace = fixture.take_trace();
     let formats = trace
         .iter()
         .filter(|op| op.operation == "MSFT_Volume.Format");
@@ -110,7 +110,7 @@ fn undo_ends_with_a_call_of((client, call): (Duration, Duration)) {
     fixture.hang_once("MSFT_Disk.Offline", "*");
     thread::scope(|scope| {
         let staging = scope.spawn(|| fixture.stage());
-        fixture.wait_until_one_hangs();
+        fixture.wait_for_hang(1);
         fixture.let_pass(call - of_steps);
         let is_in_time = fixture.becomes(|_| staging.is_finished());
         let left = fixture.records();

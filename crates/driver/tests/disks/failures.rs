@@ -255,10 +255,10 @@ impl Prepared {
 
     fn cases(&self) -> Vec<Case<'_>> {
         let fixture = self.fixture.revived(&self.before);
-        fixture.sim.take_trace();
+        fixture.take_trace();
         let done = (self.scenario.call)(&fixture);
         assert!(done.is_ok(), "{}", self.scenario.name);
-        let trace = fixture.sim.take_trace();
+        let trace = fixture.take_trace();
         let mut cases = Vec::new();
         for (at, op) in trace.iter().enumerate() {
             let is_first = !trace[..at].contains(op);
@@ -303,8 +303,8 @@ impl Case<'_> {
             scenario, fixture, ..
         } = self.prepared;
         let fixture = fixture.revived(&self.prepared.before);
-        fixture.sim.take_trace();
-        fixture.sim.faults().add(self.fault());
+        fixture.take_trace();
+        fixture.fault(self.fault());
         let answer = (scenario.call)(&fixture);
         fixture.heal();
         let answered = answer
@@ -353,7 +353,7 @@ impl Case<'_> {
     }
 
     fn what(&self, fixture: &Fixture, answered: &str) -> String {
-        let trace = fixture.sim.take_trace();
+        let trace = fixture.take_trace();
         let operation = trace.get(usize::try_from(self.nth - 1).unwrap());
         let operation = operation.map_or("", |op| op.operation);
         let Self { how, code, nth, .. } = self;

@@ -101,7 +101,7 @@ fn a_look_that_outlasts_the_unstage_of_its_volume_leaves_no_condition_behind() {
     fixture.hang_once("GetFileAttributesExW", STAGING);
     thread::scope(|scope| {
         let stats = scope.spawn(|| fixture.stats(STAGING));
-        fixture.wait_until_one_hangs();
+        fixture.wait_for_hang(1);
         let unstaged = fixture.unstage();
         fixture.heal();
         unstaged.unwrap();

@@ -438,7 +438,7 @@ impl Disk {
     }
 
     fn plug_into(&self, fixture: &Fixture, name: &str) {
-        let hardware = fixture.sim.hardware();
+        let hardware = fixture.hardware();
         if self.content == On::CloneOfFirst && name != "disk0" {
             hardware.clone_disk("disk0", name, &self.spec()).unwrap();
             return;

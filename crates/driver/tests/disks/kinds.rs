@@ -2,40 +2,32 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::sync::Arc;
+use std::ops::{Deref, DerefMut};
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
-use tempfile::TempDir;
 use transport::Code;
 use wincsi::disks::DiskQuery;
-use wincsi::sim::{
-    Arrives, Bus, ClockMode, Content, DiskSpec, Effect, IdentifierKind, NodeSpec, Rule, SimNode,
-};
+use wincsi::sim::testing::TestNode;
+use wincsi::sim::{Arrives, Bus, DiskSpec, IdentifierKind, NodeSpec, SimNode};
 use wincsi::volumes::VolumeId;
-use wincsi::{Deadline, Error, Node, NodeApi, Options, Win32, WinPath};
+use wincsi::{Deadline, Error, NodeApi, Win32};
 use wincsi_driver::kinds::block::{Block, Disk, Source, Spec};
 use wincsi_driver::kinds::{self, Row};
 use wincsi_driver::kubelet::{Refusal, Request};
-use wincsi_driver::life::{CallError, Capacity, Kubelet, Volumes};
-use wincsi_driver::machine::Simulated;
-use wincsi_driver::record::{Access, Lifetime, Store, VolumeHandle};
+use wincsi_driver::life::{CallError, Capacity};
+use wincsi_driver::record::{Access, Lifetime, VolumeHandle};
 use wire::csi::v1::VolumeCapability;
 use wire::csi::v1::volume_capability::access_mode::Mode;
 use wire::csi::v1::volume_capability::{AccessMode, AccessType, MountVolume};
 
-use crate::deaths::{
-    Done, LOCK_OF_RECORDS, Mortal, NODE, RECORDS, Snapshot, deaths_in, on_all_processors,
-};
+use crate::deaths::{Done, Snapshot, deaths_in, on_all_processors};
+use crate::fixture::{STAGING, TARGET};
+use crate::support::{DriverFixture, Setup, path};
 
 const IDENTIFIER: &str = "60022480aabbccddeeff001122334455";
-const STAGING: &str = r"C:\var\lib\kubelet\plugins\kubernetes.io\csi\d\1\globalmount";
-const TARGET: &str = r"C:\var\lib\kubelet\pods\1\volumes\kubernetes.io~csi\pv\mount";
 const OTHER: &str = r"C:\var\lib\kubelet\plugins\kubernetes.io\csi\d\2\globalmount";
 const LENGTH: u64 = 64 << 20;
-
-/// More than a call has.
-const LONG: Duration = Duration::MAX;
 
 /// A disk on the shelf, by its name.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -86,11 +78,17 @@ impl Source for Shelf {
     }
 }
 
-struct Fixture {
-    sim: SimNode,
-    volumes: Volumes,
-    home: TempDir,
+const SETUP: Setup = Setup { name: "d", kinds };
+
+fn kinds(sim: &SimNode) -> Vec<Row> {
+    let (shelf, mut kinds) = (Shelf(sim.clone()), kinds::table(kinds::Settings::default()));
+    let row = Row::of::<Disk<OnShelf>, _>(|ctx| Block::new(ctx, shelf, Duration::ZERO));
+    // Before the last, which accepts each request.
+    kinds.insert(kinds.len() - 1, row);
+    kinds
 }
+
+struct Fixture(DriverFixture);
 
 impl Fixture {
     /// A blank disk on the shelf.
@@ -100,41 +98,15 @@ impl Fixture {
 
     /// The same, which comes so when it is plugged in.
     fn arriving(arrives: Arrives) -> Self {
-        let home = tempfile::tempdir().unwrap();
-        let spec = NodeSpec::named("n");
-        let sim = SimNode::create(&home.path().join(NODE), &spec, ClockMode::Virtual).unwrap();
+        let sim = TestNode::of(tempfile::tempdir().unwrap(), &NodeSpec::named("n"));
         let disk = DiskSpec::on(Bus::Sas).identified(IdentifierKind::Naa, IDENTIFIER);
-        let disk = disk.arriving(arrives);
-        let (hardware, content) = (sim.hardware(), Content::blank(LENGTH));
-        hardware.attach_disk("data", &disk, &content).unwrap();
-        hardware.unplug_disk("data").unwrap();
-        Self::with(home, sim)
-    }
-
-    fn with(home: TempDir, sim: SimNode) -> Self {
-        let (shelf, mut kinds) = (Shelf(sim.clone()), kinds::table(kinds::Settings::default()));
-        let row = Row::of::<Disk<OnShelf>, _>(|ctx| Block::new(ctx, shelf, Duration::ZERO));
-        // Before the last, which accepts each request.
-        kinds.insert(kinds.len() - 1, row);
-        let store = Store::open(&home.path().join(RECORDS), &Row::forms(&kinds)).unwrap();
-        let kubelet = Kubelet {
-            driver_name: String::from("d"),
-            folder: r"C:\var\lib\kubelet".parse().ok(),
-        };
-        let node = Arc::new(Node::new(sim.os(), Options::default()));
-        let machine = Arc::new(Simulated(sim.files().clone()));
-        Self {
-            volumes: Volumes::new(node, store, machine, kubelet, kinds),
-            sim,
-            home,
-        }
+        sim.attach("data", &disk.arriving(arrives), LENGTH);
+        sim.hardware().unplug_disk("data").unwrap();
+        Self(DriverFixture::on(sim, SETUP))
     }
 
     fn revived(&self, left: &Snapshot) -> Self {
-        let home = tempfile::tempdir().unwrap();
-        left.revive(self.home.path(), home.path());
-        let sim = SimNode::open(&home.path().join(NODE), ClockMode::Virtual).unwrap();
-        Self::with(home, sim)
+        Self(self.0.revived(left))
     }
 
     fn stage(&self) -> Result<(), CallError> {
@@ -146,50 +118,39 @@ impl Fixture {
     }
 
     fn stage_as(&self, handle: &str, staging: &str, mode: Mode) -> Result<(), CallError> {
-        let call = self.volumes.within(LONG);
+        let call = self.call();
         request(handle, staging, mode, |request| call.stage(request))
     }
 
     fn publish(&self) -> Result<(), CallError> {
-        let call = self.volumes.within(LONG);
+        let call = self.call();
         let mode = Mode::SingleNodeWriter;
         request("v", STAGING, mode, |request| call.publish(request))
     }
 
     fn expand(&self) -> Result<u64, CallError> {
-        let call = self.volumes.within(LONG);
-        call.expand(&volume(), TARGET, Capacity::default())
+        self.call().expand(&volume(), TARGET, Capacity::default())
     }
 
     /// As kubelet does.
     fn put_away(&self) {
-        let call = self.volumes.within(LONG);
-        call.unpublish(&volume(), &path(TARGET).into()).unwrap();
+        let target = path(TARGET).into();
+        self.call().unpublish(&volume(), &target).unwrap();
         self.unstage().unwrap();
     }
 
     /// The volume of the node that is staged.
     fn mounted(&self) -> VolumeId {
-        let node = self.hand();
-        let volumes = NodeApi::volumes(&node);
-        volumes.of_target(&path(STAGING), soon(&node)).unwrap()
-    }
-
-    /// What is done on the node past the driver.
-    fn hand(&self) -> Node {
-        Node::new(self.sim.os(), Options::default())
+        let volumes = NodeApi::volumes(&self.hand);
+        volumes.of_target(&path(STAGING), self.soon()).unwrap()
     }
 
     fn unstage(&self) -> Result<(), CallError> {
-        self.volumes
-            .within(LONG)
-            .unstage(&volume(), &path(STAGING).into())
+        self.call().unstage(&volume(), &path(STAGING).into())
     }
 
     fn records(&self) -> Vec<String> {
-        let files = fs::read_dir(self.home.path().join(RECORDS)).unwrap();
-        let files = files.map(|file| file.unwrap().path());
-        let files = files.filter(|file| !file.ends_with(LOCK_OF_RECORDS));
+        let files = self.record_files().into_iter();
         files
             .map(|file| fs::read_to_string(file).unwrap())
             .collect()
@@ -201,7 +162,7 @@ impl Fixture {
     }
 
     fn is_attached(&self) -> bool {
-        let hardware = self.sim.hardware();
+        let hardware = self.hardware();
         let is_attached = hardware.plug_disk("data").is_err();
         if !is_attached {
             hardware.unplug_disk("data").unwrap();
@@ -210,18 +171,18 @@ impl Fixture {
     }
 }
 
-impl Mortal for Fixture {
-    fn sim(&self) -> &SimNode {
-        &self.sim
-    }
+impl Deref for Fixture {
+    type Target = DriverFixture;
 
-    fn snapshot(&self) -> Snapshot {
-        Snapshot::of(self.home.path())
+    fn deref(&self) -> &DriverFixture {
+        &self.0
     }
 }
 
-fn soon(node: &Node) -> Deadline {
-    NodeApi::deadline(node, Duration::from_secs(60))
+impl DerefMut for Fixture {
+    fn deref_mut(&mut self) -> &mut DriverFixture {
+        &mut self.0
+    }
 }
 
 /// A request for the disk on the shelf.
@@ -247,10 +208,6 @@ fn request<T>(handle: &str, staging: &str, mode: Mode, call: impl FnOnce(&Reques
 
 fn volume() -> VolumeHandle {
     VolumeHandle::parse("v").unwrap()
-}
-
-fn path(text: &str) -> WinPath {
-    text.parse().unwrap()
 }
 
 #[test]
@@ -299,11 +256,9 @@ fn a_stage_that_is_refused_detaches_its_disk() {
 #[test]
 fn a_request_that_cannot_be_read_is_repeated_while_something_is_left() {
     let fixture = Fixture::new();
-    let not_ready = Effect::fail(Win32::NOT_READY);
-    let faults = fixture.sim.faults();
-    faults.add(Rule::on("MSFT_Disk.CreatePartition", not_ready));
+    fixture.fail("MSFT_Disk.CreatePartition", Win32::NOT_READY);
     fixture.stage().unwrap_err();
-    faults.clear();
+    fixture.heal();
     let code = || {
         let refused = fixture.stage_for(Mode::MultiNodeMultiWriter);
         refused.unwrap_err().code()
@@ -317,10 +272,9 @@ fn a_request_that_cannot_be_read_is_repeated_while_something_is_left() {
 fn a_stage_that_fails_for_good_detaches_its_disk() {
     for operation in ["SetVolumeMountPointW", "MSFT_Disk.CreatePartition"] {
         let fixture = Fixture::new();
-        let denied = Effect::fail(Win32::ACCESS_DENIED);
-        fixture.sim.faults().add(Rule::on(operation, denied));
+        fixture.fail(operation, Win32::ACCESS_DENIED);
         fixture.stage().unwrap_err();
-        fixture.sim.faults().clear();
+        fixture.heal();
         fixture.assert_put_away(operation);
     }
 }
@@ -338,8 +292,8 @@ fn a_disk_of_two_volumes_stays_attached_for_the_other() {
     fixture.unstage().unwrap();
     assert!(fixture.is_attached());
     let other = VolumeHandle::parse("w").unwrap();
-    let call = fixture.volumes.within(LONG);
-    call.unstage(&other, &path(OTHER).into()).unwrap();
+    let staging = path(OTHER).into();
+    fixture.call().unstage(&other, &staging).unwrap();
     fixture.assert_put_away("both");
 }
 
@@ -347,7 +301,7 @@ fn a_disk_of_two_volumes_stays_attached_for_the_other() {
 fn a_disk_that_something_else_uses_stays_attached() {
     let fixture = Fixture::new();
     fixture.stage().unwrap();
-    let open_file = fixture.sim.hold(fixture.mounted());
+    let open_file = fixture.hold(fixture.mounted());
     fixture.unstage().unwrap();
     assert!(fixture.is_attached());
     drop(open_file);
@@ -357,15 +311,13 @@ fn a_disk_that_something_else_uses_stays_attached() {
 #[test]
 fn a_disk_stays_attached_beside_an_unreadable_record() {
     for is_undo in [false, true] {
-        let Fixture { sim, volumes, home } = Fixture::new();
-        drop(volumes);
-        let file = home.path().join(RECORDS).join("other.json");
+        let mut fixture = Fixture::new();
+        fixture.stop_driver();
+        let file = fixture.records_folder().join("other.json");
         fs::write(file, r#"{"version": 4}"#).unwrap();
-        let fixture = Fixture::with(home, sim);
+        fixture.restart_driver();
         if is_undo {
-            let denied = Effect::fail(Win32::ACCESS_DENIED);
-            let denied = Rule::on("SetVolumeMountPointW", denied);
-            fixture.sim.faults().add(denied);
+            fixture.fail("SetVolumeMountPointW", Win32::ACCESS_DENIED);
             fixture.stage().unwrap_err();
         } else {
             fixture.stage().unwrap();
@@ -381,30 +333,22 @@ fn a_disk_stays_attached_beside_an_unreadable_record() {
 fn an_attached_disk_that_kubelet_forgot_is_detached() {
     let fixture = Fixture::new();
     fixture.stage().unwrap();
-    let (node, staging) = (fixture.hand(), path(STAGING));
-    let (files, soon) = (NodeApi::filesystem(&node), soon(&node));
-    files.remove_entry(&staging, soon).unwrap();
-    let folder = staging.parent().unwrap();
-    files.remove_entry(&folder, soon).unwrap();
-    fixture.volumes.reconcile();
+    let folder = path(STAGING).parent().unwrap();
+    fixture.remove_directory(STAGING);
+    fixture.remove_directory(&folder.to_string());
+    fixture.reconcile();
     fixture.assert_put_away("forgotten");
 }
 
 #[test]
 fn no_refusal_is_final_where_the_record_is_unreadable() {
-    let Fixture { sim, volumes, home } = {
-        let fixture = Fixture::new();
-        fixture.stage().unwrap();
-        fixture
-    };
-    drop(volumes);
-    for file in fs::read_dir(home.path().join(RECORDS)).unwrap() {
-        let file = file.unwrap().path();
-        if !file.ends_with(LOCK_OF_RECORDS) {
-            fs::write(file, r#"{"version": 4}"#).unwrap();
-        }
+    let mut fixture = Fixture::new();
+    fixture.stage().unwrap();
+    fixture.stop_driver();
+    for file in fixture.record_files() {
+        fs::write(file, r#"{"version": 4}"#).unwrap();
     }
-    let fixture = Fixture::with(home, sim);
+    fixture.restart_driver();
     let refused = fixture.stage_for(Mode::MultiNodeMultiWriter).unwrap_err();
     assert_eq!(refused.code(), Code::Unavailable, "{refused}");
 }

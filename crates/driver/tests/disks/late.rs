@@ -16,9 +16,9 @@ fn published() -> Fixture {
 fn a_repeated_stage_under_an_open_file_cuts_nothing() {
     let fixture = published();
     let _open = fixture.open_file();
-    fixture.sim.take_trace();
+    fixture.take_trace();
     fixture.stage().unwrap();
-    let trace = fixture.sim.take_trace();
+    let trace = fixture.take_trace();
     let cuts = |operation: &str| {
         [
             "Dismount",

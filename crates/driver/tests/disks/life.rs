@@ -112,7 +112,7 @@ fn a_publish_whose_record_cannot_be_written_is_repeated() {
     let in_the_way = fixture.bar_records();
     let error = fixture.publish(TARGET).unwrap_err();
     assert_eq!(error.code(), Code::Unavailable, "{error}");
-    fs::remove_dir(in_the_way).unwrap();
+    fs::remove_dir(&in_the_way[0]).unwrap();
     fixture.publish(TARGET).unwrap();
 }
 
@@ -249,7 +249,7 @@ fn a_stage_has_its_volume_alone() {
         fixture.hang_once("MSFT_Disk.CreatePartition", "*");
         let met = thread::scope(|scope| {
             let staging = scope.spawn(|| fixture.stage());
-            fixture.wait_until_one_hangs();
+            fixture.wait_for_hang(1);
             let meeting = scope.spawn(|| call(&fixture));
             let ends = fixture.becomes(|_| meeting.is_finished());
             fixture.heal();
@@ -270,7 +270,7 @@ fn of_two_publishes_one_stages_the_volume_anew() {
     fixture.hang_once("SetVolumeMountPointW", "*");
     let (first, second) = thread::scope(|scope| {
         let first = scope.spawn(|| fixture.publish(TARGET));
-        fixture.wait_until_one_hangs();
+        fixture.wait_for_hang(1);
         let second = scope.spawn(|| fixture.publish(OTHER_TARGET));
         let ends = fixture.becomes(|_| second.is_finished());
         fixture.heal();
@@ -387,7 +387,7 @@ fn a_target_that_is_being_published_is_not_taken_for_gone() {
     fixture.hang_once("*", TARGET);
     let (first, second) = thread::scope(|scope| {
         let first = scope.spawn(|| fixture.publish(TARGET));
-        fixture.wait_until_one_hangs();
+        fixture.wait_for_hang(1);
         let second = fixture.publish(OTHER_TARGET);
         fixture.heal();
         (first.join().unwrap(), second)

@@ -23,6 +23,8 @@ mod readers;
 mod reconcile;
 mod refused;
 mod repeated;
+#[path = "../support/mod.rs"]
+mod support;
 mod sweeps;
 mod unstage;
 

@@ -146,7 +146,7 @@ fn a_stage_looks_for_others_also_after_its_record() {
     fixture.hang_once("FindFirstVolumeW", "*");
     let (reader, writer) = thread::scope(|scope| {
         let writer = scope.spawn(|| fixture.stage());
-        fixture.wait_until_one_hangs();
+        fixture.wait_for_hang(1);
         let reader = fixture.stage_other_for(OTHER, Access::ReadOnly);
         fixture.heal();
         (reader, writer.join().unwrap())
@@ -169,7 +169,7 @@ fn one_disk_under_two_keys_is_one_conflict() {
         fixture.hang_once("SetVolumeMountPointW", "*");
         let (staged, refused) = thread::scope(|scope| {
             let running = scope.spawn(|| fixture.stage_for(first));
-            fixture.wait_until_one_hangs();
+            fixture.wait_for_hang(1);
             let by_place = "v1 adapter=1 lun=1";
             let stage = || fixture.stage_by_key_for(("vol-2", OTHER), by_place, second);
             let other = scope.spawn(stage);

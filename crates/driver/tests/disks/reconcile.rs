@@ -48,7 +48,7 @@ fn kubelets_calls_run_beside_a_look_that_hangs_and_their_outcome_counts() {
     fixture.hang_once("GetFileAttributesExW", STAGING);
     let outcome = thread::scope(|scope| {
         let start = scope.spawn(|| fixture.reconcile());
-        fixture.wait_until_one_hangs();
+        fixture.wait_for_hang(1);
         let published = fixture.publish(TARGET);
         let unpublished = fixture.unpublish(TARGET);
         let unstaged = fixture.unstage();

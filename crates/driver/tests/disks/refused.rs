@@ -57,9 +57,9 @@ fn a_refused_disk_stays_as_it_was() {
         fixture.rescan();
         let look = || (fixture.content_of(DISK), fixture.disk_states());
         let before = look();
-        fixture.sim.take_trace();
+        fixture.take_trace();
         let error = fixture.stage().unwrap_err();
-        let trace = fixture.sim.take_trace();
+        let trace = fixture.take_trace();
         let is_final = matches!(error.code(), Code::FailedPrecondition | Code::NotFound);
         let mut names = trace.iter().map(|op| op.operation);
         let change = names.find(|name| CHANGES.contains(name));
@@ -97,10 +97,10 @@ fn what_windows_may_mount_is_not_refused_early() {
         (of_a_table, "no GUID partition table"),
     ];
     for (fixture, named) in at_last {
-        fixture.sim.take_trace();
+        fixture.take_trace();
         let text = fixture.stage().unwrap_err().to_string();
         assert!(text.contains(named), "{text}");
-        let trace = fixture.sim.take_trace();
+        let trace = fixture.take_trace();
         assert!(trace.iter().any(|op| op.operation == ONLINE), "{named}");
         assert!(!fixture.is_online(), "{named}");
     }
@@ -147,7 +147,7 @@ fn raw(mark: (u64, &[u8])) -> Fixture {
 }
 
 fn with(fixture: Fixture, start: u64, (at, bytes): (u64, &[u8])) -> Fixture {
-    let hardware = fixture.sim.hardware();
+    let hardware = fixture.hardware();
     hardware.write_disk(DISK, start + at, bytes).unwrap();
     fixture
 }
@@ -171,7 +171,6 @@ fn replugged(fixture: Fixture) -> Fixture {
 fn twin(fixture: Fixture) -> Fixture {
     let spec = DiskSpec::on(Bus::Sas).lun(2).arriving(Arrives::Online);
     fixture
-        .sim
         .hardware()
         .clone_disk(DISK, "original", &spec)
         .unwrap();
@@ -204,11 +203,6 @@ fn holding(mark: (u64, &[u8])) -> Fixture {
 fn written_by_another_node() -> Fixture {
     let (fixture, other) = (blank(), formatted());
     fixture.rescan();
-    let mut content = vec![0; usize::try_from(LENGTH).unwrap()];
-    other
-        .sim
-        .hardware()
-        .read_disk(DISK, 0, &mut content)
-        .unwrap();
+    let content = other.bytes(DISK, 0, usize::try_from(LENGTH).unwrap());
     with(fixture, 0, (0, &content))
 }

@@ -53,7 +53,7 @@ fn a_volume_that_hangs_keeps_no_other_from_its_look_and_its_own_look_ends() {
     fixture.hang_once("GetFileAttributesExW", STAGING);
     let outcome = thread::scope(|scope| {
         let start = scope.spawn(|| fixture.reconcile());
-        fixture.wait_until_one_hangs();
+        fixture.wait_for_hang(1);
         let is_swept = fixture.becomes(|fixture| !fixture.exists(OTHER_STAGING));
         fixture.let_pass(Duration::from_secs(10));
         let ends = fixture.becomes(|_| start.is_finished());
@@ -80,7 +80,7 @@ fn a_node_that_hangs_ends_the_comparison_and_leaves_its_volumes_to_calls() {
     fixture.hang_once("NtQuerySystemInformation", "*");
     let outcome = thread::scope(|scope| {
         let start = scope.spawn(|| fixture.reconcile());
-        fixture.wait_until_one_hangs();
+        fixture.wait_for_hang(1);
         fixture.let_pass(Duration::from_secs(60));
         let ends = fixture.becomes(|_| start.is_finished());
         fixture.heal();

@@ -34,7 +34,7 @@ fn an_unstage_succeeds_whatever_offline_answers() {
         let fixture = Fixture::new();
         fixture.stage().unwrap();
         let offline = Rule::on("MSFT_Disk.Offline", Effect::Fail(cause.clone()));
-        fixture.sim.faults().add(offline);
+        fixture.fault(offline);
         let unstaged = fixture.unstage();
         assert!(unstaged.is_ok(), "{cause}: {unstaged:?}");
         assert!(fixture.is_online() && !fixture.exists(STAGING));
@@ -69,7 +69,7 @@ fn a_disk_ends_while_no_record_can_be_written() {
             fixture.restart_driver();
         }
         fixture.unstage().unwrap();
-        fs::remove_dir(in_the_way).unwrap();
+        fs::remove_dir(&in_the_way[0]).unwrap();
         fixture.assert_put_away("without room");
     }
 }
@@ -83,11 +83,7 @@ fn an_unstage_that_died_in_the_mount_manager_is_finished() {
         if is_elsewhere {
             fixture.mount_elsewhere(ELSEWHERE);
         }
-        fixture
-            .sim
-            .files()
-            .remove_mount_point(&path(STAGING))
-            .unwrap();
+        fixture.files().remove_mount_point(&path(STAGING)).unwrap();
         fixture.restart_driver();
         fixture.unstage().unwrap();
         assert!(!fixture.exists(STAGING));

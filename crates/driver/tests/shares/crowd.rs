@@ -23,7 +23,7 @@ fn inline_volumes_of_servers_that_hang_leave_room_for_other_volumes() {
     // Mapped before: what others map hangs.
     let of_live_server = inline("csi-live", crate::fixture::ROOT);
     fixture.publish_inline(&of_live_server, POD).unwrap();
-    let faults = fixture.sim.faults();
+    let faults = fixture.faults();
     faults.add(Rule::on("MSFT_SmbGlobalMapping.Create", Effect::Hang));
     let remotes: Vec<_> = (0..=MOST_INLINE)
         .map(|server| (format!("csi-{server}"), format!(r"\\dead-{server}\data")))
@@ -72,7 +72,7 @@ fn publishes_that_hang_leave_room_for_calls_that_take_volumes_down() {
     );
     fixture.stage(&volume).unwrap();
     fixture.publish(&volume, POD).unwrap();
-    let faults = fixture.sim.faults();
+    let faults = fixture.faults();
     faults.add(Rule::on("IWbemServices.ExecQuery", Effect::Hang));
     let (sender, answers) = mpsc::channel();
     let (fixture, volume) = (&fixture, &volume);

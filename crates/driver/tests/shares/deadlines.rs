@@ -59,7 +59,7 @@ fn a_call_ends_when_its_client_waits_no_more() {
                 _ => {}
             }
             let mut fixture = fixture.with_client(client);
-            let faults = fixture.sim.faults();
+            let faults = fixture.faults();
             faults.add(Rule::on("*", Effect::Delay(STEP)));
             let began = fixture.sim.os().clock.now();
             let ended = call(&fixture);
@@ -93,7 +93,7 @@ fn a_call_ends_when_its_client_waits_no_more() {
 #[test]
 fn a_short_call_has_time_for_steps_and_for_its_undo() {
     let fixture = Fixture::new().with_client(SHORT);
-    let faults = fixture.sim.faults();
+    let faults = fixture.faults();
     let slow = Effect::Delay(SHORT * 7 / 10);
     faults.add(Rule::on("IWbemServices.ExecQuery", slow).times(1));
     let denied = Effect::fail(Win32::ACCESS_DENIED);

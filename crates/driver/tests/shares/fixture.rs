@@ -4,29 +4,27 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::ops::{Deref, DerefMut};
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::Value;
-use tempfile::TempDir;
-use wincsi::filesystem::{LinkTarget, Look};
-use wincsi::sim::smb::{ServerSpec, SmbControl};
+use wincsi::filesystem::LinkTarget;
+use wincsi::sim::smb::ServerSpec;
+use wincsi::sim::testing::TestNode;
 use wincsi::sim::{ClockMode, Inventory, NodeSpec, SimNode};
 use wincsi::smb::{Credentials, MapRequest, MappingStatus, RemotePath};
-use wincsi::{Deadline, Feature, Node, NodeApi, Options, WinPath};
+use wincsi::{NodeApi, WinPath};
 use wincsi_driver::kinds::share::{Hashes, RequestedShare, ShareKind, ShareOptions};
 use wincsi_driver::kinds::{self, Row};
-use wincsi_driver::life::{
-    Call, CallError, Kubelet, Publish, PublishCall, Reconciliation, Stage, StageCall, Stats,
-    Volumes,
-};
-use wincsi_driver::machine::Simulated;
-use wincsi_driver::record::{Lifetime, Store, Targets, VolumeHandle};
+use wincsi_driver::life::{CallError, Publish, PublishCall, Stage, StageCall, Stats};
+use wincsi_driver::record::{Lifetime, Targets, VolumeHandle};
 use zeroize::Zeroizing;
 
-use crate::deaths::{Mortal, NODE, RECORDS, Snapshot};
-use crate::served::Served;
+pub(crate) use crate::support::{Host, KUBELET, path};
+
+use crate::deaths::Snapshot;
+use crate::support::{DriverFixture, Setup};
 
 pub(crate) const SERVER: &str = "files";
 pub(crate) const SHARE: &str = "data";
@@ -38,30 +36,16 @@ pub(crate) const PASSWORD: &str = "correct horse";
 pub(crate) const POD: &str = "pod-1";
 
 pub(crate) const DRIVER: &str = "smb.csi.k8s.io";
-pub(crate) const KUBELET: &str = r"C:\var\lib\kubelet";
 
 /// Files of records, and their texts.
 pub(crate) type Records = BTreeMap<PathBuf, String>;
 
-/// Who does the work on the node.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Host {
-    InProcess,
-    /// csi-proxy, over its pipes.
-    Pipes,
-}
+const SETUP: Setup = Setup {
+    name: DRIVER,
+    kinds,
+};
 
-pub(crate) struct Fixture {
-    pub(crate) sim: SimNode,
-    /// What is done on the node past the driver.
-    pub(crate) hand: Node,
-    served: Option<Served>,
-    /// None between two processes: the records are one's alone.
-    volumes: Option<Volumes>,
-    /// How long kubelet waits for a call.
-    client: Duration,
-    pub(crate) home: TempDir,
-}
+pub(crate) struct Fixture(DriverFixture);
 
 /// One volume, as its PV and its Secret describe it.
 pub(crate) struct Volume<'a> {
@@ -138,58 +122,35 @@ impl Volume<'_> {
 impl Fixture {
     /// A node beside a server with one share.
     pub(crate) fn new() -> Self {
-        let home = tempfile::tempdir().unwrap();
-        let folder = home.path().join(NODE);
-        let spec = NodeSpec::named("n");
-        let sim = SimNode::create(&folder, &spec, ClockMode::Virtual).unwrap();
-        let fixture = Self::with(home, sim);
+        let sim = TestNode::of(tempfile::tempdir().unwrap(), &NodeSpec::named("n"));
+        let fixture = Self(DriverFixture::on(sim, SETUP));
         fixture.add_server(SERVER, &ServerSpec::sharing(SHARE, USER, PASSWORD));
         fixture
     }
 
     /// The same, of a node that lives in memory but for its files: for tests that need thousands of operations.
     pub(crate) fn in_memory() -> Self {
-        let home = tempfile::tempdir().unwrap();
-        let folder = home.path().join(NODE);
         let (spec, none) = (NodeSpec::named("n"), Inventory::of(0));
-        let sim = SimNode::in_memory_with_files(&spec, none, ClockMode::Virtual, &folder).unwrap();
-        Self::with(home, sim)
-    }
-
-    /// A node of a folder, with the records in it.
-    fn with(home: TempDir, sim: SimNode) -> Self {
-        let served = (crate::HOST == Host::Pipes).then(|| Served::start(&sim, home.path()));
-        Self {
-            hand: Node::new(sim.os(), Options::default()),
-            volumes: Some(driver(&home, &sim, served.as_ref())),
-            client: Duration::MAX,
-            served,
-            sim,
-            home,
-        }
+        let sim = TestNode::by(tempfile::tempdir().unwrap(), |folder| {
+            SimNode::in_memory_with_files(&spec, none, ClockMode::Virtual, folder)
+        });
+        Self(DriverFixture::on(sim, SETUP))
     }
 
     /// The driver starts on a machine that this is left of.
     pub(crate) fn revived(&self, left: &Snapshot) -> Self {
-        let home = tempfile::tempdir().unwrap();
-        left.revive(self.home.path(), home.path());
-        let sim = SimNode::open(&home.path().join(NODE), ClockMode::Virtual).unwrap();
-        Self::with(home, sim)
+        Self(self.0.revived(left))
     }
 
     pub(crate) fn add_server(&self, name: &str, server: &ServerSpec) {
-        self.smb().add_server(name, server).unwrap();
-    }
-
-    pub(crate) fn smb(&self) -> SmbControl {
-        SmbControl::at(self.home.path().join(NODE))
+        self.servers().add_server(name, server).unwrap();
     }
 
     /// The server has its user by another password from now on.
     pub(crate) fn change_password(&self, password: &str) {
         let changed = ServerSpec::sharing(SHARE, USER, password);
         let change = |server: &mut ServerSpec| server.user = changed.user;
-        self.smb().change_server(SERVER, change).unwrap();
+        self.servers().change_server(SERVER, change).unwrap();
     }
 
     pub(crate) fn stage(&self, volume: &Volume<'_>) -> Result<(), CallError> {
@@ -287,16 +248,6 @@ impl Fixture {
         self.call().stats(&volume.handle(), &volume.target(pod))
     }
 
-    pub(crate) fn reconcile(&self) -> Reconciliation {
-        self.volumes().reconcile()
-    }
-
-    pub(crate) fn metrics(&self) -> String {
-        let mut page = program::metrics::Exposition::default();
-        self.volumes().render(&mut page);
-        page.into_text()
-    }
-
     /// The mappings of the node, also those that others made.
     pub(crate) fn mappings(&self) -> Vec<String> {
         let mappings = NodeApi::smb(&self.hand).mappings(self.soon()).unwrap();
@@ -334,16 +285,6 @@ impl Fixture {
         NodeApi::smb(&self.hand).unmap(&remote, self.soon()).is_ok()
     }
 
-    /// The driver ends, and nothing comes in its place.
-    pub(crate) fn stop_driver(&mut self) {
-        self.volumes = None;
-    }
-
-    pub(crate) fn restart_driver(&mut self) {
-        self.stop_driver();
-        self.volumes = Some(driver(&self.home, &self.sim, self.served.as_ref()));
-    }
-
     /// As [`Self::restart_driver`], with the comparison of the start.
     pub(crate) fn restart(&mut self) {
         self.restart_driver();
@@ -352,7 +293,7 @@ impl Fixture {
 
     /// The driver starts after a death that left these records.
     pub(crate) fn restart_with(&mut self, records: &Records) {
-        self.volumes = None;
+        self.stop_driver();
         for file in self.record_files() {
             fs::remove_file(file).unwrap();
         }
@@ -391,25 +332,6 @@ impl Fixture {
             .collect()
     }
 
-    /// No record and no lease is written as long as these folders are in the way.
-    pub(crate) fn bar_records(&self) -> Vec<PathBuf> {
-        let files = self.record_files().into_iter();
-        let folders = files.map(|file| file.with_extension("new"));
-        folders.inspect(|at| fs::create_dir(at).unwrap()).collect()
-    }
-
-    /// Those of leases too.
-    fn record_files(&self) -> Vec<PathBuf> {
-        let entries = fs::read_dir(self.home.path().join(RECORDS)).unwrap();
-        let files = entries.map(|entry| entry.unwrap().path());
-        files.filter(|file| file.extension().is_some()).collect()
-    }
-
-    pub(crate) fn reboot(&mut self) {
-        self.sim.reboot().unwrap();
-        self.restart_driver();
-    }
-
     /// Kubelet takes a pod's volume down, as often as it takes.
     pub(crate) fn delete_pod(&self, volume: &Volume<'_>) {
         self.unpublish(volume, POD).unwrap();
@@ -420,15 +342,9 @@ impl Fixture {
 
     /// Kubelet does so after another driver's NodeUnstageVolume.
     pub(crate) fn remove_staging_folder(&self, volume: &Volume<'_>) {
-        let (files, staging) = (NodeApi::filesystem(&self.hand), path(&volume.staging()));
-        files.remove_entry(&staging, self.soon()).unwrap();
-        let folder = staging.parent().unwrap();
-        files.remove_entry(&folder, self.soon()).unwrap();
-    }
-
-    /// Time passes on the node.
-    pub(crate) fn let_pass(&self, time: Duration) {
-        self.sim.os().clock.sleep(time);
+        let staging = path(&volume.staging());
+        self.remove_directory(&staging.to_string());
+        self.remove_directory(&staging.parent().unwrap().to_string());
     }
 
     /// Where exactly this path leads; none if it is no link.
@@ -440,17 +356,11 @@ impl Fixture {
         }
     }
 
-    /// Whether anything is at a path.
-    pub(crate) fn exists(&self, at: &str) -> bool {
-        let look = NodeApi::filesystem(&self.hand).look(&path(at), self.soon());
-        look.unwrap() != Look::Missing
-    }
-
-    /// The same, past the operations of the node: a hundredth of the cost.
+    /// Whether anything is at a path, past the operations of the node: a hundredth of the cost.
     pub(crate) fn has_entry(&self, at: &str) -> bool {
         let at = path(at);
         let (parent, name) = at.parent().zip(at.name()).unwrap();
-        let folder = self.sim.files().host_path(&parent);
+        let folder = self.files().host_path(&parent);
         let entry = folder.map(|folder| folder.join(name.to_string()));
         entry.is_ok_and(|entry| fs::symlink_metadata(entry).is_ok())
     }
@@ -463,7 +373,7 @@ impl Fixture {
 
     /// Makes a folder of a share.
     pub(crate) fn make_folder(&self, name: &str) -> PathBuf {
-        let folder = self.smb().share_folder(SERVER, SHARE).join(name);
+        let folder = self.servers().share_folder(SERVER, SHARE).join(name);
         fs::create_dir_all(&folder).unwrap();
         folder
     }
@@ -479,14 +389,7 @@ impl Fixture {
 
     fn try_write(&self, at: &str, text: &str) -> Result<(), os::Error> {
         let file = path(&format!(r"{at}\written.txt"));
-        self.sim.files().write_file(&file, text.as_bytes())
-    }
-
-    pub(crate) fn host_supports(&self, feature: Feature) -> bool {
-        match &self.served {
-            Some(served) => served.client().supports(feature),
-            None => NodeApi::supports(&self.hand, feature),
-        }
+        self.files().write_file(&file, text.as_bytes())
     }
 
     /// How many volumes have a record. Without one no lease is left either.
@@ -499,8 +402,7 @@ impl Fixture {
     pub(crate) fn make_directory(&self, at: &str) {
         // Kubelet makes it, unless something is there.
         if !self.has_entry(at) {
-            let files = NodeApi::filesystem(&self.hand);
-            files.make_directory(&path(at), self.soon()).unwrap();
+            self.0.make_directory(at);
         }
     }
 
@@ -510,50 +412,27 @@ impl Fixture {
         self
     }
 
-    fn call(&self) -> Call<'_, Volumes> {
-        self.volumes().within(self.client)
-    }
-
-    fn volumes(&self) -> &Volumes {
-        self.volumes.as_ref().unwrap()
-    }
-
     fn shares(&self) -> &ShareKind {
-        self.volumes().kind().unwrap()
-    }
-
-    pub(crate) fn soon(&self) -> Deadline {
-        self.hand.deadline(Duration::from_secs(60))
+        self.kind()
     }
 }
 
-impl Mortal for Fixture {
-    fn sim(&self) -> &SimNode {
-        &self.sim
-    }
+impl Deref for Fixture {
+    type Target = DriverFixture;
 
-    fn snapshot(&self) -> Snapshot {
-        Snapshot::of(self.home.path())
+    fn deref(&self) -> &DriverFixture {
+        &self.0
     }
 }
 
-fn driver(home: &TempDir, sim: &SimNode, served: Option<&Served>) -> Volumes {
-    let node: Arc<dyn NodeApi> = match served {
-        Some(served) => Arc::new(served.client()),
-        None => Arc::new(Node::new(sim.os(), Options::default())),
-    };
-    let machine = Arc::new(Simulated(sim.files().clone()));
-    let kubelet = Kubelet {
-        driver_name: DRIVER.to_owned(),
-        folder: KUBELET.parse().ok(),
-    };
+impl DerefMut for Fixture {
+    fn deref_mut(&mut self) -> &mut DriverFixture {
+        &mut self.0
+    }
+}
+
+fn kinds(_: &SimNode) -> Vec<Row> {
     let mut settings = kinds::Settings::default();
     settings.shares.hashes = Hashes::QUICK;
-    let kinds = kinds::table(settings);
-    let store = Store::open(&home.path().join(RECORDS), &Row::forms(&kinds)).unwrap();
-    Volumes::new(node, store, machine, kubelet, kinds)
-}
-
-pub(crate) fn path(text: &str) -> WinPath {
-    text.parse().unwrap()
+    kinds::table(settings)
 }

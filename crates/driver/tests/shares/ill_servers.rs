@@ -4,7 +4,6 @@ use std::thread;
 
 use wincsi::Win32;
 use wincsi::sim::smb::ServerHealth::{self, Down, Dropping, Failing, Paused, Unavailable};
-use wincsi::sim::{Effect, Rule};
 use wincsi_driver::life::CallError;
 use wincsi_driver::record::Lifetime;
 
@@ -32,10 +31,9 @@ fn no_call_cuts_live_volumes_of_an_ill_server() {
                 if restarts {
                     fixture.restart();
                 }
-                fixture.smb().set_condition(SERVER, health).unwrap();
+                fixture.set_server(SERVER, health);
                 if let Some(code) = says {
-                    let look = Rule::on("GetFileAttributesExW", Effect::fail(code));
-                    fixture.sim.faults().add(look.object(r"\\files\data\"));
+                    fixture.fail_on("GetFileAttributesExW", r"\\files\data\", code);
                 }
                 thread::scope(|scope| {
                     for one in 0..at_once {
@@ -43,11 +41,8 @@ fn no_call_cuts_live_volumes_of_an_ill_server() {
                         scope.spawn(move || call(fixture, &one.to_string()));
                     }
                 });
-                fixture.sim.faults().clear();
-                fixture
-                    .smb()
-                    .set_condition(SERVER, ServerHealth::Up)
-                    .unwrap();
+                fixture.heal();
+                fixture.set_server(SERVER, ServerHealth::Up);
                 let case = format!("{name} while {health:?}, {says:?}, {restarts}, {at_once}");
                 assert_eq!(fixture.mappings(), [ROOT], "{case}");
                 fixture.write(&volume("pv").target(POD), "still there");
@@ -89,16 +84,13 @@ fn a_repeated_call_cuts_no_mapped_folder() {
         fixture.stage(&root).unwrap();
         assert_eq!(fixture.mappings(), [ROOT, A]);
         if is_ill {
-            fixture.smb().set_condition(SERVER, Dropping).unwrap();
+            fixture.set_server(SERVER, Dropping);
         }
         let _ = match call.lifetime {
             Lifetime::Inline => fixture.publish_inline(call, POD),
             Lifetime::Persistent => fixture.stage_again(call),
         };
-        fixture
-            .smb()
-            .set_condition(SERVER, ServerHealth::Up)
-            .unwrap();
+        fixture.set_server(SERVER, ServerHealth::Up);
         assert_eq!(fixture.mappings(), [ROOT, A], "{} {is_ill}", call.handle);
     }
 }
@@ -152,7 +144,7 @@ fn a_mapping_that_was_removed_in_vain_is_owed() {
         // Its server is away.
         fixture.stats(&volume("pv"), POD).unwrap_err();
         assert_eq!(fixture.mappings(), [""; 0], "by {by}");
-        fixture.sim.faults().clear();
+        fixture.heal();
         fixture.stats(&volume("pv"), POD).unwrap();
         fixture.write(&volume("pv").target(POD), "served again");
         let inline = inline(by_new("inline"));
@@ -167,18 +159,18 @@ fn a_mapping_that_was_removed_in_vain_is_owed() {
 #[test]
 fn a_mapping_is_owed_by_no_refused_password_and_once() {
     let refused = removed_in_vain("other", "wrong");
-    refused.sim.faults().clear();
-    refused.sim.take_trace();
+    refused.heal();
+    refused.take_trace();
     for _ in 0..2 {
         refused.stats(&volume("pv"), POD).unwrap_err();
     }
     assert_eq!(creations(&refused), 1);
 
     let made = removed_in_vain("other", "new");
-    made.sim.faults().clear();
+    made.heal();
     made.stage(&by_new("other")).unwrap();
     assert!(made.try_unmap_by_hand(ROOT));
-    made.sim.take_trace();
+    made.take_trace();
     made.stats(&volume("pv"), POD).unwrap_err();
     assert_eq!(creations(&made), 0);
 }
@@ -203,8 +195,7 @@ fn removed_in_vain(by: &str, password: &'static str) -> Fixture {
     fixture.stage(&volume("pv")).unwrap();
     fixture.publish(&volume("pv"), POD).unwrap();
     fixture.change_password("new");
-    let goes_away = Rule::on(CREATE, Effect::fail(Win32::NETNAME_DELETED));
-    fixture.sim.faults().add(goes_away);
+    fixture.fail(CREATE, Win32::NETNAME_DELETED);
     let volume = Volume {
         password,
         ..volume(by)
@@ -230,6 +221,6 @@ fn by_new(handle: &str) -> Volume<'_> {
 
 /// How often a mapping was made, or tried, since the last look at the trace.
 fn creations(fixture: &Fixture) -> usize {
-    let trace = fixture.sim.take_trace().into_iter();
+    let trace = fixture.take_trace().into_iter();
     trace.filter(|op| op.operation == CREATE).count()
 }

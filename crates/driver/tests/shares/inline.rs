@@ -80,26 +80,26 @@ fn an_inline_volume_is_served_by_a_mapping_of_its_own_credential_alone() {
 fn inline_volumes_that_start_together_are_served() {
     let fixture = &Fixture::new();
     let hang = Rule::on("CreateSymbolicLinkW", Effect::Hang).times(1);
-    fixture.sim.faults().add(hang);
+    fixture.fault(hang);
     let handles = ["csi-1", "csi-2", "csi-3"];
     thread::scope(|scope| {
         let publish = |handle| scope.spawn(move || fixture.publish_inline(&inline(handle), handle));
         let first = publish(handles[0]);
-        assert!(fixture.sim.faults().wait_until_hanging(1, LONG));
-        fixture.sim.take_trace();
+        fixture.wait_for_hang(1);
+        fixture.take_trace();
         let others = handles[1..].iter().map(|handle| publish(*handle));
         let others = Vec::from_iter(others);
         let (began, mut lists) = (Instant::now(), 0);
         while lists < others.len() && began.elapsed() < LONG {
-            let trace = fixture.sim.take_trace().into_iter();
+            let trace = fixture.take_trace().into_iter();
             lists += trace
                 .filter(|op| op.operation == "IWbemServices.ExecQuery")
                 .count();
             thread::yield_now();
         }
         // Refused, they end within this time; none of them hangs.
-        assert!(!fixture.sim.faults().wait_until_hanging(2, GLANCE));
-        fixture.sim.faults().clear();
+        assert!(!fixture.faults().wait_until_hanging(2, GLANCE));
+        fixture.heal();
         for published in [first].into_iter().chain(others) {
             published.join().unwrap().unwrap();
         }
@@ -137,7 +137,7 @@ fn an_inline_volume_is_not_served_by_what_another_mapped_after_a_reboot() {
 fn a_refusal_leaves_nothing_of_an_inline_volume_whose_first_try_did_not_end() {
     use wincsi::sim::smb::ServerHealth;
     let fixture = Fixture::new();
-    let smb = fixture.smb();
+    let smb = fixture.servers();
     smb.set_condition(crate::fixture::SERVER, ServerHealth::Down)
         .unwrap();
     let first = fixture.publish_inline(&inline("csi-1"), POD).unwrap_err();
@@ -162,7 +162,7 @@ fn an_inline_volume_takes_no_dead_mapping_from_others() {
     let changed = ServerSpec::sharing(crate::fixture::SHARE, USER, "rotated");
     let change = |server: &mut ServerSpec| server.user = changed.user;
     fixture
-        .smb()
+        .servers()
         .change_server(crate::fixture::SERVER, change)
         .unwrap();
     let inline = Volume {
@@ -185,7 +185,7 @@ fn what_another_process_maps_while_an_inline_volume_is_mapped_stays() {
     let mut moments = 0;
     for nth in 1.. {
         let fixture = Fixture::new();
-        let faults = fixture.sim.faults();
+        let faults = fixture.faults();
         let query = Rule::on("IWbemServices.ExecQuery", Effect::Hang);
         let hang = faults.add(query.from_nth(nth).times(1));
         let (is_theirs, published) = thread::scope(|scope| {
@@ -216,7 +216,7 @@ fn what_another_maps_meanwhile_serves_no_second_try() {
     fixture.stage(&volume("pv")).unwrap();
     fixture.restart_driver();
     assert!(fixture.try_unmap_by_hand(ROOT));
-    let faults = fixture.sim.faults();
+    let faults = fixture.faults();
     // The first one has found no mapping.
     let query = Rule::on("IWbemServices.ExecQuery", Effect::Hang);
     let hang = faults.add(query.from_nth(2).times(1));
@@ -238,7 +238,7 @@ fn what_another_maps_meanwhile_serves_no_second_try() {
 fn an_inline_volume_ends_once_its_publish_is_over() {
     let fixture = Fixture::new();
     let inline = &inline("csi-1");
-    let faults = fixture.sim.faults();
+    let faults = fixture.faults();
     faults.add(Rule::on("MSFT_SmbGlobalMapping.Create", Effect::Hang));
     let (sender, answers) = mpsc::channel();
     let fixture = &fixture;

@@ -9,7 +9,6 @@ use wincsi::sim::{Effect, Rule};
 use wincsi_driver::life::CallError;
 use wincsi_driver::record::Lifetime;
 
-use crate::deaths::RECORDS;
 use crate::fixture::{Fixture, PASSWORD, POD, ROOT, SERVER, USER, Volume, volume};
 use crate::renewal::map_as_another;
 use crate::takeover::{A, B, mapping_came_under_record, node, of, unstage};
@@ -118,10 +117,7 @@ fn a_kept_mapping_that_went_leaves_no_lease() {
 #[test]
 fn a_volume_of_a_kept_mapping_is_not_taken_over() {
     let (fixture, b) = kept();
-    fixture
-        .smb()
-        .set_condition(SERVER, ServerHealth::Down)
-        .unwrap();
+    fixture.set_server(SERVER, ServerHealth::Down);
     fixture.stats(&b, POD).unwrap_err();
     fixture.stage_again(&b).unwrap_err();
     let record = fixture.parsed_records().remove(0);
@@ -134,11 +130,9 @@ fn a_volume_of_a_kept_mapping_is_not_taken_over() {
 fn a_repeated_unstage_leaves_what_came_in_place() {
     let (fixture, a) = mapping_came_under_record();
     assert_eq!(fixture.mappings(), [A]);
-    let denied = Effect::fail(Win32::ACCESS_DENIED);
-    let denied = Rule::on("MSFT_SmbGlobalMapping.Remove", denied);
-    fixture.sim.faults().add(denied);
+    fixture.fail("MSFT_SmbGlobalMapping.Remove", Win32::ACCESS_DENIED);
     fixture.unstage(&a).unwrap_err();
-    fixture.sim.faults().clear();
+    fixture.heal();
     fixture.unstage(&a).unwrap();
     assert_eq!((fixture.mappings().len(), fixture.records()), (0, 0));
 }
@@ -163,10 +157,9 @@ fn shares_end_while_nothing_can_be_written() {
                 fixture.unpublish(volume, POD).unwrap();
             }
             if dies {
-                let denied = Rule::on("RemoveDirectoryW", Effect::fail(Win32::NOT_READY));
-                fixture.sim.faults().add(denied);
+                fixture.fail("RemoveDirectoryW", Win32::NOT_READY);
                 end(&fixture, volume).unwrap_err();
-                fixture.sim.faults().clear();
+                fixture.heal();
                 fixture.restart();
             }
             end(&fixture, volume).unwrap();
@@ -219,8 +212,7 @@ fn end(fixture: &Fixture, volume: &Volume<'_>) -> Result<(), CallError> {
 
 fn replace_in_record(fixture: &mut Fixture, from: &str, to: &str) {
     fixture.stop_driver();
-    for entry in fs::read_dir(fixture.home.path().join(RECORDS)).unwrap() {
-        let file = entry.unwrap().path();
+    for file in fixture.record_files() {
         if file.extension().is_some_and(|end| end == "json") {
             let text = fs::read_to_string(&file).unwrap();
             assert!(text.contains(from));
@@ -253,7 +245,7 @@ fn the_presumption_of_an_unreadable_record_stays() {
     let mut fixture = Fixture::new();
     let pv = volume("pv");
     fixture.make_staging_folder(&pv);
-    let faults = fixture.sim.faults();
+    let faults = fixture.faults();
     let held = faults.add(Rule::on("CreateSymbolicLinkW", Effect::Hang));
     let records = thread::scope(|scope| {
         let staging = scope.spawn(|| fixture.stage_again(&pv));
@@ -264,7 +256,7 @@ fn the_presumption_of_an_unreadable_record_stays() {
         drop(staging.join().unwrap());
         records
     });
-    fixture.sim.faults().clear();
+    fixture.heal();
     fixture.stop_driver();
     for (file, text) in &records {
         fs::write(file, text).unwrap();
@@ -283,8 +275,7 @@ fn the_mapping_of_an_unreadable_lease_stays() {
     let (pv, other) = (volume("pv"), volume("other"));
     fixture.stage(&pv).unwrap();
     fixture.stop_driver();
-    for entry in fs::read_dir(fixture.home.path().join(RECORDS)).unwrap() {
-        let file = entry.unwrap().path();
+    for file in fixture.record_files() {
         if file.extension().is_some_and(|end| end == "lease") {
             fs::write(&file, "{}").unwrap();
         }

@@ -16,7 +16,7 @@ fn a_share_is_staged_published_measured_and_gone() {
     fixture.publish(&volume, "pod").unwrap();
     fixture.write(&volume.target("pod"), "by a pod");
     let file = fixture
-        .smb()
+        .servers()
         .share_folder(SERVER, SHARE)
         .join("written.txt");
     assert_eq!(std::fs::read_to_string(file).unwrap(), "by a pod");

@@ -16,11 +16,11 @@ mod life;
 mod others;
 mod random;
 mod renewal;
-#[path = "../disks/fixture/pipes.rs"]
-mod served;
 mod servers;
 mod strangers;
 mod strays;
+#[path = "../support/mod.rs"]
+mod support;
 mod takeover;
 mod upstream;
 mod users;

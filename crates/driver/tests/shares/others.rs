@@ -8,7 +8,6 @@ use wincsi::Win32;
 use wincsi::sim::smb::ServerHealth;
 use wincsi::sim::{Effect, Rule, RuleId};
 
-use crate::deaths::RECORDS;
 use crate::fixture::{Fixture, PASSWORD, ROOT, SERVER, USER, Volume, path, volume};
 use crate::upstream::{ByProxy, Upstream as _};
 
@@ -32,7 +31,7 @@ fn stage_in_vain_beside(
     (nth, then): (u32, Option<Effect>),
     meanwhile: impl FnOnce(),
 ) -> Option<Code> {
-    let faults = fixture.sim.faults();
+    let faults = fixture.faults();
     let query = |effect| {
         let query = Rule::on("IWbemServices.ExecQuery", effect);
         faults.add(query.from_nth(nth).times(1))
@@ -90,7 +89,7 @@ fn what_another_process_maps_stays_though_a_first_stage_finds_no_folder() {
 fn what_another_process_maps_stays_though_the_link_of_a_first_stage_is_denied() {
     let deny = |fixture: &Fixture| {
         let denied = Effect::fail(Win32::ACCESS_DENIED);
-        let faults = fixture.sim.faults();
+        let faults = fixture.faults();
         faults.add(Rule::on("CreateSymbolicLinkW", denied));
     };
     stays_though_a_first_stage_fails(deny, &volume("pv"), Code::PermissionDenied);
@@ -102,7 +101,7 @@ fn what_another_process_maps_stays_though_its_server_is_away_when_a_first_stage_
     let mut moments = 0;
     for nth in 1.. {
         let fixture = Fixture::new();
-        let smb = fixture.smb();
+        let smb = fixture.servers();
         let pv = volume("pv");
         fixture.make_staging_folder(&pv);
         let mut is_theirs = false;
@@ -129,7 +128,7 @@ fn what_another_process_maps_stays_though_its_server_is_away_when_a_first_stage_
 #[test]
 fn a_mapping_that_a_first_stage_could_not_remove_goes_when_kubelet_repeats_it() {
     let fixture = Fixture::new();
-    let faults = fixture.sim.faults();
+    let faults = fixture.faults();
     let denied = Effect::fail(Win32::ACCESS_DENIED);
     faults.add(Rule::on("MSFT_SmbGlobalMapping.Remove", denied));
     let error = fixture.stage(&missing()).unwrap_err();
@@ -147,7 +146,7 @@ fn beside_a_claim_in_vain(fixture: &Fixture, meanwhile: impl FnOnce()) {
     let missing = missing();
     fixture.make_staging_folder(&missing);
     let hang = hang_after_claim(fixture, &missing);
-    let faults = fixture.sim.faults();
+    let faults = fixture.faults();
     thread::scope(|scope| {
         let in_vain = scope.spawn(|| fixture.stage_again(&missing));
         assert!(faults.wait_until_hanging(1, LONG));
@@ -164,7 +163,7 @@ fn hang_after_claim(fixture: &Fixture, volume: &Volume<'_>) -> RuleId {
     let staging = path(&volume.staging());
     let folder = staging.parent().unwrap().to_string();
     let hang = Rule::on("*", Effect::Hang).object(&folder).times(1);
-    fixture.sim.faults().add(hang)
+    fixture.fault(hang)
 }
 
 #[test]
@@ -197,7 +196,7 @@ fn what_another_process_maps_anew_around_the_claim_of_a_first_stage_stays_though
     let (fixture, missing) = (Fixture::new(), missing());
     fixture.make_staging_folder(&missing);
     fixture.map_by_hand(ROOT, USER, PASSWORD);
-    let faults = fixture.sim.faults();
+    let faults = fixture.faults();
     // The first one finds the mapping, before the claim.
     let query = Rule::on("IWbemServices.ExecQuery", Effect::Hang);
     let look = faults.add(query.from_nth(2).times(1));
@@ -256,8 +255,8 @@ fn a_mapping_that_was_left_to_a_first_stage_goes_though_its_look_fails_then() {
 
 #[test]
 fn a_mapping_that_was_left_to_a_first_stage_goes_though_that_gets_no_record() {
-    let records = |fixture: &Fixture| fixture.home.path().join(RECORDS);
-    let away = |fixture: &Fixture| fixture.home.path().join("away");
+    let records = |fixture: &Fixture| fixture.records_folder();
+    let away = |fixture: &Fixture| fixture.home().join("away");
     let take = |fixture: &Fixture| fs::rename(records(fixture), away(fixture)).unwrap();
     let give_back = |fixture: &Fixture| {
         let _ = fs::rename(away(fixture), records(fixture));
@@ -272,12 +271,12 @@ fn an_abandoned_share_is_marked_before_it_is_unmapped() {
     let volume = volume("v");
     fixture.stage(&volume).unwrap();
     fixture.remove_staging_folder(&volume);
-    let faults = fixture.sim.faults();
+    let faults = fixture.faults();
     let denied = Effect::fail(Win32::ACCESS_DENIED);
     faults.add(Rule::on("MSFT_SmbGlobalMapping.Remove", denied));
     fixture.restart();
     assert_eq!(fixture.parsed_records()[0]["state"], "unstaging");
-    fixture.sim.faults().clear();
+    fixture.heal();
     fixture.restart();
     assert_eq!((fixture.records(), fixture.mappings().len()), (0, 0));
 }

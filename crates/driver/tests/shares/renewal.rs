@@ -25,7 +25,7 @@ pub(crate) fn map_as_another(fixture: &Fixture) {
 fn add_another(fixture: &Fixture) {
     let theirs = ServerSpec::sharing(SHARE, OTHER_USER, OTHER_PASSWORD);
     let change = |server: &mut ServerSpec| server.user.extend(theirs.user);
-    let smb = fixture.smb();
+    let smb = fixture.servers();
     smb.change_server(SERVER, change).unwrap();
 }
 
@@ -42,7 +42,7 @@ fn of_another(handle: &str) -> Volume<'_> {
 fn rotate(fixture: &Fixture) {
     let changed = ServerSpec::sharing(SHARE, USER, "rotated");
     let change = |server: &mut ServerSpec| server.user = changed.user;
-    let smb = fixture.smb();
+    let smb = fixture.servers();
     smb.change_server(SERVER, change).unwrap();
 }
 
@@ -111,7 +111,7 @@ fn a_mapping_of_others_serves_a_volume_and_stays() {
 fn an_unfinished_stage_unmaps_nothing_of_a_new_boot() {
     let mut fixture = Fixture::new();
     let late = Rule::on("MSFT_SmbGlobalMapping.Create", Effect::Overrun);
-    fixture.sim.faults().add(late.times(1));
+    fixture.fault(late.times(1));
     fixture.stage(&volume("pv")).unwrap_err();
     assert_eq!(fixture.records(), 1);
     fixture.reboot();
@@ -152,10 +152,7 @@ fn figures_of_a_share_are_kept_while_its_mapping_is_good_and_a_dead_one_is_abnor
     fixture.let_pass(Duration::from_secs(601));
     let later = fixture.stats(&volume, POD).unwrap();
     assert_ne!(later.space, first.space);
-    fixture
-        .smb()
-        .set_condition(SERVER, ServerHealth::Down)
-        .unwrap();
+    fixture.set_server(SERVER, ServerHealth::Down);
     let dead = fixture.stats(&volume, POD).unwrap();
     assert_eq!(dead.space, later.space);
     assert!(dead.abnormal.is_some());
@@ -183,7 +180,7 @@ fn volumes_of_one_server_get_a_new_user_after_a_reboot() {
     }
     let new = ServerSpec::sharing(SHARE, r"FILES\new", "theirs");
     let change = |server: &mut ServerSpec| server.user.extend(new.user);
-    fixture.smb().change_server(SERVER, change).unwrap();
+    fixture.servers().change_server(SERVER, change).unwrap();
     fixture.reboot();
     for handle in ["a", "b"] {
         let volume = Volume {
@@ -233,7 +230,7 @@ fn a_publish_that_cannot_map_a_share_again_says_which_volume_is_in_its_way() {
     }
     let new = ServerSpec::sharing(SHARE, r"FILES\new", "theirs");
     let change = |server: &mut ServerSpec| server.user.extend(new.user);
-    let smb = fixture.smb();
+    let smb = fixture.servers();
     smb.change_server(SERVER, change).unwrap();
     fixture.reboot();
     let first = Volume {
@@ -296,7 +293,7 @@ fn a_publish_without_secrets_makes_no_link_to_what_another_mapped_after_a_renewa
 fn a_stage_that_failed_leaves_the_credential_of_its_mapping_known_after_a_restart() {
     let mut fixture = Fixture::new();
     fixture.stage(&volume("pv")).unwrap();
-    let smb = fixture.smb();
+    let smb = fixture.servers();
     smb.set_condition(SERVER, ServerHealth::Down).unwrap();
     fixture.stage(&volume("late")).unwrap_err();
     smb.set_condition(SERVER, ServerHealth::Up).unwrap();
@@ -319,7 +316,7 @@ fn a_publish_that_renews_on_a_slow_node_ends_within_one_deadline() {
     fixture.stage(&pv).unwrap();
     assert!(fixture.try_unmap_by_hand(ROOT));
     let slow = Effect::Delay(Duration::from_secs(60));
-    let faults = fixture.sim.faults();
+    let faults = fixture.faults();
     faults.add(Rule::on("IWbemServices.ExecQuery", slow));
     let began = fixture.sim.os().clock.now();
     let published = fixture.publish_with_secret(&pv, "pod");
@@ -337,13 +334,12 @@ fn a_stage_that_is_refused_after_a_reboot_is_not_taken_for_done_when_it_is_repea
     fixture.stage(&pv).unwrap();
     fixture.reboot();
     fixture.map_by_hand(ROOT, USER, PASSWORD);
-    let fails = Rule::on("GetFileAttributesExW", Effect::fail(Win32::GEN_FAILURE));
-    fixture.sim.faults().add(fails.object(r"\\files\*"));
+    fixture.fail_on("GetFileAttributesExW", r"\\files\*", Win32::GEN_FAILURE);
     for _ in 0..2 {
         fixture.stage_again(&pv).unwrap_err();
     }
     fixture.publish(&pv, "pod").unwrap_err();
-    fixture.sim.faults().clear();
+    fixture.heal();
     fixture.stage_again(&pv).unwrap();
     fixture.publish(&pv, "pod").unwrap();
 }

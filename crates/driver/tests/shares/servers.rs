@@ -37,7 +37,7 @@ fn a_server_that_is_silent_keeps_the_mapping_of_pods_also_where_its_name_has_ano
     fixture.add_server("10.0.0.2", &ServerSpec::sharing(SHARE, USER, PASSWORD));
     fixture.stage(&volume("pv")).unwrap();
     fixture.publish(&volume("pv"), POD).unwrap();
-    let smb = fixture.smb();
+    let smb = fixture.servers();
     smb.set_condition(SERVER, ServerHealth::Down).unwrap();
     // Over the pipes nobody tells that it is silent.
     if let Err(error) = fixture.stage_again(&moved) {

@@ -32,7 +32,7 @@ fn a_mapping_that_refuses_a_volume_is_not_made_anew_while_it_serves_another_driv
         // What is refused now may be allowed again, also to the other volume.
         for folder in [SHARE_ITSELF, B, A] {
             refuse(&fixture, folder, refusal);
-            fixture.sim.take_trace();
+            fixture.take_trace();
             let staged = fixture.stage(&b);
             if folder != SHARE_ITSELF {
                 assert_eq!(staged.unwrap_err().code(), code, "{refusal:?}");
@@ -48,7 +48,7 @@ fn a_mapping_that_refuses_a_volume_is_not_made_anew_while_it_serves_another_driv
     for folder in [SHARE_ITSELF, B] {
         deny(&fixture, folder);
     }
-    fixture.sim.take_trace();
+    fixture.take_trace();
     fixture.stage(&b).unwrap();
     assert_eq!(removals(&fixture), 1, "it serves nobody");
 }
@@ -75,7 +75,7 @@ fn a_refused_folder_cuts_no_live_volume_of_ours() {
             for folder in [SHARE_ITSELF, B] {
                 refuse(&fixture, folder, refusal);
             }
-            fixture.sim.take_trace();
+            fixture.take_trace();
             let error = fixture.stage(&Volume { password, ..b }).unwrap_err();
             assert_eq!(error.code(), code, "{error}");
             assert_eq!(removals(&fixture), 0, "{password}, restarts: {restarts}");
@@ -99,13 +99,13 @@ fn a_dead_mapping_is_made_anew_beside_links_of_others() {
         let mut fixture = node();
         if health == Up {
             let stay_dead = |server: &mut ServerSpec| server.saved_mappings = StayDead;
-            fixture.smb().change_server(SERVER, stay_dead).unwrap();
+            fixture.servers().change_server(SERVER, stay_dead).unwrap();
         }
         let (a, b) = (of("a", A), of("b", B));
         ByProxy::on(&fixture).stage(&fixture, &a).unwrap();
         fixture.reboot();
-        fixture.smb().set_condition(SERVER, health).unwrap();
-        fixture.sim.take_trace();
+        fixture.set_server(SERVER, health);
+        fixture.take_trace();
         assert_eq!(fixture.stage(&b).is_ok(), health == Up, "{health:?}");
         assert_eq!(removals(&fixture), removed, "{health:?}");
     }
@@ -117,11 +117,11 @@ fn a_dead_mapping_is_made_anew_for_volumes_of_before() {
     for stages_again in ["a", "b"] {
         let mut fixture = node();
         let stay_dead = |server: &mut ServerSpec| server.saved_mappings = StayDead;
-        fixture.smb().change_server(SERVER, stay_dead).unwrap();
+        fixture.servers().change_server(SERVER, stay_dead).unwrap();
         fixture.map_by_hand(ROOT, USER, PASSWORD);
         fixture.stage(&of("a", A)).unwrap();
         fixture.reboot();
-        fixture.sim.take_trace();
+        fixture.take_trace();
         let remote = if stages_again == "a" { A } else { B };
         let volume = of(stages_again, remote);
         fixture.make_staging_folder(&volume);
@@ -151,7 +151,7 @@ fn a_mapping_of_many_folders_is_not_made_anew() {
     for folder in denied.chain([SHARE_ITSELF, B]) {
         deny(&fixture, folder);
     }
-    fixture.sim.take_trace();
+    fixture.take_trace();
     fixture.stage(&of("b", B)).unwrap_err();
     assert_eq!(removals(&fixture), 0);
     assert_lives(&fixture, last, "old");
@@ -162,13 +162,12 @@ fn deny(fixture: &Fixture, folder: &str) {
 }
 
 fn refuse(fixture: &Fixture, folder: &str, code: Win32) {
-    let look = Rule::on("GetFileAttributesExW", Effect::fail(code));
-    fixture.sim.faults().add(look.object(folder));
+    fixture.fail_on("GetFileAttributesExW", folder, code);
 }
 
 /// How often a mapping was removed since the last look at the trace.
 fn removals(fixture: &Fixture) -> usize {
-    let trace = fixture.sim.take_trace().into_iter();
+    let trace = fixture.take_trace().into_iter();
     let removed = trace.filter(|op| op.operation == "MSFT_SmbGlobalMapping.Remove");
     removed.count()
 }
@@ -209,7 +208,7 @@ fn a_link_that_names_no_path_keeps_no_last_volume_from_its_end() {
     link(&fixture, &path(B), &path(&odd)).unwrap();
     let malformed = Effect::Fail(Cause::Malformed(String::from("it names no path")));
     let look = Rule::on("FSCTL_GET_REPARSE_POINT", malformed);
-    fixture.sim.faults().add(look.object(&odd));
+    fixture.fault(look.object(&odd));
     unstage(&fixture, &a);
     assert_eq!(fixture.mappings(), NONE);
 }

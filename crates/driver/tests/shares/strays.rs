@@ -1,7 +1,6 @@
 //! What lies in kubelet's folders beside volumes, and what nobody can list there.
 
 use wincsi::sim::smb::ServerSpec;
-use wincsi::sim::{Effect, Rule};
 use wincsi::{NodeApi, Win32};
 use wincsi_driver::record::Lifetime;
 
@@ -93,7 +92,7 @@ fn a_stray_file_keeps_no_last_volume_from_its_end() {
             let fixture = node();
             let file = path(&format!(r"{KUBELET}\{stray}"));
             fixture.make_directory(&file.parent().unwrap().to_string());
-            fixture.sim.files().write_file(&file, b"stray").unwrap();
+            fixture.files().write_file(&file, b"stray").unwrap();
             end(&fixture);
             assert_eq!(fixture.mappings(), [""; 0], "{name} beside {stray}");
             assert_eq!(fixture.records(), 0, "{name} beside {stray}");
@@ -113,8 +112,7 @@ fn a_closed_folder_keeps_the_mapping_until_a_look() {
                 "FSCTL_GET_REPARSE_POINT" => link(&fixture, &path(KUBELET), &path(&at)).unwrap(),
                 _ => fixture.make_directory(&at),
             }
-            let denied = Rule::on(operation, Effect::fail(Win32::ACCESS_DENIED));
-            fixture.sim.faults().add(denied.object(&at));
+            fixture.fail_on(operation, &at, Win32::ACCESS_DENIED);
             let case = format!("{name} beside {closed}");
             end(&fixture);
             assert_eq!(fixture.mappings(), [ROOT], "{case}");
@@ -122,7 +120,7 @@ fn a_closed_folder_keeps_the_mapping_until_a_look() {
             end_other(&fixture);
             assert_eq!(fixture.mappings().len(), 2, "{case}: it is closed still");
             fixture.restart();
-            fixture.sim.faults().clear();
+            fixture.heal();
             end_other(&fixture);
             assert_eq!(fixture.mappings(), [""; 0], "{case}");
             assert_eq!(fixture.records(), 0, "{case}");
@@ -139,10 +137,9 @@ fn a_link_that_a_closed_folder_hid_is_not_cut() {
     let hidden = format!(r"{closed}\theirs\mount");
     fixture.stage(&volume("pv")).unwrap();
     link(&fixture, &path(ROOT), &path(&hidden)).unwrap();
-    let denied = Rule::on("FindFirstFileExW", Effect::fail(Win32::ACCESS_DENIED));
-    fixture.sim.faults().add(denied.object(&closed));
+    fixture.fail_on("FindFirstFileExW", &closed, Win32::ACCESS_DENIED);
     fixture.unstage(&volume("pv")).unwrap();
-    fixture.sim.faults().clear();
+    fixture.heal();
     end_other(&fixture);
     assert_eq!(fixture.mappings(), [ROOT]);
     let files = NodeApi::filesystem(&fixture.hand);

@@ -38,7 +38,7 @@ pub(crate) fn node() -> Fixture {
 fn node_with_folders_in_the_way() -> Fixture {
     let fixture = node();
     let in_the_way = |server: &mut ServerSpec| server.folder_mappings = FolderMappings::InTheWay;
-    fixture.smb().change_server(SERVER, in_the_way).unwrap();
+    fixture.servers().change_server(SERVER, in_the_way).unwrap();
     fixture
 }
 
@@ -48,7 +48,7 @@ pub(crate) fn assert_lives(fixture: &Fixture, volume: &Volume<'_>, pod: &str) {
     let text = format!("{} of {pod}", volume.handle);
     fixture.write(&volume.target(pod), &text);
     let folder = volume.remote.strip_prefix(ROOT).unwrap();
-    let share = fixture.smb().share_folder(SERVER, SHARE);
+    let share = fixture.servers().share_folder(SERVER, SHARE);
     let file = share
         .join(folder.trim_start_matches('\\').replace('\\', "/"))
         .join("written.txt");
@@ -285,7 +285,7 @@ fn an_unstage_that_failed_finds_the_mapping_when_it_is_repeated() {
     ByProxy::on(&fixture).stage(&fixture, &a).unwrap();
     let fails = Effect::fail(Win32(5));
     let rule = Rule::on("MSFT_SmbGlobalMapping.Remove", fails).times(1);
-    fixture.sim.faults().add(rule);
+    fixture.fault(rule);
     fixture.unstage(&a).unwrap_err();
     assert!(fixture.exists(&a.staging()));
     unstage(&fixture, &a);
@@ -564,7 +564,7 @@ fn a_volume_that_csi_driver_smb_staged_after_this_driver_had_begun_is_published(
     let mut fixture = node();
     let a = of("a", A);
     let late = Rule::on("MSFT_SmbGlobalMapping.Create", Effect::Overrun);
-    fixture.sim.faults().add(late.times(1));
+    fixture.fault(late.times(1));
     fixture.stage(&a).unwrap_err();
     assert_eq!(fixture.records(), 1);
     ByProxy::on(&fixture).stage(&fixture, &a).unwrap();

@@ -13,7 +13,7 @@ use wincsi::smb::{
 use wincsi::{Cause, Error, NodeApi, WinPath, pipes};
 
 use crate::fixture::{DRIVER, Fixture, KUBELET, Volume, path};
-use crate::served::Served;
+use crate::support::served::Served;
 
 /// How a call of kubelet's ends.
 pub(crate) type Answer = Result<(), Error>;
@@ -62,7 +62,7 @@ impl ByProxy {
     /// With the node's csi-proxy, which is ours.
     pub(crate) fn on(fixture: &Fixture) -> Self {
         Self {
-            served: Served::start(&fixture.sim, fixture.home.path()),
+            served: Served::start(&fixture.sim, fixture.home()),
             counted: BTreeSet::new(),
         }
     }
@@ -239,7 +239,7 @@ pub(crate) fn prepare(fixture: &Fixture, volume: &Volume<'_>) {
 pub(crate) fn describe(fixture: &Fixture, folder: &WinPath, driver: &str, handle: &str) {
     let text = format!(r#"{{"driverName":"{driver}","volumeHandle":"{handle}"}}"#);
     let file = path(&format!(r"{folder}\vol_data.json"));
-    let files = fixture.sim.files();
+    let files = fixture.files();
     files.write_file(&file, text.as_bytes()).unwrap();
 }
 

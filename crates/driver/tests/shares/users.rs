@@ -146,20 +146,14 @@ fn a_stage_that_is_repeated_with_a_wrong_password_or_a_dead_server_cuts_nothing(
     };
     fixture.stage(&wrong).unwrap();
     fixture.write(&volume("pv").target(POD), "still there");
-    fixture
-        .smb()
-        .set_condition(SERVER, ServerHealth::Down)
-        .unwrap();
+    fixture.set_server(SERVER, ServerHealth::Down);
     for repeated in [fixture.stage(&wrong), fixture.stage(&volume("pv"))] {
         if let Err(error) = repeated {
             assert_eq!(error.code(), Code::Unavailable, "{error}");
         }
     }
     assert_eq!(fixture.mappings(), [ROOT]);
-    fixture
-        .smb()
-        .set_condition(SERVER, ServerHealth::Up)
-        .unwrap();
+    fixture.set_server(SERVER, ServerHealth::Up);
     fixture.write(&volume("pv").target(POD), "again");
     fixture
         .stage(&Volume {

@@ -3,13 +3,13 @@
 use std::any::Any;
 use std::io;
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use program::metrics::Exposition;
 use prost::Message as _;
-use tempfile::TempDir;
 use transport::{Call, Code, Service as _, Status};
-use wincsi::sim::smb::{ServerSpec, SmbControl};
+use wincsi::sim::smb::ServerSpec;
+use wincsi::sim::testing::{LONG, TestNode};
 use wincsi::sim::{ClockMode, NodeSpec, SimNode};
 use wincsi::smb::{Credentials, MapRequest, Privacy, RemotePath};
 use wincsi::{Node, NodeApi, Options, WinPath};
@@ -59,7 +59,7 @@ pub(crate) struct Fixture {
     pub(crate) node: Arc<Node>,
     volumes: Arc<Volumes>,
     _served: Option<Box<dyn Any>>,
-    _home: TempDir,
+    _sim: TestNode,
 }
 
 impl Fixture {
@@ -73,12 +73,12 @@ impl Fixture {
         rules: ShareRules,
         host: impl FnOnce(&SimNode, &Arc<Node>) -> (Arc<dyn NodeApi>, Option<Box<dyn Any>>),
     ) -> Self {
-        let home = tempfile::tempdir().unwrap();
-        let folder = home.path().join("node");
-        let sim = SimNode::create(&folder, &NodeSpec::named("n"), ClockMode::Real).unwrap();
+        let sim = TestNode::by(tempfile::tempdir().unwrap(), |folder| {
+            SimNode::create(folder, &NodeSpec::named("n"), ClockMode::Real)
+        });
         let server = ServerSpec::sharing("data", r"AZURE\pods", PASSWORD);
         for name in ["files", "10.0.0.7"] {
-            SmbControl::at(&folder).add_server(name, &server).unwrap();
+            sim.servers().add_server(name, &server).unwrap();
         }
         // What a volume itself asks for is to be seen.
         let mut options = Options::default();
@@ -92,7 +92,7 @@ impl Fixture {
         let mut settings = kinds::Settings::default();
         settings.shares.rules = rules;
         let kinds = kinds::table(settings);
-        let store = Store::open(&home.path().join("records"), &Row::forms(&kinds)).unwrap();
+        let store = Store::open(&sim.home().join("records"), &Row::forms(&kinds)).unwrap();
         let machine = Arc::clone(&events) as Arc<dyn Machine>;
         let (host, served) = host(&sim, &node);
         let volumes = Arc::new(Volumes::new(host, store, machine, kubelet, kinds));
@@ -104,7 +104,7 @@ impl Fixture {
             node,
             volumes,
             _served: served,
-            _home: home,
+            _sim: sim,
         }
     }
 
@@ -113,7 +113,7 @@ impl Fixture {
     }
 
     pub(crate) fn call<R: Rpc>(&self, request: &R::Request) -> Result<R::Response, Status> {
-        let deadline = Instant::now() + Duration::from_secs(60);
+        let deadline = Instant::now() + LONG;
         let message = request.encode_to_vec().into();
         let call = Call::in_process(R::PATH, message, deadline).unwrap();
         let answer = self.router.call(&call)?;
@@ -156,7 +156,7 @@ impl Fixture {
 
     /// csi-driver-smb has staged a share, when it had this driver's name.
     pub(crate) fn stage_by_csi_driver_smb(&self, share: &str) {
-        let soon = self.node.deadline(Duration::from_secs(60));
+        let soon = self.node.deadline(LONG);
         let remote = RemotePath::parse(share).unwrap();
         let password = Zeroizing::new(PASSWORD.to_owned());
         let pods = Credentials::new(r"AZURE\pods", password).unwrap();
@@ -178,7 +178,7 @@ impl Fixture {
 
     /// Somebody unmaps a share.
     pub(crate) fn unmap(&self, share: &str) {
-        let deadline = self.node.deadline(Duration::from_secs(60));
+        let deadline = self.node.deadline(LONG);
         let share = RemotePath::parse(share).unwrap();
         self.node.smb().unmap(&share, deadline).unwrap();
     }
@@ -191,7 +191,7 @@ impl Fixture {
 
     /// The mappings, and whether they are encrypted.
     pub(crate) fn mappings(&self) -> Vec<(String, Option<bool>)> {
-        let deadline = self.node.deadline(Duration::from_secs(60));
+        let deadline = self.node.deadline(LONG);
         let mappings = self.node.smb().mappings(deadline).unwrap();
         let mappings = mappings.into_iter();
         mappings

@@ -1,6 +1,6 @@
 //! Requests for shares that csi-proxy's pipes carry.
 
-#[path = "../../disks/fixture/pipes.rs"]
+#[path = "../../support/served.rs"]
 mod served;
 
 use std::sync::Arc;

@@ -156,7 +156,7 @@ impl World {
             Step::Restart => self.restart(),
             Step::Reboot => self.reboot(),
             Step::SetServer(server, health) => {
-                let smb = self.fixture.smb();
+                let smb = self.fixture.servers();
                 smb.set_condition(SERVERS[server], health).unwrap();
                 match health {
                     ServerHealth::Up => self.ill.remove(SERVERS[server]),
@@ -193,7 +193,7 @@ impl World {
     }
 
     fn refuse_folders(&self) {
-        let faults = self.fixture.sim.faults();
+        let faults = self.fixture.faults();
         faults.clear();
         // A server that is ill refuses nothing by name.
         let folders = self.refused.iter().map(|folder| FOLDERS[*folder]);
@@ -305,7 +305,7 @@ impl World {
 
     /// The driver is killed before one operation of the call, and starts again.
     fn die_in(&mut self, step: Step, at: usize) {
-        let faults = self.fixture.sim.faults();
+        let faults = self.fixture.faults();
         let records = thread::scope(|scope| {
             let mut held = faults.add(hang());
             let running = scope.spawn(|| self.call(step));
@@ -345,7 +345,10 @@ impl World {
         for server in SERVERS {
             let changed = spec(&self.password);
             let change = |server: &mut ServerSpec| server.user = changed.user;
-            self.fixture.smb().change_server(server, change).unwrap();
+            self.fixture
+                .servers()
+                .change_server(server, change)
+                .unwrap();
         }
     }
 
@@ -395,10 +398,7 @@ impl World {
     fn end(mut self, node: usize) {
         self.come_forward();
         for server in SERVERS {
-            self.fixture
-                .smb()
-                .set_condition(server, ServerHealth::Up)
-                .unwrap();
+            self.fixture.set_server(server, ServerHealth::Up);
         }
         for index in 0..SPECS.len() {
             let volume = self.volume(index, Secret::Right);
