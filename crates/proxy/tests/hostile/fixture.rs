@@ -5,42 +5,34 @@ use std::hash::{DefaultHasher, Hasher as _};
 use std::io::{Read as _, Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, Once, PoisonError};
-use std::time::{Duration, Instant};
+use std::sync::{Arc, MutexGuard, Once};
+use std::time::Instant;
 use std::{fs, panic};
 
 use client::Client;
-use node::{Node, Options};
-use os::Os;
 use os_meter::{Counts, Meter, Tally};
-use os_sim::{ClockMode, SimNode, demo};
-use tempfile::TempDir;
+use os_sim::demo;
+use os_sim::testing::TestNode;
 use transport::{CallError, Channel, ChannelOptions, Server, ServerOptions, Status};
-use wincsi_proxy::flags::Config;
 use wincsi_proxy::paths::WorkingDirs;
-use wincsi_proxy::{Middleware, PipeOperations, groups};
 use wire::Rpc;
 use wire::disk::v1 as disk;
 use wire::filesystem::v1 as filesystem;
 use wire::iscsi::v1alpha2 as iscsi;
 use wire::smb::v1 as smb;
 use wire::system::v1alpha1 as system;
-use wire::volume::v1 as volume;
 
 use crate::messages::Leaf;
 use crate::ordinary::{self, SERVICE};
 
-pub(crate) const KUBELET: &str = r"C:\var\lib\kubelet";
-const TIMEOUT: Duration = Duration::from_secs(60);
+pub(crate) use crate::support::KUBELET;
 
-/// On Windows all servers of a machine have the same pipes, so there is one at a time. The count of
-/// panics is the process's, too.
-static TURN: Mutex<()> = Mutex::new(());
+use crate::support::{TIMEOUT, formatted_volume, operations, serve_on, turn};
 
+/// Of the process: one server at a time has its turn.
 static PANICS: AtomicUsize = AtomicUsize::new(0);
 
 pub(crate) struct ServerFixture {
-    pub(crate) sim: SimNode,
     /// Counts all calls on the node.
     pub(crate) tally: Arc<Tally>,
     volume_id: String,
@@ -48,51 +40,42 @@ pub(crate) struct ServerFixture {
     /// A second client.
     neighbour: Client,
     _server: Server,
-    folder: TempDir,
+    pub(crate) sim: TestNode,
     _turn: MutexGuard<'static, ()>,
 }
 
 impl ServerFixture {
     /// A node with a formatted volume and a share, a known iSCSI portal and a known target.
     pub(crate) fn new() -> Self {
-        let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+        let turn = turn();
         count_panics();
-        let folder = TempDir::new().expect("a folder");
-        let sim = demo::create(&folder.path().join("node"), ClockMode::Virtual).expect("a node");
+        let sim = TestNode::demo(tempfile::tempdir().expect("a folder"));
         let tally = Arc::new(Tally::default());
         let meter: Arc<dyn Meter> = Arc::clone(&tally) as _;
-        let server = serve(os_meter::metered(sim.os(), &meter), folder.path());
+        let dirs = WorkingDirs::parse(vec![KUBELET.to_owned()]).expect("a path");
+        let operations = operations(os_meter::metered(sim.os(), &meter), dirs);
+        let server = serve_on(operations, sim.home(), ServerOptions::default());
         let channels = wire::GROUPS.iter().map(|group| {
-            let endpoint = transport::Endpoint::local(folder.path(), &group.pipe_name())
-                .expect("a group's name");
+            let endpoint =
+                transport::Endpoint::local(sim.home(), &group.pipe_name()).expect("a group's name");
             let channel = Channel::connect(endpoint, ChannelOptions::default());
             (group.to_string(), channel.expect("it listens"))
         });
-        let mut fixture = Self {
-            sim,
+        let neighbour = Client::local(sim.home());
+        let fixture = Self {
             tally,
-            volume_id: String::new(),
+            volume_id: formatted_volume(&neighbour),
             channels: channels.collect(),
-            neighbour: Client::local(folder.path()),
+            neighbour,
             _server: server,
-            folder,
+            sim,
             _turn: turn,
         };
         fixture.furnish();
         fixture
     }
 
-    fn furnish(&mut self) {
-        self.ask::<disk::rpc::Rescan>(&disk::RescanRequest {});
-        self.ask::<disk::rpc::PartitionDisk>(&disk::PartitionDiskRequest { disk_number: 1 });
-        let list = volume::ListVolumesOnDiskRequest {
-            disk_number: 1,
-            partition_number: 0,
-        };
-        let listed = self.ask::<volume::rpc::ListVolumesOnDisk>(&list);
-        self.volume_id = listed.volume_ids[0].clone();
-        let volume_id = self.volume_id.clone();
-        self.ask::<volume::rpc::FormatVolume>(&volume::FormatVolumeRequest { volume_id });
+    fn furnish(&self) {
         let name = SERVICE.to_owned();
         self.ask::<system::rpc::StartService>(&system::StartServiceRequest { name });
         let target_portal = Some(iscsi::TargetPortal {
@@ -121,9 +104,7 @@ impl ServerFixture {
 
     /// The second client's answer.
     fn ask<R: Rpc>(&self, request: &R::Request) -> R::Response {
-        self.neighbour
-            .call::<R>(request, TIMEOUT)
-            .unwrap_or_else(|error| panic!("{error}"))
+        crate::support::ask::<R>(&self.neighbour, request)
     }
 
     /// Sends bytes; the server must answer in time, and leave nothing open.
@@ -167,7 +148,7 @@ impl ServerFixture {
     /// State named in no field of these tests: services, foreign files, the disks' bytes at both ends.
     pub(crate) fn surroundings(&self) -> BTreeMap<String, String> {
         let mut seen = BTreeMap::new();
-        let node = self.folder.path().join("node");
+        let node = self.sim.folder();
         let mut files = Vec::new();
         collect(&node.join("volumes"), &mut files);
         // A share gets its folder at the first look at it.
@@ -207,19 +188,6 @@ impl ServerFixture {
             .call::<smb::rpc::RemoveSmbGlobalMapping>(&request, TIMEOUT)
             .is_ok()
     }
-}
-
-fn serve(os: Os, sockets: &Path) -> Server {
-    let dirs = WorkingDirs::parse(vec![KUBELET.to_owned()]).expect("a path");
-    let operations = Arc::new(PipeOperations::new(Node::new(os, Options::default()), dirs));
-    let middleware = Middleware::open(&Config::default()).expect("nothing to open");
-    let services = groups::registry().into_services(&operations, &middleware);
-    let endpoints = services.into_iter().map(|(group, service)| {
-        let endpoint =
-            transport::Endpoint::local(sockets, &group.pipe_name()).expect("a group's name");
-        (endpoint, service)
-    });
-    Server::bind(endpoints.collect(), ServerOptions::default()).expect("the endpoints are free")
 }
 
 /// Counts panics, caught ones too: these are faults all the same.

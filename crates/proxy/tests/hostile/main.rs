@@ -11,3 +11,5 @@ mod ordinary;
 #[cfg_attr(windows, path = "pace/windows.rs")]
 #[cfg_attr(not(windows), path = "pace/elsewhere.rs")]
 mod pace;
+#[path = "../support/mod.rs"]
+mod support;

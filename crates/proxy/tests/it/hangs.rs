@@ -1,26 +1,20 @@
 //! A hung disk or volume does not use up the threads of calls, however often its callers repeat.
 
-use std::path::Path;
+use std::sync::MutexGuard;
 use std::sync::mpsc::{self, Receiver};
-use std::sync::{Arc, MutexGuard};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use client::{Client, ClientCause, ClientError};
-use node::{Node, Options};
-use os_sim::{ClockMode, Effect, Rule, SimNode, demo};
-use tempfile::TempDir;
+use os_sim::testing::TestNode;
+use os_sim::{Effect, Rule};
 use transport::{CallError, Server, ServerOptions};
-use wincsi_proxy::flags::Config;
 use wincsi_proxy::paths::WorkingDirs;
-use wincsi_proxy::{Middleware, PipeOperations, groups};
 use wire::Rpc;
 use wire::disk::v1 as disk;
 use wire::volume::v1 as volume;
 
-use crate::support::turn;
-
-const TIMEOUT: Duration = Duration::from_secs(60);
+use crate::support::{KUBELET, TIMEOUT, ask, formatted_volume, operations, serve_on, turn};
 
 /// Longer than anybody sleeps before a look at the virtual clock.
 const SLICE: Duration = Duration::from_millis(200);
@@ -33,47 +27,35 @@ const REPEATED: usize = 10 * RUNNING;
 
 /// A server with few threads on a node with a formatted volume on disk 1.
 struct HangFixture {
-    sim: SimNode,
     client: Client,
     volume_id: String,
     _server: Server,
-    folder: TempDir,
+    sim: TestNode,
     _turn: MutexGuard<'static, ()>,
 }
 
 impl HangFixture {
     fn new() -> Self {
-        let folder = TempDir::new().expect("a folder");
-        let sim = demo::create(&folder.path().join("node"), ClockMode::Virtual).expect("a node");
-        let mut fixture = Self {
-            _turn: turn(),
-            _server: serve(&sim, folder.path()),
-            client: Client::local(folder.path()),
-            volume_id: String::new(),
+        let turn = turn();
+        let sim = TestNode::demo(tempfile::tempdir().expect("a folder"));
+        let dirs = WorkingDirs::parse(vec![KUBELET.to_owned()]).expect("a path");
+        let mut options = ServerOptions::default();
+        options.max_running_calls = RUNNING;
+        let server = serve_on(operations(sim.os(), dirs), sim.home(), options);
+        let client = Client::local(sim.home());
+        let volume_id = formatted_volume(&client);
+        let _ = sim.take_trace();
+        Self {
+            client,
+            volume_id,
+            _server: server,
             sim,
-            folder,
-        };
-        fixture.furnish();
-        fixture
-    }
-
-    fn furnish(&mut self) {
-        self.ask::<disk::rpc::Rescan>(&disk::RescanRequest {});
-        self.ask::<disk::rpc::PartitionDisk>(&disk::PartitionDiskRequest { disk_number: 1 });
-        let list = volume::ListVolumesOnDiskRequest {
-            disk_number: 1,
-            partition_number: 0,
-        };
-        let listed = self.ask::<volume::rpc::ListVolumesOnDisk>(&list);
-        self.volume_id = listed.volume_ids[0].clone();
-        let volume_id = self.volume_id.clone();
-        self.ask::<volume::rpc::FormatVolume>(&volume::FormatVolumeRequest { volume_id });
-        let _ = self.sim.take_trace();
+            _turn: turn,
+        }
     }
 
     fn ask<R: Rpc>(&self, request: &R::Request) -> R::Response {
-        let answer = self.client.call::<R>(request, TIMEOUT);
-        answer.unwrap_or_else(|error| panic!("{error}"))
+        ask::<R>(&self.client, request)
     }
 
     /// Another client's call, with its own patience.
@@ -86,16 +68,11 @@ impl HangFixture {
         R::Request: Send + 'static,
         R::Response: Send + 'static,
     {
-        let client = Client::local(self.folder.path());
+        let client = Client::local(self.sim.home());
         let (answer, answered) = mpsc::channel();
         thread::spawn(move || answer.send(client.call::<R>(&request, patience)));
-        let faults = self.sim.faults();
-        assert!(faults.wait_until_hanging(1, TIMEOUT), "nothing hangs");
+        self.sim.wait_for_hang(1);
         answered
-    }
-
-    fn pass(&self, time: Duration) {
-        self.sim.os().clock.sleep(time);
     }
 
     fn stats(&self) -> volume::GetVolumeStatsRequest {
@@ -107,22 +84,6 @@ impl HangFixture {
         let trace = self.sim.take_trace();
         trace.iter().filter(|op| op.object == object).count()
     }
-}
-
-fn serve(sim: &SimNode, sockets: &Path) -> Server {
-    let dirs = WorkingDirs::parse(vec![r"C:\var\lib\kubelet".to_owned()]).expect("a path");
-    let node = Node::new(sim.os(), Options::default());
-    let operations = Arc::new(PipeOperations::new(node, dirs));
-    let middleware = Middleware::open(&Config::default()).expect("nothing to open");
-    let services = groups::registry().into_services(&operations, &middleware);
-    let endpoints = services.into_iter().map(|(group, service)| {
-        let endpoint =
-            transport::Endpoint::local(sockets, &group.pipe_name()).expect("a group's name");
-        (endpoint, service)
-    });
-    let mut options = ServerOptions::default();
-    options.max_running_calls = RUNNING;
-    Server::bind(endpoints.collect(), options).expect("the endpoints are free")
 }
 
 /// Calls until it succeeds: a hung call ends a moment after its release.
@@ -146,11 +107,11 @@ fn what_hangs_costs_one_running_call_however_often_it_is_asked() {
 
 fn the_stats_of_a_volume_that_hangs(fixture: &HangFixture) {
     let space = Rule::on("GetDiskFreeSpaceExW", Effect::Hang).object(&fixture.volume_id);
-    let hang = fixture.sim.faults().add(space);
+    let hang = fixture.sim.fault(space);
     let first = fixture.begin::<volume::rpc::GetVolumeStats>(fixture.stats(), SLICE);
     let error = first.recv_timeout(TIMEOUT).expect("an answer");
     assert!(error.is_err(), "by its deadline");
-    fixture.pass(Duration::from_secs(60));
+    fixture.sim.let_pass(Duration::from_secs(60));
     for _ in 0..REPEATED {
         let refused = fixture
             .client
@@ -175,12 +136,12 @@ fn the_stats_of_a_volume_that_hangs(fixture: &HangFixture) {
 fn the_ids_beside_a_disk_that_hangs(fixture: &HangFixture) {
     let _ = fixture.sim.take_trace();
     let page = Rule::on("IOCTL_STORAGE_QUERY_PROPERTY", Effect::Hang).object("disk 1");
-    let hang = fixture.sim.faults().add(page);
+    let hang = fixture.sim.fault(page);
     let first = fixture.begin::<disk::rpc::ListDiskIds>(disk::ListDiskIdsRequest {}, TIMEOUT);
     let begun = Instant::now();
     let answer = loop {
         assert!(begun.elapsed() < TIMEOUT, "not answered");
-        fixture.pass(Duration::from_secs(5));
+        fixture.sim.let_pass(Duration::from_secs(5));
         if let Ok(answer) = first.recv_timeout(SLICE) {
             break answer;
         }

@@ -50,7 +50,7 @@ fn is_change(group: &str, method: &str) -> bool {
 /// Guards: P18
 #[test]
 fn each_method_that_changes_the_node_writes_one_line_and_no_other_does() {
-    let proxy = Proxy::start(|config| {
+    let proxy = Proxy::start_with(|config| {
         config.audit_log = Some(config.listen.with_file_name("audit.log"));
     });
     let mut seen = BTreeSet::new();

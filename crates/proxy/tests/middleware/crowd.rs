@@ -162,7 +162,7 @@ impl Proxy {
 /// The share then has no mapping until the next request.
 #[test]
 fn a_mapping_that_is_removed_and_cannot_be_made_anew_is_counted() {
-    let proxy = Proxy::start(with_pages);
+    let proxy = Proxy::start_with(with_pages);
     proxy.maps(SHARE);
     let failed = || figure(&proxy, "wincsi_smb_renewals_failed_total ");
     assert_eq!(failed(), 0);
@@ -180,7 +180,7 @@ object = '\\fileserver\*'"#;
 
 /// A share with a hung mapping, beside one of another server.
 fn with_hanging_share() -> Proxy {
-    let proxy = Proxy::start(with_pages);
+    let proxy = Proxy::start_with(with_pages);
     let servers = SmbControl::at(proxy.folder.path().join("node"));
     let other = ServerSpec::sharing("share", SMB_USER, SMB_PASSWORD);
     servers.add_server("other", &other).expect("a server");
@@ -238,7 +238,7 @@ fn mappings_that_have_all_places_of_their_group_leave_the_other_groups_theirs() 
         assert_eq!(flood_servers(&sockets).into_iter().count(), SERVERS);
         return;
     }
-    let proxy = Proxy::start(with_pages);
+    let proxy = Proxy::start_with(with_pages);
     proxy.script(HANGING_MAPPINGS);
     let test = "crowd::mappings_that_have_all_places_of_their_group_leave_the_other_groups_theirs";
     let others = [(); 2].map(|()| proxy.have_another_process_run(test));
@@ -264,7 +264,7 @@ fn mappings_that_have_all_places_of_their_group_leave_the_other_groups_theirs() 
 /// Guards: P38
 #[test]
 fn a_call_that_waits_past_its_deadline_does_nothing() {
-    let proxy = Proxy::start(with_pages);
+    let proxy = Proxy::start_with(with_pages);
     let rescan = proxy.call::<disk::rpc::Rescan>(&disk::RescanRequest {});
     rescan.expect("the data disk is found");
     proxy.script(HANGING_PARTITION);

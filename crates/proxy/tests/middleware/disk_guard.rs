@@ -45,7 +45,7 @@ fn wait_for(proxy: &Proxy, words: &str) -> String {
 
 #[test]
 fn the_page_has_the_verdict_of_each_disk_where_it_is_asked_for() {
-    let proxy = Proxy::start(with_pages);
+    let proxy = Proxy::start_with(with_pages);
     let body = wait_for(
         &proxy,
         "\ndisk 0 is never written: it holds the boot volume\n",
@@ -58,7 +58,7 @@ fn the_page_has_the_verdict_of_each_disk_where_it_is_asked_for() {
 #[test]
 fn a_disk_that_hangs_holds_up_neither_the_start_nor_the_page() {
     let hang = "operation = \"IOCTL_DISK_GET_DRIVE_LAYOUT_EX\"\neffect = \"hang\"";
-    let proxy = Proxy::start(with_fault(hang));
+    let proxy = Proxy::start_with(with_fault(hang));
     let (status, body) = verbose(&proxy);
     assert_eq!(status, 200, "{body}");
     assert!(
@@ -75,7 +75,7 @@ fn a_disk_that_hangs_holds_up_neither_the_start_nor_the_page() {
 fn the_page_says_of_a_failure_that_there_is_one_and_nothing_else() {
     let fail =
         "operation = \"IOCTL_DISK_GET_DRIVE_LAYOUT_EX\"\neffect = { fail = { win32 = 1117 } }";
-    let proxy = Proxy::start(with_fault(fail));
+    let proxy = Proxy::start_with(with_fault(fail));
     let body = wait_for(&proxy, "cannot be read");
     assert!(!body.contains("IOCTL") && !body.contains("1117"), "{body}");
 }

@@ -21,7 +21,7 @@ fn started(line: &[&str]) -> Proxy {
         Ok(Invocation::Serve(parsed)) => *parsed,
         other => panic!("{other:?}"),
     };
-    Proxy::start(|config| {
+    Proxy::start_with(|config| {
         let (listen, simulate) = (config.listen.clone(), config.simulate.take());
         *config = Config {
             listen,

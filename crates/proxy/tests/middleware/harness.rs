@@ -4,20 +4,16 @@ use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
-use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 use std::{env, fs};
 
-use client::{Client, ClientCause, ClientError};
 use serde_json::Value;
-use tempfile::TempDir;
-use transport::{CallError, Channel, ChannelOptions, Code};
-use wincsi_proxy::flags::Config;
-use wincsi_proxy::serve::{self, RunningServer, StartError};
-use wire::Rpc;
+use transport::{CallError, Channel, ChannelOptions};
 use wire::filesystem::v1 as filesystem;
 
-const TIMEOUT: Duration = Duration::from_secs(60);
+pub(crate) use crate::support::Proxy;
+
+use crate::support::TIMEOUT;
 
 /// The sockets' folder, for a test started as another process.
 const SOCKETS: &str = "WINCSI_TEST_SOCKETS";
@@ -27,52 +23,7 @@ pub(crate) fn sockets_of_another_process() -> Option<PathBuf> {
     env::var_os(SOCKETS).map(PathBuf::from)
 }
 
-/// On Windows all servers of a machine have the same pipes, so there is one at a time.
-static TURN: Mutex<()> = Mutex::new(());
-
-pub(crate) struct Proxy {
-    pub(crate) server: RunningServer,
-    pub(crate) folder: TempDir,
-    client: Client,
-    _turn: MutexGuard<'static, ()>,
-}
-
 impl Proxy {
-    pub(crate) fn start(change: impl FnOnce(&mut Config)) -> Self {
-        let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
-        let (folder, config) = configured(change);
-        let server = serve::start(&config).expect("a simulated node can be served");
-        Self {
-            server,
-            folder,
-            client: Client::local(&config.listen),
-            _turn: turn,
-        }
-    }
-
-    /// Why a server does not start.
-    pub(crate) fn start_error(change: impl FnOnce(&mut Config)) -> StartError {
-        let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
-        let (_folder, config) = configured(change);
-        match serve::start(&config) {
-            Ok(_) => panic!("it started"),
-            Err(error) => error,
-        }
-    }
-
-    pub(crate) fn call<R: Rpc>(&self, request: &R::Request) -> Result<R::Response, ClientError> {
-        self.client.call::<R>(request, TIMEOUT)
-    }
-
-    /// The status of a failed call.
-    pub(crate) fn refusal<R: Rpc>(&self, request: &R::Request) -> (Code, String) {
-        let error = self.call::<R>(request).expect_err("the call must fail");
-        match error.cause {
-            ClientCause::Call(CallError::Status(status)) => (status.code, status.message),
-            other => panic!("{other}"),
-        }
-    }
-
     /// Makes a call with empty fields, and waits for any answer.
     pub(crate) fn call_empty(&self, group: &wire::Group, method: &str) {
         let endpoint = transport::Endpoint::local(&self.sockets(), &group.pipe_name())
@@ -84,10 +35,6 @@ impl Proxy {
         }
     }
 
-    pub(crate) fn sockets(&self) -> PathBuf {
-        self.folder.path().join("sockets")
-    }
-
     /// Starts a test of this program as another process, where [`sockets_of_another_process`] returns this server's.
     pub(crate) fn have_another_process_run(&self, test: &str) -> Child {
         Command::new(env::current_exe().expect("this program"))
@@ -97,11 +44,6 @@ impl Proxy {
             .stdout(Stdio::null())
             .spawn()
             .expect("it starts")
-    }
-
-    /// The simulated node's folder.
-    pub(crate) fn node(&self) -> PathBuf {
-        self.folder.path().join("node")
     }
 
     pub(crate) fn exists(&self, path: &str) -> bool {
@@ -129,17 +71,6 @@ impl Proxy {
             .map(|line| serde_json::from_str(line).expect("an object"))
             .collect()
     }
-}
-
-fn configured(change: impl FnOnce(&mut Config)) -> (TempDir, Config) {
-    let folder = TempDir::new().expect("a temporary folder");
-    let mut config = Config {
-        listen: folder.path().join("sockets"),
-        simulate: Some(folder.path().join("node")),
-        ..Config::default()
-    };
-    change(&mut config);
-    (folder, config)
 }
 
 pub(crate) fn mkdir(path: &str) -> filesystem::MkdirRequest {

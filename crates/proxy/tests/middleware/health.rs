@@ -23,7 +23,7 @@ const STOPPED: &str = "degraded: iscsi: service MSiSCSI is stopped";
 
 /// A server on a node with a stopped initiator service and this fault.
 fn with_fault(fault: &str) -> Proxy {
-    let proxy = Proxy::start(with_pages);
+    let proxy = Proxy::start_with(with_pages);
     let script = proxy.folder.path().join("node").join("faults.toml");
     fs::write(script, format!("[[fault]]\n{fault}\n")).expect("a script of faults");
     proxy
@@ -45,7 +45,7 @@ fn troubles(proxy: &Proxy, status: u16) -> Vec<String> {
 
 #[test]
 fn a_node_with_a_service_that_is_stopped_is_ready_and_told_to_be_degraded() {
-    let proxy = Proxy::start(with_pages);
+    let proxy = Proxy::start_with(with_pages);
     assert_eq!(troubles(&proxy, 200), [STOPPED]);
     let request = system::StartServiceRequest {
         name: String::from("MSiSCSI"),
@@ -69,7 +69,7 @@ fn a_node_without_a_class_is_ready_and_told_to_be_degraded() {
 /// The kubelet's folder is made a junction after csi-proxy has started: every call is refused then.
 #[test]
 fn a_working_folder_that_appears_as_a_link_is_unready_until_a_restart() {
-    let proxy = Proxy::start(|config| {
+    let proxy = Proxy::start_with(|config| {
         with_pages(config);
         config.working_dirs = [r"C:\base", r"C:\base\later\work"]
             .map(String::from)
@@ -143,7 +143,7 @@ fn other_processes_cannot_run_the_health_check() {
         }
         return;
     }
-    let proxy = Proxy::start(with_pages);
+    let proxy = Proxy::start_with(with_pages);
     let test = "health::other_processes_cannot_run_the_health_check";
     let mut other = proxy.have_another_process_run(test);
     let ended = loop {
@@ -179,7 +179,7 @@ fn take(config: &Config, name: &str) -> (Server, Endpoint) {
 #[test]
 fn an_endpoint_that_is_taken_fails_readiness_by_its_name_until_it_is_free_and_served() {
     let mut taken = None;
-    let proxy = Proxy::start(|config| {
+    let proxy = Proxy::start_with(|config| {
         with_pages(config);
         taken = Some(take(config, "csi-proxy-disk-v1"));
     });

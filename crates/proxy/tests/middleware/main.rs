@@ -11,6 +11,8 @@ mod harness;
 mod health;
 mod recorded;
 mod released;
+#[path = "../support/mod.rs"]
+mod support;
 
 use std::collections::BTreeMap;
 use std::net::TcpListener;
@@ -46,7 +48,7 @@ fn scraped(proxy: &Proxy) -> Exposition {
 
 #[test]
 fn a_scrape_is_well_formed_and_has_csi_proxys_series() {
-    let proxy = Proxy::start(with_pages);
+    let proxy = Proxy::start_with(with_pages);
     let path = r"C:\var\lib\kubelet\a";
     proxy
         .call::<filesystem::v1::rpc::Mkdir>(&mkdir(path))
@@ -111,7 +113,7 @@ fn assert_has_ours_and_the_processes(page: &Exposition) {
 
 #[test]
 fn a_scrape_has_what_the_pipes_have_refused() {
-    let page = scraped(&Proxy::start(with_pages));
+    let page = scraped(&Proxy::start_with(with_pages));
     for counter in [
         "wincsi_refused_calls_total",
         "wincsi_turned_away_connections_total",
@@ -123,7 +125,7 @@ fn a_scrape_has_what_the_pipes_have_refused() {
 
 #[test]
 fn health_tells_of_every_endpoint_and_of_simulation() {
-    let proxy = Proxy::start(with_pages);
+    let proxy = Proxy::start_with(with_pages);
     for address in [
         proxy.server.metrics_address(),
         proxy.server.healthz_address(),
@@ -147,7 +149,7 @@ fn health_tells_of_every_endpoint_and_of_simulation() {
 fn an_address_that_is_taken_is_served_once_it_is_free_and_the_pipes_meanwhile() {
     let taken = TcpListener::bind("127.0.0.1:0").expect("a free port");
     let address = taken.local_addr().expect("it is bound");
-    let proxy = Proxy::start(|config| {
+    let proxy = Proxy::start_with(|config| {
         config.metrics_address = BindAddress::parse(&address.to_string(), BarePort::Loopback).ok();
         config.healthz_address = BindAddress::parse("127.0.0.1:0", BarePort::Loopback).ok();
     });
@@ -199,7 +201,7 @@ fn start_log(config: &mut Config) {
 /// Guards: P19
 #[test]
 fn the_log_of_a_failed_call_is_cut_and_says_by_how_much() {
-    let proxy = Proxy::start(start_log);
+    let proxy = Proxy::start_with(start_log);
     let path = format!(r"C:\outside\{}", r"folder\".repeat(400));
     let request = filesystem::v1::IsSymlinkRequest { path };
     let (_, text) = proxy.refusal::<filesystem::v1::rpc::IsSymlink>(&request);
@@ -213,7 +215,7 @@ fn the_log_of_a_failed_call_is_cut_and_says_by_how_much() {
 /// Guards: P16
 #[test]
 fn a_policy_covers_all_versions_and_changes_without_a_restart() {
-    let proxy = Proxy::start(|config| {
+    let proxy = Proxy::start_with(|config| {
         let path = config.listen.with_file_name("policy.toml");
         let rules = "default = 'allow'\ndeny = ['filesystem.IsSymlink', 'filesystem.Mkdir']";
         fs::write(&path, rules).expect("written");
@@ -259,7 +261,7 @@ fn a_policy_covers_all_versions_and_changes_without_a_restart() {
 /// Guards: P18
 #[test]
 fn the_audit_log_has_a_line_for_each_change_and_none_for_looking() {
-    let proxy = Proxy::start(|config| {
+    let proxy = Proxy::start_with(|config| {
         config.audit_log = Some(config.listen.with_file_name("audit.log"));
     });
     let path = r"C:\var\lib\kubelet\a";
@@ -323,7 +325,7 @@ fn assert_is_mkdir(made: &Value, path: &str) {
 
 #[test]
 fn an_audit_log_that_takes_nothing_fails_no_call_and_is_told() {
-    let proxy = Proxy::start(|config| {
+    let proxy = Proxy::start_with(|config| {
         with_pages(config);
         config.audit_log = Some(config.listen.with_file_name("audit.log"));
     });

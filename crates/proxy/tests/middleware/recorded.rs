@@ -39,7 +39,7 @@ fn is_time(line: &str) -> bool {
 
 #[test]
 fn the_series_of_calls_are_those_of_a_go_server() {
-    let proxy = Proxy::start(with_pages);
+    let proxy = Proxy::start_with(with_pages);
     calls(&proxy);
     let (status, page) = proxy.get(proxy.server.metrics_address(), "/metrics");
     assert_eq!(status, 200);

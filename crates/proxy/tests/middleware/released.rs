@@ -9,15 +9,12 @@ use prost::Message as _;
 use transport::{CallError, Channel, ChannelOptions, Code, Endpoint};
 use wincsi_proxy::flags::Config;
 use wincsi_proxy::paths::Confinement;
-use wire::disk::v1 as disk;
 use wire::volume::v1 as volume;
 
 use super::harness::Proxy;
+use super::support::raw_volume;
 
 const TIMEOUT: Duration = Duration::from_secs(60);
-
-/// The demo node's data disk.
-const DATA: u32 = 1;
 
 /// Where an operator mounts local volumes.
 const OUTSIDE: &str = r"C:\mnt\disks\x";
@@ -33,7 +30,7 @@ struct Fixture {
 
 impl Fixture {
     fn mounted_at(folder: &str, change: impl FnOnce(&mut Config)) -> Self {
-        let proxy = Proxy::start(|config| {
+        let proxy = Proxy::start_with(|config| {
             let home = config.simulate.clone().expect("a folder");
             let node = demo::create(&home, ClockMode::Real).expect("a node");
             let path: WinPath = folder.parse().expect("a path");
@@ -46,7 +43,7 @@ impl Fixture {
             config.confinement = Confinement::Anywhere;
             change(config);
         });
-        let volume = partitioned(&proxy);
+        let volume = raw_volume(&proxy.client);
         let fixture = Self { proxy, volume };
         fixture.format().expect("it is blank");
         let request = volume::MountVolumeRequest {
@@ -73,21 +70,6 @@ impl Fixture {
         assert_eq!(last["operation"], "volume.FormatVolume");
         last["remark"].as_str().map(str::to_owned)
     }
-}
-
-fn partitioned(proxy: &Proxy) -> String {
-    let rescan = proxy.call::<disk::rpc::Rescan>(&disk::RescanRequest {});
-    rescan.expect("looked");
-    let request = disk::PartitionDiskRequest { disk_number: DATA };
-    let made = proxy.call::<disk::rpc::PartitionDisk>(&request);
-    made.expect("partitioned");
-    let request = volume::ListVolumesOnDiskRequest {
-        disk_number: DATA,
-        partition_number: 0,
-    };
-    let listed = proxy.call::<volume::rpc::ListVolumesOnDisk>(&request);
-    let mut volumes = listed.expect("listed").volume_ids;
-    volumes.pop().expect("one volume")
 }
 
 fn guarded(guard: node::FormatGuard) -> impl FnOnce(&mut Config) {

@@ -5,18 +5,26 @@
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use client::{Client, ClientCause, ClientError};
+use node::{Node, Options};
+use os::Os;
 use os_sim::HardwareControl;
 use tempfile::TempDir;
-use transport::{CallError, Channel, ChannelOptions, Code};
+use transport::{CallError, Channel, ChannelOptions, Code, Endpoint, Server, ServerOptions};
 use wincsi_proxy::flags::Config;
-use wincsi_proxy::serve::{self, RunningServer};
+use wincsi_proxy::paths::WorkingDirs;
+use wincsi_proxy::serve::{self, RunningServer, StartError};
+use wincsi_proxy::{Middleware, PipeOperations, groups};
 use wire::Rpc;
+use wire::disk::v1 as disk;
+use wire::volume::v1 as volume;
 
-const TIMEOUT: Duration = Duration::from_secs(60);
+pub(crate) const KUBELET: &str = r"C:\var\lib\kubelet";
+
+pub(crate) const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// On Windows all servers of a machine have the same pipes, so there is one at a time.
 static TURN: Mutex<()> = Mutex::new(());
@@ -26,12 +34,64 @@ pub(crate) fn turn() -> MutexGuard<'static, ()> {
     TURN.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// The service of each group, on a node of the test's.
+pub(crate) fn operations(os: Os, dirs: WorkingDirs) -> PipeOperations {
+    PipeOperations::new(Node::new(os, Options::default()), dirs)
+}
+
+/// Serves them in this folder.
+pub(crate) fn serve_on(
+    operations: PipeOperations,
+    sockets: &Path,
+    options: ServerOptions,
+) -> Server {
+    let middleware = Middleware::open(&Config::default()).expect("nothing to open");
+    let services = groups::registry().into_services(&Arc::new(operations), &middleware);
+    let endpoints = services.into_iter().map(|(group, service)| {
+        let endpoint = Endpoint::local(sockets, &group.pipe_name());
+        (endpoint.expect("a group's name"), service)
+    });
+    Server::bind(endpoints.collect(), options).expect("the endpoints are free")
+}
+
+/// The id of a new, formatted volume on disk 1, made by calls.
+pub(crate) fn formatted_volume(client: &Client) -> String {
+    let volume_id = raw_volume(client);
+    ask::<volume::rpc::FormatVolume>(
+        client,
+        &volume::FormatVolumeRequest {
+            volume_id: volume_id.clone(),
+        },
+    );
+    volume_id
+}
+
+/// The same of a volume that is not formatted.
+pub(crate) fn raw_volume(client: &Client) -> String {
+    let disk_number = 1;
+    ask::<disk::rpc::Rescan>(client, &disk::RescanRequest {});
+    ask::<disk::rpc::PartitionDisk>(client, &disk::PartitionDiskRequest { disk_number });
+    let request = volume::ListVolumesOnDiskRequest {
+        disk_number,
+        partition_number: 0,
+    };
+    let listed = ask::<volume::rpc::ListVolumesOnDisk>(client, &request);
+    let [volume_id] = <[String; 1]>::try_from(listed.volume_ids).expect("one volume");
+    volume_id
+}
+
+/// The answer to a call, which must succeed.
+pub(crate) fn ask<R: Rpc>(client: &Client, request: &R::Request) -> R::Response {
+    let answer = client.call::<R>(request, TIMEOUT);
+    answer.unwrap_or_else(|error| panic!("{error}"))
+}
+
 /// A server on a new simulated node, in a folder of its own.
 pub(crate) struct Proxy {
-    _server: RunningServer,
+    pub(crate) server: RunningServer,
+    pub(crate) folder: TempDir,
+    pub(crate) client: Client,
     _turn: MutexGuard<'static, ()>,
-    folder: TempDir,
-    client: Client,
 }
 
 impl Proxy {
@@ -41,22 +101,34 @@ impl Proxy {
 
     /// On the node that `make` creates in a folder.
     pub(crate) fn start_on(make: impl FnOnce(&Path)) -> Self {
+        Self::start_with(|config| make(config.simulate.as_deref().expect("a folder")))
+    }
+
+    /// With these changes of its flags.
+    pub(crate) fn start_with(change: impl FnOnce(&mut Config)) -> Self {
         let turn = turn();
-        let folder = TempDir::new().expect("a temporary folder");
-        make(&folder.path().join("node"));
-        let config = Config {
-            listen: folder.path().join("sockets"),
-            simulate: Some(folder.path().join("node")),
-            ..Config::default()
-        };
+        let (folder, config) = configured(change);
         let server = serve::start(&config).expect("a simulated node can be served");
-        let client = Client::local(&config.listen);
         Self {
-            _server: server,
-            _turn: turn,
+            server,
             folder,
-            client,
+            client: Client::local(&config.listen),
+            _turn: turn,
         }
+    }
+
+    /// Why a server does not start.
+    pub(crate) fn start_error(change: impl FnOnce(&mut Config)) -> StartError {
+        let _turn = turn();
+        let (_folder, config) = configured(change);
+        match serve::start(&config) {
+            Ok(_) => panic!("it started"),
+            Err(error) => error,
+        }
+    }
+
+    pub(crate) fn sockets(&self) -> PathBuf {
+        self.folder.path().join("sockets")
     }
 
     /// The simulated node's folder.
@@ -88,8 +160,7 @@ impl Proxy {
 
     /// The answer to a call; it must succeed.
     pub(crate) fn answer<R: Rpc>(&self, request: &R::Request) -> R::Response {
-        self.call::<R>(request)
-            .unwrap_or_else(|error| panic!("{error}"))
+        ask::<R>(&self.client, request)
     }
 
     /// The text of a failure; its code must be csi-proxy's.
@@ -123,13 +194,23 @@ impl Proxy {
     }
 
     pub(crate) fn raw(&self, group: &wire::Group, method: &str, message: &[u8]) -> (Code, String) {
-        let sockets: &Path = &self.folder.path().join("sockets");
         let endpoint =
-            transport::Endpoint::local(sockets, &group.pipe_name()).expect("a group's name");
+            Endpoint::local(&self.sockets(), &group.pipe_name()).expect("a group's name");
         let channel = Channel::connect(endpoint, ChannelOptions::default()).expect("it listens");
         match channel.call(method, message, Instant::now() + TIMEOUT) {
             Err(CallError::Status(status)) => (status.code, status.message),
             other => panic!("{other:?}"),
         }
     }
+}
+
+fn configured(change: impl FnOnce(&mut Config)) -> (TempDir, Config) {
+    let folder = TempDir::new().expect("a temporary folder");
+    let mut config = Config {
+        listen: folder.path().join("sockets"),
+        simulate: Some(folder.path().join("node")),
+        ..Config::default()
+    };
+    change(&mut config);
+    (folder, config)
 }

@@ -2,14 +2,11 @@
 
 use node::driver_texts::{self, Returned};
 use os_sim::demo;
-use wire::disk::v1 as disk;
 use wire::filesystem::v1 as filesystem;
 use wire::smb::v1 as smb;
 use wire::volume::v1 as volume;
 
-use crate::support::Proxy;
-
-const KUBELET: &str = r"C:\var\lib\kubelet";
+use crate::support::{KUBELET, Proxy, formatted_volume};
 
 /// A server with a formatted volume mounted at `staging`, links to it and elsewhere, a directory
 /// and a vanished volume.
@@ -25,23 +22,13 @@ fn path(name: &str) -> String {
 impl DriverTextsFixture {
     fn new() -> Self {
         let proxy = Proxy::start();
-        proxy.answer::<disk::rpc::Rescan>(&disk::RescanRequest {});
-        proxy.answer::<disk::rpc::PartitionDisk>(&disk::PartitionDiskRequest { disk_number: 1 });
-        let list = volume::ListVolumesOnDiskRequest {
-            disk_number: 1,
-            partition_number: 0,
-        };
-        let listed = proxy.answer::<volume::rpc::ListVolumesOnDisk>(&list);
-        let volume_id = listed.volume_ids[0].clone();
+        let volume_id = formatted_volume(&proxy.client);
         let fixture = Self { proxy, volume_id };
         fixture.furnish();
         fixture
     }
 
     fn furnish(&self) {
-        let volume_id = self.volume_id.clone();
-        let format = volume::FormatVolumeRequest { volume_id };
-        self.proxy.answer::<volume::rpc::FormatVolume>(&format);
         for folder in ["staging", "plain", "gone"] {
             let path = path(folder);
             self.proxy

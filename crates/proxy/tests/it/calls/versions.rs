@@ -6,7 +6,7 @@ use std::slice;
 use os_sim::{Content, DiskSpec, demo};
 use wire::{disk, filesystem, smb, volume};
 
-use crate::support::Proxy;
+use crate::support::{Proxy, raw_volume};
 
 /// The demo node's data disk.
 pub(crate) const DATA: u32 = 1;
@@ -18,10 +18,6 @@ fn started() -> Proxy {
     let proxy = Proxy::start();
     proxy.answer::<disk::v1::rpc::Rescan>(&Default::default());
     proxy
-}
-
-fn partition(proxy: &Proxy, disk_number: u32) {
-    proxy.answer::<disk::v1::rpc::PartitionDisk>(&disk::v1::PartitionDiskRequest { disk_number });
 }
 
 fn volumes_on(proxy: &Proxy, disk_number: u32, partition_number: u32) -> Vec<String> {
@@ -36,9 +32,8 @@ fn volumes_on(proxy: &Proxy, disk_number: u32, partition_number: u32) -> Vec<Str
 
 /// A node with one volume on its data disk, and the volume's id.
 pub(crate) fn with_volume() -> (Proxy, String) {
-    let proxy = started();
-    partition(&proxy, DATA);
-    let volume_id = volumes_on(&proxy, DATA, 0).remove(0);
+    let proxy = Proxy::start();
+    let volume_id = raw_volume(&proxy.client);
     (proxy, volume_id)
 }
 

@@ -4,7 +4,7 @@ use formats::reparse::{Names, Reparse};
 use os::{Component, Files, LinkKind, WinPath};
 use os_sim::SimNode;
 
-use super::fixture::{Hands, ServerFixture, path};
+use super::fixture::{ServerFixture, path};
 
 pub(crate) const POD: &str = r"C:\var\lib\kubelet\pods\p";
 pub(crate) const LINK: &str = r"C:\var\lib\kubelet\pods\p\smb";
@@ -97,6 +97,6 @@ pub(crate) struct Released<'a>(pub(crate) &'a ServerFixture);
 
 impl Drop for Released<'_> {
     fn drop(&mut self) {
-        self.0.sim.faults().clear();
+        self.0.heal();
     }
 }

@@ -1,34 +1,31 @@
 //! A server on a simulated node that the test can change.
 
-use std::sync::{Arc, MutexGuard};
-use std::time::Duration;
+use std::ops::Deref;
+use std::sync::MutexGuard;
 
 use client::{Client, ClientCause, ClientError};
 use formats::reparse::{Names, Reparse};
 use node::{Node, Options};
 use os::{Component, Deadline, DiskNumber, Files, LinkKind, ReparseTag, VolumeId, WinPath};
-use os_sim::{Bus, ClockMode, Content, DiskSpec, SimNode, demo};
-use tempfile::TempDir;
+use os_sim::testing::TestNode;
+use os_sim::{Bus, DiskSpec, demo};
 use transport::{CallError, Server, ServerOptions};
-use wincsi_proxy::flags::Config;
 use wincsi_proxy::paths::{Confinement, WorkingDirs};
-use wincsi_proxy::{Middleware, PipeOperations, groups};
 use wire::Rpc;
 use wire::filesystem::v2alpha1 as filesystem;
 use wire::smb::v1 as smb;
 use wire::volume::{v1 as volume, v2alpha1 as closest};
 
 use super::sentry::{self, Offences};
-use crate::support::turn;
+use crate::support::{TIMEOUT, operations, serve_on, turn};
 
-pub(crate) const KUBELET: &str = r"C:\var\lib\kubelet";
-const TIMEOUT: Duration = Duration::from_secs(60);
+pub(crate) use crate::support::KUBELET;
+pub(crate) use os_sim::testing::path;
 
 /// A node before it is served: drive C with the kubelet's folder and a formatted data volume.
 pub(crate) struct NodeFixture {
-    pub(crate) sim: SimNode,
+    pub(crate) sim: TestNode,
     pub(crate) volume: VolumeId,
-    folder: TempDir,
     roots: Vec<String>,
     volume_dirs: Vec<String>,
     confinement: Confinement,
@@ -36,12 +33,11 @@ pub(crate) struct NodeFixture {
 
 /// The served node.
 pub(crate) struct ServerFixture {
-    pub(crate) sim: SimNode,
     pub(crate) volume: VolumeId,
     pub(crate) offences: Offences,
     client: Client,
     _server: Server,
-    _folder: TempDir,
+    pub(crate) sim: TestNode,
     _turn: MutexGuard<'static, ()>,
 }
 
@@ -102,13 +98,11 @@ impl PathCall {
 
 impl NodeFixture {
     pub(crate) fn new() -> Self {
-        let folder = TempDir::new().unwrap();
-        let sim = demo::create(&folder.path().join("node"), ClockMode::Virtual).unwrap();
+        let sim = TestNode::demo(tempfile::tempdir().unwrap());
         let volume = formatted(&sim, DiskNumber(1));
         Self {
             sim,
             volume,
-            folder,
             roots: vec![KUBELET.to_owned()],
             volume_dirs: Vec::new(),
             confinement: Confinement::WorkingDirs,
@@ -141,27 +135,18 @@ impl NodeFixture {
         let dirs = dirs.with_volume_dirs(self.volume_dirs).unwrap();
         let dirs = dirs.confined_by(self.confinement);
         let (os, offences) = sentry::watched(&self.sim, places);
-        let operations = PipeOperations::new(Node::new(os, Options::default()), dirs);
+        let operations = operations(os, dirs);
         // Folders above were read, to resolve the paths.
         let _ = offences.take();
-        let sockets = self.folder.path().join("sockets");
+        let sockets = self.sim.home().join("sockets");
         std::fs::create_dir_all(&sockets).unwrap();
-        let middleware = Middleware::open(&Config::default()).unwrap();
-        let services = groups::registry().into_services(&Arc::new(operations), &middleware);
-        let endpoints = services.into_iter().map(|(group, service)| {
-            (
-                transport::Endpoint::local(&sockets, &group.pipe_name()).unwrap(),
-                service,
-            )
-        });
-        let server = Server::bind(endpoints.collect(), ServerOptions::default()).unwrap();
+        let server = serve_on(operations, &sockets, ServerOptions::default());
         ServerFixture {
-            sim: self.sim,
             volume: self.volume,
             offences,
             client: Client::local(sockets),
             _server: server,
-            _folder: self.folder,
+            sim: self.sim,
             _turn: turn,
         }
     }
@@ -271,37 +256,9 @@ impl ServerFixture {
 }
 
 /// Actions of a process that can write in the folders: no gate stops it.
-pub(crate) trait Hands {
-    fn sim(&self) -> &SimNode;
-
-    fn directory(&self, at: &str) {
-        let path = path(at);
-        for depth in 1..=path.components().len() {
-            let _ = self.sim().files().create_directory(&path.prefix(depth));
-        }
-    }
-
+pub(crate) trait Hands: Deref<Target = TestNode> {
     fn file(&self, at: &str) {
-        self.sim()
-            .files()
-            .write_file(&path(at), at.as_bytes())
-            .unwrap();
-    }
-
-    fn symlink(&self, at: &str, target: &str) {
-        let kind = LinkKind::Directory;
-        self.sim()
-            .files()
-            .create_symlink(&path(at), target, kind)
-            .unwrap();
-    }
-
-    fn junction(&self, at: &str, target: &str) {
-        let names = Names {
-            substitute: format!(r"\??\{target}"),
-            print: target.to_owned(),
-        };
-        self.plant(at, &Reparse::MountPoint(names));
+        self.write(at, at);
     }
 
     /// A mounted folder by its look, unknown to the mount manager.
@@ -318,42 +275,30 @@ pub(crate) trait Hands {
 
     fn plant(&self, at: &str, content: &Reparse) {
         let data = content.encode().unwrap();
-        let tree = self.sim().files();
-        tree.create_reparse_point(&path(at), LinkKind::Directory, &data)
-            .unwrap();
+        let kind = LinkKind::Directory;
+        let planted = self.files().create_reparse_point(&path(at), kind, &data);
+        planted.unwrap();
     }
 
     fn mount(&self, at: &str, volume: VolumeId) {
         self.directory(at);
-        self.sim()
-            .os()
-            .volumes
-            .set_mount_point(&path(at), volume)
-            .unwrap();
-    }
-
-    fn is_there(&self, at: &str) -> bool {
-        self.sim().files().entry(&path(at)).is_ok()
+        TestNode::mount(self, at, volume);
     }
 
     fn system_volume(&self) -> VolumeId {
-        self.sim().os().volumes.mounted_at(&path(r"C:\")).unwrap()
+        self.os().volumes.mounted_at(&path(r"C:\")).unwrap()
     }
 
     fn another_volume(&self) -> VolumeId {
         let spec = DiskSpec::on(Bus::Sas).serial("OTHER").lun(2);
         let spec = spec.arriving(os_sim::Arrives::Online);
-        let content = Content::blank(1 << 30);
-        self.sim()
-            .hardware()
-            .attach_disk("other", &spec, &content)
-            .unwrap();
-        formatted(self.sim(), DiskNumber(2))
+        self.attach("other", &spec, 1 << 30);
+        formatted(self, DiskNumber(2))
     }
 
     /// Everything below a folder, no link entered, as lines.
     fn listing(&self, at: &WinPath, but_not: &WinPath) -> Vec<String> {
-        let tree = self.sim().files();
+        let tree = self.files();
         let mut lines = Vec::new();
         for found in tree.list(at).unwrap() {
             let path = at.join(Component::listed(found.name).unwrap());
@@ -376,38 +321,33 @@ pub(crate) trait Hands {
     }
 }
 
-impl Hands for ServerFixture {
-    fn sim(&self) -> &SimNode {
+impl Hands for ServerFixture {}
+
+impl Hands for NodeFixture {}
+
+impl Deref for ServerFixture {
+    type Target = TestNode;
+
+    fn deref(&self) -> &TestNode {
         &self.sim
     }
 }
 
-impl Hands for NodeFixture {
-    fn sim(&self) -> &SimNode {
+impl Deref for NodeFixture {
+    type Target = TestNode;
+
+    fn deref(&self) -> &TestNode {
         &self.sim
     }
 }
 
-pub(crate) fn path(text: &str) -> WinPath {
-    text.parse().expect(text)
-}
-
-fn formatted(sim: &SimNode, disk: DiskNumber) -> VolumeId {
-    let node = Node::new(sim.os(), Options::default());
-    node.operations().disks().rescan(Deadline::NEVER).unwrap();
-    node.operations()
-        .disks()
-        .partition(disk, Deadline::NEVER)
-        .unwrap();
-    let volume = node
-        .operations()
-        .volumes()
-        .sole_on_disk(disk, Deadline::NEVER)
-        .unwrap();
-    node.operations()
-        .volumes()
-        .format(volume, Deadline::NEVER)
-        .unwrap();
+fn formatted(sim: &TestNode, disk: DiskNumber) -> VolumeId {
+    let (node, soon) = (Node::new(sim.os(), Options::default()), Deadline::NEVER);
+    let (disks, volumes) = (node.operations().disks(), node.operations().volumes());
+    disks.rescan(soon).unwrap();
+    disks.partition(disk, soon).unwrap();
+    let volume = volumes.sole_on_disk(disk, soon).unwrap();
+    volumes.format(volume, soon).unwrap();
     volume
 }
 

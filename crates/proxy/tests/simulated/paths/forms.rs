@@ -1,6 +1,6 @@
 //! Texts accepted as paths.
 
-use super::fixture::{CALLS, Hands, KUBELET, NodeFixture, PathCall, ServerFixture};
+use super::fixture::{CALLS, Hands, KUBELET, NodeFixture, PathCall, ServerFixture, path};
 
 /// Texts that no call may accept as a path.
 const EVIL: &[&str] = &[
@@ -113,10 +113,7 @@ fn no_evil_text_is_taken_by_any_call() {
     fixture.directory(r"C:\Windows\x");
     let before = (
         fixture.outside(),
-        fixture.listing(
-            &super::fixture::path(KUBELET),
-            &super::fixture::path(KUBELET),
-        ),
+        fixture.listing(&path(KUBELET), &path(KUBELET)),
     );
     let fixed = EVIL.iter().copied().map(str::to_owned);
     for path in fixed.chain(long()) {
@@ -131,10 +128,7 @@ fn no_evil_text_is_taken_by_any_call() {
     }
     let after = (
         fixture.outside(),
-        fixture.listing(
-            &super::fixture::path(KUBELET),
-            &super::fixture::path(KUBELET),
-        ),
+        fixture.listing(&path(KUBELET), &path(KUBELET)),
     );
     assert_eq!(before, after);
 }
@@ -197,10 +191,10 @@ fn names_that_only_look_dangerous_are_names() {
     ] {
         let path = format!(r"{KUBELET}\pods\{name}");
         assert_eq!(fixture.call(PathCall::Mkdir, &path), Ok(()), "{name}");
-        assert!(fixture.is_there(&path), "{name}");
+        assert!(fixture.has(&path), "{name}");
         assert_eq!(fixture.exists(&path), Ok(true), "{name}");
         assert_eq!(fixture.call(PathCall::Rmdir, &path), Ok(()), "{name}");
-        assert!(!fixture.is_there(&path), "{name}");
+        assert!(!fixture.has(&path), "{name}");
     }
 }
 

@@ -3,7 +3,7 @@
 use os::Files;
 use wincsi_proxy::paths::Confinement;
 
-use super::fixture::{Hands, KUBELET, NodeFixture, PathCall, ServerFixture};
+use super::fixture::{Hands, KUBELET, NodeFixture, PathCall, ServerFixture, path};
 
 fn at(name: &str) -> String {
     format!(r"{KUBELET}\{name}")
@@ -37,10 +37,10 @@ fn links_that_stay_inside_are_followed_in_every_position() {
         let made = at(&format!(r"{way}\deep\made{index}"));
         assert_eq!(fixture.call(PathCall::Mkdir, &made), Ok(()), "{way}");
         let real = at(&format!(r"real\deep\made{index}"));
-        assert!(fixture.is_there(&real), "{way}");
+        assert!(fixture.has(&real), "{way}");
         assert_eq!(fixture.exists(&made), Ok(true), "{way}");
         assert_eq!(fixture.call(PathCall::RmdirForce, &made), Ok(()), "{way}");
-        assert!(!fixture.is_there(&real), "{way}");
+        assert!(!fixture.has(&real), "{way}");
     }
     assert_eq!(fixture.offences.take(), Vec::<String>::new());
 }
@@ -53,12 +53,12 @@ fn what_lies_on_a_mounted_volume_is_inside_and_its_links_are_checked_again() {
     fixture.file(r"C:\outside\x\file");
     fixture.mount(&at("mounted"), fixture.volume);
     assert_eq!(fixture.call(PathCall::Mkdir, &at(r"mounted\a\b")), Ok(()));
-    assert!(fixture.is_there(&format!(r"{}a\b", fixture.volume)));
+    assert!(fixture.has(&format!(r"{}a\b", fixture.volume)));
     assert_eq!(
         fixture.call(PathCall::RmdirForce, &at(r"mounted\a")),
         Ok(())
     );
-    assert!(!fixture.is_there(&format!("{}a", fixture.volume)));
+    assert!(!fixture.has(&format!("{}a", fixture.volume)));
     fixture.directory(&at(r"mounted\here"));
     for (name, target) in [
         ("out", r"C:\Windows"),
@@ -83,7 +83,7 @@ fn what_lies_on_a_mounted_volume_is_inside_and_its_links_are_checked_again() {
         let path = at(&format!(r"mounted\{name}\made"));
         assert_eq!(fixture.call(PathCall::Mkdir, &path), Ok(()), "{name}");
     }
-    assert!(fixture.is_there(&at(r"plain\made")));
+    assert!(fixture.has(&at(r"plain\made")));
     assert_eq!(fixture.offences.take(), Vec::<String>::new());
     assert_eq!(fixture.outside(), before);
 }
@@ -112,16 +112,16 @@ fn a_link_to_a_volume_not_mounted_inside_is_refused() {
         .sim
         .os()
         .volumes
-        .delete_mount_point(&super::fixture::path(r"C:\elsewhere"))
+        .delete_mount_point(&path(r"C:\elsewhere"))
         .unwrap();
-    assert!(fixture.is_there(&there));
+    assert!(fixture.has(&there));
     fixture.mount(&at("mounted"), other_volume);
     assert_eq!(
         fixture.call(PathCall::RmdirForce, &at(r"lookalike\precious")),
         Ok(())
     );
     assert!(
-        !fixture.is_there(&there),
+        !fixture.has(&there),
         "it is mounted inside, so any link inside may lead there"
     );
 }
@@ -136,7 +136,7 @@ fn a_volume_within_a_volume_is_inside() {
         fixture.call(PathCall::Mkdir, &at(r"outer\inner\made")),
         Ok(())
     );
-    assert!(fixture.is_there(&format!("{inner}made")));
+    assert!(fixture.has(&format!("{inner}made")));
     assert_eq!(
         fixture.volume_of(&at(r"outer\inner")),
         Ok(inner.to_string())
@@ -154,25 +154,21 @@ fn staging_by_a_link_to_a_share_works_and_the_share_is_not_looked_at() {
     fixture.directory(&at("pods"));
     assert_eq!(fixture.call(PathCall::MapShareAt, &staging), Ok(()));
     assert_eq!(fixture.exists(&staging), Ok(true));
-    let _ = fixture.sim.take_trace();
+    let _ = fixture.take_trace();
     assert_eq!(fixture.is_link(&staging), Ok(true));
     assert_eq!(fixture.link(&staging, &target), Ok(()));
     assert_eq!(fixture.is_link(&target), Ok(true));
-    let seen = fixture.sim.take_trace();
+    let seen = fixture.take_trace();
     let packets = seen.iter().filter(|op| op.object.contains("fileserver"));
     assert_eq!(packets.count(), 0, "{seen:?}");
-    let link = fixture
-        .sim
-        .files()
-        .entry(&super::fixture::path(&target))
-        .unwrap();
+    let link = fixture.files().entry(&path(&target)).unwrap();
     assert!(
         link.is_directory(),
         "the link to the link is one to a directory"
     );
     assert_eq!(fixture.call(PathCall::RmdirForce, &target), Ok(()));
     assert_eq!(fixture.call(PathCall::RmdirForce, &staging), Ok(()));
-    assert!(!fixture.is_there(&staging));
+    assert!(!fixture.has(&staging));
 }
 
 /// csi-driver-smb opens a reported link, and fails its NodeStageVolume for one that leads nowhere; if no link is
@@ -187,9 +183,9 @@ fn a_link_to_a_share_that_is_not_mapped_is_none_and_the_share_is_not_looked_at()
         assert_eq!(fixture.call(PathCall::MapShareAt, &staging), Ok(()));
         assert_eq!(fixture.is_link(&staging), Ok(true));
         assert_eq!(fixture.unmap_share(), Ok(()));
-        let _ = fixture.sim.take_trace();
+        let _ = fixture.take_trace();
         assert_eq!(fixture.is_link(&staging), Ok(false));
-        let seen = fixture.sim.take_trace();
+        let seen = fixture.take_trace();
         let packets = seen.iter().filter(|op| op.object.contains("fileserver"));
         assert_eq!(packets.count(), 0, "{seen:?}");
         assert_eq!(fixture.call(PathCall::MapShareAt, &staging), Ok(()));
@@ -218,7 +214,7 @@ fn a_working_folder_is_not_removed_by_any_of_its_names() {
             );
         }
     }
-    assert!(fixture.is_there(&inner));
+    assert!(fixture.has(&inner));
 }
 
 /// Dozens of nodes, and links in long chains: under Wine they take minutes.
@@ -299,7 +295,7 @@ mod many {
             fixture.directory(&at(r"a\b"));
             for path in BEHIND {
                 let (link, _) = path.split_once("link").unwrap();
-                if !fixture.is_there(&at(&format!("{link}link"))) && how != "out and back" {
+                if !fixture.has(&at(&format!("{link}link"))) && how != "out and back" {
                     let relative = how == "relative symlink" && !link.is_empty();
                     lead_out(
                         &fixture,
@@ -372,7 +368,7 @@ mod many {
             let _ = fixture.link(&link, &at("link-to-it"));
             assert_eq!(fixture.offences.take(), Vec::<String>::new(), "{how}");
             assert_eq!(fixture.call(PathCall::RmdirForce, &link), Ok(()), "{how}");
-            assert!(!fixture.is_there(&link), "{how}");
+            assert!(!fixture.has(&link), "{how}");
             assert_eq!(fixture.outside(), before, "{how}");
         }
     }

@@ -103,7 +103,7 @@ fn a_lookup_opens_no_remote_path() {
         r"\\.\Mup\evil\share\x",
     ]
     .map(str::to_owned);
-    let _ = fixture.sim.take_trace();
+    let _ = fixture.take_trace();
     for path in behind.chain(direct) {
         for refused in [
             fixture.is_link(&path).map(drop),
@@ -141,7 +141,7 @@ fn a_link_at_the_end_leads_no_look_up_away() {
     fixture.symlink(&disk("away"), r"\\evil\share");
     fixture.symlink(&disk("drive"), r"Z:\evil");
     fixture.symlink(&disk("hop"), &disk("away"));
-    let _ = fixture.sim.take_trace();
+    let _ = fixture.take_trace();
     for name in ["away", "drive", "hop"] {
         let path = disk(name);
         match (name, fixture.is_link(&path)) {
@@ -167,9 +167,9 @@ fn a_path_in_a_working_folder_is_local_without_a_question() {
     let fixture = ServerFixture::new();
     let at = format!(r"{KUBELET}\mounted");
     fixture.mount(&at, fixture.volume);
-    let _ = fixture.sim.take_trace();
+    let _ = fixture.take_trace();
     assert_eq!(fixture.volume_of(&at), Ok(fixture.volume.to_string()));
-    let asked = fixture.sim.take_trace();
+    let asked = fixture.take_trace();
     let lists = asked.iter().filter(|op| op.operation == "FindFirstVolumeW");
     assert_eq!(lists.count(), 0, "{asked:?}");
 }
@@ -208,7 +208,7 @@ impl ServerFixture {
     /// The first remote open since the trace was taken.
     fn opened_away(&self) -> Option<os_sim::Op> {
         let places = ["evil", "GLOBALROOT", "Mup"];
-        let mut opened = self.sim.take_trace().into_iter();
+        let mut opened = self.take_trace().into_iter();
         opened.find(|op| {
             op.object.starts_with('Z') || places.iter().any(|place| op.object.contains(place))
         })

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestCaseError};
 
-use super::fixture::{CALLS, Hands, KUBELET, PathCall, ServerFixture};
+use super::fixture::{CALLS, Hands, KUBELET, PathCall, ServerFixture, path};
 
 /// An entry planted below the kubelet's folder.
 #[derive(Debug, Clone)]
@@ -93,7 +93,7 @@ fn event() -> impl Strategy<Value = Event> {
 fn put(fixture: &ServerFixture, at: &str, plant: &Plant) {
     use formats::reparse::{Names, Reparse};
     use os::{Files, LinkKind};
-    let (tree, path) = (fixture.sim.files(), super::fixture::path(at));
+    let (tree, path) = (fixture.files(), path(at));
     let point = |content: Reparse| {
         let data = content.encode().unwrap();
         let _ = tree.create_reparse_point(&path, LinkKind::Directory, &data);
@@ -132,11 +132,11 @@ fn put(fixture: &ServerFixture, at: &str, plant: &Plant) {
 
 /// A hand writes only where it may: its plants must not be led out themselves.
 fn may_be_planted(fixture: &ServerFixture, at: &str) -> bool {
-    let path = super::fixture::path(at);
+    let path = path(at);
     let Some(directory) = path.parent() else {
         return false;
     };
-    let tree = fixture.sim.files();
+    let tree = fixture.files();
     let host = |path: &os::WinPath| tree.host_path(path).ok();
     let places = [
         super::fixture::path(KUBELET),

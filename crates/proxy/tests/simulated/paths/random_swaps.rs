@@ -35,7 +35,7 @@ fn attacks() -> impl Strategy<Value = Vec<(u32, Attack)>> {
 
 /// Makes the call, and attacks before each such operation.
 fn call_under(fixture: &ServerFixture, call: PathCall, attacks: &[(u32, Attack)]) {
-    let faults = fixture.sim.faults();
+    let faults = fixture.faults();
     let armed: Vec<_> = attacks
         .iter()
         .map(|(nth, attack)| {
@@ -63,7 +63,7 @@ fn call_under(fixture: &ServerFixture, call: PathCall, attacks: &[(u32, Attack)]
 
 /// Whether a link is being made: an entry keeps the folder from becoming a junction until the link has its name.
 fn has_placeholder(fixture: &ServerFixture) -> bool {
-    let found = fixture.sim.files().list(&path(POD)).unwrap_or_default();
+    let found = fixture.files().list(&path(POD)).unwrap_or_default();
     let mut names = found.iter().map(|found| found.name.to_string_lossy());
     names.any(|name| name.starts_with(".wincsi-link-"))
 }

@@ -177,7 +177,7 @@ fn nothing_is_mounted_is_said_of_a_missing_path_and_a_plain_directory_alone() {
         let reads = LOOKED_FOR.iter().find(|known| text.contains(*known));
         assert_eq!(reads, None, "{other}: {text}");
     }
-    fixture.sim.hardware().detach_disk("data").unwrap();
+    fixture.hardware().detach_disk("data").unwrap();
     for gone in ["mounted", r"mounted\x"] {
         let text = fixture.volume_of(&at(gone)).unwrap_err();
         assert!(!text.contains("because it"), "{gone}: {text}");

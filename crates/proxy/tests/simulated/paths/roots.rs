@@ -2,7 +2,7 @@
 
 use wincsi_proxy::paths::Confinement;
 
-use super::fixture::{Hands, KUBELET, NodeFixture, PathCall, ServerFixture};
+use super::fixture::{Hands, KUBELET, NodeFixture, PathCall, ServerFixture, path};
 
 const PLACE: &str = r"C:\data\kubelet";
 
@@ -14,10 +14,10 @@ fn at(name: &str) -> String {
 fn with_junction() -> ServerFixture {
     let unserved = NodeFixture::new();
     unserved
-        .sim()
+        .sim
         .os()
         .files
-        .remove_directory(&super::fixture::path(KUBELET))
+        .remove_directory(&path(KUBELET))
         .unwrap();
     unserved.directory(PLACE);
     unserved.junction(KUBELET, PLACE);
@@ -29,7 +29,7 @@ fn with_junction() -> ServerFixture {
 fn a_folder_that_is_a_junction_counts_by_both_its_names() {
     let fixture = with_junction();
     assert_eq!(fixture.call(PathCall::Mkdir, &at(r"a\b")), Ok(()));
-    assert!(fixture.is_there(&format!(r"{PLACE}\a\b")));
+    assert!(fixture.has(&format!(r"{PLACE}\a\b")));
     assert_eq!(fixture.exists(&format!(r"{PLACE}\a\b")), Ok(true));
     assert_eq!(fixture.call(PathCall::Mount, &at(r"a\b")), Ok(()));
     let volume = fixture.volume.to_string();
@@ -65,12 +65,12 @@ fn a_folder_that_is_led_elsewhere_later_stays_where_it_was() {
         .sim
         .os()
         .files
-        .remove_directory(&super::fixture::path(KUBELET))
+        .remove_directory(&path(KUBELET))
         .unwrap();
     fixture.junction(KUBELET, r"C:\outside");
     assert_eq!(fixture.call(PathCall::Mkdir, &at("made")), Ok(()));
-    assert!(fixture.is_there(&format!(r"{PLACE}\made")));
-    assert!(!fixture.is_there(r"C:\outside\made"));
+    assert!(fixture.has(&format!(r"{PLACE}\made")));
+    assert!(!fixture.has(r"C:\outside\made"));
     assert!(fixture.exists(r"C:\outside\x").is_err());
 }
 
@@ -83,7 +83,7 @@ fn a_folder_that_became_a_link_is_not_entered() {
         .sim
         .os()
         .files
-        .remove_directory(&super::fixture::path(KUBELET))
+        .remove_directory(&path(KUBELET))
         .unwrap();
     fixture.symlink(KUBELET, r"C:\outside");
     for call in [
@@ -94,7 +94,7 @@ fn a_folder_that_became_a_link_is_not_entered() {
     ] {
         assert!(fixture.call(call, &at("x")).is_err(), "{call:?}");
     }
-    assert!(fixture.is_there(r"C:\outside\x"));
+    assert!(fixture.has(r"C:\outside\x"));
 }
 
 #[test]
@@ -105,7 +105,7 @@ fn a_folder_on_a_mounted_volume_counts() {
     let volume = unserved.volume;
     let fixture = unserved.serve_watching(&[]);
     assert_eq!(fixture.call(PathCall::Mkdir, r"C:\mnt\work\a"), Ok(()));
-    assert!(fixture.is_there(&format!(r"{volume}work\a")));
+    assert!(fixture.has(&format!(r"{volume}work\a")));
     assert!(fixture.call(PathCall::Mkdir, r"C:\mnt\other").is_err());
 }
 
@@ -122,7 +122,7 @@ fn a_folder_that_does_not_exist_yet_is_taken_when_it_appears_as_a_directory() {
         Ok(())
     );
     assert_eq!(fixture.call(PathCall::Mkdir, r"C:\later\work\x"), Ok(()));
-    assert!(fixture.is_there(r"C:\later\work\x"));
+    assert!(fixture.has(r"C:\later\work\x"));
 }
 
 /// Anybody may create folders at the root of a drive.
@@ -139,7 +139,7 @@ fn a_folder_that_does_not_exist_yet_is_not_taken_when_it_appears_as_a_link() {
                     .sim
                     .os()
                     .files
-                    .remove_directory(&super::fixture::path(junction))
+                    .remove_directory(&path(junction))
                     .unwrap();
                 r"C:\outside"
             }
@@ -153,7 +153,7 @@ fn a_folder_that_does_not_exist_yet_is_not_taken_when_it_appears_as_a_link() {
                 "{call:?}: {refused}"
             );
         }
-        assert!(fixture.is_there(r"C:\outside\work\x"));
+        assert!(fixture.has(r"C:\outside\work\x"));
     }
 }
 
@@ -170,7 +170,7 @@ fn a_folder_within_another_may_be_a_link_to_elsewhere() {
             fixture.call(PathCall::Mkdir, &format!(r"{way}\{index}")),
             Ok(())
         );
-        assert!(fixture.is_there(&format!(r"C:\elsewhere\{index}")));
+        assert!(fixture.has(&format!(r"C:\elsewhere\{index}")));
     }
     assert_eq!(fixture.offences.take(), Vec::<String>::new());
 }
@@ -185,7 +185,7 @@ fn without_confinement_the_reach_is_csi_proxys() {
     fixture.symlink(&at("link"), r"C:\outside");
     assert_eq!(fixture.exists(&at(r"link\x")), Ok(true));
     assert_eq!(fixture.call(PathCall::Mkdir, &at(r"link\made")), Ok(()));
-    assert!(fixture.is_there(r"C:\outside\made"));
+    assert!(fixture.has(r"C:\outside\made"));
     assert_eq!(fixture.is_link(r"C:\outside\x"), Ok(false));
     assert_eq!(fixture.call(PathCall::Mount, r"C:\outside\made"), Ok(()));
     assert_eq!(

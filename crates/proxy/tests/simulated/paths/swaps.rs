@@ -1,10 +1,9 @@
 //! A process that may write in a folder exchanges it while a link is made there. `random_swaps.rs` has random moments.
 
 use std::thread;
-use std::time::Duration;
 
 use os::{Component, Files, LinkKind};
-use os_sim::{ClockMode, Effect, Rule, SimNode, demo};
+use os_sim::{ClockMode, SimNode, demo};
 use wincsi_proxy::flags::Config;
 use wincsi_proxy::paths::Confinement;
 use wincsi_proxy::serve;
@@ -19,16 +18,14 @@ use crate::support::turn;
 fn a_slow_server_gives_nobody_time_to_lead_a_link_out() {
     let fixture = swapping();
     let before = fixture.outside();
-    let slow = Rule::on("MSFT_SmbGlobalMapping.Create", Effect::Hang);
-    let slow = fixture.sim.faults().add(slow);
+    let slow = fixture.hang("MSFT_SmbGlobalMapping.Create");
     thread::scope(|scope| {
         let _released = Released(&fixture);
         let mapping = scope.spawn(|| fixture.call(PathCall::MapShareAt, LINK));
-        let patience = Duration::from_secs(60);
-        assert!(fixture.sim.faults().wait_until_hanging(1, patience));
+        fixture.wait_for_hang(1);
         Attack::Junction.run(&fixture.sim);
         Attack::Link.run(&fixture.sim);
-        fixture.sim.faults().remove(slow);
+        fixture.faults().remove(slow);
         assert_eq!(mapping.join().unwrap(), Ok(()));
     });
     assert_eq!(fixture.outside(), before);
@@ -46,7 +43,7 @@ fn without_confinement_a_folder_that_becomes_a_junction_leads_a_link_out() {
     let fixture = unserved.serve();
     Attack::Junction.run(&fixture.sim);
     assert_eq!(fixture.call(PathCall::MapShareAt, LINK), Ok(()));
-    assert!(fixture.is_there(&format!(r"{OUTSIDE}\smb")));
+    assert!(fixture.has(&format!(r"{OUTSIDE}\smb")));
 }
 
 /// The link was there before. Its folder then leads to another folder with an equal link.
@@ -57,16 +54,14 @@ fn an_equal_link_elsewhere_is_not_taken_for_the_one_that_was_removed() {
     fixture.symlink(LINK, demo::SHARE);
     fixture.symlink(&format!(r"{OUTSIDE}\smb"), demo::SHARE);
     let before = fixture.outside();
-    let slow = Rule::on("MSFT_SmbGlobalMapping.Create", Effect::Hang);
-    let slow = fixture.sim.faults().add(slow);
+    let slow = fixture.hang("MSFT_SmbGlobalMapping.Create");
     thread::scope(|scope| {
         let _released = Released(&fixture);
         let mapping = scope.spawn(|| fixture.call(PathCall::MapShareAt, LINK));
-        let patience = Duration::from_secs(60);
-        assert!(fixture.sim.faults().wait_until_hanging(1, patience));
-        fixture.sim.files().remove_directory(&path(LINK)).unwrap();
+        fixture.wait_for_hang(1);
+        fixture.files().remove_directory(&path(LINK)).unwrap();
         Attack::Junction.run(&fixture.sim);
-        fixture.sim.faults().remove(slow);
+        fixture.faults().remove(slow);
         let refused = mapping.join().unwrap().unwrap_err();
         assert!(refused.contains("reparse point"), "{refused}");
     });
