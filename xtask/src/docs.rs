@@ -24,11 +24,6 @@ struct Page {
 
 const PAGES: &[Page] = &[
     Page {
-        path: "docs/benchmarks.md",
-        package: "wincsi-costs",
-        example: "costs_page",
-    },
-    Page {
         path: "docs/compatibility.md",
         package: "wincsi-proxy",
         example: "compatibility_page",

@@ -46,7 +46,7 @@
 //! 3. Serve it: the operation in `proxy/src/operations`, the handlers in `proxy/src/groups/<group>`, called by
 //!    the group's `register`, and for a new operation a row in `proxy/src/catalogue.rs`.
 //! 4. Name the tests of each method in `proxy/tests/simulated/pages/evidence.rs`, and give a new operation its
-//!    row in `costs/src/calls`.
+//!    row in `proxy/tests/it/costs/calls.txt`.
 //! 5. Run `cargo xtask docs`, which writes the pages from these tables.
 //!
 //! Where they apply: a field with a new name goes into `OBJECTS` of `proxy/src/audit/object.rs`, or into its test's

@@ -37,16 +37,12 @@ const LIVES: &[(&str, &str)] = &[
 /// The test programs of packages with code for Windows that stay out under Wine, and why.
 const NOT_UNDER_WINE: &[(&str, &str)] = &[
     (
-        "crates/costs/tests/table.rs",
-        "counts on the simulated node, the same everywhere; costs/tests/native.rs runs",
-    ),
-    (
         "crates/driver/tests/disks/main.rs",
         "deaths, machines and disks on the simulated node, the same everywhere; driver/tests/program runs",
     ),
     (
         "crates/driver/tests/it/main.rs",
-        "requests for shares on the simulated node, and pages, the same everywhere; driver/tests/program runs",
+        "requests for shares and counts on the simulated node, and pages, the same everywhere; driver/tests/program runs",
     ),
     (
         "crates/driver/tests/pipes.rs",

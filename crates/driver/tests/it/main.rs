@@ -1,4 +1,4 @@
-//! Requests for shares, and the pages about the driver.
+//! Requests for shares, what calls cost the node, and the pages about the driver.
 
 #![allow(
     clippy::unwrap_used,
@@ -6,5 +6,6 @@
     reason = "helpers of tests fail like tests"
 )]
 
+mod costs;
 mod pages;
 mod share_requests;

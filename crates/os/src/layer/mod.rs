@@ -10,7 +10,7 @@
 //! | layer | where | why there |
 //! |---|---|---|
 //! | looks in flight | `node`, around files, disks and volumes | outermost: a look that it refuses, or that waits for another, is no operation of the system, and counts in no metric |
-//! | metrics, counts | `os-meter`, around all facilities | next to the system, so that a duration is the system's own; in `costs` around the native way as well, so that a query counts once |
+//! | metrics, counts | `os-meter`, around all facilities | next to the system, so that a duration is the system's own; in csi-proxy's test of costs around `os-windows` as well, so that a query counts once |
 //! | happenings, sentry | tests of `node` and `proxy`, around what a test names | outside all of the system: what they do stands for other processes |
 //! | gate of the files | `os-sim`, around its file tree | innermost: a fault is what the simulated system itself does, so all others see it |
 //!

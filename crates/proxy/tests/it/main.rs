@@ -1,4 +1,4 @@
-//! The served methods, and each call of each version, over the wire.
+//! The served methods, each call of each version over the wire, and what calls cost the node.
 
 #![allow(
     clippy::panic,
@@ -7,6 +7,7 @@
 )]
 
 mod calls;
+mod costs;
 mod hangs;
 mod initiator_and_services;
 #[path = "../support/mod.rs"]

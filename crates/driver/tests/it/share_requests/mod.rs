@@ -1,6 +1,6 @@
 //! Requests for shares, as kubelet sends them, on a simulated node beside a server with shares.
 
-mod fixture;
+pub(crate) mod fixture;
 mod keys;
 // A proxy on sockets, which are pipes there.
 #[cfg(unix)]
