@@ -1,6 +1,6 @@
 //! The drivers played call by call, and requests that csi-proxy accepts and this server refuses.
 
-/// The drivers, each a file in `crates/proxy/tests/drivers`.
+/// The drivers, each a script in `crates/proxy/tests/drivers/scripts`, but vSphere's is a file beside them.
 pub(crate) const DRIVERS: &str = "
 ## Drivers
 `crates/proxy/tests/drivers` plays the calls of these drivers' sources on the simulated node: each call twice, restarts

@@ -21,7 +21,7 @@ impl Bystanders {
         attach(fixture, USED, 9, Arrives::Online);
         attach(fixture, BLANK, 8, Arrives::ByPolicy);
         servers::map(&fixture.sim, SHARE);
-        let volume = format(fixture);
+        let volume = format(fixture, USED);
         let staging = staging();
         fixture.make_directories(&staging);
         let volumes = fixture.sim.os().volumes;
@@ -71,10 +71,16 @@ fn attach(fixture: &NodeFixture, name: &str, lun: u8, arrives: Arrives) {
         .unwrap();
 }
 
-fn format(fixture: &NodeFixture) -> VolumeId {
+/// The volume on a new disk.
+pub(crate) fn formatted(fixture: &NodeFixture, name: &str, lun: u8) -> VolumeId {
+    attach(fixture, name, lun, Arrives::Online);
+    format(fixture, name)
+}
+
+fn format(fixture: &NodeFixture, name: &str) -> VolumeId {
     let node = fixture.library();
     node.operations().disks().rescan(Deadline::NEVER).unwrap();
-    let disk = fixture.disk(USED).unwrap();
+    let disk = fixture.disk(name).unwrap();
     node.operations()
         .disks()
         .partition(disk, Deadline::NEVER)

@@ -7,11 +7,10 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use client::Client;
 use formats::reparse::Reparse;
 use node::{Kept, Node, Options};
 use os::{DiskNumber, Files, VolumeId, WinPath};
-use os_sim::{ClockMode, NodeSpec, Profile, SanPolicy, SimNode, Start};
+use os_sim::{ClockMode, NodeSpec, SanPolicy, SimNode, Start};
 use tempfile::TempDir;
 use transport::{Server, ServerOptions};
 use wincsi_proxy::flags::Config;
@@ -19,7 +18,6 @@ use wincsi_proxy::paths::WorkingDirs;
 use wincsi_proxy::{Middleware, PipeOperations, groups};
 
 use super::bystanders::Bystanders;
-use super::calls::Stats;
 use super::servers;
 
 pub(crate) const KUBELET: &str = r"C:\var\lib\kubelet";
@@ -39,14 +37,14 @@ pub(crate) struct NodeFixture {
 }
 
 impl NodeFixture {
-    /// A node with this policy for new disks, volumes of others on it and servers near it.
-    pub(crate) fn new(policy: SanPolicy) -> Self {
-        Self::of(spec().san_policy(policy))
-    }
-
-    /// A node with the answers of real machines in the driver's cloud, with the same around it.
-    pub(crate) fn on(profile: Profile) -> Self {
-        Self::of(spec().profile(profile))
+    /// A node of this profile, or with this policy for new disks; volumes of others on it and servers near it.
+    pub(crate) fn named(name: &str) -> Self {
+        Self::of(match name {
+            "offline-all" => spec().san_policy(SanPolicy::OfflineAll),
+            "offline-shared" => spec().san_policy(SanPolicy::OfflineShared),
+            "online-all" => spec().san_policy(SanPolicy::OnlineAll),
+            profile => spec().profile(profile.parse().unwrap()),
+        })
     }
 
     fn of(spec: NodeSpec) -> Self {
@@ -66,11 +64,6 @@ impl NodeFixture {
         *fixture.bystanders.borrow_mut() = Some(Bystanders::on(&fixture));
         fixture.serve();
         fixture
-    }
-
-    /// A client as a driver makes one when it starts.
-    pub(crate) fn client(&self) -> Client {
-        Client::local(self.sockets())
     }
 
     /// The same operations without csi-proxy, as a driver in a HostProcess container does them.
@@ -225,10 +218,17 @@ impl NodeFixture {
             .unwrap()
     }
 
-    /// `GetDiskFreeSpaceEx` of a volume's folder.
-    pub(crate) fn free_space(&self, staging: &str) -> Stats {
+    /// The name of the filesystem of the volume at this folder.
+    pub(crate) fn file_system(&self, staging: &str) -> String {
         let volume = self.mounted_at(staging).unwrap();
-        Stats::from(self.sim.os().volumes.space(volume).unwrap())
+        let found = self.sim.os().volumes.file_system(volume).unwrap();
+        found.map(|found| found.name).unwrap_or_default()
+    }
+
+    /// `GetDiskFreeSpaceEx` of a volume's folder.
+    pub(crate) fn space(&self, staging: &str) -> os::Space {
+        let volume = self.mounted_at(staging).unwrap();
+        self.sim.os().volumes.space(volume).unwrap()
     }
 
     /// The storage provider notices plugged disks: by itself, as the drivers do not rescan before they search for their

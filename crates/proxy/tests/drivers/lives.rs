@@ -2,37 +2,41 @@
 
 use std::path::PathBuf;
 
-use super::calls::{Answer, Lifeline, Stats};
 use super::fixture::NodeFixture;
+use super::steps::{Answer, Lifeline, Vars};
 
 /// One driver, as the kubelet calls it for one volume and one pod.
 pub(crate) trait Driver {
     fn paths(&self) -> &Paths;
     fn lifeline(&self) -> &Lifeline;
 
-    fn node_stage_volume(&self) -> Answer<()>;
-    fn node_publish_volume(&self) -> Answer<()>;
-    fn node_unpublish_volume(&self) -> Answer<()>;
-    fn node_unstage_volume(&self) -> Answer<()>;
-
-    /// `None` if the driver does not call csi-proxy.
-    fn node_get_volume_stats(&self) -> Answer<Option<Stats>> {
-        Ok(None)
-    }
-
-    /// The driver's call to expand a volume after its disk grew to 4 GiB; `None` if it has none.
-    fn node_expand_volume(&self) -> Answer<Option<()>> {
-        Ok(None)
-    }
+    /// Does what is asked; the values after it, or `None` if the driver has nothing of the kind.
+    fn ask(&self, what: Ask) -> Answer<Option<Vars>>;
 
     /// Where the files of a staged volume lie outside of the node.
-    fn content(&self, fixture: &NodeFixture) -> PathBuf;
+    fn content(&self) -> PathBuf;
 
-    /// Makes the disk below the volume 4 GiB long.
-    fn grow(&self, _stage: &NodeFixture) {}
+    fn must(&self, what: Ask) -> Answer<()> {
+        self.ask(what)
+            .map(|values| assert!(values.is_some(), "a driver without {what:?}"))
+    }
+}
 
-    /// Checks what the driver leaves behind once the volume is unstaged, beside its files.
-    fn check_unstaged(&self, fixture: &NodeFixture);
+/// The kubelet's calls of a driver, and what the tests do beside them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Ask {
+    Stage,
+    Publish,
+    Unpublish,
+    Unstage,
+    /// `total` and `used` bytes, if the driver calls csi-proxy for them.
+    Stats,
+    /// After the disk grew to 4 GiB.
+    Expand,
+    /// To make the disk below the volume 4 GiB long.
+    Grow,
+    /// To check what the driver leaves behind once the volume is unstaged, beside its files.
+    Unstaged,
 }
 
 /// The kubelet's two paths for a volume.
@@ -92,10 +96,6 @@ impl Paths {
             raw_target,
         }
     }
-
-    pub(crate) fn staging_parent(&self) -> &str {
-        self.staging.rsplit_once('\\').unwrap().0
-    }
 }
 
 /// A path, converted as by the drivers' helper.
@@ -115,8 +115,8 @@ pub(crate) fn whole<D: Driver>(fixture: &NodeFixture, driver: &D) -> Answer<()> 
     let paths = driver.paths();
     fixture.pod_writes(&paths.target, "first");
     check_file(fixture, driver, "first");
-    stats_and_growth(fixture, driver)?;
-    driver.node_publish_volume()?;
+    stats_and_growth(driver)?;
+    driver.must(Ask::Publish)?;
     check_file(fixture, driver, "first");
     take_down_twice(fixture, driver)?;
     stage_twice(fixture, driver)?;
@@ -143,17 +143,17 @@ pub(crate) fn interrupted<'a, D: Driver>(
     kubelet_publishes(fixture, &driver)?;
     fixture.pod_writes(&driver.paths().target, "written");
     restart(&mut driver);
-    driver.node_publish_volume()?;
+    driver.must(Ask::Publish)?;
     check_file(fixture, &driver, "written");
     restart(&mut driver);
-    stats_and_growth(fixture, &driver)?;
+    stats_and_growth(&driver)?;
     restart(&mut driver);
-    driver.node_unpublish_volume()?;
+    driver.must(Ask::Unpublish)?;
     restart(&mut driver);
-    driver.node_unstage_volume()?;
+    driver.must(Ask::Unstage)?;
     restart(&mut driver);
     check_down(fixture, &driver);
-    driver.node_unstage_volume()?;
+    driver.must(Ask::Unstage)?;
     check_down(fixture, &driver);
     Ok(())
 }
@@ -168,14 +168,14 @@ pub(crate) fn rebooted<'a, D: Driver>(
     kubelet_stages(fixture, &driver)?;
     kubelet_publishes(fixture, &driver)?;
     fixture.pod_writes(&driver.paths().target, "before");
-    let content = driver.content(fixture).join("before");
+    let content = driver.content().join("before");
     fixture.reboot();
     let driver = start(fixture);
     if after == AfterReboot::StageAgain {
         kubelet_stages(fixture, &driver)?;
         kubelet_publishes(fixture, &driver)?;
         check_file(fixture, &driver, "before");
-        stats_and_growth(fixture, &driver)?;
+        stats_and_growth(&driver)?;
     }
     take_down_twice(fixture, &driver)?;
     assert!(content.exists(), "{}", content.display());
@@ -194,11 +194,11 @@ pub(crate) fn killed<'a, D: Driver>(
     })?;
     let driver = start(fixture);
     fixture.pod_writes(&driver.paths().target, "kept");
-    until_it_survives(&|| start(fixture), Driver::node_unpublish_volume)?;
+    until_it_survives(&|| start(fixture), |driver| driver.must(Ask::Unpublish))?;
     for number in 1.. {
         let driver = start(fixture);
         driver.lifeline().ends_with_call(number);
-        let answer = driver.node_unstage_volume();
+        let answer = driver.must(Ask::Unstage);
         if !driver.lifeline().is_over() {
             answer?;
             break;
@@ -207,7 +207,7 @@ pub(crate) fn killed<'a, D: Driver>(
         kubelet_stages(fixture, &driver)?;
         kubelet_publishes(fixture, &driver)?;
         check_file(fixture, &driver, "kept");
-        driver.node_unpublish_volume()?;
+        driver.must(Ask::Unpublish)?;
     }
     check_down(fixture, &driver);
     Ok(())
@@ -233,16 +233,16 @@ fn until_it_survives<D: Driver>(
 fn kubelet_stages(fixture: &NodeFixture, driver: &impl Driver) -> Answer<()> {
     let paths = driver.paths();
     fixture.make_directories(&paths.staging);
-    driver.node_stage_volume()?;
+    driver.must(Ask::Stage)?;
     assert!(fixture.is_there(&paths.staging), "{paths:?}");
     Ok(())
 }
 
 fn stage_twice(fixture: &NodeFixture, driver: &impl Driver) -> Answer<()> {
     kubelet_stages(fixture, driver)?;
-    let content = driver.content(fixture);
+    let content = driver.content();
     kubelet_stages(fixture, driver)?;
-    assert_eq!(driver.content(fixture), content, "the same volume again");
+    assert_eq!(driver.content(), content, "the same volume again");
     Ok(())
 }
 
@@ -252,7 +252,7 @@ fn kubelet_publishes(fixture: &NodeFixture, driver: &impl Driver) -> Answer<()> 
         target, staging, ..
     } = driver.paths();
     fixture.make_directories(target);
-    driver.node_publish_volume()?;
+    driver.must(Ask::Publish)?;
     let source = fixture.read_link(target).expect("the target is a link");
     let (source, staging) = (source.to_lowercase(), staging.to_lowercase());
     assert_eq!(
@@ -272,40 +272,40 @@ fn publish_twice(fixture: &NodeFixture, driver: &impl Driver) -> Answer<()> {
 fn check_file(fixture: &NodeFixture, driver: &impl Driver, name: &str) {
     let seen = fixture.pod_reads(&driver.paths().target, name);
     assert_eq!(seen.as_deref(), Ok(name), "{:?}", driver.paths());
-    let content = driver.content(fixture).join(name);
+    let content = driver.content().join(name);
     let stored = std::fs::read_to_string(&content).ok();
     assert_eq!(stored.as_deref(), Some(name), "{}", content.display());
 }
 
-fn stats_and_growth(fixture: &NodeFixture, driver: &impl Driver) -> Answer<()> {
-    let Some(before) = driver.node_get_volume_stats()? else {
+fn stats_and_growth(driver: &impl Driver) -> Answer<()> {
+    let number = |values: &Vars, name: &str| values[name].parse::<u64>().expect(name);
+    let Some(before) = driver.ask(Ask::Stats)? else {
         return Ok(());
     };
-    assert!(before.total > 900 << 20, "{before:?}");
-    assert!((0..before.total).contains(&before.used), "{before:?}");
-    driver.grow(fixture);
-    if driver.node_expand_volume()?.is_some() {
-        let after = driver.node_get_volume_stats()?.expect("it had some");
-        assert!(after.total > 3900 << 20, "{before:?} became {after:?}");
-        assert!(
-            driver.node_expand_volume()?.is_some(),
-            "nothing is left to grow"
-        );
+    let (total, used) = (number(&before, "total"), number(&before, "used"));
+    assert!(total > 900 << 20 && used < total, "{used} of {total}");
+    driver.ask(Ask::Grow)?;
+    if driver.ask(Ask::Expand)?.is_some() {
+        let after = driver.ask(Ask::Stats)?.expect("it had some");
+        let after = number(&after, "total");
+        assert!(after > 3900 << 20, "{total} became {after}");
+        // Nothing is left to grow.
+        driver.must(Ask::Expand)?;
     }
     Ok(())
 }
 
 fn take_down_twice(fixture: &NodeFixture, driver: &impl Driver) -> Answer<()> {
-    driver.node_unpublish_volume()?;
-    driver.node_unpublish_volume()?;
+    driver.must(Ask::Unpublish)?;
+    driver.must(Ask::Unpublish)?;
     assert!(
         !fixture.is_there(&driver.paths().target),
         "{:?}",
         driver.paths()
     );
-    driver.node_unstage_volume()?;
+    driver.must(Ask::Unstage)?;
     check_down(fixture, driver);
-    driver.node_unstage_volume()?;
+    driver.must(Ask::Unstage)?;
     check_down(fixture, driver);
     Ok(())
 }
@@ -314,7 +314,7 @@ fn check_down(fixture: &NodeFixture, driver: &impl Driver) {
     let paths = driver.paths();
     assert!(!fixture.is_there(&paths.target), "{paths:?}");
     assert!(!fixture.is_there(&paths.staging), "{paths:?}");
-    driver.check_unstaged(fixture);
+    driver.must(Ask::Unstaged).unwrap();
     fixture.check_bystanders();
 }
 

@@ -2,21 +2,24 @@
 //! own outside of the kubelet's; it reports each as a PersistentVolume, and wipes a released one by formatting it. The
 //! kubelet brings volumes to pods without csi-proxy.
 
-use os::{Deadline, DiskNumber, VolumeId};
-use os_sim::{Arrives, Bus, Content, DiskSpec, SanPolicy};
+use os::VolumeId;
 
-use super::calls::{Answer, Api, OldVolume, Pipes};
-use super::fixture::{NodeFixture, path};
+use super::*;
+use crate::fixture::path;
 
-const NAME: &str = "local-static-provisioner";
-const FALLBACK: Api = Api::Fallback(OldVolume::V1Beta2);
+/// The script plays no life of a volume.
+const SCRIPT: Source = Source {
+    file: "local_static_provisioner",
+    text: include_str!("scripts/local_static_provisioner.txt"),
+    tests: &["v1", "v1beta2"],
+};
 
 /// The administrator's folder, as the node has it.
 const FOLDER: &str = r"C:\mnt\disks";
 
 struct Provisioner<'a> {
     fixture: &'a NodeFixture,
-    pipes: Pipes,
+    player: Player<'a>,
     /// The folder as it is configured: with a drive, or without.
     host_dir: &'static str,
 }
@@ -25,14 +28,14 @@ struct Provisioner<'a> {
 #[derive(Debug, PartialEq, Eq)]
 struct Local {
     host_path: String,
-    bytes: i64,
+    bytes: u64,
 }
 
 impl<'a> Provisioner<'a> {
-    fn start(fixture: &'a NodeFixture, api: Api, host_dir: &'static str) -> Self {
+    fn start(fixture: &'a NodeFixture, mode: &str, host_dir: &'static str) -> Self {
         Self {
             fixture,
-            pipes: Pipes::new(NAME, api, fixture),
+            player: Player::start(fixture, SCRIPT, mode, Form::Drive),
             host_dir,
         }
     }
@@ -47,21 +50,16 @@ impl<'a> Provisioner<'a> {
         names.iter().map(|name| self.look_at(name)).collect()
     }
 
-    /// `IsLikelyMountPoint`, and `GetFsCapacityByte`.
     fn look_at(&self, name: &str) -> Answer<Local> {
         let host_path = self.host_path(name);
-        if !self.pipes.is_symlink(&host_path)? {
-            return Err(self.pipes.failure("IsSymlink", "no link"));
-        }
-        let volume = self.pipes.volume_of_target(&host_path)?;
-        let bytes = self.pipes.volume_stats(&volume)?.total;
+        let seen = self.player.play("look_at", &[("path", &host_path)])?;
+        let bytes = seen["total_bytes"].parse().unwrap();
         Ok(Local { host_path, bytes })
     }
 
-    /// `DeleteContents` of a released volume.
     fn wipe(&self, name: &str) -> Answer<()> {
-        let volume = self.pipes.volume_of_target(&self.host_path(name))?;
-        self.pipes.format_volume(&volume)
+        let path = self.host_path(name);
+        self.player.play("wipe", &[("path", &path)]).map(drop)
     }
 
     fn host_path(&self, name: &str) -> String {
@@ -71,10 +69,10 @@ impl<'a> Provisioner<'a> {
 
 /// Local volumes as an administrator leaves them.
 fn fixture() -> (NodeFixture, [VolumeId; 2]) {
-    let fixture = NodeFixture::new(SanPolicy::OfflineShared);
+    let fixture = player::node(SCRIPT, "v1", "node");
     let volumes = [
-        formatted(&fixture, "local-a", 4),
-        formatted(&fixture, "local-b", 5),
+        bystanders::formatted(&fixture, "local-a", 4),
+        bystanders::formatted(&fixture, "local-b", 5),
     ];
     fixture.make_directories(FOLDER);
     mount(&fixture, &format!(r"{FOLDER}\mounted"), volumes[0]);
@@ -82,26 +80,6 @@ fn fixture() -> (NodeFixture, [VolumeId; 2]) {
     link(&fixture, "to-folder", r"C:\volumes\b");
     link(&fixture, "to-volume", &volumes[1].to_string());
     (fixture, volumes)
-}
-
-fn formatted(fixture: &NodeFixture, serial: &str, lun: u8) -> VolumeId {
-    let spec = DiskSpec::on(Bus::Sas).serial(serial).lun(lun);
-    let spec = spec.arriving(Arrives::Online);
-    let hardware = fixture.sim.hardware();
-    let attached = hardware.attach_disk(serial, &spec, &Content::blank(1 << 30));
-    attached.unwrap();
-    fixture.wait_until_the_provider_noticed();
-    let disk: DiskNumber = fixture.disk(serial).unwrap();
-    let node = fixture.library();
-    let operations = node.operations();
-    operations.disks().partition(disk, Deadline::NEVER).unwrap();
-    let volume = operations.volumes().sole_on_disk(disk, Deadline::NEVER);
-    let volume = volume.unwrap();
-    operations
-        .volumes()
-        .format(volume, Deadline::NEVER)
-        .unwrap();
-    volume
 }
 
 fn mount(fixture: &NodeFixture, folder: &str, volume: VolumeId) {
@@ -119,7 +97,7 @@ fn link(fixture: &NodeFixture, name: &str, target: &str) {
 #[test]
 fn local_volumes_are_found_without_a_flag_for_their_folder() {
     let (fixture, _) = fixture();
-    for api in [Api::V1, FALLBACK] {
+    for api in ["v1", "v1beta2"] {
         for host_dir in [FOLDER, r"\mnt\disks", "c:/mnt/disks"] {
             let provisioner = Provisioner::start(&fixture, api, host_dir);
             let found = provisioner.discover();
@@ -146,7 +124,7 @@ fn what_is_no_volume_is_not_reported() {
     link(&fixture, "to-share", r"\\fileserver\share");
     let gone = os::Volumes::delete_mount_point;
     gone(&*fixture.sim.os().volumes, &path(r"C:\volumes\b")).unwrap();
-    let provisioner = Provisioner::start(&fixture, Api::V1, FOLDER);
+    let provisioner = Provisioner::start(&fixture, "v1", FOLDER);
     let found: Vec<_> = provisioner.discover().into_iter().flatten().collect();
     let paths: Vec<_> = found.iter().map(|local| local.host_path.as_str()).collect();
     assert_eq!(paths, [r"C:\mnt\disks\mounted", r"C:\mnt\disks\to-volume"]);
@@ -159,7 +137,7 @@ fn what_is_no_volume_is_not_reported() {
 #[test]
 fn a_released_volume_is_wiped_and_found_again() {
     let (fixture, volumes) = fixture();
-    for api in [Api::V1, FALLBACK] {
+    for api in ["v1", "v1beta2"] {
         let provisioner = Provisioner::start(&fixture, api, r"\mnt\disks");
         for (name, volume) in [("mounted", volumes[0]), ("to-folder", volumes[1])] {
             let content = fixture.volume_folder(volume).join("of-the-last-tenant");
@@ -180,7 +158,7 @@ fn what_is_staged_for_a_pod_is_not_wiped() {
     let staged = r"C:\var\lib\kubelet\plugins\kubernetes.io\csi\another\globalmount";
     assert!(fixture.is_there(staged), "a bystander is mounted there");
     link(&fixture, "to-staged", staged);
-    let provisioner = Provisioner::start(&fixture, Api::V1, FOLDER);
+    let provisioner = Provisioner::start(&fixture, "v1", FOLDER);
     let refused = provisioner.wipe("to-staged").unwrap_err();
     assert!(refused.text.contains("-format-guard"), "{refused:?}");
     fixture.check_bystanders();

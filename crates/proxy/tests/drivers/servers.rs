@@ -8,51 +8,26 @@ use os_sim::iscsi::{self, IscsiControl, TargetSpec};
 use os_sim::smb::{ServerSpec, SmbControl};
 use os_sim::{Bus, DiskSpec, SimNode};
 
-/// A server with the shares `share` and `other`.
-pub(crate) const FILE_SERVER: &str = "fileserver";
-pub(crate) const USER: &str = r"DOMAIN\user";
-pub(crate) const PASSWORD: &str = "password";
+const USER: &str = r"DOMAIN\user";
+const PASSWORD: &str = "password";
 
-/// A storage account with the share `share`.
-pub(crate) const ACCOUNT: &str = "account";
-pub(crate) const ACCOUNT_HOST: &str = "account.file.core.windows.net";
-pub(crate) const ACCOUNT_USER: &str = r"AZURE\account";
-pub(crate) const ACCOUNT_KEY: &str = "bm90IGEga2V5IGF0IGFsbA==";
-
-/// A server for democratic-csi with a user of its name; its share is `share`.
-pub(crate) const NAS: &str = "nas";
-pub(crate) const NAS_USER: &str = r"nas\user";
-
-pub(crate) const PORTAL: &str = "10.0.0.9";
-pub(crate) const TARGET: &str = "iqn.2026-01.com.example:volume";
-pub(crate) const TARGET_SERIAL: &str = "ISCSI0001";
-/// The image of the target's disk.
-pub(crate) const TARGET_IMAGE: &str = "volume";
-
-/// A Longhorn engine's own target, with the disk of one volume and without CHAP.
-pub(crate) const ENGINE: &str = "iqn.2019-10.io.longhorn:pvc-1";
-pub(crate) const ENGINE_PORTAL: &str = "10.0.0.10";
-pub(crate) const ENGINE_SERIAL: &str = "beaf11";
-
-pub(crate) const CHAP_USER: &str = "node";
-pub(crate) const CHAP_SECRET: &str = "0123456789ab";
-
-/// Sets all of them up around the node of this folder.
+/// Sets all of them up around the node of this folder: a file server, a storage account, a server for democratic-csi
+/// with a user of its name, an array with a target, and a Longhorn engine's own target without CHAP.
 pub(crate) fn around(node: &Path) {
     let servers = SmbControl::at(node);
     let mut files = ServerSpec::sharing("share", USER, PASSWORD);
     let other = ServerSpec::sharing("other", USER, PASSWORD);
     files.share.extend(other.share);
-    servers.add_server(FILE_SERVER, &files).unwrap();
-    let account = ServerSpec::sharing("share", ACCOUNT_USER, ACCOUNT_KEY);
-    let account = account.also_named(ACCOUNT_HOST);
-    servers.add_server(ACCOUNT, &account).unwrap();
-    let nas = ServerSpec::sharing("share", NAS_USER, PASSWORD);
-    servers.add_server(NAS, &nas).unwrap();
+    servers.add_server("fileserver", &files).unwrap();
+    let account = ServerSpec::sharing("share", r"AZURE\account", "bm90IGEga2V5IGF0IGFsbA==");
+    let account = account.also_named("account.file.core.windows.net");
+    servers.add_server("account", &account).unwrap();
+    let nas = ServerSpec::sharing("share", r"nas\user", PASSWORD);
+    servers.add_server("nas", &nas).unwrap();
     for (server, below) in [
-        (FILE_SERVER, "pvc-1"),
-        (FILE_SERVER, "pvc-2"),
-        (NAS, "pvc-1"),
+        ("fileserver", "pvc-1"),
+        ("fileserver", "pvc-2"),
+        ("nas", "pvc-1"),
     ] {
         let share = servers.share_folder(server, "share");
         std::fs::create_dir_all(share.join(below)).unwrap();
@@ -62,22 +37,17 @@ pub(crate) fn around(node: &Path) {
 
 fn targets_around(node: &Path) {
     let servers = IscsiControl::at(node);
-    servers.set_image(TARGET_IMAGE, 1 << 30).unwrap();
-    let disk = DiskSpec::on(Bus::Iscsi).serial(TARGET_SERIAL);
-    let target = TargetSpec::named(TARGET)
-        .with_disk(TARGET_IMAGE, disk)
-        .asking(CHAP_USER, CHAP_SECRET);
-    let server = iscsi::ServerSpec::at(PORTAL).offering(target);
-    servers.add_server("array", &server).unwrap();
-}
-
-/// Sets up the engine of a volume.
-pub(crate) fn engine_around(servers: &IscsiControl) {
-    servers.set_image("engine", 1 << 30).unwrap();
-    let disk = DiskSpec::on(Bus::Iscsi).serial(ENGINE_SERIAL);
-    let target = TargetSpec::named(ENGINE).with_disk("engine", disk);
-    let server = iscsi::ServerSpec::at(ENGINE_PORTAL).offering(target);
-    servers.add_server("engine", &server).unwrap();
+    let array = TargetSpec::named("iqn.2026-01.com.example:volume").asking("node", "0123456789ab");
+    let engine = TargetSpec::named("iqn.2019-10.io.longhorn:pvc-1");
+    for (name, address, image, serial, target) in [
+        ("array", "10.0.0.9", "volume", "ISCSI0001", array),
+        ("engine", "10.0.0.10", "engine", "beaf11", engine),
+    ] {
+        servers.set_image(image, 1 << 30).unwrap();
+        let target = target.with_disk(image, DiskSpec::on(Bus::Iscsi).serial(serial));
+        let server = iscsi::ServerSpec::at(address).offering(target);
+        servers.add_server(name, &server).unwrap();
+    }
 }
 
 /// The shares mapped on the node, in any state.

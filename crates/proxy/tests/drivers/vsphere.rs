@@ -11,9 +11,9 @@ use node::{Criterion, DiskQuery, FoundDisk, FoundVolume, NewSize, Page83};
 use os::{Deadline, Files, WinPath};
 use os_sim::{Content, NodeSpec, Profile};
 
-use super::calls::{Answer, Fate, KILLED, Lifeline, Stats, StepFailure};
 use super::fixture::{NodeFixture, path};
-use super::lives::{Driver, Form, Paths, lives_of};
+use super::lives::{Ask, Driver, Form, Paths, lives_of};
+use super::steps::{Answer, Lifeline, StepFailure, Vars};
 
 const UUID: &str = "6000c29a1b2c3d4e5f60718293a4b5c6";
 const DISK: &str = "data";
@@ -56,18 +56,11 @@ impl<'a> Vsphere<'a> {
 
     /// One call of the library.
     fn call<T>(&self, act: impl FnOnce(&dyn NodeApi, Deadline) -> api::Result<T>) -> Answer<T> {
-        let fate = self.lifeline.spend();
-        let killed = || Err(StepFailure::new("vsphere", self.mode, "a call", KILLED));
-        if fate == Fate::Dead {
-            return killed();
-        }
         let deadline = self.node.deadline(Duration::from_secs(60));
-        let answer = act(&*self.node, deadline)
-            .map_err(|error| StepFailure::new("vsphere", self.mode, error.operation, &error));
-        if fate == Fate::Dying {
-            return killed();
-        }
-        answer
+        let step = format!("vsphere ({:?})", self.mode);
+        self.lifeline.call(&step, || {
+            act(&*self.node, deadline).map_err(|error| StepFailure::new(&step, &error))
+        })
     }
 
     fn staging(&self) -> WinPath {
@@ -104,18 +97,8 @@ impl<'a> Vsphere<'a> {
         }
         self.call(|node, deadline| node.volumes().mount(&volume, &self.staging(), deadline))
     }
-}
 
-impl Driver for Vsphere<'_> {
-    fn paths(&self) -> &Paths {
-        &self.paths
-    }
-
-    fn lifeline(&self) -> &Lifeline {
-        &self.lifeline
-    }
-
-    fn node_stage_volume(&self) -> Answer<()> {
+    fn stage(&self) -> Answer<()> {
         let disk = self.find_disk()?;
         if self.is_mounted() {
             return Ok(());
@@ -123,7 +106,7 @@ impl Driver for Vsphere<'_> {
         self.format_and_mount(&disk)
     }
 
-    fn node_publish_volume(&self) -> Answer<()> {
+    fn publish(&self) -> Answer<()> {
         let target = self.target();
         let parent = target.parent().unwrap();
         if self.call(|node, deadline| node.filesystem().path_exists(&target, deadline))? {
@@ -137,11 +120,11 @@ impl Driver for Vsphere<'_> {
         })
     }
 
-    fn node_unpublish_volume(&self) -> Answer<()> {
+    fn unpublish(&self) -> Answer<()> {
         self.call(|node, deadline| node.filesystem().remove_tree(&self.target(), deadline))
     }
 
-    fn node_unstage_volume(&self) -> Answer<()> {
+    fn unstage(&self) -> Answer<()> {
         let staging = self.staging();
         if !self.call(|node, deadline| node.filesystem().path_exists(&staging, deadline))? {
             return Ok(());
@@ -153,14 +136,17 @@ impl Driver for Vsphere<'_> {
         self.call(|node, deadline| node.disks().take_offline(&disk, deadline))
     }
 
-    fn node_get_volume_stats(&self) -> Answer<Option<Stats>> {
+    fn stats(&self) -> Answer<Vars> {
         let target = self.target();
         let volume = self.call(|node, deadline| node.volumes().of_target(&target, deadline))?;
         let space = self.call(|node, deadline| node.volumes().stats(volume, deadline))?;
-        Ok(Some(Stats::from(space)))
+        let values = [("total", space.total), ("used", space.total - space.free)];
+        Ok(values
+            .map(|(name, bytes)| (name.to_owned(), bytes.to_string()))
+            .into())
     }
 
-    fn node_expand_volume(&self) -> Answer<Option<()>> {
+    fn expand(&self) -> Answer<()> {
         let target = self.target();
         let volume = self.call(|node, deadline| node.volumes().find_at(&target, deadline))?;
         self.call(|node, deadline| node.disks().rescan(deadline))?;
@@ -170,26 +156,47 @@ impl Driver for Vsphere<'_> {
         let found = self.find_disk()?;
         self.call(|node, deadline| node.disks().bring_online(&found, deadline))?;
         self.call(|node, deadline| node.volumes().resize(&volume, NewSize::Maximum, deadline))?;
-        Ok(Some(()))
+        Ok(())
+    }
+}
+
+impl Driver for Vsphere<'_> {
+    fn paths(&self) -> &Paths {
+        &self.paths
     }
 
-    fn content(&self, fixture: &NodeFixture) -> PathBuf {
-        let volume = fixture.mounted_at(&self.paths.staging).unwrap();
-        fixture.volume_folder(volume)
+    fn lifeline(&self) -> &Lifeline {
+        &self.lifeline
     }
 
-    fn grow(&self, fixture: &NodeFixture) {
-        fixture.sim.hardware().grow_disk(DISK, 4 << 30).unwrap();
+    fn ask(&self, what: Ask) -> Answer<Option<Vars>> {
+        match what {
+            Ask::Stage => self.stage()?,
+            Ask::Publish => self.publish()?,
+            Ask::Unpublish => self.unpublish()?,
+            Ask::Unstage => self.unstage()?,
+            Ask::Stats => return self.stats().map(Some),
+            Ask::Expand => self.expand()?,
+            Ask::Grow => self
+                .fixture
+                .sim
+                .hardware()
+                .grow_disk(DISK, 4 << 30)
+                .unwrap(),
+            Ask::Unstaged => assert!(!self.fixture.is_online(UUID), "the disk is offline"),
+        }
+        Ok(Some(Vars::new()))
     }
 
-    fn check_unstaged(&self, fixture: &NodeFixture) {
-        assert!(!fixture.is_online(UUID), "the disk is offline");
+    fn content(&self) -> PathBuf {
+        let volume = self.fixture.mounted_at(&self.paths.staging).unwrap();
+        self.fixture.volume_folder(volume)
     }
 }
 
 /// A node of vSphere, where a new disk arrives offline.
 fn fixture() -> NodeFixture {
-    let fixture = NodeFixture::on(Profile::Vsphere);
+    let fixture = NodeFixture::named("vsphere");
     let disk = Profile::Vsphere.disk(3, UUID);
     let content = Content::blank(2 << 30);
     let hardware = fixture.sim.hardware();
