@@ -61,6 +61,7 @@ const LEFT_OUT: [(Feature, &[&str]); 7] = [
     (
         Feature::ContentLooks,
         &[
+            "refused::a_cleared_disk_is_partitioned_and_not_formatted",
             "refused::a_disk_that_cannot_be_read_is_left_to_the_proof",
             "refused::a_refused_disk_stays_as_it_was",
             "refused::what_windows_may_mount_is_not_refused_early",
