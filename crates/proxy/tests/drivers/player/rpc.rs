@@ -1,13 +1,14 @@
 //! RPCs by name, with their messages by the descriptors of their version.
 
 use std::collections::BTreeMap;
+use std::sync::LazyLock;
 
 use prost::Message as _;
 use prost_reflect::{
     DescriptorPool, DynamicMessage, FieldDescriptor, Kind, MapKey, MessageDescriptor,
     ReflectMessage as _, Value,
 };
-use wire::{Group, Stability};
+use wire::{GROUPS, Group, Stability};
 
 /// What versions before v1 call the RPCs and fields that a script has by their names in v1.
 const BEFORE_V1: [(&str, &str); 21] = [
@@ -34,6 +35,13 @@ const BEFORE_V1: [(&str, &str); 21] = [
     ("used_bytes", "volumeUsedSize"),
 ];
 
+/// The descriptors of each group and version. To read them for each call takes a fifth of the tests' time.
+static POOLS: LazyLock<BTreeMap<String, DescriptorPool>> = LazyLock::new(|| {
+    let pool = |group: &Group| DescriptorPool::decode(group.descriptor_set).expect("descriptors");
+    let pools = GROUPS.iter().map(|group| (group.to_string(), pool(group)));
+    pools.collect()
+});
+
 /// One RPC of one version.
 pub(crate) struct Rpc {
     pub(crate) group: &'static Group,
@@ -54,7 +62,7 @@ pub(crate) enum Data {
 impl Rpc {
     pub(crate) fn find(group: &'static Group, name: &str) -> Option<Self> {
         let method = names(group, name).find_map(|name| group.method(name))?;
-        let pool = DescriptorPool::decode(group.descriptor_set).expect("descriptors");
+        let pool = &POOLS[&group.to_string()];
         let message = |name| pool.get_message_by_name(&format!("{}.{name}", group.package));
         Some(Self {
             group,
