@@ -1,17 +1,20 @@
-//! Plays the scripts: `../scripts` has one for each driver, and what several have in common.
+//! Plays the scripts: `../scripts` has one for each driver but vSphere's, and what several have in common.
 //!
 //! | line | meaning |
 //! |---|---|
 //! | `driver`, `node`, `content` | the volumes' folder; the node's profile or policy; where a volume's files are |
-//! | `mode NAME disk.v1 ... NAME=VALUE ...` | a test: the versions of its pipes, its values |
+//! | `mode NAME disk.v1 ... NAME=VALUE ...` | a test, or what a case names: the versions of its pipes, its values |
+//! | `use NAME`, `let NAME = VALUE` | a common script's routines too; a variable, read as `$NAME` |
 //! | `stage:`, `clear path:` | a routine, with its parameters: a call of the kubelet's, or a part of one |
 //! | `case NAME MODE FORM [ROUTINE]:` | a test of its own, on the node that the routine makes |
-//! | `disk.Rescan`, `node mkdir $staging` | an RPC with its fields; an action without csi-proxy |
+//! | `disk.Rescan`, `node mkdir $staging` | an RPC with its fields; an action without csi-proxy. Deeper lines go on with it |
+//! | `do ROUTINE NAME=VALUE` | plays a routine, which has all variables of its caller |
 //! | `... -> a = b, c` | puts fields of the answer into variables; `first`, `last`, `only` take one of several |
 //! | `... ignoring "text"` | a failure with this text, or any of `errors`, is an empty answer |
 //! | `... or CONDITION` | a failure is none if the condition holds |
 //! | `connect disk` | a new connection to a group |
-//! | `if CONDITION`, `check`, `fails` | a call's answer, a variable or a comparison holds; a line fails |
+//! | `if CONDITION [then LINE]`, `check` | `not`, a call's answer, a variable, `==`, `>`, `contains` or `lists` (of commas) holds |
+//! | `fails LINE`, `fail "text"`, `done` | the line fails, with `$failure`; the routine fails, or ends |
 //! | `whole` | the whole life of a volume |
 //!
 //! A driver's `if` is the driver's own. There are no loops. Each line is checked before anything is played: an unknown
@@ -69,7 +72,10 @@ pub(crate) fn node(source: Source, mode: &str, routine: &str) -> NodeFixture {
     let fixture = NodeFixture::named(&script.head("node")[0]);
     check::check(&fixture, source);
     let player = Player::new(&fixture, source, mode, Form::Backslashes);
-    player.play_if_any(routine).unwrap();
+    let _ = match routine {
+        "node" => player.play_if_any(routine).unwrap(),
+        named => Some(player.play(named, &[]).unwrap()),
+    };
     drop(player);
     fixture
 }
@@ -166,7 +172,13 @@ impl<'a> Player<'a> {
                 let value = expand(line, value.first().unwrap_or(&""), vars);
                 vars.insert((*name).to_owned(), value);
             }
-            ["connect", group] => drop(self.channels.borrow_mut().remove(*group)),
+            ["connect", group] => {
+                let of_group = format!("{group}.");
+                let mut words = self.script.mode(&self.mode).iter();
+                let is_known = words.any(|word| word.starts_with(&of_group));
+                assert!(is_known, "{line}: {} has no {group}", self.mode);
+                self.channels.borrow_mut().remove(*group);
+            }
             ["fails", rest @ ..] => {
                 let failure = match self.line(line, rest, vars) {
                     Err(failure) => failure.text,
@@ -202,10 +214,7 @@ impl<'a> Player<'a> {
     fn routine(&self, line: &Line, name: &str, given: &[&str], vars: &mut Vars) -> Answer<()> {
         let found = self.script.routine(name);
         let found = found.unwrap_or_else(|| panic!("{line}: there is no routine {name}"));
-        let given: Vec<_> = given
-            .iter()
-            .filter_map(|word| word.split_once('='))
-            .collect();
+        let given = pairs(line, given);
         let names: Vec<_> = given.iter().map(|(name, _)| *name).collect();
         assert_eq!(names, found.parameters, "{line}: the parameters of {name}");
         for (name, value) in given {
@@ -225,7 +234,7 @@ impl<'a> Player<'a> {
             ["not", rest @ ..] => !self.condition(line, rest, vars)?,
             [left, ">", right] => number(left) > number(right),
             [left, ">", right, "+", more] => number(left) > number(right) + number(more),
-            [left, how @ ("==" | "contains"), right] => matches(
+            [left, how @ ("==" | "contains" | "lists"), right] => matches(
                 line,
                 &expand(line, left, vars),
                 how,
@@ -318,11 +327,7 @@ impl<'a> Player<'a> {
     }
 
     fn send(&self, line: &Line, rpc: &Rpc, fields: &[String]) -> Answer<Data> {
-        let fields: Vec<_> = fields
-            .iter()
-            .filter_map(|word| word.split_once('='))
-            .collect();
-        let request = rpc.request(&fields, self.is_dry);
+        let request = rpc.request(&pairs(line, fields), self.is_dry);
         let request = request.unwrap_or_else(|field| panic!("{line}: {field} of {}", rpc.path));
         if self.is_dry {
             return Ok(rpc.answer(&[]));
@@ -419,10 +424,20 @@ fn expand(line: &Line, text: &str, vars: &Vars) -> String {
     expanded
 }
 
+/// The words, each of which is `NAME=VALUE`.
+fn pairs<'w>(line: &Line, words: &'w [impl AsRef<str>]) -> Vec<(&'w str, &'w str)> {
+    let pair = |word: &'w str| {
+        let pair = word.split_once('=');
+        pair.unwrap_or_else(|| panic!("{line}: {word} is no NAME=VALUE"))
+    };
+    words.iter().map(|word| pair(word.as_ref())).collect()
+}
+
 fn matches(line: &Line, text: &str, how: &str, wanted: &str) -> bool {
     match how {
         "==" => text == wanted,
         "contains" => text.contains(wanted),
+        "lists" => text.split(',').any(|one| one == wanted),
         "ends" => text.ends_with(wanted),
         "starts" => text.starts_with(wanted),
         how => panic!("{line}: nothing compares by {how}"),

@@ -103,6 +103,10 @@ impl Script {
 }
 
 impl Line {
+    pub(crate) fn is_of(&self, file: &str) -> bool {
+        self.file == file
+    }
+
     pub(crate) fn words(&self) -> Vec<&str> {
         self.words.iter().map(String::as_str).collect()
     }
