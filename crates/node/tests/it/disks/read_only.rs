@@ -102,6 +102,19 @@ fn read_only_that_only_an_online_disk_lets_go_is_cleared_after() {
     }
 }
 
+#[test]
+fn a_disk_that_stays_offline_is_not_said_to_be_ready() {
+    for by in [By::Number, By::Found] {
+        let fixture = down(OfflineAttributes::Set);
+        let nothing = Rule::on(ONLINE, Effect::Answer(Outcome::of(0)));
+        fixture.sim.faults().add(nothing);
+        let stays = Err(DiskError::StaysOffline {
+            disk: fixture.disk(),
+        });
+        assert_eq!(bring_online(&fixture, by), stays, "{by:?}");
+    }
+}
+
 /// csi-proxy#437: the disk was online and read-only, and the pod that wrote crashed.
 #[test]
 fn a_disk_that_is_online_and_read_only_is_no_success_however_often_it_is_asked_for() {
