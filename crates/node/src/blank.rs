@@ -12,9 +12,10 @@ use os::{Cause, Deadline, DiskNumber, PartitionEntry};
 
 use crate::{FormatGuard, Node};
 
-/// Tells an operator how to have a range overwritten. The lengths are those that the proof reads,
-/// [`formats::blank::HEAD`] and [`formats::blank::TAIL`].
-pub(crate) const OVERWRITE_HINT: &str = "to overwrite it, wipe its first 4 MiB and its last MiB, or run csi-proxy with -format-guard=off";
+/// Tells an operator how to have a range overwritten. Zeros where the proof reads would suffice for it, but on a whole
+/// disk the new partition may begin at an old filesystem further in, which Windows then mounts.
+pub(crate) const OVERWRITE_HINT: &str =
+    "to overwrite it, format it by hand or zero all of it, or run csi-proxy with -format-guard=off";
 
 /// The owner of a partition, by the type in the kernel's layout.
 pub(crate) fn kind_of(partition: &PartitionEntry) -> PartitionKind {

@@ -8,19 +8,20 @@ between calls, the driver killed at each call, and a reboot. None needs a flag b
 
 - over the pipes: csi-driver-smb (95c6968), azurefile (7b5ae18), azuredisk (d983d61), gce-pd (b560165), aws-ebs (v1.64.0),
   democratic-csi (8a4a28a). A HostProcess mode of theirs needs no csi-proxy
-- vSphere (bf80902) runs in HostProcess containers alone, with csi-proxy's library, and needs no csi-proxy: its calls were
-  played on our library and over the pipes
-- of unrecorded versions: NetApp Trident: it logs an error, as it queries the volume of a share
+- vSphere (bf80902), in HostProcess containers alone, with csi-proxy's library: played on our library and over the pipes
+- NetApp Trident: logs an error, as it queries the volume of a share
 - a fork of Longhorn: its FormatVolume with `refs` makes NTFS, as in csi-proxy. It never rescans: the storage provider
   has to notice a disk
 - local static provisioner: folders anywhere on the node's drives. `-format-guard=strict` refuses to wipe a released
   volume
+
+The last three's versions were not recorded.
 ";
 
 /// Requests of no known driver.
 pub(crate) const STRICTER: &str = "
 ## What csi-proxy takes and this server does not
-No driver that we know does any of this; yours may. Each is an error:
+No driver that we know does this; yours may. Each is an error:
 
 - NewSmbGlobalMapping of a share mapped as another user, in [one case](#volumes-of-one-share-with-accounts-of-their-own)
 - UnmountVolume with the id of a volume not mounted there
@@ -32,7 +33,9 @@ No driver that we know does any of this; yours may. Each is an error:
 - MountVolume and UnmountVolume outside of the working folders, without `-volume-dir`
 - a look-up on another machine
 - a link out of a working folder, without [another `-working-dir`](service.md#kubelet-not-on-c)
-- GetDiskNumberByName of a disk that Windows runs from
+- GetDiskNumberByName, and each change, of a disk that Windows runs from, or a pooled, clustered or dynamic one
+- PartitionDisk and FormatVolume over a known signature, such as a Linux filesystem's, without `-format-guard=off`;
+  FormatVolume also over a mounted filesystem, unless it is [released](../SECURITY.md#formats)
 
 The environment variable `WMI_COM_SECURITY`, which switches COM's security off, has no effect. Texts of errors not
 listed below are our own.

@@ -13,13 +13,13 @@ const HEAD: &str = "\
 
 <!-- Written by `cargo xtask docs` -->
 
-Find out what changes for your drivers if you replace Kubernetes' csi-proxy: [shares](#a-share-that-is-mapped-already),
-[new disks](#new-disks-that-come-offline-or-read-only), [what this server
+What changes for your drivers if you replace Kubernetes' csi-proxy: [shares](#a-share-that-is-mapped-already), [new
+disks](#new-disks-that-come-offline-or-read-only), [what this server
 refuses](#what-csi-proxy-takes-and-this-server-does-not), [texts that drivers match](#texts-that-drivers-look-for).
 
 The server has every method of every version, on the pipe `\\\\.\\pipe\\csi-proxy-GROUP-VERSION`. Each version of each
-operation has a test (`crates/proxy/tests/simulated/pages/evidence.rs`). These run against the simulated node, on Linux and under
-Wine; one test calls each group on Wine itself. Nothing has run on real Windows.
+operation has a test (`crates/proxy/tests/simulated/pages/evidence.rs`). These run against the simulated node, on Linux
+and under Wine; one test calls each group on Wine itself. Nothing has run on real Windows.
 ";
 
 const FILES_HEAD: &str = "
@@ -29,8 +29,9 @@ Wine 8 has no reparse points. Only simulated files have seen
 
 const MAPPED: &str = "
 ## A share that is mapped already
-NewSmbGlobalMapping checks whether the share answers. If not, csi-proxy replaces a mapping whose Status is OK, and makes another
-beside any other. Windows Server 2019 and later refuse the second (0x80041001, or 1219 after a restart of the node).
+NewSmbGlobalMapping checks whether the share answers. If not, csi-proxy replaces a mapping whose Status is OK, and makes
+another beside any other. Windows Server 2019 and later refuse the second (0x80041001, or 1219 after a restart of the
+node).
 
 | outcome of the check | here |
 |---|---|
@@ -59,7 +60,8 @@ Here the second volume fails with the reason; RemoveSmbGlobalMapping makes room 
 case. The user of a mapping made by others or before a restart is unknown.
 
 ### A server that is away
-csi-proxy removes the mapping, and pods lack it until the next stage of one of its volumes. Here they keep it. After a lost connection (59, 64, 1236) the same call checks once more; else kubelet repeats it.
+csi-proxy removes the mapping, and pods lack it until the next stage of one of its volumes. Here they keep it. After a
+lost connection (59, 64, 1236) the same call checks once more; else kubelet repeats it.
 
 Some mappings stay dead after a reboot while their server is alive (azurefile-csi-driver#3416, csi-driver-smb#1219).
 Nobody has recorded the code. If no row above has it, the call fails: use RemoveSmbGlobalMapping.
@@ -82,7 +84,7 @@ The cause is Windows's policy for new disks, or the previous disk with the same 
 ([Ceph's page](https://docs.ceph.com/en/latest/rbd/rbd-windows/)). Perhaps your driver took it offline.
 
 SetDiskState before PartitionDisk gives a writable disk, as in the library `bring_online` before `partition`. The other
-order, vSphere's, relies on Windows to bring the disk online as it initialises it. No page says so.
+order, vSphere's, relies on Windows to bring the disk online as it initialises it, which no page says.
 
 SetDiskState succeeds only if the disk is online **and** writable: it clears the read-only attribute, also of a disk
 that was online before, where csi-proxy leaves it (csi-proxy#437). If it stays set, the call fails, and the disk is

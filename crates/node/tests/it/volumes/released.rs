@@ -431,7 +431,7 @@ fn a_strict_server_formats_no_filesystem_and_says_what_can_be_done() {
     assert!(server.has_data());
     for system_text in [
         "NTFS filesystem at offset 3",
-        "last MiB",
+        "zero all of it",
         "-format-guard=off",
     ] {
         assert!(error.contains(system_text), "{error}");
@@ -445,7 +445,7 @@ fn a_refusal_says_what_was_found_and_what_can_be_done() {
     for system_text in [
         "is not overwritten: it holds NTFS filesystem at offset 3",
         "mounted within the working folders",
-        "its first 4 MiB and its last MiB",
+        "format it by hand or zero all of it",
         "-format-guard=off",
     ] {
         assert!(error.contains(system_text), "{error}");
