@@ -46,11 +46,6 @@ const ATTACKS: [Attack; 6] = [
 /// Attacks each build in each way, in rounds, and returns the report.
 pub(super) fn measure(options: &Options) -> Result<String> {
     env::provide(Host::WINE_NEEDS)?;
-    // Two, since the servers of one machine have the same pipes.
-    let prefixes = [Prefix::create()?, Prefix::create()?];
-    for prefix in &prefixes {
-        fs::create_dir_all(prefix.drive_c().join("var/lib/kubelet"))?;
-    }
     let rounds = options.rounds(5);
     let facts =
         format!("Medians of {rounds} rounds; the last ratio is the median of each round's own");
@@ -61,6 +56,11 @@ pub(super) fn measure(options: &Options) -> Result<String> {
              | control: p50 ms | p99 ms | attacker MB/s | p50 : control | at most 4 |\n\
              |---|---:|---|---:|---:|---:|---:|---:|---:|---|";
     text += &rows([Host::Linux; 2], &ATTACKS, options, rounds)?;
+    // Only now, since what runs in a prefix slows the machine; two, since the servers of one machine have the same pipes.
+    let prefixes = [Prefix::create()?, Prefix::create()?];
+    for prefix in &prefixes {
+        fs::create_dir_all(prefix.drive_c().join("var/lib/kubelet"))?;
+    }
     let wine = prefixes.each_ref().map(Host::Wine);
     text += &rows(wine, &[BUSY], options, rounds)?;
     Ok(text)
