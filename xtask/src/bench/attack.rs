@@ -20,10 +20,12 @@ use crate::{cargo, env};
 
 const PROFILE: &str = "fast";
 
-/// How long the innocents call, and how long the attack around them lasts, in seconds.
+/// How long the innocents call, in seconds.
 const CALLING: u32 = 4;
-const ATTACKING: u32 = 5;
 const LIMIT: Duration = Duration::from_secs(60);
+
+/// The attacker's word before what it sent, at its end.
+const SENT: &str = "sent";
 
 /// The p50 beside an attacker may be so many times the control's.
 const TARGET: f64 = 4.0;
@@ -44,11 +46,6 @@ const ATTACKS: [Attack; 6] = [
 /// Attacks each build in each way, in rounds, and returns the report.
 pub(super) fn measure(options: &Options) -> Result<String> {
     env::provide(Host::WINE_NEEDS)?;
-    // Two, since the servers of one machine have the same pipes.
-    let prefixes = [Prefix::create()?, Prefix::create()?];
-    for prefix in &prefixes {
-        fs::create_dir_all(prefix.drive_c().join("var/lib/kubelet"))?;
-    }
     let rounds = options.rounds(5);
     let facts =
         format!("Medians of {rounds} rounds; the last ratio is the median of each round's own");
@@ -59,6 +56,11 @@ pub(super) fn measure(options: &Options) -> Result<String> {
              | control: p50 ms | p99 ms | attacker MB/s | p50 : control | at most 4 |\n\
              |---|---:|---|---:|---:|---:|---:|---:|---:|---|";
     text += &rows([Host::Linux; 2], &ATTACKS, options, rounds)?;
+    // Only now, since what runs in a prefix slows the machine; two, since the servers of one machine have the same pipes.
+    let prefixes = [Prefix::create()?, Prefix::create()?];
+    for prefix in &prefixes {
+        fs::create_dir_all(prefix.drive_c().join("var/lib/kubelet"))?;
+    }
     let wine = prefixes.each_ref().map(Host::Wine);
     text += &rows(wine, &[BUSY], options, rounds)?;
     Ok(text)
@@ -98,6 +100,15 @@ fn rows(
     Ok(text)
 }
 
+/// How long an attack lasts, in seconds: longer than the innocents, which start in it.
+fn attacking(host: Host<'_>) -> u32 {
+    match host {
+        Host::Linux => 2 * CALLING,
+        // Beside a flood Wine may take seconds to start a program.
+        Host::Wine(_) => 6 * CALLING,
+    }
+}
+
 /// One attack on a server, with another of the same program beside it. The order of their starts
 /// alternates.
 fn pair(
@@ -111,17 +122,29 @@ fn pair(
         0 => (second, first),
         _ => (first, second),
     };
-    let mut attacker = attacked.client(client, &["attack", kind], &[*connections, ATTACKING])?;
+    let seconds = attacking(one);
+    let mut attacker = attacked.client(client, &["attack", kind], &[*connections, seconds])?;
     attacker.wait_for_line("attacking", LIMIT)?;
     let mut beside = attacked.client(client, &["innocent"], &[CALLING])?;
     let mut alone = control.client(client, &["innocent"], &[CALLING])?;
+    let (beside, alone) = (output(&mut beside)?, output(&mut alone)?);
+    ensure_attacked_to_the_end(&attacker.output())?;
     Ok(Pair {
-        attacked: Latency::parse(&output(&mut beside)?).context("the attacked server")?,
-        control: Latency::parse(&output(&mut alone)?).context("the control")?,
+        attacked: Latency::parse(&beside).context("the attacked server")?,
+        control: Latency::parse(&alone).context("the control")?,
         // Not at its end: in an ending program Wine 8 may kill a busy thread that holds a lock of ntdll, and the last
         // thread then waits for this lock for ever.
-        megabytes: megabytes(&attacker.wait_for_line("sent", LIMIT)?, ATTACKING)?,
+        megabytes: megabytes(&attacker.wait_for_line(SENT, LIMIT)?, seconds)?,
     })
+}
+
+/// By the attacker's output when the innocents have ended: calls after an attack show nothing.
+fn ensure_attacked_to_the_end(output: &str) -> Result<()> {
+    ensure!(
+        !output.contains(SENT),
+        "the attack ended before the innocents"
+    );
+    Ok(())
 }
 
 /// A client's output until it ends by itself.
@@ -200,7 +223,7 @@ fn percentile(sorted: &[f64], percent: usize) -> f64 {
 
 /// An attacker's own count of bytes sent, per second; an attack that sent nothing shows nothing.
 fn megabytes(output: &str, seconds: u32) -> Result<f64> {
-    let mut words = output.split_whitespace().skip_while(|word| *word != "sent");
+    let mut words = output.split_whitespace().skip_while(|word| *word != SENT);
     let sent = words.nth(1).and_then(|word| word.parse::<f64>().ok());
     let sent = sent.filter(|sent| *sent > 0.0);
     let sent = sent.with_context(|| format!("the attacker sent nothing: {output}"))?;
@@ -254,6 +277,12 @@ mod tests {
         assert_eq!(megabytes(sent, 5).unwrap(), 2.0);
         assert!(megabytes("attacking\nsent 0 opened 4\n", 5).is_err());
         assert!(megabytes("attacking\n", 5).is_err());
+    }
+
+    #[test]
+    fn an_attack_that_ends_before_its_innocents_is_an_error() {
+        assert!(ensure_attacked_to_the_end("attacking\n").is_ok());
+        assert!(ensure_attacked_to_the_end("attacking\nsent 10 opened 4\n").is_err());
     }
 
     #[test]
