@@ -2,9 +2,9 @@
 //!
 //! `attack KIND ADDRESS CONNECTIONS SECONDS` prints "attacking" once all its connections are open,
 //! and at its end the bytes that it sent and the connections that it opened. `innocent ADDRESS
-//! SECONDS` makes PathExists calls one after the other, 5 ms apart, each over a new connection, and
-//! prints how long each took with its connection, in microseconds, a line each. An address is the
-//! path of a Unix socket, on Windows of a pipe.
+//! SECONDS` makes PathExists calls one after the other, 5 ms apart, each eighth over a new connection,
+//! and prints how long each took, in microseconds, a line each. An address is the path of a Unix
+//! socket, on Windows of a pipe.
 
 use std::collections::HashSet;
 use std::error::Error;
@@ -41,6 +41,7 @@ const CHUNK: usize = 64 << 10;
 /// Between two calls of the innocent. Without it most calls would fall into the moments in which
 /// the server is quick, and a control that never sleeps is quicker than clients are that do.
 const PAUSE: Duration = Duration::from_millis(5);
+const CALLS_PER_CONNECTION: u32 = 8;
 
 /// Fields of a large header block: HPACK counts 164 bytes for each, and the server takes 32 KiB.
 const FILLERS: usize = 190;
@@ -77,12 +78,18 @@ fn time(seconds: &str) -> Result<Duration, Box<dyn Error>> {
 fn innocent(address: &str, time: Duration) -> Result<(), Box<dyn Error>> {
     let end = Instant::now() + time;
     let mut took = Vec::new();
-    loop {
-        // From before the connection: a full server may be slow to take one.
+    let mut kept = None;
+    for turn in 0.. {
+        // A driver keeps its connection, and restarts: a full server may be slow to take one.
         let start = Instant::now();
-        let mut stream = open(address, &frames::opening_with_window())?;
-        let answer = frames::exchange(&mut stream, &call(1), 1);
+        let id = turn % CALLS_PER_CONNECTION * 2 + 1;
+        let mut stream = match kept.take() {
+            Some(stream) if id > 1 => stream,
+            _ => open(address, &frames::opening_with_window())?,
+        };
+        let answer = frames::exchange(&mut stream, &call(id), id);
         took.push(start.elapsed().as_micros().to_string());
+        kept = Some(stream);
         // A call that fails has a status and no message.
         answer
             .filter(|body| !body.is_empty())
