@@ -176,11 +176,15 @@ fn the_files_of_the_guide_are_this_packages() {
 #[test]
 fn each_command_of_the_guide_does_what_the_page_says() {
     let mut reader = Reader::new();
+    let mut ran = Vec::new();
     for (label, block) in blocks().filter(|(label, _)| label.starts_with("console")) {
         for (command, output) in steps(block) {
             reader.take(label, command, output);
         }
+        ran.push(label);
     }
+    let [plain, server, wine] = ["console", "console server", "console wine"];
+    assert_eq!(ran, [plain, plain, plain, server, plain, wine]);
 }
 
 /// A misspelt name must not act on the machine itself.
