@@ -225,6 +225,13 @@ impl SimNode {
         self.shared.gate.kill();
     }
 
+    pub(crate) fn clock_mode(&self) -> ClockMode {
+        match self.shared.clock.is_real() {
+            true => ClockMode::Real,
+            false => ClockMode::Virtual,
+        }
+    }
+
     /// Whether the process has been killed, by [`SimNode::kill`] or by a fault.
     #[must_use]
     pub fn is_killed(&self) -> bool {

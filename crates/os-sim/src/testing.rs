@@ -41,7 +41,8 @@ pub const LONG: Duration = Duration::from_secs(60);
 /// The name of a node's folder.
 const NODE: &str = "node";
 
-/// A [`SimNode`] whose time passes by sleeping alone, in the folder `node` of one that it keeps as long as it lives.
+/// A [`SimNode`] in the folder `node` of one that it keeps as long as it lives. Its time passes only by sleeping, unless
+/// [`TestNode::by`] made it with [`ClockMode::Real`].
 pub struct TestNode {
     // Dropped first: Windows keeps a folder with an open file.
     sim: SimNode,
@@ -83,13 +84,14 @@ impl TestNode {
         Self { sim, home }
     }
 
-    /// The same node after its process died: another process.
+    /// The same node after its process died: another process, with the same mode of clock.
     #[must_use]
     pub fn reopened(self) -> Self {
         let Self { sim, home } = self;
+        let clock = sim.clock_mode();
         sim.kill();
         drop(sim);
-        let sim = SimNode::open(&(*home).as_ref().join(NODE), ClockMode::Virtual).unwrap();
+        let sim = SimNode::open(&(*home).as_ref().join(NODE), clock).unwrap();
         Self { sim, home }
     }
 
@@ -152,7 +154,7 @@ impl TestNode {
         self.hardware().write_disk(disk, offset, bytes).unwrap();
     }
 
-    /// The number of the disk with this serial number.
+    /// The number of the one disk with this serial number.
     #[must_use]
     pub fn disk_of(&self, serial: &str) -> DiskNumber {
         let disks = self.os().disks;
@@ -160,9 +162,12 @@ impl TestNode {
             let found = disks.descriptor(*number).unwrap().serial;
             found.is_some_and(|found| found.trim() == serial)
         };
-        let mut numbers = disks.list().unwrap().into_iter();
-        let found = numbers.find(is_it);
-        found.unwrap_or_else(|| panic!("no disk has the serial number {serial}"))
+        let numbers = disks.list().unwrap().into_iter();
+        let found: Vec<_> = numbers.filter(is_it).collect();
+        match found[..] {
+            [number] => number,
+            _ => panic!("the serial number {serial} is that of {found:?}"),
+        }
     }
 
     /// Injects a fault.
@@ -232,10 +237,14 @@ impl TestNode {
         String::from_utf8(content).unwrap()
     }
 
-    /// Whether anything is at a path.
+    /// Whether anything is at a path. Nothing is where Windows finds nothing; every other error is a panic.
     #[must_use]
     pub fn has(&self, at: &str) -> bool {
-        self.files().entry(&path(at)).is_ok()
+        match self.files().entry(&path(at)) {
+            Ok(_) => true,
+            Err(error) if error.is_not_found() => false,
+            Err(error) => panic!("{error}"),
+        }
     }
 
     /// Makes a symbolic link to a directory behind the gate's back.
@@ -287,4 +296,46 @@ pub fn junction_to(target: &str) -> Vec<u8> {
 pub fn path(text: &str) -> WinPath {
     text.parse()
         .unwrap_or_else(|error| panic!("{text}: {error}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Bus;
+
+    fn node(clock: ClockMode) -> TestNode {
+        let spec = NodeSpec::named("node-1");
+        let home = tempfile::tempdir().unwrap();
+        TestNode::by(home, |folder| SimNode::create(folder, &spec, clock))
+    }
+
+    #[test]
+    fn the_next_process_keeps_the_mode_of_the_clock() {
+        for clock in [ClockMode::Real, ClockMode::Virtual] {
+            assert_eq!(node(clock).reopened().clock_mode(), clock);
+        }
+    }
+
+    #[test]
+    #[should_panic(expected = "the serial number S1 is that of [DiskNumber(1), DiskNumber(2)]")]
+    fn two_disks_of_one_serial_number_are_not_one() {
+        let node = node(ClockMode::Virtual);
+        for name in ["one", "two"] {
+            node.attach(name, &DiskSpec::on(Bus::Sas).serial("S1"), 1 << 30);
+        }
+        let _ = node.disk_of("S1");
+    }
+
+    #[test]
+    fn a_path_without_an_entry_is_absent() {
+        let node = node(ClockMode::Virtual);
+        assert!(node.has(r"C:\Windows"));
+        assert!(!node.has(r"C:\Windows\x") && !node.has(r"C:\x\y") && !node.has(r"D:\x"));
+    }
+
+    #[test]
+    #[should_panic(expected = "files")]
+    fn a_path_that_cannot_be_reached_is_not_absent() {
+        let _ = node(ClockMode::Virtual).has(r"\\files\share\x");
+    }
 }

@@ -29,7 +29,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// The switch: each line makes the same handle.
+/// Chooses the backend: each line makes the same handle.
 fn node_of(name: &str) -> Result<Arc<dyn NodeApi>, Box<dyn Error>> {
     let options = Options::default();
     Ok(match name.split_once(':').unwrap_or((name, "")) {
@@ -38,8 +38,9 @@ fn node_of(name: &str) -> Result<Arc<dyn NodeApi>, Box<dyn Error>> {
             Arc::new(Node::new(sim.os(), options))
         }
         ("sockets", folder) => Arc::new(pipes::Node::sockets(folder)),
-        ("pipes", _) => Arc::new(pipes::Node::pipes()),
-        _ => Arc::new(Node::new(wincsi::native("first-driver")?, options)),
+        ("pipes", "") => Arc::new(pipes::Node::pipes()),
+        ("native", "") => Arc::new(Node::new(wincsi::native("first-driver")?, options)),
+        _ => return Err("NODE is simulated:FOLDER, sockets:FOLDER, pipes or native".into()),
     })
 }
 

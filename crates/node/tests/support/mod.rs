@@ -61,13 +61,14 @@ pub(crate) const STAGING: &str = r"C:\var\lib\kubelet\plugins\globalmount";
 
 /// A simulated node as one process sees it, and the operations on it.
 pub(crate) struct NodeFixture {
-    pub(crate) sim: TestNode,
     pub(crate) node: Node,
     options: Options,
     known: Cell<Known>,
     reach: Reach,
     allowed: OnceCell<Arc<AllowedRoots>>,
     tally: Arc<Tally>,
+    // Dropped last: its folder goes with it, and Windows keeps a folder in which the fields above have a file open.
+    pub(crate) sim: TestNode,
 }
 
 /// How far the paths of a node's clients may lead, as csi-proxy's `--confine-paths` says.
@@ -216,13 +217,13 @@ impl NodeFixture {
         let meter: Arc<dyn Meter> = Arc::clone(&tally) as _;
         let node = Node::new(os_meter::metered(sim.os(), &meter), options);
         Self {
-            sim,
             node,
             options,
             known: Cell::default(),
             reach: Reach::default(),
             allowed: OnceCell::new(),
             tally,
+            sim,
         }
     }
 

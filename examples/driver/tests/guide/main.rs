@@ -1,4 +1,4 @@
-//! The tests of docs/guide.md, more of its driver's calls, and its commands.
+//! The tests of docs/guide.md, more of its driver's calls, in process and over sockets, and its commands.
 
 #![allow(
     clippy::unwrap_used,
@@ -12,3 +12,6 @@ mod calls;
 // The commands are for a shell of Linux.
 #[cfg(not(windows))]
 mod page;
+// On Windows csi-proxy serves pipes.
+#[cfg(not(windows))]
+mod sockets;

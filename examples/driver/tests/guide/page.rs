@@ -176,9 +176,31 @@ fn the_files_of_the_guide_are_this_packages() {
 #[test]
 fn each_command_of_the_guide_does_what_the_page_says() {
     let mut reader = Reader::new();
+    let mut ran = Vec::new();
     for (label, block) in blocks().filter(|(label, _)| label.starts_with("console")) {
         for (command, output) in steps(block) {
             reader.take(label, command, output);
         }
+        ran.push(label);
+    }
+    let [plain, server, wine] = ["console", "console server", "console wine"];
+    assert_eq!(ran, [plain, plain, plain, server, plain, wine]);
+}
+
+/// A misspelt name must not act on the machine itself.
+#[test]
+fn a_node_of_an_unknown_name_is_refused() {
+    for name in ["simulate:node", "Native", "native:node", "pipes:node", ""] {
+        let mut driver = Command::new(env!("CARGO_BIN_EXE_first-driver"));
+        let ran = driver
+            .args([name, "unstage", "disk", r"C:\staging"])
+            .output();
+        let ran = ran.unwrap();
+        let complained = String::from_utf8(ran.stderr).unwrap();
+        let choices = "simulated:FOLDER, sockets:FOLDER, pipes or native";
+        assert!(
+            !ran.status.success() && complained.contains(choices),
+            "{name}: {complained}"
+        );
     }
 }
