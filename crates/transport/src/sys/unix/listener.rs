@@ -219,6 +219,23 @@ mod tests {
 
     /// Guards: P7
     #[test]
+    fn a_server_with_a_full_queue_keeps_its_socket() {
+        let home = tempfile::tempdir().unwrap();
+        let path = home.path().join("a.sock");
+        let address = SocketAddrUnix::new(&path).unwrap();
+        let served = socket(AddressFamily::UNIX).unwrap();
+        bind(&served, &address).unwrap();
+        listen(&served, 0).unwrap();
+        let waiting = UnixStream::connect(&path).unwrap();
+        let options = ServerOptions::default();
+        let taken = listen_at(&Endpoint::socket(&path), &options).unwrap_err();
+        assert_eq!(taken.kind(), io::ErrorKind::AddrInUse);
+        assert!(path.exists());
+        drop(waiting);
+    }
+
+    /// Guards: P7
+    #[test]
     fn a_socket_is_removed_on_request_and_nothing_else_is() {
         let home = tempfile::tempdir().unwrap();
         let [socket, file, link] = ["a.sock", "file", "link"].map(|name| home.path().join(name));
