@@ -118,8 +118,6 @@ impl MethodMiddleware {
         self.show(call);
         let (began, clock) = (OffsetDateTime::now_utc(), Instant::now());
         self.series.began();
-        // A panicked call may have left its remark.
-        drop(audit::take_remark());
         let attempt = || self.admit(call).and_then(|()| handler());
         let ended = panic::catch_unwind(AssertUnwindSafe(attempt));
         let took = clock.elapsed();

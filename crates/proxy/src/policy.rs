@@ -212,7 +212,7 @@ mod tests {
     use std::sync::Arc;
     use std::time::Duration;
 
-    use super::{Policy, Rules, Verdict};
+    use super::{LONGEST, Policy, Rules, Verdict};
     use crate::catalogue;
     use crate::metrics::Metrics;
 
@@ -265,6 +265,22 @@ mod tests {
         ] {
             let error = Rules::parse(text).expect_err(text).to_string();
             assert!(error.contains(why), "{text}: {error}");
+        }
+    }
+
+    /// Without its last byte it would be one.
+    /// Guards: P16
+    #[test]
+    fn a_file_that_is_too_long_is_no_policy() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("policy.toml");
+        let longest = usize::try_from(LONGEST).expect("64 KiB");
+        for (length, is_policy) in [(longest, true), (longest + 1, false)] {
+            let mut text = b"default = 'allow'".to_vec();
+            text.resize(length, b'\n');
+            fs::write(&path, text).expect("written");
+            let opened = Policy::open(&path, Duration::ZERO, &Arc::new(Metrics::default()));
+            assert_eq!(opened.is_ok(), is_policy, "{length}");
         }
     }
 

@@ -206,6 +206,29 @@ fn a_volume_whose_stage_did_not_end_is_not_published() {
 }
 
 #[test]
+fn a_pod_gets_no_staging_path_of_another_record() {
+    let fixture = Fixture::new();
+    fixture.stage().unwrap();
+    fixture.stage_other(OTHER_STAGING).unwrap();
+    let error = fixture.publish_from(OTHER_STAGING, TARGET).unwrap_err();
+    assert_eq!(error.code(), Code::FailedPrecondition, "{error}");
+    assert!(!fixture.exists(TARGET));
+    fixture.publish(TARGET).unwrap();
+}
+
+#[test]
+fn an_unstage_leaves_the_disk_of_a_failed_stage_online() {
+    let fixture = Fixture::new();
+    fixture.fail("MSFT_Disk.CreatePartition", Win32::NOT_READY);
+    fixture.stage().unwrap_err();
+    fixture.heal();
+    fixture.stage_other(OTHER_STAGING).unwrap();
+    fixture.unstage_other(OTHER_STAGING).unwrap();
+    assert!(fixture.is_online());
+    assert_eq!(fixture.records(), 1, "that of the failed stage");
+}
+
+#[test]
 fn an_undo_leaves_the_disk_of_another_volume_online() {
     let fixture = Fixture::new();
     fixture.fail("MSFT_Disk.CreatePartition", Win32::NOT_READY);

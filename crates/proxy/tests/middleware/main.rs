@@ -212,7 +212,7 @@ fn the_log_of_a_failed_call_is_cut_and_says_by_how_much() {
     assert!(line.is_some_and(|line| line.len() < 1024), "{log}");
 }
 
-/// Guards: P16
+/// Guards: P16, P18
 #[test]
 fn a_policy_covers_all_versions_and_changes_without_a_restart() {
     let proxy = Proxy::start_with(|config| {
@@ -220,6 +220,7 @@ fn a_policy_covers_all_versions_and_changes_without_a_restart() {
         let rules = "default = 'allow'\ndeny = ['filesystem.IsSymlink', 'filesystem.Mkdir']";
         fs::write(&path, rules).expect("written");
         config.policy_file = Some(path);
+        config.audit_log = Some(config.listen.with_file_name("audit.log"));
         start_log(config);
     });
     let path = String::from(r"C:\var\lib\kubelet\a");
@@ -236,6 +237,9 @@ fn a_policy_covers_all_versions_and_changes_without_a_restart() {
     let answer = proxy.refusal::<filesystem::v1::rpc::Mkdir>(&mkdir(&path));
     assert_eq!(answer, denied("Mkdir"));
     assert!(!proxy.exists(&path), "what was refused was not done");
+    let audited = proxy.audit_lines();
+    assert_eq!(audited.len(), 1, "the refused change: {audited:?}");
+    assert_eq!(audited[0]["outcome"], "PermissionDenied");
     let caller = format!("client=Some({})", std::process::id());
     let log = fs::read_to_string(log_file()).expect("the log");
     for method in ["/v1beta1.Filesystem/IsMountPoint", "/v1.Filesystem/Mkdir"] {

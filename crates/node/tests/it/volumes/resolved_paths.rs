@@ -5,7 +5,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use os::{Deadline, Files, LinkKind, Win32};
+use os::{Deadline, Files, LinkKind, Root, Win32, WinPath};
 use os_sim::{Effect, Rule};
 use wincsi_node::{AllowedRoots, MapRequest, RemotePath, ResolvedPath};
 
@@ -49,6 +49,19 @@ fn outside(fixture: &NodeFixture) -> Vec<String> {
         names(r"C:\outside\empty"),
     ]
     .concat()
+}
+
+/// Guards: P50
+#[test]
+fn a_volume_that_is_mounted_outside_as_well_is_not_inside() {
+    let (fixture, allowed) = fixture();
+    let file = WinPath::of_root(Root::Volume(fixture.volume()));
+    let is_inside = || allowed.resolve(fixture.os(), &file).is_ok();
+    assert!(!is_inside(), "mounted nowhere");
+    fixture.mount_volume(fixture.volume(), r"C:\var\lib\kubelet\a\m");
+    assert!(is_inside());
+    fixture.mount_volume(fixture.volume(), r"C:\outside\m");
+    assert!(!is_inside());
 }
 
 /// Every operation that changes something, on a way whose path has the last name.

@@ -93,6 +93,33 @@ fn the_one_that_holds_the_most_is_refused_and_told_so() {
     assert_eq!(answer, Some(frames::message(b"next")));
 }
 
+/// Guards: P27
+#[test]
+fn of_one_clients_requests_the_largest_is_refused() {
+    let fixture = fixture(MIB);
+    let mut raw = fixture.raw();
+    let small = frames::message(&[5; 8 * KIB]);
+    let begins = frames::frame(
+        frames::HEADERS,
+        frames::END_HEADERS,
+        1,
+        &frames::call_block(ECHO, b"localhost"),
+    );
+    let begun = [
+        frames::opening_with_ack(),
+        begins,
+        frames::frame(frames::DATA, 0, 1, &small),
+    ];
+    raw.write_all(&begun.concat()).unwrap();
+    raw.write_all(&unfinished(3, 2 * MIB)).unwrap();
+    eventually("the large one is given up", || {
+        (1..MIB).contains(&fixture.server.usage().held_bytes)
+    });
+    let end = frames::frame(frames::DATA, frames::END_STREAM, 1, b"");
+    let answer = frames::exchange(&mut raw, &end, 1);
+    assert_eq!(answer, Some(small));
+}
+
 #[test]
 fn a_flood_of_unfinished_requests_leaves_small_calls_alone() {
     let fixture = fixture(MIB);
