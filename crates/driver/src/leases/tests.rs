@@ -122,6 +122,20 @@ fn a_mapping_stays_this_drivers_until_its_last_volume_is_gone() {
 }
 
 #[test]
+fn what_could_not_be_written_is_written_by_the_next_change() {
+    let process = Process::new();
+    process.make("a", "s");
+    process.0.note_credential("s", &secret(CREDENTIAL));
+    let [file] = process.paths().try_into().unwrap();
+    fs::remove_file(&file).unwrap();
+    fs::create_dir(&file).unwrap();
+    process.0.end_call(&volume("a"), Ended::Well).unwrap_err();
+    fs::remove_dir(&file).unwrap();
+    process.0.end_call(&volume("a"), Ended::Well).unwrap();
+    assert!(process.files()[0].contains("argon2id"));
+}
+
+#[test]
 fn a_mapping_of_an_earlier_boot_is_this_drivers_no_more() {
     let process = Process::new();
     let before = old_user();
