@@ -93,31 +93,25 @@ fn the_one_that_holds_the_most_is_refused_and_told_so() {
     assert_eq!(answer, Some(frames::message(b"next")));
 }
 
+/// The client takes the small answer only afterwards.
 /// Guards: P27
 #[test]
-fn of_one_clients_requests_the_largest_is_refused() {
+fn of_one_client_the_largest_makes_room() {
     let fixture = fixture(MIB);
     let mut raw = fixture.raw();
-    let small = frames::message(&[5; 8 * KIB]);
-    let begins = frames::frame(
-        frames::HEADERS,
-        frames::END_HEADERS,
-        1,
-        &frames::call_block(ECHO, b"localhost"),
-    );
-    let begun = [
-        frames::opening_with_ack(),
-        begins,
-        frames::frame(frames::DATA, 0, 1, &small),
-    ];
-    raw.write_all(&begun.concat()).unwrap();
+    let small = [5; 8 * KIB];
+    let no_window = frames::frame(frames::SETTINGS, 0, 0, &[0, 4, 0, 0, 0, 0]);
+    let opening = [frames::PREFACE, &no_window].concat();
+    raw.write_all(&opening).unwrap();
+    let call = frames::call(1, ECHO, b"localhost", &small);
+    raw.write_all(&call).unwrap();
     raw.write_all(&unfinished(3, 2 * MIB)).unwrap();
     eventually("the large one is given up", || {
-        (1..MIB).contains(&fixture.server.usage().held_bytes)
+        (small.len()..MIB).contains(&fixture.server.usage().held_bytes)
     });
-    let end = frames::frame(frames::DATA, frames::END_STREAM, 1, b"");
-    let answer = frames::exchange(&mut raw, &end, 1);
-    assert_eq!(answer, Some(small));
+    let window = frames::frame(frames::WINDOW_UPDATE, 0, 1, &0xffff_u32.to_be_bytes());
+    let answer = frames::exchange(&mut raw, &window, 1);
+    assert_eq!(answer, Some(frames::message(&small)));
 }
 
 #[test]
