@@ -19,6 +19,8 @@ mod pipe_tables;
 mod procfs;
 mod servers;
 
+pub(crate) use pipe::{Weight, weigh};
+
 /// Measure speed, memory and fairness
 #[derive(Args)]
 pub(crate) struct Bench {
@@ -46,7 +48,7 @@ impl Bench {
     }
 }
 
-#[derive(Args)]
+#[derive(Args, Default)]
 struct Options {
     /// One round with little to do, built without link-time optimisation; writes nothing
     #[arg(long)]

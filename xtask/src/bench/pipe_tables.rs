@@ -53,7 +53,7 @@ impl Server {
         median(samples.map(|(_, sample)| figure(sample)))
     }
 
-    fn memory(&self) -> f64 {
+    pub(super) fn memory(&self) -> f64 {
         median(self.memory_kib.iter().copied())
     }
 }

@@ -158,7 +158,8 @@ pub(super) fn file(host: Host<'_>) -> &'static str {
 pub(super) fn node<'a>(host: Host<'_>, folder: &'a Path) -> Node<'a> {
     match host {
         Host::Linux => Node::Simulated(folder),
-        Host::Wine(_) => Node::Host,
+        // Wine runs the provider of WMI within the process that asks: 10 MiB, which the Go peer has not.
+        Host::Wine(_) => Node::NativeFiles(folder),
     }
 }
 

@@ -23,6 +23,7 @@ mod report;
 mod rust;
 mod sanity;
 mod verdict;
+mod weight;
 
 pub(crate) use artifacts::{Artifact, Built};
 
@@ -50,7 +51,7 @@ struct Step {
     run: fn(&Session) -> Result<Outcome>,
 }
 
-const STEPS: [Step; 8] = [
+const STEPS: [Step; 9] = [
     Step {
         name: "linux",
         about: "cargo test --workspace, two programs at a time",
@@ -98,6 +99,12 @@ const STEPS: [Step; 8] = [
         about: "the demo with the Windows programs",
         needs: Host::WINE_NEEDS,
         run: |session| demos(session, session.wine()?[0], &[]),
+    },
+    Step {
+        name: "weight",
+        about: "csi-proxy.exe as it is released: its size, and its memory under Wine",
+        needs: &[Need::Windows, Need::Wine, Need::Go],
+        run: weight::wine,
     },
 ];
 
