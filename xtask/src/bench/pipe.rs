@@ -69,6 +69,8 @@ pub(crate) struct Weight {
     pub(crate) exe: u64,
     /// KiB of private memory under Wine after 32 clients, above a program that does nothing.
     pub(crate) memory: f64,
+    /// More processors have more.
+    pub(crate) threads: f64,
 }
 
 /// Builds csi-proxy as a release does, and weighs it.
@@ -81,6 +83,7 @@ pub(crate) fn weigh(host: Host<'_>) -> Result<Weight> {
     Ok(Weight {
         exe: fs::metadata(&server.contestant.exe)?.len(),
         memory: server.memory(),
+        threads: server.threads.iter().sum(),
     })
 }
 
@@ -139,6 +142,7 @@ impl<'a> Turn<'a> {
         let memory = procfs::Private::of(running.id())?.kib();
         let memory = u32::try_from(memory.saturating_sub(self.idle))?;
         server.memory_kib.push(f64::from(memory));
+        server.threads.push(procfs::threads(running.id())?);
         server.first_answers.extend(first_answer);
         Ok(())
     }

@@ -34,6 +34,7 @@ pub(super) struct Server {
     pub(super) samples: Vec<(u32, Sample)>,
     /// Above the idle program.
     pub(super) memory_kib: Vec<f64>,
+    pub(super) threads: Vec<f64>,
     /// Seconds from process start to the first answer; the raw echo has none.
     pub(super) first_answers: Vec<f64>,
 }
@@ -44,6 +45,7 @@ impl Server {
             contestant,
             samples: Vec::new(),
             memory_kib: Vec::new(),
+            threads: Vec::new(),
             first_answers: Vec::new(),
         }
     }

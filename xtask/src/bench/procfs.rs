@@ -19,6 +19,12 @@ pub(super) fn cpu_seconds(pid: u32) -> Result<f64> {
     Ok(f64::from(ticks) / f64::from(per_second))
 }
 
+pub(super) fn threads(pid: u32) -> Result<f64> {
+    let path = format!("/proc/{pid}/status");
+    let text = fs::read_to_string(&path).with_context(|| format!("read {path}"))?;
+    Ok(f64::from(u32::try_from(kib(&text, "Threads:"))?))
+}
+
 /// Memory of one process alone, in KiB.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Private {
