@@ -165,6 +165,8 @@ impl MethodMiddleware {
             return;
         };
         audit.write(&Record {
+            // First, as a remark that stayed would be the next call's.
+            remark: audit::take_remark(),
             began,
             took,
             client: call.peer.pid,
@@ -174,7 +176,6 @@ impl MethodMiddleware {
             object: self.shape.read(&call.message),
             outcome: end.0.name(),
             text: end.1,
-            remark: audit::take_remark(),
         });
     }
 
