@@ -41,7 +41,7 @@ pub const LONG: Duration = Duration::from_secs(60);
 /// The name of a node's folder.
 const NODE: &str = "node";
 
-/// A [`SimNode`] in the folder `node` of one that it keeps as long as it lives. Its time passes only by sleeping, unless
+/// A [`SimNode`] in the folder `node` of one that it keeps as long as it lives. Its time passes by sleep alone, unless
 /// [`TestNode::by`] made it with [`ClockMode::Real`].
 pub struct TestNode {
     // Dropped first: Windows keeps a folder with an open file.
@@ -334,7 +334,7 @@ mod tests {
     }
 
     #[test]
-    #[should_panic(expected = "files")]
+    #[should_panic(expected = "GetFileAttributesExW")]
     fn a_path_that_cannot_be_reached_is_not_absent() {
         let _ = node(ClockMode::Virtual).has(r"\\files\share\x");
     }

@@ -1,10 +1,10 @@
 //! The calls of the CSI drivers in the field, each in its driver's order and with its driver's paths,
 //! over the wire to a served simulated node.
 //!
-//! A driver is a script in `scripts`, which `player` plays, vSphere's Rust; `lives` has the tests for all of them. A driver's work in its
-//! own container (`Readlink`, `MkdirAll`, `ReadDir`) is done on the simulated node's files. Modes in which a driver calls
-//! neither csi-proxy nor our library, but the system itself, have no calls to play: the HostProcess modes of
-//! csi-driver-smb, azurefile and azuredisk, and democratic-csi's own code for Windows.
+//! A driver is a script in `scripts`, which `player` plays; vSphere's is Rust. `lives` has the tests for all of them. A
+//! driver's work in its own container (`Readlink`, `MkdirAll`, `ReadDir`) is done on the simulated node's files. Modes in
+//! which a driver calls neither csi-proxy nor our library, but the system itself, have no calls to play: the HostProcess
+//! modes of csi-driver-smb, azurefile and azuredisk, and democratic-csi's own code for Windows.
 
 #![allow(
     clippy::expect_used,

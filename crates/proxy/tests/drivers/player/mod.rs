@@ -7,13 +7,13 @@
 //! | `use NAME`, `let NAME = VALUE` | a common script's routines too; a variable, read as `$NAME` |
 //! | `stage:`, `clear path:` | a routine, with its parameters: a call of the kubelet's, or a part of one |
 //! | `case NAME MODE FORM [ROUTINE]:` | a test of its own, on the node that the routine makes |
-//! | `disk.Rescan`, `node mkdir $staging` | an RPC with its fields; an action without csi-proxy. Deeper lines go on with it |
+//! | `disk.Rescan`, `node mkdir $staging` | an RPC with its fields, also on deeper lines; another action |
 //! | `do ROUTINE NAME=VALUE` | plays a routine, which has all variables of its caller |
 //! | `... -> a = b, c` | puts fields of the answer into variables; `first`, `last`, `only` take one of several |
 //! | `... ignoring "text"` | a failure with this text, or any of `errors`, is an empty answer |
 //! | `... or CONDITION` | a failure is none if the condition holds |
 //! | `connect disk` | a new connection to a group |
-//! | `if CONDITION [then LINE]`, `check` | `not`, a call's answer, a variable, `==`, `>`, `contains` or `lists` (of commas) holds |
+//! | `if CONDITION [then LINE]`, `check` | an answer, a variable, `not`, `==`, `>`, `contains`, `lists` (by commas) |
 //! | `fails LINE`, `fail "text"`, `done` | the line fails, with `$failure`; the routine fails, or ends |
 //! | `whole` | the whole life of a volume |
 //!
