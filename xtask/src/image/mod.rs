@@ -1,8 +1,8 @@
 //! `cargo xtask image`: the image of the node plugin for HostProcess containers, as an OCI layout.
 //!
 //! Such a container has no files of Windows: it sees the node's. So the image is two small layers, written here without
-//! a builder of images and only with our own bytes: a base of folders and empty hives, and the exe. docs/deploy.md
-//! lists the programs that read it and those that never did.
+//! a builder of images and only with our own bytes: a base of folders and empty hives, and the exe. docs/fidelity.md
+//! says what read it.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -8,8 +8,9 @@ use crate::bench::{self, Weight};
 
 /// Bytes of the exe.
 const MOST_EXE: u64 = 6_000_000;
-/// KiB without those of the threads' stacks. 7.4 to 8.1 MiB on 2026-11-29, 5.3 of which are the exe.
-const MOST_MEMORY: f64 = 9.0 * 1024.0;
+/// KiB without the stacks of all threads but the first, which the idle program has too. 8.3 to 9.0 MiB on
+/// 2026-11-29, 5.3 of which are the exe.
+const MOST_MEMORY: f64 = 10.0 * 1024.0;
 /// KiB of each thread's stack that Wine 8 touches when a thread begins.
 const OF_A_THREAD: f64 = 964.0;
 
@@ -21,7 +22,7 @@ pub(super) fn wine(session: &Session) -> Result<Outcome> {
 }
 
 fn judge(weight: &Weight) -> Outcome {
-    let own = weight.memory - weight.threads * OF_A_THREAD;
+    let own = weight.memory - (weight.threads - 1.0) * OF_A_THREAD;
     let mib = |kib: f64| kib / 1024.0;
     let size = format!("csi-proxy.exe: {} bytes, at most {MOST_EXE}", weight.exe);
     let private = format!(
@@ -50,7 +51,7 @@ mod tests {
 
     #[test]
     fn an_exe_that_has_grown_is_red() {
-        let stacks = 10.0 * OF_A_THREAD;
+        let stacks = 9.0 * OF_A_THREAD;
         for (exe, memory, failed) in [
             (MOST_EXE, MOST_MEMORY + stacks, 0),
             (MOST_EXE + 1, MOST_MEMORY, 1),
