@@ -159,7 +159,7 @@ impl Ownership {
     }
 
     fn change(&self, next: impl FnMut(u64) -> Option<u64>) -> bool {
-        self.0.fetch_update(AcqRel, Acquire, next).is_ok()
+        self.0.try_update(AcqRel, Acquire, next).is_ok()
     }
 }
 
