@@ -12,6 +12,10 @@ pub struct StorageConditions {
     pub arrival_delay_ms: u64,
     /// The fate of a disk whose signature or GUID an online disk has.
     pub collision: Collision,
+    /// Whether MPIO claims the disks of iSCSI sessions: several sessions bring one disk then. Without it each session
+    /// brings a disk of its own, and Windows keeps all but the first offline, with the reason `Redundant Path` (VDS's
+    /// `VDS_DISK_OFFLINE_REASON`; nobody has seen it).
+    pub multipath: bool,
     /// Another node of a failover cluster, whose disks, partitions and volumes are listed as well: each as this node's,
     /// by the same number and path, and partitions without their disk's number
     /// (<https://github.com/PowerShell/PowerShell/issues/18935>, <https://github.com/dsccommunity/StorageDsc/issues/224>).
@@ -29,6 +33,7 @@ impl Default for StorageConditions {
             arrivals: Arrivals::default(),
             arrival_delay_ms: 1000,
             collision: Collision::default(),
+            multipath: false,
             neighbour: None,
             offline_attributes: OfflineAttributes::default(),
             write_protection: ProtectionAnswer::default(),

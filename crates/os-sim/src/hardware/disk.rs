@@ -42,6 +42,9 @@ pub struct DiskSpec {
     /// The node's action when it first sees the disk.
     #[serde(default)]
     pub arrives: Arrives,
+    /// Whether MPIO has claimed it, which its path shows.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub multipath: bool,
     /// The identifiers of SCSI page 0x83.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub identifier: Vec<Identifier>,
@@ -144,6 +147,8 @@ pub enum Arrives {
     Offline,
     /// Online and writable.
     Online,
+    /// Offline and read-only, as another path to a disk that is there, until MPIO is set up.
+    RedundantPath,
 }
 
 /// A disk's answer to a query of page 0x83. No run has shown which of these Windows returns for which
@@ -236,6 +241,7 @@ impl DiskSpec {
             pci: None,
             depth: None,
             arrives: Arrives::ByPolicy,
+            multipath: false,
             identifier: Vec::new(),
             identifier_page: IdentifierPage::default(),
             roles: Vec::new(),

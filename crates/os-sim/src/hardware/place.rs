@@ -55,6 +55,7 @@ pub(crate) fn path(spec: &DiskSpec, name: &str) -> String {
         port, target, lun, ..
     } = spec.address;
     let (make, place) = match spec.bus {
+        _ if spec.multipath => (scsi_make(spec).replace("scsi#", "mpio#"), String::from("0")),
         Bus::Ata => (ata_make(spec), format!("0&{port}.{target}.{lun}")),
         _ => (scsi_make(spec), format!("{port}&00{target:02x}{lun:02x}")),
     };
@@ -132,5 +133,11 @@ mod tests {
             "{first}"
         );
         assert_ne!(first, path(&spec, "data2"));
+        let spec = DiskSpec {
+            multipath: true,
+            ..spec
+        };
+        let claimed = path(&spec, "data1");
+        assert!(claimed.starts_with(r"\\?\mpio#disk&ven_msft"), "{claimed}");
     }
 }

@@ -17,6 +17,8 @@ pub(crate) struct Initiator {
     pub(crate) servers: Vec<ServerSpec>,
     /// The disks that somebody holds open.
     pub(crate) busy: BTreeSet<String>,
+    /// Whether MPIO makes one disk of those of several sessions.
+    pub(crate) is_multipath: bool,
 }
 
 impl Initiator {
@@ -151,17 +153,20 @@ impl Initiator {
         }
     }
 
-    /// The disks that the sessions bring now.
-    pub(crate) fn luns(&self) -> impl Iterator<Item = &Lun> {
+    /// The logical units that the sessions bring now.
+    pub(crate) fn luns(&self) -> impl Iterator<Item = (&Session, &Lun)> {
         let sessions = self.state.sessions.iter();
-        let targets = sessions.filter_map(|session| self.target_of(session));
-        targets.flat_map(|target| &target.lun)
+        sessions.flat_map(|session| self.luns_of(session).map(move |lun| (session, lun)))
     }
 
     /// The names of the disks that a session brings now.
     pub(crate) fn disks_of(&self, session: &Session) -> impl Iterator<Item = String> {
-        let luns = self.target_of(session).into_iter();
-        luns.flat_map(|target| &target.lun).map(Lun::disk_name)
+        self.luns_of(session).map(|lun| session.disk_name(lun))
+    }
+
+    fn luns_of(&self, session: &Session) -> impl Iterator<Item = &Lun> {
+        let target = self.target_of(session).into_iter();
+        target.flat_map(|target| &target.lun)
     }
 
     /// Whether the session's connection is up.
@@ -181,11 +186,13 @@ impl Initiator {
         let server = self.reach(&endpoint)?;
         let target = server.target(&login.target).ok_or(iscsi_codes::NOT_FOUND)?;
         target.admit(&login.authentication, self.state.proof.as_ref())?;
+        let is_second = self.state.sessions_of(&login.target).next().is_some();
         self.state.last_session += 1;
         let session = Session {
             number: self.state.last_session,
             login,
             endpoint,
+            is_redundant: is_second && !self.is_multipath,
         };
         self.state.sessions.push(session.clone());
         Ok(session)

@@ -12,9 +12,8 @@ use os::VolumeId;
 
 use super::control::IscsiControl;
 use super::initiator::Initiator;
-use super::server::Lun;
 use crate::folder;
-use crate::hardware::HardwareControl;
+use crate::hardware::{DiskSpec, HardwareControl};
 use crate::machine::Machine;
 
 /// Lets the initiator do what is due, and plugs disks in and out accordingly.
@@ -51,6 +50,7 @@ pub(super) fn initiator(machine: &Machine) -> io::Result<Initiator> {
     let busy = disks.filter(|disk| machine.is_disk_held(disk)).cloned();
     Ok(Initiator {
         busy: busy.collect(),
+        is_multipath: machine.spec.storage.multipath,
         servers: servers.unwrap_or_default(),
         state,
     })
@@ -68,16 +68,21 @@ pub(super) fn keep(machine: &mut Machine, initiator: Initiator) {
 /// was pulled out stays out until its session is made again.
 fn plug(node: &Path, hardware: &HardwareControl, initiator: &Initiator) -> BTreeSet<String> {
     let known = &initiator.state.plugged;
-    let luns = initiator.luns().map(|lun| (lun.disk_name(), lun));
+    let luns = initiator.luns();
+    let luns = luns.map(|(session, lun)| (session.disk_name(lun), (session, lun)));
     let wanted: BTreeMap<_, _> = luns.collect();
     for name in known.iter().filter(|name| !wanted.contains_key(*name)) {
         if let Err(error) = hardware.detach_disk(name) {
             tracing::debug!(%error, "a disk of an iSCSI session was gone already");
         }
     }
-    let plugged = wanted.into_iter().filter(|(name, lun)| {
+    let plugged = wanted.into_iter().filter(|(name, (session, lun))| {
+        let spec = DiskSpec {
+            multipath: initiator.is_multipath,
+            ..session.disk_spec(lun)
+        };
         known.contains(name)
-            || attach(node, name, lun)
+            || attach(node, name, (&lun.image, &spec))
                 .inspect_err(|error| tracing::warn!(name, %error, "an iSCSI disk does not come"))
                 .is_ok()
     });
@@ -85,27 +90,28 @@ fn plug(node: &Path, hardware: &HardwareControl, initiator: &Initiator) -> BTree
 }
 
 /// A hard link: what is written through the disk is in the image, and a larger image is a larger disk.
-fn attach(node: &Path, name: &str, lun: &Lun) -> io::Result<()> {
+fn attach(node: &Path, name: &str, (served, disk): (&str, &DiskSpec)) -> io::Result<()> {
     let disks = node.join("disks");
     let spec = disks.join(format!("{name}.toml"));
     let image = disks.join(format!("{name}.img"));
     if !image.exists() {
         fs::create_dir_all(&disks)?;
-        fs::hard_link(IscsiControl::at(node).image(&lun.image), &image)?;
+        fs::hard_link(IscsiControl::at(node).image(served), &image)?;
     }
     if !spec.exists() {
-        let text = toml::to_string(&lun.disk_spec()).map_err(io::Error::other)?;
+        let text = toml::to_string(disk).map_err(io::Error::other)?;
         folder::replace(&spec, text.as_bytes())?;
     }
     Ok(())
 }
 
 impl Machine {
-    /// Whether somebody has something open on a volume of the disk.
+    /// Whether somebody has something open on a volume of the disk. Another path to it has no volumes.
     fn is_disk_held(&self, name: &str) -> bool {
         let table = self.present.get(name).map(|present| &present.table);
         let partitions = table.into_iter().flat_map(|table| &table.partitions);
         let own = partitions.map(|partition| VolumeId(partition.id));
+        let own = own.filter(|volume| self.home(*volume).is_ok_and(|home| home.disk == name));
         let mut volumes = own.chain(self.spanned_on(name));
         volumes.any(|volume| self.holds.contains_key(&volume) || self.locked.contains(&volume))
     }

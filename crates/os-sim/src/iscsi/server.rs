@@ -2,7 +2,7 @@ use os::schema::{ReturnCode, iscsi_codes};
 use serde::{Deserialize, Serialize};
 
 use super::login::{Authentication, ChapLogin};
-use crate::hardware::{Bus, DiskSpec};
+use crate::hardware::DiskSpec;
 use crate::secret::Secret;
 
 /// An iSCSI server: the content of `iscsi/<server>.toml`. The bytes of its disks are the images
@@ -191,20 +191,6 @@ impl TargetSpec {
             return Ok(());
         }
         Err(iscsi_codes::AUTHENTICATION_FAILURE)
-    }
-}
-
-impl Lun {
-    /// The name of the disk that it is on the node.
-    pub(crate) fn disk_name(&self) -> String {
-        format!("iscsi-{}", self.image)
-    }
-
-    pub(crate) fn disk_spec(&self) -> DiskSpec {
-        let mut disk = self.disk.clone();
-        disk.bus = Bus::Iscsi;
-        disk.address.lun = self.number;
-        disk
     }
 }
 

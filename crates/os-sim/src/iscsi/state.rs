@@ -3,6 +3,8 @@ use std::collections::BTreeSet;
 use serde::{Deserialize, Serialize};
 
 use super::login::{Authentication, Endpoint, Login};
+use super::server::Lun;
+use crate::hardware::{Arrives, Bus, DiskSpec};
 use crate::secret::Secret;
 
 /// The initiator's state, as `state.json` keeps it.
@@ -39,6 +41,9 @@ pub(crate) struct Session {
     pub(crate) login: Login,
     /// Where it leads.
     pub(crate) endpoint: Endpoint,
+    /// Whether its disks are other paths to those of another session, which nothing brings together.
+    #[serde(default)]
+    pub(crate) is_redundant: bool,
 }
 
 /// A login that is made again after a restart.
@@ -102,6 +107,28 @@ impl Session {
     /// `ConnectionIdentifier`.
     pub(crate) fn connection_id(&self) -> String {
         format!("{ADAPTER}-{:x}", self.number)
+    }
+}
+
+/// What it brings.
+impl Session {
+    /// The name that a logical unit has as a disk of the node.
+    pub(crate) fn disk_name(&self, lun: &Lun) -> String {
+        match self.is_redundant {
+            false => format!("iscsi-{}", lun.image),
+            true => format!("iscsi-{}~{}", lun.image, self.number),
+        }
+    }
+
+    pub(crate) fn disk_spec(&self, lun: &Lun) -> DiskSpec {
+        let mut disk = lun.disk.clone();
+        disk.bus = Bus::Iscsi;
+        disk.address.lun = lun.number;
+        if self.is_redundant {
+            disk.address.target = u8::try_from(self.number).unwrap_or(u8::MAX);
+            disk.arrives = Arrives::RedundantPath;
+        }
+        disk
     }
 }
 

@@ -252,7 +252,8 @@ impl Machine {
 
     fn stays_down(&self, spec: &DiskSpec) -> bool {
         match (spec.arrives, self.spec.san_policy) {
-            (Arrives::Offline, _) | (Arrives::ByPolicy, SanPolicy::OfflineAll) => true,
+            (Arrives::Offline | Arrives::RedundantPath, _)
+            | (Arrives::ByPolicy, SanPolicy::OfflineAll) => true,
             (Arrives::Online, _) | (Arrives::ByPolicy, SanPolicy::OnlineAll) => false,
             (Arrives::ByPolicy, SanPolicy::OfflineShared) => spec.bus.is_shared(),
         }

@@ -210,7 +210,7 @@ impl Machine {
         });
         let learnt: Vec<_> = unknown
             .filter_map(|(name, partition)| {
-                let volume = self.volume_snapshot(VolumeId(partition.id))?;
+                let volume = self.volume_snapshot(name, VolumeId(partition.id))?;
                 Some((name.clone(), partition.offset, volume))
             })
             .collect();
@@ -262,17 +262,20 @@ impl Machine {
             },
             partitions: partitions
                 .iter()
-                .map(|it| self.partition_snapshot(it))
+                .map(|it| self.partition_snapshot(name, it))
                 .collect(),
         })
     }
 
-    fn partition_snapshot(&self, partition: &Partition) -> CachedPartition {
+    /// A clone, or another path to the disk, has the partition too, but not its volume.
+    fn partition_snapshot(&self, disk: &str, partition: &Partition) -> CachedPartition {
         let id = VolumeId(partition.id);
-        let volume = self.volume_snapshot(id);
+        let is_elsewhere = self.home(id).is_ok_and(|home| home.disk != disk);
+        let volume = self.volume_snapshot(disk, id);
         let paths = self.state.paths_of(id);
         let mut paths: Vec<_> = paths.iter().map(access_path).collect();
         paths.extend(volume.as_ref().map(|_| id.to_string()));
+        paths.retain(|_| !is_elsewhere);
         CachedPartition {
             number: partition.number,
             offset: partition.offset,
@@ -282,14 +285,14 @@ impl Machine {
             mbr_type: partition.mbr_type,
             is_hidden: partition.is_hidden,
             is_read_only: partition.is_read_only,
-            letter: self.state.letter_of(id),
+            letter: self.state.letter_of(id).filter(|_| !is_elsewhere),
             paths,
             volume,
         }
     }
 
-    fn volume_snapshot(&self, id: VolumeId) -> Option<CachedVolume> {
-        let home = self.home(id).ok()?;
+    fn volume_snapshot(&self, disk: &str, id: VolumeId) -> Option<CachedVolume> {
+        let home = self.home(id).ok().filter(|home| home.disk == disk)?;
         let filesystem = self.filesystem(&home).ok()?;
         Some(CachedVolume {
             filesystem: filesystem.map(|it| it.kind.name().to_owned()),

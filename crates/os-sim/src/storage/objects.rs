@@ -1,11 +1,13 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use os::schema::NamedValue;
+use os::schema::disk::offline_reason;
 use os::{Value, VolumeId};
 
 use super::cache::{CachedDisk, CachedPartition, Shared, Style};
 use super::ids;
-use crate::hardware::Role;
+use crate::hardware::{Arrives, Role};
 use crate::machine::{Machine, left_of};
 use crate::provider::Object;
 use crate::spec::SanPolicy;
@@ -103,8 +105,7 @@ impl DiskObject {
                 Style::Gpt(_) => 2,
             }),
             "IsOffline" => Value::Bool(disk.is_offline),
-            "OfflineReason" if disk.is_offline => Value::uint16(if disk.collides { 4 } else { 1 }),
-            "OfflineReason" => Value::uint16(0),
+            "OfflineReason" => Value::uint32(self.offline_reason().value),
             "IsReadOnly" => Value::Bool(disk.is_read_only),
             "OperationalStatus" => {
                 let status = if disk.is_offline { 0xD013 } else { 0xD010 };
@@ -117,6 +118,16 @@ impl DiskObject {
             "IsHighlyAvailable" | "IsScaleOut" => Value::Bool(false),
             _ => return None,
         })
+    }
+
+    fn offline_reason(&self) -> NamedValue {
+        let disk = &self.disk;
+        match disk.is_offline {
+            false => offline_reason::NONE,
+            true if disk.spec.arrives == Arrives::RedundantPath => offline_reason::REDUNDANT_PATH,
+            true if disk.collides => offline_reason::COLLISION,
+            true => offline_reason::POLICY,
+        }
     }
 
     fn plays(&self, role: Role) -> bool {

@@ -9,7 +9,7 @@ use os::{Arguments, Cause, Deadline, Hresult, Instance, ObjectPath, Os, Query, T
 use tempfile::TempDir;
 
 use super::{IscsiControl, ServerSpec, TargetSpec};
-use crate::{Bus, ClockMode, DiskSpec, NodeSpec, SimNode, Start};
+use crate::{Bus, ClockMode, DiskSpec, NodeSpec, SimNode, Start, StorageConditions};
 
 const ADDRESS: &str = "10.0.0.9";
 /// A target that asks nothing, with one disk.
@@ -29,7 +29,14 @@ struct InitiatorFixture {
 
 impl InitiatorFixture {
     fn new() -> Self {
-        let mut spec = NodeSpec::default();
+        Self::storing(StorageConditions::default())
+    }
+
+    fn storing(storage: StorageConditions) -> Self {
+        let mut spec = NodeSpec {
+            storage,
+            ..NodeSpec::default()
+        };
         for service in &mut spec.service {
             if service.name == crate::iscsi::SERVICE {
                 service.start = Start::Automatic;

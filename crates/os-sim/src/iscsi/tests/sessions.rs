@@ -1,11 +1,12 @@
 use std::time::Duration;
 
+use os::schema::disk::offline_reason;
 use os::schema::iscsi_associations::{connection_to_disk, session_to_disk};
 use os::schema::{disk, iscsi_codes, iscsi_session};
-use os::{Arguments, Deadline, DiskNumber, Query, Target, Value, VolumeId};
+use os::{Arguments, Deadline, DiskNumber, Instance, Query, Target, Value, VolumeId};
 
-use super::{GIB, InitiatorFixture, OPEN, failing, login};
-use crate::{Effect, Kill, Rule};
+use super::{ADDRESS, GIB, InitiatorFixture, OPEN, failing, login};
+use crate::{Effect, Kill, Rule, StorageConditions};
 
 #[test]
 fn a_session_brings_the_disk_and_takes_it_along() {
@@ -95,14 +96,60 @@ fn while_the_server_is_down_a_session_is_listed_and_of_no_use() {
     assert_eq!(fixture.connections(OPEN).len(), 1);
 }
 
+/// Path, and why it is offline, of each disk but the system's.
+fn iscsi_disks(fixture: &InitiatorFixture) -> Vec<(String, u32)> {
+    fixture.rescan();
+    let select = [disk::PATH.name, disk::OFFLINE_REASON.name];
+    let query = Query::all(disk::CLASS.name, &select).with("BusType", Value::uint16(9));
+    let rows = fixture.os().storage.query(&query, Deadline::NEVER).unwrap();
+    let read = |row: &Instance| {
+        let path = row.text(disk::PATH.name).unwrap().to_owned();
+        (path, row.u32(disk::OFFLINE_REASON.name).unwrap())
+    };
+    rows.iter().map(read).collect()
+}
+
 #[test]
-fn several_sessions_of_one_target_are_several_ways_to_its_disk() {
+fn mpio_alone_makes_one_disk_of_two_sessions() {
+    let policy = offline_reason::POLICY.value;
+    let redundant = offline_reason::REDUNDANT_PATH.value;
+    for (multipath, path, reasons, left) in [
+        (false, r"\\?\scsi#disk", vec![policy, redundant], redundant),
+        (true, r"\\?\mpio#disk", vec![policy], policy),
+    ] {
+        let fixture = InitiatorFixture::storing(StorageConditions {
+            multipath,
+            ..StorageConditions::default()
+        });
+        fixture.add_portal(ADDRESS).unwrap();
+        fixture.connect(&login(OPEN)).unwrap();
+        let second = login(OPEN).with("IsMultipathEnabled", Value::Bool(true));
+        fixture.connect(&second).unwrap();
+        let disks = iscsi_disks(&fixture);
+        assert!(
+            disks.iter().all(|(at, _)| at.starts_with(path)),
+            "{disks:?}"
+        );
+        let found: Vec<_> = disks.into_iter().map(|(_, reason)| reason).collect();
+        assert_eq!(found, reasons, "{multipath}");
+        let target = fixture.target(OPEN).unwrap().path;
+        let first = &fixture.sessions(OPEN)[0];
+        fixture.disconnect(&target, first).unwrap();
+        let disks = iscsi_disks(&fixture);
+        assert!(
+            matches!(&disks[..], [(_, reason)] if *reason == left),
+            "{disks:?}"
+        );
+    }
+}
+
+#[test]
+fn several_sessions_of_one_target_end_together() {
     let fixture = InitiatorFixture::connected();
     let second = login(OPEN).with("IsMultipathEnabled", Value::Bool(true));
     assert_eq!(fixture.connect(&second), Ok(()));
     assert_eq!(fixture.sessions(OPEN).len(), 2);
     assert_eq!(fixture.connections(OPEN).len(), 2);
-    assert_eq!(fixture.disks(), 1);
     let target = fixture.target(OPEN).unwrap().path;
     let none = Arguments::none();
     fixture
