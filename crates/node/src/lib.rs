@@ -131,8 +131,8 @@ pub use self::bounded::Unfinished;
 use self::disks::PagingReads;
 pub use self::disks::{
     Criterion, DiskError, DiskIds, DiskQuery, Excluded, FoundDisk, Guarded, Named,
-    NamespaceConvention, NotEnough, NotIdentified, Obstacle, Page83, PagingUnknown, RecordError,
-    SeenDisk, SerialNumber, TrivialName, Verdict,
+    NamespaceConvention, NotEnough, NotIdentified, Obstacle, OfflineReason, Page83, PagingUnknown,
+    RecordError, SeenDisk, SerialNumber, TrivialName, Verdict,
 };
 pub use self::filesystem::{
     EntryKind, FilesystemError, LeadsTo, Link, LinkForm, LinkTarget, ListedEntry, Listing, Look,

@@ -201,7 +201,7 @@ impl Classified for DiskError {
             Self::NotIdentified(error) => Condition::of_look_up(error),
             Self::Mounted { .. } => InUse,
             Self::NotTheFound { .. } => Changed,
-            Self::SeveralPage83 { .. } => Ambiguous,
+            Self::RedundantPath { .. } | Self::SeveralPage83 { .. } => Ambiguous,
             Self::StaysOffline { .. } => Offline,
             Self::OnlineWritable { .. } => OnlineWritable,
             Self::ReadOnly { .. } | Self::StaysReadOnly { .. } | Self::WriteProtected { .. } => {
@@ -212,6 +212,7 @@ impl Classified for DiskError {
             Self::Blank(error) => return error.finding(),
             Self::Iscsi(error) => return error.finding(),
             Self::Kernel { source, .. } => return source.finding(),
+            Self::KeptOffline { source, .. } => return source.finding(),
             Self::Paging { source, .. } => return source.finding(),
             Self::Provider(error) => return error.finding(),
             Self::Unfinished(error) => return error.finding(),

@@ -1,6 +1,6 @@
 use os::{DiskNumber, VolumeId};
 
-use super::{FoundDisk, Guarded, NotEnough, NotIdentified, PagingUnknown, SeenDisk};
+use super::{FoundDisk, Guarded, NotEnough, NotIdentified, OfflineReason, PagingUnknown, SeenDisk};
 use crate::text::or_none;
 use crate::{BlankError, IscsiError, ProviderError, Unfinished, VisibilityError, VolumeError};
 
@@ -61,6 +61,16 @@ pub enum DiskError {
     /// The disk is online and read-only, and the call would have to write to it.
     #[error("disk {disk} is read-only")]
     ReadOnly { disk: DiskNumber },
+    /// The disk is another path to disks that are there, and MPIO does not bring them together.
+    #[error(
+        "disk {disk} is another path to {}, and both would write to one disk: set up MPIO, or end one of its sessions",
+        paths(.others)
+    )]
+    RedundantPath {
+        disk: DiskNumber,
+        /// As far as the storage provider tells.
+        others: Vec<DiskNumber>,
+    },
     /// The disk's partition has no volume yet.
     #[error(transparent)]
     Visibility(#[from] VisibilityError),
@@ -95,6 +105,12 @@ pub enum DiskError {
     /// a disk that was online before, and was found writable while it was offline, is online again.
     #[error("disk {disk} stays writable")]
     StaysWritable { disk: DiskNumber },
+    /// The disk does not come online.
+    #[error("{source}; Windows keeps it offline: {reason}")]
+    KeptOffline {
+        reason: OfflineReason,
+        source: Box<Self>,
+    },
     /// The call timed out or never started.
     #[error(transparent)]
     Unfinished(#[from] Unfinished),
@@ -127,6 +143,16 @@ pub enum Obstacle {
     /// A process has something open on the volume.
     #[error("is in use")]
     OpenFile,
+}
+
+fn paths(others: &[DiskNumber]) -> String {
+    match others.split_first() {
+        None => String::from("a disk"),
+        Some((first, others)) => {
+            let others = others.iter().map(|other| format!(", disk {other}"));
+            others.fold(format!("disk {first}"), |text, other| text + &other)
+        }
+    }
 }
 
 impl DiskError {

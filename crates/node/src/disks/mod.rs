@@ -7,6 +7,7 @@ pub(crate) mod guard;
 pub(crate) mod identity;
 mod lists;
 mod offline;
+mod offline_reason;
 mod paging;
 mod partition;
 mod read_only;
@@ -22,6 +23,7 @@ pub use self::find::{
 };
 pub use self::guard::Guarded;
 pub use self::lists::DiskIds;
+pub use self::offline_reason::OfflineReason;
 pub(crate) use self::paging::PagingReads;
 pub use self::paging::PagingUnknown;
 use self::partition::Partitioning;

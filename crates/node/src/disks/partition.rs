@@ -6,6 +6,7 @@ use os::schema::{codes, disk};
 use os::{Arguments, Deadline, DiskNumber, DriveLayout, PartitionEntry, PartitionStyle, Value};
 
 use super::guard::{self, ChangeScope};
+use super::offline_reason::refuse_redundant_path;
 use super::{DiskError, Named, identity};
 use crate::Node;
 use crate::blank::DiskRange;
@@ -41,17 +42,20 @@ impl Partitioning<'_> {
         if views.layout.partitions.iter().any(|one| !is_reserved(one)) {
             return self.bring_up(&views);
         }
-        self.refuse_read_only()?;
+        self.refuse_for_found(&views.disk)?;
         self.create(&views)?;
         self.bring_partition_online(&views)?;
         self.await_volumes()
     }
 
-    /// `Initialize` would make a disk writable that a driver brought online read-only. csi-proxy's clients keep
-    /// that.
-    fn refuse_read_only(&self) -> Result<(), DiskError> {
+    /// `Initialize` would make a disk writable that a driver brought online read-only, and may bring an offline one
+    /// online. csi-proxy's clients keep that.
+    fn refuse_for_found(&self, disk: &storage::Disk) -> Result<(), DiskError> {
         if matches!(self.named, Named::Number(_)) {
             return Ok(());
+        }
+        if self.node.disk_attributes(self.disk)?.offline {
+            return refuse_redundant_path(self.node, disk, self.deadline).map(drop);
         }
         guard::refuse_read_only(self.node, self.disk)
     }

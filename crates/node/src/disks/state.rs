@@ -4,7 +4,7 @@ use os::schema::{Method, codes, disk};
 use os::{Arguments, Deadline, DiskAccess, DiskAttributes, DiskNumber, Value, Win32};
 
 use super::guard::{self, ChangeScope};
-use super::{DiskError, Named, offline};
+use super::{DiskError, Named, offline, offline_reason};
 use crate::{Node, ProviderError, storage};
 
 /// The attributes of a disk that is ready for use.
@@ -53,25 +53,52 @@ impl<'a> Switching<'a> {
     pub(super) fn online(&self) -> Result<(), DiskError> {
         match self.attributes()? {
             before if before == UP => Ok(()),
-            before => self.bring_up(before),
+            before => self.bring_up(&self.writable(ChangeScope::Blank)?, before),
         }
     }
 
-    /// The same, but refuses a disk that is never written, or is not the one that was found, even with
-    /// nothing to switch.
+    /// The same, but refuses a disk that is never written, is another path to one, or is not the one that was found, even
+    /// with nothing to switch.
     pub(super) fn online_and_writable(&self) -> Result<(), DiskError> {
-        self.bring_up(self.attributes()?)
+        let before = self.attributes()?;
+        self.explained(before, |disk| self.bring_up(&disk, before))
+    }
+
+    /// Refuses an offline disk that is another path to one, before `act` changes anything, and says why Windows kept it
+    /// offline.
+    fn explained(
+        &self,
+        before: DiskAttributes,
+        act: impl FnOnce(storage::Disk) -> Result<(), DiskError>,
+    ) -> Result<(), DiskError> {
+        let disk = self.writable(ChangeScope::Blank)?;
+        if !before.offline {
+            return act(disk);
+        }
+        self.require_same(&disk)?;
+        let reason = offline_reason::refuse_redundant_path(self.node, &disk, self.deadline)?;
+        let done = act(disk);
+        match (done, reason) {
+            (Ok(()), Some(reason)) => {
+                tracing::info!(disk = self.disk.0, %reason, "Windows kept a disk offline, which is online now");
+                Ok(())
+            }
+            (Err(error), Some(reason)) if is_of_coming_online(&error) => {
+                let source = Box::new(error);
+                Err(DiskError::KeptOffline { reason, source })
+            }
+            (done, _) => done,
+        }
     }
 
     /// Clears read-only before the disk comes online, as Windows writes a clone's new signature only to a
     /// writable disk, and again afterwards: "the disk must be online for most attributes to be set"
     /// (<https://learn.microsoft.com/windows-hardware/drivers/storage/msft-disk-setattributes>). Then reads the
     /// attributes: both must be as wanted.
-    fn bring_up(&self, before: DiskAttributes) -> Result<(), DiskError> {
-        let disk = self.writable(ChangeScope::Blank)?;
+    fn bring_up(&self, disk: &storage::Disk, before: DiskAttributes) -> Result<(), DiskError> {
         self.node.check(self.deadline, "online disk", &self.disk)?;
         if before.read_only {
-            match self.clear_read_only(&disk) {
+            match self.clear_read_only(disk) {
                 Err(DiskError::Provider(error)) if before.offline => {
                     tracing::warn!(disk = self.disk.0, %error, "an offline disk stays read-only, which is tried again once it is online");
                 }
@@ -79,11 +106,11 @@ impl<'a> Switching<'a> {
             }
         }
         if before.offline {
-            self.switch(&disk, &disk::ONLINE)?;
+            self.switch(disk, &disk::ONLINE)?;
         }
         let mut now = self.attributes()?;
         if before.offline && !now.offline && now.read_only {
-            self.clear_read_only(&disk)?;
+            self.clear_read_only(disk)?;
             now = self.attributes()?;
         }
         match now {
@@ -101,21 +128,31 @@ impl<'a> Switching<'a> {
         release: impl FnOnce() -> Result<T, DiskError>,
     ) -> Result<(), DiskError> {
         let before = self.attributes()?;
-        let disk = self.writable(ChangeScope::Blank)?;
+        self.explained(before, |disk| {
+            self.bring_up_read_only(&disk, before, release)
+        })
+    }
+
+    fn bring_up_read_only<T>(
+        &self,
+        disk: &storage::Disk,
+        before: DiskAttributes,
+        release: impl FnOnce() -> Result<T, DiskError>,
+    ) -> Result<(), DiskError> {
         if before == UP_READ_ONLY {
             return Ok(());
         }
         if before == UP {
             self.offline_and_read_only(release)?;
         } else if !before.read_only {
-            self.make_read_only(&disk)?;
+            self.make_read_only(disk)?;
         }
         self.node.check(self.deadline, "online disk", &self.disk)?;
-        self.switch(&disk, &disk::ONLINE)?;
+        self.switch(disk, &disk::ONLINE)?;
         match self.attributes()? {
             now if now.offline => Err(DiskError::StaysOffline { disk: self.disk }),
             now if now.read_only => Ok(()),
-            _ => Err(self.back_offline(&disk)),
+            _ => Err(self.back_offline(disk)),
         }
     }
 
@@ -267,6 +304,13 @@ impl<'a> Switching<'a> {
     fn attributes(&self) -> Result<DiskAttributes, DiskError> {
         self.node.disk_attributes(self.disk)
     }
+}
+
+fn is_of_coming_online(error: &DiskError) -> bool {
+    matches!(
+        error,
+        DiskError::Provider(_) | DiskError::StaysOffline { .. }
+    )
 }
 
 fn is_lost(error: &ProviderError) -> bool {

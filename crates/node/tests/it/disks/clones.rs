@@ -4,6 +4,7 @@
 
 use os::schema::disk::{self, offline_reason};
 use os::{DiskAttributes, PartitionStyle, Query, Value, VolumeId};
+use os_sim::testing::assert_says;
 use os_sim::{
     Bus, DiskSpec, Effect, NodeSpec, OfflineAttributes, Op, Rule, SanPolicy, StorageConditions,
 };
@@ -283,7 +284,11 @@ fn a_clone_that_stays_read_only_does_not_come_online() {
     let online = fixture
         .disks()
         .bring_online(&found(&fixture, CLONE), fixture.soon());
-    assert!(matches!(online, Err(DiskError::Provider(_))), "{online:?}");
+    let error = online.unwrap_err();
+    assert_says(
+        &error,
+        "invalid parameter; Windows keeps it offline: Collision",
+    );
     assert!(attributes(&fixture, CLONE).offline);
     assert_eq!(read(&fixture, DATA), "precious");
 }

@@ -13,6 +13,7 @@ mod guarded;
 mod hidden;
 mod identity;
 mod initialize_leaves_offline;
+mod offline_reason;
 mod online_read_only;
 mod proof;
 mod read_only;

@@ -274,7 +274,7 @@ fn weakness_30_all_sessions_are_ended_and_none_comes_back_after_a_restart() {
     fixture.connect(OPEN, &Authentication::None).unwrap();
     fixture.log_in_again(OPEN);
     assert_eq!(fixture.sessions().len(), 2);
-    assert_eq!(disks(&fixture, OPEN), Ok(1), "one disk by two connections");
+    assert_eq!(disks(&fixture, OPEN), Ok(2), "without MPIO");
     fixture.disconnect(OPEN).unwrap();
     assert!(fixture.sessions().is_empty());
     assert_eq!(disks(&fixture, OPEN), Ok(0));
