@@ -11,6 +11,7 @@
 //! | `EntryLooks` | done without: nothing is swept, taken over or ended as abandoned, and each link is the right one |
 //! | `FolderCheck` | done without: what a failed map made may stay |
 //! | `FolderMappings` | done without: no folder is mapped beside others |
+//! | `OfflineReasons` | done without: a second path to a disk comes online, if Windows lets it |
 //! | `MapOptions` | done without: mount options of a mapping are ignored, with a warning |
 //! | `SystemIdentity` | done without: no boot is known |
 //! | `WriteProtection` | done without: no device is known to refuse writes |

@@ -168,8 +168,8 @@ pub trait Disks {
     /// next call goes on. csi-proxy's pipes cannot report whether an online disk is writable.
     ///
     /// # Errors
-    /// [`Changed`], [`NotFound`], [`Guarded`]; [`Offline`] and [`ReadOnly`] if Windows reports success and the disk
-    /// stays so.
+    /// [`Changed`], [`NotFound`], [`Guarded`]; [`Ambiguous`] of a second path to a disk, which stays offline as long as
+    /// MPIO does not make one disk of both; [`Offline`] and [`ReadOnly`] if Windows reports success and the disk stays so.
     fn bring_online(&self, disk: &FoundDisk, deadline: Deadline) -> Result<()>
         = disks.bring_online, "online disk", disk.number();
 
