@@ -11,8 +11,8 @@ use wincsi::disks::DiskQuery;
 use wincsi::sim::testing::TestNode;
 use wincsi::sim::{Arrives, Bus, DiskSpec, IdentifierKind, NodeSpec, SimNode};
 use wincsi::volumes::VolumeId;
-use wincsi::{Deadline, Error, NodeApi, Win32};
-use wincsi_driver::kinds::block::{Block, Disk, Source, Spec};
+use wincsi::{Deadline, NodeApi, Win32};
+use wincsi_driver::kinds::block::{Block, Disk, Leaves, Source, Spec, Use};
 use wincsi_driver::kinds::{self, Row};
 use wincsi_driver::kubelet::{Refusal, Request};
 use wincsi_driver::life::{CallError, Capacity};
@@ -44,6 +44,7 @@ struct Shelf(SimNode);
 
 impl Source for Shelf {
     type Spec = OnShelf;
+    type Secret = ();
 
     const ATTACHES: bool = true;
 
@@ -55,25 +56,38 @@ impl Source for Shelf {
         vec!["shelf"]
     }
 
-    fn read(&self, request: &Request<'_>) -> Result<OnShelf, Refusal> {
+    fn read(&self, request: &Request<'_>) -> Result<(OnShelf, ()), Refusal> {
         let shelf = request.context["shelf"].clone();
-        Ok(OnShelf { shelf })
+        Ok((OnShelf { shelf }, ()))
     }
 
     fn query(&self, _disk: &OnShelf) -> DiskQuery {
         DiskQuery::from_record(&format!("v1 page83={IDENTIFIER}")).unwrap()
     }
 
-    fn attach(&self, disk: &OnShelf, _deadline: Deadline) -> Result<(), Error> {
+    fn attach(
+        &self,
+        of: Use<'_, OnShelf>,
+        _secret: Option<&()>,
+        _deadline: Deadline,
+    ) -> Result<(), CallError> {
         // An operation of the system, before which the driver may die: plugging in is none.
         self.0.os().volumes.list().unwrap();
         // It may be plugged in.
-        drop(self.0.hardware().plug_disk(&disk.shelf));
+        drop(self.0.hardware().plug_disk(&of.disk.shelf));
         Ok(())
     }
 
-    fn detach(&self, disk: &OnShelf, _deadline: Deadline) -> Result<(), Error> {
-        drop(self.0.hardware().unplug_disk(&disk.shelf));
+    fn detach(
+        &self,
+        of: Use<'_, OnShelf>,
+        leaves: Leaves,
+        _deadline: Deadline,
+    ) -> Result<(), CallError> {
+        if leaves == Leaves::InUse {
+            return Ok(());
+        }
+        drop(self.0.hardware().unplug_disk(&of.disk.shelf));
         Ok(())
     }
 }

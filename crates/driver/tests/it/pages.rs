@@ -246,6 +246,7 @@ fn of_stage() -> Vec<Row> {
             volume: volume(),
             other: volume(),
         }),
+        of_disk(block::Refused::Anonymous { volume: volume() }),
         stage(
             staged_otherwise(),
             "a disk is staged with another capability, at another path or from another disk",
@@ -298,6 +299,10 @@ fn of_disk(refused: block::Refused) -> Row {
         block::Refused::CameOnlineWritable { .. } => (
             "NodeStage",
             "the disk of readers on many nodes came online writable",
+        ),
+        block::Refused::Anonymous { .. } => (
+            "NodeStage",
+            "an iSCSI disk has no identifier on SCSI page 0x83",
         ),
         block::Refused::OtherAccess { .. } => (
             "NodeStage",

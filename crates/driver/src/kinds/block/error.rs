@@ -14,6 +14,11 @@ pub enum Refused {
          set the node's SAN policy to OfflineShared, take the disk offline and make it read-only"
     )]
     CameOnlineWritable { volume: VolumeHandle },
+    #[error(
+        "the disk of volume {volume} has no identifier on SCSI page 0x83, so that nothing tells it from one that comes in \
+         its place"
+    )]
+    Anonymous { volume: VolumeHandle },
     #[error("volume {other} has the disk of volume {volume} with another access mode")]
     OtherAccess {
         volume: VolumeHandle,
@@ -58,7 +63,9 @@ pub enum Refused {
 impl Refused {
     pub fn code(&self) -> Code {
         match self {
-            Self::CameOnlineWritable { .. } | Self::OtherAccess { .. } => Code::FailedPrecondition,
+            Self::Anonymous { .. } | Self::CameOnlineWritable { .. } | Self::OtherAccess { .. } => {
+                Code::FailedPrecondition
+            }
             Self::TooSmall { .. } => Code::Unavailable,
             Self::TooLarge { .. } | Self::TooLittle { .. } => Code::OutOfRange,
             // With this code alone each kubelet lets pods start, grown or not.

@@ -17,7 +17,7 @@ use std::time::Duration;
 use wincsi::disks::{DiskQuery, FoundDisk};
 use wincsi::filesystem::Look;
 use wincsi::volumes::{FoundVolume, Space, VolumeId};
-use wincsi::{Condition, Deadline, Error, ResultExt as _, WinPath};
+use wincsi::{Condition, Deadline, Error, Feature, ResultExt as _, WinPath};
 
 use super::{InspectFn, Keys, Kind, ProveFn, StageFn, Unrecorded};
 use crate::kubelet::{Refusal, Request};
@@ -40,8 +40,15 @@ pub trait Source: Send + Sync + 'static {
     /// One disk, as a request names it.
     type Spec: Spec;
 
-    /// Whether a volume must be attached here. Then its record is written before [`Source::attach`].
+    /// What attaching it takes of a request's Secret. No record has it.
+    type Secret;
+
+    /// Whether a volume must be attached here. Then its record is written before [`Source::attach`], and has the disk's
+    /// identity: a place that is another disk's by the next call is not written.
     const ATTACHES: bool = false;
+
+    /// What it takes of a host, and what for.
+    const NEEDS: &[(Feature, &str)] = &[];
 
     /// Whether a request is for a disk from here.
     fn accepts(&self, request: &Request<'_>) -> bool;
@@ -49,8 +56,13 @@ pub trait Source: Send + Sync + 'static {
     /// The attributes that it reads.
     fn keys(&self) -> Vec<&'static str>;
 
+    /// The keys of a Secret that it reads.
+    fn secret_keys(&self) -> &'static [&'static str] {
+        &[]
+    }
+
     /// Reads a request. Asks nothing of the node.
-    fn read(&self, request: &Request<'_>) -> Result<Self::Spec, Refusal>;
+    fn read(&self, request: &Request<'_>) -> Result<(Self::Spec, Self::Secret), Refusal>;
 
     /// The properties that identify the disk once it is attached.
     fn query(&self, spec: &Self::Spec) -> DiskQuery;
@@ -59,17 +71,44 @@ pub trait Source: Send + Sync + 'static {
     ///
     /// # Errors
     /// It may be attached, or not.
-    fn attach(&self, _spec: &Self::Spec, _deadline: Deadline) -> Result<(), Error> {
+    fn attach(
+        &self,
+        _of: Use<'_, Self::Spec>,
+        _secret: Option<&Self::Secret>,
+        _deadline: Deadline,
+    ) -> Result<(), CallError> {
         Ok(())
     }
 
-    /// Detaches the disk, which is offline unless something else uses it. What is not attached is success.
+    /// The volume does not use the disk any more: it is detached unless it is in use otherwise. What is not attached is
+    /// success.
     ///
     /// # Errors
     /// It may be attached, or not.
-    fn detach(&self, _spec: &Self::Spec, _deadline: Deadline) -> Result<(), Error> {
+    fn detach(
+        &self,
+        _of: Use<'_, Self::Spec>,
+        _is: Leaves,
+        _deadline: Deadline,
+    ) -> Result<(), CallError> {
         Ok(())
     }
+}
+
+/// A volume and its disk.
+#[derive(Debug)]
+pub struct Use<'a, P> {
+    pub volume: &'a VolumeHandle,
+    pub disk: &'a P,
+}
+
+/// How a volume leaves its disk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Leaves {
+    /// It is offline, or gone.
+    Free,
+    /// It is in use, or may be.
+    InUse,
 }
 
 type DiskRecord<S> = Record<Disk<<S as Source>::Spec>>;
@@ -117,15 +156,17 @@ impl<S: Source> Kind for Block<S> {
         let of_format = request::FORMAT_KEYS.iter().map(|(key, _)| *key);
         Keys {
             attributes: self.source.keys().into_iter().chain(of_format).collect(),
-            of_secret: &[],
+            of_secret: self.source.secret_keys(),
             is_same: |one, other| one == other,
         }
     }
 
     fn to_stage<'a>(&'a self, request: &Request<'_>) -> Result<StageFn<'a>, Refusal> {
         let wanted = request::wanted(request)?;
-        let source = self.source.read(request)?;
-        Ok(Box::new(move |turn| self.stage(turn, source, wanted)))
+        let (source, secret) = self.source.read(request)?;
+        Ok(Box::new(move |turn| {
+            self.stage(turn, (source, secret), wanted)
+        }))
     }
 
     fn to_publish<'a>(&'a self, request: &Request<'_>) -> Result<ProveFn<'a>, Refusal> {
@@ -140,7 +181,7 @@ impl<S: Source> Kind for Block<S> {
         deadline: Deadline,
     ) -> Result<(), CallError> {
         let call = self.until(deadline);
-        Ok(call.unstage_disk(&record.of_kind()?, staging)?)
+        call.unstage_disk(&record.of_kind()?, staging)
     }
 
     fn inspect(&self) -> InspectFn<'_> {

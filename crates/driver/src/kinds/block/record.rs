@@ -26,6 +26,9 @@ pub struct Disk<P> {
     /// The volume of Windows that was mounted at the staging path.
     #[serde(default, with = "as_text::option")]
     pub mounted: Option<VolumeId>,
+    /// An identifier of SCSI page 0x83 of a disk that the driver attached: what it had at the first stage.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub identity: Option<String>,
     /// Its size in bytes, as far as the last stage or expansion reported it.
     pub size: Option<u64>,
     /// The length of its disk in bytes when the volume was staged or grown last, on hosts that may leave a growth undone.
@@ -105,6 +108,7 @@ mod tests {
             },
             brought_online: true,
             mounted: Some(volume.parse().unwrap()),
+            identity: Some(String::from("600224801234567890abcdef00000001")),
             size: Some(1 << 30),
             disk_bytes: Some(2 << 30),
         };

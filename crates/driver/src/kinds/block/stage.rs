@@ -5,7 +5,7 @@ use wincsi::volumes::{FormatOptions, FoundVolume, NewSize, Resized, VolumeId};
 use wincsi::{Cause, Condition, Error, Feature, ResultExt as _};
 
 use self::undo::Undo;
-use super::{Block, Disk, DiskRecord, Refused, RequestedDisk, Source};
+use super::{Block, Disk, DiskRecord, Refused, RequestedDisk, Source, Use};
 use crate::kinds::Kind as _;
 use crate::life::{Call, CallError, StageCall, StagingState};
 use crate::record::{Access, Record, State, VolumeHandle};
@@ -15,6 +15,8 @@ struct DiskStage<'a, S: Source> {
     block: Call<'a, Block<S>>,
     turn: &'a StageCall<'a>,
     source: S::Spec,
+    /// None if a record is staged again.
+    secret: Option<S::Secret>,
     wanted: RequestedDisk,
     /// The record from before the call.
     before: Option<DiskRecord<S>>,
@@ -31,7 +33,7 @@ impl<S: Source> Block<S> {
     pub fn stage(
         &self,
         turn: &StageCall<'_>,
-        source: S::Spec,
+        (source, secret): (S::Spec, S::Secret),
         wanted: RequestedDisk,
     ) -> Result<(), CallError> {
         if let Some((feature, what)) = self.lacks(&self.source.query(&source), &wanted) {
@@ -47,7 +49,7 @@ impl<S: Source> Block<S> {
         if let Some(record) = &mut before {
             self.follow(turn, record, &source)?;
         }
-        self.run(turn, source, wanted, before)
+        self.run(turn, (source, Some(secret)), wanted, before)
     }
 
     /// Stages a volume anew from its record, as after a reboot.
@@ -57,13 +59,13 @@ impl<S: Source> Block<S> {
         record: DiskRecord<S>,
     ) -> Result<(), CallError> {
         let (source, wanted) = (record.content.source.clone(), record.content.wanted.clone());
-        self.run(turn, source, wanted, Some(record))
+        self.run(turn, (source, None), wanted, Some(record))
     }
 
     fn run(
         &self,
         turn: &StageCall<'_>,
-        source: S::Spec,
+        (source, secret): (S::Spec, Option<S::Secret>),
         wanted: RequestedDisk,
         before: Option<DiskRecord<S>>,
     ) -> Result<(), CallError> {
@@ -71,6 +73,7 @@ impl<S: Source> Block<S> {
             block: self.until(turn.deadline),
             turn,
             source,
+            secret,
             wanted,
             before,
             undo: Undo::Unchanged,
@@ -104,7 +107,8 @@ impl<S: Source> Block<S> {
         let device = query.criteria().iter().find_map(Criterion::feature);
         let device =
             device.map(|feature| (feature, "a disk that is found by NVMe namespace or port"));
-        let mut needs = device.into_iter().chain(wanted.needs());
+        let needs = S::NEEDS.iter().copied().chain(device);
+        let mut needs = needs.chain(wanted.needs());
         needs.find(|(feature, _)| !self.ctx.has(*feature))
     }
 }
@@ -184,6 +188,7 @@ impl<S: Source> DiskStage<'_, S> {
         }
         self.attach()?;
         let disk = self.find()?;
+        self.bind(&disk)?;
         let brought_online = self.begin(&disk)?;
         if !was_staged {
             let disk = Box::new(disk.clone());
@@ -200,10 +205,40 @@ impl<S: Source> DiskStage<'_, S> {
         if S::ATTACHES && self.before.is_none() {
             self.put_record(false)?;
         }
-        Ok(self
-            .block
-            .source
-            .attach(&self.source, self.block.deadline)?)
+        let of = Use {
+            volume: &self.turn.stage.volume,
+            disk: &self.source,
+        };
+        let (source, deadline) = (&self.block.source, self.block.deadline);
+        source.attach(of, self.secret.as_ref(), deadline)
+    }
+
+    /// Requires the disk of the first stage in its place, and notes which it is at the first.
+    fn bind(&self, disk: &FoundDisk) -> Result<(), CallError> {
+        if !S::ATTACHES {
+            return Ok(());
+        }
+        let volume = &self.turn.stage.volume;
+        let before = self.before.as_ref();
+        let known = before.and_then(|record| record.content.identity.as_ref());
+        let identifiers = &disk.seen().identifiers;
+        match (known, identifiers.first()) {
+            (Some(known), _) if identifiers.contains(known) => Ok(()),
+            (Some(known), now) => {
+                let now = now.map_or("a disk without an identifier", String::as_str);
+                let text = format!("{now} is in place of the disk {known}, which was staged");
+                let cause = Cause::failed(Condition::Changed, text);
+                Err(Error::new("stage", volume, cause).into())
+            }
+            (None, Some(now)) => {
+                let note = |record: &mut DiskRecord<S>| record.content.identity = Some(now.clone());
+                Ok(self.turn.slot.change_of(note)?)
+            }
+            (None, None) => Err(Refused::Anonymous {
+                volume: volume.clone(),
+            }
+            .into()),
+        }
     }
 
     /// Before the disk is attached, the records alone tell.
@@ -274,6 +309,7 @@ impl<S: Source> DiskStage<'_, S> {
             wanted: self.wanted.clone(),
             brought_online,
             mounted: None,
+            identity: None,
             size: None,
             disk_bytes: None,
         });

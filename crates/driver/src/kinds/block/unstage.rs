@@ -3,9 +3,9 @@ use wincsi::filesystem::Look;
 use wincsi::volumes::VolumeId;
 use wincsi::{Cause, Condition, Error, Feature, ResultExt as _, WinPath};
 
-use super::{Block, Disk, DiskRecord, Source};
+use super::{Block, Disk, DiskRecord, Leaves, Source, Use};
 use crate::kinds::Unrecorded;
-use crate::life::Call;
+use crate::life::{Call, CallError};
 use crate::path::KubeletPath;
 use crate::record::VolumeHandle;
 
@@ -14,7 +14,7 @@ impl<S: Source> Call<'_, Block<S>> {
         &self,
         record: &DiskRecord<S>,
         staging: &KubeletPath,
-    ) -> Result<(), Error> {
+    ) -> Result<(), CallError> {
         let mut unmounted = self.dismount(staging, record.content.mounted)?;
         if *staging != record.staging {
             unmounted = self.dismount(&record.staging, record.content.mounted)?;
@@ -25,30 +25,38 @@ impl<S: Source> Call<'_, Block<S>> {
             let volume = &record.volume;
             tracing::warn!("volume {volume}: its staging path may keep its disk: {error}");
         }
-        let (disk, mounted) = (&record.content.source, record.content.mounted);
-        self.put_away(&record.volume, disk, mounted)
+        let content = &record.content;
+        let of = Use {
+            volume: &record.volume,
+            disk: &content.source,
+        };
+        self.put_away(of, content.mounted, content.identity.as_deref())
     }
 
-    /// Takes the disk of a volume offline, if it is there, and still the volume's; then detaches it, if it is offline, and
+    /// Takes the disk of a volume offline, if it is there, and still the volume's; then leaves it, free if it is offline, and
     /// no other volume has it. Of two volumes that end at once each sees the other, and the disk stays attached: pulled out
     /// under the one that is still mounted it would lose data. A volume whose record cannot be read may have it too.
     pub(super) fn put_away(
         &self,
-        volume: &VolumeHandle,
-        source: &S::Spec,
+        Use { volume, disk }: Use<'_, S::Spec>,
         mounted: Option<VolumeId>,
-    ) -> Result<(), Error> {
-        let is_offline = self.release_recorded(volume, source, mounted)?;
+        identity: Option<&str>,
+    ) -> Result<(), CallError> {
+        let is_offline = self.release_recorded(volume, disk, mounted, identity)?;
         if !S::ATTACHES {
             return Ok(());
         }
         let is_of_others =
-            self.ctx.store.unreadable() > 0 || self.others_from(volume, source).next().is_some();
-        if !is_offline || is_of_others {
+            self.ctx.store.unreadable() > 0 || self.others_from(volume, disk).next().is_some();
+        let leaves = match is_offline && !is_of_others {
+            true => Leaves::Free,
+            false => Leaves::InUse,
+        };
+        if leaves == Leaves::InUse {
             tracing::warn!("volume {volume}: its disk stays attached, as it is or may be in use");
-            return Ok(());
         }
-        self.source.detach(source, self.deadline)
+        let of = Use { volume, disk };
+        self.source.detach(of, leaves, self.deadline)
     }
 
     /// The records of other volumes whose disk comes from the same source.
@@ -70,13 +78,18 @@ impl<S: Source> Call<'_, Block<S>> {
         volume: &VolumeHandle,
         source: &S::Spec,
         mounted: Option<VolumeId>,
+        identity: Option<&str>,
     ) -> Result<bool, Error> {
         let disks = self.ctx.node.disks();
         disks.rescan(self.deadline)?;
         let found = disks.find(&self.source.query(source), self.deadline);
         let found = found.none_if(Condition::NotFound);
+        let is_bound = |disk: &FoundDisk| {
+            let mut identifiers = disk.seen().identifiers.iter();
+            identity.is_none_or(|identity| identifiers.any(|own| own == identity))
+        };
         match found {
-            Ok(Some(disk)) if self.has_recorded(mounted, &disk)? => {
+            Ok(Some(disk)) if is_bound(&disk) && self.has_recorded(mounted, &disk)? => {
                 return self.release(volume, &disk);
             }
             Ok(Some(_)) => {

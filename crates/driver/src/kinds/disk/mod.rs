@@ -59,6 +59,7 @@ impl Spec for Attached {
 
 impl Source for AttachedDisks {
     type Spec = Attached;
+    type Secret = ();
 
     /// Whatever no other kind accepts.
     fn accepts(&self, _request: &Request<'_>) -> bool {
@@ -69,14 +70,14 @@ impl Source for AttachedDisks {
         attributes::keys()
     }
 
-    fn read(&self, request: &Request<'_>) -> Result<Attached, Refusal> {
+    fn read(&self, request: &Request<'_>) -> Result<(Attached, ()), Refusal> {
         let attributes = Attributes {
             handle: request.volume.as_str(),
             publish: request.publish_context,
             volume: request.context,
         };
         let disk = attributes.query(self.0).map_err(Refusal::of_kind)?;
-        Ok(Attached { disk })
+        Ok((Attached { disk }, ()))
     }
 
     fn query(&self, spec: &Attached) -> DiskQuery {

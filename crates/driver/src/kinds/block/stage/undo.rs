@@ -1,11 +1,11 @@
 //! A stage that failed, and what it takes back.
 
 use wincsi::disks::FoundDisk;
-use wincsi::{Condition, Error, ResultExt as _};
+use wincsi::{Condition, ResultExt as _};
 
 use super::DiskStage;
 use crate::code::Leftovers;
-use crate::kinds::block::Source;
+use crate::kinds::block::{Source, Use};
 use crate::life::{CallError, may_come_through};
 
 /// What a failed call has to take back.
@@ -51,11 +51,10 @@ impl<S: Source> DiskStage<'_, S> {
 
     /// The record goes if nothing is left of the volume.
     fn undo(&self, mount: Option<(&FoundDisk, bool)>) -> Leftovers {
-        self.turn
-            .end_undo(self.revert(mount).map_err(CallError::from))
+        self.turn.end_undo(self.revert(mount))
     }
 
-    fn revert(&self, mount: Option<(&FoundDisk, bool)>) -> Result<(), Error> {
+    fn revert(&self, mount: Option<(&FoundDisk, bool)>) -> Result<(), CallError> {
         let undo = self.block.until(self.turn.end);
         let (stage, deadline) = (self.turn.stage, undo.deadline);
         if let Some((disk, brought_online)) = mount {
@@ -69,7 +68,13 @@ impl<S: Source> DiskStage<'_, S> {
             }
         }
         match S::ATTACHES {
-            true => undo.put_away(&stage.volume, &self.source, None),
+            true => {
+                let of = Use {
+                    volume: &stage.volume,
+                    disk: &self.source,
+                };
+                undo.put_away(of, None, None)
+            }
             false => Ok(()),
         }
     }
