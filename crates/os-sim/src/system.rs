@@ -14,7 +14,7 @@ use os::{
 use crate::gate::Op;
 use crate::machine::Machine;
 use crate::shared_node::SharedNode;
-use crate::{smb, smbios};
+use crate::{iscsi, smb, smbios};
 
 /// One type for all of them: each is a method or two.
 pub(crate) struct System {
@@ -103,8 +103,10 @@ impl os::AfUnix for System {
         let op = Op::new(Facility::AfUnix, "connect", format!("{host}:{port}"));
         let deadline = Deadline::within(&*self.shared.clock, within);
         self.shared.gate.pass_within(&op, deadline, || {
-            self.shared
-                .with(|machine| smb::listens(machine, host, port))
+            self.shared.with(|machine| {
+                let of_iscsi = iscsi::listens(machine, host, port);
+                of_iscsi.unwrap_or_else(|| smb::listens(machine, host, port))
+            })
         })
     }
 }

@@ -20,6 +20,11 @@ impl Iscsi for Node {
         self.change("add portal", &[portal], deadline, &spoken)
     }
 
+    fn probe(&self, portal: &Portal, _deadline: Deadline) -> Result<()> {
+        let cause = unsupported("probing a portal", Feature::PortalProbe);
+        Err(Error::new("probe portal", portal, cause))
+    }
+
     fn refresh(&self, portal: &Portal, _deadline: Deadline) -> Result<()> {
         let cause = unsupported("refreshing a portal", Feature::PortalRefresh);
         Err(Error::new("refresh portal", portal, cause))

@@ -29,7 +29,7 @@ pub(super) struct LeaseFile {
     /// The boot in which the thing was made, if the node reports boots.
     pub(super) boot: Option<String>,
     pub(super) secret: Option<SecretHash>,
-    /// Of later versions.
+    /// Of the kind, and of later versions.
     #[serde(flatten)]
     pub(super) raw_fields: Map<String, Value>,
 }

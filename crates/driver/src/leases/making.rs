@@ -1,9 +1,27 @@
-use super::Leases;
+use std::sync::PoisonError;
+use std::time::Duration;
+
+use super::{Inner, Leases};
 
 /// A call that makes a thing, until it is dropped.
 pub(crate) struct Making<'a, T> {
     pub(super) leases: &'a Leases<T>,
     pub(super) key: &'a str,
+}
+
+impl<T> Leases<T> {
+    /// The turn to make or remove a thing; none if the calls before this one take too long.
+    pub(crate) fn turn<'a>(&'a self, key: &'a str, patience: Duration) -> Option<Making<'a, T>> {
+        let is_made = |inner: &mut Inner<T>| inner.makers.iter().any(|made| made == key);
+        let inner = self.inner.lock();
+        let waited = self.made.wait_timeout_while(inner, patience, is_made);
+        let (mut inner, waited) = waited.unwrap_or_else(PoisonError::into_inner);
+        if waited.timed_out() {
+            return None;
+        }
+        inner.makers.push(key.to_owned());
+        Some(Making { leases: self, key })
+    }
 }
 
 impl<T> Drop for Making<'_, T> {

@@ -106,7 +106,7 @@ struct Lease {
     is_gone: bool,
     /// Whether it is being removed, on a host that does not ask meanwhile who uses it.
     is_ending: bool,
-    /// What a later version has of it.
+    /// What its kind notes of it, and what a later version has of it.
     raw_fields: Map<String, Value>,
 }
 
@@ -374,6 +374,25 @@ impl<T> Leases<T> {
             Some((user, _)) if user.presumes => Owner::Presumed,
             _ => Owner::Foreign,
         }
+    }
+
+    /// Notes something of a thing that was made just now. The next change of the lease writes it.
+    pub(crate) fn note(&self, key: &str, what: &'static str, value: impl Into<Value>) {
+        if let Some(lease) = self.inner.lock().leases.get_mut(key) {
+            lease.raw_fields.insert(what.to_owned(), value.into());
+        }
+    }
+
+    /// What was noted of a thing, as long as it is ours.
+    pub(crate) fn noted(&self, key: &str, what: &str) -> Option<Value> {
+        let inner = self.inner.lock();
+        inner.leases.get(key)?.raw_fields.get(what).cloned()
+    }
+
+    /// What a volume uses.
+    pub(crate) fn key_of(&self, volume: &VolumeHandle) -> Option<String> {
+        let inner = self.inner.lock();
+        inner.users.get(volume).map(|user| user.key.clone())
     }
 
     /// Whether a thing is ours. What a call presumes, no other one goes by.

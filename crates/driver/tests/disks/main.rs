@@ -14,6 +14,7 @@ mod growth;
 mod health;
 mod intruder;
 mod inventories;
+mod iscsi;
 mod kinds;
 mod late;
 mod life;

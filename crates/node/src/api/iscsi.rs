@@ -21,6 +21,14 @@ pub trait Iscsi {
     fn add_portal(&self, portal: &Portal, deadline: Deadline) -> Result<()>
         = iscsi.add_portal, "add portal", portal;
 
+    /// Whether a portal takes a TCP connection within three seconds. The connection is closed at once.
+    ///
+    /// # Errors
+    /// [`ServerAway`], [`ServerNotFound`]; [`Cause::Deadline`] of one that does not answer. [`Cause::Unsupported`] without
+    /// [`Feature::PortalProbe`].
+    fn probe(&self, portal: &Portal, deadline: Deadline) -> Result<()>
+        = iscsi.probe, "probe portal", portal;
+
     /// Makes the initiator query a known portal's targets again.
     ///
     /// # Errors

@@ -9,6 +9,7 @@ mod logins;
 mod name;
 mod options;
 mod portal;
+mod probe;
 mod session;
 
 use std::collections::BTreeSet;

@@ -1,7 +1,9 @@
-use os::schema::iscsi_session as row;
-use os::{Deadline, Instance, Query};
+use std::collections::BTreeSet;
 
-use super::IscsiError;
+use os::schema::iscsi_session as row;
+use os::{Deadline, DiskNumber, Instance, Query};
+
+use super::{IscsiError, TargetName};
 use crate::Iscsi;
 
 /// A session of the initiator, as it tells of it. What may be null is optional.
@@ -47,6 +49,24 @@ impl Iscsi<'_> {
         let mut sessions = sessions?;
         sessions.sort_by(|one, other| one.id.cmp(&other.id));
         Ok(sessions)
+    }
+}
+
+impl Iscsi<'_> {
+    /// The disks of a target, through whatever portals.
+    pub(crate) fn disks_of_sessions(
+        &self,
+        target: &TargetName,
+        deadline: Deadline,
+    ) -> Result<BTreeSet<DiskNumber>, IscsiError> {
+        let initiator = self.initiator(deadline);
+        let mut disks = BTreeSet::new();
+        if let Some(known) = initiator.any_target(target)? {
+            for connection in initiator.connections(&known)? {
+                disks.extend(initiator.disks(&connection)?);
+            }
+        }
+        Ok(disks)
     }
 }
 

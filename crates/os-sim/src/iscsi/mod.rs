@@ -50,6 +50,7 @@ use self::state::Session;
 use crate::machine::Machine;
 use crate::provider::{Done, Keyed, MethodCall, Namespace, Object};
 use crate::shared_node::SharedNode;
+use crate::smb::{NO_ANSWER, NOBODY_LISTENS};
 use crate::storage;
 
 /// The service without which there is no initiator.
@@ -242,6 +243,22 @@ fn disks(machine: &Machine, initiator: &Initiator, sessions: &[&Session]) -> Vec
 
 fn boxed(object: impl Object + 'static) -> Box<dyn Object> {
     Box::new(object)
+}
+
+/// Whether the server at an address listens at the port; none if there is no such server.
+pub(crate) fn listens(machine: &Machine, host: &str, port: u16) -> Option<Done<()>> {
+    let initiator = match plug::initiator(machine) {
+        Ok(initiator) => initiator,
+        Err(error) => return Some(Err(out_of_reach(error))),
+    };
+    let servers = initiator.servers.iter();
+    let mut there = servers.filter(|server| server.has_address(host)).peekable();
+    there.peek()?;
+    Some(match there.find(|server| server.port == port) {
+        Some(server) if !server.is_down => Ok(()),
+        Some(_) => Err(NO_ANSWER.into()),
+        None => Err(NOBODY_LISTENS.into()),
+    })
 }
 
 /// The host failed the simulator: nothing that Windows would say.

@@ -36,6 +36,7 @@ pub use server::{
 };
 
 pub(crate) use mapping::Mappings;
+pub(crate) use refusal::{NO_ANSWER, NOBODY_LISTENS};
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

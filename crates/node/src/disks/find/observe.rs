@@ -8,7 +8,7 @@ use os::schema::disk;
 use os::{Deadline, DiskFacts, DiskNumber, Instance, Query, Value, VolumeId, WinPath};
 
 use super::proof::Kernel;
-use super::query::DiskQuery;
+use super::query::{Criterion, DiskQuery};
 use super::seen::{Excluded, FoundDisk, NotIdentified, SeenDisk};
 use super::{hidden, name};
 use crate::disks::lists::{self, Listed, SerialSource};
@@ -177,11 +177,17 @@ struct Behind(Vec<(TargetName, BTreeSet<DiskNumber>)>);
 impl Behind {
     /// Queries the initiator, only for the targets of the query.
     fn ask(node: &Node, wanted: &DiskQuery, deadline: Deadline) -> Result<Self, DiskError> {
-        let ask = |(portal, target): (&_, &TargetName)| {
-            let disks = node.operations().iscsi().disks(portal, target, deadline);
+        let iscsi = node.operations().iscsi();
+        let ask = |(target, portal): (&TargetName, Option<&_>)| {
+            let disks = match portal {
+                Some(portal) => iscsi.disks(portal, target, deadline),
+                None => iscsi.disks_of_sessions(target, deadline),
+            };
             disks.map(|disks| (target.clone(), disks))
         };
-        let asked: Result<_, _> = wanted.iscsi_targets().map(ask).collect();
+        let criteria = wanted.criteria().iter();
+        let targets = criteria.filter_map(Criterion::iscsi_target);
+        let asked: Result<_, _> = targets.map(ask).collect();
         Ok(Self(asked.map_err(Box::new)?))
     }
 

@@ -126,7 +126,8 @@ fn is_of_kernel(wanted: &DiskQuery) -> bool {
     criteria.all(|criterion| {
         !matches!(
             criterion,
-            Criterion::IscsiTarget { .. }
+            Criterion::IscsiSession(_)
+                | Criterion::IscsiTarget { .. }
                 | Criterion::Bus(_)
                 | Criterion::Device(_)
                 | Criterion::Function(_)

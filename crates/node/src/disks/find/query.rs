@@ -38,7 +38,10 @@ pub enum Criterion {
     Device(u32),
     /// The adapter's PCI function.
     Function(u32),
-    /// A session with this iSCSI target leads to the disk; its LUN or a name selects one of the target's disks.
+    /// A session with this iSCSI target leads to the disk, through whatever portals; its LUN or a name selects one of
+    /// the target's disks.
+    IscsiSession(TargetName),
+    /// The same, of a target that the portal leads to.
     /// The search queries the target's disks with [`crate::api::Iscsi::disks`].
     IscsiTarget {
         /// The portal that discovered the target.
@@ -239,7 +242,7 @@ impl DiskQuery {
 
     /// What the query needs in addition to identify one disk.
     fn lacks(&self) -> Option<NotEnough> {
-        let has_target = self.iscsi_targets().next().is_some();
+        let has_target = self.has(|one| one.iscsi_target().is_some());
         let has_lun = self.has(|one| matches!(one, Criterion::Lun(_)));
         let has_unit = self.has(Criterion::is_unit);
         if self.has(Criterion::is_name)
@@ -283,6 +286,7 @@ impl Criterion {
             | Self::Namespace(_)
             | Self::NvmeLun { .. }
             | Self::Port(_) => Some(Feature::DeviceCriteria),
+            Self::IscsiSession(_) => Some(Feature::SessionList),
             Self::Adapter(_)
             | Self::Bus(_)
             | Self::IscsiTarget { .. }
@@ -291,6 +295,15 @@ impl Criterion {
             | Self::Serial(_)
             | Self::Size(_)
             | Self::Target(_) => None,
+        }
+    }
+
+    /// The target whose sessions lead to the disk, and the portal, if one is asked for.
+    pub(super) fn iscsi_target(&self) -> Option<(&TargetName, Option<&Portal>)> {
+        match self {
+            Self::IscsiSession(target) => Some((target, None)),
+            Self::IscsiTarget { portal, target } => Some((target, Some(portal))),
+            _ => None,
         }
     }
 
@@ -304,7 +317,9 @@ impl Criterion {
     /// Whether the disk meets the criterion; `None` if the disk does not report it.
     fn holds(&self, disk: &SeenDisk) -> Option<bool> {
         match self {
-            Self::IscsiTarget { target, .. } => Some(disk.iscsi_targets.contains(target)),
+            Self::IscsiSession(target) | Self::IscsiTarget { target, .. } => {
+                Some(disk.iscsi_targets.contains(target))
+            }
             Self::Namespace(number) => Some(disk.namespace? == *number),
             Self::NvmeLun { lun, convention } => {
                 Some(Some(disk.namespace?) == convention.namespace(*lun))
@@ -365,6 +380,7 @@ impl fmt::Display for Criterion {
             Self::Bus(number) => write!(f, "bus {number}"),
             Self::Device(number) => write!(f, "device {number}"),
             Self::Function(number) => write!(f, "function {number}"),
+            Self::IscsiSession(target) => write!(f, "iSCSI target {target}"),
             Self::IscsiTarget { portal, target } => {
                 write!(f, "iSCSI target {target} of portal {portal}")
             }

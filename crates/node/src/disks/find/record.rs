@@ -81,6 +81,7 @@ fn written(criterion: &Criterion) -> (&'static str, String) {
         Criterion::Bus(number) => ("bus", number.to_string()),
         Criterion::Device(number) => ("device", number.to_string()),
         Criterion::Function(number) => ("function", number.to_string()),
+        Criterion::IscsiSession(target) => ("iscsi-session", escaped(target)),
         Criterion::IscsiTarget { portal, target } => {
             let parts = [&target.to_string(), &portal.host()].map(escaped);
             let [target, host] = parts;
@@ -115,6 +116,9 @@ fn read(word: &str) -> Result<Criterion, RecordError> {
         "bus" => number().map(Criterion::Bus),
         "device" => number().map(Criterion::Device),
         "function" => number().map(Criterion::Function),
+        "iscsi-session" => unescaped(value)
+            .and_then(|target| TargetName::parse(&target).ok())
+            .map(Criterion::IscsiSession),
         "iscsi-target" => iscsi_target(value),
         "lun" => number().map(Criterion::Lun),
         "namespace" => number().map(Criterion::Namespace),
@@ -203,6 +207,10 @@ mod tests {
             "10\\.0\\.0\\.[1-9]"
         ];
         let target = "iqn\\.2005-10\\.[\\p{L}0-9:._-]{1,30}";
+        let session = target.prop_filter_map("a target", |target| {
+            let target = TargetName::parse(&target).ok()?;
+            Some(Criterion::IscsiSession(target))
+        });
         let iscsi =
             (target, host, 1..65_535_u32).prop_filter_map("a target", |(target, host, port)| {
                 let target = TargetName::parse(&target).ok()?;
@@ -218,6 +226,7 @@ mod tests {
             any::<u32>().prop_map(Criterion::Bus),
             any::<u32>().prop_map(Criterion::Device),
             any::<u32>().prop_map(Criterion::Function),
+            session,
             iscsi,
             any::<u32>().prop_map(Criterion::Lun),
             any::<u32>().prop_map(Criterion::Namespace),

@@ -1,0 +1,111 @@
+use std::fmt;
+
+use transport::Code;
+use wincsi::iscsi::{Portal, TargetName};
+use wincsi::{Condition, Error};
+
+use super::Target;
+use crate::kinds::block::Use;
+use crate::life::CallError;
+use crate::record::VolumeHandle;
+use crate::words;
+
+/// A volume that is not logged in for.
+#[derive(Debug)]
+pub struct NotAttached {
+    volume: VolumeHandle,
+    target: TargetName,
+    why: Refused,
+}
+
+#[derive(Debug)]
+pub enum Refused {
+    /// Another call logs in to the target or out of it.
+    Busy,
+    /// Windows has one secret by which targets prove themselves.
+    Mutual,
+    /// None of the portals led to a session.
+    NoPortal(Vec<(Portal, Error)>),
+    /// A login from the record alone.
+    NoSecret,
+    /// The session is listed, and has no connection; the portal by which it was made, if this driver did.
+    NotConnected(Option<String>),
+    /// The initiator's service does not run.
+    Service(String),
+}
+
+impl Use<'_, Target> {
+    pub(super) fn refused(&self, why: Refused) -> NotAttached {
+        NotAttached {
+            volume: self.volume.clone(),
+            target: self.disk.iqn.clone(),
+            why,
+        }
+    }
+}
+
+impl NotAttached {
+    fn code(&self) -> Code {
+        match &self.why {
+            Refused::Busy => Code::Aborted,
+            Refused::Mutual | Refused::NoSecret | Refused::Service(_) => Code::FailedPrecondition,
+            Refused::NoPortal(failed) => match failed
+                .iter()
+                .any(|(_, error)| error.is(Condition::LogonFailure))
+            {
+                true => Code::Unauthenticated,
+                false => Code::Unavailable,
+            },
+            Refused::NotConnected(_) => Code::Unavailable,
+        }
+    }
+}
+
+impl std::error::Error for NotAttached {}
+
+impl fmt::Display for NotAttached {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            volume,
+            target,
+            why,
+        } = self;
+        write!(f, "no session of {target} serves volume {volume}: ")?;
+        match why {
+            Refused::Busy => write!(f, "another call logs in or out of it"),
+            Refused::Mutual => write!(
+                f,
+                "its Secret has username_in, and Windows has one such secret for all targets: set \
+                 -iscsi-mutual-secret, or take CHAP of one way"
+            ),
+            Refused::NoPortal(failed) => {
+                for (at, (portal, error)) in failed.iter().enumerate() {
+                    let gap = if at > 0 { "; " } else { "" };
+                    write!(f, "{gap}{portal}: {}", words::of(error))?;
+                }
+                Ok(())
+            }
+            Refused::NoSecret => write!(
+                f,
+                "it takes the Secret, which kubelet sends when it stages a volume: delete the pod"
+            ),
+            Refused::NotConnected(Some(portal)) => {
+                write!(
+                    f,
+                    "it is not connected by portal {portal}: Windows tries again"
+                )
+            }
+            Refused::NotConnected(None) => write!(f, "it is not connected: Windows tries again"),
+            Refused::Service(why) => write!(
+                f,
+                "the service MSiSCSI does not run, as {why}: Set-Service MSiSCSI -StartupType Automatic"
+            ),
+        }
+    }
+}
+
+impl From<NotAttached> for CallError {
+    fn from(refused: NotAttached) -> Self {
+        Self::of_kind(refused.code(), refused)
+    }
+}

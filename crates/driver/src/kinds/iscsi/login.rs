@@ -1,0 +1,220 @@
+//! Logging in to a target, portal by portal.
+
+use wincsi::iscsi::{Authentication, Connected, LoginOptions, Portal, SessionInfo, TargetName};
+use wincsi::system::{ServiceName, ServiceState, StartType};
+use wincsi::{Code, Condition, Deadline, Error, Hresult};
+
+use super::source::{IscsiDisks, PORTAL, SESSION};
+use super::{Credentials, Refused, Target};
+use crate::kinds::block::Use;
+use crate::leases::{Comparison, Ended, SecretText};
+use crate::life::CallError;
+
+const SERVICE: &str = "MSiSCSI";
+
+/// The initiator does not know the target: the portal's answer is from before this node was permitted.
+const TARGET_NOT_FOUND: Hresult = Hresult(0xEFFF_0029);
+
+/// A login, as a volume's call wants it.
+struct Login<'a> {
+    disks: &'a IscsiDisks,
+    of: &'a Use<'a, Target>,
+    discovery: &'a Authentication,
+    session: &'a Authentication,
+    deadline: Deadline,
+}
+
+impl IscsiDisks {
+    /// Starts the initiator, which does not start by itself where nobody set it up.
+    pub(super) fn start_service(
+        &self,
+        of: &Use<'_, Target>,
+        deadline: Deadline,
+    ) -> Result<(), CallError> {
+        let system = self.ctx.node.system();
+        let name = ServiceName::parse(SERVICE)
+            .map_err(|error| of.refused(Refused::Service(error.to_string())))?;
+        let service = system.service(&name, deadline)?;
+        match (service.state, service.start_type) {
+            (ServiceState::Running, _) => Ok(()),
+            (_, StartType::Disabled) => {
+                let why = String::from("it is disabled");
+                Err(of.refused(Refused::Service(why)).into())
+            }
+            _ => Ok(system.start_service(&name, deadline)?),
+        }
+    }
+
+    /// The sessions of a target, whoever made them.
+    pub(super) fn sessions_of(
+        &self,
+        target: &TargetName,
+        deadline: Deadline,
+    ) -> Result<Vec<SessionInfo>, Error> {
+        let mut sessions = self.ctx.node.iscsi().sessions(deadline)?;
+        let name = target.to_string();
+        sessions.retain(|session| session.target.to_lowercase() == name);
+        Ok(sessions)
+    }
+
+    /// A session that is there serves the volume, whatever secret it was made with: others have files open.
+    pub(super) fn reuse(
+        &self,
+        of: &Use<'_, Target>,
+        sessions: &[SessionInfo],
+        secret: Option<&Credentials>,
+        deadline: Deadline,
+    ) -> Result<Ended, CallError> {
+        let mut connected = sessions
+            .iter()
+            .filter(|one| one.is_connected != Some(false));
+        if connected.next().is_none() {
+            return Err(of
+                .refused(Refused::NotConnected(self.portal_of(of.disk)))
+                .into());
+        }
+        let noted = self.portal_of(of.disk);
+        let is_noted = |portal: &&Portal| Some(portal.to_string()) == noted;
+        if let Some(portal) = of.disk.portals.iter().find(is_noted) {
+            self.portals
+                .take(of, portal, &Authentication::None, deadline)?;
+        }
+        let compared = secret.map(|secret| {
+            let text = secret_text(&secret.session);
+            self.sessions.compare(&of.disk.key(), &text)
+        });
+        let (volume, target) = (of.volume, &of.disk.iqn);
+        if compared == Some(Comparison::Differs) && self.other_secrets.lock().insert(volume.clone())
+        {
+            tracing::warn!(
+                "volume {volume}: the session of {target} was made with another CHAP secret, and serves it"
+            );
+        }
+        Ok(Ended::Well)
+    }
+
+    /// The portal by which this driver made the session, if it did.
+    pub(super) fn portal_of(&self, disk: &Target) -> Option<String> {
+        let noted = self.sessions.noted(&disk.key(), PORTAL)?;
+        noted.as_str().map(str::to_owned)
+    }
+
+    pub(super) fn log_in(
+        &self,
+        of: &Use<'_, Target>,
+        secret: Option<&Credentials>,
+        deadline: Deadline,
+    ) -> Result<Ended, CallError> {
+        let none = Authentication::None;
+        let needs_secret = of.disk.discovery_chap || of.disk.session_chap;
+        if secret.is_none() && needs_secret {
+            return Err(of.refused(Refused::NoSecret).into());
+        }
+        self.set_mutual(of, secret, deadline)?;
+        let login = Login {
+            disks: self,
+            of,
+            discovery: secret.map_or(&none, |secret| &secret.discovery),
+            session: secret.map_or(&none, |secret| &secret.session),
+            deadline,
+        };
+        login.run()
+    }
+
+    /// Windows has one such secret for all targets, and nobody can read whose it is.
+    fn set_mutual(
+        &self,
+        of: &Use<'_, Target>,
+        secret: Option<&Credentials>,
+        deadline: Deadline,
+    ) -> Result<(), CallError> {
+        let Some(mutual) = secret.and_then(|secret| secret.mutual.as_ref()) else {
+            return Ok(());
+        };
+        if !self.settings.sets_mutual_secret {
+            return Err(of.refused(Refused::Mutual).into());
+        }
+        Ok(self
+            .ctx
+            .node
+            .iscsi()
+            .set_mutual_chap_secret(mutual, deadline)?)
+    }
+}
+
+impl Login<'_> {
+    fn run(&self) -> Result<Ended, CallError> {
+        let portals = &self.disks.portals;
+        let (living, mut failed) = portals.probe(&self.of.disk.portals, self.deadline);
+        for portal in living {
+            match self.log_in_by(&portal) {
+                Ok(ended) => return Ok(ended),
+                Err(CallError::Node { error, .. }) => failed.push((portal, *error)),
+                Err(error) => return Err(error),
+            }
+        }
+        Err(self.of.refused(Refused::NoPortal(failed)).into())
+    }
+
+    fn log_in_by(&self, portal: &Portal) -> Result<Ended, CallError> {
+        let portals = &self.disks.portals;
+        portals.take(self.of, portal, self.discovery, self.deadline)?;
+        let connected = match self.connect(portal) {
+            Err(error) if is_unknown(&error) => {
+                match portals.replace(self.of, portal, self.discovery, self.deadline)? {
+                    true => self.connect(portal),
+                    false => Err(error),
+                }
+            }
+            connected => connected,
+        };
+        match connected {
+            Ok(Connected::Anew) => self.made(portal),
+            Ok(_) => Ok(Ended::MetForeign),
+            Err(error) => {
+                portals.leave(self.of, self.deadline)?;
+                Err(error.into())
+            }
+        }
+    }
+
+    fn connect(&self, portal: &Portal) -> Result<Connected, Error> {
+        let options = LoginOptions::default().with_persistent(false);
+        let iscsi = self.disks.ctx.node.iscsi();
+        let target = &self.of.disk.iqn;
+        iscsi.connect_with(portal, target, self.session, &options, self.deadline)
+    }
+
+    /// The identifier of the one session that there is now. Of two, as a stranger logged in too, it is not known.
+    fn made(&self, portal: &Portal) -> Result<Ended, CallError> {
+        let (leases, key) = (&self.disks.sessions, self.of.disk.key());
+        let sessions = self.disks.sessions_of(&self.of.disk.iqn, self.deadline)?;
+        let [session] = &sessions[..] else {
+            return Ok(Ended::MetForeign);
+        };
+        leases.note(&key, SESSION, session.id.as_str());
+        leases.note(&key, PORTAL, portal.to_string());
+        leases.note_credential(&key, &secret_text(self.session));
+        Ok(Ended::Made)
+    }
+}
+
+fn is_unknown(error: &Error) -> bool {
+    error.is(Condition::NotFound) || error.code() == Some(Code::Hresult(TARGET_NOT_FOUND))
+}
+
+/// User and secret; both are empty without CHAP.
+fn secret_text(authentication: &Authentication) -> SecretText {
+    let mut text = SecretText::default();
+    match authentication {
+        Authentication::None => {}
+        Authentication::OneWayChap(chap) | Authentication::MutualChap(chap) => {
+            let (user, secret) = (chap.username().unwrap_or_default(), chap.secret().expose());
+            text.reserve(user.len() + 1 + secret.len());
+            text.push_str(user);
+            text.push('\0');
+            text.push_str(secret);
+        }
+    }
+    text
+}
