@@ -2,6 +2,7 @@
 
 pub mod block;
 pub mod disk;
+pub mod iscsi;
 mod keys;
 pub mod share;
 
