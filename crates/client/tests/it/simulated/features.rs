@@ -131,6 +131,8 @@ fn sessions_have_options_and_are_listed_in_process_alone() {
             assert_eq!(log_in(&options), Ok(Connected::Anew));
             let sessions = iscsi.sessions(soon).unwrap();
             assert_eq!(sessions[0].is_persistent, Some(true));
+            assert_eq!(iscsi.log_out(&target, &sessions[0].id, soon), Ok(()));
+            assert_eq!(iscsi.sessions(soon), Ok(Vec::new()));
             assert_eq!(iscsi.refresh(&portal, soon), Ok(()));
             continue;
         }
@@ -138,12 +140,14 @@ fn sessions_have_options_and_are_listed_in_process_alone() {
         let refused = [
             log_in(&options).map(drop),
             iscsi.sessions(soon).map(drop),
+            iscsi.log_out(&target, "x", soon),
             iscsi.refresh(&portal, soon),
         ];
         let lacking = refused.map(|refused| lacks(&refused.unwrap_err()));
         let features = [
             Feature::LoginOptions,
             Feature::SessionList,
+            Feature::SessionLogout,
             Feature::PortalRefresh,
         ];
         assert_eq!(lacking, features.map(Some));
