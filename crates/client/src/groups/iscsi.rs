@@ -119,6 +119,11 @@ impl Iscsi for Node {
         self.change("disconnect", &[target, portal], deadline, &spoken)
     }
 
+    fn log_out(&self, target: &TargetName, _session: &str, _deadline: Deadline) -> Result<()> {
+        let cause = unsupported("logging out of one session", Feature::SessionLogout);
+        Err(Error::new("log out of", target, cause))
+    }
+
     /// With several connections csi-proxy names a disk several times.
     fn disks(
         &self,

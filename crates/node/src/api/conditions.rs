@@ -341,7 +341,9 @@ impl Classified for IscsiError {
     fn finding(&self) -> Finding {
         is(match self {
             Self::AlreadyLoggedIn { .. } => AlreadyConnected,
+            Self::DiskOnline { .. } => InUse,
             Self::PortalNotFound { .. } | Self::TargetNotFound { .. } => NotFound,
+            Self::DiskUnread { source, .. } => return source.finding(),
             Self::Initiator { source, .. } => return source.finding(),
             Self::Provider(error) => return error.finding(),
             Self::Unfinished(error) => return error.finding(),

@@ -74,6 +74,7 @@ features![
     PortalRefresh "portal-refresh": "`Iscsi::refresh`", UNSUPPORTED;
     ReadOnlyDisks "read-only-disks": "`Disks::bring_online_read_only` and `Disks::is_read_only`", UNSUPPORTED;
     SessionList "session-list": "`Iscsi::sessions`", UNSUPPORTED;
+    SessionLogout "session-logout": "`Iscsi::log_out`", UNSUPPORTED;
     SmallGrowth "small-growth": "`Volumes::resize` grows by any number of MiB",
         "less than 100 MiB is no growth";
     SpaceByPath "space-by-path": "`Filesystem::space`", UNSUPPORTED;

@@ -105,6 +105,18 @@ pub trait Iscsi {
     fn disconnect(&self, portal: &Portal, target: &TargetName, deadline: Deadline) -> Result<()>
         = iscsi.disconnect, "disconnect", target;
 
+    /// Logs out of one session of a target, by the identifier that [`Iscsi::sessions`] reports. A login that would come
+    /// back after a restart is taken back first. The other sessions stay, and a session that is gone is left so.
+    ///
+    /// Before it, the node rescans for disks. A session stays while a disk that no other connected session of the target
+    /// brings is online: [`Disks::take_offline`] comes first.
+    ///
+    /// # Errors
+    /// [`InUse`] while such a disk is online, or somebody uses it all the same; [`Other`] if the identifier is another
+    /// target's; [`ServiceStopped`]; [`NotReady`]. [`Cause::Unsupported`] without [`Feature::SessionLogout`].
+    fn log_out(&self, target: &TargetName, session: &str, deadline: Deadline) -> Result<()>
+        = iscsi.log_out, "log out of", target;
+
     /// The disks of a target, as far as the storage provider knows them; none while it is not connected. What changes a
     /// disk takes one that [`Disks::find`] found, by [`crate::Criterion::IscsiTarget`] say.
     ///

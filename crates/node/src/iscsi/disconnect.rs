@@ -40,7 +40,7 @@ pub(super) fn end_sessions(
 
 /// Takes a login that would come back after a restart back first: without its session nobody could
 /// name it any more.
-fn end(
+pub(super) fn end(
     initiator: &Initiator<'_>,
     target: &KnownTarget,
     session: &Session,

@@ -1,5 +1,5 @@
-use os::Cause;
 use os::schema::{ReturnCode, iscsi_codes};
+use os::{Cause, DiskNumber};
 
 use crate::{ProviderError, Unfinished, driver_texts};
 
@@ -27,6 +27,23 @@ pub enum IscsiError {
     /// A CHAP user name with a NUL.
     #[error("a CHAP user name must have no NUL")]
     ChapUsername,
+    /// A disk that no other connected session of the target brings is online, so the session is not ended.
+    #[error("target {target} keeps session {session}: disk {disk} of it is online")]
+    DiskOnline {
+        target: String,
+        session: String,
+        disk: DiskNumber,
+    },
+    /// The kernel does not report whether such a disk is online.
+    #[error(
+        "target {target} keeps session {session}: failed to query disk {disk}. error: {source}"
+    )]
+    DiskUnread {
+        target: String,
+        session: String,
+        disk: DiskNumber,
+        source: os::Error,
+    },
     /// The target has sessions, but not through this portal.
     #[error(
         "target {target} has sessions ({}), but portal {portal} does not lead to it", .sessions.join(", ")
@@ -58,6 +75,13 @@ pub enum IscsiError {
     /// The iSCSI provider does not answer, or refused.
     #[error(transparent)]
     Provider(ProviderError),
+    /// The session with this identifier leads to another target.
+    #[error("session {session} is not one of target {target}, but of {other}")]
+    SessionOfAnother {
+        target: String,
+        session: String,
+        other: String,
+    },
     /// The session is there still, after Windows said that it is not.
     #[error("target {target} is not disconnected: session {session} is listed still")]
     SessionRemains { target: String, session: String },

@@ -1,9 +1,10 @@
 //! The initiator's objects, read into types.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use os::schema::iscsi_associations::{
-    connection_to_disk, target_to_connection, target_to_session, target_to_target_portal,
+    connection_to_disk, session_to_disk, target_to_connection, target_to_session,
+    target_to_target_portal,
 };
 use os::schema::{Class, disk, iscsi_connection, iscsi_session, iscsi_target, iscsi_target_portal};
 use os::{Deadline, DiskNumber, Instance, ObjectPath, Query};
@@ -36,6 +37,8 @@ pub(super) struct KnownTarget {
 /// An `MSFT_iSCSISession`.
 pub(super) struct Session {
     pub(super) id: String,
+    /// False also where the initiator does not say.
+    pub(super) is_connected: bool,
     pub(super) is_persistent: bool,
     pub(super) path: ObjectPath,
 }
@@ -123,10 +126,38 @@ impl Initiator<'_> {
         rows.into_iter().map(Endpoint::of_connection).collect()
     }
 
+    /// The target of the session with this identifier; `None` if there is none.
+    pub(super) fn target_of_session(&self, id: &str) -> Result<Option<String>, IscsiError> {
+        const SELECT: &[&str] = &[
+            iscsi_session::SESSION_IDENTIFIER.name,
+            iscsi_session::TARGET_NODE_ADDRESS.name,
+        ];
+        let query = Query::all(iscsi_session::CLASS.name, SELECT);
+        for row in self.node.os().iscsi.query(&query, self.deadline)? {
+            if session_id(&row)?.eq_ignore_ascii_case(id) {
+                let target = row.text(iscsi_session::TARGET_NODE_ADDRESS.name)?;
+                return Ok(Some(target.to_owned()));
+            }
+        }
+        Ok(None)
+    }
+
     /// The disks that a connection leads to; none when it has gone.
-    pub(super) fn disks(&self, connection: &Endpoint) -> Result<Vec<DiskNumber>, IscsiError> {
-        let association = connection_to_disk::CLASS.name;
-        let rows = self.associated(&connection.path, association, &disk::CLASS)?;
+    pub(super) fn disks(&self, connection: &Endpoint) -> Result<BTreeSet<DiskNumber>, IscsiError> {
+        self.disks_behind(&connection.path, connection_to_disk::CLASS.name)
+    }
+
+    /// The disks that a session brings; none when it has gone.
+    pub(super) fn disks_of(&self, session: &Session) -> Result<BTreeSet<DiskNumber>, IscsiError> {
+        self.disks_behind(&session.path, session_to_disk::CLASS.name)
+    }
+
+    fn disks_behind(
+        &self,
+        of: &ObjectPath,
+        association: &'static str,
+    ) -> Result<BTreeSet<DiskNumber>, IscsiError> {
+        let rows = self.associated(of, association, &disk::CLASS)?;
         let numbers = rows.iter().map(|row| row.u32(disk::NUMBER.name));
         numbers
             .map(|number| Ok(DiskNumber(number?)))
@@ -197,6 +228,7 @@ impl Session {
     fn read(row: Instance) -> Result<Self, IscsiError> {
         Ok(Self {
             id: session_id(&row)?,
+            is_connected: row.bool_or_null(iscsi_session::IS_CONNECTED.name)? == Some(true),
             is_persistent: row.bool(iscsi_session::IS_PERSISTENT.name)?,
             path: row.path,
         })

@@ -36,6 +36,15 @@ impl Logins {
         self.0.lock().remove(target);
     }
 
+    /// To be called when one session of a target is gone.
+    pub(super) fn forget_session(&self, target: &TargetName, session: &str) {
+        let mut logins = self.0.lock();
+        let is_its = |login: &Login| login.session.eq_ignore_ascii_case(session);
+        if logins.get(target).is_some_and(is_its) {
+            logins.remove(target);
+        }
+    }
+
     /// The session that this process made.
     pub(super) fn session(&self, target: &TargetName) -> Option<String> {
         let logins = self.0.lock();

@@ -6,6 +6,7 @@ mod disconnect;
 mod error;
 mod initiator;
 mod logins;
+mod logout;
 mod name;
 mod options;
 mod portal;
@@ -23,6 +24,7 @@ use self::connect::WantedLogin;
 pub use self::error::IscsiError;
 use self::initiator::{Endpoint, Initiator, KnownTarget};
 pub(crate) use self::logins::Logins;
+use self::logout::Logout;
 pub use self::name::TargetName;
 pub use self::options::LoginOptions;
 pub use self::portal::Portal;
@@ -146,6 +148,20 @@ impl<'a> Iscsi<'a> {
         disconnect::end_sessions(&initiator, target, &known)?;
         self.node.state.logins.forget(target);
         Ok(())
+    }
+
+    pub fn log_out(
+        &self,
+        target: &TargetName,
+        session: &str,
+        deadline: Deadline,
+    ) -> Result<(), IscsiError> {
+        let logout = Logout {
+            initiator: self.initiator(deadline),
+            name: target,
+            id: session,
+        };
+        logout.run()
     }
 
     pub fn disks(

@@ -92,6 +92,30 @@ fn disconnect_a_target_with_several_sessions() {
 }
 
 #[test]
+fn log_out_of_a_session_that_would_come_back() {
+    check(&Scenario {
+        name: "log out",
+        prepare: || {
+            let fixture = NodeFixture::with_portal();
+            fixture.log_in_again(OPEN);
+            fixture.rescan();
+            let disk = fixture.disk_of("open");
+            fixture.disks().set_offline(disk, fixture.soon()).unwrap();
+            fixture
+        },
+        act: |fixture| {
+            let (iscsi, soon) = (fixture.iscsi(), fixture.soon());
+            let sessions = with_text_error(iscsi.sessions(soon))?;
+            let ended = sessions
+                .iter()
+                .map(|it| iscsi.log_out(&named(OPEN), &it.id, soon));
+            with_text_error(ended.collect::<Result<Vec<_>, _>>()).map(drop)
+        },
+        done_already: &[],
+    });
+}
+
+#[test]
 fn stage_and_unstage_as_democratic_csi_does() {
     check(&Scenario {
         name: "stage and unstage",

@@ -132,6 +132,8 @@ fn sessions_have_options_and_are_listed_in_process_alone() {
             let sessions = iscsi.sessions(soon).unwrap();
             assert_eq!(sessions[0].is_persistent, Some(true));
             assert_eq!(iscsi.probe(&portal, soon), Ok(()));
+            assert_eq!(iscsi.log_out(&target, &sessions[0].id, soon), Ok(()));
+            assert_eq!(iscsi.sessions(soon), Ok(Vec::new()));
             assert_eq!(iscsi.refresh(&portal, soon), Ok(()));
             continue;
         }
@@ -140,6 +142,7 @@ fn sessions_have_options_and_are_listed_in_process_alone() {
             log_in(&options).map(drop),
             iscsi.sessions(soon).map(drop),
             iscsi.probe(&portal, soon),
+            iscsi.log_out(&target, "x", soon),
             iscsi.refresh(&portal, soon),
         ];
         let lacking = refused.map(|refused| lacks(&refused.unwrap_err()));
@@ -147,6 +150,7 @@ fn sessions_have_options_and_are_listed_in_process_alone() {
             Feature::LoginOptions,
             Feature::SessionList,
             Feature::PortalProbe,
+            Feature::SessionLogout,
             Feature::PortalRefresh,
         ];
         assert_eq!(lacking, features.map(Some));

@@ -7,7 +7,7 @@ use std::thread;
 use std::time::Duration;
 
 use os::layer::forward::ForwardProvider;
-use os::schema::{disk, iscsi_codes, iscsi_session, iscsi_target_portal};
+use os::schema::{Class, disk, iscsi_codes, iscsi_session, iscsi_target_portal};
 use os::{Deadline, Hresult, Instance, ObjectPath, Outcome, Provider, Query, Value};
 use os_sim::iscsi::{ServerSpec, TargetSpec};
 use os_sim::{Effect, Op, Rule};
@@ -20,7 +20,7 @@ use crate::support::{NodeFixture, assert_says};
 
 const OTHER: &str = "10.0.0.10";
 
-fn calls(trace: &[Op], method: &str) -> usize {
+pub(super) fn calls(trace: &[Op], method: &str) -> usize {
     let is_it = |op: &&Op| op.operation.ends_with(method);
     trace.iter().filter(is_it).count()
 }
@@ -471,6 +471,7 @@ fn nothing_begins_after_the_deadline() {
         assert!(iscsi.add_portal(&at(OTHER), late).is_err());
         assert!(iscsi.remove_portal(&at(ADDRESS), late).is_err());
         assert!(iscsi.disconnect(&at(ADDRESS), &named(OPEN), late).is_err());
+        assert!(iscsi.log_out(&named(OPEN), "x", late).is_err());
         assert!(iscsi.set_mutual_chap_secret(&secret(PROOF), late).is_err());
     });
     assert_eq!(trace, []);
@@ -482,10 +483,8 @@ fn weakness_24_a_null_is_no_port_and_no_disk() {
     let fixture = NodeFixture::with_portal();
     fixture.connect(OPEN, &Authentication::None).unwrap();
     fixture.rescan();
-    let portless = nulling(
-        &fixture,
-        iscsi_target_portal::TARGET_PORTAL_PORT_NUMBER.name,
-    );
+    let port = iscsi_target_portal::TARGET_PORTAL_PORT_NUMBER.name;
+    let portless = nulling(&fixture, &iscsi_target_portal::CLASS, port);
     assert_eq!(
         portless
             .operations()
@@ -502,7 +501,7 @@ fn weakness_24_a_null_is_no_port_and_no_disk() {
         matches!(found, Err(IscsiError::PortalNotFound { .. })),
         "{found:?}"
     );
-    let numberless = nulling(&fixture, disk::NUMBER.name);
+    let numberless = nulling(&fixture, &disk::CLASS, disk::NUMBER.name);
     let iscsi = numberless.operations().iscsi();
     let found = iscsi.disks(&at(ADDRESS), &named(OPEN), fixture.soon());
     assert!(found.unwrap_err().to_string().contains("null"));
@@ -537,11 +536,16 @@ fn a_persistent_session_is_told_apart() {
     );
 }
 
-/// Operations over a node whose initiator answers null for one property.
-fn nulling(fixture: &NodeFixture, property: &'static str) -> Node {
+/// Operations over a node whose initiator answers null for one property of a class.
+pub(super) fn nulling(
+    fixture: &NodeFixture,
+    class: &'static Class,
+    property: &'static str,
+) -> Node {
     let mut os = fixture.os().clone();
     os.iscsi = Arc::new(Nulling {
         provider: Arc::clone(&os.iscsi),
+        class,
         property,
     });
     Node::new(os, Options::default())
@@ -549,17 +553,17 @@ fn nulling(fixture: &NodeFixture, property: &'static str) -> Node {
 
 struct Nulling {
     provider: Arc<dyn Provider>,
+    class: &'static Class,
     property: &'static str,
 }
 
 impl Nulling {
     fn null(&self, mut found: Vec<Instance>) -> Vec<Instance> {
-        for value in found
-            .iter_mut()
+        let class = format!(":{}.", self.class.name);
+        let rows = found.iter_mut();
+        rows.filter(|row| row.path.0.contains(&class))
             .filter_map(|row| row.properties.get_mut(self.property))
-        {
-            *value = Value::Null;
-        }
+            .for_each(|value| *value = Value::Null);
         found
     }
 }

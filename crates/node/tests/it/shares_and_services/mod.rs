@@ -5,6 +5,7 @@ mod firmware;
 mod initiator_questions;
 mod iscsi;
 mod iscsi_sessions;
+mod logout;
 mod services;
 mod smb;
 mod smb_folder_mappings;

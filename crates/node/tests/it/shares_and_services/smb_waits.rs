@@ -68,7 +68,7 @@ pub(crate) fn eventually(what: &str, is_so: impl Fn() -> bool) {
     }
 }
 
-/// A node whose waits are counted, with a server that has two shares.
+/// A node whose waits are counted.
 pub(crate) struct WaitsFixture {
     pub(crate) fixture: NodeFixture,
     pub(crate) node: Node,
@@ -76,11 +76,16 @@ pub(crate) struct WaitsFixture {
 }
 
 impl WaitsFixture {
+    /// With a server that has two shares.
     fn new() -> Self {
         let fixture = NodeFixture::with_server();
         let other = ServerSpec::sharing("other", USER, PASSWORD).share;
         let add = |server: &mut ServerSpec| server.share.extend(other);
         fixture.servers().change_server("files", add).unwrap();
+        Self::of(fixture)
+    }
+
+    pub(crate) fn of(fixture: NodeFixture) -> Self {
         let heard = Heard::default();
         let waits = Arc::new(heard.clone());
         let node = Node::in_server(
