@@ -15,6 +15,7 @@ use wincsi::{Deadline, Error};
 
 use self::block::Block;
 use self::disk::AttachedDisks;
+use self::iscsi::IscsiDisks;
 use self::share::ShareKind;
 use crate::kubelet::{Refusal, Request};
 use crate::life::{CallError, Capacity, Context, PublishCall, StageCall, StagingState};
@@ -180,13 +181,21 @@ impl Row {
 #[derive(Clone, Debug, Default)]
 pub struct Settings {
     pub disks: disk::Settings,
+    pub iscsi: iscsi::Settings,
     pub shares: share::Settings,
 }
 
 /// The kinds. A request is for the first that accepts it, so [`AttachedDisks`] comes last: it accepts each.
 pub fn table(settings: Settings) -> Vec<Row> {
-    let Settings { disks, shares } = settings;
+    let Settings {
+        disks,
+        iscsi,
+        shares,
+    } = settings;
     vec![
+        Row::of::<block::Disk<iscsi::Target>, _>(move |ctx| {
+            Block::new(ctx, IscsiDisks::new(ctx, iscsi), iscsi.arrival)
+        }),
         Row::of::<share::Share, _>(move |ctx| ShareKind::new(ctx, shares)),
         Row::of::<block::Disk<disk::Attached>, _>(move |ctx| {
             Block::new(ctx, AttachedDisks::new(disks.luns), disks.arrival)

@@ -376,23 +376,27 @@ impl<T> Leases<T> {
         }
     }
 
-    /// Notes something of a thing that was made just now. The next change of the lease writes it.
+    /// Notes something of a thing. The next change of the lease writes it.
     pub(crate) fn note(&self, key: &str, what: &'static str, value: impl Into<Value>) {
         if let Some(lease) = self.inner.lock().leases.get_mut(key) {
             lease.raw_fields.insert(what.to_owned(), value.into());
         }
     }
 
-    /// What was noted of a thing, as long as it is ours.
+    /// What was noted of a thing, until it is foreign, or is taken where it is not there.
     pub(crate) fn noted(&self, key: &str, what: &str) -> Option<Value> {
         let inner = self.inner.lock();
         inner.leases.get(key)?.raw_fields.get(what).cloned()
     }
 
-    /// What a volume uses.
-    pub(crate) fn key_of(&self, volume: &VolumeHandle) -> Option<String> {
+    /// Another thing of which the same is noted.
+    pub(crate) fn other_with(&self, key: &str, what: &str, value: &Value) -> Option<String> {
         let inner = self.inner.lock();
-        inner.users.get(volume).map(|user| user.key.clone())
+        let mut leases = inner.leases.iter().filter(|(other, _)| *other != key);
+        let has = |lease: &Lease| lease.raw_fields.get(what) == Some(value);
+        leases
+            .find(|(_, lease)| has(lease))
+            .map(|(other, _)| other.clone())
     }
 
     /// Whether a thing is ours. What a call presumes, no other one goes by.
@@ -467,7 +471,7 @@ impl<T> Leases<T> {
     }
 
     /// Writes the lease as it is by then, or removes the file of one that is nobody's.
-    fn save(&self, key: &str) -> Result<(), StoreError> {
+    pub(crate) fn save(&self, key: &str) -> Result<(), StoreError> {
         let lease = |is_there: bool| self.inner.lock().file_of(key, is_there);
         self.files.save(key, lease)
     }

@@ -4,12 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::ops::{Deref, DerefMut};
 
-use transport::Code;
+use wincsi::NodeApi;
 use wincsi::iscsi::SessionInfo;
 use wincsi::sim::iscsi::{ServerSpec, TargetSpec};
 use wincsi::sim::testing::TestNode;
 use wincsi::sim::{Bus, DiskSpec, IdentifierKind, NodeSpec, SimNode};
-use wincsi::{NodeApi, Zeroizing};
 use wincsi_driver::kinds::{self, Row};
 use wincsi_driver::kubelet::Request;
 use wincsi_driver::life::{CallError, Capacity};
@@ -72,16 +71,21 @@ impl Fixture {
     ) -> Result<(), CallError> {
         let call = self.call();
         let secrets = map(secrets);
-        request(handle, staging, lun, &secrets, |request| call.stage(request))
+        request(handle, staging, lun, &secrets, |request| {
+            call.stage(request)
+        })
     }
 
     fn publish(&self) -> Result<(), CallError> {
         let call = self.call();
-        request("v", STAGING, "0", &BTreeMap::new(), |request| call.publish(request))
+        request("v", STAGING, "0", &BTreeMap::new(), |request| {
+            call.publish(request)
+        })
     }
 
     fn expand(&self) -> Result<u64, CallError> {
-        self.call().expand(&volume("v"), TARGET, Capacity::default())
+        self.call()
+            .expand(&volume("v"), TARGET, Capacity::default())
     }
 
     fn unstage(&self) -> Result<(), CallError> {
@@ -103,7 +107,7 @@ impl Fixture {
         let files = fs::read_dir(self.records_folder()).unwrap().flatten();
         let left: Vec<_> = files
             .map(|file| file.file_name().into_string().unwrap())
-            .filter(|name| !name.ends_with(".lock"))
+            .filter(|name| name != "lock")
             .collect();
         assert_eq!(left, [""; 0], "{what}");
         if self.initiator_runs() {
@@ -133,7 +137,9 @@ impl DerefMut for Fixture {
 }
 
 fn map(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {
-    let owned = pairs.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned()));
+    let owned = pairs
+        .iter()
+        .map(|(key, value)| ((*key).to_owned(), (*value).to_owned()));
     owned.collect()
 }
 

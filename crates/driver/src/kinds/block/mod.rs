@@ -80,6 +80,11 @@ pub trait Source: Send + Sync + 'static {
         Ok(())
     }
 
+    /// Makes sure that the node can tell of the disk. Whether it can: otherwise an unstage leaves the disk alone.
+    fn wake(&self, _of: &Use<'_, Self::Spec>, _deadline: Deadline) -> Result<bool, CallError> {
+        Ok(true)
+    }
+
     /// The volume does not use the disk any more: it is detached unless it is in use otherwise. What is not attached is
     /// success.
     ///

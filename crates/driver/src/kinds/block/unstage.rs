@@ -42,7 +42,9 @@ impl<S: Source> Call<'_, Block<S>> {
         mounted: Option<VolumeId>,
         identity: Option<&str>,
     ) -> Result<(), CallError> {
-        let is_offline = self.release_recorded(volume, disk, mounted, identity)?;
+        let of = Use { volume, disk };
+        let is_offline = self.source.wake(&of, self.deadline)?
+            && self.release_recorded(volume, disk, mounted, identity)?;
         if !S::ATTACHES {
             return Ok(());
         }
@@ -55,7 +57,6 @@ impl<S: Source> Call<'_, Block<S>> {
         if leaves == Leaves::InUse {
             tracing::warn!("volume {volume}: its disk stays attached, as it is or may be in use");
         }
-        let of = Use { volume, disk };
         self.source.detach(of, leaves, self.deadline)
     }
 

@@ -4,13 +4,14 @@ use wincsi::iscsi::{Authentication, Connected, LoginOptions, Portal, SessionInfo
 use wincsi::system::{ServiceName, ServiceState, StartType};
 use wincsi::{Code, Condition, Deadline, Error, Hresult};
 
-use super::source::{IscsiDisks, PORTAL, SESSION};
+use super::portals::PORTAL;
+use super::source::{IscsiDisks, SESSION};
 use super::{Credentials, Refused, Target};
 use crate::kinds::block::Use;
 use crate::leases::{Comparison, Ended, SecretText};
 use crate::life::CallError;
 
-const SERVICE: &str = "MSiSCSI";
+pub(super) const SERVICE: &str = "MSiSCSI";
 
 /// The initiator does not know the target: the portal's answer is from before this node was permitted.
 const TARGET_NOT_FOUND: Hresult = Hresult(0xEFFF_0029);
@@ -25,23 +26,18 @@ struct Login<'a> {
 }
 
 impl IscsiDisks {
-    /// Starts the initiator, which does not start by itself where nobody set it up.
-    pub(super) fn start_service(
-        &self,
-        of: &Use<'_, Target>,
-        deadline: Deadline,
-    ) -> Result<(), CallError> {
+    /// Starts the initiator, which does not start by itself where nobody set it up. Returns why it cannot be started.
+    pub(super) fn start_service(&self, deadline: Deadline) -> Result<Option<String>, CallError> {
         let system = self.ctx.node.system();
-        let name = ServiceName::parse(SERVICE)
-            .map_err(|error| of.refused(Refused::Service(error.to_string())))?;
+        let name = match ServiceName::parse(SERVICE) {
+            Ok(name) => name,
+            Err(error) => return Ok(Some(error.to_string())),
+        };
         let service = system.service(&name, deadline)?;
         match (service.state, service.start_type) {
-            (ServiceState::Running, _) => Ok(()),
-            (_, StartType::Disabled) => {
-                let why = String::from("it is disabled");
-                Err(of.refused(Refused::Service(why)).into())
-            }
-            _ => Ok(system.start_service(&name, deadline)?),
+            (ServiceState::Running, _) => Ok(None),
+            (_, StartType::Disabled) => Ok(Some(String::from("it is disabled"))),
+            _ => Ok(system.start_service(&name, deadline).map(|()| None)?),
         }
     }
 
@@ -63,7 +59,6 @@ impl IscsiDisks {
         of: &Use<'_, Target>,
         sessions: &[SessionInfo],
         secret: Option<&Credentials>,
-        deadline: Deadline,
     ) -> Result<Ended, CallError> {
         let mut connected = sessions
             .iter()
@@ -73,15 +68,13 @@ impl IscsiDisks {
                 .refused(Refused::NotConnected(self.portal_of(of.disk)))
                 .into());
         }
-        let noted = self.portal_of(of.disk);
-        let is_noted = |portal: &&Portal| Some(portal.to_string()) == noted;
-        if let Some(portal) = of.disk.portals.iter().find(is_noted) {
-            self.portals
-                .take(of, portal, &Authentication::None, deadline)?;
+        let key = of.disk.key();
+        if let ([session], None) = (sessions, self.sessions.noted(&key, SESSION)) {
+            self.sessions.note(&key, SESSION, session.id.as_str());
         }
         let compared = secret.map(|secret| {
             let text = secret_text(&secret.session);
-            self.sessions.compare(&of.disk.key(), &text)
+            self.sessions.compare(&key, &text)
         });
         let (volume, target) = (of.volume, &of.disk.iqn);
         if compared == Some(Comparison::Differs) && self.other_secrets.lock().insert(volume.clone())
@@ -144,8 +137,9 @@ impl IscsiDisks {
 
 impl Login<'_> {
     fn run(&self) -> Result<Ended, CallError> {
-        let portals = &self.disks.portals;
-        let (living, mut failed) = portals.probe(&self.of.disk.portals, self.deadline);
+        let iscsi = self.disks.ctx.node.iscsi();
+        let portals = &self.of.disk.portals;
+        let (living, mut failed) = self.disks.dead.probe(iscsi, portals, self.deadline);
         for portal in living {
             match self.log_in_by(&portal) {
                 Ok(ended) => return Ok(ended),
@@ -157,25 +151,31 @@ impl Login<'_> {
     }
 
     fn log_in_by(&self, portal: &Portal) -> Result<Ended, CallError> {
-        let portals = &self.disks.portals;
-        portals.take(self.of, portal, self.discovery, self.deadline)?;
+        let (disks, of) = (self.disks, self.of);
+        let is_ours = disks.add_portal(of, portal, self.discovery, self.deadline)?;
         let connected = match self.connect(portal) {
-            Err(error) if is_unknown(&error) => {
-                match portals.replace(self.of, portal, self.discovery, self.deadline)? {
-                    true => self.connect(portal),
-                    false => Err(error),
-                }
-            }
+            Err(error) if is_ours && is_unknown(&error) => self.connect_once_more(portal, error),
             connected => connected,
         };
         match connected {
-            Ok(Connected::Anew) => self.made(portal),
+            Ok(Connected::Anew) => self.made(),
             Ok(_) => Ok(Ended::MetForeign),
             Err(error) => {
-                portals.leave(self.of, self.deadline)?;
+                disks.forget_portal(&of.disk.key(), self.deadline)?;
                 Err(error.into())
             }
         }
+    }
+
+    /// A portal answers for the targets that this node was permitted when it was added.
+    fn connect_once_more(&self, portal: &Portal, error: Error) -> Result<Connected, Error> {
+        let iscsi = self.disks.ctx.node.iscsi();
+        if self.disks.has_sessions(portal, self.deadline)? {
+            return Err(error);
+        }
+        iscsi.remove_portal(portal, self.deadline)?;
+        iscsi.add_portal(portal, self.deadline)?;
+        self.connect(portal)
     }
 
     fn connect(&self, portal: &Portal) -> Result<Connected, Error> {
@@ -186,14 +186,13 @@ impl Login<'_> {
     }
 
     /// The identifier of the one session that there is now. Of two, as a stranger logged in too, it is not known.
-    fn made(&self, portal: &Portal) -> Result<Ended, CallError> {
+    fn made(&self) -> Result<Ended, CallError> {
         let (leases, key) = (&self.disks.sessions, self.of.disk.key());
         let sessions = self.disks.sessions_of(&self.of.disk.iqn, self.deadline)?;
         let [session] = &sessions[..] else {
             return Ok(Ended::MetForeign);
         };
         leases.note(&key, SESSION, session.id.as_str());
-        leases.note(&key, PORTAL, portal.to_string());
         leases.note_credential(&key, &secret_text(self.session));
         Ok(Ended::Made)
     }

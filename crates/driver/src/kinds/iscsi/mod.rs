@@ -1,7 +1,11 @@
 //! Volumes that are LUNs of iSCSI targets.
 
 mod attributes;
+mod error;
+mod login;
+mod portals;
 mod secrets;
+mod source;
 #[cfg(test)]
 mod tests;
 
@@ -14,7 +18,9 @@ use super::block::Spec;
 use crate::record::as_text;
 
 pub use self::attributes::{RequestError, Requested, accepts, attribute_rows, keys, read};
+pub use self::error::{NotAttached, Refused};
 pub use self::secrets::{Credentials, SECRET_KEYS};
+pub use self::source::{IscsiDisks, Settings};
 
 /// A LUN, as a request names it and a record keeps it: without a secret.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -1,6 +1,6 @@
 //! The LUNs of targets as disks of block volumes: a session is shared by all volumes of its target.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,7 +8,8 @@ use std::time::Duration;
 use wincsi::disks::{Criterion, DiskQuery};
 use wincsi::{Condition, Deadline, Feature};
 
-use super::portals::Portals;
+use super::login::SERVICE;
+use super::portals::{ADDED, DeadPortals, PORTAL};
 use super::{Credentials, Refused, Target, accepts, keys, read};
 use crate::kinds::block::{ARRIVAL, Disk, Leaves, Source, Use};
 use crate::kubelet::{Refusal, Request};
@@ -19,9 +20,6 @@ use crate::unpoisoned::Unpoisoned;
 
 /// By what the lease of a session knows it.
 pub(super) const SESSION: &str = "session";
-/// Through which portal it was made.
-pub(super) const PORTAL: &str = "portal";
-
 /// What iSCSI volumes may be told.
 #[derive(Clone, Copy, Debug)]
 pub struct Settings {
@@ -46,7 +44,7 @@ impl Default for Settings {
 pub struct IscsiDisks {
     pub(super) ctx: Arc<Context>,
     pub(super) sessions: Leases<Shared>,
-    pub(super) portals: Portals,
+    pub(super) dead: DeadPortals,
     pub(super) settings: Settings,
     /// Volumes that are in the log as those whose session has another secret.
     pub(super) other_secrets: Unpoisoned<BTreeSet<VolumeHandle>>,
@@ -70,19 +68,16 @@ impl leases::Terms for Shared {
 impl IscsiDisks {
     /// With the records and leases of a driver before this one.
     pub fn new(ctx: &Arc<Context>, settings: Settings) -> Self {
-        let records = Vec::from_iter(ctx.store.records_of::<Disk<Target>>());
-        let user = |record: &Record<Disk<Target>>| {
+        let user = |record: Record<Disk<Target>>| {
             let key = record.content.source.key();
-            let user = User::new(key, Shared, record.boot.clone());
-            (record.volume.clone(), user)
+            (record.volume, User::new(key, Shared, record.boot))
         };
-        let users: BTreeMap<_, _> = records.iter().map(user).collect();
+        let users = ctx.store.records_of().map(user).collect();
         let boot = || ctx.boot(ctx.node.deadline(CALL));
-        let sessions = Leases::open(&ctx.store, users, settings.hashes, boot);
         Self {
-            portals: Portals::open(ctx, &records, &sessions, settings.hashes),
+            sessions: Leases::open(&ctx.store, users, settings.hashes, boot),
             ctx: Arc::clone(ctx),
-            sessions,
+            dead: DeadPortals::default(),
             settings,
             other_secrets: Unpoisoned::default(),
             reported: Unpoisoned::default(),
@@ -90,9 +85,7 @@ impl IscsiDisks {
     }
 
     fn learn_boot(&self, deadline: Deadline) {
-        let boot = || self.ctx.boot(deadline);
-        self.sessions.learn_boot(boot);
-        self.portals.learn_boot(self.sessions.boot());
+        self.sessions.learn_boot(|| self.ctx.boot(deadline));
     }
 
     fn turn<'a>(
@@ -105,24 +98,47 @@ impl IscsiDisks {
         turn.ok_or_else(|| of.refused(Refused::Busy).into())
     }
 
-    /// The session goes if this driver made it in this boot, and no volume of a record needs it.
-    fn end(&self, of: &Use<'_, Target>, key: &str, deadline: Deadline) -> Result<(), CallError> {
-        let session = self.sessions.noted(key, SESSION);
-        let session = session.as_ref().and_then(|noted| noted.as_str());
-        let Some(session) = session.filter(|_| self.sessions.is_ours(key)) else {
-            return Ok(self.sessions.give_away(key)?);
-        };
-        let iscsi = self.ctx.node.iscsi();
-        let log_out = || iscsi.log_out(&of.disk.iqn, session, deadline);
-        match self.sessions.end(key, log_out) {
-            None => Ok(()),
-            Some(Ok(())) => Ok(self.sessions.note_gone(key)?),
-            Some(Err(error)) if error.is(Condition::InUse) => {
-                let (volume, target) = (of.volume, &of.disk.iqn);
-                tracing::warn!("volume {volume}: the session of {target} stays: {error}");
-                Ok(self.sessions.give_away(key)?)
+    /// The session goes if this driver made it in this boot, and its portal if this driver added it. No volume of a record
+    /// needs them.
+    fn end(&self, of: &Use<'_, Target>, deadline: Deadline) -> Result<(), CallError> {
+        let (key, target) = (of.disk.key(), &of.disk.iqn);
+        let added = self.added_portal(&key);
+        if let Some(session) = self.session_to_end(of, deadline)? {
+            let log_out = || self.ctx.node.iscsi().log_out(target, &session, deadline);
+            match self.sessions.end(&key, log_out) {
+                None => return Ok(()),
+                Some(Err(error)) if error.is(Condition::InUse) => {
+                    tracing::warn!(
+                        "volume {}: the session of {target} stays: {error}",
+                        of.volume
+                    );
+                }
+                Some(ended) => ended?,
             }
-            Some(Err(error)) => Err(error.into()),
+        }
+        if added.is_some() {
+            self.forget_portal(&key, deadline)?;
+        }
+        Ok(self.sessions.note_gone(&key)?)
+    }
+
+    /// The session that this driver made. One that a call made, and did not live to note, is the only one there is.
+    fn session_to_end(
+        &self,
+        of: &Use<'_, Target>,
+        deadline: Deadline,
+    ) -> Result<Option<String>, CallError> {
+        let key = of.disk.key();
+        let noted = self.sessions.noted(&key, SESSION);
+        let noted = noted.and_then(|noted| noted.as_str().map(str::to_owned));
+        match (self.sessions.owner(of.volume), noted) {
+            (Owner::Foreign, _) => Ok(None),
+            (_, Some(session)) => Ok(Some(session)),
+            (_, None) => {
+                let sessions = self.sessions_of(&of.disk.iqn, deadline)?;
+                let sole = <[_; 1]>::try_from(sessions).ok();
+                Ok(sole.map(|[session]| session.id))
+            }
         }
     }
 }
@@ -164,6 +180,19 @@ impl Source for IscsiDisks {
         target.query()
     }
 
+    fn wake(&self, of: &Use<'_, Target>, deadline: Deadline) -> Result<bool, CallError> {
+        self.start_service(deadline).map(|why| {
+            let is_up = why.is_none();
+            if let Some(why) = why {
+                let volume = of.volume;
+                tracing::warn!(
+                    "volume {volume}: its session is left alone, as {SERVICE} does not run: {why}"
+                );
+            }
+            is_up
+        })
+    }
+
     /// Logs in, unless a session is there. The lease is written before, as the record is.
     fn attach(
         &self,
@@ -174,8 +203,11 @@ impl Source for IscsiDisks {
         self.learn_boot(deadline);
         let (key, volume) = (of.disk.key(), of.volume);
         let _turn = self.turn(&of, &key, deadline)?;
-        self.start_service(&of, deadline)?;
+        if let Some(why) = self.start_service(deadline)? {
+            return Err(of.refused(Refused::Service(why)).into());
+        }
         let there = self.sessions_of(&of.disk.iqn, deadline)?;
+        let added = self.added_portal(&key);
         let boot = self.sessions.boot().map(str::to_owned);
         let user = User::new(key.clone(), Shared, boot);
         let taken = self.sessions.take(volume, user, !there.is_empty());
@@ -184,10 +216,15 @@ impl Source for IscsiDisks {
             NotTaken::Ending => of.refused(Refused::Busy).into(),
             NotTaken::Conflict(never, _) => match never {},
         })?;
+        // Taken where no session is, the lease is of the next one, and the portal is there still.
+        if let Some(added) = added {
+            self.sessions.note(&key, PORTAL, added);
+            self.sessions.note(&key, ADDED, true);
+        }
         self.sessions.begin(volume, false)?;
         let served = match there.is_empty() {
             true => self.log_in(&of, secret, deadline),
-            false => self.reuse(&of, &there, secret, deadline),
+            false => self.reuse(&of, &there, secret),
         };
         let ended = match &served {
             Ok(ended) => *ended,
@@ -209,16 +246,15 @@ impl Source for IscsiDisks {
         let _turn = self.turn(&of, &key, deadline)?;
         self.sessions.leave(volume);
         let is_last = self.sessions.users(&key) == 0;
-        let is_ours = self.sessions.owner(volume) != Owner::Foreign;
-        match (is_last && is_ours, leaves) {
-            (true, Leaves::Free) => self.end(&of, &key, deadline)?,
+        match (is_last, leaves) {
+            (true, Leaves::Free) => self.end(&of, deadline)?,
             (true, Leaves::InUse) => self.sessions.give_away(&key)?,
             (false, _) => {}
         }
         self.sessions.release(volume)?;
         self.other_secrets.lock().remove(volume);
         self.reported.lock().remove(volume);
-        self.portals.leave(&of, deadline)
+        Ok(())
     }
 }
 
