@@ -11,7 +11,16 @@ use crate::Node;
 use crate::dialect::dialects;
 
 impl Iscsi for Node {
-    fn add_portal(&self, portal: &Portal, deadline: Deadline) -> Result<()> {
+    fn add_portal(
+        &self,
+        portal: &Portal,
+        authentication: &Authentication,
+        deadline: Deadline,
+    ) -> Result<()> {
+        if !matches!(authentication, Authentication::None) {
+            let cause = unsupported("CHAP at discovery", Feature::PortalAuthentication);
+            return Err(Error::new("add portal", portal, cause));
+        }
         let spoken = dialects![
             iscsi[v1alpha2 v1alpha1] AddTargetPortal: AddTargetPortalRequest {
                 target_portal: Some(Sent(portal).into()),

@@ -205,7 +205,8 @@ fn every_iscsi_operation(node: &Node) {
     let (iscsi, deadline) = (node.iscsi(), soon(node));
     let portal = Portal::parse("10.0.0.1", 0).unwrap();
     let target = TargetName::parse("iqn.a").unwrap();
-    iscsi.add_portal(&portal, deadline).unwrap();
+    let none = Authentication::None;
+    iscsi.add_portal(&portal, &none, deadline).unwrap();
     let found = iscsi.discover(&portal, deadline);
     assert_eq!(found, Ok(vec!["iqn.a".to_owned()]));
     let portals = iscsi.portals(deadline);

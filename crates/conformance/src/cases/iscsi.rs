@@ -1,6 +1,6 @@
 //! The initiator's behaviour without a target.
 
-use node::{Dependents, Portal, ServiceName};
+use node::{Authentication, Dependents, Portal, ServiceName};
 use os::ServiceState;
 
 use super::{Play, declare};
@@ -71,7 +71,7 @@ fn a_portal_that_does_not_answer_is_an_error_and_is_not_kept(
     let play = &initiator.play;
     let portal = Portal::parse(NOWHERE, PORT).map_err(Failure::unexpected)?;
     let iscsi = play.node.iscsi();
-    let added = iscsi.add_portal(&portal, play.deadline());
+    let added = iscsi.add_portal(&portal, &Authentication::None, play.deadline());
     holds("adding it fails", added.is_err())?;
     let known = iscsi.portals(play.deadline())?;
     let is_kept = known.iter().any(|(address, _)| address == NOWHERE);

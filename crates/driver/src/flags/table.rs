@@ -85,6 +85,13 @@ pub(super) const FLAGS: &[Flag<Config>] = &[
         apply: Apply::Text(|config, text| host(text).map(|host| config.host = host)),
     },
     Flag {
+        name: "iscsi-mutual-secret",
+        value: Value::Bool,
+        default: "false",
+        help: "Set the secret by which iSCSI targets prove themselves, of which Windows has one for all targets, from a volume's Secret (password_in). Without it such a volume is refused.",
+        apply: Apply::Bool(|config, sets| config.kinds.iscsi.sets_mutual_secret = sets),
+    },
+    Flag {
         name: "kubelet-endpoint",
         value: Value::Of("endpoint"),
         default: "",

@@ -70,6 +70,7 @@ features![
     Outcomes "outcomes":
         "`Smb::map`, `Iscsi::connect_with`, `Volumes::ensure_formatted` and `Volumes::resize` report what they did",
         "`Unreported`, except for a new format";
+    PortalAuthentication "portal-authentication": "`Iscsi::add_portal` with CHAP", UNSUPPORTED;
     PortalProbe "portal-probe": "`Iscsi::probe`", UNSUPPORTED;
     PortalRefresh "portal-refresh": "`Iscsi::refresh`", UNSUPPORTED;
     ReadOnlyDisks "read-only-disks": "`Disks::bring_online_read_only` and `Disks::is_read_only`", UNSUPPORTED;

@@ -13,12 +13,18 @@ by deadline;
 
 /// The operations on iSCSI portals, targets and sessions.
 pub trait Iscsi {
-    /// Makes a portal known to the node, and asks it for its targets; one that is known is left as it is, and is not
-    /// asked.
+    /// Makes a portal known to the node, and asks it for its targets, with these credentials of discovery; the initiator
+    /// keeps them. A portal that is known is left as it is, whatever its credentials, and is not asked.
     ///
     /// # Errors
-    /// [`ServerNotFound`], [`ServiceStopped`], [`AccessDenied`], [`NotReady`].
-    fn add_portal(&self, portal: &Portal, deadline: Deadline) -> Result<()>
+    /// [`ServerNotFound`], [`ServiceStopped`], [`LogonFailure`], [`AccessDenied`], [`NotReady`].
+    /// [`Cause::Unsupported`] with CHAP without [`Feature::PortalAuthentication`].
+    fn add_portal(
+        &self,
+        portal: &Portal,
+        authentication: &Authentication,
+        deadline: Deadline,
+    ) -> Result<()>
         = iscsi.add_portal, "add portal", portal;
 
     /// Whether a portal takes a TCP connection within three seconds. The connection is closed at once.

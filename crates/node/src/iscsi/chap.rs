@@ -1,4 +1,5 @@
 use os::schema::iscsi_target::{authentication_type, connect};
+use os::schema::iscsi_target_portal::new;
 use os::{Arguments, Value};
 use zeroize::Zeroizing;
 
@@ -92,19 +93,37 @@ impl Authentication {
         }
     }
 
-    /// `arguments` of a login with how it is authenticated. What is empty or unused is left out: an
-    /// empty secret is a secret to Windows, and too short a one.
-    pub(super) fn arguments(&self, arguments: Arguments) -> SecretArguments {
-        let mut arguments =
-            arguments.with(connect::AUTHENTICATION_TYPE.name, Value::text(self.word()));
+    /// `arguments` of a login with how it is authenticated.
+    pub(super) fn of_login(&self, arguments: Arguments) -> SecretArguments {
+        let arguments = arguments.with(connect::AUTHENTICATION_TYPE.name, Value::text(self.word()));
+        let names = (connect::CHAP_USERNAME.name, connect::CHAP_SECRET.name);
+        self.credentials(arguments, names)
+    }
+
+    /// `arguments` of a new portal with how its discovery is authenticated. csi-proxy sends no type; nor do we
+    /// without CHAP.
+    pub(super) fn of_discovery(&self, arguments: Arguments) -> SecretArguments {
+        let arguments = match self {
+            Self::None => arguments,
+            _ => arguments.with(new::AUTHENTICATION_TYPE.name, Value::text(self.word())),
+        };
+        let names = (new::CHAP_USERNAME.name, new::CHAP_SECRET.name);
+        self.credentials(arguments, names)
+    }
+
+    /// What is empty or unused is left out: an empty secret is a secret to Windows, and too short a one.
+    fn credentials(
+        &self,
+        mut arguments: Arguments,
+        (username, secret): (&'static str, &'static str),
+    ) -> SecretArguments {
         match self {
             Self::None => SecretArguments::new(arguments),
             Self::OneWayChap(chap) | Self::MutualChap(chap) => {
-                if let Some(username) = &chap.username {
-                    let username = Value::text(username);
-                    arguments = arguments.with(connect::CHAP_USERNAME.name, username);
+                if let Some(name) = &chap.username {
+                    arguments = arguments.with(username, Value::text(name));
                 }
-                chap.secret.argument(arguments, connect::CHAP_SECRET.name)
+                chap.secret.argument(arguments, secret)
             }
         }
     }
@@ -118,9 +137,14 @@ mod tests {
         ChapSecret::new(Zeroizing::new(text.to_owned()))
     }
 
-    fn names(authentication: &Authentication) -> Vec<&'static str> {
-        let arguments = authentication.arguments(Arguments::none());
-        arguments.expose().0.keys().copied().collect()
+    /// The arguments of a login, and of a portal.
+    fn names(authentication: &Authentication) -> [Vec<&'static str>; 2] {
+        let none = Arguments::none;
+        [
+            authentication.of_login(none()),
+            authentication.of_discovery(none()),
+        ]
+        .map(|arguments| arguments.expose().0.keys().copied().collect())
     }
 
     /// Guards: P45
@@ -137,14 +161,15 @@ mod tests {
     /// Guards: P45
     #[test]
     fn weakness_30_what_is_empty_is_not_sent() {
-        assert_eq!(names(&Authentication::None), ["AuthenticationType"]);
+        let none: [&[_]; 2] = [&["AuthenticationType"], &[]];
+        assert_eq!(names(&Authentication::None), none);
         let nameless = Chap::new("", secret("0123456789ab").unwrap()).unwrap();
         let one_way = Authentication::OneWayChap(nameless);
-        assert_eq!(names(&one_way), ["AuthenticationType", "ChapSecret"]);
+        assert_eq!(names(&one_way), [["AuthenticationType", "ChapSecret"]; 2]);
         let named = Chap::new("node", secret("0123456789ab").unwrap()).unwrap();
         assert_eq!(
             names(&Authentication::MutualChap(named)),
-            ["AuthenticationType", "ChapSecret", "ChapUsername"]
+            [["AuthenticationType", "ChapSecret", "ChapUsername"]; 2]
         );
     }
 

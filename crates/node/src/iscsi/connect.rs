@@ -89,7 +89,7 @@ impl WantedLogin<'_> {
         for (row, value) in self.options.asked() {
             arguments = arguments.with(row.name, value);
         }
-        let arguments = self.authentication.arguments(arguments);
+        let arguments = self.authentication.of_login(arguments);
         let method = &iscsi_target::CONNECT;
         let class = initiator.class(&iscsi_target::CLASS, &target.name);
         let outcome = class.outcome(method, arguments.expose())?;

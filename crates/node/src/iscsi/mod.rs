@@ -34,7 +34,12 @@ use crate::{Iscsi, ProviderError};
 
 #[allow(missing_docs, reason = "documented in `api::Iscsi`")]
 impl<'a> Iscsi<'a> {
-    pub fn add_portal(&self, portal: &Portal, deadline: Deadline) -> Result<(), IscsiError> {
+    pub fn add_portal(
+        &self,
+        portal: &Portal,
+        authentication: &Authentication,
+        deadline: Deadline,
+    ) -> Result<(), IscsiError> {
         let keys = [Key::IscsiPortal(portal.clone())];
         let _held = self.node.lock("add portal", keys, deadline)?;
         let initiator = self.initiator(deadline);
@@ -47,8 +52,9 @@ impl<'a> Iscsi<'a> {
             iscsi_target_portal::new::TARGET_PORTAL_ADDRESS.name,
             iscsi_target_portal::new::TARGET_PORTAL_PORT_NUMBER.name,
         );
+        let arguments = authentication.of_discovery(arguments);
         let class = initiator.class(&iscsi_target_portal::CLASS, portal);
-        let method = (&iscsi_target_portal::NEW, &arguments);
+        let method = (&iscsi_target_portal::NEW, arguments.expose());
         let is_added = || is_known(&initiator, portal);
         let added = class.invoke_and_verify(method, (self.node, deadline), is_added);
         match added {

@@ -57,7 +57,15 @@ impl NodeFixture {
     }
 
     pub(crate) fn add_portal(&self) -> Result<(), IscsiError> {
-        self.iscsi().add_portal(&at(ADDRESS), self.soon())
+        self.add_portal_with(&Authentication::None)
+    }
+
+    pub(crate) fn add_portal_with(
+        &self,
+        authentication: &Authentication,
+    ) -> Result<(), IscsiError> {
+        let iscsi = self.iscsi();
+        iscsi.add_portal(&at(ADDRESS), authentication, self.soon())
     }
 
     pub(crate) fn connect(

@@ -42,11 +42,9 @@ impl PipeOperations {
         portal: PortalRequest<'_>,
         deadline: Deadline,
     ) -> Result<()> {
-        Ok(self
-            .node
-            .operations()
-            .iscsi()
-            .add_portal(&portal.parse()?, deadline)?)
+        let portal = portal.parse()?;
+        let iscsi = self.node.operations().iscsi();
+        Ok(iscsi.add_portal(&portal, &Authentication::None, deadline)?)
     }
 
     pub(crate) fn discover_target_portal(

@@ -82,7 +82,9 @@ fn what_the_initiator_fails_with_is_the_same_condition() {
 fn an_initiator_that_was_not_started_says_so() {
     fails(Condition::ServiceStopped, |fixture| {
         let portal = Portal::parse(demo::ISCSI_ADDRESS, 0).unwrap();
-        fixture.node.iscsi().add_portal(&portal, fixture.soon())
+        let none = Authentication::None;
+        let iscsi = fixture.node.iscsi();
+        iscsi.add_portal(&portal, &none, fixture.soon())
     });
 }
 

@@ -2,8 +2,9 @@
 
 use node::api::{Cause, Condition, Error, Feature, Needs};
 use node::{
-    Authentication, Connected, Credentials, Criterion, FileSystemType, FormatOptions, Formatted,
-    LoginOptions, Look, MapOutcome, MapRequest, MappingOptions, NewSize, RemotePath, Resized,
+    Authentication, Chap, ChapSecret, Connected, Credentials, Criterion, FileSystemType,
+    FormatOptions, Formatted, LoginOptions, Look, MapOutcome, MapRequest, MappingOptions, NewSize,
+    RemotePath, Resized,
 };
 use os_sim::{HardwareControl, demo};
 use zeroize::Zeroizing;
@@ -155,6 +156,27 @@ fn sessions_have_options_and_are_listed_in_process_alone() {
         ];
         assert_eq!(lacking, features.map(Some));
     }
+}
+
+/// A portal that is known needs no credentials.
+#[test]
+fn discovery_has_credentials_in_process_alone() {
+    let add = |own: &ClientFixture| {
+        let Criterion::IscsiTarget { portal, .. } = connect(own) else {
+            unreachable!("that is how it is named");
+        };
+        let secret = ChapSecret::new(Zeroizing::new(demo::ISCSI_SECRET.to_owned())).unwrap();
+        let chap = Chap::new(demo::ISCSI_USER, secret).unwrap();
+        let one_way = Authentication::OneWayChap(chap);
+        own.node.iscsi().add_portal(&portal, &one_way, own.soon())
+    };
+    assert_eq!(add(&ClientFixture::in_process()), Ok(()));
+    let error = add(&ClientFixture::over_pipes()).unwrap_err();
+    assert_eq!(
+        lacks(&error),
+        Some(Feature::PortalAuthentication),
+        "{error}"
+    );
 }
 
 /// Options that the pipes cannot carry are refused before anything is sent, never dropped.

@@ -492,10 +492,9 @@ fn connect(fixture: &ClientFixture) -> Criterion {
     let target = TargetName::parse(demo::ISCSI_TARGET).unwrap();
     start_initiator(fixture);
     let (iscsi, soon) = (fixture.node.iscsi(), fixture.soon());
-    iscsi.add_portal(&portal, soon).unwrap();
-    iscsi
-        .connect(&portal, &target, &Authentication::None, soon)
-        .unwrap();
+    let none = Authentication::None;
+    iscsi.add_portal(&portal, &none, soon).unwrap();
+    iscsi.connect(&portal, &target, &none, soon).unwrap();
     fixture.node.disks().rescan(soon).unwrap();
     Criterion::IscsiTarget { portal, target }
 }

@@ -174,7 +174,7 @@ impl Login<'_> {
             return Err(error);
         }
         iscsi.remove_portal(portal, self.deadline)?;
-        iscsi.add_portal(portal, self.deadline)?;
+        iscsi.add_portal(portal, self.discovery, self.deadline)?;
         self.connect(portal)
     }
 

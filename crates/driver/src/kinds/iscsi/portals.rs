@@ -101,9 +101,8 @@ impl IscsiDisks {
         self.sessions.note(&key, ADDED, is_ours);
         self.sessions.begin(of.volume, false)?;
         if !is_known {
-            self.ctx.node.iscsi().add_portal(portal, deadline)?;
+            self.ctx.node.iscsi().add_portal(portal, discovery, deadline)?;
         }
-        let _ = discovery;
         Ok(is_ours)
     }
 

@@ -113,9 +113,11 @@ const CASES: [Case; 16] = [
         method: "MSFT_iSCSITargetPortal.New",
         fixture: NodeFixture::with_array,
         act: |fixture| {
-            api(fixture)
-                .iscsi()
-                .add_portal(&initiator::at(ADDRESS), fixture.soon())
+            api(fixture).iscsi().add_portal(
+                &initiator::at(ADDRESS),
+                &Authentication::None,
+                fixture.soon(),
+            )
         },
         is_done: |fixture| !portals(fixture).is_empty(),
     },

@@ -30,7 +30,7 @@ fn with_other(fixture: NodeFixture, server: ServerSpec) -> NodeFixture {
     fixture.array().add_server("other", &server).unwrap();
     fixture
         .iscsi()
-        .add_portal(&at(OTHER), fixture.soon())
+        .add_portal(&at(OTHER), &Authentication::None, fixture.soon())
         .unwrap();
     fixture
 }
@@ -67,7 +67,7 @@ fn a_portal_that_is_known_is_not_asked_again() {
 fn a_portal_that_does_not_answer_is_not_added() {
     let fixture = NodeFixture::with_array();
     let iscsi = fixture.iscsi();
-    let added = iscsi.add_portal(&at("192.0.2.1"), fixture.soon());
+    let added = iscsi.add_portal(&at("192.0.2.1"), &Authentication::None, fixture.soon());
     let error = added.unwrap_err().to_string();
     assert!(error.contains("the connection failed"), "{error}");
     assert_eq!(iscsi.portals(fixture.soon()).unwrap(), []);
@@ -83,7 +83,9 @@ fn a_portal_is_its_address_and_its_port() {
     fixture.array().add_server("second", &second).unwrap();
     let iscsi = fixture.iscsi();
     let second = Portal::parse(ADDRESS, 3261).unwrap();
-    iscsi.add_portal(&second, fixture.soon()).unwrap();
+    iscsi
+        .add_portal(&second, &Authentication::None, fixture.soon())
+        .unwrap();
     assert_eq!(iscsi.portals(fixture.soon()).unwrap().len(), 2);
     iscsi.remove_portal(&at(ADDRESS), fixture.soon()).unwrap();
     let left = iscsi.portals(fixture.soon()).unwrap();
@@ -468,7 +470,7 @@ fn nothing_begins_after_the_deadline() {
             matches!(connected, Err(IscsiError::Unfinished(_))),
             "{connected:?}"
         );
-        assert!(iscsi.add_portal(&at(OTHER), late).is_err());
+        assert!(iscsi.add_portal(&at(OTHER), &none, late).is_err());
         assert!(iscsi.remove_portal(&at(ADDRESS), late).is_err());
         assert!(iscsi.disconnect(&at(ADDRESS), &named(OPEN), late).is_err());
         assert!(iscsi.log_out(&named(OPEN), "x", late).is_err());

@@ -5,13 +5,16 @@
 use std::collections::BTreeSet;
 
 use os::schema::iscsi_target::authentication_type;
+use os_sim::iscsi as server;
 use os_sim::{Bus, DiskSpec, Op};
+use wincsi_node::api::Condition;
 use wincsi_node::{
-    Authentication, Connected, Criterion, DiskError, DiskQuery, FoundDisk, IscsiError,
+    Authentication, Chap, Connected, Criterion, DiskError, DiskQuery, FoundDisk, IscsiError,
     LoginOptions, NotEnough, SerialNumber, SessionInfo,
 };
 
-use crate::support::initiator::{ADDRESS, GUARDED, OPEN, PROOF, at, chap, named, secret};
+use super::iscsi::calls;
+use crate::support::initiator::{ADDRESS, GUARDED, OPEN, PROOF, SECRET, at, chap, named, secret};
 use crate::support::{GIB, NodeFixture};
 
 fn connect(fixture: &NodeFixture, options: &LoginOptions) -> Connected {
@@ -112,6 +115,35 @@ fn who_proved_themselves_to_whom_is_told() {
     fixture.connect(GUARDED, &one_way).unwrap();
     let word = authentication_type::ONE_WAY_CHAP.value.to_owned();
     assert_eq!(reported(&fixture), Some(word));
+}
+
+/// The initiator keeps the credentials for later queries.
+/// Guards: P21
+#[test]
+fn a_portal_that_asks_for_chap_is_added_with_it() {
+    let fixture = NodeFixture::with_array();
+    let asked = server::Chap {
+        user: "node".to_owned(),
+        secret: SECRET.into(),
+    };
+    fixture
+        .array()
+        .change_server("array", |server| server.discovery = Some(asked))
+        .unwrap();
+    let word = "hunter2hunter2";
+    let wrong = Chap::new("node", secret(word)).unwrap();
+    for authentication in [Authentication::None, Authentication::OneWayChap(wrong)] {
+        let error = fixture.add_portal_with(&authentication).unwrap_err();
+        assert_eq!(error.condition(), Some(Condition::LogonFailure), "{error}");
+        assert!(!format!("{error} {error:?}").contains(word), "{error}");
+    }
+    let right = Authentication::OneWayChap(chap());
+    assert_eq!(fixture.add_portal_with(&right), Ok(()));
+    let trace = fixture.trace(|| fixture.add_portal().unwrap());
+    assert_eq!(calls(&trace, "MSFT_iSCSITargetPortal.New"), 0);
+    fixture.reboot().unwrap();
+    let found = fixture.iscsi().discover(&at(ADDRESS), fixture.soon());
+    assert_eq!(found, Ok(vec![GUARDED.to_owned(), OPEN.to_owned()]));
 }
 
 #[test]
