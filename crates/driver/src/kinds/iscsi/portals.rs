@@ -101,7 +101,10 @@ impl IscsiDisks {
         self.sessions.note(&key, ADDED, is_ours);
         self.sessions.begin(of.volume, false)?;
         if !is_known {
-            self.ctx.node.iscsi().add_portal(portal, discovery, deadline)?;
+            self.ctx
+                .node
+                .iscsi()
+                .add_portal(portal, discovery, deadline)?;
         }
         Ok(is_ours)
     }
