@@ -3,12 +3,16 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::ops::{Deref, DerefMut};
+use std::time::Duration;
 
-use wincsi::NodeApi;
-use wincsi::iscsi::SessionInfo;
+use os::{Arguments, Value};
+use transport::Code;
+use wincsi::iscsi::{Authentication, LoginOptions, Portal, SessionInfo, TargetName};
 use wincsi::sim::iscsi::{ServerSpec, TargetSpec};
 use wincsi::sim::testing::TestNode;
-use wincsi::sim::{Bus, DiskSpec, IdentifierKind, NodeSpec, SimNode};
+use wincsi::sim::{Bus, DiskSpec, IdentifierKind, NodeSpec, Op, SimNode, Start};
+use wincsi::system::ServiceName;
+use wincsi::{Deadline, NodeApi};
 use wincsi_driver::kinds::{self, Row};
 use wincsi_driver::kubelet::Request;
 use wincsi_driver::life::{CallError, Capacity};
@@ -21,6 +25,7 @@ use crate::deaths::{Done, Snapshot, deaths_in, on_all_processors};
 use crate::fixture::{STAGING, TARGET};
 use crate::support::{DriverFixture, Setup, path};
 
+const OTHER: &str = r"C:\var\lib\kubelet\plugins\kubernetes.io\csi\i\2\globalmount";
 const ADDRESS: &str = "10.0.0.9";
 const IQN: &str = "iqn.2026-01.com.example:data";
 const USER: &str = "node";
@@ -41,8 +46,21 @@ impl Fixture {
     }
 
     fn of(target: TargetSpec) -> Self {
-        let sim = TestNode::of(tempfile::tempdir().unwrap(), &NodeSpec::named("n"));
-        let mut target = target;
+        Self::with(target, Start::Manual, SETUP)
+    }
+
+    fn starting(start: Start) -> Self {
+        Self::with(TargetSpec::named(IQN), start, SETUP)
+    }
+
+    fn with(mut target: TargetSpec, start: Start, setup: Setup) -> Self {
+        let mut spec = NodeSpec::named("n");
+        for service in &mut spec.service {
+            if service.name == "MSiSCSI" {
+                service.start = start;
+            }
+        }
+        let sim = TestNode::of(tempfile::tempdir().unwrap(), &spec);
         for lun in ["a", "b"] {
             let identifier = format!("600140500000000{lun}");
             let disk = DiskSpec::on(Bus::Iscsi).identified(IdentifierKind::Naa, &identifier);
@@ -51,7 +69,7 @@ impl Fixture {
         }
         let server = ServerSpec::at(ADDRESS).offering(target);
         sim.array().add_server("array", &server).unwrap();
-        Self(DriverFixture::on(sim, SETUP))
+        Self(DriverFixture::on(sim, setup))
     }
 
     fn revived(&self, left: &Snapshot) -> Self {
@@ -208,4 +226,228 @@ fn a_lun_lives_and_dies_at_each_operation() {
             deleted.assert_put_away(name);
         });
     }
+}
+
+/// The session of the target, if there is one.
+fn session(fixture: &Fixture) -> Option<String> {
+    let mut sessions = fixture.sessions().into_iter();
+    let session = sessions.next().map(|session| session.id);
+    assert_eq!(sessions.next(), None);
+    session
+}
+
+#[test]
+fn volumes_of_a_target_share_a_session_to_the_last() {
+    let mut fixture = Fixture::new();
+    fixture.stage().unwrap();
+    let made = session(&fixture).unwrap();
+    fixture.stage_lun("w", OTHER, "1", &[]).unwrap();
+    assert_eq!(session(&fixture).as_ref(), Some(&made));
+    fixture.unstage().unwrap();
+    assert_eq!(session(&fixture).as_ref(), Some(&made), "w uses it");
+    // The lease tells the next process that the session is the driver's.
+    fixture.stop_driver();
+    fixture.restart_driver();
+    let staging = path(OTHER).into();
+    fixture.call().unstage(&volume("w"), &staging).unwrap();
+    fixture.assert_put_away("both");
+}
+
+/// A stranger's login, and portal.
+fn log_in_by_hand(fixture: &Fixture) -> String {
+    let (iscsi, soon) = (NodeApi::iscsi(&fixture.hand), fixture.soon());
+    let (portal, target) = (
+        Portal::parse(ADDRESS, 0).unwrap(),
+        TargetName::parse(IQN).unwrap(),
+    );
+    let service = ServiceName::parse("MSiSCSI").unwrap();
+    NodeApi::system(&fixture.hand)
+        .start_service(&service, soon)
+        .unwrap();
+    let none = Authentication::None;
+    iscsi.add_portal(&portal, &none, soon).unwrap();
+    let persistent = LoginOptions::default().with_persistent(true);
+    iscsi
+        .connect_with(&portal, &target, &none, &persistent, soon)
+        .unwrap();
+    session(fixture).unwrap()
+}
+
+#[test]
+fn a_strangers_session_serves_and_stays_as_it_is() {
+    let fixture = Fixture::new();
+    let theirs = log_in_by_hand(&fixture);
+    fixture.stage().unwrap();
+    fixture.unstage().unwrap();
+    let [left] = &fixture.sessions()[..] else {
+        panic!("one session");
+    };
+    assert_eq!((&left.id, left.is_persistent), (&theirs, Some(true)));
+    let portals = NodeApi::iscsi(&fixture.hand).portals(fixture.soon());
+    assert_eq!(portals.unwrap().len(), 1, "their portal stays");
+}
+
+/// Without MPIO a second session brings a second disk, and nothing tells which of both is in use.
+#[test]
+fn a_second_session_is_refused_with_both_disks_and_mpio() {
+    let fixture = Fixture::new();
+    for _ in 0..2 {
+        let login = Arguments::none()
+            .with("NodeAddress", Value::text(IQN))
+            .with("IsMultipathEnabled", Value::Bool(true));
+        if fixture.initiator_runs() {
+            let on = os::Target::Class("MSFT_iSCSITarget");
+            let os = fixture.os();
+            os.iscsi
+                .invoke(on, "Connect", &login, Deadline::NEVER)
+                .unwrap();
+        } else {
+            log_in_by_hand(&fixture);
+        }
+    }
+    let refused = fixture.stage().unwrap_err();
+    assert_eq!(refused.code(), Code::FailedPrecondition);
+    let text = refused.to_string();
+    assert!(
+        text.contains("not one disk but 2") && text.contains("MPIO"),
+        "{text}"
+    );
+    assert_eq!(fixture.sessions().len(), 2, "both are others'");
+}
+
+#[test]
+fn a_target_asks_for_a_secret_and_the_session_keeps_it() {
+    let target = TargetSpec::named(IQN).asking(USER, SECRET);
+    let mut fixture = Fixture::of(target);
+    let by = |secret| {
+        [
+            ("node-db.node.session.auth.authmethod", "CHAP"),
+            ("node-db.node.session.auth.username", USER),
+            ("node-db.node.session.auth.password", secret),
+        ]
+    };
+    let wrong = fixture
+        .stage_lun("v", STAGING, "0", &by("ba9876543210"))
+        .unwrap_err();
+    assert_eq!(wrong.code(), Code::Unauthenticated, "{wrong}");
+    assert!(wrong.to_string().contains("10.0.0.9:3260"), "{wrong}");
+    fixture.assert_put_away("a wrong secret");
+    fixture.stage_lun("v", STAGING, "0", &by(SECRET)).unwrap();
+    // A session that serves is not ended for another volume's call.
+    fixture
+        .stage_lun("w", OTHER, "1", &by("ba9876543210"))
+        .unwrap();
+    fixture.publish().unwrap();
+    // No record has the secret, so that nothing but kubelet's next stage can log in.
+    fixture.reboot();
+    let refused = fixture.publish().unwrap_err();
+    assert!(refused.to_string().contains("delete the pod"), "{refused}");
+    fixture.stage_lun("v", STAGING, "0", &by(SECRET)).unwrap();
+    fixture.publish().unwrap();
+    for record in fixture.record_files() {
+        let text = fs::read_to_string(record).unwrap();
+        assert!(!text.contains(SECRET), "{text}");
+    }
+}
+
+#[test]
+fn a_dead_portal_is_passed_over_and_asked_again_later() {
+    let fixture = Fixture::new();
+    let dead = || fixture.array().set_down("array", true).unwrap();
+    dead();
+    let refused = fixture.stage().unwrap_err();
+    assert_eq!(refused.code(), Code::Unavailable, "{refused}");
+    assert!(refused.to_string().contains("10.0.0.9:3260"), "{refused}");
+    fixture.array().set_down("array", false).unwrap();
+    let asks = || {
+        let trace = fixture.trace(|| drop(fixture.stage()));
+        trace.iter().filter(|op| op.operation == "connect").count()
+    };
+    assert_eq!(asks(), 0, "a moment ago it was dead");
+    fixture.let_pass(Duration::from_secs(31));
+    assert_eq!(asks(), 1);
+    fixture.put_away();
+    fixture.assert_put_away("it lives");
+}
+
+#[test]
+fn a_disabled_initiator_refuses_a_stage_and_no_unstage() {
+    let fixture = Fixture::starting(Start::Disabled);
+    let refused = fixture.stage().unwrap_err();
+    assert_eq!(refused.code(), Code::FailedPrecondition, "{refused}");
+    assert!(
+        refused.to_string().contains("Set-Service MSiSCSI"),
+        "{refused}"
+    );
+    fixture.unstage().unwrap();
+    fixture.assert_put_away("disabled");
+}
+
+/// The LUN has another image behind its number after the reboot.
+#[test]
+fn another_disk_behind_the_number_is_not_touched() {
+    let mut fixture = Fixture::new();
+    fixture.stage().unwrap();
+    fixture.publish().unwrap();
+    fixture.stop_driver();
+    let change = |server: &mut ServerSpec| server.target[0].lun.swap(0, 1);
+    fixture.array().change_server("array", change).unwrap();
+    let numbers = |server: &mut ServerSpec| {
+        for (number, lun) in (0..).zip(&mut server.target[0].lun) {
+            lun.number = number;
+        }
+    };
+    fixture.array().change_server("array", numbers).unwrap();
+    fixture.restart_driver();
+    fixture.reboot();
+    let trace = fixture.trace(|| {
+        let refused = fixture.stage().unwrap_err();
+        assert_eq!(refused.code(), Code::Unavailable, "{refused}");
+        assert!(
+            refused.to_string().contains("is in place of the disk"),
+            "{refused}"
+        );
+    });
+    let changes = ["Online", "Initialize", "CreatePartition", "Format"];
+    let is_change = |op: &&Op| changes.iter().any(|change| op.operation.ends_with(change));
+    assert_eq!(trace.iter().find(is_change), None);
+    fixture.put_away();
+}
+
+#[test]
+fn a_target_proves_itself_where_an_operator_allows_it() {
+    let secrets = [
+        ("node.session.auth.username", USER),
+        ("node.session.auth.password", SECRET),
+        ("node.session.auth.username_in", "target"),
+        ("node.session.auth.password_in", "ba9876543210"),
+    ];
+    for (kinds, is_staged) in [
+        (SETUP.kinds, false),
+        (with_mutual as fn(&SimNode) -> Vec<Row>, true),
+    ] {
+        let target = TargetSpec::named(IQN)
+            .asking(USER, SECRET)
+            .proving("ba9876543210");
+        let fixture = Fixture::with(target, Start::Manual, Setup { name: "i", kinds });
+        let staged = fixture.stage_lun("v", STAGING, "0", &secrets);
+        match is_staged {
+            true => staged.unwrap(),
+            false => {
+                let refused = staged.unwrap_err();
+                assert_eq!(refused.code(), Code::FailedPrecondition, "{refused}");
+                assert!(
+                    refused.to_string().contains("-iscsi-mutual-secret"),
+                    "{refused}"
+                );
+                fixture.assert_put_away("refused");
+            }
+        }
+    }
+}
+
+fn with_mutual(_: &SimNode) -> Vec<Row> {
+    let mut settings = kinds::Settings::default();
+    settings.iscsi.sets_mutual_secret = true;
+    kinds::table(settings)
 }

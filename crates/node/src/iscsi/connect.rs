@@ -6,7 +6,8 @@ use os::schema::iscsi_target::{self, connect as parameters};
 
 use super::initiator::{Initiator, KnownTarget, session_id};
 use super::{
-    Authentication, IscsiError, LoginOptions, Portal, TargetName, address, find_behind, refresh,
+    Authentication, IscsiError, LoginOptions, Portal, TargetName, address, disconnect, find_behind,
+    refresh,
 };
 use crate::locks::{Key, LockGuard};
 
@@ -45,6 +46,9 @@ impl WantedLogin<'_> {
         initiator.node.check(initiator.deadline, "connect", name)?;
         match self.log_in(&target) {
             Ok(session) => {
+                if self.options.persistent == Some(false) {
+                    self.take_back_unasked(&target, session.as_deref());
+                }
                 let logins = &initiator.node.state.logins;
                 match session {
                     Some(session) => logins.remember(self, session),
@@ -102,6 +106,24 @@ impl WantedLogin<'_> {
         match outcome.out.get(parameters::CREATED_ISCSI_SESSION.name) {
             Some(Value::Object(session)) => Ok(session_id(session).ok()),
             _ => Ok(None),
+        }
+    }
+
+    /// Windows was seen to make a login persistent that nobody asked it to: it would come back at each start. The session
+    /// serves all the same if it stays so.
+    fn take_back_unasked(&self, target: &KnownTarget, made: Option<&str>) {
+        let take_back = || -> Result<(), IscsiError> {
+            let mut sessions = self.initiator.sessions(target)?;
+            sessions.retain(|session| made.is_none_or(|made| made == session.id));
+            // Of several, one may be another process's.
+            match &sessions[..] {
+                [session] => disconnect::unregister(&self.initiator, target, session),
+                _ => Ok(()),
+            }
+        };
+        if let Err(error) = take_back() {
+            let target = self.name;
+            tracing::warn!(%target, %error, "a login may come back at the next start, though nobody asked for it");
         }
     }
 

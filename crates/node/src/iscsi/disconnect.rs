@@ -45,23 +45,42 @@ pub(super) fn end(
     target: &KnownTarget,
     session: &Session,
 ) -> Result<(), IscsiError> {
-    let waiting = (initiator.node, initiator.deadline);
-    let now = || -> Result<Option<Session>, IscsiError> {
-        let mut sessions = initiator.sessions(target)?.into_iter();
-        Ok(sessions.find(|now| now.id == session.id))
-    };
-    if session.is_persistent {
-        let name = format!("session {}", session.id);
-        let wmi_object = initiator.instance(&iscsi_session::CLASS, &session.path, name);
-        let method = (&iscsi_session::UNREGISTER, &Arguments::none());
-        let is_ended = || Ok(now()?.is_none_or(|now| !now.is_persistent));
-        unless_gone(wmi_object.invoke_and_verify(method, waiting, is_ended))?;
-    }
+    unregister(initiator, target, session)?;
     let id = Value::text(&session.id);
     let arguments = Arguments::none().with(parameters::SESSION_IDENTIFIER.name, id);
     let wmi_object = initiator.instance(&iscsi_target::CLASS, &target.path, &target.name);
     let method = (&iscsi_target::DISCONNECT, &arguments);
-    unless_gone(wmi_object.invoke_and_verify(method, waiting, || Ok(now()?.is_none())))
+    let waiting = (initiator.node, initiator.deadline);
+    let is_ended = || Ok(now(initiator, target, session)?.is_none());
+    unless_gone(wmi_object.invoke_and_verify(method, waiting, is_ended))
+}
+
+/// Takes a persistent login back. The session stays.
+pub(super) fn unregister(
+    initiator: &Initiator<'_>,
+    target: &KnownTarget,
+    session: &Session,
+) -> Result<(), IscsiError> {
+    if !session.is_persistent {
+        return Ok(());
+    }
+    let name = format!("session {}", session.id);
+    let wmi_object = initiator.instance(&iscsi_session::CLASS, &session.path, name);
+    let method = (&iscsi_session::UNREGISTER, &Arguments::none());
+    let waiting = (initiator.node, initiator.deadline);
+    let is_taken_back =
+        || Ok(now(initiator, target, session)?.is_none_or(|now| !now.is_persistent));
+    unless_gone(wmi_object.invoke_and_verify(method, waiting, is_taken_back))
+}
+
+/// The session as it is now; `None` if it has ended.
+fn now(
+    initiator: &Initiator<'_>,
+    target: &KnownTarget,
+    session: &Session,
+) -> Result<Option<Session>, IscsiError> {
+    let mut sessions = initiator.sessions(target)?.into_iter();
+    Ok(sessions.find(|now| now.id == session.id))
 }
 
 /// A session that ended by itself is no session.

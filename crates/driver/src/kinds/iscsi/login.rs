@@ -2,7 +2,7 @@
 
 use wincsi::iscsi::{Authentication, Connected, LoginOptions, Portal, SessionInfo, TargetName};
 use wincsi::system::{ServiceName, ServiceState, StartType};
-use wincsi::{Code, Condition, Deadline, Error, Hresult};
+use wincsi::{Cause, Code, Condition, Deadline, Error, Hresult};
 
 use super::portals::PORTAL;
 use super::source::{IscsiDisks, SESSION};
@@ -137,13 +137,15 @@ impl IscsiDisks {
 
 impl Login<'_> {
     fn run(&self) -> Result<Ended, CallError> {
-        let iscsi = self.disks.ctx.node.iscsi();
         let portals = &self.of.disk.portals;
-        let (living, mut failed) = self.disks.dead.probe(iscsi, portals, self.deadline);
+        let (living, mut failed) = self.disks.probe(portals, self.deadline);
         for portal in living {
             match self.log_in_by(&portal) {
                 Ok(ended) => return Ok(ended),
-                Err(CallError::Node { error, .. }) => failed.push((portal, *error)),
+                // By a deadline the login may be made after all.
+                Err(CallError::Node { error, .. }) if !matches!(error.cause, Cause::Deadline) => {
+                    failed.push((portal, *error));
+                }
                 Err(error) => return Err(error),
             }
         }

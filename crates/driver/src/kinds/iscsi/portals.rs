@@ -4,10 +4,10 @@
 //! a restart, and so does the lease.
 
 use std::collections::BTreeMap;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use std::{panic, thread};
 
-use wincsi::iscsi::{Authentication, Iscsi, Portal};
+use wincsi::iscsi::{Authentication, Portal};
 use wincsi::{Condition, Deadline, Error, ResultExt as _};
 
 use super::source::IscsiDisks;
@@ -24,21 +24,20 @@ pub(super) const ADDED: &str = "addedPortal";
 /// How long each volume of a portal goes by it that the portal did not answer.
 const DEAD_FOR: Duration = Duration::from_secs(30);
 
-/// Portals that did not answer, and since when.
+/// Portals that did not answer, and until when nobody asks them.
 #[derive(Default)]
-pub(super) struct DeadPortals(Unpoisoned<BTreeMap<Portal, (Instant, Error)>>);
+pub(super) struct DeadPortals(Unpoisoned<BTreeMap<Portal, (Deadline, Error)>>);
 
-impl DeadPortals {
+impl IscsiDisks {
     /// The portals that answer, in their order, and the others with the reason. All are asked at the same time, but those
     /// that did not answer a moment ago.
     pub(super) fn probe(
         &self,
-        iscsi: &dyn Iscsi,
         portals: &[Portal],
         deadline: Deadline,
     ) -> (Vec<Portal>, Vec<(Portal, Error)>) {
         let (mut living, mut failed) = (Vec::new(), Vec::new());
-        for (portal, answer) in portals.iter().zip(self.ask(iscsi, portals, deadline)) {
+        for (portal, answer) in portals.iter().zip(self.ask(portals, deadline)) {
             match answer {
                 Ok(()) => living.push(portal.clone()),
                 Err(error) => failed.push((portal.clone(), error)),
@@ -47,17 +46,12 @@ impl DeadPortals {
         (living, failed)
     }
 
-    fn ask(
-        &self,
-        iscsi: &dyn Iscsi,
-        portals: &[Portal],
-        deadline: Deadline,
-    ) -> Vec<Result<(), Error>> {
+    fn ask(&self, portals: &[Portal], deadline: Deadline) -> Vec<Result<(), Error>> {
         let ask = |portal: &Portal| match self.verdict(portal) {
             Some(error) => Err(error),
             None => {
-                let answer = iscsi.probe(portal, deadline);
-                answer.inspect_err(|error| self.note(portal, error))
+                let answer = self.ctx.node.iscsi().probe(portal, deadline);
+                answer.inspect_err(|error| self.note_dead(portal, error))
             }
         };
         thread::scope(|scope| {
@@ -72,19 +66,17 @@ impl DeadPortals {
     }
 
     fn verdict(&self, portal: &Portal) -> Option<Error> {
-        let dead = self.0.lock();
-        let (since, error) = dead.get(portal)?;
-        (since.elapsed() < DEAD_FOR).then(|| error.clone())
+        let dead = self.dead.0.lock();
+        let (until, error) = dead.get(portal)?;
+        (!self.ctx.left_until(*until).is_zero()).then(|| error.clone())
     }
 
-    fn note(&self, portal: &Portal, error: &Error) {
-        self.0
-            .lock()
-            .insert(portal.clone(), (Instant::now(), error.clone()));
+    fn note_dead(&self, portal: &Portal, error: &Error) {
+        let until = self.ctx.node.deadline(DEAD_FOR);
+        let mut dead = self.dead.0.lock();
+        dead.insert(portal.clone(), (until, error.clone()));
     }
-}
 
-impl IscsiDisks {
     /// Makes a portal known to the node, unless it is. Returns whether this driver did so, now or before.
     pub(super) fn add_portal(
         &self,
@@ -127,6 +119,7 @@ impl IscsiDisks {
         }
         let removed = self.ctx.node.iscsi().remove_portal(&portal, deadline);
         removed.ok_if(Condition::NotFound)?;
+        self.sessions.note(key, ADDED, false);
         Ok(())
     }
 

@@ -102,23 +102,19 @@ impl IscsiDisks {
     /// needs them.
     fn end(&self, of: &Use<'_, Target>, deadline: Deadline) -> Result<(), CallError> {
         let (key, target) = (of.disk.key(), &of.disk.iqn);
-        let added = self.added_portal(&key);
         if let Some(session) = self.session_to_end(of, deadline)? {
             let log_out = || self.ctx.node.iscsi().log_out(target, &session, deadline);
             match self.sessions.end(&key, log_out) {
                 None => return Ok(()),
                 Some(Err(error)) if error.is(Condition::InUse) => {
-                    tracing::warn!(
-                        "volume {}: the session of {target} stays: {error}",
-                        of.volume
-                    );
+                    let volume = of.volume;
+                    tracing::warn!("volume {volume}: the session of {target} stays: {error}");
+                    return Ok(self.sessions.give_away(&key)?);
                 }
                 Some(ended) => ended?,
             }
         }
-        if added.is_some() {
-            self.forget_portal(&key, deadline)?;
-        }
+        self.forget_portal(&key, deadline)?;
         Ok(self.sessions.note_gone(&key)?)
     }
 

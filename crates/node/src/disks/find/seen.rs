@@ -220,7 +220,13 @@ impl fmt::Display for NotIdentified {
                 )?;
             }
             (0, None) => write!(f, "no disk with {}", self.wanted)?,
-            (count, _) => write!(f, "not one disk but {count} with {}", self.wanted)?,
+            (count, _) => {
+                write!(f, "not one disk but {count} with {}", self.wanted)?;
+                let mut criteria = self.wanted.criteria().iter();
+                if criteria.any(|criterion| criterion.iscsi_target().is_some()) {
+                    f.write_str(" (without MPIO each session brings a disk of its own)")?;
+                }
+            }
         }
         // An event may show only the first.
         let mut disks: Vec<_> = self.disks.iter().collect();
