@@ -451,3 +451,30 @@ fn with_mutual(_: &SimNode) -> Vec<Row> {
     settings.iscsi.sets_mutual_secret = true;
     kinds::table(settings)
 }
+
+/// democratic-csi#342: after a reboot the folder of the mount is there and leads nowhere.
+#[test]
+fn a_lost_array_is_abnormal_and_no_volume_is_stuck() {
+    let mut fixture = Fixture::new();
+    fixture.stage().unwrap();
+    let stats = |fixture: &Fixture| {
+        let call = fixture.call();
+        call.stats(&volume("v"), STAGING).unwrap().abnormal
+    };
+    assert_eq!(stats(&fixture), None);
+    fixture.array().set_down("array", true).unwrap();
+    let lost = stats(&fixture).unwrap();
+    assert!(
+        lost.contains("by portal 10.0.0.9:3260 is not connected"),
+        "{lost}"
+    );
+    let refused = fixture.publish().unwrap_err();
+    assert_eq!(refused.code(), Code::FailedPrecondition, "{refused}");
+    fixture.array().set_down("array", false).unwrap();
+    fixture.reboot();
+    fixture.stage().unwrap();
+    assert_eq!(stats(&fixture), None);
+    fixture.array().set_down("array", true).unwrap();
+    fixture.put_away();
+    fixture.assert_put_away("lost");
+}

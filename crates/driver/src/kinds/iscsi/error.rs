@@ -28,8 +28,8 @@ pub enum Refused {
     NoPortal(Vec<(Portal, Error)>),
     /// A login from the record alone.
     NoSecret,
-    /// The session is listed, and has no connection; the portal by which it was made, if this driver did.
-    NotConnected(Option<String>),
+    /// The session is listed, and has no connection.
+    NotConnected(String),
     /// The initiator's service does not run.
     Service(String),
 }
@@ -89,13 +89,7 @@ impl fmt::Display for NotAttached {
                 f,
                 "it takes the Secret, which kubelet sends when it stages a volume: delete the pod"
             ),
-            Refused::NotConnected(Some(portal)) => {
-                write!(
-                    f,
-                    "it is not connected by portal {portal}: Windows tries again"
-                )
-            }
-            Refused::NotConnected(None) => write!(f, "it is not connected: Windows tries again"),
+            Refused::NotConnected(why) => f.write_str(why),
             Refused::Service(why) => write!(
                 f,
                 "the service MSiSCSI does not run, as {why}: Set-Service MSiSCSI -StartupType Automatic"

@@ -60,13 +60,9 @@ impl IscsiDisks {
         sessions: &[SessionInfo],
         secret: Option<&Credentials>,
     ) -> Result<Ended, CallError> {
-        let mut connected = sessions
-            .iter()
-            .filter(|one| one.is_connected != Some(false));
-        if connected.next().is_none() {
-            return Err(of
-                .refused(Refused::NotConnected(self.portal_of(of.disk)))
-                .into());
+        if !is_connected(sessions) {
+            let why = self.not_connected(of.disk);
+            return Err(of.refused(Refused::NotConnected(why)).into());
         }
         let key = of.disk.key();
         if let ([session], None) = (sessions, self.sessions.noted(&key, SESSION)) {
@@ -86,10 +82,15 @@ impl IscsiDisks {
         Ok(Ended::Well)
     }
 
-    /// The portal by which this driver made the session, if it did.
-    pub(super) fn portal_of(&self, disk: &Target) -> Option<String> {
-        let noted = self.sessions.noted(&disk.key(), PORTAL)?;
-        noted.as_str().map(str::to_owned)
+    /// What there is to say of a session without a connection.
+    pub(super) fn not_connected(&self, disk: &Target) -> String {
+        let target = &disk.iqn;
+        let noted = self.sessions.noted(&disk.key(), PORTAL);
+        let by = match noted.as_ref().and_then(|noted| noted.as_str()) {
+            Some(portal) => format!(" by portal {portal}"),
+            None => String::new(),
+        };
+        format!("the session of {target}{by} is not connected, and Windows tries again")
     }
 
     pub(super) fn log_in(
@@ -198,6 +199,12 @@ impl Login<'_> {
         leases.note_credential(&key, &secret_text(self.session));
         Ok(Ended::Made)
     }
+}
+
+/// Whether one of a target's sessions has a connection, as far as Windows tells.
+pub(super) fn is_connected(sessions: &[SessionInfo]) -> bool {
+    let mut sessions = sessions.iter();
+    sessions.any(|session| session.is_connected != Some(false))
 }
 
 fn is_unknown(error: &Error) -> bool {
