@@ -7,11 +7,14 @@ use wincsi::{Cause, Code, Condition, Deadline, Error, Hresult};
 use super::portals::PORTAL;
 use super::source::{IscsiDisks, SESSION};
 use super::{Credentials, Refused, Target};
-use crate::kinds::block::Use;
+use crate::kinds::block::{Disk, Use};
 use crate::leases::{Comparison, Ended, SecretText};
 use crate::life::CallError;
 
 pub(super) const SERVICE: &str = "MSiSCSI";
+
+/// What targets prove themselves by, among the leases: no target has this name.
+const MUTUAL: &str = "mutual";
 
 /// The initiator does not know the target: the portal's answer is from before this node was permitted.
 const TARGET_NOT_FOUND: Hresult = Hresult(0xEFFF_0029);
@@ -65,7 +68,11 @@ impl IscsiDisks {
             return Err(of.refused(Refused::NotConnected(why)).into());
         }
         let key = of.disk.key();
-        if let ([session], None) = (sessions, self.sessions.noted(&key, SESSION)) {
+        let is_noted = self.sessions.noted(&key, SESSION).is_some();
+        if let [session] = sessions
+            && !is_noted
+            && self.sessions.is_ours(&key)
+        {
             self.sessions.note(&key, SESSION, session.id.as_str());
         }
         let compared = secret.map(|secret| {
@@ -128,11 +135,21 @@ impl IscsiDisks {
         if !self.settings.sets_mutual_secret {
             return Err(of.refused(Refused::Mutual).into());
         }
-        Ok(self
-            .ctx
-            .node
-            .iscsi()
-            .set_mutual_chap_secret(mutual, deadline)?)
+        let text = SecretText::new(mutual.expose().to_owned());
+        let mut records = self.ctx.store.records_of::<Disk<Target>>();
+        let other =
+            records.find(|record| record.content.source.mutual_chap && record.volume != *of.volume);
+        if let Some(other) = other
+            && self.sessions.compare(MUTUAL, &text) == Comparison::Differs
+        {
+            return Err(of.refused(Refused::OtherMutual(other.volume)).into());
+        }
+        let iscsi = self.ctx.node.iscsi();
+        iscsi.set_mutual_chap_secret(mutual, deadline)?;
+        // In memory alone: no volume has it to itself.
+        self.sessions.adopt(MUTUAL);
+        self.sessions.note_credential(MUTUAL, &text);
+        Ok(())
     }
 }
 
