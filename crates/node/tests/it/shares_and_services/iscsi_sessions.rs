@@ -296,3 +296,23 @@ fn a_target_that_the_portal_does_not_lead_to_is_not_found_and_not_empty() {
         "{error}"
     );
 }
+
+/// Windows was seen to make the first login persistent unasked: it would come back at each start.
+#[test]
+fn a_login_that_is_not_to_persist_is_taken_back() {
+    for (asked, persists) in [(Some(false), false), (None, true), (Some(true), true)] {
+        let fixture = NodeFixture::with_portal();
+        let unasked = |server: &mut server::ServerSpec| server.first_login_persists = true;
+        fixture.array().change_server("array", unasked).unwrap();
+        let plain = LoginOptions::default();
+        let options = asked.map_or(plain.clone(), |asked| plain.with_persistent(asked));
+        assert_eq!(connect(&fixture, &options), Connected::Anew);
+        let found: Vec<_> = sessions(&fixture)
+            .iter()
+            .map(|it| it.is_persistent)
+            .collect();
+        assert_eq!(found, [Some(persists)], "{asked:?}");
+        fixture.reboot().unwrap();
+        assert_eq!(sessions(&fixture).len(), usize::from(persists), "{asked:?}");
+    }
+}
