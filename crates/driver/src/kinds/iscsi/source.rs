@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use wincsi::disks::{Criterion, DiskQuery};
+use wincsi::iscsi::ChapSecret;
 use wincsi::{Cause, Condition, Deadline, Error, Feature};
 
 use super::login::{SERVICE, is_connected};
@@ -48,6 +49,8 @@ pub struct IscsiDisks {
     pub(super) settings: Settings,
     /// Volumes that are in the log as those whose session has another secret.
     pub(super) other_secrets: Unpoisoned<BTreeSet<VolumeHandle>>,
+    /// By what targets prove themselves, if this process set it: nobody can read it, nor whose it is.
+    pub(super) mutual: Unpoisoned<Option<ChapSecret>>,
     /// Volumes whose attributes without a meaning are in the log.
     reported: Unpoisoned<BTreeSet<VolumeHandle>>,
 }
@@ -80,6 +83,7 @@ impl IscsiDisks {
             dead: DeadPortals::default(),
             settings,
             other_secrets: Unpoisoned::default(),
+            mutual: Unpoisoned::default(),
             reported: Unpoisoned::default(),
         }
     }
