@@ -1,5 +1,5 @@
-//! The tables of docs/disks.md, docs/smb.md and docs/stuck.md are those of the code, their examples are parts of those in deploy/, and
-//! the texts by which a reader finds an error are in the code.
+//! The tables of docs/disks.md, docs/iscsi.md, docs/smb.md and docs/stuck.md are those of the code, their examples are
+//! parts of those in deploy/, and the texts by which a reader finds an error are in the code.
 
 mod codes;
 
@@ -12,6 +12,7 @@ use wincsi_driver::cluster_dns::ClusterDns;
 use wincsi_driver::in_flight::InFlight;
 use wincsi_driver::kinds::block::{self, format_rows};
 use wincsi_driver::kinds::disk::attribute_rows;
+use wincsi_driver::kinds::iscsi;
 use wincsi_driver::kinds::share;
 use wincsi_driver::kinds::share::attributes::{RequestError, option_rows};
 use wincsi_driver::kubelet::Refusal;
@@ -23,12 +24,17 @@ use self::codes::code_rows;
 
 const PAGE: &str = include_str!("../../../../docs/disks.md");
 const EXAMPLE: &str = include_str!("../../../../deploy/example.yaml");
+const ISCSI: &str = include_str!("../../../../docs/iscsi.md");
+const EXAMPLE_OF_ISCSI: &str = include_str!("../../../../deploy/example-iscsi.yaml");
 const SHARES: &str = include_str!("../../../../docs/smb.md");
 const EXAMPLE_OF_SHARES: &str = include_str!("../../../../deploy/example-smb.yaml");
 const STUCK: &str = include_str!("../../../../docs/stuck.md");
 
 /// The sections of docs/stuck.md whose first column has texts of this code.
 const SECTIONS: [&str; 3] = ["\n## Disks\n", "\n## Shares\n", "\n## Both\n"];
+
+/// The same of docs/iscsi.md.
+const ISCSI_SECTION: &str = "\n## When it fails\n";
 
 /// Where these texts are.
 const SOURCES: [&str; 3] = ["driver", "node", "os"];
@@ -44,6 +50,20 @@ fn the_page_of_disks_has_the_tables_of_the_code_and_a_part_of_the_example_that_i
             page().contains(&text),
             "docs/disks.md lacks {name}:\n{text}"
         );
+    }
+}
+
+#[test]
+fn the_page_of_iscsi_has_its_keys_and_the_example() {
+    let (page, rows) = (ISCSI.replace("\r\n", "\n"), iscsi::attribute_rows());
+    for key in iscsi::keys().iter().chain(&iscsi::SECRET_KEYS) {
+        assert_eq!(rows.matches(&format!("`{key}`")).count(), 1, "{key}");
+    }
+    for (name, text) in [
+        ("attribute_rows", rows),
+        ("the part of example-iscsi.yaml", part(EXAMPLE_OF_ISCSI)),
+    ] {
+        assert!(page.contains(&text), "docs/iscsi.md lacks {name}:\n{text}");
     }
 }
 
@@ -75,16 +95,19 @@ fn the_page_of_stuck_pods_has_the_codes_of_failures_and_of_refused_requests() {
 }
 
 #[test]
-fn each_text_of_the_page_of_stuck_pods_is_in_the_code() {
+fn each_text_by_which_an_error_is_found_is_in_the_code() {
     let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let sources: String = SOURCES
         .iter()
         .flat_map(|name| sources_below(&crates.join(name).join("src")))
         .collect();
-    let page = stuck();
-    let texts: Vec<_> = SECTIONS.iter().flat_map(|at| texts(&page, at)).collect();
-    assert!(texts.len() > 50, "{texts:?}");
-    let mut gone = texts;
+    let (page, of_iscsi) = (stuck(), ISCSI.replace("\r\n", "\n"));
+    let mut all: Vec<_> = SECTIONS.iter().flat_map(|at| texts(&page, at)).collect();
+    assert!(all.len() > 50, "{all:?}");
+    let of_iscsi = texts(&of_iscsi, ISCSI_SECTION);
+    assert!(of_iscsi.len() > 8, "{of_iscsi:?}");
+    all.extend(of_iscsi);
+    let mut gone = all;
     gone.retain(|text| !sources.contains(text));
     assert!(gone.is_empty(), "no error has the texts {gone:?}");
 }

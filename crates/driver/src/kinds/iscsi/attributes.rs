@@ -35,13 +35,17 @@ pub enum RequestError {
 const TABLE: [(&str, &str, &str); 14] = [
     ("node_attach_driver", "of democratic-csi", "iscsi"),
     ("portal", "tried first", "host, host:port or [IPv6]:port"),
-    ("targetPortal", "the same", "host, host:port or [IPv6]:port"),
+    (
+        "targetPortal",
+        "tried first",
+        "host, host:port or [IPv6]:port",
+    ),
     ("portals", "tried next", "portals by commas or as JSON"),
     ("iqn", "the target's name", "a name of iSCSI"),
     ("lun", "the LUN", "a number from 0 to 255"),
     ("page83", "what the disk must have", "an identifier"),
-    ("discoveryCHAPAuth", "CHAP of discovery", "true or false"),
-    ("sessionCHAPAuth", "CHAP of sessions", "true or false"),
+    ("discoveryCHAPAuth", "whether by CHAP", "true or false"),
+    ("sessionCHAPAuth", "whether by CHAP", "true or false"),
     ("secret", "refused: use nodeStageSecretRef", "nothing"),
     ("interface", IGNORED, "any text"),
     ("iscsiInterface", IGNORED, "any text"),
@@ -63,13 +67,18 @@ pub fn keys() -> Vec<&'static str> {
     TABLE.map(|(key, ..)| key).to_vec()
 }
 
-/// The keys as rows of Markdown, for docs/iscsi.md.
+/// The keys as rows of Markdown, for docs/iscsi.md; one row for keys that follow each other with the same.
 #[doc(hidden)]
 pub fn attribute_rows() -> String {
     let of_secret = SECRET_KEYS.map(|key| (key, "of the Secret", "text"));
-    let rows = TABLE.into_iter().chain(of_secret);
-    rows.map(|(key, meaning, form)| format!("| `{key}` | {meaning} | {form} |\n"))
-        .collect()
+    let all: Vec<_> = TABLE.into_iter().chain(of_secret).collect();
+    let same = all.chunk_by(|one, next| (one.1, one.2) == (next.1, next.2));
+    let row = |rows: &[(&str, &str, &str)]| {
+        let keys: Vec<_> = rows.iter().map(|(key, ..)| format!("`{key}`")).collect();
+        let (_, meaning, form) = rows[0];
+        format!("| {} | {meaning} | {form} |\n", keys.join(", "))
+    };
+    same.map(row).collect()
 }
 
 /// Reads a request. Neither controller attaches, so the publish context has nothing of it.
