@@ -131,10 +131,14 @@ impl IscsiDisks {
         let key = of.disk.key();
         let noted = self.sessions.noted(&key, SESSION);
         let noted = noted.and_then(|noted| noted.as_str().map(str::to_owned));
-        match (self.sessions.owner(of.volume), noted) {
-            (Owner::Foreign, _) => Ok(None),
-            (_, Some(session)) => Ok(Some(session)),
-            (_, None) => {
+        let owner = self.sessions.owner(of.volume);
+        // Another volume may have made it in this boot, and this one be of an earlier.
+        if owner == Owner::Foreign && !self.sessions.is_ours(&key) {
+            return Ok(None);
+        }
+        match noted {
+            Some(session) => Ok(Some(session)),
+            None => {
                 let sessions = self.sessions_of(&of.disk.iqn, deadline)?;
                 let sole = <[_; 1]>::try_from(sessions).ok();
                 Ok(sole.map(|[session]| session.id))
@@ -256,7 +260,8 @@ impl Source for IscsiDisks {
         let (key, volume) = (of.disk.key(), of.volume);
         let _turn = self.turn(&of, &key, deadline)?;
         self.sessions.leave(volume);
-        let is_last = self.sessions.users(&key) == 0;
+        // One of an earlier boot is among them: Windows has the disk online again with the session, which then stays.
+        let is_last = !self.sessions.has_others(&key, volume);
         match (is_last, leaves) {
             (true, Leaves::Free) => self.end(&of, deadline)?,
             (true, Leaves::InUse) => self.sessions.give_away(&key)?,
