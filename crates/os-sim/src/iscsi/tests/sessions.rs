@@ -5,7 +5,7 @@ use os::schema::iscsi_associations::{connection_to_disk, session_to_disk};
 use os::schema::{disk, iscsi_codes, iscsi_session};
 use os::{Arguments, Deadline, DiskNumber, Instance, Query, Target, Value, VolumeId};
 
-use super::{ADDRESS, GIB, InitiatorFixture, OPEN, failing, login};
+use super::{ADDRESS, GIB, InitiatorFixture, IscsiControl, OPEN, failing, login};
 use crate::{Effect, Kill, Rule, StorageConditions};
 
 #[test]
@@ -295,4 +295,15 @@ fn volume_on_the_only_disk(fixture: &InitiatorFixture) -> VolumeId {
         extents.iter().any(|extent| extent.disk == number)
     };
     volumes.into_iter().find(is_there).unwrap()
+}
+
+#[test]
+fn another_process_sees_sessions_and_portals() {
+    let fixture = InitiatorFixture::connected();
+    let other = IscsiControl::at(fixture.folder.path());
+    assert_eq!(other.sessions().unwrap(), [OPEN]);
+    assert_eq!(other.portals().unwrap(), [ADDRESS]);
+    fixture.node.reboot().unwrap();
+    assert_eq!(other.sessions().unwrap(), [""; 0]);
+    assert_eq!(other.portals().unwrap(), [ADDRESS]);
 }
