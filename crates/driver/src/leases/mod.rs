@@ -131,7 +131,18 @@ impl<T: Terms> Leases<T> {
         let (files, found) = Files::open(store.folder(), T::KIND);
         let has_any = !users.is_empty() || !found.is_empty();
         let boot = has_any.then(boot).flatten();
+        let is_of_now = |user: &&User<T>| is_of_boot(&user.boot, boot.as_deref());
+        let of_now = users
+            .values()
+            .filter(is_of_now)
+            .map(|user| user.key.clone());
+        let of_now = BTreeSet::from_iter(of_now);
         for user in users.values_mut() {
+            // Presumed in this boot, by a call that died before its record was of this boot.
+            let is_recent = |file: &LeaseFile| is_of_boot(&file.boot, boot.as_deref());
+            if !of_now.contains(&user.key) && found.get(&user.key).is_some_and(is_recent) {
+                user.boot.clone_from(&boot);
+            }
             let is_presumed = |file: &LeaseFile| {
                 file.owner == Owner::Presumed
                     && is_of_boot(&file.boot, boot.as_deref())

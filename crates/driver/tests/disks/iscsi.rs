@@ -260,6 +260,19 @@ fn a_lun_lives_and_dies_at_each_operation() {
     }
 }
 
+#[test]
+fn a_session_of_a_death_after_a_reboot_is_ended() {
+    let mut fixture = Fixture::new();
+    fixture.stage().unwrap();
+    fixture.reboot();
+    let deaths = deaths_in(&fixture, "stage", |fixture| Ok(fixture.stage()?));
+    on_all_processors(&Vec::from_iter(BTreeSet::from_iter(deaths)), |left| {
+        let deleted = fixture.revived(left);
+        deleted.put_away();
+        deleted.assert_put_away("deleted");
+    });
+}
+
 /// The session of the target, if there is one.
 fn session(fixture: &Fixture) -> Option<String> {
     let mut sessions = fixture.sessions().into_iter();
