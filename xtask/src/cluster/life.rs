@@ -1,10 +1,11 @@
-//! The life of a pod with a disk, beside pods with shares.
+//! The life of a pod with a disk, beside pods with a LUN and with shares.
 
 use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
 
 use super::Steps;
 use super::api::{self, Effect};
+use super::luns::LunPod;
 use super::node::{DRIVER, Node};
 use super::objects::{self, Objects, text};
 use super::plane::Plane;
@@ -17,7 +18,8 @@ use crate::trial;
 pub(super) const FILE: &str = "hello.txt";
 const TEXT: &str = "written by a pod";
 
-/// The driver's log line of a call.
+/// The driver's log lines of calls.
+const EXPANDED: &str = "NodeExpandVolume: OK";
 pub(super) const UNSTAGED: &str = "NodeUnstageVolume: OK";
 
 /// Plays the life, on a running cluster.
@@ -46,18 +48,19 @@ struct Pod {
 /// The running pods.
 pub(super) struct Pods {
     disk: Pod,
+    lun: LunPod,
     shares: Vec<SharePod>,
 }
 
 impl Pods {
     /// How many volumes kubelet has staged.
     pub(super) fn staged(&self) -> usize {
-        1 + self.shares.iter().filter(|pod| pod.is_staged()).count()
+        2 + self.shares.iter().filter(|pod| pod.is_staged()).count()
     }
 
     /// How many volumes kubelet has published.
     pub(super) fn published(&self) -> usize {
-        1 + self.shares.len()
+        2 + self.shares.len()
     }
 }
 
@@ -70,15 +73,17 @@ impl Life<'_> {
         let disk = self.run_pod(&objects, volume)?;
         let place = self.write_file_at(&disk.published_at)?;
         self.done("file written", &format!("on the simulated disk: {place}"));
+        let lun = self.begin_lun()?;
         let shares = self.begin_shares()?;
-        Ok(Pods { disk, shares })
+        Ok(Pods { disk, lun, shares })
     }
 
     /// From there to a node and a cluster without the volumes.
     pub(super) fn end(&mut self, pods: &Pods) -> Result<()> {
         self.end_shares(&pods.shares)?;
         self.fail()?;
-        self.grow(&pods.disk)?;
+        self.grow(pods)?;
+        self.end_lun(&pods.lun)?;
         self.delete_pod(&pods.disk)?;
         self.delete_volume(&pods.disk.volume)
     }
@@ -156,24 +161,36 @@ impl Life<'_> {
     pub(super) fn read_files(&self, pods: &Pods) -> Result<String> {
         let read = |published_at: &str| self.node.read_as_pod(published_at, FILE, TEXT);
         let on_disk = read(&pods.disk.published_at)?;
+        read(&pods.lun.published_at)?;
+        self.node.expect_sessions(1)?;
         for pod in &pods.shares {
             read(&pod.published_at)?;
         }
         self.node.expect_one_mapping()?;
-        Ok(format!("{on_disk} and on {} shares", pods.shares.len()))
+        Ok(format!(
+            "{on_disk}, on a LUN and on {} shares",
+            pods.shares.len()
+        ))
     }
 
-    fn grow(&mut self, pod: &Pod) -> Result<()> {
+    fn grow(&mut self, pods: &Pods) -> Result<()> {
         let growth = json!({"spec": {"resources": {"requests": {"storage": objects::GROWN}}}});
-        self.plane.api.merge(objects::CLAIM, &growth)?;
+        let claims = [objects::CLAIM, objects::LUN_CLAIM];
+        for claim in claims {
+            self.plane.api.merge(claim, &growth)?;
+        }
         let grown = Some(objects::GROWN);
-        self.wait_for(objects::CLAIM, |claim| {
-            (text(claim, "/status/capacity/storage") == grown).then_some(())
-        })?;
-        self.driver_has_done("NodeExpandVolume")?;
-        let place = self.write_file_at(&pod.published_at)?;
+        for claim in claims {
+            self.wait_for(claim, |claim| {
+                (text(claim, "/status/capacity/storage") == grown).then_some(())
+            })?;
+        }
+        let than = claims.len() - 1;
+        self.running.wait_for_another(DRIVER, EXPANDED, than)?;
+        let place = self.write_file_at(&pods.disk.published_at)?;
+        self.write_file_at(&pods.lun.published_at)?;
         let (from, to) = (objects::SIZE, objects::GROWN);
-        let shown_by = format!("PVC's capacity from {from} to {to}, NodeExpandVolume, {place}");
+        let shown_by = format!("both PVCs' capacity from {from} to {to}, {EXPANDED}, {place}");
         self.done("grown", &shown_by);
         Ok(())
     }

@@ -22,6 +22,7 @@ mod api;
 mod failures;
 mod gap;
 mod life;
+mod luns;
 mod node;
 mod objects;
 mod plane;

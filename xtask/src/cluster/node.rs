@@ -242,6 +242,33 @@ impl<'a> Node<'a> {
         Ok(())
     }
 
+    /// Fails unless the node has so many iSCSI sessions.
+    pub(super) fn expect_sessions(&self, number: usize) -> Result<()> {
+        let known = trial::initiator(&self.programs.trial, &self.folder)?;
+        let sessions = known.iter().filter(|line| line.starts_with("session "));
+        ensure!(
+            sessions.count() == number,
+            "the node has not {number} sessions: {known:?}"
+        );
+        Ok(())
+    }
+
+    pub(super) fn expect_initiator_unused(&self) -> Result<()> {
+        trial::expect_initiator_unused(&self.programs.trial, &self.folder)
+    }
+
+    /// A volume's LUN at the iSCSI server.
+    pub(super) fn image(&self, volume: &str) -> Result<String> {
+        self.disk(&format!("iscsi/{volume}.img"))
+    }
+
+    pub(super) fn expect_no_image(&self, volume: &str) -> Result<()> {
+        match self.image(volume) {
+            Ok(image) => bail!("the volume is deleted, and its LUN is left: {image}"),
+            Err(_) => Ok(()),
+        }
+    }
+
     /// Fails when the driver keeps a record of a volume.
     pub(super) fn expect_no_record(&self) -> Result<()> {
         trial::expect_no_record(&self.folder.join(trial::RECORDS))

@@ -10,9 +10,15 @@ use crate::trial::NODE;
 
 pub(super) const DRIVER: &str = "wincsi.io";
 
-/// The claim of `disk.yaml` and its pod, its size there, and when it has grown.
+/// The claim of `disk.yaml` and its pod.
 pub(super) const CLAIM: &str = "/api/v1/namespaces/default/persistentvolumeclaims/trial-data";
 pub(super) const POD: &str = "/api/v1/namespaces/default/pods/trial-pod";
+
+/// Those of `iscsi.yaml`.
+pub(super) const LUN_CLAIM: &str = "/api/v1/namespaces/default/persistentvolumeclaims/trial-lun";
+pub(super) const LUN_POD: &str = "/api/v1/namespaces/default/pods/iscsi-pod";
+
+/// The size of both claims, and when they have grown.
 pub(super) const SIZE: &str = "1Gi";
 pub(super) const GROWN: &str = "2Gi";
 
@@ -156,13 +162,19 @@ mod tests {
 
     #[test]
     fn the_objects_of_the_life_have_places() {
-        let counts = ["disk.yaml", "shares.yaml", "failures.yaml"].map(|file| {
+        let files = ["disk.yaml", "iscsi.yaml", "shares.yaml", "failures.yaml"];
+        let counts = files.map(|file| {
             let objects = Objects::read(file).unwrap();
             let paths = objects.paths().unwrap();
             (objects.pods.len(), objects.claims().count(), paths.len())
         });
-        assert_eq!(counts, [(1, 1, 4), (4, 3, 11), (6, 5, 20)]);
-        let disk = Objects::read("disk.yaml").unwrap().paths().unwrap();
-        assert_eq!(disk[..2], [POD, CLAIM]);
+        assert_eq!(counts, [(1, 1, 4), (1, 1, 4), (4, 3, 11), (6, 5, 20)]);
+        for (file, pod, claim) in [
+            ("disk.yaml", POD, CLAIM),
+            ("iscsi.yaml", LUN_POD, LUN_CLAIM),
+        ] {
+            let paths = Objects::read(file).unwrap().paths().unwrap();
+            assert_eq!(paths[..2], [pod, claim]);
+        }
     }
 }

@@ -98,12 +98,14 @@ impl Life<'_> {
         self.running.kill(DRIVER)?;
         let boot = self.node.reboot()?;
         self.node.expect_no_mapping()?;
+        self.node.expect_sessions(0)?;
         self.node.start_driver(self.running)?;
         self.node.start_kubelet(self.running)?;
         self.running.wait_for_line(DRIVER, REGISTERED)?;
         self.wait_for_volumes(pods, 0, 0)?;
         let place = self.read_files(pods)?;
-        let shown_by = format!("its boot {boot}; {STAGED}, {PUBLISHED}; mapped again; {place}");
+        let shown_by =
+            format!("its boot {boot}; {STAGED}, {PUBLISHED}; mapped and logged in again; {place}");
         self.done("node rebooted", &shown_by);
         Ok(())
     }

@@ -17,39 +17,13 @@ use super::volume::VolumeName;
 /// The key in a class's parameters: of which driver of democratic-csi, as its configuration has it.
 pub(crate) const DRIVER: &str = "driver";
 
-/// A driver of democratic-csi.
-struct Dialect {
-    driver: &'static str,
-    /// What its targets' names begin with.
-    base: &'static str,
-    targets: Targets,
-}
-
-#[derive(Clone, Copy)]
-enum Targets {
-    /// Each volume is LUN 0 of its own.
-    OfVolumes,
-    /// All volumes are LUNs of one, from 1 on, and share its session.
-    Shared,
-}
-
-const DIALECTS: [Dialect; 3] = [
-    Dialect {
-        driver: "zfs-generic-iscsi",
-        base: "iqn.2003-01.org.linux-iscsi.san.x8664:",
-        targets: Targets::OfVolumes,
-    },
-    Dialect {
-        driver: "freenas-api-iscsi",
-        base: "iqn.2005-10.org.freenas.ctl:",
-        targets: Targets::OfVolumes,
-    },
-    // Such servers have upper case in the names of their targets. democratic-csi makes a target for each volume here too.
-    Dialect {
-        driver: "synology-iscsi",
-        base: "iqn.2000-01.com.synology:DiskStation.",
-        targets: Targets::Shared,
-    },
+/// Drivers of democratic-csi, the names of their targets, and the first LUN. A volume is LUN 0 of a target of its own, whose
+/// name it ends. From 1 on are the LUNs of one target, so that volumes share a session: democratic-csi has targets of
+/// their own there too. Such servers have upper case in names.
+const DRIVERS: [(&str, &str, u8); 3] = [
+    ("zfs-generic-iscsi", "iqn.2003-01.org.linux-iscsi:", 0),
+    ("freenas-api-iscsi", "iqn.2005-10.org.freenas.ctl:", 0),
+    ("synology-iscsi", "iqn.2000-01.com.synology:NAS.shared", 1),
 ];
 
 /// The LUNs of the server beside a node. Its calls are made one at a time.
@@ -67,14 +41,16 @@ impl Luns {
         wanted: &Wanted,
     ) -> Result<Volume, Status> {
         let name = &request.name;
-        let driver = request.parameters.get(DRIVER);
-        let mut dialects = DIALECTS.iter();
-        let dialect = dialects.find(|one| driver.is_some_and(|driver| driver == one.driver));
-        let dialect = dialect.ok_or_else(|| invalid("the driver is none of democratic-csi's"))?;
-        match self
-            .0
-            .add_server(ISCSI_SERVER, &ServerSpec::at(ISCSI_ADDRESS))
-        {
+        let driver = request.parameters.get(DRIVER).map(String::as_str);
+        let row = DRIVERS.into_iter().find(|row| driver == Some(row.0));
+        let unknown = || invalid("the driver is none of democratic-csi's");
+        let (driver, base, first) = row.ok_or_else(unknown)?;
+        let iqn = match first {
+            0 => format!("{base}{name}"),
+            _ => base.to_owned(),
+        };
+        let server = ServerSpec::at(ISCSI_ADDRESS);
+        match self.0.add_server(ISCSI_SERVER, &server) {
             Ok(()) | Err(HardwareError::Exists(_)) => {}
             Err(error) => return Err(failed(error)),
         }
@@ -83,19 +59,12 @@ impl Luns {
             None => wanted.least,
         };
         self.grow(name, size)?;
-        let (iqn, first) = match dialect.targets {
-            Targets::OfVolumes => (format!("{}{name}", dialect.base), 0),
-            Targets::Shared => (format!("{}volumes", dialect.base), 1),
-        };
-        let lun = self.map(
-            name,
-            first,
-            asking(TargetSpec::named(&iqn), &request.secrets),
-        )?;
+        let target = asking(TargetSpec::named(&iqn), &request.secrets);
+        let lun = self.map(name, first, target)?;
         Ok(Volume {
             capacity_bytes: signed(size)?,
             volume_id: name.clone(),
-            volume_context: context(dialect, &iqn, lun),
+            volume_context: context(driver, &iqn, lun),
             ..Default::default()
         })
     }
@@ -171,7 +140,7 @@ fn asking(target: TargetSpec, secrets: &BTreeMap<String, String>) -> TargetSpec 
     }
 }
 
-fn context(dialect: &Dialect, iqn: &str, lun: u8) -> BTreeMap<String, String> {
+fn context(driver: &str, iqn: &str, lun: u8) -> BTreeMap<String, String> {
     text_map([
         ("node_attach_driver", "iscsi"),
         ("portal", &format!("{ISCSI_ADDRESS}:3260")),
@@ -179,7 +148,7 @@ fn context(dialect: &Dialect, iqn: &str, lun: u8) -> BTreeMap<String, String> {
         ("interface", ""),
         ("iqn", iqn),
         ("lun", &lun.to_string()),
-        ("provisioner_driver", dialect.driver),
+        ("provisioner_driver", driver),
     ])
 }
 
@@ -191,8 +160,8 @@ mod tests {
         Luns::new(IscsiControl::at(node.path()))
     }
 
-    /// What its context has beside what all have, and its size.
-    fn create(luns: &Luns, name: &str, driver: &str) -> (Vec<String>, i64) {
+    /// Target and LUN of its context, and its size.
+    fn create(luns: &Luns, name: &str, driver: &str) -> ([String; 2], i64) {
         let mut request = CreateVolumeRequest::default();
         name.clone_into(&mut request.name);
         request.parameters = text_map([(DRIVER, driver)]);
@@ -201,19 +170,19 @@ mod tests {
         let [interface, iqn, lun, attach, portal, portals, own] = values.try_into().unwrap();
         let all = [interface, attach, portal, portals, own];
         assert_eq!(all, ["", "iscsi", "10.0.0.9:3260", "", driver]);
-        (vec![iqn, lun], volume.capacity_bytes)
+        ([iqn, lun], volume.capacity_bytes)
     }
 
     #[test]
     fn contexts_are_as_each_driver_writes_them() {
         let node = tempfile::tempdir().unwrap();
         let luns = luns(&node);
-        let shared = "iqn.2000-01.com.synology:DiskStation.volumes";
+        let shared = "iqn.2000-01.com.synology:NAS.shared";
         for (name, driver, iqn, lun) in [
             (
                 "a",
                 "zfs-generic-iscsi",
-                "iqn.2003-01.org.linux-iscsi.san.x8664:a",
+                "iqn.2003-01.org.linux-iscsi:a",
                 "0",
             ),
             (
