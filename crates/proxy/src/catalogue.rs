@@ -229,7 +229,7 @@ pub const OPERATIONS: &[Operation] = &[
     reads(
         "iscsi",
         "GetTargetDisks",
-        "Lists the numbers of a target's disks.",
+        "Lists the numbers of a target's disks; waits up to three seconds after a login.",
     ),
     changes(
         "iscsi",

@@ -12,6 +12,7 @@ use wire::csi::v1::{self, CapacityRange, VolumeCapability};
 
 /// The attributes of a volume.
 const ATTRIBUTES: &str = "source subDir \
+    node_attach_driver portal targetPortal portals iqn \
     page83 diskUUID deviceName serialNumber adapter port target lun namespace LUN \
     allocationUnitSize label rootAcl csi.storage.k8s.io/ephemeral csi.storage.k8s.io/pv/name";
 

@@ -89,14 +89,36 @@ impl Fixture {
     ) -> Result<(), CallError> {
         let call = self.call();
         let secrets = map(secrets);
-        request(handle, staging, lun, &secrets, |request| {
+        request((handle, staging), (IQN, lun), &secrets, |request| {
+            call.stage(request)
+        })
+    }
+
+    /// Another target of the array, with one LUN.
+    fn add_target(&self, image: &str, iqn: &str) {
+        self.array().set_image(image, LENGTH).unwrap();
+        let disk = DiskSpec::on(Bus::Iscsi).identified(IdentifierKind::Naa, "6001405000000009");
+        let target = TargetSpec::named(iqn).with_disk(image, disk);
+        let change = |server: &mut ServerSpec| server.target.push(target);
+        self.array().change_server("array", change).unwrap();
+    }
+
+    fn stage_target(
+        &self,
+        handle: &str,
+        staging: &str,
+        iqn: &str,
+        secrets: &[(&str, &str)],
+    ) -> Result<(), CallError> {
+        let call = self.call();
+        request((handle, staging), (iqn, "0"), &map(secrets), |request| {
             call.stage(request)
         })
     }
 
     fn publish(&self) -> Result<(), CallError> {
         let call = self.call();
-        request("v", STAGING, "0", &BTreeMap::new(), |request| {
+        request(("v", STAGING), (IQN, "0"), &BTreeMap::new(), |request| {
             call.publish(request)
         })
     }
@@ -163,9 +185,8 @@ fn map(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {
 
 /// As democratic-csi writes it.
 fn request<T>(
-    handle: &str,
-    staging: &str,
-    lun: &str,
+    (handle, staging): (&str, &str),
+    (iqn, lun): (&str, &str),
     secrets: &BTreeMap<String, String>,
     call: impl FnOnce(&Request<'_>) -> T,
 ) -> T {
@@ -174,7 +195,7 @@ fn request<T>(
         ("portal", "10.0.0.9:3260"),
         ("portals", ""),
         ("interface", ""),
-        ("iqn", IQN),
+        ("iqn", iqn),
         ("lun", lun),
     ]);
     let (none, mount) = (BTreeMap::new(), MountVolume::default());
@@ -432,7 +453,21 @@ fn a_target_proves_itself_where_an_operator_allows_it() {
         let fixture = Fixture::with(target, Start::Manual, Setup { name: "i", kinds });
         let staged = fixture.stage_lun("v", STAGING, "0", &secrets);
         match is_staged {
-            true => staged.unwrap(),
+            true => {
+                staged.unwrap();
+                let mut other = secrets;
+                other[3].1 = "cccccccccccc";
+                // The session of the target is there: another one has to log in.
+                fixture.add_target("c", "iqn.2026-01.com.example:other");
+                let refused = fixture
+                    .stage_target("w", OTHER, "iqn.2026-01.com.example:other", &other)
+                    .unwrap_err();
+                assert_eq!(refused.code(), Code::FailedPrecondition, "{refused}");
+                assert!(
+                    refused.to_string().contains(r#"that of volume "v""#),
+                    "{refused}"
+                );
+            }
             false => {
                 let refused = staged.unwrap_err();
                 assert_eq!(refused.code(), Code::FailedPrecondition, "{refused}");
@@ -450,4 +485,31 @@ fn with_mutual(_: &SimNode) -> Vec<Row> {
     let mut settings = kinds::Settings::default();
     settings.iscsi.sets_mutual_secret = true;
     kinds::table(settings)
+}
+
+/// democratic-csi#342: after a reboot the folder of the mount is there and leads nowhere.
+#[test]
+fn a_lost_array_is_abnormal_and_no_volume_is_stuck() {
+    let mut fixture = Fixture::new();
+    fixture.stage().unwrap();
+    let stats = |fixture: &Fixture| {
+        let call = fixture.call();
+        call.stats(&volume("v"), STAGING).unwrap().abnormal
+    };
+    assert_eq!(stats(&fixture), None);
+    fixture.array().set_down("array", true).unwrap();
+    let lost = stats(&fixture).unwrap();
+    assert!(
+        lost.contains("by portal 10.0.0.9:3260 is not connected"),
+        "{lost}"
+    );
+    let refused = fixture.publish().unwrap_err();
+    assert_eq!(refused.code(), Code::FailedPrecondition, "{refused}");
+    fixture.array().set_down("array", false).unwrap();
+    fixture.reboot();
+    fixture.stage().unwrap();
+    assert_eq!(stats(&fixture), None);
+    fixture.array().set_down("array", true).unwrap();
+    fixture.put_away();
+    fixture.assert_put_away("lost");
 }

@@ -123,8 +123,9 @@ pub trait Iscsi {
     fn log_out(&self, target: &TargetName, session: &str, deadline: Deadline) -> Result<()>
         = iscsi.log_out, "log out of", target;
 
-    /// The disks of a target, as far as the storage provider knows them; none while it is not connected. What changes a
-    /// disk takes one that [`Disks::find`] found, by [`crate::Criterion::IscsiTarget`] say.
+    /// The disks of a target, as far as the storage provider knows them; none while it is not connected. In the three
+    /// seconds after a login of this process it is waited for a first disk, as the provider notices disks late. What
+    /// changes a disk takes one that [`Disks::find`] found, by [`crate::Criterion::IscsiTarget`] say.
     ///
     /// # Errors
     /// [`NotFound`], [`ServiceStopped`], [`NotReady`].
@@ -134,7 +135,7 @@ pub trait Iscsi {
         target: &TargetName,
         deadline: Deadline,
     ) -> Result<BTreeSet<DiskNumber>>
-        = iscsi.disks, "list the disks of", target;
+        = iscsi.noticed_disks, "list the disks of", target;
 
     /// Sets the secret by which targets prove themselves to this node, for all of them.
     ///

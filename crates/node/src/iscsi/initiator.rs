@@ -119,6 +119,20 @@ impl Initiator<'_> {
         rows.iter().map(|row| Ok(session_id(row)?)).collect()
     }
 
+    /// The disks of a target; none while it is not connected.
+    pub(super) fn disks_of_target(
+        &self,
+        target: &KnownTarget,
+    ) -> Result<BTreeSet<DiskNumber>, IscsiError> {
+        let mut disks = BTreeSet::new();
+        if target.is_connected {
+            for connection in self.connections(target)? {
+                disks.extend(self.disks(&connection)?);
+            }
+        }
+        Ok(disks)
+    }
+
     /// The connections of a target that are up; none when the target has gone.
     pub(super) fn connections(&self, target: &KnownTarget) -> Result<Vec<Endpoint>, IscsiError> {
         let association = target_to_connection::CLASS.name;

@@ -24,13 +24,14 @@ use self::connect::WantedLogin;
 pub use self::error::IscsiError;
 use self::initiator::{Endpoint, Initiator, KnownTarget};
 pub(crate) use self::logins::Logins;
+use self::logins::NOTICED_WITHIN;
 use self::logout::Logout;
 pub use self::name::TargetName;
 pub use self::options::LoginOptions;
 pub use self::portal::Portal;
 pub use self::session::SessionInfo;
 use crate::locks::Key;
-use crate::{Iscsi, ProviderError};
+use crate::{Iscsi, ProviderError, poll};
 
 #[allow(missing_docs, reason = "documented in `api::Iscsi`")]
 impl<'a> Iscsi<'a> {
@@ -178,14 +179,27 @@ impl<'a> Iscsi<'a> {
     ) -> Result<BTreeSet<DiskNumber>, IscsiError> {
         let initiator = self.initiator(deadline);
         let known = find(&initiator, portal, target)?;
-        if !known.is_connected {
-            return Ok(BTreeSet::new());
-        }
-        let mut disks = BTreeSet::new();
-        for connection in initiator.connections(&known)? {
-            disks.extend(initiator.disks(&connection)?);
-        }
-        Ok(disks)
+        initiator.disks_of_target(&known)
+    }
+
+    /// As [`Iscsi::disks`], which is for callers that rescan.
+    pub fn noticed_disks(
+        &self,
+        portal: &Portal,
+        target: &TargetName,
+        deadline: Deadline,
+    ) -> Result<BTreeSet<DiskNumber>, IscsiError> {
+        let initiator = self.initiator(deadline);
+        let known = find(&initiator, portal, target)?;
+        let Some(noticed_by) = self.node.state.logins.noticed_by(target) else {
+            return initiator.disks_of_target(&known);
+        };
+        let (clock, by) = (&*self.node.os().clock, deadline.min(noticed_by));
+        let noticed = poll::until(clock, by, NOTICED_WITHIN, || {
+            let disks = initiator.disks_of_target(&known)?;
+            Ok::<_, IscsiError>((!disks.is_empty()).then_some(disks))
+        })?;
+        Ok(noticed.unwrap_or_default())
     }
 
     pub fn set_mutual_chap_secret(

@@ -26,10 +26,11 @@ impl TargetName {
             name: text.to_owned(),
             reason,
         };
-        if text.len() > LONGEST {
+        let folded = text.to_lowercase();
+        // Some letters are longer in lower case.
+        if text.len().max(folded.len()) > LONGEST {
             return Err(invalid("it is longer than 223 bytes"));
         }
-        let folded = text.to_lowercase();
         // A letter may be a letter and a mark in lower case.
         if !text.chars().chain(folded.chars()).all(is_allowed) {
             return Err(invalid("it has a character that no iSCSI name has"));
@@ -114,5 +115,8 @@ mod tests {
         let long = format!("iqn.{}", "a".repeat(219));
         assert!(TargetName::parse(&long).is_ok());
         assert!(TargetName::parse(&format!("{long}a")).is_err());
+        // Two bytes, and three in lower case: the name as it is kept has to be one too.
+        let grows = format!("iqn.{}", "\u{23a}".repeat(100));
+        assert!(TargetName::parse(&grows).is_err());
     }
 }

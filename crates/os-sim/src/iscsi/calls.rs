@@ -1,5 +1,7 @@
 //! The methods of the iSCSI classes: their arguments, and how their failures surface.
 
+use std::time::Duration;
+
 use os::schema::iscsi_session::{self, register, set_chap_secret};
 use os::schema::iscsi_target::{self, connect, disconnect};
 use os::schema::iscsi_target_portal::{self, new, remove, update};
@@ -20,6 +22,30 @@ const ISCSI_PORT: u16 = 3260;
 /// is the one place to change.
 pub(super) fn refuse(code: ReturnCode) -> Cause {
     Hresult(code.code).into()
+}
+
+/// How long the servers that a method queries, one after the other, take to answer.
+pub(super) fn answer_time(initiator: &Initiator, call: &MethodCall<'_>, node: &str) -> Duration {
+    let portals = || initiator.state.portals.iter().map(|it| it.endpoint.clone());
+    let endpoints: Vec<_> = match call.method.name {
+        "Connect" => {
+            let login = login(call, node);
+            let way = login.and_then(|login| initiator.way_to(&login).map_err(refuse));
+            way.into_iter().collect()
+        }
+        "New" => vec![endpoint(call)],
+        "Update" if call.class.name == iscsi_target::CLASS.name => portals().collect(),
+        "Update" => {
+            let port = port(call, update::TARGET_PORTAL_PORT_NUMBER.name);
+            let at = portal(initiator, call, port);
+            at.ok()
+                .and_then(|at| portals().nth(at))
+                .into_iter()
+                .collect()
+        }
+        _ => Vec::new(),
+    };
+    endpoints.iter().map(|it| initiator.answer_time(it)).sum()
 }
 
 /// Runs a method on the initiator of the node with this name.
@@ -59,14 +85,7 @@ fn add_portal(initiator: &mut Initiator, call: &MethodCall<'_>, node: &str) -> D
     let user = call.text(new::CHAP_USERNAME.name);
     let secret = call.text(new::CHAP_SECRET.name);
     let who = Authentication::parse(kind, user, secret, &initiator_name(node)).map_err(refuse)?;
-    let address = call
-        .text(new::TARGET_PORTAL_ADDRESS.name)
-        .unwrap_or_default();
-    let port = port(call, new::TARGET_PORTAL_PORT_NUMBER.name);
-    let endpoint = Endpoint {
-        address: address.to_owned(),
-        port: port.unwrap_or(ISCSI_PORT),
-    };
+    let endpoint = endpoint(call);
     initiator
         .add_portal(endpoint.clone(), who)
         .map_err(refuse)?;
@@ -81,6 +100,16 @@ fn add_portal(initiator: &mut Initiator, call: &MethodCall<'_>, node: &str) -> D
         &PortalObject(portal),
         class,
     )
+}
+
+/// The portal that is to be added.
+fn endpoint(call: &MethodCall<'_>) -> Endpoint {
+    let address = call.text(new::TARGET_PORTAL_ADDRESS.name);
+    let port = port(call, new::TARGET_PORTAL_PORT_NUMBER.name);
+    Endpoint {
+        address: address.unwrap_or_default().to_owned(),
+        port: port.unwrap_or(ISCSI_PORT),
+    }
 }
 
 fn remove_portal(initiator: &mut Initiator, call: &MethodCall<'_>) -> Done<Outcome> {
@@ -104,6 +133,18 @@ fn portal(initiator: &Initiator, call: &MethodCall<'_>, port: Option<u16>) -> Do
 }
 
 fn connect(initiator: &mut Initiator, call: &MethodCall<'_>, node: &str) -> Done<Outcome> {
+    let login = login(call, node)?;
+    let is_persistent = call.bool(connect::IS_PERSISTENT.name).unwrap_or_default();
+    let session = initiator.connect(login, is_persistent).map_err(refuse)?;
+    let object = SessionObject::of(initiator, &session, node);
+    answer(
+        connect::CREATED_ISCSI_SESSION.name,
+        &object,
+        &iscsi_session::CLASS,
+    )
+}
+
+fn login(call: &MethodCall<'_>, node: &str) -> Done<Login> {
     let kind = call.text(connect::AUTHENTICATION_TYPE.name);
     let user = call.text(connect::CHAP_USERNAME.name);
     let secret = call.text(connect::CHAP_SECRET.name);
@@ -112,7 +153,7 @@ fn connect(initiator: &mut Initiator, call: &MethodCall<'_>, node: &str) -> Done
     let port = port(call, connect::TARGET_PORTAL_PORT_NUMBER.name);
     let portal = address.filter(|address| !address.is_empty());
     let flag = |name| call.bool(name).unwrap_or_default();
-    let login = Login {
+    Ok(Login {
         target: call
             .text(connect::NODE_ADDRESS.name)
             .unwrap_or_default()
@@ -128,15 +169,7 @@ fn connect(initiator: &mut Initiator, call: &MethodCall<'_>, node: &str) -> Done
         from: call
             .text(connect::INITIATOR_PORTAL_ADDRESS.name)
             .map(str::to_owned),
-    };
-    let is_persistent = flag(connect::IS_PERSISTENT.name);
-    let session = initiator.connect(login, is_persistent).map_err(refuse)?;
-    let object = SessionObject::of(initiator, &session, node);
-    answer(
-        connect::CREATED_ISCSI_SESSION.name,
-        &object,
-        &iscsi_session::CLASS,
-    )
+    })
 }
 
 fn disconnect(initiator: &mut Initiator, call: &MethodCall<'_>) -> Done<Outcome> {

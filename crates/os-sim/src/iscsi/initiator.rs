@@ -1,6 +1,7 @@
 //! The node's initiator: queries portals, logs in and out, keeps records.
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 use os::schema::{ReturnCode, iscsi_codes};
 
@@ -81,7 +82,7 @@ impl Initiator {
             return Err(iscsi_codes::TARGET_ALREADY_LOGGED_IN);
         }
         let session = self.log_in(login)?;
-        if is_persistent {
+        if is_persistent || self.persists_unasked(&session) {
             self.persist(session.login.clone());
         }
         Ok(session)
@@ -189,6 +190,7 @@ impl Initiator {
         let is_second = self.state.sessions_of(&login.target).next().is_some();
         self.state.last_session += 1;
         let session = Session {
+            boot: self.state.boot,
             number: self.state.last_session,
             login,
             endpoint,
@@ -198,8 +200,21 @@ impl Initiator {
         Ok(session)
     }
 
+    fn persists_unasked(&self, session: &Session) -> bool {
+        let server = self.reach(&session.endpoint);
+        session.number == 1 && server.is_ok_and(|server| server.first_login_persists)
+    }
+
+    /// How long the server that listens there takes to answer.
+    pub(crate) fn answer_time(&self, endpoint: &Endpoint) -> Duration {
+        let server = self.reach(endpoint).ok();
+        server.map_or(Duration::ZERO, |server| {
+            Duration::from_millis(server.answers_after_ms)
+        })
+    }
+
     /// The portal for a login: the requested one, or the first that reported the target and answers.
-    fn way_to(&self, login: &Login) -> Answer<Endpoint> {
+    pub(crate) fn way_to(&self, login: &Login) -> Answer<Endpoint> {
         if let Some(portal) = &login.portal {
             return Ok(portal.clone());
         }

@@ -11,6 +11,7 @@
 //!   came later is unknown until then.
 //! - A session outlives its connection: while the server is down it is listed as not connected, and
 //!   another login to the target is refused with 0xEFFF003F.
+//! - A session has another identifier after a restart, also the first.
 //! - A persistent login comes back after a restart, when the service comes up. Logging out does not
 //!   take it back; `Unregister` does.
 //! - Disks of a session may be asked for before the storage provider knows them: it has to rescan.
@@ -42,7 +43,7 @@ use os::schema::{
     Class, disk, iscsi_codes, iscsi_connection, iscsi_session, iscsi_target, iscsi_target_portal,
     storage_object,
 };
-use os::{Cause, Facility, Outcome};
+use os::{Cause, Clock as _, Facility, Outcome};
 
 use self::initiator::Initiator;
 use self::objects::{ConnectionObject, PortalObject, SessionObject, TargetObject};
@@ -111,6 +112,9 @@ impl Namespace for Iscsi {
 
     fn invoke(&self, call: &MethodCall<'_>) -> Done<Outcome> {
         let node = self.shared.node_name();
+        let delay = self.with(|_, initiator| Ok(calls::answer_time(initiator, call, node)))?;
+        // Without the machine, which other operations have meanwhile.
+        self.shared.clock.sleep(delay);
         self.with(|_, initiator| calls::invoke(initiator, call, node))
     }
 }
@@ -118,8 +122,7 @@ impl Namespace for Iscsi {
 impl Iscsi {
     /// Lets `act` work with the node's initiator, and saves its changes.
     ///
-    /// Without the initiator service every call fails. The code of a failed query is unverified; this
-    /// uses the one of the functions beneath.
+    /// Without the initiator service every call fails, queries with the same code (`formats::fixtures::field_errors`).
     fn with<T>(&self, act: impl FnOnce(&Machine, &mut Initiator) -> Done<T>) -> Done<T> {
         self.shared.with(|machine| {
             if !machine.is_service_running(SERVICE) {

@@ -37,6 +37,11 @@ pub struct ServerSpec {
     pub port: u16,
     /// Whether it does not answer.
     pub is_down: bool,
+    /// How many milliseconds of the node's clock pass before it answers a query of its targets or a login.
+    pub answers_after_ms: u64,
+    /// Whether the first session of a node since its start is persistent, though the login did not ask for it: so is
+    /// the first of a record (`formats::fixtures::field`, `hyper-v-iscsi`), and the second is not.
+    pub first_login_persists: bool,
     /// The credentials that discovery of its targets requires.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub discovery: Option<Chap>,
@@ -77,7 +82,8 @@ pub struct Chap {
 pub struct Lun {
     /// The logical unit's number.
     pub number: u8,
-    /// The name of its image, and behind `iscsi-` of the disk when it is plugged in.
+    /// The name of its image, and behind `iscsi-` of the disk when it is plugged in. Another image during a session is
+    /// another disk behind the number.
     pub image: String,
     /// The disk's specification. The target sets bus and logical unit.
     pub disk: DiskSpec,
@@ -123,6 +129,8 @@ impl Default for ServerSpec {
             addresses: Vec::new(),
             port: 3260,
             is_down: false,
+            answers_after_ms: 0,
+            first_login_persists: false,
             discovery: None,
             target: Vec::new(),
         }

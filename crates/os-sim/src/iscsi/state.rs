@@ -17,6 +17,8 @@ pub(crate) struct IscsiState {
     pub(crate) persistent: Vec<Persistent>,
     /// By which targets have to prove themselves.
     pub(crate) proof: Option<Secret>,
+    /// How many restarts there have been.
+    pub(crate) boot: u32,
     /// How many sessions there have been since the last restart.
     pub(crate) last_session: u32,
     /// Whether the initiator service has come up since the last restart.
@@ -36,6 +38,9 @@ pub(crate) struct Portal {
 /// A session with a target. It has one connection.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Session {
+    /// The restart that it was made after.
+    #[serde(default)]
+    pub(crate) boot: u32,
     /// Counted from 1 since the last restart.
     pub(crate) number: u32,
     pub(crate) login: Login,
@@ -59,6 +64,7 @@ impl IscsiState {
     /// when the initiator service comes up.
     pub(crate) fn restart(&mut self) {
         self.sessions.clear();
+        self.boot = self.boot.wrapping_add(1);
         self.last_session = 0;
         self.has_come_up = false;
         for persistent in &mut self.persistent {
@@ -97,16 +103,20 @@ impl IscsiState {
 
 /// Two numbers with a dash between them, that of the adapter and its own for the session:
 /// <https://learn.microsoft.com/windows-hardware/drivers/ddi/iscsiop/ns-iscsiop-_logintotarget_out>. Samples
-/// of `Get-IscsiSession` have the same forms.
+/// of `Get-IscsiSession` have the same forms, and another number of the adapter after a restart.
 impl Session {
     /// `SessionIdentifier`.
     pub(crate) fn id(&self) -> String {
-        format!("{ADAPTER}-4000013700{:06x}", self.number + 1)
+        format!("{:x}-4000013700{:06x}", self.adapter(), self.number + 1)
     }
 
     /// `ConnectionIdentifier`.
     pub(crate) fn connection_id(&self) -> String {
-        format!("{ADAPTER}-{:x}", self.number)
+        format!("{:x}-{:x}", self.adapter(), self.number)
+    }
+
+    fn adapter(&self) -> u64 {
+        ADAPTER + (u64::from(self.boot) << ADAPTERS_APART)
     }
 }
 
@@ -132,4 +142,7 @@ impl Session {
     }
 }
 
-const ADAPTER: &str = "ffffe001e67f4020";
+/// The adapter before the first restart: an address of the kernel's.
+const ADAPTER: u64 = 0xffff_9000_e67f_4020;
+/// A power of two.
+const ADAPTERS_APART: u32 = 14;

@@ -10,8 +10,8 @@ between calls, the driver killed at each call, and a reboot. None needs a flag b
   democratic-csi (8a4a28a). A HostProcess mode of theirs needs no csi-proxy
 - vSphere (bf80902), in HostProcess containers alone, with csi-proxy's library: played on our library and over the pipes
 - NetApp Trident: logs an error, as it queries the volume of a share
-- a fork of Longhorn: its FormatVolume with `refs` makes NTFS, as in csi-proxy. It never rescans: the storage provider
-  has to notice a disk
+- a fork of Longhorn: its FormatVolume with `refs` makes NTFS, as in csi-proxy. It never rescans: the provider has to
+  notice disks
 - local static provisioner: folders anywhere on the node's drives. `-format-guard=strict` refuses to wipe a released
   volume
 

@@ -110,11 +110,8 @@ impl PipeOperations {
         deadline: Deadline,
     ) -> Result<Vec<String>> {
         let (portal, name) = target.parse()?;
-        let disks = self
-            .node
-            .operations()
-            .iscsi()
-            .disks(&portal, &name, deadline)?;
+        let iscsi = self.node.operations().iscsi();
+        let disks = iscsi.noticed_disks(&portal, &name, deadline)?;
         Ok(disks.iter().map(ToString::to_string).collect())
     }
 

@@ -80,6 +80,11 @@ pub trait Source: Send + Sync + 'static {
         Ok(())
     }
 
+    /// Fails if the way to an attached disk is broken.
+    fn check(&self, _of: &Use<'_, Self::Spec>, _deadline: Deadline) -> Result<(), Error> {
+        Ok(())
+    }
+
     /// Makes sure that the node can tell of the disk. Whether it can: otherwise an unstage leaves the disk alone.
     fn wake(&self, _of: &Use<'_, Self::Spec>, _deadline: Deadline) -> Result<bool, CallError> {
         Ok(true)
@@ -200,7 +205,13 @@ impl<S: Source> Kind for Block<S> {
         deadline: Deadline,
     ) -> Result<Option<Space>, Error> {
         let call = self.until(deadline);
-        let live = call.live(&record.of_kind()?, at)?;
+        let record: DiskRecord<S> = record.of_kind()?;
+        let of = Use {
+            volume: &record.volume,
+            disk: &record.content.source,
+        };
+        self.source.check(&of, deadline)?;
+        let live = call.live(&record, at)?;
         let stats = |found: FoundVolume| self.ctx.node.volumes().stats(found.id(), deadline);
         live.map(stats).transpose()
     }

@@ -28,8 +28,10 @@ pub enum Refused {
     NoPortal(Vec<(Portal, Error)>),
     /// A login from the record alone.
     NoSecret,
-    /// The session is listed, and has no connection; the portal by which it was made, if this driver did.
-    NotConnected(Option<String>),
+    /// The session is listed, and has no connection.
+    NotConnected(String),
+    /// Another volume's targets prove themselves by another one.
+    OtherMutual(VolumeHandle),
     /// The initiator's service does not run.
     Service(String),
 }
@@ -48,7 +50,9 @@ impl NotAttached {
     fn code(&self) -> Code {
         match &self.why {
             Refused::Busy => Code::Aborted,
-            Refused::Mutual | Refused::NoSecret | Refused::Service(_) => Code::FailedPrecondition,
+            Refused::Mutual | Refused::NoSecret | Refused::OtherMutual(_) | Refused::Service(_) => {
+                Code::FailedPrecondition
+            }
             Refused::NoPortal(failed) => match failed
                 .iter()
                 .any(|(_, error)| error.is(Condition::LogonFailure))
@@ -89,13 +93,11 @@ impl fmt::Display for NotAttached {
                 f,
                 "it takes the Secret, which kubelet sends when it stages a volume: delete the pod"
             ),
-            Refused::NotConnected(Some(portal)) => {
-                write!(
-                    f,
-                    "it is not connected by portal {portal}: Windows tries again"
-                )
-            }
-            Refused::NotConnected(None) => write!(f, "it is not connected: Windows tries again"),
+            Refused::NotConnected(why) => f.write_str(why),
+            Refused::OtherMutual(other) => write!(
+                f,
+                "Windows has one secret by which targets prove themselves, and that of volume {other} is another"
+            ),
             Refused::Service(why) => write!(
                 f,
                 "the service MSiSCSI does not run, as {why}: Set-Service MSiSCSI -StartupType Automatic"

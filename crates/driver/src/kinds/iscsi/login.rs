@@ -7,11 +7,14 @@ use wincsi::{Cause, Code, Condition, Deadline, Error, Hresult};
 use super::portals::PORTAL;
 use super::source::{IscsiDisks, SESSION};
 use super::{Credentials, Refused, Target};
-use crate::kinds::block::Use;
+use crate::kinds::block::{Disk, Use};
 use crate::leases::{Comparison, Ended, SecretText};
 use crate::life::CallError;
 
 pub(super) const SERVICE: &str = "MSiSCSI";
+
+/// What targets prove themselves by, among the leases: no target has this name.
+const MUTUAL: &str = "mutual";
 
 /// The initiator does not know the target: the portal's answer is from before this node was permitted.
 const TARGET_NOT_FOUND: Hresult = Hresult(0xEFFF_0029);
@@ -60,16 +63,16 @@ impl IscsiDisks {
         sessions: &[SessionInfo],
         secret: Option<&Credentials>,
     ) -> Result<Ended, CallError> {
-        let mut connected = sessions
-            .iter()
-            .filter(|one| one.is_connected != Some(false));
-        if connected.next().is_none() {
-            return Err(of
-                .refused(Refused::NotConnected(self.portal_of(of.disk)))
-                .into());
+        if !is_connected(sessions) {
+            let why = self.not_connected(of.disk);
+            return Err(of.refused(Refused::NotConnected(why)).into());
         }
         let key = of.disk.key();
-        if let ([session], None) = (sessions, self.sessions.noted(&key, SESSION)) {
+        let is_noted = self.sessions.noted(&key, SESSION).is_some();
+        if let [session] = sessions
+            && !is_noted
+            && self.sessions.is_ours(&key)
+        {
             self.sessions.note(&key, SESSION, session.id.as_str());
         }
         let compared = secret.map(|secret| {
@@ -86,10 +89,15 @@ impl IscsiDisks {
         Ok(Ended::Well)
     }
 
-    /// The portal by which this driver made the session, if it did.
-    pub(super) fn portal_of(&self, disk: &Target) -> Option<String> {
-        let noted = self.sessions.noted(&disk.key(), PORTAL)?;
-        noted.as_str().map(str::to_owned)
+    /// What there is to say of a session without a connection.
+    pub(super) fn not_connected(&self, disk: &Target) -> String {
+        let target = &disk.iqn;
+        let noted = self.sessions.noted(&disk.key(), PORTAL);
+        let by = match noted.as_ref().and_then(|noted| noted.as_str()) {
+            Some(portal) => format!(" by portal {portal}"),
+            None => String::new(),
+        };
+        format!("the session of {target}{by} is not connected, and Windows tries again")
     }
 
     pub(super) fn log_in(
@@ -127,11 +135,21 @@ impl IscsiDisks {
         if !self.settings.sets_mutual_secret {
             return Err(of.refused(Refused::Mutual).into());
         }
-        Ok(self
-            .ctx
-            .node
-            .iscsi()
-            .set_mutual_chap_secret(mutual, deadline)?)
+        let text = SecretText::new(mutual.expose().to_owned());
+        let mut records = self.ctx.store.records_of::<Disk<Target>>();
+        let other =
+            records.find(|record| record.content.source.mutual_chap && record.volume != *of.volume);
+        if let Some(other) = other
+            && self.sessions.compare(MUTUAL, &text) == Comparison::Differs
+        {
+            return Err(of.refused(Refused::OtherMutual(other.volume)).into());
+        }
+        let iscsi = self.ctx.node.iscsi();
+        iscsi.set_mutual_chap_secret(mutual, deadline)?;
+        // In memory alone: no volume has it to itself.
+        self.sessions.adopt(MUTUAL);
+        self.sessions.note_credential(MUTUAL, &text);
+        Ok(())
     }
 }
 
@@ -198,6 +216,12 @@ impl Login<'_> {
         leases.note_credential(&key, &secret_text(self.session));
         Ok(Ended::Made)
     }
+}
+
+/// Whether one of a target's sessions has a connection, as far as Windows tells.
+pub(super) fn is_connected(sessions: &[SessionInfo]) -> bool {
+    let mut sessions = sessions.iter();
+    sessions.any(|session| session.is_connected != Some(false))
 }
 
 fn is_unknown(error: &Error) -> bool {

@@ -6,9 +6,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use wincsi::disks::{Criterion, DiskQuery};
-use wincsi::{Condition, Deadline, Feature};
+use wincsi::{Cause, Condition, Deadline, Error, Feature};
 
-use super::login::SERVICE;
+use super::login::{SERVICE, is_connected};
 use super::portals::{ADDED, DeadPortals, PORTAL};
 use super::{Credentials, Refused, Target, accepts, keys, read};
 use crate::kinds::block::{ARRIVAL, Disk, Leaves, Source, Use};
@@ -174,6 +174,17 @@ impl Source for IscsiDisks {
 
     fn query(&self, target: &Target) -> DiskQuery {
         target.query()
+    }
+
+    fn check(&self, of: &Use<'_, Target>, deadline: Deadline) -> Result<(), Error> {
+        let sessions = self.sessions_of(&of.disk.iqn, deadline)?;
+        match sessions.is_empty() || is_connected(&sessions) {
+            true => Ok(()),
+            false => {
+                let cause = Cause::failed(Condition::ServerAway, self.not_connected(of.disk));
+                Err(Error::new("look at", of.volume, cause))
+            }
+        }
     }
 
     fn wake(&self, of: &Use<'_, Target>, deadline: Deadline) -> Result<bool, CallError> {

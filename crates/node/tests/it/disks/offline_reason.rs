@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests")]
 
-use os::schema::partition;
+use os::schema::{partition, volume};
 use os::{Deadline, DiskAttributes, Outcome, Query, Value};
 use os_sim::testing::assert_says;
 use os_sim::{Arrives, Bus, DiskSpec, Effect, IdentifierKind, NodeSpec, Op, Rule, SanPolicy};
@@ -125,8 +125,8 @@ fn another_path_has_the_partition_and_no_volume() {
     fixture.disks().set_online(first, fixture.soon()).unwrap();
     fixture.disks().partition(first, fixture.soon()).unwrap();
     let volumes = fixture.node.operations().volumes();
-    let volume = volumes.sole_on_disk(first, fixture.soon()).unwrap();
-    fixture.mount_volume(volume, STAGING);
+    let mounted = volumes.sole_on_disk(first, fixture.soon()).unwrap();
+    fixture.mount_volume(mounted, STAGING);
     fixture.log_in_again(OPEN);
     let paths = disks().into_iter().map(|disk| {
         let query = Query::all(partition::CLASS.name, &[partition::ACCESS_PATHS.name])
@@ -136,6 +136,10 @@ fn another_path_has_the_partition_and_no_volume() {
         basic.properties.get(partition::ACCESS_PATHS.name).cloned()
     });
     let paths: Vec<_> = paths.collect();
+    let query = Query::all(volume::CLASS.name, &[])
+        .with(volume::UNIQUE_ID.name, Value::text(mounted.to_string()));
+    let volumes = fixture.os().storage.query(&query, fixture.soon());
+    assert_eq!(volumes.unwrap().len(), 1);
     let is_empty = |paths: &Option<Value>| match paths {
         Some(Value::Array(paths)) => paths.is_empty(),
         _ => true,

@@ -3,14 +3,15 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests")]
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 use os::schema::iscsi_target::authentication_type;
 use os_sim::iscsi as server;
 use os_sim::{Bus, DiskSpec, Op};
-use wincsi_node::api::Condition;
+use wincsi_node::api::{Condition, NodeApi};
 use wincsi_node::{
     Authentication, Chap, Connected, Criterion, DiskError, DiskQuery, FoundDisk, IscsiError,
-    LoginOptions, NotEnough, SerialNumber, SessionInfo,
+    LoginOptions, Node, NotEnough, Options, SerialNumber, SessionInfo,
 };
 
 use super::iscsi::calls;
@@ -192,6 +193,38 @@ fn the_disk_that_a_session_leads_to_is_found_by_its_target() {
     assert!(matches!(both, DiskError::NotIdentified(_)), "{both}");
 }
 
+/// csi-proxy's own integration test lists them as soon as it has logged in.
+#[test]
+fn a_first_disk_is_waited_for_after_a_login_alone() {
+    let fixture = NodeFixture::with_portal();
+    let listed = |node: &dyn NodeApi, target: &str| {
+        let (clock, iscsi) = (&fixture.os().clock, node.iscsi());
+        let before = clock.now();
+        let disks = iscsi.disks(&at(ADDRESS), &named(target), fixture.soon());
+        (disks.unwrap().len(), clock.now().0 - before.0)
+    };
+    let node = &fixture.node;
+    connect(&fixture, &LoginOptions::default());
+    let other = Node::new(fixture.os().clone(), Options::default());
+    assert_eq!(listed(&other, OPEN), (0, Duration::ZERO));
+    let (disks, waited) = listed(node, OPEN);
+    assert_eq!(disks, 1);
+    let noticed = Duration::from_secs(1)..Duration::from_secs(2);
+    assert!(noticed.contains(&waited), "{waited:?}");
+    assert_eq!(listed(node, OPEN), (1, Duration::ZERO));
+    let without = |server: &mut server::ServerSpec| server.target[1].lun.clear();
+    fixture.array().change_server("array", without).unwrap();
+    fixture
+        .connect(GUARDED, &Authentication::OneWayChap(chap()))
+        .unwrap();
+    fixture.let_pass(Duration::from_secs(1));
+    for left in [2, 0] {
+        assert_eq!(listed(node, GUARDED), (0, Duration::from_secs(left)));
+    }
+    fixture.disconnect(GUARDED).unwrap();
+    assert_eq!(listed(node, GUARDED), (0, Duration::ZERO));
+}
+
 /// A target that has one LUN when the driver is written may have two when it runs.
 #[test]
 fn a_target_alone_is_not_enough_to_take_whichever_disk_it_has() {
@@ -262,4 +295,24 @@ fn a_target_that_the_portal_does_not_lead_to_is_not_found_and_not_empty() {
         matches!(*error, IscsiError::TargetNotFound { .. }),
         "{error}"
     );
+}
+
+/// Windows was seen to make the first login persistent unasked: it would come back at each start.
+#[test]
+fn a_login_that_is_not_to_persist_is_taken_back() {
+    for (asked, persists) in [(Some(false), false), (None, true), (Some(true), true)] {
+        let fixture = NodeFixture::with_portal();
+        let unasked = |server: &mut server::ServerSpec| server.first_login_persists = true;
+        fixture.array().change_server("array", unasked).unwrap();
+        let plain = LoginOptions::default();
+        let options = asked.map_or(plain.clone(), |asked| plain.with_persistent(asked));
+        assert_eq!(connect(&fixture, &options), Connected::Anew);
+        let found: Vec<_> = sessions(&fixture)
+            .iter()
+            .map(|it| it.is_persistent)
+            .collect();
+        assert_eq!(found, [Some(persists)], "{asked:?}");
+        fixture.reboot().unwrap();
+        assert_eq!(sessions(&fixture).len(), usize::from(persists), "{asked:?}");
+    }
 }

@@ -2,11 +2,11 @@ use std::time::Duration;
 
 use os::schema::iscsi_associations::target_to_target_portal;
 use os::schema::{iscsi_codes, iscsi_session, iscsi_target, iscsi_target_portal};
-use os::{Arguments, Deadline, Query, Target, Value};
+use os::{Arguments, Cause, Deadline, Query, Target, Value};
 
 use super::{ADDRESS, GUARDED, InitiatorFixture, OPEN, PROOF, SECRET, chap, failing, login};
 use crate::NodeSpec;
-use crate::iscsi::{SERVICE, TargetSpec};
+use crate::iscsi::{SERVICE, ServerSpec, TargetSpec};
 
 #[test]
 fn a_portal_is_asked_for_its_targets_when_it_is_added_and_again_on_request_alone() {
@@ -68,10 +68,38 @@ fn nothing_works_without_the_initiator_service() {
     let stopped = failing(iscsi_codes::SERVICE_NOT_RUNNING);
     assert_eq!(fixture.add_portal(ADDRESS), stopped);
     let os = fixture.os();
+    let query = Query::all(iscsi_target::CLASS.name, &[]);
+    let queried = os.iscsi.query(&query, Deadline::NEVER);
+    let queried = queried.map(drop).map_err(|error| error.cause);
+    assert_eq!(queried, stopped);
     os.services.start(SERVICE, Deadline::NEVER).unwrap();
     assert_eq!(fixture.add_portal(ADDRESS), stopped);
     os.clock.sleep(Duration::from_secs(1));
     assert_eq!(fixture.add_portal(ADDRESS), Ok(()));
+}
+
+#[test]
+fn a_slow_server_takes_its_time_for_each_answer() {
+    let fixture = InitiatorFixture::new();
+    let slow = |server: &mut ServerSpec| server.answers_after_ms = 60_000;
+    fixture.servers.change_server("array", slow).unwrap();
+    let clock = fixture.os().clock;
+    let time = |call: &dyn Fn() -> Result<(), Cause>| {
+        let before = clock.now().0;
+        assert_eq!(call(), Ok(()));
+        (clock.now().0 - before).as_secs()
+    };
+    assert_eq!(time(&|| fixture.add_portal(ADDRESS)), 60);
+    assert_eq!(time(&|| fixture.connect(&login(OPEN))), 60);
+    let none = Arguments::none();
+    for object in [fixture.portal(), fixture.target(OPEN).unwrap().path] {
+        let on = Target::Instance(&object);
+        assert_eq!(time(&|| fixture.invoke(on, "Update", &none)), 60);
+    }
+    fixture.servers.set_down("array", true).unwrap();
+    let before = clock.now();
+    assert!(fixture.connect(&login(GUARDED)).is_err());
+    assert_eq!(clock.now(), before);
 }
 
 #[test]

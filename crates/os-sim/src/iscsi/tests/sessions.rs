@@ -5,7 +5,8 @@ use os::schema::iscsi_associations::{connection_to_disk, session_to_disk};
 use os::schema::{disk, iscsi_codes, iscsi_session};
 use os::{Arguments, Deadline, DiskNumber, Instance, Query, Target, Value, VolumeId};
 
-use super::{ADDRESS, GIB, InitiatorFixture, OPEN, failing, login};
+use super::{ADDRESS, GIB, GUARDED, InitiatorFixture, OPEN, SECRET, chap, failing, login};
+use crate::iscsi::ServerSpec;
 use crate::{Effect, Kill, Rule, StorageConditions};
 
 #[test]
@@ -166,6 +167,68 @@ fn a_session_does_not_outlive_a_restart_and_the_portal_does() {
     assert!(fixture.sessions(OPEN).is_empty());
     assert_eq!(fixture.connect(&login(OPEN)), Ok(()));
     assert_eq!(fixture.disks(), 1);
+}
+
+#[test]
+fn a_session_has_another_identifier_after_a_restart() {
+    let fixture = InitiatorFixture::connected();
+    let names = || {
+        let session = fixture.sessions(OPEN).remove(0);
+        let connection = fixture.connections(OPEN).remove(0);
+        [
+            session.text("SessionIdentifier").unwrap().to_owned(),
+            connection.text("ConnectionIdentifier").unwrap().to_owned(),
+        ]
+    };
+    let before = names();
+    fixture.node.reboot().unwrap();
+    fixture.connect(&login(OPEN)).unwrap();
+    let after = names();
+    for (before, after) in before.iter().zip(&after) {
+        assert_ne!(before, after);
+        assert_eq!(before.len(), after.len());
+    }
+}
+
+#[test]
+fn the_first_login_may_persist_unasked() {
+    let fixture = InitiatorFixture::discovered();
+    let persists = |server: &mut ServerSpec| server.first_login_persists = true;
+    fixture.servers.change_server("array", persists).unwrap();
+    let is_persistent = |target| fixture.sessions(target)[0].bool("IsPersistent");
+    fixture.connect(&login(OPEN)).unwrap();
+    let chap = chap(GUARDED, "ONEWAYCHAP", "node", SECRET);
+    fixture.connect(&chap).unwrap();
+    assert_eq!(is_persistent(OPEN), Ok(true));
+    assert_eq!(is_persistent(GUARDED), Ok(false));
+    fixture.node.reboot().unwrap();
+    assert_eq!(fixture.sessions(OPEN).len(), 1);
+    assert!(fixture.sessions(GUARDED).is_empty());
+}
+
+#[test]
+fn another_lun_behind_the_number_is_another_disk() {
+    let fixture = InitiatorFixture::connected();
+    fixture.rescan();
+    let (session, serial) = (fixture.sessions(OPEN).remove(0), |row: &Instance| {
+        row.text("SerialNumber").unwrap().to_owned()
+    });
+    let disks = || {
+        let association = session_to_disk::CLASS.name;
+        fixture.associated(&session.path, association, disk::CLASS.name)
+    };
+    assert_eq!(disks().iter().map(serial).collect::<Vec<_>>(), ["1"]);
+    fixture.servers.set_image("other", GIB).unwrap();
+    let exchange = |server: &mut ServerSpec| {
+        let lun = &mut server.target[0].lun[0];
+        lun.image = "other".to_owned();
+        lun.disk = lun.disk.clone().serial("3");
+    };
+    fixture.servers.change_server("array", exchange).unwrap();
+    assert_eq!(fixture.disks(), 1);
+    fixture.rescan();
+    assert_eq!(disks().iter().map(serial).collect::<Vec<_>>(), ["3"]);
+    assert_eq!(fixture.sessions(OPEN)[0], session);
 }
 
 #[test]

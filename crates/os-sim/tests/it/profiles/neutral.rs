@@ -39,10 +39,6 @@ const EXEMPTIONS: &[Exemption] = &[
         "no DiskNumber of a clustered disk, which no simulated node has",
         numberless,
     ),
-    (
-        "a persistent session that nobody asked for, as one of two is",
-        persistent,
-    ),
 ];
 
 /// Makes texts neutral, decides which values may differ, and records which rules that took.
@@ -91,12 +87,6 @@ fn signature(context: &Context<'_>, recorded: &Recorded, value: &Value) -> bool 
 fn numberless(context: &Context<'_>, recorded: &Recorded, value: &Value) -> bool {
     let is_here_alone = *recorded == Recorded::Empty && value.unsigned().is_ok();
     is_here_alone && is(context, "vsphere-cluster", "clustered", "DiskNumber")
-}
-
-/// The record does not tell why; the second session of the same computer was made in the same way.
-fn persistent(context: &Context<'_>, recorded: &Recorded, value: &Value) -> bool {
-    let is_there_alone = *recorded == Recorded::Bool(true) && value.as_bool() == Ok(false);
-    is_there_alone && is(context, "hyper-v-iscsi", "first", "IsPersistent")
 }
 
 fn is(context: &Context<'_>, record: &str, object: &str, property: &str) -> bool {

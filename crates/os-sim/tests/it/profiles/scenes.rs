@@ -7,6 +7,7 @@ use os::schema::{
     Property, bios, iscsi_session, iscsi_target, iscsi_target_portal, storage_setting,
 };
 use os::{Deadline, DiskNumber, Query, Value};
+use wincsi_os_sim::iscsi::ServerSpec;
 use wincsi_os_sim::{Bus, DiskSpec, IdentifierKind, NodeSpec, Profile};
 
 use crate::profiles::compare::Comparison;
@@ -272,6 +273,9 @@ impl<'a> ProfileFixture<'a> {
             session.text("TargetNodeAddress").unwrap()
         });
         machine.add_portal(address, &sessions);
+        let persists = |server: &mut ServerSpec| server.first_login_persists = true;
+        let array = machine.node.array();
+        array.change_server("array", persists).unwrap();
         self.compare_one(
             &machine,
             &iscsi_target_portal::TARGET_PORTAL_ADDRESS,

@@ -3,7 +3,7 @@
 use wire::iscsi::v1alpha2 as newest;
 
 use crate::initiator_and_services::fixture::{
-    ADDRESS, GUARDED, OPEN, PROOF, SECRET, proxy, servers,
+    ADDRESS, GUARDED, OPEN, PROOF, SECRET, proxy, proxy_of, servers, spec,
 };
 use crate::support::Proxy;
 
@@ -253,6 +253,36 @@ macro_rules! version {
 
 version!(v1alpha1);
 version!(v1alpha2);
+
+/// As csi-proxy's own integration test lists them.
+#[test]
+fn a_disk_is_listed_right_after_the_login() {
+    let mut spec = spec();
+    spec.storage.arrival_delay_ms = 100;
+    let fixture = proxy_of(&spec);
+    let target_portal = Some(newest::TargetPortal {
+        target_address: ADDRESS.to_owned(),
+        target_port: 0,
+    });
+    let add = newest::AddTargetPortalRequest {
+        target_portal: target_portal.clone(),
+    };
+    fixture.answer::<newest::rpc::AddTargetPortal>(&add);
+    let login = newest::ConnectTargetRequest {
+        target_portal: target_portal.clone(),
+        iqn: OPEN.to_owned(),
+        auth_type: newest::AuthenticationType::None.into(),
+        chap_username: String::new(),
+        chap_secret: String::new(),
+    };
+    fixture.answer::<newest::rpc::ConnectTarget>(&login);
+    let of = newest::GetTargetDisksRequest {
+        target_portal,
+        iqn: OPEN.to_owned(),
+    };
+    let listed = fixture.answer::<newest::rpc::GetTargetDisks>(&of);
+    assert_eq!(listed.disk_ids.len(), 1);
+}
 
 #[test]
 fn the_mutual_secret_opens_what_proves_itself() {
