@@ -105,6 +105,19 @@ pub(crate) fn mappings(tool: &Path, folder: &Path) -> Result<Vec<String>> {
     Ok(printed.lines().map(str::to_owned).collect())
 }
 
+/// The node's iSCSI sessions, and the portals that it knows.
+pub(crate) fn initiator(tool: &Path, folder: &Path) -> Result<Vec<String>> {
+    let printed = run(tool, "sessions", folder, &[])?;
+    Ok(printed.lines().map(str::to_owned).collect())
+}
+
+/// Fails when the node has an iSCSI session, or knows a portal.
+pub(crate) fn expect_initiator_unused(tool: &Path, folder: &Path) -> Result<()> {
+    let known = initiator(tool, folder)?;
+    ensure!(known.is_empty(), "the node's initiator has {known:?} left");
+    Ok(())
+}
+
 fn run(tool: &Path, verb: &str, folder: &Path, more: &[&str]) -> Result<String> {
     let mut command = Command::new(tool);
     command.args(["node", verb]).arg(folder).args(more);

@@ -121,10 +121,13 @@ fn furnished(
 }
 
 fn prepare_targets(servers: &IscsiControl) -> Result<(), HardwareError> {
-    let disk = |serial| DiskSpec::on(Bus::Iscsi).serial(serial);
-    let open = TargetSpec::named(ISCSI_TARGET).with_disk("open", disk("WINCSIDEMO0002"));
+    let disk = |digit| {
+        let disk = DiskSpec::on(Bus::Iscsi).serial(&format!("WINCSIDEMO000{digit}"));
+        disk.identified(IdentifierKind::Naa, &format!("6001405{digit:0>25}"))
+    };
+    let open = TargetSpec::named(ISCSI_TARGET).with_disk("open", disk(2));
     let guarded = TargetSpec::named(ISCSI_GUARDED_TARGET)
-        .with_disk("guarded", disk("WINCSIDEMO0003"))
+        .with_disk("guarded", disk(3))
         .asking(ISCSI_USER, ISCSI_SECRET)
         .proving(ISCSI_PROOF);
     for image in ["open", "guarded"] {

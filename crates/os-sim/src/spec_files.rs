@@ -87,7 +87,7 @@ impl<T: Serialize + DeserializeOwned> SpecFiles<T> {
         }
     }
 
-    fn read(&self, name: &str) -> Result<T, HardwareError> {
+    pub(crate) fn read(&self, name: &str) -> Result<T, HardwareError> {
         check_name(name)?;
         let text = folder::text(&self.file(name)).map_err(|source| self.failed(name, source))?;
         let text = text.ok_or_else(|| HardwareError::Missing(self.object(name)))?;

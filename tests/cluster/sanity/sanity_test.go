@@ -1,9 +1,11 @@
 // Package sanity runs csi-sanity's cases against the node plugin at WINCSI_ENDPOINT, which serves a simulated node, and the
 // controller of its volumes at WINCSI_CONTROLLER_ENDPOINT, and makes the calls of a kubelet that registers the plugin at
-// WINCSI_REGISTRATION. Volumes are disks, or folders of the share WINCSI_SOURCE with the secrets in WINCSI_SECRETS.
+// WINCSI_REGISTRATION. Volumes are disks, or what a StorageClass with the parameters WINCSI_PARAMETERS, in JSON, and the
+// secrets in WINCSI_SECRETS makes of them.
 package sanity
 
 import (
+	"encoding/json"
 	"errors"
 	"io/fs"
 	"os"
@@ -30,8 +32,10 @@ func TestSanity(t *testing.T) {
 	config.CheckPath = drive.check
 	config.TestVolumeSize = gibibyte
 	config.TestVolumeExpandSize = 2 * gibibyte
-	if source := os.Getenv("WINCSI_SOURCE"); source != "" {
-		config.TestVolumeParameters = map[string]string{"source": source}
+	if parameters := os.Getenv("WINCSI_PARAMETERS"); parameters != "" {
+		if err := json.Unmarshal([]byte(parameters), &config.TestVolumeParameters); err != nil {
+			t.Fatal(err)
+		}
 		config.SecretsFile = os.Getenv("WINCSI_SECRETS")
 	}
 	cases := reportCases(t)

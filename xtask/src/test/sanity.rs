@@ -6,7 +6,7 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::outcome::Outcome;
 use super::program::Program;
@@ -34,6 +34,7 @@ pub(super) fn linux(session: &Session) -> Result<Outcome> {
     for (name, tests, volumes) in [
         ("csi-sanity", "TestSanity", Volumes::Disks),
         ("csi-sanity with shares", "TestSanity", Volumes::Shares),
+        ("csi-sanity with LUNs", "TestSanity", Volumes::Luns),
         ("kubelet's dials", "TestKubeletsDials", Volumes::Disks),
         (
             "csi-sanity's judge",
@@ -53,6 +54,29 @@ pub(super) fn linux(session: &Session) -> Result<Outcome> {
 enum Volumes {
     Disks,
     Shares,
+    /// Of one iSCSI target, with CHAP.
+    Luns,
+}
+
+impl Volumes {
+    /// Their StorageClass' parameters, and their Secret.
+    fn of_class(self) -> Option<(Value, Value)> {
+        match self {
+            Self::Disks => None,
+            Self::Shares => Some((
+                json!({"source": trial::source()}),
+                json!({"username": trial::USER, "password": trial::PASSWORD}),
+            )),
+            Self::Luns => Some((
+                json!({"driver": "synology-iscsi"}),
+                json!({
+                    "node-db.node.session.auth.authmethod": "CHAP",
+                    "node-db.node.session.auth.username": "pods",
+                    "node-db.node.session.auth.password": trial::PASSWORD,
+                }),
+            )),
+        }
+    }
 }
 
 struct Programs<'a> {
@@ -99,9 +123,9 @@ impl DriverFixture {
     /// Each case of csi-sanity counts.
     fn run(self, test: &Path, name: &str, tests: &str, volumes: Volumes) -> Result<Outcome> {
         let mut command = self.command(test, tests);
-        if let Volumes::Shares = volumes {
-            command.env("WINCSI_SOURCE", trial::source());
-            command.env("WINCSI_SECRETS", self.write_secrets()?);
+        if let Some((parameters, secrets)) = volumes.of_class() {
+            command.env("WINCSI_PARAMETERS", parameters.to_string());
+            command.env("WINCSI_SECRETS", self.write_secrets(&secrets)?);
         }
         let program = Program {
             step: "sanity",
@@ -120,9 +144,12 @@ impl DriverFixture {
     }
 
     /// The file of secrets for csi-sanity.
-    fn write_secrets(&self) -> Result<PathBuf> {
-        let secret = json!({"username": trial::USER, "password": trial::PASSWORD});
-        let secrets = json!({"NodeStageVolumeSecret": secret, "NodePublishVolumeSecret": secret});
+    fn write_secrets(&self, secret: &Value) -> Result<PathBuf> {
+        let secrets = json!({
+            "CreateVolumeSecret": secret,
+            "NodeStageVolumeSecret": secret,
+            "NodePublishVolumeSecret": secret,
+        });
         let file = self.dir.path().join("secrets.yaml");
         fs::write(&file, secrets.to_string()).context("write the secrets")?;
         Ok(file)
@@ -130,7 +157,8 @@ impl DriverFixture {
 
     fn expect_nothing_left(&self) -> Result<()> {
         trial::expect_no_record(&self.node.join(trial::RECORDS))?;
-        trial::expect_no_mapping(&self.trial, &self.node)
+        trial::expect_no_mapping(&self.trial, &self.node)?;
+        trial::expect_initiator_unused(&self.trial, &self.node)
     }
 
     fn command(&self, test: &Path, tests: &str) -> Command {

@@ -18,6 +18,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 
+use wincsi::Win32;
 use wincsi::sim::{Effect, Rule, SimNode};
 
 pub(crate) use self::snapshot::{LOCK_OF_RECORDS, NODE, RECORDS, Snapshot, Sparse};
@@ -80,6 +81,39 @@ pub(crate) const GLANCE: Duration = Duration::from_millis(20);
 
 pub(crate) fn hang() -> Rule {
     Rule::on("*", Effect::Hang)
+}
+
+/// Kills the driver before one operation of a call: what it does from then on fails. What `left` finds then, unless the call
+/// ended before.
+pub(crate) fn die_at<R>(
+    sim: &SimNode,
+    at: usize,
+    call: impl FnOnce() + Send,
+    left: impl FnOnce() -> R,
+) -> Option<R> {
+    let faults = sim.faults();
+    thread::scope(|scope| {
+        let mut held = faults.add(hang());
+        let running = scope.spawn(call);
+        let mut operations = 0;
+        while !running.is_finished() {
+            if !faults.wait_until_hanging(1, GLANCE) {
+                continue;
+            }
+            if operations == at {
+                let left = left();
+                faults.add(Rule::on("*", Effect::fail(Win32::GEN_FAILURE)));
+                faults.remove(held);
+                return Some(left);
+            }
+            operations += 1;
+            let next = faults.add(hang());
+            faults.remove(held);
+            held = next;
+        }
+        faults.remove(held);
+        None
+    })
 }
 
 /// Each of these once, on as many threads as there are processors.

@@ -176,7 +176,7 @@ impl DerefMut for Fixture {
     }
 }
 
-fn map(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {
+pub(crate) fn map(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {
     let owned = pairs
         .iter()
         .map(|(key, value)| ((*key).to_owned(), (*value).to_owned()));
@@ -198,6 +198,17 @@ fn request<T>(
         ("iqn", iqn),
         ("lun", lun),
     ]);
+    request_at(handle, [staging, TARGET], &context, secrets, call)
+}
+
+/// With any attributes.
+pub(crate) fn request_at<T>(
+    handle: &str,
+    [staging, target]: [&str; 2],
+    context: &BTreeMap<String, String>,
+    secrets: &BTreeMap<String, String>,
+    call: impl FnOnce(&Request<'_>) -> T,
+) -> T {
     let (none, mount) = (BTreeMap::new(), MountVolume::default());
     let mode = Mode::SingleNodeWriter;
     let capability = VolumeCapability {
@@ -208,8 +219,8 @@ fn request<T>(
         volume: volume(handle),
         lifetime: Lifetime::Persistent,
         staging,
-        target: TARGET,
-        context: &context,
+        target,
+        context,
         publish_context: &none,
         secrets,
         capability: Some(&capability),
@@ -217,7 +228,7 @@ fn request<T>(
     })
 }
 
-fn volume(handle: &str) -> VolumeHandle {
+pub(crate) fn volume(handle: &str) -> VolumeHandle {
     VolumeHandle::parse(handle).unwrap()
 }
 
@@ -272,6 +283,71 @@ fn volumes_of_a_target_share_a_session_to_the_last() {
     let staging = path(OTHER).into();
     fixture.call().unstage(&volume("w"), &staging).unwrap();
     fixture.assert_put_away("both");
+}
+
+/// The session of the one made now brings the disk of the other one online again, which so keeps it to the end.
+#[test]
+fn a_session_stays_for_a_record_of_an_earlier_boot() {
+    let mut fixture = Fixture::new();
+    fixture.stage().unwrap();
+    fixture.reboot();
+    fixture.stage_lun("w", OTHER, "1", &[]).unwrap();
+    let staging = path(OTHER).into();
+    fixture.call().unstage(&volume("w"), &staging).unwrap();
+    assert_eq!(fixture.sessions().len(), 1, "v has a record");
+    fixture.unstage().unwrap();
+    fixture.assert_put_away("both");
+}
+
+/// Two portals of an array, each of which tells of both targets.
+#[test]
+fn a_portal_goes_with_its_own_session_or_its_successor() {
+    let mut fixture = Fixture::new();
+    let change = |server: &mut ServerSpec| {
+        server.addresses.push(String::from("10.0.0.8"));
+        let disk = DiskSpec::on(Bus::Iscsi).identified(IdentifierKind::Naa, "600140500000000c");
+        let target = TargetSpec::named("iqn.2026-01.com.example:more").with_disk("c", disk);
+        server.target.push(target);
+    };
+    fixture.array().set_image("c", LENGTH).unwrap();
+    fixture.array().change_server("array", change).unwrap();
+    let (portals, none) = ("10.0.0.8,10.0.0.9", BTreeMap::new());
+    let more = map(&[
+        ("iqn", "iqn.2026-01.com.example:more"),
+        ("lun", "0"),
+        ("portals", portals),
+    ]);
+    let stage_more = |fixture: &Fixture| {
+        let call = fixture.call();
+        request_at("w", [OTHER, TARGET], &more, &none, |request| {
+            call.stage(request)
+        })
+        .unwrap();
+    };
+    fixture.stage().unwrap();
+    stage_more(&fixture);
+    fixture.unstage().unwrap();
+    assert_eq!(
+        known_portals(&fixture),
+        ["10.0.0.8"],
+        "w is not through the other one"
+    );
+    // After a reboot the first is dead, and the second serves in its place.
+    let first_dies = |server: &mut ServerSpec| server.addresses.truncate(1);
+    fixture.array().change_server("array", first_dies).unwrap();
+    fixture.stage().unwrap();
+    fixture.reboot();
+    stage_more(&fixture);
+    assert_eq!(known_portals(&fixture), ["10.0.0.9"]);
+    let staging = path(OTHER).into();
+    fixture.call().unstage(&volume("w"), &staging).unwrap();
+    fixture.unstage().unwrap();
+    fixture.assert_put_away("both");
+}
+
+fn known_portals(fixture: &Fixture) -> Vec<String> {
+    let portals = NodeApi::iscsi(&fixture.hand).portals(fixture.soon());
+    portals.unwrap().into_iter().map(|(host, _)| host).collect()
 }
 
 /// A stranger's login, and portal.

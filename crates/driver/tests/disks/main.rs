@@ -15,6 +15,7 @@ mod health;
 mod intruder;
 mod inventories;
 mod iscsi;
+mod iscsi_random;
 mod kinds;
 mod late;
 mod life;

@@ -2,7 +2,6 @@
 
 #![allow(dead_code, reason = "each test program uses a part")]
 
-use std::collections::BTreeMap;
 use std::fs;
 use std::ops::{Deref, DerefMut};
 use std::path::PathBuf;
@@ -24,7 +23,7 @@ use zeroize::Zeroizing;
 pub(crate) use crate::support::{Host, KUBELET, path};
 
 use crate::deaths::Snapshot;
-use crate::support::{DriverFixture, Setup};
+use crate::support::{DriverFixture, Records, Setup};
 
 pub(crate) const SERVER: &str = "files";
 pub(crate) const SHARE: &str = "data";
@@ -36,9 +35,6 @@ pub(crate) const PASSWORD: &str = "correct horse";
 pub(crate) const POD: &str = "pod-1";
 
 pub(crate) const DRIVER: &str = "smb.csi.k8s.io";
-
-/// Files of records, and their texts.
-pub(crate) type Records = BTreeMap<PathBuf, String>;
 
 const SETUP: Setup = Setup {
     name: DRIVER,
@@ -293,21 +289,8 @@ impl Fixture {
 
     /// The driver starts after a death that left these records.
     pub(crate) fn restart_with(&mut self, records: &Records) {
-        self.stop_driver();
-        for file in self.record_files() {
-            fs::remove_file(file).unwrap();
-        }
-        for (file, text) in records {
-            fs::write(file, text).unwrap();
-        }
-        self.restart();
-    }
-
-    pub(crate) fn copy_of_records(&self) -> Records {
-        let files = self.record_files().into_iter();
-        files
-            .map(|file| (file.clone(), fs::read_to_string(file).unwrap()))
-            .collect()
+        self.0.restart_with(records);
+        self.reconcile();
     }
 
     pub(crate) fn has_record(&self, volume: &Volume<'_>) -> bool {

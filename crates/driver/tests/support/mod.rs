@@ -5,6 +5,7 @@
 mod events;
 pub(crate) mod served;
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::ops::Deref;
 use std::path::PathBuf;
@@ -35,6 +36,9 @@ pub(crate) enum Host {
     /// csi-proxy, over its pipes.
     Pipes,
 }
+
+/// The texts of records and leases, by their files.
+pub(crate) type Records = BTreeMap<PathBuf, String>;
 
 /// The driver's name, and its kinds of volumes.
 #[derive(Clone, Copy)]
@@ -164,6 +168,25 @@ impl DriverFixture {
         files
             .filter(|file| !file.ends_with(LOCK_OF_RECORDS))
             .collect()
+    }
+
+    pub(crate) fn copy_of_records(&self) -> Records {
+        let files = self.record_files().into_iter();
+        files
+            .map(|file| (file.clone(), fs::read_to_string(file).unwrap()))
+            .collect()
+    }
+
+    /// The driver starts after a death that left these records.
+    pub(crate) fn restart_with(&mut self, records: &Records) {
+        self.stop_driver();
+        for file in self.record_files() {
+            fs::remove_file(file).unwrap();
+        }
+        for (file, text) in records {
+            fs::write(file, text).unwrap();
+        }
+        self.restart_driver();
     }
 
     /// No record and no lease is written as long as these folders are in the way.

@@ -4,7 +4,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::server::ServerSpec;
+use super::state::IscsiState;
 use crate::hardware::HardwareError;
+use crate::machine::State;
 use crate::spec_files::{SpecFiles, check_name};
 
 /// The hand that sets up iSCSI servers around a node, whether or not a process has the node open.
@@ -38,6 +40,14 @@ impl IscsiControl {
         act: impl FnOnce(&mut ServerSpec),
     ) -> Result<(), HardwareError> {
         self.0.change(name, act)
+    }
+
+    /// A server as it is now.
+    ///
+    /// # Errors
+    /// There is none of this name; its file does not read.
+    pub fn server(&self, name: &str) -> Result<ServerSpec, HardwareError> {
+        self.0.read(name)
     }
 
     /// Takes a server down, which takes its disks out of the node, or up again.
@@ -76,6 +86,34 @@ impl IscsiControl {
     #[must_use]
     pub fn image(&self, image: &str) -> PathBuf {
         self.0.folder().join(format!("{image}.img"))
+    }
+
+    /// The targets of the node's sessions, also while a process has the node open.
+    ///
+    /// # Errors
+    /// The node's state cannot be read.
+    pub fn sessions(&self) -> Result<Vec<String>, HardwareError> {
+        let sessions = self.state()?.sessions.into_iter();
+        Ok(sessions.map(|session| session.login.target).collect())
+    }
+
+    /// The addresses of the portals that the node asks for targets, also while a process has the node open.
+    ///
+    /// # Errors
+    /// The node's state cannot be read.
+    pub fn portals(&self) -> Result<Vec<String>, HardwareError> {
+        let portals = self.state()?.portals.into_iter();
+        Ok(portals.map(|portal| portal.endpoint.address).collect())
+    }
+
+    /// The initiator as the node wrote it last, which it does before a call that changes it returns.
+    fn state(&self) -> Result<IscsiState, HardwareError> {
+        let state = State::beside(self.0.folder());
+        let state = state.map_err(|source| HardwareError::File {
+            object: String::from("the node's state"),
+            source,
+        })?;
+        Ok(state.iscsi)
     }
 
     pub(crate) fn servers(&self) -> io::Result<Vec<ServerSpec>> {

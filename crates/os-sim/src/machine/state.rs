@@ -1,12 +1,14 @@
 use std::collections::BTreeMap;
-use std::mem;
 use std::ops::{Deref, DerefMut};
+use std::path::Path;
 use std::time::Duration;
+use std::{io, mem};
 
 use os::{Moment, VolumeId, WinPath};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
+use crate::folder;
 use crate::iscsi::IscsiState;
 use crate::services::Asked;
 use crate::smb::Mappings;
@@ -79,6 +81,12 @@ impl State {
             mounts,
             ..Self::default()
         }
+    }
+
+    /// As a node wrote it last, in whose folder this one lies.
+    pub(crate) fn beside(folder: &Path) -> io::Result<Self> {
+        let text = folder::text(&folder.with_file_name("state.json"))?;
+        Ok(serde_json::from_str(text.as_deref().unwrap_or("{}"))?)
     }
 
     /// Keeps the part that survives a restart of the node.

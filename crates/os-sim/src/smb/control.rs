@@ -3,7 +3,6 @@ use std::path::{Path, PathBuf};
 
 use super::mapping::Mappings;
 use super::server::{Server, ServerHealth, ServerSpec, called};
-use crate::folder;
 use crate::hardware::HardwareError;
 use crate::machine::State;
 use crate::spec_files::SpecFiles;
@@ -77,10 +76,7 @@ impl SmbControl {
 
     /// The mappings as the node wrote them last, which it does before a call that changes them returns.
     pub(crate) fn mappings(&self) -> io::Result<Mappings> {
-        let file = self.0.folder().with_file_name("state.json");
-        let text = folder::text(&file)?.unwrap_or_else(|| String::from("{}"));
-        let state: State = serde_json::from_str(&text)?;
-        Ok(state.smb)
+        Ok(State::beside(self.0.folder())?.smb)
     }
 
     pub(crate) fn folder(&self) -> PathBuf {

@@ -1,6 +1,8 @@
 //! Logging in to a target, portal by portal.
 
-use wincsi::iscsi::{Authentication, Connected, LoginOptions, Portal, SessionInfo, TargetName};
+use wincsi::iscsi::{
+    Authentication, ChapSecret, Connected, LoginOptions, Portal, SessionInfo, TargetName,
+};
 use wincsi::system::{ServiceName, ServiceState, StartType};
 use wincsi::{Cause, Code, Condition, Deadline, Error, Hresult};
 
@@ -12,9 +14,6 @@ use crate::leases::{Comparison, Ended, SecretText};
 use crate::life::CallError;
 
 pub(super) const SERVICE: &str = "MSiSCSI";
-
-/// What targets prove themselves by, among the leases: no target has this name.
-const MUTUAL: &str = "mutual";
 
 /// The initiator does not know the target: the portal's answer is from before this node was permitted.
 const TARGET_NOT_FOUND: Hresult = Hresult(0xEFFF_0029);
@@ -135,20 +134,19 @@ impl IscsiDisks {
         if !self.settings.sets_mutual_secret {
             return Err(of.refused(Refused::Mutual).into());
         }
-        let text = SecretText::new(mutual.expose().to_owned());
         let mut records = self.ctx.store.records_of::<Disk<Target>>();
         let other =
             records.find(|record| record.content.source.mutual_chap && record.volume != *of.volume);
+        let mut is_set = self.mutual.lock();
+        let differs = |set: &ChapSecret| set.expose() != mutual.expose();
         if let Some(other) = other
-            && self.sessions.compare(MUTUAL, &text) == Comparison::Differs
+            && is_set.as_ref().is_some_and(differs)
         {
             return Err(of.refused(Refused::OtherMutual(other.volume)).into());
         }
         let iscsi = self.ctx.node.iscsi();
         iscsi.set_mutual_chap_secret(mutual, deadline)?;
-        // In memory alone: no volume has it to itself.
-        self.sessions.adopt(MUTUAL);
-        self.sessions.note_credential(MUTUAL, &text);
+        *is_set = Some(mutual.clone());
         Ok(())
     }
 }

@@ -7,10 +7,10 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 use std::{panic, thread};
 
-use wincsi::iscsi::{Authentication, Portal};
+use wincsi::iscsi::{Authentication, Portal, SessionInfo};
 use wincsi::{Condition, Deadline, Error, ResultExt as _};
 
-use super::source::IscsiDisks;
+use super::source::{IscsiDisks, SESSION};
 use super::{Target, attributes};
 use crate::kinds::block::Use;
 use crate::life::CallError;
@@ -87,7 +87,12 @@ impl IscsiDisks {
     ) -> Result<bool, CallError> {
         let (key, text) = (of.disk.key(), portal.to_string());
         let is_known = self.is_known(portal, deadline)?;
-        let was_added = self.added_portal(&key).is_some_and(|added| added == text);
+        let added = self.added_portal(&key);
+        let was_added = added.as_ref() == Some(&text);
+        if added.is_some() && !was_added {
+            // The lease has one, and another one serves from now on.
+            self.forget_portal(&key, deadline)?;
+        }
         let is_ours = !is_known || was_added;
         self.sessions.note(&key, PORTAL, text);
         self.sessions.note(&key, ADDED, is_ours);
@@ -138,18 +143,29 @@ impl IscsiDisks {
         Ok(known.iter().any(is_it))
     }
 
-    /// Whether a session leads to a target that the portal tells of.
+    /// Whether a session leads to a target that the portal tells of, unless this driver made it through another one.
     pub(super) fn has_sessions(&self, portal: &Portal, deadline: Deadline) -> Result<bool, Error> {
         let iscsi = self.ctx.node.iscsi();
-        let sessions = iscsi.sessions(deadline)?;
+        let mut sessions = iscsi.sessions(deadline)?;
+        sessions.retain(|session| !self.is_through_another(session, portal));
         if sessions.is_empty() {
             return Ok(false);
         }
-        let targets = iscsi
-            .discover(portal, deadline)
-            .none_if(Condition::NotFound)?;
-        let targets = targets.unwrap_or_default();
+        let targets = match iscsi.discover(portal, deadline) {
+            // One that does not answer, and has not since the boot, tells of none.
+            Err(error) if error.is(Condition::NotFound) || error.is(Condition::ServerNotFound) => {
+                Vec::new()
+            }
+            told => told?,
+        };
         let mut used = sessions.iter().map(|session| &session.target);
         Ok(used.any(|used| targets.contains(used)))
+    }
+
+    fn is_through_another(&self, session: &SessionInfo, portal: &Portal) -> bool {
+        let key = session.target.to_lowercase();
+        let noted = |what| self.sessions.noted(&key, what);
+        noted(SESSION).is_some_and(|noted| noted == session.id)
+            && noted(PORTAL).is_some_and(|noted| noted != portal.to_string())
     }
 }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use wincsi::disks::{Criterion, DiskQuery};
+use wincsi::iscsi::ChapSecret;
 use wincsi::{Cause, Condition, Deadline, Error, Feature};
 
 use super::login::{SERVICE, is_connected};
@@ -48,6 +49,8 @@ pub struct IscsiDisks {
     pub(super) settings: Settings,
     /// Volumes that are in the log as those whose session has another secret.
     pub(super) other_secrets: Unpoisoned<BTreeSet<VolumeHandle>>,
+    /// By what targets prove themselves, if this process set it: nobody can read it, nor whose it is.
+    pub(super) mutual: Unpoisoned<Option<ChapSecret>>,
     /// Volumes whose attributes without a meaning are in the log.
     reported: Unpoisoned<BTreeSet<VolumeHandle>>,
 }
@@ -80,6 +83,7 @@ impl IscsiDisks {
             dead: DeadPortals::default(),
             settings,
             other_secrets: Unpoisoned::default(),
+            mutual: Unpoisoned::default(),
             reported: Unpoisoned::default(),
         }
     }
@@ -127,10 +131,14 @@ impl IscsiDisks {
         let key = of.disk.key();
         let noted = self.sessions.noted(&key, SESSION);
         let noted = noted.and_then(|noted| noted.as_str().map(str::to_owned));
-        match (self.sessions.owner(of.volume), noted) {
-            (Owner::Foreign, _) => Ok(None),
-            (_, Some(session)) => Ok(Some(session)),
-            (_, None) => {
+        let owner = self.sessions.owner(of.volume);
+        // Another volume may have made it in this boot, and this one be of an earlier.
+        if owner == Owner::Foreign && !self.sessions.is_ours(&key) {
+            return Ok(None);
+        }
+        match noted {
+            Some(session) => Ok(Some(session)),
+            None => {
                 let sessions = self.sessions_of(&of.disk.iqn, deadline)?;
                 let sole = <[_; 1]>::try_from(sessions).ok();
                 Ok(sole.map(|[session]| session.id))
@@ -252,7 +260,8 @@ impl Source for IscsiDisks {
         let (key, volume) = (of.disk.key(), of.volume);
         let _turn = self.turn(&of, &key, deadline)?;
         self.sessions.leave(volume);
-        let is_last = self.sessions.users(&key) == 0;
+        // One of an earlier boot is among them: Windows has the disk online again with the session, which then stays.
+        let is_last = !self.sessions.has_others(&key, volume);
         match (is_last, leaves) {
             (true, Leaves::Free) => self.end(&of, deadline)?,
             (true, Leaves::InUse) => self.sessions.give_away(&key)?,

@@ -14,7 +14,7 @@ use wincsi::sim::{Effect, Rule};
 use wincsi_driver::record::Lifetime;
 
 use self::steps::{FOLDERS, Mode, OTHER_USER, OTHERS, PODS, Random, SERVERS, SPECS, Secret, Step};
-use crate::deaths::{GLANCE, hang};
+use crate::deaths::die_at;
 use crate::fixture::{Fixture, PASSWORD, USER, Volume, path};
 use crate::upstream::ByProxy;
 
@@ -305,29 +305,12 @@ impl World {
 
     /// The driver is killed before one operation of the call, and starts again.
     fn die_in(&mut self, step: Step, at: usize) {
-        let faults = self.fixture.faults();
-        let records = thread::scope(|scope| {
-            let mut held = faults.add(hang());
-            let running = scope.spawn(|| self.call(step));
-            let mut operations = 0;
-            while !running.is_finished() {
-                if !faults.wait_until_hanging(1, GLANCE) {
-                    continue;
-                }
-                if operations == at {
-                    let records = self.fixture.copy_of_records();
-                    faults.add(Rule::on("*", Effect::fail(Win32::GEN_FAILURE)));
-                    faults.remove(held);
-                    return Some(records);
-                }
-                operations += 1;
-                let next = faults.add(hang());
-                faults.remove(held);
-                held = next;
-            }
-            faults.remove(held);
-            None
-        });
+        let records = die_at(
+            &self.fixture.sim,
+            at,
+            || _ = self.call(step),
+            || self.fixture.copy_of_records(),
+        );
         self.refuse_folders();
         if let Some(records) = records {
             self.fixture.restart_with(&records);

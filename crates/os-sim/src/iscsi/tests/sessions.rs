@@ -5,7 +5,9 @@ use os::schema::iscsi_associations::{connection_to_disk, session_to_disk};
 use os::schema::{disk, iscsi_codes, iscsi_session};
 use os::{Arguments, Deadline, DiskNumber, Instance, Query, Target, Value, VolumeId};
 
-use super::{ADDRESS, GIB, GUARDED, InitiatorFixture, OPEN, SECRET, chap, failing, login};
+use super::{
+    ADDRESS, GIB, GUARDED, InitiatorFixture, IscsiControl, OPEN, SECRET, chap, failing, login,
+};
 use crate::iscsi::ServerSpec;
 use crate::{Effect, Kill, Rule, StorageConditions};
 
@@ -358,4 +360,15 @@ fn volume_on_the_only_disk(fixture: &InitiatorFixture) -> VolumeId {
         extents.iter().any(|extent| extent.disk == number)
     };
     volumes.into_iter().find(is_there).unwrap()
+}
+
+#[test]
+fn another_process_sees_sessions_and_portals() {
+    let fixture = InitiatorFixture::connected();
+    let other = IscsiControl::at(fixture.folder.path());
+    assert_eq!(other.sessions().unwrap(), [OPEN]);
+    assert_eq!(other.portals().unwrap(), [ADDRESS]);
+    fixture.node.reboot().unwrap();
+    assert_eq!(other.sessions().unwrap(), [""; 0]);
+    assert_eq!(other.portals().unwrap(), [ADDRESS]);
 }

@@ -177,6 +177,7 @@ fn put(
         },
         brought_online: true,
         mounted,
+        identity: None,
         size: None,
         disk_bytes: None,
     };

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use clap::Subcommand;
 use wincsi::WinPath;
 use wincsi::sim::files::FileTree;
+use wincsi::sim::iscsi::IscsiControl;
 use wincsi::sim::smb::{ServerSpec, SmbControl};
 use wincsi::sim::{ClockMode, CreateError, NodeSpec, Profile, SimNode, demo};
 
@@ -42,6 +43,9 @@ pub(crate) enum Command {
     },
     /// Print the shares that a node has mapped, one a line, also while a process has the node open.
     Mappings { folder: PathBuf },
+    /// Print the targets of a node's iSCSI sessions and the portals that it knows, one a line, also while a process has the
+    /// node open.
+    Sessions { folder: PathBuf },
     /// Restart a node that nobody has open, and print the id of its new boot.
     Reboot { folder: PathBuf },
     /// Print where on this machine a file of the node lies.
@@ -84,6 +88,13 @@ pub(crate) fn run(command: Command) -> anyhow::Result<()> {
         Command::Mappings { folder } => {
             let mapped = SmbControl::at(folder).mapped()?;
             mapped.iter().for_each(print);
+        }
+        Command::Sessions { folder } => {
+            let servers = IscsiControl::at(folder);
+            let sessions = servers.sessions()?.into_iter();
+            sessions.for_each(|target| print(format!("session {target}")));
+            let portals = servers.portals()?.into_iter();
+            portals.for_each(|portal| print(format!("portal {portal}")));
         }
         Command::Reboot { folder } => print(reboot(&folder)?),
         Command::Find {

@@ -1,6 +1,7 @@
 //! A CSI controller for tests, plugging simulated disks into a node of `wincsi node -host=sim`, or of any other
-//! process, and making folders of the shares beside it: the two share the node's folder.
+//! process, and making LUNs and folders of the servers beside it: the two share the node's folder.
 
+mod luns;
 mod service;
 mod shares;
 mod volume;
@@ -17,7 +18,8 @@ use transport::{Endpoint, Server, ServerOptions};
 
 use self::service::Controller;
 
-/// A CSI controller for tests: it makes, attaches and grows the disks of a simulated node, and makes folders of shares.
+/// A CSI controller for tests: it makes, attaches and grows the disks of a simulated node, and makes LUNs and folders
+/// of shares.
 #[derive(Args)]
 pub(crate) struct Arguments {
     /// Where it serves CSI: unix:PATH or tcp://127.0.0.1:PORT.

@@ -1,10 +1,12 @@
-//! The Controller service, for tests alone: it plugs simulated disks in, and makes folders of shares.
+//! The Controller service, for tests alone: it plugs simulated disks in, and makes LUNs and folders of
+//! shares.
 
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use driver::kubelet::Router;
 use transport::{Code, Status};
+use wincsi::sim::iscsi::IscsiControl;
 use wincsi::sim::smb::SmbControl;
 use wincsi::sim::{
     Arrives, Bus, Content, DiskSpec, HardwareControl, HardwareError, IdentifierKind,
@@ -26,6 +28,7 @@ use wire::csi::v1::{
     ValidateVolumeCapabilitiesResponse, Volume, VolumeCapability,
 };
 
+use super::luns::{DRIVER, Luns};
 use super::shares::{SOURCE, ShareVolume, Shares};
 use super::volume::{PAGE83, VolumeName, check_given, named, not_found};
 
@@ -43,7 +46,8 @@ const OPERATIONS: [Operation; 3] = [
 pub(crate) struct Controller {
     hardware: HardwareControl,
     node_id: Arc<str>,
-    /// Held by each call: no other process uses the files behind hardware and shares.
+    luns: Luns,
+    /// Held by each call: no other process uses the files behind hardware, LUNs and shares.
     shares: Arc<Mutex<Shares>>,
 }
 
@@ -60,6 +64,7 @@ impl Controller {
         Self {
             hardware: HardwareControl::at(node),
             node_id: node_id.into(),
+            luns: Luns::new(IscsiControl::at(node)),
             shares: Arc::new(Mutex::new(Shares::new(SmbControl::at(node)))),
         }
     }
@@ -91,9 +96,10 @@ impl Controller {
         check_given("name", &request.name)?;
         check_capabilities(&request.volume_capabilities)?;
         let wanted = Wanted::of(request.capacity_range)?;
-        let volume = match request.parameters.contains_key(SOURCE) {
-            true => shares.create(&request, &wanted)?,
-            false => self.create_disk(&request.name, &wanted)?,
+        let volume = match &request.parameters {
+            given if given.contains_key(SOURCE) => shares.create(&request, &wanted)?,
+            given if given.contains_key(DRIVER) => self.luns.create(&request, &wanted)?,
+            _ => self.create_disk(&request.name, &wanted)?,
         };
         Ok(CreateVolumeResponse {
             volume: Some(volume),
@@ -103,11 +109,7 @@ impl Controller {
     fn create_disk(&self, name: &str, wanted: &Wanted) -> Result<Volume, Status> {
         let name = VolumeName::of_wish(name);
         let length = match self.length(&name) {
-            Some(length) if wanted.allows(length) => length,
-            Some(length) => {
-                let text = format!("the volume is there with {length} bytes");
-                return Err(Status::new(Code::AlreadyExists, text));
-            }
+            Some(length) => wanted.check(length)?,
             None => self.make(&name, wanted.least)?,
         };
         Ok(Volume {
@@ -140,6 +142,9 @@ impl Controller {
             shares.delete(&volume)?;
             return Ok(done);
         }
+        if self.luns.delete(&request.volume_id)? {
+            return Ok(done);
+        }
         let name = match named(&request.volume_id) {
             Err(status) if status.code == Code::NotFound => return Ok(done),
             name => name?,
@@ -167,8 +172,9 @@ impl Controller {
             let text = format!("there is no node {:?}", request.node_id);
             return Err(Status::new(Code::NotFound, text));
         }
-        if ShareVolume::of_id(&request.volume_id).is_some() {
-            // Every node reaches a share.
+        let is_lun = self.luns.length(&request.volume_id).is_some();
+        if is_lun || ShareVolume::of_id(&request.volume_id).is_some() {
+            // Every node reaches it.
             return Ok(ControllerPublishVolumeResponse::default());
         }
         let name = named(&request.volume_id)?;
@@ -233,6 +239,9 @@ impl Controller {
         let share = ShareVolume::of_id(&request.volume_id);
         match &share {
             Some(volume) => shares.grow(volume, size),
+            None if self.luns.length(&request.volume_id).is_some() => {
+                self.luns.grow(&request.volume_id, size)?;
+            }
             None => self.grow_disk(&named(&request.volume_id)?, size)?,
         }
         Ok(ControllerExpandVolumeResponse {
@@ -255,9 +264,10 @@ impl Controller {
 
     /// An existing volume's size, in bytes.
     fn existing(&self, shares: &Shares, id: &str) -> Result<u64, Status> {
-        match ShareVolume::of_id(id) {
-            Some(volume) => shares.existing(&volume),
-            None => self.length(&named(id)?).ok_or_else(|| not_found(id)),
+        match (ShareVolume::of_id(id), self.luns.length(id)) {
+            (Some(volume), _) => shares.existing(&volume),
+            (None, Some(length)) => Ok(length),
+            (None, None) => self.length(&named(id)?).ok_or_else(|| not_found(id)),
         }
     }
 
@@ -276,7 +286,7 @@ pub(crate) struct Wanted {
 }
 
 impl Wanted {
-    fn of(range: Option<CapacityRange>) -> Result<Self, Status> {
+    pub(crate) fn of(range: Option<CapacityRange>) -> Result<Self, Status> {
         let range = range.unwrap_or_default();
         let bytes = |value: i64| u64::try_from(value).map_err(|_| invalid("a size is negative"));
         let (least, most) = (bytes(range.required_bytes)?, bytes(range.limit_bytes)?);
@@ -292,8 +302,13 @@ impl Wanted {
         Ok(Self { least, most })
     }
 
-    pub(crate) fn allows(&self, length: u64) -> bool {
-        (self.least..=self.most).contains(&length)
+    /// The size of the volume that is there, unless it is another one than the wanted.
+    pub(crate) fn check(&self, length: u64) -> Result<u64, Status> {
+        if (self.least..=self.most).contains(&length) {
+            return Ok(length);
+        }
+        let text = format!("the volume is there with {length} bytes");
+        Err(Status::new(Code::AlreadyExists, text))
     }
 }
 
@@ -328,10 +343,10 @@ pub(crate) fn signed(length: u64) -> Result<i64, Status> {
     i64::try_from(length).map_err(|_| Status::new(Code::OutOfRange, "the size is too large"))
 }
 
-fn invalid(text: &str) -> Status {
+pub(crate) fn invalid(text: &str) -> Status {
     Status::new(Code::InvalidArgument, text)
 }
 
-fn failed(error: HardwareError) -> Status {
+pub(crate) fn failed(error: HardwareError) -> Status {
     Status::new(Code::Unavailable, error.to_string())
 }

@@ -76,10 +76,7 @@ impl Shares {
         let volume = ShareVolume::of_wish(&request.name, &request.parameters);
         let volume = volume.ok_or_else(|| not_found(&request.name))?;
         let size = *self.sizes.entry(volume.id.clone()).or_insert(wanted.least);
-        if !wanted.allows(size) {
-            let text = format!("the volume is there with {size} bytes");
-            return Err(Status::new(Code::AlreadyExists, text));
-        }
+        wanted.check(size)?;
         fs::create_dir_all(self.place(&volume)?).map_err(failed)?;
         Ok(Volume {
             capacity_bytes: signed(size)?,

@@ -1,6 +1,6 @@
 //! The play of kubelet: it finds a driver's socket, registers the driver, and has it stage, publish, report, unpublish
-//! and unstage two volumes, a disk that grows, and a share. Between the acts the node restarts, as after a loss of
-//! power.
+//! and unstage three volumes, a disk that grows, a share, and a LUN of an iSCSI target. Between the acts the node
+//! restarts, as after a loss of power.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,6 +11,7 @@ use transport::{Channel, ChannelOptions, Endpoint, Owner};
 use wincsi::WinPath;
 use wincsi::sim::demo;
 use wincsi::sim::files::FileTree;
+use wincsi::sim::iscsi::IscsiControl;
 use wincsi::sim::smb::SmbControl;
 use wincsi_trial_driver::{Volume, send, text_map};
 use wire::Rpc;
@@ -54,6 +55,21 @@ fn share() -> Volume {
         stage_secrets: secrets.clone(),
         publish_secrets: secrets,
         ..Volume::new("demo-share", "share", "demo")
+    }
+}
+
+/// As democratic-csi writes it.
+fn lun() -> Volume {
+    Volume {
+        volume_context: text_map([
+            ("node_attach_driver", "iscsi"),
+            ("portal", demo::ISCSI_ADDRESS),
+            ("portals", ""),
+            ("interface", ""),
+            ("iqn", demo::ISCSI_TARGET),
+            ("lun", "0"),
+        ]),
+        ..Volume::new("demo-lun", "lun", "demo")
     }
 }
 
@@ -113,6 +129,12 @@ impl World {
         Ok(())
     }
 
+    fn expect_sessions(&self, expected: &[&str]) -> anyhow::Result<()> {
+        let sessions = IscsiControl::at(&self.folder).sessions()?;
+        ensure!(sessions == expected, "the node has sessions {sessions:?}");
+        Ok(())
+    }
+
     fn grow(&self) -> anyhow::Result<()> {
         let length = u64::try_from(3 * GIB)?;
         Ok(printer::grow(&demo::disk_image(&self.folder), length)?)
@@ -125,7 +147,7 @@ pub(crate) fn play(
     registration: &Endpoint,
     act: Act,
 ) -> anyhow::Result<()> {
-    let (disk, share) = (disk(), share());
+    let (disk, share, lun) = (disk(), share(), lun());
     let mut kubelet = Kubelet::register(lines, registration)?;
     kubelet.stage(&disk, &format!("the disk {} is mounted", demo::DISK_PAGE83))?;
     kubelet.publish(&disk)?;
@@ -135,13 +157,18 @@ pub(crate) fn play(
             let staged = format!("{} is mapped, and linked", demo::SHARE);
             kubelet.stage(&share, &staged)?;
             kubelet.publish(&share)?;
-            kubelet.use_share(world, &share)
+            kubelet.use_share(world, &share)?;
+            kubelet.begin_lun(world, &lun)?;
+            kubelet.write(world, &lun)
         }
         Act::Second => {
             kubelet.end(world, &disk)?;
             kubelet.renew(world, &share)?;
             kubelet.end(world, &share)?;
-            world.expect_no_mapping()
+            world.expect_no_mapping()?;
+            kubelet.begin_lun(world, &lun)?;
+            kubelet.end(world, &lun)?;
+            kubelet.expect_sessions(world, "ended with its last volume", &[])
         }
     }
 }
@@ -198,10 +225,7 @@ impl<'a> Kubelet<'a> {
     /// A pod writes, and its volume grows.
     fn use_disk(&mut self, world: &World, volume: &Volume) -> anyhow::Result<()> {
         let before = self.stats(volume)?;
-        self.lines
-            .meanwhile("a pod writes a file", &file_of(volume), || {
-                world.write(volume).map(drop)
-            })?;
+        self.write(world, volume)?;
         self.lines
             .meanwhile("the cloud grows the disk", "3 GiB", || world.grow())?;
         self.call::<NodeExpandVolume>(&volume.expand(3 * GIB), |grown| {
@@ -210,6 +234,26 @@ impl<'a> Kubelet<'a> {
         let after = self.stats(volume)?;
         ensure!(after.total > before.total, "the filesystem did not grow");
         Ok(())
+    }
+
+    fn write(&mut self, world: &World, volume: &Volume) -> anyhow::Result<()> {
+        self.lines
+            .meanwhile("a pod writes a file", &file_of(volume), || {
+                world.write(volume).map(drop)
+            })
+    }
+
+    /// A session is no more after a restart, and a stage makes it again.
+    fn begin_lun(&mut self, world: &World, volume: &Volume) -> anyhow::Result<()> {
+        world.expect_sessions(&[])?;
+        self.stage(volume, "its LUN is mounted")?;
+        self.expect_sessions(world, demo::ISCSI_TARGET, &[demo::ISCSI_TARGET])?;
+        self.publish(volume)
+    }
+
+    fn expect_sessions(&mut self, world: &World, shown: &str, all: &[&str]) -> anyhow::Result<()> {
+        let check = || world.expect_sessions(all);
+        self.lines.meanwhile("the iSCSI session", shown, check)
     }
 
     fn use_share(&mut self, world: &World, volume: &Volume) -> anyhow::Result<()> {
