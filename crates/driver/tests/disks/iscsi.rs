@@ -451,12 +451,18 @@ fn a_target_asks_for_a_secret_and_the_session_keeps_it() {
     fixture.reboot();
     let refused = fixture.publish().unwrap_err();
     assert!(refused.to_string().contains("delete the pod"), "{refused}");
+    // The next process knows all the same who added the portal.
+    fixture.restart_driver();
     fixture.stage_lun("v", STAGING, "0", &by(SECRET)).unwrap();
     fixture.publish().unwrap();
     for record in fixture.record_files() {
         let text = fs::read_to_string(record).unwrap();
         assert!(!text.contains(SECRET), "{text}");
     }
+    let staging = path(OTHER).into();
+    fixture.call().unstage(&volume("w"), &staging).unwrap();
+    fixture.put_away();
+    fixture.assert_put_away("both");
 }
 
 #[test]
