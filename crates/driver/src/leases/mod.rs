@@ -5,7 +5,8 @@
 //! the lease, and no record of another volume.
 //!
 //! # Whose it is
-//! This driver removes only what is ours, and that only in the boot in which it was made.
+//! This driver removes only what is ours, and that only in the boot in which it was made. The lease of a
+//! foreign thing is written only as long as its kind has noted something of it, as which portal goes with the thing.
 //!
 //! | event | owner |
 //! |---|---|
@@ -546,6 +547,8 @@ impl<T> Inner<T> {
         let owner = match lease.is_ours || lease.is_gone {
             true if lease.is_kept || !users.is_empty() => Owner::Ours,
             false if users.iter().any(|user| user.presumes) => Owner::Presumed,
+            // What its kind noted of it outlives a call in vain.
+            false if !users.is_empty() && !lease.raw_fields.is_empty() => Owner::Foreign,
             _ => return None,
         };
         let is_sure = owner == Owner::Ours && !users.iter().any(|user| user.may_change_credential);

@@ -358,6 +358,22 @@ fn a_portal_goes_with_its_own_session_or_its_successor() {
     fixture.assert_put_away("both");
 }
 
+/// Since the boot it has told of no target, so that nobody's session is through it.
+#[test]
+fn a_dead_portal_keeps_no_unstage_beside_strangers() {
+    let mut fixture = Fixture::new();
+    fixture.stage().unwrap();
+    fixture.array().set_down("array", true).unwrap();
+    fixture.reboot();
+    let target = TargetSpec::named("iqn.2026-01.com.example:theirs");
+    let server = ServerSpec::at("10.0.0.7").offering(target);
+    fixture.array().add_server("theirs", &server).unwrap();
+    log_in_at(&fixture, "10.0.0.7", "iqn.2026-01.com.example:theirs");
+    fixture.unstage().unwrap();
+    assert_eq!(known_portals(&fixture), ["10.0.0.7"]);
+    assert_eq!(fixture.sessions().len(), 1, "theirs");
+}
+
 fn known_portals(fixture: &Fixture) -> Vec<String> {
     let portals = NodeApi::iscsi(&fixture.hand).portals(fixture.soon());
     portals.unwrap().into_iter().map(|(host, _)| host).collect()
@@ -365,10 +381,15 @@ fn known_portals(fixture: &Fixture) -> Vec<String> {
 
 /// A stranger's login, and portal.
 fn log_in_by_hand(fixture: &Fixture) -> String {
+    log_in_at(fixture, ADDRESS, IQN);
+    session(fixture).unwrap()
+}
+
+fn log_in_at(fixture: &Fixture, address: &str, iqn: &str) {
     let (iscsi, soon) = (NodeApi::iscsi(&fixture.hand), fixture.soon());
     let (portal, target) = (
-        Portal::parse(ADDRESS, 0).unwrap(),
-        TargetName::parse(IQN).unwrap(),
+        Portal::parse(address, 0).unwrap(),
+        TargetName::parse(iqn).unwrap(),
     );
     let service = ServiceName::parse("MSiSCSI").unwrap();
     NodeApi::system(&fixture.hand)
@@ -380,7 +401,6 @@ fn log_in_by_hand(fixture: &Fixture) -> String {
     iscsi
         .connect_with(&portal, &target, &none, &persistent, soon)
         .unwrap();
-    session(fixture).unwrap()
 }
 
 #[test]
@@ -452,12 +472,18 @@ fn a_target_asks_for_a_secret_and_the_session_keeps_it() {
     fixture.reboot();
     let refused = fixture.publish().unwrap_err();
     assert!(refused.to_string().contains("delete the pod"), "{refused}");
+    // The next process knows all the same who added the portal.
+    fixture.restart_driver();
     fixture.stage_lun("v", STAGING, "0", &by(SECRET)).unwrap();
     fixture.publish().unwrap();
     for record in fixture.record_files() {
         let text = fs::read_to_string(record).unwrap();
         assert!(!text.contains(SECRET), "{text}");
     }
+    let staging = path(OTHER).into();
+    fixture.call().unstage(&volume("w"), &staging).unwrap();
+    fixture.put_away();
+    fixture.assert_put_away("both");
 }
 
 #[test]
