@@ -6,7 +6,7 @@
 //!
 //! - [`kubelet`]: messages to requests, outcomes to messages and codes.
 //! - [`life`]: the life of a volume, of any kind.
-//! - [`kinds`]: kinds of volumes: disks, shares.
+//! - [`kinds`]: kinds of volumes: disks, LUNs, shares.
 //! - [`record`]: one record a volume, on this machine's disk, written before the act.
 //! - [`code`]: the table of conditions and gRPC codes.
 //! - [`cluster_dns`]: addresses of the cluster's services.

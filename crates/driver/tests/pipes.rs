@@ -136,7 +136,13 @@ const LEFT_TO_A_CLOCK: [&str; 4] = [
 ];
 
 /// Volumes that the driver attaches itself: csi-proxy ends no single session, and the test's own source is in this process.
-const OF_ANOTHER_KIND: [&str; 3] = ["iscsi", "iscsi_random", "kinds"];
+const OF_ANOTHER_KIND: [&str; 5] = [
+    "iscsi",
+    "iscsi_others",
+    "iscsi_random",
+    "iscsi_secrets",
+    "kinds",
+];
 
 #[test]
 fn every_case_runs_here_or_is_left_out_by_name() {

@@ -3,6 +3,7 @@
 //! | it lacks | then |
 //! |---|---|
 //! | `DeviceCriteria`, `FormatOptions`, `ReadOnlyDisks` | refused: a disk that needs it |
+//! | `PortalProbe`, `SessionList`, `SessionLogout` | refused: an iSCSI volume |
 //! | `MappingList` | refused: an inline share. Any other counts as mapped, by a mapping that is nobody else's |
 //! | `SpaceByPath` | refused: the figures of a share |
 //! | `SmallGrowth` | refused: a growth that may be left undone. The length of the disk is recorded for it |

@@ -25,27 +25,25 @@ use crate::deaths::{Done, Snapshot, deaths_in, on_all_processors};
 use crate::fixture::{STAGING, TARGET};
 use crate::support::{DriverFixture, Setup, path};
 
-const OTHER: &str = r"C:\var\lib\kubelet\plugins\kubernetes.io\csi\i\2\globalmount";
+pub(crate) const OTHER: &str = r"C:\var\lib\kubelet\plugins\kubernetes.io\csi\i\2\globalmount";
 const ADDRESS: &str = "10.0.0.9";
-const IQN: &str = "iqn.2026-01.com.example:data";
-const USER: &str = "node";
-const SECRET: &str = "0123456789ab";
+pub(crate) const IQN: &str = "iqn.2026-01.com.example:data";
 const LENGTH: u64 = 64 << 20;
 
-const SETUP: Setup = Setup {
+pub(crate) const SETUP: Setup = Setup {
     name: "i",
     kinds: |_: &SimNode| -> Vec<Row> { kinds::table(kinds::Settings::default()) },
 };
 
-struct Fixture(DriverFixture);
+pub(crate) struct Fixture(DriverFixture);
 
 impl Fixture {
     /// An array with a target of two LUNs.
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self::of(TargetSpec::named(IQN))
     }
 
-    fn of(target: TargetSpec) -> Self {
+    pub(crate) fn of(target: TargetSpec) -> Self {
         Self::with(target, Start::Manual, SETUP)
     }
 
@@ -53,7 +51,7 @@ impl Fixture {
         Self::with(TargetSpec::named(IQN), start, SETUP)
     }
 
-    fn with(mut target: TargetSpec, start: Start, setup: Setup) -> Self {
+    pub(crate) fn with(mut target: TargetSpec, start: Start, setup: Setup) -> Self {
         let mut spec = NodeSpec::named("n");
         for service in &mut spec.service {
             if service.name == "MSiSCSI" {
@@ -76,11 +74,11 @@ impl Fixture {
         Self(self.0.revived(left))
     }
 
-    fn stage(&self) -> Result<(), CallError> {
+    pub(crate) fn stage(&self) -> Result<(), CallError> {
         self.stage_lun("v", STAGING, "0", &[])
     }
 
-    fn stage_lun(
+    pub(crate) fn stage_lun(
         &self,
         handle: &str,
         staging: &str,
@@ -95,7 +93,7 @@ impl Fixture {
     }
 
     /// Another target of the array, with one LUN.
-    fn add_target(&self, image: &str, iqn: &str) {
+    pub(crate) fn add_target(&self, image: &str, iqn: &str) {
         self.array().set_image(image, LENGTH).unwrap();
         let disk = DiskSpec::on(Bus::Iscsi).identified(IdentifierKind::Naa, "6001405000000009");
         let target = TargetSpec::named(iqn).with_disk(image, disk);
@@ -103,7 +101,7 @@ impl Fixture {
         self.array().change_server("array", change).unwrap();
     }
 
-    fn stage_target(
+    pub(crate) fn stage_target(
         &self,
         handle: &str,
         staging: &str,
@@ -116,7 +114,7 @@ impl Fixture {
         })
     }
 
-    fn publish(&self) -> Result<(), CallError> {
+    pub(crate) fn publish(&self) -> Result<(), CallError> {
         let call = self.call();
         request(("v", STAGING), (IQN, "0"), &BTreeMap::new(), |request| {
             call.publish(request)
@@ -128,22 +126,22 @@ impl Fixture {
             .expand(&volume("v"), TARGET, Capacity::default())
     }
 
-    fn unstage(&self) -> Result<(), CallError> {
+    pub(crate) fn unstage(&self) -> Result<(), CallError> {
         self.call().unstage(&volume("v"), &path(STAGING).into())
     }
 
-    fn put_away(&self) {
+    pub(crate) fn put_away(&self) {
         let target = path(TARGET).into();
         self.call().unpublish(&volume("v"), &target).unwrap();
         self.unstage().unwrap();
     }
 
-    fn sessions(&self) -> Vec<SessionInfo> {
+    pub(crate) fn sessions(&self) -> Vec<SessionInfo> {
         NodeApi::iscsi(&self.hand).sessions(self.soon()).unwrap()
     }
 
     /// Nothing is left of a volume: neither record, lease, session nor portal.
-    fn assert_put_away(&self, what: &str) {
+    pub(crate) fn assert_put_away(&self, what: &str) {
         let files = fs::read_dir(self.records_folder()).unwrap().flatten();
         let left: Vec<_> = files
             .map(|file| file.file_name().into_string().unwrap())
@@ -184,7 +182,17 @@ pub(crate) fn map(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {
 }
 
 /// As democratic-csi writes it.
-fn request<T>(
+pub(crate) fn request<T>(
+    at: (&str, &str),
+    lun: (&str, &str),
+    secrets: &BTreeMap<String, String>,
+    call: impl FnOnce(&Request<'_>) -> T,
+) -> T {
+    request_by("10.0.0.9:3260", at, lun, secrets, call)
+}
+
+pub(crate) fn request_by<T>(
+    portal: &str,
     (handle, staging): (&str, &str),
     (iqn, lun): (&str, &str),
     secrets: &BTreeMap<String, String>,
@@ -192,7 +200,7 @@ fn request<T>(
 ) -> T {
     let context = map(&[
         ("node_attach_driver", "iscsi"),
-        ("portal", "10.0.0.9:3260"),
+        ("portal", portal),
         ("portals", ""),
         ("interface", ""),
         ("iqn", iqn),
@@ -274,7 +282,7 @@ fn a_session_of_a_death_after_a_reboot_is_ended() {
 }
 
 /// The session of the target, if there is one.
-fn session(fixture: &Fixture) -> Option<String> {
+pub(crate) fn session(fixture: &Fixture) -> Option<String> {
     let mut sessions = fixture.sessions().into_iter();
     let session = sessions.next().map(|session| session.id);
     assert_eq!(sessions.next(), None);
@@ -380,7 +388,7 @@ fn known_portals(fixture: &Fixture) -> Vec<String> {
 }
 
 /// A stranger's login, and portal.
-fn log_in_by_hand(fixture: &Fixture) -> String {
+pub(crate) fn log_in_by_hand(fixture: &Fixture) -> String {
     log_in_at(fixture, ADDRESS, IQN);
     session(fixture).unwrap()
 }
@@ -446,47 +454,6 @@ fn a_second_session_is_refused_with_both_disks_and_mpio() {
 }
 
 #[test]
-fn a_target_asks_for_a_secret_and_the_session_keeps_it() {
-    let target = TargetSpec::named(IQN).asking(USER, SECRET);
-    let mut fixture = Fixture::of(target);
-    let by = |secret| {
-        [
-            ("node-db.node.session.auth.authmethod", "CHAP"),
-            ("node-db.node.session.auth.username", USER),
-            ("node-db.node.session.auth.password", secret),
-        ]
-    };
-    let wrong = fixture
-        .stage_lun("v", STAGING, "0", &by("ba9876543210"))
-        .unwrap_err();
-    assert_eq!(wrong.code(), Code::Unauthenticated, "{wrong}");
-    assert!(wrong.to_string().contains("10.0.0.9:3260"), "{wrong}");
-    fixture.assert_put_away("a wrong secret");
-    fixture.stage_lun("v", STAGING, "0", &by(SECRET)).unwrap();
-    // A session that serves is not ended for another volume's call.
-    fixture
-        .stage_lun("w", OTHER, "1", &by("ba9876543210"))
-        .unwrap();
-    fixture.publish().unwrap();
-    // No record has the secret, so that nothing but kubelet's next stage can log in.
-    fixture.reboot();
-    let refused = fixture.publish().unwrap_err();
-    assert!(refused.to_string().contains("delete the pod"), "{refused}");
-    // The next process knows all the same who added the portal.
-    fixture.restart_driver();
-    fixture.stage_lun("v", STAGING, "0", &by(SECRET)).unwrap();
-    fixture.publish().unwrap();
-    for record in fixture.record_files() {
-        let text = fs::read_to_string(record).unwrap();
-        assert!(!text.contains(SECRET), "{text}");
-    }
-    let staging = path(OTHER).into();
-    fixture.call().unstage(&volume("w"), &staging).unwrap();
-    fixture.put_away();
-    fixture.assert_put_away("both");
-}
-
-#[test]
 fn a_dead_portal_is_passed_over_and_asked_again_later() {
     let fixture = Fixture::new();
     let dead = || fixture.array().set_down("array", true).unwrap();
@@ -548,58 +515,6 @@ fn another_disk_behind_the_number_is_not_touched() {
     let is_change = |op: &&Op| changes.iter().any(|change| op.operation.ends_with(change));
     assert_eq!(trace.iter().find(is_change), None);
     fixture.put_away();
-}
-
-#[test]
-fn a_target_proves_itself_where_an_operator_allows_it() {
-    let secrets = [
-        ("node.session.auth.username", USER),
-        ("node.session.auth.password", SECRET),
-        ("node.session.auth.username_in", "target"),
-        ("node.session.auth.password_in", "ba9876543210"),
-    ];
-    for (kinds, is_staged) in [
-        (SETUP.kinds, false),
-        (with_mutual as fn(&SimNode) -> Vec<Row>, true),
-    ] {
-        let target = TargetSpec::named(IQN)
-            .asking(USER, SECRET)
-            .proving("ba9876543210");
-        let fixture = Fixture::with(target, Start::Manual, Setup { name: "i", kinds });
-        let staged = fixture.stage_lun("v", STAGING, "0", &secrets);
-        match is_staged {
-            true => {
-                staged.unwrap();
-                let mut other = secrets;
-                other[3].1 = "cccccccccccc";
-                // The session of the target is there: another one has to log in.
-                fixture.add_target("c", "iqn.2026-01.com.example:other");
-                let refused = fixture
-                    .stage_target("w", OTHER, "iqn.2026-01.com.example:other", &other)
-                    .unwrap_err();
-                assert_eq!(refused.code(), Code::FailedPrecondition, "{refused}");
-                assert!(
-                    refused.to_string().contains(r#"that of volume "v""#),
-                    "{refused}"
-                );
-            }
-            false => {
-                let refused = staged.unwrap_err();
-                assert_eq!(refused.code(), Code::FailedPrecondition, "{refused}");
-                assert!(
-                    refused.to_string().contains("-iscsi-mutual-secret"),
-                    "{refused}"
-                );
-                fixture.assert_put_away("refused");
-            }
-        }
-    }
-}
-
-fn with_mutual(_: &SimNode) -> Vec<Row> {
-    let mut settings = kinds::Settings::default();
-    settings.iscsi.sets_mutual_secret = true;
-    kinds::table(settings)
 }
 
 /// democratic-csi#342: after a reboot the folder of the mount is there and leads nowhere.

@@ -1,8 +1,10 @@
 //! Logging in to a target, under its lock.
 
-use os::Value;
+use std::time::Duration;
+
 use os::schema::iscsi_codes;
 use os::schema::iscsi_target::{self, connect as parameters};
+use os::{Deadline, Value};
 
 use super::initiator::{Initiator, KnownTarget, session_id};
 use super::{
@@ -10,6 +12,9 @@ use super::{
     refresh,
 };
 use crate::locks::{Key, LockGuard};
+
+/// How long a login that nobody asked to persist may take to be taken back.
+const TAKEN_BACK_WITHIN: Duration = Duration::from_secs(30);
 
 /// How a target came to be connected.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -113,11 +118,15 @@ impl WantedLogin<'_> {
     /// serves all the same if it stays so.
     fn take_back_unasked(&self, target: &KnownTarget, made: Option<&str>) {
         let take_back = || -> Result<(), IscsiError> {
-            let mut sessions = self.initiator.sessions(target)?;
+            // The login may have outlasted its call, and comes back at each start all the same.
+            let node = self.initiator.node;
+            let deadline = Deadline::within(&*node.os().clock, TAKEN_BACK_WITHIN);
+            let initiator = Initiator { node, deadline };
+            let mut sessions = initiator.sessions(target)?;
             sessions.retain(|session| made.is_none_or(|made| made == session.id));
             // Of several, one may be another process's.
             match &sessions[..] {
-                [session] => disconnect::unregister(&self.initiator, target, session),
+                [session] => disconnect::unregister(&initiator, target, session),
                 _ => Ok(()),
             }
         };

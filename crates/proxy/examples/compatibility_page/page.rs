@@ -88,7 +88,8 @@ order, vSphere's, relies on Windows to bring the disk online as it initialises i
 
 SetDiskState succeeds only if the disk is online **and** writable: it clears the read-only attribute, also of a disk
 that was online before, where csi-proxy leaves it (csi-proxy#437). If it stays set, the call fails, and the disk is
-online. The server does not query whether the hardware accepts writes.
+online. The server does not query whether the hardware accepts writes. A second path to a disk comes online too, if
+Windows lets it: the library's `bring_online` refuses it.
 ";
 
 const TEXTS_HEAD: &str = "

@@ -80,6 +80,11 @@ pub trait Source: Send + Sync + 'static {
         Ok(())
     }
 
+    /// Whether only this driver's volumes use the way to an attached disk: a failed stage leaves others' disks as they are.
+    fn is_own(&self, _of: &Use<'_, Self::Spec>) -> bool {
+        true
+    }
+
     /// Fails if the way to an attached disk is broken.
     fn check(&self, _of: &Use<'_, Self::Spec>, _deadline: Deadline) -> Result<(), Error> {
         Ok(())

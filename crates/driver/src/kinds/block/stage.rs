@@ -91,6 +91,11 @@ impl<S: Source> Block<S> {
         if record.content.source == *source {
             return Ok(());
         }
+        // Where the disk was attached it would stay so, and nobody would know of it.
+        let moves = self.source.query(&record.content.source) != self.source.query(source);
+        if S::ATTACHES && moves {
+            return Err(turn.refused(turn.stage.staged_with_another("disk")));
+        }
         if self
             .until(turn.deadline)
             .is_live_elsewhere(record, &self.source.query(source))?

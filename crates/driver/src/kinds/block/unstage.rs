@@ -96,7 +96,14 @@ impl<S: Source> Call<'_, Block<S>> {
             Ok(Some(_)) => {
                 tracing::warn!("volume {volume}: another disk is in its place, and stays online");
             }
-            Ok(None) => return Ok(true),
+            Ok(None) => {
+                if mounted.is_some() {
+                    tracing::warn!(
+                        "volume {volume}: its disk is gone, and nothing could be flushed"
+                    );
+                }
+                return Ok(true);
+            }
             // Nothing tells which disk it is, as beside a clone: that lasts, and the volume is dismounted.
             Err(error) if error.is(Condition::Ambiguous) || error.is(Condition::Guarded) => {
                 tracing::warn!("volume {volume}: its disk stays online, if it is there: {error}");

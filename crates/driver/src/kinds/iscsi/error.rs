@@ -32,6 +32,8 @@ pub enum Refused {
     NotConnected(String),
     /// Another volume's targets prove themselves by another one.
     OtherMutual(VolumeHandle),
+    /// The session goes by a portal that the volume does not have.
+    OtherPortal(String),
     /// The initiator's service does not run.
     Service(String),
 }
@@ -50,9 +52,11 @@ impl NotAttached {
     fn code(&self) -> Code {
         match &self.why {
             Refused::Busy => Code::Aborted,
-            Refused::Mutual | Refused::NoSecret | Refused::OtherMutual(_) | Refused::Service(_) => {
-                Code::FailedPrecondition
-            }
+            Refused::Mutual
+            | Refused::NoSecret
+            | Refused::OtherMutual(_)
+            | Refused::OtherPortal(_)
+            | Refused::Service(_) => Code::FailedPrecondition,
             Refused::NoPortal(failed) => match failed
                 .iter()
                 .any(|(_, error)| error.is(Condition::LogonFailure))
@@ -97,6 +101,11 @@ impl fmt::Display for NotAttached {
             Refused::OtherMutual(other) => write!(
                 f,
                 "Windows has one secret by which targets prove themselves, and that of volume {other} is another"
+            ),
+            Refused::OtherPortal(portal) => write!(
+                f,
+                "that of other volumes goes by portal {portal}, which this one does not have: give all volumes of the \
+                 target the same portals"
             ),
             Refused::Service(why) => write!(
                 f,

@@ -11,7 +11,7 @@ use super::source::{IscsiDisks, SESSION};
 use super::{Credentials, Refused, Target};
 use crate::kinds::block::{Disk, Use};
 use crate::leases::{Comparison, Ended, SecretText};
-use crate::life::CallError;
+use crate::life::{CallError, may_come_through};
 
 pub(super) const SERVICE: &str = "MSiSCSI";
 
@@ -39,7 +39,10 @@ impl IscsiDisks {
         match (service.state, service.start_type) {
             (ServiceState::Running, _) => Ok(None),
             (_, StartType::Disabled) => Ok(Some(String::from("it is disabled"))),
-            _ => Ok(system.start_service(&name, deadline).map(|()| None)?),
+            _ => match system.start_service(&name, deadline) {
+                Err(error) if !may_come_through(&error) => Ok(Some(error.to_string())),
+                started => Ok(started.map(|()| None)?),
+            },
         }
     }
 
@@ -67,11 +70,16 @@ impl IscsiDisks {
             return Err(of.refused(Refused::NotConnected(why)).into());
         }
         let key = of.disk.key();
+        self.require_portal(of, &key)?;
         let is_noted = self.sessions.noted(&key, SESSION).is_some();
         if let [session] = sessions
             && !is_noted
             && self.sessions.is_ours(&key)
         {
+            // Ours is never persistent: a person made it where our login did not come through.
+            if session.is_persistent == Some(true) {
+                return Ok(Ended::MetForeign);
+            }
             self.sessions.note(&key, SESSION, session.id.as_str());
         }
         let compared = secret.map(|secret| {
@@ -86,6 +94,20 @@ impl IscsiDisks {
             );
         }
         Ok(Ended::Well)
+    }
+
+    /// The names of targets are anybody's to write: a session by a portal of another volume's author may lead to his server.
+    fn require_portal(&self, of: &Use<'_, Target>, key: &str) -> Result<(), CallError> {
+        let noted = self.sessions.noted(key, PORTAL);
+        let noted = noted.as_ref().and_then(|noted| noted.as_str());
+        let Some(by) = noted.filter(|_| self.sessions.is_ours(key)) else {
+            return Ok(());
+        };
+        let mut portals = of.disk.portals.iter();
+        match portals.any(|own| own.to_string() == by) {
+            true => Ok(()),
+            false => Err(of.refused(Refused::OtherPortal(by.to_owned())).into()),
+        }
     }
 
     /// What there is to say of a session without a connection.
@@ -139,8 +161,10 @@ impl IscsiDisks {
             records.find(|record| record.content.source.mutual_chap && record.volume != *of.volume);
         let mut is_set = self.mutual.lock();
         let differs = |set: &ChapSecret| set.expose() != mutual.expose();
+        // After a restart nobody knows it: a volume of this boot may need it.
+        let boot = self.sessions.boot();
         if let Some(other) = other
-            && is_set.as_ref().is_some_and(differs)
+            && (is_set.as_ref()).map_or_else(|| other.is_of_boot(boot), differs)
         {
             return Err(of.refused(Refused::OtherMutual(other.volume)).into());
         }
@@ -158,8 +182,10 @@ impl Login<'_> {
         for portal in living {
             match self.log_in_by(&portal) {
                 Ok(ended) => return Ok(ended),
-                // By a deadline the login may be made after all.
-                Err(CallError::Node { error, .. }) if !matches!(error.cause, Cause::Deadline) => {
+                // Then the login may be made after all.
+                Err(CallError::Node { error, .. })
+                    if !matches!(error.cause, Cause::Deadline | Cause::Lost { .. }) =>
+                {
                     failed.push((portal, *error));
                 }
                 Err(error) => return Err(error),
@@ -179,7 +205,9 @@ impl Login<'_> {
             Ok(Connected::Anew) => self.made(),
             Ok(_) => Ok(Ended::MetForeign),
             Err(error) => {
-                disks.forget_portal(&of.disk.key(), self.deadline)?;
+                if let Err(why) = disks.forget_portal(&of.disk.key(), self.deadline) {
+                    tracing::warn!("portal {portal} stays known to the node: {why}");
+                }
                 Err(error.into())
             }
         }
@@ -206,7 +234,11 @@ impl Login<'_> {
     /// The identifier of the one session that there is now. Of two, as a stranger logged in too, it is not known.
     fn made(&self) -> Result<Ended, CallError> {
         let (leases, key) = (&self.disks.sessions, self.of.disk.key());
-        let sessions = self.disks.sessions_of(&self.of.disk.iqn, self.deadline)?;
+        // The session of a login that cannot be looked up is noted by the next call, or is the only one at its end.
+        let sessions = self.disks.sessions_of(&self.of.disk.iqn, self.deadline);
+        let Ok(sessions) = sessions else {
+            return Ok(Ended::MayBeMade);
+        };
         let [session] = &sessions[..] else {
             return Ok(Ended::MetForeign);
         };

@@ -51,7 +51,12 @@ impl IscsiDisks {
             Some(error) => Err(error),
             None => {
                 let answer = self.ctx.node.iscsi().probe(portal, deadline);
-                answer.inspect_err(|error| self.note_dead(portal, error))
+                answer.inspect_err(|error| {
+                    // Of a call that has no time left nothing is known.
+                    if !self.ctx.left_until(deadline).is_zero() {
+                        self.note_dead(portal, error);
+                    }
+                })
             }
         };
         thread::scope(|scope| {
@@ -74,6 +79,7 @@ impl IscsiDisks {
     fn note_dead(&self, portal: &Portal, error: &Error) {
         let until = self.ctx.node.deadline(DEAD_FOR);
         let mut dead = self.dead.0.lock();
+        dead.retain(|_, (until, _)| !self.ctx.left_until(*until).is_zero());
         dead.insert(portal.clone(), (until, error.clone()));
     }
 

@@ -118,7 +118,9 @@ impl IscsiDisks {
                 Some(ended) => ended?,
             }
         }
-        self.forget_portal(&key, deadline)?;
+        if let Err(error) = self.forget_portal(&key, deadline) {
+            tracing::warn!("a portal of {target} stays known to the node: {error}");
+        }
         Ok(self.sessions.note_gone(&key)?)
     }
 
@@ -141,7 +143,8 @@ impl IscsiDisks {
             None => {
                 let sessions = self.sessions_of(&of.disk.iqn, deadline)?;
                 let sole = <[_; 1]>::try_from(sessions).ok();
-                Ok(sole.map(|[session]| session.id))
+                let ours = sole.filter(|[session]| session.is_persistent != Some(true));
+                Ok(ours.map(|[session]| session.id))
             }
         }
     }
@@ -182,6 +185,10 @@ impl Source for IscsiDisks {
 
     fn query(&self, target: &Target) -> DiskQuery {
         target.query()
+    }
+
+    fn is_own(&self, of: &Use<'_, Target>) -> bool {
+        self.sessions.owner(of.volume) != Owner::Foreign
     }
 
     fn check(&self, of: &Use<'_, Target>, deadline: Deadline) -> Result<(), Error> {
@@ -246,7 +253,14 @@ impl Source for IscsiDisks {
             Err(error) if error.is_refusal() => Ended::InVain,
             Err(_) => Ended::MayBeMade,
         };
+        let added = self.added_portal(&key);
         self.sessions.end_call(volume, ended)?;
+        // Also where a stranger's session serves.
+        if let (Ended::MetForeign, Some(added)) = (ended, added) {
+            self.sessions.note(&key, PORTAL, added);
+            self.sessions.note(&key, ADDED, true);
+            self.sessions.save(&key)?;
+        }
         served.map(drop)
     }
 

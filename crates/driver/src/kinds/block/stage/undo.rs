@@ -5,7 +5,7 @@ use wincsi::{Condition, ResultExt as _};
 
 use super::DiskStage;
 use crate::code::Leftovers;
-use crate::kinds::block::{Source, Use};
+use crate::kinds::block::{Leaves, Source, Use};
 use crate::life::{CallError, may_come_through};
 
 /// What a failed call has to take back.
@@ -67,14 +67,13 @@ impl<S: Source> DiskStage<'_, S> {
                 offline.ok_if(Condition::NotFound)?;
             }
         }
+        let of = Use {
+            volume: &stage.volume,
+            disk: &self.source,
+        };
         match S::ATTACHES {
-            true => {
-                let of = Use {
-                    volume: &stage.volume,
-                    disk: &self.source,
-                };
-                undo.put_away(of, None, None)
-            }
+            true if undo.source.is_own(&of) => undo.put_away(of, None, None),
+            true => undo.source.detach(of, Leaves::InUse, deadline),
             false => Ok(()),
         }
     }

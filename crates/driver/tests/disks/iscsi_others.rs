@@ -1,0 +1,91 @@
+//! iSCSI volumes beside persons and other volumes' authors.
+
+use std::collections::BTreeMap;
+
+use os::Cause;
+use transport::Code;
+use wincsi::NodeApi;
+use wincsi::disks::{Criterion, DiskQuery};
+use wincsi::iscsi::TargetName;
+use wincsi::sim::{Effect, Rule};
+use wincsi_driver::kubelet::Request;
+use wire::csi::v1::volume_capability::AccessMode;
+use wire::csi::v1::volume_capability::access_mode::Mode;
+
+use crate::fixture::STAGING;
+use crate::iscsi::{Fixture, IQN, OTHER, log_in_by_hand, request, request_by, session};
+
+/// A login that ran out of time, or whose process died, may not be there: then a person logs in.
+#[test]
+fn a_persons_session_is_not_taken_for_a_login_in_doubt() {
+    let fixture = Fixture::new();
+    log_in_by_hand(&fixture);
+    for session in fixture.sessions() {
+        let target = TargetName::parse(IQN).unwrap();
+        let iscsi = NodeApi::iscsi(&fixture.hand);
+        iscsi.log_out(&target, &session.id, fixture.soon()).unwrap();
+    }
+    fixture.fault(Rule::on(
+        "MSFT_iSCSITarget.Connect",
+        Effect::Fail(Cause::TimedOut),
+    ));
+    fixture.stage().unwrap_err();
+    fixture.heal();
+    let theirs = log_in_by_hand(&fixture);
+    fixture.stage().unwrap();
+    fixture.unstage().unwrap();
+    assert_eq!(session(&fixture), Some(theirs));
+}
+
+/// Who writes a PersistentVolume may name the target of another's, and a server of his own.
+#[test]
+fn a_session_by_another_volumes_portal_does_not_serve() {
+    let fixture = Fixture::new();
+    fixture.stage().unwrap();
+    let call = fixture.call();
+    let none = BTreeMap::new();
+    let by = "10.0.0.8:3260";
+    let refused = request_by(by, ("w", OTHER), (IQN, "1"), &none, |request| {
+        call.stage(request)
+    });
+    let refused = refused.unwrap_err();
+    assert_eq!(refused.code(), Code::FailedPrecondition, "{refused}");
+    assert!(
+        refused.to_string().contains("goes by portal 10.0.0.9:3260"),
+        "{refused}"
+    );
+}
+
+/// An administrator has the LUN online by a session of his own, and readers on many nodes want it.
+#[test]
+fn a_refused_stage_leaves_a_strangers_disk_online() {
+    let fixture = Fixture::new();
+    log_in_by_hand(&fixture);
+    let (disks, soon) = (NodeApi::disks(&fixture.hand), fixture.soon());
+    disks.rescan(soon).unwrap();
+    let target = TargetName::parse(IQN).unwrap();
+    let query = DiskQuery::all([Criterion::IscsiSession(target), Criterion::Lun(0)]).unwrap();
+    let disk = disks.find(&query, soon).unwrap();
+    disks.bring_online(&disk, soon).unwrap();
+    for _ in 0..2 {
+        let call = fixture.call();
+        let none = BTreeMap::new();
+        let refused = request(("v", STAGING), (IQN, "0"), &none, |request| {
+            let mut capability = request.capability.unwrap().clone();
+            let mode = Mode::MultiNodeReaderOnly.into();
+            capability.access_mode = Some(AccessMode { mode });
+            call.stage(&Request {
+                volume: request.volume.clone(),
+                capability: Some(&capability),
+                ..*request
+            })
+        });
+        assert!(
+            refused
+                .unwrap_err()
+                .to_string()
+                .contains("came online writable")
+        );
+        assert!(disk.is_online(&fixture.hand, soon).unwrap());
+    }
+}
