@@ -33,7 +33,20 @@ const DIAMOND: [(&str, &[&str]); 4] = [
 impl NodeFixture {
     /// A node whose initiator service runs, with the server `array` near it, and a disk of its own.
     pub(crate) fn with_array() -> Self {
-        let fixture = Self::of(&with_services(Start::Automatic), Options::default());
+        Self::with_array_of(&with_services(Start::Automatic))
+    }
+
+    /// A node whose MPIO makes one disk of those of several sessions, where the initiator knows the portal.
+    pub(crate) fn with_mpio() -> Self {
+        let mut spec = with_services(Start::Automatic);
+        spec.storage.multipath = true;
+        let fixture = Self::with_array_of(&spec);
+        fixture.add_portal().unwrap();
+        fixture
+    }
+
+    fn with_array_of(spec: &NodeSpec) -> Self {
+        let fixture = Self::of(spec, Options::default());
         fixture.array().add_server("array", &array()).unwrap();
         for image in ["open", "guarded"] {
             fixture.array().set_image(image, GIB).unwrap();

@@ -18,7 +18,7 @@ use crate::support::initiator::{GUARDED, OPEN, chap, named};
 const DISCONNECT: &str = "MSFT_iSCSITarget.Disconnect";
 
 fn connected() -> NodeFixture {
-    let fixture = NodeFixture::with_portal();
+    let fixture = NodeFixture::with_mpio();
     fixture.connect(OPEN, &Authentication::None).unwrap();
     fixture
 }
