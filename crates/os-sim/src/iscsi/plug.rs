@@ -43,8 +43,8 @@ pub(crate) fn restart(machine: &mut Machine) -> io::Result<()> {
 
 /// The node's initiator, with the servers as they are now. A node in memory has none.
 pub(super) fn initiator(machine: &Machine) -> io::Result<Initiator> {
-    let control = machine.folder.as_ref().map(IscsiControl::at);
-    let servers = control.as_ref().map(IscsiControl::servers).transpose()?;
+    let arrays = machine.arrays.as_ref();
+    let servers = arrays.map(IscsiControl::servers).transpose()?;
     let state = machine.state.iscsi.clone();
     let disks = state.plugged.iter();
     let busy = disks.filter(|disk| machine.is_disk_held(disk)).cloned();

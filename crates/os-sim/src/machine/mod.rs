@@ -20,6 +20,7 @@ use uuid::Uuid;
 
 use self::spanned::Spanned;
 use crate::hardware::{Disk, HardwareControl};
+use crate::iscsi::IscsiControl;
 use crate::ondisk::Table;
 use crate::smb::SmbControl;
 use crate::spec::NodeSpec;
@@ -37,6 +38,8 @@ pub(crate) struct Machine {
     pub(crate) folder: Option<PathBuf>,
     /// The SMB servers around the node; `None` for a node in memory.
     pub(crate) servers: Option<SmbControl>,
+    /// The iSCSI servers around it, likewise.
+    pub(crate) arrays: Option<IscsiControl>,
     /// The disks that are plugged in, by name.
     pub(crate) present: BTreeMap<String, Present>,
     /// Where to find disks by number and volumes by id.
@@ -84,6 +87,7 @@ impl Machine {
             now: Moment(Duration::ZERO),
             hardware,
             servers: folder.as_ref().map(SmbControl::at),
+            arrays: folder.as_ref().map(IscsiControl::at),
             folder,
             present: BTreeMap::new(),
             numbers: HashMap::new(),
