@@ -13,7 +13,7 @@ use os::VolumeId;
 use super::control::IscsiControl;
 use super::initiator::Initiator;
 use crate::folder;
-use crate::hardware::{DiskSpec, HardwareControl};
+use crate::hardware::{DiskSpec, HardwareControl, HardwareError};
 use crate::machine::Machine;
 
 /// Lets the initiator do what is due, and plugs disks in and out accordingly.
@@ -72,8 +72,9 @@ fn plug(node: &Path, hardware: &HardwareControl, initiator: &Initiator) -> BTree
     let luns = luns.map(|(session, lun)| (session.disk_name(lun), (session, lun)));
     let wanted: BTreeMap<_, _> = luns.collect();
     for name in known.iter().filter(|name| !wanted.contains_key(*name)) {
-        if let Err(error) = hardware.detach_disk(name) {
-            tracing::debug!(%error, "a disk of an iSCSI session was gone already");
+        match hardware.detach_disk(name) {
+            Ok(()) | Err(HardwareError::Missing(_)) => {}
+            Err(error) => tracing::warn!(name, %error, "an iSCSI disk does not go"),
         }
     }
     let plugged = wanted.into_iter().filter(|(name, (session, lun))| {

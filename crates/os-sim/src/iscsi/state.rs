@@ -126,7 +126,7 @@ impl Session {
     pub(crate) fn disk_name(&self, lun: &Lun) -> String {
         match self.is_redundant {
             false => format!("iscsi-{}", lun.image),
-            true => format!("iscsi-{}~{}", lun.image, self.number),
+            true => format!("iscsi{}-{}", self.number, lun.image),
         }
     }
 

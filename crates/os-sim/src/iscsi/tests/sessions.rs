@@ -143,6 +143,10 @@ fn mpio_alone_makes_one_disk_of_two_sessions() {
             matches!(&disks[..], [(_, reason)] if *reason == left),
             "{disks:?}"
         );
+        fixture
+            .disconnect(&target, &fixture.sessions(OPEN)[0])
+            .unwrap();
+        assert_eq!(iscsi_disks(&fixture), [], "its disk goes with a session");
     }
 }
 
