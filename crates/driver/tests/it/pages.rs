@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 use std::{fs, iter};
 
-use wincsi::{Cause, Error, Feature};
+use wincsi::iscsi::{Portal, TargetName};
+use wincsi::{Cause, Condition, Error, Feature};
 use wincsi_driver::cluster_dns::ClusterDns;
 use wincsi_driver::in_flight::InFlight;
 use wincsi_driver::kinds::block::{self, format_rows};
@@ -190,7 +191,7 @@ fn cells(line: &str) -> Vec<&str> {
 
 /// Each error of each RPC but failures of the node, which have a table of their own.
 fn refusals() -> String {
-    let all = of_each().into_iter().chain(of_stage());
+    let all = of_each().into_iter().chain(of_stage()).chain(of_login());
     let all = all.chain(of_publish()).chain(of_stats()).chain(of_expand());
     let named = all.map(|(rpc, error, when)| (rpc, error.code().to_string(), when));
     let named: Vec<_> = named.collect();
@@ -221,6 +222,8 @@ fn grouped<'a>(cases: impl Iterator<Item = (&'a str, &'a str, &'a str)>) -> Stri
 }
 
 type Row = (&'static str, CallError, &'static str);
+
+const NOT_RESTORED: &str = "the volume is not staged there and cannot be restored";
 
 fn of_each() -> Vec<Row> {
     let running = InFlight::default();
@@ -305,6 +308,20 @@ fn of_stage() -> Vec<Row> {
     ]
 }
 
+fn of_login() -> Vec<Row> {
+    let all = [
+        iscsi::Refused::Busy,
+        iscsi::Refused::NoPortal(refused_login()),
+        iscsi::Refused::NoPortal(Vec::new()),
+        iscsi::Refused::NotConnected(String::new()),
+        iscsi::Refused::Mutual,
+        iscsi::Refused::OtherMutual(volume()),
+        iscsi::Refused::OtherPortal(String::new()),
+        iscsi::Refused::Service(String::new()),
+    ];
+    all.map(of_lun).into()
+}
+
 fn host_lacks() -> CallError {
     CallError::HostLacks {
         volume: volume(),
@@ -348,6 +365,44 @@ fn of_disk(refused: block::Refused) -> Row {
     (rpc, refused.into(), when)
 }
 
+fn of_lun(why: iscsi::Refused) -> Row {
+    let (rpc, when) = match &why {
+        iscsi::Refused::Busy => (
+            "NodeStage, NodeUnstage",
+            "another call logs in to the iSCSI target or out of it",
+        ),
+        iscsi::Refused::Mutual => ("NodeStage", "mutual CHAP without `-iscsi-mutual-secret`"),
+        iscsi::Refused::NoPortal(failed) if failed.is_empty() => {
+            ("NodeStage", "no portal of the iSCSI target serves")
+        }
+        iscsi::Refused::NoPortal(_) => ("NodeStage", "the iSCSI target refuses the secret"),
+        iscsi::Refused::NoSecret => ("NodePublish", NOT_RESTORED),
+        iscsi::Refused::NotConnected(_) => ("NodeStage", "the iSCSI session has no connection"),
+        iscsi::Refused::OtherMutual(_) => ("NodeStage", "another volume has another mutual secret"),
+        iscsi::Refused::OtherPortal(_) => (
+            "NodeStage",
+            "the iSCSI session goes by a portal that the volume does not have",
+        ),
+        iscsi::Refused::Service(_) => ("NodeStage", "MSiSCSI does not run"),
+    };
+    let (volume, target) = (
+        volume(),
+        TargetName::parse("iqn.2026-01.com.example:a").unwrap(),
+    );
+    let refused = iscsi::NotAttached {
+        volume,
+        target,
+        why,
+    };
+    (rpc, refused.into(), when)
+}
+
+fn refused_login() -> Vec<(Portal, Error)> {
+    let cause = Cause::failed(Condition::LogonFailure, "");
+    let portal = Portal::parse("10.0.0.9", 0).unwrap();
+    vec![(portal, Error::new("", "", cause))]
+}
+
 fn of_share(refused: share::Refused) -> Row {
     let (rpc, when) = match &refused {
         share::Refused::OtherUser { .. } => (
@@ -389,11 +444,8 @@ fn of_publish() -> Vec<Row> {
     let taken = CallError::TargetTaken(volume(), Box::new(Error::new("", "", Cause::Deadline)));
     let published = CallError::Published(volume(), path());
     vec![
-        (
-            "NodePublish",
-            not_staged,
-            "the volume is not staged there and cannot be restored",
-        ),
+        ("NodePublish", not_staged, NOT_RESTORED),
+        of_lun(iscsi::Refused::NoSecret),
         (
             "NodePublish",
             elsewhere,

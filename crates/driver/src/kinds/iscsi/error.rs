@@ -13,9 +13,9 @@ use crate::words;
 /// A volume that is not logged in for.
 #[derive(Debug)]
 pub struct NotAttached {
-    volume: VolumeHandle,
-    target: TargetName,
-    why: Refused,
+    pub volume: VolumeHandle,
+    pub target: TargetName,
+    pub why: Refused,
 }
 
 #[derive(Debug)]
