@@ -367,6 +367,7 @@ fn a_portal_goes_with_its_own_session_or_its_successor() {
 }
 
 /// Since the boot it has told of no target, so that nobody's session is through it.
+/// Guards: P84
 #[test]
 fn a_dead_portal_keeps_no_unstage_beside_strangers() {
     let mut fixture = Fixture::new();
@@ -411,6 +412,7 @@ fn log_in_at(fixture: &Fixture, address: &str, iqn: &str) {
         .unwrap();
 }
 
+/// Guards: P84
 #[test]
 fn a_strangers_session_serves_and_stays_as_it_is() {
     let fixture = Fixture::new();
@@ -487,6 +489,7 @@ fn a_disabled_initiator_refuses_a_stage_and_no_unstage() {
 }
 
 /// The LUN has another image behind its number after the reboot.
+/// Guards: P86
 #[test]
 fn another_disk_behind_the_number_is_not_touched() {
     let mut fixture = Fixture::new();

@@ -16,6 +16,7 @@ use crate::fixture::STAGING;
 use crate::iscsi::{Fixture, IQN, OTHER, log_in_by_hand, request, request_by, session};
 
 /// A login that ran out of time, or whose process died, may not be there: then a person logs in.
+/// Guards: P84
 #[test]
 fn a_persons_session_is_not_taken_for_a_login_in_doubt() {
     let fixture = Fixture::new();
@@ -38,6 +39,7 @@ fn a_persons_session_is_not_taken_for_a_login_in_doubt() {
 }
 
 /// Who writes a PersistentVolume may name the target of another's, and a server of his own.
+/// Guards: P85
 #[test]
 fn a_session_by_another_volumes_portal_does_not_serve() {
     let fixture = Fixture::new();

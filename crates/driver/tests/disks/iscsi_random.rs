@@ -63,6 +63,7 @@ struct World {
     seen: Seen,
 }
 
+/// Guards: P84, P86
 #[test]
 fn sessions_are_of_live_records_and_strangers() {
     let number = |variable| env::var(variable).ok().map(|text| text.parse().unwrap());

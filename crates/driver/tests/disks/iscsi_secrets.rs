@@ -14,6 +14,7 @@ use crate::support::{Setup, path};
 const USER: &str = "node";
 const SECRET: &str = "0123456789ab";
 
+/// Guards: P80
 #[test]
 fn a_target_asks_for_a_secret_and_the_session_keeps_it() {
     let target = TargetSpec::named(IQN).asking(USER, SECRET);
