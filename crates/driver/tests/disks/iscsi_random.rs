@@ -30,7 +30,7 @@ use crate::iscsi::{map, request_at, volume};
 use crate::support::{DriverFixture, Setup, path};
 
 /// How many steps are taken, unless the variable has another number.
-const STEPS: usize = 500;
+const STEPS: usize = 20_000;
 const STEPS_VARIABLE: &str = "WINCSI_ISCSI_STEPS";
 /// The node that comes first: a red one is played again alone, with the steps of one node.
 const FROM_VARIABLE: &str = "WINCSI_ISCSI_FROM";
