@@ -116,9 +116,8 @@ impl IscsiControl {
         Ok(state.iscsi)
     }
 
-    pub(crate) fn servers(&self) -> io::Result<Vec<ServerSpec>> {
+    pub(crate) fn servers(&self) -> io::Result<Vec<Arc<ServerSpec>>> {
         let servers = self.0.all()?;
-        let servers = servers.into_iter().map(|(_, server)| server);
-        Ok(servers.map(Arc::unwrap_or_clone).collect())
+        Ok(servers.into_iter().map(|(_, server)| server).collect())
     }
 }

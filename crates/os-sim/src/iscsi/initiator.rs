@@ -1,6 +1,7 @@
 //! The node's initiator: queries portals, logs in and out, keeps records.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 use std::time::Duration;
 
 use os::schema::{ReturnCode, iscsi_codes};
@@ -15,7 +16,7 @@ type Answer<T> = Result<T, ReturnCode>;
 pub(crate) struct Initiator {
     pub(crate) state: IscsiState,
     /// The servers as they are now.
-    pub(crate) servers: Vec<ServerSpec>,
+    pub(crate) servers: Vec<Arc<ServerSpec>>,
     /// The disks that somebody holds open.
     pub(crate) busy: BTreeSet<String>,
     /// Whether MPIO makes one disk of those of several sessions.
@@ -245,6 +246,7 @@ impl Initiator {
         servers
             .find(|server| server.has_address(&endpoint.address) && server.port == endpoint.port)
             .filter(|server| !server.is_down)
+            .map(Arc::as_ref)
             .ok_or(iscsi_codes::CONNECTION_FAILED)
     }
 

@@ -78,12 +78,12 @@ fn plug(node: &Path, hardware: &HardwareControl, initiator: &Initiator) -> BTree
         }
     }
     let plugged = wanted.into_iter().filter(|(name, (session, lun))| {
-        let spec = DiskSpec {
+        let spec = || DiskSpec {
             multipath: initiator.is_multipath,
             ..session.disk_spec(lun)
         };
         known.contains(name)
-            || attach(node, name, (&lun.image, &spec))
+            || attach(node, name, (&lun.image, &spec()))
                 .inspect_err(|error| tracing::warn!(name, %error, "an iSCSI disk does not come"))
                 .is_ok()
     });

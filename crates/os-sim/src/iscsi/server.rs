@@ -108,7 +108,7 @@ impl ServerSpec {
 
     pub(crate) fn has_address(&self, address: &str) -> bool {
         let mut addresses = self.addresses.iter();
-        addresses.any(|own| own.to_lowercase() == address.to_lowercase())
+        addresses.any(|own| own.eq_ignore_ascii_case(address))
     }
 
     pub(crate) fn target(&self, name: &str) -> Option<&TargetSpec> {
