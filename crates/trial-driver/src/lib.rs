@@ -99,6 +99,23 @@ impl Volume {
         }
     }
 
+    /// A LUN of a target, whose portals are tried in this order.
+    pub fn lun(iqn: &str, lun: u32, [first, second]: [&str; 2]) -> Self {
+        let handle = format!("{iqn}-{lun}");
+        let name = handle.replace(':', "-");
+        let lun = lun.to_string();
+        Self {
+            volume_context: text_map([
+                ("node_attach_driver", "iscsi"),
+                ("portal", first),
+                ("portals", second),
+                ("iqn", iqn),
+                ("lun", &lun),
+            ]),
+            ..Self::new(&handle, &name, &name)
+        }
+    }
+
     pub fn folder_name(index: u32) -> String {
         format!("pv-{index}")
     }

@@ -54,8 +54,9 @@ pub(super) fn measure(options: &Options) -> Result<String> {
         side_by_side("disks", &builds, plan)?,
         "Folders of one share, which the first stage maps and the last unstage unmaps:".to_owned(),
         side_by_side("folders", &builds, plan)?,
-        driver_tables::dead_servers(&run(&program, "dead-servers", "--shares", plan.shares)?),
-        driver_tables::staged(&run(&program, "staged", "--volumes", plan.staged)?),
+        luns(&program, plan)?,
+        driver_tables::dead_servers(&run(&program, &["dead-servers"], "--shares", plan.shares)?),
+        driver_tables::staged(&run(&program, &["staged"], "--volumes", plan.staged)?),
         driver_tables::memory(&memory(&program, &plugin, plan.staged)?),
     ];
     Ok(text.join("\n\n"))
@@ -71,10 +72,22 @@ fn build(package: &str, binary: &str) -> Result<PathBuf> {
     .run()
 }
 
-fn run(program: &Path, what: &str, option: &str, number: u32) -> Result<Figures> {
+fn run(program: &Path, what: &[&str], option: &str, number: u32) -> Result<Figures> {
     let mut command = Command::new(program);
-    command.args([what, option, &number.to_string()]);
+    command.args(what).args([option, &number.to_string()]);
     Figures::read(&process::capture(&mut command, RUN)?.success(PROGRAM)?)
+}
+
+/// LUNs, where each first portal answers and where none does.
+fn luns(program: &Path, plan: Plan) -> Result<String> {
+    let [mut living, mut dead] = [Vec::new(), Vec::new()];
+    for round in 1..=plan.rounds {
+        println!("round {round} of LUNs");
+        let figures = |what: &[&str]| run(program, what, "--volumes", plan.volumes);
+        living.push(figures(&["luns"])?);
+        dead.push(figures(&["luns", "--first-portals-dead"])?);
+    }
+    Ok(driver_tables::luns(plan.volumes, living, dead))
 }
 
 fn side_by_side(kind: &str, builds: &[(String, PathBuf)], plan: Plan) -> Result<String> {
@@ -85,7 +98,7 @@ fn side_by_side(kind: &str, builds: &[(String, PathBuf)], plan: Plan) -> Result<
     for round in 1..=plan.rounds {
         for ((name, rounds), (_, program)) in measured.iter_mut().zip(builds) {
             println!("round {round} of {kind}: {name}");
-            let figures = run(program, kind, "--volumes", plan.volumes);
+            let figures = run(program, &[kind], "--volumes", plan.volumes);
             rounds.push(figures.with_context(|| (*name).to_owned())?);
         }
     }

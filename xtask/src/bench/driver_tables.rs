@@ -70,6 +70,8 @@ impl Figures {
 const TIME: usize = 1;
 const PROCESSOR: usize = 2;
 
+const STAGE: &str = "NodeStageVolume";
+
 /// The rounds of each build: calls one after the other, and many at a time.
 pub(super) fn side_by_side(volumes: u32, builds: &[(&str, Vec<Figures>)]) -> String {
     let mut text = format!(
@@ -97,6 +99,28 @@ fn side_by_side_cells(call: &str, rounds: &[Figures]) -> String {
         figure(&last),
         verdict(ratio <= TOGETHER_TARGET),
         figure(&|round| round.median("last", call, PROCESSOR)),
+    )
+}
+
+/// Stages at a time where each first portal is dead may take so many times those where it answers, and one probe.
+const DEAD_PORTAL_TARGET: f64 = 1.2;
+const PROBE: f64 = 3_000.0;
+
+/// LUNs of targets whose first portals answer, and of such whose first portals do not.
+pub(super) fn luns(volumes: u32, living: Vec<Figures>, dead: Vec<Figures>) -> String {
+    let last = |round: &Figures| round.median("last", STAGE, TIME);
+    let pairs = living.iter().zip(&dead);
+    let ratio = median(pairs.map(|(living, dead)| (last(dead) - PROBE) / last(living)));
+    let builds = [
+        ("first portals answer", living),
+        ("first portals dead", dead),
+    ];
+    format!(
+        "LUNs, 20 of each target; each first stage logs in, each last unstage logs out:\n\n{}\n\n\
+         Stage where each first portal is dead, less one probe of {PROBE} ms, times that where it answers: \
+         {ratio:.2}, at most {DEAD_PORTAL_TARGET}: {}",
+        side_by_side(volumes, &builds),
+        verdict(ratio <= DEAD_PORTAL_TARGET)
     )
 }
 
@@ -170,6 +194,18 @@ mod tests {
             table.ends_with(&format!("\n| Stage | ours | {expected}")),
             "{table}"
         );
+    }
+
+    #[test]
+    fn a_dead_portal_may_cost_a_fifth_and_a_probe() {
+        let of = |last| read(&format!("last NodeStageVolume 100 {last} 400\n"));
+        for (dead, verdict) in [
+            (15_000, "1.20, at most 1.2: yes"),
+            (15_100, "1.21, at most 1.2: **no**"),
+        ] {
+            let text = luns(100, vec![of(10_000)], vec![of(dead)]);
+            assert!(text.ends_with(verdict), "{text}");
+        }
     }
 
     #[test]

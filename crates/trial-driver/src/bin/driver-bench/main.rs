@@ -4,6 +4,7 @@
 //! processor time counts, its milliseconds too.
 
 mod dead_servers;
+mod luns;
 mod node;
 mod side_by_side;
 mod staged;
@@ -25,6 +26,14 @@ enum Command {
     Disks(Lives),
     /// The life of folders of one share, likewise.
     Folders(Lives),
+    /// The life of LUNs, 20 of each target, likewise.
+    Luns {
+        #[command(flatten)]
+        lives: Lives,
+        /// Whether the first portal of each target does not answer.
+        #[arg(long)]
+        first_portals_dead: bool,
+    },
     /// Calls for shares of servers that live, on a node with servers that do not answer and on one without.
     DeadServers {
         /// How many shares each server has.
@@ -61,6 +70,10 @@ fn main() -> anyhow::Result<()> {
     match Arguments::parse().command {
         Command::Disks(Lives { volumes, alone }) => side_by_side::disks(volumes, alone),
         Command::Folders(Lives { volumes, alone }) => side_by_side::folders(volumes, alone),
+        Command::Luns {
+            lives: Lives { volumes, alone },
+            first_portals_dead,
+        } => luns::run(volumes, alone, first_portals_dead),
         Command::DeadServers { shares, calls } => dead_servers::run(shares, calls),
         Command::Staged { volumes, calls } => staged::run(volumes, calls),
         Command::Records { folder, volumes } => staged::write_records(&folder, volumes),

@@ -1,7 +1,7 @@
 //! A simulated node in memory with the driver's Node service, served on a socket.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use driver::kinds::share::Hashes;
@@ -10,8 +10,10 @@ use driver::kubelet::{Router, serve_node};
 use driver::life::{Kubelet, Volumes};
 use driver::machine::Simulated;
 use driver::record::Store;
+use os_meter::Meter;
 use tempfile::TempDir;
 use transport::{Endpoint, Server, ServerOptions};
+use wincsi::sim::iscsi::IscsiControl;
 use wincsi::sim::smb::{ServerSpec, Share, SmbControl};
 use wincsi::sim::{
     Arrives, Bus, ClockMode, Content, DiskSpec, IdentifierKind, Inventory, Latency, NodeSpec,
@@ -22,7 +24,7 @@ use wincsi_trial_driver::{PASSWORD, USER, Volume};
 use wire::csi::v1::NodeGetInfoResponse;
 
 /// How large a disk is, in bytes.
-const LENGTH: u64 = 1 << 30;
+pub(crate) const LENGTH: u64 = 1 << 30;
 
 const FILES: &str = "files";
 
@@ -36,14 +38,35 @@ pub(crate) struct TestNode {
 impl TestNode {
     /// A node of so many formatted disks.
     pub(crate) fn new(latency: Latency, inventory: Inventory) -> anyhow::Result<Self> {
+        Self::made(latency, |spec, files| {
+            fs::create_dir(files)?;
+            let clock = ClockMode::Real;
+            Ok(SimNode::in_memory_with_files(
+                spec, inventory, clock, files,
+            )?)
+        })
+    }
+
+    /// A node whose disks are files too, as those of iSCSI servers are. The meter hears of its operations.
+    pub(crate) fn in_folder(latency: Latency, meter: &Arc<dyn Meter>) -> anyhow::Result<Self> {
+        let made = Self::made(latency, |spec, folder| {
+            Ok(SimNode::create(folder, spec, ClockMode::Real)?)
+        })?;
+        let os = os_meter::metered(made.sim.os(), meter);
+        let node = Arc::new(Node::new(os, Options::default()));
+        Ok(Self { node, ..made })
+    }
+
+    fn made(
+        latency: Latency,
+        make: impl FnOnce(&NodeSpec, &Path) -> anyhow::Result<SimNode>,
+    ) -> anyhow::Result<Self> {
         let home = tempfile::tempdir()?;
         let spec = NodeSpec {
             latency,
             ..NodeSpec::named("bench")
         };
-        let files = home.path().join(FILES);
-        fs::create_dir(&files)?;
-        let sim = SimNode::in_memory_with_files(&spec, inventory, ClockMode::Real, &files)?;
+        let sim = make(&spec, &home.path().join(FILES))?;
         let node = Arc::new(Node::new(sim.os(), Options::default()));
         Ok(Self { sim, node, home })
     }
@@ -80,6 +103,10 @@ impl TestNode {
 
     pub(crate) fn smb(&self) -> SmbControl {
         SmbControl::at(self.files())
+    }
+
+    pub(crate) fn arrays(&self) -> IscsiControl {
+        IscsiControl::at(self.files())
     }
 
     fn files(&self) -> PathBuf {

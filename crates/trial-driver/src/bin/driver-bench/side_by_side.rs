@@ -46,7 +46,7 @@ pub(crate) fn folders(volumes: u32, alone: u32) -> anyhow::Result<()> {
 }
 
 /// The lives of volumes, one after another; then the other volumes at a time, in step, and each at its own pace.
-fn live(
+pub(crate) fn live(
     node: &TestNode,
     all: Vec<Volume>,
     alone: usize,
