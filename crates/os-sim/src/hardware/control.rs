@@ -151,6 +151,19 @@ impl HardwareControl {
         .map_err(|source| about(name, source))
     }
 
+    /// Plugs in a disk whose bytes are this image's, if it is not: what is written is in the image, and a larger image is
+    /// a larger disk.
+    pub(crate) fn attach_image(&self, name: &str, spec: &DiskSpec, image: &Path) -> io::Result<()> {
+        match &*self.0 {
+            Store::Folder(folder) => link_image(folder, name, spec, image),
+            Store::Memory(memory) => {
+                let (spec, medium) = (spec.clone(), Medium::File(image.to_owned()));
+                locked(memory).put(name, Disk { spec, medium });
+                Ok(())
+            }
+        }
+    }
+
     /// Plugs in a copy of a disk as it is now, its volumes' files included, as clouds restore a snapshot:
     /// the same content in another device.
     ///
@@ -360,6 +373,20 @@ fn attach_files(folder: &Path, name: &str, spec: &DiskSpec, content: &Content) -
     }
     fs::rename(&staged, &image)?;
     folder::replace(&spec_file, text.as_bytes())
+}
+
+/// A hard link, in the same file system.
+fn link_image(folder: &Path, name: &str, spec: &DiskSpec, image: &Path) -> io::Result<()> {
+    let [spec_file, link] = disk_files(folder, name);
+    if !link.exists() {
+        fs::create_dir_all(folder.join("disks"))?;
+        fs::hard_link(image, &link)?;
+    }
+    if !spec_file.exists() {
+        let text = toml::to_string(spec).map_err(io::Error::other)?;
+        folder::replace(&spec_file, text.as_bytes())?;
+    }
+    Ok(())
 }
 
 fn change_file(folder: &Path, name: &str, act: impl FnOnce(&mut DiskSpec)) -> io::Result<()> {

@@ -1,18 +1,16 @@
-//! The disks that sessions bring: a link to the server's image among the node's disks.
+//! The disks that sessions bring, whose bytes are the server's images.
 //!
 //! What is plugged in follows from the sessions and the servers, and is brought about before every
 //! operation: a server that goes down takes its disks along, and a process that is killed in between
 //! leaves nothing that the next one does not mend.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
-use std::{fs, io};
+use std::io;
 
 use os::VolumeId;
 
 use super::control::IscsiControl;
 use super::initiator::Initiator;
-use crate::folder;
 use crate::hardware::{DiskSpec, HardwareControl, HardwareError};
 use crate::machine::Machine;
 
@@ -25,11 +23,9 @@ pub(crate) fn reconcile(machine: &mut Machine) -> io::Result<()> {
     if machine.is_service_running(super::SERVICE) {
         initiator.come_up();
     }
-    let plugged = match machine.folder.clone() {
-        Some(node) => plug(&node, &machine.hardware, &initiator),
-        None => BTreeSet::new(),
-    };
-    initiator.state.plugged = plugged;
+    if let Some(arrays) = &machine.arrays {
+        initiator.state.plugged = plug(arrays, &machine.hardware, &initiator);
+    }
     keep(machine, initiator);
     Ok(())
 }
@@ -66,7 +62,11 @@ pub(super) fn keep(machine: &mut Machine, initiator: Initiator) {
 
 /// Brings the node's disks in line; returns the names of those that are plugged in now. A disk that
 /// was pulled out stays out until its session is made again.
-fn plug(node: &Path, hardware: &HardwareControl, initiator: &Initiator) -> BTreeSet<String> {
+fn plug(
+    arrays: &IscsiControl,
+    hardware: &HardwareControl,
+    initiator: &Initiator,
+) -> BTreeSet<String> {
     let known = &initiator.state.plugged;
     let luns = initiator.luns();
     let luns = luns.map(|(session, lun)| (session.disk_name(lun), (session, lun)));
@@ -83,27 +83,12 @@ fn plug(node: &Path, hardware: &HardwareControl, initiator: &Initiator) -> BTree
             ..session.disk_spec(lun)
         };
         known.contains(name)
-            || attach(node, name, (&lun.image, &spec()))
+            || hardware
+                .attach_image(name, &spec(), &arrays.image(&lun.image))
                 .inspect_err(|error| tracing::warn!(name, %error, "an iSCSI disk does not come"))
                 .is_ok()
     });
     plugged.map(|(name, _)| name).collect()
-}
-
-/// A hard link: what is written through the disk is in the image, and a larger image is a larger disk.
-fn attach(node: &Path, name: &str, (served, disk): (&str, &DiskSpec)) -> io::Result<()> {
-    let disks = node.join("disks");
-    let spec = disks.join(format!("{name}.toml"));
-    let image = disks.join(format!("{name}.img"));
-    if !image.exists() {
-        fs::create_dir_all(&disks)?;
-        fs::hard_link(IscsiControl::at(node).image(served), &image)?;
-    }
-    if !spec.exists() {
-        let text = toml::to_string(disk).map_err(io::Error::other)?;
-        folder::replace(&spec, text.as_bytes())?;
-    }
-    Ok(())
 }
 
 impl Machine {

@@ -1,12 +1,11 @@
 //! LUNs of targets: the first stage of each logs in, the last unstage logs out.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::ensure;
-use os_meter::{Counts, Meter, Tally};
+use os_meter::Counts;
 use wincsi::sim::iscsi::{ServerSpec, TargetSpec};
-use wincsi::sim::{Bus, DiskSpec, Effect, IdentifierKind, Latency, Rule};
+use wincsi::sim::{Bus, DiskSpec, Effect, IdentifierKind, Inventory, Latency, Rule};
 use wincsi_trial_driver::Volume;
 
 use crate::node::{LENGTH, TestNode};
@@ -24,9 +23,7 @@ const LOGIN_MS: u64 = 1_000;
 const SILENCE: Duration = Duration::from_secs(4);
 
 pub(crate) fn run(volumes: u32, alone: u32, first_portals_dead: bool) -> anyhow::Result<()> {
-    let tally = Arc::new(Tally::default());
-    let meter: Arc<dyn Meter> = Arc::clone(&tally) as _;
-    let node = TestNode::in_folder(Latency::Recorded, &meter)?;
+    let (node, tally) = TestNode::new(Latency::Recorded, Inventory::of(0))?.counted();
     // Each volume that is alone logs in; those at a time do so in two groups.
     let targets = alone + 2 * volumes.div_ceil(LUNS);
     add_array(&node, targets)?;

@@ -1,7 +1,7 @@
 //! A simulated node in memory with the driver's Node service, served on a socket.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use driver::kinds::share::Hashes;
@@ -10,7 +10,7 @@ use driver::kubelet::{Router, serve_node};
 use driver::life::{Kubelet, Volumes};
 use driver::machine::Simulated;
 use driver::record::Store;
-use os_meter::Meter;
+use os_meter::{Meter, Tally};
 use tempfile::TempDir;
 use transport::{Endpoint, Server, ServerOptions};
 use wincsi::sim::iscsi::IscsiControl;
@@ -38,37 +38,25 @@ pub(crate) struct TestNode {
 impl TestNode {
     /// A node of so many formatted disks.
     pub(crate) fn new(latency: Latency, inventory: Inventory) -> anyhow::Result<Self> {
-        Self::made(latency, |spec, files| {
-            fs::create_dir(files)?;
-            let clock = ClockMode::Real;
-            Ok(SimNode::in_memory_with_files(
-                spec, inventory, clock, files,
-            )?)
-        })
-    }
-
-    /// A node whose disks are files too, as those of iSCSI servers are. The meter hears of its operations.
-    pub(crate) fn in_folder(latency: Latency, meter: &Arc<dyn Meter>) -> anyhow::Result<Self> {
-        let made = Self::made(latency, |spec, folder| {
-            Ok(SimNode::create(folder, spec, ClockMode::Real)?)
-        })?;
-        let os = os_meter::metered(made.sim.os(), meter);
-        let node = Arc::new(Node::new(os, Options::default()));
-        Ok(Self { node, ..made })
-    }
-
-    fn made(
-        latency: Latency,
-        make: impl FnOnce(&NodeSpec, &Path) -> anyhow::Result<SimNode>,
-    ) -> anyhow::Result<Self> {
         let home = tempfile::tempdir()?;
         let spec = NodeSpec {
             latency,
             ..NodeSpec::named("bench")
         };
-        let sim = make(&spec, &home.path().join(FILES))?;
+        let files = home.path().join(FILES);
+        fs::create_dir(&files)?;
+        let sim = SimNode::in_memory_with_files(&spec, inventory, ClockMode::Real, &files)?;
         let node = Arc::new(Node::new(sim.os(), Options::default()));
         Ok(Self { sim, node, home })
+    }
+
+    /// The same node, and a count of its operations.
+    pub(crate) fn counted(self) -> (Self, Arc<Tally>) {
+        let tally = Arc::new(Tally::default());
+        let meter: Arc<dyn Meter> = Arc::clone(&tally) as _;
+        let os = os_meter::metered(self.sim.os(), &meter);
+        let node = Arc::new(Node::new(os, Options::default()));
+        (Self { node, ..self }, tally)
     }
 
     /// Plugs in a blank disk of this page 0x83 identifier.
