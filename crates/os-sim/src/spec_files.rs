@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, SystemTime};
 use std::{fs, io};
 
 use serde::Serialize;
@@ -19,7 +20,19 @@ pub(crate) struct SpecFiles<T> {
     kind: &'static str,
     /// By name. Each file is read whenever it is needed, and parsed when its text is another.
     parsed: Arc<Mutex<HashMap<String, Parsed<T>>>>,
+    names: Arc<Mutex<Names>>,
 }
+
+/// The names as the folder had them, which it has while it was not changed since: images of servers lie there too.
+#[derive(Debug, Default)]
+struct Names {
+    all: Vec<String>,
+    /// Of the folder when it was read, if that was long after. One just changed may change again in the same tick.
+    changed: Option<SystemTime>,
+}
+
+/// Longer than a tick of any file system's clock.
+const TICK: Duration = Duration::from_secs(2);
 
 /// A file's text, and what it specifies if it reads.
 #[derive(Debug, Clone)]
@@ -34,6 +47,7 @@ impl<T: Serialize + DeserializeOwned> SpecFiles<T> {
             folder,
             kind,
             parsed: Arc::default(),
+            names: Arc::default(),
         }
     }
 
@@ -44,7 +58,7 @@ impl<T: Serialize + DeserializeOwned> SpecFiles<T> {
     /// All of them by name. One that does not read is as good as none, and is told of.
     pub(crate) fn all(&self) -> io::Result<Vec<(String, Arc<T>)>> {
         let mut all = Vec::new();
-        for name in folder::stems(&self.folder, "toml")? {
+        for name in self.names()? {
             if let Some(spec) = self.get(&name)? {
                 all.push((name, spec));
             }
@@ -101,6 +115,18 @@ impl<T: Serialize + DeserializeOwned> SpecFiles<T> {
             folder::replace(&self.file(name), text.as_bytes())
         })
         .map_err(|source| self.failed(name, source))
+    }
+
+    fn names(&self) -> io::Result<Vec<String>> {
+        let changed = folder::existing(self.folder.metadata())?;
+        let changed = changed.and_then(|folder| folder.modified().ok());
+        let mut names = self.names.lock().unwrap_or_else(PoisonError::into_inner);
+        if changed.is_none() || names.changed != changed {
+            let is_old = |changed: &SystemTime| changed.elapsed().is_ok_and(|age| age > TICK);
+            names.changed = changed.filter(is_old);
+            names.all = folder::stems(&self.folder, "toml")?;
+        }
+        Ok(names.all.clone())
     }
 
     fn parsed(&self, name: &str, text: String) -> Option<Arc<T>> {

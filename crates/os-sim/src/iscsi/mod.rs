@@ -31,7 +31,7 @@ mod tests;
 pub use control::IscsiControl;
 pub use server::{Chap, Lun, ServerSpec, TargetSpec};
 
-pub(crate) use plug::{reconcile, restart};
+pub(crate) use plug::{Settled, reconcile, restart};
 pub(crate) use state::IscsiState;
 
 use std::collections::BTreeSet;

@@ -6,28 +6,62 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
+use std::sync::Arc;
 
 use os::VolumeId;
 
 use super::control::IscsiControl;
 use super::initiator::Initiator;
+use super::server::ServerSpec;
+use super::state::IscsiState;
 use crate::hardware::{DiskSpec, HardwareControl, HardwareError};
 use crate::machine::Machine;
+
+/// From what the disks of sessions follow: while it is the same, they are.
+#[derive(Debug)]
+pub(crate) struct Settled {
+    servers: Vec<Arc<ServerSpec>>,
+    state: IscsiState,
+    is_running: bool,
+}
 
 /// Lets the initiator do what is due, and plugs disks in and out accordingly.
 pub(crate) fn reconcile(machine: &mut Machine) -> io::Result<()> {
     if machine.state.iscsi.is_at_rest() {
         return Ok(());
     }
-    let mut initiator = initiator(machine)?;
-    if machine.is_service_running(super::SERVICE) {
+    let (servers, is_running) = (
+        servers(machine)?,
+        machine.is_service_running(super::SERVICE),
+    );
+    if let Some(settled) = &machine.iscsi_settled
+        && settled.is_running == is_running
+        && settled.state == machine.state.iscsi
+        && is_same(&settled.servers, &servers)
+    {
+        return Ok(());
+    }
+    let mut initiator = initiator_among(machine, servers.clone());
+    if is_running {
         initiator.come_up();
     }
     if let Some(arrays) = &machine.arrays {
         initiator.state.plugged = plug(arrays, &machine.hardware, &initiator);
     }
+    let state = initiator.state.clone();
     keep(machine, initiator);
+    machine.iscsi_settled = Some(Settled {
+        servers,
+        state,
+        is_running,
+    });
     Ok(())
+}
+
+/// A file whose text is the same is parsed once.
+fn is_same(some: &[Arc<ServerSpec>], others: &[Arc<ServerSpec>]) -> bool {
+    let mut pairs = some.iter().zip(others);
+    some.len() == others.len() && pairs.all(|(one, other)| Arc::ptr_eq(one, other))
 }
 
 /// Restarts the initiator with the node. What the registry holds is there again, and the disks too if
@@ -37,19 +71,27 @@ pub(crate) fn restart(machine: &mut Machine) -> io::Result<()> {
     reconcile(machine)
 }
 
-/// The node's initiator, with the servers as they are now. A node in memory has none.
+/// The node's initiator, with the servers as they are now.
 pub(super) fn initiator(machine: &Machine) -> io::Result<Initiator> {
+    Ok(initiator_among(machine, servers(machine)?))
+}
+
+/// The servers as they are now. A node in memory has none.
+fn servers(machine: &Machine) -> io::Result<Vec<Arc<ServerSpec>>> {
     let arrays = machine.arrays.as_ref();
-    let servers = arrays.map(IscsiControl::servers).transpose()?;
+    arrays.map_or(Ok(Vec::new()), IscsiControl::servers)
+}
+
+fn initiator_among(machine: &Machine, servers: Vec<Arc<ServerSpec>>) -> Initiator {
     let state = machine.state.iscsi.clone();
     let disks = state.plugged.iter();
     let busy = disks.filter(|disk| machine.is_disk_held(disk)).cloned();
-    Ok(Initiator {
+    Initiator {
         busy: busy.collect(),
         is_multipath: machine.spec.storage.multipath,
-        servers: servers.unwrap_or_default(),
+        servers,
         state,
-    })
+    }
 }
 
 /// Keeps what the initiator did. The state is written whenever it was touched, so it is touched only

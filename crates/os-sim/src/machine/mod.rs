@@ -20,7 +20,7 @@ use uuid::Uuid;
 
 use self::spanned::Spanned;
 use crate::hardware::{Disk, HardwareControl};
-use crate::iscsi::IscsiControl;
+use crate::iscsi::{IscsiControl, Settled};
 use crate::ondisk::Table;
 use crate::smb::SmbControl;
 use crate::spec::NodeSpec;
@@ -40,6 +40,7 @@ pub(crate) struct Machine {
     pub(crate) servers: Option<SmbControl>,
     /// The iSCSI servers around it, likewise.
     pub(crate) arrays: Option<IscsiControl>,
+    pub(crate) iscsi_settled: Option<Settled>,
     /// The disks that are plugged in, by name.
     pub(crate) present: BTreeMap<String, Present>,
     /// Where to find disks by number and volumes by id.
@@ -88,6 +89,7 @@ impl Machine {
             hardware,
             servers: folder.as_ref().map(SmbControl::at),
             arrays: folder.as_ref().map(IscsiControl::at),
+            iscsi_settled: None,
             folder,
             present: BTreeMap::new(),
             numbers: HashMap::new(),
