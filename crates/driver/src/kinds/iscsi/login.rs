@@ -4,7 +4,7 @@ use wincsi::iscsi::{
     Authentication, ChapSecret, Connected, LoginOptions, Portal, SessionInfo, TargetName,
 };
 use wincsi::system::{ServiceName, ServiceState, StartType};
-use wincsi::{Cause, Code, Condition, Deadline, Error, Hresult};
+use wincsi::{Cause, Condition, Deadline, Error};
 
 use super::portals::PORTAL;
 use super::source::{IscsiDisks, SESSION};
@@ -14,9 +14,6 @@ use crate::leases::{Comparison, Ended, SecretText};
 use crate::life::{CallError, may_come_through};
 
 pub(super) const SERVICE: &str = "MSiSCSI";
-
-/// The initiator does not know the target: the portal's answer is from before this node was permitted.
-const TARGET_NOT_FOUND: Hresult = Hresult(0xEFFF_0029);
 
 /// A login, as a volume's call wants it.
 struct Login<'a> {
@@ -198,7 +195,9 @@ impl Login<'_> {
         let (disks, of) = (self.disks, self.of);
         let is_ours = disks.add_portal(of, portal, self.discovery, self.deadline)?;
         let connected = match self.connect(portal) {
-            Err(error) if is_ours && is_unknown(&error) => self.connect_once_more(portal, error),
+            Err(error) if is_ours && error.is(Condition::NotFound) => {
+                self.connect_once_more(portal, error)
+            }
             connected => connected,
         };
         match connected {
@@ -252,10 +251,6 @@ impl Login<'_> {
 pub(super) fn is_connected(sessions: &[SessionInfo]) -> bool {
     let mut sessions = sessions.iter();
     sessions.any(|session| session.is_connected != Some(false))
-}
-
-fn is_unknown(error: &Error) -> bool {
-    error.is(Condition::NotFound) || error.code() == Some(Code::Hresult(TARGET_NOT_FOUND))
 }
 
 /// User and secret; both are empty without CHAP.
