@@ -127,7 +127,8 @@ impl Initiator<'_> {
         let mut disks = BTreeSet::new();
         if target.is_connected {
             for connection in self.connections(target)? {
-                disks.extend(self.disks(&connection)?);
+                let association = connection_to_disk::CLASS.name;
+                disks.extend(self.disks_behind(&connection.path, association)?);
             }
         }
         Ok(disks)
@@ -154,11 +155,6 @@ impl Initiator<'_> {
             }
         }
         Ok(None)
-    }
-
-    /// The disks that a connection leads to; none when it has gone.
-    pub(super) fn disks(&self, connection: &Endpoint) -> Result<BTreeSet<DiskNumber>, IscsiError> {
-        self.disks_behind(&connection.path, connection_to_disk::CLASS.name)
     }
 
     /// The disks that a session brings; none when it has gone.

@@ -60,13 +60,9 @@ impl Iscsi<'_> {
         deadline: Deadline,
     ) -> Result<BTreeSet<DiskNumber>, IscsiError> {
         let initiator = self.initiator(deadline);
-        let mut disks = BTreeSet::new();
-        if let Some(known) = initiator.any_target(target)? {
-            for connection in initiator.connections(&known)? {
-                disks.extend(initiator.disks(&connection)?);
-            }
-        }
-        Ok(disks)
+        let known = initiator.any_target(target)?;
+        let disks = known.map(|known| initiator.disks_of_target(&known));
+        Ok(disks.transpose()?.unwrap_or_default())
     }
 }
 
