@@ -117,6 +117,12 @@ pub struct Use<'a, P> {
     pub disk: &'a P,
 }
 
+impl<'a, P> Use<'a, P> {
+    fn new(volume: &'a VolumeHandle, disk: &'a P) -> Self {
+        Self { volume, disk }
+    }
+}
+
 /// How a volume leaves its disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Leaves {
@@ -211,10 +217,7 @@ impl<S: Source> Kind for Block<S> {
     ) -> Result<Option<Space>, Error> {
         let call = self.until(deadline);
         let record: DiskRecord<S> = record.of_kind()?;
-        let of = Use {
-            volume: &record.volume,
-            disk: &record.content.source,
-        };
+        let of = Use::new(&record.volume, &record.content.source);
         self.source.check(&of, deadline)?;
         let live = call.live(&record, at)?;
         let stats = |found: FoundVolume| self.ctx.node.volumes().stats(found.id(), deadline);

@@ -210,10 +210,7 @@ impl<S: Source> DiskStage<'_, S> {
         if S::ATTACHES && self.before.is_none() {
             self.put_record(false)?;
         }
-        let of = Use {
-            volume: &self.turn.stage.volume,
-            disk: &self.source,
-        };
+        let of = Use::new(&self.turn.stage.volume, &self.source);
         let (source, deadline) = (&self.block.source, self.block.deadline);
         source.attach(of, self.secret.as_ref(), deadline)
     }

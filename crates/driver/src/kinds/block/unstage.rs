@@ -26,10 +26,7 @@ impl<S: Source> Call<'_, Block<S>> {
             tracing::warn!("volume {volume}: its staging path may keep its disk: {error}");
         }
         let content = &record.content;
-        let of = Use {
-            volume: &record.volume,
-            disk: &content.source,
-        };
+        let of = Use::new(&record.volume, &content.source);
         self.put_away(of, content.mounted, content.identity.as_deref())
     }
 
@@ -38,18 +35,18 @@ impl<S: Source> Call<'_, Block<S>> {
     /// under the one that is still mounted it would lose data. A volume whose record cannot be read may have it too.
     pub(super) fn put_away(
         &self,
-        Use { volume, disk }: Use<'_, S::Spec>,
+        of: Use<'_, S::Spec>,
         mounted: Option<VolumeId>,
         identity: Option<&str>,
     ) -> Result<(), CallError> {
-        let of = Use { volume, disk };
+        let volume = of.volume;
         let is_offline = self.source.wake(&of, self.deadline)?
-            && self.release_recorded(volume, disk, mounted, identity)?;
+            && self.release_recorded(&of, mounted, identity)?;
         if !S::ATTACHES {
             return Ok(());
         }
         let is_of_others =
-            self.ctx.store.unreadable() > 0 || self.others_from(volume, disk).next().is_some();
+            self.ctx.store.unreadable() > 0 || self.others_from(volume, of.disk).next().is_some();
         let leaves = match is_offline && !is_of_others {
             true => Leaves::Free,
             false => Leaves::InUse,
@@ -76,11 +73,11 @@ impl<S: Source> Call<'_, Block<S>> {
     /// Whether the disk is offline now, or gone.
     fn release_recorded(
         &self,
-        volume: &VolumeHandle,
-        source: &S::Spec,
+        of: &Use<'_, S::Spec>,
         mounted: Option<VolumeId>,
         identity: Option<&str>,
     ) -> Result<bool, Error> {
+        let (volume, source) = (of.volume, of.disk);
         let disks = self.ctx.node.disks();
         disks.rescan(self.deadline)?;
         let found = disks.find(&self.source.query(source), self.deadline);

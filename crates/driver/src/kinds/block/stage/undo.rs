@@ -67,10 +67,7 @@ impl<S: Source> DiskStage<'_, S> {
                 offline.ok_if(Condition::NotFound)?;
             }
         }
-        let of = Use {
-            volume: &stage.volume,
-            disk: &self.source,
-        };
+        let of = Use::new(&stage.volume, &self.source);
         match S::ATTACHES {
             true if undo.source.is_own(&of) => undo.put_away(of, None, None),
             true => undo.source.detach(of, Leaves::InUse, deadline),
