@@ -194,7 +194,7 @@ pub fn table(settings: Settings) -> Vec<Row> {
     } = settings;
     vec![
         Row::of::<block::Disk<iscsi::Target>, _>(move |ctx| {
-            Block::new(ctx, IscsiDisks::new(ctx, iscsi), iscsi.arrival)
+            Block::new(ctx, IscsiDisks::new(ctx, iscsi), block::ARRIVAL)
         }),
         Row::of::<share::Share, _>(move |ctx| ShareKind::new(ctx, shares)),
         Row::of::<block::Disk<disk::Attached>, _>(move |ctx| {

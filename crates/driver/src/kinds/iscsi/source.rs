@@ -3,7 +3,6 @@
 use std::collections::BTreeSet;
 use std::convert::Infallible;
 use std::sync::Arc;
-use std::time::Duration;
 
 use wincsi::disks::{Criterion, DiskQuery};
 use wincsi::iscsi::ChapSecret;
@@ -12,7 +11,7 @@ use wincsi::{Cause, Condition, Deadline, Error, Feature};
 use super::login::{SERVICE, is_connected};
 use super::portals::{ADDED, DeadPortals, PORTAL};
 use super::{Credentials, Refused, Target, accepts, keys, read};
-use crate::kinds::block::{ARRIVAL, Disk, Leaves, Source, Use};
+use crate::kinds::block::{Disk, Leaves, Source, Use};
 use crate::kubelet::{Refusal, Request};
 use crate::leases::{self, Ended, Hashes, Leases, NotTaken, Owner, User};
 use crate::life::{CALL, CallError, Context};
@@ -21,11 +20,10 @@ use crate::unpoisoned::Unpoisoned;
 
 /// By what the lease of a session knows it.
 pub(super) const SESSION: &str = "session";
+
 /// What iSCSI volumes may be told.
 #[derive(Clone, Copy, Debug)]
 pub struct Settings {
-    /// How long a stage waits for its disk once the target is logged in to.
-    pub arrival: Duration,
     pub hashes: Hashes,
     /// Whether the secret by which targets prove themselves, of which Windows has one, is set.
     pub sets_mutual_secret: bool,
@@ -34,7 +32,6 @@ pub struct Settings {
 impl Default for Settings {
     fn default() -> Self {
         Self {
-            arrival: ARRIVAL,
             hashes: Hashes::SLOW,
             sets_mutual_secret: false,
         }
