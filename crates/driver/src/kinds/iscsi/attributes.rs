@@ -102,7 +102,9 @@ pub fn read(request: &Request<'_>) -> Result<Requested, RequestError> {
     let chap = |key| parsed(request, key, str::parse);
     let chap = [chap("discoveryCHAPAuth")?, chap("sessionCHAPAuth")?];
     let credentials = Credentials::read(request.secrets, chap)?;
-    let has_chap = |login: &_| !matches!(login, Authentication::None);
+    let logins = [&credentials.discovery, &credentials.session];
+    let mut logins = logins.iter();
+    let has_chap = logins.any(|login| !matches!(login, Authentication::None));
     let mut ignored = TABLE.to_vec();
     ignored.retain(|(key, meaning, _)| *meaning == IGNORED && text(request, key).is_some());
     Ok(Requested {
@@ -111,8 +113,7 @@ pub fn read(request: &Request<'_>) -> Result<Requested, RequestError> {
             iqn: iqn.ok_or(RequestError::Missing("iqn"))?.1,
             lun: lun.ok_or(RequestError::Missing("lun"))?.1,
             page83: page83.map(|(_, name)| name),
-            discovery_chap: has_chap(&credentials.discovery),
-            session_chap: has_chap(&credentials.session),
+            has_chap,
             mutual_chap: credentials.mutual.is_some(),
         },
         credentials,

@@ -125,8 +125,7 @@ impl IscsiDisks {
         deadline: Deadline,
     ) -> Result<Ended, CallError> {
         let none = Authentication::None;
-        let needs_secret = of.disk.discovery_chap || of.disk.session_chap;
-        if secret.is_none() && needs_secret {
+        if secret.is_none() && of.disk.has_chap {
             return Err(of.refused(Refused::NoSecret).into());
         }
         self.set_mutual(of, secret, deadline)?;

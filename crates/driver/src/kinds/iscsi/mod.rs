@@ -41,8 +41,8 @@ pub struct Target {
         deserialize_with = "page83"
     )]
     pub page83: Option<Page83>,
-    pub discovery_chap: bool,
-    pub session_chap: bool,
+    /// Whether discovery or the session is with CHAP.
+    pub has_chap: bool,
     /// Whether targets prove themselves too, in either of both.
     pub mutual_chap: bool,
 }

@@ -72,8 +72,8 @@ fn refusal(more: &str, secrets: &str) -> String {
 #[test]
 fn both_controllers_attributes_are_read() {
     let expected = r#"{"portals":["10.0.0.1:3260"],"iqn":"iqn.2005-10.org.freenas.ctl:pvc-1","#;
-    let rest = r#""lun":0,"page83":"naa.6001405","discoveryChap":false,"sessionChap":false,"#;
-    let expected = format!(r#"{expected}{rest}"mutualChap":false}}"#);
+    let rest = r#""lun":0,"page83":"naa.6001405","hasChap":false,"mutualChap":false}"#;
+    let expected = format!("{expected}{rest}");
     for (base, ignored) in [(DEMOCRATIC, vec![]), (DRIVER_ISCSI, vec!["iscsiInterface"])] {
         let read = read_maps(&map(&format!("{base}page83=naa.6001405")), &Map::new()).unwrap();
         assert_eq!(to_string(&read.target).unwrap(), expected);
@@ -193,14 +193,8 @@ fn logins_are_as_attributes_and_secret_say() {
         let mutual = mutual.map_or("-", ChapSecret::expose);
         let found = format!("{discovery} {session} {mutual}");
         assert_eq!(found, expected, "{more} {secrets}");
-        let is_with = [&discovery, &session, mutual].map(|login| login != "-");
-        let Target {
-            discovery_chap,
-            session_chap,
-            mutual_chap,
-            ..
-        } = read.target;
-        assert_eq!([discovery_chap, session_chap, mutual_chap], is_with);
+        let is_with = (found != "- - -", mutual != "-");
+        assert_eq!((read.target.has_chap, read.target.mutual_chap), is_with);
     }
 }
 
