@@ -2,16 +2,8 @@
 
 use super::Leases;
 use crate::path::KubeletPath;
-use crate::record::VolumeHandle;
 
 impl<T> Leases<T> {
-    /// Whether another volume uses a thing, or its record has done so since an earlier boot.
-    pub(crate) fn has_others(&self, key: &str, volume: &VolumeHandle) -> bool {
-        let inner = self.inner.lock();
-        let mut others = inner.users.iter().filter(|(other, _)| *other != volume);
-        others.any(|(_, user)| user.key == key && !user.is_leaving)
-    }
-
     /// Removes a thing that nobody uses, while nobody can take it; none if somebody uses it, or it is being removed.
     pub(crate) fn end<R>(&self, key: &str, remove: impl FnOnce() -> R) -> Option<R> {
         let mut inner = self.inner.lock();

@@ -10,6 +10,21 @@ pub(crate) struct Making<'a, T> {
 }
 
 impl<T> Leases<T> {
+    /// To be held by a call from before it makes a thing until it has noted the credential, or has failed.
+    pub(crate) fn making<'a>(&'a self, key: &'a str) -> Making<'a, T> {
+        self.inner.lock().makers.push(key.to_owned());
+        Making { leases: self, key }
+    }
+
+    /// Waits while calls make the thing. Whether there was one.
+    pub(crate) fn wait_for_makers(&self, key: &str, patience: Duration) -> bool {
+        let is_made = |inner: &mut Inner<T>| inner.makers.iter().any(|made| made == key);
+        let mut inner = self.inner.lock();
+        let is_waited_for = is_made(&mut inner);
+        drop(self.made.wait_timeout_while(inner, patience, is_made));
+        is_waited_for
+    }
+
     /// The turn to make or remove a thing; none if the calls before this one take too long.
     pub(crate) fn turn<'a>(&'a self, key: &'a str, patience: Duration) -> Option<Making<'a, T>> {
         let is_made = |inner: &mut Inner<T>| inner.makers.iter().any(|made| made == key);

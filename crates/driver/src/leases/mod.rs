@@ -48,7 +48,6 @@ mod user;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Condvar, OnceLock};
-use std::time::Duration;
 
 use serde_json::{Map, Value};
 
@@ -287,16 +286,6 @@ impl<T: Terms> Leases<T> {
         self.save_of(volume)
     }
 
-    /// The volume is of this boot: the thing was not made for it since.
-    pub(crate) fn set_boot(&self, volume: &VolumeHandle, boot: Option<&str>) {
-        self.change_user(volume, |user| user.boot = boot.map(str::to_owned));
-    }
-
-    /// The volume uses the thing no more. Until [`Self::release`] no other volume counts it as a user.
-    pub(crate) fn leave(&self, volume: &VolumeHandle) {
-        self.change_user(volume, |user| user.is_leaving = true);
-    }
-
     /// The thing is this driver's from now on, so that the last of its volumes removes it. Returns how many use it.
     pub(crate) fn adopt(&self, key: &str) -> usize {
         let mut inner = self.inner.lock();
@@ -360,21 +349,6 @@ impl<T> Leases<T> {
         }
     }
 
-    /// To be held by a call from before it makes a thing until it has noted the credential, or has failed.
-    pub(crate) fn making<'a>(&'a self, key: &'a str) -> Making<'a, T> {
-        self.inner.lock().makers.push(key.to_owned());
-        Making { leases: self, key }
-    }
-
-    /// Waits while calls make the thing. Whether there was one.
-    pub(crate) fn wait_for_makers(&self, key: &str, patience: Duration) -> bool {
-        let is_made = |inner: &mut Inner<T>| inner.makers.iter().any(|made| made == key);
-        let mut inner = self.inner.lock();
-        let is_waited_for = is_made(&mut inner);
-        drop(self.made.wait_timeout_while(inner, patience, is_made));
-        is_waited_for
-    }
-
     /// Whose the thing is that a volume uses, as this volume's call has it.
     pub(crate) fn owner(&self, volume: &VolumeHandle) -> Owner {
         let mut inner = self.inner.lock();
@@ -436,21 +410,6 @@ impl<T> Leases<T> {
         self.files.unreadable.len()
     }
 
-    /// How many volumes use a thing in this boot: those of an earlier one are staged again first.
-    pub(crate) fn users(&self, key: &str) -> usize {
-        self.inner.lock().users(key, self.boot())
-    }
-
-    /// Whether a thing has served a volume in this boot.
-    pub(crate) fn serves(&self, key: &str) -> bool {
-        let inner = self.inner.lock();
-        inner.users_of(key, self.boot()).any(|user| user.is_served)
-    }
-
-    fn change_user(&self, volume: &VolumeHandle, change: impl FnOnce(&mut User<T>)) {
-        self.inner.lock().users.get_mut(volume).map(change);
-    }
-
     /// With a volume that leaves, its release writes the lease.
     fn change_unused(&self, key: &str, change: impl FnOnce(&mut Lease)) -> Result<(), StoreError> {
         let mut inner = self.inner.lock();
@@ -489,46 +448,7 @@ impl<T> Leases<T> {
     }
 }
 
-impl<T: Terms> Inner<T> {
-    fn check_conflicts(
-        &self,
-        volume: &VolumeHandle,
-        user: &User<T>,
-    ) -> Result<(), NotTaken<T::Conflict>> {
-        for (other, of) in &self.users {
-            let is_beside = other != volume && is_of_boot(&of.boot, user.boot.as_deref());
-            if let Some(conflict) = user.terms.conflict_with(&of.terms).filter(|_| is_beside) {
-                return Err(NotTaken::Conflict(conflict, other.clone()));
-            }
-        }
-        Ok(())
-    }
-}
-
 impl<T> Inner<T> {
-    fn user_and_lease(&mut self, volume: &VolumeHandle) -> Option<(&mut User<T>, &mut Lease)> {
-        let user = self.users.get_mut(volume)?;
-        let lease = self.leases.entry(user.key.clone()).or_default();
-        Some((user, lease))
-    }
-
-    fn users(&self, key: &str, boot: Option<&str>) -> usize {
-        self.users_of(key, boot).count()
-    }
-
-    fn users_of(&self, key: &str, boot: Option<&str>) -> impl Iterator<Item = &User<T>> {
-        let users = self.users.values();
-        users
-            .filter(move |user| user.key == key && !user.is_leaving && is_of_boot(&user.boot, boot))
-    }
-
-    /// Whether no other volume uses, or leaves, what this one uses.
-    fn is_alone(&self, volume: &VolumeHandle) -> bool {
-        let key = self.users.get(volume).map(|user| &user.key);
-        let mut others = self.users.iter().filter(|(other, _)| *other != volume);
-        !others.any(|(_, other)| Some(&other.key) == key)
-    }
-
     fn adopt(&mut self, key: &str, boot: Option<&str>) -> &mut Lease {
         let lease = self.leases.entry(key.to_owned()).or_default();
         lease.is_ours = true;
@@ -568,11 +488,6 @@ impl<T> Inner<T> {
         if !self.has_users(key) && !self.leases.get(key).is_some_and(is_needed) {
             self.leases.remove(key);
         }
-    }
-
-    /// Also those that leave, and those of an earlier boot.
-    fn has_users(&self, key: &str) -> bool {
-        self.users.values().any(|user| user.key == key)
     }
 }
 
