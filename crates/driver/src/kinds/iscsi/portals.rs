@@ -60,12 +60,15 @@ impl IscsiDisks {
             }
         };
         thread::scope(|scope| {
-            let asked = portals
-                .iter()
-                .map(|portal| scope.spawn(move || ask(portal)));
+            let asked = portals.iter().map(|portal| {
+                let asked = thread::Builder::new().spawn_scoped(scope, move || ask(portal));
+                asked.map_err(|_no_thread| portal)
+            });
             let asked = Vec::from_iter(asked).into_iter();
-            let answers =
-                asked.map(|asked| asked.join().unwrap_or_else(|why| panic::resume_unwind(why)));
+            let answers = asked.map(|asked| match asked {
+                Ok(asked) => asked.join().unwrap_or_else(|why| panic::resume_unwind(why)),
+                Err(portal) => ask(portal),
+            });
             answers.collect()
         })
     }
