@@ -66,6 +66,8 @@ use crate::unpoisoned::Unpoisoned;
 pub(crate) trait Terms {
     /// Of the files of leases.
     const KIND: &'static str;
+    /// What the kind notes that stays while the lease does, whosever the thing is, and over a boot.
+    const LASTING: &[&str] = &[];
     type Conflict;
 
     fn conflict_with(&self, other: &Self) -> Option<Self::Conflict>;
@@ -206,7 +208,7 @@ impl<T: Terms> Leases<T> {
         if lease.is_ending {
             return Err(NotTaken::Ending);
         }
-        lease.begin(&user.boot, is_there || !presumed.is_empty());
+        lease.begin::<T>(&user.boot, is_there || !presumed.is_empty());
         lease.is_ours |= is_left || is_there && was_presumed;
         // What another call presumes, this one may find.
         let presumes = !is_there || presumed.contains(&true);
@@ -276,9 +278,9 @@ impl<T: Terms> Leases<T> {
             match ended {
                 Ended::Made => (lease.is_ours, lease.is_gone) = (true, false),
                 Ended::Well | Ended::MayBeMade => lease.is_ours |= presumed,
-                Ended::MetForeign => lease.become_foreign(),
+                Ended::MetForeign => lease.become_foreign::<T>(),
                 // With other users, one of them may have made it meanwhile.
-                Ended::Gone if is_alone => lease.become_foreign(),
+                Ended::Gone if is_alone => lease.become_foreign::<T>(),
                 Ended::Gone | Ended::InVain => {}
             }
         }
@@ -308,7 +310,7 @@ impl<T: Terms> Leases<T> {
     pub(crate) fn give_away(&self, key: &str) -> Result<(), StoreError> {
         self.change_unused(key, |lease| {
             let is_kept = self.has_unreadable_users && lease.is_ours;
-            lease.become_foreign();
+            lease.become_foreign::<T>();
             (lease.is_ours, lease.is_kept) = (is_kept, is_kept);
         })
     }
@@ -316,7 +318,7 @@ impl<T: Terms> Leases<T> {
     /// The thing was removed, or was gone. The lease is written when its volume is released.
     pub(crate) fn note_gone(&self, key: &str) -> Result<(), StoreError> {
         self.change_unused(key, |lease| {
-            lease.become_foreign();
+            lease.become_foreign::<T>();
             lease.is_gone = true;
         })
     }
@@ -369,7 +371,7 @@ impl<T> Leases<T> {
         }
     }
 
-    /// What was noted of a thing, until it is foreign, or is taken where it is not there.
+    /// What was noted of a thing; unless it lasts, until that is foreign, or is taken where it is not there.
     pub(crate) fn noted(&self, key: &str, what: &str) -> Option<Value> {
         let inner = self.inner.lock();
         inner.leases.get(key)?.raw_fields.get(what).cloned()
@@ -506,16 +508,17 @@ impl Lease {
         }
     }
 
-    fn become_foreign(&mut self) {
+    fn become_foreign<T: Terms>(&mut self) {
         (self.is_ours, self.credential) = (false, None);
-        self.raw_fields.clear();
+        self.raw_fields
+            .retain(|what, _| T::LASTING.contains(&what.as_str()));
     }
 
     /// A volume takes the thing, which is there if it is known of. What was known of one of an earlier boot is not of what
     /// comes.
-    fn begin(&mut self, boot: &Option<String>, is_known: bool) {
+    fn begin<T: Terms>(&mut self, boot: &Option<String>, is_known: bool) {
         if !is_of_boot(&self.boot, boot.as_deref()) || !is_known {
-            self.become_foreign();
+            self.become_foreign::<T>();
         }
         (self.is_gone, self.is_kept) = (false, false);
         if boot.is_some() {

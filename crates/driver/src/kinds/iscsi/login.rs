@@ -6,7 +6,6 @@ use wincsi::iscsi::{
 use wincsi::system::{ServiceName, ServiceState, StartType};
 use wincsi::{Cause, Condition, Deadline, Error};
 
-use super::portals::PORTAL;
 use super::source::{IscsiDisks, SESSION};
 use super::{Credentials, Refused, Target};
 use crate::kinds::block::{Disk, Use};
@@ -95,26 +94,18 @@ impl IscsiDisks {
 
     /// The names of targets are anybody's to write: a session by a portal of another volume's author may lead to his server.
     fn require_portal(&self, of: &Use<'_, Target>, key: &str) -> Result<(), CallError> {
-        let noted = self.sessions.noted(key, PORTAL);
-        let noted = noted.as_ref().and_then(|noted| noted.as_str());
-        let Some(by) = noted.filter(|_| self.sessions.is_ours(key)) else {
-            return Ok(());
-        };
-        let mut portals = of.disk.portals.iter();
-        match portals.any(|own| own.to_string() == by) {
-            true => Ok(()),
-            false => Err(of.refused(Refused::OtherPortal(by.to_owned())).into()),
+        let is_own = |by: &String| of.disk.portals.iter().any(|own| own.to_string() == *by);
+        match self.portal_of_ours(key) {
+            Some(by) if !is_own(&by) => Err(of.refused(Refused::OtherPortal(by)).into()),
+            _ => Ok(()),
         }
     }
 
     /// What there is to say of a session without a connection.
     pub(super) fn not_connected(&self, disk: &Target) -> String {
         let target = &disk.iqn;
-        let noted = self.sessions.noted(&disk.key(), PORTAL);
-        let by = match noted.as_ref().and_then(|noted| noted.as_str()) {
-            Some(portal) => format!(" by portal {portal}"),
-            None => String::new(),
-        };
+        let by = self.portal_of_ours(&disk.key());
+        let by = by.map_or_else(String::new, |portal| format!(" by portal {portal}"));
         format!("the session of {target}{by} is not connected, and Windows tries again")
     }
 

@@ -144,6 +144,13 @@ impl IscsiDisks {
         portal.as_str().map(str::to_owned)
     }
 
+    /// The portal of the session that this driver made.
+    pub(super) fn portal_of_ours(&self, key: &str) -> Option<String> {
+        let portal = self.sessions.noted(key, PORTAL);
+        let portal = portal.filter(|_| self.sessions.is_ours(key))?;
+        portal.as_str().map(str::to_owned)
+    }
+
     fn is_known(&self, portal: &Portal, deadline: Deadline) -> Result<bool, Error> {
         let known = self.ctx.node.iscsi().portals(deadline)?;
         let is_it = |(host, port): &(String, u32)| {

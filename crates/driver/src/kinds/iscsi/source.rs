@@ -58,6 +58,7 @@ pub(super) struct Shared;
 
 impl leases::Terms for Shared {
     const KIND: &'static str = "iscsi-session";
+    const LASTING: &[&str] = &[PORTAL, ADDED];
     type Conflict = Infallible;
 
     fn conflict_with(&self, _other: &Self) -> Option<Infallible> {
@@ -226,7 +227,6 @@ impl Source for IscsiDisks {
             return Err(of.refused(Refused::Service(why)).into());
         }
         let there = self.sessions_of(&of.disk.iqn, deadline)?;
-        let added = self.added_portal(&key);
         let boot = self.sessions.boot().map(str::to_owned);
         let user = User::new(key.clone(), Shared, boot);
         let taken = self.sessions.take(volume, user, !there.is_empty());
@@ -235,11 +235,6 @@ impl Source for IscsiDisks {
             NotTaken::Ending => of.refused(Refused::Busy).into(),
             NotTaken::Conflict(never, _) => match never {},
         })?;
-        // Taken where no session is, the lease is of the next one, and the portal is there still.
-        if let Some(added) = added {
-            self.sessions.note(&key, PORTAL, added);
-            self.sessions.note(&key, ADDED, true);
-        }
         self.sessions.begin(volume, false)?;
         let served = match there.is_empty() {
             true => self.log_in(&of, secret, deadline),
@@ -250,14 +245,7 @@ impl Source for IscsiDisks {
             Err(error) if error.is_refusal() => Ended::InVain,
             Err(_) => Ended::MayBeMade,
         };
-        let added = self.added_portal(&key);
         self.sessions.end_call(volume, ended)?;
-        // Also where a stranger's session serves.
-        if let (Ended::MetForeign, Some(added)) = (ended, added) {
-            self.sessions.note(&key, PORTAL, added);
-            self.sessions.note(&key, ADDED, true);
-            self.sessions.save(&key)?;
-        }
         served.map(drop)
     }
 
