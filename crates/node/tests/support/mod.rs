@@ -27,8 +27,8 @@ use std::time::Duration;
 
 use os::schema::{disk, partition};
 use os::{
-    Arguments, Deadline, DiskAttributes, DiskNumber, DriveLayout, Os, Query, Space, Target, Value,
-    VolumeId, WinPath,
+    Arguments, Deadline, DiskAttributes, DiskNumber, DriveLayout, Os, PartitionStyle, Query, Space,
+    Target, Value, VolumeId, WinPath,
 };
 use os_meter::{Counts, Meter, Tally};
 use os_sim::smb::ServerSpec;
@@ -36,8 +36,8 @@ use os_sim::testing::{TestNode, junction_to};
 use os_sim::{Bus, DiskSpec, NodeSpec, Role, SanPolicy};
 use uuid::Uuid;
 use wincsi_node::{
-    AllowedRoots, DiskError, Disks, Filesystem, Iscsi, NewSize, Node, Options, Replaced, Resized,
-    ResolveError, ResolvedPath, Services, Smb, VolumeError, Volumes,
+    AllowedRoots, DiskError, Disks, Filesystem, FormatGuard, Iscsi, Kept, NewSize, Node, Options,
+    Replaced, Resized, ResolveError, ResolvedPath, Server, Services, Smb, VolumeError, Volumes,
 };
 
 #[allow(unused_imports, reason = "each test binary uses a part of it")]
@@ -212,6 +212,15 @@ impl NodeFixture {
         Self { reach, ..self }
     }
 
+    /// The operations of a server with this guard, which may wipe what is mounted outside of the kubelet's folder.
+    pub(crate) fn served(&self, guard: FormatGuard) -> Node {
+        let kept = Kept {
+            working_folders: vec![path(KUBELET)],
+            ..Kept::default()
+        };
+        serve(self.os().clone(), guard, kept)
+    }
+
     fn assembled(sim: TestNode, options: Options) -> Self {
         let tally = Arc::new(Tally::default());
         let meter: Arc<dyn Meter> = Arc::clone(&tally) as _;
@@ -342,6 +351,16 @@ impl NodeFixture {
     /// The data disk's attributes, as the kernel has them.
     pub(crate) fn attributes(&self) -> DiskAttributes {
         self.os().disks.attributes(self.disk()).unwrap()
+    }
+
+    /// The same of the disk of this name.
+    pub(crate) fn attributes_of(&self, name: &str) -> DiskAttributes {
+        self.os().disks.attributes(self.disk_of(name)).unwrap()
+    }
+
+    /// The table's kind and identifier of the disk of this name.
+    pub(crate) fn style_of(&self, name: &str) -> PartitionStyle {
+        self.os().disks.layout(self.disk_of(name)).unwrap().style
     }
 
     /// The data disk's table, as the kernel has it.
@@ -484,6 +503,17 @@ impl Deref for NodeFixture {
     fn deref(&self) -> &TestNode {
         &self.sim
     }
+}
+
+/// The operations of a server with this guard, which uses and runs from these paths.
+pub(crate) fn serve(os: Os, guard: FormatGuard, kept: Kept) -> Node {
+    let mut options = Options::default();
+    options.format_guard = guard;
+    let server = Server {
+        kept: Some(kept),
+        ..Server::default()
+    };
+    Node::in_server(os, options, server)
 }
 
 /// Prints a count past the harness, which hides the output of a passing test: `cargo xtask test` adds

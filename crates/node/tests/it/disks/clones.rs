@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests")]
 
 use os::schema::disk::{self, offline_reason};
-use os::{DiskAttributes, PartitionStyle, Query, Value, VolumeId};
+use os::{DiskAttributes, Query, Value, VolumeId};
 use os_sim::testing::assert_says;
 use os_sim::{
     Bus, DiskSpec, Effect, NodeSpec, OfflineAttributes, Op, Rule, SanPolicy, StorageConditions,
@@ -115,23 +115,6 @@ fn plug_clone(fixture: &NodeFixture) {
     fixture.rescan();
 }
 
-fn style(fixture: &NodeFixture, serial: &str) -> PartitionStyle {
-    fixture
-        .os()
-        .disks
-        .layout(fixture.disk_of(serial))
-        .unwrap()
-        .style
-}
-
-fn attributes(fixture: &NodeFixture, serial: &str) -> DiskAttributes {
-    fixture
-        .os()
-        .disks
-        .attributes(fixture.disk_of(serial))
-        .unwrap()
-}
-
 fn boot_sector(fixture: &NodeFixture, name: &str) -> [u8; 512] {
     let layout = fixture.os().disks.layout(fixture.disk_of(name)).unwrap();
     let offset = layout.partitions.iter().map(|one| one.offset).max();
@@ -207,7 +190,7 @@ fn a_clone_of_a_clone_is_a_third_volume() {
     fixture.rescan();
     stage(&fixture, "clone2");
     assert_eq!(read(&fixture, "clone2"), "second");
-    let styles = [DATA, CLONE, "clone2"].map(|serial| style(&fixture, serial));
+    let styles = [DATA, CLONE, "clone2"].map(|serial| fixture.style_of(serial));
     assert!(styles[0] != styles[1] && styles[1] != styles[2] && styles[0] != styles[2]);
 }
 
@@ -218,8 +201,8 @@ fn a_clone_stays_down_beside_its_original_and_says_why() {
         let fixture = with_clone_on(policy, OfflineAttributes::Set);
         let offline = true;
         let down = DiskAttributes { offline, read_only };
-        assert_eq!(attributes(&fixture, CLONE), down, "{policy:?}");
-        assert_eq!(style(&fixture, CLONE), style(&fixture, DATA));
+        assert_eq!(fixture.attributes_of(CLONE), down, "{policy:?}");
+        assert_eq!(fixture.style_of(CLONE), fixture.style_of(DATA));
         let query = Query::all(disk::CLASS.name, &[disk::OFFLINE_REASON.name])
             .with(disk::NUMBER.name, Value::uint32(fixture.disk_of(CLONE).0));
         let rows = fixture.os().storage.query(&query, fixture.soon()).unwrap();
@@ -233,7 +216,7 @@ fn a_clone_stays_down_beside_its_original_and_says_why() {
 fn a_clone_is_made_writable_before_it_is_brought_online() {
     for csi_proxys in [true, false] {
         let fixture = with_clone_on(SanPolicy::OfflineAll, OfflineAttributes::Set);
-        let (before, clone) = (style(&fixture, DATA), found(&fixture, CLONE));
+        let (before, clone) = (fixture.style_of(DATA), found(&fixture, CLONE));
         let trace = fixture.trace(|| {
             let disks = fixture.disks();
             let online = match csi_proxys {
@@ -249,9 +232,9 @@ fn a_clone_is_made_writable_before_it_is_brought_online() {
             offline: false,
             read_only: false,
         };
-        assert_eq!(attributes(&fixture, CLONE), up);
-        assert_eq!(style(&fixture, DATA), before, "the original keeps its own");
-        assert_ne!(style(&fixture, CLONE), before);
+        assert_eq!(fixture.attributes_of(CLONE), up);
+        assert_eq!(fixture.style_of(DATA), before, "the original keeps its own");
+        assert_ne!(fixture.style_of(CLONE), before);
     }
 }
 
@@ -259,18 +242,18 @@ fn a_clone_is_made_writable_before_it_is_brought_online() {
 #[test]
 fn a_clone_comes_online_where_the_provider_changes_online_disks_alone() {
     let fixture = with_clone_on(SanPolicy::OfflineAll, OfflineAttributes::Refused);
-    let before = style(&fixture, DATA);
+    let before = fixture.style_of(DATA);
     let clone = found(&fixture, CLONE);
     fixture
         .disks()
         .bring_online(&clone, fixture.soon())
         .unwrap();
-    assert_ne!(style(&fixture, CLONE), before);
+    assert_ne!(fixture.style_of(CLONE), before);
     let up = DiskAttributes {
         offline: false,
         read_only: false,
     };
-    assert_eq!(attributes(&fixture, CLONE), up);
+    assert_eq!(fixture.attributes_of(CLONE), up);
 }
 
 #[test]
@@ -289,7 +272,7 @@ fn a_clone_that_stays_read_only_does_not_come_online() {
         &error,
         "invalid parameter; Windows keeps it offline: Collision",
     );
-    assert!(attributes(&fixture, CLONE).offline);
+    assert!(fixture.attributes_of(CLONE).offline);
     assert_eq!(read(&fixture, DATA), "precious");
 }
 
@@ -302,7 +285,7 @@ fn an_online_disk_that_is_read_only_is_made_writable_for_a_driver() {
         .disks()
         .bring_online(&found(&fixture, DATA), fixture.soon())
         .unwrap();
-    assert!(!attributes(&fixture, DATA).read_only);
+    assert!(!fixture.attributes_of(DATA).read_only);
 }
 
 #[test]
@@ -331,13 +314,13 @@ fn a_clone_whose_original_is_elsewhere_comes_up_as_it_is() {
     fixture.plug(&DiskSpec::on(Bus::Sas).serial(DATA).lun(1), DATA, LENGTH);
     stage(&fixture, DATA);
     write(&fixture, DATA, "precious");
-    let before = style(&fixture, DATA);
+    let before = fixture.style_of(DATA);
     unstage(&fixture, DATA);
     plug_clone(&fixture);
     fixture.hardware().detach_disk(DATA).unwrap();
     fixture.rescan();
-    assert!(!attributes(&fixture, CLONE).offline);
-    assert_eq!(style(&fixture, CLONE), before);
+    assert!(!fixture.attributes_of(CLONE).offline);
+    assert_eq!(fixture.style_of(CLONE), before);
     stage(&fixture, CLONE);
     assert_eq!(read(&fixture, CLONE), "precious");
 }
@@ -356,5 +339,5 @@ fn an_original_that_comes_online_after_its_clone_keeps_its_files() {
     stage(&fixture, DATA);
     assert_eq!(read(&fixture, DATA), "original");
     assert_eq!(read(&fixture, CLONE), "clone");
-    assert_ne!(style(&fixture, CLONE), style(&fixture, DATA));
+    assert_ne!(fixture.style_of(CLONE), fixture.style_of(DATA));
 }

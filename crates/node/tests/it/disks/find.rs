@@ -9,10 +9,11 @@ use os::{DiskNumber, Win32};
 use os_sim::{Address, Bus, Content, DiskSpec, Effect, IdentifierKind, IdentifierPage, Rule};
 use wincsi_node::api::{Cause, Condition, Error};
 use wincsi_node::{
-    Criterion, DiskError, DiskQuery, Excluded, FoundDisk, Guarded, NamespaceConvention, Node,
+    Criterion, DiskError, DiskQuery, Excluded, FoundDisk, Guarded, NamespaceConvention,
     NotIdentified, Page83, SerialNumber,
 };
 
+use super::proof::ACTS;
 use crate::support::{DATA, GIB, NodeFixture as Fixture, inject};
 
 const OTHER: &str = "other";
@@ -448,31 +449,11 @@ fn swap(own: &Fixture, spec: &DiskSpec) {
     own.os().disks.list().unwrap();
 }
 
-type Change = fn(&Node, &FoundDisk, os::Deadline) -> Result<(), DiskError>;
-
-const CHANGES: [(&str, Change); 5] = [
-    ("partition", |node, found, soon| {
-        node.operations().disks().partition(found, soon)
-    }),
-    ("set_online", |node, found, soon| {
-        node.operations().disks().set_online(found, soon)
-    }),
-    ("bring_online", |node, found, soon| {
-        node.operations().disks().bring_online(found, soon)
-    }),
-    ("set_offline", |node, found, soon| {
-        node.operations().disks().set_offline(found, soon)
-    }),
-    ("take_offline", |node, found, soon| {
-        node.operations().disks().take_offline(found, soon)
-    }),
-];
-
 /// As [`Fixture::with_data_disk`]; the disk is offline when it is to be brought online.
 fn found(change: &str) -> (Fixture, FoundDisk) {
     let own = Fixture::new();
     own.plug(&at(1, 1).serial(DATA), DATA, GIB);
-    if change.ends_with("_online") {
+    if change.contains("_online") {
         own.set_offline();
     }
     let found = find(&own, [Criterion::Adapter(1), Criterion::Lun(1)]).unwrap();
@@ -481,7 +462,7 @@ fn found(change: &str) -> (Fixture, FoundDisk) {
 
 #[test]
 fn a_disk_that_is_still_the_one_is_changed() {
-    for (name, change) in CHANGES {
+    for (name, change) in ACTS {
         let (own, found) = found(name);
         change(&own.node, &found, own.soon()).expect(name);
     }
@@ -490,7 +471,7 @@ fn a_disk_that_is_still_the_one_is_changed() {
 /// Its LUN is the same, which is all that was asked for; its serial number is not.
 #[test]
 fn a_disk_that_was_swapped_since_it_was_found_is_not_changed() {
-    for (name, change) in CHANGES {
+    for (name, change) in ACTS {
         let (own, found) = found(name);
         let later = at(1, 1).serial(OTHER);
         swap(&own, &later);
@@ -531,7 +512,7 @@ fn nothing_was_changed(own: &Fixture, name: &str) {
 /// The swap comes after the look under the lock, and before the change.
 #[test]
 fn a_disk_that_is_swapped_while_it_is_worked_on_is_not_changed() {
-    for (name, change) in CHANGES {
+    for (name, change) in ACTS {
         let (own, found) = found(name);
         let (hardware, disks) = (own.hardware().clone(), Arc::clone(&own.os().disks));
         let node = inject::node(&own, |os| {

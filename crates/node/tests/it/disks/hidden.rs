@@ -4,7 +4,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests")]
 
 use formats::gpt::types;
-use os::{DiskAccess, DiskAttributes, PartitionStyle, Win32};
+use os::{DiskAccess, DiskAttributes, DiskNumber, Win32};
 use os_sim::{
     Bus, Collision, Content, DiskSpec, Effect, IdentifierKind, IdentifierPage, NodeSpec, Rule,
     SanPolicy, ServiceSpec, StorageConditions,
@@ -60,20 +60,12 @@ fn plug_clone(fixture: &NodeFixture, spec: &DiskSpec) {
 }
 
 fn attributes(fixture: &NodeFixture) -> DiskAttributes {
-    fixture
-        .os()
-        .disks
-        .attributes(fixture.disk_of(CLONE))
-        .unwrap()
+    fixture.attributes_of(CLONE)
 }
 
-fn style(fixture: &NodeFixture, serial: &str) -> PartitionStyle {
-    fixture
-        .os()
-        .disks
-        .layout(fixture.disk_of(serial))
-        .unwrap()
-        .style
+fn is_listed(fixture: &NodeFixture, disk: DiskNumber) -> bool {
+    let listed = fixture.disks().ids(fixture.soon()).unwrap();
+    listed.contains_key(&disk)
 }
 
 fn by_name() -> Vec<Criterion> {
@@ -107,14 +99,8 @@ fn left(fixture: &NodeFixture, known: Vec<Criterion>, condition: Condition) {
 fn a_clone_that_is_left_out_is_found_by_its_name_and_comes_online() {
     let fixture = with_original(&spec());
     plug_clone(&fixture, &clone_spec());
-    let (number, before) = (fixture.disk_of(CLONE), style(&fixture, DATA));
-    assert!(
-        !fixture
-            .disks()
-            .ids(fixture.soon())
-            .unwrap()
-            .contains_key(&number)
-    );
+    let (number, before) = (fixture.disk_of(CLONE), fixture.style_of(DATA));
+    assert!(!is_listed(&fixture, number));
     let clone = find(&fixture, by_name()).unwrap();
     assert_eq!(clone.number(), number);
     assert!(attributes(&fixture).offline, "it is found, and no more");
@@ -122,8 +108,8 @@ fn a_clone_that_is_left_out_is_found_by_its_name_and_comes_online() {
         .disks()
         .bring_online(&clone, fixture.soon())
         .unwrap();
-    assert_eq!(style(&fixture, DATA), before);
-    assert_ne!(style(&fixture, CLONE), before);
+    assert_eq!(fixture.style_of(DATA), before);
+    assert_ne!(fixture.style_of(CLONE), before);
     let volume = fixture.volumes().sole_on_disk(number, fixture.soon());
     assert_ne!(volume.unwrap(), fixture.volume());
 }
@@ -133,7 +119,7 @@ fn a_clone_that_is_left_out_is_found_by_its_name_and_comes_online() {
 fn a_clone_that_is_left_out_is_offline_all_the_time_for_readers_and_left_out_again() {
     let fixture = with_original(&spec());
     plug_clone(&fixture, &clone_spec());
-    let before = style(&fixture, CLONE);
+    let before = fixture.style_of(CLONE);
     let clone = find(&fixture, by_name()).unwrap();
     assert!(attributes(&fixture).offline);
     let disks = fixture.disks();
@@ -146,7 +132,7 @@ fn a_clone_that_is_left_out_is_offline_all_the_time_for_readers_and_left_out_aga
     let done: Vec<_> = done.filter(|name| changes.contains(name)).collect();
     assert_eq!(done, changes, "read-only before it would come online");
     assert_eq!(attributes(&fixture), DOWN);
-    assert_eq!(style(&fixture, CLONE), before);
+    assert_eq!(fixture.style_of(CLONE), before);
 }
 
 #[test]
@@ -237,13 +223,7 @@ fn an_mbr_clone_that_is_left_out_is_found_by_its_name() {
     let fixture = with_mbr_original(0x07);
     plug_clone(&fixture, &clone_spec());
     let number = fixture.disk_of(CLONE);
-    assert!(
-        !fixture
-            .disks()
-            .ids(fixture.soon())
-            .unwrap()
-            .contains_key(&number)
-    );
+    assert!(!is_listed(&fixture, number));
     assert_eq!(find(&fixture, by_name()).unwrap().number(), number);
     assert!(attributes(&fixture).offline, "it is found, and no more");
 }

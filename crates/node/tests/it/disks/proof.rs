@@ -38,9 +38,10 @@ const CHANGES: [&str; 9] = [
     "SetVolumeMountPointW",
 ];
 
-type Act = fn(&Node, &FoundDisk, Deadline) -> Result<(), DiskError>;
+pub(super) type Act = fn(&Node, &FoundDisk, Deadline) -> Result<(), DiskError>;
 
-const ACTS: [(&str, Act); 6] = [
+/// What is done to a found disk.
+pub(super) const ACTS: [(&str, Act); 6] = [
     ("partition", |node, found, soon| {
         node.operations().disks().partition(found, soon)
     }),

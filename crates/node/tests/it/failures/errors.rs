@@ -9,16 +9,16 @@ use formats::fixtures::field_errors;
 use os::schema::{Method, ReturnCode, codes, disk, iscsi_codes, volume};
 use os::{DiskNumber, Hresult, Outcome, PartitionNumber, SystemText, VolumeId, Win32};
 use os_sim::{Effect, Rule};
-use wincsi_node::api::{Cause, Code, Condition, Error, NodeApi};
+use wincsi_node::api::{Cause, Code, Condition, Error};
 use wincsi_node::{
-    Authentication, Credentials, Criterion, DiskError, DiskQuery, FoundDisk, FoundVolume,
-    MapRequest, ProviderError, RemotePath, SerialNumber, ServiceError, VisibilityError,
-    VolumeError,
+    Authentication, Credentials, DiskError, FoundVolume, MapRequest, ProviderError, RemotePath,
+    ServiceError, VisibilityError, VolumeError,
 };
 use zeroize::Zeroizing;
 
+use super::{api, found, partition};
 use crate::support::initiator::{self, ADDRESS, OPEN};
-use crate::support::{DATA, NodeFixture, PASSWORD, SHARE, USER};
+use crate::support::{NodeFixture, PASSWORD, SHARE, USER};
 
 /// Windows's errors for storage, shares and services, and the conditions on which a driver branches.
 const WIN32: [(u32, Condition); 16] = [
@@ -196,10 +196,6 @@ const LOG_IN: Case = Case {
     says: |_| format!("connect {OPEN}: "),
 };
 
-fn api(fixture: &NodeFixture) -> &dyn NodeApi {
-    &fixture.node
-}
-
 fn with_raw_volume() -> NodeFixture {
     let fixture = NodeFixture::with_data_disk();
     fixture.partition();
@@ -213,18 +209,6 @@ fn with_staging_folder() -> NodeFixture {
         .make_directory(&fixture.staging(), fixture.soon());
     made.unwrap();
     fixture
-}
-
-fn found(fixture: &NodeFixture) -> FoundDisk {
-    let serial = SerialNumber::parse(DATA).unwrap();
-    let wanted = DiskQuery::all([Criterion::Serial(serial)]).unwrap();
-    api(fixture).disks().find(&wanted, fixture.soon()).unwrap()
-}
-
-fn partition(fixture: &NodeFixture) -> Result<(), Error> {
-    api(fixture)
-        .disks()
-        .partition(&found(fixture), fixture.soon())
 }
 
 fn map(fixture: &NodeFixture) -> Result<(), Error> {

@@ -4,16 +4,16 @@
 
 use os::{PartitionEntry, Returned, Win32};
 use os_sim::{Effect, Rule};
-use wincsi_node::api::{Condition, Error, NodeApi};
+use wincsi_node::api::{Condition, Error};
 use wincsi_node::{
-    Authentication, Credentials, Criterion, DiskError, DiskQuery, FormatGuard, FormatOptions,
-    FoundDisk, FoundVolume, Kept, MapRequest, NewSize, Node, Options, RemotePath, SerialNumber,
-    Server,
+    Authentication, Credentials, DiskError, FormatGuard, FormatOptions, FoundVolume, MapRequest,
+    NewSize, RemotePath,
 };
 use zeroize::Zeroizing;
 
+use super::{api, found, partition};
 use crate::support::initiator::{self, ADDRESS, OPEN, SECRET};
-use crate::support::{DATA, GIB, KUBELET, NodeFixture, PASSWORD, SHARE, USER, path};
+use crate::support::{DATA, GIB, NodeFixture, PASSWORD, SHARE, USER, path};
 
 /// A method whose work can be seen.
 struct Case {
@@ -152,24 +152,8 @@ const CASES: [Case; 16] = [
 
 const LABEL: &str = "data";
 
-fn api(fixture: &NodeFixture) -> &dyn NodeApi {
-    &fixture.node
-}
-
 fn as_api_error(done: Result<(), DiskError>) -> Result<(), Error> {
     done.map_err(|error| Error::new("switch", "it", error))
-}
-
-fn found(fixture: &NodeFixture) -> FoundDisk {
-    let serial = SerialNumber::parse(DATA).unwrap();
-    let wanted = DiskQuery::all([Criterion::Serial(serial)]).unwrap();
-    api(fixture).disks().find(&wanted, fixture.soon()).unwrap()
-}
-
-fn partition(fixture: &NodeFixture) -> Result<(), Error> {
-    api(fixture)
-        .disks()
-        .partition(&found(fixture), fixture.soon())
 }
 
 fn is_partitioned(fixture: &NodeFixture) -> bool {
@@ -224,17 +208,7 @@ fn released() -> NodeFixture {
 }
 
 fn format_over(fixture: &NodeFixture, guard: FormatGuard) -> Result<(), Error> {
-    let mut options = Options::default();
-    options.format_guard = guard;
-    let kept = Kept {
-        working_folders: vec![path(KUBELET)],
-        ..Kept::default()
-    };
-    let server = Server {
-        kept: Some(kept),
-        ..Server::default()
-    };
-    let node = Node::in_server(fixture.os().clone(), options, server);
+    let node = fixture.served(guard);
     let done = node
         .operations()
         .volumes()

@@ -273,8 +273,9 @@ fn use_again(fixture: &NodeFixture) {
     fixture.os().files.entry(&path(SHARE)).unwrap();
 }
 
-#[test]
-fn a_mapping_that_is_ok_once_its_servers_port_has_answered_is_reused() {
+/// The result of a call for a dead mapping while whose server's port is asked this happens, and how often it changed a
+/// mapping.
+fn asked_beside(meanwhile: impl FnOnce(&NodeFixture)) -> (Result<MapOutcome, SmbError>, usize) {
     let queue = WaitsFixture::with_mapped_share();
     leave_dead(&queue.fixture);
     let map = queue.mapper();
@@ -282,29 +283,23 @@ fn a_mapping_that_is_ok_once_its_servers_port_has_answered_is_reused() {
         let hanging = queue.hang("connect");
         let renewal = scope.spawn(move || map(SHARE));
         queue.wait_until_one_hangs();
-        use_again(&queue.fixture);
+        meanwhile(&queue.fixture);
         drop(hanging);
         renewal.join().unwrap()
     });
-    assert_eq!(mapped, Ok(MapOutcome::Reused));
+    (mapped, changes(&queue.trace()))
+}
+
+#[test]
+fn a_mapping_that_is_ok_once_its_servers_port_has_answered_is_reused() {
+    assert_eq!(asked_beside(use_again), (Ok(MapOutcome::Reused), 0));
 }
 
 /// Windows calls it disconnected until somebody uses it.
 #[test]
 fn a_mapping_that_came_back_unused_while_its_servers_port_was_asked_is_not_removed() {
-    let queue = WaitsFixture::with_mapped_share();
-    leave_dead(&queue.fixture);
-    let map = queue.mapper();
-    let mapped = thread::scope(|scope| {
-        let hanging = queue.hang("connect");
-        let renewal = scope.spawn(move || map(SHARE));
-        queue.wait_until_one_hangs();
-        saved_mappings(&queue.fixture, SavedMappings::Reconnect);
-        drop(hanging);
-        renewal.join().unwrap()
-    });
-    assert_eq!(mapped, Ok(MapOutcome::Reused));
-    assert_eq!(changes(&queue.trace()), 0);
+    let found = asked_beside(|fixture| saved_mappings(fixture, SavedMappings::Reconnect));
+    assert_eq!(found, (Ok(MapOutcome::Reused), 0));
 }
 
 /// Windows calls it disconnected until somebody uses it, and pods may be about to.

@@ -15,7 +15,7 @@ use wincsi_node::{
     DiskError, FormatGuard, Kept, Node, NotReleased, Options, Replaced, Server, VolumeError, Waits,
 };
 
-use crate::support::{KUBELET, NodeFixture, STAGING, assert_says, inject, path, warnings};
+use crate::support::{KUBELET, NodeFixture, STAGING, assert_says, inject, path, serve, warnings};
 
 const FORMAT: &str = "MSFT_Volume.Format";
 
@@ -94,16 +94,6 @@ fn kept() -> Kept {
         working_folders: vec![path(KUBELET)],
         files: vec![path(STATE)],
     }
-}
-
-fn serve(os: Os, guard: FormatGuard, kept: Kept) -> Node {
-    let mut options = Options::default();
-    options.format_guard = guard;
-    let serving = Server {
-        kept: Some(kept),
-        ..Server::default()
-    };
-    Node::in_server(os, options, serving)
 }
 
 fn mount(fixture: &NodeFixture, volume: VolumeId, folder: &str) {

@@ -5,12 +5,10 @@
 use os::{DiskNumber, VolumeId};
 use os_sim::VolumeExtent;
 use uuid::Uuid;
-use wincsi_node::{
-    FormatGuard, FormatOptions, Kept, NewSize, Node, Options, Server, VisibilityError, VolumeError,
-};
+use wincsi_node::{FormatGuard, FormatOptions, NewSize, VisibilityError, VolumeError};
 
 use crate::support::spanned::{SPANNED, Style};
-use crate::support::{KUBELET, NodeFixture, STAGING, path};
+use crate::support::{NodeFixture, STAGING, path};
 
 const MIB: u64 = 1 << 20;
 
@@ -24,21 +22,6 @@ fn assert_not_one<T: std::fmt::Debug>(done: Result<T, VolumeError>, wanted: &[Di
         panic!("{done:?}");
     };
     assert_eq!((extents, disks.as_slice()), (2, wanted));
-}
-
-/// The operations of a server with this guard, which may wipe what is mounted outside of the kubelet's folder.
-fn serve(fixture: &NodeFixture, guard: FormatGuard) -> Node {
-    let mut options = Options::default();
-    options.format_guard = guard;
-    let kept = Kept {
-        working_folders: vec![path(KUBELET)],
-        ..Kept::default()
-    };
-    let server = Server {
-        kept: Some(kept),
-        ..Server::default()
-    };
-    Node::in_server(fixture.os().clone(), options, server)
 }
 
 const GUARDS: [FormatGuard; 3] = [
@@ -110,7 +93,7 @@ fn a_spanned_volume_is_neither_formatted_nor_grown() {
 fn assert_unwritten(fixture: &NodeFixture, volume: VolumeId, disks: &[DiskNumber]) {
     let before = (fixture.spanned_bytes(), fixture.state());
     for guard in GUARDS {
-        let (node, soon) = (serve(fixture, guard), fixture.soon());
+        let (node, soon) = (fixture.served(guard), fixture.soon());
         let volumes = node.operations().volumes();
         assert_not_one(volumes.format(volume, soon), disks);
         let options = FormatOptions::default();
@@ -129,7 +112,7 @@ fn a_spanned_volume_that_was_released_is_not_wiped() {
         let file = r"C:\mnt\disks\x\data.txt";
         fixture.write(file, "precious");
         let before = fixture.spanned_bytes();
-        let node = serve(&fixture, guard);
+        let node = fixture.served(guard);
         let volumes = node.operations().volumes();
         assert_eq!(volumes.is_formatted(volume, fixture.soon()), Ok(true));
         assert_not_one(volumes.format(volume, fixture.soon()), &disks(&fixture));

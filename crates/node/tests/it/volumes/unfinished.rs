@@ -3,11 +3,9 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests")]
 
 use os_sim::{Effect, Rule};
-use wincsi_node::{
-    FormatGuard, FormatOptions, Formatted, Kept, Node, Options, Replaced, Server, VolumeError,
-};
+use wincsi_node::{FormatGuard, FormatOptions, Formatted, Node, Replaced, VolumeError};
 
-use crate::support::{DATA, KUBELET, NodeFixture, assert_says, path};
+use crate::support::{DATA, NodeFixture, assert_says, path};
 
 /// NTFS's clusters on a volume of the tests, in bytes.
 const CLUSTER: u64 = 4096;
@@ -112,7 +110,7 @@ fn a_wipe_that_died_half_way_is_finished_by_the_same_process_alone() {
         .volumes()
         .mount(fixture.volume(), &folder, soon)
         .unwrap();
-    let (node, next) = (serve(&fixture), serve(&fixture));
+    let [node, next] = [(); 2].map(|()| fixture.served(FormatGuard::Signatures));
     stop(&fixture, &node, Effect::HalfWayFromEnd).unwrap_err();
     let refused = format(&fixture, &next).unwrap_err().to_string();
     assert!(refused.contains("-format-guard=off"), "{refused}");
@@ -142,17 +140,4 @@ fn what_came_after_a_format_that_failed_is_kept() {
     write(&fixture, 1080, &[0x53, 0xef]);
     let refused = format(&fixture, &fixture.node).unwrap_err().to_string();
     assert_says(&refused, "is not overwritten: it holds ext");
-}
-
-fn serve(fixture: &NodeFixture) -> Node {
-    let mut options = Options::default();
-    options.format_guard = FormatGuard::Signatures;
-    let server = Server {
-        kept: Some(Kept {
-            working_folders: vec![path(KUBELET)],
-            files: Vec::new(),
-        }),
-        ..Server::default()
-    };
-    Node::in_server(fixture.os().clone(), options, server)
 }
