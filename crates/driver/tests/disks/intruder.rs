@@ -4,13 +4,24 @@ use wincsi_driver::record::Access;
 
 use crate::fixture::{Fixture, GIB};
 
+/// A staged volume, in whose disk's place another one is.
+fn with_intruder(access: Access) -> Fixture {
+    let mut fixture = Fixture::of_length(GIB / 8).identified_by("v1 adapter=1 lun=1");
+    fixture.stage().unwrap();
+    if access != Access::ReadWrite {
+        fixture.unstage().unwrap();
+        fixture = fixture.for_readers(access);
+        fixture.stage().unwrap();
+    }
+    fixture.move_to_another_place();
+    fixture.unmount_behind_the_drivers_back();
+    fixture
+}
+
 /// Another node may use it, and Windows writes to what is online.
 #[test]
 fn an_offline_disk_in_the_place_of_one_that_moved_is_offline_after_the_stage() {
-    let fixture = Fixture::of_length(GIB / 8).identified_by("v1 adapter=1 lun=1");
-    fixture.stage().unwrap();
-    fixture.move_to_another_place();
-    fixture.unmount_behind_the_drivers_back();
+    let fixture = with_intruder(Access::ReadWrite);
     fixture.take_offline();
     let error = fixture.stage().unwrap_err();
     assert!(!fixture.is_online(), "{error}");
@@ -19,13 +30,7 @@ fn an_offline_disk_in_the_place_of_one_that_moved_is_offline_after_the_stage() {
 /// It may be another driver's, and in use.
 #[test]
 fn an_online_disk_in_the_place_of_that_of_readers_stays_writable() {
-    let fixture = Fixture::of_length(GIB / 8).identified_by("v1 adapter=1 lun=1");
-    fixture.stage().unwrap();
-    fixture.unstage().unwrap();
-    let fixture = fixture.for_readers(Access::ReadOnly);
-    fixture.stage().unwrap();
-    fixture.move_to_another_place();
-    fixture.unmount_behind_the_drivers_back();
+    let fixture = with_intruder(Access::ReadOnly);
     fixture.bring_online();
     let error = fixture.stage().unwrap_err();
     assert!(fixture.is_online() && !fixture.is_read_only(), "{error}");
@@ -33,13 +38,7 @@ fn an_online_disk_in_the_place_of_that_of_readers_stays_writable() {
 
 #[test]
 fn an_offline_disk_in_the_place_of_that_of_readers_is_offline_after_the_stage() {
-    let fixture = Fixture::of_length(GIB / 8).identified_by("v1 adapter=1 lun=1");
-    fixture.stage().unwrap();
-    fixture.unstage().unwrap();
-    let fixture = fixture.for_readers(Access::ReadOnly);
-    fixture.stage().unwrap();
-    fixture.move_to_another_place();
-    fixture.unmount_behind_the_drivers_back();
+    let fixture = with_intruder(Access::ReadOnly);
     fixture.take_offline();
     let error = fixture.stage().unwrap_err();
     assert!(!fixture.is_online(), "{error}");
