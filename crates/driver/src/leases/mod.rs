@@ -364,24 +364,31 @@ impl<T> Leases<T> {
         }
     }
 
-    /// Notes something of a thing. The next change of the lease writes it.
-    pub(crate) fn note(&self, key: &str, what: &'static str, value: impl Into<Value>) {
+    /// Notes something of a thing, or takes a note back. The next change of the lease writes it.
+    pub(crate) fn note(&self, key: &str, what: &'static str, value: impl Into<Option<String>>) {
         if let Some(lease) = self.inner.lock().leases.get_mut(key) {
-            lease.raw_fields.insert(what.to_owned(), value.into());
+            let value = Value::from(value.into());
+            lease.raw_fields.insert(what.to_owned(), value);
         }
     }
 
     /// What was noted of a thing; unless it lasts, until that is foreign, or is taken where it is not there.
-    pub(crate) fn noted(&self, key: &str, what: &str) -> Option<Value> {
+    pub(crate) fn noted(&self, key: &str, what: &str) -> Option<String> {
         let inner = self.inner.lock();
-        inner.leases.get(key)?.raw_fields.get(what).cloned()
+        let noted = inner.leases.get(key)?.raw_fields.get(what)?.as_str();
+        noted.map(str::to_owned)
     }
 
     /// Another thing of which the same is noted.
-    pub(crate) fn other_with(&self, key: &str, what: &str, value: &Value) -> Option<String> {
+    pub(crate) fn other_with(&self, key: &str, what: &str, value: &str) -> Option<String> {
         let inner = self.inner.lock();
         let mut leases = inner.leases.iter().filter(|(other, _)| *other != key);
-        let has = |lease: &Lease| lease.raw_fields.get(what) == Some(value);
+        let has = |lease: &Lease| {
+            lease
+                .raw_fields
+                .get(what)
+                .is_some_and(|noted| noted == value)
+        };
         leases
             .find(|(_, lease)| has(lease))
             .map(|(other, _)| other.clone())

@@ -76,7 +76,7 @@ impl IscsiDisks {
             if session.is_persistent == Some(true) {
                 return Ok(Ended::MetForeign);
             }
-            self.sessions.note(&key, SESSION, session.id.as_str());
+            self.sessions.note(&key, SESSION, session.id.clone());
         }
         let compared = secret.map(|secret| {
             let text = secret_text(&secret.session);
@@ -231,7 +231,7 @@ impl Login<'_> {
         let [session] = &sessions[..] else {
             return Ok(Ended::MetForeign);
         };
-        leases.note(&key, SESSION, session.id.as_str());
+        leases.note(&key, SESSION, session.id.clone());
         leases.note_credential(&key, &secret_text(self.session));
         Ok(Ended::Made)
     }

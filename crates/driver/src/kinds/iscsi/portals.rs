@@ -18,7 +18,7 @@ use crate::unpoisoned::Unpoisoned;
 
 /// In the lease of a session: the portal through which it was made, or is being made.
 pub(super) const PORTAL: &str = "portal";
-/// Whether this driver made that portal known.
+/// The same portal, if this driver made it known.
 pub(super) const ADDED: &str = "addedPortal";
 
 /// How long each volume of a portal goes by it that the portal did not answer.
@@ -96,15 +96,15 @@ impl IscsiDisks {
     ) -> Result<bool, CallError> {
         let (key, text) = (of.disk.key(), portal.to_string());
         let is_known = self.is_known(portal, deadline)?;
-        let added = self.added_portal(&key);
+        let added = self.sessions.noted(&key, ADDED);
         let was_added = added.as_ref() == Some(&text);
         if added.is_some() && !was_added {
             // The lease has one, and another one serves from now on.
             self.forget_portal(&key, deadline)?;
         }
         let is_ours = !is_known || was_added;
-        self.sessions.note(&key, PORTAL, text);
-        self.sessions.note(&key, ADDED, is_ours);
+        self.sessions.note(&key, PORTAL, text.clone());
+        self.sessions.note(&key, ADDED, is_ours.then_some(text));
         self.sessions.begin(of.volume, false)?;
         if !is_known {
             self.ctx
@@ -117,11 +117,11 @@ impl IscsiDisks {
 
     /// Forgets the portal of a target's session if this driver added it, unless another target's session needs it.
     pub(super) fn forget_portal(&self, key: &str, deadline: Deadline) -> Result<(), CallError> {
-        let Some(text) = self.added_portal(key) else {
+        let Some(text) = self.sessions.noted(key, ADDED) else {
             return Ok(());
         };
-        if let Some(other) = self.sessions.other_with(key, PORTAL, &text.clone().into()) {
-            self.sessions.note(&other, ADDED, true);
+        if let Some(other) = self.sessions.other_with(key, PORTAL, &text) {
+            self.sessions.note(&other, ADDED, text);
             return Ok(self.sessions.save(&other)?);
         }
         let Ok(portal) = attributes::portal(&text) else {
@@ -133,22 +133,14 @@ impl IscsiDisks {
         }
         let removed = self.ctx.node.iscsi().remove_portal(&portal, deadline);
         removed.ok_if(Condition::NotFound)?;
-        self.sessions.note(key, ADDED, false);
+        self.sessions.note(key, ADDED, None);
         Ok(())
-    }
-
-    /// The portal that this driver added for a target.
-    pub(super) fn added_portal(&self, key: &str) -> Option<String> {
-        let is_added = self.sessions.noted(key, ADDED)? == true;
-        let portal = self.sessions.noted(key, PORTAL).filter(|_| is_added)?;
-        portal.as_str().map(str::to_owned)
     }
 
     /// The portal of the session that this driver made.
     pub(super) fn portal_of_ours(&self, key: &str) -> Option<String> {
         let portal = self.sessions.noted(key, PORTAL);
-        let portal = portal.filter(|_| self.sessions.is_ours(key))?;
-        portal.as_str().map(str::to_owned)
+        portal.filter(|_| self.sessions.is_ours(key))
     }
 
     fn is_known(&self, portal: &Portal, deadline: Deadline) -> Result<bool, Error> {

@@ -130,7 +130,6 @@ impl IscsiDisks {
     ) -> Result<Option<String>, CallError> {
         let key = of.disk.key();
         let noted = self.sessions.noted(&key, SESSION);
-        let noted = noted.and_then(|noted| noted.as_str().map(str::to_owned));
         let owner = self.sessions.owner(of.volume);
         // Another volume may have made it in this boot, and this one be of an earlier.
         if owner == Owner::Foreign && !self.sessions.is_ours(&key) {
