@@ -1,5 +1,3 @@
-use std::fmt;
-
 use transport::Code;
 use wincsi::iscsi::{Portal, TargetName};
 use wincsi::{Condition, Error};
@@ -11,30 +9,41 @@ use crate::record::VolumeHandle;
 use crate::words;
 
 /// A volume that is not logged in for.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
+#[error("no session of {target} serves volume {volume}: {why}")]
 pub struct NotAttached {
     pub volume: VolumeHandle,
     pub target: TargetName,
     pub why: Refused,
 }
 
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub enum Refused {
-    /// Another call logs in to the target or out of it.
+    #[error("another call logs in or out of it")]
     Busy,
-    /// Windows has one secret by which targets prove themselves.
+    #[error(
+        "its Secret has username_in, and Windows has one such secret for all targets: set -iscsi-mutual-secret, or \
+         take CHAP of one way"
+    )]
     Mutual,
-    /// None of the portals led to a session.
+    #[error("{}", each(.0))]
     NoPortal(Vec<(Portal, Error)>),
     /// A login from the record alone.
+    #[error("it takes the Secret, which kubelet sends when it stages a volume: delete the pod")]
     NoSecret,
     /// The session is listed, and has no connection.
+    #[error("{0}")]
     NotConnected(String),
-    /// Another volume's targets prove themselves by another one.
+    #[error(
+        "Windows has one secret by which targets prove themselves, and that of volume {0} is another"
+    )]
     OtherMutual(VolumeHandle),
-    /// The session goes by a portal that the volume does not have.
+    #[error(
+        "that of other volumes goes by portal {0}, which this one does not have: give all volumes of the target the \
+         same portals"
+    )]
     OtherPortal(String),
-    /// The initiator's service does not run.
+    #[error("the service MSiSCSI does not run, as {0}: Set-Service MSiSCSI -StartupType Automatic")]
     Service(String),
 }
 
@@ -50,6 +59,7 @@ impl Use<'_, Target> {
 
 impl NotAttached {
     fn code(&self) -> Code {
+        let is_logon_failure = |(_, error): &(_, Error)| error.is(Condition::LogonFailure);
         match &self.why {
             Refused::Busy => Code::Aborted,
             Refused::Mutual
@@ -57,60 +67,10 @@ impl NotAttached {
             | Refused::OtherMutual(_)
             | Refused::OtherPortal(_)
             | Refused::Service(_) => Code::FailedPrecondition,
-            Refused::NoPortal(failed) => match failed
-                .iter()
-                .any(|(_, error)| error.is(Condition::LogonFailure))
-            {
-                true => Code::Unauthenticated,
-                false => Code::Unavailable,
-            },
-            Refused::NotConnected(_) => Code::Unavailable,
-        }
-    }
-}
-
-impl std::error::Error for NotAttached {}
-
-impl fmt::Display for NotAttached {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self {
-            volume,
-            target,
-            why,
-        } = self;
-        write!(f, "no session of {target} serves volume {volume}: ")?;
-        match why {
-            Refused::Busy => write!(f, "another call logs in or out of it"),
-            Refused::Mutual => write!(
-                f,
-                "its Secret has username_in, and Windows has one such secret for all targets: set \
-                 -iscsi-mutual-secret, or take CHAP of one way"
-            ),
-            Refused::NoPortal(failed) => {
-                for (at, (portal, error)) in failed.iter().enumerate() {
-                    let gap = if at > 0 { "; " } else { "" };
-                    write!(f, "{gap}{portal}: {}", words::of(error))?;
-                }
-                Ok(())
+            Refused::NoPortal(failed) if failed.iter().any(is_logon_failure) => {
+                Code::Unauthenticated
             }
-            Refused::NoSecret => write!(
-                f,
-                "it takes the Secret, which kubelet sends when it stages a volume: delete the pod"
-            ),
-            Refused::NotConnected(why) => f.write_str(why),
-            Refused::OtherMutual(other) => write!(
-                f,
-                "Windows has one secret by which targets prove themselves, and that of volume {other} is another"
-            ),
-            Refused::OtherPortal(portal) => write!(
-                f,
-                "that of other volumes goes by portal {portal}, which this one does not have: give all volumes of the \
-                 target the same portals"
-            ),
-            Refused::Service(why) => write!(
-                f,
-                "the service MSiSCSI does not run, as {why}: Set-Service MSiSCSI -StartupType Automatic"
-            ),
+            Refused::NoPortal(_) | Refused::NotConnected(_) => Code::Unavailable,
         }
     }
 }
@@ -119,4 +79,10 @@ impl From<NotAttached> for CallError {
     fn from(refused: NotAttached) -> Self {
         Self::of_kind(refused.code(), refused)
     }
+}
+
+fn each(failed: &[(Portal, Error)]) -> String {
+    let failed = failed.iter();
+    let texts = failed.map(|(portal, error)| format!("{portal}: {}", words::of(error)));
+    Vec::from_iter(texts).join("; ")
 }
