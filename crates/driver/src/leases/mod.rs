@@ -66,7 +66,7 @@ use crate::unpoisoned::Unpoisoned;
 pub(crate) trait Terms {
     /// Of the files of leases.
     const KIND: &'static str;
-    /// What the kind notes that stays while the lease does, whosever the thing is, and over a boot.
+    /// The notes that a lease keeps when its thing becomes another process's, and over a boot.
     const LASTING: &[&str] = &[];
     type Conflict;
 

@@ -11,16 +11,16 @@ use super::Target;
 use super::secrets::{Credentials, Found, SECRET_KEYS, refused, same};
 use crate::kubelet::Request;
 
-pub struct Requested {
-    pub target: Target,
-    pub credentials: Credentials,
+pub(super) struct Requested {
+    pub(super) target: Target,
+    pub(super) credentials: Credentials,
     /// The keys that are there and mean nothing on Windows.
-    pub ignored: Vec<&'static str>,
+    pub(super) ignored: Vec<&'static str>,
 }
 
 /// Why a request for a LUN is refused. It has no value of the Secret.
 #[derive(Debug, thiserror::Error)]
-pub enum RequestError {
+pub(super) enum RequestError {
     #[error("{0} and {1} have different values, and have to be equal")]
     Different(&'static str, &'static str),
     #[error("{0} needs the {1} of its login, which the volume's Secret lacks (nodeStageSecretRef)")]
@@ -57,7 +57,7 @@ const IGNORED: &str = "ignored";
 
 /// Whether a request is for a LUN, by keys that no other volume has, in whatever case: a key that is misspelt so has to be an
 /// error here, as the rest might name an attached disk.
-pub fn accepts(request: &Request<'_>) -> bool {
+pub(super) fn accepts(request: &Request<'_>) -> bool {
     let marks = ["node_attach_driver", "iqn", "targetPortal"];
     let is_mark = |name: &String| marks.iter().any(|key| name.eq_ignore_ascii_case(key));
     request.context.keys().any(is_mark)
@@ -85,7 +85,7 @@ pub fn attribute_rows() -> String {
 ///
 /// # Errors
 /// The attributes or the Secret cannot be.
-pub fn read(request: &Request<'_>) -> Result<Requested, RequestError> {
+pub(super) fn read(request: &Request<'_>) -> Result<Requested, RequestError> {
     let driver = |text: &str| (text == "iscsi").then_some(()).ok_or("another driver's");
     parsed(request, "node_attach_driver", driver)?;
     // All who may list PersistentVolumes have it, and to read it would keep it in use.

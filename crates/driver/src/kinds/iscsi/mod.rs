@@ -14,13 +14,13 @@ use serde::{Deserialize, Deserializer, Serialize};
 use wincsi::disks::Page83;
 use wincsi::iscsi::{Portal, TargetName};
 
-use super::block::Spec;
-use crate::record::as_text;
-
-pub use self::attributes::{RequestError, Requested, accepts, attribute_rows, keys, read};
+use self::attributes::{RequestError, accepts, read};
+pub use self::attributes::{attribute_rows, keys};
 pub use self::error::{NotAttached, Refused};
 pub use self::secrets::{Credentials, SECRET_KEYS};
 pub use self::source::{IscsiDisks, Settings};
+use super::block::Spec;
+use crate::record::as_text;
 
 /// A LUN, as a request names it and a record keeps it: without a secret.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -25,8 +25,7 @@ pub(super) const ADDED: &str = "addedPortal";
 const DEAD_FOR: Duration = Duration::from_secs(30);
 
 /// Portals that did not answer, and until when nobody asks them.
-#[derive(Default)]
-pub(super) struct DeadPortals(Unpoisoned<BTreeMap<Portal, (Deadline, Error)>>);
+pub(super) type DeadPortals = Unpoisoned<BTreeMap<Portal, (Deadline, Error)>>;
 
 impl IscsiDisks {
     /// The portals that answer, in their order, and the others with the reason. All are asked at the same time, but those
@@ -74,14 +73,14 @@ impl IscsiDisks {
     }
 
     fn verdict(&self, portal: &Portal) -> Option<Error> {
-        let dead = self.dead.0.lock();
+        let dead = self.dead.lock();
         let (until, error) = dead.get(portal)?;
         (!self.ctx.left_until(*until).is_zero()).then(|| error.clone())
     }
 
     fn note_dead(&self, portal: &Portal, error: &Error) {
         let until = self.ctx.node.deadline(DEAD_FOR);
-        let mut dead = self.dead.0.lock();
+        let mut dead = self.dead.lock();
         dead.retain(|_, (until, _)| !self.ctx.left_until(*until).is_zero());
         dead.insert(portal.clone(), (until, error.clone()));
     }

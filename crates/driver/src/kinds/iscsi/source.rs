@@ -129,21 +129,18 @@ impl IscsiDisks {
         deadline: Deadline,
     ) -> Result<Option<String>, CallError> {
         let key = of.disk.key();
-        let noted = self.sessions.noted(&key, SESSION);
         let owner = self.sessions.owner(of.volume);
         // Another volume may have made it in this boot, and this one be of an earlier.
         if owner == Owner::Foreign && !self.sessions.is_ours(&key) {
             return Ok(None);
         }
-        match noted {
-            Some(session) => Ok(Some(session)),
-            None => {
-                let sessions = self.sessions_of(&of.disk.iqn, deadline)?;
-                let sole = <[_; 1]>::try_from(sessions).ok();
-                let ours = sole.filter(|[session]| session.is_persistent != Some(true));
-                Ok(ours.map(|[session]| session.id))
-            }
+        if let Some(session) = self.sessions.noted(&key, SESSION) {
+            return Ok(Some(session));
         }
+        let sessions = self.sessions_of(&of.disk.iqn, deadline)?;
+        let sole = <[_; 1]>::try_from(sessions).ok();
+        let ours = sole.filter(|[session]| session.is_persistent != Some(true));
+        Ok(ours.map(|[session]| session.id))
     }
 }
 
@@ -181,7 +178,13 @@ impl Source for IscsiDisks {
     }
 
     fn query(&self, target: &Target) -> DiskQuery {
-        target.query()
+        let place = [
+            Criterion::IscsiSession(target.iqn.clone()),
+            Criterion::Lun(u32::from(target.lun)),
+        ];
+        let name = target.page83.clone().map(Criterion::Page83);
+        let query = DiskQuery::all(place.into_iter().chain(name));
+        query.expect("a target and a LUN are enough")
     }
 
     fn is_own(&self, of: &Use<'_, Target>) -> bool {
@@ -276,15 +279,5 @@ impl Target {
     /// The name of its session's lease.
     pub(super) fn key(&self) -> String {
         self.iqn.to_string()
-    }
-
-    fn query(&self) -> DiskQuery {
-        let place = [
-            Criterion::IscsiSession(self.iqn.clone()),
-            Criterion::Lun(u32::from(self.lun)),
-        ];
-        let name = self.page83.clone().map(Criterion::Page83);
-        let query = DiskQuery::all(place.into_iter().chain(name));
-        query.expect("a target and a LUN are enough")
     }
 }

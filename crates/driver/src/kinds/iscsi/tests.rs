@@ -6,6 +6,7 @@ use proptest::sample::select;
 use serde_json::{from_str, to_string};
 use wincsi::iscsi::{Authentication, ChapSecret};
 
+use super::attributes::Requested;
 use super::*;
 use crate::kinds::Keys;
 use crate::kubelet::{Refusal, Request};
