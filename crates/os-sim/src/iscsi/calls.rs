@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
+use os::schema::ReturnCode;
 use os::schema::iscsi_session::{self, register, set_chap_secret};
 use os::schema::iscsi_target::{self, connect, disconnect};
 use os::schema::iscsi_target_portal::{self, new, remove, update};
-use os::schema::{ReturnCode, iscsi_codes};
 use os::{Cause, Hresult, ObjectPath, Outcome, Value};
 
 use super::initiator::Initiator;
@@ -85,15 +85,8 @@ fn add_portal(initiator: &mut Initiator, call: &MethodCall<'_>, node: &str) -> D
     let user = call.text(new::CHAP_USERNAME.name);
     let secret = call.text(new::CHAP_SECRET.name);
     let who = Authentication::parse(kind, user, secret, &initiator_name(node)).map_err(refuse)?;
-    let endpoint = endpoint(call);
-    initiator
-        .add_portal(endpoint.clone(), who)
-        .map_err(refuse)?;
-    let at = initiator
-        .portal(&endpoint.address, Some(endpoint.port))
-        .map_err(refuse)?;
-    let portal = initiator.state.portals.get(at).cloned();
-    let portal = portal.ok_or_else(|| refuse(iscsi_codes::PORTAL_NOT_FOUND))?;
+    let added = initiator.add_portal(endpoint(call), who);
+    let portal = added.map_err(refuse)?;
     let class = &iscsi_target_portal::CLASS;
     answer(
         new::CREATED_TARGET_PORTAL.name,

@@ -25,7 +25,7 @@ pub(crate) struct Initiator {
 
 impl Initiator {
     /// Adds a portal and queries its targets. An existing portal is queried again.
-    pub(crate) fn add_portal(&mut self, endpoint: Endpoint, who: Authentication) -> Answer<()> {
+    pub(crate) fn add_portal(&mut self, endpoint: Endpoint, who: Authentication) -> Answer<Portal> {
         let targets = self.reach(&endpoint)?.discover(&who)?;
         let portal = Portal {
             endpoint,
@@ -34,10 +34,10 @@ impl Initiator {
         };
         let mut portals = self.state.portals.iter_mut();
         match portals.find(|known| known.endpoint == portal.endpoint) {
-            Some(known) => *known = portal,
-            None => self.state.portals.push(portal),
+            Some(known) => known.clone_from(&portal),
+            None => self.state.portals.push(portal.clone()),
         }
-        Ok(())
+        Ok(portal)
     }
 
     /// Queries a portal again. Targets that it no longer offers are dropped.
@@ -176,7 +176,7 @@ impl Initiator {
         self.target_of(session).is_some()
     }
 
-    pub(crate) fn session(&self, id: &str) -> Answer<&Session> {
+    fn session(&self, id: &str) -> Answer<&Session> {
         let mut sessions = self.state.sessions.iter();
         sessions
             .find(|session| session.id().eq_ignore_ascii_case(id))
