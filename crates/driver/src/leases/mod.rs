@@ -70,7 +70,9 @@ pub(crate) trait Terms {
     const LASTING: &[&str] = &[];
     type Conflict;
 
-    fn conflict_with(&self, other: &Self) -> Option<Self::Conflict>;
+    fn conflict_with(&self, _other: &Self) -> Option<Self::Conflict> {
+        None
+    }
 }
 
 /// The leases of one kind of thing.

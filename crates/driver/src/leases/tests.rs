@@ -19,10 +19,6 @@ pub(super) struct Plain;
 impl Terms for Plain {
     const KIND: &'static str = "thing";
     type Conflict = ();
-
-    fn conflict_with(&self, _other: &Self) -> Option<()> {
-        None
-    }
 }
 
 fn old_user() -> User<Plain> {

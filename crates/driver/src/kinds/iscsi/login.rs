@@ -27,10 +27,7 @@ impl IscsiDisks {
     /// Starts the initiator, which does not start by itself where nobody set it up. Returns why it cannot be started.
     pub(super) fn start_service(&self, deadline: Deadline) -> Result<Option<String>, CallError> {
         let system = self.ctx.node.system();
-        let name = match ServiceName::parse(SERVICE) {
-            Ok(name) => name,
-            Err(error) => return Ok(Some(error.to_string())),
-        };
+        let name = ServiceName::parse(SERVICE).expect("letters are a name");
         let service = system.service(&name, deadline)?;
         match (service.state, service.start_type) {
             (ServiceState::Running, _) => Ok(None),

@@ -60,10 +60,6 @@ impl leases::Terms for Shared {
     const KIND: &'static str = "iscsi-session";
     const LASTING: &[&str] = &[PORTAL, ADDED];
     type Conflict = Infallible;
-
-    fn conflict_with(&self, _other: &Self) -> Option<Infallible> {
-        None
-    }
 }
 
 impl IscsiDisks {
