@@ -5,7 +5,7 @@ use std::convert::Infallible;
 use std::sync::Arc;
 
 use wincsi::disks::{Criterion, DiskQuery};
-use wincsi::iscsi::ChapSecret;
+use wincsi::iscsi::{ChapSecret, TargetName};
 use wincsi::{Cause, Condition, Deadline, Error, Feature};
 
 use super::login::{SERVICE, is_connected};
@@ -118,6 +118,11 @@ impl IscsiDisks {
         Ok(self.sessions.note_gone(&key)?)
     }
 
+    /// A login that outlasts its call keeps its target until it ends, and the next operation waits: here a logout of none.
+    fn wait_for_login(&self, target: &TargetName, deadline: Deadline) -> Result<(), Error> {
+        self.ctx.node.iscsi().log_out(target, "", deadline)
+    }
+
     /// The session that this driver made. One that a call made, and did not live to note, is the only one there is.
     fn session_to_end(
         &self,
@@ -133,6 +138,7 @@ impl IscsiDisks {
         if let Some(session) = self.sessions.noted(&key, SESSION) {
             return Ok(Some(session));
         }
+        self.wait_for_login(&of.disk.iqn, deadline)?;
         let sessions = self.sessions_of(&of.disk.iqn, deadline)?;
         let sole = <[_; 1]>::try_from(sessions).ok();
         let ours = sole.filter(|[session]| session.is_persistent != Some(true));
@@ -223,6 +229,9 @@ impl Source for IscsiDisks {
         let _turn = self.turn(&of, &key, deadline)?;
         if let Some(why) = self.start_service(deadline)? {
             return Err(of.refused(Refused::Service(why)).into());
+        }
+        if self.sessions.is_ours(&key) && self.sessions.noted(&key, SESSION).is_none() {
+            self.wait_for_login(&of.disk.iqn, deadline)?;
         }
         let there = self.sessions_of(&of.disk.iqn, deadline)?;
         let boot = self.sessions.boot().map(str::to_owned);
