@@ -28,7 +28,11 @@ impl IscsiDisks {
     pub(super) fn start_service(&self, deadline: Deadline) -> Result<Option<String>, CallError> {
         let system = self.ctx.node.system();
         let name = ServiceName::parse(SERVICE).expect("letters are a name");
-        let service = system.service(&name, deadline)?;
+        let service = match system.service(&name, deadline) {
+            // There is none to start, now or later.
+            Err(error) if error.is(Condition::NotFound) => return Ok(Some(error.to_string())),
+            service => service?,
+        };
         match (service.state, service.start_type) {
             (ServiceState::Running, _) => Ok(None),
             (_, StartType::Disabled) => Ok(Some(String::from("it is disabled"))),
