@@ -3,7 +3,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::ops::{Deref, DerefMut};
-use std::time::Duration;
 
 use os::{Arguments, Value};
 use transport::Code;
@@ -16,17 +15,14 @@ use wincsi::{Deadline, NodeApi};
 use wincsi_driver::kinds::{self, Row};
 use wincsi_driver::kubelet::Request;
 use wincsi_driver::life::{CallError, Capacity};
-use wincsi_driver::record::{Access, Lifetime, VolumeHandle};
-use wire::csi::v1::VolumeCapability;
-use wire::csi::v1::volume_capability::access_mode::Mode;
-use wire::csi::v1::volume_capability::{AccessMode, AccessType, MountVolume};
 
 use crate::deaths::{Done, Snapshot, deaths_in, on_all_processors};
 use crate::fixture::{STAGING, TARGET};
+use crate::support::requests::{map, request_at, volume};
 use crate::support::{DriverFixture, Setup, path};
 
 pub(crate) const OTHER: &str = r"C:\var\lib\kubelet\plugins\kubernetes.io\csi\i\2\globalmount";
-const ADDRESS: &str = "10.0.0.9";
+pub(crate) const ADDRESS: &str = "10.0.0.9";
 pub(crate) const IQN: &str = "iqn.2026-01.com.example:data";
 const LENGTH: u64 = 64 << 20;
 
@@ -44,20 +40,16 @@ impl Fixture {
     }
 
     pub(crate) fn of(target: TargetSpec) -> Self {
-        Self::with(target, Start::Manual, SETUP)
+        Self::with(target, |_| {}, SETUP)
     }
 
-    fn starting(start: Start) -> Self {
-        Self::with(TargetSpec::named(IQN), start, SETUP)
-    }
-
-    pub(crate) fn with(mut target: TargetSpec, start: Start, setup: Setup) -> Self {
+    pub(crate) fn with(
+        mut target: TargetSpec,
+        change: impl FnOnce(&mut NodeSpec),
+        setup: Setup,
+    ) -> Self {
         let mut spec = NodeSpec::named("n");
-        for service in &mut spec.service {
-            if service.name == "MSiSCSI" {
-                service.start = start;
-            }
-        }
+        change(&mut spec);
         let sim = TestNode::of(tempfile::tempdir().unwrap(), &spec);
         for lun in ["a", "b"] {
             let identifier = format!("600140500000000{lun}");
@@ -127,7 +119,11 @@ impl Fixture {
     }
 
     pub(crate) fn unstage(&self) -> Result<(), CallError> {
-        self.call().unstage(&volume("v"), &path(STAGING).into())
+        self.unstage_of("v", STAGING)
+    }
+
+    pub(crate) fn unstage_of(&self, handle: &str, staging: &str) -> Result<(), CallError> {
+        self.call().unstage(&volume(handle), &path(staging).into())
     }
 
     pub(crate) fn put_away(&self) {
@@ -174,13 +170,6 @@ impl DerefMut for Fixture {
     }
 }
 
-pub(crate) fn map(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {
-    let owned = pairs
-        .iter()
-        .map(|(key, value)| ((*key).to_owned(), (*value).to_owned()));
-    owned.collect()
-}
-
 /// As democratic-csi writes it.
 pub(crate) fn request<T>(
     at: (&str, &str),
@@ -207,37 +196,6 @@ pub(crate) fn request_by<T>(
         ("lun", lun),
     ]);
     request_at(handle, [staging, TARGET], &context, secrets, call)
-}
-
-/// With any attributes.
-pub(crate) fn request_at<T>(
-    handle: &str,
-    [staging, target]: [&str; 2],
-    context: &BTreeMap<String, String>,
-    secrets: &BTreeMap<String, String>,
-    call: impl FnOnce(&Request<'_>) -> T,
-) -> T {
-    let (none, mount) = (BTreeMap::new(), MountVolume::default());
-    let mode = Mode::SingleNodeWriter;
-    let capability = VolumeCapability {
-        access_type: Some(AccessType::Mount(mount)),
-        access_mode: Some(AccessMode { mode: mode.into() }),
-    };
-    call(&Request {
-        volume: volume(handle),
-        lifetime: Lifetime::Persistent,
-        staging,
-        target,
-        context,
-        publish_context: &none,
-        secrets,
-        capability: Some(&capability),
-        of_pod: Access::ReadWrite,
-    })
-}
-
-pub(crate) fn volume(handle: &str) -> VolumeHandle {
-    VolumeHandle::parse(handle).unwrap()
 }
 
 #[test]
@@ -301,8 +259,7 @@ fn volumes_of_a_target_share_a_session_to_the_last() {
     // The lease tells the next process that the session is the driver's.
     fixture.stop_driver();
     fixture.restart_driver();
-    let staging = path(OTHER).into();
-    fixture.call().unstage(&volume("w"), &staging).unwrap();
+    fixture.unstage_of("w", OTHER).unwrap();
     fixture.assert_put_away("both");
 }
 
@@ -313,8 +270,7 @@ fn a_session_stays_for_a_record_of_an_earlier_boot() {
     fixture.stage().unwrap();
     fixture.reboot();
     fixture.stage_lun("w", OTHER, "1", &[]).unwrap();
-    let staging = path(OTHER).into();
-    fixture.call().unstage(&volume("w"), &staging).unwrap();
+    fixture.unstage_of("w", OTHER).unwrap();
     assert_eq!(fixture.sessions().len(), 1, "v has a record");
     fixture.unstage().unwrap();
     fixture.assert_put_away("both");
@@ -360,8 +316,7 @@ fn a_portal_goes_with_its_own_session_or_its_successor() {
     fixture.reboot();
     stage_more(&fixture);
     assert_eq!(known_portals(&fixture), ["10.0.0.9"]);
-    let staging = path(OTHER).into();
-    fixture.call().unstage(&volume("w"), &staging).unwrap();
+    fixture.unstage_of("w", OTHER).unwrap();
     fixture.unstage().unwrap();
     fixture.assert_put_away("both");
 }
@@ -383,7 +338,7 @@ fn a_dead_portal_keeps_no_unstage_beside_strangers() {
     assert_eq!(fixture.sessions().len(), 1, "theirs");
 }
 
-fn known_portals(fixture: &Fixture) -> Vec<String> {
+pub(crate) fn known_portals(fixture: &Fixture) -> Vec<String> {
     let portals = NodeApi::iscsi(&fixture.hand).portals(fixture.soon());
     portals.unwrap().into_iter().map(|(host, _)| host).collect()
 }
@@ -394,16 +349,29 @@ pub(crate) fn log_in_by_hand(fixture: &Fixture) -> String {
     session(fixture).unwrap()
 }
 
-fn log_in_at(fixture: &Fixture, address: &str, iqn: &str) {
+pub(crate) fn start_initiator(fixture: &Fixture) {
+    let (system, soon) = (NodeApi::system(&fixture.hand), fixture.soon());
+    let service = ServiceName::parse("MSiSCSI").unwrap();
+    system.start_service(&service, soon).unwrap();
+}
+
+/// A second session to the target.
+pub(crate) fn log_in_beside(fixture: &Fixture) {
+    let login = Arguments::none()
+        .with("NodeAddress", Value::text(IQN))
+        .with("IsMultipathEnabled", Value::Bool(true));
+    let (on, os) = (os::Target::Class("MSFT_iSCSITarget"), fixture.os());
+    let made = os.iscsi.invoke(on, "Connect", &login, Deadline::NEVER);
+    made.unwrap();
+}
+
+pub(crate) fn log_in_at(fixture: &Fixture, address: &str, iqn: &str) {
     let (iscsi, soon) = (NodeApi::iscsi(&fixture.hand), fixture.soon());
     let (portal, target) = (
         Portal::parse(address, 0).unwrap(),
         TargetName::parse(iqn).unwrap(),
     );
-    let service = ServiceName::parse("MSiSCSI").unwrap();
-    NodeApi::system(&fixture.hand)
-        .start_service(&service, soon)
-        .unwrap();
+    start_initiator(fixture);
     let none = Authentication::None;
     iscsi.add_portal(&portal, &none, soon).unwrap();
     let persistent = LoginOptions::default().with_persistent(true);
@@ -431,20 +399,8 @@ fn a_strangers_session_serves_and_stays_as_it_is() {
 #[test]
 fn a_second_session_is_refused_with_both_disks_and_mpio() {
     let fixture = Fixture::new();
-    for _ in 0..2 {
-        let login = Arguments::none()
-            .with("NodeAddress", Value::text(IQN))
-            .with("IsMultipathEnabled", Value::Bool(true));
-        if fixture.initiator_runs() {
-            let on = os::Target::Class("MSFT_iSCSITarget");
-            let os = fixture.os();
-            os.iscsi
-                .invoke(on, "Connect", &login, Deadline::NEVER)
-                .unwrap();
-        } else {
-            log_in_by_hand(&fixture);
-        }
-    }
+    log_in_by_hand(&fixture);
+    log_in_beside(&fixture);
     let refused = fixture.stage().unwrap_err();
     assert_eq!(refused.code(), Code::FailedPrecondition);
     let text = refused.to_string();
@@ -456,28 +412,13 @@ fn a_second_session_is_refused_with_both_disks_and_mpio() {
 }
 
 #[test]
-fn a_dead_portal_is_passed_over_and_asked_again_later() {
-    let fixture = Fixture::new();
-    let dead = || fixture.array().set_down("array", true).unwrap();
-    dead();
-    let refused = fixture.stage().unwrap_err();
-    assert_eq!(refused.code(), Code::Unavailable, "{refused}");
-    assert!(refused.to_string().contains("10.0.0.9:3260"), "{refused}");
-    fixture.array().set_down("array", false).unwrap();
-    let asks = || {
-        let trace = fixture.trace(|| drop(fixture.stage()));
-        trace.iter().filter(|op| op.operation == "connect").count()
-    };
-    assert_eq!(asks(), 0, "a moment ago it was dead");
-    fixture.let_pass(Duration::from_secs(31));
-    assert_eq!(asks(), 1);
-    fixture.put_away();
-    fixture.assert_put_away("it lives");
-}
-
-#[test]
 fn a_disabled_initiator_refuses_a_stage_and_no_unstage() {
-    let fixture = Fixture::starting(Start::Disabled);
+    let disable = |spec: &mut NodeSpec| {
+        let mut services = spec.service.iter_mut();
+        let initiator = services.find(|service| service.name == "MSiSCSI");
+        initiator.unwrap().start = Start::Disabled;
+    };
+    let fixture = Fixture::with(TargetSpec::named(IQN), disable, SETUP);
     let refused = fixture.stage().unwrap_err();
     assert_eq!(refused.code(), Code::FailedPrecondition, "{refused}");
     assert!(

@@ -26,7 +26,7 @@ use self::steps::{
     places, portal, target_of,
 };
 use crate::deaths::die_at;
-use crate::iscsi::{map, request_at, volume};
+use crate::support::requests::{map, request_at, volume};
 use crate::support::{DriverFixture, Setup, path};
 
 /// How many steps are taken, unless the variable has another number.

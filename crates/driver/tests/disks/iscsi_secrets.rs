@@ -1,15 +1,14 @@
 //! iSCSI volumes whose targets ask for a secret, and prove themselves.
 
-use std::fs;
-
 use transport::Code;
+use wincsi::sim::SimNode;
 use wincsi::sim::iscsi::TargetSpec;
-use wincsi::sim::{SimNode, Start};
 use wincsi_driver::kinds::{self, Row};
 
 use crate::fixture::STAGING;
-use crate::iscsi::{Fixture, IQN, OTHER, SETUP, volume};
-use crate::support::{Setup, path};
+use crate::iscsi::{Fixture, IQN, OTHER, SETUP};
+use crate::iscsi_logins::MORE;
+use crate::support::Setup;
 
 const USER: &str = "node";
 const SECRET: &str = "0123456789ab";
@@ -46,12 +45,11 @@ fn a_target_asks_for_a_secret_and_the_session_keeps_it() {
     fixture.restart_driver();
     fixture.stage_lun("v", STAGING, "0", &by(SECRET)).unwrap();
     fixture.publish().unwrap();
-    for record in fixture.record_files() {
-        let text = fs::read_to_string(record).unwrap();
+    let shown = fixture.copy_of_records().into_values();
+    for text in shown.chain(fixture.events()).chain([fixture.metrics()]) {
         assert!(!text.contains(SECRET), "{text}");
     }
-    let staging = path(OTHER).into();
-    fixture.call().unstage(&volume("w"), &staging).unwrap();
+    fixture.unstage_of("w", OTHER).unwrap();
     fixture.put_away();
     fixture.assert_put_away("both");
 }
@@ -71,7 +69,7 @@ fn a_target_proves_itself_where_an_operator_allows_it() {
         let target = TargetSpec::named(IQN)
             .asking(USER, SECRET)
             .proving("ba9876543210");
-        let fixture = Fixture::with(target, Start::Manual, Setup { name: "i", kinds });
+        let mut fixture = Fixture::with(target, |_| {}, Setup { name: "i", kinds });
         let staged = fixture.stage_lun("v", STAGING, "0", &secrets);
         match is_staged {
             true => {
@@ -79,15 +77,21 @@ fn a_target_proves_itself_where_an_operator_allows_it() {
                 let mut other = secrets;
                 other[3].1 = "cccccccccccc";
                 // The session of the target is there: another one has to log in.
-                fixture.add_target("c", "iqn.2026-01.com.example:other");
-                let refused = fixture
-                    .stage_target("w", OTHER, "iqn.2026-01.com.example:other", &other)
-                    .unwrap_err();
-                assert_eq!(refused.code(), Code::FailedPrecondition, "{refused}");
-                assert!(
-                    refused.to_string().contains(r#"that of volume "v""#),
-                    "{refused}"
-                );
+                fixture.add_target("c", MORE);
+                for is_started_again in [false, true] {
+                    if is_started_again {
+                        fixture.restart_driver();
+                    }
+                    let refused = fixture.stage_target("w", OTHER, MORE, &other).unwrap_err();
+                    assert_eq!(refused.code(), Code::FailedPrecondition, "{refused}");
+                    for names in [r#"that of volume "v""#, r#"serves volume "w""#] {
+                        assert!(refused.to_string().contains(names), "{refused}");
+                    }
+                }
+                // No session of before the boot needs one now.
+                fixture.reboot();
+                let refused = fixture.stage_target("w", OTHER, MORE, &other).unwrap_err();
+                assert_eq!(refused.code(), Code::Unauthenticated, "{refused}");
             }
             false => {
                 let refused = staged.unwrap_err();

@@ -15,6 +15,7 @@ mod health;
 mod intruder;
 mod inventories;
 mod iscsi;
+mod iscsi_logins;
 mod iscsi_others;
 mod iscsi_random;
 mod iscsi_secrets;

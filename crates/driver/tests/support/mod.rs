@@ -3,6 +3,7 @@
 #![allow(dead_code, reason = "each test program uses a part")]
 
 mod events;
+pub(crate) mod requests;
 pub(crate) mod served;
 
 use std::collections::BTreeMap;
