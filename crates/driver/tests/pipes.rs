@@ -41,7 +41,8 @@ use wincsi_driver::life::CallError;
 use wincsi_driver::record::Access;
 
 use self::deaths::Mortal as _;
-use self::fixture::{Fixture, GIB, Host, STAGING, TARGET};
+use self::fixture::{Fixture, GIB, Host, STAGING, TARGET, VOLUME};
+use self::support::requests::{map, request_at};
 
 const HOST: Host = Host::Pipes;
 
@@ -136,8 +137,9 @@ const LEFT_TO_A_CLOCK: [&str; 4] = [
 ];
 
 /// Volumes that the driver attaches itself: csi-proxy ends no single session, and the test's own source is in this process.
-const OF_ANOTHER_KIND: [&str; 5] = [
+const OF_ANOTHER_KIND: [&str; 6] = [
     "iscsi",
+    "iscsi_logins",
     "iscsi_others",
     "iscsi_random",
     "iscsi_secrets",
@@ -229,6 +231,21 @@ fn criteria_that_the_pipes_lack_are_refused_by_name_before_anything_is_touched()
             small().identified_by(&query.to_record()),
         );
     }
+}
+
+#[test]
+fn an_iscsi_volume_is_refused_by_name_and_nothing_is_called() {
+    let stage = |fixture: &Fixture| {
+        let iqn = "iqn.2026-01.com.example:data";
+        let context = map(&[("portal", "10.0.0.9"), ("iqn", iqn), ("lun", "0")]);
+        fixture.take_trace();
+        let staged = request_at(VOLUME, [STAGING, TARGET], &context, &map(&[]), |request| {
+            fixture.call().stage(request)
+        });
+        assert_eq!(fixture.take_trace(), []);
+        staged
+    };
+    refuses_to(stage, Feature::SessionList, small());
 }
 
 #[test]
@@ -326,10 +343,14 @@ fn small() -> Fixture {
 }
 
 fn refuses(lacking: Feature, fixture: Fixture) {
+    refuses_to(Fixture::stage, lacking, fixture);
+}
+
+fn refuses_to(stage: fn(&Fixture) -> Result<(), CallError>, lacking: Feature, fixture: Fixture) {
     // The first look at a simulated drive makes its folder.
     assert!(!fixture.exists(STAGING));
     let before = fixture.snapshot();
-    let error = fixture.stage().unwrap_err();
+    let error = stage(&fixture).unwrap_err();
     assert_eq!(error.code(), Code::FailedPrecondition, "{error}");
     assert!(error.to_string().contains(lacking.name()), "{error}");
     let CallError::HostLacks { feature, .. } = error else {
