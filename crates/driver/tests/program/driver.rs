@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 use prost::Message as _;
 use tempfile::TempDir;
 use transport::{CallError, Channel, ChannelOptions, Endpoint, Owner, Status};
+use wincsi::sim::iscsi::IscsiControl;
 use wincsi::sim::smb::SmbControl;
 use wincsi::sim::{
     Bus, ClockMode, Content, DiskSpec, HardwareControl, IdentifierKind, NodeSpec, SimNode,
@@ -174,6 +175,10 @@ impl Driver {
     /// The servers that the node reaches.
     pub(crate) fn servers(&self) -> SmbControl {
         SmbControl::at(self.folder.path().join("node"))
+    }
+
+    pub(crate) fn array(&self) -> IscsiControl {
+        IscsiControl::at(self.folder.path().join("node"))
     }
 
     pub(crate) fn grow_disk(&self, length: u64) {

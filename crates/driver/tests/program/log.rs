@@ -268,7 +268,7 @@ fn with_canaries(mut request: NodeStageVolumeRequest) -> NodeStageVolumeRequest 
     request
 }
 
-fn owned<T: FromIterator<(String, String)>>(pairs: &[(&str, &str)]) -> T {
+pub(crate) fn owned<T: FromIterator<(String, String)>>(pairs: &[(&str, &str)]) -> T {
     let pairs = pairs.iter();
     pairs
         .map(|(key, value)| ((*key).to_owned(), (*value).to_owned()))

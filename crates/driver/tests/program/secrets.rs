@@ -2,15 +2,19 @@
 
 use std::collections::BTreeMap;
 
+use wincsi::sim::iscsi::{self, TargetSpec};
 use wincsi::sim::smb::ServerSpec;
+use wincsi::sim::{Bus, DiskSpec, IdentifierKind};
 use wire::csi::v1::node::{NodePublishVolume, NodeStageVolume};
 use wire::csi::v1::volume_capability::{AccessType, MountVolume};
 
 use crate::driver::Driver;
 use crate::kubelet::Volume;
+use crate::log::owned;
 
 /// In no text by accident.
 const SECRET: &str = "Zx81-qUUx-horse!";
+const IQN: &str = "iqn.2026-01.com.example:data";
 const TOKEN: &str = "eyJhbGciOiJ-canary-4711";
 /// Where kubelet puts a pod's tokens, if CSIDriver has `tokenRequests`
 /// (<https://kubernetes-csi.github.io/docs/token-requests.html>).
@@ -19,7 +23,7 @@ const TOKENS: &str = "csi.storage.k8s.io/serviceAccount.tokens";
 /// Guards: P21, P80
 #[test]
 fn secrets_and_tokens_reach_no_output() {
-    let driver = Driver::start();
+    let mut driver = Driver::start();
     let volume = Volume::new("vol-a");
     let mut outputs = vec![stage(&driver, &volume), publish(&driver, &volume)];
     outputs.extend(driver.records().into_iter().map(|(_, text)| text));
@@ -31,6 +35,7 @@ fn secrets_and_tokens_reach_no_output() {
     }
     outputs.extend(refused_shares(&driver));
     outputs.extend(served_share(&driver));
+    outputs.extend(served_lun(&mut driver));
     outputs.push(format!("{:?}", volume.stats(&driver).unwrap()));
     volume.unpublish(&driver).unwrap();
     volume.unstage(&driver).unwrap();
@@ -120,6 +125,58 @@ fn hash_in(records: &[(String, String)]) -> &str {
         .iter()
         .filter_map(|(_, text)| text.split_once("$argon2id$"));
     hashes.next().unwrap().1.split('"').next().unwrap()
+}
+
+/// The answers for a LUN that is logged in to with the secret in each place of a login, or refused, and the records of it.
+fn served_lun(driver: &mut Driver) -> Vec<String> {
+    let [discovery, mutual] = ["disc", "mutu"].map(|end| format!("{}-{end}", &SECRET[..8]));
+    let (discovery, mutual, long) = (&*discovery, &*mutual, &*format!("{SECRET}x"));
+    let asking = |secret| TargetSpec::named(IQN).asking("node", secret);
+    let disk = DiskSpec::on(Bus::Iscsi).identified(IdentifierKind::Naa, "6001405000000001");
+    let target = asking(SECRET).proving(mutual).with_disk("lun", disk);
+    let mut server = iscsi::ServerSpec::at("10.0.0.9").offering(target);
+    server.discovery = asking(discovery).chap;
+    driver.array().set_image("lun", 64 << 20).unwrap();
+    driver.array().add_server("array", &server).unwrap();
+    let mut volume = Volume::new("vol-lun");
+    volume.staging = volume.staging.replace(r"\1\", r"\lun\");
+    volume.target = volume.target.replace(r"\pv\", r"\lun\");
+    let mut beside = Volume::new("vol-beside");
+    beside.staging = beside.staging.replace(r"\1\", r"\beside\");
+    let stage_of = |driver: &Driver, of: &Volume, [session, proof, discovery]: [&str; 3]| {
+        let mut request = of.to_stage();
+        request.volume_context = owned(&[("portal", "10.0.0.9"), ("iqn", IQN), ("lun", "0")]);
+        request.secrets = owned(&[
+            ("node.session.auth.username", "node"),
+            ("node.session.auth.password", session),
+            ("node.session.auth.username_in", "target"),
+            ("node.session.auth.password_in", proof),
+            ("node.sendtargets.auth.username", "node"),
+            ("node.sendtargets.auth.password", discovery),
+        ]);
+        driver.call::<NodeStageVolume>(&request)
+    };
+    let stage = |driver: &Driver, login| stage_of(driver, &volume, login);
+    let right = [SECRET, mutual, discovery];
+    let mut outputs = vec![format!("{:?}", stage(driver, right).unwrap_err())];
+    driver.restart_with(&["-iscsi-mutual-secret=true"]);
+    for wrong in [
+        [mutual, mutual, discovery],
+        [SECRET, SECRET, discovery],
+        [SECRET, mutual, SECRET],
+        [long, "", ""],
+    ] {
+        outputs.push(format!("{:?}", stage(driver, wrong).unwrap_err()));
+    }
+    stage(driver, right).unwrap();
+    stage_of(driver, &beside, [discovery, mutual, discovery]).unwrap();
+    driver.wait_for("with another CHAP secret");
+    outputs.push(format!("{:?}", volume.publish(driver)));
+    let records = driver.records().into_iter().map(|(_, text)| text);
+    outputs.extend(records.filter(|text| text.contains(IQN)));
+    let is_hashed = |text: &String| text.contains("$argon2id$");
+    assert!(outputs.iter().any(is_hashed), "{outputs:?}");
+    outputs
 }
 
 fn stage_share(driver: &Driver, source: &str, flags: Vec<String>) -> String {
