@@ -85,10 +85,10 @@ impl Fixture {
     }
 
     /// Another target of the array, with one LUN.
-    pub(crate) fn add_target(&self, image: &str, iqn: &str) {
+    pub(crate) fn add_target(&self, image: &str, target: TargetSpec) {
         self.array().set_image(image, LENGTH).unwrap();
         let disk = DiskSpec::on(Bus::Iscsi).identified(IdentifierKind::Naa, "6001405000000009");
-        let target = TargetSpec::named(iqn).with_disk(image, disk);
+        let target = target.with_disk(image, disk);
         let change = |server: &mut ServerSpec| server.target.push(target);
         self.array().change_server("array", change).unwrap();
     }
@@ -437,14 +437,7 @@ fn another_disk_behind_the_number_is_not_touched() {
     fixture.stage().unwrap();
     fixture.publish().unwrap();
     fixture.stop_driver();
-    let change = |server: &mut ServerSpec| server.target[0].lun.swap(0, 1);
-    fixture.array().change_server("array", change).unwrap();
-    let numbers = |server: &mut ServerSpec| {
-        for (number, lun) in (0..).zip(&mut server.target[0].lun) {
-            lun.number = number;
-        }
-    };
-    fixture.array().change_server("array", numbers).unwrap();
+    exchange(&fixture);
     fixture.restart_driver();
     fixture.reboot();
     let trace = fixture.trace(|| {
@@ -461,7 +454,61 @@ fn another_disk_behind_the_number_is_not_touched() {
     fixture.put_away();
 }
 
-/// democratic-csi#342: after a reboot the folder of the mount is there and leads nowhere.
+/// Both LUNs of the target have the other one's number.
+fn exchange(fixture: &Fixture) {
+    let change = |server: &mut ServerSpec| {
+        let luns = &mut server.target[0].lun;
+        luns.swap(0, 1);
+        for (number, lun) in (0..).zip(luns) {
+            lun.number = number;
+        }
+    };
+    fixture.array().change_server("array", change).unwrap();
+}
+
+/// A clone has the same volumes, so that they do not tell it from the disk that was staged.
+/// Guards: P86
+#[test]
+fn a_clone_behind_the_number_is_not_the_disk() {
+    let fixture = Fixture::new();
+    fixture.stage().unwrap();
+    fixture.publish().unwrap();
+    let [staged, clone] = ["a", "c"].map(|image| fixture.array().image(image));
+    fs::copy(staged, clone).unwrap();
+    fixture.array().set_image("c", 2 * LENGTH).unwrap();
+    let change = |server: &mut ServerSpec| {
+        let lun = &mut server.target[0].lun[0];
+        "c".clone_into(&mut lun.image);
+        lun.disk = DiskSpec::on(Bus::Iscsi).identified(IdentifierKind::Naa, "600140500000000c");
+    };
+    fixture.array().change_server("array", change).unwrap();
+    let before = fs::read(fixture.array().image("c")).unwrap();
+    for call in [Fixture::stage, Fixture::publish] {
+        let refused = call(&fixture).unwrap_err().to_string();
+        assert!(refused.contains("is in place of the disk"), "{refused}");
+    }
+    fixture.expand().unwrap_err();
+    let after = fs::read(fixture.array().image("c")).unwrap();
+    assert!(before == after, "it was written to");
+}
+
+/// The folder of the mount is there after a reboot and leads nowhere: kubelet could not make it.
+#[test]
+fn democratic_csi_342_kubelet_makes_its_folder() {
+    let mut fixture = Fixture::new();
+    fixture.stage().unwrap();
+    fixture.array().set_down("array", true).unwrap();
+    fixture.reboot();
+    assert!(fixture.exists(STAGING), "it leads nowhere");
+    fixture.restart_driver();
+    assert_eq!(fixture.reconcile().removed.len(), 1);
+    fixture.make_directory(STAGING);
+    fixture.array().set_down("array", false).unwrap();
+    fixture.stage().unwrap();
+    fixture.put_away();
+    fixture.assert_put_away("after the reboot");
+}
+
 #[test]
 fn a_lost_array_is_abnormal_and_no_volume_is_stuck() {
     let mut fixture = Fixture::new();

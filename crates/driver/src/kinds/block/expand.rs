@@ -3,7 +3,7 @@ use std::num::NonZeroU64;
 use wincsi::volumes::{FoundVolume, NewSize, VolumeId, disk_size_of};
 use wincsi::{Condition, Error, Feature};
 
-use super::{Block, DiskRecord, Refused, Source};
+use super::{Block, DiskRecord, Refused, Source, require_bound};
 use crate::life::{Call, CallError, Capacity, kubelet_path};
 use crate::record::{Access, VolumeHandle};
 
@@ -48,6 +48,14 @@ impl<S: Source> Call<'_, Block<S>> {
         let live = self.live(record, &at)?;
         let found = live.ok_or_else(away)?;
         let disk = self.disk_size(&found)?;
+        if S::ATTACHES {
+            let named = self
+                .ctx
+                .node
+                .disks()
+                .find(&self.query(record), self.deadline)?;
+            require_bound("grow", record, &named)?;
+        }
         let is_writable = record.content.wanted.access == Access::ReadWrite;
         if is_writable {
             check(capacity, volume, disk)?;

@@ -17,7 +17,7 @@ use std::time::Duration;
 use wincsi::disks::{DiskQuery, FoundDisk};
 use wincsi::filesystem::Look;
 use wincsi::volumes::{FoundVolume, Space, VolumeId};
-use wincsi::{Condition, Deadline, Error, Feature, ResultExt as _, WinPath};
+use wincsi::{Cause, Condition, Deadline, Error, Feature, ResultExt as _, WinPath};
 
 use super::{InspectFn, Keys, Kind, ProveFn, StageFn, Unrecorded};
 use crate::kubelet::{Refusal, Request};
@@ -329,4 +329,26 @@ impl<S: Source> Call<'_, Block<S>> {
             Err(error) => Err(error),
         }
     }
+}
+
+/// Whether a disk is the one of the record's first stage. A clone has the same volumes.
+fn is_bound<S: Spec>(record: &Record<Disk<S>>, disk: &FoundDisk) -> bool {
+    let known = record.content.identity.as_ref();
+    known.is_none_or(|known| disk.seen().identifiers.contains(known))
+}
+
+fn require_bound<S: Spec>(
+    doing: &'static str,
+    record: &Record<Disk<S>>,
+    disk: &FoundDisk,
+) -> Result<(), Error> {
+    if is_bound(record, disk) {
+        return Ok(());
+    }
+    let known = record.content.identity.as_deref().unwrap_or_default();
+    let now = disk.seen().identifiers.first();
+    let now = now.map_or("a disk without an identifier", String::as_str);
+    let text = format!("{now} is in place of the disk {known}, which was staged");
+    let cause = Cause::failed(Condition::Changed, text);
+    Err(Error::new(doing, &record.volume, cause))
 }

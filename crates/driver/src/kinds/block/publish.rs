@@ -1,4 +1,6 @@
-use super::{Block, DiskRecord, Source};
+use wincsi::{Condition, Error, ResultExt as _};
+
+use super::{Block, DiskRecord, Source, is_bound};
 use crate::life::{Call, CallError, PublishCall, Stage, StageCall};
 use crate::record::{Access, Record};
 
@@ -37,7 +39,22 @@ impl<S: Source> Block<S> {
 
 impl<S: Source> Call<'_, Block<S>> {
     fn is_proved(&self, record: &DiskRecord<S>) -> Result<bool, CallError> {
-        Ok(self.is_live(record)? && self.is_proved_for_readers(record))
+        let is_live = self.is_live(record)?;
+        Ok(is_live && self.is_proved_for_readers(record) && self.is_in_place(record)?)
+    }
+
+    /// Whether the attached disk is still the one that was staged.
+    fn is_in_place(&self, record: &DiskRecord<S>) -> Result<bool, Error> {
+        if !S::ATTACHES {
+            return Ok(true);
+        }
+        let named = self
+            .ctx
+            .node
+            .disks()
+            .find(&self.query(record), self.deadline);
+        let named = named.none_if(Condition::NotFound)?;
+        Ok(named.is_some_and(|named| is_bound(record, &named)))
     }
 
     fn is_live(&self, record: &DiskRecord<S>) -> Result<bool, CallError> {

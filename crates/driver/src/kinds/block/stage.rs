@@ -5,7 +5,9 @@ use wincsi::volumes::{FormatOptions, FoundVolume, NewSize, Resized, VolumeId};
 use wincsi::{Cause, Condition, Error, Feature, ResultExt as _};
 
 use self::undo::Undo;
-use super::{Block, Disk, DiskRecord, Refused, RequestedDisk, Source, Use};
+use super::{
+    Block, Disk, DiskRecord, Refused, RequestedDisk, Source, Use, is_bound, require_bound,
+};
 use crate::kinds::Kind as _;
 use crate::life::{Call, CallError, StageCall, StagingState};
 use crate::record::{Access, Record, State, VolumeHandle};
@@ -169,7 +171,8 @@ impl<S: Source> DiskStage<'_, S> {
         let is_as_named = named.holds(volume, node.as_ref(), deadline).ok()?;
         let is_read_only = named.is_read_only(node.as_ref(), deadline).ok()?;
         let is_for_readers = self.wanted.access != Access::ReadWrite;
-        let is_as_wanted = is_as_named && is_read_only == is_for_readers;
+        let is_as_wanted =
+            is_as_named && is_bound(record, &named) && is_read_only == is_for_readers;
         is_as_wanted.then_some((volume, record.content.size))
     }
 
@@ -222,16 +225,9 @@ impl<S: Source> DiskStage<'_, S> {
         }
         let volume = &self.turn.stage.volume;
         let before = self.before.as_ref();
-        let known = before.and_then(|record| record.content.identity.as_ref());
-        let identifiers = &disk.seen().identifiers;
-        match (known, identifiers.first()) {
-            (Some(known), _) if identifiers.contains(known) => Ok(()),
-            (Some(known), now) => {
-                let now = now.map_or("a disk without an identifier", String::as_str);
-                let text = format!("{now} is in place of the disk {known}, which was staged");
-                let cause = Cause::failed(Condition::Changed, text);
-                Err(Error::new("stage", volume, cause).into())
-            }
+        let known = before.filter(|record| record.content.identity.is_some());
+        match (known, disk.seen().identifiers.first()) {
+            (Some(record), _) => Ok(require_bound("stage", record, disk)?),
             (None, Some(now)) => {
                 let note = |record: &mut DiskRecord<S>| record.content.identity = Some(now.clone());
                 Ok(self.turn.slot.change_of(note)?)
