@@ -302,8 +302,9 @@ impl<T: Terms> Leases<T> {
         users
     }
 
-    /// The thing serves the link of a volume whose own is gone: that volume's unstage removes it. It stays without a user.
-    pub(crate) fn keep_for_link(&self, key: &str) {
+    /// The thing stays this driver's without a user: it serves the link of a volume whose own is gone, whose unstage removes
+    /// it, or is in use, and ends with a later volume.
+    pub(crate) fn keep(&self, key: &str) {
         self.inner.lock().adopt(key, self.boot()).is_kept = true;
         warn(key, self.save(key));
     }
@@ -369,8 +370,10 @@ impl<T> Leases<T> {
     /// Notes something of a thing, or takes a note back. The next change of the lease writes it.
     pub(crate) fn note(&self, key: &str, what: &'static str, value: impl Into<Option<String>>) {
         if let Some(lease) = self.inner.lock().leases.get_mut(key) {
-            let value = Value::from(value.into());
-            lease.raw_fields.insert(what.to_owned(), value);
+            match value.into() {
+                Some(value) => lease.raw_fields.insert(what.to_owned(), value.into()),
+                None => lease.raw_fields.remove(what),
+            };
         }
     }
 

@@ -307,13 +307,13 @@ fn a_lease_goes_with_its_last_user_or_is_kept() {
     process.0.note_gone("gone").unwrap();
     // Another call writes it meanwhile.
     process.0.end_call(&volume("gone"), Ended::InVain).unwrap();
-    process.0.keep_for_link("kept");
+    process.0.keep("kept");
     assert_eq!(process.files().len(), 2, "until the volumes are released");
     process.release("gone");
     process.release("kept");
     assert_eq!(process.files().len(), 1);
     assert_eq!(process.0.kept_for_links(), ["kept"]);
-    process.0.keep_for_link("new");
+    process.0.keep("new");
     let of_boot = process
         .files()
         .into_iter()
@@ -452,7 +452,7 @@ fn a_lease_that_cannot_be_removed_stays() {
     process.0.note_gone("s").unwrap();
     process.0.release(&volume("a")).unwrap_err();
     assert!(process.0.is_gone("s"));
-    process.0.keep_for_link("s");
+    process.0.keep("s");
     process.0.give_away("s").unwrap();
     fs::remove_dir(&file).unwrap();
     process.release("a");

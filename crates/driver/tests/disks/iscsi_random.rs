@@ -56,6 +56,8 @@ struct World {
     /// Targets whose session may stay, as a disk of it was or may have been in use.
     kept: BTreeSet<usize>,
     kept_portals: BTreeSet<usize>,
+    /// Targets whose lease may stay for such a session.
+    left: BTreeSet<usize>,
     /// Images that were unstaged while they were away: they come back online, and then keep a session.
     online: BTreeSet<String>,
     /// The Windows volume of each image.
@@ -117,6 +119,7 @@ impl World {
             their_portals: BTreeSet::new(),
             kept: BTreeSet::new(),
             kept_portals: BTreeSet::new(),
+            left: BTreeSet::new(),
             online: BTreeSet::new(),
             contents: BTreeMap::new(),
             seen: Seen::default(),

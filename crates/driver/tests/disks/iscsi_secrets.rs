@@ -66,10 +66,11 @@ fn a_target_proves_itself_where_an_operator_allows_it() {
         (SETUP.kinds, false),
         (with_mutual as fn(&SimNode) -> Vec<Row>, true),
     ] {
-        let target = TargetSpec::named(IQN)
-            .asking(USER, SECRET)
-            .proving("ba9876543210");
-        let mut fixture = Fixture::with(target, |_| {}, Setup { name: "i", kinds });
+        let target = |iqn| {
+            let target = TargetSpec::named(iqn).asking(USER, SECRET);
+            target.proving("ba9876543210")
+        };
+        let mut fixture = Fixture::with(target(IQN), |_| {}, Setup { name: "i", kinds });
         let staged = fixture.stage_lun("v", STAGING, "0", &secrets);
         match is_staged {
             true => {
@@ -77,7 +78,7 @@ fn a_target_proves_itself_where_an_operator_allows_it() {
                 let mut other = secrets;
                 other[3].1 = "cccccccccccc";
                 // The session of the target is there: another one has to log in.
-                fixture.add_target("c", MORE);
+                fixture.add_target("c", target(MORE));
                 for is_started_again in [false, true] {
                     if is_started_again {
                         fixture.restart_driver();
@@ -87,9 +88,13 @@ fn a_target_proves_itself_where_an_operator_allows_it() {
                     for names in [r#"that of volume "v""#, r#"serves volume "w""#] {
                         assert!(refused.to_string().contains(names), "{refused}");
                     }
+                    // A class has one Secret for all of its volumes.
+                    fixture.stage_target("w", OTHER, MORE, &secrets).unwrap();
+                    fixture.unstage_of("w", OTHER).unwrap();
                 }
                 // No session of before the boot needs one now.
                 fixture.reboot();
+                fixture.restart_driver();
                 let refused = fixture.stage_target("w", OTHER, MORE, &other).unwrap_err();
                 assert_eq!(refused.code(), Code::Unauthenticated, "{refused}");
             }

@@ -1,23 +1,31 @@
 //! Logging in to a target, portal by portal.
 
+use std::time::Duration;
+
 use wincsi::iscsi::{
-    Authentication, ChapSecret, Connected, LoginOptions, Portal, SessionInfo, TargetName,
+    Authentication, Chap, ChapSecret, Connected, LoginOptions, Portal, SessionInfo, TargetName,
 };
 use wincsi::system::{ServiceName, ServiceState, StartType};
-use wincsi::{Cause, Condition, Deadline, Error};
+use wincsi::{Condition, Deadline, Error};
 
+use super::portals::{PORTAL, may_be_done};
 use super::source::{IscsiDisks, SESSION};
 use super::{Credentials, Refused, Target};
 use crate::kinds::block::{Disk, Use};
-use crate::leases::{Comparison, Ended, SecretText};
+use crate::leases::{Comparison, Ended, Owner, SecretText};
 use crate::life::{CallError, may_come_through};
+use crate::record::Record;
 
 pub(super) const SERVICE: &str = "MSiSCSI";
+
+/// A portal that takes longer for a login is as good as dead.
+const LOGIN: Duration = Duration::from_secs(30);
 
 /// A login, as a volume's call wants it.
 struct Login<'a> {
     disks: &'a IscsiDisks,
     of: &'a Use<'a, Target>,
+    secret: Option<&'a Credentials>,
     discovery: &'a Authentication,
     session: &'a Authentication,
     deadline: Deadline,
@@ -63,11 +71,11 @@ impl IscsiDisks {
         secret: Option<&Credentials>,
     ) -> Result<Ended, CallError> {
         if !is_connected(sessions) {
-            let why = self.not_connected(of.disk);
+            let why = self.not_connected(of);
             return Err(of.refused(Refused::NotConnected(why)).into());
         }
         let key = of.disk.key();
-        self.require_portal(of, &key)?;
+        self.require_portal(of)?;
         let is_noted = self.sessions.noted(&key, SESSION).is_some();
         if let [session] = sessions
             && !is_noted
@@ -79,10 +87,7 @@ impl IscsiDisks {
             }
             self.sessions.note(&key, SESSION, session.id.clone());
         }
-        let compared = secret.map(|secret| {
-            let text = secret_text(&secret.session);
-            self.sessions.compare(&key, &text)
-        });
+        let compared = secret.map(|_| self.sessions.compare(&key, &secret_text(secret)));
         let (volume, target) = (of.volume, &of.disk.iqn);
         if compared == Some(Comparison::Differs) && self.other_secrets.lock().insert(volume.clone())
         {
@@ -94,18 +99,26 @@ impl IscsiDisks {
     }
 
     /// The names of targets are anybody's to write: a session by a portal of another volume's author may lead to his server.
-    fn require_portal(&self, of: &Use<'_, Target>, key: &str) -> Result<(), CallError> {
+    fn require_portal(&self, of: &Use<'_, Target>) -> Result<(), CallError> {
         let is_own = |by: &String| of.disk.portals.iter().any(|own| own.to_string() == *by);
-        match self.portal_of_ours(key) {
+        match self.portal_of_ours(of) {
             Some(by) if !is_own(&by) => Err(of.refused(Refused::OtherPortal(by)).into()),
             _ => Ok(()),
         }
     }
 
+    /// The portal of the session, unless another made it.
+    fn portal_of_ours(&self, of: &Use<'_, Target>) -> Option<String> {
+        let key = of.disk.key();
+        let is_ours =
+            self.sessions.is_ours(&key) || self.sessions.owner(of.volume) != Owner::Foreign;
+        self.sessions.noted(&key, PORTAL).filter(|_| is_ours)
+    }
+
     /// What there is to say of a session without a connection.
-    pub(super) fn not_connected(&self, disk: &Target) -> String {
-        let target = &disk.iqn;
-        let by = self.portal_of_ours(&disk.key());
+    pub(super) fn not_connected(&self, of: &Use<'_, Target>) -> String {
+        let target = &of.disk.iqn;
+        let by = self.portal_of_ours(of);
         let by = by.map_or_else(String::new, |portal| format!(" by portal {portal}"));
         format!("the session of {target}{by} is not connected, and Windows tries again")
     }
@@ -124,6 +137,7 @@ impl IscsiDisks {
         let login = Login {
             disks: self,
             of,
+            secret,
             discovery: secret.map_or(&none, |secret| &secret.discovery),
             session: secret.map_or(&none, |secret| &secret.session),
             deadline,
@@ -144,16 +158,22 @@ impl IscsiDisks {
         if !self.settings.sets_mutual_secret {
             return Err(of.refused(Refused::Mutual).into());
         }
-        let mut records = self.ctx.store.records_of::<Disk<Target>>();
-        let other =
-            records.find(|record| record.content.source.mutual_chap && record.volume != *of.volume);
         let mut is_set = self.mutual.lock();
-        let differs = |set: &ChapSecret| set.expose() != mutual.expose();
-        // After a restart nobody knows it: a volume of this boot may need it.
-        let boot = self.sessions.boot();
-        if let Some(other) = other
-            && (is_set.as_ref()).map_or_else(|| other.is_of_boot(boot), differs)
-        {
+        let text = secret_text(secret);
+        let differs = |other: &Record<Disk<Target>>| match is_set.as_ref() {
+            Some(set) => set.expose() != mutual.expose(),
+            // After a restart the leases alone tell which the volumes of this boot need.
+            None => {
+                let key = other.content.source.key();
+                self.sessions.is_ours(&key)
+                    && self.sessions.compare(&key, &text) != Comparison::Same
+            }
+        };
+        let mut records = self.ctx.store.records_of::<Disk<Target>>();
+        let other = records.find(|record| {
+            record.content.source.mutual_chap && record.volume != *of.volume && differs(record)
+        });
+        if let Some(other) = other {
             return Err(of.refused(Refused::OtherMutual(other.volume)).into());
         }
         let iscsi = self.ctx.node.iscsi();
@@ -168,15 +188,22 @@ impl Login<'_> {
         let portals = &self.of.disk.portals;
         let (living, mut failed) = self.disks.probe(portals, self.deadline);
         for portal in living {
+            let has_time = self.disks.ctx.left_until(self.deadline) >= LOGIN;
             match self.log_in_by(&portal) {
                 Ok(ended) => return Ok(ended),
-                // Then the login may be made after all.
-                Err(CallError::Node { error, .. })
-                    if !matches!(error.cause, Cause::Deadline | Cause::Lost { .. }) =>
-                {
+                Err(CallError::Node { error, .. }) if !may_be_done(&error) => {
                     failed.push((portal, *error));
                 }
-                Err(error) => return Err(error),
+                Err(error) => {
+                    // The next call begins with another portal.
+                    if let CallError::Node { error, .. } = &error
+                        && has_time
+                        && portals.len() > 1
+                    {
+                        self.disks.note_dead(&portal, error);
+                    }
+                    return Err(error);
+                }
             }
         }
         Err(self.of.refused(Refused::NoPortal(failed)).into())
@@ -233,7 +260,7 @@ impl Login<'_> {
             return Ok(Ended::MetForeign);
         };
         leases.note(&key, SESSION, session.id.clone());
-        leases.note_credential(&key, &secret_text(self.session));
+        leases.note_credential(&key, &secret_text(self.secret));
         Ok(Ended::Made)
     }
 }
@@ -244,18 +271,19 @@ pub(super) fn is_connected(sessions: &[SessionInfo]) -> bool {
     sessions.any(|session| session.is_connected != Some(false))
 }
 
-/// User and secret; both are empty without CHAP.
-fn secret_text(authentication: &Authentication) -> SecretText {
+/// User and secret of the session, and the secret by which targets prove themselves; each is empty without CHAP.
+fn secret_text(secret: Option<&Credentials>) -> SecretText {
+    let login = secret.and_then(|secret| match &secret.session {
+        Authentication::None => None,
+        Authentication::OneWayChap(chap) | Authentication::MutualChap(chap) => Some(chap),
+    });
+    let user = login.and_then(Chap::username).unwrap_or_default();
+    let own = login.map_or("", |chap| chap.secret().expose());
+    let mutual = secret.and_then(|secret| secret.mutual.as_ref());
+    let parts = [user, "\0", own, "\0", mutual.map_or("", ChapSecret::expose)];
     let mut text = SecretText::default();
-    match authentication {
-        Authentication::None => {}
-        Authentication::OneWayChap(chap) | Authentication::MutualChap(chap) => {
-            let (user, secret) = (chap.username().unwrap_or_default(), chap.secret().expose());
-            text.reserve(user.len() + 1 + secret.len());
-            text.push_str(user);
-            text.push('\0');
-            text.push_str(secret);
-        }
-    }
+    // In one piece: growth would leave copies.
+    text.reserve(parts.iter().map(|part| part.len()).sum());
+    parts.iter().for_each(|part| text.push_str(part));
     text
 }

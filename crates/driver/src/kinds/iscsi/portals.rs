@@ -8,7 +8,7 @@ use std::time::Duration;
 use std::{panic, thread};
 
 use wincsi::iscsi::{Authentication, Portal, SessionInfo};
-use wincsi::{Condition, Deadline, Error, ResultExt as _};
+use wincsi::{Cause, Condition, Deadline, Error, ResultExt as _};
 
 use super::source::{IscsiDisks, SESSION};
 use super::{Target, attributes};
@@ -78,11 +78,21 @@ impl IscsiDisks {
         (!self.ctx.left_until(*until).is_zero()).then(|| error.clone())
     }
 
-    fn note_dead(&self, portal: &Portal, error: &Error) {
+    pub(super) fn note_dead(&self, portal: &Portal, error: &Error) {
         let until = self.ctx.node.deadline(DEAD_FOR);
         let mut dead = self.dead.lock();
         dead.retain(|_, (until, _)| !self.ctx.left_until(*until).is_zero());
         dead.insert(portal.clone(), (until, error.clone()));
+    }
+
+    /// The portal of a login that never came through is dead for now, if there is another one.
+    pub(super) fn pass_over(&self, disk: &Target) {
+        let noted = self.sessions.noted(&disk.key(), PORTAL);
+        let portal = noted.and_then(|text| attributes::portal(&text).ok());
+        if let Some(portal) = portal.filter(|_| disk.portals.len() > 1) {
+            let cause = Cause::failed(Condition::ServerAway, "the last login did not come through");
+            self.note_dead(&portal, &Error::new("log in by", &portal, cause));
+        }
     }
 
     /// Makes a portal known to the node, unless it is. Returns whether this driver did so, now or before.
@@ -98,18 +108,24 @@ impl IscsiDisks {
         let added = self.sessions.noted(&key, ADDED);
         let was_added = added.as_ref() == Some(&text);
         if added.is_some() && !was_added {
-            // The lease has one, and another one serves from now on.
-            self.forget_portal(&key, deadline)?;
+            // The lease has one, and another one serves from now on, whatever is the matter with the first.
+            if let Err(why) = self.forget_portal(&key, deadline) {
+                tracing::warn!("a portal of {} stays known to the node: {why}", of.disk.iqn);
+            }
         }
         let is_ours = !is_known || was_added;
         self.sessions.note(&key, PORTAL, text.clone());
         self.sessions.note(&key, ADDED, is_ours.then_some(text));
         self.sessions.begin(of.volume, false)?;
         if !is_known {
-            self.ctx
-                .node
-                .iscsi()
-                .add_portal(portal, discovery, deadline)?;
+            let iscsi = self.ctx.node.iscsi();
+            let added = iscsi.add_portal(portal, discovery, deadline);
+            added.inspect_err(|error| {
+                // Who adds it later has it as his.
+                if !may_be_done(error) {
+                    self.sessions.note(&key, ADDED, None);
+                }
+            })?;
         }
         Ok(is_ours)
     }
@@ -134,12 +150,6 @@ impl IscsiDisks {
         removed.ok_if(Condition::NotFound)?;
         self.sessions.note(key, ADDED, None);
         Ok(())
-    }
-
-    /// The portal of the session that this driver made.
-    pub(super) fn portal_of_ours(&self, key: &str) -> Option<String> {
-        let portal = self.sessions.noted(key, PORTAL);
-        portal.filter(|_| self.sessions.is_ours(key))
     }
 
     fn is_known(&self, portal: &Portal, deadline: Deadline) -> Result<bool, Error> {
@@ -175,4 +185,9 @@ impl IscsiDisks {
         noted(SESSION).is_some_and(|noted| noted == session.id)
             && noted(PORTAL).is_some_and(|noted| noted != portal.to_string())
     }
+}
+
+/// Whether what a call was to do may be done all the same.
+pub(super) fn may_be_done(error: &Error) -> bool {
+    matches!(error.cause, Cause::Deadline | Cause::Lost { .. })
 }

@@ -107,7 +107,7 @@ impl IscsiDisks {
                 Some(Err(error)) if error.is(Condition::InUse) => {
                     let volume = of.volume;
                     tracing::warn!("volume {volume}: the session of {target} stays: {error}");
-                    return Ok(self.sessions.give_away(&key)?);
+                    return self.leave_in_use(of);
                 }
                 Some(ended) => ended?,
             }
@@ -116,6 +116,19 @@ impl IscsiDisks {
             tracing::warn!("a portal of {target} stays known to the node: {error}");
         }
         Ok(self.sessions.note_gone(&key)?)
+    }
+
+    /// A session of ours that stays ends with a later volume. By which portal it goes is known on: nobody else's is served
+    /// by it.
+    fn leave_in_use(&self, of: &Use<'_, Target>) -> Result<(), CallError> {
+        let key = of.disk.key();
+        match self.sessions.owner(of.volume) {
+            Owner::Foreign if !self.sessions.is_ours(&key) => Ok(self.sessions.give_away(&key)?),
+            _ => {
+                self.sessions.keep(&key);
+                Ok(())
+            }
+        }
     }
 
     /// A login that outlasts its call keeps its target until it ends, and the next operation waits: here a logout of none.
@@ -198,7 +211,7 @@ impl Source for IscsiDisks {
         match sessions.is_empty() || is_connected(&sessions) {
             true => Ok(()),
             false => {
-                let cause = Cause::failed(Condition::ServerAway, self.not_connected(of.disk));
+                let cause = Cause::failed(Condition::ServerAway, self.not_connected(of));
                 Err(Error::new("look at", of.volume, cause))
             }
         }
@@ -230,10 +243,15 @@ impl Source for IscsiDisks {
         if let Some(why) = self.start_service(deadline)? {
             return Err(of.refused(Refused::Service(why)).into());
         }
-        if self.sessions.is_ours(&key) && self.sessions.noted(&key, SESSION).is_none() {
+        let is_in_doubt =
+            self.sessions.is_ours(&key) && self.sessions.noted(&key, SESSION).is_none();
+        if is_in_doubt {
             self.wait_for_login(&of.disk.iqn, deadline)?;
         }
         let there = self.sessions_of(&of.disk.iqn, deadline)?;
+        if is_in_doubt && there.is_empty() {
+            self.pass_over(of.disk);
+        }
         let boot = self.sessions.boot().map(str::to_owned);
         let user = User::new(key.clone(), Shared, boot);
         let taken = self.sessions.take(volume, user, !there.is_empty());
@@ -242,6 +260,9 @@ impl Source for IscsiDisks {
             NotTaken::Ending => of.refused(Refused::Busy).into(),
             NotTaken::Conflict(never, _) => match never {},
         })?;
+        if there.is_empty() {
+            self.sessions.note(&key, SESSION, None);
+        }
         self.sessions.begin(volume, false)?;
         let served = match there.is_empty() {
             true => self.log_in(&of, secret, deadline),
@@ -270,7 +291,7 @@ impl Source for IscsiDisks {
         let is_last = !self.sessions.has_others(&key, volume);
         match (is_last, leaves) {
             (true, Leaves::Free) => self.end(&of, deadline)?,
-            (true, Leaves::InUse) => self.sessions.give_away(&key)?,
+            (true, Leaves::InUse) => self.leave_in_use(&of)?,
             (false, _) => {}
         }
         self.sessions.release(volume)?;

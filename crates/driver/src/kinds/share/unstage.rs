@@ -86,7 +86,7 @@ impl Call<'_, ShareKind> {
         }
         match self.link_through(remote)? {
             None => return self.unmap_unused(remote),
-            Some(LinkOf::Record | LinkOf::Unknown) => self.leases.keep_for_link(&share),
+            Some(LinkOf::Record | LinkOf::Unknown) => self.leases.keep(&share),
             // They may have replaced it meanwhile, as another user.
             Some(LinkOf::Stranger) => self.leases.give_away(&share)?,
         }

@@ -81,7 +81,9 @@ impl World {
             records, leases, ..
         } = &self.seen;
         let recorded = BTreeSet::from_iter(records.keys().map(|of| target_of(*of)));
-        if let Some(lease) = leases.difference(&recorded).next() {
+        self.left.extend(&self.kept);
+        let mut ended = leases.difference(&recorded);
+        if let Some(lease) = ended.find(|target| !self.left.contains(target)) {
             return Err(format!("the lease of target {lease} is nobody's"));
         }
         let Some(sessions) = self.seen.sessions.clone() else {
