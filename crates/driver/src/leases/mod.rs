@@ -22,7 +22,7 @@
 //! | a call failed, and the thing of its volume alone is gone | foreign |
 //! | a foreign driver's volume leaves it, and volumes of ours use it | ours |
 //! | the last volume leaves it to links of another driver | foreign; as before, while a record cannot be read |
-//! | the last volume leaves it to the link of a volume whose own thing is gone | ours |
+//! | the last volume leaves it to the link of a volume whose own thing is gone, or in use | ours |
 //! | the thing was removed, or is not there when its last volume leaves | foreign |
 //! | the node was restarted, and reports it | foreign |
 //! | the lease cannot be read | foreign, until a start without its file |

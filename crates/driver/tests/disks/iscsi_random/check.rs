@@ -24,8 +24,8 @@ pub(super) struct Session {
 pub(super) struct Seen {
     /// The image to which the record of each volume is bound, if it is to one.
     pub(super) records: BTreeMap<usize, Option<String>>,
-    /// Targets.
-    pub(super) leases: BTreeSet<usize>,
+    /// The portal in the lease of each target.
+    pub(super) leases: BTreeMap<usize, Option<usize>>,
     /// While the initiator runs.
     pub(super) sessions: Option<BTreeMap<String, Session>>,
     pub(super) portals: BTreeSet<usize>,
@@ -46,8 +46,9 @@ impl World {
                     .map(|name| name[name.len() - 2..].to_owned());
                 seen.records.insert(handle[1..].parse().unwrap(), image);
             } else {
-                seen.leases
-                    .insert(target_named(read["key"].as_str().unwrap()));
+                let is_it = |at: &usize| read["portal"] == format!("{}:3260", address(*at));
+                let target = target_named(read["key"].as_str().unwrap());
+                seen.leases.insert(target, (0..PORTALS).find(is_it));
             }
         }
         if let Ok(sessions) = iscsi.sessions(soon) {
@@ -82,8 +83,9 @@ impl World {
         } = &self.seen;
         let recorded = BTreeSet::from_iter(records.keys().map(|of| target_of(*of)));
         self.left.extend(&self.kept);
-        let mut ended = leases.difference(&recorded);
-        if let Some(lease) = ended.find(|target| !self.left.contains(target)) {
+        let mut leases = leases.keys();
+        let is_needed = |target: &usize| recorded.contains(target) || self.left.contains(target);
+        if let Some(lease) = leases.find(|target| !is_needed(target)) {
             return Err(format!("the lease of target {lease} is nobody's"));
         }
         let Some(sessions) = self.seen.sessions.clone() else {
@@ -136,10 +138,16 @@ impl World {
         now: &BTreeMap<String, Session>,
         of: Option<usize>,
     ) -> Result<(), String> {
-        for (id, Session { target, .. }) in now {
+        for (id, session) in now {
+            let target = session.target;
             // What comes at the boot comes before what this driver makes.
-            if !self.theirs.contains_key(id) && self.due.remove(target) {
-                self.theirs.insert(id.clone(), *target);
+            if !self.theirs.contains_key(id) && self.due.remove(&target) {
+                match session.is_persistent {
+                    true => drop(self.theirs.insert(id.clone(), target)),
+                    // Theirs found no portal. Of two logins to a target that are persistent Windows tells of one: what the
+                    // driver takes back is theirs too.
+                    false => drop(self.lasting.remove(&target)),
+                }
             }
         }
         if let Some(gone) = self.theirs.keys().find(|id| !now.contains_key(*id)) {
@@ -172,17 +180,26 @@ impl World {
         };
         let sessions = self.seen.sessions.iter().flatten();
         let left = sessions.filter(|(id, session)| is_left(id, &session.target));
-        let used = BTreeSet::from_iter(left.map(|(_, session)| session.target / 2));
+        // Of the driver's own it is known by which portal it goes.
+        let used = left.flat_map(|(id, Session { target, .. })| {
+            let portal = self.seen.leases.get(target).copied().flatten();
+            let either = [target / 2 * 2, target / 2 * 2 + 1];
+            match portal.filter(|_| !self.theirs.contains_key(id)) {
+                Some(portal) => [portal; 2],
+                None => either,
+            }
+        });
+        let used = BTreeSet::from_iter(used);
         for gone in before.portals.difference(portals) {
-            if step != Step::RemovePortal(*gone) && used.contains(&(gone / 2)) {
+            // A portal that is dead since the boot tells of no target.
+            let tells = step != Step::RemovePortal(*gone) && self.answers[*gone];
+            if tells && used.contains(gone) {
                 return Err(format!(
                     "portal {gone} is gone, and a session goes through it"
                 ));
             }
         }
-        let kept = portals
-            .iter()
-            .filter(|portal| used.contains(&(*portal / 2)));
+        let kept = portals.iter().filter(|portal| used.contains(portal));
         self.kept_portals.extend(kept);
         self.kept_portals.retain(|kept| portals.contains(kept));
         let is_needed = |portal: &usize| {
