@@ -106,18 +106,15 @@ fn side_by_side_cells(call: &str, rounds: &[Figures]) -> String {
 const DEAD_PORTAL_TARGET: f64 = 1.2;
 const PROBE: f64 = 3_000.0;
 
-/// LUNs of targets whose first portals answer, and of such whose first portals do not.
+/// LUNs of targets whose living portal, and of such whose first portals do not.
 pub(super) fn luns(volumes: u32, living: Vec<Figures>, dead: Vec<Figures>) -> String {
     let last = |round: &Figures| round.median("last", STAGE, TIME);
     let pairs = living.iter().zip(&dead);
     let ratio = median(pairs.map(|(living, dead)| (last(dead) - PROBE) / last(living)));
-    let builds = [
-        ("first portals answer", living),
-        ("first portals dead", dead),
-    ];
+    let builds = [("living", living), ("dead", dead)];
     format!(
-        "LUNs, 20 of each target; each first stage logs in, each last unstage logs out:\n\n{}\n\n\
-         Stage where each first portal is dead, less one probe of {PROBE} ms, times that where it answers: \
+        "LUNs, 20 of a target, which the first stage logs in to; the first portal living or dead:\n\n{}\n\n\
+         Stage beside dead ones, less a probe of {PROBE} ms, times that beside living ones: \
          {ratio:.2}, at most {DEAD_PORTAL_TARGET}: {}",
         side_by_side(volumes, &builds),
         verdict(ratio <= DEAD_PORTAL_TARGET)
