@@ -243,6 +243,11 @@ fn an_iscsi_volume_is_refused_by_name_and_nothing_is_called() {
             fixture.call().stage(request)
         });
         assert_eq!(fixture.take_trace(), []);
+        let text = staged.as_ref().unwrap_err().to_string();
+        assert!(
+            text.contains("needs the sessions of an iSCSI volume"),
+            "{text}"
+        );
         staged
     };
     refuses_to(stage, Feature::SessionList, small());

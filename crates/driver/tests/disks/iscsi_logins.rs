@@ -23,11 +23,19 @@ const DISCONNECT: &str = "MSFT_iSCSITarget.Disconnect";
 /// The bound of a probe.
 const PROBE: Duration = Duration::from_secs(3);
 const MINUTE: Duration = Duration::from_secs(60);
-const SHORT: Duration = Duration::from_millis(20);
-/// So often the processor goes to a thread that is about to wait.
-const YIELDS: u32 = 10_000;
+/// Longer than a call takes that does not wait.
+const WHILE: Duration = Duration::from_millis(500);
 
 type Call = fn(&Fixture) -> Result<(), CallError>;
+
+/// Lets go what hangs, also where a test fails.
+struct Heals<'a>(&'a Fixture);
+
+impl Drop for Heals<'_> {
+    fn drop(&mut self) {
+        self.0.heal();
+    }
+}
 
 fn change(fixture: &Fixture, act: impl FnOnce(&mut ServerSpec)) {
     fixture.array().change_server("array", act).unwrap();
@@ -99,13 +107,13 @@ fn portals_are_probed_at_once_and_their_death_shared() {
     let began = fixture.os().clock.now();
     fixture.hang("connect");
     thread::scope(|scope| {
+        let _heals = Heals(fixture);
         let portals = "10.0.0.9,10.0.0.8,10.0.0.6";
         let staging = scope.spawn(move || stage_other(fixture, portals, MINUTE));
         fixture.wait_for_hang(3);
         fixture.let_pass(PROBE);
         let words = "10.0.0.9:3260: did not end before its deadline; 10.0.0.8:3260: probe";
         assert_refused(staging.join().unwrap(), Code::Unavailable, words);
-        fixture.heal();
     });
     assert!(began.until(fixture.os().clock.now()) < Duration::from_secs(10));
     for (passes, portals, probes) in [
@@ -125,11 +133,11 @@ fn a_call_without_time_calls_no_portal_dead() {
     let fixture = Fixture::new();
     fixture.hang("connect");
     thread::scope(|scope| {
+        let _heals = Heals(&fixture);
         let staging = scope.spawn(|| stage_other(&fixture, ADDRESS, PROBE / 2));
         fixture.wait_for_hang(1);
         fixture.let_pass(PROBE / 2);
         staging.join().unwrap().unwrap_err();
-        fixture.heal();
     });
     stage_other(&fixture, ADDRESS, MINUTE).unwrap();
 }
@@ -207,16 +215,18 @@ fn a_slow_login_that_outlasts_its_call_is_ours() {
         });
         fixture.hang(CONNECT);
         thread::scope(|scope| {
+            let _heals = Heals(fixture);
             let login = scope.spawn(|| fixture.stage());
             fixture.wait_for_hang(1);
             fixture.let_pass(MINUTE);
             assert_refused(login.join().unwrap(), Code::DeadlineExceeded, "");
             let next = scope.spawn(|| call(fixture));
-            (0..YIELDS).for_each(|_| thread::yield_now());
-            let is_early = next.is_finished();
+            // Nothing of it begins before the login has ended.
+            fixture.hang("MSFT_iSCSITargetPortal.Remove");
+            let is_early = fixture.faults().wait_until_hanging(2, WHILE);
             fixture.heal();
             next.join().unwrap().unwrap();
-            assert!(!is_early, "it did not wait for the login");
+            assert!(!is_early);
         });
         fixture.put_away();
         fixture.assert_put_away("late");
@@ -276,19 +286,21 @@ fn an_mpio_disk_is_one_and_keeps_its_paths() {
     }
 }
 
-/// A stage waits for a call within such an operation, and no longer than its own lasts. How many logins there are.
+/// A stage beside a call that is within such an operation waits for it. How many logins there are.
 fn logins_beside(fixture: &Fixture, operation: &str, call: Call) -> usize {
     fixture.hang(operation);
     let trace = fixture.trace(|| {
         thread::scope(|scope| {
+            let _heals = Heals(fixture);
             let first = scope.spawn(|| call(fixture));
             fixture.wait_for_hang(1);
-            let refused = stage_other(fixture, ADDRESS, SHORT);
-            assert_refused(refused, Code::Unavailable, "another call logs in or out");
+            fixture.fault(Rule::on("*.ExecQuery", Effect::Hang).object("MSFT_iSCSISession"));
             let next = scope.spawn(|| stage_other(fixture, ADDRESS, MINUTE));
+            let is_early = fixture.faults().wait_until_hanging(2, WHILE);
             fixture.heal();
             first.join().unwrap().unwrap();
             next.join().unwrap().unwrap();
+            assert!(!is_early, "{operation}");
         });
     });
     count(&trace, CONNECT)
@@ -330,6 +342,7 @@ fn a_strangers_session_serves_by_a_portal_of_ours() {
     let mut fixture = Fixture::new();
     fixture.fault(Rule::on(CONNECT, Effect::Hang).times(1));
     let theirs = thread::scope(|scope| {
+        let _heals = Heals(&fixture);
         let staging = scope.spawn(|| fixture.stage());
         fixture.wait_for_hang(1);
         let theirs = log_in_by_hand(&fixture);
