@@ -5,10 +5,11 @@ use std::collections::BTreeMap;
 use os::Cause;
 use transport::Code;
 use wincsi::NodeApi;
-use wincsi::disks::{Criterion, DiskQuery};
+use wincsi::disks::{Criterion, DiskQuery, FoundDisk};
 use wincsi::iscsi::TargetName;
 use wincsi::sim::{Effect, Rule};
 use wincsi_driver::kubelet::Request;
+use wincsi_driver::life::CallError;
 use wire::csi::v1::volume_capability::AccessMode;
 use wire::csi::v1::volume_capability::access_mode::Mode;
 
@@ -44,13 +45,7 @@ fn a_persons_session_is_not_taken_for_a_login_in_doubt() {
 fn a_session_by_another_volumes_portal_does_not_serve() {
     let fixture = Fixture::new();
     fixture.stage().unwrap();
-    let call = fixture.call();
-    let none = BTreeMap::new();
-    let by = "10.0.0.8:3260";
-    let refused = request_by(by, ("w", OTHER), (IQN, "1"), &none, |request| {
-        call.stage(request)
-    });
-    let refused = refused.unwrap_err();
+    let refused = stage_by_another_portal(&fixture, "1").unwrap_err();
     assert_eq!(refused.code(), Code::FailedPrecondition, "{refused}");
     assert!(
         refused.to_string().contains("goes by portal 10.0.0.9:3260"),
@@ -64,10 +59,7 @@ fn a_refused_stage_leaves_a_strangers_disk_online() {
     let fixture = Fixture::new();
     log_in_by_hand(&fixture);
     let (disks, soon) = (NodeApi::disks(&fixture.hand), fixture.soon());
-    disks.rescan(soon).unwrap();
-    let target = TargetName::parse(IQN).unwrap();
-    let query = DiskQuery::all([Criterion::IscsiSession(target), Criterion::Lun(0)]).unwrap();
-    let disk = disks.find(&query, soon).unwrap();
+    let disk = lun_by_hand(&fixture, 0);
     disks.bring_online(&disk, soon).unwrap();
     for _ in 0..2 {
         let call = fixture.call();
@@ -90,4 +82,52 @@ fn a_refused_stage_leaves_a_strangers_disk_online() {
         );
         assert!(disk.is_online(&fixture.hand, soon).unwrap());
     }
+}
+
+/// A person has another LUN of the target in use: the session stays, is served by its own portal alone, and ends with a
+/// later volume.
+/// Guards: P85
+#[test]
+fn a_session_in_use_is_known_on_and_ends_later() {
+    for is_started_again in [false, true] {
+        let mut fixture = Fixture::new();
+        fixture.stage().unwrap();
+        let made = session(&fixture);
+        let theirs = lun_by_hand(&fixture, 1);
+        let soon = fixture.soon();
+        NodeApi::disks(&fixture.hand)
+            .bring_online(&theirs, soon)
+            .unwrap();
+        fixture.unstage().unwrap();
+        assert_eq!(session(&fixture), made, "it brings their disk");
+        if is_started_again {
+            fixture.restart_driver();
+        }
+        let refused = stage_by_another_portal(&fixture, "0").unwrap_err();
+        assert!(refused.to_string().contains("goes by portal"), "{refused}");
+        NodeApi::disks(&fixture.hand)
+            .take_offline(&theirs, soon)
+            .unwrap();
+        fixture.stage().unwrap();
+        assert_eq!(session(&fixture), made);
+        fixture.unstage().unwrap();
+        fixture.assert_put_away("nobody uses it");
+    }
+}
+
+/// Stages another volume on this LUN.
+fn stage_by_another_portal(fixture: &Fixture, lun: &str) -> Result<(), CallError> {
+    let (call, none) = (fixture.call(), BTreeMap::new());
+    let by = "10.0.0.8:3260";
+    request_by(by, ("w", OTHER), (IQN, lun), &none, |request| {
+        call.stage(request)
+    })
+}
+
+fn lun_by_hand(fixture: &Fixture, lun: u32) -> FoundDisk {
+    let (disks, soon) = (NodeApi::disks(&fixture.hand), fixture.soon());
+    disks.rescan(soon).unwrap();
+    let target = Criterion::IscsiSession(TargetName::parse(IQN).unwrap());
+    let query = DiskQuery::all([target, Criterion::Lun(lun)]).unwrap();
+    disks.find(&query, soon).unwrap()
 }
