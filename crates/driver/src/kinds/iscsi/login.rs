@@ -1,7 +1,5 @@
 //! Logging in to a target, portal by portal.
 
-use std::time::Duration;
-
 use wincsi::iscsi::{
     Authentication, Chap, ChapSecret, Connected, LoginOptions, Portal, SessionInfo, TargetName,
 };
@@ -17,9 +15,6 @@ use crate::life::{CallError, may_come_through};
 use crate::record::Record;
 
 pub(super) const SERVICE: &str = "MSiSCSI";
-
-/// A portal that takes longer for a login is as good as dead.
-const LOGIN: Duration = Duration::from_secs(30);
 
 /// A login, as a volume's call wants it.
 struct Login<'a> {
@@ -188,22 +183,13 @@ impl Login<'_> {
         let portals = &self.of.disk.portals;
         let (living, mut failed) = self.disks.probe(portals, self.deadline);
         for portal in living {
-            let has_time = self.disks.ctx.left_until(self.deadline) >= LOGIN;
             match self.log_in_by(&portal) {
                 Ok(ended) => return Ok(ended),
                 Err(CallError::Node { error, .. }) if !may_be_done(&error) => {
                     failed.push((portal, *error));
                 }
-                Err(error) => {
-                    // The next call begins with another portal.
-                    if let CallError::Node { error, .. } = &error
-                        && has_time
-                        && portals.len() > 1
-                    {
-                        self.disks.note_dead(&portal, error);
-                    }
-                    return Err(error);
-                }
+                // Then the login may be made after all.
+                Err(error) => return Err(error),
             }
         }
         Err(self.of.refused(Refused::NoPortal(failed)).into())

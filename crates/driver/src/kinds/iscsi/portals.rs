@@ -78,7 +78,7 @@ impl IscsiDisks {
         (!self.ctx.left_until(*until).is_zero()).then(|| error.clone())
     }
 
-    pub(super) fn note_dead(&self, portal: &Portal, error: &Error) {
+    fn note_dead(&self, portal: &Portal, error: &Error) {
         let until = self.ctx.node.deadline(DEAD_FOR);
         let mut dead = self.dead.lock();
         dead.retain(|_, (until, _)| !self.ctx.left_until(*until).is_zero());
