@@ -106,7 +106,7 @@ fn side_by_side_cells(call: &str, rounds: &[Figures]) -> String {
 const DEAD_PORTAL_TARGET: f64 = 1.2;
 const PROBE: f64 = 3_000.0;
 
-/// LUNs of targets whose living portal, and of such whose first portals do not.
+/// The rounds of LUNs whose first portals answer, and of those whose first portals do not.
 pub(super) fn luns(volumes: u32, living: Vec<Figures>, dead: Vec<Figures>) -> String {
     let last = |round: &Figures| round.median("last", STAGE, TIME);
     let pairs = living.iter().zip(&dead);

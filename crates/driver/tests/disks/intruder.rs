@@ -18,7 +18,7 @@ fn with_intruder(access: Access) -> Fixture {
     fixture
 }
 
-/// Another node may use it, and Windows writes to what is online.
+/// Windows writes to an online disk, which another node may use.
 #[test]
 fn an_offline_disk_in_the_place_of_one_that_moved_is_offline_after_the_stage() {
     let fixture = with_intruder(Access::ReadWrite);

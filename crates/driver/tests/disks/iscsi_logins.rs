@@ -28,7 +28,7 @@ const WHILE: Duration = Duration::from_millis(500);
 
 type Call = fn(&Fixture) -> Result<(), CallError>;
 
-/// Lets go what hangs, also where a test fails.
+/// Heals the node at the end, also of a test that fails.
 struct Heals<'a>(&'a Fixture);
 
 impl Drop for Heals<'_> {

@@ -49,12 +49,7 @@ impl<S: Source> Call<'_, Block<S>> {
         let found = live.ok_or_else(away)?;
         let disk = self.disk_size(&found)?;
         if S::ATTACHES {
-            let named = self
-                .ctx
-                .node
-                .disks()
-                .find(&self.query(record), self.deadline)?;
-            require_bound("grow", record, &named)?;
+            require_bound("grow", record, &self.find_disk(record)?)?;
         }
         let is_writable = record.content.wanted.access == Access::ReadWrite;
         if is_writable {

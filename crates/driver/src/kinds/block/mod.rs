@@ -322,6 +322,12 @@ impl<S: Source> Call<'_, Block<S>> {
         Ok(mounted)
     }
 
+    /// The disk in the place of a record's.
+    fn find_disk(&self, record: &DiskRecord<S>) -> Result<FoundDisk, Error> {
+        let disks = self.ctx.node.disks();
+        disks.find(&self.query(record), self.deadline)
+    }
+
     fn mounted_at(&self, at: &WinPath) -> Result<Option<VolumeId>, Error> {
         match self.ctx.node.volumes().of_target(at, self.deadline) {
             Ok(volume) => Ok(Some(volume)),
@@ -331,10 +337,10 @@ impl<S: Source> Call<'_, Block<S>> {
     }
 }
 
-/// Whether a disk is the one of the record's first stage. A clone has the same volumes.
-fn is_bound<S: Spec>(record: &Record<Disk<S>>, disk: &FoundDisk) -> bool {
-    let known = record.content.identity.as_ref();
-    known.is_none_or(|known| disk.seen().identifiers.contains(known))
+/// Whether a disk is the one of the first stage, if that noted which it was. A clone has the same volumes.
+fn is_bound(identity: Option<&str>, disk: &FoundDisk) -> bool {
+    let mut identifiers = disk.seen().identifiers.iter();
+    identity.is_none_or(|identity| identifiers.any(|own| own == identity))
 }
 
 fn require_bound<S: Spec>(
@@ -342,10 +348,11 @@ fn require_bound<S: Spec>(
     record: &Record<Disk<S>>,
     disk: &FoundDisk,
 ) -> Result<(), Error> {
-    if is_bound(record, disk) {
+    let known = record.content.identity.as_deref();
+    if is_bound(known, disk) {
         return Ok(());
     }
-    let known = record.content.identity.as_deref().unwrap_or_default();
+    let known = known.unwrap_or_default();
     let now = disk.seen().identifiers.first();
     let now = now.map_or("a disk without an identifier", String::as_str);
     let text = format!("{now} is in place of the disk {known}, which was staged");

@@ -48,13 +48,9 @@ impl<S: Source> Call<'_, Block<S>> {
         if !S::ATTACHES {
             return Ok(true);
         }
-        let named = self
-            .ctx
-            .node
-            .disks()
-            .find(&self.query(record), self.deadline);
-        let named = named.none_if(Condition::NotFound)?;
-        Ok(named.is_some_and(|named| is_bound(record, &named)))
+        let disk = self.find_disk(record).none_if(Condition::NotFound)?;
+        let identity = record.content.identity.as_deref();
+        Ok(disk.is_some_and(|disk| is_bound(identity, &disk)))
     }
 
     fn is_live(&self, record: &DiskRecord<S>) -> Result<bool, CallError> {

@@ -171,8 +171,8 @@ impl<S: Source> DiskStage<'_, S> {
         let is_as_named = named.holds(volume, node.as_ref(), deadline).ok()?;
         let is_read_only = named.is_read_only(node.as_ref(), deadline).ok()?;
         let is_for_readers = self.wanted.access != Access::ReadWrite;
-        let is_as_wanted =
-            is_as_named && is_bound(record, &named) && is_read_only == is_for_readers;
+        let is_bound = is_bound(record.content.identity.as_deref(), &named);
+        let is_as_wanted = is_as_named && is_bound && is_read_only == is_for_readers;
         is_as_wanted.then_some((volume, record.content.size))
     }
 

@@ -3,7 +3,7 @@ use wincsi::filesystem::Look;
 use wincsi::volumes::VolumeId;
 use wincsi::{Cause, Condition, Error, Feature, ResultExt as _, WinPath};
 
-use super::{Block, Disk, DiskRecord, Leaves, Source, Use};
+use super::{Block, Disk, DiskRecord, Leaves, Source, Use, is_bound};
 use crate::kinds::Unrecorded;
 use crate::life::{Call, CallError};
 use crate::path::KubeletPath;
@@ -82,12 +82,8 @@ impl<S: Source> Call<'_, Block<S>> {
         disks.rescan(self.deadline)?;
         let found = disks.find(&self.source.query(source), self.deadline);
         let found = found.none_if(Condition::NotFound);
-        let is_bound = |disk: &FoundDisk| {
-            let mut identifiers = disk.seen().identifiers.iter();
-            identity.is_none_or(|identity| identifiers.any(|own| own == identity))
-        };
         match found {
-            Ok(Some(disk)) if is_bound(&disk) && self.has_recorded(mounted, &disk)? => {
+            Ok(Some(disk)) if is_bound(identity, &disk) && self.has_recorded(mounted, &disk)? => {
                 return self.release(volume, &disk);
             }
             Ok(Some(_)) => {
@@ -120,7 +116,7 @@ impl<S: Source> Call<'_, Block<S>> {
         if !self.ctx.has(Feature::CheckedOffline) {
             return Ok(());
         }
-        let found = node.disks().find(&self.query(record), self.deadline);
+        let found = self.find_disk(record);
         let Some(disk) = found.none_if(Condition::NotFound)? else {
             return Ok(());
         };
