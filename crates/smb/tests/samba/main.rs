@@ -1,0 +1,11 @@
+//! The client against a real Samba, alone and with a man in the middle. Without Samba all of it is red.
+
+#![cfg(target_os = "linux")]
+
+mod attacks;
+mod locks;
+mod operations;
+mod proxy;
+mod refusals;
+mod server;
+mod trees;
