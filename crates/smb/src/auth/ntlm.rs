@@ -196,10 +196,9 @@ fn blob(time: u64, challenge: [u8; 8], info: &[u8]) -> Vec<u8> {
 
 /// The third message, whose check is zero yet. The answer of LAN Manager is empty.
 fn authenticate(credentials: &Credentials, response: &[u8], exchanged: &[u8; 16]) -> Vec<u8> {
-    let empty = Vec::new();
     let domain = bytes::utf16(credentials.domain());
     let user = bytes::utf16(credentials.user());
-    let fields = [&[0; 24], response, &domain, &user, &empty, exchanged.as_slice()];
+    let fields: [&[u8]; 6] = [&[0; 24], response, &domain, &user, &[], exchanged];
     let (out, _) = fields.iter().fold(
         (Out::default().bytes(&MAGIC).u32(3), CHECK.end),
         |(out, at), field| {

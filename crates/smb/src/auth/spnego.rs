@@ -83,7 +83,7 @@ fn next(bytes: &[u8]) -> Option<(u8, &[u8], &[u8])> {
         0..0x80 => (usize::from(len), rest),
         0x81..=0x83 => {
             let (digits, rest) = rest.split_at_checked(usize::from(len & 0x7f))?;
-            let fold = |n: usize, digit: &u8| n << 8 | usize::from(*digit);
+            let fold = |n: usize, digit: &u8| (n << 8) | usize::from(*digit);
             (digits.iter().fold(0, fold), rest)
         }
         _ => return None,
@@ -125,14 +125,14 @@ mod tests {
         let kerberos = element(0xa1, &[b"\x06\x01\x2a"]);
         for (fields, expected) in [
             (vec![field.as_slice()], Some(b"t".as_slice())),
-            (vec![&ntlm, &field], Some(b"t")),
-            (vec![&kerberos, &field], None),
-            (vec![&ntlm], None),
+            (vec![ntlm.as_slice(), &field], Some(b"t")),
+            (vec![kerberos.as_slice(), &field], None),
+            (vec![ntlm.as_slice()], None),
             (vec![], None),
         ] {
             let bytes = element(0xa1, &[&element(0x30, &fields)]);
             assert_eq!(token(&bytes), expected);
-            assert_eq!(token(&[&bytes, b"x".as_slice()].concat()), None);
+            assert_eq!(token(&[bytes.as_slice(), b"x"].concat()), None);
         }
         assert_eq!(token(b"\xa1\x84\0\0\0\0"), None);
     }

@@ -1,8 +1,8 @@
 //! One connection: one server, port, user and share; one request at a time.
 
-mod logon;
 #[cfg(test)]
 mod hostile;
+mod logon;
 mod socket;
 
 use std::fmt;
@@ -14,7 +14,7 @@ use crate::crypto::Keys;
 use crate::error::{Failure, Operation, Result};
 use crate::name::Name;
 use crate::status;
-use crate::wire::{self, ASYNC, Address, Command, Header, Request, SIGNED, tree};
+use crate::wire::{ASYNC, Address, Command, Header, Request, SIGNED, tree};
 
 /// More credits than this are of no use to one request at a time.
 const MOST_CREDITS: u32 = 1024;
@@ -89,7 +89,10 @@ impl Connection {
         link.log_on(server, credentials, preauth, by).map_err(at(Operation::LogOn))?;
         let path = format!(r"\\{}\{}", server.host, String::from_utf16_lossy(share.units()));
         let opened = link.open_share(&path, privacy, by);
-        let tree = opened.map_err(|failure| failure.at(Operation::OpenShare, path.escape_debug().to_string()))?;
+        let tree = opened.map_err(|failure| {
+            let object = format!(r"\\{}\{share}", server.host.escape_debug());
+            failure.at(Operation::OpenShare, object)
+        })?;
         Ok(Self { link, tree })
     }
 
@@ -258,7 +261,7 @@ fn verify(keys: &Keys, message: &[u8]) -> std::result::Result<(), Failure> {
     if is_interim && header.flags & SIGNED == 0 {
         return Ok(());
     }
-    if header.flags & wire::SIGNED == 0 {
+    if header.flags & SIGNED == 0 {
         return Err(Failure::Unprotected("it is not signed"));
     }
     if !keys.verify(message) {

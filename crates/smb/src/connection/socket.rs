@@ -86,7 +86,7 @@ fn resolve(server: &Server, by: Instant) -> Result<Vec<SocketAddr>, Failure> {
         return Ok(vec![SocketAddr::new(address, server.port)]);
     }
     let place = (server.host.clone(), server.port);
-    let (sender, receiver) = mpsc::channel();
+    let (sender, receiver) = mpsc::channel::<io::Result<Vec<SocketAddr>>>();
     let lookup = move || {
         let addresses = place.to_socket_addrs().map(Iterator::collect);
         // Nobody waits any more after the deadline.
@@ -95,7 +95,7 @@ fn resolve(server: &Server, by: Instant) -> Result<Vec<SocketAddr>, Failure> {
     let started = thread::Builder::new().name("smb-lookup".to_owned()).spawn(lookup);
     started.map_err(|error| Failure::Unreachable(error.to_string()))?;
     match receiver.recv_timeout(left(by)?) {
-        Ok(addresses) => addresses.map_err(|error: io::Error| Failure::Unreachable(error.to_string())),
+        Ok(addresses) => addresses.map_err(|error| Failure::Unreachable(error.to_string())),
         Err(_) => Err(Failure::TimedOut),
     }
 }

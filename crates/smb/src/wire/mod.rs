@@ -171,8 +171,8 @@ mod tests {
             cut in any::<prop::sample::Index>(),
             noise in prop::collection::vec(any::<u8>(), 0..200),
         ) {
-            let mut message = [vectors::LOGON[1], vectors::SIGNED_ANSWER, vectors::ANSWER,
-                vectors::DIRECTORY, vectors::NEGOTIATED].map(hex).swap_remove(which);
+            let mut message = hex([vectors::LOGON[1], vectors::SIGNED_ANSWER, vectors::ANSWER,
+                vectors::DIRECTORY, vectors::NEGOTIATED][which]);
             for (at, byte) in changes {
                 let at = at.index(message.len());
                 message[at] = byte;

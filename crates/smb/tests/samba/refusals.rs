@@ -1,5 +1,7 @@
+use std::net::{SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 
+use rustix::net::{AddressFamily, SocketType};
 use wincsi_smb::{Failure, Operation, Privacy};
 
 use crate::server::{PASSWORD, Samba, open, soon, user};
@@ -57,5 +59,18 @@ fn a_deadline_in_the_past_sends_nothing() {
     let samba = Samba::start();
     let past = Instant::now() - Duration::from_secs(1);
     let error = open(samba.port(), "plain", &user(), PASSWORD, Privacy::Offered, past).err().unwrap();
+    assert_eq!((error.operation, error.failure), (Operation::Connect, Failure::TimedOut));
+}
+
+#[test]
+fn an_unanswered_connect_ends_at_the_deadline() {
+    let socket = rustix::net::socket(AddressFamily::INET, SocketType::STREAM, None).unwrap();
+    rustix::net::bind(&socket, &SocketAddr::from(([127, 0, 0, 1], 0))).unwrap();
+    rustix::net::listen(&socket, 0).unwrap();
+    let bound = SocketAddr::try_from(rustix::net::getsockname(&socket).unwrap()).unwrap();
+    // One connection fills the queue; Linux answers no other.
+    let _first = TcpStream::connect(bound).unwrap();
+    let by = Instant::now() + Duration::from_millis(200);
+    let error = open(bound.port(), "plain", "user", "", Privacy::Offered, by).err().unwrap();
     assert_eq!((error.operation, error.failure), (Operation::Connect, Failure::TimedOut));
 }

@@ -111,7 +111,7 @@ fn configuration(folder: &Path, port: u16, lines: &str) -> String {
     let share = |name, encryption| {
         format!(
             "[{name}]\npath = {folder}/share\nread only = no\nsmb encrypt = {encryption}\n\
-             create mask = 0777\nforce create mode = 0200\nwide links = no\n"
+             map readonly = yes\nstore dos attributes = no\n"
         )
     };
     format!(
