@@ -49,7 +49,10 @@ impl Credentials {
         if user.contains(['\\', '@']) || domain.contains(['\\', '@']) {
             return Err(CredentialsError::Form);
         }
-        if [user, domain, &password].iter().any(|text| text.len() > LONGEST) {
+        if [user, domain, &password]
+            .iter()
+            .any(|text| text.len() > LONGEST)
+        {
             return Err(CredentialsError::TooLong);
         }
         Ok(Self {

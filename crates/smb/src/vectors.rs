@@ -92,5 +92,8 @@ pub(crate) fn hex(text: &str) -> Vec<u8> {
     let (pairs, []) = digits.as_chunks::<2>() else {
         panic!("an odd number of digits");
     };
-    pairs.iter().map(|[high, low]| u8::try_from((high << 4) | low).unwrap()).collect()
+    pairs
+        .iter()
+        .map(|[high, low]| u8::try_from((high << 4) | low).unwrap())
+        .collect()
 }

@@ -87,7 +87,12 @@ impl Walk<'_> {
     }
 
     /// The next entries of a folder, if it has any. Its ids are compared each time: it may have been replaced.
-    fn entries(&mut self, path: &SharePath, id: FileId, above: FileId) -> Result<Option<Vec<Entry>>> {
+    fn entries(
+        &mut self,
+        path: &SharePath,
+        id: FileId,
+        above: FileId,
+    ) -> Result<Option<Vec<Entry>>> {
         let listing = self.share.list(path, PAGE, self.by)?;
         if listing.entries.is_empty() {
             return Ok(None);

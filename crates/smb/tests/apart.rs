@@ -8,7 +8,8 @@ use std::path::Path;
 fn no_program_of_a_node_has_the_client() {
     let lock = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../Cargo.lock");
     let lock = fs::read_to_string(lock).unwrap();
-    let packages: BTreeMap<&str, Vec<&str>> = lock.split("[[package]]").filter_map(package).collect();
+    let packages: BTreeMap<&str, Vec<&str>> =
+        lock.split("[[package]]").filter_map(package).collect();
     for program in ["wincsi-driver", "wincsi-proxy"] {
         let mut reached = BTreeSet::new();
         let mut open = vec![program];
@@ -17,7 +18,10 @@ fn no_program_of_a_node_has_the_client() {
                 open.extend(&packages[name]);
             }
         }
-        assert!(reached.contains("wincsi-node") && reached.contains("sha2"), "{program}");
+        assert!(
+            reached.contains("wincsi-node") && reached.contains("sha2"),
+            "{program}"
+        );
         for alone in ["wincsi-smb", "aes-gcm", "md4"] {
             assert!(packages.contains_key(alone));
             assert!(!reached.contains(alone), "{program} has {alone}");
@@ -27,7 +31,9 @@ fn no_program_of_a_node_has_the_client() {
 
 /// The name of a package and those that it depends on, be it in tests alone.
 fn package(section: &str) -> Option<(&str, Vec<&str>)> {
-    let name = section.lines().find_map(|line| line.strip_prefix("name = "))?;
+    let name = section
+        .lines()
+        .find_map(|line| line.strip_prefix("name = "))?;
     let needs = section.lines().filter_map(|line| line.strip_prefix(" \""));
     let needs = needs.filter_map(|need| need.split(['"', ' ']).next());
     Some((name.trim_matches('"'), needs.collect()))

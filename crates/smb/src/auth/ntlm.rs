@@ -166,8 +166,13 @@ fn target(mut bytes: &[u8]) -> Option<Vec<(u16, &[u8])>> {
 /// The client's part of the response (2.2.2.7), with what 3.1.5.1.2 adds to the server's target info.
 fn client_blob(challenge: &Challenge<'_>, host: &str, fresh: &Fresh) -> Vec<u8> {
     let replaced = [SERVER_FLAGS, SERVICE, BINDINGS];
-    let kept = challenge.target.iter().filter(|(id, _)| !replaced.contains(id));
-    let info = kept.fold(Out::default(), |out, (id, value)| out.u16(*id).len16(value).bytes(value));
+    let kept = challenge
+        .target
+        .iter()
+        .filter(|(id, _)| !replaced.contains(id));
+    let info = kept.fold(Out::default(), |out, (id, value)| {
+        out.u16(*id).len16(value).bytes(value)
+    });
     let service = bytes::utf16(&format!("cifs/{host}"));
     let info = info
         .u16(SERVER_FLAGS)
@@ -178,7 +183,11 @@ fn client_blob(challenge: &Challenge<'_>, host: &str, fresh: &Fresh) -> Vec<u8> 
         .bytes(&service)
         .zeros(4)
         .done();
-    blob(challenge.time().unwrap_or(fresh.now), fresh.challenge, &info)
+    blob(
+        challenge.time().unwrap_or(fresh.now),
+        fresh.challenge,
+        &info,
+    )
 }
 
 fn blob(time: u64, challenge: [u8; 8], info: &[u8]) -> Vec<u8> {
@@ -228,7 +237,9 @@ fn upper(text: &str) -> Vec<u16> {
             _ => None,
         }
     };
-    text.encode_utf16().map(|unit| one(unit).unwrap_or(unit)).collect()
+    text.encode_utf16()
+        .map(|unit| one(unit).unwrap_or(unit))
+        .collect()
 }
 
 /// SIGNKEY and SEALKEY (3.4.5.2, 3.4.5.3) of the client.
@@ -262,7 +273,10 @@ mod tests {
         assert_eq!(base.as_slice(), hex("8de40ccadbc14a82f15cb0ad0de95ca3"));
         let mut exchanged = [0x55; 16];
         Rc4::new(&base).apply(&mut exchanged);
-        assert_eq!(exchanged.as_slice(), hex("c5dad2544fc9799094ce1ce90bc9d03e"));
+        assert_eq!(
+            exchanged.as_slice(),
+            hex("c5dad2544fc9799094ce1ce90bc9d03e")
+        );
     }
 
     /// MS-NLMP 4.2.4.4, whose checksum is encrypted after 18 bytes of data.
@@ -298,7 +312,11 @@ mod tests {
         assert_eq!(made.message[72..88], *check.as_slice());
         assert_eq!(*made.session_key, [0x55; 16]);
         let service = crate::bytes::utf16("cifs/server");
-        assert!(made.message.windows(service.len()).any(|part| part == service));
+        assert!(
+            made.message
+                .windows(service.len())
+                .any(|part| part == service)
+        );
         assert!(!made.message.windows(16).any(|part| part == [0x55; 16]));
     }
 
@@ -317,15 +335,29 @@ mod tests {
 
     #[test]
     fn upper_case_keeps_the_number_of_units() {
-        for (text, expected) in [("User1", "USER1"), ("jörg", "JÖRG"), ("weiß", "WEIß"), ("ŉ𐐨", "ŉ𐐨")] {
+        for (text, expected) in [
+            ("User1", "USER1"),
+            ("jörg", "JÖRG"),
+            ("weiß", "WEIß"),
+            ("ŉ𐐨", "ŉ𐐨"),
+        ] {
             assert_eq!(upper(text), expected.encode_utf16().collect::<Vec<_>>());
         }
     }
 
     fn challenge(flags: u32, info: &[u8]) -> Vec<u8> {
-        let out = super::Out::default().bytes(b"NTLMSSP\0").u32(2).zeros(8).u32(flags);
+        let out = super::Out::default()
+            .bytes(b"NTLMSSP\0")
+            .u32(2)
+            .zeros(8)
+            .u32(flags);
         let out = out.bytes(&hex("0123456789abcdef")).zeros(8);
-        out.len16(info).len16(info).u32(56).zeros(8).bytes(info).done()
+        out.len16(info)
+            .len16(info)
+            .u32(56)
+            .zeros(8)
+            .bytes(info)
+            .done()
     }
 
     fn credentials() -> Credentials {

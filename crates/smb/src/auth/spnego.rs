@@ -4,7 +4,8 @@ const NTLM: [u8; 12] = *b"\x06\x0a\x2b\x06\x01\x04\x01\x82\x37\x02\x02\x0a";
 const SPNEGO: [u8; 8] = *b"\x06\x06\x2b\x06\x01\x05\x05\x02";
 
 /// The list of mechanisms as the first token has it: the last one signs it, so that nobody shortens the list.
-pub(super) const MECHANISMS: [u8; 14] = *b"\x30\x0c\x06\x0a\x2b\x06\x01\x04\x01\x82\x37\x02\x02\x0a";
+pub(super) const MECHANISMS: [u8; 14] =
+    *b"\x30\x0c\x06\x0a\x2b\x06\x01\x04\x01\x82\x37\x02\x02\x0a";
 
 const APPLICATION: u8 = 0x60;
 const SEQUENCE: u8 = 0x30;
@@ -113,7 +114,10 @@ mod tests {
         let request = hex(vectors::LOGON[0]);
         assert_eq!(first(&request[0x58 + 34..]), request[0x58..]);
         let request = hex(vectors::LOGON[2]);
-        let (message, check) = (&request[0x58 + 21..][..0x1a6], &request[request.len() - 16..]);
+        let (message, check) = (
+            &request[0x58 + 21..][..0x1a6],
+            &request[request.len() - 16..],
+        );
         assert_eq!(last(message, check), request[0x58..]);
     }
 

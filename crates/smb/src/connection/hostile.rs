@@ -32,36 +32,93 @@ fn answers_to_the_negotiation_that_break_the_protocol_are_refused() {
     };
     let malformed = Failure::Malformed;
     for (what, message, expected) in [
-        ("SMB 3.0.2", with(68, &[2, 3]), Failure::Dialect("it chose 0x0302".into())),
-        ("SMB 2.0.2", with(68, &[2, 2]), Failure::Dialect("it chose 0x0202".into())),
-        ("any SMB 2", with(68, &[0xff, 2]), Failure::Dialect("it chose 0x02ff".into())),
+        (
+            "SMB 3.0.2",
+            with(68, &[2, 3]),
+            Failure::Dialect("it chose 0x0302".into()),
+        ),
+        (
+            "SMB 2.0.2",
+            with(68, &[2, 2]),
+            Failure::Dialect("it chose 0x0202".into()),
+        ),
+        (
+            "any SMB 2",
+            with(68, &[0xff, 2]),
+            Failure::Dialect("it chose 0x02ff".into()),
+        ),
         (
             "none of ours",
             answer(0, 0, status::NOT_SUPPORTED, &[9, 0, 0, 0, 0, 0, 0, 0, 0]),
             Failure::Dialect("it refuses that dialect".into()),
         ),
         ("SMB 1", with(0, &[0xff]), malformed("header")),
-        ("another id", with(24, &[1]), malformed("answer, to another request")),
-        ("another command", with(12, &[1]), malformed("answer, to another request")),
+        (
+            "another id",
+            with(24, &[1]),
+            malformed("answer, to another request"),
+        ),
+        (
+            "another command",
+            with(12, &[1]),
+            malformed("answer, to another request"),
+        ),
         ("a request", with(16, &[0]), malformed("header")),
         ("a compound", with(20, &[64]), malformed("header")),
-        ("no structure", with(64, &[0]), malformed("answer to the negotiation")),
-        ("contexts far away", with(124, &[0xff; 4]), malformed("answer to the negotiation")),
-        ("many contexts", with(70, &[0xff; 2]), malformed("answer to the negotiation")),
-        ("another hash", with(0x1c0 + 12, &[9]), malformed("choice of algorithms or sizes")),
-        ("another cipher", with(0x1c0 + 58, &[1]), malformed("choice of algorithms or sizes")),
-        ("tiny reads", with(96, &[0; 4]), malformed("choice of algorithms or sizes")),
+        (
+            "no structure",
+            with(64, &[0]),
+            malformed("answer to the negotiation"),
+        ),
+        (
+            "contexts far away",
+            with(124, &[0xff; 4]),
+            malformed("answer to the negotiation"),
+        ),
+        (
+            "many contexts",
+            with(70, &[0xff; 2]),
+            malformed("answer to the negotiation"),
+        ),
+        (
+            "another hash",
+            with(0x1c0 + 12, &[9]),
+            malformed("choice of algorithms or sizes"),
+        ),
+        (
+            "another cipher",
+            with(0x1c0 + 58, &[1]),
+            malformed("choice of algorithms or sizes"),
+        ),
+        (
+            "tiny reads",
+            with(96, &[0; 4]),
+            malformed("choice of algorithms or sizes"),
+        ),
         ("no cipher", with(0x1c0 + 58, &[0]), Failure::NoEncryption),
-        ("cut", good()[..100].to_vec(), malformed("answer to the negotiation")),
+        (
+            "cut",
+            good()[..100].to_vec(),
+            malformed("answer to the negotiation"),
+        ),
     ] {
         let error = refused(Privacy::Required, vec![framed(&message)], PATIENCE);
-        assert_eq!((error.operation, error.failure), (Operation::Negotiate, expected), "{what}");
+        assert_eq!(
+            (error.operation, error.failure),
+            (Operation::Negotiate, expected),
+            "{what}"
+        );
     }
 }
 
 #[test]
 fn answers_to_the_logon_that_break_the_protocol_are_refused() {
-    let negotiated = framed(&answer(0, 0, status::SUCCESS, &hex(vectors::NEGOTIATED)[64..]));
+    let negotiated = framed(&answer(
+        0,
+        0,
+        status::SUCCESS,
+        &hex(vectors::NEGOTIATED)[64..],
+    ));
     let recorded = hex(vectors::LOGON[1]);
     let challenge = |status, body: &[u8]| framed(&answer(1, 1, status, body));
     let more = status::MORE_PROCESSING_REQUIRED;
@@ -72,12 +129,36 @@ fn answers_to_the_logon_that_break_the_protocol_are_refused() {
     weak[8 + 31 + 23] &= !0x20;
     for (what, answers, expected) in [
         ("a guest", vec![good.clone(), second(0, 1)], Failure::Guest),
-        ("nobody", vec![good.clone(), second(0, 2)], Failure::Anonymous),
-        ("a guest at once", vec![challenge(0, &[9, 0, 1, 0, 72, 0, 0, 0])], Failure::Guest),
-        ("nobody at once", vec![challenge(0, &[9, 0, 0, 0, 72, 0, 0, 0])], Failure::Anonymous),
-        ("no signature", vec![good.clone(), second(0, 0)], Failure::Unprotected("it is not signed")),
-        ("no end", vec![good.clone(), second(more, 0)], Failure::Status(more)),
-        ("a weak logon", vec![challenge(more, &weak)], Failure::WeakLogon),
+        (
+            "nobody",
+            vec![good.clone(), second(0, 2)],
+            Failure::Anonymous,
+        ),
+        (
+            "a guest at once",
+            vec![challenge(0, &[9, 0, 1, 0, 72, 0, 0, 0])],
+            Failure::Guest,
+        ),
+        (
+            "nobody at once",
+            vec![challenge(0, &[9, 0, 0, 0, 72, 0, 0, 0])],
+            Failure::Anonymous,
+        ),
+        (
+            "no signature",
+            vec![good.clone(), second(0, 0)],
+            Failure::Unprotected("it is not signed"),
+        ),
+        (
+            "no end",
+            vec![good.clone(), second(more, 0)],
+            Failure::Status(more),
+        ),
+        (
+            "a weak logon",
+            vec![challenge(more, &weak)],
+            Failure::WeakLogon,
+        ),
         (
             "no token",
             vec![challenge(more, &[9, 0, 0, 0, 72, 0, 0, 0])],
@@ -96,7 +177,11 @@ fn answers_to_the_logon_that_break_the_protocol_are_refused() {
     ] {
         let script = [vec![negotiated.clone()], answers].concat();
         let error = refused(Privacy::Offered, script, PATIENCE);
-        assert_eq!((error.operation, error.failure), (Operation::LogOn, expected), "{what}");
+        assert_eq!(
+            (error.operation, error.failure),
+            (Operation::LogOn, expected),
+            "{what}"
+        );
         assert!(!error.object.contains("secret"));
     }
 }
@@ -107,12 +192,19 @@ fn lengths_that_no_answer_has_are_refused() {
         (vec![0xff; 4], Failure::Malformed("length")),
         (vec![0, 1, 0x40, 1], Failure::Malformed("length")),
         (vec![0, 0, 0, 0], Failure::Malformed("header")),
-        (vec![0, 0, 0, 9, 0, 0, 0, 0, 0, 0, 0, 0, 0], Failure::Malformed("header")),
+        (
+            vec![0, 0, 0, 9, 0, 0, 0, 0, 0, 0, 0, 0, 0],
+            Failure::Malformed("header"),
+        ),
         (vec![], Failure::TimedOut),
         (vec![0, 0], Failure::TimedOut),
         (vec![0, 0, 1, 0, 0xfe], Failure::TimedOut),
     ] {
-        let patience = if expected == Failure::TimedOut { SHORT } else { PATIENCE };
+        let patience = if expected == Failure::TimedOut {
+            SHORT
+        } else {
+            PATIENCE
+        };
         let error = refused(Privacy::Offered, vec![bytes.clone()], patience);
         assert_eq!(error.failure, expected, "{bytes:?}");
     }
@@ -126,7 +218,9 @@ fn a_trickle_ends_at_the_deadline() {
         let (mut stream, _) = listener.accept().unwrap();
         stream.write_all(&[0, 1, 0, 0]).unwrap();
         // One byte for each that the client would wait for: it ends when the client does.
-        stream.set_read_timeout(Some(Duration::from_millis(1))).unwrap();
+        stream
+            .set_read_timeout(Some(Duration::from_millis(1)))
+            .unwrap();
         let mut sent = 0_u32;
         while stream.write_all(&[0xfe]).is_ok() {
             sent += 1;
@@ -141,10 +235,18 @@ fn a_trickle_ends_at_the_deadline() {
 
 #[test]
 fn a_server_that_is_away_is_named() {
-    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let port = TcpListener::bind("127.0.0.1:0")
+        .unwrap()
+        .local_addr()
+        .unwrap()
+        .port();
     let error = open(port, Privacy::Offered, PATIENCE).err().unwrap();
     assert!(matches!(error.failure, Failure::Unreachable(_)));
-    assert!(error.to_string().starts_with(&format!("connect to 127.0.0.1 port {port}: ")));
+    assert!(
+        error
+            .to_string()
+            .starts_with(&format!("connect to 127.0.0.1 port {port}: "))
+    );
 }
 
 /// Opens a share of a server that answers by a script, then waits for the client's end.
@@ -172,7 +274,13 @@ fn open(port: u16, privacy: Privacy, patience: Duration) -> crate::Result<Connec
     let password = Zeroizing::new("secret".to_owned());
     let credentials = Credentials::new("user", None, password).unwrap();
     let share = Name::new("share").unwrap();
-    Connection::open(&server, &share, &credentials, privacy, Instant::now() + patience)
+    Connection::open(
+        &server,
+        &share,
+        &credentials,
+        privacy,
+        Instant::now() + patience,
+    )
 }
 
 fn answer(command: u8, message: u8, status: u32, body: &[u8]) -> Vec<u8> {

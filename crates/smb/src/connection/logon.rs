@@ -30,11 +30,16 @@ impl Link {
         let answer = negotiate::Answer::parse(&answer);
         let answer = answer.ok_or(Failure::Malformed("answer to the negotiation"))?;
         if answer.dialect != negotiate::DIALECT {
-            return Err(Failure::Dialect(format!("it chose {:#06x}", answer.dialect)));
+            return Err(Failure::Dialect(format!(
+                "it chose {:#06x}",
+                answer.dialect
+            )));
         }
         let sizes = [answer.max_transact, answer.max_read, answer.max_write];
         let is_usable = answer.has_sha_512
-            && answer.cipher.is_none_or(|cipher| cipher == negotiate::AES_128_GCM)
+            && answer
+                .cipher
+                .is_none_or(|cipher| cipher == negotiate::AES_128_GCM)
             && sizes.iter().all(|size| *size >= LEAST_PAYLOAD);
         if !is_usable {
             return Err(Failure::Malformed("choice of algorithms or sizes"));
@@ -59,7 +64,9 @@ impl Link {
         match header.status {
             status::MORE_PROCESSING_REQUIRED => {}
             // A server that wants no proof makes a session of nobody.
-            status::SUCCESS => return Err(nobody(parse(&answer)?.flags).unwrap_or(Failure::Anonymous)),
+            status::SUCCESS => {
+                return Err(nobody(parse(&answer)?.flags).unwrap_or(Failure::Anonymous));
+            }
             status => return Err(status::failure(status)),
         }
         preauth.absorb(&answer);

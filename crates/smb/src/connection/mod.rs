@@ -82,12 +82,20 @@ impl Connection {
         privacy: Privacy,
         by: Instant,
     ) -> Result<Self> {
-        let at = |operation: Operation| move |failure: Failure| failure.at(operation, server.object());
+        let at =
+            |operation: Operation| move |failure: Failure| failure.at(operation, server.object());
         let socket = Socket::connect(server, by).map_err(at(Operation::Connect))?;
         let mut link = Link::new(socket);
-        let preauth = link.negotiate(privacy, by).map_err(at(Operation::Negotiate))?;
-        link.log_on(server, credentials, preauth, by).map_err(at(Operation::LogOn))?;
-        let path = format!(r"\\{}\{}", server.host, String::from_utf16_lossy(share.units()));
+        let preauth = link
+            .negotiate(privacy, by)
+            .map_err(at(Operation::Negotiate))?;
+        link.log_on(server, credentials, preauth, by)
+            .map_err(at(Operation::LogOn))?;
+        let path = format!(
+            r"\\{}\{}",
+            server.host,
+            String::from_utf16_lossy(share.units())
+        );
         let opened = link.open_share(&path, privacy, by);
         let tree = opened.map_err(|failure| {
             let object = format!(r"\\{}\{share}", server.host.escape_debug());
@@ -97,7 +105,11 @@ impl Connection {
     }
 
     /// Sends a request, once, and returns its answer if its status is success.
-    pub(crate) fn call(&mut self, request: &Request, by: Instant) -> std::result::Result<Vec<u8>, Failure> {
+    pub(crate) fn call(
+        &mut self,
+        request: &Request,
+        by: Instant,
+    ) -> std::result::Result<Vec<u8>, Failure> {
         match self.exchange(request, by)? {
             (status::SUCCESS, answer) => Ok(answer),
             (status, _) => Err(status::failure(status)),
@@ -138,7 +150,12 @@ impl Link {
         }
     }
 
-    fn open_share(&mut self, path: &str, privacy: Privacy, by: Instant) -> std::result::Result<u32, Failure> {
+    fn open_share(
+        &mut self,
+        path: &str,
+        privacy: Privacy,
+        by: Instant,
+    ) -> std::result::Result<u32, Failure> {
         if privacy == Privacy::Required {
             self.encrypt()?;
         }
@@ -146,9 +163,12 @@ impl Link {
         if header.status != status::SUCCESS {
             return Err(status::failure(header.status));
         }
-        let share = tree::Answer::parse(&answer).ok_or(Failure::Malformed("answer about a share"))?;
+        let share =
+            tree::Answer::parse(&answer).ok_or(Failure::Malformed("answer about a share"))?;
         if header.flags & ASYNC != 0 {
-            return Err(Failure::Malformed("answer about a share, without the share's id"));
+            return Err(Failure::Malformed(
+                "answer about a share, without the share's id",
+            ));
         }
         if !share.is_disk {
             return Err(Failure::NotADisk);
@@ -188,8 +208,16 @@ impl Link {
         done
     }
 
-    fn send(&mut self, request: &Request, tree: u32, by: Instant) -> std::result::Result<Address, Failure> {
-        self.credits = self.credits.checked_sub(1).ok_or(Failure::Malformed("number of credits"))?;
+    fn send(
+        &mut self,
+        request: &Request,
+        tree: u32,
+        by: Instant,
+    ) -> std::result::Result<Address, Failure> {
+        self.credits = self
+            .credits
+            .checked_sub(1)
+            .ok_or(Failure::Malformed("number of credits"))?;
         let to = Address {
             message: self.next,
             session: self.session,
@@ -254,7 +282,9 @@ impl Link {
 /// An interim answer alone may lack a signature (MS-SMB2 3.2.5.1.3): it makes the client wait, until the deadline.
 fn verify(keys: &Keys, message: &[u8]) -> std::result::Result<(), Failure> {
     if message.starts_with(&crate::crypto::TRANSFORM) {
-        return Err(Failure::Unprotected("it is encrypted, where signing was agreed"));
+        return Err(Failure::Unprotected(
+            "it is encrypted, where signing was agreed",
+        ));
     }
     let header = Header::parse(message).ok_or(Failure::Malformed("header"))?;
     let is_interim = header.status == status::PENDING && header.flags & ASYNC != 0;

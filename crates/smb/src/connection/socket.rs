@@ -92,7 +92,9 @@ fn resolve(server: &Server, by: Instant) -> Result<Vec<SocketAddr>, Failure> {
         // Nobody waits any more after the deadline.
         let _ = sender.send(addresses);
     };
-    let started = thread::Builder::new().name("smb-lookup".to_owned()).spawn(lookup);
+    let started = thread::Builder::new()
+        .name("smb-lookup".to_owned())
+        .spawn(lookup);
     started.map_err(|error| Failure::Unreachable(error.to_string()))?;
     match receiver.recv_timeout(left(by)?) {
         Ok(addresses) => addresses.map_err(|error| Failure::Unreachable(error.to_string())),

@@ -29,7 +29,12 @@ pub trait Share {
     ///
     /// # Errors
     /// `Exists`; `NotFound` if the folder above is missing.
-    fn make_folder(&mut self, path: &SharePath, visibility: Visibility, by: Instant) -> Result<FileId>;
+    fn make_folder(
+        &mut self,
+        path: &SharePath,
+        visibility: Visibility,
+        by: Instant,
+    ) -> Result<FileId>;
 
     /// Makes a file with this content, flushed to the server's disk, and returns its id. After a failure a part of it
     /// may be there: write it aside and rename it.

@@ -66,7 +66,9 @@ impl RemoteShare {
     }
 
     fn opened(&mut self, path: &SharePath, open: Open, by: Instant) -> Outcome<create::Answer> {
-        let answer = self.connection.call(&create::request(&path.encode(), open), by)?;
+        let answer = self
+            .connection
+            .call(&create::request(&path.encode(), open), by)?;
         let parsed = create::Answer::parse(&answer);
         parsed.ok_or_else(|| self.connection.end(Failure::Malformed("answer to an open")))
     }
@@ -106,7 +108,12 @@ impl Share for RemoteShare {
         })
     }
 
-    fn make_folder(&mut self, path: &SharePath, visibility: Visibility, by: Instant) -> Result<FileId> {
+    fn make_folder(
+        &mut self,
+        path: &SharePath,
+        visibility: Visibility,
+        by: Instant,
+    ) -> Result<FileId> {
         let hidden = match visibility {
             Visibility::Shown => 0,
             Visibility::Hidden => create::HIDDEN,
@@ -117,9 +124,13 @@ impl Share for RemoteShare {
             options: create::FOLDER,
             ..LOOK
         };
-        self.with(Operation::MakeFolder, path, open, by, |connection, opened| {
-            id_of(connection, opened, by)
-        })
+        self.with(
+            Operation::MakeFolder,
+            path,
+            open,
+            by,
+            |connection, opened| id_of(connection, opened, by),
+        )
     }
 
     fn create(&mut self, path: &SharePath, content: &[u8], by: Instant) -> Result<FileId> {
@@ -143,13 +154,17 @@ impl Share for RemoteShare {
             options: create::NO_FOLDER,
             ..LOOK
         };
-        self.with(Operation::Read, path, open, by, |connection, opened| {
-            match kind(opened.attributes) {
+        self.with(
+            Operation::Read,
+            path,
+            open,
+            by,
+            |connection, opened| match kind(opened.attributes) {
                 Kind::Link => Err(Failure::Link),
                 Kind::Folder => Err(Failure::IsAFolder),
                 Kind::File => read_all(connection, &opened.handle, limit, by),
-            }
-        })
+            },
+        )
     }
 
     fn rename(
@@ -187,7 +202,9 @@ impl Share for RemoteShare {
                 let attributes = if others == 0 { create::NORMAL } else { others };
                 connection.call(&info::attributes(&opened.handle, attributes), by)?;
             }
-            connection.call(&info::dispose(&opened.handle), by).map(drop)
+            connection
+                .call(&info::dispose(&opened.handle), by)
+                .map(drop)
         })
     }
 
@@ -199,14 +216,15 @@ impl Share for RemoteShare {
             disposition: Disposition::OpenOrCreate,
             options: create::NO_FOLDER | create::DELETE_ON_CLOSE,
         };
-        let opened = self.opened(path, open, by).map_err(|failure| match failure {
-            // The last holder's file is on its way out.
-            Failure::DeletePending => Failure::InUse,
-            other => other,
-        });
-        let opened = opened.map_err(|failure| {
-            failure.at(Operation::Lock, format!("{}{path}", self.place))
-        })?;
+        let opened = self
+            .opened(path, open, by)
+            .map_err(|failure| match failure {
+                // The last holder's file is on its way out.
+                Failure::DeletePending => Failure::InUse,
+                other => other,
+            });
+        let opened = opened
+            .map_err(|failure| failure.at(Operation::Lock, format!("{}{path}", self.place)))?;
         Ok(Lock {
             path: path.clone(),
             handle: opened.handle,
@@ -215,7 +233,9 @@ impl Share for RemoteShare {
 
     fn unlock(&mut self, lock: Lock, by: Instant) -> Result<()> {
         let closed = self.close(&lock.handle, by);
-        closed.map_err(|failure| failure.at(Operation::Unlock, format!("{}{}", self.place, lock.path)))
+        closed.map_err(|failure| {
+            failure.at(Operation::Unlock, format!("{}{}", self.place, lock.path))
+        })
     }
 }
 
@@ -239,7 +259,12 @@ fn expect_id(
     Ok(())
 }
 
-fn entries(connection: &mut Connection, handle: &Handle, limit: usize, by: Instant) -> Outcome<Listing> {
+fn entries(
+    connection: &mut Connection,
+    handle: &Handle,
+    limit: usize,
+    by: Instant,
+) -> Outcome<Listing> {
     let mut listing = Listing::default();
     let mut is_first = true;
     loop {
@@ -252,7 +277,8 @@ fn entries(connection: &mut Connection, handle: &Handle, limit: usize, by: Insta
             status => return Err(status::failure(status)),
         }
         let listed = info::directory_answer(&answer);
-        let listed = listed.ok_or_else(|| connection.end(Failure::Malformed("list of a folder")))?;
+        let listed =
+            listed.ok_or_else(|| connection.end(Failure::Malformed("list of a folder")))?;
         for entry in listed {
             if listing.entries.len() >= limit {
                 listing.has_more = true;
@@ -290,7 +316,12 @@ impl Listing {
     }
 }
 
-fn write_all(connection: &mut Connection, handle: &Handle, content: &[u8], by: Instant) -> Outcome<()> {
+fn write_all(
+    connection: &mut Connection,
+    handle: &Handle,
+    content: &[u8],
+    by: Instant,
+) -> Outcome<()> {
     let most = usize::try_from(PAYLOAD).unwrap_or(usize::MAX);
     let mut offset = 0;
     for part in content.chunks(most) {
@@ -305,7 +336,12 @@ fn write_all(connection: &mut Connection, handle: &Handle, content: &[u8], by: I
     Ok(())
 }
 
-fn read_all(connection: &mut Connection, handle: &Handle, limit: u64, by: Instant) -> Outcome<Vec<u8>> {
+fn read_all(
+    connection: &mut Connection,
+    handle: &Handle,
+    limit: u64,
+    by: Instant,
+) -> Outcome<Vec<u8>> {
     let mut content = Vec::new();
     loop {
         let offset = u64::try_from(content.len()).unwrap_or(u64::MAX);
@@ -313,7 +349,8 @@ fn read_all(connection: &mut Connection, handle: &Handle, limit: u64, by: Instan
             return Err(Failure::Limit(limit));
         }
         // One byte more than the limit shows that there is one.
-        let asked = u32::try_from(limit - offset).map_or(PAYLOAD, |left| left.saturating_add(1).min(PAYLOAD));
+        let asked = u32::try_from(limit - offset)
+            .map_or(PAYLOAD, |left| left.saturating_add(1).min(PAYLOAD));
         let (status, answer) = connection.exchange(&file::read(handle, offset, asked), by)?;
         match status {
             status::SUCCESS => {}

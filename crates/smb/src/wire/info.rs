@@ -148,7 +148,10 @@ mod tests {
     fn entries_lie_behind_each_other() {
         let message = hex(vectors::DIRECTORY);
         let entries = directory_answer(&message).unwrap();
-        let names: Vec<String> = entries.iter().map(|e| String::from_utf16_lossy(&e.name)).collect();
+        let names: Vec<String> = entries
+            .iter()
+            .map(|e| String::from_utf16_lossy(&e.name))
+            .collect();
         assert_eq!(names, [".", "..", "a"]);
         let first = 72;
         for (at, byte) in [
@@ -164,7 +167,11 @@ mod tests {
             let mut broken = message.clone();
             broken[at] = byte;
             let parsed = directory_answer(&broken).map(|entries| entries.len());
-            assert_eq!(parsed, (at == first && byte == 0).then_some(1), "{at}: {byte}");
+            assert_eq!(
+                parsed,
+                (at == first && byte == 0).then_some(1),
+                "{at}: {byte}"
+            );
         }
     }
 }

@@ -27,7 +27,12 @@ pub(crate) struct Answer {
 }
 
 pub(crate) fn request(client: [u8; 16], salt: &[u8; 32]) -> Request {
-    let preauth = Out::default().u16(1).len16(salt).u16(SHA_512).bytes(salt).done();
+    let preauth = Out::default()
+        .u16(1)
+        .len16(salt)
+        .u16(SHA_512)
+        .bytes(salt)
+        .done();
     let ciphers = Out::default().u16(1).u16(AES_128_GCM).done();
     let body = Out::default()
         .u16(36)

@@ -16,14 +16,26 @@ const PATIENCE: Duration = Duration::from_secs(20);
 /// For attacks that end in silence.
 const SHORT: Duration = Duration::from_millis(300);
 
-const WAYS: [(&str, Privacy); 2] = [("plain", Privacy::Offered), ("encrypted", Privacy::Required)];
+const WAYS: [(&str, Privacy); 2] = [
+    ("plain", Privacy::Offered),
+    ("encrypted", Privacy::Required),
+];
 
 #[test]
 fn without_an_attack_each_way_works() {
     for (share, privacy) in WAYS {
         let samba = Samba::start();
-        let (done, requests) = attacked(&samba, share, privacy, PATIENCE, Box::new(|_, _, m| unchanged(m)));
-        assert_eq!((done.err().map(|e| e.to_string()), requests), (None, MESSAGES));
+        let (done, requests) = attacked(
+            &samba,
+            share,
+            privacy,
+            PATIENCE,
+            Box::new(|_, _, m| unchanged(m)),
+        );
+        assert_eq!(
+            (done.err().map(|e| e.to_string()), requests),
+            (None, MESSAGES)
+        );
     }
 }
 
@@ -100,7 +112,11 @@ fn replayed_shortened_and_stray_answers_fail() {
                 let (done, _) = attacked(&samba, share, privacy, PATIENCE, Box::new(attack));
                 // The last answer's double is read by no one.
                 let is_harmless = kind == "twice" && number == MESSAGES - 1;
-                assert_eq!(done.is_ok(), is_harmless, "{share}: {kind} message {number}");
+                assert_eq!(
+                    done.is_ok(),
+                    is_harmless,
+                    "{share}: {kind} message {number}"
+                );
                 clean(&samba);
             }
         }
@@ -123,7 +139,11 @@ fn silence_and_trickles_end_at_the_deadline() {
                 let (done, _) = attacked(&samba, share, privacy, SHORT, Box::new(attack));
                 let error = done.unwrap_err();
                 // A busy machine may need longer for the messages before; the deadline is the same.
-                assert_eq!(error.failure, Failure::TimedOut, "{share}: message {number}");
+                assert_eq!(
+                    error.failure,
+                    Failure::TimedOut,
+                    "{share}: message {number}"
+                );
                 assert!(started.elapsed() < PATIENCE);
                 clean(&samba);
             }
@@ -170,7 +190,13 @@ fn an_encrypted_session_takes_no_plain_answer() {
         }
         _ => unchanged(message),
     };
-    let (done, _) = attacked(&samba, "encrypted", Privacy::Required, PATIENCE, Box::new(attack));
+    let (done, _) = attacked(
+        &samba,
+        "encrypted",
+        Privacy::Required,
+        PATIENCE,
+        Box::new(attack),
+    );
     let failure = done.unwrap_err().failure;
     assert_eq!(failure, Failure::Unprotected("it is not encrypted"));
 }
@@ -187,7 +213,10 @@ fn attacked(
     let by = Instant::now() + patience;
     let done = open(port, share, &user(), PASSWORD, privacy, by).and_then(|mut share| {
         let made = share.make_folder(&at("made"), Visibility::Shown, by);
-        if made.as_ref().is_err_and(|error| error.failure.ends_connection()) {
+        if made
+            .as_ref()
+            .is_err_and(|error| error.failure.ends_connection())
+        {
             let again = share.stat(&at(""), by).unwrap_err();
             assert_eq!(again.failure, Failure::Ended);
         }

@@ -1,7 +1,7 @@
 use std::os::unix::ffi::OsStrExt;
 
+use wincsi_smb::{Error, Visibility};
 use wincsi_smb::{Existing, Failure, FileId, Kind, Name, Privacy, RemoteShare, Share, SharePath};
-use wincsi_smb::{Visibility, Error};
 
 use crate::server::{Samba, soon};
 
@@ -17,7 +17,9 @@ fn folders_are_made_moved_and_removed() {
     let samba = Samba::start();
     for (name, privacy) in WAYS {
         let mut share = samba.open(name, privacy);
-        let id = share.make_folder(&at("a"), Visibility::Shown, soon()).unwrap();
+        let id = share
+            .make_folder(&at("a"), Visibility::Shown, soon())
+            .unwrap();
         let found = share.stat(&at("a"), soon()).unwrap();
         assert_eq!((found.kind, found.id), (Kind::Folder, id));
         let again = share.make_folder(&at("a"), Visibility::Shown, soon());
@@ -25,21 +27,34 @@ fn folders_are_made_moved_and_removed() {
         let deep = share.make_folder(&at("b/c"), Visibility::Shown, soon());
         assert_eq!(failure(deep), Failure::NotFound);
 
-        let hidden = share.make_folder(&at("h"), Visibility::Hidden, soon()).unwrap();
+        let hidden = share
+            .make_folder(&at("h"), Visibility::Hidden, soon())
+            .unwrap();
         let onto = share.rename(&at("a"), id, &at("h"), Existing::Replace, soon());
         assert!(onto.is_err(), "a folder was replaced");
         let other = FileId(id.0 + 1);
         let wrong = share.rename(&at("a"), other, &at("b"), Existing::Refuse, soon());
-        let expected = Failure::Changed { expected: other, found: id };
+        let expected = Failure::Changed {
+            expected: other,
+            found: id,
+        };
         assert_eq!(failure(wrong), expected);
-        share.rename(&at("a"), id, &at("h/ä b"), Existing::Refuse, soon()).unwrap();
+        share
+            .rename(&at("a"), id, &at("h/ä b"), Existing::Refuse, soon())
+            .unwrap();
         assert_eq!(failure(share.stat(&at("a"), soon())), Failure::NotFound);
         assert_eq!(share.stat(&at("h/ä b"), soon()).unwrap().id, id);
 
         let full = share.remove(&at("h"), hidden, soon());
         assert_eq!(failure(full), Failure::NotEmpty);
         let wrong = share.remove(&at("h/ä b"), hidden, soon());
-        assert_eq!(failure(wrong), Failure::Changed { expected: hidden, found: id });
+        assert_eq!(
+            failure(wrong),
+            Failure::Changed {
+                expected: hidden,
+                found: id
+            }
+        );
         share.remove(&at("h/ä b"), id, soon()).unwrap();
         share.remove(&at("h"), hidden, soon()).unwrap();
         assert_eq!(std::fs::read_dir(samba.root()).unwrap().count(), 0);
@@ -61,17 +76,27 @@ fn files_have_the_bytes_that_were_written() {
             }
             let found = share.stat(&at("f"), soon()).unwrap();
             assert_eq!((found.kind, found.size, found.id), (Kind::File, size, id));
-            assert_eq!(failure(share.create(&at("f"), b"", soon())), Failure::Exists);
-            assert_eq!(failure(share.list(&at("f"), 9, soon())), Failure::NotAFolder);
+            assert_eq!(
+                failure(share.create(&at("f"), b"", soon())),
+                Failure::Exists
+            );
+            assert_eq!(
+                failure(share.list(&at("f"), 9, soon())),
+                Failure::NotAFolder
+            );
 
             let new = share.create(&at("g"), b"new", soon()).unwrap();
             let kept = share.rename(&at("g"), new, &at("f"), Existing::Refuse, soon());
             assert_eq!(failure(kept), Failure::Exists);
-            share.rename(&at("g"), new, &at("f"), Existing::Replace, soon()).unwrap();
+            share
+                .rename(&at("g"), new, &at("f"), Existing::Replace, soon())
+                .unwrap();
             assert_eq!(share.read(&at("f"), 9, soon()).unwrap(), b"new");
             share.remove(&at("f"), new, soon()).unwrap();
         }
-        let folder = share.make_folder(&at("d"), Visibility::Shown, soon()).unwrap();
+        let folder = share
+            .make_folder(&at("d"), Visibility::Shown, soon())
+            .unwrap();
         assert_eq!(failure(share.read(&at("d"), 9, soon())), Failure::IsAFolder);
         share.remove(&at("d"), folder, soon()).unwrap();
     }
@@ -94,7 +119,11 @@ fn names_are_those_that_the_server_has() {
     }
     let listing = share.list(&SharePath::root(), 100, soon()).unwrap();
     assert!(!listing.has_more && listing.itself.is_some() && listing.above.is_some());
-    let mut found: Vec<Name> = listing.entries.iter().filter_map(|e| e.name.clone()).collect();
+    let mut found: Vec<Name> = listing
+        .entries
+        .iter()
+        .filter_map(|e| e.name.clone())
+        .collect();
     let mut expected: Vec<Name> = names.iter().map(|name| Name::new(name).unwrap()).collect();
     found.sort();
     expected.sort();

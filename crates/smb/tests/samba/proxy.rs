@@ -36,7 +36,11 @@ pub(crate) fn between(server: u16, attack: Attack) -> (u16, Arc<Mutex<usize>>) {
         let server = TcpStream::connect(("127.0.0.1", server)).unwrap();
         let attack = Arc::new(Mutex::new(attack));
         let pairs = [
-            (From::Client, client.try_clone().unwrap(), server.try_clone().unwrap()),
+            (
+                From::Client,
+                client.try_clone().unwrap(),
+                server.try_clone().unwrap(),
+            ),
             (From::Server, server, client),
         ];
         for (side, source, target) in pairs {

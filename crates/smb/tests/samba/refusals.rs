@@ -16,20 +16,54 @@ fn sessions_of_nobody_and_missing_shares_are_refused() {
     let wrong = Failure::LogonRefused(LOGON_FAILURE);
     for (who, password, share, operation, failure) in [
         (me.as_str(), "wrong", "plain", Operation::LogOn, wrong),
-        (me.as_str(), PASSWORD, "none", Operation::OpenShare, Failure::NoSuchShare),
-        (me.as_str(), PASSWORD, "IPC$", Operation::OpenShare, Failure::NotADisk),
+        (
+            me.as_str(),
+            PASSWORD,
+            "none",
+            Operation::OpenShare,
+            Failure::NoSuchShare,
+        ),
+        (
+            me.as_str(),
+            PASSWORD,
+            "IPC$",
+            Operation::OpenShare,
+            Failure::NotADisk,
+        ),
         // Samba makes a guest of a user that it does not know.
-        ("nobody-here", PASSWORD, "plain", Operation::LogOn, Failure::Guest),
+        (
+            "nobody-here",
+            PASSWORD,
+            "plain",
+            Operation::LogOn,
+            Failure::Guest,
+        ),
     ] {
         for privacy in [Privacy::Offered, Privacy::Required] {
-            let error = open(samba.port(), share, who, password, privacy, soon()).err().unwrap();
-            assert_eq!((error.operation, &error.failure), (operation, &failure), "{who} {share}");
+            let error = open(samba.port(), share, who, password, privacy, soon())
+                .err()
+                .unwrap();
+            assert_eq!(
+                (error.operation, &error.failure),
+                (operation, &failure),
+                "{who} {share}"
+            );
             let text = format!("{error} {error:?}");
             assert!(!text.contains(password), "{text}");
         }
     }
-    let domain = open(samba.port(), "plain", &in_domain, PASSWORD, Privacy::Required, soon());
-    assert!(domain.is_ok(), "a standalone server takes any domain for its own");
+    let domain = open(
+        samba.port(),
+        "plain",
+        &in_domain,
+        PASSWORD,
+        Privacy::Required,
+        soon(),
+    );
+    assert!(
+        domain.is_ok(),
+        "a standalone server takes any domain for its own"
+    );
 }
 
 #[test]
@@ -58,8 +92,20 @@ fn a_server_without_3_1_1_or_encryption_is_refused() {
 fn a_deadline_in_the_past_sends_nothing() {
     let samba = Samba::start();
     let past = Instant::now() - Duration::from_secs(1);
-    let error = open(samba.port(), "plain", &user(), PASSWORD, Privacy::Offered, past).err().unwrap();
-    assert_eq!((error.operation, error.failure), (Operation::Connect, Failure::TimedOut));
+    let error = open(
+        samba.port(),
+        "plain",
+        &user(),
+        PASSWORD,
+        Privacy::Offered,
+        past,
+    )
+    .err()
+    .unwrap();
+    assert_eq!(
+        (error.operation, error.failure),
+        (Operation::Connect, Failure::TimedOut)
+    );
 }
 
 #[test]
@@ -71,6 +117,11 @@ fn an_unanswered_connect_ends_at_the_deadline() {
     // One connection fills the queue; Linux answers no other.
     let _first = TcpStream::connect(bound).unwrap();
     let by = Instant::now() + Duration::from_millis(200);
-    let error = open(bound.port(), "plain", "user", "", Privacy::Offered, by).err().unwrap();
-    assert_eq!((error.operation, error.failure), (Operation::Connect, Failure::TimedOut));
+    let error = open(bound.port(), "plain", "user", "", Privacy::Offered, by)
+        .err()
+        .unwrap();
+    assert_eq!(
+        (error.operation, error.failure),
+        (Operation::Connect, Failure::TimedOut)
+    );
 }

@@ -39,7 +39,12 @@ impl Samba {
         std::fs::write(&config, configuration(folder.path(), port, lines)).unwrap();
         add_user(&config);
         let mut child = Command::new(program("smbd"))
-            .args(["--foreground", "--no-process-group", "--debug-stdout", "-d1"])
+            .args([
+                "--foreground",
+                "--no-process-group",
+                "--debug-stdout",
+                "-d1",
+            ])
             .arg(option("--configfile=", config.as_os_str()))
             // It ends when this pipe does: with the test, be it killed.
             .stdin(Stdio::piped())
@@ -48,7 +53,11 @@ impl Samba {
             .spawn()
             .unwrap();
         await_line(child.stdout.take().unwrap(), "ready to serve");
-        Self { folder, child, port }
+        Self {
+            folder,
+            child,
+            port,
+        }
     }
 
     pub(crate) fn port(&self) -> u16 {
@@ -87,7 +96,13 @@ pub(crate) fn open(
     };
     let password = Zeroizing::new(password.to_owned());
     let credentials = Credentials::new(user, None, password).unwrap();
-    RemoteShare::open(&server, &Name::new(share).unwrap(), &credentials, privacy, by)
+    RemoteShare::open(
+        &server,
+        &Name::new(share).unwrap(),
+        &credentials,
+        privacy,
+        by,
+    )
 }
 
 /// The deadline of calls that should succeed.
@@ -103,11 +118,16 @@ pub(crate) fn user() -> String {
 
 fn configuration(folder: &Path, port: u16, lines: &str) -> String {
     let folder = folder.display();
-    let folders: String = ["private dir", "lock directory", "state directory", "cache directory"]
-        .into_iter()
-        .chain(["pid directory", "ncalrpc dir"])
-        .map(|name| format!("{name} = {folder}/state\n"))
-        .collect();
+    let folders: String = [
+        "private dir",
+        "lock directory",
+        "state directory",
+        "cache directory",
+    ]
+    .into_iter()
+    .chain(["pid directory", "ncalrpc dir"])
+    .map(|name| format!("{name} = {folder}/state\n"))
+    .collect();
     let share = |name, encryption| {
         format!(
             "[{name}]\npath = {folder}/share\nread only = no\nsmb encrypt = {encryption}\n\
@@ -133,7 +153,9 @@ fn add_user(config: &Path) {
         .spawn()
         .unwrap();
     let mut stdin = child.stdin.take().unwrap();
-    stdin.write_all(format!("{PASSWORD}\n{PASSWORD}\n").as_bytes()).unwrap();
+    stdin
+        .write_all(format!("{PASSWORD}\n{PASSWORD}\n").as_bytes())
+        .unwrap();
     drop(stdin);
     assert!(child.wait().unwrap().success(), "pdbedit failed");
 }
@@ -162,7 +184,10 @@ fn free_port() -> u16 {
 fn await_line(output: std::process::ChildStdout, text: &'static str) {
     let (sender, receiver) = mpsc::channel();
     thread::spawn(move || {
-        for line in BufReader::new(output).split(b'\n').map_while(std::result::Result::ok) {
+        for line in BufReader::new(output)
+            .split(b'\n')
+            .map_while(std::result::Result::ok)
+        {
             let _ = sender.send(String::from_utf8_lossy(&line).into_owned());
         }
     });

@@ -25,7 +25,13 @@ fn a_tree_goes_with_all_that_is_in_it() {
     fs::create_dir(samba.root().join("other")).unwrap();
     let mut share = samba.open("encrypted", Privacy::Required);
     let removed = remove(&mut share, "v", LIMITS).unwrap();
-    assert_eq!(removed, Removed { entries: 1_507, unproved: 0 });
+    assert_eq!(
+        removed,
+        Removed {
+            entries: 1_507,
+            unproved: 0
+        }
+    );
     assert_eq!(names(&mut share, ""), ["other"]);
 }
 
@@ -40,7 +46,11 @@ fn no_link_is_followed() {
         let samba = scene();
         symlink(target, samba.root().join("v/a")).unwrap();
         let mut share = samba.open("encrypted", Privacy::Required);
-        assert_eq!(failure(remove(&mut share, "v", LIMITS)), expected, "{target}");
+        assert_eq!(
+            failure(remove(&mut share, "v", LIMITS)),
+            expected,
+            "{target}"
+        );
         assert!(is_whole(&samba.root()), "{target}");
         assert!(samba.root().join("v/a").is_symlink(), "{target}");
     }
@@ -83,7 +93,13 @@ fn a_walk_ends_at_its_limits() {
     let samba = scene();
     fs::create_dir_all(samba.root().join("v/1/2/3")).unwrap();
     let mut share = samba.open("plain", Privacy::Offered);
-    for limits in [Limits { depth: 2, ..LIMITS }, Limits { entries: 3, ..LIMITS }] {
+    for limits in [
+        Limits { depth: 2, ..LIMITS },
+        Limits {
+            entries: 3,
+            ..LIMITS
+        },
+    ] {
         let done = remove(&mut share, "v", limits);
         assert!(matches!(failure(done), Failure::Limit(2 | 3)));
     }
