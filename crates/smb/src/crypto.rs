@@ -10,7 +10,7 @@ use sha2::{Digest, Sha256, Sha512};
 use zeroize::Zeroizing;
 
 use crate::bytes::{self, Out};
-use crate::error::Failure;
+use crate::error::{Failure, Outcome};
 
 /// A key, zeroed when dropped.
 pub(crate) type Key = Zeroizing<[u8; 16]>;
@@ -90,7 +90,7 @@ impl Keys {
     }
 
     /// The message in its encrypted form (3.1.4.3).
-    pub(crate) fn seal(&mut self, session: u64, message: &[u8]) -> Result<Vec<u8>, Failure> {
+    pub(crate) fn seal(&mut self, session: u64, message: &[u8]) -> Outcome<Vec<u8>> {
         self.nonce = self.nonce.checked_add(1).ok_or(Failure::Ended)?;
         let mut nonce = [0; NONCE_LEN];
         nonce[..8].copy_from_slice(&self.nonce.to_le_bytes());
@@ -98,7 +98,7 @@ impl Keys {
     }
 
     /// The message in an encrypted one.
-    pub(crate) fn open(&self, session: u64, frame: &[u8]) -> Result<Vec<u8>, Failure> {
+    pub(crate) fn open(&self, session: u64, frame: &[u8]) -> Outcome<Vec<u8>> {
         let header = frame.get(..TRANSFORM_LEN);
         let header = header.ok_or(Failure::Unprotected("it is not encrypted"))?;
         if header[..4] != TRANSFORM {
@@ -134,21 +134,15 @@ pub(crate) fn hmac_md5(key: &[u8; 16], parts: &[&[u8]]) -> Key {
 }
 
 /// Random bytes, for challenges, salts and keys.
-pub(crate) fn random<const N: usize>() -> Result<[u8; N], Failure> {
+pub(crate) fn random<const N: usize>() -> Outcome<[u8; N]> {
     let mut bytes = [0; N];
     getrandom::fill(&mut bytes).map_err(|_| Failure::NoRandom)?;
     Ok(bytes)
 }
 
-fn seal(key: &Key, nonce: [u8; 12], session: u64, message: &[u8]) -> Result<Vec<u8>, Failure> {
-    let authenticated = Out::default()
-        .bytes(&nonce)
-        .zeros(4)
-        .len32(message)
-        .u16(0)
-        .u16(1)
-        .u64(session)
-        .done();
+fn seal(key: &Key, nonce: [u8; 12], session: u64, message: &[u8]) -> Outcome<Vec<u8>> {
+    let head = Out::default().bytes(&nonce).zeros(4).len32(message);
+    let authenticated = head.u16(0).u16(1).u64(session).done();
     let payload = Payload {
         msg: message,
         aad: &authenticated,

@@ -1,13 +1,14 @@
 //! What can fail, of which operation, at which object. Names of servers, shares and files are in it, secrets never.
 
-use std::fmt;
-
 use crate::name::NameError;
 use crate::share::FileId;
 use crate::status;
 
 /// The result of an operation on a share.
 pub type Result<T> = std::result::Result<T, Error>;
+
+/// The result of a step, whose operation and object its caller knows.
+pub(crate) type Outcome<T> = std::result::Result<T, Failure>;
 
 /// A failed operation.
 #[derive(Debug, thiserror::Error)]
@@ -21,34 +22,34 @@ pub struct Error {
     pub failure: Failure,
 }
 
-/// What was tried.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// What was tried: steps to a share, and the operations of [`Share`](crate::Share).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Operation {
-    /// A connection of TCP.
+    #[error("connect to")]
     Connect,
-    /// The dialect and its algorithms.
+    #[error("negotiate with")]
     Negotiate,
-    /// A session of a user.
+    #[error("log on to")]
     LogOn,
-    /// The way into a share.
+    #[error("open share")]
     OpenShare,
-    /// See [`Share::stat`](crate::Share::stat).
+    #[error("stat")]
     Stat,
-    /// See [`Share::list`](crate::Share::list).
+    #[error("list")]
     List,
-    /// See [`Share::make_folder`](crate::Share::make_folder).
+    #[error("make folder")]
     MakeFolder,
-    /// See [`Share::create`](crate::Share::create).
+    #[error("create")]
     Create,
-    /// See [`Share::read`](crate::Share::read).
+    #[error("read")]
     Read,
-    /// See [`Share::rename`](crate::Share::rename).
+    #[error("rename")]
     Rename,
-    /// See [`Share::remove`](crate::Share::remove), and [`remove_all`](crate::remove_all).
+    #[error("remove")]
     Remove,
-    /// See [`Share::lock`](crate::Share::lock).
+    #[error("lock")]
     Lock,
-    /// See [`Share::unlock`](crate::Share::unlock).
+    #[error("unlock")]
     Unlock,
 }
 
@@ -176,38 +177,22 @@ impl Failure {
     /// Whether the connection is of no use after it.
     #[must_use]
     pub fn ends_connection(&self) -> bool {
-        match self {
-            Self::NotFound
-            | Self::Exists
-            | Self::NotAFolder
-            | Self::IsAFolder
-            | Self::NotEmpty
-            | Self::InUse
-            | Self::DeletePending
-            | Self::Denied
-            | Self::Full
-            | Self::LogonRefused(_)
-            | Self::NoSuchShare
-            | Self::Status(_)
-            | Self::Changed { .. }
-            | Self::Link
-            | Self::HiddenContent
-            | Self::Limit(_)
-            | Self::Name { .. } => false,
+        matches!(
+            self,
             Self::Unreachable(_)
-            | Self::TimedOut
-            | Self::Lost(_)
-            | Self::Ended
-            | Self::Malformed(_)
-            | Self::Unprotected(_)
-            | Self::Dialect(_)
-            | Self::Guest
-            | Self::Anonymous
-            | Self::NoEncryption
-            | Self::WeakLogon
-            | Self::NotADisk
-            | Self::NoRandom => true,
-        }
+                | Self::TimedOut
+                | Self::Lost(_)
+                | Self::Ended
+                | Self::Malformed(_)
+                | Self::Unprotected(_)
+                | Self::Dialect(_)
+                | Self::Guest
+                | Self::Anonymous
+                | Self::NoEncryption
+                | Self::WeakLogon
+                | Self::NotADisk
+                | Self::NoRandom
+        )
     }
 
     pub(crate) fn at(self, operation: Operation, object: impl Into<String>) -> Error {
@@ -216,25 +201,5 @@ impl Failure {
             object: object.into(),
             failure: self,
         }
-    }
-}
-
-impl fmt::Display for Operation {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Connect => "connect to",
-            Self::Negotiate => "negotiate with",
-            Self::LogOn => "log on to",
-            Self::OpenShare => "open share",
-            Self::Stat => "stat",
-            Self::List => "list",
-            Self::MakeFolder => "make folder",
-            Self::Create => "create",
-            Self::Read => "read",
-            Self::Rename => "rename",
-            Self::Remove => "remove",
-            Self::Lock => "lock",
-            Self::Unlock => "unlock",
-        })
     }
 }

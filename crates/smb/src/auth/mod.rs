@@ -6,7 +6,7 @@ mod spnego;
 
 use crate::credentials::Credentials;
 use crate::crypto::Key;
-use crate::error::Failure;
+use crate::error::{Failure, Outcome};
 
 /// A logon that has sent its first token.
 pub(crate) struct Logon<'a> {
@@ -35,7 +35,7 @@ impl<'a> Logon<'a> {
     }
 
     /// The answer to the server's challenge.
-    pub(crate) fn answer(&self, token: &[u8]) -> Result<Answered, Failure> {
+    pub(crate) fn answer(&self, token: &[u8]) -> Outcome<Answered> {
         let challenge = spnego::token(token).ok_or(Failure::Malformed("token of the logon"))?;
         let fresh = ntlm::Fresh::new()?;
         let answer = ntlm::answer(

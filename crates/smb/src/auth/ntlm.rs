@@ -10,7 +10,7 @@ use super::rc4::Rc4;
 use crate::bytes::{self, Out};
 use crate::credentials::Credentials;
 use crate::crypto::{self, Key};
-use crate::error::Failure;
+use crate::error::{Failure, Outcome};
 
 const MAGIC: [u8; 8] = *b"NTLMSSP\0";
 
@@ -56,12 +56,8 @@ pub(super) struct Answer {
 
 /// The first message.
 pub(super) fn negotiate() -> Vec<u8> {
-    Out::default()
-        .bytes(&MAGIC)
-        .u32(1)
-        .u32(FLAGS)
-        .zeros(24)
-        .done()
+    let head = Out::default().bytes(&MAGIC).u32(1);
+    head.u32(FLAGS).zeros(24).done()
 }
 
 /// The third message, for the server's challenge.
@@ -71,7 +67,7 @@ pub(super) fn answer(
     negotiate: &[u8],
     challenge: &[u8],
     fresh: &Fresh,
-) -> Result<Answer, Failure> {
+) -> Outcome<Answer> {
     let parsed = Challenge::parse(challenge).ok_or(Failure::Malformed("challenge of the logon"))?;
     if parsed.flags & NEEDED != NEEDED {
         return Err(Failure::WeakLogon);
@@ -135,7 +131,7 @@ impl<'a> Challenge<'a> {
 }
 
 impl Fresh {
-    pub(super) fn new() -> Result<Self, Failure> {
+    pub(super) fn new() -> Outcome<Self> {
         const EPOCH: Duration = Duration::from_secs(11_644_473_600);
         let unix = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
         let now = (unix.unwrap_or_default() + EPOCH).as_nanos() / 100;
@@ -174,15 +170,9 @@ fn client_blob(challenge: &Challenge<'_>, host: &str, fresh: &Fresh) -> Vec<u8> 
         out.u16(*id).len16(value).bytes(value)
     });
     let service = bytes::utf16(&format!("cifs/{host}"));
-    let info = info
-        .u16(SERVER_FLAGS)
-        .u16(4)
-        .u32(HAS_CHECK)
-        .u16(SERVICE)
-        .len16(&service)
-        .bytes(&service)
-        .zeros(4)
-        .done();
+    let info = info.u16(SERVER_FLAGS).u16(4).u32(HAS_CHECK);
+    let info = info.u16(SERVICE).len16(&service).bytes(&service);
+    let info = info.zeros(4).done();
     blob(
         challenge.time().unwrap_or(fresh.now),
         fresh.challenge,
@@ -191,16 +181,9 @@ fn client_blob(challenge: &Challenge<'_>, host: &str, fresh: &Fresh) -> Vec<u8> 
 }
 
 fn blob(time: u64, challenge: [u8; 8], info: &[u8]) -> Vec<u8> {
-    Out::default()
-        .u8(1)
-        .u8(1)
-        .zeros(6)
-        .u64(time)
-        .bytes(&challenge)
-        .zeros(4)
-        .bytes(info)
-        .zeros(4)
-        .done()
+    let head = Out::default().u8(1).u8(1).zeros(6).u64(time);
+    let head = head.bytes(&challenge).zeros(4).bytes(info);
+    head.zeros(4).done()
 }
 
 /// The third message, whose check is zero yet. The answer of LAN Manager is empty.

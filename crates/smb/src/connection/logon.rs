@@ -7,7 +7,7 @@ use super::{Link, Privacy, Protection, Server};
 use crate::auth::Logon;
 use crate::credentials::Credentials;
 use crate::crypto::{self, Keys, Preauth};
-use crate::error::Failure;
+use crate::error::{Failure, Outcome};
 use crate::status;
 use crate::wire::{Address, Header, Request, negotiate, session};
 
@@ -16,7 +16,7 @@ const LEAST_PAYLOAD: u32 = crate::wire::PAYLOAD;
 
 impl Link {
     /// Agrees on SMB 3.1.1 and its algorithms.
-    pub(super) fn negotiate(&mut self, privacy: Privacy, by: Instant) -> Result<Preauth, Failure> {
+    pub(super) fn negotiate(&mut self, privacy: Privacy, by: Instant) -> Outcome<Preauth> {
         let mut preauth = Preauth::new();
         let request = negotiate::request(crypto::random()?, &crypto::random()?);
         let (header, answer) = self.hashed(&request, &mut preauth, by)?;
@@ -58,7 +58,7 @@ impl Link {
         credentials: &Credentials,
         mut preauth: Preauth,
         by: Instant,
-    ) -> Result<(), Failure> {
+    ) -> Outcome<()> {
         let (logon, token) = Logon::begin(credentials, &server.host);
         let (header, answer) = self.hashed(&session::request(&token), &mut preauth, by)?;
         match header.status {
@@ -99,7 +99,7 @@ impl Link {
         request: &Request,
         preauth: &mut Preauth,
         by: Instant,
-    ) -> Result<(Header, Vec<u8>), Failure> {
+    ) -> Outcome<(Header, Vec<u8>)> {
         let to = Address {
             message: self.next,
             session: self.session,
@@ -110,7 +110,7 @@ impl Link {
     }
 }
 
-fn parse(answer: &[u8]) -> Result<session::Answer<'_>, Failure> {
+fn parse(answer: &[u8]) -> Outcome<session::Answer<'_>> {
     session::Answer::parse(answer).ok_or(Failure::Malformed("answer to the logon"))
 }
 

@@ -11,7 +11,7 @@ use std::time::Instant;
 use self::socket::Socket;
 use crate::credentials::Credentials;
 use crate::crypto::Keys;
-use crate::error::{Failure, Operation, Result};
+use crate::error::{Failure, Operation, Outcome, Result};
 use crate::name::Name;
 use crate::status;
 use crate::wire::{ASYNC, Address, Command, Header, Request, SIGNED, tree};
@@ -105,11 +105,7 @@ impl Connection {
     }
 
     /// Sends a request, once, and returns its answer if its status is success.
-    pub(crate) fn call(
-        &mut self,
-        request: &Request,
-        by: Instant,
-    ) -> std::result::Result<Vec<u8>, Failure> {
+    pub(crate) fn call(&mut self, request: &Request, by: Instant) -> Outcome<Vec<u8>> {
         match self.exchange(request, by)? {
             (status::SUCCESS, answer) => Ok(answer),
             (status, _) => Err(status::failure(status)),
@@ -117,11 +113,7 @@ impl Connection {
     }
 
     /// Sends a request, once, and returns its answer with its status.
-    pub(crate) fn exchange(
-        &mut self,
-        request: &Request,
-        by: Instant,
-    ) -> std::result::Result<(u32, Vec<u8>), Failure> {
+    pub(crate) fn exchange(&mut self, request: &Request, by: Instant) -> Outcome<(u32, Vec<u8>)> {
         let (header, answer) = self.link.exchange(request, self.tree, by)?;
         Ok((header.status, answer))
     }
@@ -150,12 +142,7 @@ impl Link {
         }
     }
 
-    fn open_share(
-        &mut self,
-        path: &str,
-        privacy: Privacy,
-        by: Instant,
-    ) -> std::result::Result<u32, Failure> {
+    fn open_share(&mut self, path: &str, privacy: Privacy, by: Instant) -> Outcome<u32> {
         if privacy == Privacy::Required {
             self.encrypt()?;
         }
@@ -180,7 +167,7 @@ impl Link {
     }
 
     /// From here on each message is encrypted, in both directions.
-    fn encrypt(&mut self) -> std::result::Result<(), Failure> {
+    fn encrypt(&mut self) -> Outcome<()> {
         if !self.can_encrypt {
             return Err(Failure::NoEncryption);
         }
@@ -197,7 +184,7 @@ impl Link {
         request: &Request,
         tree: u32,
         by: Instant,
-    ) -> std::result::Result<(Header, Vec<u8>), Failure> {
+    ) -> Outcome<(Header, Vec<u8>)> {
         if self.has_ended {
             return Err(Failure::Ended);
         }
@@ -208,12 +195,7 @@ impl Link {
         done
     }
 
-    fn send(
-        &mut self,
-        request: &Request,
-        tree: u32,
-        by: Instant,
-    ) -> std::result::Result<Address, Failure> {
+    fn send(&mut self, request: &Request, tree: u32, by: Instant) -> Outcome<Address> {
         self.credits = self
             .credits
             .checked_sub(1)
@@ -234,7 +216,7 @@ impl Link {
         command: Command,
         to: Address,
         by: Instant,
-    ) -> std::result::Result<(Header, Vec<u8>), Failure> {
+    ) -> Outcome<(Header, Vec<u8>)> {
         loop {
             let frame = self.socket.receive(by)?;
             let message = self.unprotect(frame)?;
@@ -255,7 +237,7 @@ impl Link {
         }
     }
 
-    fn protect(&mut self, request: &Request, to: Address) -> std::result::Result<Vec<u8>, Failure> {
+    fn protect(&mut self, request: &Request, to: Address) -> Outcome<Vec<u8>> {
         match &mut self.protection {
             Protection::None => Ok(request.encode(to, 0)),
             Protection::Signed(keys) => {
@@ -267,7 +249,7 @@ impl Link {
         }
     }
 
-    fn unprotect(&self, frame: Vec<u8>) -> std::result::Result<Vec<u8>, Failure> {
+    fn unprotect(&self, frame: Vec<u8>) -> Outcome<Vec<u8>> {
         match &self.protection {
             Protection::None => Ok(frame),
             Protection::Encrypted(keys) => keys.open(self.session, &frame),
@@ -280,7 +262,7 @@ impl Link {
 }
 
 /// An interim answer alone may lack a signature (MS-SMB2 3.2.5.1.3): it makes the client wait, until the deadline.
-fn verify(keys: &Keys, message: &[u8]) -> std::result::Result<(), Failure> {
+fn verify(keys: &Keys, message: &[u8]) -> Outcome<()> {
     if message.starts_with(&crate::crypto::TRANSFORM) {
         return Err(Failure::Unprotected(
             "it is encrypted, where signing was agreed",

@@ -7,7 +7,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::Server;
-use crate::error::Failure;
+use crate::error::{Failure, Outcome};
 
 /// No answer to our requests is longer: a payload, headers, and what a logon has.
 const LONGEST: usize = 80 * 1024;
@@ -17,7 +17,7 @@ pub(super) struct Socket(TcpStream);
 
 impl Socket {
     /// Tries each address of the server, with an equal share of the time that is left.
-    pub(super) fn connect(server: &Server, by: Instant) -> Result<Self, Failure> {
+    pub(super) fn connect(server: &Server, by: Instant) -> Outcome<Self> {
         let addresses = resolve(server, by)?;
         let mut failure = Failure::Unreachable("its name has no address".to_owned());
         for (tried, address) in addresses.iter().enumerate() {
@@ -34,7 +34,7 @@ impl Socket {
         Err(failure)
     }
 
-    pub(super) fn send(&mut self, message: &[u8], by: Instant) -> Result<(), Failure> {
+    pub(super) fn send(&mut self, message: &[u8], by: Instant) -> Outcome<()> {
         let len = u32::try_from(message.len()).map_err(|_| Failure::Malformed("length"))?;
         let frame = [len.to_be_bytes().as_slice(), message].concat();
         let mut rest = frame.as_slice();
@@ -52,7 +52,7 @@ impl Socket {
     }
 
     /// The next message; its memory is taken once its length is known to be allowed.
-    pub(super) fn receive(&mut self, by: Instant) -> Result<Vec<u8>, Failure> {
+    pub(super) fn receive(&mut self, by: Instant) -> Outcome<Vec<u8>> {
         let mut length = [0; LENGTH];
         self.fill(&mut length, by)?;
         let len = usize::try_from(u32::from_be_bytes(length)).unwrap_or(usize::MAX);
@@ -64,7 +64,7 @@ impl Socket {
         Ok(message)
     }
 
-    fn fill(&mut self, buffer: &mut [u8], by: Instant) -> Result<(), Failure> {
+    fn fill(&mut self, buffer: &mut [u8], by: Instant) -> Outcome<()> {
         let mut filled = 0;
         while filled < buffer.len() {
             let timeout = self.0.set_read_timeout(Some(left(by)?));
@@ -81,7 +81,7 @@ impl Socket {
 }
 
 /// The resolver of the system knows no deadline: it has a thread of its own, which ends when the resolver does.
-fn resolve(server: &Server, by: Instant) -> Result<Vec<SocketAddr>, Failure> {
+fn resolve(server: &Server, by: Instant) -> Outcome<Vec<SocketAddr>> {
     if let Ok(address) = server.host.parse::<IpAddr>() {
         return Ok(vec![SocketAddr::new(address, server.port)]);
     }
@@ -103,7 +103,7 @@ fn resolve(server: &Server, by: Instant) -> Result<Vec<SocketAddr>, Failure> {
 }
 
 /// What is left until the deadline; sockets take no timeout of zero.
-fn left(by: Instant) -> Result<Duration, Failure> {
+fn left(by: Instant) -> Outcome<Duration> {
     let left = by.saturating_duration_since(Instant::now());
     if left.is_zero() {
         return Err(Failure::TimedOut);

@@ -5,14 +5,12 @@ use std::time::Instant;
 use super::{Entry, Existing, FileId, Kind, Listing, Lock, Share, Visibility};
 use crate::connection::{Connection, Privacy, Server};
 use crate::credentials::Credentials;
-use crate::error::{Failure, Operation, Result};
+use crate::error::{Failure, Operation, Outcome, Result};
 use crate::name::{self, Name, SharePath};
 use crate::status;
 use crate::wire::create::{self, Disposition, Handle, Open};
 use crate::wire::info::{self, Listed, Replaces};
 use crate::wire::{PAYLOAD, file};
-
-type Outcome<T> = std::result::Result<T, Failure>;
 
 /// A share over a connection of its own. After a failure that [ends it](Failure::ends_connection), open another.
 pub struct RemoteShare {

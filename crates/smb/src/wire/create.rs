@@ -58,26 +58,13 @@ pub(crate) struct Answer {
 
 /// For a path as [`SharePath`](crate::SharePath) encodes it.
 pub(crate) fn request(path: &[u8], open: Open) -> Request {
-    let body = Out::default()
-        .u16(57)
-        .u8(0)
-        .u8(0)
-        .u32(IMPERSONATION)
-        .u64(0)
-        .u64(0)
-        .u32(open.access)
-        .u32(open.attributes)
-        .u32(open.sharing)
-        .u32(open.disposition as u32)
-        .u32(open.options | OPEN_REPARSE_POINT)
-        .u16(NAME_AT)
-        .len16(path)
-        .u32(0)
-        .u32(0)
-        .bytes(path)
-        // The structure has one byte of buffer at least.
-        .zeros(usize::from(path.is_empty()))
-        .done();
+    let head = Out::default().u16(57).u16(0).u32(IMPERSONATION).zeros(16);
+    let head = head.u32(open.access).u32(open.attributes);
+    let head = head.u32(open.sharing).u32(open.disposition as u32);
+    let head = head.u32(open.options | OPEN_REPARSE_POINT);
+    let head = head.u16(NAME_AT).len16(path).zeros(8).bytes(path);
+    // The structure has one byte of buffer at least.
+    let body = head.zeros(usize::from(path.is_empty())).done();
     Request::new(Command::Create, body)
 }
 

@@ -7,17 +7,9 @@ use crate::bytes::{self, Out};
 const DATA_AT: u16 = 112;
 
 pub(crate) fn read(handle: &Handle, offset: u64, len: u32) -> Request {
-    let body = Out::default()
-        .u16(49)
-        .u8(0x50)
-        .u8(0)
-        .u32(len)
-        .u64(offset)
-        .bytes(handle)
-        .zeros(16)
-        // One byte of buffer.
-        .u8(0)
-        .done();
+    let head = Out::default().u16(49).u8(0x50).u8(0).u32(len);
+    // With one byte of buffer.
+    let body = head.u64(offset).bytes(handle).zeros(17).done();
     Request::new(Command::Read, body)
 }
 
@@ -33,15 +25,9 @@ pub(crate) fn read_answer(message: &[u8], asked: u32) -> Option<&[u8]> {
 }
 
 pub(crate) fn write(handle: &Handle, offset: u64, data: &[u8]) -> Request {
-    let body = Out::default()
-        .u16(49)
-        .u16(DATA_AT)
-        .len32(data)
-        .u64(offset)
-        .bytes(handle)
-        .zeros(16)
-        .bytes(data)
-        .done();
+    let head = Out::default().u16(49).u16(DATA_AT).len32(data);
+    let head = head.u64(offset).bytes(handle).zeros(16);
+    let body = head.bytes(data).done();
     Request::new(Command::Write, body)
 }
 

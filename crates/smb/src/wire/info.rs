@@ -11,8 +11,7 @@ const RENAME: u8 = 10;
 const DISPOSITION: u8 = 13;
 const ID_FULL_DIRECTORY: u8 = 38;
 
-const SET_AT: u16 = 96;
-const PATTERN_AT: u16 = 96;
+const BUFFER_AT: u16 = 96;
 /// The fixed part of an entry of a folder, before its name (2.4.19).
 const ENTRY: usize = 80;
 
@@ -29,17 +28,9 @@ pub(crate) struct Listed {
 /// The next entries of an open folder.
 pub(crate) fn directory(handle: &Handle) -> Request {
     let pattern = bytes::utf16("*");
-    let body = Out::default()
-        .u16(33)
-        .u8(ID_FULL_DIRECTORY)
-        .u8(0)
-        .u32(0)
-        .bytes(handle)
-        .u16(PATTERN_AT)
-        .len16(&pattern)
-        .u32(PAYLOAD)
-        .bytes(&pattern)
-        .done();
+    let head = Out::default().u16(33).u8(ID_FULL_DIRECTORY).u8(0);
+    let head = head.u32(0).bytes(handle).u16(BUFFER_AT);
+    let body = head.len16(&pattern).u32(PAYLOAD).bytes(&pattern).done();
     Request::new(Command::QueryDirectory, body)
 }
 
@@ -65,14 +56,8 @@ pub(crate) fn directory_answer(message: &[u8]) -> Option<Vec<Listed>> {
 
 /// The number of an open file or folder, which its folder lists too.
 pub(crate) fn id(handle: &Handle) -> Request {
-    let body = Out::default()
-        .u16(41)
-        .u8(FILE)
-        .u8(INTERNAL)
-        .u32(8)
-        .zeros(16)
-        .bytes(handle)
-        .done();
+    let head = Out::default().u16(41).u8(FILE).u8(INTERNAL).u32(8);
+    let body = head.zeros(16).bytes(handle).done();
     Request::new(Command::QueryInfo, body)
 }
 
@@ -94,15 +79,10 @@ pub(crate) fn attributes(handle: &Handle, attributes: u32) -> Request {
 
 /// A new path, from the share's root.
 pub(crate) fn rename(handle: &Handle, path: &[u8], replaces: Replaces) -> Request {
-    let rename = Out::default()
-        .u8(replaces as u8)
-        .zeros(15)
-        .len32(path)
-        .bytes(path)
-        // Windows wants the size of its structure, which ends with padding.
-        .zeros(4_usize.saturating_sub(path.len()))
-        .done();
-    set(handle, RENAME, &rename)
+    let head = Out::default().u8(replaces as u8).zeros(15).len32(path);
+    // Windows wants the size of its structure, which ends with padding.
+    let padding = 4_usize.saturating_sub(path.len());
+    set(handle, RENAME, &head.bytes(path).zeros(padding).done())
 }
 
 /// Whether a rename takes the place of a file.
@@ -114,17 +94,9 @@ pub(crate) enum Replaces {
 }
 
 fn set(handle: &Handle, class: u8, info: &[u8]) -> Request {
-    let body = Out::default()
-        .u16(33)
-        .u8(FILE)
-        .u8(class)
-        .len32(info)
-        .u16(SET_AT)
-        .u16(0)
-        .u32(0)
-        .bytes(handle)
-        .bytes(info)
-        .done();
+    let head = Out::default().u16(33).u8(FILE).u8(class).len32(info);
+    let head = head.u16(BUFFER_AT).zeros(6).bytes(handle);
+    let body = head.bytes(info).done();
     Request::new(Command::SetInfo, body)
 }
 

@@ -74,22 +74,11 @@ impl Request {
 
     /// The whole message, without signature; it asks for as many credits as keep one request going.
     pub(crate) fn encode(&self, to: Address, flags: u32) -> Vec<u8> {
-        Out::default()
-            .bytes(&MAGIC)
-            .u16(64)
-            .u16(1)
-            .u32(0)
-            .u16(self.command as u16)
-            .u16(8)
-            .u32(flags)
-            .u32(0)
-            .u64(to.message)
-            .u32(0)
-            .u32(to.tree)
-            .u64(to.session)
-            .zeros(16)
-            .bytes(&self.body)
-            .done()
+        let head = Out::default().bytes(&MAGIC).u16(64).u16(1).u32(0);
+        let head = head.u16(self.command as u16).u16(8);
+        let head = head.u32(flags).u32(0).u64(to.message).u32(0);
+        let head = head.u32(to.tree).u64(to.session).zeros(16);
+        head.bytes(&self.body).done()
     }
 }
 

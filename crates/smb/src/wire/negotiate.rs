@@ -27,29 +27,15 @@ pub(crate) struct Answer {
 }
 
 pub(crate) fn request(client: [u8; 16], salt: &[u8; 32]) -> Request {
-    let preauth = Out::default()
-        .u16(1)
-        .len16(salt)
-        .u16(SHA_512)
-        .bytes(salt)
-        .done();
+    let preauth = Out::default().u16(1).len16(salt).u16(SHA_512);
+    let preauth = preauth.bytes(salt).done();
     let ciphers = Out::default().u16(1).u16(AES_128_GCM).done();
-    let body = Out::default()
-        .u16(36)
-        .u16(1)
-        .u16(SIGNING_REQUIRED)
-        .u16(0)
-        .u32(CAN_ENCRYPT)
-        .bytes(&client)
-        .u32(CONTEXTS_AT)
-        .u16(2)
-        .u16(0)
-        .u16(DIALECT)
-        // Contexts are aligned to 8 bytes of the message.
-        .zeros(2)
-        .bytes(&context(PREAUTH, &preauth))
-        .bytes(&context(CIPHERS, &ciphers))
-        .done();
+    let head = Out::default().u16(36).u16(1).u16(SIGNING_REQUIRED).u16(0);
+    let head = head.u32(CAN_ENCRYPT).bytes(&client);
+    let head = head.u32(CONTEXTS_AT).u16(2).u16(0).u16(DIALECT);
+    // Contexts are aligned to 8 bytes of the message.
+    let head = head.zeros(2).bytes(&context(PREAUTH, &preauth));
+    let body = head.bytes(&context(CIPHERS, &ciphers)).done();
     Request::new(Command::Negotiate, body)
 }
 
