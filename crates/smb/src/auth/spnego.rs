@@ -81,7 +81,7 @@ fn read(tag: u8, bytes: &[u8]) -> Option<(&[u8], &[u8])> {
 fn next(bytes: &[u8]) -> Option<(u8, &[u8], &[u8])> {
     let (&[tag, len], rest) = bytes.split_first_chunk()?;
     let (len, rest) = match len {
-        0..0x80 => (usize::from(len), rest),
+        0..=0x7f => (usize::from(len), rest),
         0x81..=0x83 => {
             let (digits, rest) = rest.split_at_checked(usize::from(len & 0x7f))?;
             let fold = |n: usize, digit: &u8| (n << 8) | usize::from(*digit);
