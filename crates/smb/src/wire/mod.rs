@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn a_request_is_the_recorded_one_but_for_credits() {
+    fn a_request_is_the_one_that_windows_sent() {
         let recorded = hex(vectors::WRITE);
         let request = Request::new(Command::Write, recorded[64..].to_vec());
         let to = Address {
@@ -149,6 +149,8 @@ mod tests {
         };
         let mut made = request.encode(to, super::SIGNED);
         assert_eq!(std::mem::replace(&mut made[14], 1), 8);
+        // Windows has a number of its own in a reserved field.
+        made[32..36].copy_from_slice(&[0xff, 0xfe, 0, 0]);
         assert_eq!(made, recorded);
     }
 

@@ -39,20 +39,15 @@ impl Samba {
         std::fs::write(&config, configuration(folder.path(), port, lines)).unwrap();
         add_user(&config);
         let mut child = Command::new(program("smbd"))
-            .args([
-                "--foreground",
-                "--no-process-group",
-                "--debug-stdout",
-                "-d1",
-            ])
+            .args(["--foreground", "--debug-stdout", "-d2"])
             .arg(option("--configfile=", config.as_os_str()))
-            // It ends when this pipe does: with the test, be it killed.
+            // At its end it kills its process group, so it has one of its own. It ends when this pipe does: with the test, be it killed.
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::inherit())
             .spawn()
             .unwrap();
-        await_line(child.stdout.take().unwrap(), "ready to serve");
+        await_line(child.stdout.take().unwrap(), "waiting for connections");
         Self {
             folder,
             child,
