@@ -125,7 +125,7 @@ pub struct Listing {
     pub has_more: bool,
 }
 
-/// What a rename does with a file at the new path; a folder is never replaced.
+/// What a rename of a file does with a file at the new path. A folder never replaces, nor is replaced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Existing {
     /// It stays, and the rename fails.

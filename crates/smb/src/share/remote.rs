@@ -177,12 +177,13 @@ impl Share for RemoteShare {
             access: create::DELETE | create::READ_ATTRIBUTES,
             ..LOOK
         };
-        let replaces = match existing {
-            Existing::Refuse => Replaces::Nothing,
-            Existing::Replace => Replaces::AFile,
-        };
         self.with(Operation::Rename, from, open, by, |connection, opened| {
             expect_id(connection, opened, id, by)?;
+            let replaces = match (existing, kind(opened.attributes)) {
+                (Existing::Replace, Kind::File) => Replaces::AFile,
+                // Samba would let a folder replace an empty one.
+                (Existing::Refuse | Existing::Replace, _) => Replaces::Nothing,
+            };
             let request = info::rename(&opened.handle, &to.encode(), replaces);
             connection.call(&request, by).map(drop)
         })

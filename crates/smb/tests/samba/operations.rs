@@ -31,7 +31,7 @@ fn folders_are_made_moved_and_removed() {
             .make_folder(&at("h"), Visibility::Hidden, soon())
             .unwrap();
         let onto = share.rename(&at("a"), id, &at("h"), Existing::Replace, soon());
-        assert!(onto.is_err(), "a folder was replaced");
+        assert_eq!(failure(onto), Failure::Exists);
         let other = FileId(id.0 + 1);
         let wrong = share.rename(&at("a"), other, &at("b"), Existing::Refuse, soon());
         let expected = Failure::Changed {
@@ -106,7 +106,7 @@ fn files_have_the_bytes_that_were_written() {
 fn names_are_those_that_the_server_has() {
     let samba = Samba::start();
     let mut share = samba.open("encrypted", Privacy::Required);
-    let names = ["a b", "a\u{f028}b", "ä", "\u{1f600}", "...", "A", "$x"];
+    let names = ["a b", "a\u{f028}b", "ä", "\u{1f600}", "A", "$x"];
     for name in names {
         share.create(&at(name), name.as_bytes(), soon()).unwrap();
     }

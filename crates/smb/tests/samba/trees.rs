@@ -5,7 +5,8 @@ use std::path::Path;
 use wincsi_smb::{Failure, Limits, Privacy, RemoteShare, Removed, Result, Share, remove_all};
 
 use crate::operations::{at, failure, names};
-use crate::server::{Samba, soon};
+use crate::proxy::{From, between, unchanged};
+use crate::server::{PASSWORD, Samba, open, soon, user};
 
 const LIMITS: Limits = Limits {
     depth: 20,
@@ -105,6 +106,39 @@ fn a_walk_ends_at_its_limits() {
     }
     assert!(remove_all(&mut share, &at(""), wincsi_smb::FileId(1), LIMITS, soon()).is_err());
     remove(&mut share, "v", Limits { depth: 3, ..LIMITS }).unwrap();
+}
+
+/// At each request of a walk once: a folder that was listed is moved away, and a link to the victim is in its place.
+#[test]
+fn a_link_put_in_a_folders_place_is_not_followed() {
+    let mut requests = 0;
+    for number in 0.. {
+        let samba = scene();
+        let root = samba.root();
+        fs::create_dir_all(root.join("v/a/b")).unwrap();
+        fs::write(root.join("v/a/precious"), b"x").unwrap();
+        fs::write(root.join("v/a/b/f"), b"x").unwrap();
+        let here = root.clone();
+        let attack = move |from, n, message: &[u8]| {
+            // After the logon, the share and three requests for the folder's id.
+            if from == From::Client && n == 7 + number && here.join("v/a").is_dir() {
+                fs::rename(here.join("v/a"), here.join("away")).unwrap();
+                symlink("../victim", here.join("v/a")).unwrap();
+            }
+            unchanged(message)
+        };
+        let (port, count) = between(samba.port(), Box::new(attack));
+        let opened = open(port, "plain", &user(), PASSWORD, Privacy::Offered, soon());
+        let done = remove(&mut opened.unwrap(), "v", LIMITS);
+        assert!(is_whole(&root), "request {number}");
+        requests = *count.lock().unwrap();
+        if !root.join("away").exists() {
+            done.unwrap();
+            break;
+        }
+        assert!(done.is_err(), "request {number}");
+    }
+    assert!(requests > 20);
 }
 
 /// A folder `v` to remove, beside a folder that must stay.
