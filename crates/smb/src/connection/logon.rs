@@ -3,18 +3,18 @@
 
 use std::time::Instant;
 
-use super::{Link, Privacy, Protection, Server};
+use super::{Connection, Privacy, Protection, Server};
 use crate::auth::Logon;
 use crate::credentials::Credentials;
 use crate::crypto::{self, Keys, Preauth};
 use crate::error::{Failure, Outcome};
 use crate::status;
-use crate::wire::{Address, Header, Request, negotiate, session};
+use crate::wire::{Header, Request, negotiate, session};
 
 /// Servers that answer with less are not worth a client.
 const LEAST_PAYLOAD: u32 = crate::wire::PAYLOAD;
 
-impl Link {
+impl Connection {
     /// Agrees on SMB 3.1.1 and its algorithms.
     pub(super) fn negotiate(&mut self, privacy: Privacy, by: Instant) -> Outcome<Preauth> {
         let mut preauth = Preauth::new();
@@ -70,7 +70,7 @@ impl Link {
             status => return Err(status::failure(status)),
         }
         preauth.absorb(&answer);
-        self.session = header.session;
+        self.next.session = header.session;
         let challenge = parse(&answer)?;
         let answered = logon.answer(challenge.token)?;
 
@@ -100,13 +100,8 @@ impl Link {
         preauth: &mut Preauth,
         by: Instant,
     ) -> Outcome<(Header, Vec<u8>)> {
-        let to = Address {
-            message: self.next,
-            session: self.session,
-            tree: 0,
-        };
-        preauth.absorb(&request.encode(to, 0));
-        self.exchange(request, 0, by)
+        preauth.absorb(&request.encode(self.next, 0));
+        self.exchange(request, by)
     }
 }
 

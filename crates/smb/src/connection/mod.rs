@@ -37,17 +37,11 @@ pub enum Privacy {
     Required,
 }
 
-/// An open share.
+/// A connection, from its first message to an open share.
 pub(crate) struct Connection {
-    link: Link,
-    tree: u32,
-}
-
-/// A connection, from its first message on.
-struct Link {
     socket: Socket,
-    session: u64,
-    next: u64,
+    /// Of the next request; ids that the server has not made yet are 0.
+    next: Address,
     credits: u32,
     protection: Protection,
     can_encrypt: bool,
@@ -59,12 +53,6 @@ enum Protection {
     None,
     Signed(Keys),
     Encrypted(Keys),
-}
-
-impl Server {
-    fn object(&self) -> String {
-        self.to_string()
-    }
 }
 
 impl fmt::Display for Server {
@@ -82,88 +70,88 @@ impl Connection {
         privacy: Privacy,
         by: Instant,
     ) -> Result<Self> {
-        let at =
-            |operation: Operation| move |failure: Failure| failure.at(operation, server.object());
+        let at = |operation: Operation| {
+            move |failure: Failure| failure.at(operation, server.to_string())
+        };
         let socket = Socket::connect(server, by).map_err(at(Operation::Connect))?;
-        let mut link = Link::new(socket);
-        let preauth = link
-            .negotiate(privacy, by)
-            .map_err(at(Operation::Negotiate))?;
-        link.log_on(server, credentials, preauth, by)
-            .map_err(at(Operation::LogOn))?;
-        let path = format!(
-            r"\\{}\{}",
-            server.host,
-            String::from_utf16_lossy(share.units())
-        );
-        let opened = link.open_share(&path, privacy, by);
-        let tree = opened.map_err(|failure| {
-            let object = format!(r"\\{}\{share}", server.host.escape_debug());
-            failure.at(Operation::OpenShare, object)
-        })?;
-        Ok(Self { link, tree })
+        let mut opened = Self {
+            socket,
+            next: Address::default(),
+            credits: 1,
+            protection: Protection::None,
+            can_encrypt: false,
+            has_ended: false,
+        };
+        let preauth = opened.negotiate(privacy, by);
+        let preauth = preauth.map_err(at(Operation::Negotiate))?;
+        let logon = opened.log_on(server, credentials, preauth, by);
+        logon.map_err(at(Operation::LogOn))?;
+        opened
+            .open_share(server, share, privacy, by)
+            .map_err(|failure| {
+                let object = format!(r"\\{}\{share}", server.host.escape_debug());
+                failure.at(Operation::OpenShare, object)
+            })?;
+        Ok(opened)
     }
 
     /// Sends a request, once, and returns its answer if its status is success.
     pub(crate) fn call(&mut self, request: &Request, by: Instant) -> Outcome<Vec<u8>> {
         match self.exchange(request, by)? {
-            (status::SUCCESS, answer) => Ok(answer),
-            (status, _) => Err(status::failure(status)),
+            (header, answer) if header.status == status::SUCCESS => Ok(answer),
+            (header, _) => Err(status::failure(header.status)),
         }
     }
 
-    /// Sends a request, once, and returns its answer with its status.
-    pub(crate) fn exchange(&mut self, request: &Request, by: Instant) -> Outcome<(u32, Vec<u8>)> {
-        let (header, answer) = self.link.exchange(request, self.tree, by)?;
-        Ok((header.status, answer))
+    /// Sends a request, once, and returns its answer. Any failure here is the end of the connection: nothing is known
+    /// of the bytes that follow.
+    pub(crate) fn exchange(
+        &mut self,
+        request: &Request,
+        by: Instant,
+    ) -> Outcome<(Header, Vec<u8>)> {
+        if self.has_ended {
+            return Err(Failure::Ended);
+        }
+        let sent = self.send(request, by);
+        let done = sent.and_then(|to| self.receive(request.command, to, by));
+        self.has_ended = done.is_err();
+        done
     }
 
     /// Ends the connection after an answer that breaks the protocol.
     pub(crate) fn end(&mut self, failure: Failure) -> Failure {
-        self.link.has_ended = true;
+        self.has_ended = true;
         failure
     }
 
-    pub(crate) fn has_ended(&self) -> bool {
-        self.link.has_ended
-    }
-}
-
-impl Link {
-    fn new(socket: Socket) -> Self {
-        Self {
-            socket,
-            session: 0,
-            next: 0,
-            credits: 1,
-            protection: Protection::None,
-            can_encrypt: false,
-            has_ended: false,
-        }
-    }
-
-    fn open_share(&mut self, path: &str, privacy: Privacy, by: Instant) -> Outcome<u32> {
+    fn open_share(
+        &mut self,
+        server: &Server,
+        share: &Name,
+        privacy: Privacy,
+        by: Instant,
+    ) -> Outcome<()> {
         if privacy == Privacy::Required {
             self.encrypt()?;
         }
-        let (header, answer) = self.exchange(&tree::request(path), 0, by)?;
+        let share = String::from_utf16_lossy(share.units());
+        let request = tree::request(&format!(r"\\{}\{share}", server.host));
+        let (header, answer) = self.exchange(&request, by)?;
         if header.status != status::SUCCESS {
             return Err(status::failure(header.status));
         }
-        let share =
-            tree::Answer::parse(&answer).ok_or(Failure::Malformed("answer about a share"))?;
-        if header.flags & ASYNC != 0 {
-            return Err(Failure::Malformed(
-                "answer about a share, without the share's id",
-            ));
-        }
+        // An asynchronous answer has another number in the place of the share's.
+        let share = tree::Answer::parse(&answer).filter(|_| header.flags & ASYNC == 0);
+        let share = share.ok_or(Failure::Malformed("answer about a share"))?;
         if !share.is_disk {
             return Err(Failure::NotADisk);
         }
         if share.needs_encryption {
             self.encrypt()?;
         }
-        Ok(header.tree)
+        self.next.tree = header.tree;
+        Ok(())
     }
 
     /// From here on each message is encrypted, in both directions.
@@ -178,34 +166,11 @@ impl Link {
         Ok(())
     }
 
-    /// One request and its answer. Any failure here is the end of the connection: nothing is known of the next bytes.
-    fn exchange(
-        &mut self,
-        request: &Request,
-        tree: u32,
-        by: Instant,
-    ) -> Outcome<(Header, Vec<u8>)> {
-        if self.has_ended {
-            return Err(Failure::Ended);
-        }
-        let done = self
-            .send(request, tree, by)
-            .and_then(|to| self.receive(request.command, to, by));
-        self.has_ended = done.is_err();
-        done
-    }
-
-    fn send(&mut self, request: &Request, tree: u32, by: Instant) -> Outcome<Address> {
-        self.credits = self
-            .credits
-            .checked_sub(1)
-            .ok_or(Failure::Malformed("number of credits"))?;
-        let to = Address {
-            message: self.next,
-            session: self.session,
-            tree,
-        };
-        self.next += 1;
+    fn send(&mut self, request: &Request, by: Instant) -> Outcome<Address> {
+        let credits = self.credits.checked_sub(1);
+        self.credits = credits.ok_or(Failure::Malformed("number of credits"))?;
+        let to = self.next;
+        self.next.message += 1;
         let message = self.protect(request, to)?;
         self.socket.send(&message, by)?;
         Ok(to)
@@ -252,7 +217,7 @@ impl Link {
     fn unprotect(&self, frame: Vec<u8>) -> Outcome<Vec<u8>> {
         match &self.protection {
             Protection::None => Ok(frame),
-            Protection::Encrypted(keys) => keys.open(self.session, &frame),
+            Protection::Encrypted(keys) => keys.open(self.next.session, &frame),
             Protection::Signed(keys) => {
                 verify(keys, &frame)?;
                 Ok(frame)

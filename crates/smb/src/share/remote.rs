@@ -72,9 +72,6 @@ impl RemoteShare {
     }
 
     fn close(&mut self, handle: &Handle, by: Instant) -> Outcome<()> {
-        if self.connection.has_ended() {
-            return Err(Failure::Ended);
-        }
         self.connection.call(&create::close(handle), by).map(drop)
     }
 }
@@ -267,8 +264,8 @@ fn entries(
     let mut listing = Listing::default();
     let mut is_first = true;
     loop {
-        let (status, answer) = connection.exchange(&info::directory(handle), by)?;
-        match status {
+        let (header, answer) = connection.exchange(&info::directory(handle), by)?;
+        match header.status {
             status::SUCCESS => {}
             status::NO_MORE_FILES => return Ok(listing),
             // Samba's answer for a path that is too long for it: it lists nothing, not even `..`.
@@ -350,8 +347,8 @@ fn read_all(
         // One byte more than the limit shows that there is one.
         let asked = u32::try_from(limit - offset)
             .map_or(PAYLOAD, |left| left.saturating_add(1).min(PAYLOAD));
-        let (status, answer) = connection.exchange(&file::read(handle, offset, asked), by)?;
-        match status {
+        let (header, answer) = connection.exchange(&file::read(handle, offset, asked), by)?;
+        match header.status {
             status::SUCCESS => {}
             status::END_OF_FILE => return Ok(content),
             status => return Err(status::failure(status)),
