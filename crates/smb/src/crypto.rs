@@ -45,16 +45,6 @@ impl Preauth {
         let hash = Sha512::new().chain_update(self.0).chain_update(message);
         self.0 = hash.finalize().into();
     }
-
-    #[cfg(test)]
-    pub(crate) fn of(hash: [u8; 64]) -> Self {
-        Self(hash)
-    }
-
-    #[cfg(test)]
-    pub(crate) fn hash(&self) -> [u8; 64] {
-        self.0
-    }
 }
 
 impl Keys {
@@ -183,7 +173,7 @@ mod tests {
     fn published_keys_of_3_1_1_are_derived() {
         let keys = Keys::derive(
             &key("270E1BA896585EEB7AF3472D3B4C75A7"),
-            &Preauth::of(hex(vectors::PREAUTH).try_into().unwrap()),
+            &Preauth(hex(vectors::PREAUTH).try_into().unwrap()),
         );
         for (found, expected) in [
             (&keys.signing, "73FE7A9A77BEF0BDE49C650D8CCB5F76"),
@@ -207,17 +197,17 @@ mod tests {
 
     #[test]
     fn the_published_preauth_hash_is_reached() {
-        let mut preauth = Preauth::of(hex(vectors::PREAUTH_BEFORE_LOGON).try_into().unwrap());
+        let mut preauth = Preauth(hex(vectors::PREAUTH_BEFORE_LOGON).try_into().unwrap());
         for message in vectors::LOGON {
             preauth.absorb(&hex(message));
         }
-        assert_eq!(preauth.hash().as_slice(), hex(vectors::PREAUTH));
+        assert_eq!(preauth.0.as_slice(), hex(vectors::PREAUTH));
     }
 
     /// From Microsoft's "SMB 3.1.1 Encryption in Windows 10".
     #[test]
     fn published_messages_are_encrypted_and_decrypted() {
-        let preauth = Preauth::of(hex(vectors::SEALING_PREAUTH).try_into().unwrap());
+        let preauth = Preauth(hex(vectors::SEALING_PREAUTH).try_into().unwrap());
         let keys = Keys::derive(&key("419FDDF34C1E001909D362AE7FB6AF79"), &preauth);
         let nonce = hex("C7D6822D269CAF48904C664C").try_into().unwrap();
         let session = 0x1000_0000_0025;

@@ -14,7 +14,7 @@ const LONGEST_PATH: usize = 32_759;
 pub struct Name(Vec<u16>);
 
 /// A path below a share's root; the root's has no names.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SharePath(Vec<Name>);
 
 /// Why a name or path cannot be used.
@@ -156,12 +156,6 @@ impl fmt::Display for SharePath {
     /// `\` before each name, so that it can follow `\\server\share`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.iter().try_for_each(|name| write!(f, "\\{name}"))
-    }
-}
-
-impl fmt::Debug for SharePath {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "\"{self}\"")
     }
 }
 

@@ -44,6 +44,11 @@ pub(crate) fn failure(status: u32) -> Failure {
         0xC000_0044 | 0xC000_007F => Failure::Full,
         // BAD_NETWORK_NAME
         0xC000_00CC => Failure::NoSuchShare,
+        // NETWORK_NAME_DELETED, USER_SESSION_DELETED, NETWORK_SESSION_EXPIRED
+        0xC000_00C9 | 0xC000_0203 | 0xC000_035C => Failure::Lost(format!(
+            "the server ended the session, status {}",
+            Hex(status)
+        )),
         // STOPPED_ON_SYMLINK
         0x8000_002D => Failure::Link,
         // NO_SUCH_USER, WRONG_PASSWORD, LOGON_FAILURE to ACCOUNT_DISABLED, LOGON_TYPE_NOT_GRANTED,

@@ -99,7 +99,7 @@ impl Connection {
     pub(crate) fn call(&mut self, request: &Request, by: Instant) -> Outcome<Vec<u8>> {
         match self.exchange(request, by)? {
             (header, answer) if header.status == status::SUCCESS => Ok(answer),
-            (header, _) => Err(status::failure(header.status)),
+            (header, _) => Err(self.refused(header.status)),
         }
     }
 
@@ -117,6 +117,13 @@ impl Connection {
         let done = sent.and_then(|to| self.receive(request.command, to, by));
         self.has_ended = done.is_err();
         done
+    }
+
+    /// What a status other than success means, for this connection too.
+    pub(crate) fn refused(&mut self, status: u32) -> Failure {
+        let failure = status::failure(status);
+        self.has_ended |= failure.ends_connection();
+        failure
     }
 
     /// Ends the connection after an answer that breaks the protocol.

@@ -270,7 +270,7 @@ fn entries(
             status::NO_MORE_FILES => return Ok(listing),
             // Samba's answer for a path that is too long for it: it lists nothing, not even `..`.
             status::NO_SUCH_FILE if is_first => return Ok(listing),
-            status => return Err(status::failure(status)),
+            status => return Err(connection.refused(status)),
         }
         let listed = info::directory_answer(&answer);
         let listed =
@@ -351,7 +351,7 @@ fn read_all(
         match header.status {
             status::SUCCESS => {}
             status::END_OF_FILE => return Ok(content),
-            status => return Err(status::failure(status)),
+            status => return Err(connection.refused(status)),
         }
         match file::read_answer(&answer, asked) {
             None | Some([]) => return Err(connection.end(Failure::Malformed("answer with data"))),
