@@ -13,7 +13,7 @@ pub struct Credentials {
     password: Zeroizing<String>,
 }
 
-/// Why there is nobody to log on as.
+/// Why these are no credentials.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CredentialsError {
     /// No user: the session would be anonymous.

@@ -22,14 +22,14 @@ fn no_program_of_a_node_has_the_client() {
             reached.contains("wincsi-node") && reached.contains("thiserror"),
             "{program}"
         );
-        for alone in ["wincsi-smb", "aes-gcm", "md4"] {
-            assert!(packages.contains_key(alone));
-            assert!(!reached.contains(alone), "{program} has {alone}");
+        for crate_name in ["wincsi-smb", "aes-gcm", "md4"] {
+            assert!(packages.contains_key(crate_name));
+            assert!(!reached.contains(crate_name), "{program} has {crate_name}");
         }
     }
 }
 
-/// The name of a package and those that it depends on, be it in tests alone.
+/// The name of a package and those that it depends on, in tests too.
 fn package(section: &str) -> Option<(&str, Vec<&str>)> {
     let name = section
         .lines()

@@ -3,7 +3,7 @@
 const NTLM: [u8; 12] = *b"\x06\x0a\x2b\x06\x01\x04\x01\x82\x37\x02\x02\x0a";
 const SPNEGO: [u8; 8] = *b"\x06\x06\x2b\x06\x01\x05\x05\x02";
 
-/// The list of mechanisms as the first token has it: the last one signs it, so that nobody shortens the list.
+/// The list of mechanisms as the first token has it: the last one signs it, so that the list cannot be shortened on its way.
 pub(super) const MECHANISMS: [u8; 14] =
     *b"\x30\x0c\x06\x0a\x2b\x06\x01\x04\x01\x82\x37\x02\x02\x0a";
 

@@ -48,6 +48,11 @@ fn answers_to_the_negotiation_that_break_the_protocol_are_refused() {
             Failure::Dialect("it chose 0x02ff".into()),
         ),
         (
+            "an ended session",
+            answer(0, 0, 0xC000_0203, &[9, 0, 0, 0, 0, 0, 0, 0, 0]),
+            Failure::Lost("the server ended the session, status 0xC0000203".into()),
+        ),
+        (
             "none of ours",
             answer(0, 0, status::NOT_SUPPORTED, &[9, 0, 0, 0, 0, 0, 0, 0, 0]),
             Failure::Dialect("it refuses that dialect".into()),

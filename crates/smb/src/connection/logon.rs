@@ -63,9 +63,9 @@ impl Connection {
         let (header, answer) = self.hashed(&session::request(&token), &mut preauth, by)?;
         match header.status {
             status::MORE_PROCESSING_REQUIRED => {}
-            // A server that wants no proof makes a session of nobody.
+            // A server that wants no proof makes a session of no user.
             status::SUCCESS => {
-                return Err(nobody(parse(&answer)?.flags).unwrap_or(Failure::Anonymous));
+                return Err(other_user(parse(&answer)?.flags).unwrap_or(Failure::Anonymous));
             }
             status => return Err(status::failure(status)),
         }
@@ -81,7 +81,7 @@ impl Connection {
         }
         // A guest's session has no key that could sign: its name comes before that.
         let flags = parse(&answer)?.flags;
-        if let Some(failure) = nobody(flags) {
+        if let Some(failure) = other_user(flags) {
             return Err(failure);
         }
         let keys = Keys::derive(&answered.session_key, &preauth);
@@ -110,7 +110,7 @@ fn parse(answer: &[u8]) -> Outcome<session::Answer<'_>> {
 }
 
 /// Whom the server takes the user for, if not for the user.
-fn nobody(flags: u16) -> Option<Failure> {
+fn other_user(flags: u16) -> Option<Failure> {
     if flags & session::GUEST != 0 {
         return Some(Failure::Guest);
     }

@@ -233,7 +233,7 @@ impl Connection {
     }
 }
 
-/// An interim answer alone may lack a signature (MS-SMB2 3.2.5.1.3): it makes the client wait, until the deadline.
+/// Only an interim answer may lack a signature (MS-SMB2 3.2.5.1.3): it makes the client wait, until the deadline.
 fn verify(keys: &Keys, message: &[u8]) -> Outcome<()> {
     if message.starts_with(&crate::crypto::TRANSFORM) {
         return Err(Failure::Unprotected(

@@ -89,7 +89,7 @@ fn resolve(server: &Server, by: Instant) -> Outcome<Vec<SocketAddr>> {
     let (sender, receiver) = mpsc::channel::<io::Result<Vec<SocketAddr>>>();
     let lookup = move || {
         let addresses = place.to_socket_addrs().map(Iterator::collect);
-        // Nobody waits any more after the deadline.
+        // After the deadline the receiver is gone.
         let _ = sender.send(addresses);
     };
     let started = thread::Builder::new()

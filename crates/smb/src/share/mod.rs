@@ -19,7 +19,7 @@ pub trait Share {
     /// `NotFound`, and those of any operation.
     fn stat(&mut self, path: &SharePath, by: Instant) -> Result<Entry>;
 
-    /// Up to `limit` entries of a folder, in the server's order, beginning anew with each call.
+    /// Up to `limit` entries of a folder, in the server's order. Each call begins at the first one.
     ///
     /// # Errors
     /// `NotAFolder`, `Link`; `Name` for an entry whose name cannot be used.

@@ -289,7 +289,7 @@ fn entries(
 impl Listing {
     fn take(&mut self, listed: Listed) -> Outcome<()> {
         const DOT: u16 = b'.' as u16;
-        // A server that has no ids says 0.
+        // A server without ids sends 0.
         let id = Some(FileId(listed.id)).filter(|id| id.0 != 0);
         match listed.name.as_slice() {
             [DOT] => self.itself = id,

@@ -71,7 +71,7 @@ pub(crate) fn dispose(handle: &Handle) -> Request {
     set(handle, DISPOSITION, &[1])
 }
 
-/// Attributes alone: a time of zero stays as it is.
+/// Sets attributes only: a time of zero stays as it is.
 pub(crate) fn attributes(handle: &Handle, attributes: u32) -> Request {
     let basic = Out::default().zeros(32).u32(attributes).u32(0).done();
     set(handle, BASIC, &basic)

@@ -1,4 +1,4 @@
-//! The client against a real Samba, alone and with a man in the middle. Without Samba all of it is red.
+//! The client against a real Samba, first without and then with a man in the middle. Without Samba all of it is red.
 
 #![cfg(target_os = "linux")]
 

@@ -41,7 +41,8 @@ impl Samba {
         let mut child = Command::new(program("smbd"))
             .args(["--foreground", "--debug-stdout", "-d2"])
             .arg(option("--configfile=", config.as_os_str()))
-            // At its end it kills its process group, so it has one of its own. It ends when this pipe does: with the test, be it killed.
+            // At its end it kills its process group, so it has one of its own. This pipe ends with the
+            // test, be it killed, and then Samba ends too.
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::inherit())
@@ -130,10 +131,11 @@ fn configuration(folder: &Path, port: u16, lines: &str) -> String {
         )
     };
     format!(
-        "[global]\n{folders}smb ports = {port}\ninterfaces = 127.0.0.1\nbind interfaces only = yes\n\
-         disable netbios = yes\nserver signing = mandatory\nmap to guest = bad user\n\
+        "[global]\n{folders}smb ports = {port}\ninterfaces = 127.0.0.1\n\
+         bind interfaces only = yes\ndisable netbios = yes\nserver signing = mandatory\nmap to guest = bad user\n\
          load printers = no\nprinting = bsd\nprintcap name = /dev/null\ndisable spoolss = yes\n\
-         passdb backend = tdbsam:{folder}/state/passdb.tdb\nlog file = {folder}/state/log\n{lines}\n{}{}",
+         passdb backend = tdbsam:{folder}/state/passdb.tdb\n\
+         log file = {folder}/state/log\n{lines}\n{}{}",
         share("encrypted", "required"),
         share("plain", "auto"),
     )
