@@ -138,3 +138,126 @@ impl Walk<'_> {
 fn failed(failure: Failure, path: &SharePath) -> crate::Error {
     failure.at(Operation::Remove, path.to_string())
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::Instant;
+
+    use super::{Limits, Removed, remove_all};
+    use crate::error::{Failure, Result};
+    use crate::name::{Name, SharePath};
+    use crate::share::{Entry, Existing, FileId, Kind, Listing, Lock, Share, Visibility};
+
+    /// A share as Windows may show it: `v` (2) with a folder `d` (3), which has a file (4), and a link `l` (5).
+    #[derive(Default)]
+    struct Windows {
+        has_no_ids: bool,
+        removed: Vec<String>,
+    }
+
+    #[test]
+    fn a_reparse_point_is_removed_and_not_entered() {
+        for (has_no_ids, unproved) in [(false, 0), (true, 2)] {
+            let mut share = Windows {
+                has_no_ids,
+                ..Windows::default()
+            };
+            let limits = Limits {
+                depth: 9,
+                entries: 9,
+            };
+            let path = SharePath::new("v").unwrap();
+            let removed = remove_all(&mut share, &path, FileId(2), limits, Instant::now()).unwrap();
+            let expected = Removed {
+                entries: 4,
+                unproved,
+            };
+            assert_eq!(removed, expected);
+            assert_eq!(share.removed, [r"\v\d\f", r"\v\d", r"\v\l", r"\v"]);
+        }
+    }
+
+    impl Windows {
+        fn entries(&self, path: &str) -> Vec<Entry> {
+            let all = match path {
+                r"\v" => vec![("d", 3, Kind::Folder), ("l", 5, Kind::Link)],
+                r"\v\d" => vec![("f", 4, Kind::File)],
+                other => panic!("{other} was listed"),
+            };
+            let left = all
+                .into_iter()
+                .filter(|(name, ..)| !self.removed.contains(&format!(r"{path}\{name}")));
+            left.map(|(name, id, kind)| entry(Name::new(name).ok(), id, kind))
+                .collect()
+        }
+    }
+
+    impl Share for Windows {
+        fn stat(&mut self, path: &SharePath, _: Instant) -> Result<Entry> {
+            assert_eq!(path, &SharePath::root());
+            Ok(entry(None, 1, Kind::Folder))
+        }
+
+        fn list(&mut self, folder: &SharePath, _: usize, _: Instant) -> Result<Listing> {
+            let path = folder.to_string();
+            let (itself, above) = if path == r"\v" { (2, 1) } else { (3, 2) };
+            let id = |id| (!self.has_no_ids).then_some(FileId(id));
+            Ok(Listing {
+                itself: id(itself),
+                above: id(above),
+                entries: self.entries(&path),
+                has_more: false,
+            })
+        }
+
+        fn remove(&mut self, path: &SharePath, _: FileId, _: Instant) -> Result<()> {
+            self.removed.push(path.to_string());
+            Ok(())
+        }
+
+        fn make_folder(&mut self, _: &SharePath, _: Visibility, _: Instant) -> Result<FileId> {
+            unused()
+        }
+
+        fn create(&mut self, _: &SharePath, _: &[u8], _: Instant) -> Result<FileId> {
+            unused()
+        }
+
+        fn read(&mut self, _: &SharePath, _: u64, _: Instant) -> Result<Vec<u8>> {
+            unused()
+        }
+
+        fn rename(
+            &mut self,
+            _: &SharePath,
+            _: FileId,
+            _: &SharePath,
+            _: Existing,
+            _: Instant,
+        ) -> Result<()> {
+            unused()
+        }
+
+        fn lock(&mut self, _: &SharePath, _: Instant) -> Result<Lock> {
+            unused()
+        }
+
+        fn unlock(&mut self, _: Lock, _: Instant) -> Result<()> {
+            unused()
+        }
+    }
+
+    fn entry(name: Option<Name>, id: u64, kind: Kind) -> Entry {
+        Entry {
+            name,
+            id: FileId(id),
+            kind,
+            size: 0,
+            changed: 0,
+        }
+    }
+
+    fn unused<T>() -> Result<T> {
+        Err(super::failed(Failure::Ended, &SharePath::root()))
+    }
+}
