@@ -34,6 +34,9 @@ pub struct Removed {
 /// removed only with the id that was listed. The folder above `folder` is looked up first, so that a link in the
 /// place of `folder` itself is found too.
 ///
+/// One limit is the server's: Samba (4.17) removes by path when a handle is closed. If a folder on the way is replaced by
+/// a link after the id of an entry was compared, the file of the same name behind the link is removed.
+///
 /// # Errors
 /// `Link` names a folder that is one, or is reached through one; `HiddenContent` a folder whose entries the server does
 /// not list. What was removed before a failure is gone; a repeated call goes on.

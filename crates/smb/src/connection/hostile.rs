@@ -23,7 +23,8 @@ const SHORT: Duration = Duration::from_millis(200);
 type Script = Vec<Vec<u8>>;
 
 #[test]
-fn answers_to_the_negotiation_that_break_the_protocol_are_refused() {
+#[expect(clippy::too_many_lines, reason = "a table")]
+fn negotiations_that_break_the_protocol_are_refused() {
     let good = || answer(0, 0, status::SUCCESS, &hex(vectors::NEGOTIATED)[64..]);
     let with = |at: usize, bytes: &[u8]| {
         let mut message = good();
@@ -117,7 +118,8 @@ fn answers_to_the_negotiation_that_break_the_protocol_are_refused() {
 }
 
 #[test]
-fn answers_to_the_logon_that_break_the_protocol_are_refused() {
+#[expect(clippy::too_many_lines, reason = "a table")]
+fn logons_that_break_the_protocol_are_refused() {
     let negotiated = framed(&answer(
         0,
         0,

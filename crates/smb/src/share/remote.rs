@@ -71,6 +71,22 @@ impl RemoteShare {
         parsed.ok_or_else(|| self.connection.end(Failure::Malformed("answer to an open")))
     }
 
+    /// Whether a path still leads to what is open. Samba may open a file that its last holder is just removing: a lock on
+    /// it would exclude no one.
+    fn is_current(
+        &mut self,
+        path: &SharePath,
+        opened: &create::Answer,
+        by: Instant,
+    ) -> Outcome<bool> {
+        let id = id_of(&mut self.connection, opened, by)?;
+        match self.stat(path, by) {
+            Ok(entry) => Ok(entry.id == id),
+            Err(error) if error.failure == Failure::NotFound => Ok(false),
+            Err(error) => Err(error.failure),
+        }
+    }
+
     fn close(&mut self, handle: &Handle, by: Instant) -> Outcome<()> {
         self.connection.call(&create::close(handle), by).map(drop)
     }
@@ -206,24 +222,34 @@ impl Share for RemoteShare {
 
     fn lock(&mut self, path: &SharePath, by: Instant) -> Result<Lock> {
         let open = Open {
-            access: create::READ_DATA | create::WRITE_DATA | create::DELETE,
+            access: create::READ_DATA
+                | create::WRITE_DATA
+                | create::READ_ATTRIBUTES
+                | create::DELETE,
             attributes: create::HIDDEN,
             sharing: create::SHARE_NOTHING,
             disposition: Disposition::OpenOrCreate,
             options: create::NO_FOLDER | create::DELETE_ON_CLOSE,
         };
-        let opened = self
-            .opened(path, open, by)
-            .map_err(|failure| match failure {
-                // The last holder's file is on its way out.
-                Failure::DeletePending => Failure::InUse,
-                other => other,
-            });
-        let opened = opened
-            .map_err(|failure| failure.at(Operation::Lock, format!("{}{path}", self.place)))?;
+        let held = self.opened(path, open, by).and_then(|opened| {
+            let checked = self.is_current(path, &opened, by);
+            if checked == Ok(true) {
+                return Ok(opened.handle);
+            }
+            // The file may be gone by now: that is no failure.
+            let _ = self.close(&opened.handle, by);
+            Err(checked.err().unwrap_or(Failure::InUse))
+        });
+        let held = held.map_err(|failure| match failure {
+            // The last holder's file is on its way out.
+            Failure::DeletePending => Failure::InUse,
+            other => other,
+        });
+        let object = || format!("{}{path}", self.place);
+        let handle = held.map_err(|failure| failure.at(Operation::Lock, object()))?;
         Ok(Lock {
             path: path.clone(),
-            handle: opened.handle,
+            handle,
         })
     }
 
