@@ -137,7 +137,11 @@ fn a_link_put_in_a_folders_place_is_not_followed() {
             done.unwrap();
             break;
         }
-        assert!(done.is_err(), "request {number}");
+        // The last swap is of a folder that is being removed: then Samba removes the link itself.
+        assert!(
+            done.is_err() || !root.join("v").exists(),
+            "request {number}"
+        );
     }
     assert!(requests > 20);
 }
