@@ -135,7 +135,7 @@ impl ShareRequests {
     ) -> Result<RequestedShare, Refusal> {
         request.mount()?;
         let volume = &request.volume;
-        let given = source::remote(request.context).map_err(RequestError::from)?;
+        let given = remote(request.context).map_err(RequestError::from)?;
         let mut options = options(request)?;
         if !ctx.has(Feature::MapOptions) {
             options.drop_those_of_mappings();

@@ -1,0 +1,1 @@
+//! What a real Samba has after a call.
