@@ -30,6 +30,12 @@ pub enum Error {
         /// Where its record is.
         records: String,
     },
+    /// The folder to make is there, and has a `.wincsi`: it is a base folder, or has one that was copied.
+    #[error("{0} holds records of volumes, so it can be no volume")]
+    HoldsRecords(String),
+    /// A record would be longer than any is read.
+    #[error("{0}")]
+    TooLong(String),
     /// A file, a link, an entry in use or a record that cannot be read is in the way, until someone changes that.
     #[error("{object}: {reason}")]
     Blocked {
@@ -78,11 +84,19 @@ impl Error {
         match self {
             Self::Busy(_) => Class::Busy,
             Self::Exists { .. } => Class::Exists,
-            Self::NoBase(_) | Self::BaseInVolume { .. } => Class::Invalid,
+            Self::NoBase(_)
+            | Self::BaseInVolume { .. }
+            | Self::HoldsRecords(_)
+            | Self::TooLong(_) => Class::Invalid,
             Self::Blocked { .. } => Class::Blocked,
             Self::GoesOn(_) => Class::TimedOut,
             Self::Share(error) => class(error),
         }
+    }
+
+    /// Whether a lock failed because its folder is missing.
+    pub(super) fn is_missing_lock(&self) -> bool {
+        matches!(self, Self::Share(error) if error.operation == Operation::Lock && error.failure == Failure::NotFound)
     }
 }
 

@@ -1,18 +1,39 @@
 //! Volumes as folders of a base folder on a share, each with a record in the base's hidden folder `.wincsi`.
 
+mod call;
+mod create;
+mod delete;
 mod error;
+mod names;
+mod place;
+mod record;
+mod records;
+mod running;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
+use std::thread;
 use std::time::Instant;
 
 use smb::{Name, Server, Share, SharePath};
 
+use self::call::Call;
 pub use self::error::{Class, Error};
+pub use self::names::{Folder, FolderError};
+use self::place::End;
+use self::records::Seen;
+use self::running::{Running, Turns, lock};
 
-/// All that a process knows of volumes: calls that run, what it left on shares, records that it read.
-pub struct Volumes {}
+/// All that a process knows of volumes: calls that run, what it may have left on shares, records that it read.
+pub struct Volumes {
+    on_left: OnLeft,
+    running: Arc<Running>,
+    turns: Turns,
+    seen: Seen,
+    /// The base folders of volumes that this process began, until they are deleted.
+    begun: Mutex<HashMap<String, String>>,
+}
 
 /// Opens connections to the share of one call, as its user.
 pub trait Connector: Send + Sync + 'static {
@@ -35,22 +56,6 @@ pub struct Base {
     pub share: Name,
     /// The root for a share's own folder.
     pub path: SharePath,
-}
-
-/// A volume's folder, by its path below the base folder: never the base folder itself, with no part `.wincsi` and no first
-/// part that begins `archived-`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Folder(SharePath);
-
-/// Why a path is no volume's.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum FolderError {
-    #[error("it is the base folder itself")]
-    Empty,
-    #[error("it has a part .wincsi, which holds the records of volumes")]
-    Records,
-    #[error("it begins with archived-, as the folders of archived volumes do")]
-    Archive,
 }
 
 /// A volume to make.
@@ -154,8 +159,14 @@ pub type OnLeft = Box<dyn Fn(&Delete, Left) + Send + Sync>;
 impl Volumes {
     /// Without any volumes yet.
     #[must_use]
-    pub fn new(_on_left: OnLeft) -> Arc<Self> {
-        todo!()
+    pub fn new(on_left: OnLeft) -> Arc<Self> {
+        Arc::new(Self {
+            on_left,
+            running: Arc::default(),
+            turns: Turns::default(),
+            seen: Seen::default(),
+            begun: Mutex::default(),
+        })
     }
 
     /// Makes a volume's folder, or finds that it is made.
@@ -164,57 +175,124 @@ impl Volumes {
     /// Any; `Exists` is the one after which a repetition can never succeed.
     pub fn create(
         &self,
-        _connector: &dyn Connector,
-        _volume: &Create,
-        _by: Instant,
+        connector: &dyn Connector,
+        volume: &Create,
+        by: Instant,
     ) -> Result<Created, CreateError> {
-        todo!()
+        self.try_create(connector, volume, by)
+            .map_err(|error| CreateError {
+                error,
+                leftover: self.leftover(&volume.name),
+            })
     }
 
-    /// Deletes a volume's folder. If that takes longer, it goes on.
+    /// Deletes a volume's folder. If that takes longer than the call, it goes on: the same call waits for it.
     ///
     /// # Errors
     /// Any but `Exists` and `BaseInVolume`.
     pub fn delete(
         self: &Arc<Self>,
-        _connector: Arc<dyn Connector>,
-        _volume: Delete,
-        _by: Instant,
+        connector: Arc<dyn Connector>,
+        volume: Delete,
+        by: Instant,
     ) -> Result<Deleted, Error> {
-        todo!()
+        let name = volume.title();
+        let (job, turn) = self.running.begin_delete(&name, &volume)?;
+        if let Some(turn) = turn {
+            let volumes = Arc::clone(self);
+            let thread = thread::Builder::new().name("delete".to_owned());
+            let started = thread.spawn(move || {
+                turn.end(volumes.run_delete(&*connector, &volume, by));
+            });
+            started.map_err(|error| Error::Busy(format!("no thread can be started: {error}")))?;
+        }
+        job.wait(&name, by)
     }
 
     /// Whether this process may have left something of a volume on a share: then failures that a caller finds itself are
     /// not final either.
     #[must_use]
-    pub fn leftover(&self, _name: &Name) -> Leftover {
-        todo!()
+    pub fn leftover(&self, name: &Name) -> Leftover {
+        if lock(&self.begun).contains_key(&names::text(name)) {
+            Leftover::Possible
+        } else {
+            Leftover::Nothing
+        }
+    }
+
+    fn try_create(
+        &self,
+        connector: &dyn Connector,
+        volume: &Create,
+        by: Instant,
+    ) -> Result<Created, Error> {
+        let name = names::text(&volume.name);
+        let _turn = self.running.begin(&name)?;
+        let before = lock(&self.begun).get(&name).cloned();
+        if let Some(base) = before.filter(|base| *base != records::key(&volume.base)) {
+            let difference = format!("the base folder {base}");
+            return Err(Error::Exists { name, difference });
+        }
+        let mut share = connector.open(by)?;
+        let (created, is_clean) = create::create(self, &mut *share, volume, by)?;
+        if is_clean {
+            connector.give_back(share);
+        }
+        Ok(created)
+    }
+
+    fn run_delete(
+        &self,
+        connector: &dyn Connector,
+        volume: &Delete,
+        by: Instant,
+    ) -> Result<Deleted, Error> {
+        let mut share = connector.open(by)?;
+        let (deleted, is_clean) = delete::delete(self, &mut *share, volume, by)?;
+        if is_clean {
+            connector.give_back(share);
+        }
+        if let Some(name) = &volume.name {
+            self.forget(name);
+        }
+        if let Deleted::Left(left) = deleted {
+            (self.on_left)(volume, left);
+        }
+        Ok(deleted)
+    }
+
+    /// From here on something of the volume may be on the share.
+    fn remember(&self, volume: &Create) {
+        let base = records::key(&volume.base);
+        lock(&self.begun).insert(names::text(&volume.name), base);
+    }
+
+    fn forget(&self, name: &Name) {
+        lock(&self.begun).remove(&names::text(name));
     }
 }
 
 /// Whether a volume's folder is there, for callers who only look.
 ///
 /// # Errors
-/// Those of the share; `Blocked` for a file or link.
+/// Those of the share; `Link` and a missing base folder among them.
 pub fn exists(
-    _share: &mut dyn Share,
-    _base: &Base,
-    _folder: &Folder,
-    _by: Instant,
+    share: &mut (dyn Share + Send),
+    base: &Base,
+    folder: &Folder,
+    by: Instant,
 ) -> Result<bool, Error> {
-    todo!()
+    let found = Call::new(share, base, by)?.find(folder.path())?;
+    Ok(matches!(found.end, End::Folder(_)))
 }
 
-impl Folder {
-    /// # Errors
-    /// If no volume may have this folder.
-    pub fn new(_path: SharePath) -> Result<Self, FolderError> {
-        todo!()
-    }
-
-    #[must_use]
-    pub fn path(&self) -> &SharePath {
-        &self.0
+impl Delete {
+    /// What calls for the volume have in common.
+    fn title(&self) -> String {
+        match &self.name {
+            Some(name) => names::text(name),
+            None => format!("{}{}", self.base, self.folder.path()),
+        }
     }
 }
 

@@ -1,0 +1,104 @@
+//! A controller before a Samba of its own.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+use std::time::Instant;
+
+use smb::{Name, Privacy, Share, SharePath};
+use wincsi_controller::volumes::{
+    Base, Connector, Create, CreateError, Created, Delete, Deleted, Error, Folder, Left, Policy,
+    Unrecorded, Volumes,
+};
+
+use crate::server::{PASSWORD, Samba, open, soon, user};
+
+/// A process: what it knows, and how it reaches the server.
+pub(crate) struct Controller {
+    pub(crate) volumes: Arc<Volumes>,
+    pub(crate) left: Arc<Mutex<Vec<Left>>>,
+    connector: Arc<dyn Connector>,
+}
+
+/// Connects to a port, of the server or of a man in the middle.
+struct Port(u16);
+
+impl Connector for Port {
+    fn open(&self, by: Instant) -> smb::Result<Box<dyn Share + Send>> {
+        let share = open(self.0, "plain", &user(), PASSWORD, Privacy::Offered, by)?;
+        Ok(Box::new(share))
+    }
+}
+
+impl Controller {
+    pub(crate) fn new(port: u16) -> Self {
+        let left = Arc::new(Mutex::new(Vec::new()));
+        let counted = Arc::clone(&left);
+        let on_left = move |_: &Delete, reason| counted.lock().unwrap().push(reason);
+        Self {
+            volumes: Volumes::new(Box::new(on_left)),
+            left,
+            connector: Arc::new(Port(port)),
+        }
+    }
+
+    pub(crate) fn create(&self, volume: &Create) -> Result<Created, CreateError> {
+        self.volumes.create(&*self.connector, volume, soon())
+    }
+
+    pub(crate) fn delete(&self, volume: &Delete) -> Result<Deleted, Error> {
+        self.volumes.delete(Arc::clone(&self.connector), volume.clone(), soon())
+    }
+}
+
+pub(crate) fn base(path: &str) -> Base {
+    Base {
+        server: smb::Server {
+            host: "127.0.0.1".to_owned(),
+            port: 445,
+        },
+        share: Name::new("plain").unwrap(),
+        path: SharePath::new(path).unwrap(),
+    }
+}
+
+/// A volume to make in the share's own folder.
+pub(crate) fn volume(name: &str, folder: &str) -> Create {
+    Create {
+        name: Name::new(name).unwrap(),
+        base: base(""),
+        folder: self::folder(folder),
+        size: 1 << 30,
+        parameters: BTreeMap::from([("source".to_owned(), "//127.0.0.1/plain".to_owned())]),
+    }
+}
+
+/// The delete of that volume, by a handle with its name.
+pub(crate) fn gone(volume: &Create) -> Delete {
+    Delete {
+        name: Some(volume.name.clone()),
+        base: volume.base.clone(),
+        folder: volume.folder.clone(),
+        policy: Policy::Delete,
+        unrecorded: Unrecorded::Keep,
+    }
+}
+
+pub(crate) fn folder(path: &str) -> Folder {
+    Folder::new(SharePath::new(path).unwrap()).unwrap()
+}
+
+/// What is in a folder of the server, sorted.
+pub(crate) fn entries(samba: &Samba, path: &str) -> Vec<String> {
+    let mut names: Vec<String> = fs::read_dir(samba.root().join(path))
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    names.sort();
+    names
+}
+
+pub(crate) fn at(samba: &Samba, path: &str) -> PathBuf {
+    samba.root().join(path)
+}
