@@ -19,7 +19,7 @@ use wire::csi::v1::controller::{
     ValidateVolumeCapabilities,
 };
 
-use self::connections::Login;
+use self::connections::{Connections, Idle, Login};
 use self::left::LeftFolders;
 use crate::flags::Config;
 use crate::requests::{Place, Secret};
@@ -35,6 +35,7 @@ pub struct Controller {
     requires_privacy: bool,
     volumes: Arc<Volumes>,
     left: Arc<LeftFolders>,
+    idle: Arc<Idle>,
 }
 
 impl Controller {
@@ -47,6 +48,7 @@ impl Controller {
             requires_privacy: config.requires_privacy,
             volumes: Volumes::new(LeftFolders::watch(&left)),
             left,
+            idle: Arc::default(),
         }
     }
 
@@ -71,9 +73,9 @@ impl Controller {
         router.on_volume::<R>(move |request, left| answer(&controller, &request, deadline(left)));
     }
 
-    fn login(&self, base: &Base, secret: &Secret, demands_privacy: bool) -> Login {
+    fn connections(&self, base: &Base, secret: &Secret, demands_privacy: bool) -> Connections {
         let is_private = self.requires_privacy || demands_privacy || secret.demands_privacy();
-        Login {
+        let login = Login {
             server: base.server.clone(),
             share: base.share.clone(),
             credentials: secret.credentials.clone(),
@@ -81,6 +83,10 @@ impl Controller {
                 true => Privacy::Required,
                 false => Privacy::Offered,
             },
+        };
+        Connections {
+            login,
+            idle: Arc::clone(&self.idle),
         }
     }
 }

@@ -57,8 +57,8 @@ impl Controller {
             parameters: wanted.class.parameters.clone(),
         };
         let demands_privacy = secret::demands_privacy(&wanted.options);
-        let login = self.login(&volume.base, secret, demands_privacy);
-        let created = self.volumes.create(&login, &volume, by);
+        let connections = self.connections(&volume.base, secret, demands_privacy);
+        let created = self.volumes.create(&connections, &volume, by);
         match created {
             Ok(Created::Made) => {}
             Ok(Created::Found) => tracing::warn!(

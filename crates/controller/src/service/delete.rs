@@ -32,8 +32,8 @@ impl Controller {
             return Ok(DeleteVolumeResponse {});
         };
         let volume = self.wanted(target, &secret);
-        let login = self.login(&volume.base, &secret, false);
-        match self.volumes.delete(Arc::new(login), volume, by)? {
+        let connections = self.connections(&volume.base, &secret, false);
+        match self.volumes.delete(Arc::new(connections), volume, by)? {
             Deleted::Gone | Deleted::Left(_) => {}
             Deleted::Archived(None) => tracing::info!("volume {id:?} is archived"),
             Deleted::Archived(Some(path)) => {

@@ -94,9 +94,11 @@ impl Controller {
             return Ok(());
         };
         let base = base(&place, &secret);
-        let login = self.login(&base, &secret, false);
-        let mut share = login.open(by).map_err(crate::volumes::Error::from)?;
-        match exists(share.as_mut(), &base, &folder, by)? {
+        let connections = self.connections(&base, &secret, false);
+        let mut share = connections.open(by).map_err(crate::volumes::Error::from)?;
+        let is_there = exists(share.as_mut(), &base, &folder, by)?;
+        connections.give_back(share);
+        match is_there {
             true => Ok(()),
             false => Err(none()),
         }

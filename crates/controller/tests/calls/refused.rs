@@ -160,7 +160,7 @@ const CREATES: &[(&str, Code, &str, Change)] = &[
 /// Sources and folders, and a part of the text that refuses them.
 const PLACES: &[(&str, &str, &str)] = &[
     ("//a", "x", "is not the path of a share"),
-    ("smb://a/b", "x", "server's name"),
+    ("smb://a/b", "x", "is not the path of a share"),
     ("//a@b/c", "x", "server's name with '@'"),
     ("//a/IPC$", "x", "not a share with folders"),
     ("//a/b/../c", "x", "a name that is . or .."),

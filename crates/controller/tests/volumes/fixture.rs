@@ -48,7 +48,8 @@ impl Controller {
     }
 
     pub(crate) fn delete(&self, volume: &Delete) -> Result<Deleted, Error> {
-        self.volumes.delete(Arc::clone(&self.connector), volume.clone(), soon())
+        self.volumes
+            .delete(Arc::clone(&self.connector), volume.clone(), soon())
     }
 }
 
