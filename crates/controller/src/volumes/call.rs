@@ -3,9 +3,7 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
-use smb::{
-    Existing, Failure, FileId, Kind, Lock, Name, Operation, Share, SharePath, Visibility,
-};
+use smb::{Existing, Failure, FileId, Kind, Lock, Name, Operation, Share, SharePath, Visibility};
 
 use super::names::{Key, RECORDS};
 use super::record::{LONGEST, Record};

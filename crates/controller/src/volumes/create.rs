@@ -156,7 +156,11 @@ impl Making<'_> {
 
     /// Makes the folder, and those above it that are missing.
     fn folder(&mut self, call: &mut Call<'_>, found: Found) -> Result<Held, Error> {
-        let Found { path: last, mut ids, .. } = found;
+        let Found {
+            path: last,
+            mut ids,
+            ..
+        } = found;
         for path in prefixes(&last).into_iter().skip(ids.len()) {
             let above = ids.last().copied().unwrap_or(call.base_id);
             let made = match call.share.make_folder(&path, Visibility::Shown, call.by) {

@@ -57,7 +57,10 @@ pub(super) fn delete(
     by: Instant,
 ) -> Result<(Deleted, bool), Error> {
     let mut call = Call::new(share, &volume.base, by)?;
-    let name = volume.name.clone().map_or_else(|| named_for(&volume.folder), Ok);
+    let name = volume
+        .name
+        .clone()
+        .map_or_else(|| named_for(&volume.folder), Ok);
     let name = name.map_err(|error| call.blocked(volume.folder.path(), error))?;
     let deleting = Deleting {
         volumes,

@@ -2,9 +2,9 @@
 
 use smb::{Failure, FileId, Kind, SharePath};
 
+use super::Error;
 use super::call::{Call, prefixes};
 use super::names::{Folder, fold};
-use super::Error;
 
 /// A folder and those above it, from the share's own down: a server may know one by several names (`data`, `Data`,
 /// `LONGNA~1`), and another may have its name by now.
@@ -61,7 +61,8 @@ impl Place {
 
     /// Whether the other folder's id is its own, or that of one above it.
     pub(super) fn has_id_of(&self, other: &Self) -> bool {
-        other.id.is_some() && (self.id == other.id || other.id.is_some_and(|id| self.above.contains(&id)))
+        other.id.is_some()
+            && (self.id == other.id || other.id.is_some_and(|id| self.above.contains(&id)))
     }
 }
 
@@ -103,11 +104,7 @@ impl Call<'_> {
     }
 
     /// What is at a path, whose folder above has this id.
-    pub(super) fn folder_in(
-        &mut self,
-        path: &SharePath,
-        above: FileId,
-    ) -> Result<End, Error> {
+    pub(super) fn folder_in(&mut self, path: &SharePath, above: FileId) -> Result<End, Error> {
         let listing = match self.share.list(path, 0, self.by) {
             Ok(listing) => listing,
             Err(error) if error.failure == Failure::NotFound => return Ok(End::Missing),
@@ -138,7 +135,11 @@ impl Call<'_> {
     /// The ids at a path, as far as there is something. Those of the base folder are known.
     pub(super) fn ids_at(&mut self, path: &SharePath) -> Result<Vec<FileId>, Error> {
         let is_below = path.names().starts_with(self.base.path.names());
-        let mut ids = if is_below { self.ids.clone() } else { Vec::new() };
+        let mut ids = if is_below {
+            self.ids.clone()
+        } else {
+            Vec::new()
+        };
         for path in prefixes(path).into_iter().skip(ids.len()) {
             match self.stat(&path)? {
                 Some(entry) => ids.push(entry.id),

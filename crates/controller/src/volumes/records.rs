@@ -40,7 +40,10 @@ struct Stamp {
 pub(super) enum Known {
     Volume(KnownVolume),
     /// The path of its file, and why it cannot be read.
-    Unreadable { path: SharePath, reason: String },
+    Unreadable {
+        path: SharePath,
+        reason: String,
+    },
 }
 
 /// A volume, as other volumes' calls need it.
@@ -254,7 +257,9 @@ impl Call<'_> {
         match Record::parse(&bytes, key) {
             Ok(record) => {
                 let known = KnownVolume::new(folder, path.clone(), &record);
-                known.map(|known| Some(Known::Volume(known))).or_else(unreadable)
+                known
+                    .map(|known| Some(Known::Volume(known)))
+                    .or_else(unreadable)
             }
             Err(error) => unreadable(error.to_string()),
         }
@@ -272,7 +277,9 @@ fn record_name(entry: &Entry) -> Option<String> {
 impl KnownVolume {
     fn new(base: &SharePath, file: SharePath, record: &Record) -> Result<Self, String> {
         let names = record.folder.path().names().iter();
-        let path = names.cloned().try_fold(base.clone(), |path, name| path.join(&name));
+        let path = names
+            .cloned()
+            .try_fold(base.clone(), |path, name| path.join(&name));
         let mut place = Place::new(base, &record.folder);
         if let Some(held) = record.state.held() {
             place.above = held.above.iter().map(|id| FileId(*id)).collect();

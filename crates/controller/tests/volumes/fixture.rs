@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
+use std::thread;
 use std::time::Instant;
 
 use smb::{Name, Privacy, Share, SharePath};
@@ -48,7 +49,20 @@ impl Controller {
     }
 
     pub(crate) fn delete(&self, volume: &Delete) -> Result<Deleted, Error> {
-        self.volumes.delete(Arc::clone(&self.connector), volume.clone(), soon())
+        self.volumes
+            .delete(Arc::clone(&self.connector), volume.clone(), soon())
+    }
+}
+
+/// Repeats a call while the server has not noticed yet that the last one's connection is cut.
+pub(crate) fn until_free<T>(mut call: impl FnMut() -> Result<T, Error>) -> Result<T, Error> {
+    let until = soon();
+    loop {
+        match call() {
+            Err(Error::Busy(text)) => assert!(Instant::now() < until, "{text}"),
+            done => return done,
+        }
+        thread::yield_now();
     }
 }
 
@@ -89,10 +103,11 @@ pub(crate) fn folder(path: &str) -> Folder {
     Folder::new(SharePath::new(path).unwrap()).unwrap()
 }
 
-/// What is in a folder of the server, sorted.
+/// What is in a folder of the server, sorted; nothing is in one that is missing.
 pub(crate) fn entries(samba: &Samba, path: &str) -> Vec<String> {
     let mut names: Vec<String> = fs::read_dir(samba.root().join(path))
-        .unwrap()
+        .into_iter()
+        .flatten()
         .map(|entry| entry.unwrap().file_name().into_string().unwrap())
         .collect();
     names.sort();

@@ -7,6 +7,7 @@
 extern crate smb as wincsi_smb;
 
 mod basics;
+mod cuts;
 mod fixture;
 #[allow(dead_code, reason = "its other users are the client's tests")]
 #[path = "../../../smb/tests/samba/proxy.rs"]
