@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use wincsi_controller::volumes::{Create, Created, Delete, Deleted, Error, Left, Policy};
 
-use crate::fixture::{Controller, at, entries, gone, until_free, volume};
+use crate::fixture::{Controller, archive, at, create, delete, entries, fill, gone, volume};
 use crate::proxy::{From, Instead, between, unchanged};
 use crate::server::{Samba, soon};
 
@@ -169,10 +169,6 @@ fn each_cut(
     }
 }
 
-fn create(controller: &Controller, volume: &Create) -> Result<Created, Error> {
-    until_free(|| controller.create(volume).map_err(|failed| failed.error))
-}
-
 /// Creates as soon as nobody has the locks; the error is of a folder that is still to be moved away.
 fn create_unless_unmoved(controller: &Controller, volume: &Create) -> Result<(), String> {
     let until = soon();
@@ -185,26 +181,6 @@ fn create_unless_unmoved(controller: &Controller, volume: &Create) -> Result<(),
             Ok(_) => return Ok(()),
         }
     }
-}
-
-fn delete(controller: &Controller, volume: &Delete) -> Result<Deleted, Error> {
-    until_free(|| controller.delete(volume))
-}
-
-/// A volume with a file in a folder.
-fn fill(samba: &Samba, volume: &Create) {
-    let controller = Controller::new(samba.port());
-    create(&controller, volume).unwrap();
-    let folder = samba.root().join(
-        volume
-            .folder
-            .path()
-            .to_string()
-            .replace('\\', "/")
-            .trim_start_matches('/'),
-    );
-    fs::create_dir(folder.join("sub")).unwrap();
-    fs::write(folder.join("sub/file"), b"x").unwrap();
 }
 
 /// A folder that was made goes, one that was found stays.

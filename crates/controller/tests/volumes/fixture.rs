@@ -54,8 +54,27 @@ impl Controller {
     }
 }
 
+pub(crate) fn create(controller: &Controller, volume: &Create) -> Result<Created, Error> {
+    until_free(|| controller.create(volume).map_err(|failed| failed.error))
+}
+
+pub(crate) fn delete(controller: &Controller, volume: &Delete) -> Result<Deleted, Error> {
+    until_free(|| controller.delete(volume))
+}
+
+/// A volume with a file in a folder.
+pub(crate) fn fill(samba: &Samba, volume: &Create) {
+    let controller = Controller::new(samba.port());
+    create(&controller, volume).unwrap();
+    let (base, folder) = (&volume.base.path, volume.folder.path());
+    let path = format!("{base}{folder}").replace('\\', "/");
+    let folder = at(samba, path.trim_start_matches('/'));
+    fs::create_dir(folder.join("sub")).unwrap();
+    fs::write(folder.join("sub/file"), b"x").unwrap();
+}
+
 /// Repeats a call while the server has not noticed yet that the last one's connection is cut.
-pub(crate) fn until_free<T>(mut call: impl FnMut() -> Result<T, Error>) -> Result<T, Error> {
+fn until_free<T>(mut call: impl FnMut() -> Result<T, Error>) -> Result<T, Error> {
     let until = soon();
     loop {
         match call() {
@@ -96,6 +115,14 @@ pub(crate) fn gone(volume: &Create) -> Delete {
         folder: volume.folder.clone(),
         policy: Policy::Delete,
         unrecorded: Unrecorded::Keep,
+    }
+}
+
+/// The same with the policy `archive`.
+pub(crate) fn archive(volume: &Create) -> Delete {
+    Delete {
+        policy: Policy::Archive,
+        ..gone(volume)
     }
 }
 

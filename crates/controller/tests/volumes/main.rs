@@ -6,6 +6,7 @@
 
 extern crate smb as wincsi_smb;
 
+mod attacks;
 mod basics;
 mod cuts;
 mod fixture;
