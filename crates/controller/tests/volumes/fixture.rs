@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
+use std::thread;
 use std::time::Instant;
 
 use smb::{Name, Privacy, Share, SharePath};
@@ -53,6 +54,37 @@ impl Controller {
     }
 }
 
+pub(crate) fn create(controller: &Controller, volume: &Create) -> Result<Created, Error> {
+    until_free(|| controller.create(volume).map_err(|failed| failed.error))
+}
+
+pub(crate) fn delete(controller: &Controller, volume: &Delete) -> Result<Deleted, Error> {
+    until_free(|| controller.delete(volume))
+}
+
+/// A volume with a file in a folder.
+pub(crate) fn fill(samba: &Samba, volume: &Create) {
+    let controller = Controller::new(samba.port());
+    create(&controller, volume).unwrap();
+    let (base, folder) = (&volume.base.path, volume.folder.path());
+    let path = format!("{base}{folder}").replace('\\', "/");
+    let folder = at(samba, path.trim_start_matches('/'));
+    fs::create_dir(folder.join("sub")).unwrap();
+    fs::write(folder.join("sub/file"), b"x").unwrap();
+}
+
+/// Repeats a call while the server has not noticed yet that the last one's connection is cut.
+fn until_free<T>(mut call: impl FnMut() -> Result<T, Error>) -> Result<T, Error> {
+    let until = soon();
+    loop {
+        match call() {
+            Err(Error::Busy(text)) => assert!(Instant::now() < until, "{text}"),
+            done => return done,
+        }
+        thread::yield_now();
+    }
+}
+
 pub(crate) fn base(path: &str) -> Base {
     Base {
         server: smb::Server {
@@ -86,14 +118,23 @@ pub(crate) fn gone(volume: &Create) -> Delete {
     }
 }
 
+/// The same with the policy `archive`.
+pub(crate) fn archive(volume: &Create) -> Delete {
+    Delete {
+        policy: Policy::Archive,
+        ..gone(volume)
+    }
+}
+
 pub(crate) fn folder(path: &str) -> Folder {
     Folder::new(SharePath::new(path).unwrap()).unwrap()
 }
 
-/// What is in a folder of the server, sorted.
+/// What is in a folder of the server, sorted; nothing is in one that is missing.
 pub(crate) fn entries(samba: &Samba, path: &str) -> Vec<String> {
     let mut names: Vec<String> = fs::read_dir(samba.root().join(path))
-        .unwrap()
+        .into_iter()
+        .flatten()
         .map(|entry| entry.unwrap().file_name().into_string().unwrap())
         .collect();
     names.sort();

@@ -6,7 +6,9 @@
 
 extern crate smb as wincsi_smb;
 
+mod attacks;
 mod basics;
+mod cuts;
 mod fixture;
 #[allow(dead_code, reason = "its other users are the client's tests")]
 #[path = "../../../smb/tests/samba/proxy.rs"]
