@@ -83,10 +83,7 @@ fn a_delete_that_is_cut_is_repeated() {
 fn an_archive_that_is_cut_is_repeated() {
     for folder in FOLDERS {
         let volume = volume("pvc-1", folder);
-        let archive = Delete {
-            policy: Policy::Archive,
-            ..gone(&volume)
-        };
+        let archive = archive(&volume);
         each_cut(
             |samba| fill(samba, &volume),
             |controller| format!("{:?}", controller.delete(&archive)),

@@ -23,11 +23,20 @@ pub(crate) struct Controller {
 }
 
 /// Connects to a port, of the server or of a man in the middle.
-struct Port(u16);
+pub(crate) struct Port {
+    pub(crate) port: u16,
+    pub(crate) share: &'static str,
+    pub(crate) password: &'static str,
+}
 
 impl Connector for Port {
     fn open(&self, by: Instant) -> smb::Result<Box<dyn Share + Send>> {
-        let share = open(self.0, "plain", &user(), PASSWORD, Privacy::Offered, by)?;
+        let Self {
+            port,
+            share,
+            password,
+        } = *self;
+        let share = open(port, share, &user(), password, Privacy::Offered, by)?;
         Ok(Box::new(share))
     }
 }
@@ -37,20 +46,52 @@ impl Controller {
         let left = Arc::new(Mutex::new(Vec::new()));
         let counted = Arc::clone(&left);
         let on_left = move |_: &Delete, reason| counted.lock().unwrap().push(reason);
+        let volumes = Volumes::new(Box::new(on_left));
+        let connector = Port {
+            port,
+            share: "plain",
+            password: PASSWORD,
+        };
         Self {
-            volumes: Volumes::new(Box::new(on_left)),
+            volumes,
             left,
-            connector: Arc::new(Port(port)),
+            connector: Arc::new(connector),
         }
     }
 
+    /// The same process, which reaches the server in another way.
+    pub(crate) fn with(&self, connector: impl Connector) -> Self {
+        Self {
+            volumes: Arc::clone(&self.volumes),
+            left: Arc::clone(&self.left),
+            connector: Arc::new(connector),
+        }
+    }
+
+    /// The same process, through a man in the middle.
+    pub(crate) fn through(&self, port: u16) -> Self {
+        self.with(Port {
+            port,
+            share: "plain",
+            password: PASSWORD,
+        })
+    }
+
     pub(crate) fn create(&self, volume: &Create) -> Result<Created, CreateError> {
-        self.volumes.create(&*self.connector, volume, soon())
+        self.create_by(volume, soon())
+    }
+
+    pub(crate) fn create_by(&self, volume: &Create, by: Instant) -> Result<Created, CreateError> {
+        self.volumes.create(&*self.connector, volume, by)
     }
 
     pub(crate) fn delete(&self, volume: &Delete) -> Result<Deleted, Error> {
-        self.volumes
-            .delete(Arc::clone(&self.connector), volume.clone(), soon())
+        self.delete_by(volume, soon())
+    }
+
+    pub(crate) fn delete_by(&self, volume: &Delete, by: Instant) -> Result<Deleted, Error> {
+        let connector = Arc::clone(&self.connector);
+        self.volumes.delete(connector, volume.clone(), by)
     }
 }
 
