@@ -26,6 +26,21 @@ struct Login<'a> {
     deadline: Deadline,
 }
 
+/// A call whose volume no session serves.
+pub(super) struct Unserved {
+    pub(super) error: CallError,
+    /// What came of its login.
+    pub(super) ended: Ended,
+}
+
+impl From<CallError> for Unserved {
+    /// Of a call that sent no login.
+    fn from(error: CallError) -> Self {
+        let ended = Ended::InVain;
+        Self { error, ended }
+    }
+}
+
 impl IscsiDisks {
     /// Starts the initiator, which does not start by itself where nobody set it up. Returns why it cannot be started.
     pub(super) fn start_service(&self, deadline: Deadline) -> Result<Option<String>, CallError> {
@@ -123,10 +138,10 @@ impl IscsiDisks {
         of: &Use<'_, Target>,
         secret: Option<&Credentials>,
         deadline: Deadline,
-    ) -> Result<Ended, CallError> {
+    ) -> Result<Ended, Unserved> {
         let none = Authentication::None;
         if secret.is_none() && of.disk.has_chap {
-            return Err(of.refused(Refused::NoSecret).into());
+            return Err(CallError::from(of.refused(Refused::NoSecret)).into());
         }
         self.set_mutual(of, secret, deadline)?;
         let login = Login {
@@ -179,52 +194,59 @@ impl IscsiDisks {
 }
 
 impl Login<'_> {
-    fn run(&self) -> Result<Ended, CallError> {
+    fn run(&self) -> Result<Ended, Unserved> {
         let portals = &self.of.disk.portals;
         let (living, mut failed) = self.disks.probe(portals, self.deadline);
         for portal in living {
             match self.log_in_by(&portal) {
-                Ok(ended) => return Ok(ended),
-                Err(CallError::Node { error, .. }) if !may_be_done(&error) => {
-                    failed.push((portal, *error));
-                }
-                // Then the login may be made after all.
-                Err(error) => return Err(error),
+                Err(Unserved {
+                    error: CallError::Node { error, .. },
+                    ended: Ended::InVain,
+                }) if !may_be_done(&error) => failed.push((portal, *error)),
+                ended => return ended,
             }
         }
-        Err(self.of.refused(Refused::NoPortal(failed)).into())
+        Err(CallError::from(self.of.refused(Refused::NoPortal(failed))).into())
     }
 
-    fn log_in_by(&self, portal: &Portal) -> Result<Ended, CallError> {
+    fn log_in_by(&self, portal: &Portal) -> Result<Ended, Unserved> {
         let (disks, of) = (self.disks, self.of);
         let is_ours = disks.add_portal(of, portal, self.discovery, self.deadline)?;
         let connected = match self.connect(portal) {
             Err(error) if is_ours && error.is(Condition::NotFound) => {
-                self.connect_once_more(portal, error)
+                self.add_once_more(portal, error)?;
+                self.connect(portal)
             }
             connected => connected,
         };
         match connected {
-            Ok(Connected::Anew) => self.made(),
+            Ok(Connected::Anew) => Ok(self.made()),
             Ok(_) => Ok(Ended::MetForeign),
             Err(error) => {
-                if let Err(why) = disks.forget_portal(&of.disk.key(), self.deadline) {
-                    tracing::warn!("portal {portal} stays known to the node: {why}");
-                }
-                Err(error.into())
+                let ended = self.ended_by(&error);
+                let error = error.into();
+                Err(Unserved { error, ended })
             }
         }
     }
 
     /// A portal answers for the targets that this node was permitted when it was added.
-    fn connect_once_more(&self, portal: &Portal, error: Error) -> Result<Connected, Error> {
+    fn add_once_more(&self, portal: &Portal, unknown: Error) -> Result<(), CallError> {
         let iscsi = self.disks.ctx.node.iscsi();
         if self.disks.has_sessions(portal, self.deadline)? {
-            return Err(error);
+            return Err(unknown.into());
         }
         iscsi.remove_portal(portal, self.deadline)?;
-        iscsi.add_portal(portal, self.discovery, self.deadline)?;
-        self.connect(portal)
+        Ok(iscsi.add_portal(portal, self.discovery, self.deadline)?)
+    }
+
+    /// A login that failed by Windows's word may have come through all the same.
+    fn ended_by(&self, error: &Error) -> Ended {
+        let sessions = || self.disks.sessions_of(&self.of.disk.iqn, self.deadline);
+        match may_be_done(error) || sessions().map_or(true, |there| !there.is_empty()) {
+            true => Ended::MayBeMade,
+            false => Ended::InVain,
+        }
     }
 
     fn connect(&self, portal: &Portal) -> Result<Connected, Error> {
@@ -235,19 +257,19 @@ impl Login<'_> {
     }
 
     /// The identifier of the one session that there is now. Of two, as a stranger logged in too, it is not known.
-    fn made(&self) -> Result<Ended, CallError> {
+    fn made(&self) -> Ended {
         let (leases, key) = (&self.disks.sessions, self.of.disk.key());
         // The session of a login that cannot be looked up is noted by the next call, or is the only one at its end.
         let sessions = self.disks.sessions_of(&self.of.disk.iqn, self.deadline);
         let Ok(sessions) = sessions else {
-            return Ok(Ended::MayBeMade);
+            return Ended::MayBeMade;
         };
         let [session] = &sessions[..] else {
-            return Ok(Ended::MetForeign);
+            return Ended::MetForeign;
         };
         leases.note(&key, SESSION, session.id.clone());
         leases.note_credential(&key, &secret_text(self.secret));
-        Ok(Ended::Made)
+        Ended::Made
     }
 }
 

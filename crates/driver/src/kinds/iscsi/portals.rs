@@ -1,7 +1,7 @@
 //! The portals of targets: which answer, and which this driver made known to the node.
 //!
-//! The lease of a session has the portal, and whether this driver added it, before it does so. Windows keeps portals over
-//! a restart, and so does the lease.
+//! The lease of a session has the portals that this driver adds before it does so. Windows keeps portals over a restart,
+//! and so does the lease.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -18,8 +18,8 @@ use crate::unpoisoned::Unpoisoned;
 
 /// In the lease of a session: the portal through which it was made, or is being made.
 pub(super) const PORTAL: &str = "portal";
-/// The same portal, if this driver made it known.
-pub(super) const ADDED: &str = "addedPortal";
+/// The portals that this driver made known for it, with blanks between them.
+pub(super) const ADDED: &str = "addedPortals";
 
 /// How long each volume of a portal goes by it that the portal did not answer.
 const DEAD_FOR: Duration = Duration::from_secs(30);
@@ -105,17 +105,13 @@ impl IscsiDisks {
     ) -> Result<bool, CallError> {
         let (key, text) = (of.disk.key(), portal.to_string());
         let is_known = self.is_known(portal, deadline)?;
-        let added = self.sessions.noted(&key, ADDED);
-        let was_added = added.as_ref() == Some(&text);
-        if added.is_some() && !was_added {
-            // The lease has one, and another one serves from now on, whatever is the matter with the first.
-            if let Err(why) = self.forget_portal(&key, deadline) {
-                tracing::warn!("a portal of {} stays known to the node: {why}", of.disk.iqn);
-            }
-        }
-        let is_ours = !is_known || was_added;
         self.sessions.note(&key, PORTAL, text.clone());
-        self.sessions.note(&key, ADDED, is_ours.then_some(text));
+        // Another one serves from now on, whatever is the matter with those before.
+        self.forget_portals(&key, deadline);
+        let is_ours = !is_known || self.added(&key).contains(&text);
+        if is_ours {
+            self.note_added(&key, &text);
+        }
         self.sessions.begin(of.volume, false)?;
         if !is_known {
             let iscsi = self.ctx.node.iscsi();
@@ -123,23 +119,39 @@ impl IscsiDisks {
             added.inspect_err(|error| {
                 // Who adds it later has it as his.
                 if !may_be_done(error) {
-                    self.sessions.note(&key, ADDED, None);
+                    self.note_forgotten(&key, &text);
                 }
             })?;
         }
         Ok(is_ours)
     }
 
-    /// Forgets the portal of a target's session if this driver added it, unless another target's session needs it.
-    pub(super) fn forget_portal(&self, key: &str, deadline: Deadline) -> Result<(), CallError> {
-        let Some(text) = self.sessions.noted(key, ADDED) else {
-            return Ok(());
-        };
-        if let Some(other) = self.sessions.other_with(key, PORTAL, &text) {
-            self.sessions.note(&other, ADDED, text);
-            return Ok(self.sessions.save(&other)?);
+    /// Forgets the portals that this driver added for a target, but that of its session. Those that stay are tried again
+    /// as long as the lease is there.
+    pub(super) fn forget_portals(&self, key: &str, deadline: Deadline) {
+        let serving = self.sessions.noted(key, PORTAL);
+        for portal in self.added(key) {
+            if Some(&portal) != serving.as_ref()
+                && let Err(why) = self.forget_portal(key, &portal, deadline)
+            {
+                tracing::warn!("portal {portal} of {key} stays known to the node: {why}");
+            }
         }
-        let Ok(portal) = attributes::portal(&text) else {
+    }
+
+    /// Unless another target's session needs it.
+    fn forget_portal(&self, key: &str, text: &str, deadline: Deadline) -> Result<(), CallError> {
+        // In one step: the last volumes of both targets may leave at once.
+        let by_it = (PORTAL, text);
+        let other = self
+            .sessions
+            .change_note_where(by_it, key, ADDED, |noted| Some(with(noted, text)));
+        if let Some(other) = other {
+            self.sessions.save(&other)?;
+            self.note_forgotten(key, text);
+            return Ok(());
+        }
+        let Ok(portal) = attributes::portal(text) else {
             return Ok(());
         };
         if self.has_sessions(&portal, deadline)? {
@@ -148,8 +160,26 @@ impl IscsiDisks {
         }
         let removed = self.ctx.node.iscsi().remove_portal(&portal, deadline);
         removed.ok_if(Condition::NotFound)?;
-        self.sessions.note(key, ADDED, None);
+        self.note_forgotten(key, text);
         Ok(())
+    }
+
+    fn added(&self, key: &str) -> Vec<String> {
+        let noted = self.sessions.noted(key, ADDED);
+        listed(noted.as_deref()).map(str::to_owned).collect()
+    }
+
+    fn note_added(&self, key: &str, portal: &str) {
+        let change = |noted: Option<&str>| Some(with(noted, portal));
+        self.sessions.change_note(key, ADDED, change);
+    }
+
+    fn note_forgotten(&self, key: &str, portal: &str) {
+        let change = |noted: Option<&str>| {
+            let left: Vec<_> = listed(noted).filter(|listed| *listed != portal).collect();
+            (!left.is_empty()).then(|| left.join(" "))
+        };
+        self.sessions.change_note(key, ADDED, change);
     }
 
     fn is_known(&self, portal: &Portal, deadline: Deadline) -> Result<bool, Error> {
@@ -185,6 +215,15 @@ impl IscsiDisks {
         noted(SESSION).is_some_and(|noted| noted == session.id)
             && noted(PORTAL).is_some_and(|noted| noted != portal.to_string())
     }
+}
+
+fn listed(noted: Option<&str>) -> impl Iterator<Item = &str> {
+    noted.unwrap_or_default().split_whitespace()
+}
+
+fn with(noted: Option<&str>, portal: &str) -> String {
+    let others = listed(noted).filter(|listed| *listed != portal);
+    Vec::from_iter(others.chain([portal])).join(" ")
 }
 
 /// Whether what a call was to do may be done all the same.
