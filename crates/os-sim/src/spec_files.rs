@@ -31,7 +31,7 @@ struct Names {
     changed: Option<SystemTime>,
 }
 
-/// Longer than a tick of a file system's clock: on Linux one of the kernel's, 10 ms at most.
+/// Longer than a tick of the clock of ext4, XFS, Btrfs and tmpfs, which is the kernel's: 10 ms at most.
 const TICK: Duration = Duration::from_millis(50);
 
 /// A file's text, and what it specifies if it reads.

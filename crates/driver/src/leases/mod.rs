@@ -368,7 +368,7 @@ impl<T> Leases<T> {
     }
 
     /// Notes something of a thing, or takes a note back. The next change of the lease writes it.
-    pub(crate) fn note(&self, key: &str, what: &'static str, value: impl Into<Option<String>>) {
+    pub(crate) fn note(&self, key: &str, what: &str, value: impl Into<Option<String>>) {
         self.change_note(key, what, |_| value.into());
     }
 
@@ -376,7 +376,7 @@ impl<T> Leases<T> {
     pub(crate) fn change_note(
         &self,
         key: &str,
-        what: &'static str,
+        what: &str,
         change: impl FnOnce(Option<&str>) -> Option<String>,
     ) {
         if let Some(lease) = self.inner.lock().leases.get_mut(key) {
@@ -396,7 +396,7 @@ impl<T> Leases<T> {
         &self,
         (noted, value): (&str, &str),
         other_than: &str,
-        what: &'static str,
+        what: &str,
         change: impl FnOnce(Option<&str>) -> Option<String>,
     ) -> Option<String> {
         let mut inner = self.inner.lock();
@@ -529,11 +529,7 @@ impl Lease {
         }
     }
 
-    fn change_note(
-        &mut self,
-        what: &'static str,
-        change: impl FnOnce(Option<&str>) -> Option<String>,
-    ) {
+    fn change_note(&mut self, what: &str, change: impl FnOnce(Option<&str>) -> Option<String>) {
         let noted = self.raw_fields.get(what).and_then(Value::as_str);
         match change(noted) {
             Some(value) => self.raw_fields.insert(what.to_owned(), value.into()),

@@ -269,17 +269,19 @@ fn a_slow_login_that_outlasts_its_call_is_ours() {
     }
 }
 
-/// A portal that takes the connection, and no login.
+/// A portal that takes the connection, and no login, or does not tell of its targets.
 #[test]
 fn a_portal_that_lets_nobody_log_in_is_passed_over() {
-    let fixture = several();
-    let portals = "10.0.0.8,10.0.0.9";
-    let silent = Effect::Fail(os::Cause::TimedOut);
-    fixture.fault(Rule::on(CONNECT, silent).times(1));
-    let stage = || stage_other(&fixture, portals, 2 * MINUTE);
-    assert_refused(stage(), Code::DeadlineExceeded, "");
-    stage().unwrap();
-    assert!(lease(&fixture).contains(r#""portal":"10.0.0.9:3260""#));
+    for silent in [CONNECT, "MSFT_iSCSITargetPortal.New"] {
+        let fixture = several();
+        let portals = "10.0.0.8,10.0.0.9";
+        let fails = Effect::Fail(os::Cause::TimedOut);
+        fixture.fault(Rule::on(silent, fails).times(1));
+        let stage = || stage_other(&fixture, portals, 2 * MINUTE);
+        assert_refused(stage(), Code::DeadlineExceeded, "");
+        stage().unwrap();
+        assert!(lease(&fixture).contains(r#""portal":"10.0.0.9:3260""#));
+    }
 }
 
 #[test]

@@ -26,17 +26,17 @@ struct Login<'a> {
     deadline: Deadline,
 }
 
-/// A call whose volume no session serves.
+/// A call whose volume no session serves yet.
 pub(super) struct Unserved {
     pub(super) error: CallError,
     /// What came of its login.
     pub(super) ended: Ended,
 }
 
-impl From<CallError> for Unserved {
+impl<E: Into<CallError>> From<E> for Unserved {
     /// Of a call that sent no login.
-    fn from(error: CallError) -> Self {
-        let ended = Ended::InVain;
+    fn from(error: E) -> Self {
+        let (error, ended) = (error.into(), Ended::InVain);
         Self { error, ended }
     }
 }
@@ -141,7 +141,7 @@ impl IscsiDisks {
     ) -> Result<Ended, Unserved> {
         let none = Authentication::None;
         if secret.is_none() && of.disk.has_chap {
-            return Err(CallError::from(of.refused(Refused::NoSecret)).into());
+            return Err(of.refused(Refused::NoSecret).into());
         }
         self.set_mutual(of, secret, deadline)?;
         let login = Login {
@@ -206,7 +206,7 @@ impl Login<'_> {
                 ended => return ended,
             }
         }
-        Err(CallError::from(self.of.refused(Refused::NoPortal(failed))).into())
+        Err(self.of.refused(Refused::NoPortal(failed)).into())
     }
 
     fn log_in_by(&self, portal: &Portal) -> Result<Ended, Unserved> {
@@ -219,31 +219,49 @@ impl Login<'_> {
             }
             connected => connected,
         };
-        match connected {
-            Ok(Connected::Anew) => Ok(self.made()),
-            Ok(_) => Ok(Ended::MetForeign),
+        let ended = match connected {
+            Ok(Connected::Anew) => self.made(),
+            Ok(_) => Ended::MetForeign,
             Err(error) => {
                 let ended = self.ended_by(&error);
                 let error = error.into();
-                Err(Unserved { error, ended })
+                return Err(Unserved { error, ended });
             }
-        }
+        };
+        // Whatever is the matter with those before, this one serves.
+        disks.forget_portals(&of.disk.key(), self.deadline);
+        Ok(ended)
     }
 
     /// A portal answers for the targets that this node was permitted when it was added.
     fn add_once_more(&self, portal: &Portal, unknown: Error) -> Result<(), CallError> {
-        let iscsi = self.disks.ctx.node.iscsi();
-        if self.disks.has_sessions(portal, self.deadline)? {
+        let disks = self.disks;
+        if disks.has_sessions(portal, self.deadline)? {
             return Err(unknown.into());
         }
+        let iscsi = disks.ctx.node.iscsi();
         iscsi.remove_portal(portal, self.deadline)?;
-        Ok(iscsi.add_portal(portal, self.discovery, self.deadline)?)
+        Ok(disks.add_noted(self.of, portal, self.discovery, self.deadline)?)
     }
 
-    /// A login that failed by Windows's word may have come through all the same.
+    /// A login that failed may have come through all the same, unless the target or Windows refused it.
     fn ended_by(&self, error: &Error) -> Ended {
-        let sessions = || self.disks.sessions_of(&self.of.disk.iqn, self.deadline);
-        match may_be_done(error) || sessions().map_or(true, |there| !there.is_empty()) {
+        let refusals = [
+            Condition::LogonFailure,
+            Condition::AccessDenied,
+            Condition::AlreadyConnected,
+            Condition::NotFound,
+        ];
+        if refusals.iter().any(|refusal| error.is(*refusal)) {
+            return Ended::InVain;
+        }
+        let is_there = || {
+            let sessions = self.disks.sessions_of(&self.of.disk.iqn, self.deadline)?;
+            // Ours is never persistent.
+            let mut sessions = sessions.iter();
+            Ok::<_, Error>(sessions.any(|session| session.is_persistent != Some(true)))
+        };
+        match may_be_done(error) || is_there().unwrap_or(true) {
             true => Ended::MayBeMade,
             false => Ended::InVain,
         }
@@ -259,13 +277,12 @@ impl Login<'_> {
     /// The identifier of the one session that there is now. Of two, as a stranger logged in too, it is not known.
     fn made(&self) -> Ended {
         let (leases, key) = (&self.disks.sessions, self.of.disk.key());
-        // The session of a login that cannot be looked up is noted by the next call, or is the only one at its end.
         let sessions = self.disks.sessions_of(&self.of.disk.iqn, self.deadline);
-        let Ok(sessions) = sessions else {
-            return Ended::MayBeMade;
-        };
-        let [session] = &sessions[..] else {
-            return Ended::MetForeign;
+        let session = match sessions.as_deref() {
+            Ok([session]) => session,
+            Ok([_, _, ..]) => return Ended::MetForeign,
+            // The next call notes one that cannot be looked up, or it is the only one at its end.
+            Ok([]) | Err(_) => return Ended::MayBeMade,
         };
         leases.note(&key, SESSION, session.id.clone());
         leases.note_credential(&key, &secret_text(self.secret));

@@ -1,7 +1,7 @@
 //! The portals of targets: which answer, and which this driver made known to the node.
 //!
 //! The lease of a session has the portals that this driver adds before it does so. Windows keeps portals over a restart,
-//! and so does the lease.
+//! and so does the lease while a volume uses it.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -23,6 +23,8 @@ pub(super) const ADDED: &str = "addedPortals";
 
 /// How long each volume of a portal goes by it that the portal did not answer.
 const DEAD_FOR: Duration = Duration::from_secs(30);
+/// What a portal that is to be forgotten takes of a call.
+const FORGOTTEN_WITHIN: Duration = Duration::from_secs(10);
 
 /// Portals that did not answer, and until when nobody asks them.
 pub(super) type DeadPortals = Unpoisoned<BTreeMap<Portal, (Deadline, Error)>>;
@@ -105,49 +107,59 @@ impl IscsiDisks {
     ) -> Result<bool, CallError> {
         let (key, text) = (of.disk.key(), portal.to_string());
         let is_known = self.is_known(portal, deadline)?;
-        self.sessions.note(&key, PORTAL, text.clone());
-        // Another one serves from now on, whatever is the matter with those before.
-        self.forget_portals(&key, deadline);
         let is_ours = !is_known || self.added(&key).contains(&text);
-        if is_ours {
-            self.note_added(&key, &text);
-        }
-        self.sessions.begin(of.volume, false)?;
-        if !is_known {
-            let iscsi = self.ctx.node.iscsi();
-            let added = iscsi.add_portal(portal, discovery, deadline);
-            added.inspect_err(|error| {
-                // Who adds it later has it as his.
-                if !may_be_done(error) {
-                    self.note_forgotten(&key, &text);
-                }
-            })?;
+        self.sessions.note(&key, PORTAL, text);
+        match is_known {
+            true => self.sessions.begin(of.volume, false)?,
+            false => self.add_noted(of, portal, discovery, deadline)?,
         }
         Ok(is_ours)
     }
 
+    /// Adds a portal. The lease has it before.
+    pub(super) fn add_noted(
+        &self,
+        of: &Use<'_, Target>,
+        portal: &Portal,
+        discovery: &Authentication,
+        deadline: Deadline,
+    ) -> Result<(), CallError> {
+        let (key, text) = (of.disk.key(), portal.to_string());
+        let noted = |noted: Option<&str>| Some(with(noted, &text));
+        self.sessions.change_note(&key, ADDED, noted);
+        self.sessions.begin(of.volume, false)?;
+        let iscsi = self.ctx.node.iscsi();
+        let added = iscsi.add_portal(portal, discovery, deadline);
+        added.inspect_err(|error| match may_be_done(error) {
+            true => self.pass_over(of.disk),
+            // Who adds it later has it as his.
+            false => self.note_forgotten(&key, &text),
+        })?;
+        Ok(())
+    }
+
     /// Forgets the portals that this driver added for a target, but that of its session. Those that stay are tried again
-    /// as long as the lease is there.
+    /// after the next login, and when the last volume leaves.
     pub(super) fn forget_portals(&self, key: &str, deadline: Deadline) {
         let serving = self.sessions.noted(key, PORTAL);
         for portal in self.added(key) {
-            if Some(&portal) != serving.as_ref()
-                && let Err(why) = self.forget_portal(key, &portal, deadline)
-            {
+            if serving.as_ref() == Some(&portal) {
+                continue;
+            }
+            let deadline = deadline.min(self.ctx.node.deadline(FORGOTTEN_WITHIN));
+            if let Err(why) = self.forget_portal(key, &portal, deadline) {
                 tracing::warn!("portal {portal} of {key} stays known to the node: {why}");
             }
         }
     }
 
-    /// Unless another target's session needs it.
+    /// Forgets a portal, or leaves it to another target's lease that has it.
     fn forget_portal(&self, key: &str, text: &str, deadline: Deadline) -> Result<(), CallError> {
+        let noted = |noted: Option<&str>| Some(with(noted, text));
         // In one step: the last volumes of both targets may leave at once.
-        let by_it = (PORTAL, text);
-        let other = self
-            .sessions
-            .change_note_where(by_it, key, ADDED, |noted| Some(with(noted, text)));
-        if let Some(other) = other {
-            self.sessions.save(&other)?;
+        let leases = &self.sessions;
+        if let Some(other) = leases.change_note_where((PORTAL, text), key, ADDED, noted) {
+            leases.save(&other)?;
             self.note_forgotten(key, text);
             return Ok(());
         }
@@ -167,11 +179,6 @@ impl IscsiDisks {
     fn added(&self, key: &str) -> Vec<String> {
         let noted = self.sessions.noted(key, ADDED);
         listed(noted.as_deref()).map(str::to_owned).collect()
-    }
-
-    fn note_added(&self, key: &str, portal: &str) {
-        let change = |noted: Option<&str>| Some(with(noted, portal));
-        self.sessions.change_note(key, ADDED, change);
     }
 
     fn note_forgotten(&self, key: &str, portal: &str) {

@@ -96,7 +96,7 @@ impl IscsiDisks {
         turn.ok_or_else(|| of.refused(Refused::Busy).into())
     }
 
-    /// The session goes if this driver made it in this boot, and its portal if this driver added it. No volume of a record
+    /// The session goes if this driver made it in this boot, and with it the portals that this driver added. No volume of a record
     /// needs them.
     fn end(&self, of: &Use<'_, Target>, deadline: Deadline) -> Result<(), CallError> {
         let (key, target) = (of.disk.key(), &of.disk.iqn);
@@ -270,16 +270,18 @@ impl Source for IscsiDisks {
         if there.is_empty() {
             self.sessions.note(&key, SESSION, None);
         }
-        self.sessions.begin(volume, false)?;
-        let served = match there.is_empty() {
+        let begun = self.sessions.begin(volume, false);
+        let served = begun.map_err(Unserved::from);
+        let served = served.and_then(|()| match there.is_empty() {
             true => self.log_in(&of, secret, deadline),
-            false => self.reuse(&of, &there, secret).map_err(Unserved::from),
+            false => Ok(self.reuse(&of, &there, secret)?),
+        });
+        let (ended, served) = match served {
+            Ok(ended) => (ended, Ok(())),
+            Err(unserved) => (unserved.ended, Err(unserved.error)),
         };
-        let ended = served
-            .as_ref()
-            .map_or_else(|unserved| unserved.ended, |ended| *ended);
         self.sessions.end_call(volume, ended)?;
-        served.map(drop).map_err(|unserved| unserved.error)
+        served
     }
 
     fn detach(
