@@ -43,6 +43,7 @@ const PACKAGES: &[(Need, &str, &str)] = &[
     (Need::Mkfs, "udftools", "mkudffs"),
     (Need::Mkfs, "util-linux", "mkswap"),
     (Need::Mkfs, "xfsprogs", "mkfs.xfs"),
+    (Need::Samba, "samba", "smbd"),
     (
         Need::Windows,
         "gcc-mingw-w64-x86-64",

@@ -152,11 +152,11 @@ impl Test {
             |step: &Step| self.only.is_empty() || self.only.contains(&step.name.into());
         let steps: Vec<Step> = STEPS.into_iter().filter(is_selected).collect();
         let started = Instant::now();
-        // Tests find the makers of fixtures by themselves.
+        // Tests find the makers of fixtures, and Samba, by themselves.
         let needs = steps
             .iter()
             .flat_map(|step| step.needs)
-            .chain(&[Need::Mkfs]);
+            .chain(&[Need::Mkfs, Need::Samba]);
         env::provide(&needs.copied().collect::<Vec<_>>())?;
         let set_up = started.elapsed();
         let session = Session::default();

@@ -23,6 +23,9 @@ use self::changes::Changes;
 /// The package whose tests use the makers of filesystems.
 const MAKES_FILESYSTEMS: &str = "wincsi-formats";
 
+/// The package whose tests start a Samba.
+const SPEAKS_TO_SAMBA: &str = "wincsi-smb";
+
 pub(super) fn run() -> Result<ExitCode> {
     let changes = Changes::read()?;
     println!("quick: {changes}");
@@ -39,6 +42,9 @@ pub(super) fn run() -> Result<ExitCode> {
     let started = Instant::now();
     if tested.contains_key(MAKES_FILESYSTEMS) {
         env::provide(&[Need::Mkfs])?;
+    }
+    if tested.contains_key(SPEAKS_TO_SAMBA) {
+        env::provide(&[Need::Samba])?;
     }
     let set_up = started.elapsed();
     let tested: Vec<&Package> = tested.values().map(|(package, _)| *package).collect();

@@ -1,0 +1,311 @@
+//! Servers that break the protocol before a session has keys. Those that break it later are attacks on a real Samba's
+//! answers, in tests/samba.
+
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use zeroize::Zeroizing;
+
+use super::{Connection, Privacy, Server};
+use crate::credentials::Credentials;
+use crate::error::{Error, Failure, Operation};
+use crate::name::Name;
+use crate::status;
+use crate::vectors::{self, hex};
+
+/// Long for loopback, and for a machine that is busy.
+const PATIENCE: Duration = Duration::from_secs(20);
+const SHORT: Duration = Duration::from_millis(200);
+
+/// What a server sends after each request, with its length before it.
+type Script = Vec<Vec<u8>>;
+
+#[test]
+#[expect(clippy::too_many_lines, reason = "a table")]
+fn negotiations_that_break_the_protocol_are_refused() {
+    let good = || answer(0, 0, status::SUCCESS, &hex(vectors::NEGOTIATED)[64..]);
+    let with = |at: usize, bytes: &[u8]| {
+        let mut message = good();
+        message[at..at + bytes.len()].copy_from_slice(bytes);
+        message
+    };
+    let malformed = Failure::Malformed;
+    for (what, message, expected) in [
+        (
+            "SMB 3.0.2",
+            with(68, &[2, 3]),
+            Failure::Dialect("it chose 0x0302".into()),
+        ),
+        (
+            "SMB 2.0.2",
+            with(68, &[2, 2]),
+            Failure::Dialect("it chose 0x0202".into()),
+        ),
+        (
+            "any SMB 2",
+            with(68, &[0xff, 2]),
+            Failure::Dialect("it chose 0x02ff".into()),
+        ),
+        (
+            "an ended session",
+            answer(0, 0, 0xC000_0203, &[9, 0, 0, 0, 0, 0, 0, 0, 0]),
+            Failure::Lost("the server ended the session, status 0xC0000203".into()),
+        ),
+        (
+            "none of ours",
+            answer(0, 0, status::NOT_SUPPORTED, &[9, 0, 0, 0, 0, 0, 0, 0, 0]),
+            Failure::Dialect("it refuses that dialect".into()),
+        ),
+        ("SMB 1", with(0, &[0xff]), malformed("header")),
+        (
+            "another id",
+            with(24, &[1]),
+            malformed("answer, to another request"),
+        ),
+        (
+            "another command",
+            with(12, &[1]),
+            malformed("answer, to another request"),
+        ),
+        ("a request", with(16, &[0]), malformed("header")),
+        ("a compound", with(20, &[64]), malformed("header")),
+        (
+            "no structure",
+            with(64, &[0]),
+            malformed("answer to the negotiation"),
+        ),
+        (
+            "contexts far away",
+            with(124, &[0xff; 4]),
+            malformed("answer to the negotiation"),
+        ),
+        (
+            "many contexts",
+            with(70, &[0xff; 2]),
+            malformed("answer to the negotiation"),
+        ),
+        (
+            "another hash",
+            with(0x1c0 + 12, &[9]),
+            malformed("choice of algorithms or sizes"),
+        ),
+        (
+            "another cipher",
+            with(0x1c0 + 58, &[1]),
+            malformed("choice of algorithms or sizes"),
+        ),
+        (
+            "tiny reads",
+            with(96, &[0; 4]),
+            malformed("choice of algorithms or sizes"),
+        ),
+        ("no cipher", with(0x1c0 + 58, &[0]), Failure::NoEncryption),
+        (
+            "cut",
+            good()[..100].to_vec(),
+            malformed("answer to the negotiation"),
+        ),
+    ] {
+        let error = refused(Privacy::Required, vec![framed(&message)], PATIENCE);
+        assert_eq!(
+            (error.operation, error.failure),
+            (Operation::Negotiate, expected),
+            "{what}"
+        );
+    }
+}
+
+#[test]
+#[expect(clippy::too_many_lines, reason = "a table")]
+fn logons_that_break_the_protocol_are_refused() {
+    let negotiated = framed(&answer(
+        0,
+        0,
+        status::SUCCESS,
+        &hex(vectors::NEGOTIATED)[64..],
+    ));
+    let recorded = hex(vectors::LOGON[1]);
+    let challenge = |status, body: &[u8]| framed(&answer(1, 1, status, body));
+    let more = status::MORE_PROCESSING_REQUIRED;
+    let second = |status, flags: u8| framed(&answer(1, 2, status, &[9, 0, flags, 0, 72, 0, 0, 0]));
+    let good = challenge(more, &recorded[64..]);
+    let mut weak = recorded[64..].to_vec();
+    // The flag of 128 bits, in the challenge's fourth byte of flags.
+    weak[8 + 31 + 23] &= !0x20;
+    for (what, answers, expected) in [
+        ("a guest", vec![good.clone(), second(0, 1)], Failure::Guest),
+        (
+            "nobody",
+            vec![good.clone(), second(0, 2)],
+            Failure::Anonymous,
+        ),
+        (
+            "a guest at once",
+            vec![challenge(0, &[9, 0, 1, 0, 72, 0, 0, 0])],
+            Failure::Guest,
+        ),
+        (
+            "nobody at once",
+            vec![challenge(0, &[9, 0, 0, 0, 72, 0, 0, 0])],
+            Failure::Anonymous,
+        ),
+        (
+            "no signature",
+            vec![good.clone(), second(0, 0)],
+            Failure::Unprotected("it is not signed"),
+        ),
+        (
+            "no end",
+            vec![good.clone(), second(more, 0)],
+            Failure::Status(more),
+        ),
+        (
+            "a weak logon",
+            vec![challenge(more, &weak)],
+            Failure::WeakLogon,
+        ),
+        (
+            "no token",
+            vec![challenge(more, &[9, 0, 0, 0, 72, 0, 0, 0])],
+            Failure::Malformed("token of the logon"),
+        ),
+        (
+            "a token far away",
+            vec![challenge(more, &[9, 0, 0, 0, 0xff, 0xff, 9, 0])],
+            Failure::Malformed("answer to the logon"),
+        ),
+        (
+            "a wrong password",
+            vec![good, second(0xC000_006D, 0)],
+            Failure::LogonRefused(0xC000_006D),
+        ),
+    ] {
+        let script = [vec![negotiated.clone()], answers].concat();
+        let error = refused(Privacy::Offered, script, PATIENCE);
+        assert_eq!(
+            (error.operation, error.failure),
+            (Operation::LogOn, expected),
+            "{what}"
+        );
+        assert!(!error.object.contains("secret"));
+    }
+}
+
+#[test]
+fn lengths_that_no_answer_has_are_refused() {
+    for (bytes, expected) in [
+        (vec![0xff; 4], Failure::Malformed("length")),
+        (vec![0, 1, 0x40, 1], Failure::Malformed("length")),
+        (vec![0, 0, 0, 0], Failure::Malformed("header")),
+        (
+            vec![0, 0, 0, 9, 0, 0, 0, 0, 0, 0, 0, 0, 0],
+            Failure::Malformed("header"),
+        ),
+        (vec![], Failure::TimedOut),
+        (vec![0, 0], Failure::TimedOut),
+        (vec![0, 0, 1, 0, 0xfe], Failure::TimedOut),
+    ] {
+        let patience = if expected == Failure::TimedOut {
+            SHORT
+        } else {
+            PATIENCE
+        };
+        let error = refused(Privacy::Offered, vec![bytes.clone()], patience);
+        assert_eq!(error.failure, expected, "{bytes:?}");
+    }
+}
+
+#[test]
+fn a_trickle_ends_at_the_deadline() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let server = thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        stream.write_all(&[0, 1, 0, 0]).unwrap();
+        // One byte for each that the client would wait for: it ends when the client does.
+        stream
+            .set_read_timeout(Some(Duration::from_millis(1)))
+            .unwrap();
+        let mut sent = 0_u32;
+        while stream.write_all(&[0xfe]).is_ok() {
+            sent += 1;
+            let _ = stream.read(&mut [0; 512]);
+        }
+        sent
+    });
+    let error = open(port, Privacy::Offered, SHORT).err().unwrap();
+    assert_eq!(error.failure, Failure::TimedOut);
+    assert!(server.join().unwrap() > 1);
+}
+
+#[test]
+fn a_server_that_is_away_is_named() {
+    let port = TcpListener::bind("127.0.0.1:0")
+        .unwrap()
+        .local_addr()
+        .unwrap()
+        .port();
+    let error = open(port, Privacy::Offered, PATIENCE).err().unwrap();
+    assert!(matches!(error.failure, Failure::Unreachable(_)));
+    assert!(
+        error
+            .to_string()
+            .starts_with(&format!("connect to 127.0.0.1 port {port}: "))
+    );
+}
+
+/// Opens a share of a server that answers by a script, then waits for the client's end.
+fn refused(privacy: Privacy, script: Script, patience: Duration) -> Error {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let server = thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        for frame in script {
+            read_request(&mut stream);
+            stream.write_all(&frame).unwrap();
+        }
+        let _ = stream.read_to_end(&mut Vec::new());
+    });
+    let error = open(port, privacy, patience).err().unwrap();
+    server.join().unwrap();
+    error
+}
+
+fn open(port: u16, privacy: Privacy, patience: Duration) -> crate::Result<Connection> {
+    let server = Server {
+        host: "127.0.0.1".to_owned(),
+        port,
+    };
+    let password = Zeroizing::new("secret".to_owned());
+    let credentials = Credentials::new("user", None, password).unwrap();
+    let share = Name::new("share").unwrap();
+    Connection::open(
+        &server,
+        &share,
+        &credentials,
+        privacy,
+        Instant::now() + patience,
+    )
+}
+
+fn answer(command: u8, message: u8, status: u32, body: &[u8]) -> Vec<u8> {
+    let mut header = [0; 64];
+    header[..6].copy_from_slice(b"\xfeSMB\x40\0");
+    header[8..12].copy_from_slice(&status.to_le_bytes());
+    (header[12], header[14], header[16], header[24]) = (command, 1, 1, message);
+    [&header, body].concat()
+}
+
+fn framed(message: &[u8]) -> Vec<u8> {
+    let len = u32::try_from(message.len()).unwrap();
+    [len.to_be_bytes().as_slice(), message].concat()
+}
+
+fn read_request(stream: &mut TcpStream) {
+    let mut length = [0; 4];
+    stream.read_exact(&mut length).unwrap();
+    let mut message = vec![0; usize::try_from(u32::from_be_bytes(length)).unwrap()];
+    stream.read_exact(&mut message).unwrap();
+}

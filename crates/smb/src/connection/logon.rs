@@ -1,0 +1,118 @@
+//! The first messages: NEGOTIATE, and SESSION_SETUP twice. Each is hashed into the keys, so that who changes one on its
+//! way has no valid signature for the last.
+
+use std::time::Instant;
+
+use super::{Connection, Privacy, Protection, Server};
+use crate::auth::Logon;
+use crate::credentials::Credentials;
+use crate::crypto::{self, Keys, Preauth};
+use crate::error::{Failure, Outcome};
+use crate::status;
+use crate::wire::{Header, Request, negotiate, session};
+
+/// Servers that answer with less are not worth a client.
+const LEAST_PAYLOAD: u32 = crate::wire::PAYLOAD;
+
+impl Connection {
+    /// Agrees on SMB 3.1.1 and its algorithms.
+    pub(super) fn negotiate(&mut self, privacy: Privacy, by: Instant) -> Outcome<Preauth> {
+        let mut preauth = Preauth::new();
+        let request = negotiate::request(crypto::random()?, &crypto::random()?);
+        let (header, answer) = self.hashed(&request, &mut preauth, by)?;
+        preauth.absorb(&answer);
+        if header.status == status::NOT_SUPPORTED {
+            return Err(Failure::Dialect("it refuses that dialect".to_owned()));
+        }
+        if header.status != status::SUCCESS {
+            return Err(status::failure(header.status));
+        }
+        let answer = negotiate::Answer::parse(&answer);
+        let answer = answer.ok_or(Failure::Malformed("answer to the negotiation"))?;
+        if answer.dialect != negotiate::DIALECT {
+            return Err(Failure::Dialect(format!(
+                "it chose {:#06x}",
+                answer.dialect
+            )));
+        }
+        let sizes = [answer.max_transact, answer.max_read, answer.max_write];
+        let is_usable = answer.has_sha_512
+            && answer
+                .cipher
+                .is_none_or(|cipher| cipher == negotiate::AES_128_GCM)
+            && sizes.iter().all(|size| *size >= LEAST_PAYLOAD);
+        if !is_usable {
+            return Err(Failure::Malformed("choice of algorithms or sizes"));
+        }
+        self.can_encrypt = answer.cipher.is_some();
+        if privacy == Privacy::Required && !self.can_encrypt {
+            return Err(Failure::NoEncryption);
+        }
+        Ok(preauth)
+    }
+
+    /// Makes the session of a user, and its keys.
+    pub(super) fn log_on(
+        &mut self,
+        server: &Server,
+        credentials: &Credentials,
+        mut preauth: Preauth,
+        by: Instant,
+    ) -> Outcome<()> {
+        let (logon, token) = Logon::begin(credentials, &server.host);
+        let (header, answer) = self.hashed(&session::request(&token), &mut preauth, by)?;
+        match header.status {
+            status::MORE_PROCESSING_REQUIRED => {}
+            // A server that wants no proof makes a session of no user.
+            status::SUCCESS => {
+                return Err(other_user(parse(&answer)?.flags).unwrap_or(Failure::Anonymous));
+            }
+            status => return Err(status::failure(status)),
+        }
+        preauth.absorb(&answer);
+        self.next.session = header.session;
+        let challenge = parse(&answer)?;
+        let answered = logon.answer(challenge.token)?;
+
+        let request = session::request(&answered.token);
+        let (header, answer) = self.hashed(&request, &mut preauth, by)?;
+        if header.status != status::SUCCESS {
+            return Err(status::failure(header.status));
+        }
+        // A guest's session has no key that could sign: its name comes before that.
+        let flags = parse(&answer)?.flags;
+        if let Some(failure) = other_user(flags) {
+            return Err(failure);
+        }
+        let keys = Keys::derive(&answered.session_key, &preauth);
+        super::verify(&keys, &answer)?;
+        self.protection = Protection::Signed(keys);
+        if flags & session::ENCRYPT != 0 {
+            self.encrypt()?;
+        }
+        Ok(())
+    }
+
+    /// An exchange without protection, whose request is hashed. Its answer is the caller's: the last one is not hashed.
+    fn hashed(
+        &mut self,
+        request: &Request,
+        preauth: &mut Preauth,
+        by: Instant,
+    ) -> Outcome<(Header, Vec<u8>)> {
+        preauth.absorb(&request.encode(self.next, 0));
+        self.exchange(request, by)
+    }
+}
+
+fn parse(answer: &[u8]) -> Outcome<session::Answer<'_>> {
+    session::Answer::parse(answer).ok_or(Failure::Malformed("answer to the logon"))
+}
+
+/// Whom the server takes the user for, if not for the user.
+fn other_user(flags: u16) -> Option<Failure> {
+    if flags & session::GUEST != 0 {
+        return Some(Failure::Guest);
+    }
+    (flags & session::ANONYMOUS != 0).then_some(Failure::Anonymous)
+}

@@ -1,0 +1,106 @@
+//! A user and a password, in the forms that docs/smb.md has.
+
+use zeroize::Zeroizing;
+
+/// Longer texts are no names of users or domains.
+const LONGEST: usize = 256;
+
+/// Who logs on. It has no `Debug` form, and is zeroed when dropped.
+#[derive(Clone)]
+pub struct Credentials {
+    user: String,
+    domain: String,
+    password: Zeroizing<String>,
+}
+
+/// Why these are no credentials.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum CredentialsError {
+    /// No user: the session would be anonymous.
+    #[error("there is no user name")]
+    NoUser,
+    /// The user has a form other than `user`, `DOMAIN\user` and `user@domain`.
+    #[error("the user name has several separators")]
+    Form,
+    /// User, domain or password is too long.
+    #[error("user, domain or password is longer than {LONGEST} characters")]
+    TooLong,
+}
+
+impl Credentials {
+    /// `DOMAIN\user` and `user@domain` are split, and then `domain` does not count; without any domain the server
+    /// takes its own.
+    ///
+    /// # Errors
+    /// If the user is empty, or has another form.
+    pub fn new(
+        user: &str,
+        domain: Option<&str>,
+        password: Zeroizing<String>,
+    ) -> Result<Self, CredentialsError> {
+        let (domain, user) = match (user.split_once('\\'), user.rsplit_once('@')) {
+            (Some((domain, user)), _) => (domain, user),
+            (None, Some((user, domain))) => (domain, user),
+            (None, None) => (domain.unwrap_or_default(), user),
+        };
+        if user.is_empty() {
+            return Err(CredentialsError::NoUser);
+        }
+        if user.contains(['\\', '@']) || domain.contains(['\\', '@']) {
+            return Err(CredentialsError::Form);
+        }
+        if [user, domain, &password]
+            .iter()
+            .any(|text| text.len() > LONGEST)
+        {
+            return Err(CredentialsError::TooLong);
+        }
+        Ok(Self {
+            user: user.to_owned(),
+            domain: domain.to_owned(),
+            password,
+        })
+    }
+
+    pub(crate) fn user(&self) -> &str {
+        &self.user
+    }
+
+    pub(crate) fn domain(&self) -> &str {
+        &self.domain
+    }
+
+    pub(crate) fn password(&self) -> &str {
+        &self.password
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use zeroize::Zeroizing;
+
+    use super::{Credentials, CredentialsError};
+
+    #[test]
+    fn users_are_split_and_no_domain_is_invented() {
+        let long = "u".repeat(257);
+        for (user, domain, expected) in [
+            ("u", None, Ok(("u", ""))),
+            ("u", Some("D"), Ok(("u", "D"))),
+            ("D\\u", None, Ok(("u", "D"))),
+            ("D\\u", Some("E"), Ok(("u", "D"))),
+            ("u@d.example", Some("E"), Ok(("u", "d.example"))),
+            ("", Some("D"), Err(CredentialsError::NoUser)),
+            ("D\\", None, Err(CredentialsError::NoUser)),
+            ("@d", None, Err(CredentialsError::NoUser)),
+            ("a\\b\\c", None, Err(CredentialsError::Form)),
+            ("D\\u@d", None, Err(CredentialsError::Form)),
+            ("u@v@d", None, Err(CredentialsError::Form)),
+            (long.as_str(), None, Err(CredentialsError::TooLong)),
+        ] {
+            let made = Credentials::new(user, domain, Zeroizing::new("p".into()));
+            let found = made.as_ref().map(|c| (c.user(), c.domain()));
+            assert_eq!(found.map_err(|error| *error), expected, "{user}");
+        }
+    }
+}

@@ -1,0 +1,243 @@
+//! Keys of a session, signatures, encryption: MS-SMB2 3.1.4 for dialect 3.1.1, with AES-CMAC and AES-128-GCM.
+
+use aes::Aes128;
+use aes_gcm::Aes128Gcm;
+use aes_gcm::aead::{Aead, Payload};
+use cmac::Cmac;
+use hmac::{Hmac, KeyInit, Mac};
+use md5::Md5;
+use sha2::{Digest, Sha256, Sha512};
+use zeroize::Zeroizing;
+
+use crate::bytes::{self, Out};
+use crate::error::{Failure, Outcome};
+
+/// A key, zeroed when dropped.
+pub(crate) type Key = Zeroizing<[u8; 16]>;
+
+/// The first bytes of an encrypted message.
+pub(crate) const TRANSFORM: [u8; 4] = [0xfd, b'S', b'M', b'B'];
+const TRANSFORM_LEN: usize = 52;
+/// What is authenticated of the header of an encrypted message: all after its signature.
+const AUTHENTICATED: usize = 20;
+const NONCE_LEN: usize = 12;
+const SIGNATURE: std::ops::Range<usize> = 48..64;
+
+/// The running hash of all messages before a session has keys (3.1.4.4).
+#[derive(Clone)]
+pub(crate) struct Preauth([u8; 64]);
+
+/// The keys of one session, in one direction each.
+pub(crate) struct Keys {
+    signing: Key,
+    sending: Key,
+    receiving: Key,
+    /// The next nonce: never used twice, since a session's keys are its own.
+    nonce: u64,
+}
+
+impl Preauth {
+    pub(crate) fn new() -> Self {
+        Self([0; 64])
+    }
+
+    pub(crate) fn absorb(&mut self, message: &[u8]) {
+        let hash = Sha512::new().chain_update(self.0).chain_update(message);
+        self.0 = hash.finalize().into();
+    }
+}
+
+impl Keys {
+    /// From the key of the logon (3.2.5.3.1).
+    pub(crate) fn derive(session: &Key, preauth: &Preauth) -> Self {
+        Self {
+            signing: derive(session, b"SMBSigningKey\0", &preauth.0),
+            sending: derive(session, b"SMBC2SCipherKey\0", &preauth.0),
+            receiving: derive(session, b"SMBS2CCipherKey\0", &preauth.0),
+            nonce: 0,
+        }
+    }
+
+    /// Writes the signature into a whole message, whose header has the flag already.
+    pub(crate) fn sign(&self, message: &mut [u8]) {
+        if let Some(place) = message.get_mut(SIGNATURE) {
+            place.fill(0);
+        }
+        let tag = self.signature(message).finalize().into_bytes();
+        if let Some(place) = message.get_mut(SIGNATURE) {
+            place.copy_from_slice(&tag);
+        }
+    }
+
+    /// Whether the signature of a whole message is right, compared in constant time.
+    pub(crate) fn verify(&self, message: &[u8]) -> bool {
+        let Some(signature) = message.get(SIGNATURE) else {
+            return false;
+        };
+        let mut unsigned = message.to_vec();
+        unsigned[SIGNATURE].fill(0);
+        self.signature(&unsigned).verify_slice(signature).is_ok()
+    }
+
+    /// The message in its encrypted form (3.1.4.3).
+    pub(crate) fn seal(&mut self, session: u64, message: &[u8]) -> Outcome<Vec<u8>> {
+        self.nonce = self.nonce.checked_add(1).ok_or(Failure::Ended)?;
+        let mut nonce = [0; NONCE_LEN];
+        nonce[..8].copy_from_slice(&self.nonce.to_le_bytes());
+        seal(&self.sending, nonce, session, message)
+    }
+
+    /// The message in an encrypted one.
+    pub(crate) fn open(&self, session: u64, frame: &[u8]) -> Outcome<Vec<u8>> {
+        let header = frame.get(..TRANSFORM_LEN);
+        let header = header.ok_or(Failure::Unprotected("it is not encrypted"))?;
+        if header[..4] != TRANSFORM {
+            return Err(Failure::Unprotected("it is not encrypted"));
+        }
+        let sealed = &frame[TRANSFORM_LEN..];
+        let fits = bytes::u32_le(header, 36).and_then(bytes::index) == Some(sealed.len())
+            && bytes::u16_le(header, 42) == Some(1)
+            && bytes::u64_le(header, 44) == Some(session);
+        let nonce: Option<[u8; NONCE_LEN]> = bytes::array(header, AUTHENTICATED);
+        let (true, Some(nonce)) = (fits, nonce) else {
+            return Err(Failure::Malformed("encrypted message"));
+        };
+        let with_tag = [sealed, &header[4..AUTHENTICATED]].concat();
+        let payload = Payload {
+            msg: &with_tag,
+            aad: &header[AUTHENTICATED..],
+        };
+        Aes128Gcm::new((&*self.receiving).into())
+            .decrypt((&nonce).into(), payload)
+            .map_err(|_| Failure::Unprotected("it cannot be decrypted"))
+    }
+
+    fn signature(&self, message: &[u8]) -> Cmac<Aes128> {
+        Cmac::<Aes128>::new((&*self.signing).into()).chain_update(message)
+    }
+}
+
+pub(crate) fn hmac_md5(key: &[u8; 16], parts: &[&[u8]]) -> Key {
+    let mut mac = keyed::<Hmac<Md5>>(key);
+    parts.iter().for_each(|part| mac.update(part));
+    Zeroizing::new(mac.finalize().into_bytes().into())
+}
+
+/// Random bytes, for challenges, salts and keys.
+pub(crate) fn random<const N: usize>() -> Outcome<[u8; N]> {
+    let mut bytes = [0; N];
+    getrandom::fill(&mut bytes).map_err(|_| Failure::NoRandom)?;
+    Ok(bytes)
+}
+
+fn seal(key: &Key, nonce: [u8; 12], session: u64, message: &[u8]) -> Outcome<Vec<u8>> {
+    let head = Out::default().bytes(&nonce).zeros(4).len32(message);
+    let authenticated = head.u16(0).u16(1).u64(session).done();
+    let payload = Payload {
+        msg: message,
+        aad: &authenticated,
+    };
+    let sealed = Aes128Gcm::new((&**key).into())
+        .encrypt((&nonce).into(), payload)
+        .map_err(|_| Failure::Ended)?;
+    let (sealed, tag) = sealed.split_at(message.len());
+    let header = [TRANSFORM.as_slice(), tag, &authenticated, sealed];
+    Ok(header.concat())
+}
+
+/// SP 800-108 in counter mode, of which 128 bits need one round (3.1.4.2).
+fn derive(key: &Key, label: &[u8], context: &[u8]) -> Key {
+    let mut mac = keyed::<Hmac<Sha256>>(key);
+    let length = 128_u32.to_be_bytes();
+    for part in [&1_u32.to_be_bytes(), label, &[0], context, &length] {
+        mac.update(part);
+    }
+    let full = Zeroizing::new(<[u8; 32]>::from(mac.finalize().into_bytes()));
+    let mut key = Key::default();
+    key.copy_from_slice(&full[..16]);
+    key
+}
+
+fn keyed<M: Mac + KeyInit>(key: &[u8; 16]) -> M {
+    <M as KeyInit>::new_from_slice(key).expect("HMAC takes keys of any length")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Key, Keys, Preauth, seal};
+    use crate::error::Failure;
+    use crate::vectors::{self, hex};
+
+    /// From Microsoft's "SMB 2 and SMB 3 security in Windows 10: the anatomy of signing and cryptographic keys".
+    #[test]
+    fn published_keys_of_3_1_1_are_derived() {
+        let keys = Keys::derive(
+            &key("270E1BA896585EEB7AF3472D3B4C75A7"),
+            &Preauth(hex(vectors::PREAUTH).try_into().unwrap()),
+        );
+        for (found, expected) in [
+            (&keys.signing, "73FE7A9A77BEF0BDE49C650D8CCB5F76"),
+            (&keys.sending, "629BCBC54422A0F572B97F45989B6073"),
+            (&keys.receiving, "E2AF0DCEFAC68DA71A0DFBD0D1350D74"),
+        ] {
+            assert_eq!(found.as_slice(), hex(expected));
+        }
+        let answer = hex(vectors::SIGNED_ANSWER);
+        assert!(keys.verify(&answer));
+        let mut again = answer.clone();
+        keys.sign(&mut again);
+        assert_eq!(again, answer);
+        for bit in 0..answer.len() * 8 {
+            let mut broken = answer.clone();
+            broken[bit / 8] ^= 1 << (bit % 8);
+            assert!(!keys.verify(&broken), "bit {bit}");
+        }
+        assert!(!keys.verify(&answer[..63]));
+    }
+
+    #[test]
+    fn the_published_preauth_hash_is_reached() {
+        let mut preauth = Preauth(hex(vectors::PREAUTH_BEFORE_LOGON).try_into().unwrap());
+        for message in vectors::LOGON {
+            preauth.absorb(&hex(message));
+        }
+        assert_eq!(preauth.0.as_slice(), hex(vectors::PREAUTH));
+    }
+
+    /// From Microsoft's "SMB 3.1.1 Encryption in Windows 10".
+    #[test]
+    fn published_messages_are_encrypted_and_decrypted() {
+        let preauth = Preauth(hex(vectors::SEALING_PREAUTH).try_into().unwrap());
+        let keys = Keys::derive(&key("419FDDF34C1E001909D362AE7FB6AF79"), &preauth);
+        let nonce = hex("C7D6822D269CAF48904C664C").try_into().unwrap();
+        let session = 0x1000_0000_0025;
+        let sealed = seal(&keys.sending, nonce, session, &hex(vectors::WRITE)).unwrap();
+        assert_eq!(sealed, hex(vectors::SEALED_WRITE));
+
+        let answer = hex(vectors::SEALED_ANSWER);
+        assert_eq!(keys.open(session, &answer).unwrap(), hex(vectors::ANSWER));
+        for bit in 0..answer.len() * 8 {
+            let mut broken = answer.clone();
+            broken[bit / 8] ^= 1 << (bit % 8);
+            assert!(keys.open(session, &broken).is_err(), "bit {bit}");
+        }
+        for len in 0..answer.len() {
+            assert!(keys.open(session, &answer[..len]).is_err(), "{len} bytes");
+        }
+        let other = keys.open(session + 1, &answer);
+        assert_eq!(other, Err(Failure::Malformed("encrypted message")));
+    }
+
+    #[test]
+    fn no_nonce_is_used_twice() {
+        let mut keys = Keys::derive(&Key::default(), &Preauth::new());
+        let first = keys.seal(1, b"message").unwrap();
+        assert_ne!(first, keys.seal(1, b"message").unwrap());
+        keys.nonce = u64::MAX;
+        assert_eq!(keys.seal(1, b"message"), Err(Failure::Ended));
+    }
+
+    fn key(text: &str) -> Key {
+        Key::new(hex(text).try_into().unwrap())
+    }
+}

@@ -1,0 +1,205 @@
+//! What can fail, of which operation, at which object. Names of servers, shares and files are in it, secrets never.
+
+use crate::name::NameError;
+use crate::share::FileId;
+use crate::status;
+
+/// The result of an operation on a share.
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// The result of a step, whose operation and object its caller knows.
+pub(crate) type Outcome<T> = std::result::Result<T, Failure>;
+
+/// A failed operation.
+#[derive(Debug, thiserror::Error)]
+#[error("{operation} {object}: {failure}")]
+pub struct Error {
+    /// What was tried.
+    pub operation: Operation,
+    /// On what: `\\server\share\path`, or server and port.
+    pub object: String,
+    /// Why it failed.
+    pub failure: Failure,
+}
+
+/// What was tried: steps to a share, and the operations of [`Share`](crate::Share).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Operation {
+    #[error("connect to")]
+    Connect,
+    #[error("negotiate with")]
+    Negotiate,
+    #[error("log on to")]
+    LogOn,
+    #[error("open share")]
+    OpenShare,
+    #[error("stat")]
+    Stat,
+    #[error("list")]
+    List,
+    #[error("make folder")]
+    MakeFolder,
+    #[error("create")]
+    Create,
+    #[error("read")]
+    Read,
+    #[error("rename")]
+    Rename,
+    #[error("remove")]
+    Remove,
+    #[error("lock")]
+    Lock,
+    #[error("unlock")]
+    Unlock,
+}
+
+/// Why an operation failed.
+#[derive(Debug, thiserror::Error, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Failure {
+    // The server's answers: the connection goes on.
+    /// No such file or folder, or none on its way.
+    #[error("not found")]
+    NotFound,
+    /// The name is taken.
+    #[error("exists already")]
+    Exists,
+    /// A part of the path, or the object, is no folder.
+    #[error("not a folder")]
+    NotAFolder,
+    /// The object is a folder.
+    #[error("is a folder")]
+    IsAFolder,
+    /// The folder has entries.
+    #[error("the folder is not empty")]
+    NotEmpty,
+    /// Another handle excludes this one.
+    #[error("is in use")]
+    InUse,
+    /// The object is gone once its last handle is closed.
+    #[error("is being deleted")]
+    DeletePending,
+    /// The user may not do this.
+    #[error("access denied")]
+    Denied,
+    /// No space, or no quota, is left.
+    #[error("no space is left")]
+    Full,
+    /// The server refuses the user or the password.
+    #[error("the server refuses user or password ({})", status::Hex(*.0))]
+    LogonRefused(u32),
+    /// The server has no such share.
+    #[error("no such share")]
+    NoSuchShare,
+    /// Any other status of the server, by its number in MS-ERREF.
+    #[error("the server answers status {}", status::Hex(*.0))]
+    Status(u32),
+
+    // What the client found: the connection goes on.
+    /// The path leads to another object than the caller expects.
+    #[error("has the id {found}, not {expected}")]
+    Changed {
+        /// The caller's.
+        expected: FileId,
+        /// The server's.
+        found: FileId,
+    },
+    /// A link, or a folder that is reached through one.
+    #[error("is a link, or lies behind one")]
+    Link,
+    /// The folder lists as empty and is not: it has entries that the server does not list.
+    #[error("the folder is not empty, and the server lists nothing in it")]
+    HiddenContent,
+    /// The file or folder has more than the caller's limit.
+    #[error("has more than the limit of {0}")]
+    Limit(u64),
+    /// The server lists a name that cannot be used.
+    #[error("holds the name {name}: {error}")]
+    Name {
+        /// The name, escaped.
+        name: String,
+        /// Why it cannot be used.
+        error: NameError,
+    },
+
+    // The connection, which has ended then.
+    /// The server cannot be reached.
+    #[error("cannot be reached ({0})")]
+    Unreachable(String),
+    /// The deadline passed.
+    #[error("no answer before the deadline")]
+    TimedOut,
+    /// The server ended the connection.
+    #[error("the connection was lost ({0})")]
+    Lost(String),
+    /// An earlier failure ended the connection.
+    #[error("an earlier failure ended the connection")]
+    Ended,
+    /// An answer that is none of the protocol's.
+    #[error("the server sends a malformed {0}")]
+    Malformed(&'static str),
+    /// An answer with a wrong signature, or with none, or in the clear.
+    #[error("the server's answer is not protected: {0}")]
+    Unprotected(&'static str),
+    /// The server does not speak SMB 3.1.1.
+    #[error("the server does not speak SMB 3.1.1 ({0})")]
+    Dialect(String),
+    /// The server made it a guest's session.
+    #[error("the server takes the user for a guest")]
+    Guest,
+    /// The server made it an anonymous session.
+    #[error("the server takes the user for an anonymous one")]
+    Anonymous,
+    /// The server cannot encrypt, and it is demanded.
+    #[error("the server offers no encryption with AES-128-GCM")]
+    NoEncryption,
+    /// The server's NTLM lacks what version 2 needs.
+    #[error("the server offers no NTLMv2 with 128 bits")]
+    WeakLogon,
+    /// The share is a printer or a pipe.
+    #[error("the share holds no files")]
+    NotADisk,
+    /// The system has no random numbers.
+    #[error("the system has no random numbers")]
+    NoRandom,
+}
+
+impl Failure {
+    /// Whether the request may have been carried out although it failed.
+    #[must_use]
+    pub fn is_unanswered(&self) -> bool {
+        matches!(
+            self,
+            Self::TimedOut | Self::Lost(_) | Self::Malformed(_) | Self::Unprotected(_)
+        )
+    }
+
+    /// Whether the connection is of no use after it.
+    #[must_use]
+    pub fn ends_connection(&self) -> bool {
+        matches!(
+            self,
+            Self::Unreachable(_)
+                | Self::TimedOut
+                | Self::Lost(_)
+                | Self::Ended
+                | Self::Malformed(_)
+                | Self::Unprotected(_)
+                | Self::Dialect(_)
+                | Self::Guest
+                | Self::Anonymous
+                | Self::NoEncryption
+                | Self::WeakLogon
+                | Self::NotADisk
+                | Self::NoRandom
+        )
+    }
+
+    pub(crate) fn at(self, operation: Operation, object: impl Into<String>) -> Error {
+        Error {
+            operation,
+            object: object.into(),
+            failure: self,
+        }
+    }
+}

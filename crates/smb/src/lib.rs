@@ -1,0 +1,47 @@
+//! An SMB 3.1.1 client for what a storage controller does on a share: folders, small files, locks.
+//!
+//! [`Share`] is what callers know; [`RemoteShare`] is a share of a real server, [`remove_all`] deletes a tree without
+//! following links. All of it blocks, starts no runtime and no thread that outlives a lookup of a name.
+//!
+//! | promise | how |
+//! |---|---|
+//! | Each call ends at its deadline | every read and write of the socket has what is left of it |
+//! | Nothing that changes something is sent twice | there is no repetition and no reconnect |
+//! | Any failure but a status of the server ends the connection | later calls fail with [`Failure::Ended`] |
+//! | Each message is signed or encrypted | an answer that is neither ends the connection |
+//! | Names are the server's | UTF-16 units, never decoded ([`Name`]) |
+//!
+//! A change whose answer did not come ([`Failure::is_unanswered`]) may have happened.
+//!
+//! Sources: MS-SMB2 and MS-NLMP as Microsoft publishes them, RFC 4178 (SPNEGO). It ran against Samba only.
+
+#![forbid(unsafe_code)]
+
+mod auth;
+mod bytes;
+mod connection;
+mod credentials;
+mod crypto;
+mod error;
+mod name;
+mod share;
+mod status;
+mod walk;
+mod wire;
+
+#[cfg(test)]
+mod vectors;
+
+pub use connection::{Privacy, Server};
+pub use credentials::{Credentials, CredentialsError};
+pub use error::{Error, Failure, Operation, Result};
+pub use name::{Name, NameError, SharePath};
+pub use share::{Entry, Existing, FileId, Kind, Listing, Lock, RemoteShare, Share, Visibility};
+pub use walk::{Limits, Removed, remove_all};
+
+/// Feeds bytes to every decoder of what a server sends, for fuzz targets and tests.
+#[doc(hidden)]
+pub fn decode_everything(bytes: &[u8]) {
+    wire::decode_everything(bytes);
+    auth::decode_everything(bytes);
+}

@@ -1,0 +1,158 @@
+//! What a controller does on a share.
+
+mod remote;
+
+use std::fmt;
+use std::time::Instant;
+
+pub use self::remote::RemoteShare;
+use crate::error::Result;
+use crate::name::{Name, SharePath};
+use crate::wire::create::Handle;
+
+/// The operations, each bounded by a deadline. Paths are opened without following a link at their end; a link on
+/// their way is the server's affair, so a caller compares ids.
+pub trait Share {
+    /// What a path names.
+    ///
+    /// # Errors
+    /// `NotFound`, and those of any operation.
+    fn stat(&mut self, path: &SharePath, by: Instant) -> Result<Entry>;
+
+    /// Up to `limit` entries of a folder, in the server's order. Each call begins at the first one.
+    ///
+    /// # Errors
+    /// `NotAFolder`, `Link`; `Name` for an entry whose name cannot be used.
+    fn list(&mut self, folder: &SharePath, limit: usize, by: Instant) -> Result<Listing>;
+
+    /// Makes one folder, and returns its id.
+    ///
+    /// # Errors
+    /// `Exists`; `NotFound` if the folder above is missing.
+    fn make_folder(
+        &mut self,
+        path: &SharePath,
+        visibility: Visibility,
+        by: Instant,
+    ) -> Result<FileId>;
+
+    /// Makes a file with this content, flushed to the server's disk, and returns its id. After a failure a part of it
+    /// may be there: write it aside and rename it.
+    ///
+    /// # Errors
+    /// `Exists`.
+    fn create(&mut self, path: &SharePath, content: &[u8], by: Instant) -> Result<FileId>;
+
+    /// The content of a file of `limit` bytes at most.
+    ///
+    /// # Errors
+    /// `Limit` for a longer file, `IsAFolder`, `Link`.
+    fn read(&mut self, path: &SharePath, limit: u64, by: Instant) -> Result<Vec<u8>>;
+
+    /// Moves a file or folder that must have this id.
+    ///
+    /// # Errors
+    /// `Changed` for another id, `Exists`, `Denied` or `InUse` for what other clients have open.
+    fn rename(
+        &mut self,
+        from: &SharePath,
+        id: FileId,
+        to: &SharePath,
+        existing: Existing,
+        by: Instant,
+    ) -> Result<()>;
+
+    /// Removes a file, a link or an empty folder that must have this id, read-only ones too.
+    ///
+    /// # Errors
+    /// `Changed` for another id, `NotEmpty`, `InUse`.
+    fn remove(&mut self, path: &SharePath, id: FileId, by: Instant) -> Result<()>;
+
+    /// Makes or opens a file that no other client can open until [`unlock`](Self::unlock) or the end of this
+    /// connection, which removes it too. If this client's machine vanishes, that is when the server notices.
+    ///
+    /// # Errors
+    /// `InUse` while another has the lock.
+    fn lock(&mut self, path: &SharePath, by: Instant) -> Result<Lock>;
+
+    /// Ends a lock, and removes its file.
+    ///
+    /// # Errors
+    /// Those of any operation.
+    fn unlock(&mut self, lock: Lock, by: Instant) -> Result<()>;
+}
+
+/// The server's number of a file or folder: unique in its file system while the file exists.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct FileId(pub u64);
+
+/// What a path names.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// The last part of its path; the root of a share has none.
+    pub name: Option<Name>,
+    /// Its number.
+    pub id: FileId,
+    /// File, folder or link.
+    pub kind: Kind,
+    /// Its length in bytes, of a file.
+    pub size: u64,
+    /// When its content or attributes changed, in units of 100 ns since 1601 by the server's clock.
+    pub changed: u64,
+}
+
+/// The kind of an entry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Data.
+    File,
+    /// Entries. Samba shows a symbolic link to a folder so too.
+    Folder,
+    /// A reparse point of any tag.
+    Link,
+}
+
+/// The first entries of a folder.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Listing {
+    /// The id of the folder itself, as its `.` has it; `None` if the server lists none.
+    pub itself: Option<FileId>,
+    /// The id of the folder above, as its `..` has it; `None` if the server lists none.
+    pub above: Option<FileId>,
+    /// The entries.
+    pub entries: Vec<Entry>,
+    /// Whether the folder may have more.
+    pub has_more: bool,
+}
+
+/// What a rename of a file does with a file at the new path. A folder never replaces, nor is replaced.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Existing {
+    /// It stays, and the rename fails.
+    Refuse,
+    /// Its place is taken.
+    Replace,
+}
+
+/// Whether Windows's programs show a folder.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Visibility {
+    /// They do.
+    Shown,
+    /// They do not, unless told to.
+    Hidden,
+}
+
+/// A file that is held open without sharing. Dropped, it stays until the connection ends.
+#[must_use = "a lock that is dropped stays until the connection ends"]
+#[derive(Debug)]
+pub struct Lock {
+    path: SharePath,
+    handle: Handle,
+}
+
+impl fmt::Display for FileId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:#x}", self.0)
+    }
+}

@@ -1,0 +1,266 @@
+//! Deletes a tree without following links: reparse points by their tag, and by the rule of `..` what a server follows
+//! itself, as Samba does symbolic links, which it shows as plain folders.
+
+use std::time::Instant;
+
+use crate::error::{Failure, Operation, Result};
+use crate::name::SharePath;
+use crate::share::{Entry, FileId, Kind, Share};
+
+/// How many entries one listing holds: memory does not grow with a folder.
+const PAGE: usize = 512;
+
+/// How far a walk goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Folders within folders.
+    pub depth: usize,
+    /// Entries in all.
+    pub entries: u64,
+}
+
+/// What a walk did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Removed {
+    /// How many entries are gone, the folder itself among them.
+    pub entries: u64,
+    /// Folders whose `..` the server does not tell: there only tags kept the walk from following links.
+    pub unproved: u64,
+}
+
+/// Removes a folder that must have this id, with all that is in it.
+///
+/// A folder is entered only if the id of its `..` is that of the folder in which it was listed, and each entry is
+/// removed only with the id that was listed. The folder above `folder` is looked up first, so that a link in the
+/// place of `folder` itself is found too.
+///
+/// One limit is the server's: Samba (4.17) removes by path when a handle is closed. If a folder on the way is replaced by
+/// a link after the id of an entry was compared, the file of the same name behind the link is removed.
+///
+/// # Errors
+/// `Link` names a folder that is one, or is reached through one; `HiddenContent` a folder whose entries the server does
+/// not list. What was removed before a failure is gone; a repeated call goes on.
+pub fn remove_all(
+    share: &mut dyn Share,
+    folder: &SharePath,
+    id: FileId,
+    limits: Limits,
+    by: Instant,
+) -> Result<Removed> {
+    let above = folder.parent();
+    let above = above.ok_or_else(|| failed(Failure::IsAFolder, folder))?;
+    let above = share.stat(&above, by)?.id;
+    let mut walk = Walk {
+        share,
+        limits,
+        removed: Removed::default(),
+        by,
+    };
+    walk.folder(folder, id, above, 0)?;
+    Ok(walk.removed)
+}
+
+struct Walk<'a> {
+    share: &'a mut dyn Share,
+    limits: Limits,
+    removed: Removed,
+    by: Instant,
+}
+
+impl Walk<'_> {
+    /// Empties a folder and removes it.
+    fn folder(&mut self, path: &SharePath, id: FileId, above: FileId, depth: usize) -> Result<()> {
+        let deepest = self.limits.depth;
+        if depth > deepest {
+            let deepest = u64::try_from(deepest).unwrap_or(u64::MAX);
+            return Err(failed(Failure::Limit(deepest), path));
+        }
+        // What is removed is not listed again: each round begins at the folder's first entry.
+        while let Some(entries) = self.entries(path, id, above)? {
+            for entry in entries {
+                self.entry(path, id, &entry, depth)?;
+            }
+        }
+        match self.remove(path, id) {
+            Err(error) if error.failure == Failure::NotEmpty => {
+                Err(failed(Failure::HiddenContent, path))
+            }
+            done => done,
+        }
+    }
+
+    /// The next entries of a folder, if it has any. Its ids are compared each time: it may have been replaced.
+    fn entries(
+        &mut self,
+        path: &SharePath,
+        id: FileId,
+        above: FileId,
+    ) -> Result<Option<Vec<Entry>>> {
+        let listing = self.share.list(path, PAGE, self.by)?;
+        if listing.entries.is_empty() {
+            return Ok(None);
+        }
+        if let Some(found) = listing.itself.filter(|found| *found != id) {
+            let expected = id;
+            return Err(failed(Failure::Changed { expected, found }, path));
+        }
+        match listing.above {
+            Some(found) if found != above => return Err(failed(Failure::Link, path)),
+            Some(_) => {}
+            None => self.removed.unproved += 1,
+        }
+        Ok(Some(listing.entries))
+    }
+
+    fn entry(&mut self, folder: &SharePath, id: FileId, entry: &Entry, depth: usize) -> Result<()> {
+        let Some(name) = &entry.name else {
+            return Err(failed(Failure::Malformed("list of a folder"), folder));
+        };
+        let path = folder.join(name);
+        let path = path.map_err(|error| {
+            let name = name.to_string();
+            failed(Failure::Name { name, error }, folder)
+        })?;
+        match entry.kind {
+            Kind::Folder => self.folder(&path, entry.id, id, depth + 1),
+            Kind::File | Kind::Link => self.remove(&path, entry.id),
+        }
+    }
+
+    fn remove(&mut self, path: &SharePath, id: FileId) -> Result<()> {
+        let most = self.limits.entries;
+        if self.removed.entries >= most {
+            return Err(failed(Failure::Limit(most), path));
+        }
+        self.share.remove(path, id, self.by)?;
+        self.removed.entries += 1;
+        Ok(())
+    }
+}
+
+fn failed(failure: Failure, path: &SharePath) -> crate::Error {
+    failure.at(Operation::Remove, path.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Instant;
+
+    use super::{Limits, Removed, remove_all};
+    use crate::error::{Failure, Result};
+    use crate::name::{Name, SharePath};
+    use crate::share::{Entry, Existing, FileId, Kind, Listing, Lock, Share, Visibility};
+
+    /// A share as Windows may show it: `v` (2) with a folder `d` (3), which has a file (4), and a link `l` (5).
+    #[derive(Default)]
+    struct Windows {
+        has_no_ids: bool,
+        removed: Vec<String>,
+    }
+
+    #[test]
+    fn a_reparse_point_is_removed_and_not_entered() {
+        for (has_no_ids, unproved) in [(false, 0), (true, 2)] {
+            let mut share = Windows {
+                has_no_ids,
+                ..Windows::default()
+            };
+            let limits = Limits {
+                depth: 9,
+                entries: 9,
+            };
+            let path = SharePath::new("v").unwrap();
+            let removed = remove_all(&mut share, &path, FileId(2), limits, Instant::now()).unwrap();
+            let expected = Removed {
+                entries: 4,
+                unproved,
+            };
+            assert_eq!(removed, expected);
+            assert_eq!(share.removed, [r"\v\d\f", r"\v\d", r"\v\l", r"\v"]);
+        }
+    }
+
+    impl Windows {
+        fn entries(&self, path: &str) -> Vec<Entry> {
+            let all = match path {
+                r"\v" => vec![("d", 3, Kind::Folder), ("l", 5, Kind::Link)],
+                r"\v\d" => vec![("f", 4, Kind::File)],
+                other => panic!("{other} was listed"),
+            };
+            let left = all
+                .into_iter()
+                .filter(|(name, ..)| !self.removed.contains(&format!(r"{path}\{name}")));
+            left.map(|(name, id, kind)| entry(Name::new(name).ok(), id, kind))
+                .collect()
+        }
+    }
+
+    impl Share for Windows {
+        fn stat(&mut self, path: &SharePath, _: Instant) -> Result<Entry> {
+            assert_eq!(path, &SharePath::root());
+            Ok(entry(None, 1, Kind::Folder))
+        }
+
+        fn list(&mut self, folder: &SharePath, _: usize, _: Instant) -> Result<Listing> {
+            let path = folder.to_string();
+            let (itself, above) = if path == r"\v" { (2, 1) } else { (3, 2) };
+            let id = |id| (!self.has_no_ids).then_some(FileId(id));
+            Ok(Listing {
+                itself: id(itself),
+                above: id(above),
+                entries: self.entries(&path),
+                has_more: false,
+            })
+        }
+
+        fn remove(&mut self, path: &SharePath, _: FileId, _: Instant) -> Result<()> {
+            self.removed.push(path.to_string());
+            Ok(())
+        }
+
+        fn make_folder(&mut self, _: &SharePath, _: Visibility, _: Instant) -> Result<FileId> {
+            unused()
+        }
+
+        fn create(&mut self, _: &SharePath, _: &[u8], _: Instant) -> Result<FileId> {
+            unused()
+        }
+
+        fn read(&mut self, _: &SharePath, _: u64, _: Instant) -> Result<Vec<u8>> {
+            unused()
+        }
+
+        fn rename(
+            &mut self,
+            _: &SharePath,
+            _: FileId,
+            _: &SharePath,
+            _: Existing,
+            _: Instant,
+        ) -> Result<()> {
+            unused()
+        }
+
+        fn lock(&mut self, _: &SharePath, _: Instant) -> Result<Lock> {
+            unused()
+        }
+
+        fn unlock(&mut self, _: Lock, _: Instant) -> Result<()> {
+            unused()
+        }
+    }
+
+    fn entry(name: Option<Name>, id: u64, kind: Kind) -> Entry {
+        Entry {
+            name,
+            id: FileId(id),
+            kind,
+            size: 0,
+            changed: 0,
+        }
+    }
+
+    fn unused<T>() -> Result<T> {
+        Err(super::failed(Failure::Ended, &SharePath::root()))
+    }
+}

@@ -1,0 +1,86 @@
+//! CREATE and CLOSE (2.2.13 to 2.2.16): always without oplock, and never through a link at the path's end.
+
+use super::{Command, Request, body};
+use crate::bytes::{self, Out};
+
+pub(crate) const READ_DATA: u32 = 0x1;
+pub(crate) const WRITE_DATA: u32 = 0x2;
+pub(crate) const READ_ATTRIBUTES: u32 = 0x80;
+pub(crate) const WRITE_ATTRIBUTES: u32 = 0x100;
+pub(crate) const DELETE: u32 = 0x1_0000;
+
+pub(crate) const SHARE_ALL: u32 = 7;
+pub(crate) const SHARE_NOTHING: u32 = 0;
+
+pub(crate) const FOLDER: u32 = 0x1;
+pub(crate) const NO_FOLDER: u32 = 0x40;
+pub(crate) const DELETE_ON_CLOSE: u32 = 0x1000;
+
+pub(crate) const READ_ONLY: u32 = 0x1;
+pub(crate) const HIDDEN: u32 = 0x2;
+pub(crate) const DIRECTORY: u32 = 0x10;
+pub(crate) const NORMAL: u32 = 0x80;
+pub(crate) const REPARSE_POINT: u32 = 0x400;
+
+const OPEN_REPARSE_POINT: u32 = 0x20_0000;
+const IMPERSONATION: u32 = 2;
+const NAME_AT: u16 = 120;
+
+/// The server's name of an open file.
+pub(crate) type Handle = [u8; 16];
+
+/// Whether the file must be there.
+#[derive(Clone, Copy)]
+#[repr(u32)]
+pub(crate) enum Disposition {
+    Open = 1,
+    Create = 2,
+    OpenOrCreate = 3,
+}
+
+/// How to open.
+#[derive(Clone, Copy)]
+pub(crate) struct Open {
+    pub(crate) access: u32,
+    pub(crate) attributes: u32,
+    pub(crate) sharing: u32,
+    pub(crate) disposition: Disposition,
+    pub(crate) options: u32,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Answer {
+    pub(crate) handle: Handle,
+    pub(crate) changed: u64,
+    pub(crate) size: u64,
+    pub(crate) attributes: u32,
+}
+
+/// For a path as [`SharePath`](crate::SharePath) encodes it.
+pub(crate) fn request(path: &[u8], open: Open) -> Request {
+    let head = Out::default().u16(57).u16(0).u32(IMPERSONATION).zeros(16);
+    let head = head.u32(open.access).u32(open.attributes);
+    let head = head.u32(open.sharing).u32(open.disposition as u32);
+    let head = head.u32(open.options | OPEN_REPARSE_POINT);
+    let head = head.u16(NAME_AT).len16(path).zeros(8).bytes(path);
+    // The structure has one byte of buffer at least.
+    let body = head.zeros(usize::from(path.is_empty())).done();
+    Request::new(Command::Create, body)
+}
+
+pub(crate) fn close(handle: &Handle) -> Request {
+    let body = Out::default().u16(24).u16(0).u32(0).bytes(handle).done();
+    Request::new(Command::Close, body)
+}
+
+impl Answer {
+    pub(crate) fn parse(message: &[u8]) -> Option<Self> {
+        let body = body(message, 89)?;
+        Some(Self {
+            changed: bytes::u64_le(body, 32)?,
+            size: bytes::u64_le(body, 48)?,
+            attributes: bytes::u32_le(body, 56)?,
+            handle: bytes::array(body, 64)?,
+        })
+    }
+}

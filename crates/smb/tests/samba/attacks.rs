@@ -1,0 +1,231 @@
+//! Guards nothing by luck: each attack names the message that it changes, and must fail the call.
+
+use std::time::{Duration, Instant};
+
+use wincsi_smb::{Failure, Privacy, Result, Share, Visibility};
+
+use crate::operations::at;
+use crate::proxy::{Attack, From, Instead, between, framed, unchanged};
+use crate::server::{PASSWORD, Samba, open, user};
+
+/// The messages of one side: NEGOTIATE, SESSION_SETUP twice, TREE_CONNECT, CREATE, QUERY_INFO, CLOSE.
+const MESSAGES: usize = 7;
+const CREATE: usize = 4;
+/// Long for loopback, and for a machine that is busy.
+const PATIENCE: Duration = Duration::from_secs(20);
+/// For attacks that end in silence.
+const SHORT: Duration = Duration::from_millis(300);
+
+const WAYS: [(&str, Privacy); 2] = [
+    ("plain", Privacy::Offered),
+    ("encrypted", Privacy::Required),
+];
+
+#[test]
+fn without_an_attack_each_way_works() {
+    for (share, privacy) in WAYS {
+        let samba = Samba::start();
+        let (done, requests) = attacked(
+            &samba,
+            share,
+            privacy,
+            PATIENCE,
+            Box::new(|_, _, m| unchanged(m)),
+        );
+        assert_eq!(
+            (done.err().map(|e| e.to_string()), requests),
+            (None, MESSAGES)
+        );
+    }
+}
+
+#[test]
+fn each_changed_bit_fails_the_call() {
+    let samba = Samba::start();
+    for (share, privacy) in WAYS {
+        for number in 0..MESSAGES {
+            for place in [5, 8, 14, 17, 26, 40, 50, 70, 77, 997] {
+                let attack = move |from, n, message: &[u8]| {
+                    let mut message = message.to_vec();
+                    if (from, n) == (From::Server, number) {
+                        let place = place % message.len();
+                        message[place] ^= 1 << (place % 8);
+                    }
+                    Instead::Frames(vec![message])
+                };
+                let (done, _) = attacked(&samba, share, privacy, PATIENCE, Box::new(attack));
+                let error = done.expect_err(&format!("{share}: message {number}, byte {place}"));
+                assert!(error.failure.ends_connection() || number < 3, "{error}");
+                clean(&samba);
+            }
+        }
+    }
+}
+
+#[test]
+fn each_changed_request_before_keys_fails() {
+    let samba = Samba::start();
+    for (share, privacy) in WAYS {
+        // Ciphers, the dialect's place, capabilities, the client's id, a salt; the logon's flags and names.
+        for (number, places) in [(0, [160, 162, 72, 77, 120]), (1, [67, 70, 130, 140, 89])] {
+            for place in places {
+                let attack = move |from, n, message: &[u8]| {
+                    let mut message = message.to_vec();
+                    if (from, n) == (From::Client, number) {
+                        let place = place % message.len();
+                        message[place] ^= 1;
+                    }
+                    Instead::Frames(vec![message])
+                };
+                let (done, _) = attacked(&samba, share, privacy, PATIENCE, Box::new(attack));
+                assert!(done.is_err(), "{share}: message {number}, byte {place}");
+                clean(&samba);
+            }
+        }
+    }
+}
+
+#[test]
+fn replayed_shortened_and_stray_answers_fail() {
+    let samba = Samba::start();
+    for (share, privacy) in WAYS {
+        for number in 0..MESSAGES {
+            for kind in ["replayed", "twice", "short", "empty", "long", "garbage"] {
+                let mut last = Vec::new();
+                let attack = move |from, n, message: &[u8]| {
+                    if from == From::Client {
+                        return unchanged(message);
+                    }
+                    let before = std::mem::replace(&mut last, message.to_vec());
+                    if n != number {
+                        return unchanged(message);
+                    }
+                    Instead::Frames(match kind {
+                        "replayed" => vec![before],
+                        "twice" => vec![message.to_vec(), message.to_vec()],
+                        "short" => vec![message[..message.len() - 1].to_vec()],
+                        "empty" => vec![Vec::new()],
+                        "long" => vec![[message, &[0; 90_000]].concat()],
+                        _ => vec![vec![0xa5; message.len()]],
+                    })
+                };
+                let (done, _) = attacked(&samba, share, privacy, PATIENCE, Box::new(attack));
+                // The last answer's double is read by no one.
+                let is_harmless = kind == "twice" && number == MESSAGES - 1;
+                assert_eq!(
+                    done.is_ok(),
+                    is_harmless,
+                    "{share}: {kind} message {number}"
+                );
+                clean(&samba);
+            }
+        }
+    }
+}
+
+#[test]
+fn silence_and_trickles_end_at_the_deadline() {
+    let samba = Samba::start();
+    for (share, privacy) in WAYS {
+        for number in [0, 2, CREATE] {
+            for sent in [0, 2, 4, 40] {
+                let attack = move |from, n, message: &[u8]| match (from, n) {
+                    (From::Server, n) if n == number => {
+                        Instead::BytesThenSilence(framed(message)[..sent].to_vec())
+                    }
+                    _ => unchanged(message),
+                };
+                let started = Instant::now();
+                let (done, _) = attacked(&samba, share, privacy, SHORT, Box::new(attack));
+                let error = done.unwrap_err();
+                // A busy machine may need longer for the messages before; the deadline is the same.
+                assert_eq!(
+                    error.failure,
+                    Failure::TimedOut,
+                    "{share}: message {number}"
+                );
+                assert!(started.elapsed() < PATIENCE);
+                clean(&samba);
+            }
+        }
+    }
+}
+
+#[test]
+fn nothing_is_sent_again_after_a_lost_answer() {
+    let samba = Samba::start();
+    for (share, privacy) in WAYS {
+        for number in 0..MESSAGES {
+            for side in [From::Client, From::Server] {
+                let attack = move |from, n, message: &[u8]| match (from, n) {
+                    now if now == (side, number) => Instead::End,
+                    _ => unchanged(message),
+                };
+                let (done, requests) = attacked(&samba, share, privacy, PATIENCE, Box::new(attack));
+                let error = done.unwrap_err();
+                assert!(matches!(error.failure, Failure::Lost(_)), "{error}");
+                assert_eq!(requests, number + 1, "{share}: {side:?} {number}");
+                let made = samba.root().join("made").exists();
+                let was_sent = number > CREATE || number == CREATE && side == From::Server;
+                assert_eq!(made, was_sent, "{share}: {side:?} {number}");
+                clean(&samba);
+            }
+        }
+    }
+}
+
+#[test]
+fn an_encrypted_session_takes_no_plain_answer() {
+    let samba = Samba::start();
+    let attack = |from, n, message: &[u8]| match (from, n) {
+        (From::Server, 3..) => {
+            let mut plain = vec![0; 200];
+            plain[..6].copy_from_slice(b"\xfeSMB\x40\0");
+            plain[16] = 1;
+            Instead::Frames(vec![plain])
+        }
+        (From::Client, 3..) => {
+            assert!(message.starts_with(b"\xfdSMB"), "a plain request");
+            unchanged(message)
+        }
+        _ => unchanged(message),
+    };
+    let (done, _) = attacked(
+        &samba,
+        "encrypted",
+        Privacy::Required,
+        PATIENCE,
+        Box::new(attack),
+    );
+    let failure = done.unwrap_err().failure;
+    assert_eq!(failure, Failure::Unprotected("it is not encrypted"));
+}
+
+/// Opens a share through a man in the middle and makes a folder there. After a failure the share is used once more.
+fn attacked(
+    samba: &Samba,
+    share: &str,
+    privacy: Privacy,
+    patience: Duration,
+    attack: Attack,
+) -> (Result<()>, usize) {
+    let (port, requests) = between(samba.port(), attack);
+    let by = Instant::now() + patience;
+    let done = open(port, share, &user(), PASSWORD, privacy, by).and_then(|mut share| {
+        let made = share.make_folder(&at("made"), Visibility::Shown, by);
+        if made
+            .as_ref()
+            .is_err_and(|error| error.failure.ends_connection())
+        {
+            let again = share.stat(&at(""), by).unwrap_err();
+            assert_eq!(again.failure, Failure::Ended);
+        }
+        made.map(drop)
+    });
+    let requests = *requests.lock().unwrap();
+    (done, requests)
+}
+
+fn clean(samba: &Samba) {
+    let _ = std::fs::remove_dir(samba.root().join("made"));
+}

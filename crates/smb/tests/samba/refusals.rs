@@ -1,0 +1,134 @@
+use std::net::{SocketAddr, TcpStream};
+use std::time::{Duration, Instant};
+
+use rustix::net::{AddressFamily, SocketType};
+use wincsi_smb::{Failure, Operation, Privacy};
+
+use crate::server::{PASSWORD, Samba, open, soon, user};
+
+const LOGON_FAILURE: u32 = 0xC000_006D;
+
+#[test]
+fn sessions_of_nobody_and_missing_shares_are_refused() {
+    let samba = Samba::start();
+    let me = user();
+    let wrong = Failure::LogonRefused(LOGON_FAILURE);
+    for (who, password, share, operation, failure) in [
+        (me.as_str(), "wrong", "plain", Operation::LogOn, wrong),
+        (
+            me.as_str(),
+            PASSWORD,
+            "none",
+            Operation::OpenShare,
+            Failure::NoSuchShare,
+        ),
+        (
+            me.as_str(),
+            PASSWORD,
+            "IPC$",
+            Operation::OpenShare,
+            Failure::NotADisk,
+        ),
+        // Samba makes a guest of a user that it does not know.
+        (
+            "nobody-here",
+            PASSWORD,
+            "plain",
+            Operation::LogOn,
+            Failure::Guest,
+        ),
+    ] {
+        for privacy in [Privacy::Offered, Privacy::Required] {
+            let error = open(samba.port(), share, who, password, privacy, soon())
+                .err()
+                .unwrap();
+            assert_eq!(
+                (error.operation, &error.failure),
+                (operation, &failure),
+                "{who} {share}"
+            );
+            let text = format!("{error} {error:?}");
+            assert!(!text.contains(password), "{text}");
+        }
+    }
+}
+
+#[test]
+fn a_standalone_server_takes_any_domain() {
+    let samba = Samba::start();
+    let me = user();
+    for who in [
+        format!("ELSEWHERE\\{me}"),
+        format!("{me}@elsewhere.example"),
+    ] {
+        let opened = open(
+            samba.port(),
+            "plain",
+            &who,
+            PASSWORD,
+            Privacy::Required,
+            soon(),
+        );
+        assert_eq!(opened.err().map(|error| error.to_string()), None, "{who}");
+    }
+}
+
+#[test]
+fn a_server_without_3_1_1_or_encryption_is_refused() {
+    let (old, plain) = ("server max protocol = SMB3_02", "server smb encrypt = off");
+    for (lines, privacy, refused) in [
+        (old, Privacy::Offered, Some("3.1.1")),
+        (old, Privacy::Required, Some("3.1.1")),
+        (plain, Privacy::Offered, None),
+        (plain, Privacy::Required, Some("AES-128-GCM")),
+    ] {
+        let samba = Samba::with(lines);
+        let opened = open(samba.port(), "plain", &user(), PASSWORD, privacy, soon());
+        match (opened, refused) {
+            (Ok(_), None) => {}
+            (Err(error), Some(text)) => {
+                assert_eq!(error.operation, Operation::Negotiate);
+                assert!(error.to_string().contains(text), "{error}");
+            }
+            (opened, _) => panic!("{lines}, {privacy:?}: {:?}", opened.err()),
+        }
+    }
+}
+
+#[test]
+fn a_deadline_in_the_past_sends_nothing() {
+    let samba = Samba::start();
+    let past = Instant::now() - Duration::from_secs(1);
+    let error = open(
+        samba.port(),
+        "plain",
+        &user(),
+        PASSWORD,
+        Privacy::Offered,
+        past,
+    )
+    .err()
+    .unwrap();
+    assert_eq!(
+        (error.operation, error.failure),
+        (Operation::Connect, Failure::TimedOut)
+    );
+}
+
+#[test]
+fn an_unanswered_connect_ends_at_the_deadline() {
+    let socket = rustix::net::socket(AddressFamily::INET, SocketType::STREAM, None).unwrap();
+    rustix::net::bind(&socket, &SocketAddr::from(([127, 0, 0, 1], 0))).unwrap();
+    rustix::net::listen(&socket, 0).unwrap();
+    let bound = SocketAddr::try_from(rustix::net::getsockname(&socket).unwrap()).unwrap();
+    // One connection fills the queue; Linux answers no other.
+    let _first = TcpStream::connect(bound).unwrap();
+    let by = Instant::now() + Duration::from_millis(200);
+    let error = open(bound.port(), "plain", "user", "", Privacy::Offered, by)
+        .err()
+        .unwrap();
+    assert_eq!(
+        (error.operation, error.failure),
+        (Operation::Connect, Failure::TimedOut)
+    );
+}

@@ -1,0 +1,166 @@
+use std::fs;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::Path;
+
+use wincsi_smb::{Failure, Limits, Privacy, RemoteShare, Removed, Result, Share, remove_all};
+
+use crate::operations::{at, failure, names};
+use crate::proxy::{From, between, unchanged};
+use crate::server::{PASSWORD, Samba, open, soon, user};
+
+const LIMITS: Limits = Limits {
+    depth: 20,
+    entries: 10_000,
+};
+
+#[test]
+fn a_tree_goes_with_all_that_is_in_it() {
+    let samba = Samba::start();
+    let volume = samba.root().join("v");
+    fs::create_dir_all(volume.join("1/2/3/4/5")).unwrap();
+    for n in 0..1_500 {
+        fs::write(volume.join(format!("1/f{n}")), b"x").unwrap();
+    }
+    fs::write(volume.join("read-only"), b"x").unwrap();
+    fs::set_permissions(volume.join("read-only"), PermissionsExt::from_mode(0o444)).unwrap();
+    fs::create_dir(samba.root().join("other")).unwrap();
+    let mut share = samba.open("encrypted", Privacy::Required);
+    let removed = remove(&mut share, "v", LIMITS).unwrap();
+    assert_eq!(
+        removed,
+        Removed {
+            entries: 1_507,
+            unproved: 0
+        }
+    );
+    assert_eq!(names(&mut share, ""), ["other"]);
+}
+
+#[test]
+fn no_link_is_followed() {
+    for (target, expected) in [
+        ("../victim", Failure::Link),
+        ("..", Failure::Link),
+        ("../victim/sub", Failure::Link),
+        ("../nothing", Failure::HiddenContent),
+    ] {
+        let samba = scene();
+        symlink(target, samba.root().join("v/a")).unwrap();
+        let mut share = samba.open("encrypted", Privacy::Required);
+        assert_eq!(
+            failure(remove(&mut share, "v", LIMITS)),
+            expected,
+            "{target}"
+        );
+        assert!(is_whole(&samba.root()), "{target}");
+        assert!(samba.root().join("v/a").is_symlink(), "{target}");
+    }
+}
+
+#[test]
+fn a_link_to_a_file_goes_alone() {
+    let samba = scene();
+    symlink("../victim/precious", samba.root().join("v/a")).unwrap();
+    let mut share = samba.open("encrypted", Privacy::Required);
+    remove(&mut share, "v", LIMITS).unwrap();
+    assert!(is_whole(&samba.root()));
+    assert!(!samba.root().join("v").exists());
+}
+
+#[test]
+fn a_volume_that_is_a_link_stays() {
+    let samba = scene();
+    fs::create_dir(samba.root().join("base")).unwrap();
+    symlink("../victim", samba.root().join("base/v")).unwrap();
+    let mut share = samba.open("encrypted", Privacy::Required);
+    assert_eq!(failure(remove(&mut share, "base/v", LIMITS)), Failure::Link);
+    assert!(is_whole(&samba.root()));
+}
+
+#[test]
+fn another_folder_in_the_place_stays() {
+    let samba = scene();
+    let mut share = samba.open("encrypted", Privacy::Required);
+    let id = share.stat(&at("v"), soon()).unwrap().id;
+    fs::rename(samba.root().join("v"), samba.root().join("old")).unwrap();
+    fs::rename(samba.root().join("victim"), samba.root().join("v")).unwrap();
+    let done = remove_all(&mut share, &at("v"), id, LIMITS, soon());
+    assert!(matches!(failure(done), Failure::Changed { expected, .. } if expected == id));
+    assert!(samba.root().join("v/precious").exists());
+}
+
+#[test]
+fn a_walk_ends_at_its_limits() {
+    let samba = scene();
+    fs::create_dir_all(samba.root().join("v/1/2/3")).unwrap();
+    let mut share = samba.open("plain", Privacy::Offered);
+    for limits in [
+        Limits { depth: 2, ..LIMITS },
+        Limits {
+            entries: 3,
+            ..LIMITS
+        },
+    ] {
+        let done = remove(&mut share, "v", limits);
+        assert!(matches!(failure(done), Failure::Limit(2 | 3)));
+    }
+    assert!(remove_all(&mut share, &at(""), wincsi_smb::FileId(1), LIMITS, soon()).is_err());
+    remove(&mut share, "v", Limits { depth: 3, ..LIMITS }).unwrap();
+}
+
+/// At each request of a walk once: a folder that was listed is moved away, and a link to the victim is in its place.
+/// No file has the name of one in the victim: see the limit in the page of `remove_all`.
+#[test]
+fn a_link_put_in_a_folders_place_is_not_followed() {
+    let mut requests = 0;
+    for number in 0.. {
+        let samba = scene();
+        let root = samba.root();
+        fs::create_dir_all(root.join("v/a/b")).unwrap();
+        fs::write(root.join("v/a/other"), b"x").unwrap();
+        fs::write(root.join("v/a/b/f"), b"x").unwrap();
+        let here = root.clone();
+        let attack = move |from, n, message: &[u8]| {
+            // After the logon, the share and three requests for the folder's id.
+            if from == From::Client && n == 7 + number && here.join("v/a").is_dir() {
+                fs::rename(here.join("v/a"), here.join("away")).unwrap();
+                symlink("../victim", here.join("v/a")).unwrap();
+            }
+            unchanged(message)
+        };
+        let (port, count) = between(samba.port(), Box::new(attack));
+        let opened = open(port, "plain", &user(), PASSWORD, Privacy::Offered, soon());
+        let done = remove(&mut opened.unwrap(), "v", LIMITS);
+        assert!(is_whole(&root), "request {number}");
+        requests = *count.lock().unwrap();
+        if !root.join("away").exists() {
+            done.unwrap();
+            break;
+        }
+        // The last swap is of a folder that is being removed: then Samba removes the link itself.
+        assert!(
+            done.is_err() || !root.join("v").exists(),
+            "request {number}"
+        );
+    }
+    assert!(requests > 20);
+}
+
+/// A folder `v` to remove, beside a folder that must stay.
+fn scene() -> Samba {
+    let samba = Samba::start();
+    fs::create_dir(samba.root().join("v")).unwrap();
+    fs::create_dir_all(samba.root().join("victim/sub")).unwrap();
+    fs::write(samba.root().join("victim/precious"), b"data").unwrap();
+    fs::write(samba.root().join("victim/sub/more"), b"data").unwrap();
+    samba
+}
+
+fn is_whole(root: &Path) -> bool {
+    root.join("victim/precious").exists() && root.join("victim/sub/more").exists()
+}
+
+fn remove(share: &mut RemoteShare, path: &str, limits: Limits) -> Result<Removed> {
+    let id = share.stat(&at(path), soon()).unwrap().id;
+    remove_all(share, &at(path), id, limits, soon())
+}
