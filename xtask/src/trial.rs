@@ -88,7 +88,13 @@ pub(crate) fn controller(exe: &Path, folder: &Path, socket: &Path) -> Command {
 /// Makes the node in a folder beside a server, and returns this machine's folder of its drive C.
 pub(crate) fn make_node(tool: &Path, folder: &Path) -> Result<PathBuf> {
     let printed = run(tool, "make", folder, &["--name", NODE])?;
-    run(tool, "share", folder, &[SERVER, SHARE, USER, PASSWORD])?;
+    make_share(tool, folder, [SERVER, SHARE, USER, PASSWORD])?;
+    Ok(PathBuf::from(printed.trim()))
+}
+
+/// Makes a server beside the node, with a share and its user and password, and returns this machine's folder of the share.
+pub(crate) fn make_share(tool: &Path, folder: &Path, share: [&str; 4]) -> Result<PathBuf> {
+    let printed = run(tool, "share", folder, &share)?;
     Ok(PathBuf::from(printed.trim()))
 }
 

@@ -37,7 +37,7 @@ pub use credentials::{Credentials, CredentialsError};
 pub use error::{Error, Failure, Operation, Result};
 pub use name::{Name, NameError, SharePath};
 pub use share::{Entry, Existing, FileId, Kind, Listing, Lock, RemoteShare, Share, Visibility};
-pub use walk::{Limits, Removed, remove_all};
+pub use walk::{Limits, Removed, remove_all, remove_content};
 
 /// Feeds bytes to every decoder of what a server sends, for fuzz targets and tests.
 #[doc(hidden)]

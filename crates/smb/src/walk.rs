@@ -47,16 +47,26 @@ pub fn remove_all(
     limits: Limits,
     by: Instant,
 ) -> Result<Removed> {
-    let above = folder.parent();
-    let above = above.ok_or_else(|| failed(Failure::IsAFolder, folder))?;
-    let above = share.stat(&above, by)?.id;
-    let mut walk = Walk {
-        share,
-        limits,
-        removed: Removed::default(),
-        by,
-    };
+    let mut walk = Walk::new(share, limits, by);
+    let above = walk.above(folder)?;
     walk.folder(folder, id, above, 0)?;
+    Ok(walk.removed)
+}
+
+/// Removes all that is in a folder as [`remove_all`] does, and leaves the folder, whose id no other has so long.
+///
+/// # Errors
+/// Those of [`remove_all`].
+pub fn remove_content(
+    share: &mut dyn Share,
+    folder: &SharePath,
+    id: FileId,
+    limits: Limits,
+    by: Instant,
+) -> Result<Removed> {
+    let mut walk = Walk::new(share, limits, by);
+    let above = walk.above(folder)?;
+    walk.content(folder, id, above, 0)?;
     Ok(walk.removed)
 }
 
@@ -67,9 +77,36 @@ struct Walk<'a> {
     by: Instant,
 }
 
-impl Walk<'_> {
+impl<'a> Walk<'a> {
+    fn new(share: &'a mut dyn Share, limits: Limits, by: Instant) -> Self {
+        let removed = Removed::default();
+        Self {
+            share,
+            limits,
+            removed,
+            by,
+        }
+    }
+
+    /// The id of the folder above, by its path.
+    fn above(&mut self, folder: &SharePath) -> Result<FileId> {
+        let above = folder.parent();
+        let above = above.ok_or_else(|| failed(Failure::IsAFolder, folder))?;
+        Ok(self.share.stat(&above, self.by)?.id)
+    }
+
     /// Empties a folder and removes it.
     fn folder(&mut self, path: &SharePath, id: FileId, above: FileId, depth: usize) -> Result<()> {
+        self.content(path, id, above, depth)?;
+        match self.remove(path, id) {
+            Err(error) if error.failure == Failure::NotEmpty => {
+                Err(failed(Failure::HiddenContent, path))
+            }
+            done => done,
+        }
+    }
+
+    fn content(&mut self, path: &SharePath, id: FileId, above: FileId, depth: usize) -> Result<()> {
         let deepest = self.limits.depth;
         if depth > deepest {
             let deepest = u64::try_from(deepest).unwrap_or(u64::MAX);
@@ -81,12 +118,7 @@ impl Walk<'_> {
                 self.entry(path, id, &entry, depth)?;
             }
         }
-        match self.remove(path, id) {
-            Err(error) if error.failure == Failure::NotEmpty => {
-                Err(failed(Failure::HiddenContent, path))
-            }
-            done => done,
-        }
+        Ok(())
     }
 
     /// The next entries of a folder, if it has any. Its ids are compared each time: it may have been replaced.

@@ -1,0 +1,266 @@
+//! One call's connection, and what it does in the `.wincsi` of its base folder.
+
+use std::thread;
+use std::time::{Duration, Instant};
+
+use smb::{Existing, Failure, FileId, Kind, Lock, Name, Operation, Share, SharePath, Visibility};
+
+use super::names::{Key, RECORDS};
+use super::record::{LONGEST, Record};
+use super::{Base, Error};
+
+/// What is shown of a record's file that is being replaced while another client reads it: Windows then refuses, Samba not.
+const REPLACE_TRIES: u32 = 5;
+const REPLACE_PAUSE: Duration = Duration::from_millis(20);
+
+/// A call's connection: what it does ends with it, and with its locks.
+pub(super) struct Call<'a> {
+    pub(super) share: &'a mut (dyn Share + Send),
+    pub(super) base: &'a Base,
+    pub(super) by: Instant,
+    /// The ids of the folders from the share's own to the base folder.
+    pub(super) ids: Vec<FileId>,
+    pub(super) base_id: FileId,
+    /// Whether each lock was given back.
+    pub(super) is_clean: bool,
+}
+
+impl<'a> Call<'a> {
+    /// Finds the base folder.
+    pub(super) fn new(
+        share: &'a mut (dyn Share + Send),
+        base: &'a Base,
+        by: Instant,
+    ) -> Result<Self, Error> {
+        let mut call = Self {
+            share,
+            base,
+            by,
+            ids: Vec::new(),
+            base_id: FileId(0),
+            is_clean: true,
+        };
+        for path in prefixes(&base.path) {
+            call.base_id = call.base_folder(&path)?;
+            call.ids.push(call.base_id);
+        }
+        Ok(call)
+    }
+
+    /// Works while a file is locked.
+    pub(super) fn locked<T>(
+        &mut self,
+        path: &SharePath,
+        work: impl FnOnce(&mut Self) -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        let lock = match self.share.lock(path, self.by) {
+            Err(error) if error.failure == Failure::InUse => return Err(self.is_locked(path)),
+            lock => lock?,
+        };
+        let done = work(self);
+        self.unlock(lock);
+        done
+    }
+
+    /// A lock that cannot be given back goes with the connection, which no other call may have then.
+    pub(super) fn unlock(&mut self, lock: Lock) {
+        self.is_clean &= self.share.unlock(lock, self.by).is_ok();
+    }
+
+    /// The folder of the base's records.
+    pub(super) fn records(&self) -> Result<SharePath, Error> {
+        self.below(&self.base.path, RECORDS)
+    }
+
+    /// Makes the folder of the base's records.
+    pub(super) fn make_records(&mut self) -> Result<(), Error> {
+        let records = self.records()?;
+        self.make_if_missing(&records, Visibility::Hidden)
+    }
+
+    pub(super) fn make_if_missing(
+        &mut self,
+        path: &SharePath,
+        visibility: Visibility,
+    ) -> Result<(), Error> {
+        match self.share.make_folder(path, visibility, self.by) {
+            Err(error) if error.failure != Failure::Exists => Err(error.into()),
+            Ok(_) | Err(_) => Ok(()),
+        }
+    }
+
+    /// The file that a volume's calls lock.
+    pub(super) fn lock_of(&self, key: &Key) -> Result<SharePath, Error> {
+        self.below(&self.records()?, &format!("{}.lock", key.text()))
+    }
+
+    /// Where deleted folders go.
+    pub(super) fn deleted(&self) -> Result<SharePath, Error> {
+        self.below(&self.records()?, "deleted")
+    }
+
+    /// Where a volume's folder goes when it is deleted.
+    pub(super) fn deleted_of(&self, key: &Key) -> Result<SharePath, Error> {
+        self.below(&self.deleted()?, key.text())
+    }
+
+    pub(super) fn record_of(&self, key: &Key) -> Result<SharePath, Error> {
+        self.below(&self.records()?, &format!("{}.volume", key.text()))
+    }
+
+    /// The record of a volume, which this call has locked.
+    pub(super) fn read(&mut self, key: &Key) -> Result<Option<Record>, Error> {
+        let path = self.record_of(key)?;
+        let bytes = match self.share.read(&path, LONGEST, self.by) {
+            Err(error) if error.failure == Failure::NotFound => return Ok(None),
+            read => read?,
+        };
+        let record = Record::parse(&bytes, key.text());
+        record.map(Some).map_err(|error| self.blocked(&path, error))
+    }
+
+    /// Writes a record aside, and returns where, and its id.
+    pub(super) fn write_aside(
+        &mut self,
+        key: &Key,
+        record: &Record,
+    ) -> Result<(SharePath, FileId), Error> {
+        let path = self.aside_of(key)?;
+        let too_long = |error| Error::TooLong(format!("the record of {}: {error}", key.text()));
+        let bytes = record.encode().map_err(too_long)?;
+        let id = match self.share.create(&path, &bytes, self.by) {
+            // Of a call that ended before its rename: this one has its lock.
+            Err(error) if error.failure == Failure::Exists => {
+                self.remove(&path)?;
+                self.share.create(&path, &bytes, self.by)?
+            }
+            Err(error) if error.failure == Failure::Full => {
+                let _ = self.remove(&path);
+                return Err(error.into());
+            }
+            created => created?,
+        };
+        Ok((path, id))
+    }
+
+    /// Puts a record that was written aside in its place.
+    pub(super) fn put(
+        &mut self,
+        key: &Key,
+        (aside, id): &(SharePath, FileId),
+    ) -> Result<(), Error> {
+        let place = self.record_of(key)?;
+        let mut tries = 1;
+        loop {
+            let moved = self
+                .share
+                .rename(aside, *id, &place, Existing::Replace, self.by);
+            match moved {
+                Err(error)
+                    if matches!(error.failure, Failure::Denied | Failure::InUse)
+                        && tries < REPLACE_TRIES =>
+                {
+                    tries += 1;
+                    thread::sleep(REPLACE_PAUSE);
+                }
+                moved => return Ok(moved?),
+            }
+        }
+    }
+
+    pub(super) fn write(&mut self, key: &Key, record: &Record) -> Result<(), Error> {
+        let aside = self.write_aside(key, record)?;
+        self.put(key, &aside)
+    }
+
+    /// Removes what was written aside and not put, if there is something.
+    pub(super) fn remove_aside(&mut self, key: &Key) -> Result<(), Error> {
+        let path = self.aside_of(key)?;
+        self.remove(&path)
+    }
+
+    fn aside_of(&self, key: &Key) -> Result<SharePath, Error> {
+        self.below(&self.records()?, &format!("{}.new", key.text()))
+    }
+
+    /// Removes a record, if there is one.
+    pub(super) fn forget(&mut self, key: &Key) -> Result<(), Error> {
+        let path = self.record_of(key)?;
+        self.remove(&path)
+    }
+
+    /// Removes a file or an empty folder, if it is there.
+    pub(super) fn remove(&mut self, path: &SharePath) -> Result<(), Error> {
+        let Some(entry) = self.stat(path)? else {
+            return Ok(());
+        };
+        match self.share.remove(path, entry.id, self.by) {
+            Err(error) if error.failure == Failure::NotFound => Ok(()),
+            removed => Ok(removed?),
+        }
+    }
+
+    pub(super) fn stat(&mut self, path: &SharePath) -> Result<Option<smb::Entry>, Error> {
+        match self.share.stat(path, self.by) {
+            Ok(entry) => Ok(Some(entry)),
+            Err(error) if matches!(error.failure, Failure::NotFound | Failure::NotAFolder) => {
+                Ok(None)
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    pub(super) fn below(&self, folder: &SharePath, name: &str) -> Result<SharePath, Error> {
+        let path = Name::new(name).and_then(|name| folder.join(&name));
+        path.map_err(|error| self.blocked(folder, error))
+    }
+
+    pub(super) fn is_locked(&self, path: &SharePath) -> Error {
+        let who = "another controller, or one whose machine vanished, has locked";
+        Error::Busy(format!("{who} {}", self.at(path)))
+    }
+
+    pub(super) fn blocked(&self, path: &SharePath, reason: impl ToString) -> Error {
+        Error::Blocked {
+            object: self.at(path),
+            reason: reason.to_string(),
+        }
+    }
+
+    /// A path as errors name it.
+    pub(super) fn at(&self, path: &SharePath) -> String {
+        let host = self.base.server.host.escape_debug();
+        format!(r"\\{host}\{}{path}", self.base.share)
+    }
+
+    /// The id of the base folder, or of one above it.
+    fn base_folder(&mut self, path: &SharePath) -> Result<FileId, Error> {
+        let entry = match self.share.stat(path, self.by) {
+            Err(error) if matches!(error.failure, Failure::NotFound | Failure::NotAFolder) => {
+                return Err(Error::NoBase(error));
+            }
+            entry => entry?,
+        };
+        match entry.kind {
+            Kind::Folder => Ok(entry.id),
+            Kind::File => Err(Error::NoBase(self.failed(path, Failure::NotAFolder))),
+            Kind::Link => Err(self.failed(path, Failure::Link).into()),
+        }
+    }
+
+    pub(super) fn failed(&self, path: &SharePath, failure: Failure) -> smb::Error {
+        smb::Error {
+            operation: Operation::Stat,
+            object: self.at(path),
+            failure,
+        }
+    }
+}
+
+/// The paths of a folder and of those above it, from the share's own down.
+pub(super) fn prefixes(path: &SharePath) -> Vec<SharePath> {
+    let mut paths: Vec<SharePath> =
+        std::iter::successors(Some(path.clone()), SharePath::parent).collect();
+    paths.reverse();
+    paths
+}
