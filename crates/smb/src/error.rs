@@ -151,7 +151,7 @@ pub enum Failure {
     #[error("the server takes the user for an anonymous one")]
     Anonymous,
     /// The server cannot encrypt, and it is demanded.
-    #[error("the server offers no encryption with AES-128-GCM")]
+    #[error("the server offers no encryption with AES-GCM")]
     NoEncryption,
     /// The server's NTLM lacks what version 2 needs.
     #[error("the server offers no NTLMv2 with 128 bits")]

@@ -6,7 +6,7 @@ use std::time::Instant;
 use super::{Connection, Privacy, Protection, Server};
 use crate::auth::Logon;
 use crate::credentials::Credentials;
-use crate::crypto::{self, Keys, Preauth};
+use crate::crypto::{self, Cipher, Keys, Preauth};
 use crate::error::{Failure, Outcome};
 use crate::status;
 use crate::wire::{Header, Request, negotiate, session};
@@ -36,16 +36,14 @@ impl Connection {
             )));
         }
         let sizes = [answer.max_transact, answer.max_read, answer.max_write];
+        self.cipher = answer.cipher.and_then(Cipher::of);
         let is_usable = answer.has_sha_512
-            && answer
-                .cipher
-                .is_none_or(|cipher| cipher == negotiate::AES_128_GCM)
+            && answer.cipher.is_some() == self.cipher.is_some()
             && sizes.iter().all(|size| *size >= LEAST_PAYLOAD);
         if !is_usable {
             return Err(Failure::Malformed("choice of algorithms or sizes"));
         }
-        self.can_encrypt = answer.cipher.is_some();
-        if privacy == Privacy::Required && !self.can_encrypt {
+        if privacy == Privacy::Required && self.cipher.is_none() {
             return Err(Failure::NoEncryption);
         }
         Ok(preauth)
@@ -84,7 +82,9 @@ impl Connection {
         if let Some(failure) = other_user(flags) {
             return Err(failure);
         }
-        let keys = Keys::derive(&answered.session_key, &preauth);
+        // Without a cipher the keys for one are never used.
+        let cipher = self.cipher.unwrap_or(Cipher::Aes128Gcm);
+        let keys = Keys::derive(&answered.session_key, &preauth, cipher);
         super::verify(&keys, &answer)?;
         self.protection = Protection::Signed(keys);
         if flags & session::ENCRYPT != 0 {

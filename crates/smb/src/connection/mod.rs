@@ -10,7 +10,7 @@ use std::time::Instant;
 
 use self::socket::Socket;
 use crate::credentials::Credentials;
-use crate::crypto::Keys;
+use crate::crypto::{Cipher, Keys};
 use crate::error::{Failure, Operation, Outcome, Result};
 use crate::name::Name;
 use crate::status;
@@ -33,7 +33,7 @@ pub struct Server {
 pub enum Privacy {
     /// If the server or its share demands it; else they are signed.
     Offered,
-    /// From the opening of the share on; a server without AES-128-GCM is refused.
+    /// From the opening of the share on; a server without AES-GCM is refused.
     Required,
 }
 
@@ -44,7 +44,8 @@ pub(crate) struct Connection {
     next: Address,
     credits: u32,
     protection: Protection,
-    can_encrypt: bool,
+    /// Of both sides, if the server has one of ours.
+    cipher: Option<Cipher>,
     has_ended: bool,
 }
 
@@ -79,7 +80,7 @@ impl Connection {
             next: Address::default(),
             credits: 1,
             protection: Protection::None,
-            can_encrypt: false,
+            cipher: None,
             has_ended: false,
         };
         let preauth = opened.negotiate(privacy, by);
@@ -163,7 +164,7 @@ impl Connection {
 
     /// From here on each message is encrypted, in both directions.
     fn encrypt(&mut self) -> Outcome<()> {
-        if !self.can_encrypt {
+        if self.cipher.is_none() {
             return Err(Failure::NoEncryption);
         }
         self.protection = match std::mem::replace(&mut self.protection, Protection::None) {

@@ -67,7 +67,7 @@ fn each_changed_request_before_keys_fails() {
     let samba = Samba::start();
     for (share, privacy) in WAYS {
         // Ciphers, the dialect's place, capabilities, the client's id, a salt; the logon's flags and names.
-        for (number, places) in [(0, [160, 162, 72, 77, 120]), (1, [67, 70, 130, 140, 89])] {
+        for (number, places) in [(0, [160, 164, 72, 77, 120]), (1, [67, 70, 130, 140, 89])] {
             for place in places {
                 let attack = move |from, n, message: &[u8]| {
                     let mut message = message.to_vec();
