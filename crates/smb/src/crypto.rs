@@ -161,17 +161,14 @@ impl Sealer {
             msg: message,
             aad: &authenticated,
         };
-        let sealed = self.encrypt(nonce, payload).map_err(|_| Failure::Ended)?;
+        let sealed = match self {
+            Self::Aes128(aes) => aes.encrypt((&nonce).into(), payload),
+            Self::Aes256(aes) => aes.encrypt((&nonce).into(), payload),
+        };
+        let sealed = sealed.map_err(|_| Failure::Ended)?;
         let (sealed, tag) = sealed.split_at(message.len());
         let header = [TRANSFORM.as_slice(), tag, &authenticated, sealed];
         Ok(header.concat())
-    }
-
-    fn encrypt(&self, nonce: [u8; NONCE_LEN], payload: Payload<'_, '_>) -> aead::Result<Vec<u8>> {
-        match self {
-            Self::Aes128(aes) => aes.encrypt((&nonce).into(), payload),
-            Self::Aes256(aes) => aes.encrypt((&nonce).into(), payload),
-        }
     }
 
     fn decrypt(&self, nonce: [u8; NONCE_LEN], payload: Payload<'_, '_>) -> aead::Result<Vec<u8>> {

@@ -17,7 +17,7 @@ use crate::status;
 use crate::wire::{self, ASYNC, Address, Header, Request, SIGNED, tree};
 
 /// More credits than this are of no use.
-const MOST_CREDITS: u32 = 1024;
+const MOST_CREDITS: usize = 1024;
 /// No answer to a request of ours is longer: a payload, headers, and what a logon has.
 const LONGEST: usize = 80 * 1024;
 /// Nor is one of several, which carry no data: many answers that wait for the last take little memory.
@@ -49,7 +49,7 @@ pub(crate) struct Connection {
     socket: Socket,
     /// Of the next request; ids that the server has not made yet are 0.
     next: Address,
-    credits: u32,
+    credits: usize,
     protection: Protection,
     /// Of both sides, if the server has one of ours.
     cipher: Option<Cipher>,
@@ -198,11 +198,10 @@ impl Connection {
 
     /// How many of these chains the server's credits allow now.
     fn affordable(&self, chains: &[Vec<Request>]) -> usize {
-        let mut credits = usize::try_from(self.credits).unwrap_or(usize::MAX);
+        let mut needed = 0;
         let affordable = chains.iter().take_while(|chain| {
-            let left = credits.checked_sub(chain.len());
-            credits = left.unwrap_or(credits);
-            left.is_some()
+            needed += chain.len();
+            needed <= self.credits
         });
         affordable.count()
     }
@@ -215,9 +214,8 @@ impl Connection {
         let mut messages = Vec::new();
         for chain in chains {
             messages.push(self.protect(chain)?);
-            let count = u32::try_from(chain.len()).unwrap_or(u32::MAX);
-            self.credits = self.credits.saturating_sub(count);
-            self.next.message += u64::from(count);
+            self.credits = self.credits.saturating_sub(chain.len());
+            self.next.message += u64::try_from(chain.len()).unwrap_or(u64::MAX);
         }
         self.socket.send(&messages, by)?;
         Ok(to)
@@ -230,16 +228,14 @@ impl Connection {
         by: Instant,
     ) -> Outcome<Vec<Answer>> {
         let requests: Vec<&Request> = chains.iter().flatten().collect();
-        let longest = if requests.len() == 1 {
-            LONGEST
-        } else {
-            LONGEST_OF_SEVERAL
+        let longest = match requests.len() {
+            1 => LONGEST,
+            _ => LONGEST_OF_SEVERAL,
         };
         let mut answers: Vec<Option<Answer>> = requests.iter().map(|_| None).collect();
         while answers.iter().any(Option::is_none) {
             let frame = self.socket.receive(longest, by)?;
             for (header, message) in self.unprotect(frame)? {
-                let is_interim = header.status == status::PENDING && header.flags & ASYNC != 0;
                 let place = header.message.checked_sub(to.message);
                 let place = place.and_then(|place| usize::try_from(place).ok());
                 let open = place.and_then(|at| Some((requests.get(at)?, answers.get_mut(at)?)));
@@ -251,8 +247,8 @@ impl Connection {
                         && (to.tree == 0 || header.flags & ASYNC != 0 || header.tree == to.tree)
                 });
                 let (_, answer) = open.ok_or(Failure::Malformed("answer, to another request"))?;
-                self.credits = (self.credits + u32::from(header.credits)).min(MOST_CREDITS);
-                if !is_interim {
+                self.credits = (self.credits + usize::from(header.credits)).min(MOST_CREDITS);
+                if !header.is_interim() {
                     *answer = Some((header, message));
                 }
             }
@@ -261,17 +257,15 @@ impl Connection {
     }
 
     fn protect(&mut self, chain: &[Request]) -> Outcome<Vec<u8>> {
+        let plain = || wire::chain(chain, self.next, 0).concat();
         match &mut self.protection {
-            Protection::None => Ok(wire::chain(chain, self.next, 0).concat()),
+            Protection::None => Ok(plain()),
             Protection::Signed(keys) => {
                 let mut messages = wire::chain(chain, self.next, SIGNED);
                 messages.iter_mut().for_each(|message| keys.sign(message));
                 Ok(messages.concat())
             }
-            Protection::Encrypted(keys) => {
-                let messages = wire::chain(chain, self.next, 0).concat();
-                keys.seal(self.next.session, &messages)
-            }
+            Protection::Encrypted(keys) => keys.seal(self.next.session, &plain()),
         }
     }
 
@@ -282,9 +276,7 @@ impl Connection {
         };
         let answers = wire::split(frame).ok_or(Failure::Malformed("header"))?;
         if let Protection::Signed(keys) = &self.protection {
-            for answer in &answers {
-                verify(keys, answer)?;
-            }
+            answers.iter().try_for_each(|answer| verify(keys, answer))?;
         }
         Ok(answers)
     }
@@ -292,15 +284,10 @@ impl Connection {
 
 /// Only an interim answer may lack a signature (MS-SMB2 3.2.5.1.3): it makes the client wait, until the deadline.
 fn verify(keys: &Keys, (header, message): &Answer) -> Outcome<()> {
-    let is_interim = header.status == status::PENDING && header.flags & ASYNC != 0;
-    if is_interim && header.flags & SIGNED == 0 {
-        return Ok(());
+    match header.flags & SIGNED {
+        0 if header.is_interim() => Ok(()),
+        0 => Err(Failure::Unprotected("it is not signed")),
+        _ if keys.verify(message) => Ok(()),
+        _ => Err(Failure::Unprotected("its signature is wrong")),
     }
-    if header.flags & SIGNED == 0 {
-        return Err(Failure::Unprotected("it is not signed"));
-    }
-    if !keys.verify(message) {
-        return Err(Failure::Unprotected("its signature is wrong"));
-    }
-    Ok(())
 }

@@ -22,6 +22,9 @@ pub struct RemoteShare {
     place: String,
 }
 
+/// What a path leads to, and its id.
+type Found = (create::Answer, FileId);
+
 /// What a path has led to, until it is closed.
 struct Opened<'a> {
     connection: &'a mut Connection,
@@ -91,7 +94,7 @@ impl RemoteShare {
         paths: &[&SharePath],
         open: Open,
         by: Instant,
-    ) -> Outcome<Vec<Outcome<(create::Answer, FileId)>>> {
+    ) -> Outcome<Vec<Outcome<Found>>> {
         let chain = |path: &&SharePath| {
             let id = info::id(&create::LAST).related();
             vec![create::request(&path.encode(), open), id]
@@ -99,15 +102,11 @@ impl RemoteShare {
         let chains: Vec<Vec<Request>> = paths.iter().map(chain).collect();
         let answers = self.connection.exchange_all(&chains, by)?;
         let (pairs, _) = answers.as_chunks();
-        Ok(pairs.iter().map(|pair| self.taken(pair, by)).collect())
+        Ok(pairs.iter().map(|pair| self.found(pair, by)).collect())
     }
 
     /// What an open answers. If the id is missing, the open is undone.
-    fn taken(
-        &mut self,
-        [opened, id]: &[Answer; 2],
-        by: Instant,
-    ) -> Outcome<(create::Answer, FileId)> {
+    fn found(&mut self, [opened, id]: &[Answer; 2], by: Instant) -> Outcome<Found> {
         self.connection.expect_success(opened)?;
         let answer = create::Answer::parse(&opened.1);
         let answer = answer.ok_or_else(|| self.connection.malformed("answer to an open"))?;
@@ -121,7 +120,8 @@ impl RemoteShare {
         }
     }
 
-    /// Removes entries at once: first all are opened, then those go that have their ids. The first failure counts.
+    /// Removes entries at once: first all are opened, then those go that have their ids. The failure that ends the
+    /// connection counts, else the first.
     fn remove_together(&mut self, entries: &[(SharePath, FileId)], by: Instant) -> Result<()> {
         let open = Open {
             access: create::DELETE | create::READ_ATTRIBUTES | create::WRITE_ATTRIBUTES,
@@ -134,42 +134,36 @@ impl RemoteShare {
         let mut owners = Vec::new();
         let mut failures = Vec::new();
         for ((path, id), opened) in entries.iter().zip(opened) {
-            let chain = opened.map(|(opened, found)| match expect_id(*id, found) {
-                Ok(()) => removal(&opened),
-                Err(failure) => {
-                    failures.push((path, failure));
+            let chain = match opened {
+                Ok((opened, found)) if found == *id => removal(&opened),
+                Ok((opened, found)) => {
+                    let expected = *id;
+                    failures.push((path, Failure::Changed { expected, found }));
                     vec![create::close(&opened.handle)]
                 }
-            });
-            match chain {
-                Ok(chain) => {
-                    owners.extend(chain.iter().map(|_| path));
-                    chains.push(chain);
+                Err(failure) => {
+                    failures.push((path, failure));
+                    continue;
                 }
-                Err(failure) => failures.push((path, failure)),
-            }
+            };
+            owners.extend(chain.iter().map(|_| path));
+            chains.push(chain);
         }
         let closed = self.connection.exchange_all(&chains, by);
-        let closed = closed.map_err(|failure| self.failed(Operation::Remove, paths[0], failure))?;
+        let closed = closed.unwrap_or_else(|failure| {
+            failures.push((paths[0], failure));
+            Vec::new()
+        });
         for (answer, path) in closed.iter().zip(owners) {
-            if let Err(failure) = self.connection.expect_success(answer) {
-                failures.push((path, failure));
-            }
+            let done = self.connection.expect_success(answer);
+            failures.extend(done.err().map(|failure| (path, failure)));
         }
-        match failures.into_iter().next() {
-            Some((path, failure)) => Err(self.failed(Operation::Remove, path, failure)),
-            None => Ok(()),
-        }
-    }
-
-    /// Whether a path still leads to what is open. Samba may open a file that its last holder is just removing: a lock on
-    /// it would exclude no one.
-    fn is_current(&mut self, path: &SharePath, id: FileId, by: Instant) -> Outcome<bool> {
-        match self.stat(path, by) {
-            Ok(entry) => Ok(entry.id == id),
-            Err(error) if error.failure == Failure::NotFound => Ok(false),
-            Err(error) => Err(error.failure),
-        }
+        let worst = failures
+            .into_iter()
+            .min_by_key(|(_, failure)| !failure.ends_connection());
+        worst.map_or(Ok(()), |(path, failure)| {
+            Err(self.failed(Operation::Remove, path, failure))
+        })
     }
 
     fn failed(&self, operation: Operation, path: &SharePath, failure: Failure) -> Error {
@@ -272,7 +266,10 @@ impl Share for RemoteShare {
             ..LOOK
         };
         self.with(Operation::Rename, from, open, by, |opened| {
-            expect_id(id, opened.id)?;
+            let (expected, found) = (id, opened.id);
+            if found != expected {
+                return Err(Failure::Changed { expected, found });
+            }
             let replaces = match (existing, kind(opened.answer.attributes)) {
                 (Existing::Replace, Kind::File) => Replaces::AFile,
                 // Samba would let a folder replace an empty one.
@@ -307,13 +304,15 @@ impl Share for RemoteShare {
             .opened(path, open, by)
             .map(|opened| (opened.answer.handle, opened.id));
         let held = opened.and_then(|(handle, id)| {
-            let checked = self.is_current(path, id, by);
-            if checked == Ok(true) {
-                return Ok(handle);
-            }
+            // Samba may open a file that its last holder is just removing: a lock on it would exclude no one.
+            let failure = match self.stat(path, by) {
+                Ok(current) if current.id == id => return Ok(handle),
+                Err(error) if error.failure != Failure::NotFound => error.failure,
+                Ok(_) | Err(_) => Failure::InUse,
+            };
             // The file may be gone by now: that is no failure.
             let _ = self.connection.call(create::close(&handle), by);
-            Err(checked.err().unwrap_or(Failure::InUse))
+            Err(failure)
         });
         let handle = held.map_err(|failure| match failure {
             // The last holder's file is on its way out.
@@ -326,10 +325,8 @@ impl Share for RemoteShare {
 
     fn unlock(&mut self, lock: Lock, by: Instant) -> Result<()> {
         let closed = self.connection.call(create::close(&lock.handle), by);
-        match closed {
-            Ok(_) => Ok(()),
-            Err(failure) => Err(self.failed(Operation::Unlock, &lock.path, failure)),
-        }
+        let closed = closed.map_err(|failure| self.failed(Operation::Unlock, &lock.path, failure));
+        closed.map(drop)
     }
 }
 
@@ -400,13 +397,6 @@ impl Opened<'_> {
             }
         }
     }
-}
-
-fn expect_id(expected: FileId, found: FileId) -> Outcome<()> {
-    if found != expected {
-        return Err(Failure::Changed { expected, found });
-    }
-    Ok(())
 }
 
 /// Removes what is open when it is closed, and closes it.

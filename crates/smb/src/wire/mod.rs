@@ -11,6 +11,7 @@ pub(crate) mod session;
 pub(crate) mod tree;
 
 use crate::bytes::{self, Out};
+use crate::status;
 
 /// The length of a header.
 pub(crate) const HEADER: usize = 64;
@@ -148,6 +149,11 @@ impl Header {
         };
         (is_one && message.len() >= HEADER && header.flags & ANSWERS != 0).then_some(header)
     }
+
+    /// Whether the answer itself comes later.
+    pub(crate) fn is_interim(&self) -> bool {
+        self.status == status::PENDING && self.flags & ASYNC != 0
+    }
 }
 
 /// The body of an answer, whose structure must have this size.
@@ -157,7 +163,8 @@ fn body(message: &[u8], size: u16) -> Option<&[u8]> {
 }
 
 pub(crate) fn decode_everything(bytes: &[u8]) {
-    let _ = split(bytes.to_vec());
+    let frame = Vec::from(bytes);
+    let _ = split(frame);
     let _ = negotiate::Answer::parse(bytes);
     let _ = session::Answer::parse(bytes);
     let _ = tree::Answer::parse(bytes);
