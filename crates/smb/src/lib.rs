@@ -32,6 +32,17 @@ mod wire;
 #[cfg(test)]
 mod vectors;
 
+// What holds secrets.
+#[cfg(test)]
+os::assert_no_debug!(
+    auth::Answered,
+    auth::Logon<'static>,
+    connection::Connection,
+    Credentials,
+    crypto::Keys,
+    RemoteShare,
+);
+
 pub use connection::{Privacy, Server};
 pub use credentials::{Credentials, CredentialsError};
 pub use error::{Error, Failure, Operation, Result};

@@ -9,6 +9,8 @@ use crate::share::{Entry, FileId, Kind, Share};
 
 /// How many entries one listing holds: memory does not grow with a folder.
 const PAGE: usize = 512;
+/// How many folders of a page are entered before it is listed again: each level of the tree holds so many.
+const FOLDERS: usize = 64;
 
 /// How far a walk goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -98,7 +100,7 @@ impl<'a> Walk<'a> {
     /// Empties a folder and removes it.
     fn folder(&mut self, path: &SharePath, id: FileId, above: FileId, depth: usize) -> Result<()> {
         self.content(path, id, above, depth)?;
-        match self.remove(path, id) {
+        match self.remove(&[(path.to_owned(), id)]) {
             Err(error) if error.failure == Failure::NotEmpty => {
                 Err(failed(Failure::HiddenContent, path))
             }
@@ -114,8 +116,14 @@ impl<'a> Walk<'a> {
         }
         // What is removed is not listed again: each round begins at the folder's first entry.
         while let Some(entries) = self.entries(path, id, above)? {
-            for entry in entries {
-                self.entry(path, id, &entry, depth)?;
+            let (mut folders, others): (Vec<_>, Vec<_>) =
+                entries.iter().partition(|entry| entry.kind == Kind::Folder);
+            self.remove(&places(path, &others)?)?;
+            folders.truncate(FOLDERS);
+            let folders = places(path, &folders)?;
+            drop(entries);
+            for (below, below_id) in folders {
+                self.folder(&below, below_id, id, depth + 1)?;
             }
         }
         Ok(())
@@ -144,30 +152,31 @@ impl<'a> Walk<'a> {
         Ok(Some(listing.entries))
     }
 
-    fn entry(&mut self, folder: &SharePath, id: FileId, entry: &Entry, depth: usize) -> Result<()> {
-        let Some(name) = &entry.name else {
-            return Err(failed(Failure::Malformed("list of a folder"), folder));
-        };
-        let path = folder.join(name);
-        let path = path.map_err(|error| {
+    fn remove(&mut self, entries: &[(SharePath, FileId)]) -> Result<()> {
+        let most = self.limits.entries;
+        let left = usize::try_from(most - self.removed.entries).unwrap_or(usize::MAX);
+        let (now, later) = entries.split_at(entries.len().min(left));
+        self.share.remove_each(now, self.by)?;
+        self.removed.entries += u64::try_from(now.len()).unwrap_or(u64::MAX);
+        match later.first() {
+            Some((path, _)) => Err(failed(Failure::Limit(most), path)),
+            None => Ok(()),
+        }
+    }
+}
+
+/// The paths and ids of entries of a folder.
+fn places(folder: &SharePath, entries: &[&Entry]) -> Result<Vec<(SharePath, FileId)>> {
+    let place = |entry: &&Entry| {
+        let name = entry.name.as_ref();
+        let name = name.ok_or_else(|| failed(Failure::Malformed("list of a folder"), folder))?;
+        let path = folder.join(name).map_err(|error| {
             let name = name.to_string();
             failed(Failure::Name { name, error }, folder)
         })?;
-        match entry.kind {
-            Kind::Folder => self.folder(&path, entry.id, id, depth + 1),
-            Kind::File | Kind::Link => self.remove(&path, entry.id),
-        }
-    }
-
-    fn remove(&mut self, path: &SharePath, id: FileId) -> Result<()> {
-        let most = self.limits.entries;
-        if self.removed.entries >= most {
-            return Err(failed(Failure::Limit(most), path));
-        }
-        self.share.remove(path, id, self.by)?;
-        self.removed.entries += 1;
-        Ok(())
-    }
+        Ok((path, entry.id))
+    };
+    entries.iter().map(place).collect()
 }
 
 fn failed(failure: Failure, path: &SharePath) -> crate::Error {
@@ -208,7 +217,7 @@ mod tests {
                 unproved,
             };
             assert_eq!(removed, expected);
-            assert_eq!(share.removed, [r"\v\d\f", r"\v\d", r"\v\l", r"\v"]);
+            assert_eq!(share.removed, [r"\v\l", r"\v\d\f", r"\v\d", r"\v"]);
         }
     }
 

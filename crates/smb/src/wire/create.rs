@@ -29,6 +29,9 @@ const NAME_AT: u16 = 120;
 /// The server's name of an open file.
 pub(crate) type Handle = [u8; 16];
 
+/// What the request before in a chain has opened.
+pub(crate) const LAST: Handle = [0xff; 16];
+
 /// Whether the file must be there.
 #[derive(Clone, Copy)]
 #[repr(u32)]
