@@ -152,15 +152,6 @@ pub enum Failure {
 }
 
 impl Failure {
-    /// Whether the request may have been carried out although it failed.
-    #[must_use]
-    pub fn is_unanswered(&self) -> bool {
-        matches!(
-            self,
-            Self::TimedOut | Self::Lost(_) | Self::Malformed(_) | Self::Unprotected(_)
-        )
-    }
-
     /// Whether the connection is of no use after it.
     #[must_use]
     pub fn ends_connection(&self) -> bool {

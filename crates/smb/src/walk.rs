@@ -24,13 +24,13 @@ pub struct Limits {
 /// What a walk did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Removed {
-    /// How many entries are gone, the folder itself among them.
+    /// How many entries are gone.
     pub entries: u64,
     /// Folders whose `..` the server does not tell: there only tags kept the walk from following links.
     pub unproved: u64,
 }
 
-/// Removes a folder that must have this id, with all that is in it.
+/// Removes all that is in a folder that must have this id, and leaves the folder, whose id no other has so long.
 ///
 /// A folder is entered only if the id of its `..` is that of the folder in which it was listed, and each entry is
 /// removed only with the id that was listed. The folder above `folder` is looked up first, so that a link in the
@@ -40,25 +40,8 @@ pub struct Removed {
 /// a link after the id of an entry was compared, the file of the same name behind the link is removed.
 ///
 /// # Errors
-/// `Link` names a folder that is one, or is reached through one; `HiddenContent` a folder whose entries the server does
-/// not list. What was removed before a failure is gone; a repeated call goes on.
-pub fn remove_all(
-    share: &mut dyn Share,
-    folder: &SharePath,
-    id: FileId,
-    limits: Limits,
-    by: Instant,
-) -> Result<Removed> {
-    let mut walk = Walk::new(share, limits, by);
-    let above = walk.above(folder)?;
-    walk.folder(folder, id, above, 0)?;
-    Ok(walk.removed)
-}
-
-/// Removes all that is in a folder as [`remove_all`] does, and leaves the folder, whose id no other has so long.
-///
-/// # Errors
-/// Those of [`remove_all`].
+/// `Link` names a folder that is one, or is reached through one; `HiddenContent` a folder in it whose entries the server
+/// does not list. What was removed before a failure is gone; a repeated call goes on.
 pub fn remove_content(
     share: &mut dyn Share,
     folder: &SharePath,
@@ -66,8 +49,15 @@ pub fn remove_content(
     limits: Limits,
     by: Instant,
 ) -> Result<Removed> {
-    let mut walk = Walk::new(share, limits, by);
-    let above = walk.above(folder)?;
+    let above = folder.parent();
+    let above = above.ok_or_else(|| failed(Failure::IsAFolder, folder))?;
+    let above = share.stat(&above, by)?.id;
+    let mut walk = Walk {
+        share,
+        limits,
+        removed: Removed::default(),
+        by,
+    };
     walk.content(folder, id, above, 0)?;
     Ok(walk.removed)
 }
@@ -79,24 +69,7 @@ struct Walk<'a> {
     by: Instant,
 }
 
-impl<'a> Walk<'a> {
-    fn new(share: &'a mut dyn Share, limits: Limits, by: Instant) -> Self {
-        let removed = Removed::default();
-        Self {
-            share,
-            limits,
-            removed,
-            by,
-        }
-    }
-
-    /// The id of the folder above, by its path.
-    fn above(&mut self, folder: &SharePath) -> Result<FileId> {
-        let above = folder.parent();
-        let above = above.ok_or_else(|| failed(Failure::IsAFolder, folder))?;
-        Ok(self.share.stat(&above, self.by)?.id)
-    }
-
+impl Walk<'_> {
     /// Empties a folder and removes it.
     fn folder(&mut self, path: &SharePath, id: FileId, above: FileId, depth: usize) -> Result<()> {
         self.content(path, id, above, depth)?;
@@ -187,7 +160,7 @@ fn failed(failure: Failure, path: &SharePath) -> crate::Error {
 mod tests {
     use std::time::Instant;
 
-    use super::{Limits, Removed, remove_all};
+    use super::{Limits, Removed, remove_content};
     use crate::error::{Failure, Result};
     use crate::name::{Name, SharePath};
     use crate::share::{Entry, Existing, FileId, Kind, Listing, Lock, Share, Visibility};
@@ -211,13 +184,14 @@ mod tests {
                 entries: 9,
             };
             let path = SharePath::new("v").unwrap();
-            let removed = remove_all(&mut share, &path, FileId(2), limits, Instant::now()).unwrap();
+            let removed =
+                remove_content(&mut share, &path, FileId(2), limits, Instant::now()).unwrap();
             let expected = Removed {
-                entries: 4,
+                entries: 3,
                 unproved,
             };
             assert_eq!(removed, expected);
-            assert_eq!(share.removed, [r"\v\l", r"\v\d\f", r"\v\d", r"\v"]);
+            assert_eq!(share.removed, [r"\v\l", r"\v\d\f", r"\v\d"]);
         }
     }
 

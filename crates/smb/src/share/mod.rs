@@ -83,7 +83,7 @@ pub trait Share {
     /// connection, which removes it too. If this client's machine vanishes, that is when the server notices.
     ///
     /// # Errors
-    /// `InUse` while another has the lock.
+    /// `InUse` while another has the lock; `Exists` for a file with content, which stays.
     fn lock(&mut self, path: &SharePath, by: Instant) -> Result<Lock>;
 
     /// Ends a lock, and removes its file.

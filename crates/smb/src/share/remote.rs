@@ -298,16 +298,23 @@ impl Share for RemoteShare {
             attributes: create::HIDDEN,
             sharing: create::SHARE_NOTHING,
             disposition: Disposition::OpenOrCreate,
-            options: create::NO_FOLDER | create::DELETE_ON_CLOSE,
+            options: create::NO_FOLDER,
         };
         let opened = self
             .opened(path, open, by)
-            .map(|opened| (opened.answer.handle, opened.id));
-        let held = opened.and_then(|(handle, id)| {
-            // Samba may open a file that its last holder is just removing: a lock on it would exclude no one.
+            .map(|opened| (opened.answer.handle, opened.answer.size, opened.id));
+        let held = opened.and_then(|(handle, size, id)| {
             let failure = match self.stat(path, by) {
-                Ok(current) if current.id == id => return Ok(handle),
+                // Only now: a file that someone wrote stays.
+                Ok(current) if current.id == id && size == 0 => {
+                    match self.connection.call(info::dispose(&handle), by) {
+                        Ok(_) => return Ok(handle),
+                        Err(failure) => failure,
+                    }
+                }
+                Ok(current) if current.id == id => Failure::Exists,
                 Err(error) if error.failure != Failure::NotFound => error.failure,
+                // Samba may open a file that its last holder is just removing: a lock on it would exclude no one.
                 Ok(_) | Err(_) => Failure::InUse,
             };
             // The file may be gone by now: that is no failure.
@@ -401,13 +408,14 @@ impl Opened<'_> {
 
 /// Removes what is open when it is closed, and closes it.
 fn removal(opened: &create::Answer) -> Vec<Request> {
-    let mut chain = Vec::new();
+    let mut chain = vec![info::dispose(&opened.handle)];
     if opened.attributes & create::READ_ONLY != 0 {
         let others = opened.attributes & !create::READ_ONLY;
         let attributes = if others == 0 { create::NORMAL } else { others };
-        chain.push(info::attributes(&opened.handle, attributes));
+        chain.insert(0, info::attributes(&opened.handle, attributes));
+        // The file may have another name, which stays.
+        chain.push(info::attributes(&opened.handle, opened.attributes));
     }
-    chain.push(info::dispose(&opened.handle));
     chain.push(create::close(&opened.handle));
     chain
 }

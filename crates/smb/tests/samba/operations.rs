@@ -248,3 +248,22 @@ pub(crate) fn names(share: &mut RemoteShare, path: &str) -> Vec<String> {
     let names = listing.entries.into_iter().filter_map(|entry| entry.name);
     names.map(|name| name.to_string()).collect()
 }
+
+/// A hard link, and a symbolic link, which Samba shows as a file.
+#[test]
+fn a_read_only_file_keeps_that_by_its_other_name() {
+    let samba = Samba::start();
+    let kept = samba.root().join("kept");
+    std::fs::write(&kept, b"x").unwrap();
+    std::fs::set_permissions(&kept, PermissionsExt::from_mode(0o444)).unwrap();
+    std::fs::hard_link(&kept, samba.root().join("hard")).unwrap();
+    std::os::unix::fs::symlink("kept", samba.root().join("soft")).unwrap();
+    let mut share = samba.open("encrypted", Privacy::Required);
+    for name in ["hard", "soft"] {
+        let id = share.stat(&at(name), soon()).unwrap().id;
+        share.remove(&at(name), id, soon()).unwrap();
+        assert!(!samba.root().join(name).exists(), "{name}");
+        let mode = std::fs::metadata(&kept).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o444, "{name}");
+    }
+}
