@@ -2,7 +2,7 @@
 
 use std::ffi::OsStr;
 use std::io::{BufRead, BufReader, Write};
-use std::net::TcpListener;
+use std::net::{TcpListener, UdpSocket};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc;
@@ -19,7 +19,13 @@ const START: Duration = Duration::from_secs(30);
 pub(crate) struct Samba {
     folder: tempfile::TempDir,
     child: Child,
-    port: u16,
+    port: Port,
+}
+
+/// A port that no other Samba has: two would share it, as Samba sets SO_REUSEPORT. A UDP socket reserves it.
+struct Port {
+    number: u16,
+    _reserved: UdpSocket,
 }
 
 impl Samba {
@@ -34,9 +40,9 @@ impl Samba {
         for name in ["share", "state"] {
             std::fs::create_dir(folder.path().join(name)).unwrap();
         }
-        let port = free_port();
+        let port = Port::reserve();
         let config = folder.path().join("smb.conf");
-        std::fs::write(&config, configuration(folder.path(), port, lines)).unwrap();
+        std::fs::write(&config, configuration(folder.path(), port.number, lines)).unwrap();
         add_user(&config);
         let mut child = Command::new(program("smbd"))
             .args(["--foreground", "--debug-stdout", "-d2"])
@@ -57,7 +63,7 @@ impl Samba {
     }
 
     pub(crate) fn port(&self) -> u16 {
-        self.port
+        self.port.number
     }
 
     /// The folder of the shares.
@@ -66,7 +72,7 @@ impl Samba {
     }
 
     pub(crate) fn open(&self, share: &str, privacy: Privacy) -> RemoteShare {
-        let opened = open(self.port, share, &user(), PASSWORD, privacy, soon());
+        let opened = open(self.port(), share, &user(), PASSWORD, privacy, soon());
         opened.unwrap()
     }
 }
@@ -173,9 +179,20 @@ fn option(name: &str, value: &OsStr) -> std::ffi::OsString {
     option
 }
 
-fn free_port() -> u16 {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    listener.local_addr().unwrap().port()
+impl Port {
+    /// Below those that Linux gives to clients and to who asks for any.
+    fn reserve() -> Self {
+        (20_000..32_000)
+            .find_map(|number| {
+                let reserved = UdpSocket::bind(("127.0.0.1", number)).ok()?;
+                let is_free = TcpListener::bind(("127.0.0.1", number)).is_ok();
+                is_free.then_some(Self {
+                    number,
+                    _reserved: reserved,
+                })
+            })
+            .unwrap()
+    }
 }
 
 /// Waits for a line with this text, and reads the others until the end, so that the program never blocks.
