@@ -140,6 +140,7 @@ fn configuration(folder: &Path, port: u16, lines: &str) -> String {
         "[global]\n{folders}smb ports = {port}\ninterfaces = 127.0.0.1\n\
          bind interfaces only = yes\ndisable netbios = yes\nserver signing = mandatory\n\
          map to guest = bad user\n\
+         change notify = no\n\
          load printers = no\nprinting = bsd\nprintcap name = /dev/null\ndisable spoolss = yes\n\
          passdb backend = tdbsam:{folder}/state/passdb.tdb\n\
          log file = {folder}/state/log\n{lines}\n{}{}",
