@@ -4,7 +4,9 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use smb::{Existing, Failure, FileId, Limits, Name, Share, SharePath, Visibility, remove_content};
+use smb::{
+    Existing, Failure, FileId, Kind, Limits, Name, Share, SharePath, Visibility, remove_content,
+};
 
 use super::call::{Call, Files};
 use super::names::{ARCHIVED, Key, RECORDS, named_for, text};
@@ -124,7 +126,18 @@ impl Deleting<'_> {
                 }
             }
         }
-        call.decide(self.volumes, &self.volume.folder, |call, known| {
+        let folder = &self.volume.folder;
+        if self.volume.unrecorded == Unrecorded::Delete {
+            let found = call.find(folder.path())?;
+            if let (false, End::Folder(id)) = (own.has(found.end), found.end) {
+                // Base folders may lie in it. That may take long, and so it is done before the locks.
+                call.by = Instant::now() + ROUND;
+                if holds_records(call, &found.path, id, LIMITS.depth)? {
+                    return Ok(Decided::Ended(Deleted::Left(Left::HoldsRecords)));
+                }
+            }
+        }
+        call.decide(self.volumes, folder, |call, known| {
             self.decide(call, own, known)
         })
     }
@@ -208,7 +221,7 @@ impl Deleting<'_> {
         if self.is_shared(call, &found, known)? {
             return Ok(Decided::Ended(Deleted::Left(Left::Shared)));
         }
-        if call.stat(&call.below(&found.path, RECORDS)?)?.is_some() {
+        if holds_records(call, &found.path, id, 0)? {
             return Ok(Decided::Ended(Deleted::Left(Left::HoldsRecords)));
         }
         let record = match own {
@@ -361,4 +374,33 @@ impl Deleting<'_> {
             removed => Ok(removed.map(|()| self.gone())?),
         }
     }
+}
+
+/// Whether there is a `.wincsi` in a folder, or in one in it, as deep as that.
+fn holds_records(
+    call: &mut Call<'_>,
+    path: &SharePath,
+    id: FileId,
+    depth: usize,
+) -> Result<bool, Error> {
+    if call.stat(&call.below(path, RECORDS)?)?.is_some() {
+        return Ok(true);
+    }
+    if depth == 0 {
+        return Ok(false);
+    }
+    for entry in call.list_whole(path)?.entries {
+        let Some(name) = entry.name.filter(|_| entry.kind == Kind::Folder) else {
+            continue;
+        };
+        let inner = path
+            .join(&name)
+            .map_err(|error| call.blocked(path, error))?;
+        if let End::Folder(inner_id) = call.folder_in(&inner, id)?
+            && holds_records(call, &inner, inner_id, depth - 1)?
+        {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
