@@ -83,7 +83,9 @@ fn each_failure_of_a_create_has_its_code() {
         assert!(text.contains(part), "{number}: {text}");
     }
     assert_eq!(
-        fs::read_dir(samba.root().join("deep/victim")).unwrap().count(),
+        fs::read_dir(samba.root().join("deep/victim"))
+            .unwrap()
+            .count(),
         0
     );
 }

@@ -148,7 +148,7 @@ fn await_line(output: std::process::ChildStdout, text: &'static str) {
     thread::spawn(move || {
         for line in BufReader::new(output)
             .split(b'\n')
-            .map_while(std::result::Result::ok)
+            .map_while(Result::ok)
         {
             let _ = sender.send(String::from_utf8_lossy(&line).into_owned());
         }
