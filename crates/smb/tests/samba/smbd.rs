@@ -146,10 +146,7 @@ fn free_port() -> u16 {
 fn await_line(output: std::process::ChildStdout, text: &'static str) {
     let (sender, receiver) = mpsc::channel();
     thread::spawn(move || {
-        for line in BufReader::new(output)
-            .split(b'\n')
-            .map_while(std::result::Result::ok)
-        {
+        for line in BufReader::new(output).split(b'\n').map_while(Result::ok) {
             let _ = sender.send(String::from_utf8_lossy(&line).into_owned());
         }
     });
