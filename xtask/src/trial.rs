@@ -29,13 +29,8 @@ pub(crate) const NODE: &str = "trial-node";
 /// A server beside the node, its share, and the share's user.
 const SERVER: &str = "files.example.com";
 const SHARE: &str = "data";
-pub(crate) const USER: &str = r"FILES\pods";
+const USER: &str = r"FILES\pods";
 pub(crate) const PASSWORD: &str = "correct horse";
-
-/// The share as volumes name it.
-pub(crate) fn source() -> String {
-    format!("//{SERVER}/{SHARE}")
-}
 
 /// The plugin's log line when it serves CSI and its registration, and the controller's output.
 pub(crate) const PLUGIN_SERVES: &str = "] ready";

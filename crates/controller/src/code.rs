@@ -53,3 +53,58 @@ fn is_final(code: Code) -> bool {
         Code::Aborted | Code::Cancelled | Code::DeadlineExceeded | Code::Unavailable
     )
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "test code")]
+mod tests {
+    use smb::{Failure, Operation};
+
+    use super::*;
+
+    #[test]
+    fn each_failure_of_a_share_has_its_code() {
+        let lost = || Failure::Lost(String::new());
+        for (operation, failure, code) in [
+            (
+                Operation::MakeFolder,
+                Failure::Denied,
+                Code::PermissionDenied,
+            ),
+            (Operation::Create, Failure::Full, Code::ResourceExhausted),
+            (Operation::Create, lost(), Code::Unavailable),
+            (Operation::LogOn, Failure::Anonymous, Code::Unauthenticated),
+            (Operation::LogOn, Failure::NoEncryption, Code::Unavailable),
+            (
+                Operation::OpenShare,
+                Failure::NotADisk,
+                Code::InvalidArgument,
+            ),
+            (Operation::Lock, Failure::InUse, Code::Aborted),
+            (Operation::Rename, Failure::InUse, Code::FailedPrecondition),
+            (
+                Operation::Remove,
+                Failure::HiddenContent,
+                Code::FailedPrecondition,
+            ),
+            (Operation::Stat, Failure::TimedOut, Code::DeadlineExceeded),
+            (Operation::Stat, Failure::Status(1), Code::Internal),
+        ] {
+            let text = format!("{operation} {failure}");
+            let object = String::from("x");
+            let error = smb::Error {
+                operation,
+                object,
+                failure,
+            };
+            let status = Status::from(Error::Share(error));
+            assert_eq!(status.code, code, "{text}");
+            for (leftover, final_code) in [(Leftover::Nothing, true), (Leftover::Possible, false)] {
+                let answered = of_create(status.clone(), leftover);
+                assert_eq!(answered.message, status.message);
+                let is_same = final_code || !is_final(code);
+                let expected = if is_same { code } else { Code::Unavailable };
+                assert_eq!(answered.code, expected, "{text}");
+            }
+        }
+    }
+}

@@ -28,6 +28,10 @@ use crate::volumes::{Base, Volumes};
 /// The most that is kept of a call's time for its answer.
 const LONGEST_ANSWER: Duration = Duration::from_secs(1);
 
+/// What answers an RPC, told when it has to end.
+type Answer<R> =
+    fn(&Controller, &<R as Rpc>::Request, Instant) -> Result<<R as Rpc>::Response, Status>;
+
 /// What answers.
 pub struct Controller {
     default_policy: String,
@@ -64,11 +68,7 @@ impl Controller {
         self.left.render(page);
     }
 
-    fn on<R: Rpc<Request: ForVolume>>(
-        self: &Arc<Self>,
-        router: &mut Router,
-        answer: fn(&Self, &R::Request, Instant) -> Result<R::Response, Status>,
-    ) {
+    fn on<R: Rpc<Request: ForVolume>>(self: &Arc<Self>, router: &mut Router, answer: Answer<R>) {
         let controller = Arc::clone(self);
         router.on_volume::<R>(move |request, left| answer(&controller, &request, deadline(left)));
     }

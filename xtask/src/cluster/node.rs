@@ -14,7 +14,7 @@ use super::sockets::Sockets;
 use super::wine;
 use crate::host::Host;
 use crate::process;
-use crate::samba::{self, Samba};
+use crate::samba;
 use crate::server::KUBELET;
 use crate::trial::{self, NODE};
 
@@ -50,7 +50,7 @@ pub(super) struct Node<'a> {
     publishing: Publishing,
     sockets: Sockets,
     /// Where claims of shares get their folders.
-    pub(super) samba: Samba,
+    pub(super) samba: samba::Share,
 }
 
 impl<'a> Node<'a> {
@@ -66,7 +66,7 @@ impl<'a> Node<'a> {
         let drive_c = make_node(&folder, programs)?;
         let root = drive_c.join(ROOT);
         let node = Self {
-            samba: samba::beside(&programs.trial, &folder)?,
+            samba: samba::Share::beside(&programs.trial, &folder, None)?,
             sockets: Sockets::of(running, host, &root)?,
             folder,
             drive_c,

@@ -120,7 +120,7 @@ impl Life<'_> {
             let folder = self.node.folder.join("smb").join(folder);
             fs::create_dir_all(&folder).with_context(|| folder.display().to_string())?;
         }
-        let port = self.node.samba.port().to_string();
+        let port = self.node.samba.option();
         let values = [("SAMBA_USER", &*samba::user()), ("SAMBA_PORT", &port)];
         let objects = Objects::read("shares.yaml")?.with(&values);
         objects.apply(&self.plane.api)?;
@@ -224,12 +224,7 @@ impl Life<'_> {
             }
             self.wait_until_gone(&path)?;
         }
-        let samba = &self.node.samba;
-        samba::expect_folders(samba, &LEFT)?;
-        for folder in LEFT {
-            let file = samba.root().join(folder).join(FILE);
-            ensure!(file.is_file(), "{} is not there", file.display());
-        }
+        self.node.samba.expect_left(&LEFT, &[FILE])?;
         let left = LEFT.join(" and ");
         let shown_by = format!(
             "the controller was killed, and another deleted; the API has neither PVC nor PV; \

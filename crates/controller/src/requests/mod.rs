@@ -29,7 +29,7 @@ pub enum RequestError {
     Parameter(String),
     #[error("the class has the parameter {0} twice")]
     Twice(String),
-    #[error("the parameter {0} has blanks around its value")]
+    #[error("{0} has blanks around it")]
     Blanks(String),
     #[error("onDelete is {0:?}, and has to be delete, retain or archive")]
     OnDelete(String),

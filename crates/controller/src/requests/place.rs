@@ -26,8 +26,8 @@ impl Place {
     /// # Errors
     /// The node would refuse it, or the source lies in the folder of the records.
     pub fn read(source: &str, folder: &str) -> Result<Self, RequestError> {
-        refuse_characters(source)?;
-        refuse_characters(folder)?;
+        check("source", source)?;
+        check("subDir", folder)?;
         let (host, share) = server_and_share(source);
         let base = names(source, "")?;
         let mut names = names(source, folder)?;
@@ -52,9 +52,6 @@ pub(crate) fn volume_name(name: &str) -> Result<Name, RequestError> {
     }
     if name.contains(['/', '\\']) {
         return Err(RequestError::Separator);
-    }
-    if name.trim() != name {
-        return Err(RequestError::Blanks(String::from("name")));
     }
     Place::read(SOMEWHERE, name)?;
     Ok(Name::new(name)?)
@@ -85,7 +82,11 @@ fn in_each_case(name: &str) -> impl Iterator<Item = String> {
     [name.to_lowercase(), name.to_uppercase().to_lowercase()].into_iter()
 }
 
-fn refuse_characters(text: &str) -> Result<(), RequestError> {
+/// Refuses what the node does not: names that a server, or the reader of a handle, may take for others.
+fn check(of: &'static str, text: &str) -> Result<(), RequestError> {
+    if text.trim() != text {
+        return Err(RequestError::Blanks(of.to_owned()));
+    }
     if text.contains("${") {
         return Err(RequestError::Template);
     }

@@ -1,5 +1,6 @@
 use std::time::Instant;
 
+use program::hidden;
 use transport::{Code, Status};
 use wire::csi::v1::controller_service_capability::rpc::Type as Operation;
 use wire::csi::v1::controller_service_capability::{self as capability, Rpc};
@@ -86,7 +87,10 @@ impl Controller {
         by: Instant,
     ) -> Result<(), Status> {
         let id = &request.volume_id;
-        let none = || Status::new(Code::NotFound, format!("there is no volume {id:?}"));
+        let none = || {
+            let text = format!("there is no volume {id:?}");
+            Status::new(Code::NotFound, hidden::shown(&text))
+        };
         let handle = Handle::read(id).ok_or_else(none)?;
         let place = Place::read(&handle.source, &handle.folder).map_err(|_| none())?;
         let folder = Folder::new(place.folder.clone()).map_err(|_| none())?;

@@ -53,7 +53,10 @@ impl<'a> Call<'a> {
         path: &SharePath,
         work: impl FnOnce(&mut Self) -> Result<T, Error>,
     ) -> Result<T, Error> {
-        let lock = self.share.lock(path, self.by)?;
+        let lock = match self.share.lock(path, self.by) {
+            Err(error) if error.failure == Failure::InUse => return Err(self.is_locked(path)),
+            lock => lock?,
+        };
         let done = work(self);
         self.unlock(lock);
         done
@@ -210,6 +213,11 @@ impl<'a> Call<'a> {
     pub(super) fn below(&self, folder: &SharePath, name: &str) -> Result<SharePath, Error> {
         let path = Name::new(name).and_then(|name| folder.join(&name));
         path.map_err(|error| self.blocked(folder, error))
+    }
+
+    pub(super) fn is_locked(&self, path: &SharePath) -> Error {
+        let who = "another controller, or one whose machine vanished, has locked";
+        Error::Busy(format!("{who} {}", self.at(path)))
     }
 
     pub(super) fn blocked(&self, path: &SharePath, reason: impl ToString) -> Error {

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use smb::{Failure, FileId, Share, SharePath, Visibility};
+use smb::{Failure, FileId, Share, SharePath};
 
-use super::call::{Call, prefixes};
+use super::call::Call;
 use super::names::{Key, RECORDS, fold, text};
 use super::place::{End, Found, Place};
 use super::record::{Held, Origin, Record, State};
@@ -105,6 +105,7 @@ impl Making<'_> {
     fn allow(&self, call: &mut Call<'_>, known: &[Arc<Known>]) -> Result<Found, Error> {
         let folder = &self.volume.folder;
         let found = call.find(folder.path())?;
+        call.prove(self.volumes, &found)?;
         match found.end {
             End::File => return Err(call.failed(&found.path, Failure::NotAFolder).into()),
             End::Folder(_) => self.refuse_records_in(call, &found.path)?,
@@ -156,24 +157,10 @@ impl Making<'_> {
 
     /// Makes the folder, and those above it that are missing.
     fn folder(&mut self, call: &mut Call<'_>, found: Found) -> Result<Held, Error> {
-        let Found {
-            path: last,
-            mut ids,
-            ..
-        } = found;
-        for path in prefixes(&last).into_iter().skip(ids.len()) {
-            let above = ids.last().copied().unwrap_or(call.base_id);
-            let made = match call.share.make_folder(&path, Visibility::Shown, call.by) {
-                Ok(id) => Some(id),
-                Err(error) if error.failure == Failure::Exists => None,
-                Err(error) => return Err(error.into()),
-            };
-            if let Some(id) = made.filter(|_| path == last) {
-                self.made = Some((path.clone(), id));
-            }
-            ids.push(enter(call, &path, made, above)?);
-        }
-        let is_own = self.made.is_some() || self.volume.folder.is_named(&self.volume.name);
+        let path = found.path.clone();
+        let mut ids = call.make_missing(found, &mut self.made)?;
+        let is_new = self.made.as_ref().is_some_and(|(made, _)| *made == path);
+        let is_own = is_new || self.volume.folder.is_named(&self.volume.name);
         let origin = if is_own { Origin::Made } else { Origin::Found };
         let id = ids.pop().unwrap_or(call.base_id);
         Ok(Held::new(id, origin, &ids))
@@ -191,24 +178,6 @@ impl Making<'_> {
         if remove().is_ok() {
             self.volumes.forget(&self.volume.name);
         }
-    }
-}
-
-/// The id of a folder that was made or met. Where more than the base folder is above it, a link may have come into the
-/// place of one of these: then it is not where its path says.
-fn enter(
-    call: &mut Call<'_>,
-    path: &SharePath,
-    made: Option<FileId>,
-    above: FileId,
-) -> Result<FileId, Error> {
-    if let Some(id) = made.filter(|_| above == call.base_id) {
-        return Ok(id);
-    }
-    match call.folder_in(path, above)? {
-        End::Folder(id) if made.is_none_or(|made| made == id) => Ok(id),
-        End::Folder(_) => Err(call.failed(path, Failure::Link).into()),
-        End::Missing | End::File => Err(call.failed(path, Failure::NotAFolder).into()),
     }
 }
 

@@ -50,6 +50,18 @@ enum Allowed {
     No(Deleted),
 }
 
+impl Own {
+    /// Whether the record has the id of what was found.
+    fn has(&self, end: End) -> bool {
+        match (self, end) {
+            (Self::Record(record), End::Folder(id)) => {
+                record.state.held().is_some_and(|held| held.id == id.0)
+            }
+            _ => false,
+        }
+    }
+}
+
 pub(super) fn delete(
     volumes: &Volumes,
     share: &mut (dyn Share + Send),
@@ -192,6 +204,10 @@ impl Deleting<'_> {
         known: &[Arc<Known>],
     ) -> Result<Decided, Error> {
         let found = call.find(self.volume.folder.path())?;
+        // A record that has the id of a folder was written when that was no link.
+        if !own.has(found.end) {
+            call.prove(self.volumes, &found)?;
+        }
         let id = match self.allow(&found, own) {
             Allowed::Yes(id) => id,
             Allowed::No(deleted) => return Ok(Decided::Ended(deleted)),
@@ -311,47 +327,32 @@ impl Deleting<'_> {
 
     /// No archive takes the place of another.
     fn archive(&self, call: &mut Call<'_>, path: &SharePath, id: FileId) -> Result<Decided, Error> {
-        let folder = self.volume.folder.path();
-        let mut taken = None;
-        for suffix in [String::new(), format!("-{}", self.key.text())] {
-            let to = self.archive_path(call, folder, &suffix)?;
-            match call.share.rename(path, id, &to, Existing::Refuse, call.by) {
-                Ok(()) => return Ok(Decided::Ended(Deleted::Archived(Some(to)))),
-                Err(error) if error.failure == Failure::Exists => taken = Some(error),
-                Err(error) => return Err(error.into()),
-            }
-        }
-        let error = taken.map(Error::Share);
-        Err(error.unwrap_or_else(|| call.blocked(path, "it cannot be archived")))
-    }
-
-    /// `archived-` before the first part, and the suffix after the last. Makes the folders above.
-    fn archive_path(
-        &self,
-        call: &mut Call<'_>,
-        folder: &SharePath,
-        suffix: &str,
-    ) -> Result<SharePath, Error> {
-        let mut names: Vec<String> = folder.names().iter().map(text).collect();
+        let mut names: Vec<String> = self.volume.folder.path().names().iter().map(text).collect();
         if let Some(first) = names.first_mut() {
             first.insert_str(0, ARCHIVED);
         }
-        if let Some(last) = names.last_mut() {
-            last.push_str(suffix);
-        }
         let last = names.pop().unwrap_or_default();
-        let (mut path, mut id) = (call.base.path.clone(), call.base_id);
-        for name in names {
-            path = call.below(&path, &name)?;
-            call.make_if_missing(&path, Visibility::Shown)?;
-            match call.folder_in(&path, id)? {
-                End::Folder(found) => id = found,
-                End::Missing | End::File => {
-                    return Err(call.failed(&path, Failure::NotAFolder).into());
-                }
+        let above = names
+            .iter()
+            .try_fold(SharePath::root(), |path, name| call.below(&path, name))?;
+        let above = call.find(&above)?;
+        call.prove(self.volumes, &above)?;
+        let folder = above.path.clone();
+        call.make_missing(above, &mut None)?;
+        let first = call.below(&folder, &last)?;
+        let second = call.below(&folder, &format!("{last}-{}", self.key.text()))?;
+        let to = match call
+            .share
+            .rename(path, id, &first, Existing::Refuse, call.by)
+        {
+            Err(error) if error.failure == Failure::Exists => {
+                call.share
+                    .rename(path, id, &second, Existing::Refuse, call.by)?;
+                second
             }
-        }
-        call.below(&path, &last)
+            renamed => renamed.map(|()| first)?,
+        };
+        Ok(Decided::Ended(Deleted::Archived(Some(to))))
     }
 
     /// Removes what was moved away, in rounds, of which each has a deadline.

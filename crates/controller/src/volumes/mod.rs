@@ -10,13 +10,13 @@ mod record;
 mod records;
 mod running;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fmt;
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Instant;
 
-use smb::{Name, Server, Share, SharePath};
+use smb::{FileId, Name, Server, Share, SharePath};
 
 use self::call::Call;
 pub use self::error::{Class, Error};
@@ -31,6 +31,8 @@ pub struct Volumes {
     running: Arc<Running>,
     turns: Turns,
     seen: Seen,
+    /// Folders that are no links, by path and id.
+    proven: Mutex<HashSet<(String, FileId)>>,
     /// The base folders of volumes that this process began, until they are deleted.
     begun: Mutex<HashMap<String, String>>,
 }
@@ -165,6 +167,7 @@ impl Volumes {
             running: Arc::default(),
             turns: Turns::default(),
             seen: Seen::default(),
+            proven: Mutex::default(),
             begun: Mutex::default(),
         })
     }

@@ -1,8 +1,13 @@
 //! Where folders are, by names without case and by ids, and which of them are links.
 
-use smb::{Failure, FileId, Kind, SharePath};
+use smb::{Failure, FileId, Kind, SharePath, Visibility};
 
-use super::Error;
+use super::records::{MOST_ENTRIES, place_key};
+use super::running::lock;
+use super::{Error, Volumes};
+
+/// How many folders are remembered that are no links.
+const MOST_PROVEN: usize = 10_000;
 use super::call::{Call, prefixes};
 use super::names::{Folder, fold};
 
@@ -97,15 +102,88 @@ impl Call<'_> {
                 found.end = self.folder_in(&found.path, above)?;
             }
             if let End::Folder(id) = found.end {
+                // A link to a folder above.
+                if found.ids.contains(&id) {
+                    return Err(self.failed(&found.path, Failure::Link).into());
+                }
                 found.ids.push(id);
             }
         }
         Ok(found)
     }
 
+    /// Refuses links that the rule of `..` does not see: those to a folder beside them, which lists twice then. Once is
+    /// enough for a path and id: a link that came since leads to the same folder.
+    pub(super) fn prove(&mut self, volumes: &Volumes, found: &Found) -> Result<(), Error> {
+        let paths = prefixes(&found.path).into_iter().zip(&found.ids);
+        for (path, id) in paths.skip(self.ids.len()) {
+            let key = (place_key(self.base, &path), *id);
+            if lock(&volumes.proven).contains(&key) {
+                continue;
+            }
+            let above = path.parent().unwrap_or_default();
+            let listing = self.share.list(&above, MOST_ENTRIES, self.by)?;
+            if listing.has_more {
+                let reason = format!("it has more than {MOST_ENTRIES} entries");
+                return Err(self.blocked(&above, reason));
+            }
+            let same = listing.entries.iter().filter(|entry| entry.id == *id);
+            if same.count() != 1 {
+                return Err(self.failed(&path, Failure::Link).into());
+            }
+            let mut proven = lock(&volumes.proven);
+            if proven.len() >= MOST_PROVEN {
+                proven.clear();
+            }
+            proven.insert(key);
+        }
+        Ok(())
+    }
+
+    /// Makes the folders that are missing at a path, and returns the ids of all. The last that was made is told.
+    pub(super) fn make_missing(
+        &mut self,
+        found: Found,
+        made: &mut Option<(SharePath, FileId)>,
+    ) -> Result<Vec<FileId>, Error> {
+        let mut ids = found.ids;
+        for path in prefixes(&found.path).into_iter().skip(ids.len()) {
+            let above = ids.last().copied().unwrap_or(self.base_id);
+            let new = match self.share.make_folder(&path, Visibility::Shown, self.by) {
+                Ok(id) => Some(id),
+                Err(error) if error.failure == Failure::Exists => None,
+                Err(error) => return Err(error.into()),
+            };
+            if let Some(id) = new {
+                *made = Some((path.clone(), id));
+            }
+            ids.push(self.enter(&path, new, above)?);
+        }
+        Ok(ids)
+    }
+
+    /// The id of a folder that was made or met. Where more than the base folder is above it, a link may have come into the
+    /// place of one of these: then it is not where its path says.
+    fn enter(
+        &mut self,
+        path: &SharePath,
+        made: Option<FileId>,
+        above: FileId,
+    ) -> Result<FileId, Error> {
+        if let Some(id) = made.filter(|_| above == self.base_id) {
+            return Ok(id);
+        }
+        match self.folder_in(path, above)? {
+            End::Folder(id) if made.is_none_or(|made| made == id) => Ok(id),
+            End::Folder(_) => Err(self.failed(path, Failure::Link).into()),
+            End::Missing | End::File => Err(self.failed(path, Failure::NotAFolder).into()),
+        }
+    }
+
     /// What is at a path, whose folder above has this id.
     pub(super) fn folder_in(&mut self, path: &SharePath, above: FileId) -> Result<End, Error> {
-        let listing = match self.share.list(path, 0, self.by) {
+        // One entry, since `.` and `..` come before it.
+        let listing = match self.share.list(path, 1, self.by) {
             Ok(listing) => listing,
             Err(error) if error.failure == Failure::NotFound => return Ok(End::Missing),
             Err(error) if error.failure == Failure::NotAFolder => return Ok(End::File),

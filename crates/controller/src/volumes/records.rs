@@ -13,8 +13,8 @@ use super::place::Place;
 use super::record::{LONGEST, Record, State};
 use super::{Base, Error, Volumes};
 
-/// How many entries a `.wincsi` may have.
-const MOST_ENTRIES: usize = 200_000;
+/// How many entries a `.wincsi` may have, or a folder in which a link is looked for.
+pub(super) const MOST_ENTRIES: usize = 200_000;
 /// How many folders' records are remembered.
 const MOST_FOLDERS: usize = 64;
 /// How long a call waits for the lock of a base folder that another controller holds, between two tries.
@@ -69,8 +69,7 @@ pub(super) enum Step {
 /// A `.wincsi` on the way to a folder.
 struct Held {
     folder: SharePath,
-    /// The folder's id, if it is known.
-    id: Option<FileId>,
+    id: FileId,
     records: SharePath,
     lock: Option<Lock>,
 }
@@ -103,7 +102,7 @@ impl Call<'_> {
         let own = self.records()?;
         let place = place_key(self.base, &own);
         if volumes.seen.of(&place).is_none() {
-            self.list(&volumes.seen, &own, &self.base.path, Some(self.base_id))?;
+            self.list(&volumes.seen, &own, &self.base.path, self.base_id)?;
         }
         // Between calls of this process a queue is cheaper than tries at the server.
         let _turn = volumes.turns.wait(place, self.by)?;
@@ -120,26 +119,26 @@ impl Call<'_> {
 
     /// Locks each `.wincsi` from the share's own folder down, in this order, so that no two calls wait for each other.
     fn lock_all(&mut self, folder: &Folder, held: &mut Vec<Held>) -> Result<(), Error> {
-        let mut whole = self.base.path.clone();
-        for name in folder.path().names() {
-            let joined = whole.join(name);
-            whole = joined.map_err(|error| self.blocked(&whole, error))?;
-        }
-        let mut folders = prefixes(&whole);
-        folders.pop();
-        for (depth, folder) in folders.into_iter().enumerate() {
+        // A link could lead back to a folder whose lock this call has.
+        let above = folder.path().parent().unwrap_or_default();
+        let above = self.find(&above)?;
+        let mut ids: Vec<FileId> = Vec::new();
+        for (folder, id) in prefixes(&above.path).into_iter().zip(above.ids) {
+            if ids.contains(&id) {
+                continue;
+            }
+            ids.push(id);
+            let is_own = folder == self.base.path;
             let records = self.below(&folder, RECORDS)?;
             let lock = match self.wait_for_lock(&self.below(&records, "lock")?) {
-                Ok(lock) => Some(lock),
-                Err(Error::Share(error)) => match error.failure {
-                    Failure::NotFound | Failure::NotAFolder if folder != self.base.path => continue,
+                Err(Error::Share(error)) if !is_own => match error.failure {
+                    Failure::NotFound | Failure::NotAFolder => continue,
                     // Another user's base folder: its records count, and its own calls look at ours.
-                    Failure::Denied if folder != self.base.path => None,
+                    Failure::Denied => None,
                     _ => return Err(error.into()),
                 },
-                Err(error) => return Err(error),
+                lock => Some(lock?),
             };
-            let id = self.ids.get(depth).copied();
             held.push(Held {
                 folder,
                 id,
@@ -156,8 +155,7 @@ impl Call<'_> {
             match self.share.lock(path, self.by) {
                 Err(error) if error.failure == Failure::InUse => {
                     if Instant::now() + pause >= self.by {
-                        let who = "another controller, or a client whose machine vanished, has";
-                        return Err(Error::Busy(format!("{who} locked {}", self.at(path))));
+                        return Err(self.is_locked(path));
                     }
                     thread::sleep(pause);
                     pause = (pause * 2).min(longest);
@@ -181,17 +179,13 @@ impl Call<'_> {
         seen: &Seen,
         records: &SharePath,
         folder: &SharePath,
-        id: Option<FileId>,
+        id: FileId,
     ) -> Result<Vec<Arc<Known>>, Error> {
         let listing = self.share.list(records, MOST_ENTRIES, self.by)?;
         if listing.has_more {
             return Err(self.blocked(records, format!("it has more than {MOST_ENTRIES} entries")));
         }
-        let above = match id {
-            Some(id) => id,
-            None => self.share.stat(folder, self.by)?.id,
-        };
-        if listing.above.is_some_and(|found| found != above) {
+        if listing.above.is_some_and(|found| found != id) {
             return Err(self.failed(records, Failure::Link).into());
         }
         let place = place_key(self.base, records);
@@ -322,7 +316,7 @@ pub(super) fn key(base: &Base) -> String {
 }
 
 /// A folder of a share, as no two are named.
-fn place_key(base: &Base, path: &SharePath) -> String {
+pub(super) fn place_key(base: &Base, path: &SharePath) -> String {
     let server = &base.server;
     let names: Vec<String> = path.names().iter().map(fold).collect();
     format!(

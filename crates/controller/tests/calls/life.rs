@@ -13,6 +13,7 @@ use wire::csi::v1::ValidateVolumeCapabilitiesRequest;
 use wire::csi::v1::controller::{CreateVolume, ValidateVolumeCapabilities};
 
 use crate::fixture::{Fixture, UUID, capability, request, secrets};
+use crate::relay::Relay;
 use crate::server::Samba;
 
 fn code(fixture: &Fixture, wanted: &CreateVolumeRequest) -> (Code, String) {
@@ -83,7 +84,9 @@ fn each_failure_of_a_create_has_its_code() {
         assert!(text.contains(part), "{number}: {text}");
     }
     assert_eq!(
-        fs::read_dir(samba.root().join("deep/victim")).unwrap().count(),
+        fs::read_dir(samba.root().join("deep/victim"))
+            .unwrap()
+            .count(),
         0
     );
 }
@@ -114,7 +117,7 @@ fn one_name_is_one_volume() {
         }
     }
     // A final code would let a deleted claim go, and the folder stay.
-    let mut refused = wanted.clone();
+    let mut refused = wanted;
     refused.volume_capabilities.clear();
     let (unavailable, text) = code(&fixture, &refused);
     assert_eq!(unavailable, Code::Unavailable, "{text}");
@@ -266,6 +269,29 @@ fn a_volume_is_looked_at_with_its_secret() {
     let other = volume.volume_id.replace("pvc-1", "pvc-2");
     assert_eq!(validate(&other, secrets(samba.port())), Err(Code::NotFound));
     assert_eq!(validate(&other, BTreeMap::new()), Ok(true));
+}
+
+#[test]
+fn a_connection_serves_one_login_until_it_ends() {
+    let samba = Samba::start();
+    let (relay, port) = Relay::to(samba.port());
+    let fixture = Fixture::with(&["-require-privacy=false"]);
+    let mut wanted = request("pvc-1", port);
+    for _ in 0..2 {
+        let volume = fixture.create(&wanted).unwrap();
+        assert_eq!(fixture.delete(&volume.volume_id, &secrets(port)), Code::Ok);
+        assert_eq!(relay.connections(), 1);
+    }
+    relay.cut();
+    fixture.create(&wanted).unwrap();
+    assert_eq!(relay.connections(), 2);
+    // Each of them is another login.
+    wanted.volume_capabilities.push(capability("seal"));
+    fixture.create(&wanted).unwrap();
+    assert_eq!(relay.connections(), 3);
+    secret(&mut wanted, "password", "x");
+    assert_eq!(code(&fixture, &wanted).0, Code::Unavailable);
+    assert_eq!(relay.connections(), 4);
 }
 
 /// The man who reads along is in the client's tests: here only that the option reaches it.

@@ -15,6 +15,7 @@ mod handles;
 mod life;
 mod program;
 mod refused;
+mod relay;
 #[allow(dead_code, reason = "the client's tests need more of it")]
 #[path = "../../../smb/tests/samba/server.rs"]
 mod server;

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
+use std::thread;
 use std::time::Instant;
 
 use smb::{Name, Privacy, Share, SharePath};
@@ -22,11 +23,20 @@ pub(crate) struct Controller {
 }
 
 /// Connects to a port, of the server or of a man in the middle.
-struct Port(u16);
+pub(crate) struct Port {
+    pub(crate) port: u16,
+    pub(crate) share: &'static str,
+    pub(crate) password: &'static str,
+}
 
 impl Connector for Port {
     fn open(&self, by: Instant) -> smb::Result<Box<dyn Share + Send>> {
-        let share = open(self.0, "plain", &user(), PASSWORD, Privacy::Offered, by)?;
+        let Self {
+            port,
+            share,
+            password,
+        } = *self;
+        let share = open(port, share, &user(), password, Privacy::Offered, by)?;
         Ok(Box::new(share))
     }
 }
@@ -36,20 +46,83 @@ impl Controller {
         let left = Arc::new(Mutex::new(Vec::new()));
         let counted = Arc::clone(&left);
         let on_left = move |_: &Delete, reason| counted.lock().unwrap().push(reason);
+        let volumes = Volumes::new(Box::new(on_left));
+        let connector = Port {
+            port,
+            share: "plain",
+            password: PASSWORD,
+        };
         Self {
-            volumes: Volumes::new(Box::new(on_left)),
+            volumes,
             left,
-            connector: Arc::new(Port(port)),
+            connector: Arc::new(connector),
         }
     }
 
+    /// The same process, which reaches the server in another way.
+    pub(crate) fn with(&self, connector: impl Connector) -> Self {
+        Self {
+            volumes: Arc::clone(&self.volumes),
+            left: Arc::clone(&self.left),
+            connector: Arc::new(connector),
+        }
+    }
+
+    /// The same process, through a man in the middle.
+    pub(crate) fn through(&self, port: u16) -> Self {
+        self.with(Port {
+            port,
+            share: "plain",
+            password: PASSWORD,
+        })
+    }
+
     pub(crate) fn create(&self, volume: &Create) -> Result<Created, CreateError> {
-        self.volumes.create(&*self.connector, volume, soon())
+        self.create_by(volume, soon())
+    }
+
+    pub(crate) fn create_by(&self, volume: &Create, by: Instant) -> Result<Created, CreateError> {
+        self.volumes.create(&*self.connector, volume, by)
     }
 
     pub(crate) fn delete(&self, volume: &Delete) -> Result<Deleted, Error> {
-        self.volumes
-            .delete(Arc::clone(&self.connector), volume.clone(), soon())
+        self.delete_by(volume, soon())
+    }
+
+    pub(crate) fn delete_by(&self, volume: &Delete, by: Instant) -> Result<Deleted, Error> {
+        let connector = Arc::clone(&self.connector);
+        self.volumes.delete(connector, volume.clone(), by)
+    }
+}
+
+pub(crate) fn create(controller: &Controller, volume: &Create) -> Result<Created, Error> {
+    until_free(|| controller.create(volume).map_err(|failed| failed.error))
+}
+
+pub(crate) fn delete(controller: &Controller, volume: &Delete) -> Result<Deleted, Error> {
+    until_free(|| controller.delete(volume))
+}
+
+/// A volume with a file in a folder.
+pub(crate) fn fill(samba: &Samba, volume: &Create) {
+    let controller = Controller::new(samba.port());
+    create(&controller, volume).unwrap();
+    let (base, folder) = (&volume.base.path, volume.folder.path());
+    let path = format!("{base}{folder}").replace('\\', "/");
+    let folder = at(samba, path.trim_start_matches('/'));
+    fs::create_dir(folder.join("sub")).unwrap();
+    fs::write(folder.join("sub/file"), b"x").unwrap();
+}
+
+/// Repeats a call while the server has not noticed yet that the last one's connection is cut.
+fn until_free<T>(mut call: impl FnMut() -> Result<T, Error>) -> Result<T, Error> {
+    let until = soon();
+    loop {
+        match call() {
+            Err(Error::Busy(text)) => assert!(Instant::now() < until, "{text}"),
+            done => return done,
+        }
+        thread::yield_now();
     }
 }
 
@@ -86,14 +159,23 @@ pub(crate) fn gone(volume: &Create) -> Delete {
     }
 }
 
+/// The same with the policy `archive`.
+pub(crate) fn archive(volume: &Create) -> Delete {
+    Delete {
+        policy: Policy::Archive,
+        ..gone(volume)
+    }
+}
+
 pub(crate) fn folder(path: &str) -> Folder {
     Folder::new(SharePath::new(path).unwrap()).unwrap()
 }
 
-/// What is in a folder of the server, sorted.
+/// What is in a folder of the server, sorted; nothing is in one that is missing.
 pub(crate) fn entries(samba: &Samba, path: &str) -> Vec<String> {
     let mut names: Vec<String> = fs::read_dir(samba.root().join(path))
-        .unwrap()
+        .into_iter()
+        .flatten()
         .map(|entry| entry.unwrap().file_name().into_string().unwrap())
         .collect();
     names.sort();

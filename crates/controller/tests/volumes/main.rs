@@ -6,11 +6,16 @@
 
 extern crate smb as wincsi_smb;
 
+mod attacks;
 mod basics;
+mod controllers;
+mod cuts;
+mod failing;
 mod fixture;
 #[allow(dead_code, reason = "its other users are the client's tests")]
 #[path = "../../../smb/tests/samba/proxy.rs"]
 mod proxy;
+mod rows;
 #[allow(dead_code, reason = "its other users are the client's tests")]
 #[path = "../../../smb/tests/samba/server.rs"]
 mod server;
