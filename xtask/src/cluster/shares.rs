@@ -35,7 +35,7 @@ enum Maker {
 const ORIGINS: [Origin; 6] = [
     Origin {
         name: "smb-delete",
-        shown_by: "Running, on the folder that its class has made",
+        shown_by: "Running, on the folder that its claim got",
         folder: "127.0.0.1/encrypted/PV",
         maker: Maker::Controller,
     },
