@@ -1,7 +1,7 @@
 //! Keys of a session, signatures, encryption: MS-SMB2 3.1.4 for dialect 3.1.1, with AES-CMAC and AES-GCM.
 
 use aes::Aes128;
-use aes_gcm::aead::{self, Aead, Payload};
+use aes_gcm::aead::{Aead, Payload};
 use aes_gcm::{Aes128Gcm, Aes256Gcm};
 use cmac::Cmac;
 use hmac::{Hmac, KeyInit, Mac};
@@ -131,7 +131,10 @@ impl Keys {
             msg: &with_tag,
             aad: &header[AUTHENTICATED..],
         };
-        let opened = self.receiving.decrypt(nonce, payload);
+        let opened = match &self.receiving {
+            Sealer::Aes128(aes) => aes.decrypt((&nonce).into(), payload),
+            Sealer::Aes256(aes) => aes.decrypt((&nonce).into(), payload),
+        };
         opened.map_err(|_| Failure::Unprotected("it cannot be decrypted"))
     }
 
@@ -169,13 +172,6 @@ impl Sealer {
         let (sealed, tag) = sealed.split_at(message.len());
         let header = [TRANSFORM.as_slice(), tag, &authenticated, sealed];
         Ok(header.concat())
-    }
-
-    fn decrypt(&self, nonce: [u8; NONCE_LEN], payload: Payload<'_, '_>) -> aead::Result<Vec<u8>> {
-        match self {
-            Self::Aes128(aes) => aes.decrypt((&nonce).into(), payload),
-            Self::Aes256(aes) => aes.decrypt((&nonce).into(), payload),
-        }
     }
 }
 

@@ -37,7 +37,8 @@ pub struct Removed {
 /// place of `folder` itself is found too.
 ///
 /// One limit is the server's: Samba (4.17) removes by path when a handle is closed. If a folder on the way is replaced by
-/// a link after the id of an entry was compared, the file of the same name behind the link is removed.
+/// a link after ids were compared, files of the same names behind the link are removed: up to 64, the most that are
+/// compared at a time.
 ///
 /// # Errors
 /// `Link` names a folder that is one, or is reached through one; `HiddenContent` a folder in it whose entries the server

@@ -1,12 +1,11 @@
 //! The step for `wincsi node` by csi-sanity, and as kubelet dials a driver.
 
 use std::fs;
-use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result};
 use serde_json::{Value, json};
 
 use super::outcome::Outcome;
@@ -15,13 +14,7 @@ use super::verdict::Language;
 use super::{Session, go};
 use crate::host::Host;
 use crate::process::Background;
-use crate::{env, trial};
-
-#[allow(clippy::unwrap_used, clippy::panic, reason = "it is test code")]
-#[path = "../../../crates/smb/tests/samba/smbd.rs"]
-mod smbd;
-
-use self::smbd::Samba;
+use crate::{env, samba, trial};
 
 const START: Duration = Duration::from_secs(60);
 const RUN: Duration = Duration::from_secs(5 * 60);
@@ -31,7 +24,7 @@ pub(super) fn linux(session: &Session) -> Result<Outcome> {
     let programs = Programs {
         plugin: built.binary(trial::PLUGIN)?,
         trial: built.binary(trial::PROGRAM)?,
-        controller: built.binary(CONTROLLER)?,
+        share_controller: built.binary(trial::SHARE_CONTROLLER)?,
     };
     let started = Instant::now();
     let test = go::build_test(Host::Linux, env::GO_SANITY, "sanity")?;
@@ -43,7 +36,6 @@ pub(super) fn linux(session: &Session) -> Result<Outcome> {
         ("csi-sanity", "TestSanity", Volumes::Disks),
         ("csi-sanity with shares", "TestSanity", Volumes::Shares),
         ("csi-sanity with LUNs", "TestSanity", Volumes::Luns),
-        ("csi-sanity with Samba", "TestSanity", Volumes::Samba),
         ("kubelet's dials", "TestKubeletsDials", Volumes::Disks),
         (
             "csi-sanity's judge",
@@ -62,11 +54,10 @@ pub(super) fn linux(session: &Session) -> Result<Outcome> {
 #[derive(Clone, Copy)]
 enum Volumes {
     Disks,
+    /// Folders that `wincsi-controller` makes on a Samba, of which the node reaches the same files.
     Shares,
     /// Of one iSCSI target, with CHAP.
     Luns,
-    /// Folders that `wincsi-controller` makes on a Samba, of which the node reaches the same files.
-    Samba,
 }
 
 impl Volumes {
@@ -75,8 +66,8 @@ impl Volumes {
         match self {
             Self::Disks => None,
             Self::Shares => Some((
-                json!({"source": trial::source()}),
-                json!({"username": trial::USER, "password": trial::PASSWORD}),
+                json!({"source": samba::SOURCE}),
+                json!({"username": samba::user(), "password": samba::PASSWORD}),
             )),
             Self::Luns => Some((
                 json!({"driver": "synology-iscsi"}),
@@ -86,31 +77,20 @@ impl Volumes {
                     "node-db.node.session.auth.password": trial::PASSWORD,
                 }),
             )),
-            Self::Samba => Some((
-                json!({"source": format!("//{SAMBA}/{SHARE}")}),
-                json!({"username": user(), "password": smbd::PASSWORD}),
-            )),
         }
     }
 }
 
-/// The controller of shares, and the share of a Samba beside it.
-const CONTROLLER: &str = "wincsi-controller";
-const SAMBA: &str = "127.0.0.1";
-const SHARE: &str = "encrypted";
+/// How many cases pass with the controller of shares, which attaches nothing to nodes.
+const LEAST_WITH_SHARES: &str = "44";
 
-/// How many cases pass with it, which attaches nothing to nodes.
-const LEAST_WITH_SAMBA: &str = "44";
-
-/// The Samba's user, as the node logs on.
-fn user() -> String {
-    format!(r"FILES\{}", smbd::user())
-}
+/// The port at which the node has the share: csi-sanity's calls of the node have no mount options.
+const PORT_OF_NODE: u16 = 445;
 
 struct Programs<'a> {
     plugin: &'a Path,
     trial: &'a Path,
-    controller: &'a Path,
+    share_controller: &'a Path,
 }
 
 /// A driver with a node of its own: `wincsi node`, and the controller for tests, or that of shares.
@@ -118,7 +98,7 @@ struct DriverFixture {
     plugin: Background,
     controller: Background,
     /// Beside the controller of shares.
-    samba: Option<Samba>,
+    samba: Option<samba::Share>,
     dir: tempfile::TempDir,
     node: PathBuf,
     drive_c: PathBuf,
@@ -131,8 +111,11 @@ impl DriverFixture {
         let [node, at_controller] = ["node", "controller"].map(|name| dir.path().join(name));
         let drive_c = trial::make_node(programs.trial, &node)?;
         let samba = match volumes {
-            Volumes::Samba => Some(samba_beside(programs.trial, &node)?),
-            _ => None,
+            Volumes::Shares => {
+                let port = Some(PORT_OF_NODE);
+                Some(samba::Share::beside(programs.trial, &node, port)?)
+            }
+            Volumes::Disks | Volumes::Luns => None,
         };
         let mut plugin = trial::plugin(Host::Linux, programs.plugin, &node);
         let at = dir.path().display();
@@ -141,11 +124,10 @@ impl DriverFixture {
         let log = dir.path().join("wincsi.log");
         let mut plugin = Background::start("wincsi", &mut plugin, &log)?;
         let (mut controller, serves) = match &samba {
-            Some(_) => {
-                let mut controller = Command::new(programs.controller);
-                controller.arg(format!("-endpoint=unix:{}", at_controller.display()));
-                (controller, trial::PLUGIN_SERVES)
-            }
+            Some(_) => (
+                trial::share_controller(programs.share_controller, &at_controller),
+                trial::PLUGIN_SERVES,
+            ),
             None => (
                 trial::controller(programs.trial, &node, &at_controller),
                 trial::CONTROLLER_SERVES,
@@ -174,8 +156,8 @@ impl DriverFixture {
             command.env("WINCSI_SECRETS", self.write_secrets(&secrets)?);
         }
         if let Some(samba) = &self.samba {
-            command.env("WINCSI_MOUNT_OPTION", port(samba));
-            command.env("WINCSI_LEAST_PASSED", LEAST_WITH_SAMBA);
+            command.env("WINCSI_MOUNT_OPTION", samba.option());
+            command.env("WINCSI_LEAST_PASSED", LEAST_WITH_SHARES);
         }
         let program = Program {
             step: "sanity",
@@ -197,7 +179,7 @@ impl DriverFixture {
     fn write_secrets(&self, secret: &Value) -> Result<PathBuf> {
         let mut of_controller = secret.clone();
         if let Some(samba) = &self.samba {
-            of_controller["mountOptions"] = json!(port(samba));
+            of_controller["mountOptions"] = json!(samba.option());
         }
         let secrets = json!({
             "CreateVolumeSecret": of_controller,
@@ -215,7 +197,7 @@ impl DriverFixture {
         trial::expect_no_record(&self.node.join(trial::RECORDS))?;
         trial::expect_no_mapping(&self.trial, &self.node)?;
         if let Some(samba) = &self.samba {
-            expect_no_folder(&samba.root())?;
+            samba.expect_left(&[], &[])?;
         }
         trial::expect_initiator_unused(&self.trial, &self.node)
     }
@@ -232,32 +214,4 @@ impl DriverFixture {
             .env("WINCSI_DRIVE_C", &self.drive_c);
         command
     }
-}
-
-/// A Samba whose shares are the files of one that the node has beside it, under the same name.
-fn samba_beside(trial: &Path, node: &Path) -> Result<Samba> {
-    let share = trial::make_share(trial, node, [SAMBA, SHARE, &user(), smbd::PASSWORD])?;
-    let samba = Samba::start();
-    fs::remove_dir(samba.root()).context("remove the share's folder")?;
-    symlink(share, samba.root()).context("put the node's in its place")?;
-    Ok(samba)
-}
-
-fn port(samba: &Samba) -> String {
-    format!("port={}", samba.port())
-}
-
-/// Fails if the controller left a volume, or a record.
-fn expect_no_folder(root: &Path) -> Result<()> {
-    let names = |folder: &Path| -> Result<Vec<_>> {
-        let entries = fs::read_dir(folder).with_context(|| folder.display().to_string())?;
-        entries.map(|entry| Ok(entry?.file_name())).collect()
-    };
-    let records = root.join(".wincsi");
-    let (volumes, own) = (names(root)?, names(&records)?);
-    ensure!(
-        volumes == [".wincsi"] && own == ["deleted"] && names(&records.join("deleted"))?.is_empty(),
-        "the controller left {volumes:?}, {own:?}"
-    );
-    Ok(())
 }

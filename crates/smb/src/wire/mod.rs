@@ -212,6 +212,9 @@ mod tests {
         for wrong in [1, HEADER - 1, next - 8, next + 8, all, all + 1] {
             assert!(split(chained(wrong)).is_none(), "{wrong}");
         }
+        let mut within_the_header = [&second[..24], second.as_slice()].concat();
+        within_the_header[NEXT] = 24;
+        assert!(split(within_the_header).is_none());
     }
 
     #[test]

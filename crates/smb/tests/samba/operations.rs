@@ -158,35 +158,33 @@ fn lists_are_as_long_as_their_limit() {
 /// The second of three portions has an entry with another id: the others of that portion go, the third stays.
 #[test]
 fn of_many_only_those_with_their_ids_go() {
-    for lines in ["", "smb2 max credits = 7"] {
-        let samba = Samba::with(lines);
-        for n in 0..150 {
-            std::fs::write(samba.root().join(format!("{n:03}")), b"x").unwrap();
-        }
-        let read_only = samba.root().join("005");
-        std::fs::set_permissions(read_only, PermissionsExt::from_mode(0o444)).unwrap();
-        let mut share = samba.open("encrypted", Privacy::Required);
-        let mut entries = entries(&mut share);
-        let expected = entries[71].1;
-        let found = std::mem::replace(&mut entries[70].1, expected);
-        let wrong = share.remove_each(&entries, soon()).unwrap_err();
-        assert_eq!(wrong.failure, Failure::Changed { expected, found });
-        assert!(wrong.object.ends_with("070"), "{wrong}");
-        let left: Vec<String> = [70]
-            .into_iter()
-            .chain(128..150)
-            .map(|n| format!("{n:03}"))
-            .collect();
-        let mut names = names(&mut share, "");
-        names.sort();
-        assert_eq!(names, left, "{lines}");
-        entries[70].1 = found;
-        // One that is gone already keeps none beside it.
-        let gone = share.remove_each(&entries[69..], soon());
-        assert_eq!(failure(gone), Failure::NotFound);
-        share.remove_each(&entries[69 + 64..], soon()).unwrap();
-        assert_eq!(std::fs::read_dir(samba.root()).unwrap().count(), 0);
+    let samba = Samba::start();
+    for n in 0..150 {
+        std::fs::write(samba.root().join(format!("{n:03}")), b"x").unwrap();
     }
+    let read_only = samba.root().join("005");
+    std::fs::set_permissions(read_only, PermissionsExt::from_mode(0o444)).unwrap();
+    let mut share = samba.open("encrypted", Privacy::Required);
+    let mut entries = entries(&mut share);
+    let expected = entries[71].1;
+    let found = std::mem::replace(&mut entries[70].1, expected);
+    let wrong = share.remove_each(&entries, soon()).unwrap_err();
+    assert_eq!(wrong.failure, Failure::Changed { expected, found });
+    assert!(wrong.object.ends_with("070"), "{wrong}");
+    let left: Vec<String> = [70]
+        .into_iter()
+        .chain(128..150)
+        .map(|n| format!("{n:03}"))
+        .collect();
+    let mut names = names(&mut share, "");
+    names.sort();
+    assert_eq!(names, left);
+    entries[70].1 = found;
+    // One that is gone already keeps none beside it.
+    let gone = share.remove_each(&entries[69..], soon());
+    assert_eq!(failure(gone), Failure::NotFound);
+    share.remove_each(&entries[69 + 64..], soon()).unwrap();
+    assert_eq!(std::fs::read_dir(samba.root()).unwrap().count(), 0);
 }
 
 #[test]
@@ -220,6 +218,80 @@ fn answers_in_another_order_find_their_requests() {
     assert_eq!(std::fs::read_dir(samba.root()).unwrap().count(), 0);
     // For each file one to open it, and one for the rest.
     assert_eq!(*requests.lock().unwrap(), FIRST + 2 * 10);
+}
+
+/// The failure that ends the connection is told, though one of an entry came before.
+#[test]
+fn two_answers_to_one_request_end_the_connection() {
+    /// The messages before the removal, and those that open.
+    const OPENED: usize = 4 + 5 * 2 + 6;
+    let samba = Samba::start();
+    for n in 0..5 {
+        std::fs::write(samba.root().join(format!("{n}")), b"x").unwrap();
+    }
+    let mut entries = entries(&mut samba.open("plain", Privacy::Offered));
+    entries.insert(0, (at("missing"), FileId(1)));
+    let mut last = Vec::new();
+    let attack = move |from, n, message: &[u8]| {
+        if (from, n) == (From::Server, OPENED + 1) {
+            return Instead::Frames(vec![std::mem::take(&mut last)]);
+        }
+        if from == From::Server {
+            last = message.to_vec();
+        }
+        unchanged(message)
+    };
+    let (port, _) = between(samba.port(), Box::new(attack));
+    let opened = open(port, "plain", &user(), PASSWORD, Privacy::Offered, soon());
+    let mut share = opened.unwrap();
+    for (path, _) in &entries[1..] {
+        share.stat(path, soon()).unwrap();
+    }
+    let wrong = failure(share.remove_each(&entries, soon()));
+    assert_eq!(wrong, Failure::Malformed("answer, to another request"));
+}
+
+#[test]
+fn each_request_has_a_credit() {
+    let samba = Samba::start();
+    for n in 0..100 {
+        std::fs::write(samba.root().join(format!("{n:03}")), b"x").unwrap();
+    }
+    let entries = entries(&mut samba.open("plain", Privacy::Offered));
+    let mut credits = 1;
+    let count = move |from, n, frame: &[u8]| {
+        for message in messages(frame) {
+            match from {
+                From::Server => {
+                    credits += u32::from(u16::from_le_bytes([message[14], message[15]]))
+                }
+                From::Client => {
+                    let left = credits.checked_sub(1);
+                    credits = left.unwrap_or_else(|| panic!("message {n} has no credit"));
+                }
+            }
+        }
+        unchanged(frame)
+    };
+    let (port, _) = between(samba.port(), Box::new(count));
+    let opened = open(port, "plain", &user(), PASSWORD, Privacy::Offered, soon());
+    opened.unwrap().remove_each(&entries, soon()).unwrap();
+}
+
+/// The messages of a frame in the clear.
+fn messages(mut frame: &[u8]) -> Vec<&[u8]> {
+    let mut messages = Vec::new();
+    loop {
+        let next = u32::from_le_bytes(frame[20..24].try_into().unwrap());
+        let next = usize::try_from(next).unwrap();
+        if next == 0 {
+            messages.push(frame);
+            return messages;
+        }
+        let (message, rest) = frame.split_at(next);
+        messages.push(message);
+        frame = rest;
+    }
 }
 
 /// The files of the share, by their names.
