@@ -102,7 +102,7 @@ fn no_volume_is_made_at_a_file_or_link() {
 }
 
 /// At each request of a delete once: the volume's folder, or one in it, is moved away, and a link to a victim is there.
-/// No name in the victim is one in the volume: see the limit in the page of `smb::remove_all`.
+/// No name in the victim is one in the volume: see the limit in the page of `smb::remove_content`.
 #[test]
 fn a_link_put_in_a_folders_place_is_not_followed() {
     let samba = Samba::start();
