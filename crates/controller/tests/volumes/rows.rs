@@ -279,6 +279,26 @@ fn a_repeated_create_needs_the_same_folder() {
 }
 
 #[test]
+fn a_volume_that_is_being_made_keeps_its_folder() {
+    for path in ["data", "data/sub", "Data"] {
+        let samba = Samba::start();
+        let controller = Controller::new(samba.port());
+        let (volume, other) = (volume("pvc-1", "data"), volume("pvc-2", path));
+        fill(&samba, &volume);
+        create(&controller, &other).unwrap();
+        // As a call that is cut leaves it.
+        let record = at(&samba, ".wincsi/pvc-2.volume");
+        let text = fs::read_to_string(&record).unwrap();
+        let (before, _) = text.split_once("\"state\":").unwrap();
+        fs::write(&record, format!("{before}\"state\":\"creating\"}}")).unwrap();
+        let deleted = delete(&controller, &gone(&volume)).unwrap();
+        assert_eq!(deleted, Deleted::Left(Left::Shared), "{path}");
+        let deleted = delete(&controller, &gone(&other)).unwrap();
+        assert_eq!(deleted, Deleted::Left(Left::Found), "{path}");
+    }
+}
+
+#[test]
 fn a_volume_that_is_being_deleted_is_not_made() {
     let samba = Samba::start();
     let controller = Controller::new(samba.port());
