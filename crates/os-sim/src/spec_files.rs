@@ -31,8 +31,8 @@ struct Names {
     changed: Option<SystemTime>,
 }
 
-/// Longer than a tick of any file system's clock.
-const TICK: Duration = Duration::from_secs(2);
+/// Longer than a tick of the clock of ext4, XFS, Btrfs and tmpfs, which is the kernel's: 10 ms at most.
+const TICK: Duration = Duration::from_millis(50);
 
 /// A file's text, and what it specifies if it reads.
 #[derive(Debug, Clone)]

@@ -9,6 +9,8 @@ use crate::share::{Entry, FileId, Kind, Share};
 
 /// How many entries one listing holds: memory does not grow with a folder.
 const PAGE: usize = 512;
+/// How many folders of a page are entered before it is listed again: each level of the tree holds so many.
+const FOLDERS: usize = 64;
 
 /// How far a walk goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,13 +24,13 @@ pub struct Limits {
 /// What a walk did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Removed {
-    /// How many entries are gone, the folder itself among them.
+    /// How many entries are gone.
     pub entries: u64,
     /// Folders whose `..` the server does not tell: there only tags kept the walk from following links.
     pub unproved: u64,
 }
 
-/// Removes a folder that must have this id, with all that is in it.
+/// Removes all that is in a folder that must have this id, and leaves the folder, whose id no other has so long.
 ///
 /// A folder is entered only if the id of its `..` is that of the folder in which it was listed, and each entry is
 /// removed only with the id that was listed. The folder above `folder` is looked up first, so that a link in the
@@ -38,25 +40,8 @@ pub struct Removed {
 /// a link after the id of an entry was compared, the file of the same name behind the link is removed.
 ///
 /// # Errors
-/// `Link` names a folder that is one, or is reached through one; `HiddenContent` a folder whose entries the server does
-/// not list. What was removed before a failure is gone; a repeated call goes on.
-pub fn remove_all(
-    share: &mut dyn Share,
-    folder: &SharePath,
-    id: FileId,
-    limits: Limits,
-    by: Instant,
-) -> Result<Removed> {
-    let mut walk = Walk::new(share, limits, by);
-    let above = walk.above(folder)?;
-    walk.folder(folder, id, above, 0)?;
-    Ok(walk.removed)
-}
-
-/// Removes all that is in a folder as [`remove_all`] does, and leaves the folder, whose id no other has so long.
-///
-/// # Errors
-/// Those of [`remove_all`].
+/// `Link` names a folder that is one, or is reached through one; `HiddenContent` a folder in it whose entries the server
+/// does not list. What was removed before a failure is gone; a repeated call goes on.
 pub fn remove_content(
     share: &mut dyn Share,
     folder: &SharePath,
@@ -64,8 +49,15 @@ pub fn remove_content(
     limits: Limits,
     by: Instant,
 ) -> Result<Removed> {
-    let mut walk = Walk::new(share, limits, by);
-    let above = walk.above(folder)?;
+    let above = folder.parent();
+    let above = above.ok_or_else(|| failed(Failure::IsAFolder, folder))?;
+    let above = share.stat(&above, by)?.id;
+    let mut walk = Walk {
+        share,
+        limits,
+        removed: Removed::default(),
+        by,
+    };
     walk.content(folder, id, above, 0)?;
     Ok(walk.removed)
 }
@@ -77,28 +69,11 @@ struct Walk<'a> {
     by: Instant,
 }
 
-impl<'a> Walk<'a> {
-    fn new(share: &'a mut dyn Share, limits: Limits, by: Instant) -> Self {
-        let removed = Removed::default();
-        Self {
-            share,
-            limits,
-            removed,
-            by,
-        }
-    }
-
-    /// The id of the folder above, by its path.
-    fn above(&mut self, folder: &SharePath) -> Result<FileId> {
-        let above = folder.parent();
-        let above = above.ok_or_else(|| failed(Failure::IsAFolder, folder))?;
-        Ok(self.share.stat(&above, self.by)?.id)
-    }
-
+impl Walk<'_> {
     /// Empties a folder and removes it.
     fn folder(&mut self, path: &SharePath, id: FileId, above: FileId, depth: usize) -> Result<()> {
         self.content(path, id, above, depth)?;
-        match self.remove(path, id) {
+        match self.remove(&[(path.to_owned(), id)]) {
             Err(error) if error.failure == Failure::NotEmpty => {
                 Err(failed(Failure::HiddenContent, path))
             }
@@ -114,8 +89,14 @@ impl<'a> Walk<'a> {
         }
         // What is removed is not listed again: each round begins at the folder's first entry.
         while let Some(entries) = self.entries(path, id, above)? {
-            for entry in entries {
-                self.entry(path, id, &entry, depth)?;
+            let (mut folders, others): (Vec<_>, Vec<_>) =
+                entries.iter().partition(|entry| entry.kind == Kind::Folder);
+            self.remove(&places(path, &others)?)?;
+            folders.truncate(FOLDERS);
+            let folders = places(path, &folders)?;
+            drop(entries);
+            for (below, below_id) in folders {
+                self.folder(&below, below_id, id, depth + 1)?;
             }
         }
         Ok(())
@@ -144,30 +125,31 @@ impl<'a> Walk<'a> {
         Ok(Some(listing.entries))
     }
 
-    fn entry(&mut self, folder: &SharePath, id: FileId, entry: &Entry, depth: usize) -> Result<()> {
-        let Some(name) = &entry.name else {
-            return Err(failed(Failure::Malformed("list of a folder"), folder));
-        };
-        let path = folder.join(name);
-        let path = path.map_err(|error| {
+    fn remove(&mut self, entries: &[(SharePath, FileId)]) -> Result<()> {
+        let most = self.limits.entries;
+        let left = usize::try_from(most - self.removed.entries).unwrap_or(usize::MAX);
+        let (now, later) = entries.split_at(entries.len().min(left));
+        self.share.remove_each(now, self.by)?;
+        self.removed.entries += u64::try_from(now.len()).unwrap_or(u64::MAX);
+        match later.first() {
+            Some((path, _)) => Err(failed(Failure::Limit(most), path)),
+            None => Ok(()),
+        }
+    }
+}
+
+/// The paths and ids of entries of a folder.
+fn places(folder: &SharePath, entries: &[&Entry]) -> Result<Vec<(SharePath, FileId)>> {
+    let place = |entry: &&Entry| {
+        let name = entry.name.as_ref();
+        let name = name.ok_or_else(|| failed(Failure::Malformed("list of a folder"), folder))?;
+        let path = folder.join(name).map_err(|error| {
             let name = name.to_string();
             failed(Failure::Name { name, error }, folder)
         })?;
-        match entry.kind {
-            Kind::Folder => self.folder(&path, entry.id, id, depth + 1),
-            Kind::File | Kind::Link => self.remove(&path, entry.id),
-        }
-    }
-
-    fn remove(&mut self, path: &SharePath, id: FileId) -> Result<()> {
-        let most = self.limits.entries;
-        if self.removed.entries >= most {
-            return Err(failed(Failure::Limit(most), path));
-        }
-        self.share.remove(path, id, self.by)?;
-        self.removed.entries += 1;
-        Ok(())
-    }
+        Ok((path, entry.id))
+    };
+    entries.iter().map(place).collect()
 }
 
 fn failed(failure: Failure, path: &SharePath) -> crate::Error {
@@ -178,7 +160,7 @@ fn failed(failure: Failure, path: &SharePath) -> crate::Error {
 mod tests {
     use std::time::Instant;
 
-    use super::{Limits, Removed, remove_all};
+    use super::{Limits, Removed, remove_content};
     use crate::error::{Failure, Result};
     use crate::name::{Name, SharePath};
     use crate::share::{Entry, Existing, FileId, Kind, Listing, Lock, Share, Visibility};
@@ -202,13 +184,14 @@ mod tests {
                 entries: 9,
             };
             let path = SharePath::new("v").unwrap();
-            let removed = remove_all(&mut share, &path, FileId(2), limits, Instant::now()).unwrap();
+            let removed =
+                remove_content(&mut share, &path, FileId(2), limits, Instant::now()).unwrap();
             let expected = Removed {
-                entries: 4,
+                entries: 3,
                 unproved,
             };
             assert_eq!(removed, expected);
-            assert_eq!(share.removed, [r"\v\d\f", r"\v\d", r"\v\l", r"\v"]);
+            assert_eq!(share.removed, [r"\v\l", r"\v\d\f", r"\v\d"]);
         }
     }
 

@@ -11,8 +11,8 @@ const MOST: usize = 16;
 /// How long one waits.
 const LONGEST: Duration = Duration::from_secs(30);
 
-/// Connections that wait for the next call of the same login. To connect anew takes ten times as long as to ask whether one
-/// still answers.
+/// Connections that wait for the next call of the same login: to ask whether one still answers takes a tenth of a new one's
+/// time.
 #[derive(Default)]
 pub(super) struct Idle(Mutex<Vec<Waiting>>);
 

@@ -1,3 +1,4 @@
+use std::collections::BTreeMap;
 use std::time::Instant;
 
 use driver::kinds::share::attributes::{MountOptions, User};
@@ -32,7 +33,7 @@ impl Controller {
         let wanted = Wanted::read(request, &self.default_policy);
         let made = wanted.and_then(|wanted| self.make(&wanted, by));
         made.map_err(|status| {
-            // An earlier call may have left something, of which this one did not come to know.
+            // This call, or an earlier one, may have left something.
             let name = Name::new(&request.name);
             let left = name.map_or(Leftover::Nothing, |name| self.volumes.leftover(&name));
             code::of_create(status, left)
@@ -67,7 +68,7 @@ impl Controller {
                 volume.base,
                 volume.folder.path()
             ),
-            Err(failed) => return Err(code::of_create(failed.error.into(), failed.leftover)),
+            Err(failed) => return Err(failed.error.into()),
         }
         Ok(response)
     }
@@ -111,7 +112,7 @@ impl<'a> Wanted<'a> {
 
     fn response(
         &self,
-        context: std::collections::BTreeMap<String, String>,
+        context: BTreeMap<String, String>,
     ) -> Result<CreateVolumeResponse, Status> {
         let name = match &self.class.folder {
             Some(_) => self.request.name.as_str(),

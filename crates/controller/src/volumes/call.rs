@@ -9,7 +9,7 @@ use super::names::{Key, RECORDS};
 use super::record::{LONGEST, Record};
 use super::{Base, Error};
 
-/// What is shown of a record's file that is being replaced while another client reads it: Windows then refuses, Samba not.
+/// A record that another client reads just now is replaced later: Windows refuses that meanwhile (assumed), Samba not.
 const REPLACE_TRIES: u32 = 5;
 const REPLACE_PAUSE: Duration = Duration::from_millis(20);
 
@@ -21,8 +21,23 @@ pub(super) struct Call<'a> {
     /// The ids of the folders from the share's own to the base folder.
     pub(super) ids: Vec<FileId>,
     pub(super) base_id: FileId,
+    /// The base's `.wincsi`, and where in it deleted folders go.
+    pub(super) records: SharePath,
+    pub(super) deleted: SharePath,
     /// Whether each lock was given back.
     pub(super) is_clean: bool,
+}
+
+/// Where the files of a volume are.
+pub(super) struct Files {
+    key: String,
+    pub(super) record: SharePath,
+    /// The record, while it is being written.
+    pub(super) aside: SharePath,
+    /// The file that a volume's calls lock.
+    pub(super) lock: SharePath,
+    /// Where its folder goes when it is deleted.
+    pub(super) moved: SharePath,
 }
 
 impl<'a> Call<'a> {
@@ -38,8 +53,12 @@ impl<'a> Call<'a> {
             by,
             ids: Vec::new(),
             base_id: FileId(0),
+            records: SharePath::root(),
+            deleted: SharePath::root(),
             is_clean: true,
         };
+        call.records = call.below(&base.path, RECORDS)?;
+        call.deleted = call.below(&call.records, "deleted")?;
         for path in prefixes(&base.path) {
             call.base_id = call.base_folder(&path)?;
             call.ids.push(call.base_id);
@@ -67,17 +86,6 @@ impl<'a> Call<'a> {
         self.is_clean &= self.share.unlock(lock, self.by).is_ok();
     }
 
-    /// The folder of the base's records.
-    pub(super) fn records(&self) -> Result<SharePath, Error> {
-        self.below(&self.base.path, RECORDS)
-    }
-
-    /// Makes the folder of the base's records.
-    pub(super) fn make_records(&mut self) -> Result<(), Error> {
-        let records = self.records()?;
-        self.make_if_missing(&records, Visibility::Hidden)
-    }
-
     pub(super) fn make_if_missing(
         &mut self,
         path: &SharePath,
@@ -89,104 +97,65 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// The file that a volume's calls lock.
-    pub(super) fn lock_of(&self, key: &Key) -> Result<SharePath, Error> {
-        self.below(&self.records()?, &format!("{}.lock", key.text()))
-    }
-
-    /// Where deleted folders go.
-    pub(super) fn deleted(&self) -> Result<SharePath, Error> {
-        self.below(&self.records()?, "deleted")
-    }
-
-    /// Where a volume's folder goes when it is deleted.
-    pub(super) fn deleted_of(&self, key: &Key) -> Result<SharePath, Error> {
-        self.below(&self.deleted()?, key.text())
-    }
-
-    pub(super) fn record_of(&self, key: &Key) -> Result<SharePath, Error> {
-        self.below(&self.records()?, &format!("{}.volume", key.text()))
+    /// Where a volume's files are.
+    pub(super) fn files(&self, key: &Key) -> Result<Files, Error> {
+        let file = |suffix| self.below(&self.records, &format!("{}.{suffix}", key.text()));
+        Ok(Files {
+            key: key.text().to_owned(),
+            record: file("volume")?,
+            aside: file("new")?,
+            lock: file("lock")?,
+            moved: self.below(&self.deleted, key.text())?,
+        })
     }
 
     /// The record of a volume, which this call has locked.
-    pub(super) fn read(&mut self, key: &Key) -> Result<Option<Record>, Error> {
-        let path = self.record_of(key)?;
-        let bytes = match self.share.read(&path, LONGEST, self.by) {
+    pub(super) fn read(&mut self, files: &Files) -> Result<Option<Record>, Error> {
+        let bytes = match self.share.read(&files.record, LONGEST, self.by) {
             Err(error) if error.failure == Failure::NotFound => return Ok(None),
             read => read?,
         };
-        let record = Record::parse(&bytes, key.text());
-        record.map(Some).map_err(|error| self.blocked(&path, error))
+        let record = Record::parse(&bytes, &files.key);
+        let record = record.map_err(|error| self.blocked(&files.record, error))?;
+        Ok(Some(record))
     }
 
-    /// Writes a record aside, and returns where, and its id.
-    pub(super) fn write_aside(
-        &mut self,
-        key: &Key,
-        record: &Record,
-    ) -> Result<(SharePath, FileId), Error> {
-        let path = self.aside_of(key)?;
-        let too_long = |error| Error::TooLong(format!("the record of {}: {error}", key.text()));
+    /// Writes a record aside, and returns its id.
+    pub(super) fn write_aside(&mut self, files: &Files, record: &Record) -> Result<FileId, Error> {
+        let too_long = |error| Error::TooLong(format!("the record of {}: {error}", record.name));
         let bytes = record.encode().map_err(too_long)?;
-        let id = match self.share.create(&path, &bytes, self.by) {
+        match self.share.create(&files.aside, &bytes, self.by) {
             // Of a call that ended before its rename: this one has its lock.
             Err(error) if error.failure == Failure::Exists => {
-                self.remove(&path)?;
-                self.share.create(&path, &bytes, self.by)?
+                self.remove(&files.aside)?;
+                Ok(self.share.create(&files.aside, &bytes, self.by)?)
             }
-            Err(error) if error.failure == Failure::Full => {
-                let _ = self.remove(&path);
-                return Err(error.into());
-            }
-            created => created?,
-        };
-        Ok((path, id))
+            created => Ok(created?),
+        }
     }
 
     /// Puts a record that was written aside in its place.
-    pub(super) fn put(
-        &mut self,
-        key: &Key,
-        (aside, id): &(SharePath, FileId),
-    ) -> Result<(), Error> {
-        let place = self.record_of(key)?;
-        let mut tries = 1;
-        loop {
-            let moved = self
+    pub(super) fn put(&mut self, files: &Files, aside: FileId) -> Result<(), Error> {
+        let (from, to) = (&files.aside, &files.record);
+        for _ in 1..REPLACE_TRIES {
+            match self
                 .share
-                .rename(aside, *id, &place, Existing::Replace, self.by);
-            match moved {
-                Err(error)
-                    if matches!(error.failure, Failure::Denied | Failure::InUse)
-                        && tries < REPLACE_TRIES =>
-                {
-                    tries += 1;
+                .rename(from, aside, to, Existing::Replace, self.by)
+            {
+                Err(error) if matches!(error.failure, Failure::Denied | Failure::InUse) => {
                     thread::sleep(REPLACE_PAUSE);
                 }
                 moved => return Ok(moved?),
             }
         }
+        Ok(self
+            .share
+            .rename(from, aside, to, Existing::Replace, self.by)?)
     }
 
-    pub(super) fn write(&mut self, key: &Key, record: &Record) -> Result<(), Error> {
-        let aside = self.write_aside(key, record)?;
-        self.put(key, &aside)
-    }
-
-    /// Removes what was written aside and not put, if there is something.
-    pub(super) fn remove_aside(&mut self, key: &Key) -> Result<(), Error> {
-        let path = self.aside_of(key)?;
-        self.remove(&path)
-    }
-
-    fn aside_of(&self, key: &Key) -> Result<SharePath, Error> {
-        self.below(&self.records()?, &format!("{}.new", key.text()))
-    }
-
-    /// Removes a record, if there is one.
-    pub(super) fn forget(&mut self, key: &Key) -> Result<(), Error> {
-        let path = self.record_of(key)?;
-        self.remove(&path)
+    pub(super) fn write(&mut self, files: &Files, record: &Record) -> Result<(), Error> {
+        let aside = self.write_aside(files, record)?;
+        self.put(files, aside)
     }
 
     /// Removes a file or an empty folder, if it is there.

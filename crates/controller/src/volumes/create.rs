@@ -3,20 +3,20 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use smb::{Failure, FileId, Share, SharePath};
+use smb::{Failure, FileId, Share, SharePath, Visibility};
 
-use super::call::Call;
+use super::call::{Call, Files};
 use super::names::{Key, RECORDS, fold, text};
 use super::place::{End, Found, Place};
 use super::record::{Held, Origin, Record, State};
-use super::records::{Known, KnownVolume, Step};
+use super::records::Known;
 use super::{Create, Created, Error, Volumes};
 
 /// What a call knows of the volume that it makes.
 struct Making<'a> {
     volumes: &'a Volumes,
     volume: &'a Create,
-    key: Key,
+    files: Files,
     /// Whether the record is of this call: then a failure takes it back.
     is_first: bool,
     /// The folder, once this call has made it.
@@ -33,14 +33,14 @@ pub(super) fn create(
     let mut making = Making {
         volumes,
         volume,
-        key: Key::of(&volume.name),
+        files: call.files(&Key::of(&volume.name))?,
         is_first: true,
         made: None,
     };
-    let lock = call.lock_of(&making.key)?;
+    let lock = making.files.lock.clone();
     let made = match call.locked(&lock, |call| making.run(call)) {
         Err(error) if error.is_missing_lock() => {
-            call.make_records()?;
+            call.make_if_missing(&call.records.clone(), Visibility::Hidden)?;
             call.locked(&lock, |call| making.run(call))
         }
         made => made,
@@ -50,9 +50,8 @@ pub(super) fn create(
 
 impl Making<'_> {
     fn run(&mut self, call: &mut Call<'_>) -> Result<Origin, Error> {
-        let own = call.read(&self.key)?;
-        if let Some(record) = &own {
-            self.check(record)?;
+        if let Some(record) = call.read(&self.files)? {
+            self.check(&record)?;
             self.volumes.remember(self.volume);
             self.is_first = false;
             if let State::Ready(held) = &record.state
@@ -87,17 +86,17 @@ impl Making<'_> {
 
     fn make(&mut self, call: &mut Call<'_>) -> Result<Origin, Error> {
         let intent = Record::intent(self.volume);
-        let aside = call.write_aside(&self.key, &intent)?;
+        let aside = call.write_aside(&self.files, &intent)?;
         let volumes = self.volumes;
         let found = call.decide(volumes, &self.volume.folder, |call, known| {
             let found = self.allow(call, known)?;
             volumes.remember(self.volume);
-            call.put(&self.key, &aside)?;
+            call.put(&self.files, aside)?;
             Ok(found)
         })?;
         let held = self.folder(call, found)?;
         let origin = held.origin;
-        call.write(&self.key, &intent.with(State::Ready(held)))?;
+        call.write(&self.files, &intent.with(State::Ready(held)))?;
         Ok(origin)
     }
 
@@ -113,13 +112,16 @@ impl Making<'_> {
         }
         let place = found.place(&call.base.path, folder);
         let base = base_place(call);
-        for other in self.others(call, known)? {
-            let is_here = other.step != Step::Deleting;
+        for known in known.iter().filter(|known| known.file != self.files.record) {
+            let Ok(other) = &known.volume else {
+                continue;
+            };
+            let is_here = !matches!(other.state, State::Deleting(_));
             if base.has_id_of(&other.place) || is_here && base.is_named_in(&other.place) {
                 return Err(Error::BaseInVolume {
                     base: call.base.to_string(),
                     volume: other.name.clone(),
-                    records: call.at(&other.file),
+                    records: call.at(&known.file),
                 });
             }
             let overlaps = place.is_named_in(&other.place) || place.has_id_of(&other.place);
@@ -131,19 +133,6 @@ impl Making<'_> {
             }
         }
         Ok(found)
-    }
-
-    fn others<'a>(
-        &self,
-        call: &Call<'_>,
-        known: &'a [Arc<Known>],
-    ) -> Result<Vec<&'a KnownVolume>, Error> {
-        let own = call.record_of(&self.key)?;
-        let volumes = known.iter().filter_map(|known| match &**known {
-            Known::Volume(volume) if volume.file != own => Some(volume),
-            Known::Volume(_) | Known::Unreadable { .. } => None,
-        });
-        Ok(volumes.collect())
     }
 
     /// A base folder inside of a volume would go with it.
@@ -172,8 +161,8 @@ impl Making<'_> {
             if let Some((path, id)) = &self.made {
                 call.share.remove(path, *id, call.by)?;
             }
-            call.forget(&self.key)?;
-            call.remove_aside(&self.key)
+            call.remove(&self.files.record)?;
+            call.remove(&self.files.aside)
         };
         if remove().is_ok() {
             self.volumes.forget(&self.volume.name);

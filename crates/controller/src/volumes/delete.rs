@@ -4,14 +4,16 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use smb::{Existing, Failure, FileId, Limits, Name, Share, SharePath, Visibility, remove_content};
+use smb::{
+    Existing, Failure, FileId, Kind, Limits, Name, Share, SharePath, Visibility, remove_content,
+};
 
-use super::call::Call;
+use super::call::{Call, Files};
 use super::names::{ARCHIVED, Key, RECORDS, named_for, text};
 use super::place::{End, Found};
 use super::record::{Held, Origin, Record, State};
-use super::records::{Known, Step};
-use super::{Delete, Deleted, Error, Left, Policy, Unrecorded, Volumes};
+use super::records::Known;
+use super::{Class, Delete, Deleted, Error, Left, Policy, Unrecorded, Volumes};
 
 /// How long a server may take for one round of a long delete.
 const ROUND: Duration = Duration::from_secs(120);
@@ -26,6 +28,7 @@ struct Deleting<'a> {
     volumes: &'a Volumes,
     volume: &'a Delete,
     name: Name,
+    files: Files,
     key: Key,
 }
 
@@ -42,12 +45,6 @@ enum Decided {
     /// It is to go, and is where its content may go.
     Moved(FileId),
     Ended(Deleted),
-}
-
-/// Whether a folder may go.
-enum Allowed {
-    Yes(FileId),
-    No(Deleted),
 }
 
 impl Own {
@@ -74,19 +71,21 @@ pub(super) fn delete(
         .clone()
         .map_or_else(|| named_for(&volume.folder), Ok);
     let name = name.map_err(|error| call.blocked(volume.folder.path(), error))?;
+    let key = Key::of(&name);
     let deleting = Deleting {
         volumes,
         volume,
-        key: Key::of(&name),
+        files: call.files(&key)?,
         name,
+        key,
     };
-    let lock = call.lock_of(&deleting.key)?;
-    let deleted = match call.locked(&lock, |call| deleting.run(call)) {
+    let lock = &deleting.files.lock;
+    let deleted = match call.locked(lock, |call| deleting.run(call)) {
         Err(error) if error.is_missing_lock() => match deleting.without_records(&mut call)? {
             Some(deleted) => Ok(deleted),
             None => {
-                call.make_records()?;
-                call.locked(&lock, |call| deleting.run(call))
+                call.make_if_missing(&call.records.clone(), Visibility::Hidden)?;
+                call.locked(lock, |call| deleting.run(call))
             }
         },
         deleted => deleted,
@@ -96,21 +95,22 @@ pub(super) fn delete(
 
 impl Deleting<'_> {
     fn run(&self, call: &mut Call<'_>) -> Result<Deleted, Error> {
-        let own = match call.read(&self.key) {
+        let keeps = matches!(self.volume.policy, Policy::Keep(_));
+        let own = match call.read(&self.files) {
             Ok(None) => Own::None,
-            Ok(Some(record)) if record.folder == self.volume.folder => Own::Record(record),
+            Ok(Some(record)) if record.is_of(&self.volume.folder) => Own::Record(record),
             Ok(Some(_)) => Own::OtherFolder,
             // It stops deletes, and this is none.
-            Err(Error::Blocked { .. }) if self.keeps() => Own::OtherFolder,
+            Err(error) if keeps && error.class() == Class::Blocked => Own::OtherFolder,
             Err(error) => return Err(error),
         };
         match self.decided(call, &own)? {
             Decided::Moved(id) => self.finish(call, id),
             Decided::Ended(deleted) => {
                 if matches!(own, Own::Record(_)) {
-                    call.forget(&self.key)?;
+                    call.remove(&self.files.record)?;
                 }
-                call.remove_aside(&self.key)?;
+                call.remove(&self.files.aside)?;
                 Ok(deleted)
             }
         }
@@ -126,13 +126,20 @@ impl Deleting<'_> {
                 }
             }
         }
-        call.decide(self.volumes, &self.volume.folder, |call, known| {
+        let folder = &self.volume.folder;
+        if self.volume.unrecorded == Unrecorded::Delete {
+            let found = call.find(folder.path())?;
+            if let (false, End::Folder(id)) = (own.has(found.end), found.end) {
+                // Base folders may lie in it. That may take long, and so it is done before the locks.
+                call.by = Instant::now() + ROUND;
+                if holds_records(call, &found.path, id, LIMITS.depth)? {
+                    return Ok(Decided::Ended(Deleted::Left(Left::HoldsRecords)));
+                }
+            }
+        }
+        call.decide(self.volumes, folder, |call, known| {
             self.decide(call, own, known)
         })
-    }
-
-    fn keeps(&self) -> bool {
-        matches!(self.volume.policy, Policy::Keep(_))
     }
 
     fn gone(&self) -> Deleted {
@@ -171,8 +178,7 @@ impl Deleting<'_> {
             (Some(found), Some(held)) if found.0 == held.id => Ok(Some(Decided::Moved(found))),
             (Some(found), None) => {
                 // Its record went, and before that all that was in it.
-                let path = call.deleted_of(&self.key)?;
-                call.share.remove(&path, found, call.by)?;
+                call.share.remove(&self.files.moved, found, call.by)?;
                 Ok(Some(Decided::Ended(self.gone())))
             }
             (Some(_) | None, _) => Ok(None),
@@ -181,19 +187,19 @@ impl Deleting<'_> {
 
     /// The folder that was moved away, if there is one.
     fn moved(&self, call: &mut Call<'_>) -> Result<Option<FileId>, Error> {
-        let (records, deleted) = (call.records()?, call.deleted()?);
-        let End::Folder(records) = call.folder_in(&records, call.base_id)? else {
-            return Ok(None);
-        };
-        let End::Folder(deleted) = call.folder_in(&deleted, records)? else {
-            return Ok(None);
-        };
-        let path = call.deleted_of(&self.key)?;
-        match call.folder_in(&path, deleted)? {
-            End::Folder(id) => Ok(Some(id)),
-            End::Missing => Ok(None),
-            End::File => Err(call.blocked(&path, "it is no folder")),
+        let mut above = call.base_id;
+        for path in [
+            &call.records.clone(),
+            &call.deleted.clone(),
+            &self.files.moved,
+        ] {
+            above = match call.folder_in(path, above)? {
+                End::Folder(id) => id,
+                End::Missing => return Ok(None),
+                End::File => return Err(call.blocked(path, "it is no folder")),
+            };
         }
+        Ok(Some(above))
     }
 
     /// Under the locks: whether the folder goes, and if so, moves it away.
@@ -209,25 +215,23 @@ impl Deleting<'_> {
             call.prove(self.volumes, &found)?;
         }
         let id = match self.allow(&found, own) {
-            Allowed::Yes(id) => id,
-            Allowed::No(deleted) => return Ok(Decided::Ended(deleted)),
+            Ok(id) => id,
+            Err(deleted) => return Ok(Decided::Ended(deleted)),
         };
         if self.is_shared(call, &found, known)? {
             return Ok(Decided::Ended(Deleted::Left(Left::Shared)));
         }
-        if call.stat(&call.below(&found.path, RECORDS)?)?.is_some() {
+        if holds_records(call, &found.path, id, 0)? {
             return Ok(Decided::Ended(Deleted::Left(Left::HoldsRecords)));
         }
         let record = match own {
             Own::Record(record) => record.clone(),
-            Own::None | Own::OtherFolder => {
-                Record::unrecorded(self.name.clone(), self.volume.folder.clone())
-            }
+            Own::None | Own::OtherFolder => Record::new(&self.name, &self.volume.folder),
         };
         let above = found.ids.split_last().map_or(&[][..], |(_, above)| above);
         let state = State::Deleting(Held::new(id, Origin::Made, above));
         if record.state != state {
-            call.write(&self.key, &record.with(state))?;
+            call.write(&self.files, &record.with(state))?;
         }
         match self.volume.policy {
             Policy::Archive => self.archive(call, &found.path, id),
@@ -235,37 +239,35 @@ impl Deleting<'_> {
         }
     }
 
-    /// What the record says of what is in the folder's place.
-    fn allow(&self, found: &Found, own: &Own) -> Allowed {
-        let left = |left| Allowed::No(Deleted::Left(left));
+    /// The folder that may go, by its record, or what the delete comes to without that.
+    fn allow(&self, found: &Found, own: &Own) -> Result<FileId, Deleted> {
+        let left = |left| Err(Deleted::Left(left));
         let id = match found.end {
-            End::Missing => return Allowed::No(self.gone()),
+            End::Missing => return Err(self.gone()),
             End::File => None,
             End::Folder(id) => Some(id),
         };
         let unrecorded = self.volume.unrecorded;
-        let held = match own {
+        let state = match own {
             Own::None if unrecorded != Unrecorded::Keep => {
-                return id.map_or_else(|| left(Left::Unrecorded), Allowed::Yes);
+                return id.ok_or(Deleted::Left(Left::Unrecorded));
             }
             Own::None | Own::OtherFolder => return left(Left::Unrecorded),
             Own::Record(record) => &record.state,
         };
-        match (held, id) {
+        match (state, id) {
             // It counts as found: see `create`.
             (State::Creating, _) if !self.volume.folder.is_named(&self.name) => left(Left::Found),
-            (State::Creating, Some(id)) => Allowed::Yes(id),
+            (State::Creating, Some(id)) => Ok(id),
             (State::Ready(held) | State::Deleting(held), Some(id)) if held.id == id.0 => {
                 match held.origin {
-                    Origin::Made => Allowed::Yes(id),
+                    Origin::Made => Ok(id),
                     Origin::Found => left(Left::Found),
                 }
             }
             // It was moved away, and this is another's by now.
-            (State::Deleting(_), _) if self.volume.policy == Policy::Archive => {
-                Allowed::No(self.gone())
-            }
-            (State::Ready(_), Some(id)) if unrecorded == Unrecorded::Delete => Allowed::Yes(id),
+            (State::Deleting(_), _) if self.volume.policy == Policy::Archive => Err(self.gone()),
+            (State::Ready(_), Some(id)) if unrecorded == Unrecorded::Delete => Ok(id),
             (State::Creating | State::Ready(_) | State::Deleting(_), _) => left(Left::Replaced),
         }
     }
@@ -278,20 +280,15 @@ impl Deleting<'_> {
         known: &[Arc<Known>],
     ) -> Result<bool, Error> {
         let place = found.place(&call.base.path, &self.volume.folder);
-        let own = call.record_of(&self.key)?;
-        for known in known {
-            let other = match &**known {
-                Known::Volume(other) if other.file == own => continue,
-                Known::Volume(other) => other,
-                Known::Unreadable { path, reason } => {
-                    let reason = format!("{reason}; no volume beside it can be deleted");
-                    return Err(call.blocked(path, reason));
-                }
-            };
-            let overlaps = match other.step {
-                Step::Ready => other.place.overlaps(&place),
-                Step::Deleting => other.place.overlaps(&place) && other.is_unmoved(call)?,
-                Step::Creating => other.place_now(call)?.overlaps(&place),
+        for known in known.iter().filter(|known| known.file != self.files.record) {
+            let other = known.volume.as_ref().map_err(|reason| {
+                let reason = format!("{reason}; no volume beside it can be deleted");
+                call.blocked(&known.file, reason)
+            })?;
+            let overlaps = match other.state {
+                State::Ready(_) => other.place.overlaps(&place),
+                State::Deleting(_) => other.place.overlaps(&place) && other.is_unmoved(call)?,
+                State::Creating => other.place_now(call)?.overlaps(&place),
             };
             if overlaps {
                 let (path, name) = (call.at(&found.path), &other.name);
@@ -308,21 +305,20 @@ impl Deleting<'_> {
         path: &SharePath,
         id: FileId,
     ) -> Result<Decided, Error> {
-        let to = call.deleted_of(&self.key)?;
-        let moved = match call.share.rename(path, id, &to, Existing::Refuse, call.by) {
+        let to = &self.files.moved;
+        let moved = match call.share.rename(path, id, to, Existing::Refuse, call.by) {
             Err(error) if error.failure == Failure::NotFound => {
-                call.make_if_missing(&call.deleted()?, Visibility::Shown)?;
-                call.share.rename(path, id, &to, Existing::Refuse, call.by)
+                call.make_if_missing(&call.deleted.clone(), Visibility::Shown)?;
+                call.share.rename(path, id, to, Existing::Refuse, call.by)
             }
             // An empty folder may be there of an earlier volume of this name.
             Err(error) if error.failure == Failure::Exists => {
-                call.remove(&to)?;
-                call.share.rename(path, id, &to, Existing::Refuse, call.by)
+                call.remove(to)?;
+                call.share.rename(path, id, to, Existing::Refuse, call.by)
             }
             moved => moved,
         };
-        moved?;
-        Ok(Decided::Moved(id))
+        Ok(moved.map(|()| Decided::Moved(id))?)
     }
 
     /// No archive takes the place of another.
@@ -357,32 +353,54 @@ impl Deleting<'_> {
 
     /// Removes what was moved away, in rounds, of which each has a deadline.
     fn finish(&self, call: &mut Call<'_>, id: FileId) -> Result<Deleted, Error> {
-        let path = call.deleted_of(&self.key)?;
-        loop {
+        let path = &self.files.moved;
+        let removed = loop {
             call.by = Instant::now() + ROUND;
-            match remove_content(call.share, &path, id, LIMITS, call.by) {
+            match remove_content(call.share, path, id, LIMITS, call.by) {
                 Err(error) if error.failure == Failure::Limit(LIMITS.entries) => {}
-                Err(error) => return Err(error.into()),
-                Ok(removed) => {
-                    if removed.unproved > 0 {
-                        tracing::warn!(
-                            "{}: of {} folders only their kind shows that they are no links",
-                            call.at(&path),
-                            removed.unproved
-                        );
-                    }
-                    break;
-                }
+                removed => break removed?,
             }
+        };
+        if removed.unproved > 0 {
+            let path = call.at(path);
+            tracing::warn!("{path}: of its folders only their kind shows that they are no links");
         }
-        call.by = Instant::now() + ROUND;
-        call.forget(&self.key)?;
-        call.remove_aside(&self.key)?;
-        match call.share.remove(&path, id, call.by) {
+        call.remove(&self.files.record)?;
+        call.remove(&self.files.aside)?;
+        match call.share.remove(path, id, call.by) {
             Err(error) if error.failure == Failure::NotEmpty => {
-                Err(call.failed(&path, Failure::HiddenContent).into())
+                Err(call.failed(path, Failure::HiddenContent).into())
             }
             removed => Ok(removed.map(|()| self.gone())?),
         }
     }
+}
+
+/// Whether there is a `.wincsi` in a folder, or in one in it, as deep as that.
+fn holds_records(
+    call: &mut Call<'_>,
+    path: &SharePath,
+    id: FileId,
+    depth: usize,
+) -> Result<bool, Error> {
+    if call.stat(&call.below(path, RECORDS)?)?.is_some() {
+        return Ok(true);
+    }
+    if depth == 0 {
+        return Ok(false);
+    }
+    for entry in call.list_whole(path)?.entries {
+        let Some(name) = entry.name.filter(|_| entry.kind == Kind::Folder) else {
+            continue;
+        };
+        let inner = path
+            .join(&name)
+            .map_err(|error| call.blocked(path, error))?;
+        if let End::Folder(inner_id) = call.folder_in(&inner, id)?
+            && holds_records(call, &inner, inner_id, depth - 1)?
+        {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }

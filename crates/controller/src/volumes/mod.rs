@@ -23,13 +23,13 @@ pub use self::error::{Class, Error};
 pub use self::names::{Folder, FolderError};
 use self::place::End;
 use self::records::Seen;
-use self::running::{Running, Turns, lock};
+use self::running::{Turns, lock};
 
 /// All that a process knows of volumes: calls that run, what it may have left on shares, records that it read.
 pub struct Volumes {
     on_left: OnLeft,
-    running: Arc<Running>,
-    turns: Turns,
+    running: Arc<Turns>,
+    bases: Arc<Turns>,
     seen: Seen,
     /// Folders that are no links, by path and id.
     proven: Mutex<HashSet<(String, FileId)>>,
@@ -165,7 +165,7 @@ impl Volumes {
         Arc::new(Self {
             on_left,
             running: Arc::default(),
-            turns: Turns::default(),
+            bases: Arc::default(),
             seen: Seen::default(),
             proven: Mutex::default(),
             begun: Mutex::default(),
@@ -230,7 +230,7 @@ impl Volumes {
         by: Instant,
     ) -> Result<Created, Error> {
         let name = names::text(&volume.name);
-        let _turn = self.running.begin(&name)?;
+        let _turn = self.running.wait(&name, Instant::now())?;
         let before = lock(&self.begun).get(&name).cloned();
         if let Some(base) = before.filter(|base| *base != records::key(&volume.base)) {
             let difference = format!("the base folder {base}");

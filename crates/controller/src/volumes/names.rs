@@ -114,3 +114,58 @@ pub(super) fn path_text(path: &SharePath) -> String {
     let names: Vec<String> = path.names().iter().map(text).collect();
     names.join("/")
 }
+
+#[cfg(test)]
+mod tests {
+    use smb::{Name, SharePath};
+
+    use super::{Folder, FolderError, Key, fold};
+
+    #[test]
+    fn folders_of_records_and_archives_are_refused() {
+        for (path, error) in [
+            ("", FolderError::Empty),
+            (".wincsi", FolderError::Records),
+            ("a/.WinCSI/b", FolderError::Records),
+            (".w\u{131}nc\u{17f}i", FolderError::Records),
+            ("archived-", FolderError::Archive),
+            ("Archived-a/b", FolderError::Archive),
+            ("arch\u{131}ved-a", FolderError::Archive),
+        ] {
+            let path = SharePath::new(path).unwrap();
+            assert_eq!(Folder::new(path.clone()), Err(error), "{path}");
+        }
+        for path in ["a", "a/archived-b", ".wincs", "archived", "x.wincsi"] {
+            assert!(Folder::new(SharePath::new(path).unwrap()).is_ok(), "{path}");
+        }
+    }
+
+    #[test]
+    fn each_name_has_a_key_of_its_own() {
+        let names = ["pvc-1", "Pvc-1", "pvc_1", "nul", "\u{e4}", "p\u{28}vc-1"];
+        let mut keys: Vec<String> = names
+            .map(|name| Key::of(&Name::new(name).unwrap()).text().to_owned())
+            .to_vec();
+        let hashed = Name::new(&keys[1]).unwrap();
+        keys.push(Key::of(&hashed).text().to_owned());
+        assert_eq!(keys[0], "pvc-1");
+        assert!(keys.iter().all(|key| key.len() < 80 && key.is_ascii()));
+        keys.sort();
+        keys.dedup();
+        assert_eq!(keys.len(), 7);
+    }
+
+    #[test]
+    fn case_is_folded_letter_by_letter() {
+        let fold = |name| fold(&Name::new(name).unwrap());
+        for (one, other, is_same) in [
+            ("Data", "dATA", true),
+            ("\u{c4}", "\u{e4}", true),
+            ("\u{3c3}", "\u{3c2}", true),
+            ("stra\u{df}e", "strasse", false),
+            ("a", "b", false),
+        ] {
+            assert_eq!(fold(one) == fold(other), is_same, "{one} {other}");
+        }
+    }
+}

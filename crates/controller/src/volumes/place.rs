@@ -2,14 +2,14 @@
 
 use smb::{Failure, FileId, Kind, SharePath, Visibility};
 
-use super::records::{MOST_ENTRIES, place_key};
+use super::call::{Call, prefixes};
+use super::names::{Folder, fold};
+use super::records::place_key;
 use super::running::lock;
 use super::{Error, Volumes};
 
 /// How many folders are remembered that are no links.
 const MOST_PROVEN: usize = 10_000;
-use super::call::{Call, prefixes};
-use super::names::{Folder, fold};
 
 /// A folder and those above it, from the share's own down: a server may know one by several names (`data`, `Data`,
 /// `LONGNA~1`), and another may have its name by now.
@@ -122,11 +122,7 @@ impl Call<'_> {
                 continue;
             }
             let above = path.parent().unwrap_or_default();
-            let listing = self.share.list(&above, MOST_ENTRIES, self.by)?;
-            if listing.has_more {
-                let reason = format!("it has more than {MOST_ENTRIES} entries");
-                return Err(self.blocked(&above, reason));
-            }
+            let listing = self.list_whole(&above)?;
             let same = listing.entries.iter().filter(|entry| entry.id == *id);
             if same.count() != 1 {
                 return Err(self.failed(&path, Failure::Link).into());

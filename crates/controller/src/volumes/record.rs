@@ -14,12 +14,15 @@ pub(super) const LONGEST: u64 = 64 * 1024;
 const VERSION: u32 = 1;
 
 /// What `.wincsi` knows of a volume.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub(super) struct Record {
-    pub(super) name: Name,
-    pub(super) folder: Folder,
-    pub(super) size: u64,
-    pub(super) parameters: BTreeMap<String, String>,
+    version: u32,
+    pub(super) name: String,
+    /// Below the base folder, with `/` between its parts.
+    folder: String,
+    size: u64,
+    parameters: BTreeMap<String, String>,
     pub(super) state: State,
 }
 
@@ -68,17 +71,6 @@ pub(super) enum RecordError {
     TooLong,
 }
 
-#[derive(Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct File {
-    version: u32,
-    name: String,
-    folder: String,
-    size: u64,
-    parameters: BTreeMap<String, String>,
-    state: State,
-}
-
 /// Only the version, which decides whether the rest can be read.
 #[derive(Deserialize)]
 struct Versioned {
@@ -86,61 +78,56 @@ struct Versioned {
 }
 
 impl Record {
-    /// The intent to make a volume.
-    pub(super) fn intent(volume: &Create) -> Self {
+    /// Of a folder that is to be made, or to be deleted without having a record.
+    pub(super) fn new(name: &Name, folder: &Folder) -> Self {
         Self {
-            name: volume.name.clone(),
-            folder: volume.folder.clone(),
-            size: volume.size,
-            parameters: volume.parameters.clone(),
-            state: State::Creating,
-        }
-    }
-
-    pub(super) fn with(&self, state: State) -> Self {
-        Self {
-            state,
-            ..self.clone()
-        }
-    }
-
-    /// Of a folder that has none, to delete it.
-    pub(super) fn unrecorded(name: Name, folder: Folder) -> Self {
-        Self {
-            name,
-            folder,
+            version: VERSION,
+            name: text(name),
+            folder: path_text(folder.path()),
             size: 0,
             parameters: BTreeMap::new(),
             state: State::Creating,
         }
     }
 
+    /// The intent to make a volume.
+    pub(super) fn intent(volume: &Create) -> Self {
+        Self {
+            size: volume.size,
+            parameters: volume.parameters.clone(),
+            ..Self::new(&volume.name, &volume.folder)
+        }
+    }
+
+    pub(super) fn with(self, state: State) -> Self {
+        Self { state, ..self }
+    }
+
+    pub(super) fn is_of(&self, folder: &Folder) -> bool {
+        self.folder == path_text(folder.path())
+    }
+
+    pub(super) fn folder(&self) -> Result<Folder, RecordError> {
+        let path = SharePath::new(&self.folder).map_err(|_| RecordError::Folder)?;
+        Folder::new(path).map_err(|_| RecordError::Folder)
+    }
+
     /// What a repeated create asks for differently.
     pub(super) fn difference(&self, volume: &Create) -> Option<String> {
-        if self.folder != volume.folder {
-            Some(format!("the folder {}", path_text(self.folder.path())))
+        let (mine, others) = (&self.parameters, &volume.parameters);
+        if !self.is_of(&volume.folder) {
+            Some(format!("the folder {}", self.folder.escape_debug()))
         } else if self.size != volume.size {
             Some(format!("the size {}", self.size))
-        } else if self.parameters != volume.parameters {
-            let differs = |key: &&String| self.parameters.get(*key) != volume.parameters.get(*key);
-            let keys = self.parameters.keys().chain(volume.parameters.keys());
-            let key = keys.into_iter().find(differs);
-            key.map(|key| format!("another parameter {}", key.escape_debug()))
         } else {
-            None
+            let mut keys = mine.keys().chain(others.keys());
+            let key = keys.find(|key| mine.get(*key) != others.get(*key));
+            key.map(|key| format!("another parameter {}", key.escape_debug()))
         }
     }
 
     pub(super) fn encode(&self) -> Result<Vec<u8>, RecordError> {
-        let file = File {
-            version: VERSION,
-            name: text(&self.name),
-            folder: path_text(self.folder.path()),
-            size: self.size,
-            parameters: self.parameters.clone(),
-            state: self.state.clone(),
-        };
-        let bytes = serde_json::to_vec(&file).map_err(|_| RecordError::TooLong)?;
+        let bytes = serde_json::to_vec(self).map_err(|_| RecordError::TooLong)?;
         match u64::try_from(bytes.len()) {
             Ok(length) if length <= LONGEST => Ok(bytes),
             _ => Err(RecordError::TooLong),
@@ -154,24 +141,17 @@ impl Record {
             line: error.line(),
             column: error.column(),
         };
-        let version = serde_json::from_slice(bytes).map(|v: Versioned| v.version);
-        match version.map_err(malformed)? {
-            VERSION => {}
-            other => return Err(RecordError::Version(other)),
+        let Versioned { version } = serde_json::from_slice(bytes).map_err(malformed)?;
+        if version != VERSION {
+            return Err(RecordError::Version(version));
         }
-        let file: File = serde_json::from_slice(bytes).map_err(malformed)?;
-        let name = Name::new(&file.name).map_err(|_| RecordError::OtherName)?;
+        let record: Self = serde_json::from_slice(bytes).map_err(malformed)?;
+        let name = Name::new(&record.name).map_err(|_| RecordError::OtherName)?;
         if Key::of(&name).text() != key {
             return Err(RecordError::OtherName);
         }
-        let folder = SharePath::new(&file.folder).map_err(|_| RecordError::Folder)?;
-        Ok(Self {
-            name,
-            folder: Folder::new(folder).map_err(|_| RecordError::Folder)?,
-            size: file.size,
-            parameters: file.parameters,
-            state: file.state,
-        })
+        record.folder()?;
+        Ok(record)
     }
 }
 

@@ -1,87 +1,67 @@
 //! The records of every `.wincsi` that may say something of a folder, and the locks under which that is decided.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use smb::{Entry, Failure, FileId, Kind, Lock, SharePath};
+use smb::{Entry, Failure, FileId, Kind, Listing, Lock, SharePath};
 
 use super::call::{Call, prefixes};
 use super::names::{Folder, RECORDS, fold, text};
 use super::place::Place;
-use super::record::{LONGEST, Record, State};
+use super::record::{LONGEST, Record, RecordError, State};
+use super::running::lock;
 use super::{Base, Error, Volumes};
 
 /// How many entries a `.wincsi` may have, or a folder in which a link is looked for.
-pub(super) const MOST_ENTRIES: usize = 200_000;
+const MOST_ENTRIES: usize = 200_000;
 /// How many folders' records are remembered.
 const MOST_FOLDERS: usize = 64;
+/// How the names of records end.
+const SUFFIX: &str = ".volume";
 /// How long a call waits for the lock of a base folder that another controller holds, between two tries.
 const PAUSES: [Duration; 2] = [Duration::from_millis(2), Duration::from_millis(30)];
 
-/// What was read of the records of all folders, by the paths of their `.wincsi`.
+/// What was read of records, by the paths of their `.wincsi`, and there by their files' names.
 #[derive(Default)]
 pub(super) struct Seen(Mutex<HashMap<String, Files>>);
 
-/// The records of one `.wincsi`, by their files' names.
 type Files = HashMap<String, (Stamp, Arc<Known>)>;
 
-/// A file with the same stamp is the same, and was not written since.
-#[derive(Clone, Copy, PartialEq, Eq)]
-struct Stamp {
-    id: FileId,
-    changed: u64,
-    size: u64,
-}
+/// A file's id, change and size: with the same ones it was not written since.
+type Stamp = (FileId, u64, u64);
 
 /// What is known of a record.
-#[derive(Debug)]
-pub(super) enum Known {
-    Volume(KnownVolume),
-    /// The path of its file, and why it cannot be read.
-    Unreadable {
-        path: SharePath,
-        reason: String,
-    },
+pub(super) struct Known {
+    pub(super) file: SharePath,
+    /// Or why it cannot be read.
+    pub(super) volume: Result<KnownVolume, String>,
 }
 
 /// A volume, as other volumes' calls need it.
-#[derive(Debug)]
 pub(super) struct KnownVolume {
     /// For errors.
     pub(super) name: String,
-    pub(super) file: SharePath,
     pub(super) path: SharePath,
     pub(super) place: Place,
-    pub(super) step: Step,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Step {
-    /// Its folder may be there by now, so it has no id yet.
-    Creating,
-    Ready,
-    /// Its folder may have been moved away.
-    Deleting,
+    pub(super) state: State,
 }
 
 /// A `.wincsi` on the way to a folder.
 struct Held {
     folder: SharePath,
     id: FileId,
-    records: SharePath,
     lock: Option<Lock>,
 }
 
 impl Seen {
     fn of(&self, folder: &str) -> Option<Files> {
-        let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        all.get(folder).cloned()
+        lock(&self.0).get(folder).cloned()
     }
 
     fn put(&self, folder: String, files: Files) {
-        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = lock(&self.0);
         if all.len() >= MOST_FOLDERS && !all.contains_key(&folder) {
             all.clear();
         }
@@ -99,13 +79,12 @@ impl Call<'_> {
         work: impl FnOnce(&mut Self, &[Arc<Known>]) -> Result<T, Error>,
     ) -> Result<T, Error> {
         // The first time that takes long: it is done before the lock.
-        let own = self.records()?;
-        let place = place_key(self.base, &own);
+        let place = place_key(self.base, &self.records);
         if volumes.seen.of(&place).is_none() {
-            self.list(&volumes.seen, &own, &self.base.path, self.base_id)?;
+            self.list(&volumes.seen, &self.base.path, self.base_id)?;
         }
         // Between calls of this process a queue is cheaper than tries at the server.
-        let _turn = volumes.turns.wait(place, self.by)?;
+        let _turn = volumes.bases.wait(&place, self.by)?;
         let mut held = Vec::new();
         let done = self
             .lock_all(folder, &mut held)
@@ -129,8 +108,8 @@ impl Call<'_> {
             }
             ids.push(id);
             let is_own = folder == self.base.path;
-            let records = self.below(&folder, RECORDS)?;
-            let lock = match self.wait_for_lock(&self.below(&records, "lock")?) {
+            let path = self.below(&self.below(&folder, RECORDS)?, "lock")?;
+            let lock = match self.wait_for_lock(&path) {
                 Err(Error::Share(error)) if !is_own => match error.failure {
                     Failure::NotFound | Failure::NotAFolder => continue,
                     // Another user's base folder: its records count, and its own calls look at ours.
@@ -139,12 +118,7 @@ impl Call<'_> {
                 },
                 lock => Some(lock?),
             };
-            held.push(Held {
-                folder,
-                id,
-                records,
-                lock,
-            });
+            held.push(Held { folder, id, lock });
         }
         Ok(())
     }
@@ -168,27 +142,24 @@ impl Call<'_> {
     fn list_all(&mut self, seen: &Seen, held: &[Held]) -> Result<Vec<Arc<Known>>, Error> {
         let mut known = Vec::new();
         for held in held {
-            known.extend(self.list(seen, &held.records, &held.folder, held.id)?);
+            known.extend(self.list(seen, &held.folder, held.id)?);
         }
         Ok(known)
     }
 
-    /// The records of one `.wincsi`. Only those that are new or were written since are read.
+    /// The records of one base folder. Only those that are new or were written since are read.
     fn list(
         &mut self,
         seen: &Seen,
-        records: &SharePath,
         folder: &SharePath,
         id: FileId,
     ) -> Result<Vec<Arc<Known>>, Error> {
-        let listing = self.share.list(records, MOST_ENTRIES, self.by)?;
-        if listing.has_more {
-            return Err(self.blocked(records, format!("it has more than {MOST_ENTRIES} entries")));
-        }
+        let records = self.below(folder, RECORDS)?;
+        let listing = self.list_whole(&records)?;
         if listing.above.is_some_and(|found| found != id) {
-            return Err(self.failed(records, Failure::Link).into());
+            return Err(self.failed(&records, Failure::Link).into());
         }
-        let place = place_key(self.base, records);
+        let place = place_key(self.base, &records);
         let before = seen.of(&place).unwrap_or_default();
         let mut files = Files::with_capacity(listing.entries.len());
         let mut failed = None;
@@ -196,17 +167,13 @@ impl Call<'_> {
             let Some(name) = record_name(&entry) else {
                 continue;
             };
-            let stamp = Stamp {
-                id: entry.id,
-                changed: entry.changed,
-                size: entry.size,
-            };
+            let stamp = (entry.id, entry.changed, entry.size);
             match before.get(&name) {
                 Some(known) if known.0 == stamp => {
                     files.insert(name, known.clone());
                 }
                 _ if failed.is_some() => {}
-                _ => match self.read_other(records, folder, &name, &entry) {
+                _ => match self.read_other(&records, folder, &name, &entry) {
                     Ok(Some(known)) => {
                         files.insert(name, (stamp, Arc::new(known)));
                     }
@@ -229,38 +196,37 @@ impl Call<'_> {
         name: &str,
         entry: &Entry,
     ) -> Result<Option<Known>, Error> {
-        let path = self.below(records, name)?;
-        let unreadable = |reason: String| {
-            let path = path.clone();
-            Ok(Some(Known::Unreadable { path, reason }))
+        let file = self.below(records, name)?;
+        let read = match entry.kind {
+            Kind::File => self.share.read(&file, LONGEST, self.by),
+            Kind::Folder | Kind::Link => Err(self.failed(&file, Failure::IsAFolder)),
         };
-        if entry.kind != Kind::File {
-            return unreadable("it is no file".to_owned());
-        }
-        let bytes = match self.share.read(&path, LONGEST, self.by) {
-            Ok(bytes) => bytes,
+        let key = name.strip_suffix(SUFFIX).unwrap_or_default();
+        let volume = match read {
+            Ok(bytes) => Record::parse(&bytes, key)
+                .and_then(|record| KnownVolume::new(folder, record))
+                .map_err(|error| error.to_string()),
             Err(error) => match error.failure {
                 Failure::NotFound | Failure::DeletePending => return Ok(None),
                 Failure::Limit(_) | Failure::Link | Failure::IsAFolder | Failure::Denied => {
-                    return unreadable(error.failure.to_string());
+                    Err(error.failure.to_string())
                 }
                 _ => return Err(error.into()),
             },
         };
-        let key = name.strip_suffix(SUFFIX).unwrap_or_default();
-        match Record::parse(&bytes, key) {
-            Ok(record) => {
-                let known = KnownVolume::new(folder, path.clone(), &record);
-                known
-                    .map(|known| Some(Known::Volume(known)))
-                    .or_else(unreadable)
-            }
-            Err(error) => unreadable(error.to_string()),
+        Ok(Some(Known { file, volume }))
+    }
+
+    /// A folder with all its entries.
+    pub(super) fn list_whole(&mut self, folder: &SharePath) -> Result<Listing, Error> {
+        let listing = self.share.list(folder, MOST_ENTRIES, self.by)?;
+        if listing.has_more {
+            let reason = format!("it has more than {MOST_ENTRIES} entries");
+            return Err(self.blocked(folder, reason));
         }
+        Ok(listing)
     }
 }
-
-const SUFFIX: &str = ".volume";
 
 /// The name of an entry that is to be a record.
 fn record_name(entry: &Entry) -> Option<String> {
@@ -269,31 +235,23 @@ fn record_name(entry: &Entry) -> Option<String> {
 }
 
 impl KnownVolume {
-    fn new(base: &SharePath, file: SharePath, record: &Record) -> Result<Self, String> {
-        let names = record.folder.path().names().iter();
-        let path = names
-            .cloned()
-            .try_fold(base.clone(), |path, name| path.join(&name));
-        let mut place = Place::new(base, &record.folder);
+    fn new(base: &SharePath, record: Record) -> Result<Self, RecordError> {
+        let folder = record.folder()?;
+        let mut names = folder.path().names().iter();
+        let path = names.try_fold(base.clone(), |path, name| path.join(name));
+        let mut place = Place::new(base, &folder);
         if let Some(held) = record.state.held() {
-            place.above = held.above.iter().map(|id| FileId(*id)).collect();
+            place.above = held.above.iter().copied().map(FileId).collect();
             place.id = Some(FileId(held.id));
         }
         Ok(Self {
-            name: record.name.to_string(),
-            file,
-            path: path.map_err(|error| error.to_string())?,
+            name: record.name.escape_debug().to_string(),
+            path: path.map_err(|_| RecordError::Folder)?,
             place,
-            step: match record.state {
-                State::Creating => Step::Creating,
-                State::Ready(_) => Step::Ready,
-                State::Deleting(_) => Step::Deleting,
-            },
+            state: record.state,
         })
     }
-}
 
-impl KnownVolume {
     /// Whether a folder that is to be deleted is still in its place.
     pub(super) fn is_unmoved(&self, call: &mut Call<'_>) -> Result<bool, Error> {
         let there = call.stat(&self.path)?;

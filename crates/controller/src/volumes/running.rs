@@ -1,6 +1,6 @@
-//! Which calls run in this process, and what it may have left on shares.
+//! Which calls run in this process.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
@@ -9,13 +9,16 @@ use super::{Delete, Deleted, Error};
 /// The most deletes that go on at a time: each has a thread and a connection.
 const MOST_DELETES: usize = 256;
 
-/// The calls that run, by the names of their volumes.
+/// What calls work on, by names: volumes, or base folders in which something is decided.
 #[derive(Default)]
-pub(super) struct Running(Mutex<HashMap<String, Option<Arc<Job>>>>);
+pub(super) struct Turns {
+    taken: Mutex<HashMap<String, Option<Arc<Job>>>>,
+    ended: Condvar,
+}
 
-/// A call that runs; dropped, it runs no more.
+/// A call that works on something; dropped, it does no more.
 pub(super) struct Turn {
-    running: Arc<Running>,
+    turns: Arc<Turns>,
     name: String,
     job: Option<Arc<Job>>,
 }
@@ -34,15 +37,19 @@ enum Outcome {
     Taken,
 }
 
-impl Running {
-    /// Begins a call for a name that has none.
-    pub(super) fn begin(self: &Arc<Self>, name: &str) -> Result<Turn, Error> {
-        let mut all = lock(&self.0);
-        if all.contains_key(name) {
-            return Err(busy(name));
+impl Turns {
+    /// Begins work on something, as soon as no other call works on it.
+    pub(super) fn wait(self: &Arc<Self>, name: &str, by: Instant) -> Result<Turn, Error> {
+        let mut taken = lock(&self.taken);
+        while taken.contains_key(name) {
+            let left = by.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Err(busy(name));
+            }
+            let waited = self.ended.wait_timeout(taken, left);
+            taken = waited.unwrap_or_else(PoisonError::into_inner).0;
         }
-        all.insert(name.to_owned(), None);
-        Ok(self.turn(name, None))
+        Ok(self.take(&mut taken, name, None))
     }
 
     /// Begins a delete, or finds that the same one runs: then there is no turn.
@@ -51,29 +58,33 @@ impl Running {
         name: &str,
         volume: &Delete,
     ) -> Result<(Arc<Job>, Option<Turn>), Error> {
-        let mut all = lock(&self.0);
-        match all.get(name) {
-            Some(Some(job)) if job.volume == *volume => Ok((Arc::clone(job), None)),
-            Some(_) => Err(busy(name)),
-            None if all.values().flatten().count() >= MOST_DELETES => {
-                Err(Error::Busy(format!("{MOST_DELETES} deletes go on")))
+        let mut taken = lock(&self.taken);
+        match taken.get(name) {
+            Some(Some(job)) if job.volume == *volume => return Ok((Arc::clone(job), None)),
+            Some(_) => return Err(busy(name)),
+            None if taken.values().flatten().count() >= MOST_DELETES => {
+                return Err(Error::Busy(format!("{MOST_DELETES} deletes go on")));
             }
-            None => {
-                let job = Arc::new(Job {
-                    volume: volume.clone(),
-                    result: Mutex::new(Outcome::Running),
-                    ended: Condvar::new(),
-                });
-                all.insert(name.to_owned(), Some(Arc::clone(&job)));
-                let turn = self.turn(name, Some(Arc::clone(&job)));
-                Ok((job, Some(turn)))
-            }
+            None => {}
         }
+        let job = Arc::new(Job {
+            volume: volume.clone(),
+            result: Mutex::new(Outcome::Running),
+            ended: Condvar::new(),
+        });
+        let turn = self.take(&mut taken, name, Some(Arc::clone(&job)));
+        Ok((job, Some(turn)))
     }
 
-    fn turn(self: &Arc<Self>, name: &str, job: Option<Arc<Job>>) -> Turn {
+    fn take(
+        self: &Arc<Self>,
+        taken: &mut HashMap<String, Option<Arc<Job>>>,
+        name: &str,
+        job: Option<Arc<Job>>,
+    ) -> Turn {
+        taken.insert(name.to_owned(), job.clone());
         Turn {
-            running: Arc::clone(self),
+            turns: Arc::clone(self),
             name: name.to_owned(),
             job,
         }
@@ -93,7 +104,8 @@ impl Turn {
 
 impl Drop for Turn {
     fn drop(&mut self) {
-        lock(&self.running.0).remove(&self.name);
+        lock(&self.turns.taken).remove(&self.name);
+        self.turns.ended.notify_all();
         // Only a panic leaves it here.
         if let Some(job) = self.job.take() {
             job.end(Err(busy(&self.name)));
@@ -102,7 +114,7 @@ impl Drop for Turn {
 }
 
 impl Job {
-    pub(super) fn end(&self, result: Result<Deleted, Error>) {
+    fn end(&self, result: Result<Deleted, Error>) {
         *lock(&self.result) = Outcome::Ended(result);
         self.ended.notify_all();
     }
@@ -126,46 +138,10 @@ impl Job {
     }
 }
 
-/// The base folders in which a call of this process decides something, or waits for the lock to do so.
-#[derive(Default)]
-pub(super) struct Turns {
-    taken: Mutex<HashSet<String>>,
-    ended: Condvar,
-}
-
-pub(super) struct BaseTurn<'a> {
-    turns: &'a Turns,
-    base: String,
-}
-
-impl Turns {
-    pub(super) fn wait(&self, base: String, by: Instant) -> Result<BaseTurn<'_>, Error> {
-        let mut taken = lock(&self.taken);
-        while taken.contains(&base) {
-            let left = by.saturating_duration_since(Instant::now());
-            if left.is_zero() {
-                let text = format!("other calls work in the base folder {base}");
-                return Err(Error::Busy(text));
-            }
-            let waited = self.ended.wait_timeout(taken, left);
-            taken = waited.unwrap_or_else(PoisonError::into_inner).0;
-        }
-        taken.insert(base.clone());
-        Ok(BaseTurn { turns: self, base })
-    }
-}
-
-impl Drop for BaseTurn<'_> {
-    fn drop(&mut self) {
-        lock(&self.turns.taken).remove(&self.base);
-        self.turns.ended.notify_all();
-    }
-}
-
 pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn busy(name: &str) -> Error {
-    Error::Busy(format!("another call works on volume {name}"))
+    Error::Busy(format!("another call works on {name}"))
 }

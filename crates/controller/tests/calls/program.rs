@@ -155,6 +155,7 @@ fn a_claims_folder_comes_and_goes() {
     }
 }
 
+/// Guards: P21
 #[test]
 fn secrets_are_in_no_output() {
     let samba = Samba::start();

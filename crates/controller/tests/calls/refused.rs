@@ -186,6 +186,7 @@ const PLACES: &[(&str, &str, &str)] = &[
     ("//a/b", "x/.WinCSI/y", ".wincsi"),
     ("//a/b", ".w\u{131}ncsi", ".wincsi"),
     ("//a/b/.wincsi/deleted", "x", ".wincsi"),
+    ("//a/b/.w\u{131}ncsi", "x", ".wincsi"),
     ("//a/b", "archived-x", "archived-"),
     ("//a/b", "Archived-x/y", "archived-"),
 ];

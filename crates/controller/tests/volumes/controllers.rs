@@ -158,11 +158,10 @@ fn requests_are_bounded_with_5000_volumes() {
         let record = record.replace("\"id\":", &format!("\"id\":{n}"));
         fs::write(at(&samba, &format!(".wincsi/{name}.volume")), record).unwrap();
     }
-    let count = |call: &dyn Fn(&Controller)| {
+    let count = |call: &dyn Fn(&Controller)| -> usize {
         let (port, count) = between(samba.port(), Box::new(|_, _, message| unchanged(message)));
         call(&controller.through(port));
-        let count = *count.lock().unwrap();
-        count
+        *count.lock().unwrap()
     };
     let volume = volume("pvc-1", "ns/new");
     let first = count(&|controller| assert!(controller.create(&volume).is_ok()));

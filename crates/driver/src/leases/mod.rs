@@ -368,12 +368,19 @@ impl<T> Leases<T> {
     }
 
     /// Notes something of a thing, or takes a note back. The next change of the lease writes it.
-    pub(crate) fn note(&self, key: &str, what: &'static str, value: impl Into<Option<String>>) {
+    pub(crate) fn note(&self, key: &str, what: &str, value: impl Into<Option<String>>) {
+        self.change_note(key, what, |_| value.into());
+    }
+
+    /// The same, by what was noted before.
+    pub(crate) fn change_note(
+        &self,
+        key: &str,
+        what: &str,
+        change: impl FnOnce(Option<&str>) -> Option<String>,
+    ) {
         if let Some(lease) = self.inner.lock().leases.get_mut(key) {
-            match value.into() {
-                Some(value) => lease.raw_fields.insert(what.to_owned(), value.into()),
-                None => lease.raw_fields.remove(what),
-            };
+            lease.change_note(what, change);
         }
     }
 
@@ -384,19 +391,21 @@ impl<T> Leases<T> {
         noted.map(str::to_owned)
     }
 
-    /// Another thing of which the same is noted.
-    pub(crate) fn other_with(&self, key: &str, what: &str, value: &str) -> Option<String> {
-        let inner = self.inner.lock();
-        let mut leases = inner.leases.iter().filter(|(other, _)| *other != key);
-        let has = |lease: &Lease| {
-            lease
-                .raw_fields
-                .get(what)
-                .is_some_and(|noted| noted == value)
-        };
-        leases
-            .find(|(_, lease)| has(lease))
-            .map(|(other, _)| other.clone())
+    /// Changes a note of another thing, of which this value is noted under another name. Returns that thing.
+    pub(crate) fn change_note_where(
+        &self,
+        (noted, value): (&str, &str),
+        other_than: &str,
+        what: &str,
+        change: impl FnOnce(Option<&str>) -> Option<String>,
+    ) -> Option<String> {
+        let mut inner = self.inner.lock();
+        let mut leases = inner.leases.iter_mut();
+        let (other, lease) = leases.find(|(other, lease)| {
+            *other != other_than && lease.raw_fields.get(noted).is_some_and(|has| has == value)
+        })?;
+        lease.change_note(what, change);
+        Some(other.clone())
     }
 
     /// Whether a thing is ours. What a call presumes, no other one goes by.
@@ -518,6 +527,14 @@ impl Lease {
             raw_fields: file.raw_fields,
             ..Self::default()
         }
+    }
+
+    fn change_note(&mut self, what: &str, change: impl FnOnce(Option<&str>) -> Option<String>) {
+        let noted = self.raw_fields.get(what).and_then(Value::as_str);
+        match change(noted) {
+            Some(value) => self.raw_fields.insert(what.to_owned(), value.into()),
+            None => self.raw_fields.remove(what),
+        };
     }
 
     fn become_foreign<T: Terms>(&mut self) {

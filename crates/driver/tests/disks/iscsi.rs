@@ -18,6 +18,7 @@ use wincsi_driver::life::{CallError, Capacity};
 
 use crate::deaths::{Done, Snapshot, deaths_in, on_all_processors};
 use crate::fixture::{STAGING, TARGET};
+use crate::iscsi_others::lun_by_hand;
 use crate::support::requests::{map, request_at, volume};
 use crate::support::{DriverFixture, Setup, path};
 
@@ -316,8 +317,10 @@ fn a_portal_goes_with_its_own_session_or_its_successor() {
     fixture.reboot();
     stage_more(&fixture);
     assert_eq!(known_portals(&fixture), ["10.0.0.9"]);
-    fixture.unstage_of("w", OTHER).unwrap();
+    // Who added it leaves first: it goes with the other.
     fixture.unstage().unwrap();
+    assert_eq!(known_portals(&fixture), ["10.0.0.9"]);
+    fixture.unstage_of("w", OTHER).unwrap();
     fixture.assert_put_away("both");
 }
 
@@ -366,6 +369,17 @@ pub(crate) fn log_in_beside(fixture: &Fixture) {
 }
 
 pub(crate) fn log_in_at(fixture: &Fixture, address: &str, iqn: &str) {
+    log_in_as(fixture, address, iqn, Lasts::OverBoots);
+}
+
+/// How long a login lasts.
+#[derive(Clone, Copy)]
+pub(crate) enum Lasts {
+    OverBoots,
+    UntilBoot,
+}
+
+pub(crate) fn log_in_as(fixture: &Fixture, address: &str, iqn: &str, lasts: Lasts) {
     let (iscsi, soon) = (NodeApi::iscsi(&fixture.hand), fixture.soon());
     let (portal, target) = (
         Portal::parse(address, 0).unwrap(),
@@ -374,7 +388,7 @@ pub(crate) fn log_in_at(fixture: &Fixture, address: &str, iqn: &str) {
     start_initiator(fixture);
     let none = Authentication::None;
     iscsi.add_portal(&portal, &none, soon).unwrap();
-    let persistent = LoginOptions::default().with_persistent(true);
+    let persistent = LoginOptions::default().with_persistent(matches!(lasts, Lasts::OverBoots));
     iscsi
         .connect_with(&portal, &target, &none, &persistent, soon)
         .unwrap();
@@ -483,11 +497,23 @@ fn a_clone_behind_the_number_is_not_the_disk() {
     };
     fixture.array().change_server("array", change).unwrap();
     let before = fs::read(fixture.array().image("c")).unwrap();
-    for call in [Fixture::stage, Fixture::publish] {
+    let assert_refused = |call: &dyn Fn(&Fixture) -> Result<(), CallError>| {
         let refused = call(&fixture).unwrap_err().to_string();
         assert!(refused.contains("is in place of the disk"), "{refused}");
-    }
-    fixture.expand().unwrap_err();
+    };
+    assert_refused(&Fixture::stage);
+    assert_refused(&Fixture::publish);
+    // Online it has the volume that was staged, and where it was.
+    let (clone, soon) = (lun_by_hand(&fixture, 0), fixture.soon());
+    let (disks, volumes) = (
+        NodeApi::disks(&fixture.hand),
+        NodeApi::volumes(&fixture.hand),
+    );
+    disks.bring_online(&clone, soon).unwrap();
+    volumes.find_on(&clone, soon).unwrap();
+    assert_refused(&Fixture::publish);
+    assert_refused(&|fixture| fixture.expand().map(drop));
+    assert_refused(&Fixture::stage);
     let after = fs::read(fixture.array().image("c")).unwrap();
     assert!(before == after, "it was written to");
 }

@@ -204,6 +204,42 @@ fn only_an_own_unused_portal_is_added_once_more() {
     }
 }
 
+/// The first portal lets nobody log in, and cannot be forgotten at once.
+#[test]
+fn a_portal_that_stays_for_now_is_forgotten_later() {
+    let fixture = several();
+    let fails = |operation| Rule::on(operation, Effect::fail(Win32::GEN_FAILURE)).times(1);
+    fixture.fault(fails(CONNECT));
+    fixture.fault(fails("MSFT_iSCSITargetPortal.Remove"));
+    stage_other(&fixture, "10.0.0.8,10.0.0.9", MINUTE).unwrap();
+    assert_eq!(known_portals(&fixture).len(), 2);
+    unstage_other(&fixture);
+    fixture.assert_put_away("both portals");
+}
+
+/// Guards: P84
+#[test]
+fn a_login_that_failed_and_came_through_is_ours() {
+    let dies = || Rule::on(CONNECT, Effect::FailAfter(Hresult(0x8007_06BE).into()));
+    let is_late = || Rule::on("MSFT_iSCSITargetPortal.New", Effect::Overrun);
+    let (stage, unstage): (Call, Call) = (Fixture::stage, Fixture::unstage);
+    for (name, fails, call) in [
+        ("died", vec![dies()], stage),
+        ("died, and unstaged", vec![dies()], unstage),
+        ("not looked up", vec![dies(), second_look_fails()], unstage),
+        ("its portal late", vec![is_late()], stage),
+    ] {
+        let fixture = Fixture::new();
+        for rule in fails {
+            fixture.fault(rule.times(1));
+        }
+        fixture.stage().unwrap_err();
+        call(&fixture).unwrap();
+        fixture.put_away();
+        fixture.assert_put_away(name);
+    }
+}
+
 /// Windows goes on with it, has the session later, and has it come back at each boot, though nobody asked for that.
 #[test]
 fn a_slow_login_that_outlasts_its_call_is_ours() {
@@ -233,17 +269,19 @@ fn a_slow_login_that_outlasts_its_call_is_ours() {
     }
 }
 
-/// A portal that takes the connection, and no login.
+/// A portal that takes the connection, and no login, or does not tell of its targets.
 #[test]
 fn a_portal_that_lets_nobody_log_in_is_passed_over() {
-    let fixture = several();
-    let portals = "10.0.0.8,10.0.0.9";
-    let silent = Effect::Fail(os::Cause::TimedOut);
-    fixture.fault(Rule::on(CONNECT, silent).times(1));
-    let stage = || stage_other(&fixture, portals, 2 * MINUTE);
-    assert_refused(stage(), Code::DeadlineExceeded, "");
-    stage().unwrap();
-    assert!(lease(&fixture).contains(r#""portal":"10.0.0.9:3260""#));
+    for silent in [CONNECT, "MSFT_iSCSITargetPortal.New"] {
+        let fixture = several();
+        let portals = "10.0.0.8,10.0.0.9";
+        let fails = Effect::Fail(os::Cause::TimedOut);
+        fixture.fault(Rule::on(silent, fails).times(1));
+        let stage = || stage_other(&fixture, portals, 2 * MINUTE);
+        assert_refused(stage(), Code::DeadlineExceeded, "");
+        stage().unwrap();
+        assert!(lease(&fixture).contains(r#""portal":"10.0.0.9:3260""#));
+    }
 }
 
 #[test]
@@ -318,13 +356,17 @@ fn volumes_that_come_and_go_at_once_log_in_once() {
     fixture.assert_put_away("both");
 }
 
+/// The first look at the sessions is before the login.
+fn second_look_fails() -> Rule {
+    let fails = Rule::on("*.ExecQuery", Effect::fail(Win32::GEN_FAILURE)).from_nth(2);
+    fails.object("MSFT_iSCSISession").times(1)
+}
+
 #[test]
 fn a_login_that_is_not_looked_up_is_ended() {
     for has_next in [false, true] {
         let fixture = Fixture::new();
-        // The first look is before the login.
-        let fails = Rule::on("*.ExecQuery", Effect::fail(Win32::GEN_FAILURE)).from_nth(2);
-        fixture.fault(fails.object("MSFT_iSCSISession").times(1));
+        fixture.fault(second_look_fails());
         fixture.stage().unwrap();
         assert!(!lease(&fixture).contains(r#""session":"#));
         if has_next {

@@ -74,11 +74,12 @@ fn sessions_are_of_live_records_and_strangers() {
         number(FROM_VARIABLE).unwrap_or(0),
     );
     let nodes = steps.div_ceil(STEPS_OF_A_NODE);
-    let processors = thread::available_parallelism().map_or(1, usize::from);
+    // Calls wait for threads of their own half of the time.
+    let threads = 2 * thread::available_parallelism().map_or(1, usize::from);
     thread::scope(|scope| {
-        for first in 0..processors {
+        for first in 0..threads {
             scope.spawn(move || {
-                for node in (first..nodes).step_by(processors) {
+                for node in (first..nodes).step_by(threads) {
                     let steps = STEPS_OF_A_NODE.min(steps - node * STEPS_OF_A_NODE);
                     World::new(from + node).live(from + node, steps);
                 }

@@ -2,7 +2,7 @@
 
 use std::ffi::OsStr;
 use std::io::{BufRead, BufReader, Write};
-use std::net::TcpListener;
+use std::net::{TcpListener, UdpSocket};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc;
@@ -16,7 +16,13 @@ const START: Duration = Duration::from_secs(30);
 pub(crate) struct Samba {
     folder: tempfile::TempDir,
     child: Child,
-    port: u16,
+    port: Port,
+}
+
+/// A port that no other Samba has: two would share it, as Samba sets SO_REUSEPORT. A UDP socket reserves it.
+struct Port {
+    number: u16,
+    _reserved: UdpSocket,
 }
 
 impl Samba {
@@ -31,9 +37,9 @@ impl Samba {
         for name in ["share", "state"] {
             std::fs::create_dir(folder.path().join(name)).unwrap();
         }
-        let port = free_port();
+        let port = Port::reserve();
         let config = folder.path().join("smb.conf");
-        std::fs::write(&config, configuration(folder.path(), port, lines)).unwrap();
+        std::fs::write(&config, configuration(folder.path(), port.number, lines)).unwrap();
         add_user(&config);
         let mut child = Command::new(program("smbd"))
             .args(["--foreground", "--debug-stdout", "-d2"])
@@ -54,7 +60,7 @@ impl Samba {
     }
 
     pub(crate) fn port(&self) -> u16 {
-        self.port
+        self.port.number
     }
 
     /// The folder of the shares.
@@ -98,6 +104,7 @@ fn configuration(folder: &Path, port: u16, lines: &str) -> String {
         "[global]\n{folders}smb ports = {port}\ninterfaces = 127.0.0.1\n\
          bind interfaces only = yes\ndisable netbios = yes\nserver signing = mandatory\n\
          map to guest = bad user\n\
+         change notify = no\n\
          load printers = no\nprinting = bsd\nprintcap name = /dev/null\ndisable spoolss = yes\n\
          passdb backend = tdbsam:{folder}/state/passdb.tdb\n\
          log file = {folder}/state/log\n{lines}\n{}{}",
@@ -137,9 +144,20 @@ fn option(name: &str, value: &OsStr) -> std::ffi::OsString {
     option
 }
 
-fn free_port() -> u16 {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    listener.local_addr().unwrap().port()
+impl Port {
+    /// Below those that Linux gives to clients and to who asks for any.
+    fn reserve() -> Self {
+        (20_000..32_000)
+            .find_map(|number| {
+                let reserved = UdpSocket::bind(("127.0.0.1", number)).ok()?;
+                let is_free = TcpListener::bind(("127.0.0.1", number)).is_ok();
+                is_free.then_some(Self {
+                    number,
+                    _reserved: reserved,
+                })
+            })
+            .unwrap()
+    }
 }
 
 /// Waits for a line with this text, and reads the others until the end, so that the program never blocks.

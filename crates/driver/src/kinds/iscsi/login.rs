@@ -26,6 +26,21 @@ struct Login<'a> {
     deadline: Deadline,
 }
 
+/// A call whose volume no session serves yet.
+pub(super) struct Unserved {
+    pub(super) error: CallError,
+    /// What came of its login.
+    pub(super) ended: Ended,
+}
+
+impl<E: Into<CallError>> From<E> for Unserved {
+    /// Of a call that sent no login.
+    fn from(error: E) -> Self {
+        let (error, ended) = (error.into(), Ended::InVain);
+        Self { error, ended }
+    }
+}
+
 impl IscsiDisks {
     /// Starts the initiator, which does not start by itself where nobody set it up. Returns why it cannot be started.
     pub(super) fn start_service(&self, deadline: Deadline) -> Result<Option<String>, CallError> {
@@ -123,7 +138,7 @@ impl IscsiDisks {
         of: &Use<'_, Target>,
         secret: Option<&Credentials>,
         deadline: Deadline,
-    ) -> Result<Ended, CallError> {
+    ) -> Result<Ended, Unserved> {
         let none = Authentication::None;
         if secret.is_none() && of.disk.has_chap {
             return Err(of.refused(Refused::NoSecret).into());
@@ -179,52 +194,77 @@ impl IscsiDisks {
 }
 
 impl Login<'_> {
-    fn run(&self) -> Result<Ended, CallError> {
+    fn run(&self) -> Result<Ended, Unserved> {
         let portals = &self.of.disk.portals;
         let (living, mut failed) = self.disks.probe(portals, self.deadline);
         for portal in living {
             match self.log_in_by(&portal) {
-                Ok(ended) => return Ok(ended),
-                Err(CallError::Node { error, .. }) if !may_be_done(&error) => {
-                    failed.push((portal, *error));
-                }
-                // Then the login may be made after all.
-                Err(error) => return Err(error),
+                Err(Unserved {
+                    error: CallError::Node { error, .. },
+                    ended: Ended::InVain,
+                }) if !may_be_done(&error) => failed.push((portal, *error)),
+                ended => return ended,
             }
         }
         Err(self.of.refused(Refused::NoPortal(failed)).into())
     }
 
-    fn log_in_by(&self, portal: &Portal) -> Result<Ended, CallError> {
+    fn log_in_by(&self, portal: &Portal) -> Result<Ended, Unserved> {
         let (disks, of) = (self.disks, self.of);
         let is_ours = disks.add_portal(of, portal, self.discovery, self.deadline)?;
         let connected = match self.connect(portal) {
             Err(error) if is_ours && error.is(Condition::NotFound) => {
-                self.connect_once_more(portal, error)
+                self.add_once_more(portal, error)?;
+                self.connect(portal)
             }
             connected => connected,
         };
-        match connected {
+        let ended = match connected {
             Ok(Connected::Anew) => self.made(),
-            Ok(_) => Ok(Ended::MetForeign),
+            Ok(_) => Ended::MetForeign,
             Err(error) => {
-                if let Err(why) = disks.forget_portal(&of.disk.key(), self.deadline) {
-                    tracing::warn!("portal {portal} stays known to the node: {why}");
-                }
-                Err(error.into())
+                let ended = self.ended_by(&error);
+                let error = error.into();
+                return Err(Unserved { error, ended });
             }
-        }
+        };
+        // Whatever is the matter with those before, this one serves.
+        disks.forget_portals(&of.disk.key(), self.deadline);
+        Ok(ended)
     }
 
     /// A portal answers for the targets that this node was permitted when it was added.
-    fn connect_once_more(&self, portal: &Portal, error: Error) -> Result<Connected, Error> {
-        let iscsi = self.disks.ctx.node.iscsi();
-        if self.disks.has_sessions(portal, self.deadline)? {
-            return Err(error);
+    fn add_once_more(&self, portal: &Portal, unknown: Error) -> Result<(), CallError> {
+        let disks = self.disks;
+        if disks.has_sessions(portal, self.deadline)? {
+            return Err(unknown.into());
         }
+        let iscsi = disks.ctx.node.iscsi();
         iscsi.remove_portal(portal, self.deadline)?;
-        iscsi.add_portal(portal, self.discovery, self.deadline)?;
-        self.connect(portal)
+        Ok(disks.add_noted(self.of, portal, self.discovery, self.deadline)?)
+    }
+
+    /// A login that failed may have come through all the same, unless the target or Windows refused it.
+    fn ended_by(&self, error: &Error) -> Ended {
+        let refusals = [
+            Condition::LogonFailure,
+            Condition::AccessDenied,
+            Condition::AlreadyConnected,
+            Condition::NotFound,
+        ];
+        if refusals.iter().any(|refusal| error.is(*refusal)) {
+            return Ended::InVain;
+        }
+        let is_there = || {
+            let sessions = self.disks.sessions_of(&self.of.disk.iqn, self.deadline)?;
+            // Ours is never persistent.
+            let mut sessions = sessions.iter();
+            Ok::<_, Error>(sessions.any(|session| session.is_persistent != Some(true)))
+        };
+        match may_be_done(error) || is_there().unwrap_or(true) {
+            true => Ended::MayBeMade,
+            false => Ended::InVain,
+        }
     }
 
     fn connect(&self, portal: &Portal) -> Result<Connected, Error> {
@@ -235,19 +275,18 @@ impl Login<'_> {
     }
 
     /// The identifier of the one session that there is now. Of two, as a stranger logged in too, it is not known.
-    fn made(&self) -> Result<Ended, CallError> {
+    fn made(&self) -> Ended {
         let (leases, key) = (&self.disks.sessions, self.of.disk.key());
-        // The session of a login that cannot be looked up is noted by the next call, or is the only one at its end.
         let sessions = self.disks.sessions_of(&self.of.disk.iqn, self.deadline);
-        let Ok(sessions) = sessions else {
-            return Ok(Ended::MayBeMade);
-        };
-        let [session] = &sessions[..] else {
-            return Ok(Ended::MetForeign);
+        let session = match sessions.as_deref() {
+            Ok([session]) => session,
+            Ok([_, _, ..]) => return Ended::MetForeign,
+            // The next call notes one that cannot be looked up, or it is the only one at its end.
+            Ok([]) | Err(_) => return Ended::MayBeMade,
         };
         leases.note(&key, SESSION, session.id.clone());
         leases.note_credential(&key, &secret_text(self.secret));
-        Ok(Ended::Made)
+        Ended::Made
     }
 }
 

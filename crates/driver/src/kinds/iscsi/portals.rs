@@ -1,7 +1,7 @@
 //! The portals of targets: which answer, and which this driver made known to the node.
 //!
-//! The lease of a session has the portal, and whether this driver added it, before it does so. Windows keeps portals over
-//! a restart, and so does the lease.
+//! The lease of a session has the portals that this driver adds before it does so. Windows keeps portals over a restart,
+//! and so does the lease while a volume uses it.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -18,11 +18,13 @@ use crate::unpoisoned::Unpoisoned;
 
 /// In the lease of a session: the portal through which it was made, or is being made.
 pub(super) const PORTAL: &str = "portal";
-/// The same portal, if this driver made it known.
-pub(super) const ADDED: &str = "addedPortal";
+/// The portals that this driver made known for it, with blanks between them.
+pub(super) const ADDED: &str = "addedPortals";
 
 /// How long each volume of a portal goes by it that the portal did not answer.
 const DEAD_FOR: Duration = Duration::from_secs(30);
+/// What a portal that is to be forgotten takes of a call.
+const FORGOTTEN_WITHIN: Duration = Duration::from_secs(10);
 
 /// Portals that did not answer, and until when nobody asks them.
 pub(super) type DeadPortals = Unpoisoned<BTreeMap<Portal, (Deadline, Error)>>;
@@ -105,41 +107,63 @@ impl IscsiDisks {
     ) -> Result<bool, CallError> {
         let (key, text) = (of.disk.key(), portal.to_string());
         let is_known = self.is_known(portal, deadline)?;
-        let added = self.sessions.noted(&key, ADDED);
-        let was_added = added.as_ref() == Some(&text);
-        if added.is_some() && !was_added {
-            // The lease has one, and another one serves from now on, whatever is the matter with the first.
-            if let Err(why) = self.forget_portal(&key, deadline) {
-                tracing::warn!("a portal of {} stays known to the node: {why}", of.disk.iqn);
-            }
-        }
-        let is_ours = !is_known || was_added;
-        self.sessions.note(&key, PORTAL, text.clone());
-        self.sessions.note(&key, ADDED, is_ours.then_some(text));
-        self.sessions.begin(of.volume, false)?;
-        if !is_known {
-            let iscsi = self.ctx.node.iscsi();
-            let added = iscsi.add_portal(portal, discovery, deadline);
-            added.inspect_err(|error| {
-                // Who adds it later has it as his.
-                if !may_be_done(error) {
-                    self.sessions.note(&key, ADDED, None);
-                }
-            })?;
+        let is_ours = !is_known || self.added(&key).contains(&text);
+        self.sessions.note(&key, PORTAL, text);
+        match is_known {
+            true => self.sessions.begin(of.volume, false)?,
+            false => self.add_noted(of, portal, discovery, deadline)?,
         }
         Ok(is_ours)
     }
 
-    /// Forgets the portal of a target's session if this driver added it, unless another target's session needs it.
-    pub(super) fn forget_portal(&self, key: &str, deadline: Deadline) -> Result<(), CallError> {
-        let Some(text) = self.sessions.noted(key, ADDED) else {
-            return Ok(());
-        };
-        if let Some(other) = self.sessions.other_with(key, PORTAL, &text) {
-            self.sessions.note(&other, ADDED, text);
-            return Ok(self.sessions.save(&other)?);
+    /// Adds a portal. The lease has it before.
+    pub(super) fn add_noted(
+        &self,
+        of: &Use<'_, Target>,
+        portal: &Portal,
+        discovery: &Authentication,
+        deadline: Deadline,
+    ) -> Result<(), CallError> {
+        let (key, text) = (of.disk.key(), portal.to_string());
+        let noted = |noted: Option<&str>| Some(with(noted, &text));
+        self.sessions.change_note(&key, ADDED, noted);
+        self.sessions.begin(of.volume, false)?;
+        let iscsi = self.ctx.node.iscsi();
+        let added = iscsi.add_portal(portal, discovery, deadline);
+        added.inspect_err(|error| match may_be_done(error) {
+            true => self.pass_over(of.disk),
+            // Who adds it later has it as his.
+            false => self.note_forgotten(&key, &text),
+        })?;
+        Ok(())
+    }
+
+    /// Forgets the portals that this driver added for a target, but that of its session. Those that stay are tried again
+    /// after the next login, and when the last volume leaves.
+    pub(super) fn forget_portals(&self, key: &str, deadline: Deadline) {
+        let serving = self.sessions.noted(key, PORTAL);
+        for portal in self.added(key) {
+            if serving.as_ref() == Some(&portal) {
+                continue;
+            }
+            let deadline = deadline.min(self.ctx.node.deadline(FORGOTTEN_WITHIN));
+            if let Err(why) = self.forget_portal(key, &portal, deadline) {
+                tracing::warn!("portal {portal} of {key} stays known to the node: {why}");
+            }
         }
-        let Ok(portal) = attributes::portal(&text) else {
+    }
+
+    /// Forgets a portal, or leaves it to another target's lease that has it.
+    fn forget_portal(&self, key: &str, text: &str, deadline: Deadline) -> Result<(), CallError> {
+        let noted = |noted: Option<&str>| Some(with(noted, text));
+        // In one step: the last volumes of both targets may leave at once.
+        let leases = &self.sessions;
+        if let Some(other) = leases.change_note_where((PORTAL, text), key, ADDED, noted) {
+            leases.save(&other)?;
+            self.note_forgotten(key, text);
+            return Ok(());
+        }
+        let Ok(portal) = attributes::portal(text) else {
             return Ok(());
         };
         if self.has_sessions(&portal, deadline)? {
@@ -148,8 +172,21 @@ impl IscsiDisks {
         }
         let removed = self.ctx.node.iscsi().remove_portal(&portal, deadline);
         removed.ok_if(Condition::NotFound)?;
-        self.sessions.note(key, ADDED, None);
+        self.note_forgotten(key, text);
         Ok(())
+    }
+
+    fn added(&self, key: &str) -> Vec<String> {
+        let noted = self.sessions.noted(key, ADDED);
+        listed(noted.as_deref()).map(str::to_owned).collect()
+    }
+
+    fn note_forgotten(&self, key: &str, portal: &str) {
+        let change = |noted: Option<&str>| {
+            let left: Vec<_> = listed(noted).filter(|listed| *listed != portal).collect();
+            (!left.is_empty()).then(|| left.join(" "))
+        };
+        self.sessions.change_note(key, ADDED, change);
     }
 
     fn is_known(&self, portal: &Portal, deadline: Deadline) -> Result<bool, Error> {
@@ -185,6 +222,15 @@ impl IscsiDisks {
         noted(SESSION).is_some_and(|noted| noted == session.id)
             && noted(PORTAL).is_some_and(|noted| noted != portal.to_string())
     }
+}
+
+fn listed(noted: Option<&str>) -> impl Iterator<Item = &str> {
+    noted.unwrap_or_default().split_whitespace()
+}
+
+fn with(noted: Option<&str>, portal: &str) -> String {
+    let others = listed(noted).filter(|listed| *listed != portal);
+    Vec::from_iter(others.chain([portal])).join(" ")
 }
 
 /// Whether what a call was to do may be done all the same.

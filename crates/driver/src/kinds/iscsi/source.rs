@@ -8,12 +8,12 @@ use wincsi::disks::{Criterion, DiskQuery};
 use wincsi::iscsi::{ChapSecret, TargetName};
 use wincsi::{Cause, Condition, Deadline, Error, Feature};
 
-use super::login::{SERVICE, is_connected};
+use super::login::{SERVICE, Unserved, is_connected};
 use super::portals::{ADDED, DeadPortals, PORTAL};
 use super::{Credentials, Refused, Target, accepts, keys, read};
 use crate::kinds::block::{Disk, Leaves, Source, Use};
 use crate::kubelet::{Refusal, Request};
-use crate::leases::{self, Ended, Hashes, Leases, NotTaken, Owner, User};
+use crate::leases::{self, Hashes, Leases, NotTaken, Owner, User};
 use crate::life::{CALL, CallError, Context};
 use crate::record::{Record, VolumeHandle};
 use crate::unpoisoned::Unpoisoned;
@@ -96,7 +96,7 @@ impl IscsiDisks {
         turn.ok_or_else(|| of.refused(Refused::Busy).into())
     }
 
-    /// The session goes if this driver made it in this boot, and its portal if this driver added it. No volume of a record
+    /// The session goes if this driver made it in this boot, and with it the portals that this driver added. No volume of a record
     /// needs them.
     fn end(&self, of: &Use<'_, Target>, deadline: Deadline) -> Result<(), CallError> {
         let (key, target) = (of.disk.key(), &of.disk.iqn);
@@ -107,28 +107,35 @@ impl IscsiDisks {
                 Some(Err(error)) if error.is(Condition::InUse) => {
                     let volume = of.volume;
                     tracing::warn!("volume {volume}: the session of {target} stays: {error}");
-                    return self.leave_in_use(of);
+                    return self.leave_in_use(of, deadline);
                 }
                 Some(ended) => ended?,
             }
         }
-        if let Err(error) = self.forget_portal(&key, deadline) {
-            tracing::warn!("a portal of {target} stays known to the node: {error}");
-        }
+        self.forget_all_portals(&key, deadline);
         Ok(self.sessions.note_gone(&key)?)
     }
 
     /// A session of ours that stays ends with a later volume. By which portal it goes is known on: nobody else's is served
     /// by it.
-    fn leave_in_use(&self, of: &Use<'_, Target>) -> Result<(), CallError> {
+    fn leave_in_use(&self, of: &Use<'_, Target>, deadline: Deadline) -> Result<(), CallError> {
         let key = of.disk.key();
         match self.sessions.owner(of.volume) {
-            Owner::Foreign if !self.sessions.is_ours(&key) => Ok(self.sessions.give_away(&key)?),
+            Owner::Foreign if !self.sessions.is_ours(&key) => {
+                self.forget_all_portals(&key, deadline);
+                Ok(self.sessions.give_away(&key)?)
+            }
             _ => {
                 self.sessions.keep(&key);
                 Ok(())
             }
         }
+    }
+
+    /// No session of this driver goes by them.
+    fn forget_all_portals(&self, key: &str, deadline: Deadline) {
+        self.sessions.note(key, PORTAL, None);
+        self.forget_portals(key, deadline);
     }
 
     /// A login that outlasts its call keeps its target until it ends, and the next operation waits: here a logout of none.
@@ -263,18 +270,18 @@ impl Source for IscsiDisks {
         if there.is_empty() {
             self.sessions.note(&key, SESSION, None);
         }
-        self.sessions.begin(volume, false)?;
-        let served = match there.is_empty() {
+        let begun = self.sessions.begin(volume, false);
+        let served = begun.map_err(Unserved::from);
+        let served = served.and_then(|()| match there.is_empty() {
             true => self.log_in(&of, secret, deadline),
-            false => self.reuse(&of, &there, secret),
-        };
-        let ended = match &served {
-            Ok(ended) => *ended,
-            Err(error) if error.is_refusal() => Ended::InVain,
-            Err(_) => Ended::MayBeMade,
+            false => Ok(self.reuse(&of, &there, secret)?),
+        });
+        let (ended, served) = match served {
+            Ok(ended) => (ended, Ok(())),
+            Err(unserved) => (unserved.ended, Err(unserved.error)),
         };
         self.sessions.end_call(volume, ended)?;
-        served.map(drop)
+        served
     }
 
     fn detach(
@@ -291,7 +298,7 @@ impl Source for IscsiDisks {
         let is_last = !self.sessions.has_others(&key, volume);
         match (is_last, leaves) {
             (true, Leaves::Free) => self.end(&of, deadline)?,
-            (true, Leaves::InUse) => self.leave_in_use(&of)?,
+            (true, Leaves::InUse) => self.leave_in_use(&of, deadline)?,
             (false, _) => {}
         }
         self.sessions.release(volume)?;
