@@ -110,10 +110,7 @@ impl<'a> Wanted<'a> {
         Ok(())
     }
 
-    fn response(
-        &self,
-        context: BTreeMap<String, String>,
-    ) -> Result<CreateVolumeResponse, Status> {
+    fn response(&self, context: BTreeMap<String, String>) -> Result<CreateVolumeResponse, Status> {
         let name = match &self.class.folder {
             Some(_) => self.request.name.as_str(),
             None => "",
