@@ -3,10 +3,12 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
-use smb::{Existing, Failure, FileId, Kind, Lock, Name, Operation, Share, SharePath, Visibility};
+use smb::{Existing, Failure, FileId, Lock, Name, Operation, Share, SharePath, Visibility};
 
 use super::names::{Key, RECORDS};
+use super::place::End;
 use super::record::{LONGEST, Record};
+use super::records::place_key;
 use super::{Base, Error};
 
 /// A record that another client reads just now is replaced later: Windows refuses that meanwhile (assumed), Samba not.
@@ -24,13 +26,22 @@ pub(super) struct Call<'a> {
     /// The base's `.wincsi`, and where in it deleted folders go.
     pub(super) records: SharePath,
     pub(super) deleted: SharePath,
+    /// The ids of each `.wincsi` that was met: no volume's folder is one, or lies in one, by whichever name.
+    pub(super) record_ids: Vec<FileId>,
+    /// Whether the base's `.wincsi` is there, and whether this call made it.
+    pub(super) has_records: bool,
+    made_records: Option<FileId>,
     /// Whether each lock was given back.
     pub(super) is_clean: bool,
+    /// Whether a folder may be there that this call failed to make.
+    pub(super) is_unsure: bool,
 }
 
 /// Where the files of a volume are.
 pub(super) struct Files {
     key: String,
+    /// The record's file, as no two are named.
+    pub(super) own: String,
     pub(super) record: SharePath,
     /// The record, while it is being written.
     pub(super) aside: SharePath,
@@ -55,13 +66,21 @@ impl<'a> Call<'a> {
             base_id: FileId(0),
             records: SharePath::root(),
             deleted: SharePath::root(),
+            record_ids: Vec::new(),
+            has_records: false,
+            made_records: None,
             is_clean: true,
+            is_unsure: false,
         };
         call.records = call.below(&base.path, RECORDS)?;
         call.deleted = call.below(&call.records, "deleted")?;
         for path in prefixes(&base.path) {
             call.base_id = call.base_folder(&path)?;
             call.ids.push(call.base_id);
+        }
+        if let Some(id) = call.records_in(&base.path, call.base_id)? {
+            call.has_records = true;
+            call.record_ids.push(id);
         }
         Ok(call)
     }
@@ -86,6 +105,41 @@ impl<'a> Call<'a> {
         self.is_clean &= self.share.unlock(lock, self.by).is_ok();
     }
 
+    /// Makes the base's `.wincsi`.
+    pub(super) fn make_records(&mut self) -> Result<(), Error> {
+        match self
+            .share
+            .make_folder(&self.records, Visibility::Hidden, self.by)
+        {
+            Ok(id) => self.made_records = Some(id),
+            Err(error) if error.failure == Failure::Exists => {}
+            Err(error) => return Err(error.into()),
+        }
+        let id = self.records_in(&self.base.path, self.base_id)?;
+        self.record_ids.extend(id);
+        Ok(())
+    }
+
+    /// Removes it, if this call made it and nothing is in it: it may lie in a volume, which it would keep.
+    pub(super) fn unmake_records(&mut self) {
+        if let Some(id) = self.made_records {
+            let _ = self.share.remove(&self.records, id, self.by);
+        }
+    }
+
+    /// The id of the `.wincsi` in a folder, if it has one that is no link.
+    pub(super) fn records_in(
+        &mut self,
+        folder: &SharePath,
+        id: FileId,
+    ) -> Result<Option<FileId>, Error> {
+        let path = self.below(folder, RECORDS)?;
+        match self.folder_in(&path, id)? {
+            End::Folder(id) => Ok(Some(id)),
+            End::Missing | End::File => Ok(None),
+        }
+    }
+
     pub(super) fn make_if_missing(
         &mut self,
         path: &SharePath,
@@ -102,6 +156,7 @@ impl<'a> Call<'a> {
         let file = |suffix| self.below(&self.records, &format!("{}.{suffix}", key.text()));
         Ok(Files {
             key: key.text().to_owned(),
+            own: place_key(self.base, &file("volume")?),
             record: file("volume")?,
             aside: file("new")?,
             lock: file("lock")?,
@@ -204,16 +259,13 @@ impl<'a> Call<'a> {
 
     /// The id of the base folder, or of one above it.
     fn base_folder(&mut self, path: &SharePath) -> Result<FileId, Error> {
-        let entry = match self.share.stat(path, self.by) {
-            Err(error) if matches!(error.failure, Failure::NotFound | Failure::NotAFolder) => {
-                return Err(Error::NoBase(error));
-            }
-            entry => entry?,
+        let Some(above) = self.ids.last() else {
+            return Ok(self.share.stat(path, self.by)?.id);
         };
-        match entry.kind {
-            Kind::Folder => Ok(entry.id),
-            Kind::File => Err(Error::NoBase(self.failed(path, Failure::NotAFolder))),
-            Kind::Link => Err(self.failed(path, Failure::Link).into()),
+        match self.folder_in(path, *above)? {
+            End::Folder(id) => Ok(id),
+            End::Missing => Err(Error::NoBase(self.failed(path, Failure::NotFound))),
+            End::File => Err(Error::NoBase(self.failed(path, Failure::NotAFolder))),
         }
     }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use smb::{Failure, FileId, Share, SharePath, Visibility};
+use smb::{Failure, FileId, Share, SharePath};
 
 use super::call::{Call, Files};
 use super::names::{Key, RECORDS, fold, text};
@@ -37,20 +37,21 @@ pub(super) fn create(
         is_first: true,
         made: None,
     };
+    if !call.has_records {
+        call.make_records()?;
+    }
     let lock = making.files.lock.clone();
-    let made = match call.locked(&lock, |call| making.run(call)) {
-        Err(error) if error.is_missing_lock() => {
-            call.make_if_missing(&call.records.clone(), Visibility::Hidden)?;
-            call.locked(&lock, |call| making.run(call))
-        }
-        made => made,
-    };
+    let made = call.locked(&lock, |call| making.run(call));
+    if made.is_err() {
+        call.unmake_records();
+    }
     made.map(|origin| (origin.into(), call.is_clean))
 }
 
 impl Making<'_> {
     fn run(&mut self, call: &mut Call<'_>) -> Result<Origin, Error> {
-        if let Some(record) = call.read(&self.files)? {
+        let own = call.read(&self.files)?;
+        if let Some(record) = own.filter(|record| record.state != State::Left) {
             self.check(&record)?;
             self.volumes.remember(self.volume);
             self.is_first = false;
@@ -61,7 +62,7 @@ impl Making<'_> {
             }
         }
         let made = self.make(call);
-        if made.is_err() && self.is_first {
+        if made.is_err() && self.is_first && !call.is_unsure {
             self.take_back(call);
         }
         made
@@ -75,7 +76,7 @@ impl Making<'_> {
         }
         match record.state {
             State::Deleting(_) => Err(Error::Busy(format!("volume {name} is being deleted"))),
-            State::Creating | State::Ready(_) => Ok(()),
+            State::Creating | State::Ready(_) | State::Left => Ok(()),
         }
     }
 
@@ -105,6 +106,9 @@ impl Making<'_> {
         let folder = &self.volume.folder;
         let found = call.find(folder.path())?;
         call.prove(self.volumes, &found)?;
+        if found.is_in(&call.record_ids) {
+            return Err(Error::HoldsRecords(call.at(&found.path)));
+        }
         match found.end {
             End::File => return Err(call.failed(&found.path, Failure::NotAFolder).into()),
             End::Folder(_) => self.refuse_records_in(call, &found.path)?,
@@ -112,10 +116,13 @@ impl Making<'_> {
         }
         let place = found.place(&call.base.path, folder);
         let base = base_place(call);
-        for known in known.iter().filter(|known| known.file != self.files.record) {
+        for known in known.iter().filter(|known| known.key != self.files.own) {
             let Ok(other) = &known.volume else {
                 continue;
             };
+            if other.state == State::Left {
+                continue;
+            }
             let is_here = !matches!(other.state, State::Deleting(_));
             if base.has_id_of(&other.place) || is_here && base.is_named_in(&other.place) {
                 return Err(Error::BaseInVolume {

@@ -17,6 +17,8 @@ use super::{Class, Delete, Deleted, Error, Left, Policy, Unrecorded, Volumes};
 
 /// How long a server may take for one round of a long delete.
 const ROUND: Duration = Duration::from_secs(120);
+/// After so many rounds someone else may be adding entries. The next call goes on.
+const MOST_ROUNDS: u32 = 1_000;
 /// How much such a round removes, and how deep folders may lie in folders.
 const LIMITS: Limits = Limits {
     depth: 256,
@@ -79,41 +81,59 @@ pub(super) fn delete(
         name,
         key,
     };
-    let lock = &deleting.files.lock;
-    let deleted = match call.locked(lock, |call| deleting.run(call)) {
-        Err(error) if error.is_missing_lock() => match deleting.without_records(&mut call)? {
-            Some(deleted) => Ok(deleted),
-            None => {
-                call.make_if_missing(&call.records.clone(), Visibility::Hidden)?;
-                call.locked(lock, |call| deleting.run(call))
-            }
-        },
-        deleted => deleted,
-    };
+    if !call.has_records {
+        if let Some(deleted) = deleting.without_records(&mut call)? {
+            return Ok((deleted, call.is_clean));
+        }
+        call.make_records()?;
+    }
+    let deleted = call.locked(&deleting.files.lock, |call| deleting.run(call));
+    call.unmake_records();
     deleted.map(|deleted| (deleted, call.is_clean))
 }
 
 impl Deleting<'_> {
     fn run(&self, call: &mut Call<'_>) -> Result<Deleted, Error> {
-        let keeps = matches!(self.volume.policy, Policy::Keep(_));
         let own = match call.read(&self.files) {
             Ok(None) => Own::None,
             Ok(Some(record)) if record.is_of(&self.volume.folder) => Own::Record(record),
             Ok(Some(_)) => Own::OtherFolder,
             // It stops deletes, and this is none.
-            Err(error) if keeps && error.class() == Class::Blocked => Own::OtherFolder,
+            Err(error) if self.keeps() && error.class() == Class::Blocked => Own::OtherFolder,
             Err(error) => return Err(error),
         };
         match self.decided(call, &own)? {
             Decided::Moved(id) => self.finish(call, id),
             Decided::Ended(deleted) => {
-                if matches!(own, Own::Record(_)) {
-                    call.remove(&self.files.record)?;
-                }
-                call.remove(&self.files.aside)?;
+                self.forget(call, own, &deleted)?;
                 Ok(deleted)
             }
         }
+    }
+
+    /// A folder that is gone, or stays, has no record any more. But where a folder without one would go, a repeated call
+    /// must know that it was decided to leave this one.
+    fn forget(&self, call: &mut Call<'_>, own: Own, deleted: &Deleted) -> Result<(), Error> {
+        let is_left = matches!(deleted, Deleted::Left(_)) && !self.keeps();
+        match own {
+            Own::OtherFolder => {}
+            Own::Record(record) if is_left && self.volume.unrecorded != Unrecorded::Keep => {
+                if record.state != State::Left {
+                    let left = record.without_parameters().with(State::Left);
+                    call.write(&self.files, &left)?;
+                }
+            }
+            Own::None if is_left && self.volume.unrecorded != Unrecorded::Keep => {
+                let left = Record::new(&self.name, &self.volume.folder).with(State::Left);
+                call.write(&self.files, &left)?;
+            }
+            Own::None | Own::Record(_) => call.remove(&self.files.record)?,
+        }
+        call.remove(&self.files.aside)
+    }
+
+    fn keeps(&self) -> bool {
+        matches!(self.volume.policy, Policy::Keep(_))
     }
 
     fn decided(&self, call: &mut Call<'_>, own: &Own) -> Result<Decided, Error> {
@@ -127,11 +147,10 @@ impl Deleting<'_> {
             }
         }
         let folder = &self.volume.folder;
-        if self.volume.unrecorded == Unrecorded::Delete {
+        if self.volume.unrecorded != Unrecorded::Keep {
             let found = call.find(folder.path())?;
             if let (false, End::Folder(id)) = (own.has(found.end), found.end) {
                 // Base folders may lie in it. That may take long, and so it is done before the locks.
-                call.by = Instant::now() + ROUND;
                 if holds_records(call, &found.path, id, LIMITS.depth)? {
                     return Ok(Decided::Ended(Deleted::Left(Left::HoldsRecords)));
                 }
@@ -151,17 +170,16 @@ impl Deleting<'_> {
 
     /// What a handle without any record in its base comes to, if nothing has to be written for that.
     fn without_records(&self, call: &mut Call<'_>) -> Result<Option<Deleted>, Error> {
-        match (self.volume.policy, self.volume.unrecorded) {
-            (Policy::Keep(reason), _) => Ok(Some(Deleted::Left(reason))),
-            (_, Unrecorded::Keep) => {
-                let found = call.find(self.volume.folder.path())?;
-                Ok(Some(match found.end {
-                    End::Missing => self.gone(),
-                    End::Folder(_) | End::File => Deleted::Left(Left::Unrecorded),
-                }))
-            }
-            (_, Unrecorded::Delete | Unrecorded::DeleteIfNone) => Ok(None),
+        if let Policy::Keep(reason) = self.volume.policy {
+            return Ok(Some(Deleted::Left(reason)));
         }
+        let found = call.find(self.volume.folder.path())?;
+        call.prove(self.volumes, &found)?;
+        Ok(match (found.end, self.volume.unrecorded) {
+            (End::Missing, _) => Some(self.gone()),
+            (_, Unrecorded::Keep) => Some(Deleted::Left(Left::Unrecorded)),
+            (_, Unrecorded::Delete | Unrecorded::DeleteIfNone) => None,
+        })
     }
 
     /// Goes on with a folder that an earlier call moved away.
@@ -170,7 +188,7 @@ impl Deleting<'_> {
             Own::None => None,
             Own::Record(record) => match &record.state {
                 State::Deleting(held) => Some(held),
-                State::Creating | State::Ready(_) => return Ok(None),
+                State::Creating | State::Ready(_) | State::Left => return Ok(None),
             },
             Own::OtherFolder => return Ok(None),
         };
@@ -179,7 +197,9 @@ impl Deleting<'_> {
             (Some(found), None) => {
                 // Its record went, and before that all that was in it.
                 call.share.remove(&self.files.moved, found, call.by)?;
-                Ok(Some(Decided::Ended(self.gone())))
+                // That may be another's doing, where a folder needs no record to go.
+                let is_all = self.volume.unrecorded == Unrecorded::Keep;
+                Ok(is_all.then(|| Decided::Ended(self.gone())))
             }
             (Some(_) | None, _) => Ok(None),
         }
@@ -221,7 +241,7 @@ impl Deleting<'_> {
         if self.is_shared(call, &found, known)? {
             return Ok(Decided::Ended(Deleted::Left(Left::Shared)));
         }
-        if holds_records(call, &found.path, id, 0)? {
+        if found.is_in(&call.record_ids) || holds_records(call, &found.path, id, 0)? {
             return Ok(Decided::Ended(Deleted::Left(Left::HoldsRecords)));
         }
         let record = match own {
@@ -231,7 +251,7 @@ impl Deleting<'_> {
         let above = found.ids.split_last().map_or(&[][..], |(_, above)| above);
         let state = State::Deleting(Held::new(id, Origin::Made, above));
         if record.state != state {
-            call.write(&self.files, &record.with(state))?;
+            call.write(&self.files, &record.without_parameters().with(state))?;
         }
         match self.volume.policy {
             Policy::Archive => self.archive(call, &found.path, id),
@@ -257,6 +277,7 @@ impl Deleting<'_> {
         };
         match (state, id) {
             // It counts as found: see `create`.
+            (State::Left, _) => left(Left::Unrecorded),
             (State::Creating, _) if !self.volume.folder.is_named(&self.name) => left(Left::Found),
             (State::Creating, Some(id)) => Ok(id),
             (State::Ready(held) | State::Deleting(held), Some(id)) if held.id == id.0 => {
@@ -267,6 +288,7 @@ impl Deleting<'_> {
             }
             // It was moved away, and this is another's by now.
             (State::Deleting(_), _) if self.volume.policy == Policy::Archive => Err(self.gone()),
+            (State::Ready(held), _) if held.origin == Origin::Found => left(Left::Found),
             (State::Ready(_), Some(id)) if unrecorded == Unrecorded::Delete => Ok(id),
             (State::Creating | State::Ready(_) | State::Deleting(_), _) => left(Left::Replaced),
         }
@@ -280,7 +302,7 @@ impl Deleting<'_> {
         known: &[Arc<Known>],
     ) -> Result<bool, Error> {
         let place = found.place(&call.base.path, &self.volume.folder);
-        for known in known.iter().filter(|known| known.file != self.files.record) {
+        for known in known.iter().filter(|known| known.key != self.files.own) {
             let other = known.volume.as_ref().map_err(|reason| {
                 let reason = format!("{reason}; no volume beside it can be deleted");
                 call.blocked(&known.file, reason)
@@ -288,7 +310,12 @@ impl Deleting<'_> {
             let overlaps = match other.state {
                 State::Ready(_) => other.place.overlaps(&place),
                 State::Deleting(_) => other.place.overlaps(&place) && other.is_unmoved(call)?,
-                State::Creating => other.place_now(call)?.overlaps(&place),
+                State::Creating => {
+                    other.place.overlaps(&place)
+                        || place.may_have_short_names(&other.place)
+                            && other.place_now(call)?.overlaps(&place)
+                }
+                State::Left => false,
             };
             if overlaps {
                 let (path, name) = (call.at(&found.path), &other.name);
@@ -335,30 +362,38 @@ impl Deleting<'_> {
         call.prove(self.volumes, &above)?;
         let folder = above.path.clone();
         call.make_missing(above, &mut None)?;
-        let first = call.below(&folder, &last)?;
-        let second = call.below(&folder, &format!("{last}-{}", self.key.text()))?;
-        let to = match call
-            .share
-            .rename(path, id, &first, Existing::Refuse, call.by)
-        {
-            Err(error) if error.failure == Failure::Exists => {
-                call.share
-                    .rename(path, id, &second, Existing::Refuse, call.by)?;
-                second
+        let (name, key) = (text(&self.name), self.key.text());
+        let others = format!("{ARCHIVED}{key}-{:x}", id.0);
+        for to in [
+            call.below(&folder, &last),
+            call.below(&folder, &format!("{last}-{name}")),
+            // Where these are taken, or too long.
+            call.below(&call.base.path, &others),
+        ] {
+            let Ok(to) = to else { continue };
+            match call.share.rename(path, id, &to, Existing::Refuse, call.by) {
+                Ok(()) => return Ok(Decided::Ended(Deleted::Archived(Some(to)))),
+                // Not found: Samba's answer for a dangling link in the place.
+                Err(error) if matches!(error.failure, Failure::Exists | Failure::NotFound) => {}
+                Err(error) => return Err(error.into()),
             }
-            renamed => renamed.map(|()| first)?,
-        };
-        Ok(Decided::Ended(Deleted::Archived(Some(to))))
+        }
+        Err(call.blocked(path, "each name that its archive could have is taken"))
     }
 
     /// Removes what was moved away, in rounds, of which each has a deadline.
     fn finish(&self, call: &mut Call<'_>, id: FileId) -> Result<Deleted, Error> {
         let path = &self.files.moved;
+        let mut rounds = 0;
         let removed = loop {
             call.by = Instant::now() + ROUND;
+            rounds += 1;
             match remove_content(call.share, path, id, LIMITS, call.by) {
                 Err(error) if error.failure == Failure::Limit(LIMITS.entries) => {}
                 removed => break removed?,
+            }
+            if rounds == MOST_ROUNDS {
+                return Err(Error::GoesOn(text(&self.name)));
             }
         };
         if removed.unproved > 0 {
@@ -389,6 +424,7 @@ fn holds_records(
     if depth == 0 {
         return Ok(false);
     }
+    call.by = Instant::now() + ROUND;
     for entry in call.list_whole(path)?.entries {
         let Some(name) = entry.name.filter(|_| entry.kind == Kind::Folder) else {
             continue;

@@ -30,6 +30,9 @@ pub enum Error {
         /// Where its record is.
         records: String,
     },
+    /// The base folder lies in `.wincsi` or in an archive.
+    #[error("the base folder {0} lies in an archive or in the records of volumes")]
+    ReservedBase(String),
     /// The folder to make is there, and has a `.wincsi`: it is a base folder, or has one that was copied.
     #[error("{0} holds records of volumes, so it can be no volume")]
     HoldsRecords(String),
@@ -86,17 +89,13 @@ impl Error {
             Self::Exists { .. } => Class::Exists,
             Self::NoBase(_)
             | Self::BaseInVolume { .. }
+            | Self::ReservedBase(_)
             | Self::HoldsRecords(_)
             | Self::TooLong(_) => Class::Invalid,
             Self::Blocked { .. } => Class::Blocked,
             Self::GoesOn(_) => Class::TimedOut,
             Self::Share(error) => class(error),
         }
-    }
-
-    /// Whether a lock failed because its folder is missing.
-    pub(super) fn is_missing_lock(&self) -> bool {
-        matches!(self, Self::Share(error) if error.operation == Operation::Lock && error.failure == Failure::NotFound)
     }
 }
 
@@ -120,6 +119,12 @@ fn class(error: &smb::Error) -> Class {
         | Failure::HiddenContent
         | Failure::Limit(_)
         | Failure::Name { .. } => Class::Blocked,
+        // IO_TIMEOUT, NETWORK_BUSY, REQUEST_NOT_ACCEPTED, NO_LOGON_SERVERS, INSUFF_SERVER_RESOURCES
+        Failure::Status(0xC000_00B5 | 0xC000_00BF | 0xC000_00D0 | 0xC000_005E | 0xC000_0205) => {
+            Class::Unavailable
+        }
+        // MEDIA_WRITE_PROTECTED
+        Failure::Status(0xC000_00A2) => Class::Denied,
         failure if failure.ends_connection() => Class::Unavailable,
         _ => Class::Other,
     }

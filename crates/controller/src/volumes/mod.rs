@@ -230,7 +230,12 @@ impl Volumes {
         by: Instant,
     ) -> Result<Created, Error> {
         let name = names::text(&volume.name);
-        let _turn = self.running.wait(&name, Instant::now())?;
+        if names::is_reserved(&volume.base.path) {
+            return Err(Error::ReservedBase(volume.base.to_string()));
+        }
+        let _turn = self
+            .running
+            .wait(&title(&volume.base, &name), Instant::now())?;
         let before = lock(&self.begun).get(&name).cloned();
         if let Some(base) = before.filter(|base| *base != records::key(&volume.base)) {
             let difference = format!("the base folder {base}");
@@ -250,12 +255,18 @@ impl Volumes {
         volume: &Delete,
         by: Instant,
     ) -> Result<Deleted, Error> {
+        if names::is_reserved(&volume.base.path) {
+            (self.on_left)(volume, Left::Unrecorded);
+            return Ok(Deleted::Left(Left::Unrecorded));
+        }
         let mut share = connector.open(by)?;
         let (deleted, is_clean) = delete::delete(self, &mut *share, volume, by)?;
         if is_clean {
             connector.give_back(share);
         }
-        if let Some(name) = &volume.name {
+        if let Some(name) = &volume.name
+            && lock(&self.begun).get(&names::text(name)) == Some(&records::key(&volume.base))
+        {
             self.forget(name);
         }
         if let Deleted::Left(left) = deleted {
@@ -293,10 +304,15 @@ impl Delete {
     /// What calls for the volume have in common.
     fn title(&self) -> String {
         match &self.name {
-            Some(name) => names::text(name),
+            Some(name) => title(&self.base, &names::text(name)),
             None => format!("{}{}", self.base, self.folder.path()),
         }
     }
+}
+
+/// A volume, as calls for it have it in common.
+fn title(base: &Base, name: &str) -> String {
+    format!("{name} in {}", records::key(base))
 }
 
 impl Left {

@@ -84,6 +84,12 @@ pub(super) fn named_for(folder: &Folder) -> Result<Name, NameError> {
     Name::new(&format!("folder-{digits}"))
 }
 
+/// Whether a path has a part in which archives or records are, so that no base folder may be there.
+pub(super) fn is_reserved(base: &SharePath) -> bool {
+    let mut names = base.names().iter().map(fold);
+    names.any(|name| name == RECORDS || name.starts_with(ARCHIVED))
+}
+
 /// A name without case, as servers compare it. Where they differ about a letter, two names may be one here: then a folder
 /// stays that could go.
 pub(super) fn fold(name: &Name) -> String {

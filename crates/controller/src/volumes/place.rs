@@ -59,6 +59,12 @@ impl Place {
             || other.has_id_of(self)
     }
 
+    /// Whether a server may know one of two folders by a name that it made up, as `LONGNA~1`.
+    pub(super) fn may_have_short_names(&self, other: &Self) -> bool {
+        let mut names = self.names.iter().chain(&other.names);
+        names.any(|name| name.contains('~'))
+    }
+
     /// Whether by its name it is the other folder, or lies in it.
     pub(super) fn is_named_in(&self, other: &Self) -> bool {
         self.names.starts_with(&other.names)
@@ -72,6 +78,11 @@ impl Place {
 }
 
 impl Found {
+    /// Whether it is one of these folders, or lies in one.
+    pub(super) fn is_in(&self, folders: &[FileId]) -> bool {
+        self.ids.iter().any(|id| folders.contains(id))
+    }
+
     /// The place of a folder that was looked for in a base folder.
     pub(super) fn place(&self, base: &SharePath, folder: &Folder) -> Place {
         let mut above = self.ids.clone();
@@ -148,7 +159,11 @@ impl Call<'_> {
             let new = match self.share.make_folder(&path, Visibility::Shown, self.by) {
                 Ok(id) => Some(id),
                 Err(error) if error.failure == Failure::Exists => None,
-                Err(error) => return Err(error.into()),
+                Err(error) => {
+                    // It may have failed after the folder was made.
+                    self.is_unsure = self.stat(&path).is_ok_and(|entry| entry.is_some());
+                    return Err(error.into());
+                }
             };
             if let Some(id) = new {
                 *made = Some((path.clone(), id));

@@ -36,6 +36,8 @@ pub(super) enum State {
     Ready(Held),
     /// It is to be moved away, or was.
     Deleting(Held),
+    /// A delete left the folder: a repeated one must not take it for one without a record.
+    Left,
 }
 
 /// The folder that a volume has.
@@ -103,6 +105,12 @@ impl Record {
         Self { state, ..self }
     }
 
+    /// The record of a volume that goes. Without parameters it is never too long.
+    pub(super) fn without_parameters(self) -> Self {
+        let parameters = BTreeMap::new();
+        Self { parameters, ..self }
+    }
+
     pub(super) fn is_of(&self, folder: &Folder) -> bool {
         self.folder == path_text(folder.path())
     }
@@ -158,7 +166,7 @@ impl Record {
 impl State {
     pub(super) fn held(&self) -> Option<&Held> {
         match self {
-            Self::Creating => None,
+            Self::Creating | Self::Left => None,
             Self::Ready(held) | Self::Deleting(held) => Some(held),
         }
     }

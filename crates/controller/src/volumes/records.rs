@@ -34,6 +34,8 @@ type Stamp = (FileId, u64, u64);
 
 /// What is known of a record.
 pub(super) struct Known {
+    /// As no two files are named.
+    pub(super) key: String,
     pub(super) file: SharePath,
     /// Or why it cannot be read.
     pub(super) volume: Result<KnownVolume, String>,
@@ -63,7 +65,8 @@ impl Seen {
     fn put(&self, folder: String, files: Files) {
         let mut all = lock(&self.0);
         if all.len() >= MOST_FOLDERS && !all.contains_key(&folder) {
-            all.clear();
+            let other = all.keys().next().cloned();
+            other.and_then(|other| all.remove(&other));
         }
         all.insert(folder, files);
     }
@@ -101,21 +104,19 @@ impl Call<'_> {
         // A link could lead back to a folder whose lock this call has.
         let above = folder.path().parent().unwrap_or_default();
         let above = self.find(&above)?;
-        let mut ids: Vec<FileId> = Vec::new();
         for (folder, id) in prefixes(&above.path).into_iter().zip(above.ids) {
-            if ids.contains(&id) {
+            let Some(records) = self.records_in(&folder, id)? else {
                 continue;
-            }
-            ids.push(id);
-            let is_own = folder == self.base.path;
+            };
+            self.record_ids.push(records);
             let path = self.below(&self.below(&folder, RECORDS)?, "lock")?;
             let lock = match self.wait_for_lock(&path) {
-                Err(Error::Share(error)) if !is_own => match error.failure {
-                    Failure::NotFound | Failure::NotAFolder => continue,
-                    // Another user's base folder: its records count, and its own calls look at ours.
-                    Failure::Denied => None,
-                    _ => return Err(error.into()),
-                },
+                // Another user's base folder: its records count, and its own calls look at ours.
+                Err(Error::Share(error))
+                    if error.failure == Failure::Denied && folder != self.base.path =>
+                {
+                    None
+                }
                 lock => Some(lock?),
             };
             held.push(Held { folder, id, lock });
@@ -167,7 +168,7 @@ impl Call<'_> {
             let Some(name) = record_name(&entry) else {
                 continue;
             };
-            let stamp = (entry.id, entry.changed, entry.size);
+            let mut stamp = (entry.id, entry.changed, entry.size);
             match before.get(&name) {
                 Some(known) if known.0 == stamp => {
                     files.insert(name, known.clone());
@@ -175,6 +176,10 @@ impl Call<'_> {
                 _ if failed.is_some() => {}
                 _ => match self.read_other(&records, folder, &name, &entry) {
                     Ok(Some(known)) => {
+                        // What cannot be read is read again: perhaps by another user.
+                        if known.volume.is_err() {
+                            stamp.2 = u64::MAX;
+                        }
                         files.insert(name, (stamp, Arc::new(known)));
                     }
                     Ok(None) => {}
@@ -214,7 +219,8 @@ impl Call<'_> {
                 _ => return Err(error.into()),
             },
         };
-        Ok(Some(Known { file, volume }))
+        let key = place_key(self.base, &file);
+        Ok(Some(Known { key, file, volume }))
     }
 
     /// A folder with all its entries.
@@ -241,6 +247,9 @@ impl KnownVolume {
         let path = names.try_fold(base.clone(), |path, name| path.join(name));
         let mut place = Place::new(base, &folder);
         if let Some(held) = record.state.held() {
+            if held.above.len() > place.names.len() {
+                return Err(RecordError::Folder);
+            }
             place.above = held.above.iter().copied().map(FileId).collect();
             place.id = Some(FileId(held.id));
         }

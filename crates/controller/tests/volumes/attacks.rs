@@ -224,22 +224,8 @@ fn a_folder_is_recognised_by_its_short_name() {
     let controller = Controller::new(samba.port());
     let long = volume("pvc-1", "a long folder's name");
     fill(&samba, &long);
-    let output = Command::new("smbclient")
-        .args([r"\\127.0.0.1\plain", PASSWORD, "-U", &user()])
-        .args([
-            "-p",
-            &samba.port().to_string(),
-            "-c",
-            "allinfo \"a long folder's name\"",
-        ])
-        .output()
-        .unwrap();
-    let output = String::from_utf8(output.stdout).unwrap();
-    let short = output
-        .lines()
-        .find_map(|line| line.strip_prefix("altname: "));
-    let short = short.unwrap_or_else(|| panic!("no short name in {output}"));
-    assert!(short.contains('~'), "{short}");
+    let short = short_name(&samba, "a long folder's name");
+    let short = short.as_str();
     for (name, path) in [
         ("pvc-2", short.to_owned()),
         ("pvc-3", format!("{short}/sub")),
@@ -288,11 +274,94 @@ fn a_base_folder_in_a_volume_is_refused() {
         inner.base = base(path);
         let failed = controller.create(&inner).unwrap_err();
         assert_eq!(failed.error.class(), Class::Invalid, "{path}: {failed:?}");
+        let mut direct = gone(&inner);
+        direct.unrecorded = Unrecorded::DeleteIfNone;
+        assert_eq!(delete(&controller, &direct).unwrap(), Deleted::Gone);
     }
+    // Nothing of these calls is in the volume, which it would keep.
+    assert_eq!(delete(&controller, &gone(&outer)).unwrap(), Deleted::Gone);
     inner.base = base("team");
     fill(&samba, &inner);
     let failed = controller.create(&volume("pvc-3", "TEAM")).unwrap_err();
     assert_eq!(failed.error.class(), Class::Invalid, "{failed:?}");
+}
+
+#[test]
+fn a_base_folder_behind_a_link_is_refused() {
+    let (samba, controller) = scene();
+    let volume = volume("pvc-1", "a");
+    fill(&samba, &volume);
+    symlink("a/sub", at(&samba, "link")).unwrap();
+    let mut other = self::volume("pvc-2", "data");
+    other.base = base("link");
+    let failed = controller.create(&other).unwrap_err();
+    assert_eq!(failed.error.class(), Class::Blocked, "{failed:?}");
+    let error = controller.delete(&gone(&other)).unwrap_err();
+    assert_eq!(error.class(), Class::Blocked, "{error}");
+    assert_eq!(delete(&controller, &gone(&volume)).unwrap(), Deleted::Gone);
+}
+
+/// Guards what others have in the place of `.wincsi`: a lock's file goes when it is closed.
+#[test]
+fn a_linked_folder_of_records_is_not_entered() {
+    let (samba, controller) = scene();
+    let (outer, inner) = (volume("pvc-1", "a"), volume("pvc-2", "a/b"));
+    fill(&samba, &outer);
+    create(&controller, &inner).unwrap();
+    fs::write(at(&samba, "victim/inner/lock"), b"").unwrap();
+    symlink("../victim/inner", at(&samba, "a/.wincsi")).unwrap();
+    let error = delete(&controller, &gone(&inner)).unwrap_err();
+    assert_eq!(error.class(), Class::Blocked, "{error}");
+    assert!(at(&samba, "victim/inner/lock").exists());
+    fs::rename(at(&samba, ".wincsi"), at(&samba, "away")).unwrap();
+    symlink("victim/inner", at(&samba, ".wincsi")).unwrap();
+    for error in [
+        controller.create(&volume("pvc-3", "c")).unwrap_err().error,
+        controller.delete(&gone(&outer)).unwrap_err(),
+    ] {
+        assert_eq!(error.class(), Class::Blocked, "{error}");
+    }
+    assert!(at(&samba, "victim/inner/lock").exists() && is_whole(&samba));
+    assert_eq!(entries(&samba, "victim/inner"), ["lock", "precious"]);
+}
+
+#[test]
+fn two_spellings_of_a_base_folder_are_one() {
+    let (samba, controller) = scene();
+    fs::create_dir(at(&samba, "team")).unwrap();
+    let (mut first, mut second) = (volume("pvc-1", "one"), volume("pvc-2", "two"));
+    first.base = base("team");
+    second.base = base("Team");
+    create(&controller, &first).unwrap();
+    // This call reads the other's record by its own spelling.
+    create(&controller, &second).unwrap();
+    for volume in [&first, &second] {
+        assert_eq!(delete(&controller, &gone(volume)).unwrap(), Deleted::Gone);
+    }
+}
+
+#[test]
+fn the_records_are_no_folder_by_any_name() {
+    let samba = Samba::with("mangled names = yes");
+    let controller = Controller::new(samba.port());
+    fill(&samba, &volume("pvc-1", "data"));
+    let short = short_name(&samba, ".wincsi");
+    let mut through = volume("pvc-2", "deleted");
+    through.base = base(&short);
+    for volume in [volume("pvc-2", &format!("{short}/deleted")), through] {
+        let failed = controller.create(&volume).unwrap_err();
+        assert_eq!(failed.error.class(), Class::Invalid, "{failed:?}");
+        fs::create_dir_all(at(&samba, ".wincsi/deleted/x")).unwrap();
+        for deletion in [gone(&volume), archive(&volume)] {
+            let deletion = wincsi_controller::volumes::Delete {
+                unrecorded: Unrecorded::Delete,
+                ..deletion
+            };
+            let deleted = delete(&controller, &deletion).unwrap();
+            assert!(matches!(deleted, Deleted::Left(_)), "{deleted:?}");
+        }
+        assert!(at(&samba, ".wincsi/deleted/x").exists());
+    }
 }
 
 #[test]
@@ -365,6 +434,23 @@ fn a_read_only_tree_goes() {
     fs::set_permissions(file, PermissionsExt::from_mode(0o444)).unwrap();
     assert_eq!(delete(&controller, &gone(&volume)).unwrap(), Deleted::Gone);
     assert!(!at(&samba, "data").exists());
+}
+
+/// The name that Samba makes up for old programs.
+fn short_name(samba: &Samba, name: &str) -> String {
+    let output = Command::new("smbclient")
+        .args([r"\\127.0.0.1\plain", PASSWORD, "-U", &user()])
+        .args(["-p", &samba.port().to_string(), "-c"])
+        .arg(format!("allinfo \"{name}\""))
+        .output()
+        .unwrap();
+    let output = String::from_utf8(output.stdout).unwrap();
+    let short = output
+        .lines()
+        .find_map(|line| line.strip_prefix("altname: "));
+    let short = short.unwrap_or_else(|| panic!("no short name in {output}"));
+    assert!(short.contains('~'), "{short}");
+    short.to_owned()
 }
 
 /// A share with a folder that must stay.

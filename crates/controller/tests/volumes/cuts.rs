@@ -134,6 +134,9 @@ fn a_claim_that_returns_keeps_its_folder() {
                 let deleted = delete(controller, &deletion).unwrap();
                 assert!(at(samba, "ns/data/new").exists());
                 assert_ne!(deleted, Deleted::Left(Left::Replaced));
+                if matches!(deleted, Deleted::Left(_)) {
+                    fs::remove_file(at(samba, ".wincsi/pvc-1.volume")).unwrap();
+                }
                 let archive = at(samba, "archived-ns/data/sub/file");
                 let is_archived = policy == Policy::Archive && created == Created::Made;
                 assert_eq!(archive.exists(), is_archived);

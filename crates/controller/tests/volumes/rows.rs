@@ -1,7 +1,7 @@
 //! Each answer of the tables of create and delete that needs a share.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{PermissionsExt, symlink};
 
 use smb::{Existing, Failure, Name, Share, SharePath};
 use wincsi_controller::volumes::{
@@ -155,11 +155,112 @@ fn a_replaced_folder_stays_unless_told_otherwise() {
         let deleted = delete(&controller, &deletion).unwrap();
         assert_eq!(deleted == Deleted::Gone, is_gone, "{deleted:?}");
         assert_eq!(at(&samba, "data").exists(), !is_gone);
-        assert_eq!(
-            entries(&samba, ".wincsi"),
-            if is_gone { &["deleted"][..] } else { &[] }
-        );
+        let records: &[&str] = match unrecorded {
+            Unrecorded::Keep => &[],
+            Unrecorded::DeleteIfNone => &["pvc-1.volume"],
+            Unrecorded::Delete => &["deleted"],
+        };
+        assert_eq!(entries(&samba, ".wincsi"), records);
         assert!(at(&samba, "away/sub/file").exists());
+    }
+}
+
+/// Guards folders that a delete left: its answer may be lost, and it comes again.
+#[test]
+fn what_one_delete_left_the_next_leaves_too() {
+    for unrecorded in [
+        Unrecorded::Keep,
+        Unrecorded::DeleteIfNone,
+        Unrecorded::Delete,
+    ] {
+        for case in ["found", "found elsewhere", "shared", "records", "replaced"] {
+            let samba = Samba::start();
+            let controller = Controller::new(samba.port());
+            let (volume, other) = (volume("pvc-1", "data"), volume("pvc-2", "DATA"));
+            if case.starts_with("found") {
+                fs::create_dir_all(at(&samba, "data/sub")).unwrap();
+                fs::write(at(&samba, "data/sub/file"), b"x").unwrap();
+                create(&controller, &volume).unwrap();
+            } else {
+                fill(&samba, &volume);
+            }
+            match case {
+                "shared" => assert_eq!(create(&controller, &other).unwrap(), Created::Found),
+                "records" => fs::create_dir(at(&samba, "data/.wincsi")).unwrap(),
+                "replaced" | "found elsewhere" => {
+                    fs::rename(at(&samba, "data"), at(&samba, "away")).unwrap();
+                    fs::create_dir_all(at(&samba, "data/sub")).unwrap();
+                    fs::write(at(&samba, "data/sub/file"), b"x").unwrap();
+                }
+                _ => {}
+            }
+            let mut deletion = gone(&volume);
+            deletion.unrecorded = unrecorded;
+            if case == "replaced" && unrecorded == Unrecorded::Delete {
+                continue;
+            }
+            for time in 0..3 {
+                let deleted = delete(&controller, &deletion).unwrap();
+                let text = format!("{case} {unrecorded:?} {time}: {deleted:?}");
+                assert!(matches!(deleted, Deleted::Left(_)), "{text}");
+                assert!(at(&samba, "data/sub/file").exists(), "{text}");
+                if case == "shared" {
+                    delete(&controller, &gone(&other)).unwrap();
+                }
+            }
+            // The name can have a volume again, which takes the record over.
+            let _ = fs::remove_dir(at(&samba, "data/.wincsi"));
+            assert_eq!(create(&controller, &volume).unwrap(), Created::Found);
+        }
+    }
+}
+
+#[test]
+fn an_archive_always_has_a_name() {
+    let samba = Samba::start();
+    let controller = Controller::new(samba.port());
+    let long = "x".repeat(250);
+    for name in ["archived-data", "archived-data-Pvc-1"] {
+        fs::create_dir(at(&samba, name)).unwrap();
+    }
+    symlink("nothing", at(&samba, "archived-link")).unwrap();
+    for (path, ends) in [
+        ("data", r"\archived-sha256-"),
+        ("link", r"\archived-link-Pvc-1"),
+        (long.as_str(), r"\archived-sha256-"),
+    ] {
+        let volume = volume("Pvc-1", path);
+        fill(&samba, &volume);
+        let deleted = delete(&controller, &archive(&volume)).unwrap();
+        let Deleted::Archived(Some(to)) = deleted else {
+            panic!("{path}: {deleted:?}");
+        };
+        assert!(to.to_string().starts_with(ends), "{to}");
+        let to = to.to_string().replace('\\', "/");
+        assert!(at(&samba, &to[1..]).join("sub/file").exists());
+    }
+}
+
+#[test]
+fn a_reserved_base_folder_is_none() {
+    let samba = Samba::start();
+    let controller = Controller::new(samba.port());
+    for path in [
+        "archived-ns",
+        "x/Archived-ns",
+        ".WINCSI",
+        "x/.wincsi/deleted",
+    ] {
+        fs::create_dir_all(at(&samba, path).join("pvc-1")).unwrap();
+        let mut volume = volume("pvc-1", "pvc-1");
+        volume.base = base(path);
+        let failed = controller.create(&volume).unwrap_err();
+        assert_eq!(failed.error.class(), Class::Invalid, "{path}");
+        let mut deletion = gone(&volume);
+        deletion.unrecorded = Unrecorded::DeleteIfNone;
+        let deleted = controller.delete(&deletion).unwrap();
+        assert_eq!(deleted, Deleted::Left(Left::Unrecorded), "{path}");
+        assert!(at(&samba, path).join("pvc-1").exists());
     }
 }
 
