@@ -12,8 +12,7 @@ use crate::trial;
 #[path = "../../crates/smb/tests/samba/smbd.rs"]
 mod smbd;
 
-pub(crate) use self::smbd::PASSWORD;
-use self::smbd::Samba;
+pub(crate) use self::smbd::{PASSWORD, Samba, user as local_user};
 
 /// The server and its share, as volumes name them.
 pub(crate) const SOURCE: &str = "//127.0.0.1/encrypted";
@@ -59,7 +58,7 @@ impl Share {
 
 /// The user of the share, as the node logs on.
 pub(crate) fn user() -> String {
-    format!(r"FILES\{}", smbd::user())
+    format!(r"FILES\{}", local_user())
 }
 
 /// What a folder has, in order.

@@ -32,6 +32,8 @@ pub(crate) enum Need {
     Msvc,
     /// The server that the SMB client is tested with.
     Samba,
+    /// What the controller's speed is compared with.
+    Smbclient,
     /// A linker, and Rust's standard library, for Windows programs.
     Windows,
     /// Runs Windows programs.
