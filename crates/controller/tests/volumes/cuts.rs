@@ -89,7 +89,7 @@ fn a_delete_that_is_cut_is_repeated() {
 
 #[test]
 fn an_archive_that_is_cut_is_repeated() {
-    for folder in ["ns/data"] {
+    for folder in FOLDERS.into_iter().skip(1) {
         let volume = volume("pvc-1", folder);
         let archive = archive(&volume);
         each_cut(
@@ -126,6 +126,7 @@ fn a_claim_that_returns_keeps_its_folder() {
             |samba, controller| {
                 if let Err(text) = create_unless_unmoved(controller, &new) {
                     assert!(text.contains("not moved away"), "{text}");
+                    assert!(at(samba, "ns/data").exists(), "it is moved away");
                     refused += 1;
                     delete(controller, &deletion).unwrap();
                 }
