@@ -200,6 +200,21 @@ fn an_unreadable_record_stops_the_deletes_beside_it() {
 }
 
 #[test]
+fn a_record_that_changed_is_read_again() {
+    let (samba, controller) = scene();
+    let (mine, other) = (volume("pvc-1", "data"), volume("pvc-2", "abcdef"));
+    fill(&samba, &mine);
+    fill(&samba, &other);
+    create(&controller, &volume("pvc-3", "third")).unwrap();
+    // The same file with the same length.
+    let record = at(&samba, ".wincsi/pvc-2.volume");
+    let text = fs::read_to_string(&record).unwrap();
+    fs::write(&record, text.replace("abcdef", "data/x")).unwrap();
+    let deleted = delete(&controller, &gone(&mine)).unwrap();
+    assert_eq!(deleted, Deleted::Left(Left::Shared));
+}
+
+#[test]
 fn one_folder_of_two_volumes_stays() {
     for again in ["data", "Data", "DATA"] {
         for first in [0, 1] {
@@ -246,6 +261,25 @@ fn a_folder_is_recognised_by_its_short_name() {
         Deleted::Left(Left::Shared)
     );
     assert!(at(&samba, "a long folder's name/sub/file").exists());
+}
+
+#[test]
+fn a_folder_within_counts_by_a_short_name() {
+    for (recorded, direct) in [("/sub", ""), ("", "/sub")] {
+        let samba = Samba::with("mangled names = yes");
+        let controller = Controller::new(samba.port());
+        fs::create_dir(at(&samba, "a long folder's name")).unwrap();
+        let volume = volume("pvc-1", &format!("a long folder's name{recorded}"));
+        create(&controller, &volume).unwrap();
+        let _ = fs::create_dir(at(&samba, "a long folder's name/sub"));
+        let short = short_name(&samba, "a long folder's name");
+        let mut deletion = gone(&volume);
+        deletion.folder = folder(&format!("{short}{direct}"));
+        deletion.name = None;
+        deletion.unrecorded = Unrecorded::Delete;
+        let deleted = delete(&controller, &deletion).unwrap();
+        assert_eq!(deleted, Deleted::Left(Left::Shared), "{direct}");
+    }
 }
 
 #[test]

@@ -89,21 +89,22 @@ fn a_delete_that_is_cut_is_repeated() {
 
 #[test]
 fn an_archive_that_is_cut_is_repeated() {
-    let folder = "ns/data";
-    let volume = volume("pvc-1", folder);
-    let archive = archive(&volume);
-    each_cut(
-        &BOTH,
-        |samba| fill(samba, &volume),
-        |controller| format!("{:?}", controller.delete(&archive)),
-        |samba, controller| {
-            let deleted = delete(controller, &archive).unwrap();
-            assert!(matches!(deleted, Deleted::Archived(_)), "{deleted:?}");
-            assert!(!at(samba, folder).exists());
-            assert!(at(samba, &format!("archived-{folder}/sub/file")).exists());
-            is_clean(samba, &[]);
-        },
-    );
+    for folder in FOLDERS.into_iter().skip(1) {
+        let volume = volume("pvc-1", folder);
+        let archive = archive(&volume);
+        each_cut(
+            &BOTH,
+            |samba| fill(samba, &volume),
+            |controller| format!("{:?}", controller.delete(&archive)),
+            |samba, controller| {
+                let deleted = delete(controller, &archive).unwrap();
+                assert!(matches!(deleted, Deleted::Archived(_)), "{deleted:?}");
+                assert!(!at(samba, folder).exists());
+                assert!(at(samba, &format!("archived-{folder}/sub/file")).exists());
+                is_clean(samba, &[]);
+            },
+        );
+    }
 }
 
 /// Guards the folder of a claim that comes back under its name while its old volume is being deleted.
@@ -125,6 +126,7 @@ fn a_claim_that_returns_keeps_its_folder() {
             |samba, controller| {
                 if let Err(text) = create_unless_unmoved(controller, &new) {
                     assert!(text.contains("not moved away"), "{text}");
+                    assert!(at(samba, "ns/data").exists(), "it is moved away");
                     refused += 1;
                     delete(controller, &deletion).unwrap();
                 }

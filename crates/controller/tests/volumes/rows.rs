@@ -1,7 +1,7 @@
 //! Each answer of the tables of create and delete that needs a share.
 
 use std::fs;
-use std::os::unix::fs::{PermissionsExt, symlink};
+use std::os::unix::fs::symlink;
 
 use smb::{Existing, Failure, Name, Share, SharePath};
 use wincsi_controller::volumes::{
@@ -94,12 +94,10 @@ fn what_is_missing_or_refused_is_told_apart() {
             assert_eq!(error.class(), class, "{error}");
         }
     }
-    fs::set_permissions(samba.root(), PermissionsExt::from_mode(0o555)).unwrap();
-    let failed = controller.create(&volume);
-    fs::set_permissions(samba.root(), PermissionsExt::from_mode(0o755)).unwrap();
-    if !is_root() {
-        assert_eq!(failed.unwrap_err().error.class(), Class::Denied);
-    }
+    let readers = controller.with(port(samba.port(), "readers", PASSWORD));
+    let failed = readers.create(&volume).unwrap_err();
+    assert_eq!(failed.error.class(), Class::Denied, "{failed:?}");
+    assert_eq!(failed.leftover, Leftover::Nothing);
 }
 
 #[test]
@@ -414,8 +412,4 @@ fn a_volume_that_is_being_deleted_is_not_made() {
         assert!(matches!(failed.error, Error::Busy(_)), "{path} {failed:?}");
     }
     assert_eq!(delete(&controller, &gone(&volume)).unwrap(), Deleted::Gone);
-}
-
-fn is_root() -> bool {
-    crate::server::user() == "root"
 }

@@ -26,7 +26,7 @@ struct Port {
 }
 
 impl Samba {
-    /// With the shares `encrypted`, which demands it, and `plain`, both of the folder [`root`](Self::root).
+    /// With the shares `encrypted`, which demands it, `plain`, and `readers`, all of the folder [`root`](Self::root).
     pub(crate) fn start() -> Self {
         Self::with("")
     }
@@ -94,9 +94,9 @@ fn configuration(folder: &Path, port: u16, lines: &str) -> String {
     .chain(["pid directory", "ncalrpc dir"])
     .map(|name| format!("{name} = {folder}/state\n"))
     .collect();
-    let share = |name, encryption| {
+    let share = |name, encryption, read_only| {
         format!(
-            "[{name}]\npath = {folder}/share\nread only = no\nsmb encrypt = {encryption}\n\
+            "[{name}]\npath = {folder}/share\nread only = {read_only}\nsmb encrypt = {encryption}\n\
              map readonly = yes\nstore dos attributes = no\n"
         )
     };
@@ -107,9 +107,10 @@ fn configuration(folder: &Path, port: u16, lines: &str) -> String {
          change notify = no\n\
          load printers = no\nprinting = bsd\nprintcap name = /dev/null\ndisable spoolss = yes\n\
          passdb backend = tdbsam:{folder}/state/passdb.tdb\n\
-         log file = {folder}/state/log\n{lines}\n{}{}",
-        share("encrypted", "required"),
-        share("plain", "auto"),
+         log file = {folder}/state/log\n{lines}\n{}{}{}",
+        share("encrypted", "required", "no"),
+        share("plain", "auto", "no"),
+        share("readers", "auto", "yes"),
     )
 }
 
