@@ -43,7 +43,7 @@ struct Bench {
 
 /// Measures all, and returns the report.
 pub(super) fn measure(options: &Options) -> Result<String> {
-    env::provide(&[Need::Samba, Need::Smbclient])?;
+    env::provide(&[Need::Samba])?;
     let [pairs, files, heap] = match options.quick {
         true => ["50", "500", "5000"],
         false => ["500", "10000", "100000"],

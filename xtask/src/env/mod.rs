@@ -30,10 +30,8 @@ pub(crate) enum Need {
     Mkfs,
     /// Rust's standard library for Windows with the MSVC runtime (check and clippy only).
     Msvc,
-    /// The server that the SMB client is tested with.
+    /// The server that the SMB client is tested with, and a client beside ours.
     Samba,
-    /// What the controller's speed is compared with.
-    Smbclient,
     /// A linker, and Rust's standard library, for Windows programs.
     Windows,
     /// Runs Windows programs.
