@@ -29,6 +29,11 @@ const PAGES: &[Page] = &[
         example: "compatibility_page",
     },
     Page {
+        path: "docs/controller-flags.md",
+        package: "wincsi-controller",
+        example: "controller_flags_page",
+    },
+    Page {
         path: "docs/driver-flags.md",
         package: "wincsi-driver",
         example: "driver_flags_page",

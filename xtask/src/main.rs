@@ -28,6 +28,7 @@ mod image;
 mod manifests;
 mod packages;
 mod process;
+mod samba;
 mod server;
 mod test;
 mod tidy;

@@ -21,23 +21,16 @@ pub(crate) const PLUGIN: &str = "wincsi";
 pub(crate) const PACKAGE: &str = "wincsi-trial-driver";
 pub(crate) const PROGRAM: &str = "trial";
 
+/// The controller of shares: its package, and its program.
+pub(crate) const SHARE_CONTROLLER: &str = "wincsi-controller";
+
 pub(crate) const NODE: &str = "trial-node";
 
 /// A server beside the node, its share, and the share's user.
 const SERVER: &str = "files.example.com";
 const SHARE: &str = "data";
-pub(crate) const USER: &str = r"FILES\pods";
+const USER: &str = r"FILES\pods";
 pub(crate) const PASSWORD: &str = "correct horse";
-
-/// The share as volumes name it.
-pub(crate) fn source() -> String {
-    format!("//{SERVER}/{SHARE}")
-}
-
-/// The share's folder in the node's folder.
-pub(crate) fn share_folder() -> PathBuf {
-    Path::new("smb").join(SERVER).join(SHARE)
-}
 
 /// The plugin's log line when it serves CSI and its registration, and the controller's output.
 pub(crate) const PLUGIN_SERVES: &str = "] ready";
@@ -77,7 +70,15 @@ pub(crate) fn plugin(host: Host<'_>, exe: &Path, folder: &Path) -> Command {
     command
 }
 
-/// The controller of the disks of the node in a folder, at a socket.
+/// The controller of shares, at a socket.
+pub(crate) fn share_controller(exe: &Path, socket: &Path) -> Command {
+    let mut command = Command::new(exe);
+    command.arg("-v=5");
+    command.arg(format!("-endpoint=unix:{}", socket.display()));
+    command
+}
+
+/// The controller of the disks and LUNs of the node in a folder, at a socket.
 pub(crate) fn controller(exe: &Path, folder: &Path, socket: &Path) -> Command {
     let mut command = Command::new(exe);
     command.args(["controller", "--endpoint"]).arg(socket);
@@ -88,7 +89,14 @@ pub(crate) fn controller(exe: &Path, folder: &Path, socket: &Path) -> Command {
 /// Makes the node in a folder beside a server, and returns this machine's folder of its drive C.
 pub(crate) fn make_node(tool: &Path, folder: &Path) -> Result<PathBuf> {
     let printed = run(tool, "make", folder, &["--name", NODE])?;
-    run(tool, "share", folder, &[SERVER, SHARE, USER, PASSWORD])?;
+    make_share(tool, folder, &[SERVER, SHARE, USER, PASSWORD])?;
+    Ok(PathBuf::from(printed.trim()))
+}
+
+/// Makes a server beside the node: its name, its share, the share's user and password, and perhaps a port. Returns this
+/// machine's folder of the share.
+pub(crate) fn make_share(tool: &Path, folder: &Path, server: &[&str]) -> Result<PathBuf> {
+    let printed = run(tool, "share", folder, server)?;
     Ok(PathBuf::from(printed.trim()))
 }
 

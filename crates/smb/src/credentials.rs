@@ -6,7 +6,7 @@ use zeroize::Zeroizing;
 const LONGEST: usize = 256;
 
 /// Who logs on. It has no `Debug` form, and is zeroed when dropped.
-#[derive(Clone)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct Credentials {
     user: String,
     domain: String,

@@ -1,8 +1,8 @@
-//! Keys of a session, signatures, encryption: MS-SMB2 3.1.4 for dialect 3.1.1, with AES-CMAC and AES-128-GCM.
+//! Keys of a session, signatures, encryption: MS-SMB2 3.1.4 for dialect 3.1.1, with AES-CMAC and AES-GCM.
 
 use aes::Aes128;
-use aes_gcm::Aes128Gcm;
 use aes_gcm::aead::{Aead, Payload};
+use aes_gcm::{Aes128Gcm, Aes256Gcm};
 use cmac::Cmac;
 use hmac::{Hmac, KeyInit, Mac};
 use md5::Md5;
@@ -27,13 +27,27 @@ const SIGNATURE: std::ops::Range<usize> = 48..64;
 #[derive(Clone)]
 pub(crate) struct Preauth([u8; 64]);
 
+/// What encrypts messages, by its number in the negotiation (2.2.3.1.2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u16)]
+pub(crate) enum Cipher {
+    Aes128Gcm = 2,
+    Aes256Gcm = 4,
+}
+
 /// The keys of one session, in one direction each.
 pub(crate) struct Keys {
     signing: Key,
-    sending: Key,
-    receiving: Key,
+    sending: Sealer,
+    receiving: Sealer,
     /// The next nonce: never used twice, since a session's keys are its own.
     nonce: u64,
+}
+
+/// A cipher and its key, zeroed when dropped.
+enum Sealer {
+    Aes128(Aes128Gcm),
+    Aes256(Aes256Gcm),
 }
 
 impl Preauth {
@@ -47,13 +61,23 @@ impl Preauth {
     }
 }
 
+impl Cipher {
+    /// The favourite first.
+    pub(crate) const ALL: [Self; 2] = [Self::Aes128Gcm, Self::Aes256Gcm];
+
+    pub(crate) fn of(number: u16) -> Option<Self> {
+        Self::ALL.into_iter().find(|one| *one as u16 == number)
+    }
+}
+
 impl Keys {
     /// From the key of the logon (3.2.5.3.1).
-    pub(crate) fn derive(session: &Key, preauth: &Preauth) -> Self {
+    pub(crate) fn derive(session: &Key, preauth: &Preauth, cipher: Cipher) -> Self {
+        let sealer = |label| Sealer::derive(session, label, preauth, cipher);
         Self {
-            signing: derive(session, b"SMBSigningKey\0", &preauth.0),
-            sending: derive(session, b"SMBC2SCipherKey\0", &preauth.0),
-            receiving: derive(session, b"SMBS2CCipherKey\0", &preauth.0),
+            signing: derive(session, b"SMBSigningKey\0", preauth),
+            sending: sealer(b"SMBC2SCipherKey\0"),
+            receiving: sealer(b"SMBS2CCipherKey\0"),
             nonce: 0,
         }
     }
@@ -84,7 +108,7 @@ impl Keys {
         self.nonce = self.nonce.checked_add(1).ok_or(Failure::Ended)?;
         let mut nonce = [0; NONCE_LEN];
         nonce[..8].copy_from_slice(&self.nonce.to_le_bytes());
-        seal(&self.sending, nonce, session, message)
+        self.sending.seal(nonce, session, message)
     }
 
     /// The message in an encrypted one.
@@ -107,13 +131,47 @@ impl Keys {
             msg: &with_tag,
             aad: &header[AUTHENTICATED..],
         };
-        Aes128Gcm::new((&*self.receiving).into())
-            .decrypt((&nonce).into(), payload)
-            .map_err(|_| Failure::Unprotected("it cannot be decrypted"))
+        let opened = match &self.receiving {
+            Sealer::Aes128(aes) => aes.decrypt((&nonce).into(), payload),
+            Sealer::Aes256(aes) => aes.decrypt((&nonce).into(), payload),
+        };
+        opened.map_err(|_| Failure::Unprotected("it cannot be decrypted"))
     }
 
     fn signature(&self, message: &[u8]) -> Cmac<Aes128> {
         Cmac::<Aes128>::new((&*self.signing).into()).chain_update(message)
+    }
+}
+
+impl Sealer {
+    fn derive(session: &Key, label: &[u8], preauth: &Preauth, cipher: Cipher) -> Self {
+        match cipher {
+            Cipher::Aes128Gcm => {
+                let key = derive::<16>(session, label, preauth);
+                Self::Aes128(Aes128Gcm::new((&*key).into()))
+            }
+            Cipher::Aes256Gcm => {
+                let key = derive::<32>(session, label, preauth);
+                Self::Aes256(Aes256Gcm::new((&*key).into()))
+            }
+        }
+    }
+
+    fn seal(&self, nonce: [u8; NONCE_LEN], session: u64, message: &[u8]) -> Outcome<Vec<u8>> {
+        let head = Out::default().bytes(&nonce).zeros(4).len32(message);
+        let authenticated = head.u16(0).u16(1).u64(session).done();
+        let payload = Payload {
+            msg: message,
+            aad: &authenticated,
+        };
+        let sealed = match self {
+            Self::Aes128(aes) => aes.encrypt((&nonce).into(), payload),
+            Self::Aes256(aes) => aes.encrypt((&nonce).into(), payload),
+        };
+        let sealed = sealed.map_err(|_| Failure::Ended)?;
+        let (sealed, tag) = sealed.split_at(message.len());
+        let header = [TRANSFORM.as_slice(), tag, &authenticated, sealed];
+        Ok(header.concat())
     }
 }
 
@@ -130,31 +188,22 @@ pub(crate) fn random<const N: usize>() -> Outcome<[u8; N]> {
     Ok(bytes)
 }
 
-fn seal(key: &Key, nonce: [u8; 12], session: u64, message: &[u8]) -> Outcome<Vec<u8>> {
-    let head = Out::default().bytes(&nonce).zeros(4).len32(message);
-    let authenticated = head.u16(0).u16(1).u64(session).done();
-    let payload = Payload {
-        msg: message,
-        aad: &authenticated,
-    };
-    let sealed = Aes128Gcm::new((&**key).into())
-        .encrypt((&nonce).into(), payload)
-        .map_err(|_| Failure::Ended)?;
-    let (sealed, tag) = sealed.split_at(message.len());
-    let header = [TRANSFORM.as_slice(), tag, &authenticated, sealed];
-    Ok(header.concat())
-}
-
-/// SP 800-108 in counter mode, of which 128 bits need one round (3.1.4.2).
-fn derive(key: &Key, label: &[u8], context: &[u8]) -> Key {
+/// SP 800-108 in counter mode, of which these lengths need one round (3.1.4.2).
+fn derive<const LEN: usize>(key: &Key, label: &[u8], preauth: &Preauth) -> Zeroizing<[u8; LEN]> {
     let mut mac = keyed::<Hmac<Sha256>>(key);
-    let length = 128_u32.to_be_bytes();
-    for part in [&1_u32.to_be_bytes(), label, &[0], context, &length] {
+    let bits = u32::try_from(8 * LEN).expect("keys have 128 or 256 bits");
+    for part in [
+        &1_u32.to_be_bytes(),
+        label,
+        &[0],
+        &preauth.0,
+        &bits.to_be_bytes(),
+    ] {
         mac.update(part);
     }
     let full = Zeroizing::new(<[u8; 32]>::from(mac.finalize().into_bytes()));
-    let mut key = Key::default();
-    key.copy_from_slice(&full[..16]);
+    let mut key = Zeroizing::new([0; LEN]);
+    key.copy_from_slice(&full[..LEN]);
     key
 }
 
@@ -164,24 +213,24 @@ fn keyed<M: Mac + KeyInit>(key: &[u8; 16]) -> M {
 
 #[cfg(test)]
 mod tests {
-    use super::{Key, Keys, Preauth, seal};
+    use super::{Cipher, Key, Keys, Preauth, derive};
     use crate::error::Failure;
     use crate::vectors::{self, hex};
 
     /// From Microsoft's "SMB 2 and SMB 3 security in Windows 10: the anatomy of signing and cryptographic keys".
     #[test]
     fn published_keys_of_3_1_1_are_derived() {
-        let keys = Keys::derive(
-            &key("270E1BA896585EEB7AF3472D3B4C75A7"),
-            &Preauth(hex(vectors::PREAUTH).try_into().unwrap()),
-        );
-        for (found, expected) in [
-            (&keys.signing, "73FE7A9A77BEF0BDE49C650D8CCB5F76"),
-            (&keys.sending, "629BCBC54422A0F572B97F45989B6073"),
-            (&keys.receiving, "E2AF0DCEFAC68DA71A0DFBD0D1350D74"),
+        let session = key("270E1BA896585EEB7AF3472D3B4C75A7");
+        let preauth = Preauth(hex(vectors::PREAUTH).try_into().unwrap());
+        for (label, expected) in [
+            ("SMBSigningKey\0", "73FE7A9A77BEF0BDE49C650D8CCB5F76"),
+            ("SMBC2SCipherKey\0", "629BCBC54422A0F572B97F45989B6073"),
+            ("SMBS2CCipherKey\0", "E2AF0DCEFAC68DA71A0DFBD0D1350D74"),
         ] {
+            let found = derive::<16>(&session, label.as_bytes(), &preauth);
             assert_eq!(found.as_slice(), hex(expected));
         }
+        let keys = Keys::derive(&session, &preauth, Cipher::Aes128Gcm);
         let answer = hex(vectors::SIGNED_ANSWER);
         assert!(keys.verify(&answer));
         let mut again = answer.clone();
@@ -208,10 +257,14 @@ mod tests {
     #[test]
     fn published_messages_are_encrypted_and_decrypted() {
         let preauth = Preauth(hex(vectors::SEALING_PREAUTH).try_into().unwrap());
-        let keys = Keys::derive(&key("419FDDF34C1E001909D362AE7FB6AF79"), &preauth);
+        let session_key = key("419FDDF34C1E001909D362AE7FB6AF79");
+        let keys = Keys::derive(&session_key, &preauth, Cipher::Aes128Gcm);
         let nonce = hex("C7D6822D269CAF48904C664C").try_into().unwrap();
         let session = 0x1000_0000_0025;
-        let sealed = seal(&keys.sending, nonce, session, &hex(vectors::WRITE)).unwrap();
+        let sealed = keys
+            .sending
+            .seal(nonce, session, &hex(vectors::WRITE))
+            .unwrap();
         assert_eq!(sealed, hex(vectors::SEALED_WRITE));
 
         let answer = hex(vectors::SEALED_ANSWER);
@@ -230,7 +283,7 @@ mod tests {
 
     #[test]
     fn no_nonce_is_used_twice() {
-        let mut keys = Keys::derive(&Key::default(), &Preauth::new());
+        let mut keys = Keys::derive(&Key::default(), &Preauth::new(), Cipher::Aes256Gcm);
         let first = keys.seal(1, b"message").unwrap();
         assert_ne!(first, keys.seal(1, b"message").unwrap());
         keys.nonce = u64::MAX;

@@ -53,7 +53,7 @@ pub enum Operation {
     Unlock,
 }
 
-/// Why an operation failed.
+/// Why an operation failed: where the text says all of it, nothing else does.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Failure {
@@ -61,16 +61,13 @@ pub enum Failure {
     /// No such file or folder, or none on its way.
     #[error("not found")]
     NotFound,
-    /// The name is taken.
     #[error("exists already")]
     Exists,
     /// A part of the path, or the object, is no folder.
     #[error("not a folder")]
     NotAFolder,
-    /// The object is a folder.
     #[error("is a folder")]
     IsAFolder,
-    /// The folder has entries.
     #[error("the folder is not empty")]
     NotEmpty,
     /// Another handle excludes this one.
@@ -79,16 +76,13 @@ pub enum Failure {
     /// The object is gone once its last handle is closed.
     #[error("is being deleted")]
     DeletePending,
-    /// The user may not do this.
     #[error("access denied")]
     Denied,
     /// No space, or no quota, is left.
     #[error("no space is left")]
     Full,
-    /// The server refuses the user or the password.
     #[error("the server refuses user or password ({})", status::Hex(*.0))]
     LogonRefused(u32),
-    /// The server has no such share.
     #[error("no such share")]
     NoSuchShare,
     /// Any other status of the server, by its number in MS-ERREF.
@@ -123,16 +117,13 @@ pub enum Failure {
     },
 
     // The connection, which has ended then.
-    /// The server cannot be reached.
     #[error("cannot be reached ({0})")]
     Unreachable(String),
-    /// The deadline passed.
     #[error("no answer before the deadline")]
     TimedOut,
     /// The server ended the connection.
     #[error("the connection was lost ({0})")]
     Lost(String),
-    /// An earlier failure ended the connection.
     #[error("an earlier failure ended the connection")]
     Ended,
     /// An answer that is none of the protocol's.
@@ -141,17 +132,14 @@ pub enum Failure {
     /// An answer with a wrong signature, or with none, or in the clear.
     #[error("the server's answer is not protected: {0}")]
     Unprotected(&'static str),
-    /// The server does not speak SMB 3.1.1.
     #[error("the server does not speak SMB 3.1.1 ({0})")]
     Dialect(String),
-    /// The server made it a guest's session.
     #[error("the server takes the user for a guest")]
     Guest,
-    /// The server made it an anonymous session.
     #[error("the server takes the user for an anonymous one")]
     Anonymous,
     /// The server cannot encrypt, and it is demanded.
-    #[error("the server offers no encryption with AES-128-GCM")]
+    #[error("the server offers no encryption with AES-GCM")]
     NoEncryption,
     /// The server's NTLM lacks what version 2 needs.
     #[error("the server offers no NTLMv2 with 128 bits")]
@@ -159,21 +147,11 @@ pub enum Failure {
     /// The share is a printer or a pipe.
     #[error("the share holds no files")]
     NotADisk,
-    /// The system has no random numbers.
     #[error("the system has no random numbers")]
     NoRandom,
 }
 
 impl Failure {
-    /// Whether the request may have been carried out although it failed.
-    #[must_use]
-    pub fn is_unanswered(&self) -> bool {
-        matches!(
-            self,
-            Self::TimedOut | Self::Lost(_) | Self::Malformed(_) | Self::Unprotected(_)
-        )
-    }
-
     /// Whether the connection is of no use after it.
     #[must_use]
     pub fn ends_connection(&self) -> bool {

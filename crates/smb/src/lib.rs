@@ -1,6 +1,6 @@
 //! An SMB 3.1.1 client for what a storage controller does on a share: folders, small files, locks.
 //!
-//! [`Share`] is what callers know; [`RemoteShare`] is a share of a real server, [`remove_all`] deletes a tree without
+//! [`Share`] is what callers know; [`RemoteShare`] is a share of a real server, [`remove_content`] empties a tree without
 //! following links. All of it blocks, starts no runtime and no thread that outlives a lookup of a name.
 //!
 //! | promise | how |
@@ -11,7 +11,7 @@
 //! | Each message is signed or encrypted | an answer that is neither ends the connection |
 //! | Names are the server's | UTF-16 units, never decoded ([`Name`]) |
 //!
-//! A change whose answer did not come ([`Failure::is_unanswered`]) may have happened.
+//! A change whose answer did not come may have happened.
 //!
 //! Sources: MS-SMB2 and MS-NLMP as Microsoft publishes them, RFC 4178 (SPNEGO). It ran against Samba only.
 
@@ -32,12 +32,23 @@ mod wire;
 #[cfg(test)]
 mod vectors;
 
+// What holds secrets.
+#[cfg(test)]
+os::assert_no_debug!(
+    auth::Answered,
+    auth::Logon<'static>,
+    connection::Connection,
+    Credentials,
+    crypto::Keys,
+    RemoteShare,
+);
+
 pub use connection::{Privacy, Server};
 pub use credentials::{Credentials, CredentialsError};
 pub use error::{Error, Failure, Operation, Result};
 pub use name::{Name, NameError, SharePath};
 pub use share::{Entry, Existing, FileId, Kind, Listing, Lock, RemoteShare, Share, Visibility};
-pub use walk::{Limits, Removed, remove_all};
+pub use walk::{Limits, Removed, remove_content};
 
 /// Feeds bytes to every decoder of what a server sends, for fuzz targets and tests.
 #[doc(hidden)]

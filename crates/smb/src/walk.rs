@@ -9,6 +9,8 @@ use crate::share::{Entry, FileId, Kind, Share};
 
 /// How many entries one listing holds: memory does not grow with a folder.
 const PAGE: usize = 512;
+/// How many folders of a page are entered before it is listed again: each level of the tree holds so many.
+const FOLDERS: usize = 64;
 
 /// How far a walk goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,25 +24,26 @@ pub struct Limits {
 /// What a walk did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Removed {
-    /// How many entries are gone, the folder itself among them.
+    /// How many entries are gone.
     pub entries: u64,
     /// Folders whose `..` the server does not tell: there only tags kept the walk from following links.
     pub unproved: u64,
 }
 
-/// Removes a folder that must have this id, with all that is in it.
+/// Removes all that is in a folder that must have this id, and leaves the folder, whose id no other has so long.
 ///
 /// A folder is entered only if the id of its `..` is that of the folder in which it was listed, and each entry is
 /// removed only with the id that was listed. The folder above `folder` is looked up first, so that a link in the
 /// place of `folder` itself is found too.
 ///
 /// One limit is the server's: Samba (4.17) removes by path when a handle is closed. If a folder on the way is replaced by
-/// a link after the id of an entry was compared, the file of the same name behind the link is removed.
+/// a link after ids were compared, files of the same names behind the link are removed: up to 64, the most that are
+/// compared at a time.
 ///
 /// # Errors
-/// `Link` names a folder that is one, or is reached through one; `HiddenContent` a folder whose entries the server does
-/// not list. What was removed before a failure is gone; a repeated call goes on.
-pub fn remove_all(
+/// `Link` names a folder that is one, or is reached through one; `HiddenContent` a folder in it whose entries the server
+/// does not list. What was removed before a failure is gone; a repeated call goes on.
+pub fn remove_content(
     share: &mut dyn Share,
     folder: &SharePath,
     id: FileId,
@@ -56,7 +59,7 @@ pub fn remove_all(
         removed: Removed::default(),
         by,
     };
-    walk.folder(folder, id, above, 0)?;
+    walk.content(folder, id, above, 0)?;
     Ok(walk.removed)
 }
 
@@ -70,6 +73,16 @@ struct Walk<'a> {
 impl Walk<'_> {
     /// Empties a folder and removes it.
     fn folder(&mut self, path: &SharePath, id: FileId, above: FileId, depth: usize) -> Result<()> {
+        self.content(path, id, above, depth)?;
+        match self.remove(&[(path.to_owned(), id)]) {
+            Err(error) if error.failure == Failure::NotEmpty => {
+                Err(failed(Failure::HiddenContent, path))
+            }
+            done => done,
+        }
+    }
+
+    fn content(&mut self, path: &SharePath, id: FileId, above: FileId, depth: usize) -> Result<()> {
         let deepest = self.limits.depth;
         if depth > deepest {
             let deepest = u64::try_from(deepest).unwrap_or(u64::MAX);
@@ -77,16 +90,17 @@ impl Walk<'_> {
         }
         // What is removed is not listed again: each round begins at the folder's first entry.
         while let Some(entries) = self.entries(path, id, above)? {
-            for entry in entries {
-                self.entry(path, id, &entry, depth)?;
+            let (mut folders, others): (Vec<_>, Vec<_>) =
+                entries.iter().partition(|entry| entry.kind == Kind::Folder);
+            self.remove(&places(path, &others)?)?;
+            folders.truncate(FOLDERS);
+            let folders = places(path, &folders)?;
+            drop(entries);
+            for (below, below_id) in folders {
+                self.folder(&below, below_id, id, depth + 1)?;
             }
         }
-        match self.remove(path, id) {
-            Err(error) if error.failure == Failure::NotEmpty => {
-                Err(failed(Failure::HiddenContent, path))
-            }
-            done => done,
-        }
+        Ok(())
     }
 
     /// The next entries of a folder, if it has any. Its ids are compared each time: it may have been replaced.
@@ -112,30 +126,31 @@ impl Walk<'_> {
         Ok(Some(listing.entries))
     }
 
-    fn entry(&mut self, folder: &SharePath, id: FileId, entry: &Entry, depth: usize) -> Result<()> {
-        let Some(name) = &entry.name else {
-            return Err(failed(Failure::Malformed("list of a folder"), folder));
-        };
-        let path = folder.join(name);
-        let path = path.map_err(|error| {
+    fn remove(&mut self, entries: &[(SharePath, FileId)]) -> Result<()> {
+        let most = self.limits.entries;
+        let left = usize::try_from(most - self.removed.entries).unwrap_or(usize::MAX);
+        let (now, later) = entries.split_at(entries.len().min(left));
+        self.share.remove_each(now, self.by)?;
+        self.removed.entries += u64::try_from(now.len()).unwrap_or(u64::MAX);
+        match later.first() {
+            Some((path, _)) => Err(failed(Failure::Limit(most), path)),
+            None => Ok(()),
+        }
+    }
+}
+
+/// The paths and ids of entries of a folder.
+fn places(folder: &SharePath, entries: &[&Entry]) -> Result<Vec<(SharePath, FileId)>> {
+    let place = |entry: &&Entry| {
+        let name = entry.name.as_ref();
+        let name = name.ok_or_else(|| failed(Failure::Malformed("list of a folder"), folder))?;
+        let path = folder.join(name).map_err(|error| {
             let name = name.to_string();
             failed(Failure::Name { name, error }, folder)
         })?;
-        match entry.kind {
-            Kind::Folder => self.folder(&path, entry.id, id, depth + 1),
-            Kind::File | Kind::Link => self.remove(&path, entry.id),
-        }
-    }
-
-    fn remove(&mut self, path: &SharePath, id: FileId) -> Result<()> {
-        let most = self.limits.entries;
-        if self.removed.entries >= most {
-            return Err(failed(Failure::Limit(most), path));
-        }
-        self.share.remove(path, id, self.by)?;
-        self.removed.entries += 1;
-        Ok(())
-    }
+        Ok((path, entry.id))
+    };
+    entries.iter().map(place).collect()
 }
 
 fn failed(failure: Failure, path: &SharePath) -> crate::Error {
@@ -146,7 +161,7 @@ fn failed(failure: Failure, path: &SharePath) -> crate::Error {
 mod tests {
     use std::time::Instant;
 
-    use super::{Limits, Removed, remove_all};
+    use super::{Limits, Removed, remove_content};
     use crate::error::{Failure, Result};
     use crate::name::{Name, SharePath};
     use crate::share::{Entry, Existing, FileId, Kind, Listing, Lock, Share, Visibility};
@@ -170,13 +185,14 @@ mod tests {
                 entries: 9,
             };
             let path = SharePath::new("v").unwrap();
-            let removed = remove_all(&mut share, &path, FileId(2), limits, Instant::now()).unwrap();
+            let removed =
+                remove_content(&mut share, &path, FileId(2), limits, Instant::now()).unwrap();
             let expected = Removed {
-                entries: 4,
+                entries: 3,
                 unproved,
             };
             assert_eq!(removed, expected);
-            assert_eq!(share.removed, [r"\v\d\f", r"\v\d", r"\v\l", r"\v"]);
+            assert_eq!(share.removed, [r"\v\l", r"\v\d\f", r"\v\d"]);
         }
     }
 

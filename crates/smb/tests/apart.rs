@@ -1,4 +1,4 @@
-//! The client is no part of the programs of a node.
+//! The client, and the controller that has it, are no part of the programs of a node.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -22,7 +22,7 @@ fn no_program_of_a_node_has_the_client() {
             reached.contains("wincsi-node") && reached.contains("thiserror"),
             "{program}"
         );
-        for crate_name in ["wincsi-smb", "aes-gcm", "md4"] {
+        for crate_name in ["wincsi-smb", "wincsi-controller", "aes-gcm", "md4"] {
             assert!(packages.contains_key(crate_name));
             assert!(!reached.contains(crate_name), "{program} has {crate_name}");
         }

@@ -62,7 +62,7 @@ pub(super) fn measure(options: &Options) -> Result<String> {
     Ok(text.join("\n\n"))
 }
 
-fn build(package: &str, binary: &str) -> Result<PathBuf> {
+pub(super) fn build(package: &str, binary: &str) -> Result<PathBuf> {
     Build {
         package,
         binary,

@@ -57,7 +57,7 @@ impl Figures {
         lines.filter_map(move |(_, _, numbers)| numbers.get(at).copied())
     }
 
-    fn median(&self, what: &str, of: &str, at: usize) -> f64 {
+    pub(super) fn median(&self, what: &str, of: &str, at: usize) -> f64 {
         median(self.all(what, of, at))
     }
 

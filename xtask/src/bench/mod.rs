@@ -11,6 +11,7 @@ use clap::{Args, Subcommand};
 use crate::cargo;
 
 mod attack;
+mod controller;
 mod driver;
 mod driver_tables;
 mod machine;
@@ -32,6 +33,8 @@ pub(crate) struct Bench {
 enum What {
     /// Calls beside a process that floods the server, compared with calls beside none, on Linux and under Wine
     Attack(Options),
+    /// Volumes of wincsi-controller on a Samba of this machine, beside smbclient
+    Controller(Options),
     /// CSI calls of `wincsi node`'s services over its socket, on simulated nodes
     Driver(Options),
     /// Calls over a pipe: raw echo, Go peer and csi-proxy, under Wine and on Linux
@@ -42,6 +45,9 @@ impl Bench {
     pub(crate) fn run(self) -> Result<ExitCode> {
         match self.what {
             What::Attack(options) => options.publish("attack", &attack::measure(&options)?),
+            What::Controller(options) => {
+                options.publish("controller", &controller::measure(&options)?)
+            }
             What::Driver(options) => options.publish("driver", &driver::measure(&options)?),
             What::Pipe(options) => options.publish("pipe", &pipe::measure(&options)?),
         }

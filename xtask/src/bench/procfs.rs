@@ -25,6 +25,13 @@ pub(super) fn threads(pid: u32) -> Result<f64> {
     Ok(f64::from(u32::try_from(kib(&text, "Threads:"))?))
 }
 
+/// The most memory that a process had, in KiB.
+pub(super) fn peak_kib(pid: u32) -> Result<u64> {
+    let path = format!("/proc/{pid}/status");
+    let text = fs::read_to_string(&path).with_context(|| format!("read {path}"))?;
+    Ok(kib(&text, "VmHWM:"))
+}
+
 /// Memory of one process alone, in KiB.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Private {

@@ -166,7 +166,7 @@ impl Life<'_> {
         for pod in &pods.shares {
             read(&pod.published_at)?;
         }
-        self.node.expect_one_mapping()?;
+        self.node.expect_two_mappings()?;
         Ok(format!(
             "{on_disk}, on a LUN and on {} shares",
             pods.shares.len()
@@ -174,8 +174,20 @@ impl Life<'_> {
     }
 
     fn grow(&mut self, pods: &Pods) -> Result<()> {
+        let claims = [objects::CLAIM, objects::LUN_CLAIM].map(str::to_owned);
+        self.grow_claims(&claims)?;
+        let than = claims.len() - 1;
+        self.running.wait_for_another(DRIVER, EXPANDED, than)?;
+        let place = self.write_file_at(&pods.disk.published_at)?;
+        self.write_file_at(&pods.lun.published_at)?;
+        let (from, to) = (objects::SIZE, objects::GROWN);
+        let shown_by = format!("both PVCs' capacity from {from} to {to}, {EXPANDED}, {place}");
+        self.done("grown", &shown_by);
+        Ok(())
+    }
+
+    pub(super) fn grow_claims(&mut self, claims: &[String]) -> Result<()> {
         let growth = json!({"spec": {"resources": {"requests": {"storage": objects::GROWN}}}});
-        let claims = [objects::CLAIM, objects::LUN_CLAIM];
         for claim in claims {
             self.plane.api.merge(claim, &growth)?;
         }
@@ -185,13 +197,6 @@ impl Life<'_> {
                 (text(claim, "/status/capacity/storage") == grown).then_some(())
             })?;
         }
-        let than = claims.len() - 1;
-        self.running.wait_for_another(DRIVER, EXPANDED, than)?;
-        let place = self.write_file_at(&pods.disk.published_at)?;
-        self.write_file_at(&pods.lun.published_at)?;
-        let (from, to) = (objects::SIZE, objects::GROWN);
-        let shown_by = format!("both PVCs' capacity from {from} to {to}, {EXPANDED}, {place}");
-        self.done("grown", &shown_by);
         Ok(())
     }
 

@@ -55,7 +55,7 @@ pub(crate) struct Cluster {
 
 impl Cluster {
     pub(crate) fn run(self) -> Result<ExitCode> {
-        env::provide(&[Need::Cluster, Need::Go])?;
+        env::provide(&[Need::Cluster, Need::Go, Need::Samba])?;
         if !self.wine {
             return self.run_on(Host::Linux);
         }

@@ -14,6 +14,7 @@ use super::sockets::Sockets;
 use super::wine;
 use crate::host::Host;
 use crate::process;
+use crate::samba;
 use crate::server::KUBELET;
 use crate::trial::{self, NODE};
 
@@ -25,6 +26,10 @@ pub(super) const ROOT: &str = "var/lib/kubelet";
 /// The programs to end and start again.
 pub(super) const DRIVER: &str = "driver";
 pub(super) const KUBELET_PROGRAM: &str = "kubelet";
+pub(super) const SHARE_CONTROLLER: &str = trial::SHARE_CONTROLLER;
+
+/// The program whose socket the controllers of Kubernetes have.
+pub(super) const CONTROLLER: &str = "controller";
 
 /// Whether kubelet's calls to publish volumes come to the driver.
 #[derive(Clone, Copy, Eq, PartialEq)]
@@ -44,6 +49,8 @@ pub(super) struct Node<'a> {
     pub(super) host: Host<'a>,
     publishing: Publishing,
     sockets: Sockets,
+    /// Where claims of shares get their folders.
+    pub(super) samba: samba::Share,
 }
 
 impl<'a> Node<'a> {
@@ -59,6 +66,7 @@ impl<'a> Node<'a> {
         let drive_c = make_node(&folder, programs)?;
         let root = drive_c.join(ROOT);
         let node = Self {
+            samba: samba::Share::beside(&programs.trial, &folder, None)?,
             sockets: Sockets::of(running, host, &root)?,
             folder,
             drive_c,
@@ -68,6 +76,7 @@ impl<'a> Node<'a> {
             publishing,
         };
         node.start_driver(running)?;
+        node.start_share_controller(running)?;
         node.start_controller(running)?;
         node.start_sidecars(running)?;
         if let Host::Wine(prefix) = host {
@@ -90,10 +99,22 @@ impl<'a> Node<'a> {
 
     /// The part beside no node: the controllers lose no driver when the node's ends.
     fn start_controller(&self, running: &mut RunningCluster) -> Result<()> {
-        let socket = &self.sockets.controller;
-        let mut controller = trial::controller(&self.programs.trial, &self.folder, socket);
-        running.start("controller", &mut controller)?;
-        running.wait_for_line("controller", trial::CONTROLLER_SERVES)
+        let Sockets {
+            controller, shares, ..
+        } = &self.sockets;
+        let mut controller = trial::controller(&self.programs.trial, &self.folder, controller);
+        controller.arg(format!("--shares=unix:{}", shares.display()));
+        running.start(CONTROLLER, &mut controller)?;
+        running.wait_for_line(CONTROLLER, trial::CONTROLLER_SERVES)
+    }
+
+    pub(super) fn start_share_controller(&self, running: &mut RunningCluster) -> Result<()> {
+        let (program, socket) = (&self.programs.share_controller, &self.sockets.shares);
+        running.start(
+            SHARE_CONTROLLER,
+            &mut trial::share_controller(program, socket),
+        )?;
+        running.wait_for_line(SHARE_CONTROLLER, trial::PLUGIN_SERVES)
     }
 
     /// Provisioner, attacher and resizer.
@@ -105,6 +126,9 @@ impl<'a> Node<'a> {
                 self.sockets.controller.display()
             ));
             sidecar.arg(format!("--kubeconfig={}", self.kubeconfig.display()));
+            if *name == "csi-provisioner" {
+                sidecar.args(["--extra-create-metadata", "--timeout=120s"]);
+            }
             running.start(name, &mut sidecar)?;
         }
         Ok(())
@@ -223,22 +247,14 @@ impl<'a> Node<'a> {
         }
     }
 
-    /// This machine's folder of the share.
-    pub(super) fn share_folder(&self) -> PathBuf {
-        self.folder.join(trial::share_folder())
-    }
-
     pub(super) fn expect_no_mapping(&self) -> Result<()> {
         trial::expect_no_mapping(&self.programs.trial, &self.folder)
     }
 
-    /// Fails unless one mapping serves all shares of the node's server.
-    pub(super) fn expect_one_mapping(&self) -> Result<()> {
+    /// Fails unless one mapping serves all shares of each server.
+    pub(super) fn expect_two_mappings(&self) -> Result<()> {
         let mapped = trial::mappings(&self.programs.trial, &self.folder)?;
-        ensure!(
-            mapped.len() == 1,
-            "the node has not one mapping: {mapped:?}"
-        );
+        ensure!(mapped.len() == 2, "the node has other mappings: {mapped:?}");
         Ok(())
     }
 

@@ -49,6 +49,16 @@ impl Objects {
         Ok(Self { pods, others })
     }
 
+    /// The same with a value in the place of each of these words.
+    pub(super) fn with(mut self, values: &[(&str, &str)]) -> Self {
+        for one in self.pods.iter_mut().chain(&mut self.others) {
+            for (word, value) in values {
+                one.text = one.text.replace(word, value);
+            }
+        }
+        self
+    }
+
     /// Applies all but the pods in the file's order: a claim of no volume may take any that is there.
     pub(super) fn apply(&self, api: &Api) -> Result<()> {
         for one in &self.others {
@@ -168,7 +178,7 @@ mod tests {
             let paths = objects.paths().unwrap();
             (objects.pods.len(), objects.claims().count(), paths.len())
         });
-        assert_eq!(counts, [(1, 1, 4), (1, 1, 4), (4, 3, 11), (6, 5, 20)]);
+        assert_eq!(counts, [(1, 1, 4), (1, 1, 4), (6, 5, 18), (6, 5, 20)]);
         for (file, pod, claim) in [
             ("disk.yaml", POD, CLAIM),
             ("iscsi.yaml", LUN_POD, LUN_CLAIM),

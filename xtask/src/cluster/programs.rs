@@ -26,13 +26,15 @@ pub(super) struct Programs {
     pub(super) plugin: PathBuf,
     /// Makes the simulated node, writes there as a pod does, and makes, attaches and grows its disks.
     pub(super) trial: PathBuf,
+    /// Makes folders of shares.
+    pub(super) share_controller: PathBuf,
 }
 
 impl Programs {
     /// Builds missing programs; kubelet and the driver for the host, all else for this machine.
     pub(super) fn build(host: Host<'_>, go: &Go) -> Result<Self> {
         let dir = cargo::work_dir("cluster/bin")?;
-        let mut builds = Builds { begun: 0, all: 5 };
+        let mut builds = Builds { begun: 0, all: 6 };
         let of_go = |module, packages: &[&str]| build(go, module, packages, &dir);
         let plane = ["kube-apiserver", "kube-controller-manager"].map(|name| dir.join(name));
         let [apiserver, controller_manager] = plane;
@@ -64,6 +66,11 @@ impl Programs {
             kubelet,
             plugin: ours(trial::PLUGIN_PACKAGE, trial::PLUGIN, host)?,
             trial: ours(trial::PACKAGE, trial::PROGRAM, Host::Linux)?,
+            share_controller: ours(
+                trial::SHARE_CONTROLLER,
+                trial::SHARE_CONTROLLER,
+                Host::Linux,
+            )?,
         })
     }
 }

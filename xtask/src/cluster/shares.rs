@@ -1,4 +1,5 @@
-//! The lives of pods with shares. One mapping of the node serves all of them.
+//! The lives of pods with shares, of two servers: a simulated one, and a Samba in whose folders of claims the node finds
+//! the same files. One mapping of the node serves all pods of a server.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -6,10 +7,10 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, ensure};
 
 use super::life::{FILE, Life, UNSTAGED};
-use super::node::DRIVER;
+use super::node::{CONTROLLER, DRIVER, SHARE_CONTROLLER};
 use super::objects::{self, Objects};
 use crate::manifests::Manifest;
-use crate::trial;
+use crate::{samba, trial};
 
 /// Where a pod's volume comes from: the pods of `shares.yaml`, in its order.
 #[derive(Clone, Copy, Debug)]
@@ -17,35 +18,64 @@ struct Origin {
     /// The name of the pod, and of its claim.
     name: &'static str,
     shown_by: &'static str,
-    /// The share's folder of the volume, if an administrator or csi-driver-smb's controller has made it.
-    made: Option<&'static str>,
+    /// Where among the servers' folders its files are: the volume's name is where `PV` is.
+    folder: &'static str,
+    maker: Maker,
 }
 
-const ORIGINS: [Origin; 4] = [
+/// Who makes a folder, if it is not the share's own.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Maker {
+    /// Ours, for a claim.
+    Controller,
+    /// An administrator, or csi-driver-smb's controller.
+    Another,
+}
+
+const ORIGINS: [Origin; 6] = [
     Origin {
-        name: "smb-claim",
-        shown_by: "Running, on the folder that its class has made",
-        made: None,
+        name: "smb-delete",
+        shown_by: "Running, on the folder that its claim got",
+        folder: "127.0.0.1/encrypted/PV",
+        maker: Maker::Controller,
+    },
+    Origin {
+        name: "smb-retain",
+        shown_by: "Running, on a folder that its class names and retains",
+        folder: "127.0.0.1/encrypted/default-smb-retain",
+        maker: Maker::Controller,
+    },
+    Origin {
+        name: "smb-archive",
+        shown_by: "Running, on a folder that its class will archive",
+        folder: "127.0.0.1/encrypted/smb-archive",
+        maker: Maker::Controller,
     },
     Origin {
         name: "smb-static",
         shown_by: "Running, on a PV that an administrator wrote",
-        made: Some(RETAINED),
+        folder: "files.example.com/data/static",
+        maker: Maker::Another,
     },
     Origin {
         name: "smb-provisioned",
         shown_by: "Running, on a PV as csi-driver-smb's provisioner writes it",
-        made: Some("pvc-2b1dbd0c-6a4f-4d3c-9e6e-3c1a7e5d7f10"),
+        folder: "127.0.0.1/encrypted/pvc-2b1dbd0c-6a4f-4d3c-9e6e-3c1a7e5d7f10",
+        maker: Maker::Another,
     },
     Origin {
         name: "smb-inline",
         shown_by: "Running, with an inline volume",
-        made: None,
+        folder: "files.example.com/data",
+        maker: Maker::Another,
     },
 ];
 
-/// The folder that stays when its volume is deleted.
-const RETAINED: &str = "static";
+/// What is left of them on Samba at the end, each with its pod's file.
+const LEFT: [&str; 2] = ["archived-smb-archive", "default-smb-retain"];
+
+/// The PV that no provisioner deletes.
+const RETAINED: &str = "pv-smb";
 
 /// The name of an inline volume in its pod.
 const INLINE: &str = "data";
@@ -67,11 +97,8 @@ impl SharePod {
 
     /// Where its share, or its folder of the share, lies in the node's folder.
     fn folder(&self) -> PathBuf {
-        let share = trial::share_folder();
-        let folder = self.volume.as_deref();
-        folder.map_or(share.clone(), |own| {
-            share.join(self.origin.made.unwrap_or(own))
-        })
+        let volume = self.volume.as_deref().unwrap_or(INLINE);
+        Path::new("smb").join(self.origin.folder.replace("PV", volume))
     }
 
     fn path(&self) -> String {
@@ -88,11 +115,14 @@ impl Life<'_> {
     /// From a node without a mapping to pods with files on shares.
     pub(super) fn begin_shares(&mut self) -> Result<Vec<SharePod>> {
         self.node.expect_no_mapping()?;
-        for folder in ORIGINS.iter().filter_map(|origin| origin.made) {
-            let folder = self.node.share_folder().join(folder);
-            fs::create_dir(&folder).with_context(|| folder.display().to_string())?;
+        let of_others = |origin: &&Origin| origin.maker == Maker::Another;
+        for Origin { folder, .. } in ORIGINS.iter().filter(of_others) {
+            let folder = self.node.folder.join("smb").join(folder);
+            fs::create_dir_all(&folder).with_context(|| folder.display().to_string())?;
         }
-        let objects = Objects::read("shares.yaml")?;
+        let port = self.node.samba.option();
+        let values = [("SAMBA_USER", &*samba::user()), ("SAMBA_PORT", &port)];
+        let objects = Objects::read("shares.yaml")?.with(&values);
         objects.apply(&self.plane.api)?;
         let mut volumes = self.wait_for_claims(&objects)?.into_iter();
         let pods = ORIGINS.iter().zip(&objects.pods);
@@ -101,7 +131,7 @@ impl Life<'_> {
         for pod in &pods {
             self.use_share_pod(pod)?;
         }
-        self.node.expect_one_mapping()?;
+        self.node.expect_two_mappings()?;
         Ok(pods)
     }
 
@@ -134,8 +164,14 @@ impl Life<'_> {
         Ok(())
     }
 
-    /// Ends the pods and their volumes: no mapping is left, and no folder but the retained volume's.
+    /// Ends the pods and their volumes: no mapping is left, and no folder but those that their classes leave.
     pub(super) fn end_shares(&mut self, pods: &[SharePod]) -> Result<()> {
+        let of_ours = pods
+            .iter()
+            .filter(|pod| pod.origin.maker == Maker::Controller);
+        let claims: Vec<_> = of_ours.map(SharePod::claim_path).collect();
+        self.grow_claims(&claims)?;
+        self.done("smb claims grown", "three PVCs' capacity, and nothing else");
         let unstaged = self.running.times_printed(DRIVER, UNSTAGED)?;
         for pod in pods {
             self.plane.api.delete(&pod.path())?;
@@ -160,32 +196,40 @@ impl Life<'_> {
         for log in fs::read_dir(self.running.logs()).context("read the logs")? {
             let log = log?.path();
             let printed = fs::read(&log).with_context(|| log.display().to_string())?;
-            let has_password = String::from_utf8_lossy(&printed).contains(trial::PASSWORD);
-            ensure!(!has_password, "{} has the password", log.display());
+            let printed = String::from_utf8_lossy(&printed);
+            let passwords = [trial::PASSWORD, samba::PASSWORD];
+            let has_one = passwords.iter().any(|password| printed.contains(password));
+            ensure!(!has_one, "{} has the password", log.display());
         }
         Ok(())
     }
 
+    /// The controller is killed before, and comes back when a delete has missed it.
     fn delete_share_volumes(&mut self, pods: &[SharePod]) -> Result<()> {
+        const MISSED: &str = "DeleteVolume: Unavailable";
+        self.running.kill(SHARE_CONTROLLER)?;
+        for pod in pods.iter().filter(|pod| pod.is_staged()) {
+            self.plane.api.delete(&pod.claim_path())?;
+        }
+        self.running.wait_for_line(CONTROLLER, MISSED)?;
+        self.node.start_share_controller(self.running)?;
         for pod in pods {
             let Some(volume) = &pod.volume else {
                 continue;
             };
-            self.plane.api.delete(&pod.claim_path())?;
             self.wait_until_gone(&pod.claim_path())?;
             let path = objects::volume_path(volume);
-            if pod.origin.made == Some(RETAINED) {
+            if volume == RETAINED {
                 self.plane.api.delete(&path)?;
             }
             self.wait_until_gone(&path)?;
         }
-        let left = fs::read_dir(self.node.share_folder()).context("read the share")?;
-        let left = left.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
-        let mut left: Vec<_> = left.collect();
-        left.sort();
-        ensure!(left == [FILE, RETAINED], "the share has {left:?}");
-        let left = left.join(" and ");
-        let shown_by = format!("the API has neither PVC nor PV, the share has {left}");
+        self.node.samba.expect_left(&LEFT, &[FILE])?;
+        let left = LEFT.join(" and ");
+        let shown_by = format!(
+            "the controller was killed, and another deleted; the API has neither PVC nor PV; \
+             Samba has {left}, no record and no lock"
+        );
         self.done("smb PVs deleted", &shown_by);
         Ok(())
     }

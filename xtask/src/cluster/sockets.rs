@@ -20,6 +20,8 @@ pub(super) struct Sockets {
     pub(super) for_kubelet: String,
     /// The endpoint for the controllers beside the driver: a program of its own serves there, always on Linux.
     pub(super) controller: PathBuf,
+    /// That of the controller of shares, to which the other hands their calls.
+    pub(super) shares: PathBuf,
     /// Kubelet's root by a short path: a socket's has 108 bytes at most, and drive C's is half of it.
     pub(super) root: PathBuf,
     /// As Wine has no socket for kubelet to find: a file, and its content.
@@ -43,6 +45,7 @@ impl Sockets {
             registration: unix(&root.join(REGISTRATION)),
             for_kubelet: dir.join("translator.sock").display().to_string(),
             controller: dir.join("controller.sock"),
+            shares: dir.join("shares.sock"),
             root,
             file: None,
         }
@@ -55,6 +58,7 @@ impl Sockets {
             registration: format!("tcp://{registration}"),
             for_kubelet: csi,
             controller: dir.join("controller.sock"),
+            shares: dir.join("shares.sock"),
             file: Some((root.join(REGISTRATION), registration)),
             root,
         })

@@ -30,7 +30,7 @@ pub(crate) enum Need {
     Mkfs,
     /// Rust's standard library for Windows with the MSVC runtime (check and clippy only).
     Msvc,
-    /// The server that the SMB client is tested with.
+    /// The server that the SMB client is tested with, and a client beside ours.
     Samba,
     /// A linker, and Rust's standard library, for Windows programs.
     Windows,

@@ -44,6 +44,7 @@ const PACKAGES: &[(Need, &str, &str)] = &[
     (Need::Mkfs, "util-linux", "mkswap"),
     (Need::Mkfs, "xfsprogs", "mkfs.xfs"),
     (Need::Samba, "samba", "smbd"),
+    (Need::Samba, "smbclient", "smbclient"),
     (
         Need::Windows,
         "gcc-mingw-w64-x86-64",

@@ -14,7 +14,7 @@ use super::verdict::Language;
 use super::{Session, go};
 use crate::host::Host;
 use crate::process::Background;
-use crate::{env, trial};
+use crate::{env, samba, trial};
 
 const START: Duration = Duration::from_secs(60);
 const RUN: Duration = Duration::from_secs(5 * 60);
@@ -24,6 +24,7 @@ pub(super) fn linux(session: &Session) -> Result<Outcome> {
     let programs = Programs {
         plugin: built.binary(trial::PLUGIN)?,
         trial: built.binary(trial::PROGRAM)?,
+        share_controller: built.binary(trial::SHARE_CONTROLLER)?,
     };
     let started = Instant::now();
     let test = go::build_test(Host::Linux, env::GO_SANITY, "sanity")?;
@@ -43,7 +44,7 @@ pub(super) fn linux(session: &Session) -> Result<Outcome> {
         ),
     ] {
         outcome.add(Outcome::steady(name, || {
-            DriverFixture::set(&programs)?.run(&test, name, tests, volumes)
+            DriverFixture::set(&programs, volumes)?.run(&test, name, tests, volumes)
         })?);
     }
     Ok(outcome)
@@ -53,6 +54,7 @@ pub(super) fn linux(session: &Session) -> Result<Outcome> {
 #[derive(Clone, Copy)]
 enum Volumes {
     Disks,
+    /// Folders that `wincsi-controller` makes on a Samba, of which the node reaches the same files.
     Shares,
     /// Of one iSCSI target, with CHAP.
     Luns,
@@ -64,8 +66,8 @@ impl Volumes {
         match self {
             Self::Disks => None,
             Self::Shares => Some((
-                json!({"source": trial::source()}),
-                json!({"username": trial::USER, "password": trial::PASSWORD}),
+                json!({"source": samba::SOURCE}),
+                json!({"username": samba::user(), "password": samba::PASSWORD}),
             )),
             Self::Luns => Some((
                 json!({"driver": "synology-iscsi"}),
@@ -79,15 +81,24 @@ impl Volumes {
     }
 }
 
+/// How many cases pass with the controller of shares, which attaches nothing to nodes.
+const LEAST_WITH_SHARES: &str = "44";
+
+/// The port at which the node has the share: csi-sanity's calls of the node have no mount options.
+const PORT_OF_NODE: u16 = 445;
+
 struct Programs<'a> {
     plugin: &'a Path,
     trial: &'a Path,
+    share_controller: &'a Path,
 }
 
-/// A driver with a node of its own: `wincsi node`, and the controller for tests.
+/// A driver with a node of its own: `wincsi node`, and the controller for tests, or that of shares.
 struct DriverFixture {
     plugin: Background,
     controller: Background,
+    /// Beside the controller of shares.
+    samba: Option<samba::Share>,
     dir: tempfile::TempDir,
     node: PathBuf,
     drive_c: PathBuf,
@@ -95,24 +106,41 @@ struct DriverFixture {
 }
 
 impl DriverFixture {
-    fn set(programs: &Programs<'_>) -> Result<Self> {
+    fn set(programs: &Programs<'_>, volumes: Volumes) -> Result<Self> {
         let dir = trial::private_dir()?;
         let [node, at_controller] = ["node", "controller"].map(|name| dir.path().join(name));
         let drive_c = trial::make_node(programs.trial, &node)?;
+        let samba = match volumes {
+            Volumes::Shares => {
+                let port = Some(PORT_OF_NODE);
+                Some(samba::Share::beside(programs.trial, &node, port)?)
+            }
+            Volumes::Disks | Volumes::Luns => None,
+        };
         let mut plugin = trial::plugin(Host::Linux, programs.plugin, &node);
         let at = dir.path().display();
         plugin.arg(format!("-endpoint=unix:{at}/csi"));
         plugin.arg(format!("-registration-endpoint=unix:{at}/registration"));
         let log = dir.path().join("wincsi.log");
         let mut plugin = Background::start("wincsi", &mut plugin, &log)?;
-        let mut controller = trial::controller(programs.trial, &node, &at_controller);
+        let (mut controller, serves) = match &samba {
+            Some(_) => (
+                trial::share_controller(programs.share_controller, &at_controller),
+                trial::PLUGIN_SERVES,
+            ),
+            None => (
+                trial::controller(programs.trial, &node, &at_controller),
+                trial::CONTROLLER_SERVES,
+            ),
+        };
         let log = dir.path().join("controller.log");
         let mut controller = Background::start("controller", &mut controller, &log)?;
         plugin.wait_for_line(trial::PLUGIN_SERVES, START)?;
-        controller.wait_for_line(trial::CONTROLLER_SERVES, START)?;
+        controller.wait_for_line(serves, START)?;
         Ok(Self {
             plugin,
             controller,
+            samba,
             dir,
             node,
             drive_c,
@@ -126,6 +154,10 @@ impl DriverFixture {
         if let Some((parameters, secrets)) = volumes.of_class() {
             command.env("WINCSI_PARAMETERS", parameters.to_string());
             command.env("WINCSI_SECRETS", self.write_secrets(&secrets)?);
+        }
+        if let Some(samba) = &self.samba {
+            command.env("WINCSI_MOUNT_OPTION", samba.option());
+            command.env("WINCSI_LEAST_PASSED", LEAST_WITH_SHARES);
         }
         let program = Program {
             step: "sanity",
@@ -145,8 +177,14 @@ impl DriverFixture {
 
     /// The file of secrets for csi-sanity.
     fn write_secrets(&self, secret: &Value) -> Result<PathBuf> {
+        let mut of_controller = secret.clone();
+        if let Some(samba) = &self.samba {
+            of_controller["mountOptions"] = json!(samba.option());
+        }
         let secrets = json!({
-            "CreateVolumeSecret": secret,
+            "CreateVolumeSecret": of_controller,
+            "DeleteVolumeSecret": of_controller,
+            "ControllerValidateVolumeCapabilitiesSecret": of_controller,
             "NodeStageVolumeSecret": secret,
             "NodePublishVolumeSecret": secret,
         });
@@ -158,6 +196,9 @@ impl DriverFixture {
     fn expect_nothing_left(&self) -> Result<()> {
         trial::expect_no_record(&self.node.join(trial::RECORDS))?;
         trial::expect_no_mapping(&self.trial, &self.node)?;
+        if let Some(samba) = &self.samba {
+            samba.expect_left(&[], &[])?;
+        }
         trial::expect_initiator_unused(&self.trial, &self.node)
     }
 

@@ -153,39 +153,12 @@ pub fn parse(
     arguments: &[String],
     variable: impl Fn(&str) -> Option<String>,
 ) -> Result<Invocation<Config>, FlagError> {
-    let own = table::FLAGS.iter();
-    let with_default = own.filter(|flag| !flag.default.is_empty());
-    let defaults = with_default.map(|flag| format!("-{}={}", flag.name, flag.default));
-    let of_environment = program::flags::all::<Config>().filter_map(|flag| {
-        let value = variable(&variable_of(flag.name))?;
-        Some(format!("-{}={value}", flag.name))
-    });
-    let given = arguments.iter().cloned();
-    program::flags::parse(defaults.chain(of_environment).chain(given))
+    program::flags::parse_with_variables(table::FLAGS, arguments, variable)
 }
 
 /// A warning of each variable that is of no flag, with the flag's that is nearest.
 pub fn stray_variables(names: impl Iterator<Item = String>) -> impl Iterator<Item = String> {
-    let known: Vec<_> = program::flags::all::<Config>()
-        .map(|flag| variable_of(flag.name))
-        .collect();
-    names.filter_map(move |name| {
-        // Windows's have no case.
-        let upper = name.to_uppercase();
-        let is_of_service = upper.contains("_SERVICE_HOST") || upper.contains("_PORT");
-        if !upper.starts_with("WINCSI_") || is_of_service || known.contains(&upper) {
-            return None;
-        }
-        let distance = |known: &&String| strsim::osa_distance(known, &upper);
-        let nearest = known.iter().min_by_key(distance)?;
-        Some(format!(
-            "{name} is the variable of no flag: is it {nearest}?"
-        ))
-    })
-}
-
-fn variable_of(flag: &str) -> String {
-    format!("WINCSI_{}", flag.to_uppercase().replace('-', "_"))
+    program::flags::stray_variables::<Config>(names)
 }
 
 pub fn usage() -> String {

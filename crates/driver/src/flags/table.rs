@@ -1,9 +1,8 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use program::flags::values::{address, driver_name, endpoint, seconds};
 use program::flags::{Apply, Flag, Instead, Klog, Section, Value, optional, set};
-use program::http::{BarePort, BindAddress};
-use transport::Endpoint;
 
 use super::{Config, Host};
 use crate::cluster_dns::ClusterDns;
@@ -245,27 +244,8 @@ fn azure_luns(text: &str) -> Result<Luns, &'static str> {
     }
 }
 
-fn endpoint(text: &str) -> Result<Option<Endpoint>, &'static str> {
-    let endpoint = optional(text).map(str::parse).transpose();
-    endpoint.map_err(|_| "it must be unix:PATH or tcp://127.0.0.1:PORT")
-}
-
 fn path(text: &str) -> Option<PathBuf> {
     optional(text).map(PathBuf::from)
-}
-
-fn seconds(text: &str) -> Result<Duration, &'static str> {
-    let seconds = text.parse().map_err(|_| "it must be a number of seconds")?;
-    Ok(Duration::from_secs(seconds))
-}
-
-/// What becomes a file's name.
-fn driver_name(text: &str) -> Result<String, &'static str> {
-    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-');
-    match !text.is_empty() && text.len() <= 63 && text.bytes().all(is_plain) {
-        true => Ok(text.to_owned()),
-        false => Err("it must have 1 to 63 letters, digits, dots and hyphens"),
-    }
 }
 
 fn strictness(text: &str) -> Result<Strictness, &'static str> {
@@ -305,9 +285,4 @@ fn registers(text: &str) -> Result<bool, &'static str> {
 fn volumes(text: &str) -> Result<i64, &'static str> {
     let most = text.parse().ok().filter(|most| *most >= 0);
     most.ok_or("it must be a number from 0 on")
-}
-
-fn address(text: &str) -> Result<Option<BindAddress>, &'static str> {
-    let parse = |text| BindAddress::parse(text, BarePort::Loopback);
-    optional(text).map(parse).transpose()
 }

@@ -11,7 +11,7 @@ use wire::csi::v1::volume_capability::{AccessMode, AccessType};
 use wire::csi::v1::{self, CapacityRange, VolumeCapability};
 
 /// The attributes of a volume.
-const ATTRIBUTES: &str = "source subDir \
+const ATTRIBUTES: &str = "source subDir onDelete \
     node_attach_driver portal targetPortal portals iqn \
     page83 diskUUID deviceName serialNumber adapter port target lun namespace LUN \
     allocationUnitSize label rootAcl csi.storage.k8s.io/ephemeral csi.storage.k8s.io/pv/name";
@@ -26,12 +26,12 @@ pub trait ForVolume {
 }
 
 macro_rules! for_volume {
-    ($($request:ident: $($field:ident),+;)+) => {$(
+    ($($request:ident: $id:ident $(, $field:ident)*;)+) => {$(
         impl ForVolume for v1::$request {
             fn about(&self) -> String {
                 let mut line = String::new();
-                add(&mut line, "volume", &self.volume_id);
-                $(self.$field.add_to(&mut line, stringify!($field));)+
+                add(&mut line, "volume", &self.$id);
+                $(self.$field.add_to(&mut line, stringify!($field));)*
                 line
             }
         }
@@ -39,13 +39,17 @@ macro_rules! for_volume {
 }
 
 for_volume! {
-    NodeStageVolumeRequest: volume_context, publish_context, staging_target_path, volume_capability;
-    NodePublishVolumeRequest: volume_context, publish_context, staging_target_path, target_path,
+    NodeStageVolumeRequest: volume_id, volume_context, publish_context, staging_target_path, volume_capability;
+    NodePublishVolumeRequest: volume_id, volume_context, publish_context, staging_target_path, target_path,
         readonly, volume_capability;
-    NodeUnstageVolumeRequest: staging_target_path;
-    NodeUnpublishVolumeRequest: target_path;
-    NodeGetVolumeStatsRequest: volume_path;
-    NodeExpandVolumeRequest: volume_path, capacity_range;
+    NodeUnstageVolumeRequest: volume_id, staging_target_path;
+    NodeUnpublishVolumeRequest: volume_id, target_path;
+    NodeGetVolumeStatsRequest: volume_id, volume_path;
+    NodeExpandVolumeRequest: volume_id, volume_path, capacity_range;
+    CreateVolumeRequest: name, parameters, capacity_range;
+    DeleteVolumeRequest: volume_id;
+    ControllerExpandVolumeRequest: volume_id, capacity_range;
+    ValidateVolumeCapabilitiesRequest: volume_id, volume_context;
 }
 
 trait Field: Debug {

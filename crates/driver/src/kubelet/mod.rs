@@ -12,7 +12,6 @@ pub use self::about::ForVolume;
 pub use self::identity::Identity;
 pub use self::node::serve_node;
 pub use self::registration::{Clock, Registration};
-pub(crate) use self::request::value;
-pub use self::request::{Refusal, Request};
+pub use self::request::{Refusal, Request, value};
 pub use self::router::Router;
 pub use self::topology::Topology;

@@ -140,7 +140,7 @@ impl<'a> Request<'a> {
 
 /// The value of a key, without blanks around it; none if it is empty. Keys have no case; of several, the one that is
 /// spelled like this goes first.
-pub(crate) fn value<'a>(map: &'a BTreeMap<String, String>, key: &str) -> Option<&'a str> {
+pub fn value<'a>(map: &'a BTreeMap<String, String>, key: &str) -> Option<&'a str> {
     let spelled_so = map.get_key_value(key);
     let mut entries = map.iter();
     let found = spelled_so.or_else(|| entries.find(|(name, _)| name.eq_ignore_ascii_case(key)));

@@ -3,12 +3,15 @@
 mod klog;
 mod parse;
 mod render;
+pub mod values;
+mod variables;
 
 use crate::log;
 
 pub use self::klog::Klog;
 pub use self::parse::{FlagError, parse, unicode};
 pub use self::render::{table_of, usage};
+pub use self::variables::{parse_with_variables, stray_variables};
 
 /// A program's configuration by its command line. Parsing begins with `Default`.
 pub trait Configuration: Default + 'static {

@@ -243,6 +243,8 @@ mod tests {
     use crate::error::Failure;
     use crate::vectors::{self, hex};
 
+    os::assert_no_debug!(Fresh, super::Answer, Rc4);
+
     /// MS-NLMP 4.2.1 and 4.2.4.
     #[test]
     fn published_keys_are_computed() {

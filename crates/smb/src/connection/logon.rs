@@ -3,13 +3,13 @@
 
 use std::time::Instant;
 
-use super::{Connection, Privacy, Protection, Server};
+use super::{Answer, Connection, Privacy, Protection, Server};
 use crate::auth::Logon;
 use crate::credentials::Credentials;
-use crate::crypto::{self, Keys, Preauth};
+use crate::crypto::{self, Cipher, Keys, Preauth};
 use crate::error::{Failure, Outcome};
 use crate::status;
-use crate::wire::{Header, Request, negotiate, session};
+use crate::wire::{Request, negotiate, session};
 
 /// Servers that answer with less are not worth a client.
 const LEAST_PAYLOAD: u32 = crate::wire::PAYLOAD;
@@ -19,15 +19,13 @@ impl Connection {
     pub(super) fn negotiate(&mut self, privacy: Privacy, by: Instant) -> Outcome<Preauth> {
         let mut preauth = Preauth::new();
         let request = negotiate::request(crypto::random()?, &crypto::random()?);
-        let (header, answer) = self.hashed(&request, &mut preauth, by)?;
-        preauth.absorb(&answer);
-        if header.status == status::NOT_SUPPORTED {
+        let answer = self.hashed(request, &mut preauth, by)?;
+        preauth.absorb(&answer.1);
+        if answer.0.status == status::NOT_SUPPORTED {
             return Err(Failure::Dialect("it refuses that dialect".to_owned()));
         }
-        if header.status != status::SUCCESS {
-            return Err(status::failure(header.status));
-        }
-        let answer = negotiate::Answer::parse(&answer);
+        self.expect_success(&answer)?;
+        let answer = negotiate::Answer::parse(&answer.1);
         let answer = answer.ok_or(Failure::Malformed("answer to the negotiation"))?;
         if answer.dialect != negotiate::DIALECT {
             return Err(Failure::Dialect(format!(
@@ -36,16 +34,14 @@ impl Connection {
             )));
         }
         let sizes = [answer.max_transact, answer.max_read, answer.max_write];
+        self.cipher = answer.cipher.and_then(Cipher::of);
         let is_usable = answer.has_sha_512
-            && answer
-                .cipher
-                .is_none_or(|cipher| cipher == negotiate::AES_128_GCM)
+            && answer.cipher.is_some() == self.cipher.is_some()
             && sizes.iter().all(|size| *size >= LEAST_PAYLOAD);
         if !is_usable {
             return Err(Failure::Malformed("choice of algorithms or sizes"));
         }
-        self.can_encrypt = answer.cipher.is_some();
-        if privacy == Privacy::Required && !self.can_encrypt {
+        if privacy == Privacy::Required && self.cipher.is_none() {
             return Err(Failure::NoEncryption);
         }
         Ok(preauth)
@@ -60,7 +56,7 @@ impl Connection {
         by: Instant,
     ) -> Outcome<()> {
         let (logon, token) = Logon::begin(credentials, &server.host);
-        let (header, answer) = self.hashed(&session::request(&token), &mut preauth, by)?;
+        let (header, answer) = self.hashed(session::request(&token), &mut preauth, by)?;
         match header.status {
             status::MORE_PROCESSING_REQUIRED => {}
             // A server that wants no proof makes a session of no user.
@@ -74,18 +70,17 @@ impl Connection {
         let challenge = parse(&answer)?;
         let answered = logon.answer(challenge.token)?;
 
-        let request = session::request(&answered.token);
-        let (header, answer) = self.hashed(&request, &mut preauth, by)?;
-        if header.status != status::SUCCESS {
-            return Err(status::failure(header.status));
-        }
+        let last = self.hashed(session::request(&answered.token), &mut preauth, by)?;
+        self.expect_success(&last)?;
         // A guest's session has no key that could sign: its name comes before that.
-        let flags = parse(&answer)?.flags;
+        let flags = parse(&last.1)?.flags;
         if let Some(failure) = other_user(flags) {
             return Err(failure);
         }
-        let keys = Keys::derive(&answered.session_key, &preauth);
-        super::verify(&keys, &answer)?;
+        // Without a cipher the keys for one are never used.
+        let cipher = self.cipher.unwrap_or(Cipher::Aes128Gcm);
+        let keys = Keys::derive(&answered.session_key, &preauth, cipher);
+        super::verify(&keys, &last)?;
         self.protection = Protection::Signed(keys);
         if flags & session::ENCRYPT != 0 {
             self.encrypt()?;
@@ -94,12 +89,7 @@ impl Connection {
     }
 
     /// An exchange without protection, whose request is hashed. Its answer is the caller's: the last one is not hashed.
-    fn hashed(
-        &mut self,
-        request: &Request,
-        preauth: &mut Preauth,
-        by: Instant,
-    ) -> Outcome<(Header, Vec<u8>)> {
+    fn hashed(&mut self, request: Request, preauth: &mut Preauth, by: Instant) -> Outcome<Answer> {
         preauth.absorb(&request.encode(self.next, 0));
         self.exchange(request, by)
     }

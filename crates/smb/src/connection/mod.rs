@@ -1,4 +1,4 @@
-//! One connection: one server, port, user and share; one request at a time.
+//! One connection: one server, port, user and share; one request at a time, or some whose answers are short.
 
 #[cfg(test)]
 mod hostile;
@@ -10,14 +10,21 @@ use std::time::Instant;
 
 use self::socket::Socket;
 use crate::credentials::Credentials;
-use crate::crypto::Keys;
+use crate::crypto::{Cipher, Keys};
 use crate::error::{Failure, Operation, Outcome, Result};
 use crate::name::Name;
 use crate::status;
-use crate::wire::{ASYNC, Address, Command, Header, Request, SIGNED, tree};
+use crate::wire::{self, ASYNC, Address, Header, Request, SIGNED, tree};
 
-/// More credits than this are of no use to one request at a time.
-const MOST_CREDITS: u32 = 1024;
+/// More credits than this are of no use.
+const MOST_CREDITS: usize = 1024;
+/// No answer to a request of ours is longer: a payload, headers, and what a logon has.
+const LONGEST: usize = 80 * 1024;
+/// Nor is one of several, which carry no data: many answers that wait for the last take little memory.
+const LONGEST_OF_SEVERAL: usize = 4 * 1024;
+
+/// An answer's header, and the whole of it.
+pub(crate) type Answer = (Header, Vec<u8>);
 
 /// A server, by name or address.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,7 +40,7 @@ pub struct Server {
 pub enum Privacy {
     /// If the server or its share demands it; else they are signed.
     Offered,
-    /// From the opening of the share on; a server without AES-128-GCM is refused.
+    /// From the opening of the share on; a server without AES-GCM is refused.
     Required,
 }
 
@@ -42,9 +49,10 @@ pub(crate) struct Connection {
     socket: Socket,
     /// Of the next request; ids that the server has not made yet are 0.
     next: Address,
-    credits: u32,
+    credits: usize,
     protection: Protection,
-    can_encrypt: bool,
+    /// Of both sides, if the server has one of ours.
+    cipher: Option<Cipher>,
     has_ended: bool,
 }
 
@@ -79,7 +87,7 @@ impl Connection {
             next: Address::default(),
             credits: 1,
             protection: Protection::None,
-            can_encrypt: false,
+            cipher: None,
             has_ended: false,
         };
         let preauth = opened.negotiate(privacy, by);
@@ -96,40 +104,56 @@ impl Connection {
     }
 
     /// Sends a request, once, and returns its answer if its status is success.
-    pub(crate) fn call(&mut self, request: &Request, by: Instant) -> Outcome<Vec<u8>> {
-        match self.exchange(request, by)? {
-            (header, answer) if header.status == status::SUCCESS => Ok(answer),
-            (header, _) => Err(self.refused(header.status)),
-        }
+    pub(crate) fn call(&mut self, request: Request, by: Instant) -> Outcome<Vec<u8>> {
+        let answer = self.exchange(request, by)?;
+        self.expect_success(&answer)?;
+        Ok(answer.1)
     }
 
-    /// Sends a request, once, and returns its answer. Any failure here is the end of the connection: nothing is known
+    /// Sends a request, once, and returns its answer.
+    pub(crate) fn exchange(&mut self, request: Request, by: Instant) -> Outcome<Answer> {
+        let mut answers = self.exchange_all(&[vec![request]], by)?;
+        answers.pop().ok_or(Failure::Ended)
+    }
+
+    /// Sends requests, each once, and returns their answers in the order of the requests. The server carries out those of
+    /// a chain one after the other, chains in any order. Any failure here is the end of the connection: nothing is known
     /// of the bytes that follow.
-    pub(crate) fn exchange(
+    pub(crate) fn exchange_all(
         &mut self,
-        request: &Request,
+        chains: &[Vec<Request>],
         by: Instant,
-    ) -> Outcome<(Header, Vec<u8>)> {
+    ) -> Outcome<Vec<Answer>> {
         if self.has_ended {
             return Err(Failure::Ended);
         }
-        let sent = self.send(request, by);
-        let done = sent.and_then(|to| self.receive(request.command, to, by));
-        self.has_ended = done.is_err();
-        done
+        let mut answers = Vec::new();
+        let mut rest = chains;
+        while !rest.is_empty() {
+            let (now, later) = rest.split_at(self.affordable(rest));
+            let sent = self.send(now, by);
+            let done = sent.and_then(|to| self.receive(now, to, by));
+            self.has_ended = done.is_err();
+            answers.extend(done?);
+            rest = later;
+        }
+        Ok(answers)
     }
 
     /// What a status other than success means, for this connection too.
-    pub(crate) fn refused(&mut self, status: u32) -> Failure {
-        let failure = status::failure(status);
+    pub(crate) fn expect_success(&mut self, (header, _): &Answer) -> Outcome<()> {
+        if header.status == status::SUCCESS {
+            return Ok(());
+        }
+        let failure = status::failure(header.status);
         self.has_ended |= failure.ends_connection();
-        failure
+        Err(failure)
     }
 
     /// Ends the connection after an answer that breaks the protocol.
-    pub(crate) fn end(&mut self, failure: Failure) -> Failure {
+    pub(crate) fn malformed(&mut self, what: &'static str) -> Failure {
         self.has_ended = true;
-        failure
+        Failure::Malformed(what)
     }
 
     fn open_share(
@@ -144,10 +168,9 @@ impl Connection {
         }
         let share = String::from_utf16_lossy(share.units());
         let request = tree::request(&format!(r"\\{}\{share}", server.host));
-        let (header, answer) = self.exchange(&request, by)?;
-        if header.status != status::SUCCESS {
-            return Err(status::failure(header.status));
-        }
+        let answer = self.exchange(request, by)?;
+        self.expect_success(&answer)?;
+        let (header, answer) = answer;
         // An asynchronous answer has another number in the place of the share's.
         let share = tree::Answer::parse(&answer).filter(|_| header.flags & ASYNC == 0);
         let share = share.ok_or(Failure::Malformed("answer about a share"))?;
@@ -163,7 +186,7 @@ impl Connection {
 
     /// From here on each message is encrypted, in both directions.
     fn encrypt(&mut self) -> Outcome<()> {
-        if !self.can_encrypt {
+        if self.cipher.is_none() {
             return Err(Failure::NoEncryption);
         }
         self.protection = match std::mem::replace(&mut self.protection, Protection::None) {
@@ -173,83 +196,98 @@ impl Connection {
         Ok(())
     }
 
-    fn send(&mut self, request: &Request, by: Instant) -> Outcome<Address> {
-        let credits = self.credits.checked_sub(1);
-        self.credits = credits.ok_or(Failure::Malformed("number of credits"))?;
+    /// How many of these chains the server's credits allow now.
+    fn affordable(&self, chains: &[Vec<Request>]) -> usize {
+        let mut needed = 0;
+        let affordable = chains.iter().take_while(|chain| {
+            needed += chain.len();
+            needed <= self.credits
+        });
+        affordable.count()
+    }
+
+    fn send(&mut self, chains: &[Vec<Request>], by: Instant) -> Outcome<Address> {
+        if chains.is_empty() {
+            return Err(Failure::Malformed("number of credits"));
+        }
         let to = self.next;
-        self.next.message += 1;
-        let message = self.protect(request, to)?;
-        self.socket.send(&message, by)?;
+        let mut messages = Vec::new();
+        for chain in chains {
+            messages.push(self.protect(chain)?);
+            self.credits = self.credits.saturating_sub(chain.len());
+            self.next.message += u64::try_from(chain.len()).unwrap_or(u64::MAX);
+        }
+        self.socket.send(&messages, by)?;
         Ok(to)
     }
 
     fn receive(
         &mut self,
-        command: Command,
+        chains: &[Vec<Request>],
         to: Address,
         by: Instant,
-    ) -> Outcome<(Header, Vec<u8>)> {
-        loop {
-            let frame = self.socket.receive(by)?;
-            let message = self.unprotect(frame)?;
-            let header = Header::parse(&message).ok_or(Failure::Malformed("header"))?;
-            let is_interim = header.status == status::PENDING && header.flags & ASYNC != 0;
-            let is_ours = header.message == to.message
-                && header.command == command as u16
-                // The server makes the ids of sessions and trees that a request still lacks.
-                && (to.session == 0 || header.session == to.session)
-                && (to.tree == 0 || header.flags & ASYNC != 0 || header.tree == to.tree);
-            if !is_ours {
-                return Err(Failure::Malformed("answer, to another request"));
-            }
-            self.credits = (self.credits + u32::from(header.credits)).min(MOST_CREDITS);
-            if !is_interim {
-                return Ok((header, message));
+    ) -> Outcome<Vec<Answer>> {
+        let requests: Vec<&Request> = chains.iter().flatten().collect();
+        let longest = match requests.len() {
+            1 => LONGEST,
+            _ => LONGEST_OF_SEVERAL,
+        };
+        let mut answers: Vec<Option<Answer>> = requests.iter().map(|_| None).collect();
+        while answers.iter().any(Option::is_none) {
+            let frame = self.socket.receive(longest, by)?;
+            for (header, message) in self.unprotect(frame)? {
+                let place = header.message.checked_sub(to.message);
+                let place = place.and_then(|place| usize::try_from(place).ok());
+                let open = place.and_then(|at| Some((requests.get(at)?, answers.get_mut(at)?)));
+                let open = open.filter(|(request, answer)| {
+                    answer.is_none()
+                        && header.command == request.command as u16
+                        // The server makes the ids of sessions and trees that a request still lacks.
+                        && (to.session == 0 || header.session == to.session)
+                        && (to.tree == 0 || header.flags & ASYNC != 0 || header.tree == to.tree)
+                });
+                let (_, answer) = open.ok_or(Failure::Malformed("answer, to another request"))?;
+                self.credits = (self.credits + usize::from(header.credits)).min(MOST_CREDITS);
+                if !header.is_interim() {
+                    *answer = Some((header, message));
+                }
             }
         }
+        Ok(answers.into_iter().flatten().collect())
     }
 
-    fn protect(&mut self, request: &Request, to: Address) -> Outcome<Vec<u8>> {
+    fn protect(&mut self, chain: &[Request]) -> Outcome<Vec<u8>> {
+        let plain = || wire::chain(chain, self.next, 0).concat();
         match &mut self.protection {
-            Protection::None => Ok(request.encode(to, 0)),
+            Protection::None => Ok(plain()),
             Protection::Signed(keys) => {
-                let mut message = request.encode(to, SIGNED);
-                keys.sign(&mut message);
-                Ok(message)
+                let mut messages = wire::chain(chain, self.next, SIGNED);
+                messages.iter_mut().for_each(|message| keys.sign(message));
+                Ok(messages.concat())
             }
-            Protection::Encrypted(keys) => keys.seal(to.session, &request.encode(to, 0)),
+            Protection::Encrypted(keys) => keys.seal(self.next.session, &plain()),
         }
     }
 
-    fn unprotect(&self, frame: Vec<u8>) -> Outcome<Vec<u8>> {
-        match &self.protection {
-            Protection::None => Ok(frame),
-            Protection::Encrypted(keys) => keys.open(self.next.session, &frame),
-            Protection::Signed(keys) => {
-                verify(keys, &frame)?;
-                Ok(frame)
-            }
+    fn unprotect(&self, frame: Vec<u8>) -> Outcome<Vec<Answer>> {
+        let frame = match &self.protection {
+            Protection::Encrypted(keys) => keys.open(self.next.session, &frame)?,
+            Protection::None | Protection::Signed(_) => frame,
+        };
+        let answers = wire::split(frame).ok_or(Failure::Malformed("header"))?;
+        if let Protection::Signed(keys) = &self.protection {
+            answers.iter().try_for_each(|answer| verify(keys, answer))?;
         }
+        Ok(answers)
     }
 }
 
 /// Only an interim answer may lack a signature (MS-SMB2 3.2.5.1.3): it makes the client wait, until the deadline.
-fn verify(keys: &Keys, message: &[u8]) -> Outcome<()> {
-    if message.starts_with(&crate::crypto::TRANSFORM) {
-        return Err(Failure::Unprotected(
-            "it is encrypted, where signing was agreed",
-        ));
+fn verify(keys: &Keys, (header, message): &Answer) -> Outcome<()> {
+    match header.flags & SIGNED {
+        0 if header.is_interim() => Ok(()),
+        0 => Err(Failure::Unprotected("it is not signed")),
+        _ if keys.verify(message) => Ok(()),
+        _ => Err(Failure::Unprotected("its signature is wrong")),
     }
-    let header = Header::parse(message).ok_or(Failure::Malformed("header"))?;
-    let is_interim = header.status == status::PENDING && header.flags & ASYNC != 0;
-    if is_interim && header.flags & SIGNED == 0 {
-        return Ok(());
-    }
-    if header.flags & SIGNED == 0 {
-        return Err(Failure::Unprotected("it is not signed"));
-    }
-    if !keys.verify(message) {
-        return Err(Failure::Unprotected("its signature is wrong"));
-    }
-    Ok(())
 }

@@ -9,8 +9,6 @@ use std::time::{Duration, Instant};
 use super::Server;
 use crate::error::{Failure, Outcome};
 
-/// No answer to our requests is longer: a payload, headers, and what a logon has.
-const LONGEST: usize = 80 * 1024;
 const LENGTH: usize = 4;
 
 pub(super) struct Socket(TcpStream);
@@ -34,10 +32,14 @@ impl Socket {
         Err(failure)
     }
 
-    pub(super) fn send(&mut self, message: &[u8], by: Instant) -> Outcome<()> {
-        let len = u32::try_from(message.len()).map_err(|_| Failure::Malformed("length"))?;
-        let frame = [len.to_be_bytes().as_slice(), message].concat();
-        let mut rest = frame.as_slice();
+    pub(super) fn send(&mut self, messages: &[Vec<u8>], by: Instant) -> Outcome<()> {
+        let mut frames = Vec::new();
+        for message in messages {
+            let len = u32::try_from(message.len()).map_err(|_| Failure::Malformed("length"))?;
+            frames.extend_from_slice(&len.to_be_bytes());
+            frames.extend_from_slice(message);
+        }
+        let mut rest = frames.as_slice();
         while !rest.is_empty() {
             let timeout = self.0.set_write_timeout(Some(left(by)?));
             timeout.map_err(|error| lost(&error))?;
@@ -52,11 +54,11 @@ impl Socket {
     }
 
     /// The next message; its memory is taken once its length is known to be allowed.
-    pub(super) fn receive(&mut self, by: Instant) -> Outcome<Vec<u8>> {
+    pub(super) fn receive(&mut self, longest: usize, by: Instant) -> Outcome<Vec<u8>> {
         let mut length = [0; LENGTH];
         self.fill(&mut length, by)?;
         let len = usize::try_from(u32::from_be_bytes(length)).unwrap_or(usize::MAX);
-        if len > LONGEST {
+        if len > longest {
             return Err(Failure::Malformed("length"));
         }
         let mut message = vec![0; len];

@@ -19,7 +19,8 @@ pub trait Share {
     /// `NotFound`, and those of any operation.
     fn stat(&mut self, path: &SharePath, by: Instant) -> Result<Entry>;
 
-    /// Up to `limit` entries of a folder, in the server's order. Each call begins at the first one.
+    /// Up to `limit` entries of a folder, in the server's order. Each call begins at the first one; it asks for one page
+    /// after the other, so that only what it returns takes memory.
     ///
     /// # Errors
     /// `NotAFolder`, `Link`; `Name` for an entry whose name cannot be used.
@@ -68,11 +69,21 @@ pub trait Share {
     /// `Changed` for another id, `NotEmpty`, `InUse`.
     fn remove(&mut self, path: &SharePath, id: FileId, by: Instant) -> Result<()>;
 
+    /// Removes several, each as [`remove`](Self::remove) does, and returns the first failure: others may be gone then, in
+    /// any order.
+    ///
+    /// # Errors
+    /// Those of `remove`.
+    fn remove_each(&mut self, entries: &[(SharePath, FileId)], by: Instant) -> Result<()> {
+        let mut entries = entries.iter();
+        entries.try_for_each(|(path, id)| self.remove(path, *id, by))
+    }
+
     /// Makes or opens a file that no other client can open until [`unlock`](Self::unlock) or the end of this
     /// connection, which removes it too. If this client's machine vanishes, that is when the server notices.
     ///
     /// # Errors
-    /// `InUse` while another has the lock.
+    /// `InUse` while another has the lock; `Exists` for a file with content, which stays.
     fn lock(&mut self, path: &SharePath, by: Instant) -> Result<Lock>;
 
     /// Ends a lock, and removes its file.

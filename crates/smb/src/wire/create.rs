@@ -14,7 +14,6 @@ pub(crate) const SHARE_NOTHING: u32 = 0;
 
 pub(crate) const FOLDER: u32 = 0x1;
 pub(crate) const NO_FOLDER: u32 = 0x40;
-pub(crate) const DELETE_ON_CLOSE: u32 = 0x1000;
 
 pub(crate) const READ_ONLY: u32 = 0x1;
 pub(crate) const HIDDEN: u32 = 0x2;
@@ -28,6 +27,9 @@ const NAME_AT: u16 = 120;
 
 /// The server's name of an open file.
 pub(crate) type Handle = [u8; 16];
+
+/// What the request before in a chain has opened.
+pub(crate) const LAST: Handle = [0xff; 16];
 
 /// Whether the file must be there.
 #[derive(Clone, Copy)]

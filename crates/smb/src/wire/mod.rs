@@ -1,4 +1,4 @@
-//! Requests and answers of SMB 3.1.1, one of each in a message: MS-SMB2 2.2.
+//! Requests and answers of SMB 3.1.1: MS-SMB2 2.2.
 //!
 //! A decoder gets the whole message, since offsets count from its header, and only after its status was success: error
 //! answers have the sizes of good ones. `None` is an answer that breaks the protocol.
@@ -11,6 +11,7 @@ pub(crate) mod session;
 pub(crate) mod tree;
 
 use crate::bytes::{self, Out};
+use crate::status;
 
 /// The length of a header.
 pub(crate) const HEADER: usize = 64;
@@ -20,6 +21,10 @@ pub(crate) const PAYLOAD: u32 = 65_536;
 pub(crate) const ANSWERS: u32 = 1;
 pub(crate) const ASYNC: u32 = 2;
 pub(crate) const SIGNED: u32 = 8;
+const RELATED: u32 = 4;
+
+/// Where a header has the distance to the next message of a chain.
+const NEXT: usize = 20;
 
 const MAGIC: [u8; 4] = [0xfe, b'S', b'M', b'B'];
 
@@ -44,6 +49,8 @@ pub(crate) enum Command {
 pub(crate) struct Request {
     pub(crate) command: Command,
     pub(crate) body: Vec<u8>,
+    /// `RELATED`, or none.
+    flags: u32,
 }
 
 /// The header of an answer.
@@ -69,24 +76,68 @@ pub(crate) struct Address {
 
 impl Request {
     pub(crate) fn new(command: Command, body: Vec<u8>) -> Self {
-        Self { command, body }
+        let flags = 0;
+        Self {
+            command,
+            body,
+            flags,
+        }
     }
 
-    /// The whole message, without signature; it asks for as many credits as keep one request going.
+    /// To what the request before it in a chain has opened, by the handle [`create::LAST`].
+    pub(crate) fn related(mut self) -> Self {
+        self.flags = RELATED;
+        self
+    }
+
+    /// The whole message, without signature; it asks for as many credits as keep some requests going.
     pub(crate) fn encode(&self, to: Address, flags: u32) -> Vec<u8> {
         let head = Out::default().bytes(&MAGIC).u16(64).u16(1).u32(0);
         let head = head.u16(self.command as u16).u16(8);
-        let head = head.u32(flags).u32(0).u64(to.message).u32(0);
+        let head = head.u32(flags | self.flags).u32(0).u64(to.message);
+        let head = head.u32(0);
         let head = head.u32(to.tree).u64(to.session).zeros(16);
         head.bytes(&self.body).done()
     }
 }
 
+/// The messages of requests that the server carries out one after the other (3.2.4.1.4).
+pub(crate) fn chain(requests: &[Request], mut to: Address, flags: u32) -> Vec<Vec<u8>> {
+    let mut messages = Vec::new();
+    for (request, later) in requests.iter().zip((0..requests.len()).rev()) {
+        let mut message = request.encode(to, flags);
+        if later > 0 {
+            message.resize(message.len().next_multiple_of(8), 0);
+            let next = Out::default().len32(&message).done();
+            message[NEXT..NEXT + 4].copy_from_slice(&next);
+        }
+        to.message += 1;
+        messages.push(message);
+    }
+    messages
+}
+
+/// The messages of a frame; `None` if one does not end where the next begins.
+pub(crate) fn split(mut frame: Vec<u8>) -> Option<Vec<(Header, Vec<u8>)>> {
+    let mut messages = Vec::new();
+    loop {
+        let header = Header::parse(&frame)?;
+        let next = bytes::index(bytes::u32_le(&frame, NEXT)?)?;
+        if next == 0 {
+            messages.push((header, frame));
+            return Some(messages);
+        }
+        if next < HEADER || next > frame.len() {
+            return None;
+        }
+        let rest = frame.split_off(next);
+        messages.push((header, std::mem::replace(&mut frame, rest)));
+    }
+}
+
 impl Header {
     pub(crate) fn parse(message: &[u8]) -> Option<Self> {
-        let is_one = bytes::slice(message, 0, 4)? == MAGIC
-            && bytes::u16_le(message, 4)? == 64
-            && bytes::u32_le(message, 20)? == 0;
+        let is_one = bytes::slice(message, 0, 4)? == MAGIC && bytes::u16_le(message, 4)? == 64;
         let header = Self {
             status: bytes::u32_le(message, 8)?,
             command: bytes::u16_le(message, 12)?,
@@ -98,6 +149,11 @@ impl Header {
         };
         (is_one && message.len() >= HEADER && header.flags & ANSWERS != 0).then_some(header)
     }
+
+    /// Whether the answer itself comes later.
+    pub(crate) fn is_interim(&self) -> bool {
+        self.status == status::PENDING && self.flags & ASYNC != 0
+    }
 }
 
 /// The body of an answer, whose structure must have this size.
@@ -107,7 +163,8 @@ fn body(message: &[u8], size: u16) -> Option<&[u8]> {
 }
 
 pub(crate) fn decode_everything(bytes: &[u8]) {
-    let _ = Header::parse(bytes);
+    let frame = Vec::from(bytes);
+    let _ = split(frame);
     let _ = negotiate::Answer::parse(bytes);
     let _ = session::Answer::parse(bytes);
     let _ = tree::Answer::parse(bytes);
@@ -122,7 +179,7 @@ pub(crate) fn decode_everything(bytes: &[u8]) {
 mod tests {
     use proptest::prelude::*;
 
-    use super::{Address, Command, Header, Request};
+    use super::{Address, Command, HEADER, Header, NEXT, Request, chain, split};
     use crate::vectors::{self, hex};
 
     #[test]
@@ -134,8 +191,47 @@ mod tests {
         for (at, byte) in [(0, 0), (4, 63), (16, 0), (20, 1)] {
             let mut broken = hex(vectors::LOGON[1]);
             broken[at] = byte;
-            assert!(Header::parse(&broken).is_none(), "byte {at}");
+            assert!(split(broken).is_none(), "byte {at}");
         }
+    }
+
+    #[test]
+    fn answers_of_a_chain_are_divided() {
+        let [first, second] = [vectors::SIGNED_ANSWER, vectors::LOGON[1]].map(hex);
+        let chained = |next: usize| {
+            let mut first = first.clone();
+            first.resize(first.len().next_multiple_of(8), 0);
+            first[NEXT..NEXT + 4].copy_from_slice(&u32::try_from(next).unwrap().to_le_bytes());
+            [first, second.clone()].concat()
+        };
+        let next = first.len().next_multiple_of(8);
+        let answers = split(chained(next)).unwrap();
+        let found: Vec<(u64, usize)> = answers.iter().map(|(h, m)| (h.message, m.len())).collect();
+        assert_eq!(found, [(3, next), (2, second.len())]);
+        let all = chained(next).len();
+        for wrong in [1, HEADER - 1, next - 8, next + 8, all, all + 1] {
+            assert!(split(chained(wrong)).is_none(), "{wrong}");
+        }
+        let mut within_the_header = [&second[..24], second.as_slice()].concat();
+        within_the_header[NEXT] = 24;
+        assert!(split(within_the_header).is_none());
+    }
+
+    #[test]
+    fn requests_of_a_chain_say_where_the_next_begins() {
+        let requests = [
+            Request::new(Command::Create, vec![1; 57]),
+            Request::new(Command::Close, vec![2; 24]).related(),
+        ];
+        let to = Address {
+            message: 7,
+            ..Address::default()
+        };
+        let [first, second] = chain(&requests, to, super::SIGNED).try_into().unwrap();
+        assert_eq!((first.len(), second.len()), (128, 88));
+        assert_eq!((first[NEXT], second[NEXT]), (128, 0));
+        assert_eq!((first[16], second[16]), (8, 8 | 4));
+        assert_eq!((first[24], second[24]), (7, 8));
     }
 
     #[test]

@@ -1,10 +1,10 @@
-//! NEGOTIATE (2.2.3, 2.2.4): one dialect, one hash, one cipher.
+//! NEGOTIATE (2.2.3, 2.2.4): one dialect, one hash, two ciphers.
 
 use super::{Command, Request, body};
 use crate::bytes::{self, Out};
+use crate::crypto::Cipher;
 
 pub(crate) const DIALECT: u16 = 0x0311;
-pub(crate) const AES_128_GCM: u16 = 2;
 
 const SIGNING_REQUIRED: u16 = 2;
 /// The contexts carry the cipher, and yet Samba encrypts only for clients with this capability.
@@ -29,7 +29,8 @@ pub(crate) struct Answer {
 pub(crate) fn request(client: [u8; 16], salt: &[u8; 32]) -> Request {
     let preauth = Out::default().u16(1).len16(salt).u16(SHA_512);
     let preauth = preauth.bytes(salt).done();
-    let ciphers = Out::default().u16(1).u16(AES_128_GCM).done();
+    let [first, second] = Cipher::ALL.map(|cipher| cipher as u16);
+    let ciphers = Out::default().u16(2).u16(first).u16(second).done();
     let head = Out::default().u16(36).u16(1).u16(SIGNING_REQUIRED).u16(0);
     let head = head.u32(CAN_ENCRYPT).bytes(&client);
     let head = head.u32(CONTEXTS_AT).u16(2).u16(0).u16(DIALECT);
@@ -94,7 +95,7 @@ fn context(kind: u16, data: &[u8]) -> Vec<u8> {
 
 #[cfg(test)]
 mod tests {
-    use super::{AES_128_GCM, Answer, DIALECT, request};
+    use super::{Answer, DIALECT, request};
     use crate::vectors::{self, hex};
 
     #[test]
@@ -103,8 +104,8 @@ mod tests {
         assert_eq!(message[92..96], [104, 0, 0, 0]);
         assert_eq!(message[100..102], [0x11, 3]);
         assert_eq!(message[104..108], [1, 0, 38, 0]);
-        assert_eq!(message[152..156], [2, 0, 4, 0]);
-        assert_eq!(message[160..164], [1, 0, 2, 0]);
+        assert_eq!(message[152..156], [2, 0, 6, 0]);
+        assert_eq!(message[160..166], [2, 0, 2, 0, 4, 0]);
     }
 
     #[test]
@@ -112,7 +113,7 @@ mod tests {
         let message = hex(vectors::NEGOTIATED);
         let answer = Answer::parse(&message).unwrap();
         assert_eq!((answer.dialect, answer.has_sha_512), (DIALECT, true));
-        assert_eq!(answer.cipher, Some(AES_128_GCM));
+        assert_eq!(answer.cipher, Some(2));
         let second = 0x1c0 + 48;
         assert_eq!(message[second..second + 4], [2, 0, 4, 0]);
         for (at, byte, expected) in [
@@ -121,7 +122,7 @@ mod tests {
             (second + 8, 2, None),
             (second + 10, 0, Some(None)),
             (second + 10, 1, Some(Some(1))),
-            (0x1c0 + 12, 2, Some(Some(AES_128_GCM))),
+            (0x1c0 + 12, 2, Some(Some(2))),
         ] {
             let mut changed = message.clone();
             changed[at] = byte;

@@ -13,11 +13,28 @@ fn a_lock_has_one_holder_until_it_ends() {
     let lock = first.lock(&at("lock"), soon()).unwrap();
     assert_eq!(failure(second.lock(&at("lock"), soon())), Failure::InUse);
     assert_eq!(failure(first.lock(&at("lock"), soon())), Failure::InUse);
-    assert_eq!(failure(second.read(&at("lock"), 9, soon())), Failure::InUse);
+    let read = failure(second.read(&at("lock"), 9, soon()));
+    assert_eq!(read, Failure::DeletePending);
     first.unlock(lock, soon()).unwrap();
     assert!(names(&mut first, "").is_empty());
     let lock = second.lock(&at("lock"), soon()).unwrap();
     second.unlock(lock, soon()).unwrap();
+}
+
+/// A link in the place of the lock's folder may lead to it.
+#[test]
+fn a_file_that_someone_wrote_is_no_lock() {
+    let samba = Samba::start();
+    let theirs = samba.root().join("lock");
+    std::fs::write(&theirs, b"x").unwrap();
+    let mut share = samba.open("encrypted", Privacy::Required);
+    assert_eq!(failure(share.lock(&at("lock"), soon())), Failure::Exists);
+    assert_eq!(std::fs::read(&theirs).unwrap(), b"x");
+    // One that a client left, as it ended before its lock was whole.
+    std::fs::write(&theirs, b"").unwrap();
+    let lock = share.lock(&at("lock"), soon()).unwrap();
+    share.unlock(lock, soon()).unwrap();
+    assert!(!theirs.exists());
 }
 
 /// Samba may open a file that it is just removing: then two clients would have the lock.

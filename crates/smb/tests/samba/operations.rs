@@ -1,9 +1,11 @@
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::PermissionsExt;
 
-use wincsi_smb::{Error, Visibility};
-use wincsi_smb::{Existing, Failure, FileId, Kind, Name, Privacy, RemoteShare, Share, SharePath};
+use wincsi_smb::{Entry, Error, Existing, Failure, FileId, Kind, Name, Privacy, RemoteShare};
+use wincsi_smb::{Share, SharePath, Visibility};
 
-use crate::server::{Samba, soon};
+use crate::proxy::{From, Instead, between, unchanged};
+use crate::server::{PASSWORD, Samba, open, soon, user};
 
 /// Each way to protect messages, which the operations do not notice.
 const WAYS: [(&str, Privacy); 3] = [
@@ -153,6 +155,154 @@ fn lists_are_as_long_as_their_limit() {
     }
 }
 
+/// The second of three portions has an entry with another id: the others of that portion go, the third stays.
+#[test]
+fn of_many_only_those_with_their_ids_go() {
+    let samba = Samba::start();
+    for n in 0..150 {
+        std::fs::write(samba.root().join(format!("{n:03}")), b"x").unwrap();
+    }
+    let read_only = samba.root().join("005");
+    std::fs::set_permissions(read_only, PermissionsExt::from_mode(0o444)).unwrap();
+    let mut share = samba.open("encrypted", Privacy::Required);
+    let mut entries = entries(&mut share);
+    let expected = entries[71].1;
+    let found = std::mem::replace(&mut entries[70].1, expected);
+    let wrong = share.remove_each(&entries, soon()).unwrap_err();
+    assert_eq!(wrong.failure, Failure::Changed { expected, found });
+    assert!(wrong.object.ends_with("070"), "{wrong}");
+    let left: Vec<String> = [70]
+        .into_iter()
+        .chain(128..150)
+        .map(|n| format!("{n:03}"))
+        .collect();
+    let mut names = names(&mut share, "");
+    names.sort();
+    assert_eq!(names, left);
+    entries[70].1 = found;
+    // One that is gone already keeps none beside it.
+    let gone = share.remove_each(&entries[69..], soon());
+    assert_eq!(failure(gone), Failure::NotFound);
+    share.remove_each(&entries[69 + 64..], soon()).unwrap();
+    assert_eq!(std::fs::read_dir(samba.root()).unwrap().count(), 0);
+}
+
+#[test]
+fn answers_in_another_order_find_their_requests() {
+    /// After the logon, the share, and five times two that earn the credits for all at once.
+    const FIRST: usize = 4 + 5 * 2;
+    let samba = Samba::start();
+    for n in 0..10 {
+        std::fs::write(samba.root().join(format!("{n}")), b"x").unwrap();
+    }
+    let entries = entries(&mut samba.open("plain", Privacy::Offered));
+    let mut kept = None;
+    let attack = move |from, n, message: &[u8]| match (from, kept.take()) {
+        (From::Server, None) if n >= FIRST => {
+            kept = Some(message.to_vec());
+            Instead::Frames(Vec::new())
+        }
+        (From::Server, Some(kept)) => Instead::Frames(vec![message.to_vec(), kept]),
+        (_, still) => {
+            kept = still;
+            unchanged(message)
+        }
+    };
+    let (port, requests) = between(samba.port(), Box::new(attack));
+    let opened = open(port, "plain", &user(), PASSWORD, Privacy::Offered, soon());
+    let mut share = opened.unwrap();
+    for (path, _) in &entries[..5] {
+        share.stat(path, soon()).unwrap();
+    }
+    share.remove_each(&entries, soon()).unwrap();
+    assert_eq!(std::fs::read_dir(samba.root()).unwrap().count(), 0);
+    // For each file one to open it, and one for the rest.
+    assert_eq!(*requests.lock().unwrap(), FIRST + 2 * 10);
+}
+
+/// The failure that ends the connection is told, though one of an entry came before.
+#[test]
+fn two_answers_to_one_request_end_the_connection() {
+    /// The messages before the removal, and those that open.
+    const OPENED: usize = 4 + 5 * 2 + 6;
+    let samba = Samba::start();
+    for n in 0..5 {
+        std::fs::write(samba.root().join(format!("{n}")), b"x").unwrap();
+    }
+    let mut entries = entries(&mut samba.open("plain", Privacy::Offered));
+    entries.insert(0, (at("missing"), FileId(1)));
+    let mut last = Vec::new();
+    let attack = move |from, n, message: &[u8]| {
+        if (from, n) == (From::Server, OPENED + 1) {
+            return Instead::Frames(vec![std::mem::take(&mut last)]);
+        }
+        if from == From::Server {
+            last = message.to_vec();
+        }
+        unchanged(message)
+    };
+    let (port, _) = between(samba.port(), Box::new(attack));
+    let opened = open(port, "plain", &user(), PASSWORD, Privacy::Offered, soon());
+    let mut share = opened.unwrap();
+    for (path, _) in &entries[1..] {
+        share.stat(path, soon()).unwrap();
+    }
+    let wrong = failure(share.remove_each(&entries, soon()));
+    assert_eq!(wrong, Failure::Malformed("answer, to another request"));
+}
+
+#[test]
+fn each_request_has_a_credit() {
+    let samba = Samba::start();
+    for n in 0..100 {
+        std::fs::write(samba.root().join(format!("{n:03}")), b"x").unwrap();
+    }
+    let entries = entries(&mut samba.open("plain", Privacy::Offered));
+    let mut credits = 1;
+    let count = move |from, n, frame: &[u8]| {
+        for message in messages(frame) {
+            match from {
+                From::Server => {
+                    credits += u32::from(u16::from_le_bytes([message[14], message[15]]))
+                }
+                From::Client => {
+                    let left = credits.checked_sub(1);
+                    credits = left.unwrap_or_else(|| panic!("message {n} has no credit"));
+                }
+            }
+        }
+        unchanged(frame)
+    };
+    let (port, _) = between(samba.port(), Box::new(count));
+    let opened = open(port, "plain", &user(), PASSWORD, Privacy::Offered, soon());
+    opened.unwrap().remove_each(&entries, soon()).unwrap();
+}
+
+/// The messages of a frame in the clear.
+fn messages(mut frame: &[u8]) -> Vec<&[u8]> {
+    let mut messages = Vec::new();
+    loop {
+        let next = u32::from_le_bytes(frame[20..24].try_into().unwrap());
+        let next = usize::try_from(next).unwrap();
+        if next == 0 {
+            messages.push(frame);
+            return messages;
+        }
+        let (message, rest) = frame.split_at(next);
+        messages.push(message);
+        frame = rest;
+    }
+}
+
+/// The files of the share, by their names.
+fn entries(share: &mut RemoteShare) -> Vec<(SharePath, FileId)> {
+    let listing = share.list(&SharePath::root(), 1_000, soon()).unwrap();
+    let place = |entry: Entry| Some((SharePath::root().join(&entry.name?).ok()?, entry.id));
+    let mut entries: Vec<_> = listing.entries.into_iter().filter_map(place).collect();
+    entries.sort();
+    entries
+}
+
 pub(crate) fn at(path: &str) -> SharePath {
     SharePath::new(path).unwrap()
 }
@@ -169,4 +319,23 @@ pub(crate) fn names(share: &mut RemoteShare, path: &str) -> Vec<String> {
     let listing = share.list(&at(path), 1_000, soon()).unwrap();
     let names = listing.entries.into_iter().filter_map(|entry| entry.name);
     names.map(|name| name.to_string()).collect()
+}
+
+/// A hard link, and a symbolic link, which Samba shows as a file.
+#[test]
+fn a_read_only_file_keeps_that_by_its_other_name() {
+    let samba = Samba::start();
+    let kept = samba.root().join("kept");
+    std::fs::write(&kept, b"x").unwrap();
+    std::fs::set_permissions(&kept, PermissionsExt::from_mode(0o444)).unwrap();
+    std::fs::hard_link(&kept, samba.root().join("hard")).unwrap();
+    std::os::unix::fs::symlink("kept", samba.root().join("soft")).unwrap();
+    let mut share = samba.open("encrypted", Privacy::Required);
+    for name in ["hard", "soft"] {
+        let id = share.stat(&at(name), soon()).unwrap().id;
+        share.remove(&at(name), id, soon()).unwrap();
+        assert!(!samba.root().join(name).exists(), "{name}");
+        let mode = std::fs::metadata(&kept).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o444, "{name}");
+    }
 }

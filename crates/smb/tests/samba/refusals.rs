@@ -2,8 +2,9 @@ use std::net::{SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 
 use rustix::net::{AddressFamily, SocketType};
-use wincsi_smb::{Failure, Operation, Privacy};
+use wincsi_smb::{Failure, Operation, Privacy, Share};
 
+use crate::operations::at;
 use crate::server::{PASSWORD, Samba, open, soon, user};
 
 const LOGON_FAILURE: u32 = 0xC000_006D;
@@ -80,7 +81,7 @@ fn a_server_without_3_1_1_or_encryption_is_refused() {
         (old, Privacy::Offered, Some("3.1.1")),
         (old, Privacy::Required, Some("3.1.1")),
         (plain, Privacy::Offered, None),
-        (plain, Privacy::Required, Some("AES-128-GCM")),
+        (plain, Privacy::Required, Some("AES-GCM")),
     ] {
         let samba = Samba::with(lines);
         let opened = open(samba.port(), "plain", &user(), PASSWORD, privacy, soon());
@@ -91,6 +92,31 @@ fn a_server_without_3_1_1_or_encryption_is_refused() {
                 assert!(error.to_string().contains(text), "{error}");
             }
             (opened, _) => panic!("{lines}, {privacy:?}: {:?}", opened.err()),
+        }
+    }
+}
+
+#[test]
+fn each_cipher_of_ours_is_enough() {
+    for (only, is_ours) in [
+        ("AES-128-GCM", true),
+        ("AES-256-GCM", true),
+        ("AES-256-CCM", false),
+    ] {
+        let samba = Samba::with(&format!("server smb3 encryption algorithms = {only}"));
+        for (share, privacy, refused) in [
+            ("plain", Privacy::Required, Failure::NoEncryption),
+            ("encrypted", Privacy::Offered, Failure::Denied),
+        ] {
+            let opened = open(samba.port(), share, &user(), PASSWORD, privacy, soon());
+            if !is_ours {
+                assert_eq!(opened.err().unwrap().failure, refused, "{only}");
+                continue;
+            }
+            let mut share = opened.unwrap();
+            let id = share.create(&at("file"), b"secret", soon()).unwrap();
+            assert_eq!(share.read(&at("file"), 9, soon()).unwrap(), b"secret");
+            share.remove(&at("file"), id, soon()).unwrap();
         }
     }
 }

@@ -1,80 +1,20 @@
-//! A real Samba on a loopback port, as the user of the test.
+//! Connections to a real Samba.
 
-use std::ffi::OsStr;
-use std::io::{BufRead, BufReader, Write};
-use std::net::TcpListener;
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
-use std::sync::mpsc;
-use std::thread;
 use std::time::{Duration, Instant};
 
 use wincsi_smb::{Credentials, Name, Privacy, RemoteShare, Result, Server};
 use zeroize::Zeroizing;
 
-pub(crate) const PASSWORD: &str = "pass wörd";
+// Its own path, as other crates' tests have this module by its path.
+#[path = "smbd.rs"]
+mod smbd;
 
-const START: Duration = Duration::from_secs(30);
-
-pub(crate) struct Samba {
-    folder: tempfile::TempDir,
-    child: Child,
-    port: u16,
-}
+pub(crate) use self::smbd::{PASSWORD, Samba, user};
 
 impl Samba {
-    /// With the shares `encrypted`, which demands it, and `plain`, both of the folder [`root`](Self::root).
-    pub(crate) fn start() -> Self {
-        Self::with("")
-    }
-
-    /// With more lines of the global section.
-    pub(crate) fn with(lines: &str) -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        for name in ["share", "state"] {
-            std::fs::create_dir(folder.path().join(name)).unwrap();
-        }
-        let port = free_port();
-        let config = folder.path().join("smb.conf");
-        std::fs::write(&config, configuration(folder.path(), port, lines)).unwrap();
-        add_user(&config);
-        let mut child = Command::new(program("smbd"))
-            .args(["--foreground", "--debug-stdout", "-d2"])
-            .arg(option("--configfile=", config.as_os_str()))
-            // At its end it kills its process group, so it has one of its own. This pipe ends with the
-            // test, be it killed, and then Samba ends too.
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::inherit())
-            .spawn()
-            .unwrap();
-        await_line(child.stdout.take().unwrap(), "waiting for connections");
-        Self {
-            folder,
-            child,
-            port,
-        }
-    }
-
-    pub(crate) fn port(&self) -> u16 {
-        self.port
-    }
-
-    /// The folder of the shares.
-    pub(crate) fn root(&self) -> PathBuf {
-        self.folder.path().join("share")
-    }
-
     pub(crate) fn open(&self, share: &str, privacy: Privacy) -> RemoteShare {
-        let opened = open(self.port, share, &user(), PASSWORD, privacy, soon());
+        let opened = open(self.port(), share, &user(), PASSWORD, privacy, soon());
         opened.unwrap()
-    }
-}
-
-impl Drop for Samba {
-    fn drop(&mut self) {
-        drop(self.child.stdin.take());
-        let _ = self.child.wait();
     }
 }
 
@@ -104,99 +44,4 @@ pub(crate) fn open(
 /// The deadline of calls that should succeed.
 pub(crate) fn soon() -> Instant {
     Instant::now() + Duration::from_secs(30)
-}
-
-/// The user of the test.
-pub(crate) fn user() -> String {
-    let output = Command::new("id").arg("-un").output().unwrap();
-    String::from_utf8(output.stdout).unwrap().trim().to_owned()
-}
-
-fn configuration(folder: &Path, port: u16, lines: &str) -> String {
-    let folder = folder.display();
-    let folders: String = [
-        "private dir",
-        "lock directory",
-        "state directory",
-        "cache directory",
-    ]
-    .into_iter()
-    .chain(["pid directory", "ncalrpc dir"])
-    .map(|name| format!("{name} = {folder}/state\n"))
-    .collect();
-    let share = |name, encryption| {
-        format!(
-            "[{name}]\npath = {folder}/share\nread only = no\nsmb encrypt = {encryption}\n\
-             map readonly = yes\nstore dos attributes = no\n"
-        )
-    };
-    format!(
-        "[global]\n{folders}smb ports = {port}\ninterfaces = 127.0.0.1\n\
-         bind interfaces only = yes\ndisable netbios = yes\nserver signing = mandatory\n\
-         map to guest = bad user\n\
-         load printers = no\nprinting = bsd\nprintcap name = /dev/null\ndisable spoolss = yes\n\
-         passdb backend = tdbsam:{folder}/state/passdb.tdb\n\
-         log file = {folder}/state/log\n{lines}\n{}{}",
-        share("encrypted", "required"),
-        share("plain", "auto"),
-    )
-}
-
-fn add_user(config: &Path) {
-    let mut child = Command::new(program("pdbedit"))
-        .arg(option("--configfile=", config.as_os_str()))
-        .args(["--create", "--password-from-stdin", "--user", &user()])
-        .stdin(Stdio::piped())
-        .stdout(Stdio::null())
-        .spawn()
-        .unwrap();
-    let mut stdin = child.stdin.take().unwrap();
-    stdin
-        .write_all(format!("{PASSWORD}\n{PASSWORD}\n").as_bytes())
-        .unwrap();
-    drop(stdin);
-    assert!(child.wait().unwrap().success(), "pdbedit failed");
-}
-
-fn program(name: &str) -> PathBuf {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    std::env::split_paths(&path)
-        .chain([PathBuf::from("/usr/sbin")])
-        .map(|folder| folder.join(name))
-        .find(|program| program.is_file())
-        .unwrap_or_else(|| panic!("{name} is missing: install Debian's package samba"))
-}
-
-fn option(name: &str, value: &OsStr) -> std::ffi::OsString {
-    let mut option = std::ffi::OsString::from(name);
-    option.push(value);
-    option
-}
-
-fn free_port() -> u16 {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    listener.local_addr().unwrap().port()
-}
-
-/// Waits for a line with this text, and reads the others until the end, so that the program never blocks.
-fn await_line(output: std::process::ChildStdout, text: &'static str) {
-    let (sender, receiver) = mpsc::channel();
-    thread::spawn(move || {
-        for line in BufReader::new(output)
-            .split(b'\n')
-            .map_while(std::result::Result::ok)
-        {
-            let _ = sender.send(String::from_utf8_lossy(&line).into_owned());
-        }
-    });
-    let until = Instant::now() + START;
-    let mut lines = Vec::new();
-    loop {
-        let left = until.saturating_duration_since(Instant::now());
-        match receiver.recv_timeout(left) {
-            Ok(line) if line.contains(text) => return,
-            Ok(line) => lines.push(line),
-            Err(error) => panic!("smbd did not start ({error}):\n{}", lines.join("\n")),
-        }
-    }
 }

@@ -23,8 +23,8 @@ use self::changes::Changes;
 /// The package whose tests use the makers of filesystems.
 const MAKES_FILESYSTEMS: &str = "wincsi-formats";
 
-/// The package whose tests start a Samba.
-const SPEAKS_TO_SAMBA: &str = "wincsi-smb";
+/// The packages whose tests start a Samba.
+const SPEAK_TO_SAMBA: [&str; 2] = ["wincsi-smb", "wincsi-controller"];
 
 pub(super) fn run() -> Result<ExitCode> {
     let changes = Changes::read()?;
@@ -43,7 +43,7 @@ pub(super) fn run() -> Result<ExitCode> {
     if tested.contains_key(MAKES_FILESYSTEMS) {
         env::provide(&[Need::Mkfs])?;
     }
-    if tested.contains_key(SPEAKS_TO_SAMBA) {
+    if SPEAK_TO_SAMBA.iter().any(|name| tested.contains_key(name)) {
         env::provide(&[Need::Samba])?;
     }
     let set_up = started.elapsed();

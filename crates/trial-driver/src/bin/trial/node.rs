@@ -40,6 +40,9 @@ pub(crate) enum Command {
         user: String,
         /// That user's password.
         password: String,
+        /// The TCP port of the server.
+        #[arg(long, default_value_t = 445)]
+        port: u16,
     },
     /// Print the shares that a node has mapped, one a line, also while a process has the node open.
     Mappings { folder: PathBuf },
@@ -81,8 +84,10 @@ pub(crate) fn run(command: Command) -> anyhow::Result<()> {
             share,
             user,
             password,
+            port,
         } => {
-            let spec = ServerSpec::sharing(&share, &user, &password);
+            let mut spec = ServerSpec::sharing(&share, &user, &password);
+            spec.tcp_ports = vec![port];
             print(add_share(&folder, (&server, &share), &spec)?.display());
         }
         Command::Mappings { folder } => {
@@ -117,11 +122,10 @@ fn print(what: impl Display) {
 }
 
 fn make(folder: &Path, name: &str) -> anyhow::Result<PathBuf> {
-    drive_c(&SimNode::create(
-        folder,
-        &NodeSpec::named(name),
-        ClockMode::Real,
-    )?)
+    let mut spec = NodeSpec::named(name);
+    // Windows Server 2025: older builds map shares at SMB's own port alone.
+    spec.build = 26100;
+    drive_c(&SimNode::create(folder, &spec, ClockMode::Real)?)
 }
 
 pub(crate) fn demo_node(folder: &Path, profile: Option<Profile>) -> Result<SimNode, CreateError> {

@@ -11,7 +11,7 @@ use wincsi::Feature;
 use wincsi::smb::{Credentials, RemotePath};
 use wire::csi::v1::volume_capability::access_mode::Mode;
 
-use self::options::{Class, MountOptions, OptionCounts, User};
+use self::options::{Class, OptionCounts};
 use super::{Refused, RequestedShare};
 use crate::cluster_dns::ClusterDns;
 use crate::kubelet::{Refusal, Request};
@@ -19,8 +19,8 @@ use crate::life::{CallError, Context};
 use crate::record::{Access, Lifetime, VolumeHandle};
 use crate::unpoisoned::Unpoisoned;
 
-pub use self::options::option_rows;
-pub use self::source::SourceError;
+pub use self::options::{MountOptions, User, option_rows};
+pub use self::source::{SourceError, folder, remote};
 
 /// How many reports are remembered. Beyond them each may come again.
 const MOST_REPORTED: usize = 1024;
@@ -135,7 +135,7 @@ impl ShareRequests {
     ) -> Result<RequestedShare, Refusal> {
         request.mount()?;
         let volume = &request.volume;
-        let given = source::remote(request.context).map_err(RequestError::from)?;
+        let given = remote(request.context).map_err(RequestError::from)?;
         let mut options = options(request)?;
         if !ctx.has(Feature::MapOptions) {
             options.drop_those_of_mappings();

@@ -60,7 +60,10 @@ pub enum SourceError {
 pub struct Shown(String);
 
 /// The share, or the folder below it, that the context names.
-pub(super) fn remote(context: &BTreeMap<String, String>) -> Result<RemotePath, SourceError> {
+///
+/// # Errors
+/// It names none, or what is refused.
+pub fn remote(context: &BTreeMap<String, String>) -> Result<RemotePath, SourceError> {
     let source = value(context, "source").ok_or(SourceError::Missing)?;
     let text = format!("{source}/{}", folder(context)?);
     let shown = || Shown::of(&text);
@@ -96,7 +99,11 @@ pub(super) fn at(given: &RemotePath, address: IpAddr) -> Result<RemotePath, Sour
     RemotePath::parse(&at).map_err(|_| SourceError::Path(Shown::of(&at)))
 }
 
-fn folder(context: &BTreeMap<String, String>) -> Result<String, SourceError> {
+/// The folder below the source, with what stands in place of its templates; empty if there is none.
+///
+/// # Errors
+/// [`SourceError::Template`].
+pub fn folder(context: &BTreeMap<String, String>) -> Result<String, SourceError> {
     let mut folder = value(context, "subDir").unwrap_or_default().to_owned();
     for (template, key) in TEMPLATES {
         if folder.contains(template) {

@@ -1,5 +1,5 @@
 //! A CSI controller for tests, plugging simulated disks into a node of `wincsi node -host=sim`, or of any other
-//! process, and making LUNs and folders of the servers beside it: the two share the node's folder.
+//! process, and making LUNs of the server beside it: the two share the node's folder.
 
 mod luns;
 mod service;
@@ -18,8 +18,7 @@ use transport::{Endpoint, Server, ServerOptions};
 
 use self::service::Controller;
 
-/// A CSI controller for tests: it makes, attaches and grows the disks of a simulated node, and makes LUNs and folders
-/// of shares.
+/// A CSI controller for tests: it makes, attaches and grows the disks of a simulated node, and makes LUNs.
 #[derive(Args)]
 pub(crate) struct Arguments {
     /// Where it serves CSI: unix:PATH or tcp://127.0.0.1:PORT.
@@ -31,6 +30,9 @@ pub(crate) struct Arguments {
     /// The node's id, as its plugin reports it.
     #[arg(long)]
     node_id: String,
+    /// Where the controller of shares serves CSI. Without it there are none.
+    #[arg(long)]
+    shares: Option<Endpoint>,
 }
 
 /// How long calls may run on after a signal.
@@ -61,7 +63,8 @@ fn serve(arguments: &Arguments) -> anyhow::Result<Server> {
         has_topology: false,
     };
     identity.register(&mut router);
-    Controller::new(&arguments.node, &arguments.node_id).register(&mut router);
+    let shares = arguments.shares.clone();
+    Controller::new(&arguments.node, &arguments.node_id, shares).register(&mut router);
     let services = vec![(arguments.endpoint.clone(), Arc::new(router) as _)];
     Ok(Server::bind(services, ServerOptions::default())?)
 }

@@ -1,13 +1,11 @@
-//! The Controller service, for tests alone: it plugs simulated disks in, and makes LUNs and folders of
-//! shares.
+//! The Controller service, for tests alone: it plugs simulated disks in, and makes LUNs. Calls for shares it hands on.
 
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use driver::kubelet::Router;
-use transport::{Code, Status};
+use transport::{Code, Endpoint, Status};
 use wincsi::sim::iscsi::IscsiControl;
-use wincsi::sim::smb::SmbControl;
 use wincsi::sim::{
     Arrives, Bus, Content, DiskSpec, HardwareControl, HardwareError, IdentifierKind,
 };
@@ -29,11 +27,11 @@ use wire::csi::v1::{
 };
 
 use super::luns::{DRIVER, Luns};
-use super::shares::{SOURCE, ShareVolume, Shares};
+use super::shares::{self, SOURCE, is_share};
 use super::volume::{PAGE83, VolumeName, check_given, named, not_found};
 
 /// A volume's default size, in bytes.
-pub(crate) const USUAL: u64 = 1 << 30;
+const USUAL: u64 = 1 << 30;
 
 const OPERATIONS: [Operation; 3] = [
     Operation::CreateDeleteVolume,
@@ -47,59 +45,85 @@ pub(crate) struct Controller {
     hardware: HardwareControl,
     node_id: Arc<str>,
     luns: Luns,
-    /// Held by each call: no other process uses the files behind hardware, LUNs and shares.
-    shares: Arc<Mutex<Shares>>,
+    /// Held by each call: no other process uses the files behind hardware and LUNs.
+    turn: Arc<Mutex<()>>,
+    /// The controller of shares.
+    shares: Option<Endpoint>,
 }
 
-/// The handler of an RPC, with the shares locked.
-type Answer<R> = fn(
-    &Controller,
-    &mut Shares,
-    <R as wire::Rpc>::Request,
-) -> Result<<R as wire::Rpc>::Response, Status>;
+/// The handler of an RPC.
+type Answer<R> =
+    fn(&Controller, <R as wire::Rpc>::Request) -> Result<<R as wire::Rpc>::Response, Status>;
 
 impl Controller {
-    /// The controller of the node in a folder.
-    pub(crate) fn new(node: &Path, node_id: &str) -> Self {
+    /// The controller of the node in a folder, beside that of shares.
+    pub(crate) fn new(node: &Path, node_id: &str, shares: Option<Endpoint>) -> Self {
         Self {
             hardware: HardwareControl::at(node),
             node_id: node_id.into(),
             luns: Luns::new(IscsiControl::at(node)),
-            shares: Arc::new(Mutex::new(Shares::new(SmbControl::at(node)))),
+            turn: Arc::default(),
+            shares,
         }
     }
 
     pub(crate) fn register(&self, router: &mut Router) {
         router.on::<ControllerGetCapabilities>(|_| Ok(capabilities()));
-        self.on::<CreateVolume>(router, Self::create);
-        self.on::<DeleteVolume>(router, Self::delete);
+        self.on_volume::<CreateVolume>(
+            router,
+            |it| it.parameters.contains_key(SOURCE),
+            Self::create,
+        );
+        self.on_volume::<DeleteVolume>(router, |it| is_share(&it.volume_id), Self::delete);
         self.on::<ControllerPublishVolume>(router, Self::publish);
         self.on::<ControllerUnpublishVolume>(router, Self::unpublish);
-        self.on::<ValidateVolumeCapabilities>(router, Self::validate);
-        self.on::<ControllerExpandVolume>(router, Self::expand);
+        self.on_volume::<ValidateVolumeCapabilities>(
+            router,
+            |it| is_share(&it.volume_id),
+            Self::validate,
+        );
+        self.on_volume::<ControllerExpandVolume>(
+            router,
+            |it| is_share(&it.volume_id),
+            Self::expand,
+        );
+    }
+
+    /// An RPC of a volume that may be a share.
+    fn on_volume<R: wire::Rpc>(
+        &self,
+        router: &mut Router,
+        is_for_share: fn(&R::Request) -> bool,
+        answer: Answer<R>,
+    ) {
+        let controller = self.clone();
+        router.on::<R>(move |request| match is_for_share(&request) {
+            true => shares::hand_on::<R>(controller.shares.as_ref(), &request),
+            false => controller.answer::<R>(answer, request),
+        });
     }
 
     fn on<R: wire::Rpc>(&self, router: &mut Router, answer: Answer<R>) {
         let controller = self.clone();
-        router.on::<R>(move |request| {
-            let shares = controller.shares.lock();
-            let mut shares = shares.unwrap_or_else(PoisonError::into_inner);
-            answer(&controller, &mut shares, request)
-        });
+        router.on::<R>(move |request| controller.answer::<R>(answer, request));
     }
 
-    fn create(
+    fn answer<R: wire::Rpc>(
         &self,
-        shares: &mut Shares,
-        request: CreateVolumeRequest,
-    ) -> Result<CreateVolumeResponse, Status> {
+        answer: Answer<R>,
+        request: R::Request,
+    ) -> Result<R::Response, Status> {
+        let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
+        answer(self, request)
+    }
+
+    fn create(&self, request: CreateVolumeRequest) -> Result<CreateVolumeResponse, Status> {
         check_given("name", &request.name)?;
         check_capabilities(&request.volume_capabilities)?;
         let wanted = Wanted::of(request.capacity_range)?;
-        let volume = match &request.parameters {
-            given if given.contains_key(SOURCE) => shares.create(&request, &wanted)?,
-            given if given.contains_key(DRIVER) => self.luns.create(&request, &wanted)?,
-            _ => self.create_disk(&request.name, &wanted)?,
+        let volume = match request.parameters.contains_key(DRIVER) {
+            true => self.luns.create(&request, &wanted)?,
+            false => self.create_disk(&request.name, &wanted)?,
         };
         Ok(CreateVolumeResponse {
             volume: Some(volume),
@@ -131,17 +155,9 @@ impl Controller {
         Ok(length)
     }
 
-    fn delete(
-        &self,
-        shares: &mut Shares,
-        request: DeleteVolumeRequest,
-    ) -> Result<DeleteVolumeResponse, Status> {
+    fn delete(&self, request: DeleteVolumeRequest) -> Result<DeleteVolumeResponse, Status> {
         check_given("volume id", &request.volume_id)?;
         let done = DeleteVolumeResponse {};
-        if let Some(volume) = ShareVolume::of_id(&request.volume_id) {
-            shares.delete(&volume)?;
-            return Ok(done);
-        }
         if self.luns.delete(&request.volume_id)? {
             return Ok(done);
         }
@@ -161,22 +177,20 @@ impl Controller {
 
     fn publish(
         &self,
-        shares: &mut Shares,
         request: ControllerPublishVolumeRequest,
     ) -> Result<ControllerPublishVolumeResponse, Status> {
         check_given("volume id", &request.volume_id)?;
         check_given("node id", &request.node_id)?;
         check_capabilities(request.volume_capability.as_slice())?;
-        self.existing(shares, &request.volume_id)?;
         if *request.node_id != *self.node_id {
             let text = format!("there is no node {:?}", request.node_id);
             return Err(Status::new(Code::NotFound, text));
         }
-        let is_lun = self.luns.length(&request.volume_id).is_some();
-        if is_lun || ShareVolume::of_id(&request.volume_id).is_some() {
+        if is_share(&request.volume_id) || self.luns.length(&request.volume_id).is_some() {
             // Every node reaches it.
             return Ok(ControllerPublishVolumeResponse::default());
         }
+        self.existing(&request.volume_id)?;
         let name = named(&request.volume_id)?;
         match self.hardware.plug_disk(name.as_str()) {
             Ok(()) | Err(HardwareError::Missing(_)) => {}
@@ -190,7 +204,6 @@ impl Controller {
 
     fn unpublish(
         &self,
-        _shares: &mut Shares,
         request: ControllerUnpublishVolumeRequest,
     ) -> Result<ControllerUnpublishVolumeResponse, Status> {
         check_given("volume id", &request.volume_id)?;
@@ -207,14 +220,13 @@ impl Controller {
 
     fn validate(
         &self,
-        shares: &mut Shares,
         request: ValidateVolumeCapabilitiesRequest,
     ) -> Result<ValidateVolumeCapabilitiesResponse, Status> {
         check_given("volume id", &request.volume_id)?;
         if request.volume_capabilities.is_empty() {
             return Err(invalid("no capability is given"));
         }
-        self.existing(shares, &request.volume_id)?;
+        self.existing(&request.volume_id)?;
         let checked = check_capabilities(&request.volume_capabilities);
         let confirmed = checked.is_ok().then(|| Confirmed {
             volume_capabilities: request.volume_capabilities.clone(),
@@ -228,25 +240,20 @@ impl Controller {
 
     fn expand(
         &self,
-        shares: &mut Shares,
         request: ControllerExpandVolumeRequest,
     ) -> Result<ControllerExpandVolumeResponse, Status> {
         check_given("volume id", &request.volume_id)?;
-        let length = self.existing(shares, &request.volume_id)?;
+        let length = self.existing(&request.volume_id)?;
         let range = request.capacity_range;
         let wanted = Wanted::of(Some(range.ok_or_else(|| invalid("no size is given"))?))?;
         let size = wanted.least.max(length);
-        let share = ShareVolume::of_id(&request.volume_id);
-        match &share {
-            Some(volume) => shares.grow(volume, size),
-            None if self.luns.length(&request.volume_id).is_some() => {
-                self.luns.grow(&request.volume_id, size)?;
-            }
+        match self.luns.length(&request.volume_id) {
+            Some(_) => self.luns.grow(&request.volume_id, size)?,
             None => self.grow_disk(&named(&request.volume_id)?, size)?,
         }
         Ok(ControllerExpandVolumeResponse {
             capacity_bytes: signed(size)?,
-            node_expansion_required: share.is_none(),
+            node_expansion_required: true,
         })
     }
 
@@ -263,11 +270,10 @@ impl Controller {
     }
 
     /// An existing volume's size, in bytes.
-    fn existing(&self, shares: &Shares, id: &str) -> Result<u64, Status> {
-        match (ShareVolume::of_id(id), self.luns.length(id)) {
-            (Some(volume), _) => shares.existing(&volume),
-            (None, Some(length)) => Ok(length),
-            (None, None) => self.length(&named(id)?).ok_or_else(|| not_found(id)),
+    fn existing(&self, id: &str) -> Result<u64, Status> {
+        match self.luns.length(id) {
+            Some(length) => Ok(length),
+            None => self.length(&named(id)?).ok_or_else(|| not_found(id)),
         }
     }
 

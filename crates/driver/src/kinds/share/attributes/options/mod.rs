@@ -16,16 +16,16 @@ pub use self::table::option_rows;
 
 /// What the options of a volume ask for.
 #[derive(Debug)]
-pub(crate) struct MountOptions {
-    pub(crate) mapping: ShareOptions,
-    pub(crate) user: User,
+pub struct MountOptions {
+    pub mapping: ShareOptions,
+    pub user: User,
     pub(crate) access: Access,
     pub(crate) seen: Vec<Seen>,
 }
 
 /// As whom a share is mapped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum User {
+pub enum User {
     OfSecret,
     /// Without a user.
     Guest,
@@ -94,7 +94,10 @@ const LONGEST_NAME: usize = 32;
 
 impl MountOptions {
     /// Reads options, several in a text with commas between them.
-    pub(crate) fn read<'a>(texts: impl IntoIterator<Item = &'a str>) -> Result<Self, RequestError> {
+    ///
+    /// # Errors
+    /// [`RequestError::Port`].
+    pub fn read<'a>(texts: impl IntoIterator<Item = &'a str>) -> Result<Self, RequestError> {
         let mut asked = Self {
             mapping: ShareOptions::default(),
             user: User::OfSecret,

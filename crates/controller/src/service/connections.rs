@@ -1,0 +1,79 @@
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use smb::{Credentials, Name, Privacy, RemoteShare, Server, Share, SharePath};
+
+use crate::volumes::Connector;
+
+/// The most connections that wait for a call.
+const MOST: usize = 16;
+
+/// How long one waits.
+const LONGEST: Duration = Duration::from_secs(30);
+
+/// Connections that wait for the next call of the same login: to ask whether one still answers takes a tenth of a new one's
+/// time.
+#[derive(Default)]
+pub(super) struct Idle(Mutex<Vec<Waiting>>);
+
+struct Waiting {
+    login: Login,
+    since: Instant,
+    share: Box<dyn Share + Send>,
+}
+
+/// As whom a share is opened.
+#[derive(Clone, PartialEq, Eq)]
+pub(super) struct Login {
+    pub(super) server: Server,
+    pub(super) share: Name,
+    pub(super) credentials: Credentials,
+    pub(super) privacy: Privacy,
+}
+
+/// Opens connections of a login, or takes those that wait.
+pub(super) struct Connections {
+    pub(super) login: Login,
+    pub(super) idle: Arc<Idle>,
+}
+
+impl Connector for Connections {
+    fn open(&self, by: Instant) -> smb::Result<Box<dyn Share + Send>> {
+        while let Some(mut share) = self.idle.take(&self.login) {
+            // It may have ended meanwhile.
+            if share.stat(&SharePath::root(), by).is_ok() {
+                return Ok(share);
+            }
+        }
+        let login = &self.login;
+        let (server, share) = (&login.server, &login.share);
+        let opened = RemoteShare::open(server, share, &login.credentials, login.privacy, by)?;
+        Ok(Box::new(opened))
+    }
+
+    fn give_back(&self, connection: Box<dyn Share + Send>) {
+        let mut waiting = self.idle.fresh();
+        if waiting.len() < MOST {
+            waiting.push(Waiting {
+                login: self.login.clone(),
+                since: Instant::now(),
+                share: connection,
+            });
+        }
+    }
+}
+
+impl Idle {
+    fn take(&self, login: &Login) -> Option<Box<dyn Share + Send>> {
+        let mut waiting = self.fresh();
+        let found = waiting.iter().position(|one| one.login == *login)?;
+        Some(waiting.swap_remove(found).share)
+    }
+
+    /// Those that have not waited too long.
+    fn fresh(&self) -> MutexGuard<'_, Vec<Waiting>> {
+        let mut waiting = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        waiting.retain(|one| one.since.elapsed() < LONGEST);
+        waiting
+    }
+}

@@ -1,0 +1,162 @@
+use std::collections::BTreeMap;
+use std::time::Instant;
+
+use driver::kinds::share::attributes::{MountOptions, User};
+use driver::record::VolumeHandle;
+use smb::Name;
+use transport::{Code, Status};
+use wire::csi::v1::volume_capability::AccessType;
+use wire::csi::v1::{
+    CapacityRange, CreateVolumeRequest, CreateVolumeResponse, Volume, VolumeCapability,
+};
+
+use super::{Controller, base};
+use crate::code;
+use crate::requests::{Class, Handle, Place, RequestError, Secret, class, place, secret};
+use crate::volumes::{Create, Created, Folder, Leftover};
+
+/// A volume of a request: its handle and context, and what is to be made for it.
+struct Wanted<'a> {
+    class: Class,
+    secret: Option<Secret>,
+    options: MountOptions,
+    name: Name,
+    request: &'a CreateVolumeRequest,
+}
+
+impl Controller {
+    pub(super) fn create(
+        &self,
+        request: &CreateVolumeRequest,
+        by: Instant,
+    ) -> Result<CreateVolumeResponse, Status> {
+        let wanted = Wanted::read(request, &self.default_policy);
+        let made = wanted.and_then(|wanted| self.make(&wanted, by));
+        made.map_err(|status| {
+            // This call, or an earlier one, may have left something.
+            let name = Name::new(&request.name);
+            let left = name.map_or(Leftover::Nothing, |name| self.volumes.leftover(&name));
+            code::of_create(status, left)
+        })
+    }
+
+    fn make(&self, wanted: &Wanted<'_>, by: Instant) -> Result<CreateVolumeResponse, Status> {
+        let Some(secret) = &wanted.secret else {
+            wanted.expect_only_source()?;
+            return wanted.response(wanted.request.parameters.clone());
+        };
+        secret.check_port(&wanted.options)?;
+        let size = size(wanted.request.capacity_range)?;
+        let place = Place::read(&wanted.class.source, wanted.folder())?;
+        let response =
+            wanted.response(class::context(&wanted.request.parameters, wanted.folder()))?;
+        let volume = Create {
+            name: wanted.name.clone(),
+            base: base(&place, secret),
+            folder: Folder::new(place.folder).map_err(RequestError::from)?,
+            size,
+            parameters: wanted.class.parameters.clone(),
+        };
+        let demands_privacy = secret::demands_privacy(&wanted.options);
+        let connections = self.connections(&volume.base, secret, demands_privacy);
+        let created = self.volumes.create(&connections, &volume, by);
+        match created {
+            Ok(Created::Made) => {}
+            Ok(Created::Found) => tracing::warn!(
+                "volume {} has the folder {}{}, which was there before: a delete leaves it",
+                wanted.request.name,
+                volume.base,
+                volume.folder.path()
+            ),
+            Err(failed) => return Err(failed.error.into()),
+        }
+        Ok(response)
+    }
+}
+
+impl<'a> Wanted<'a> {
+    fn read(request: &'a CreateVolumeRequest, default_policy: &str) -> Result<Self, Status> {
+        let name = place::volume_name(&request.name)?;
+        let flags = mount_flags(&request.volume_capabilities)?;
+        if request.volume_content_source.is_some() {
+            return Err(RequestError::ContentSource.into());
+        }
+        if let Some(key) = request.mutable_parameters.keys().next() {
+            return Err(RequestError::Parameter(key.clone()).into());
+        }
+        size(request.capacity_range)?;
+        Ok(Self {
+            class: Class::read(&request.parameters, default_policy)?,
+            secret: Secret::read(&request.secrets)?,
+            options: secret::options("the class", flags)?,
+            name,
+            request,
+        })
+    }
+
+    fn folder(&self) -> &str {
+        self.class.folder.as_deref().unwrap_or(&self.request.name)
+    }
+
+    /// Without a Secret nothing can be made: the volume is the source itself.
+    fn expect_only_source(&self) -> Result<(), RequestError> {
+        if self.class.folder.is_some() {
+            return Err(RequestError::NoSecret("subDir"));
+        }
+        if self.options.user == User::Guest {
+            return Err(RequestError::NoSecret("the mount option guest"));
+        }
+        Place::read(&self.class.source, "")?;
+        Ok(())
+    }
+
+    fn response(&self, context: BTreeMap<String, String>) -> Result<CreateVolumeResponse, Status> {
+        let name = match &self.class.folder {
+            Some(_) => self.request.name.as_str(),
+            None => "",
+        };
+        let handle = Handle::of(&self.class.source, self.folder(), name, &self.class.policy);
+        let id = handle.to_string();
+        VolumeHandle::parse(&id).map_err(RequestError::from)?;
+        Ok(CreateVolumeResponse {
+            volume: Some(Volume {
+                // The provisioner then takes the claim's size.
+                capacity_bytes: 0,
+                volume_id: id,
+                volume_context: context,
+                ..Default::default()
+            }),
+        })
+    }
+}
+
+/// The mount options of all capabilities, none of which may be of a block volume.
+pub(super) fn mount_flags(capabilities: &[VolumeCapability]) -> Result<Vec<&str>, RequestError> {
+    if capabilities.is_empty() {
+        return Err(RequestError::Missing("volume capability"));
+    }
+    let mut flags = Vec::new();
+    for capability in capabilities {
+        match &capability.access_type {
+            Some(AccessType::Mount(mount)) => {
+                flags.extend(mount.mount_flags.iter().map(String::as_str));
+            }
+            Some(AccessType::Block(_)) => return Err(RequestError::Block),
+            None => return Err(RequestError::Missing("access type of a volume capability")),
+        }
+    }
+    Ok(flags)
+}
+
+/// The size that is asked for, in bytes.
+pub(super) fn size(range: Option<CapacityRange>) -> Result<u64, Status> {
+    let range = range.unwrap_or_default();
+    let bytes = |value| u64::try_from(value).map_err(|_| RequestError::Negative);
+    let (required, limit) = (bytes(range.required_bytes)?, bytes(range.limit_bytes)?);
+    // CSI has 0 for no limit.
+    if limit != 0 && limit < required {
+        let text = "the size's limit is below what is required";
+        return Err(Status::new(Code::OutOfRange, text));
+    }
+    Ok(required)
+}

@@ -1,0 +1,58 @@
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use program::metrics::{Exposition, Kind};
+
+use crate::volumes::{Left, OnLeft};
+
+/// The label of a delete that came without a Secret.
+const NO_SECRET: &str = "no-secret";
+
+/// The folders that stayed behind their volumes, by reasons.
+#[derive(Default)]
+pub(super) struct LeftFolders(Mutex<BTreeMap<&'static str, u64>>);
+
+impl LeftFolders {
+    /// Counts and warns of each folder that stays.
+    pub(super) fn watch(left: &Arc<Self>) -> OnLeft {
+        let left = Arc::clone(left);
+        Box::new(move |volume, why| {
+            left.add(why.label());
+            let (base, folder) = (&volume.base, volume.folder.path());
+            let text = format!("the folder {base}{folder} stays: {}", reason(why));
+            tracing::warn!("{text}");
+        })
+    }
+
+    /// A delete without a Secret, as csi-provisioner makes it once the Secret is gone.
+    pub(super) fn add_without_secret(&self, id: &str) {
+        self.add(NO_SECRET);
+        tracing::warn!("the folder of volume {id:?} stays: the request has no Secret");
+    }
+
+    pub(super) fn render(&self, page: &mut Exposition) {
+        let name = "wincsi_controller_folders_left_total";
+        let help = "Folders that stayed when their volumes were deleted, by reasons.";
+        page.family(name, help, Kind::Counter);
+        for (reason, count) in self.0.lock().unwrap_or_else(PoisonError::into_inner).iter() {
+            page.sample(name, &[("reason", reason)], count);
+        }
+    }
+
+    fn add(&self, reason: &'static str) {
+        let mut counts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        *counts.entry(reason).or_default() += 1;
+    }
+}
+
+fn reason(why: Left) -> &'static str {
+    match why {
+        Left::Retained => "its class has onDelete: retain",
+        Left::UnknownPolicy => "the volume's handle has an unknown word as its policy",
+        Left::Found => "it was there before the volume",
+        Left::Shared => "another volume has it, or a folder in it or above it",
+        Left::HoldsRecords => "it holds the records of other volumes",
+        Left::Unrecorded => "no record proves that it is the volume's own",
+        Left::Replaced => "it is another folder than the one that was made",
+    }
+}

@@ -1,0 +1,287 @@
+//! One call's connection, and what it does in the `.wincsi` of its base folder.
+
+use std::thread;
+use std::time::{Duration, Instant};
+
+use smb::{Existing, Failure, FileId, Lock, Name, Operation, Share, SharePath, Visibility};
+
+use super::names::{Key, RECORDS};
+use super::place::End;
+use super::record::{LONGEST, Record};
+use super::records::place_key;
+use super::{Base, Error};
+
+/// A record that another client reads just now is replaced later: Windows refuses that meanwhile (assumed), Samba not.
+const REPLACE_TRIES: u32 = 5;
+const REPLACE_PAUSE: Duration = Duration::from_millis(20);
+
+/// A call's connection: what it does ends with it, and with its locks.
+pub(super) struct Call<'a> {
+    pub(super) share: &'a mut (dyn Share + Send),
+    pub(super) base: &'a Base,
+    pub(super) by: Instant,
+    /// The ids of the folders from the share's own to the base folder.
+    pub(super) ids: Vec<FileId>,
+    pub(super) base_id: FileId,
+    /// The base's `.wincsi`, and where in it deleted folders go.
+    pub(super) records: SharePath,
+    pub(super) deleted: SharePath,
+    /// The ids of each `.wincsi` that was met: no volume's folder is one, or lies in one, by whichever name.
+    pub(super) record_ids: Vec<FileId>,
+    /// Whether the base's `.wincsi` is there, and whether this call made it.
+    pub(super) has_records: bool,
+    made_records: Option<FileId>,
+    /// Whether each lock was given back.
+    pub(super) is_clean: bool,
+    /// Whether a folder may be there that this call failed to make.
+    pub(super) is_unsure: bool,
+}
+
+/// Where the files of a volume are.
+pub(super) struct Files {
+    key: String,
+    /// The record's file, as no two are named.
+    pub(super) own: String,
+    pub(super) record: SharePath,
+    /// The record, while it is being written.
+    pub(super) aside: SharePath,
+    /// The file that a volume's calls lock.
+    pub(super) lock: SharePath,
+    /// Where its folder goes when it is deleted.
+    pub(super) moved: SharePath,
+}
+
+impl<'a> Call<'a> {
+    /// Finds the base folder.
+    pub(super) fn new(
+        share: &'a mut (dyn Share + Send),
+        base: &'a Base,
+        by: Instant,
+    ) -> Result<Self, Error> {
+        let mut call = Self {
+            share,
+            base,
+            by,
+            ids: Vec::new(),
+            base_id: FileId(0),
+            records: SharePath::root(),
+            deleted: SharePath::root(),
+            record_ids: Vec::new(),
+            has_records: false,
+            made_records: None,
+            is_clean: true,
+            is_unsure: false,
+        };
+        call.records = call.below(&base.path, RECORDS)?;
+        call.deleted = call.below(&call.records, "deleted")?;
+        for path in prefixes(&base.path) {
+            call.base_id = call.base_folder(&path)?;
+            call.ids.push(call.base_id);
+        }
+        if let Some(id) = call.records_in(&base.path, call.base_id)? {
+            call.has_records = true;
+            call.record_ids.push(id);
+        }
+        Ok(call)
+    }
+
+    /// Works while a file is locked.
+    pub(super) fn locked<T>(
+        &mut self,
+        path: &SharePath,
+        work: impl FnOnce(&mut Self) -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        let lock = match self.share.lock(path, self.by) {
+            Err(error) if error.failure == Failure::InUse => return Err(self.is_locked(path)),
+            lock => lock?,
+        };
+        let done = work(self);
+        self.unlock(lock);
+        done
+    }
+
+    /// A lock that cannot be given back goes with the connection, which no other call may have then.
+    pub(super) fn unlock(&mut self, lock: Lock) {
+        self.is_clean &= self.share.unlock(lock, self.by).is_ok();
+    }
+
+    /// Makes the base's `.wincsi`.
+    pub(super) fn make_records(&mut self) -> Result<(), Error> {
+        match self
+            .share
+            .make_folder(&self.records, Visibility::Hidden, self.by)
+        {
+            Ok(id) => self.made_records = Some(id),
+            Err(error) if error.failure == Failure::Exists => {}
+            Err(error) => return Err(error.into()),
+        }
+        let id = self.records_in(&self.base.path, self.base_id)?;
+        self.record_ids.extend(id);
+        Ok(())
+    }
+
+    /// Removes it, if this call made it and nothing is in it: it may lie in a volume, which it would keep.
+    pub(super) fn unmake_records(&mut self) {
+        if let Some(id) = self.made_records {
+            let _ = self.share.remove(&self.records, id, self.by);
+        }
+    }
+
+    /// The id of the `.wincsi` in a folder, if it has one that is no link.
+    pub(super) fn records_in(
+        &mut self,
+        folder: &SharePath,
+        id: FileId,
+    ) -> Result<Option<FileId>, Error> {
+        let path = self.below(folder, RECORDS)?;
+        match self.folder_in(&path, id)? {
+            End::Folder(id) => Ok(Some(id)),
+            End::Missing | End::File => Ok(None),
+        }
+    }
+
+    pub(super) fn make_if_missing(
+        &mut self,
+        path: &SharePath,
+        visibility: Visibility,
+    ) -> Result<(), Error> {
+        match self.share.make_folder(path, visibility, self.by) {
+            Err(error) if error.failure != Failure::Exists => Err(error.into()),
+            Ok(_) | Err(_) => Ok(()),
+        }
+    }
+
+    /// Where a volume's files are.
+    pub(super) fn files(&self, key: &Key) -> Result<Files, Error> {
+        let file = |suffix| self.below(&self.records, &format!("{}.{suffix}", key.text()));
+        Ok(Files {
+            key: key.text().to_owned(),
+            own: place_key(self.base, &file("volume")?),
+            record: file("volume")?,
+            aside: file("new")?,
+            lock: file("lock")?,
+            moved: self.below(&self.deleted, key.text())?,
+        })
+    }
+
+    /// The record of a volume, which this call has locked.
+    pub(super) fn read(&mut self, files: &Files) -> Result<Option<Record>, Error> {
+        let bytes = match self.share.read(&files.record, LONGEST, self.by) {
+            Err(error) if error.failure == Failure::NotFound => return Ok(None),
+            read => read?,
+        };
+        let record = Record::parse(&bytes, &files.key);
+        let record = record.map_err(|error| self.blocked(&files.record, error))?;
+        Ok(Some(record))
+    }
+
+    /// Writes a record aside, and returns its id.
+    pub(super) fn write_aside(&mut self, files: &Files, record: &Record) -> Result<FileId, Error> {
+        let too_long = |error| Error::TooLong(format!("the record of {}: {error}", record.name));
+        let bytes = record.encode().map_err(too_long)?;
+        match self.share.create(&files.aside, &bytes, self.by) {
+            // Of a call that ended before its rename: this one has its lock.
+            Err(error) if error.failure == Failure::Exists => {
+                self.remove(&files.aside)?;
+                Ok(self.share.create(&files.aside, &bytes, self.by)?)
+            }
+            created => Ok(created?),
+        }
+    }
+
+    /// Puts a record that was written aside in its place.
+    pub(super) fn put(&mut self, files: &Files, aside: FileId) -> Result<(), Error> {
+        let (from, to) = (&files.aside, &files.record);
+        for _ in 1..REPLACE_TRIES {
+            match self
+                .share
+                .rename(from, aside, to, Existing::Replace, self.by)
+            {
+                Err(error) if matches!(error.failure, Failure::Denied | Failure::InUse) => {
+                    thread::sleep(REPLACE_PAUSE);
+                }
+                moved => return Ok(moved?),
+            }
+        }
+        Ok(self
+            .share
+            .rename(from, aside, to, Existing::Replace, self.by)?)
+    }
+
+    pub(super) fn write(&mut self, files: &Files, record: &Record) -> Result<(), Error> {
+        let aside = self.write_aside(files, record)?;
+        self.put(files, aside)
+    }
+
+    /// Removes a file or an empty folder, if it is there.
+    pub(super) fn remove(&mut self, path: &SharePath) -> Result<(), Error> {
+        let Some(entry) = self.stat(path)? else {
+            return Ok(());
+        };
+        match self.share.remove(path, entry.id, self.by) {
+            Err(error) if error.failure == Failure::NotFound => Ok(()),
+            removed => Ok(removed?),
+        }
+    }
+
+    pub(super) fn stat(&mut self, path: &SharePath) -> Result<Option<smb::Entry>, Error> {
+        match self.share.stat(path, self.by) {
+            Ok(entry) => Ok(Some(entry)),
+            Err(error) if matches!(error.failure, Failure::NotFound | Failure::NotAFolder) => {
+                Ok(None)
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    pub(super) fn below(&self, folder: &SharePath, name: &str) -> Result<SharePath, Error> {
+        let path = Name::new(name).and_then(|name| folder.join(&name));
+        path.map_err(|error| self.blocked(folder, error))
+    }
+
+    pub(super) fn is_locked(&self, path: &SharePath) -> Error {
+        let who = "another controller, or one whose machine vanished, has locked";
+        Error::Busy(format!("{who} {}", self.at(path)))
+    }
+
+    pub(super) fn blocked(&self, path: &SharePath, reason: impl ToString) -> Error {
+        Error::Blocked {
+            object: self.at(path),
+            reason: reason.to_string(),
+        }
+    }
+
+    /// A path as errors name it.
+    pub(super) fn at(&self, path: &SharePath) -> String {
+        let host = self.base.server.host.escape_debug();
+        format!(r"\\{host}\{}{path}", self.base.share)
+    }
+
+    /// The id of the base folder, or of one above it.
+    fn base_folder(&mut self, path: &SharePath) -> Result<FileId, Error> {
+        let Some(above) = self.ids.last() else {
+            return Ok(self.share.stat(path, self.by)?.id);
+        };
+        match self.folder_in(path, *above)? {
+            End::Folder(id) => Ok(id),
+            End::Missing => Err(Error::NoBase(self.failed(path, Failure::NotFound))),
+            End::File => Err(Error::NoBase(self.failed(path, Failure::NotAFolder))),
+        }
+    }
+
+    pub(super) fn failed(&self, path: &SharePath, failure: Failure) -> smb::Error {
+        smb::Error {
+            operation: Operation::Stat,
+            object: self.at(path),
+            failure,
+        }
+    }
+}
+
+/// The paths of a folder and of those above it, from the share's own down.
+pub(super) fn prefixes(path: &SharePath) -> Vec<SharePath> {
+    let mut paths: Vec<SharePath> =
+        std::iter::successors(Some(path.clone()), SharePath::parent).collect();
+    paths.reverse();
+    paths
+}

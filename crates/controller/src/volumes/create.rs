@@ -1,0 +1,188 @@
+//! Makes a volume: its record, its folder, then the record again, with the folder's id.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use smb::{Failure, FileId, Share, SharePath};
+
+use super::call::{Call, Files};
+use super::names::{Key, RECORDS, fold, text};
+use super::place::{End, Found, Place};
+use super::record::{Held, Origin, Record, State};
+use super::records::Known;
+use super::{Create, Created, Error, Volumes};
+
+/// What a call knows of the volume that it makes.
+struct Making<'a> {
+    volumes: &'a Volumes,
+    volume: &'a Create,
+    files: Files,
+    /// Whether the record is of this call: then a failure takes it back.
+    is_first: bool,
+    /// The folder, once this call has made it.
+    made: Option<(SharePath, FileId)>,
+}
+
+pub(super) fn create(
+    volumes: &Volumes,
+    share: &mut (dyn Share + Send),
+    volume: &Create,
+    by: Instant,
+) -> Result<(Created, bool), Error> {
+    let mut call = Call::new(share, &volume.base, by)?;
+    let mut making = Making {
+        volumes,
+        volume,
+        files: call.files(&Key::of(&volume.name))?,
+        is_first: true,
+        made: None,
+    };
+    if !call.has_records {
+        call.make_records()?;
+    }
+    let lock = making.files.lock.clone();
+    let made = call.locked(&lock, |call| making.run(call));
+    if made.is_err() {
+        call.unmake_records();
+    }
+    made.map(|origin| (origin.into(), call.is_clean))
+}
+
+impl Making<'_> {
+    fn run(&mut self, call: &mut Call<'_>) -> Result<Origin, Error> {
+        let own = call.read(&self.files)?;
+        if let Some(record) = own.filter(|record| record.state != State::Left) {
+            self.check(&record)?;
+            self.volumes.remember(self.volume);
+            self.is_first = false;
+            if let State::Ready(held) = &record.state
+                && self.still_has(call, held)?
+            {
+                return Ok(held.origin);
+            }
+        }
+        let made = self.make(call);
+        if made.is_err() && self.is_first && !call.is_unsure {
+            self.take_back(call);
+        }
+        made
+    }
+
+    /// Whether a repeated call asks for the same.
+    fn check(&self, record: &Record) -> Result<(), Error> {
+        let name = text(&self.volume.name);
+        if let Some(difference) = record.difference(self.volume) {
+            return Err(Error::Exists { name, difference });
+        }
+        match record.state {
+            State::Deleting(_) => Err(Error::Busy(format!("volume {name} is being deleted"))),
+            State::Creating | State::Ready(_) | State::Left => Ok(()),
+        }
+    }
+
+    fn still_has(&self, call: &mut Call<'_>, held: &Held) -> Result<bool, Error> {
+        let found = call.find(self.volume.folder.path())?;
+        Ok(found.end == End::Folder(FileId(held.id)))
+    }
+
+    fn make(&mut self, call: &mut Call<'_>) -> Result<Origin, Error> {
+        let intent = Record::intent(self.volume);
+        let aside = call.write_aside(&self.files, &intent)?;
+        let volumes = self.volumes;
+        let found = call.decide(volumes, &self.volume.folder, |call, known| {
+            let found = self.allow(call, known)?;
+            volumes.remember(self.volume);
+            call.put(&self.files, aside)?;
+            Ok(found)
+        })?;
+        let held = self.folder(call, found)?;
+        let origin = held.origin;
+        call.write(&self.files, &intent.with(State::Ready(held)))?;
+        Ok(origin)
+    }
+
+    /// Whether the folder can be this volume's now, and what is there.
+    fn allow(&self, call: &mut Call<'_>, known: &[Arc<Known>]) -> Result<Found, Error> {
+        let folder = &self.volume.folder;
+        let found = call.find(folder.path())?;
+        call.prove(self.volumes, &found)?;
+        if found.is_in(&call.record_ids) {
+            return Err(Error::HoldsRecords(call.at(&found.path)));
+        }
+        match found.end {
+            End::File => return Err(call.failed(&found.path, Failure::NotAFolder).into()),
+            End::Folder(_) => self.refuse_records_in(call, &found.path)?,
+            End::Missing => {}
+        }
+        let place = found.place(&call.base.path, folder);
+        let base = base_place(call);
+        for known in known.iter().filter(|known| known.key != self.files.own) {
+            let Ok(other) = &known.volume else {
+                continue;
+            };
+            if other.state == State::Left {
+                continue;
+            }
+            let is_here = !matches!(other.state, State::Deleting(_));
+            if base.has_id_of(&other.place) || is_here && base.is_named_in(&other.place) {
+                return Err(Error::BaseInVolume {
+                    base: call.base.to_string(),
+                    volume: other.name.clone(),
+                    records: call.at(&known.file),
+                });
+            }
+            let overlaps = place.is_named_in(&other.place) || place.has_id_of(&other.place);
+            if !is_here && overlaps && other.is_unmoved(call)? {
+                let (volume, path) = (&other.name, call.at(&other.path));
+                return Err(Error::Busy(format!(
+                    "volume {volume} is being deleted, and its folder {path} is not moved away yet"
+                )));
+            }
+        }
+        Ok(found)
+    }
+
+    /// A base folder inside of a volume would go with it.
+    fn refuse_records_in(&self, call: &mut Call<'_>, path: &SharePath) -> Result<(), Error> {
+        let records = call.below(path, RECORDS)?;
+        match call.stat(&records)? {
+            Some(_) => Err(Error::HoldsRecords(call.at(path))),
+            None => Ok(()),
+        }
+    }
+
+    /// Makes the folder, and those above it that are missing.
+    fn folder(&mut self, call: &mut Call<'_>, found: Found) -> Result<Held, Error> {
+        let path = found.path.clone();
+        let mut ids = call.make_missing(found, &mut self.made)?;
+        let is_new = self.made.as_ref().is_some_and(|(made, _)| *made == path);
+        let is_own = is_new || self.volume.folder.is_named(&self.volume.name);
+        let origin = if is_own { Origin::Made } else { Origin::Found };
+        let id = ids.pop().unwrap_or(call.base_id);
+        Ok(Held::new(id, origin, &ids))
+    }
+
+    /// After a failure: leaves nothing of the volume, if the connection still works.
+    fn take_back(&self, call: &mut Call<'_>) {
+        let mut remove = || {
+            if let Some((path, id)) = &self.made {
+                call.share.remove(path, *id, call.by)?;
+            }
+            call.remove(&self.files.record)?;
+            call.remove(&self.files.aside)
+        };
+        if remove().is_ok() {
+            self.volumes.forget(&self.volume.name);
+        }
+    }
+}
+
+/// The base folder, as records may name it.
+fn base_place(call: &Call<'_>) -> Place {
+    let mut above = call.ids.clone();
+    Place {
+        names: call.base.path.names().iter().map(fold).collect(),
+        id: above.pop(),
+        above,
+    }
+}

@@ -1,0 +1,442 @@
+//! Deletes a volume: its record says so, its folder is moved away, and there goes what is in it, then the record, then
+//! the folder, whose id no other has so long. So a repeated call never takes a new folder in the old place for its own.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use smb::{
+    Existing, Failure, FileId, Kind, Limits, Name, Share, SharePath, Visibility, remove_content,
+};
+
+use super::call::{Call, Files};
+use super::names::{ARCHIVED, Key, RECORDS, named_for, text};
+use super::place::{End, Found};
+use super::record::{Held, Origin, Record, State};
+use super::records::Known;
+use super::{Class, Delete, Deleted, Error, Left, Policy, Unrecorded, Volumes};
+
+/// How long a server may take for one round of a long delete.
+const ROUND: Duration = Duration::from_secs(120);
+/// After so many rounds someone else may be adding entries. The next call goes on.
+const MOST_ROUNDS: u32 = 1_000;
+/// How much such a round removes, and how deep folders may lie in folders.
+const LIMITS: Limits = Limits {
+    depth: 256,
+    entries: 1_000,
+};
+
+/// A volume that is being deleted.
+struct Deleting<'a> {
+    volumes: &'a Volumes,
+    volume: &'a Delete,
+    name: Name,
+    files: Files,
+    key: Key,
+}
+
+/// What is known of the volume's record.
+enum Own {
+    None,
+    /// It names another folder than the handle: it says nothing of this one, and is not this volume's.
+    OtherFolder,
+    Record(Record),
+}
+
+/// What was decided about the folder.
+enum Decided {
+    /// It is to go, and is where its content may go.
+    Moved(FileId),
+    Ended(Deleted),
+}
+
+impl Own {
+    /// Whether the record has the id of what was found.
+    fn has(&self, end: End) -> bool {
+        match (self, end) {
+            (Self::Record(record), End::Folder(id)) => {
+                record.state.held().is_some_and(|held| held.id == id.0)
+            }
+            _ => false,
+        }
+    }
+}
+
+pub(super) fn delete(
+    volumes: &Volumes,
+    share: &mut (dyn Share + Send),
+    volume: &Delete,
+    by: Instant,
+) -> Result<(Deleted, bool), Error> {
+    let mut call = Call::new(share, &volume.base, by)?;
+    let name = volume
+        .name
+        .clone()
+        .map_or_else(|| named_for(&volume.folder), Ok);
+    let name = name.map_err(|error| call.blocked(volume.folder.path(), error))?;
+    let key = Key::of(&name);
+    let deleting = Deleting {
+        volumes,
+        volume,
+        files: call.files(&key)?,
+        name,
+        key,
+    };
+    if !call.has_records {
+        if let Some(deleted) = deleting.without_records(&mut call)? {
+            return Ok((deleted, call.is_clean));
+        }
+        call.make_records()?;
+    }
+    let deleted = call.locked(&deleting.files.lock, |call| deleting.run(call));
+    call.unmake_records();
+    deleted.map(|deleted| (deleted, call.is_clean))
+}
+
+impl Deleting<'_> {
+    fn run(&self, call: &mut Call<'_>) -> Result<Deleted, Error> {
+        let own = match call.read(&self.files) {
+            Ok(None) => Own::None,
+            Ok(Some(record)) if record.is_of(&self.volume.folder) => Own::Record(record),
+            Ok(Some(_)) => Own::OtherFolder,
+            // It stops deletes, and this is none.
+            Err(error) if self.keeps() && error.class() == Class::Blocked => Own::OtherFolder,
+            Err(error) => return Err(error),
+        };
+        match self.decided(call, &own)? {
+            Decided::Moved(id) => self.finish(call, id),
+            Decided::Ended(deleted) => {
+                self.forget(call, own, &deleted)?;
+                Ok(deleted)
+            }
+        }
+    }
+
+    /// A folder that is gone, or stays, has no record any more. But where a folder without one would go, a repeated call
+    /// must know that it was decided to leave this one.
+    fn forget(&self, call: &mut Call<'_>, own: Own, deleted: &Deleted) -> Result<(), Error> {
+        let is_left = matches!(deleted, Deleted::Left(_)) && !self.keeps();
+        match own {
+            Own::OtherFolder => {}
+            Own::Record(record) if is_left && self.volume.unrecorded != Unrecorded::Keep => {
+                if record.state != State::Left {
+                    let left = record.without_parameters().with(State::Left);
+                    call.write(&self.files, &left)?;
+                }
+            }
+            Own::None if is_left && self.volume.unrecorded != Unrecorded::Keep => {
+                let left = Record::new(&self.name, &self.volume.folder).with(State::Left);
+                call.write(&self.files, &left)?;
+            }
+            Own::None | Own::Record(_) => call.remove(&self.files.record)?,
+        }
+        call.remove(&self.files.aside)
+    }
+
+    fn keeps(&self) -> bool {
+        matches!(self.volume.policy, Policy::Keep(_))
+    }
+
+    fn decided(&self, call: &mut Call<'_>, own: &Own) -> Result<Decided, Error> {
+        match self.volume.policy {
+            Policy::Keep(reason) => return Ok(Decided::Ended(Deleted::Left(reason))),
+            Policy::Archive => {}
+            Policy::Delete => {
+                if let Some(decided) = self.resume(call, own)? {
+                    return Ok(decided);
+                }
+            }
+        }
+        let folder = &self.volume.folder;
+        if self.volume.unrecorded != Unrecorded::Keep {
+            let found = call.find(folder.path())?;
+            if let (false, End::Folder(id)) = (own.has(found.end), found.end) {
+                // Base folders may lie in it. That may take long, and so it is done before the locks.
+                if holds_records(call, &found.path, id, LIMITS.depth)? {
+                    return Ok(Decided::Ended(Deleted::Left(Left::HoldsRecords)));
+                }
+            }
+        }
+        call.decide(self.volumes, folder, |call, known| {
+            self.decide(call, own, known)
+        })
+    }
+
+    fn gone(&self) -> Deleted {
+        match self.volume.policy {
+            Policy::Archive => Deleted::Archived(None),
+            Policy::Delete | Policy::Keep(_) => Deleted::Gone,
+        }
+    }
+
+    /// What a handle without any record in its base comes to, if nothing has to be written for that.
+    fn without_records(&self, call: &mut Call<'_>) -> Result<Option<Deleted>, Error> {
+        if let Policy::Keep(reason) = self.volume.policy {
+            return Ok(Some(Deleted::Left(reason)));
+        }
+        let found = call.find(self.volume.folder.path())?;
+        call.prove(self.volumes, &found)?;
+        Ok(match (found.end, self.volume.unrecorded) {
+            (End::Missing, _) => Some(self.gone()),
+            (_, Unrecorded::Keep) => Some(Deleted::Left(Left::Unrecorded)),
+            (_, Unrecorded::Delete | Unrecorded::DeleteIfNone) => None,
+        })
+    }
+
+    /// Goes on with a folder that an earlier call moved away.
+    fn resume(&self, call: &mut Call<'_>, own: &Own) -> Result<Option<Decided>, Error> {
+        let held = match own {
+            Own::None => None,
+            Own::Record(record) => match &record.state {
+                State::Deleting(held) => Some(held),
+                State::Creating | State::Ready(_) | State::Left => return Ok(None),
+            },
+            Own::OtherFolder => return Ok(None),
+        };
+        match (self.moved(call)?, held) {
+            (Some(found), Some(held)) if found.0 == held.id => Ok(Some(Decided::Moved(found))),
+            (Some(found), None) => {
+                // Its record went, and before that all that was in it.
+                call.share.remove(&self.files.moved, found, call.by)?;
+                // That may be another's doing, where a folder needs no record to go.
+                let is_all = self.volume.unrecorded == Unrecorded::Keep;
+                Ok(is_all.then(|| Decided::Ended(self.gone())))
+            }
+            (Some(_) | None, _) => Ok(None),
+        }
+    }
+
+    /// The folder that was moved away, if there is one.
+    fn moved(&self, call: &mut Call<'_>) -> Result<Option<FileId>, Error> {
+        let mut above = call.base_id;
+        for path in [
+            &call.records.clone(),
+            &call.deleted.clone(),
+            &self.files.moved,
+        ] {
+            above = match call.folder_in(path, above)? {
+                End::Folder(id) => id,
+                End::Missing => return Ok(None),
+                End::File => return Err(call.blocked(path, "it is no folder")),
+            };
+        }
+        Ok(Some(above))
+    }
+
+    /// Under the locks: whether the folder goes, and if so, moves it away.
+    fn decide(
+        &self,
+        call: &mut Call<'_>,
+        own: &Own,
+        known: &[Arc<Known>],
+    ) -> Result<Decided, Error> {
+        let found = call.find(self.volume.folder.path())?;
+        // A record that has the id of a folder was written when that was no link.
+        if !own.has(found.end) {
+            call.prove(self.volumes, &found)?;
+        }
+        let id = match self.allow(&found, own) {
+            Ok(id) => id,
+            Err(deleted) => return Ok(Decided::Ended(deleted)),
+        };
+        if self.is_shared(call, &found, known)? {
+            return Ok(Decided::Ended(Deleted::Left(Left::Shared)));
+        }
+        if found.is_in(&call.record_ids) || holds_records(call, &found.path, id, 0)? {
+            return Ok(Decided::Ended(Deleted::Left(Left::HoldsRecords)));
+        }
+        let record = match own {
+            Own::Record(record) => record.clone(),
+            Own::None | Own::OtherFolder => Record::new(&self.name, &self.volume.folder),
+        };
+        let above = found.ids.split_last().map_or(&[][..], |(_, above)| above);
+        let state = State::Deleting(Held::new(id, Origin::Made, above));
+        if record.state != state {
+            call.write(&self.files, &record.without_parameters().with(state))?;
+        }
+        match self.volume.policy {
+            Policy::Archive => self.archive(call, &found.path, id),
+            Policy::Delete | Policy::Keep(_) => self.move_away(call, &found.path, id),
+        }
+    }
+
+    /// The folder that may go, by its record, or what the delete comes to without that.
+    fn allow(&self, found: &Found, own: &Own) -> Result<FileId, Deleted> {
+        let left = |left| Err(Deleted::Left(left));
+        let id = match found.end {
+            End::Missing => return Err(self.gone()),
+            End::File => None,
+            End::Folder(id) => Some(id),
+        };
+        let unrecorded = self.volume.unrecorded;
+        let state = match own {
+            Own::None if unrecorded != Unrecorded::Keep => {
+                return id.ok_or(Deleted::Left(Left::Unrecorded));
+            }
+            Own::None | Own::OtherFolder => return left(Left::Unrecorded),
+            Own::Record(record) => &record.state,
+        };
+        match (state, id) {
+            // It counts as found: see `create`.
+            (State::Left, _) => left(Left::Unrecorded),
+            (State::Creating, _) if !self.volume.folder.is_named(&self.name) => left(Left::Found),
+            (State::Creating, Some(id)) => Ok(id),
+            (State::Ready(held) | State::Deleting(held), Some(id)) if held.id == id.0 => {
+                match held.origin {
+                    Origin::Made => Ok(id),
+                    Origin::Found => left(Left::Found),
+                }
+            }
+            // It was moved away, and this is another's by now.
+            (State::Deleting(_), _) if self.volume.policy == Policy::Archive => Err(self.gone()),
+            (State::Ready(held), _) if held.origin == Origin::Found => left(Left::Found),
+            (State::Ready(_), Some(id)) if unrecorded == Unrecorded::Delete => Ok(id),
+            (State::Creating | State::Ready(_) | State::Deleting(_), _) => left(Left::Replaced),
+        }
+    }
+
+    /// Whether another volume has the folder, one in it, or one that it lies in.
+    fn is_shared(
+        &self,
+        call: &mut Call<'_>,
+        found: &Found,
+        known: &[Arc<Known>],
+    ) -> Result<bool, Error> {
+        let place = found.place(&call.base.path, &self.volume.folder);
+        for known in known.iter().filter(|known| known.key != self.files.own) {
+            let other = known.volume.as_ref().map_err(|reason| {
+                let reason = format!("{reason}; no volume beside it can be deleted");
+                call.blocked(&known.file, reason)
+            })?;
+            let overlaps = match other.state {
+                State::Ready(_) => other.place.overlaps(&place),
+                State::Deleting(_) => other.place.overlaps(&place) && other.is_unmoved(call)?,
+                State::Creating => {
+                    other.place.overlaps(&place)
+                        || place.may_have_short_names(&other.place)
+                            && other.place_now(call)?.overlaps(&place)
+                }
+                State::Left => false,
+            };
+            if overlaps {
+                let (path, name) = (call.at(&found.path), &other.name);
+                tracing::info!("{path} is volume {name}'s too");
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    fn move_away(
+        &self,
+        call: &mut Call<'_>,
+        path: &SharePath,
+        id: FileId,
+    ) -> Result<Decided, Error> {
+        let to = &self.files.moved;
+        let moved = match call.share.rename(path, id, to, Existing::Refuse, call.by) {
+            Err(error) if error.failure == Failure::NotFound => {
+                call.make_if_missing(&call.deleted.clone(), Visibility::Shown)?;
+                call.share.rename(path, id, to, Existing::Refuse, call.by)
+            }
+            // An empty folder may be there of an earlier volume of this name.
+            Err(error) if error.failure == Failure::Exists => {
+                call.remove(to)?;
+                call.share.rename(path, id, to, Existing::Refuse, call.by)
+            }
+            moved => moved,
+        };
+        Ok(moved.map(|()| Decided::Moved(id))?)
+    }
+
+    /// No archive takes the place of another.
+    fn archive(&self, call: &mut Call<'_>, path: &SharePath, id: FileId) -> Result<Decided, Error> {
+        let mut names: Vec<String> = self.volume.folder.path().names().iter().map(text).collect();
+        if let Some(first) = names.first_mut() {
+            first.insert_str(0, ARCHIVED);
+        }
+        let last = names.pop().unwrap_or_default();
+        let above = names
+            .iter()
+            .try_fold(SharePath::root(), |path, name| call.below(&path, name))?;
+        let above = call.find(&above)?;
+        call.prove(self.volumes, &above)?;
+        let folder = above.path.clone();
+        call.make_missing(above, &mut None)?;
+        let (name, key) = (text(&self.name), self.key.text());
+        let others = format!("{ARCHIVED}{key}-{:x}", id.0);
+        for to in [
+            call.below(&folder, &last),
+            call.below(&folder, &format!("{last}-{name}")),
+            // Where these are taken, or too long.
+            call.below(&call.base.path, &others),
+        ] {
+            let Ok(to) = to else { continue };
+            match call.share.rename(path, id, &to, Existing::Refuse, call.by) {
+                Ok(()) => return Ok(Decided::Ended(Deleted::Archived(Some(to)))),
+                // Not found: Samba's answer for a dangling link in the place.
+                Err(error) if matches!(error.failure, Failure::Exists | Failure::NotFound) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Err(call.blocked(path, "each name that its archive could have is taken"))
+    }
+
+    /// Removes what was moved away, in rounds, of which each has a deadline.
+    fn finish(&self, call: &mut Call<'_>, id: FileId) -> Result<Deleted, Error> {
+        let path = &self.files.moved;
+        let mut rounds = 0;
+        let removed = loop {
+            call.by = Instant::now() + ROUND;
+            rounds += 1;
+            match remove_content(call.share, path, id, LIMITS, call.by) {
+                Err(error) if error.failure == Failure::Limit(LIMITS.entries) => {}
+                removed => break removed?,
+            }
+            if rounds == MOST_ROUNDS {
+                return Err(Error::GoesOn(text(&self.name)));
+            }
+        };
+        if removed.unproved > 0 {
+            let path = call.at(path);
+            tracing::warn!("{path}: of its folders only their kind shows that they are no links");
+        }
+        call.remove(&self.files.record)?;
+        call.remove(&self.files.aside)?;
+        match call.share.remove(path, id, call.by) {
+            Err(error) if error.failure == Failure::NotEmpty => {
+                Err(call.failed(path, Failure::HiddenContent).into())
+            }
+            removed => Ok(removed.map(|()| self.gone())?),
+        }
+    }
+}
+
+/// Whether there is a `.wincsi` in a folder, or in one in it, as deep as that.
+fn holds_records(
+    call: &mut Call<'_>,
+    path: &SharePath,
+    id: FileId,
+    depth: usize,
+) -> Result<bool, Error> {
+    if call.stat(&call.below(path, RECORDS)?)?.is_some() {
+        return Ok(true);
+    }
+    if depth == 0 {
+        return Ok(false);
+    }
+    call.by = Instant::now() + ROUND;
+    for entry in call.list_whole(path)?.entries {
+        let Some(name) = entry.name.filter(|_| entry.kind == Kind::Folder) else {
+            continue;
+        };
+        let inner = path
+            .join(&name)
+            .map_err(|error| call.blocked(path, error))?;
+        if let End::Folder(inner_id) = call.folder_in(&inner, id)?
+            && holds_records(call, &inner, inner_id, depth - 1)?
+        {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}

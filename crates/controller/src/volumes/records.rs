@@ -1,0 +1,296 @@
+//! The records of every `.wincsi` that may say something of a folder, and the locks under which that is decided.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use smb::{Entry, Failure, FileId, Kind, Listing, Lock, SharePath};
+
+use super::call::{Call, prefixes};
+use super::names::{Folder, RECORDS, fold, text};
+use super::place::Place;
+use super::record::{LONGEST, Record, RecordError, State};
+use super::running::lock;
+use super::{Base, Error, Volumes};
+
+/// How many entries a `.wincsi` may have, or a folder in which a link is looked for.
+const MOST_ENTRIES: usize = 200_000;
+/// How many folders' records are remembered.
+const MOST_FOLDERS: usize = 64;
+/// How the names of records end.
+const SUFFIX: &str = ".volume";
+/// How long a call waits for the lock of a base folder that another controller holds, between two tries.
+const PAUSES: [Duration; 2] = [Duration::from_millis(2), Duration::from_millis(30)];
+
+/// What was read of records, by the paths of their `.wincsi`, and there by their files' names.
+#[derive(Default)]
+pub(super) struct Seen(Mutex<HashMap<String, Files>>);
+
+type Files = HashMap<String, (Stamp, Arc<Known>)>;
+
+/// A file's id, change and size: with the same ones it was not written since.
+type Stamp = (FileId, u64, u64);
+
+/// What is known of a record.
+pub(super) struct Known {
+    /// As no two files are named.
+    pub(super) key: String,
+    pub(super) file: SharePath,
+    /// Or why it cannot be read.
+    pub(super) volume: Result<KnownVolume, String>,
+}
+
+/// A volume, as other volumes' calls need it.
+pub(super) struct KnownVolume {
+    /// For errors.
+    pub(super) name: String,
+    pub(super) path: SharePath,
+    pub(super) place: Place,
+    pub(super) state: State,
+}
+
+/// A `.wincsi` on the way to a folder.
+struct Held {
+    folder: SharePath,
+    id: FileId,
+    lock: Option<Lock>,
+}
+
+impl Seen {
+    fn of(&self, folder: &str) -> Option<Files> {
+        lock(&self.0).get(folder).cloned()
+    }
+
+    fn put(&self, folder: String, files: Files) {
+        let mut all = lock(&self.0);
+        if all.len() >= MOST_FOLDERS && !all.contains_key(&folder) {
+            let other = all.keys().next().cloned();
+            other.and_then(|other| all.remove(&other));
+        }
+        all.insert(folder, files);
+    }
+}
+
+impl Call<'_> {
+    /// Decides something about a folder, while no other call does in any base folder that it lies in. The work gets all
+    /// records that may name it.
+    pub(super) fn decide<T>(
+        &mut self,
+        volumes: &Volumes,
+        folder: &Folder,
+        work: impl FnOnce(&mut Self, &[Arc<Known>]) -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        // The first time that takes long: it is done before the lock.
+        let place = place_key(self.base, &self.records);
+        if volumes.seen.of(&place).is_none() {
+            self.list(&volumes.seen, &self.base.path, self.base_id)?;
+        }
+        // Between calls of this process a queue is cheaper than tries at the server.
+        let _turn = volumes.bases.wait(&place, self.by)?;
+        let mut held = Vec::new();
+        let done = self
+            .lock_all(folder, &mut held)
+            .and_then(|()| self.list_all(&volumes.seen, &held))
+            .and_then(|known| work(self, &known));
+        for lock in held.into_iter().rev().filter_map(|held| held.lock) {
+            self.unlock(lock);
+        }
+        done
+    }
+
+    /// Locks each `.wincsi` from the share's own folder down, in this order, so that no two calls wait for each other.
+    fn lock_all(&mut self, folder: &Folder, held: &mut Vec<Held>) -> Result<(), Error> {
+        // A link could lead back to a folder whose lock this call has.
+        let above = folder.path().parent().unwrap_or_default();
+        let above = self.find(&above)?;
+        for (folder, id) in prefixes(&above.path).into_iter().zip(above.ids) {
+            let Some(records) = self.records_in(&folder, id)? else {
+                continue;
+            };
+            self.record_ids.push(records);
+            let path = self.below(&self.below(&folder, RECORDS)?, "lock")?;
+            let lock = match self.wait_for_lock(&path) {
+                // Another user's base folder: its records count, and its own calls look at ours.
+                Err(Error::Share(error))
+                    if error.failure == Failure::Denied && folder != self.base.path =>
+                {
+                    None
+                }
+                lock => Some(lock?),
+            };
+            held.push(Held { folder, id, lock });
+        }
+        Ok(())
+    }
+
+    fn wait_for_lock(&mut self, path: &SharePath) -> Result<Lock, Error> {
+        let [mut pause, longest] = PAUSES;
+        loop {
+            match self.share.lock(path, self.by) {
+                Err(error) if error.failure == Failure::InUse => {
+                    if Instant::now() + pause >= self.by {
+                        return Err(self.is_locked(path));
+                    }
+                    thread::sleep(pause);
+                    pause = (pause * 2).min(longest);
+                }
+                lock => return Ok(lock?),
+            }
+        }
+    }
+
+    fn list_all(&mut self, seen: &Seen, held: &[Held]) -> Result<Vec<Arc<Known>>, Error> {
+        let mut known = Vec::new();
+        for held in held {
+            known.extend(self.list(seen, &held.folder, held.id)?);
+        }
+        Ok(known)
+    }
+
+    /// The records of one base folder. Only those that are new or were written since are read.
+    fn list(
+        &mut self,
+        seen: &Seen,
+        folder: &SharePath,
+        id: FileId,
+    ) -> Result<Vec<Arc<Known>>, Error> {
+        let records = self.below(folder, RECORDS)?;
+        let listing = self.list_whole(&records)?;
+        if listing.above.is_some_and(|found| found != id) {
+            return Err(self.failed(&records, Failure::Link).into());
+        }
+        let place = place_key(self.base, &records);
+        let before = seen.of(&place).unwrap_or_default();
+        let mut files = Files::with_capacity(listing.entries.len());
+        let mut failed = None;
+        for entry in listing.entries {
+            let Some(name) = record_name(&entry) else {
+                continue;
+            };
+            let mut stamp = (entry.id, entry.changed, entry.size);
+            match before.get(&name) {
+                Some(known) if known.0 == stamp => {
+                    files.insert(name, known.clone());
+                }
+                _ if failed.is_some() => {}
+                _ => match self.read_other(&records, folder, &name, &entry) {
+                    Ok(Some(known)) => {
+                        // What cannot be read is read again: perhaps by another user.
+                        if known.volume.is_err() {
+                            stamp.2 = u64::MAX;
+                        }
+                        files.insert(name, (stamp, Arc::new(known)));
+                    }
+                    Ok(None) => {}
+                    // What was read is kept: a repeated call goes on there.
+                    Err(error) => failed = Some(error),
+                },
+            }
+        }
+        let known = files.values().map(|(_, known)| Arc::clone(known)).collect();
+        seen.put(place, files);
+        failed.map_or(Ok(known), Err)
+    }
+
+    /// Reads a record, which may be gone by now.
+    fn read_other(
+        &mut self,
+        records: &SharePath,
+        folder: &SharePath,
+        name: &str,
+        entry: &Entry,
+    ) -> Result<Option<Known>, Error> {
+        let file = self.below(records, name)?;
+        let read = match entry.kind {
+            Kind::File => self.share.read(&file, LONGEST, self.by),
+            Kind::Folder | Kind::Link => Err(self.failed(&file, Failure::IsAFolder)),
+        };
+        let key = name.strip_suffix(SUFFIX).unwrap_or_default();
+        let volume = match read {
+            Ok(bytes) => Record::parse(&bytes, key)
+                .and_then(|record| KnownVolume::new(folder, record))
+                .map_err(|error| error.to_string()),
+            Err(error) => match error.failure {
+                Failure::NotFound | Failure::DeletePending => return Ok(None),
+                Failure::Limit(_) | Failure::Link | Failure::IsAFolder | Failure::Denied => {
+                    Err(error.failure.to_string())
+                }
+                _ => return Err(error.into()),
+            },
+        };
+        let key = place_key(self.base, &file);
+        Ok(Some(Known { key, file, volume }))
+    }
+
+    /// A folder with all its entries.
+    pub(super) fn list_whole(&mut self, folder: &SharePath) -> Result<Listing, Error> {
+        let listing = self.share.list(folder, MOST_ENTRIES, self.by)?;
+        if listing.has_more {
+            let reason = format!("it has more than {MOST_ENTRIES} entries");
+            return Err(self.blocked(folder, reason));
+        }
+        Ok(listing)
+    }
+}
+
+/// The name of an entry that is to be a record.
+fn record_name(entry: &Entry) -> Option<String> {
+    let name = entry.name.as_ref()?;
+    fold(name).ends_with(SUFFIX).then(|| text(name))
+}
+
+impl KnownVolume {
+    fn new(base: &SharePath, record: Record) -> Result<Self, RecordError> {
+        let folder = record.folder()?;
+        let mut names = folder.path().names().iter();
+        let path = names.try_fold(base.clone(), |path, name| path.join(name));
+        let mut place = Place::new(base, &folder);
+        if let Some(held) = record.state.held() {
+            if held.above.len() > place.names.len() {
+                return Err(RecordError::Folder);
+            }
+            place.above = held.above.iter().copied().map(FileId).collect();
+            place.id = Some(FileId(held.id));
+        }
+        Ok(Self {
+            name: record.name.escape_debug().to_string(),
+            path: path.map_err(|_| RecordError::Folder)?,
+            place,
+            state: record.state,
+        })
+    }
+
+    /// Whether a folder that is to be deleted is still in its place.
+    pub(super) fn is_unmoved(&self, call: &mut Call<'_>) -> Result<bool, Error> {
+        let there = call.stat(&self.path)?;
+        Ok(there.is_some_and(|entry| Some(entry.id) == self.place.id))
+    }
+
+    /// The place of a folder that may have come since the record was written.
+    pub(super) fn place_now(&self, call: &mut Call<'_>) -> Result<Place, Error> {
+        let mut above = call.ids_at(&self.path)?;
+        let is_there = above.len() > self.path.names().len();
+        let id = if is_there { above.pop() } else { None };
+        let names = self.place.names.clone();
+        Ok(Place { names, above, id })
+    }
+}
+
+/// A base folder, as no two are named.
+pub(super) fn key(base: &Base) -> String {
+    place_key(base, &base.path)
+}
+
+/// A folder of a share, as no two are named.
+pub(super) fn place_key(base: &Base, path: &SharePath) -> String {
+    let server = &base.server;
+    let names: Vec<String> = path.names().iter().map(fold).collect();
+    format!(
+        "{}:{}/{}/{}",
+        server.host.to_lowercase(),
+        server.port,
+        fold(&base.share),
+        names.join("/")
+    )
+}

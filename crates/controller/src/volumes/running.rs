@@ -1,0 +1,147 @@
+//! Which calls run in this process.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+use super::{Delete, Deleted, Error};
+
+/// The most deletes that go on at a time: each has a thread and a connection.
+const MOST_DELETES: usize = 256;
+
+/// What calls work on, by names: volumes, or base folders in which something is decided.
+#[derive(Default)]
+pub(super) struct Turns {
+    taken: Mutex<HashMap<String, Option<Arc<Job>>>>,
+    ended: Condvar,
+}
+
+/// A call that works on something; dropped, it does no more.
+pub(super) struct Turn {
+    turns: Arc<Turns>,
+    name: String,
+    job: Option<Arc<Job>>,
+}
+
+/// A delete that may outlast its call.
+pub(super) struct Job {
+    volume: Delete,
+    result: Mutex<Outcome>,
+    ended: Condvar,
+}
+
+enum Outcome {
+    Running,
+    Ended(Result<Deleted, Error>),
+    /// A caller has the result.
+    Taken,
+}
+
+impl Turns {
+    /// Begins work on something, as soon as no other call works on it.
+    pub(super) fn wait(self: &Arc<Self>, name: &str, by: Instant) -> Result<Turn, Error> {
+        let mut taken = lock(&self.taken);
+        while taken.contains_key(name) {
+            let left = by.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Err(busy(name));
+            }
+            let waited = self.ended.wait_timeout(taken, left);
+            taken = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
+        Ok(self.take(&mut taken, name, None))
+    }
+
+    /// Begins a delete, or finds that the same one runs: then there is no turn.
+    pub(super) fn begin_delete(
+        self: &Arc<Self>,
+        name: &str,
+        volume: &Delete,
+    ) -> Result<(Arc<Job>, Option<Turn>), Error> {
+        let mut taken = lock(&self.taken);
+        match taken.get(name) {
+            Some(Some(job)) if job.volume == *volume => return Ok((Arc::clone(job), None)),
+            Some(_) => return Err(busy(name)),
+            None if taken.values().flatten().count() >= MOST_DELETES => {
+                return Err(Error::Busy(format!("{MOST_DELETES} deletes go on")));
+            }
+            None => {}
+        }
+        let job = Arc::new(Job {
+            volume: volume.clone(),
+            result: Mutex::new(Outcome::Running),
+            ended: Condvar::new(),
+        });
+        let turn = self.take(&mut taken, name, Some(Arc::clone(&job)));
+        Ok((job, Some(turn)))
+    }
+
+    fn take(
+        self: &Arc<Self>,
+        taken: &mut HashMap<String, Option<Arc<Job>>>,
+        name: &str,
+        job: Option<Arc<Job>>,
+    ) -> Turn {
+        taken.insert(name.to_owned(), job.clone());
+        Turn {
+            turns: Arc::clone(self),
+            name: name.to_owned(),
+            job,
+        }
+    }
+}
+
+impl Turn {
+    /// Ends a delete: first another call for its name may begin, then who waits has the result.
+    pub(super) fn end(mut self, result: Result<Deleted, Error>) {
+        let job = self.job.take();
+        drop(self);
+        if let Some(job) = job {
+            job.end(result);
+        }
+    }
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        lock(&self.turns.taken).remove(&self.name);
+        self.turns.ended.notify_all();
+        // Only a panic leaves it here.
+        if let Some(job) = self.job.take() {
+            job.end(Err(busy(&self.name)));
+        }
+    }
+}
+
+impl Job {
+    fn end(&self, result: Result<Deleted, Error>) {
+        *lock(&self.result) = Outcome::Ended(result);
+        self.ended.notify_all();
+    }
+
+    /// Waits for the result, which only one caller gets.
+    pub(super) fn wait(&self, name: &str, by: Instant) -> Result<Deleted, Error> {
+        let mut result = lock(&self.result);
+        loop {
+            match std::mem::replace(&mut *result, Outcome::Taken) {
+                Outcome::Ended(ended) => return ended,
+                Outcome::Taken => return Err(busy(name)),
+                Outcome::Running => *result = Outcome::Running,
+            }
+            let left = by.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Err(Error::GoesOn(name.to_owned()));
+            }
+            let waited = self.ended.wait_timeout(result, left);
+            result = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+}
+
+pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn busy(name: &str) -> Error {
+    Error::Busy(format!("another call works on {name}"))
+}

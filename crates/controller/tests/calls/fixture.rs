@@ -1,0 +1,123 @@
+//! The Controller service without a socket, and requests to it.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use program::flags::Invocation;
+use program::metrics::Exposition;
+use prost::Message as _;
+use transport::{Call, Code, Service as _, Status};
+use wincsi_controller::flags;
+use wincsi_controller::service::Controller;
+use wire::Rpc;
+use wire::csi::v1::controller::{CreateVolume, DeleteVolume};
+use wire::csi::v1::volume_capability::access_mode::Mode;
+use wire::csi::v1::volume_capability::{AccessMode, AccessType, MountVolume};
+use wire::csi::v1::{
+    CapacityRange, CreateVolumeRequest, DeleteVolumeRequest, Volume, VolumeCapability,
+};
+
+use crate::server::{PASSWORD, user};
+
+pub(crate) const UUID: &str = "0f61d5ad-6a4e-4f5d-9d6d-1b3c0c1e0f2a";
+
+/// A port where nobody listens: what reaches it is Unavailable.
+pub(crate) const NOWHERE: u16 = 1;
+
+pub(crate) struct Fixture {
+    controller: Arc<Controller>,
+    router: driver::kubelet::Router,
+}
+
+impl Fixture {
+    pub(crate) fn with(flags: &[&str]) -> Self {
+        let flags: Vec<_> = flags.iter().map(|flag| (*flag).to_owned()).collect();
+        let Invocation::Serve(config) = flags::parse(&flags, |_| None).unwrap() else {
+            panic!("not served");
+        };
+        let controller = Arc::new(Controller::new(&config));
+        let mut router = driver::kubelet::Router::default();
+        controller.register(&mut router);
+        Self { controller, router }
+    }
+
+    pub(crate) fn call<R: Rpc>(&self, request: &R::Request) -> Result<R::Response, Status> {
+        self.call_within::<R>(request, Duration::from_secs(60))
+    }
+
+    pub(crate) fn call_within<R: Rpc>(
+        &self,
+        request: &R::Request,
+        left: Duration,
+    ) -> Result<R::Response, Status> {
+        let message = request.encode_to_vec().into();
+        let call = Call::in_process(R::PATH, message, Instant::now() + left).unwrap();
+        let answer = self.router.call(&call)?;
+        Ok(R::Response::decode(answer.as_slice()).unwrap())
+    }
+
+    pub(crate) fn create(&self, request: &CreateVolumeRequest) -> Result<Volume, Status> {
+        let response = self.call::<CreateVolume>(request)?;
+        Ok(response.volume.unwrap())
+    }
+
+    pub(crate) fn delete(&self, id: &str, secrets: &BTreeMap<String, String>) -> Code {
+        let request = DeleteVolumeRequest {
+            volume_id: id.to_owned(),
+            secrets: secrets.clone(),
+        };
+        match self.call::<DeleteVolume>(&request) {
+            Ok(_) => Code::Ok,
+            Err(status) => status.code,
+        }
+    }
+
+    pub(crate) fn metrics(&self) -> String {
+        let mut page = Exposition::default();
+        self.controller.render(&mut page);
+        page.into_text()
+    }
+}
+
+/// A request for a folder of a share at this port.
+pub(crate) fn request(name: &str, port: u16) -> CreateVolumeRequest {
+    let mut wanted = CreateVolumeRequest::default();
+    wanted.name = name.to_owned();
+    wanted.capacity_range = Some(CapacityRange {
+        required_bytes: 1 << 30,
+        limit_bytes: 0,
+    });
+    wanted.volume_capabilities = vec![capability(&format!("port={port}"))];
+    wanted.parameters = map(&[("source", "//127.0.0.1/encrypted")]);
+    wanted.secrets = secrets(port);
+    wanted
+}
+
+pub(crate) fn secrets(port: u16) -> BTreeMap<String, String> {
+    let (user, options) = (user(), format!("port={port}"));
+    map(&[
+        ("username", &user),
+        ("password", PASSWORD),
+        ("mountOptions", &options),
+    ])
+}
+
+pub(crate) fn capability(options: &str) -> VolumeCapability {
+    let mount = MountVolume {
+        mount_flags: vec![options.to_owned()],
+        ..Default::default()
+    };
+    VolumeCapability {
+        access_type: Some(AccessType::Mount(mount)),
+        access_mode: Some(AccessMode {
+            mode: Mode::MultiNodeMultiWriter.into(),
+        }),
+    }
+}
+
+pub(crate) fn map(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {
+    let pairs = pairs.iter();
+    let owned = pairs.map(|(key, value)| ((*key).to_owned(), (*value).to_owned()));
+    owned.collect()
+}

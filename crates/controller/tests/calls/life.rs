@@ -1,0 +1,329 @@
+//! What a real Samba has after a call, and what is answered.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
+
+use transport::Code;
+use wire::csi::v1::CreateVolumeRequest;
+use wire::csi::v1::ValidateVolumeCapabilitiesRequest;
+use wire::csi::v1::controller::{CreateVolume, ValidateVolumeCapabilities};
+
+use crate::fixture::{Fixture, UUID, capability, request, secrets};
+use crate::relay::Relay;
+use crate::server::Samba;
+
+fn code(fixture: &Fixture, wanted: &CreateVolumeRequest) -> (Code, String) {
+    match fixture.create(wanted) {
+        Ok(_) => (Code::Ok, String::new()),
+        Err(status) => (status.code, status.message),
+    }
+}
+
+/// What is changed in a request that is right, its answer, and a part of its text.
+type Case = (fn(&mut CreateVolumeRequest), Code, &'static str);
+
+const CREATES: &[Case] = &[
+    (|it| folder(it, "file"), Code::FailedPrecondition, "file"),
+    (
+        |it| folder(it, "file/below"),
+        Code::FailedPrecondition,
+        "file",
+    ),
+    (|it| folder(it, "link"), Code::FailedPrecondition, "link"),
+    (
+        |it| folder(it, "link/below"),
+        Code::FailedPrecondition,
+        "link",
+    ),
+    (
+        |it| source(it, "//127.0.0.1/none"),
+        Code::InvalidArgument,
+        "no such share",
+    ),
+    (
+        |it| source(it, "//127.0.0.1/encrypted/none"),
+        Code::InvalidArgument,
+        "base folder",
+    ),
+    (
+        |it| source(it, "//127.0.0.1/encrypted/own"),
+        Code::InvalidArgument,
+        "own",
+    ),
+    (
+        |it| secret(it, "password", "x"),
+        Code::Unauthenticated,
+        "user or password",
+    ),
+    (
+        |it| secret(it, "username", "nobody-here"),
+        Code::Unauthenticated,
+        "guest",
+    ),
+    (|it| source(it, "//127.0.0.1/plain"), Code::Ok, ""),
+];
+
+#[test]
+fn each_failure_of_a_create_has_its_code() {
+    let samba = Samba::start();
+    let fixture = Fixture::with(&[]);
+    fs::write(samba.root().join("file"), "").unwrap();
+    fs::create_dir_all(samba.root().join("deep/victim")).unwrap();
+    symlink("deep/victim", samba.root().join("link")).unwrap();
+    let own = request("own", samba.port());
+    assert_eq!(code(&fixture, &own).0, Code::Ok);
+    for (number, (change, expected, part)) in CREATES.iter().enumerate() {
+        let mut wanted = request(&format!("pvc-{number}"), samba.port());
+        change(&mut wanted);
+        let (code, text) = code(&fixture, &wanted);
+        assert_eq!(code, *expected, "{number}: {text}");
+        assert!(text.contains(part), "{number}: {text}");
+    }
+    assert_eq!(
+        fs::read_dir(samba.root().join("deep/victim"))
+            .unwrap()
+            .count(),
+        0
+    );
+}
+
+#[test]
+fn one_name_is_one_volume() {
+    let samba = Samba::start();
+    let fixture = Fixture::with(&[]);
+    let wanted = request("pvc-1", samba.port());
+    let first = fixture.create(&wanted).unwrap();
+    assert_eq!(fixture.create(&wanted).unwrap(), first);
+    let cases: [fn(&mut CreateVolumeRequest); 4] = [
+        |it| it.capacity_range.as_mut().unwrap().required_bytes += 1,
+        |it| folder(it, "other"),
+        |it| source(it, "//127.0.0.1/plain"),
+        |it| {
+            it.parameters
+                .insert(String::from("onDelete"), String::from("retain"));
+        },
+    ];
+    // Also for a controller that knows nothing but the records.
+    for fixture in [&fixture, &Fixture::with(&[])] {
+        for change in cases {
+            let mut other = wanted.clone();
+            change(&mut other);
+            let (code, text) = code(fixture, &other);
+            assert_eq!(code, Code::AlreadyExists, "{text}");
+        }
+    }
+    // A final code would let a deleted claim go, and the folder stay.
+    let mut refused = wanted;
+    refused.volume_capabilities.clear();
+    let (unavailable, text) = code(&fixture, &refused);
+    assert_eq!(unavailable, Code::Unavailable, "{text}");
+    assert!(text.contains("capability is missing"), "{text}");
+    assert_eq!(
+        fixture.delete(&first.volume_id, &secrets(samba.port())),
+        Code::Ok
+    );
+    assert_eq!(code(&fixture, &refused).0, Code::InvalidArgument);
+}
+
+#[test]
+fn calls_for_one_name_do_not_meet() {
+    let fixture = Fixture::with(&[]);
+    let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = silent.local_addr().unwrap().port();
+    let wanted = request("pvc-1", port);
+    let (sender, first) = mpsc::channel();
+    thread::scope(|scope| {
+        let call = || fixture.call_within::<CreateVolume>(&wanted, Duration::from_secs(5));
+        scope.spawn(move || sender.send(call().unwrap_err().code));
+        // The first has begun once it is connected.
+        drop(
+            silent
+                .accept()
+                .map(|(stream, _)| Box::leak(Box::new(stream))),
+        );
+        assert_eq!(code(&fixture, &wanted).0, Code::Aborted);
+        assert_eq!(first.recv().unwrap(), Code::DeadlineExceeded);
+    });
+}
+
+/// Handles, the answer, the label of a folder that stays, and whether it is there.
+const DELETES: &[(&str, Code, &str, bool)] = &[
+    ("encrypted#made#pvc-made#", Code::Ok, "", false),
+    ("encrypted#kept#pvc-kept#retain", Code::Ok, "retained", true),
+    (
+        "encrypted#odd#pvc-odd#keep",
+        Code::Ok,
+        "unknown-policy",
+        true,
+    ),
+    ("encrypted#found#pvc-found#", Code::Ok, "found", true),
+    ("encrypted#foreign#pvc-x#", Code::Ok, "unrecorded", true),
+    ("encrypted#foreign##", Code::Ok, "unrecorded", true),
+    ("encrypted#foreign", Code::Ok, "unrecorded", true),
+    ("encrypted#UUID#pvc-x#", Code::Ok, "unrecorded", true),
+    ("encrypted#deep/UUID##", Code::Ok, "unrecorded", true),
+    ("encrypted#UUID##", Code::Ok, "", false),
+    ("encrypted#gone#pvc-gone#", Code::Ok, "", false),
+    (
+        "encrypted#linked#pvc-linked#",
+        Code::FailedPrecondition,
+        "",
+        true,
+    ),
+    ("none#x#pvc-x#", Code::InvalidArgument, "", false),
+    ("encrypted/none#x#pvc-x#", Code::InvalidArgument, "", false),
+];
+
+#[test]
+fn each_delete_does_what_its_row_says() {
+    let samba = Samba::start();
+    let fixture = Fixture::with(&[]);
+    let named = |text: &str| text.replace("UUID", &format!("pvc-{UUID}"));
+    let root = samba.root();
+    for name in [
+        "found",
+        "foreign",
+        &named("UUID"),
+        &named("deep/UUID"),
+        "deep/victim",
+    ] {
+        fs::create_dir_all(root.join(name)).unwrap();
+    }
+    for name in ["made", "kept", "odd", "found", "linked"] {
+        let mut wanted = request(&format!("pvc-{name}"), samba.port());
+        folder(&mut wanted, name);
+        assert_eq!(code(&fixture, &wanted).0, Code::Ok, "{name}");
+    }
+    fs::remove_dir(root.join("linked")).unwrap();
+    symlink("deep/victim", root.join("linked")).unwrap();
+    let secrets = secrets(samba.port());
+    let mut left = BTreeMap::<&str, u64>::new();
+    for (id, code, label, stays) in DELETES {
+        let id = format!("127.0.0.1/{}", named(id));
+        assert_eq!(fixture.delete(&id, &secrets), *code, "{id}");
+        let folder = id.split('#').nth(1).unwrap();
+        assert_eq!(root.join(folder).exists(), *stays, "{id}");
+        if !label.is_empty() {
+            *left.entry(label).or_default() += 1;
+        }
+    }
+    let metrics = fixture.metrics();
+    for (label, count) in left {
+        let line = format!("wincsi_controller_folders_left_total{{reason=\"{label}\"}} {count}\n");
+        assert!(metrics.contains(&line), "{line} in {metrics}");
+    }
+    let mut wrong = secrets.clone();
+    wrong.insert(String::from("password"), String::from("x"));
+    assert_eq!(
+        fixture.delete("127.0.0.1/encrypted#x##", &wrong),
+        Code::Unauthenticated
+    );
+    let unrecorded = Fixture::with(&["-delete-unrecorded"]);
+    let id = "127.0.0.1/encrypted#foreign#pvc-x#";
+    assert_eq!(unrecorded.delete(id, &secrets), Code::Ok);
+    assert!(!root.join("foreign").exists());
+}
+
+#[test]
+fn an_archive_stays_beside_a_second_one() {
+    let samba = Samba::start();
+    let fixture = Fixture::with(&["-default-ondelete-policy=archive"]);
+    for name in ["pvc-1", "pvc-2"] {
+        let mut wanted = request(name, samba.port());
+        folder(&mut wanted, "data");
+        let volume = fixture.create(&wanted).unwrap();
+        fs::write(samba.root().join("data/name"), name).unwrap();
+        for _ in 0..2 {
+            assert_eq!(
+                fixture.delete(&volume.volume_id, &secrets(samba.port())),
+                Code::Ok
+            );
+        }
+    }
+    for (folder, name) in [("archived-data", "pvc-1"), ("archived-data-pvc-2", "pvc-2")] {
+        let file = samba.root().join(folder).join("name");
+        assert_eq!(fs::read_to_string(file).unwrap(), name);
+    }
+}
+
+#[test]
+fn a_volume_is_looked_at_with_its_secret() {
+    let samba = Samba::start();
+    let fixture = Fixture::with(&[]);
+    let volume = fixture.create(&request("pvc-1", samba.port())).unwrap();
+    let validate = |id: &str, secrets: BTreeMap<String, String>| {
+        let mut request = ValidateVolumeCapabilitiesRequest::default();
+        request.volume_id = id.to_owned();
+        request.volume_capabilities = vec![capability("")];
+        request.secrets = secrets;
+        let answer = fixture.call::<ValidateVolumeCapabilities>(&request);
+        answer
+            .map(|it| it.confirmed.is_some())
+            .map_err(|it| it.code)
+    };
+    assert_eq!(validate(&volume.volume_id, secrets(samba.port())), Ok(true));
+    let other = volume.volume_id.replace("pvc-1", "pvc-2");
+    assert_eq!(validate(&other, secrets(samba.port())), Err(Code::NotFound));
+    assert_eq!(validate(&other, BTreeMap::new()), Ok(true));
+}
+
+#[test]
+fn a_connection_serves_one_login_until_it_ends() {
+    let samba = Samba::start();
+    let (relay, port) = Relay::to(samba.port());
+    let fixture = Fixture::with(&["-require-privacy=false"]);
+    let mut wanted = request("pvc-1", port);
+    for _ in 0..2 {
+        let volume = fixture.create(&wanted).unwrap();
+        assert_eq!(fixture.delete(&volume.volume_id, &secrets(port)), Code::Ok);
+        assert_eq!(relay.connections(), 1);
+    }
+    relay.cut();
+    fixture.create(&wanted).unwrap();
+    assert_eq!(relay.connections(), 2);
+    // Each of them is another login.
+    wanted.volume_capabilities.push(capability("seal"));
+    fixture.create(&wanted).unwrap();
+    assert_eq!(relay.connections(), 3);
+    secret(&mut wanted, "password", "x");
+    assert_eq!(code(&fixture, &wanted).0, Code::Unavailable);
+    assert_eq!(relay.connections(), 4);
+}
+
+/// The man who reads along is in the client's tests: here only that the option reaches it.
+#[test]
+fn privacy_is_demanded_by_the_flag_or_by_seal() {
+    let samba = Samba::with("server smb encrypt = off");
+    let made = |flags: &[&str], option: &str| {
+        let mut wanted = request("pvc-1", samba.port());
+        source(&mut wanted, "//127.0.0.1/plain");
+        wanted.volume_capabilities.push(capability(option));
+        code(&Fixture::with(flags), &wanted)
+    };
+    for (flags, option) in [(&[][..], ""), (&["-require-privacy=false"], "seal")] {
+        let (code, text) = made(flags, option);
+        assert_eq!(code, Code::Unavailable, "{text}");
+        assert!(text.contains("encryption"), "{text}");
+    }
+    assert_eq!(made(&["-require-privacy=false"], "").0, Code::Ok);
+}
+
+fn source(request: &mut CreateVolumeRequest, text: &str) {
+    request
+        .parameters
+        .insert(String::from("source"), text.to_owned());
+}
+
+fn folder(request: &mut CreateVolumeRequest, text: &str) {
+    request
+        .parameters
+        .insert(String::from("subDir"), text.to_owned());
+}
+
+fn secret(request: &mut CreateVolumeRequest, key: &str, text: &str) {
+    request.secrets.insert(key.to_owned(), text.to_owned());
+}

@@ -1,0 +1,212 @@
+//! The program: a claim's folder comes and goes by calls over its socket, and it ends by a signal.
+
+use std::fs::{self, File};
+use std::io::{Read as _, Write as _};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::path::PathBuf;
+use std::process::{Child, Command};
+use std::time::{Duration, Instant};
+
+use prost::Message as _;
+use tempfile::TempDir;
+use transport::{Channel, ChannelOptions, Code, Endpoint, Owner};
+use wire::Rpc;
+use wire::csi::v1::controller::{CreateVolume, DeleteVolume};
+use wire::csi::v1::identity::{GetPluginCapabilities, GetPluginInfo, Probe};
+use wire::csi::v1::plugin_capability::Type;
+use wire::csi::v1::{
+    DeleteVolumeRequest, GetPluginCapabilitiesRequest, GetPluginInfoRequest, ProbeRequest,
+};
+
+use crate::fixture::{request, secrets};
+use crate::server::Samba;
+
+/// Bounds every wait: only a test that has failed already gets there.
+const TIMEOUT: Duration = Duration::from_secs(60);
+
+/// In no text by accident.
+const CANARY: &str = "Zx81-qUUx-horse!";
+
+struct Program {
+    process: Child,
+    folder: TempDir,
+    channel: Channel,
+    pages: SocketAddr,
+}
+
+impl Program {
+    fn start() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let pages = unused_address();
+        let socket = folder.path().join("csi").join("csi.sock");
+        let process = Command::new(env!("CARGO_BIN_EXE_wincsi-controller"))
+            .arg("-v=5")
+            .arg(format!("-metrics-address={pages}"))
+            .env("WINCSI_ENDPOINT", format!("unix:{}", socket.display()))
+            .stderr(File::create(folder.path().join("log")).unwrap())
+            .spawn()
+            .unwrap();
+        let mut options = ChannelOptions::default();
+        options.owner = Owner::AdministratorsOrOwnUser;
+        let until = Instant::now() + TIMEOUT;
+        let channel = loop {
+            match Channel::connect(Endpoint::socket(&socket), options.clone()) {
+                Ok(channel) => break channel,
+                Err(error) => assert!(Instant::now() < until, "{error}"),
+            }
+            std::thread::yield_now();
+        };
+        Self {
+            process,
+            folder,
+            channel,
+            pages,
+        }
+    }
+
+    fn call<R: Rpc>(&self, request: &R::Request) -> Result<R::Response, String> {
+        let until = Instant::now() + TIMEOUT;
+        let answer = self.channel.call(R::PATH, &request.encode_to_vec(), until);
+        let answer = answer.map_err(|error| error.to_string())?;
+        Ok(R::Response::decode(answer.as_slice()).unwrap())
+    }
+
+    fn log(&self) -> String {
+        fs::read_to_string(self.folder.path().join("log")).unwrap()
+    }
+
+    /// The head and body of a page.
+    fn page(&self, path: &str) -> String {
+        let mut stream = TcpStream::connect(self.pages).unwrap();
+        write!(stream, "GET {path} HTTP/1.0\r\n\r\n").unwrap();
+        let mut page = String::new();
+        stream.read_to_string(&mut page).unwrap();
+        page
+    }
+
+    /// Ends by the signal that kubelet sends.
+    fn end(mut self) -> String {
+        let id = self.process.id().to_string();
+        assert!(Command::new("kill").arg(&id).status().unwrap().success());
+        assert!(self.process.wait().unwrap().success());
+        self.log()
+    }
+}
+
+impl Drop for Program {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+#[test]
+fn a_claims_folder_comes_and_goes() {
+    let samba = Samba::start();
+    let program = Program::start();
+    let info = program
+        .call::<GetPluginInfo>(&GetPluginInfoRequest {})
+        .unwrap();
+    assert_eq!(info.name, "wincsi.io");
+    assert_eq!(
+        program.call::<Probe>(&ProbeRequest {}).unwrap().ready,
+        Some(true)
+    );
+    let announced = program.call::<GetPluginCapabilities>(&GetPluginCapabilitiesRequest {});
+    let types = announced
+        .unwrap()
+        .capabilities
+        .into_iter()
+        .filter_map(|it| it.r#type);
+    let types: Vec<_> = types.map(|it| matches!(it, Type::Service(_))).collect();
+    assert_eq!(types, [false, true], "expansion, and a controller");
+
+    let made = program
+        .call::<CreateVolume>(&request("pvc-1", samba.port()))
+        .unwrap();
+    let folder: PathBuf = samba.root().join("pvc-1");
+    fs::write(folder.join("data"), "data").unwrap();
+    let delete = DeleteVolumeRequest {
+        volume_id: made.volume.unwrap().volume_id,
+        secrets: secrets(samba.port()),
+    };
+    for _ in 0..2 {
+        program.call::<DeleteVolume>(&delete).unwrap();
+        assert!(!folder.exists());
+    }
+    for path in ["/healthz", "/readyz"] {
+        assert!(program.page(path).contains("200 OK"), "{path}");
+    }
+    let page = program.page("/metrics");
+    for line in [
+        "grpc_server_handled_total{grpc_code=\"OK\",grpc_method=\"DeleteVolume\",grpc_service=\"csi.v1.Controller\",grpc_type=\"unary\"} 2",
+        "# TYPE wincsi_controller_folders_left_total counter",
+    ] {
+        assert!(page.contains(line), "{line} in {page}");
+    }
+    let log = program.end();
+    for line in [
+        "CreateVolume: OK",
+        "volume=\"pvc-1\"",
+        "source=\"//127.0.0.1/encrypted\"",
+        "stopped",
+    ] {
+        assert!(log.contains(line), "{line} in {log}");
+    }
+}
+
+/// Guards: P21
+#[test]
+fn secrets_are_in_no_output() {
+    let samba = Samba::start();
+    let program = Program::start();
+    let mut wanted = request("pvc-1", samba.port());
+    program.call::<CreateVolume>(&wanted).unwrap();
+    let mut outputs = Vec::new();
+    // Of the first name something is left, and no code is final.
+    wanted.name = String::from("pvc-2");
+    let mut fail = |change: &[(&str, &str)]| {
+        let pairs = change.iter();
+        let pairs = pairs.map(|(key, value)| ((*key).to_owned(), (*value).to_owned()));
+        wanted.secrets.extend(pairs);
+        let secrets = wanted.secrets.clone();
+        outputs.push(program.call::<CreateVolume>(&wanted).unwrap_err());
+        let volume_id = String::from("127.0.0.1/encrypted#pvc-1##");
+        let delete = DeleteVolumeRequest { volume_id, secrets };
+        outputs.push(program.call::<DeleteVolume>(&delete).unwrap_err());
+    };
+    fail(&[("password", CANARY)]);
+    fail(&[("password", &format!("{CANARY}\n{CANARY}"))]);
+    fail(&[("username", &format!("a@{CANARY}\\b"))]);
+    fail(&[("domain", &CANARY.repeat(99)), ("username", "a")]);
+    fail(&[("mountOptions", &format!("port={CANARY}"))]);
+    assert!(
+        outputs[0].contains(Code::Unauthenticated.name()),
+        "{}",
+        outputs[0]
+    );
+    assert!(
+        outputs
+            .iter()
+            .any(|text| text.contains("control character"))
+    );
+    outputs.push(program.page("/metrics"));
+    let entries = fs::read_dir(samba.root().join(".wincsi")).unwrap();
+    for entry in entries
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.is_file())
+    {
+        outputs.push(fs::read_to_string(entry).unwrap());
+    }
+    outputs.push(program.end());
+    for text in outputs {
+        for part in ["Zx81", "horse!", crate::server::PASSWORD] {
+            assert!(!text.contains(part), "{part} in {text}");
+        }
+    }
+}
+
+fn unused_address() -> SocketAddr {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+    listener.local_addr().unwrap()
+}

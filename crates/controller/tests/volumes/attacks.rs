@@ -1,0 +1,509 @@
+//! Links, records and names that others made.
+
+use std::fs;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::Path;
+use std::process::Command;
+
+use wincsi_controller::volumes::{Class, Created, Deleted, Left, Policy, Unrecorded};
+
+use crate::fixture::{
+    Controller, archive, at, base, create, delete, entries, fill, folder, gone, volume,
+};
+use crate::proxy::{From, between, unchanged};
+use crate::server::{PASSWORD, Samba, user};
+
+/// Where a link may lead, from the share's own folder.
+const TARGETS: [&str; 5] = ["victim", "victim/inner", ".", "victim/precious", "nothing"];
+
+#[test]
+fn a_link_in_the_folders_place_is_not_followed() {
+    for target in TARGETS {
+        let (samba, controller) = scene();
+        let volume = volume("pvc-1", "data");
+        fill(&samba, &volume);
+        fs::rename(at(&samba, "data"), at(&samba, "away")).unwrap();
+        symlink(target, at(&samba, "data")).unwrap();
+        for policy in [Policy::Delete, Policy::Archive] {
+            let deletion = wincsi_controller::volumes::Delete {
+                policy,
+                unrecorded: Unrecorded::Delete,
+                ..gone(&volume)
+            };
+            let deleted = delete(&controller, &deletion);
+            match target {
+                // To Samba it is a file, and what leads nowhere is not there.
+                "victim/precious" | "nothing" => assert!(deleted.is_ok(), "{target}"),
+                _ => assert_eq!(
+                    deleted.map_err(|e| e.class()),
+                    Err(Class::Blocked),
+                    "{target}"
+                ),
+            }
+            assert!(
+                is_whole(&samba) && at(&samba, "data").is_symlink(),
+                "{target}"
+            );
+        }
+        assert!(at(&samba, "away/sub/file").exists());
+    }
+}
+
+#[test]
+fn a_link_on_the_way_or_in_a_volume_stops_a_delete() {
+    for target in TARGETS {
+        let (samba, controller) = scene();
+        let (way, inside) = (volume("pvc-1", "a/victim"), volume("pvc-2", "b"));
+        fs::create_dir(at(&samba, "victim/victim")).unwrap();
+        fill(&samba, &way);
+        fill(&samba, &inside);
+        fs::rename(at(&samba, "a"), at(&samba, "away")).unwrap();
+        symlink(target, at(&samba, "a")).unwrap();
+        symlink(Path::new("../..").join(target), at(&samba, "b/sub/link")).unwrap();
+        for volume in [&way, &inside] {
+            let deleted = delete(&controller, &gone(volume));
+            if let Err(error) = &deleted {
+                assert_eq!(error.class(), Class::Blocked, "{error}");
+            } else {
+                assert!(
+                    matches!(target, "victim/precious" | "nothing"),
+                    "{target}: {deleted:?}"
+                );
+            }
+            assert!(
+                is_whole(&samba) && at(&samba, "victim/victim").exists(),
+                "{target}"
+            );
+        }
+    }
+}
+
+#[test]
+fn no_volume_is_made_at_a_file_or_link() {
+    for target in TARGETS {
+        let (samba, controller) = scene();
+        symlink(target, at(&samba, "link")).unwrap();
+        fs::write(at(&samba, "file"), b"x").unwrap();
+        for path in ["link", "link/v", "file", "file/v"] {
+            let failed = controller.create(&volume("pvc-1", path)).unwrap_err();
+            assert_eq!(
+                failed.error.class(),
+                Class::Blocked,
+                "{target} {path}: {failed:?}"
+            );
+            assert_eq!(
+                failed.leftover,
+                wincsi_controller::volumes::Leftover::Nothing
+            );
+            assert!(entries(&samba, ".wincsi").is_empty());
+            assert!(is_whole(&samba) && !at(&samba, "victim/v").exists());
+        }
+    }
+}
+
+/// At each request of a delete once: the volume's folder, or one in it, is moved away, and a link to a victim is there.
+/// No name in the victim is one in the volume: see the limit in the page of `smb::remove_content`.
+#[test]
+fn a_link_put_in_a_folders_place_is_not_followed() {
+    let samba = Samba::start();
+    let volume = volume("pvc-1", "data");
+    for place in ["data", ".wincsi/deleted/pvc-1", ".wincsi/deleted/pvc-1/sub"] {
+        for number in 4.. {
+            let root = samba.root();
+            for name in entries(&samba, "") {
+                fs::remove_dir_all(root.join(name)).unwrap();
+            }
+            make_victim(&samba);
+            fill(&samba, &volume);
+            fs::write(root.join("data/sub/other"), b"x").unwrap();
+            let here = root.clone();
+            let attack = move |from, n, message: &[u8]| {
+                if from == From::Client && n == number && here.join(place).is_dir() {
+                    fs::rename(here.join(place), here.join("away")).unwrap();
+                    symlink(here.join("victim"), here.join(place)).unwrap();
+                }
+                unchanged(message)
+            };
+            let (port, count) = between(samba.port(), Box::new(attack));
+            let done = Controller::new(port).delete(&gone(&volume));
+            assert!(is_whole(&samba), "{place} {number}: {done:?}");
+            if *count.lock().unwrap() <= number {
+                assert_eq!(done.unwrap(), Deleted::Gone);
+                break;
+            }
+        }
+    }
+}
+
+#[test]
+fn a_record_says_nothing_of_other_folders() {
+    let (samba, controller) = scene();
+    let (mine, other) = (volume("pvc-1", "data"), volume("pvc-2", "other"));
+    fill(&samba, &mine);
+    fill(&samba, &other);
+    // As a pod whose volume is the whole share may write it: the id is right, the folder another's.
+    let record = at(&samba, ".wincsi/pvc-1.volume");
+    let text = fs::read_to_string(at(&samba, ".wincsi/pvc-2.volume")).unwrap();
+    fs::write(&record, text.replace("pvc-2", "pvc-1")).unwrap();
+    assert_eq!(
+        delete(&controller, &gone(&mine)).unwrap(),
+        Deleted::Left(Left::Unrecorded)
+    );
+    // The other volume is named twice now, which keeps it.
+    assert_eq!(
+        delete(&controller, &gone(&other)).unwrap(),
+        Deleted::Left(Left::Shared)
+    );
+    assert!(at(&samba, "data/sub/file").exists() && at(&samba, "other/sub/file").exists());
+}
+
+#[test]
+fn an_unreadable_record_stops_the_deletes_beside_it() {
+    let (samba, controller) = scene();
+    let (mine, other) = (volume("pvc-1", "data"), volume("pvc-2", "other"));
+    fill(&samba, &mine);
+    fill(&samba, &other);
+    let record = at(&samba, ".wincsi/pvc-2.volume");
+    let good = fs::read_to_string(&record).unwrap();
+    let long = format!("{good}{}", " ".repeat(70_000));
+    for bad in [
+        String::new(),
+        "{}".to_owned(),
+        good[..good.len() - 1].to_owned(),
+        good.replace("\"version\":1", "\"version\":2"),
+        good.replace("pvc-2", "pvc-3"),
+        good.replace("\"other\"", "\"a/../b\""),
+        good.replace("\"other\"", "\"\""),
+        good.replace("\"other\"", "\"x/.WINCSI\""),
+        good.replace("\"size\"", "\"more\":1,\"size\""),
+        long,
+    ] {
+        assert_ne!(bad, good);
+        fs::write(&record, &bad).unwrap();
+        for volume in [&mine, &other] {
+            let error = delete(&controller, &gone(volume)).unwrap_err();
+            assert_eq!(error.class(), Class::Blocked, "{bad}: {error}");
+            assert!(error.to_string().contains("pvc-2.volume"), "{error}");
+        }
+        assert_eq!(controller.create(&mine).unwrap(), Created::Made);
+        let again = controller.create(&other).unwrap_err();
+        assert_eq!(again.error.class(), Class::Blocked);
+    }
+    fs::remove_file(&record).unwrap();
+    fs::create_dir(&record).unwrap();
+    assert!(delete(&controller, &gone(&mine)).is_err());
+    fs::remove_dir(&record).unwrap();
+    fs::write(&record, &good).unwrap();
+    for volume in [&mine, &other] {
+        assert_eq!(delete(&controller, &gone(volume)).unwrap(), Deleted::Gone);
+    }
+}
+
+#[test]
+fn a_record_that_changed_is_read_again() {
+    let (samba, controller) = scene();
+    let (mine, other) = (volume("pvc-1", "data"), volume("pvc-2", "abcdef"));
+    fill(&samba, &mine);
+    fill(&samba, &other);
+    create(&controller, &volume("pvc-3", "third")).unwrap();
+    // The same file with the same length.
+    let record = at(&samba, ".wincsi/pvc-2.volume");
+    let text = fs::read_to_string(&record).unwrap();
+    fs::write(&record, text.replace("abcdef", "data/x")).unwrap();
+    let deleted = delete(&controller, &gone(&mine)).unwrap();
+    assert_eq!(deleted, Deleted::Left(Left::Shared));
+}
+
+#[test]
+fn one_folder_of_two_volumes_stays() {
+    for again in ["data", "Data", "DATA"] {
+        for first in [0, 1] {
+            let (samba, controller) = scene();
+            let volumes = [volume("pvc-1", "data"), volume("pvc-2", again)];
+            fill(&samba, &volumes[0]);
+            assert_eq!(create(&controller, &volumes[1]).unwrap(), Created::Found);
+            let left = [Deleted::Left(Left::Shared), Deleted::Left(Left::Found)];
+            let deleted = delete(&controller, &gone(&volumes[first])).unwrap();
+            assert_eq!(deleted, left[first], "{again}");
+            let last = delete(&controller, &gone(&volumes[1 - first])).unwrap();
+            assert_eq!(last == Deleted::Gone, first == 1, "{again}");
+            assert_eq!(at(&samba, "data/sub/file").exists(), first == 0, "{again}");
+        }
+    }
+}
+
+/// Samba's short names are compared by id alone.
+#[test]
+fn a_folder_is_recognised_by_its_short_name() {
+    let samba = Samba::with("mangled names = yes");
+    let controller = Controller::new(samba.port());
+    let long = volume("pvc-1", "a long folder's name");
+    fill(&samba, &long);
+    let short = short_name(&samba, "a long folder's name");
+    let short = short.as_str();
+    for (name, path) in [
+        ("pvc-2", short.to_owned()),
+        ("pvc-3", format!("{short}/sub")),
+    ] {
+        let created = create(&controller, &volume(name, &path)).unwrap();
+        assert_eq!(created, Created::Found);
+    }
+    let mut direct = gone(&long);
+    direct.folder = folder(short);
+    direct.name = None;
+    direct.unrecorded = Unrecorded::Delete;
+    assert_eq!(
+        delete(&controller, &direct).unwrap(),
+        Deleted::Left(Left::Shared)
+    );
+    assert_eq!(
+        delete(&controller, &gone(&long)).unwrap(),
+        Deleted::Left(Left::Shared)
+    );
+    assert!(at(&samba, "a long folder's name/sub/file").exists());
+}
+
+#[test]
+fn a_folder_within_counts_by_a_short_name() {
+    for (recorded, direct) in [("/sub", ""), ("", "/sub")] {
+        let samba = Samba::with("mangled names = yes");
+        let controller = Controller::new(samba.port());
+        fs::create_dir(at(&samba, "a long folder's name")).unwrap();
+        let volume = volume("pvc-1", &format!("a long folder's name{recorded}"));
+        create(&controller, &volume).unwrap();
+        let _ = fs::create_dir(at(&samba, "a long folder's name/sub"));
+        let short = short_name(&samba, "a long folder's name");
+        let mut deletion = gone(&volume);
+        deletion.folder = folder(&format!("{short}{direct}"));
+        deletion.name = None;
+        deletion.unrecorded = Unrecorded::Delete;
+        let deleted = delete(&controller, &deletion).unwrap();
+        assert_eq!(deleted, Deleted::Left(Left::Shared), "{direct}");
+    }
+}
+
+#[test]
+fn a_folder_in_a_folder_keeps_both() {
+    for first in [0, 1] {
+        let (samba, controller) = scene();
+        let volumes = [volume("pvc-1", "a"), volume("pvc-2", "A/b")];
+        fill(&samba, &volumes[0]);
+        create(&controller, &volumes[1]).unwrap();
+        let deleted = delete(&controller, &gone(&volumes[first])).unwrap();
+        assert_eq!(deleted, Deleted::Left(Left::Shared));
+        let last = delete(&controller, &gone(&volumes[1 - first])).unwrap();
+        assert_eq!(last, Deleted::Gone);
+        assert_eq!(at(&samba, "a/sub/file").exists(), first == 0);
+        assert!(!at(&samba, "a/b").exists());
+    }
+}
+
+#[test]
+fn a_base_folder_in_a_volume_is_refused() {
+    let (samba, controller) = scene();
+    let outer = volume("pvc-1", "team/a");
+    fill(&samba, &outer);
+    let mut inner = volume("pvc-2", "data");
+    for path in ["team/a", "Team/A/sub"] {
+        inner.base = base(path);
+        let failed = controller.create(&inner).unwrap_err();
+        assert_eq!(failed.error.class(), Class::Invalid, "{path}: {failed:?}");
+        let mut direct = gone(&inner);
+        direct.unrecorded = Unrecorded::DeleteIfNone;
+        assert_eq!(delete(&controller, &direct).unwrap(), Deleted::Gone);
+    }
+    // Nothing of these calls is in the volume, which it would keep.
+    assert_eq!(delete(&controller, &gone(&outer)).unwrap(), Deleted::Gone);
+    inner.base = base("team");
+    fill(&samba, &inner);
+    let failed = controller.create(&volume("pvc-3", "TEAM")).unwrap_err();
+    assert_eq!(failed.error.class(), Class::Invalid, "{failed:?}");
+}
+
+#[test]
+fn a_base_folder_behind_a_link_is_refused() {
+    let (samba, controller) = scene();
+    let volume = volume("pvc-1", "a");
+    fill(&samba, &volume);
+    symlink("a/sub", at(&samba, "link")).unwrap();
+    let mut other = self::volume("pvc-2", "data");
+    other.base = base("link");
+    let failed = controller.create(&other).unwrap_err();
+    assert_eq!(failed.error.class(), Class::Blocked, "{failed:?}");
+    let error = controller.delete(&gone(&other)).unwrap_err();
+    assert_eq!(error.class(), Class::Blocked, "{error}");
+    assert_eq!(delete(&controller, &gone(&volume)).unwrap(), Deleted::Gone);
+}
+
+/// Guards what others have in the place of `.wincsi`: a lock's file goes when it is closed.
+#[test]
+fn a_linked_folder_of_records_is_not_entered() {
+    let (samba, controller) = scene();
+    let (outer, inner) = (volume("pvc-1", "a"), volume("pvc-2", "a/b"));
+    fill(&samba, &outer);
+    create(&controller, &inner).unwrap();
+    fs::write(at(&samba, "victim/inner/lock"), b"").unwrap();
+    symlink("../victim/inner", at(&samba, "a/.wincsi")).unwrap();
+    let error = delete(&controller, &gone(&inner)).unwrap_err();
+    assert_eq!(error.class(), Class::Blocked, "{error}");
+    assert!(at(&samba, "victim/inner/lock").exists());
+    fs::rename(at(&samba, ".wincsi"), at(&samba, "away")).unwrap();
+    symlink("victim/inner", at(&samba, ".wincsi")).unwrap();
+    for error in [
+        controller.create(&volume("pvc-3", "c")).unwrap_err().error,
+        controller.delete(&gone(&outer)).unwrap_err(),
+    ] {
+        assert_eq!(error.class(), Class::Blocked, "{error}");
+    }
+    assert!(at(&samba, "victim/inner/lock").exists() && is_whole(&samba));
+    assert_eq!(entries(&samba, "victim/inner"), ["lock", "precious"]);
+}
+
+#[test]
+fn two_spellings_of_a_base_folder_are_one() {
+    let (samba, controller) = scene();
+    fs::create_dir(at(&samba, "team")).unwrap();
+    let (mut first, mut second) = (volume("pvc-1", "one"), volume("pvc-2", "two"));
+    first.base = base("team");
+    second.base = base("Team");
+    create(&controller, &first).unwrap();
+    // This call reads the other's record by its own spelling.
+    create(&controller, &second).unwrap();
+    for volume in [&first, &second] {
+        assert_eq!(delete(&controller, &gone(volume)).unwrap(), Deleted::Gone);
+    }
+}
+
+#[test]
+fn the_records_are_no_folder_by_any_name() {
+    let samba = Samba::with("mangled names = yes");
+    let controller = Controller::new(samba.port());
+    fill(&samba, &volume("pvc-1", "data"));
+    let short = short_name(&samba, ".wincsi");
+    let mut through = volume("pvc-2", "deleted");
+    through.base = base(&short);
+    for volume in [volume("pvc-2", &format!("{short}/deleted")), through] {
+        let failed = controller.create(&volume).unwrap_err();
+        assert_eq!(failed.error.class(), Class::Invalid, "{failed:?}");
+        fs::create_dir_all(at(&samba, ".wincsi/deleted/x")).unwrap();
+        for deletion in [gone(&volume), archive(&volume)] {
+            let deletion = wincsi_controller::volumes::Delete {
+                unrecorded: Unrecorded::Delete,
+                ..deletion
+            };
+            let deleted = delete(&controller, &deletion).unwrap();
+            assert!(matches!(deleted, Deleted::Left(_)), "{deleted:?}");
+        }
+        assert!(at(&samba, ".wincsi/deleted/x").exists());
+    }
+}
+
+#[test]
+fn the_records_of_each_base_on_the_way_count() {
+    let (samba, controller) = scene();
+    fs::create_dir(at(&samba, "team")).unwrap();
+    let outer = volume("pvc-1", "Team/data");
+    let mut inner = volume("pvc-2", "data");
+    inner.base = base("team");
+    fill(&samba, &inner);
+    assert_eq!(create(&controller, &outer).unwrap(), Created::Found);
+    let mut direct = gone(&outer);
+    direct.name = None;
+    direct.unrecorded = Unrecorded::Delete;
+    for (deletion, left) in [
+        (&direct, Left::Shared),
+        (&gone(&inner), Left::Shared),
+        (&gone(&outer), Left::Found),
+    ] {
+        assert_eq!(delete(&controller, deletion).unwrap(), Deleted::Left(left));
+    }
+    fs::create_dir(at(&samba, "all")).unwrap();
+    fs::rename(at(&samba, "team"), at(&samba, "all/team")).unwrap();
+    for path in ["all", "all/team"] {
+        direct.folder = folder(path);
+        let deleted = delete(&controller, &direct).unwrap();
+        assert_eq!(deleted, Deleted::Left(Left::HoldsRecords), "{path}");
+    }
+    assert!(at(&samba, "all/team/data/sub/file").exists());
+}
+
+#[test]
+fn no_archive_is_lost() {
+    let (samba, controller) = scene();
+    for (name, path) in [
+        ("pvc-1", "archived-ns/data"),
+        ("pvc-2", "archived-ns/data-pvc-2"),
+        ("pvc-3", "archived-ns/data-pvc-3"),
+    ] {
+        let volume = volume(name, "ns/data");
+        fill(&samba, &volume);
+        fs::write(at(&samba, "ns/data/name"), name).unwrap();
+        for _ in 0..2 {
+            let deleted = delete(&controller, &archive(&volume)).unwrap();
+            assert!(matches!(deleted, Deleted::Archived(_)));
+        }
+        assert_eq!(
+            fs::read_to_string(at(&samba, path).join("name")).unwrap(),
+            name
+        );
+    }
+    assert_eq!(
+        entries(&samba, "archived-ns"),
+        ["data", "data-pvc-2", "data-pvc-3"]
+    );
+    symlink("victim", at(&samba, "archived-team")).unwrap();
+    let volume = volume("pvc-4", "team/data");
+    fill(&samba, &volume);
+    let error = delete(&controller, &archive(&volume)).unwrap_err();
+    assert_eq!(error.class(), Class::Blocked);
+    assert!(at(&samba, "team/data/sub/file").exists() && is_whole(&samba));
+}
+
+#[test]
+fn a_read_only_tree_goes() {
+    let (samba, controller) = scene();
+    let volume = volume("pvc-1", "data");
+    fill(&samba, &volume);
+    let file = at(&samba, "data/sub/file");
+    fs::set_permissions(file, PermissionsExt::from_mode(0o444)).unwrap();
+    assert_eq!(delete(&controller, &gone(&volume)).unwrap(), Deleted::Gone);
+    assert!(!at(&samba, "data").exists());
+}
+
+/// The name that Samba makes up for old programs.
+fn short_name(samba: &Samba, name: &str) -> String {
+    let output = Command::new("smbclient")
+        .args([r"\\127.0.0.1\plain", PASSWORD, "-U", &user()])
+        .args(["-p", &samba.port().to_string(), "-c"])
+        .arg(format!("allinfo \"{name}\""))
+        .output()
+        .unwrap();
+    let output = String::from_utf8(output.stdout).unwrap();
+    let short = output
+        .lines()
+        .find_map(|line| line.strip_prefix("altname: "));
+    let short = short.unwrap_or_else(|| panic!("no short name in {output}"));
+    assert!(short.contains('~'), "{short}");
+    short.to_owned()
+}
+
+/// A share with a folder that must stay.
+fn scene() -> (Samba, Controller) {
+    let samba = Samba::start();
+    make_victim(&samba);
+    let controller = Controller::new(samba.port());
+    (samba, controller)
+}
+
+fn make_victim(samba: &Samba) {
+    fs::create_dir_all(at(samba, "victim/inner")).unwrap();
+    for file in ["victim/precious", "victim/inner/precious"] {
+        fs::write(at(samba, file), b"x").unwrap();
+    }
+}
+
+fn is_whole(samba: &Samba) -> bool {
+    ["victim/precious", "victim/inner/precious"]
+        .iter()
+        .all(|file| at(samba, file).exists())
+}

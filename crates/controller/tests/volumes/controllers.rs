@@ -1,0 +1,211 @@
+//! Several calls and several controllers at a time, and many volumes.
+
+use std::fs;
+use std::sync::mpsc::{self, Receiver, Sender};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use wincsi_controller::volumes::{Class, Created, Deleted, Error};
+
+use crate::fixture::{Controller, at, create, delete, entries, fill, gone, volume};
+use crate::proxy::{Attack, From, Instead, between, unchanged};
+use crate::server::Samba;
+
+#[test]
+fn two_controllers_make_and_delete_one_volume() {
+    let samba = Samba::start();
+    let volume = volume("pvc-1", "data");
+    for _ in 0..10 {
+        let both = |call: &(dyn Fn(&Controller) + Sync)| {
+            thread::scope(|scope| {
+                for _ in 0..2 {
+                    scope.spawn(|| call(&Controller::new(samba.port())));
+                }
+            });
+        };
+        both(&|controller| assert_eq!(create(controller, &volume).unwrap(), Created::Made));
+        fs::write(at(&samba, "data/file"), b"x").unwrap();
+        both(&|controller| assert_eq!(delete(controller, &gone(&volume)).unwrap(), Deleted::Gone));
+        assert_eq!(entries(&samba, ""), [".wincsi"]);
+    }
+}
+
+#[test]
+fn of_two_volumes_at_once_one_makes_the_folder() {
+    let samba = Samba::start();
+    for round in 0..10 {
+        let path = format!("data-{round}");
+        let volumes = ["pvc-1", "pvc-2"].map(|name| volume(&format!("{name}-{round}"), &path));
+        let created: Vec<Created> = thread::scope(|scope| {
+            let calls = volumes.each_ref().map(|volume| {
+                scope.spawn(|| create(&Controller::new(samba.port()), volume).unwrap())
+            });
+            calls.into_iter().map(|call| call.join().unwrap()).collect()
+        });
+        let made = created.iter().filter(|created| **created == Created::Made);
+        assert_eq!(made.count(), 1, "{created:?}");
+        for volume in &volumes {
+            delete(&Controller::new(samba.port()), &gone(volume)).unwrap();
+        }
+    }
+}
+
+#[test]
+fn many_calls_of_one_process_share_a_base_folder() {
+    let samba = Samba::start();
+    let controller = Controller::new(samba.port());
+    thread::scope(|scope| {
+        for worker in 0..8 {
+            let controller = &controller;
+            scope.spawn(move || {
+                for round in 0..4 {
+                    let name = format!("pvc-{worker}-{round}");
+                    let volume = volume(&name, &name);
+                    assert_eq!(controller.create(&volume).unwrap(), Created::Made);
+                    assert_eq!(controller.delete(&gone(&volume)).unwrap(), Deleted::Gone);
+                }
+            });
+        }
+    });
+    assert_eq!(entries(&samba, ".wincsi"), ["deleted"]);
+}
+
+/// At each request once a controller hangs with what it has locked. Others are refused until its connection ends.
+#[test]
+fn a_controller_that_hangs_keeps_others_out() {
+    let samba = Samba::start();
+    let (volume, other) = (volume("pvc-1", "pvc-1"), volume("pvc-2", "pvc-2"));
+    let mut refused = [0, 0];
+    for number in 4.. {
+        let (hold, attack) = held(After::End, move |n| n == number);
+        let (port, _) = between(samba.port(), attack);
+        let done = thread::scope(|scope| {
+            let hanging = scope.spawn(|| Controller::new(port).create(&volume));
+            let is_held = hold.reached.recv().is_ok();
+            let direct = Controller::new(samba.port());
+            // The volume's lock is refused at once, the base folder's at the deadline.
+            for (volume, count) in [&volume, &other].into_iter().zip(&mut refused) {
+                let by = Instant::now() + Duration::from_millis(100);
+                let class = direct
+                    .create_by(volume, by)
+                    .map_err(|failed| failed.error.class());
+                *count += usize::from(is_held && class == Err(Class::Busy));
+            }
+            drop(hold);
+            hanging.join().unwrap()
+        });
+        let direct = Controller::new(samba.port());
+        for volume in [&volume, &other] {
+            assert_eq!(create(&direct, volume).unwrap(), Created::Made);
+            assert_eq!(delete(&direct, &gone(volume)).unwrap(), Deleted::Gone);
+        }
+        if done.is_ok() {
+            break;
+        }
+    }
+    assert!(refused[0] > refused[1] && refused[1] > 3, "{refused:?}");
+}
+
+#[test]
+fn a_long_delete_goes_on_and_is_joined() {
+    let samba = Samba::start();
+    let controller = Controller::new(samba.port());
+    let volume = volume("pvc-1", "data");
+    fill(&samba, &volume);
+    let (moved, lock) = (
+        at(&samba, ".wincsi/deleted/pvc-1"),
+        at(&samba, ".wincsi/lock"),
+    );
+    let (hold, attack) = held(After::GoOn, move |_| moved.exists() && !lock.exists());
+    let slow = controller.through(between(samba.port(), attack).0);
+    let short = || Instant::now() + Duration::from_millis(100);
+    thread::scope(|scope| {
+        let by = Instant::now() + Duration::from_secs(3);
+        let (slow, volume) = (&slow, &volume);
+        let first = scope.spawn(move || slow.delete_by(&gone(volume), by));
+        hold.reached.recv().unwrap();
+        let error = first.join().unwrap().unwrap_err();
+        assert_eq!(error.class(), Class::TimedOut, "{error}");
+    });
+    let again = controller.delete_by(&gone(&volume), short()).unwrap_err();
+    assert!(matches!(again, Error::GoesOn(_)), "{again}");
+    let mut other = gone(&volume);
+    other.policy = wincsi_controller::volumes::Policy::Archive;
+    assert_eq!(controller.delete(&other).unwrap_err().class(), Class::Busy);
+    let failed = controller.create(&volume).unwrap_err();
+    assert_eq!(failed.error.class(), Class::Busy);
+    let joined = thread::scope(|scope| {
+        let joined = scope.spawn(|| controller.delete(&gone(&volume)));
+        drop(hold);
+        joined.join().unwrap()
+    });
+    assert_eq!(joined.unwrap(), Deleted::Gone);
+    assert!(!at(&samba, "data").exists());
+    assert_eq!(entries(&samba, ".wincsi"), ["deleted"]);
+}
+
+#[test]
+fn requests_are_bounded_with_5000_volumes() {
+    let samba = Samba::start();
+    let controller = Controller::new(samba.port());
+    fill(&samba, &volume("pvc-10000", "ns/data"));
+    let text = fs::read_to_string(at(&samba, ".wincsi/pvc-10000.volume")).unwrap();
+    for n in 10_001..15_000 {
+        let name = format!("pvc-{n}");
+        let record = text
+            .replace("pvc-10000", &name)
+            .replace("ns/data", &format!("ns/{n}"));
+        let record = record.replace("\"id\":", &format!("\"id\":{n}"));
+        fs::write(at(&samba, &format!(".wincsi/{name}.volume")), record).unwrap();
+    }
+    let count = |call: &dyn Fn(&Controller)| -> usize {
+        let (port, count) = between(samba.port(), Box::new(|_, _, message| unchanged(message)));
+        call(&controller.through(port));
+        *count.lock().unwrap()
+    };
+    let volume = volume("pvc-1", "ns/new");
+    let first = count(&|controller| assert!(controller.create(&volume).is_ok()));
+    assert!(first < 4 * 5_000 + 200, "{first}");
+    for _ in 0..2 {
+        let deleted = count(&|controller| assert!(controller.delete(&gone(&volume)).is_ok()));
+        let made = count(&|controller| assert!(controller.create(&volume).is_ok()));
+        assert!(deleted < 150 && made < 150, "{deleted} {made}");
+    }
+}
+
+/// What a message's end waits for.
+struct Hold {
+    /// Has a word once a message is held.
+    reached: Receiver<()>,
+    /// Dropped, it lets go.
+    _go_on: Sender<()>,
+}
+
+/// What becomes of a message that was held.
+#[derive(Clone, Copy)]
+enum After {
+    End,
+    GoOn,
+}
+
+/// Holds the first request of which this is true.
+fn held(after: After, mut when: impl FnMut(usize) -> bool + Send + 'static) -> (Hold, Attack) {
+    let (reach, reached) = mpsc::channel();
+    let (go_on, waits) = mpsc::channel::<()>();
+    let mut held = Some(reach);
+    let attack = move |from, n, message: &[u8]| {
+        if from == From::Client && held.is_some() && when(n) {
+            let _ = held.take().map(|reach| reach.send(()));
+            let _ = waits.recv();
+            if let After::End = after {
+                return Instead::End;
+            }
+        }
+        unchanged(message)
+    };
+    let hold = Hold {
+        reached,
+        _go_on: go_on,
+    };
+    (hold, Box::new(attack))
+}

@@ -1,0 +1,161 @@
+//! A share whose n-th operation fails.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Instant;
+
+use smb::{
+    Entry, Existing, Failure, FileId, Listing, Lock, Operation, Result, Share, SharePath,
+    Visibility,
+};
+use wincsi_controller::volumes::{Class, Connector, Leftover};
+
+use crate::fixture::{Controller, Port, at, create, delete, entries, gone, volume};
+use crate::server::{PASSWORD, Samba};
+
+/// Guards claims that are deleted after a final code: nobody would delete what is on the share then.
+#[test]
+fn after_a_final_failure_nothing_is_left() {
+    let samba = Samba::start();
+    let volume = volume("pvc-1", "ns/data");
+    for failure in [|| Failure::Full, || Failure::Denied, || Failure::Status(5)] {
+        for number in 0.. {
+            let controller = Controller::new(samba.port());
+            let failing = Failing::new(&samba, number, failure);
+            let operations = Arc::clone(&failing.operations);
+            let failed = controller.with(failing).create(&volume);
+            if operations.load(Ordering::Relaxed) <= number {
+                assert!(number > 15 && failed.is_ok(), "{number} {failed:?}");
+                break;
+            }
+            // A lock that was not given back is no failure.
+            if let Err(failed) = failed {
+                assert_eq!(failed.leftover, Leftover::Nothing, "{number} {failed:?}");
+                assert_eq!(controller.volumes.leftover(&volume.name), Leftover::Nothing);
+                assert_ne!(failed.error.class(), Class::Unavailable, "{failed:?}");
+                let mut records = entries(&samba, ".wincsi");
+                records.retain(|name| name.contains("pvc-1") && !name.ends_with(".lock"));
+                assert!(records.is_empty(), "{number} {records:?}");
+                assert!(!at(&samba, "ns/data").exists(), "{number}");
+            }
+            delete(&Controller::new(samba.port()), &gone(&volume)).unwrap();
+        }
+        let controller = Controller::new(samba.port());
+        create(&controller, &volume).unwrap();
+        let failed = controller
+            .with(Failing::new(&samba, 1, failure))
+            .create(&volume);
+        assert_eq!(failed.unwrap_err().leftover, Leftover::Possible);
+        delete(&controller, &gone(&volume)).unwrap();
+        assert_eq!(controller.volumes.leftover(&volume.name), Leftover::Nothing);
+    }
+}
+
+/// Connects to shares of which one operation fails.
+struct Failing {
+    port: u16,
+    number: usize,
+    failure: fn() -> Failure,
+    operations: Arc<AtomicUsize>,
+}
+
+struct FailingShare {
+    share: Box<dyn Share + Send>,
+    number: usize,
+    failure: fn() -> Failure,
+    operations: Arc<AtomicUsize>,
+}
+
+impl Failing {
+    fn new(samba: &Samba, number: usize, failure: fn() -> Failure) -> Self {
+        Self {
+            port: samba.port(),
+            number,
+            failure,
+            operations: Arc::default(),
+        }
+    }
+}
+
+impl Connector for Failing {
+    fn open(&self, by: Instant) -> Result<Box<dyn Share + Send>> {
+        let port = Port {
+            port: self.port,
+            share: "plain",
+            password: PASSWORD,
+        };
+        Ok(Box::new(FailingShare {
+            share: port.open(by)?,
+            number: self.number,
+            failure: self.failure,
+            operations: Arc::clone(&self.operations),
+        }))
+    }
+}
+
+impl FailingShare {
+    fn begin(&mut self, operation: Operation) -> Result<()> {
+        if self.operations.fetch_add(1, Ordering::Relaxed) != self.number {
+            return Ok(());
+        }
+        Err(smb::Error {
+            operation,
+            object: "the object".to_owned(),
+            failure: (self.failure)(),
+        })
+    }
+}
+
+impl Share for FailingShare {
+    fn stat(&mut self, path: &SharePath, by: Instant) -> Result<Entry> {
+        self.begin(Operation::Stat)?;
+        self.share.stat(path, by)
+    }
+
+    fn list(&mut self, folder: &SharePath, limit: usize, by: Instant) -> Result<Listing> {
+        self.begin(Operation::List)?;
+        self.share.list(folder, limit, by)
+    }
+
+    fn make_folder(&mut self, path: &SharePath, v: Visibility, by: Instant) -> Result<FileId> {
+        self.begin(Operation::MakeFolder)?;
+        self.share.make_folder(path, v, by)
+    }
+
+    fn create(&mut self, path: &SharePath, content: &[u8], by: Instant) -> Result<FileId> {
+        self.begin(Operation::Create)?;
+        self.share.create(path, content, by)
+    }
+
+    fn read(&mut self, path: &SharePath, limit: u64, by: Instant) -> Result<Vec<u8>> {
+        self.begin(Operation::Read)?;
+        self.share.read(path, limit, by)
+    }
+
+    fn rename(
+        &mut self,
+        from: &SharePath,
+        id: FileId,
+        to: &SharePath,
+        existing: Existing,
+        by: Instant,
+    ) -> Result<()> {
+        self.begin(Operation::Rename)?;
+        self.share.rename(from, id, to, existing, by)
+    }
+
+    fn remove(&mut self, path: &SharePath, id: FileId, by: Instant) -> Result<()> {
+        self.begin(Operation::Remove)?;
+        self.share.remove(path, id, by)
+    }
+
+    fn lock(&mut self, path: &SharePath, by: Instant) -> Result<Lock> {
+        self.begin(Operation::Lock)?;
+        self.share.lock(path, by)
+    }
+
+    fn unlock(&mut self, lock: Lock, by: Instant) -> Result<()> {
+        self.begin(Operation::Unlock)?;
+        self.share.unlock(lock, by)
+    }
+}

@@ -1,0 +1,210 @@
+//! A controller before a Samba of its own.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::Instant;
+
+use smb::{Name, Privacy, Share, SharePath};
+use wincsi_controller::volumes::{
+    Base, Connector, Create, CreateError, Created, Delete, Deleted, Error, Folder, Left, Policy,
+    Unrecorded, Volumes,
+};
+
+use crate::server::{PASSWORD, Samba, open, soon, user};
+
+/// A process: what it knows, and how it reaches the server.
+pub(crate) struct Controller {
+    pub(crate) volumes: Arc<Volumes>,
+    pub(crate) left: Arc<Mutex<Vec<Left>>>,
+    connector: Arc<dyn Connector>,
+}
+
+/// Connects to a port, of the server or of a man in the middle.
+pub(crate) struct Port {
+    pub(crate) port: u16,
+    pub(crate) share: &'static str,
+    pub(crate) password: &'static str,
+}
+
+/// Connections that came back, by port, share and password: a new one takes the most time of a test.
+static IDLE: Mutex<BTreeMap<Place, Vec<Box<dyn Share + Send>>>> = Mutex::new(BTreeMap::new());
+
+type Place = (u16, &'static str, &'static str);
+
+impl Port {
+    fn idle(&self) -> Option<Box<dyn Share + Send>> {
+        let place = (self.port, self.share, self.password);
+        IDLE.lock().unwrap().get_mut(&place)?.pop()
+    }
+}
+
+impl Connector for Port {
+    fn open(&self, by: Instant) -> smb::Result<Box<dyn Share + Send>> {
+        while let Some(mut share) = self.idle() {
+            if share.stat(&SharePath::root(), by).is_ok() {
+                return Ok(share);
+            }
+        }
+        let Self {
+            port,
+            share,
+            password,
+        } = *self;
+        let share = open(port, share, &user(), password, Privacy::Offered, by)?;
+        Ok(Box::new(share))
+    }
+
+    fn give_back(&self, connection: Box<dyn Share + Send>) {
+        let place = (self.port, self.share, self.password);
+        let mut idle = IDLE.lock().unwrap();
+        idle.entry(place).or_default().push(connection);
+    }
+}
+
+impl Controller {
+    pub(crate) fn new(port: u16) -> Self {
+        let left = Arc::new(Mutex::new(Vec::new()));
+        let counted = Arc::clone(&left);
+        let on_left = move |_: &Delete, reason| counted.lock().unwrap().push(reason);
+        let volumes = Volumes::new(Box::new(on_left));
+        let connector = Port {
+            port,
+            share: "plain",
+            password: PASSWORD,
+        };
+        Self {
+            volumes,
+            left,
+            connector: Arc::new(connector),
+        }
+    }
+
+    /// The same process, which reaches the server in another way.
+    pub(crate) fn with(&self, connector: impl Connector) -> Self {
+        Self {
+            volumes: Arc::clone(&self.volumes),
+            left: Arc::clone(&self.left),
+            connector: Arc::new(connector),
+        }
+    }
+
+    /// The same process, through a man in the middle.
+    pub(crate) fn through(&self, port: u16) -> Self {
+        self.with(Port {
+            port,
+            share: "plain",
+            password: PASSWORD,
+        })
+    }
+
+    pub(crate) fn create(&self, volume: &Create) -> Result<Created, CreateError> {
+        self.create_by(volume, soon())
+    }
+
+    pub(crate) fn create_by(&self, volume: &Create, by: Instant) -> Result<Created, CreateError> {
+        self.volumes.create(&*self.connector, volume, by)
+    }
+
+    pub(crate) fn delete(&self, volume: &Delete) -> Result<Deleted, Error> {
+        self.delete_by(volume, soon())
+    }
+
+    pub(crate) fn delete_by(&self, volume: &Delete, by: Instant) -> Result<Deleted, Error> {
+        let connector = Arc::clone(&self.connector);
+        self.volumes.delete(connector, volume.clone(), by)
+    }
+}
+
+pub(crate) fn create(controller: &Controller, volume: &Create) -> Result<Created, Error> {
+    until_free(|| controller.create(volume).map_err(|failed| failed.error))
+}
+
+pub(crate) fn delete(controller: &Controller, volume: &Delete) -> Result<Deleted, Error> {
+    until_free(|| controller.delete(volume))
+}
+
+/// A volume with a file in a folder.
+pub(crate) fn fill(samba: &Samba, volume: &Create) {
+    let controller = Controller::new(samba.port());
+    create(&controller, volume).unwrap();
+    let (base, folder) = (&volume.base.path, volume.folder.path());
+    let path = format!("{base}{folder}").replace('\\', "/");
+    let folder = at(samba, path.trim_start_matches('/'));
+    fs::create_dir(folder.join("sub")).unwrap();
+    fs::write(folder.join("sub/file"), b"x").unwrap();
+}
+
+/// Repeats a call while the server has not noticed yet that the last one's connection is cut.
+fn until_free<T>(mut call: impl FnMut() -> Result<T, Error>) -> Result<T, Error> {
+    let until = soon();
+    loop {
+        match call() {
+            Err(Error::Busy(text)) => assert!(Instant::now() < until, "{text}"),
+            done => return done,
+        }
+        thread::yield_now();
+    }
+}
+
+pub(crate) fn base(path: &str) -> Base {
+    Base {
+        server: smb::Server {
+            host: "127.0.0.1".to_owned(),
+            port: 445,
+        },
+        share: Name::new("plain").unwrap(),
+        path: SharePath::new(path).unwrap(),
+    }
+}
+
+/// A volume to make in the share's own folder.
+pub(crate) fn volume(name: &str, folder: &str) -> Create {
+    Create {
+        name: Name::new(name).unwrap(),
+        base: base(""),
+        folder: self::folder(folder),
+        size: 1 << 30,
+        parameters: BTreeMap::from([("source".to_owned(), "//127.0.0.1/plain".to_owned())]),
+    }
+}
+
+/// The delete of that volume, by a handle with its name.
+pub(crate) fn gone(volume: &Create) -> Delete {
+    Delete {
+        name: Some(volume.name.clone()),
+        base: volume.base.clone(),
+        folder: volume.folder.clone(),
+        policy: Policy::Delete,
+        unrecorded: Unrecorded::Keep,
+    }
+}
+
+/// The same with the policy `archive`.
+pub(crate) fn archive(volume: &Create) -> Delete {
+    Delete {
+        policy: Policy::Archive,
+        ..gone(volume)
+    }
+}
+
+pub(crate) fn folder(path: &str) -> Folder {
+    Folder::new(SharePath::new(path).unwrap()).unwrap()
+}
+
+/// What is in a folder of the server, sorted; nothing is in one that is missing.
+pub(crate) fn entries(samba: &Samba, path: &str) -> Vec<String> {
+    let mut names: Vec<String> = fs::read_dir(samba.root().join(path))
+        .into_iter()
+        .flatten()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    names.sort();
+    names
+}
+
+pub(crate) fn at(samba: &Samba, path: &str) -> PathBuf {
+    samba.root().join(path)
+}

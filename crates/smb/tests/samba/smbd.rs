@@ -1,0 +1,182 @@
+//! A real Samba on a loopback port, as the user of the test.
+
+use std::ffi::OsStr;
+use std::io::{BufRead, BufReader, Write};
+use std::net::{TcpListener, UdpSocket};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+pub(crate) const PASSWORD: &str = "pass wörd";
+
+const START: Duration = Duration::from_secs(30);
+
+pub(crate) struct Samba {
+    folder: tempfile::TempDir,
+    child: Child,
+    port: Port,
+}
+
+/// A port that no other Samba has: two would share it, as Samba sets SO_REUSEPORT. A UDP socket reserves it.
+struct Port {
+    number: u16,
+    _reserved: UdpSocket,
+}
+
+impl Samba {
+    /// With the shares `encrypted`, which demands it, `plain`, and `readers`, all of the folder [`root`](Self::root).
+    pub(crate) fn start() -> Self {
+        Self::with("")
+    }
+
+    /// With more lines of the global section.
+    pub(crate) fn with(lines: &str) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        for name in ["share", "state"] {
+            std::fs::create_dir(folder.path().join(name)).unwrap();
+        }
+        let port = Port::reserve();
+        let config = folder.path().join("smb.conf");
+        std::fs::write(&config, configuration(folder.path(), port.number, lines)).unwrap();
+        add_user(&config);
+        let mut child = Command::new(program("smbd"))
+            .args(["--foreground", "--debug-stdout", "-d2"])
+            .arg(option("--configfile=", config.as_os_str()))
+            // At its end it kills its process group, so it has one of its own. This pipe ends with the
+            // test, be it killed, and then Samba ends too.
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::inherit())
+            .spawn()
+            .unwrap();
+        await_line(child.stdout.take().unwrap(), "waiting for connections");
+        Self {
+            folder,
+            child,
+            port,
+        }
+    }
+
+    pub(crate) fn port(&self) -> u16 {
+        self.port.number
+    }
+
+    /// The folder of the shares.
+    pub(crate) fn root(&self) -> PathBuf {
+        self.folder.path().join("share")
+    }
+}
+
+impl Drop for Samba {
+    fn drop(&mut self) {
+        drop(self.child.stdin.take());
+        let _ = self.child.wait();
+    }
+}
+
+/// The user of the test.
+pub(crate) fn user() -> String {
+    let output = Command::new("id").arg("-un").output().unwrap();
+    String::from_utf8(output.stdout).unwrap().trim().to_owned()
+}
+
+fn configuration(folder: &Path, port: u16, lines: &str) -> String {
+    let folder = folder.display();
+    let folders: String = [
+        "private dir",
+        "lock directory",
+        "state directory",
+        "cache directory",
+    ]
+    .into_iter()
+    .chain(["pid directory", "ncalrpc dir"])
+    .map(|name| format!("{name} = {folder}/state\n"))
+    .collect();
+    let share = |name, encryption, read_only| {
+        format!(
+            "[{name}]\npath = {folder}/share\nread only = {read_only}\nsmb encrypt = {encryption}\n\
+             map readonly = yes\nstore dos attributes = no\n"
+        )
+    };
+    format!(
+        "[global]\n{folders}smb ports = {port}\ninterfaces = 127.0.0.1\n\
+         bind interfaces only = yes\ndisable netbios = yes\nserver signing = mandatory\n\
+         map to guest = bad user\n\
+         change notify = no\n\
+         load printers = no\nprinting = bsd\nprintcap name = /dev/null\ndisable spoolss = yes\n\
+         passdb backend = tdbsam:{folder}/state/passdb.tdb\n\
+         log file = {folder}/state/log\n{lines}\n{}{}{}",
+        share("encrypted", "required", "no"),
+        share("plain", "auto", "no"),
+        share("readers", "auto", "yes"),
+    )
+}
+
+fn add_user(config: &Path) {
+    let mut child = Command::new(program("pdbedit"))
+        .arg(option("--configfile=", config.as_os_str()))
+        .args(["--create", "--password-from-stdin", "--user", &user()])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    stdin
+        .write_all(format!("{PASSWORD}\n{PASSWORD}\n").as_bytes())
+        .unwrap();
+    drop(stdin);
+    assert!(child.wait().unwrap().success(), "pdbedit failed");
+}
+
+fn program(name: &str) -> PathBuf {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path)
+        .chain([PathBuf::from("/usr/sbin")])
+        .map(|folder| folder.join(name))
+        .find(|program| program.is_file())
+        .unwrap_or_else(|| panic!("{name} is missing: install Debian's package samba"))
+}
+
+fn option(name: &str, value: &OsStr) -> std::ffi::OsString {
+    let mut option = std::ffi::OsString::from(name);
+    option.push(value);
+    option
+}
+
+impl Port {
+    /// Below those that Linux gives to clients and to who asks for any.
+    fn reserve() -> Self {
+        (20_000..32_000)
+            .find_map(|number| {
+                let reserved = UdpSocket::bind(("127.0.0.1", number)).ok()?;
+                let is_free = TcpListener::bind(("127.0.0.1", number)).is_ok();
+                is_free.then_some(Self {
+                    number,
+                    _reserved: reserved,
+                })
+            })
+            .unwrap()
+    }
+}
+
+/// Waits for a line with this text, and reads the others until the end, so that the program never blocks.
+fn await_line(output: std::process::ChildStdout, text: &'static str) {
+    let (sender, receiver) = mpsc::channel();
+    thread::spawn(move || {
+        for line in BufReader::new(output).split(b'\n').map_while(Result::ok) {
+            let _ = sender.send(String::from_utf8_lossy(&line).into_owned());
+        }
+    });
+    let until = Instant::now() + START;
+    let mut lines = Vec::new();
+    loop {
+        let left = until.saturating_duration_since(Instant::now());
+        match receiver.recv_timeout(left) {
+            Ok(line) if line.contains(text) => return,
+            Ok(line) => lines.push(line),
+            Err(error) => panic!("smbd did not start ({error}):\n{}", lines.join("\n")),
+        }
+    }
+}
