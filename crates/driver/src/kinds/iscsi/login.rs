@@ -241,7 +241,7 @@ impl Login<'_> {
         }
         let iscsi = disks.ctx.node.iscsi();
         iscsi.remove_portal(portal, self.deadline)?;
-        Ok(disks.add_noted(self.of, portal, self.discovery, self.deadline)?)
+        disks.add_noted(self.of, portal, self.discovery, self.deadline)
     }
 
     /// A login that failed may have come through all the same, unless the target or Windows refused it.
