@@ -56,3 +56,31 @@ fn reason(why: Left) -> &'static str {
         Left::Replaced => "it is another folder than the one that was made",
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_reason_has_a_row_of_the_page() {
+        let page = include_str!("../../../../docs/controller.md");
+        let (_, rest) = page.split_once("### Folders that stay").unwrap_or_default();
+        let (table, _) = rest.split_once("\n## ").unwrap_or_default();
+        let rows = table.lines().filter_map(|line| line.strip_prefix("| `"));
+        let mut rows: Vec<_> = rows.filter_map(|row| row.split('`').next()).collect();
+        let reasons = [
+            Left::Retained,
+            Left::UnknownPolicy,
+            Left::Found,
+            Left::Shared,
+            Left::HoldsRecords,
+            Left::Unrecorded,
+            Left::Replaced,
+        ];
+        let mut labels = Vec::from(reasons.map(Left::label));
+        labels.push(NO_SECRET);
+        rows.sort_unstable();
+        labels.sort_unstable();
+        assert_eq!(rows, labels);
+    }
+}

@@ -286,7 +286,7 @@ impl Deleting<'_> {
                     Origin::Found => left(Left::Found),
                 }
             }
-            // It was moved away, and this is another's by now.
+            // It was moved away: this folder came after it.
             (State::Deleting(_), _) if self.volume.policy == Policy::Archive => Err(self.gone()),
             (State::Ready(held), _) if held.origin == Origin::Found => left(Left::Found),
             (State::Ready(_), Some(id)) if unrecorded == Unrecorded::Delete => Ok(id),

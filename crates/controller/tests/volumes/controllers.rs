@@ -177,7 +177,7 @@ fn requests_are_bounded_with_5000_volumes() {
 struct Hold {
     /// Has a word once a message is held.
     reached: Receiver<()>,
-    /// Dropped, it lets go.
+    /// The message goes on when this is dropped.
     _go_on: Sender<()>,
 }
 

@@ -372,7 +372,7 @@ impl<T> Leases<T> {
         self.change_note(key, what, |_| value.into());
     }
 
-    /// The same, by what was noted before.
+    /// Changes a note, by its value before.
     pub(crate) fn change_note(
         &self,
         key: &str,
