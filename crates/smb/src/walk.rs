@@ -114,8 +114,8 @@ impl Walk<'_> {
         if listing.entries.is_empty() {
             return Ok(None);
         }
-        if let Some(found) = listing.itself.filter(|found| *found != id) {
-            let expected = id;
+        if listing.id != id {
+            let (expected, found) = (id, listing.id);
             return Err(failed(Failure::Changed { expected, found }, path));
         }
         match listing.above {
@@ -164,7 +164,7 @@ mod tests {
     use super::{Limits, Removed, remove_content};
     use crate::error::{Failure, Result};
     use crate::name::{Name, SharePath};
-    use crate::share::{Entry, Existing, FileId, Kind, Listing, Lock, Share, Visibility};
+    use crate::share::{Entry, Existing, FileId, Kind, Listing, OpenFile, Share, Visibility};
 
     /// A share as Windows may show it: `v` (2) with a folder `d` (3), which has a file (4), and a link `l` (5).
     #[derive(Default)]
@@ -219,11 +219,10 @@ mod tests {
 
         fn list(&mut self, folder: &SharePath, _: usize, _: Instant) -> Result<Listing> {
             let path = folder.to_string();
-            let (itself, above) = if path == r"\v" { (2, 1) } else { (3, 2) };
-            let id = |id| (!self.has_no_ids).then_some(FileId(id));
+            let (id, above) = if path == r"\v" { (2, 1) } else { (3, 2) };
             Ok(Listing {
-                itself: id(itself),
-                above: id(above),
+                id: FileId(id),
+                above: (!self.has_no_ids).then_some(FileId(above)),
                 entries: self.entries(&path),
                 has_more: false,
             })
@@ -238,11 +237,23 @@ mod tests {
             unused()
         }
 
-        fn create(&mut self, _: &SharePath, _: &[u8], _: Instant) -> Result<FileId> {
+        fn create(&mut self, _: &SharePath, _: &[u8], _: Instant) -> Result<OpenFile> {
             unused()
         }
 
-        fn read(&mut self, _: &SharePath, _: u64, _: Instant) -> Result<Vec<u8>> {
+        fn place(&mut self, _: OpenFile, _: &SharePath, _: Instant) -> Result<()> {
+            unused()
+        }
+
+        fn discard(&mut self, _: OpenFile, _: Instant) -> Result<()> {
+            unused()
+        }
+
+        fn read(&mut self, _: &SharePath, _: Instant) -> Result<Vec<u8>> {
+            unused()
+        }
+
+        fn clear(&mut self, _: &SharePath, _: Instant) -> Result<()> {
             unused()
         }
 
@@ -257,11 +268,11 @@ mod tests {
             unused()
         }
 
-        fn lock(&mut self, _: &SharePath, _: Instant) -> Result<Lock> {
+        fn lock(&mut self, _: &SharePath, _: Instant) -> Result<OpenFile> {
             unused()
         }
 
-        fn unlock(&mut self, _: Lock, _: Instant) -> Result<()> {
+        fn unlock(&mut self, _: OpenFile, _: Instant) -> Result<()> {
             unused()
         }
     }

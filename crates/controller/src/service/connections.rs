@@ -3,13 +3,16 @@ use std::time::{Duration, Instant};
 
 use smb::{Credentials, Name, Privacy, RemoteShare, Server, Share, SharePath};
 
-use crate::volumes::Connector;
+use crate::volumes::{Connected, Connector};
 
 /// The most connections that wait for a call.
 const MOST: usize = 16;
 
 /// How long one waits.
 const LONGEST: Duration = Duration::from_secs(30);
+
+/// How long one has to show that it still works; else a new one is tried.
+const ANSWER: Duration = Duration::from_secs(2);
 
 /// Connections that wait for the next call of the same login: to ask whether one still answers takes a tenth of a new one's
 /// time.
@@ -19,7 +22,7 @@ pub(super) struct Idle(Mutex<Vec<Waiting>>);
 struct Waiting {
     login: Login,
     since: Instant,
-    share: Box<dyn Share + Send>,
+    share: Connected,
 }
 
 /// As whom a share is opened.
@@ -38,20 +41,23 @@ pub(super) struct Connections {
 }
 
 impl Connector for Connections {
-    fn open(&self, by: Instant) -> smb::Result<Box<dyn Share + Send>> {
-        while let Some(mut share) = self.idle.take(&self.login) {
-            // It may have ended meanwhile.
-            if share.stat(&SharePath::root(), by).is_ok() {
-                return Ok(share);
+    fn open(&self, by: Instant) -> smb::Result<Connected> {
+        let root = SharePath::root();
+        while let Some((mut share, _)) = self.idle.take(&self.login) {
+            // It may have ended meanwhile, perhaps without a word.
+            let answer = share.stat(&root, by.min(Instant::now() + ANSWER));
+            if let Ok(entry) = answer {
+                return Ok((share, entry.id));
             }
         }
         let login = &self.login;
         let (server, share) = (&login.server, &login.share);
-        let opened = RemoteShare::open(server, share, &login.credentials, login.privacy, by)?;
-        Ok(Box::new(opened))
+        let mut opened = RemoteShare::open(server, share, &login.credentials, login.privacy, by)?;
+        let root = opened.stat(&root, by)?.id;
+        Ok((Box::new(opened), root))
     }
 
-    fn give_back(&self, connection: Box<dyn Share + Send>) {
+    fn give_back(&self, connection: Connected) {
         let mut waiting = self.idle.fresh();
         if waiting.len() < MOST {
             waiting.push(Waiting {
@@ -64,7 +70,7 @@ impl Connector for Connections {
 }
 
 impl Idle {
-    fn take(&self, login: &Login) -> Option<Box<dyn Share + Send>> {
+    fn take(&self, login: &Login) -> Option<Connected> {
         let mut waiting = self.fresh();
         let found = waiting.iter().position(|one| one.login == *login)?;
         Some(waiting.swap_remove(found).share)

@@ -100,7 +100,7 @@ impl Controller {
         let base = base(&place, &secret);
         let connections = self.connections(&base, &secret, false);
         let mut share = connections.open(by).map_err(crate::volumes::Error::from)?;
-        let is_there = exists(share.as_mut(), &base, &folder, by)?;
+        let is_there = exists(&mut share, &base, &folder, by)?;
         connections.give_back(share);
         match is_there {
             true => Ok(()),

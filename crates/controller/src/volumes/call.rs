@@ -3,13 +3,13 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
-use smb::{Existing, Failure, FileId, Lock, Name, Operation, Share, SharePath, Visibility};
+use smb::{Existing, Failure, FileId, Name, OpenFile, Operation, Share, SharePath, Visibility};
 
 use super::names::{Key, RECORDS};
 use super::place::End;
-use super::record::{LONGEST, Record};
+use super::record::Record;
 use super::records::place_key;
-use super::{Base, Error};
+use super::{Base, Connected, Error};
 
 /// A record that another client reads just now is replaced later: Windows refuses that meanwhile (assumed), Samba not.
 const REPLACE_TRIES: u32 = 5;
@@ -31,6 +31,8 @@ pub(super) struct Call<'a> {
     /// Whether the base's `.wincsi` is there, and whether this call made it.
     pub(super) has_records: bool,
     made_records: Option<FileId>,
+    /// A record that was written aside, and is not in its place yet.
+    aside: Option<OpenFile>,
     /// Whether each lock was given back.
     pub(super) is_clean: bool,
     /// Whether a folder may be there that this call failed to make.
@@ -52,30 +54,31 @@ pub(super) struct Files {
 }
 
 impl<'a> Call<'a> {
-    /// Finds the base folder.
+    /// Finds the base folder, over a connection whose share's own folder has this id.
     pub(super) fn new(
-        share: &'a mut (dyn Share + Send),
+        (share, root): &'a mut Connected,
         base: &'a Base,
         by: Instant,
     ) -> Result<Self, Error> {
         let mut call = Self {
-            share,
+            share: &mut **share,
             base,
             by,
-            ids: Vec::new(),
-            base_id: FileId(0),
+            ids: vec![*root],
+            base_id: *root,
             records: SharePath::root(),
             deleted: SharePath::root(),
             record_ids: Vec::new(),
             has_records: false,
             made_records: None,
+            aside: None,
             is_clean: true,
             is_unsure: false,
         };
         call.records = call.below(&base.path, RECORDS)?;
         call.deleted = call.below(&call.records, "deleted")?;
-        for path in prefixes(&base.path) {
-            call.base_id = call.base_folder(&path)?;
+        for path in prefixes(&base.path).iter().skip(1) {
+            call.base_id = call.base_folder(path)?;
             call.ids.push(call.base_id);
         }
         if let Some(id) = call.records_in(&base.path, call.base_id)? {
@@ -101,7 +104,7 @@ impl<'a> Call<'a> {
     }
 
     /// A lock that cannot be given back goes with the connection, which no other call may have then.
-    pub(super) fn unlock(&mut self, lock: Lock) {
+    pub(super) fn unlock(&mut self, lock: OpenFile) {
         self.is_clean &= self.share.unlock(lock, self.by).is_ok();
     }
 
@@ -166,7 +169,7 @@ impl<'a> Call<'a> {
 
     /// The record of a volume, which this call has locked.
     pub(super) fn read(&mut self, files: &Files) -> Result<Option<Record>, Error> {
-        let bytes = match self.share.read(&files.record, LONGEST, self.by) {
+        let bytes = match self.share.read(&files.record, self.by) {
             Err(error) if error.failure == Failure::NotFound => return Ok(None),
             read => read?,
         };
@@ -175,53 +178,56 @@ impl<'a> Call<'a> {
         Ok(Some(record))
     }
 
-    /// Writes a record aside, and returns its id.
-    pub(super) fn write_aside(&mut self, files: &Files, record: &Record) -> Result<FileId, Error> {
+    /// Writes a record aside.
+    pub(super) fn write_aside(&mut self, files: &Files, record: &Record) -> Result<(), Error> {
         let too_long = |error| Error::TooLong(format!("the record of {}: {error}", record.name));
         let bytes = record.encode().map_err(too_long)?;
-        match self.share.create(&files.aside, &bytes, self.by) {
+        let file = match self.share.create(&files.aside, &bytes, self.by) {
             // Of a call that ended before its rename: this one has its lock.
             Err(error) if error.failure == Failure::Exists => {
-                self.remove(&files.aside)?;
-                Ok(self.share.create(&files.aside, &bytes, self.by)?)
+                self.clear(&files.aside)?;
+                self.share.create(&files.aside, &bytes, self.by)
             }
-            created => Ok(created?),
-        }
+            created => created,
+        };
+        self.aside = Some(file?);
+        Ok(())
     }
 
-    /// Puts a record that was written aside in its place.
-    pub(super) fn put(&mut self, files: &Files, aside: FileId) -> Result<(), Error> {
-        let (from, to) = (&files.aside, &files.record);
+    /// Puts the record that was written aside in its place.
+    pub(super) fn put(&mut self, files: &Files) -> Result<(), Error> {
+        let Some(file) = self.aside.take() else {
+            return Ok(());
+        };
+        let (id, from, to) = (file.id, &files.aside, &files.record);
+        let mut placed = self.share.place(file, to, self.by);
         for _ in 1..REPLACE_TRIES {
-            match self
-                .share
-                .rename(from, aside, to, Existing::Replace, self.by)
-            {
+            match placed {
                 Err(error) if matches!(error.failure, Failure::Denied | Failure::InUse) => {
                     thread::sleep(REPLACE_PAUSE);
+                    placed = self.share.rename(from, id, to, Existing::Replace, self.by);
                 }
-                moved => return Ok(moved?),
+                _ => break,
             }
         }
-        Ok(self
-            .share
-            .rename(from, aside, to, Existing::Replace, self.by)?)
+        Ok(placed?)
     }
 
     pub(super) fn write(&mut self, files: &Files, record: &Record) -> Result<(), Error> {
-        let aside = self.write_aside(files, record)?;
-        self.put(files, aside)
+        self.write_aside(files, record)?;
+        self.put(files)
+    }
+
+    /// After a failure.
+    pub(super) fn discard_aside(&mut self) {
+        if let Some(file) = self.aside.take() {
+            self.is_clean &= self.share.discard(file, self.by).is_ok();
+        }
     }
 
     /// Removes a file or an empty folder, if it is there.
-    pub(super) fn remove(&mut self, path: &SharePath) -> Result<(), Error> {
-        let Some(entry) = self.stat(path)? else {
-            return Ok(());
-        };
-        match self.share.remove(path, entry.id, self.by) {
-            Err(error) if error.failure == Failure::NotFound => Ok(()),
-            removed => Ok(removed?),
-        }
+    pub(super) fn clear(&mut self, path: &SharePath) -> Result<(), Error> {
+        Ok(self.share.clear(path, self.by)?)
     }
 
     pub(super) fn stat(&mut self, path: &SharePath) -> Result<Option<smb::Entry>, Error> {
@@ -259,10 +265,7 @@ impl<'a> Call<'a> {
 
     /// The id of the base folder, or of one above it.
     fn base_folder(&mut self, path: &SharePath) -> Result<FileId, Error> {
-        let Some(above) = self.ids.last() else {
-            return Ok(self.share.stat(path, self.by)?.id);
-        };
-        match self.folder_in(path, *above)? {
+        match self.folder_in(path, self.base_id)? {
             End::Folder(id) => Ok(id),
             End::Missing => Err(Error::NoBase(self.failed(path, Failure::NotFound))),
             End::File => Err(Error::NoBase(self.failed(path, Failure::NotAFolder))),

@@ -3,14 +3,14 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use smb::{Failure, FileId, Share, SharePath};
+use smb::{Failure, FileId, SharePath};
 
 use super::call::{Call, Files};
 use super::names::{Key, RECORDS, fold, text};
 use super::place::{End, Found, Place};
 use super::record::{Held, Origin, Record, State};
 use super::records::Known;
-use super::{Create, Created, Error, Volumes};
+use super::{Connected, Create, Created, Error, Volumes};
 
 /// What a call knows of the volume that it makes.
 struct Making<'a> {
@@ -25,7 +25,7 @@ struct Making<'a> {
 
 pub(super) fn create(
     volumes: &Volumes,
-    share: &mut (dyn Share + Send),
+    share: &mut Connected,
     volume: &Create,
     by: Instant,
 ) -> Result<(Created, bool), Error> {
@@ -62,6 +62,7 @@ impl Making<'_> {
             }
         }
         let made = self.make(call);
+        call.discard_aside();
         if made.is_err() && self.is_first && !call.is_unsure {
             self.take_back(call);
         }
@@ -87,12 +88,12 @@ impl Making<'_> {
 
     fn make(&mut self, call: &mut Call<'_>) -> Result<Origin, Error> {
         let intent = Record::intent(self.volume);
-        let aside = call.write_aside(&self.files, &intent)?;
+        call.write_aside(&self.files, &intent)?;
         let volumes = self.volumes;
         let found = call.decide(volumes, &self.volume.folder, |call, known| {
             let found = self.allow(call, known)?;
             volumes.remember(self.volume);
-            call.put(&self.files, aside)?;
+            call.put(&self.files)?;
             Ok(found)
         })?;
         let held = self.folder(call, found)?;
@@ -168,8 +169,8 @@ impl Making<'_> {
             if let Some((path, id)) = &self.made {
                 call.share.remove(path, *id, call.by)?;
             }
-            call.remove(&self.files.record)?;
-            call.remove(&self.files.aside)
+            call.clear(&self.files.record)?;
+            call.clear(&self.files.aside)
         };
         if remove().is_ok() {
             self.volumes.forget(&self.volume.name);

@@ -4,16 +4,14 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use smb::{
-    Existing, Failure, FileId, Kind, Limits, Name, Share, SharePath, Visibility, remove_content,
-};
+use smb::{Existing, Failure, FileId, Kind, Limits, Name, SharePath, Visibility, remove_content};
 
 use super::call::{Call, Files};
 use super::names::{ARCHIVED, Key, RECORDS, named_for, text};
 use super::place::{End, Found};
 use super::record::{Held, Origin, Record, State};
 use super::records::Known;
-use super::{Class, Delete, Deleted, Error, Left, Policy, Unrecorded, Volumes};
+use super::{Class, Connected, Delete, Deleted, Error, Left, Policy, Unrecorded, Volumes};
 
 /// How long a server may take for one round of a long delete.
 const ROUND: Duration = Duration::from_secs(120);
@@ -63,7 +61,7 @@ impl Own {
 
 pub(super) fn delete(
     volumes: &Volumes,
-    share: &mut (dyn Share + Send),
+    share: &mut Connected,
     volume: &Delete,
     by: Instant,
 ) -> Result<(Deleted, bool), Error> {
@@ -127,9 +125,9 @@ impl Deleting<'_> {
                 let left = Record::new(&self.name, &self.volume.folder).with(State::Left);
                 call.write(&self.files, &left)?;
             }
-            Own::None | Own::Record(_) => call.remove(&self.files.record)?,
+            Own::None | Own::Record(_) => call.clear(&self.files.record)?,
         }
-        call.remove(&self.files.aside)
+        call.clear(&self.files.aside)
     }
 
     fn keeps(&self) -> bool {
@@ -340,7 +338,7 @@ impl Deleting<'_> {
             }
             // An empty folder may be there of an earlier volume of this name.
             Err(error) if error.failure == Failure::Exists => {
-                call.remove(to)?;
+                call.clear(to)?;
                 call.share.rename(path, id, to, Existing::Refuse, call.by)
             }
             moved => moved,
@@ -400,8 +398,8 @@ impl Deleting<'_> {
             let path = call.at(path);
             tracing::warn!("{path}: of its folders only their kind shows that they are no links");
         }
-        call.remove(&self.files.record)?;
-        call.remove(&self.files.aside)?;
+        call.clear(&self.files.record)?;
+        call.clear(&self.files.aside)?;
         match call.share.remove(path, id, call.by) {
             Err(error) if error.failure == Failure::NotEmpty => {
                 Err(call.failed(path, Failure::HiddenContent).into())

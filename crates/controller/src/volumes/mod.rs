@@ -43,13 +43,16 @@ pub trait Connector: Send + Sync + 'static {
     ///
     /// # Errors
     /// Those of [`RemoteShare::open`](smb::RemoteShare::open).
-    fn open(&self, by: Instant) -> smb::Result<Box<dyn Share + Send>>;
+    fn open(&self, by: Instant) -> smb::Result<Connected>;
 
     /// Takes a connection back that holds no lock and had no failure that ends it, for the next call.
-    fn give_back(&self, connection: Box<dyn Share + Send>) {
+    fn give_back(&self, connection: Connected) {
         drop(connection);
     }
 }
+
+/// A connection to a share, and the id of the share's own folder, which shows that it works.
+pub type Connected = (Box<dyn Share + Send>, FileId);
 
 /// A base folder: volumes are folders in it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -242,7 +245,7 @@ impl Volumes {
             return Err(Error::Exists { name, difference });
         }
         let mut share = connector.open(by)?;
-        let (created, is_clean) = create::create(self, &mut *share, volume, by)?;
+        let (created, is_clean) = create::create(self, &mut share, volume, by)?;
         if is_clean {
             connector.give_back(share);
         }
@@ -260,7 +263,7 @@ impl Volumes {
             return Ok(Deleted::Left(Left::Unrecorded));
         }
         let mut share = connector.open(by)?;
-        let (deleted, is_clean) = delete::delete(self, &mut *share, volume, by)?;
+        let (deleted, is_clean) = delete::delete(self, &mut share, volume, by)?;
         if is_clean {
             connector.give_back(share);
         }
@@ -291,7 +294,7 @@ impl Volumes {
 /// # Errors
 /// Those of the share; `Link` and a missing base folder among them.
 pub fn exists(
-    share: &mut (dyn Share + Send),
+    share: &mut Connected,
     base: &Base,
     folder: &Folder,
     by: Instant,

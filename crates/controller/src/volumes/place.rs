@@ -1,6 +1,6 @@
 //! Where folders are, by names without case and by ids, and which of them are links.
 
-use smb::{Failure, FileId, Kind, SharePath, Visibility};
+use smb::{Failure, FileId, SharePath, Visibility};
 
 use super::call::{Call, prefixes};
 use super::names::{Folder, fold};
@@ -193,8 +193,7 @@ impl Call<'_> {
 
     /// What is at a path, whose folder above has this id.
     pub(super) fn folder_in(&mut self, path: &SharePath, above: FileId) -> Result<End, Error> {
-        // One entry, since `.` and `..` come before it.
-        let listing = match self.share.list(path, 1, self.by) {
+        let listing = match self.share.list(path, 0, self.by) {
             Ok(listing) => listing,
             Err(error) if error.failure == Failure::NotFound => return Ok(End::Missing),
             Err(error) if error.failure == Failure::NotAFolder => return Ok(End::File),
@@ -210,15 +209,7 @@ impl Call<'_> {
                 self.at(path)
             ),
         }
-        let entry = match listing.itself {
-            Some(id) => return Ok(End::Folder(id)),
-            None => self.share.stat(path, self.by)?,
-        };
-        match entry.kind {
-            Kind::Folder => Ok(End::Folder(entry.id)),
-            Kind::File => Ok(End::File),
-            Kind::Link => Err(self.failed(path, Failure::Link).into()),
-        }
+        Ok(End::Folder(listing.id))
     }
 
     /// The ids at a path, as far as there is something. Those of the base folder are known.

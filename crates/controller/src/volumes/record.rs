@@ -3,13 +3,10 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-use smb::{FileId, Name, SharePath};
+use smb::{FileId, LONGEST_FILE, Name, SharePath};
 
 use super::names::{Folder, Key, path_text, text};
 use super::{Create, Created};
-
-/// How long a record may be, in bytes.
-pub(super) const LONGEST: u64 = 64 * 1024;
 
 const VERSION: u32 = 1;
 
@@ -69,7 +66,7 @@ pub(super) enum RecordError {
     OtherName,
     #[error("its folder cannot be a volume's")]
     Folder,
-    #[error("it would be longer than {LONGEST} bytes")]
+    #[error("it would be longer than {LONGEST_FILE} bytes")]
     TooLong,
 }
 
@@ -137,7 +134,7 @@ impl Record {
     pub(super) fn encode(&self) -> Result<Vec<u8>, RecordError> {
         let bytes = serde_json::to_vec(self).map_err(|_| RecordError::TooLong)?;
         match u64::try_from(bytes.len()) {
-            Ok(length) if length <= LONGEST => Ok(bytes),
+            Ok(length) if length <= LONGEST_FILE => Ok(bytes),
             _ => Err(RecordError::TooLong),
         }
     }

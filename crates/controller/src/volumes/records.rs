@@ -5,12 +5,12 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use smb::{Entry, Failure, FileId, Kind, Listing, Lock, SharePath};
+use smb::{Entry, Failure, FileId, Kind, Listing, OpenFile, SharePath};
 
 use super::call::{Call, prefixes};
 use super::names::{Folder, RECORDS, fold, text};
 use super::place::Place;
-use super::record::{LONGEST, Record, RecordError, State};
+use super::record::{Record, RecordError, State};
 use super::running::lock;
 use super::{Base, Error, Volumes};
 
@@ -54,7 +54,7 @@ pub(super) struct KnownVolume {
 struct Held {
     folder: SharePath,
     id: FileId,
-    lock: Option<Lock>,
+    lock: Option<OpenFile>,
 }
 
 impl Seen {
@@ -105,18 +105,18 @@ impl Call<'_> {
         let above = folder.path().parent().unwrap_or_default();
         let above = self.find(&above)?;
         for (folder, id) in prefixes(&above.path).into_iter().zip(above.ids) {
-            let Some(records) = self.records_in(&folder, id)? else {
-                continue;
-            };
-            self.record_ids.push(records);
+            let is_base = folder == self.base.path;
+            // That of the base was looked up before the volume's lock, and is compared when it is listed.
+            if !is_base {
+                let Some(records) = self.records_in(&folder, id)? else {
+                    continue;
+                };
+                self.record_ids.push(records);
+            }
             let path = self.below(&self.below(&folder, RECORDS)?, "lock")?;
             let lock = match self.wait_for_lock(&path) {
                 // Another user's base folder: its records count, and its own calls look at ours.
-                Err(Error::Share(error))
-                    if error.failure == Failure::Denied && folder != self.base.path =>
-                {
-                    None
-                }
+                Err(Error::Share(error)) if error.failure == Failure::Denied && !is_base => None,
                 lock => Some(lock?),
             };
             held.push(Held { folder, id, lock });
@@ -124,7 +124,7 @@ impl Call<'_> {
         Ok(())
     }
 
-    fn wait_for_lock(&mut self, path: &SharePath) -> Result<Lock, Error> {
+    fn wait_for_lock(&mut self, path: &SharePath) -> Result<OpenFile, Error> {
         let [mut pause, longest] = PAUSES;
         loop {
             match self.share.lock(path, self.by) {
@@ -203,7 +203,7 @@ impl Call<'_> {
     ) -> Result<Option<Known>, Error> {
         let file = self.below(records, name)?;
         let read = match entry.kind {
-            Kind::File => self.share.read(&file, LONGEST, self.by),
+            Kind::File => self.share.read(&file, self.by),
             Kind::Folder | Kind::Link => Err(self.failed(&file, Failure::IsAFolder)),
         };
         let key = name.strip_suffix(SUFFIX).unwrap_or_default();

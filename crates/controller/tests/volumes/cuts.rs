@@ -179,7 +179,7 @@ fn each_cut(
             check(&samba, &Controller::new(samba.port()));
         }
         if !was_cut.load(Ordering::Relaxed) {
-            assert!(number > 30 && done.starts_with("Ok"), "{number}: {done}");
+            assert!(number > 15 && done.starts_with("Ok"), "{number}: {done}");
             return;
         }
     }

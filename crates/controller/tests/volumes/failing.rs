@@ -5,10 +5,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
 use smb::{
-    Entry, Existing, Failure, FileId, Listing, Lock, Operation, Result, Share, SharePath,
+    Entry, Existing, Failure, FileId, Listing, OpenFile, Operation, Result, Share, SharePath,
     Visibility,
 };
-use wincsi_controller::volumes::{Class, Connector, Leftover};
+use wincsi_controller::volumes::{Class, Connected, Connector, Leftover};
 
 use crate::fixture::{Controller, Port, at, create, delete, entries, gone, volume};
 use crate::server::{PASSWORD, Samba};
@@ -78,18 +78,20 @@ impl Failing {
 }
 
 impl Connector for Failing {
-    fn open(&self, by: Instant) -> Result<Box<dyn Share + Send>> {
+    fn open(&self, by: Instant) -> Result<Connected> {
         let port = Port {
             port: self.port,
             share: "plain",
             password: PASSWORD,
         };
-        Ok(Box::new(FailingShare {
-            share: port.open(by)?,
+        let (share, root) = port.open(by)?;
+        let failing = FailingShare {
+            share,
             number: self.number,
             failure: self.failure,
             operations: Arc::clone(&self.operations),
-        }))
+        };
+        Ok((Box::new(failing), root))
     }
 }
 
@@ -122,14 +124,31 @@ impl Share for FailingShare {
         self.share.make_folder(path, v, by)
     }
 
-    fn create(&mut self, path: &SharePath, content: &[u8], by: Instant) -> Result<FileId> {
+    fn create(&mut self, path: &SharePath, content: &[u8], by: Instant) -> Result<OpenFile> {
         self.begin(Operation::Create)?;
         self.share.create(path, content, by)
     }
 
-    fn read(&mut self, path: &SharePath, limit: u64, by: Instant) -> Result<Vec<u8>> {
+    fn place(&mut self, file: OpenFile, to: &SharePath, by: Instant) -> Result<()> {
+        match self.begin(Operation::Rename) {
+            Ok(()) => self.share.place(file, to, by),
+            // The file is closed in any case.
+            Err(error) => self.share.unlock(file, by).and(Err(error)),
+        }
+    }
+
+    fn discard(&mut self, file: OpenFile, by: Instant) -> Result<()> {
+        self.share.discard(file, by)
+    }
+
+    fn read(&mut self, path: &SharePath, by: Instant) -> Result<Vec<u8>> {
         self.begin(Operation::Read)?;
-        self.share.read(path, limit, by)
+        self.share.read(path, by)
+    }
+
+    fn clear(&mut self, path: &SharePath, by: Instant) -> Result<()> {
+        self.begin(Operation::Remove)?;
+        self.share.clear(path, by)
     }
 
     fn rename(
@@ -149,12 +168,12 @@ impl Share for FailingShare {
         self.share.remove(path, id, by)
     }
 
-    fn lock(&mut self, path: &SharePath, by: Instant) -> Result<Lock> {
+    fn lock(&mut self, path: &SharePath, by: Instant) -> Result<OpenFile> {
         self.begin(Operation::Lock)?;
         self.share.lock(path, by)
     }
 
-    fn unlock(&mut self, lock: Lock, by: Instant) -> Result<()> {
+    fn unlock(&mut self, lock: OpenFile, by: Instant) -> Result<()> {
         self.begin(Operation::Unlock)?;
         self.share.unlock(lock, by)
     }

@@ -9,8 +9,8 @@ use std::time::Instant;
 
 use smb::{Name, Privacy, Share, SharePath};
 use wincsi_controller::volumes::{
-    Base, Connector, Create, CreateError, Created, Delete, Deleted, Error, Folder, Left, Policy,
-    Unrecorded, Volumes,
+    Base, Connected, Connector, Create, CreateError, Created, Delete, Deleted, Error, Folder, Left,
+    Policy, Unrecorded, Volumes,
 };
 
 use crate::server::{PASSWORD, Samba, open, soon, user};
@@ -30,22 +30,22 @@ pub(crate) struct Port {
 }
 
 /// Connections that came back, by port, share and password: a new one takes the most time of a test.
-static IDLE: Mutex<BTreeMap<Place, Vec<Box<dyn Share + Send>>>> = Mutex::new(BTreeMap::new());
+static IDLE: Mutex<BTreeMap<Place, Vec<Connected>>> = Mutex::new(BTreeMap::new());
 
 type Place = (u16, &'static str, &'static str);
 
 impl Port {
-    fn idle(&self) -> Option<Box<dyn Share + Send>> {
+    fn idle(&self) -> Option<Connected> {
         let place = (self.port, self.share, self.password);
         IDLE.lock().unwrap().get_mut(&place)?.pop()
     }
 }
 
 impl Connector for Port {
-    fn open(&self, by: Instant) -> smb::Result<Box<dyn Share + Send>> {
-        while let Some(mut share) = self.idle() {
-            if share.stat(&SharePath::root(), by).is_ok() {
-                return Ok(share);
+    fn open(&self, by: Instant) -> smb::Result<Connected> {
+        while let Some((mut share, _)) = self.idle() {
+            if let Ok(root) = share.stat(&SharePath::root(), by) {
+                return Ok((share, root.id));
             }
         }
         let Self {
@@ -53,11 +53,12 @@ impl Connector for Port {
             share,
             password,
         } = *self;
-        let share = open(port, share, &user(), password, Privacy::Offered, by)?;
-        Ok(Box::new(share))
+        let mut share = open(port, share, &user(), password, Privacy::Offered, by)?;
+        let root = share.stat(&SharePath::root(), by)?.id;
+        Ok((Box::new(share), root))
     }
 
-    fn give_back(&self, connection: Box<dyn Share + Send>) {
+    fn give_back(&self, connection: Connected) {
         let place = (self.port, self.share, self.password);
         let mut idle = IDLE.lock().unwrap();
         idle.entry(place).or_default().push(connection);

@@ -18,9 +18,9 @@ use crate::wire::{self, ASYNC, Address, Header, Request, SIGNED, tree};
 
 /// More credits than this are of no use.
 const MOST_CREDITS: usize = 1024;
-/// No answer to a request of ours is longer: a payload, headers, and what a logon has.
+/// No answer to a chain of ours is longer: a payload, headers, and what a logon has.
 const LONGEST: usize = 80 * 1024;
-/// Nor is one of several, which carry no data: many answers that wait for the last take little memory.
+/// Nor is one to a chain of several, which carry no data: many answers that wait for the last take little memory.
 const LONGEST_OF_SEVERAL: usize = 4 * 1024;
 
 /// An answer's header, and the whole of it.
@@ -228,7 +228,7 @@ impl Connection {
         by: Instant,
     ) -> Outcome<Vec<Answer>> {
         let requests: Vec<&Request> = chains.iter().flatten().collect();
-        let longest = match requests.len() {
+        let longest = match chains.len() {
             1 => LONGEST,
             _ => LONGEST_OF_SEVERAL,
         };

@@ -10,6 +10,9 @@ use crate::error::Result;
 use crate::name::{Name, SharePath};
 use crate::wire::create::Handle;
 
+/// The longest file that is written or read, in bytes: what one message carries.
+pub const LONGEST_FILE: u64 = 65_536;
+
 /// The operations, each bounded by a deadline. Paths are opened without following a link at their end; a link on
 /// their way is the server's affair, so a caller compares ids.
 pub trait Share {
@@ -20,7 +23,7 @@ pub trait Share {
     fn stat(&mut self, path: &SharePath, by: Instant) -> Result<Entry>;
 
     /// Up to `limit` entries of a folder, in the server's order. Each call begins at the first one; it asks for one page
-    /// after the other, so that only what it returns takes memory.
+    /// after the other, so that only what it returns takes memory. A limit of 0 is for the folder's ids.
     ///
     /// # Errors
     /// `NotAFolder`, `Link`; `Name` for an entry whose name cannot be used.
@@ -37,18 +40,30 @@ pub trait Share {
         by: Instant,
     ) -> Result<FileId>;
 
-    /// Makes a file with this content, flushed to the server's disk, and returns its id. After a failure a part of it
-    /// may be there: write it aside and rename it.
+    /// Makes a file with this content, of [`LONGEST_FILE`] bytes at most, flushed to the server's disk. It stays open
+    /// until [`place`](Self::place) or [`discard`](Self::discard). After a failure a part of it may be there.
     ///
     /// # Errors
-    /// `Exists`.
-    fn create(&mut self, path: &SharePath, content: &[u8], by: Instant) -> Result<FileId>;
+    /// `Exists`, `Limit`.
+    fn create(&mut self, path: &SharePath, content: &[u8], by: Instant) -> Result<OpenFile>;
 
-    /// The content of a file of `limit` bytes at most.
+    /// Moves a file that was made to another path, where it replaces a file, and closes it, after a failure too.
+    ///
+    /// # Errors
+    /// `Denied` or `InUse` for a file there that other clients have open.
+    fn place(&mut self, file: OpenFile, to: &SharePath, by: Instant) -> Result<()>;
+
+    /// Removes a file that was made.
+    ///
+    /// # Errors
+    /// Those of any operation.
+    fn discard(&mut self, file: OpenFile, by: Instant) -> Result<()>;
+
+    /// The content of a file of [`LONGEST_FILE`] bytes at most.
     ///
     /// # Errors
     /// `Limit` for a longer file, `IsAFolder`, `Link`.
-    fn read(&mut self, path: &SharePath, limit: u64, by: Instant) -> Result<Vec<u8>>;
+    fn read(&mut self, path: &SharePath, by: Instant) -> Result<Vec<u8>>;
 
     /// Moves a file or folder that must have this id.
     ///
@@ -69,6 +84,12 @@ pub trait Share {
     /// `Changed` for another id, `NotEmpty`, `InUse`.
     fn remove(&mut self, path: &SharePath, id: FileId, by: Instant) -> Result<()>;
 
+    /// Leaves nothing at a path: removes a file or an empty folder there, without asking for its id first.
+    ///
+    /// # Errors
+    /// `NotEmpty`, `InUse`; `Denied` for a read-only file.
+    fn clear(&mut self, path: &SharePath, by: Instant) -> Result<()>;
+
     /// Removes several, each as [`remove`](Self::remove) does, and returns the first failure: others may be gone then, in
     /// any order.
     ///
@@ -84,17 +105,17 @@ pub trait Share {
     ///
     /// # Errors
     /// `InUse` while another has the lock; `Exists` for a file with content, which stays.
-    fn lock(&mut self, path: &SharePath, by: Instant) -> Result<Lock>;
+    fn lock(&mut self, path: &SharePath, by: Instant) -> Result<OpenFile>;
 
     /// Ends a lock, and removes its file.
     ///
     /// # Errors
     /// Those of any operation.
-    fn unlock(&mut self, lock: Lock, by: Instant) -> Result<()>;
+    fn unlock(&mut self, lock: OpenFile, by: Instant) -> Result<()>;
 }
 
 /// The server's number of a file or folder: unique in its file system while the file exists.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FileId(pub u64);
 
 /// What a path names.
@@ -126,8 +147,8 @@ pub enum Kind {
 /// The first entries of a folder.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Listing {
-    /// The id of the folder itself, as its `.` has it; `None` if the server lists none.
-    pub itself: Option<FileId>,
+    /// The id of the folder itself.
+    pub id: FileId,
     /// The id of the folder above, as its `..` has it; `None` if the server lists none.
     pub above: Option<FileId>,
     /// The entries.
@@ -154,12 +175,14 @@ pub enum Visibility {
     Hidden,
 }
 
-/// A file that is held open without sharing. Dropped, it stays until the connection ends.
-#[must_use = "a lock that is dropped stays until the connection ends"]
+/// A file that no other client can open. Dropped, it stays open until the connection ends.
+#[must_use = "a file that is dropped stays open until the connection ends"]
 #[derive(Debug)]
-pub struct Lock {
+pub struct OpenFile {
     path: SharePath,
     handle: Handle,
+    /// Its number.
+    pub id: FileId,
 }
 
 impl fmt::Display for FileId {

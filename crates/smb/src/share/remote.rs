@@ -2,18 +2,21 @@
 
 use std::time::Instant;
 
-use super::{Entry, Existing, FileId, Kind, Listing, Lock, Share, Visibility};
+use super::{Entry, Existing, FileId, Kind, LONGEST_FILE, Listing, OpenFile, Share, Visibility};
 use crate::connection::{Answer, Connection, Privacy, Server};
 use crate::credentials::Credentials;
 use crate::error::{Error, Failure, Operation, Outcome, Result};
 use crate::name::{self, Name, SharePath};
 use crate::status;
-use crate::wire::create::{self, Disposition, Open};
+use crate::wire::create::{self, Disposition, Handle, LAST, Open};
 use crate::wire::info::{self, Listed, Replaces};
 use crate::wire::{PAYLOAD, Request, file};
 
 /// How many entries are removed at a time: their answers wait for each other in memory.
 const AT_A_TIME: usize = 64;
+
+/// Room for `.` and `..`, or for an entry with a name of any length.
+const FEW_ENTRIES: u32 = 1024;
 
 /// A share over a connection of its own. After a failure that [ends it](Failure::ends_connection), open another.
 pub struct RemoteShare {
@@ -25,13 +28,14 @@ pub struct RemoteShare {
 /// What a path leads to, and its id.
 type Found = (create::Answer, FileId);
 
-/// What a path has led to, until it is closed.
-struct Opened<'a> {
-    connection: &'a mut Connection,
-    answer: create::Answer,
-    id: FileId,
-    by: Instant,
-}
+/// The open of a lock.
+const LOCK: Open = Open {
+    access: create::READ_DATA | create::WRITE_DATA | create::READ_ATTRIBUTES | create::DELETE,
+    attributes: create::HIDDEN,
+    sharing: create::SHARE_NOTHING,
+    disposition: Disposition::OpenOrCreate,
+    options: create::NO_FOLDER,
+};
 
 /// An open that neither makes nor excludes anything.
 const LOOK: Open = Open {
@@ -59,50 +63,41 @@ impl RemoteShare {
         Ok(Self { connection, place })
     }
 
-    /// Opens a path, does something with it, and closes it after failures too.
-    fn with<T>(
+    /// Opens a path, asks for its id, and does more with what is open, in one message.
+    fn begin(
         &mut self,
-        operation: Operation,
         path: &SharePath,
         open: Open,
+        more: Vec<Request>,
         by: Instant,
-        action: impl FnOnce(&mut Opened<'_>) -> Outcome<T>,
-    ) -> Result<T> {
-        let done = self.opened(path, open, by).and_then(|mut opened| {
-            let done = action(&mut opened);
-            let closed = opened.call(create::close(&opened.answer.handle));
-            let done = done?;
-            closed.map(|_| done)
-        });
-        done.map_err(|failure| self.failed(operation, path, failure))
-    }
-
-    fn opened(&mut self, path: &SharePath, open: Open, by: Instant) -> Outcome<Opened<'_>> {
-        let opened = self.open_each(&[path], open, by)?.pop();
-        let (answer, id) = opened.ok_or(Failure::Ended)??;
-        Ok(Opened {
-            connection: &mut self.connection,
-            answer,
-            id,
-            by,
-        })
-    }
-
-    /// Opens each of some paths, and asks for its id.
-    fn open_each(
-        &mut self,
-        paths: &[&SharePath],
-        open: Open,
-        by: Instant,
-    ) -> Outcome<Vec<Outcome<Found>>> {
-        let chain = |path: &&SharePath| {
-            let id = info::id(&create::LAST).related();
-            vec![create::request(&path.encode(), open), id]
-        };
-        let chains: Vec<Vec<Request>> = paths.iter().map(chain).collect();
-        let answers = self.connection.exchange_all(&chains, by)?;
+    ) -> Outcome<(Found, Vec<Answer>)> {
+        let mut chain = opening(path, open);
+        chain.extend(more.into_iter().map(Request::related));
+        let mut answers = self.connection.exchange_all(&[chain], by)?;
+        let more = answers.split_off(2);
         let (pairs, _) = answers.as_chunks();
-        Ok(pairs.iter().map(|pair| self.found(pair, by)).collect())
+        let found = pairs.iter().map(|pair| self.found(pair, by)).next();
+        Ok((found.ok_or(Failure::Ended)??, more))
+    }
+
+    /// The same, and closes it. What the server answers to the request is the caller's to judge.
+    fn once(
+        &mut self,
+        path: &SharePath,
+        open: Open,
+        more: Option<Request>,
+        by: Instant,
+    ) -> Outcome<(Found, Option<Answer>)> {
+        let more = more.into_iter().chain([create::close(&LAST)]).collect();
+        let (found, mut answers) = self.begin(path, open, more, by)?;
+        let closed = answers.pop().ok_or(Failure::Ended)?;
+        match self.connection.expect_success(&closed) {
+            Err(failure) if failure.ends_connection() => return Err(failure),
+            // A server may skip what follows a request that failed.
+            Err(_) => self.close(&found.0.handle, by)?,
+            Ok(()) => {}
+        }
+        Ok((found, answers.pop()))
     }
 
     /// What an open answers. If the id is missing, the open is undone.
@@ -111,12 +106,151 @@ impl RemoteShare {
         let answer = create::Answer::parse(&opened.1);
         let answer = answer.ok_or_else(|| self.connection.malformed("answer to an open"))?;
         if let Err(failure) = self.connection.expect_success(id) {
-            self.connection.call(create::close(&answer.handle), by)?;
+            // Where it is closed already, that is no failure.
+            let _ = self.close(&answer.handle, by);
             return Err(failure);
         }
         match info::id_answer(&id.1) {
             Some(id) => Ok((answer, FileId(id))),
             None => Err(self.connection.malformed("answer about an id")),
+        }
+    }
+
+    fn close(&mut self, handle: &Handle, by: Instant) -> Outcome<()> {
+        self.connection.call(create::close(handle), by).map(drop)
+    }
+
+    /// Does something with what is open, and closes it, in one message: the server closes it after a failure too.
+    fn end(&mut self, last: Request, handle: &Handle, by: Instant) -> Outcome<()> {
+        let chain = vec![last, create::close(handle)];
+        let answers = self.connection.exchange_all(&[chain], by)?;
+        let mut answers = answers.iter();
+        answers.try_for_each(|answer| self.connection.expect_success(answer))
+    }
+
+    /// The entries of an open folder: first those that came with the open. Without a limit for entries it is closed by now.
+    fn entries(
+        &mut self,
+        (opened, id): &Found,
+        answers: Vec<Answer>,
+        limit: usize,
+        by: Instant,
+    ) -> Outcome<Listing> {
+        if kind(opened.attributes) == Kind::Link {
+            return Err(Failure::Link);
+        }
+        let (mut listing, mut is_first) = (Listing::default(), true);
+        listing.id = *id;
+        let mut answers = answers.into_iter();
+        loop {
+            let answer = match answers.next() {
+                Some(answer) => answer,
+                None if limit == 0 => return Ok(listing),
+                None => {
+                    let next = info::directory(&opened.handle, PAYLOAD);
+                    self.connection.exchange(next, by)?
+                }
+            };
+            match answer.0.status {
+                status::NO_MORE_FILES => return Ok(listing),
+                // Samba's answer for a path that is too long for it: it lists nothing, not even `..`.
+                status::NO_SUCH_FILE if is_first => return Ok(listing),
+                _ => self.connection.expect_success(&answer)?,
+            }
+            let listed = info::directory_answer(&answer.1);
+            let listed = listed.ok_or_else(|| self.connection.malformed("list of a folder"))?;
+            for entry in listed {
+                listing.take(entry, limit)?;
+            }
+            if listing.has_more {
+                return Ok(listing);
+            }
+            is_first = false;
+        }
+    }
+
+    /// Makes a lock's file, which no other client has then: it is removed when it is closed.
+    fn make_lock(&mut self, path: &SharePath, by: Instant) -> Outcome<Found> {
+        let open = Open {
+            disposition: Disposition::Create,
+            options: create::NO_FOLDER | create::DELETE_ON_CLOSE,
+            ..LOCK
+        };
+        Ok(self.begin(path, open, Vec::new(), by)?.0)
+    }
+
+    /// Takes a lock's file that is there: its last holder may be just removing it, and it may be none.
+    fn take_lock(&mut self, path: &SharePath, by: Instant) -> Outcome<Found> {
+        let (found, _) = self.begin(path, LOCK, Vec::new(), by)?;
+        let failure = match self.once(path, LOOK, None, by) {
+            // Only now: a file that someone wrote stays.
+            Ok(((current, id), _)) if id == found.1 && current.size == 0 => {
+                let dispose = info::dispose(&found.0.handle);
+                match self.connection.call(dispose, by) {
+                    Ok(_) => return Ok(found),
+                    Err(failure) => failure,
+                }
+            }
+            Ok(((_, id), _)) if id == found.1 => Failure::Exists,
+            Err(failure) if failure != Failure::NotFound => failure,
+            // Samba may open a file that its last holder is just removing: a lock on it would exclude no one.
+            Ok(_) | Err(_) => Failure::InUse,
+        };
+        // The file may be gone by now: that is no failure.
+        let _ = self.close(&found.0.handle, by);
+        Err(failure)
+    }
+
+    /// Makes a file, which stays open.
+    fn write(&mut self, path: &SharePath, content: &[u8], by: Instant) -> Outcome<Found> {
+        let size = u32::try_from(content.len()).ok();
+        let size = size.filter(|size| *size <= PAYLOAD);
+        let size = size.ok_or(Failure::Limit(LONGEST_FILE))?;
+        let open = Open {
+            access: create::WRITE_DATA | create::READ_ATTRIBUTES | create::DELETE,
+            attributes: create::NORMAL,
+            sharing: create::SHARE_NOTHING,
+            disposition: Disposition::Create,
+            options: create::NO_FOLDER,
+        };
+        let requests = vec![file::write(&LAST, 0, content), file::flush(&LAST)];
+        let (found, answers) = self.begin(path, open, requests, by)?;
+        if let Err(failure) = self.written(&answers, size) {
+            // It is not kept from the next call.
+            let _ = self.close(&found.0.handle, by);
+            return Err(failure);
+        }
+        Ok(found)
+    }
+
+    fn written(&mut self, answers: &[Answer], size: u32) -> Outcome<()> {
+        let mut all = answers.iter();
+        all.try_for_each(|answer| self.connection.expect_success(answer))?;
+        let written = answers
+            .first()
+            .and_then(|(_, message)| file::write_answer(message));
+        match written {
+            Some(written) if written == size => Ok(()),
+            _ => Err(self.connection.malformed("count of written bytes")),
+        }
+    }
+
+    /// What was read of a file, by the answer to its open and that to the read.
+    fn content(&mut self, opened: &create::Answer, answer: Option<Answer>) -> Outcome<Vec<u8>> {
+        match kind(opened.attributes) {
+            Kind::Link => return Err(Failure::Link),
+            Kind::Folder => return Err(Failure::IsAFolder),
+            Kind::File if opened.size > LONGEST_FILE => return Err(Failure::Limit(LONGEST_FILE)),
+            Kind::File => {}
+        }
+        let answer = answer.ok_or(Failure::Ended)?;
+        if answer.0.status == status::END_OF_FILE {
+            return Ok(Vec::new());
+        }
+        self.connection.expect_success(&answer)?;
+        match file::read_answer(&answer.1, PAYLOAD) {
+            Some(data) => Ok(data.to_vec()),
+            None => Err(self.connection.malformed("answer with data")),
         }
     }
 
@@ -127,14 +261,19 @@ impl RemoteShare {
             access: create::DELETE | create::READ_ATTRIBUTES | create::WRITE_ATTRIBUTES,
             ..LOOK
         };
-        let paths: Vec<&SharePath> = entries.iter().map(|(path, _)| path).collect();
-        let opened = self.open_each(&paths, open, by);
-        let opened = opened.map_err(|failure| self.failed(Operation::Remove, paths[0], failure))?;
+        let opening: Vec<_> = entries
+            .iter()
+            .map(|(path, _)| opening(path, open))
+            .collect();
+        let first = &entries[0].0;
+        let opened = self.connection.exchange_all(&opening, by);
+        let opened = self.told(Operation::Remove, first, opened)?;
+        let (pairs, _) = opened.as_chunks();
         let mut chains = Vec::new();
         let mut owners = Vec::new();
         let mut failures = Vec::new();
-        for ((path, id), opened) in entries.iter().zip(opened) {
-            let chain = match opened {
+        for ((path, id), pair) in entries.iter().zip(pairs) {
+            let chain = match self.found(pair, by) {
                 Ok((opened, found)) if found == *id => removal(&opened),
                 Ok((opened, found)) => {
                     let expected = *id;
@@ -151,7 +290,7 @@ impl RemoteShare {
         }
         let closed = self.connection.exchange_all(&chains, by);
         let closed = closed.unwrap_or_else(|failure| {
-            failures.push((paths[0], failure));
+            failures.push((first, failure));
             Vec::new()
         });
         for (answer, path) in closed.iter().zip(owners) {
@@ -166,6 +305,25 @@ impl RemoteShare {
         })
     }
 
+    /// The result of an operation, as its caller has it.
+    fn told<T>(&self, operation: Operation, path: &SharePath, done: Outcome<T>) -> Result<T> {
+        done.map_err(|failure| self.failed(operation, path, failure))
+    }
+
+    fn opened(
+        &self,
+        operation: Operation,
+        path: &SharePath,
+        done: Outcome<Found>,
+    ) -> Result<OpenFile> {
+        let (opened, id) = self.told(operation, path, done)?;
+        Ok(OpenFile {
+            path: path.clone(),
+            handle: opened.handle,
+            id,
+        })
+    }
+
     fn failed(&self, operation: Operation, path: &SharePath, failure: Failure) -> Error {
         failure.at(operation, format!("{}{path}", self.place))
     }
@@ -173,14 +331,14 @@ impl RemoteShare {
 
 impl Share for RemoteShare {
     fn stat(&mut self, path: &SharePath, by: Instant) -> Result<Entry> {
-        self.with(Operation::Stat, path, LOOK, by, |opened| {
-            Ok(Entry {
-                name: path.names().last().cloned(),
-                id: opened.id,
-                kind: kind(opened.answer.attributes),
-                size: opened.answer.size,
-                changed: opened.answer.changed,
-            })
+        let done = self.once(path, LOOK, None, by);
+        let ((found, id), _) = self.told(Operation::Stat, path, done)?;
+        Ok(Entry {
+            name: path.names().last().cloned(),
+            id,
+            kind: kind(found.attributes),
+            size: found.size,
+            changed: found.changed,
         })
     }
 
@@ -190,12 +348,22 @@ impl Share for RemoteShare {
             options: create::FOLDER,
             ..LOOK
         };
-        self.with(Operation::List, folder, open, by, |opened| {
-            match kind(opened.answer.attributes) {
-                Kind::Link => Err(Failure::Link),
-                Kind::File | Kind::Folder => opened.entries(limit),
-            }
-        })
+        let few = || info::directory(&LAST, FEW_ENTRIES);
+        let listing = if limit == 0 {
+            let done = self.once(folder, open, Some(few()), by);
+            done.and_then(|(found, answer)| self.entries(&found, Vec::from_iter(answer), 0, by))
+        } else {
+            // After all entries that fit in one answer, the end.
+            let requests = vec![info::directory(&LAST, PAYLOAD), few()];
+            let done = self.begin(folder, open, requests, by);
+            done.and_then(|(found, answers)| {
+                let listing = self.entries(&found, answers, limit, by);
+                let closed = self.close(&found.0.handle, by);
+                let listing = listing?;
+                closed.map(|()| listing)
+            })
+        };
+        self.told(Operation::List, folder, listing)
     }
 
     fn make_folder(
@@ -214,43 +382,37 @@ impl Share for RemoteShare {
             options: create::FOLDER,
             ..LOOK
         };
-        self.with(
-            Operation::MakeFolder,
-            path,
-            open,
-            by,
-            |opened| Ok(opened.id),
-        )
+        let done = self.once(path, open, None, by);
+        let ((_, id), _) = self.told(Operation::MakeFolder, path, done)?;
+        Ok(id)
     }
 
-    fn create(&mut self, path: &SharePath, content: &[u8], by: Instant) -> Result<FileId> {
-        let open = Open {
-            access: create::WRITE_DATA | create::READ_ATTRIBUTES,
-            attributes: create::NORMAL,
-            sharing: create::SHARE_NOTHING,
-            disposition: Disposition::Create,
-            options: create::NO_FOLDER,
-        };
-        self.with(Operation::Create, path, open, by, |opened| {
-            opened.write_all(content)?;
-            opened.call(file::flush(&opened.answer.handle))?;
-            Ok(opened.id)
-        })
+    fn create(&mut self, path: &SharePath, content: &[u8], by: Instant) -> Result<OpenFile> {
+        let done = self.write(path, content, by);
+        self.opened(Operation::Create, path, done)
     }
 
-    fn read(&mut self, path: &SharePath, limit: u64, by: Instant) -> Result<Vec<u8>> {
+    fn place(&mut self, file: OpenFile, to: &SharePath, by: Instant) -> Result<()> {
+        let request = info::rename(&file.handle, &to.encode(), Replaces::AFile);
+        let done = self.end(request, &file.handle, by);
+        self.told(Operation::Rename, &file.path, done)
+    }
+
+    fn discard(&mut self, file: OpenFile, by: Instant) -> Result<()> {
+        let done = self.end(info::dispose(&file.handle), &file.handle, by);
+        self.told(Operation::Remove, &file.path, done)
+    }
+
+    fn read(&mut self, path: &SharePath, by: Instant) -> Result<Vec<u8>> {
         let open = Open {
             access: create::READ_DATA | create::READ_ATTRIBUTES,
             options: create::NO_FOLDER,
             ..LOOK
         };
-        self.with(Operation::Read, path, open, by, |opened| {
-            match kind(opened.answer.attributes) {
-                Kind::Link => Err(Failure::Link),
-                Kind::Folder => Err(Failure::IsAFolder),
-                Kind::File => opened.read_all(limit),
-            }
-        })
+        let request = file::read(&LAST, 0, PAYLOAD);
+        let done = self.once(path, open, Some(request), by);
+        let content = done.and_then(|((found, _), answer)| self.content(&found, answer));
+        self.told(Operation::Read, path, content)
     }
 
     fn rename(
@@ -265,23 +427,42 @@ impl Share for RemoteShare {
             access: create::DELETE | create::READ_ATTRIBUTES,
             ..LOOK
         };
-        self.with(Operation::Rename, from, open, by, |opened| {
-            let (expected, found) = (id, opened.id);
-            if found != expected {
+        let opened = self.begin(from, open, Vec::new(), by);
+        let done = opened.and_then(|((opened, found), _)| {
+            if found != id {
+                self.close(&opened.handle, by)?;
+                let expected = id;
                 return Err(Failure::Changed { expected, found });
             }
-            let replaces = match (existing, kind(opened.answer.attributes)) {
+            let replaces = match (existing, kind(opened.attributes)) {
                 (Existing::Replace, Kind::File) => Replaces::AFile,
                 // Samba would let a folder replace an empty one.
                 (Existing::Refuse | Existing::Replace, _) => Replaces::Nothing,
             };
-            let request = info::rename(&opened.answer.handle, &to.encode(), replaces);
-            opened.call(request).map(drop)
-        })
+            let request = info::rename(&opened.handle, &to.encode(), replaces);
+            self.end(request, &opened.handle, by)
+        });
+        self.told(Operation::Rename, from, done)
     }
 
     fn remove(&mut self, path: &SharePath, id: FileId, by: Instant) -> Result<()> {
-        self.remove_together(&[(path.clone(), id)], by)
+        self.remove_each(&[(path.clone(), id)], by)
+    }
+
+    fn clear(&mut self, path: &SharePath, by: Instant) -> Result<()> {
+        let open = Open {
+            access: create::DELETE | create::READ_ATTRIBUTES,
+            ..LOOK
+        };
+        let done = self.once(path, open, Some(info::dispose(&LAST)), by);
+        let done = done.and_then(|(_, disposed)| {
+            self.connection
+                .expect_success(&disposed.ok_or(Failure::Ended)?)
+        });
+        match done {
+            Err(Failure::NotFound) => Ok(()),
+            done => self.told(Operation::Remove, path, done),
+        }
     }
 
     fn remove_each(&mut self, entries: &[(SharePath, FileId)], by: Instant) -> Result<()> {
@@ -289,121 +470,31 @@ impl Share for RemoteShare {
         portions.try_for_each(|some| self.remove_together(some, by))
     }
 
-    fn lock(&mut self, path: &SharePath, by: Instant) -> Result<Lock> {
-        let open = Open {
-            access: create::READ_DATA
-                | create::WRITE_DATA
-                | create::READ_ATTRIBUTES
-                | create::DELETE,
-            attributes: create::HIDDEN,
-            sharing: create::SHARE_NOTHING,
-            disposition: Disposition::OpenOrCreate,
-            options: create::NO_FOLDER,
+    fn lock(&mut self, path: &SharePath, by: Instant) -> Result<OpenFile> {
+        let made = match self.make_lock(path, by) {
+            Err(Failure::Exists) => self.take_lock(path, by),
+            made => made,
         };
-        let opened = self
-            .opened(path, open, by)
-            .map(|opened| (opened.answer.handle, opened.answer.size, opened.id));
-        let held = opened.and_then(|(handle, size, id)| {
-            let failure = match self.stat(path, by) {
-                // Only now: a file that someone wrote stays.
-                Ok(current) if current.id == id && size == 0 => {
-                    match self.connection.call(info::dispose(&handle), by) {
-                        Ok(_) => return Ok(handle),
-                        Err(failure) => failure,
-                    }
-                }
-                Ok(current) if current.id == id => Failure::Exists,
-                Err(error) if error.failure != Failure::NotFound => error.failure,
-                // Samba may open a file that its last holder is just removing: a lock on it would exclude no one.
-                Ok(_) | Err(_) => Failure::InUse,
-            };
-            // The file may be gone by now: that is no failure.
-            let _ = self.connection.call(create::close(&handle), by);
-            Err(failure)
-        });
-        let handle = held.map_err(|failure| match failure {
+        let held = made.map_err(|failure| match failure {
             // The last holder's file is on its way out.
-            Failure::DeletePending => self.failed(Operation::Lock, path, Failure::InUse),
-            other => self.failed(Operation::Lock, path, other),
-        })?;
-        let path = path.clone();
-        Ok(Lock { path, handle })
+            Failure::DeletePending => Failure::InUse,
+            other => other,
+        });
+        self.opened(Operation::Lock, path, held)
     }
 
-    fn unlock(&mut self, lock: Lock, by: Instant) -> Result<()> {
-        let closed = self.connection.call(create::close(&lock.handle), by);
-        let closed = closed.map_err(|failure| self.failed(Operation::Unlock, &lock.path, failure));
-        closed.map(drop)
+    fn unlock(&mut self, lock: OpenFile, by: Instant) -> Result<()> {
+        let closed = self.close(&lock.handle, by);
+        self.told(Operation::Unlock, &lock.path, closed)
     }
 }
 
-impl Opened<'_> {
-    fn call(&mut self, request: Request) -> Outcome<Vec<u8>> {
-        self.connection.call(request, self.by)
-    }
-
-    fn entries(&mut self, limit: usize) -> Outcome<Listing> {
-        let mut listing = Listing::default();
-        let mut is_first = true;
-        loop {
-            let request = info::directory(&self.answer.handle);
-            let answer = self.connection.exchange(request, self.by)?;
-            match answer.0.status {
-                status::NO_MORE_FILES => return Ok(listing),
-                // Samba's answer for a path that is too long for it: it lists nothing, not even `..`.
-                status::NO_SUCH_FILE if is_first => return Ok(listing),
-                _ => self.connection.expect_success(&answer)?,
-            }
-            let listed = info::directory_answer(&answer.1);
-            let listed = listed.ok_or_else(|| self.connection.malformed("list of a folder"))?;
-            for entry in listed {
-                if listing.entries.len() >= limit {
-                    listing.has_more = true;
-                    return Ok(listing);
-                }
-                listing.take(entry)?;
-            }
-            is_first = false;
-        }
-    }
-
-    fn write_all(&mut self, content: &[u8]) -> Outcome<()> {
-        let most = usize::try_from(PAYLOAD).unwrap_or(usize::MAX);
-        let mut offset = 0;
-        for part in content.chunks(most) {
-            let answer = self.call(file::write(&self.answer.handle, offset, part))?;
-            let written = file::write_answer(&answer).map(u64::from);
-            let part = u64::try_from(part.len()).unwrap_or(u64::MAX);
-            if written != Some(part) {
-                return Err(self.connection.malformed("count of written bytes"));
-            }
-            offset += part;
-        }
-        Ok(())
-    }
-
-    fn read_all(&mut self, limit: u64) -> Outcome<Vec<u8>> {
-        let mut content = Vec::new();
-        loop {
-            let offset = u64::try_from(content.len()).unwrap_or(u64::MAX);
-            if offset > limit {
-                return Err(Failure::Limit(limit));
-            }
-            // One byte more than the limit shows that there is one.
-            let asked = u32::try_from(limit - offset)
-                .map_or(PAYLOAD, |left| left.saturating_add(1).min(PAYLOAD));
-            let request = file::read(&self.answer.handle, offset, asked);
-            let answer = self.connection.exchange(request, self.by)?;
-            if answer.0.status == status::END_OF_FILE {
-                return Ok(content);
-            }
-            self.connection.expect_success(&answer)?;
-            match file::read_answer(&answer.1, asked) {
-                None | Some([]) => return Err(self.connection.malformed("answer with data")),
-                Some(data) => content.extend_from_slice(data),
-            }
-        }
-    }
+/// Opens a path, and asks for its id.
+fn opening(path: &SharePath, open: Open) -> Vec<Request> {
+    vec![
+        create::request(&path.encode(), open),
+        info::id(&LAST).related(),
+    ]
 }
 
 /// Removes what is open when it is closed, and closes it.
@@ -421,13 +512,13 @@ fn removal(opened: &create::Answer) -> Vec<Request> {
 }
 
 impl Listing {
-    fn take(&mut self, listed: Listed) -> Outcome<()> {
+    fn take(&mut self, listed: Listed, limit: usize) -> Outcome<()> {
         const DOT: u16 = b'.' as u16;
-        // A server without ids sends 0.
-        let id = Some(FileId(listed.id)).filter(|id| id.0 != 0);
         match listed.name.as_slice() {
-            [DOT] => self.itself = id,
-            [DOT, DOT] => self.above = id,
+            [DOT] => {}
+            // A server without ids sends 0.
+            [DOT, DOT] => self.above = Some(FileId(listed.id)).filter(|id| id.0 != 0),
+            _ if self.entries.len() >= limit => self.has_more = true,
             units => {
                 let name = Name::from_units(units).map_err(|error| Failure::Name {
                     name: name::escape(units),

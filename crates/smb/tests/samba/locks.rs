@@ -13,8 +13,8 @@ fn a_lock_has_one_holder_until_it_ends() {
     let lock = first.lock(&at("lock"), soon()).unwrap();
     assert_eq!(failure(second.lock(&at("lock"), soon())), Failure::InUse);
     assert_eq!(failure(first.lock(&at("lock"), soon())), Failure::InUse);
-    let read = failure(second.read(&at("lock"), 9, soon()));
-    assert_eq!(read, Failure::DeletePending);
+    let read = failure(second.read(&at("lock"), soon()));
+    assert_eq!(read, Failure::InUse);
     first.unlock(lock, soon()).unwrap();
     assert!(names(&mut first, "").is_empty());
     let lock = second.lock(&at("lock"), soon()).unwrap();

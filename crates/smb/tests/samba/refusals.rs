@@ -114,8 +114,10 @@ fn each_cipher_of_ours_is_enough() {
                 continue;
             }
             let mut share = opened.unwrap();
-            let id = share.create(&at("file"), b"secret", soon()).unwrap();
-            assert_eq!(share.read(&at("file"), 9, soon()).unwrap(), b"secret");
+            let file = share.create(&at("file"), b"secret", soon()).unwrap();
+            let id = file.id;
+            share.unlock(file, soon()).unwrap();
+            assert_eq!(share.read(&at("file"), soon()).unwrap(), b"secret");
             share.remove(&at("file"), id, soon()).unwrap();
         }
     }
