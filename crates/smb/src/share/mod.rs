@@ -175,7 +175,7 @@ pub enum Visibility {
     Hidden,
 }
 
-/// A file that no other client can open. Dropped, it stays open until the connection ends.
+/// A file that is held open. Dropped, it stays open until the connection ends.
 #[must_use = "a file that is dropped stays open until the connection ends"]
 #[derive(Debug)]
 pub struct OpenFile {

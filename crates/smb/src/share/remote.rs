@@ -209,9 +209,10 @@ impl RemoteShare {
         let open = Open {
             access: create::WRITE_DATA | create::READ_ATTRIBUTES | create::DELETE,
             attributes: create::NORMAL,
-            sharing: create::SHARE_NOTHING,
             disposition: Disposition::Create,
             options: create::NO_FOLDER,
+            // It is open for a moment still when it is in its place, where others read it.
+            ..LOOK
         };
         let requests = vec![file::write(&LAST, 0, content), file::flush(&LAST)];
         let (found, answers) = self.begin(path, open, requests, by)?;
