@@ -47,8 +47,8 @@ pub use connection::{Privacy, Server};
 pub use credentials::{Credentials, CredentialsError};
 pub use error::{Error, Failure, Operation, Result};
 pub use name::{Name, NameError, SharePath};
-pub use share::{Entry, Existing, FileId, Kind, LONGEST_FILE, Listing, OpenFile, RemoteShare};
-pub use share::{Share, Visibility};
+pub use share::{Entry, Existing, FileId, FolderIds, Kind, LONGEST_FILE, Listing, Lock, OpenFile};
+pub use share::{RemoteShare, Share, Visibility};
 pub use walk::{Limits, Removed, remove_content};
 
 /// Feeds bytes to every decoder of what a server sends, for fuzz targets and tests.

@@ -164,7 +164,9 @@ mod tests {
     use super::{Limits, Removed, remove_content};
     use crate::error::{Failure, Result};
     use crate::name::{Name, SharePath};
-    use crate::share::{Entry, Existing, FileId, Kind, Listing, OpenFile, Share, Visibility};
+    use crate::share::{
+        Entry, Existing, FileId, FolderIds, Kind, Listing, Lock, OpenFile, Share, Visibility,
+    };
 
     /// A share as Windows may show it: `v` (2) with a folder `d` (3), which has a file (4), and a link `l` (5).
     #[derive(Default)]
@@ -217,7 +219,17 @@ mod tests {
             Ok(entry(None, 1, Kind::Folder))
         }
 
-        fn list(&mut self, folder: &SharePath, _: usize, _: Instant) -> Result<Listing> {
+        fn look(&mut self, _: &[SharePath], _: Instant) -> Result<Vec<Result<FolderIds>>> {
+            unused()
+        }
+
+        fn list_ending(
+            &mut self,
+            folder: &SharePath,
+            _: &str,
+            _: usize,
+            _: Instant,
+        ) -> Result<Listing> {
             let path = folder.to_string();
             let (id, above) = if path == r"\v" { (2, 1) } else { (3, 2) };
             Ok(Listing {
@@ -241,7 +253,17 @@ mod tests {
             unused()
         }
 
-        fn place(&mut self, _: OpenFile, _: &SharePath, _: Instant) -> Result<()> {
+        fn take(
+            &mut self,
+            _: &SharePath,
+            _: FileId,
+            _: &SharePath,
+            _: Instant,
+        ) -> Result<OpenFile> {
+            unused()
+        }
+
+        fn place(&mut self, _: OpenFile, _: &SharePath, _: Instant) -> Result<u64> {
             unused()
         }
 
@@ -268,11 +290,11 @@ mod tests {
             unused()
         }
 
-        fn lock(&mut self, _: &SharePath, _: Instant) -> Result<OpenFile> {
+        fn lock(&mut self, _: &SharePath, _: Instant) -> Result<Lock> {
             unused()
         }
 
-        fn unlock(&mut self, _: OpenFile, _: Instant) -> Result<()> {
+        fn unlock(&mut self, _: Lock, _: Instant) -> Result<()> {
             unused()
         }
     }

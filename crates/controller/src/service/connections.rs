@@ -22,7 +22,7 @@ pub(super) struct Idle(Mutex<Vec<Waiting>>);
 struct Waiting {
     login: Login,
     since: Instant,
-    share: Connected,
+    share: Box<dyn Share + Send>,
 }
 
 /// As whom a share is opened.
@@ -41,23 +41,21 @@ pub(super) struct Connections {
 }
 
 impl Connector for Connections {
-    fn open(&self, by: Instant) -> smb::Result<Connected> {
-        let root = SharePath::root();
-        while let Some((mut share, _)) = self.idle.take(&self.login) {
+    fn open(&self, folders: &[SharePath], by: Instant) -> smb::Result<Connected> {
+        while let Some(mut share) = self.idle.take(&self.login) {
             // It may have ended meanwhile, perhaps without a word.
-            let answer = share.stat(&root, by.min(Instant::now() + ANSWER));
-            if let Ok(entry) = answer {
-                return Ok((share, entry.id));
+            if let Ok(looked) = share.look(folders, by.min(Instant::now() + ANSWER)) {
+                return Ok((share, looked));
             }
         }
         let login = &self.login;
         let (server, share) = (&login.server, &login.share);
         let mut opened = RemoteShare::open(server, share, &login.credentials, login.privacy, by)?;
-        let root = opened.stat(&root, by)?.id;
-        Ok((Box::new(opened), root))
+        let looked = opened.look(folders, by)?;
+        Ok((Box::new(opened), looked))
     }
 
-    fn give_back(&self, connection: Connected) {
+    fn give_back(&self, connection: Box<dyn Share + Send>) {
         let mut waiting = self.idle.fresh();
         if waiting.len() < MOST {
             waiting.push(Waiting {
@@ -70,7 +68,7 @@ impl Connector for Connections {
 }
 
 impl Idle {
-    fn take(&self, login: &Login) -> Option<Connected> {
+    fn take(&self, login: &Login) -> Option<Box<dyn Share + Send>> {
         let mut waiting = self.fresh();
         let found = waiting.iter().position(|one| one.login == *login)?;
         Some(waiting.swap_remove(found).share)

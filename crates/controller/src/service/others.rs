@@ -14,7 +14,7 @@ use wire::csi::v1::{
 use super::create::{mount_flags, size};
 use super::{Controller, base};
 use crate::requests::{Handle, Place, RequestError, Secret};
-use crate::volumes::{Connector as _, Folder, exists};
+use crate::volumes::Folder;
 
 /// No snapshots and no clones; nothing lists volumes or capacity, whose requests have no Secret.
 const OPERATIONS: [Operation; 3] = [
@@ -99,10 +99,7 @@ impl Controller {
         };
         let base = base(&place, &secret);
         let connections = self.connections(&base, &secret, false);
-        let mut share = connections.open(by).map_err(crate::volumes::Error::from)?;
-        let is_there = exists(&mut share, &base, &folder, by)?;
-        connections.give_back(share);
-        match is_there {
+        match self.volumes.has(&connections, &base, &folder, by)? {
             true => Ok(()),
             false => Err(none()),
         }

@@ -3,13 +3,16 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
-use smb::{Existing, Failure, FileId, Name, OpenFile, Operation, Share, SharePath, Visibility};
+use smb::{
+    Existing, Failure, FileId, FolderIds, Lock, Name, OpenFile, Operation, Share, SharePath,
+    Visibility,
+};
 
 use super::names::{Key, RECORDS};
 use super::place::End;
 use super::record::Record;
 use super::records::place_key;
-use super::{Base, Connected, Error};
+use super::{Base, Connected, Error, Volumes};
 
 /// A record that another client reads just now is replaced later: Windows refuses that meanwhile (assumed), Samba not.
 const REPLACE_TRIES: u32 = 5;
@@ -17,6 +20,7 @@ const REPLACE_PAUSE: Duration = Duration::from_millis(20);
 
 /// A call's connection: what it does ends with it, and with its locks.
 pub(super) struct Call<'a> {
+    pub(super) volumes: &'a Volumes,
     pub(super) share: &'a mut (dyn Share + Send),
     pub(super) base: &'a Base,
     pub(super) by: Instant,
@@ -31,8 +35,8 @@ pub(super) struct Call<'a> {
     /// Whether the base's `.wincsi` is there, and whether this call made it.
     pub(super) has_records: bool,
     made_records: Option<FileId>,
-    /// A record that was written aside, and is not in its place yet.
-    aside: Option<OpenFile>,
+    /// A record that was written aside and is not in its place yet, with its length.
+    aside: Option<(OpenFile, Record, u64)>,
     /// Whether each lock was given back.
     pub(super) is_clean: bool,
     /// Whether a folder may be there that this call failed to make.
@@ -54,20 +58,30 @@ pub(super) struct Files {
 }
 
 impl<'a> Call<'a> {
-    /// Finds the base folder, over a connection whose share's own folder has this id.
+    /// What a call looks at first: the folders from the share's own to the base folder, and the base's `.wincsi`.
+    pub(super) fn first_look(base: &Base) -> Result<Vec<SharePath>, Error> {
+        let mut folders = prefixes(&base.path);
+        folders.push(below(base, &base.path, RECORDS)?);
+        Ok(folders)
+    }
+
+    /// Finds the base folder, by what was found of the [`first_look`](Self::first_look).
     pub(super) fn new(
-        (share, root): &'a mut Connected,
+        volumes: &'a Volumes,
+        (share, looked): &'a mut Connected,
         base: &'a Base,
         by: Instant,
     ) -> Result<Self, Error> {
+        let records = below(base, &base.path, RECORDS)?;
         let mut call = Self {
+            volumes,
             share: &mut **share,
             base,
             by,
-            ids: vec![*root],
-            base_id: *root,
-            records: SharePath::root(),
-            deleted: SharePath::root(),
+            ids: Vec::new(),
+            base_id: FileId(0),
+            deleted: below(base, &records, "deleted")?,
+            records,
             record_ids: Vec::new(),
             has_records: false,
             made_records: None,
@@ -75,13 +89,15 @@ impl<'a> Call<'a> {
             is_clean: true,
             is_unsure: false,
         };
-        call.records = call.below(&base.path, RECORDS)?;
-        call.deleted = call.below(&call.records, "deleted")?;
-        for path in prefixes(&base.path).iter().skip(1) {
-            call.base_id = call.base_folder(path)?;
+        let mut looked = looked.drain(..);
+        for (path, looked) in prefixes(&base.path).iter().zip(&mut looked) {
+            call.base_id = call.base_folder(path, looked)?;
             call.ids.push(call.base_id);
         }
-        if let Some(id) = call.records_in(&base.path, call.base_id)? {
+        let records = looked
+            .next()
+            .map(|looked| call.end(&call.records, looked, call.base_id));
+        if let Some(End::Folder(id)) = records.transpose()? {
             call.has_records = true;
             call.record_ids.push(id);
         }
@@ -104,7 +120,7 @@ impl<'a> Call<'a> {
     }
 
     /// A lock that cannot be given back goes with the connection, which no other call may have then.
-    pub(super) fn unlock(&mut self, lock: OpenFile) {
+    pub(super) fn unlock(&mut self, lock: Lock) {
         self.is_clean &= self.share.unlock(lock, self.by).is_ok();
     }
 
@@ -190,17 +206,22 @@ impl<'a> Call<'a> {
             }
             created => created,
         };
-        self.aside = Some(file?);
+        let size = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
+        self.aside = Some((file?, record.clone(), size));
         Ok(())
     }
 
     /// Puts the record that was written aside in its place.
     pub(super) fn put(&mut self, files: &Files) -> Result<(), Error> {
-        let Some(file) = self.aside.take() else {
+        let Some((file, record, size)) = self.aside.take() else {
             return Ok(());
         };
         let (id, from, to) = (file.id, &files.aside, &files.record);
-        let mut placed = self.share.place(file, to, self.by);
+        let placed = self.share.place(file, to, self.by);
+        if let Ok(changed) = placed {
+            self.learn(files, record, (id, changed, size));
+        }
+        let mut placed = placed.map(drop);
         for _ in 1..REPLACE_TRIES {
             match placed {
                 Err(error) if matches!(error.failure, Failure::Denied | Failure::InUse) => {
@@ -220,7 +241,7 @@ impl<'a> Call<'a> {
 
     /// After a failure.
     pub(super) fn discard_aside(&mut self) {
-        if let Some(file) = self.aside.take() {
+        if let Some((file, ..)) = self.aside.take() {
             self.is_clean &= self.share.discard(file, self.by).is_ok();
         }
     }
@@ -241,8 +262,7 @@ impl<'a> Call<'a> {
     }
 
     pub(super) fn below(&self, folder: &SharePath, name: &str) -> Result<SharePath, Error> {
-        let path = Name::new(name).and_then(|name| folder.join(&name));
-        path.map_err(|error| self.blocked(folder, error))
+        below(self.base, folder, name)
     }
 
     pub(super) fn is_locked(&self, path: &SharePath) -> Error {
@@ -251,21 +271,24 @@ impl<'a> Call<'a> {
     }
 
     pub(super) fn blocked(&self, path: &SharePath, reason: impl ToString) -> Error {
-        Error::Blocked {
-            object: self.at(path),
-            reason: reason.to_string(),
-        }
+        blocked(self.base, path, reason)
     }
 
     /// A path as errors name it.
     pub(super) fn at(&self, path: &SharePath) -> String {
-        let host = self.base.server.host.escape_debug();
-        format!(r"\\{host}\{}{path}", self.base.share)
+        at(self.base, path)
     }
 
     /// The id of the base folder, or of one above it.
-    fn base_folder(&mut self, path: &SharePath) -> Result<FileId, Error> {
-        match self.folder_in(path, self.base_id)? {
+    fn base_folder(
+        &self,
+        path: &SharePath,
+        looked: smb::Result<FolderIds>,
+    ) -> Result<FileId, Error> {
+        if self.ids.is_empty() {
+            return Ok(looked?.id);
+        }
+        match self.end(path, looked, self.base_id)? {
             End::Folder(id) => Ok(id),
             End::Missing => Err(Error::NoBase(self.failed(path, Failure::NotFound))),
             End::File => Err(Error::NoBase(self.failed(path, Failure::NotAFolder))),
@@ -279,6 +302,23 @@ impl<'a> Call<'a> {
             failure,
         }
     }
+}
+
+fn below(base: &Base, folder: &SharePath, name: &str) -> Result<SharePath, Error> {
+    let path = Name::new(name).and_then(|name| folder.join(&name));
+    path.map_err(|error| blocked(base, folder, error))
+}
+
+fn blocked(base: &Base, path: &SharePath, reason: impl ToString) -> Error {
+    Error::Blocked {
+        object: at(base, path),
+        reason: reason.to_string(),
+    }
+}
+
+fn at(base: &Base, path: &SharePath) -> String {
+    let host = base.server.host.escape_debug();
+    format!(r"\\{host}\{}{path}", base.share)
 }
 
 /// The paths of a folder and of those above it, from the share's own down.

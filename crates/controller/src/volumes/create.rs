@@ -29,7 +29,7 @@ pub(super) fn create(
     volume: &Create,
     by: Instant,
 ) -> Result<(Created, bool), Error> {
-    let mut call = Call::new(share, &volume.base, by)?;
+    let mut call = Call::new(volumes, share, &volume.base, by)?;
     let mut making = Making {
         volumes,
         volume,
@@ -89,10 +89,9 @@ impl Making<'_> {
     fn make(&mut self, call: &mut Call<'_>) -> Result<Origin, Error> {
         let intent = Record::intent(self.volume);
         call.write_aside(&self.files, &intent)?;
-        let volumes = self.volumes;
-        let found = call.decide(volumes, &self.volume.folder, |call, known| {
+        let found = call.decide(&self.files, &self.volume.folder, |call, known| {
             let found = self.allow(call, known)?;
-            volumes.remember(self.volume);
+            self.volumes.remember(self.volume);
             call.put(&self.files)?;
             Ok(found)
         })?;
@@ -106,7 +105,7 @@ impl Making<'_> {
     fn allow(&self, call: &mut Call<'_>, known: &[Arc<Known>]) -> Result<Found, Error> {
         let folder = &self.volume.folder;
         let found = call.find(folder.path())?;
-        call.prove(self.volumes, &found)?;
+        call.prove(&found)?;
         if found.is_in(&call.record_ids) {
             return Err(Error::HoldsRecords(call.at(&found.path)));
         }
@@ -117,7 +116,7 @@ impl Making<'_> {
         }
         let place = found.place(&call.base.path, folder);
         let base = base_place(call);
-        for known in known.iter().filter(|known| known.key != self.files.own) {
+        for known in known {
             let Ok(other) = &known.volume else {
                 continue;
             };

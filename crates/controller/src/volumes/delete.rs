@@ -4,7 +4,9 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use smb::{Existing, Failure, FileId, Kind, Limits, Name, SharePath, Visibility, remove_content};
+use smb::{
+    Existing, Failure, FileId, Kind, Limits, Name, OpenFile, SharePath, Visibility, remove_content,
+};
 
 use super::call::{Call, Files};
 use super::names::{ARCHIVED, Key, RECORDS, named_for, text};
@@ -25,7 +27,6 @@ const LIMITS: Limits = Limits {
 
 /// A volume that is being deleted.
 struct Deleting<'a> {
-    volumes: &'a Volumes,
     volume: &'a Delete,
     name: Name,
     files: Files,
@@ -42,8 +43,8 @@ enum Own {
 
 /// What was decided about the folder.
 enum Decided {
-    /// It is to go, and is where its content may go.
-    Moved(FileId),
+    /// It is to go, and is where its content may go; open if this call moved it.
+    Moved(FileId, Option<OpenFile>),
     Ended(Deleted),
 }
 
@@ -65,7 +66,7 @@ pub(super) fn delete(
     volume: &Delete,
     by: Instant,
 ) -> Result<(Deleted, bool), Error> {
-    let mut call = Call::new(share, &volume.base, by)?;
+    let mut call = Call::new(volumes, share, &volume.base, by)?;
     let name = volume
         .name
         .clone()
@@ -73,7 +74,6 @@ pub(super) fn delete(
     let name = name.map_err(|error| call.blocked(volume.folder.path(), error))?;
     let key = Key::of(&name);
     let deleting = Deleting {
-        volumes,
         volume,
         files: call.files(&key)?,
         name,
@@ -101,7 +101,7 @@ impl Deleting<'_> {
             Err(error) => return Err(error),
         };
         match self.decided(call, &own)? {
-            Decided::Moved(id) => self.finish(call, id),
+            Decided::Moved(id, open) => self.finish(call, id, open),
             Decided::Ended(deleted) => {
                 self.forget(call, own, &deleted)?;
                 Ok(deleted)
@@ -154,7 +154,7 @@ impl Deleting<'_> {
                 }
             }
         }
-        call.decide(self.volumes, folder, |call, known| {
+        call.decide(&self.files, folder, |call, known| {
             self.decide(call, own, known)
         })
     }
@@ -172,7 +172,7 @@ impl Deleting<'_> {
             return Ok(Some(Deleted::Left(reason)));
         }
         let found = call.find(self.volume.folder.path())?;
-        call.prove(self.volumes, &found)?;
+        call.prove(&found)?;
         Ok(match (found.end, self.volume.unrecorded) {
             (End::Missing, _) => Some(self.gone()),
             (_, Unrecorded::Keep) => Some(Deleted::Left(Left::Unrecorded)),
@@ -191,7 +191,10 @@ impl Deleting<'_> {
             Own::OtherFolder => return Ok(None),
         };
         match (self.moved(call)?, held) {
-            (Some(found), Some(held)) if found.0 == held.id => Ok(Some(Decided::Moved(found))),
+            (Some(found), Some(held)) if found.0 == held.id => {
+                call.clear(&self.files.aside)?;
+                Ok(Some(Decided::Moved(found, None)))
+            }
             (Some(found), None) => {
                 // Its record went, and before that all that was in it.
                 call.share.remove(&self.files.moved, found, call.by)?;
@@ -227,10 +230,10 @@ impl Deleting<'_> {
         own: &Own,
         known: &[Arc<Known>],
     ) -> Result<Decided, Error> {
-        let found = call.find(self.volume.folder.path())?;
+        let (found, holds_records) = call.find_with_records(self.volume.folder.path())?;
         // A record that has the id of a folder was written when that was no link.
         if !own.has(found.end) {
-            call.prove(self.volumes, &found)?;
+            call.prove(&found)?;
         }
         let id = match self.allow(&found, own) {
             Ok(id) => id,
@@ -239,7 +242,7 @@ impl Deleting<'_> {
         if self.is_shared(call, &found, known)? {
             return Ok(Decided::Ended(Deleted::Left(Left::Shared)));
         }
-        if found.is_in(&call.record_ids) || holds_records(call, &found.path, id, 0)? {
+        if found.is_in(&call.record_ids) || holds_records {
             return Ok(Decided::Ended(Deleted::Left(Left::HoldsRecords)));
         }
         let record = match own {
@@ -300,7 +303,7 @@ impl Deleting<'_> {
         known: &[Arc<Known>],
     ) -> Result<bool, Error> {
         let place = found.place(&call.base.path, &self.volume.folder);
-        for known in known.iter().filter(|known| known.key != self.files.own) {
+        for known in known {
             let other = known.volume.as_ref().map_err(|reason| {
                 let reason = format!("{reason}; no volume beside it can be deleted");
                 call.blocked(&known.file, reason)
@@ -331,19 +334,19 @@ impl Deleting<'_> {
         id: FileId,
     ) -> Result<Decided, Error> {
         let to = &self.files.moved;
-        let moved = match call.share.rename(path, id, to, Existing::Refuse, call.by) {
+        let moved = match call.share.take(path, id, to, call.by) {
             Err(error) if error.failure == Failure::NotFound => {
                 call.make_if_missing(&call.deleted.clone(), Visibility::Shown)?;
-                call.share.rename(path, id, to, Existing::Refuse, call.by)
+                call.share.take(path, id, to, call.by)
             }
             // An empty folder may be there of an earlier volume of this name.
             Err(error) if error.failure == Failure::Exists => {
                 call.clear(to)?;
-                call.share.rename(path, id, to, Existing::Refuse, call.by)
+                call.share.take(path, id, to, call.by)
             }
             moved => moved,
         };
-        Ok(moved.map(|()| Decided::Moved(id))?)
+        Ok(Decided::Moved(id, Some(moved?)))
     }
 
     /// No archive takes the place of another.
@@ -357,7 +360,7 @@ impl Deleting<'_> {
             .iter()
             .try_fold(SharePath::root(), |path, name| call.below(&path, name))?;
         let above = call.find(&above)?;
-        call.prove(self.volumes, &above)?;
+        call.prove(&above)?;
         let folder = above.path.clone();
         call.make_missing(above, &mut None)?;
         let (name, key) = (text(&self.name), self.key.text());
@@ -380,7 +383,12 @@ impl Deleting<'_> {
     }
 
     /// Removes what was moved away, in rounds, of which each has a deadline.
-    fn finish(&self, call: &mut Call<'_>, id: FileId) -> Result<Deleted, Error> {
+    fn finish(
+        &self,
+        call: &mut Call<'_>,
+        id: FileId,
+        open: Option<OpenFile>,
+    ) -> Result<Deleted, Error> {
         let path = &self.files.moved;
         let mut rounds = 0;
         let removed = loop {
@@ -399,8 +407,11 @@ impl Deleting<'_> {
             tracing::warn!("{path}: of its folders only their kind shows that they are no links");
         }
         call.clear(&self.files.record)?;
-        call.clear(&self.files.aside)?;
-        match call.share.remove(path, id, call.by) {
+        let gone = match open {
+            Some(folder) => call.share.discard(folder, call.by),
+            None => call.share.remove(path, id, call.by),
+        };
+        match gone {
             Err(error) if error.failure == Failure::NotEmpty => {
                 Err(call.failed(path, Failure::HiddenContent).into())
             }

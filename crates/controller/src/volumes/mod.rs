@@ -16,7 +16,7 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Instant;
 
-use smb::{FileId, Name, Server, Share, SharePath};
+use smb::{FileId, FolderIds, Name, Server, Share, SharePath};
 
 use self::call::Call;
 pub use self::error::{Class, Error};
@@ -39,20 +39,20 @@ pub struct Volumes {
 
 /// Opens connections to the share of one call, as its user.
 pub trait Connector: Send + Sync + 'static {
-    /// A connection that works: a new one, or one that came back and still answers.
+    /// A connection, new or given back before, which has just looked at these folders.
     ///
     /// # Errors
-    /// Those of [`RemoteShare::open`](smb::RemoteShare::open).
-    fn open(&self, by: Instant) -> smb::Result<Connected>;
+    /// Those of [`RemoteShare::open`](smb::RemoteShare::open) and [`Share::look`].
+    fn open(&self, folders: &[SharePath], by: Instant) -> smb::Result<Connected>;
 
     /// Takes a connection back that holds no lock and had no failure that ends it, for the next call.
-    fn give_back(&self, connection: Connected) {
+    fn give_back(&self, connection: Box<dyn Share + Send>) {
         drop(connection);
     }
 }
 
-/// A connection to a share, and the id of the share's own folder, which shows that it works.
-pub type Connected = (Box<dyn Share + Send>, FileId);
+/// A connection to a share, and what a look at some folders found.
+pub type Connected = (Box<dyn Share + Send>, Vec<smb::Result<FolderIds>>);
 
 /// A base folder: volumes are folders in it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -215,6 +215,23 @@ impl Volumes {
         job.wait(&name, by)
     }
 
+    /// Whether a volume's folder is there, for callers who only look.
+    ///
+    /// # Errors
+    /// Those of the share; `Link` and a missing base folder among them.
+    pub fn has(
+        &self,
+        connector: &dyn Connector,
+        base: &Base,
+        folder: &Folder,
+        by: Instant,
+    ) -> Result<bool, Error> {
+        let mut connected = connector.open(&Call::first_look(base)?, by)?;
+        let found = Call::new(self, &mut connected, base, by)?.find(folder.path())?;
+        connector.give_back(connected.0);
+        Ok(matches!(found.end, End::Folder(_)))
+    }
+
     /// Whether this process may have left something of a volume on a share: then failures that a caller finds itself are
     /// not final either.
     #[must_use]
@@ -244,10 +261,10 @@ impl Volumes {
             let difference = format!("the base folder {base}");
             return Err(Error::Exists { name, difference });
         }
-        let mut share = connector.open(by)?;
-        let (created, is_clean) = create::create(self, &mut share, volume, by)?;
+        let mut connected = connector.open(&Call::first_look(&volume.base)?, by)?;
+        let (created, is_clean) = create::create(self, &mut connected, volume, by)?;
         if is_clean {
-            connector.give_back(share);
+            connector.give_back(connected.0);
         }
         Ok(created)
     }
@@ -262,10 +279,10 @@ impl Volumes {
             (self.on_left)(volume, Left::Unrecorded);
             return Ok(Deleted::Left(Left::Unrecorded));
         }
-        let mut share = connector.open(by)?;
-        let (deleted, is_clean) = delete::delete(self, &mut share, volume, by)?;
+        let mut connected = connector.open(&Call::first_look(&volume.base)?, by)?;
+        let (deleted, is_clean) = delete::delete(self, &mut connected, volume, by)?;
         if is_clean {
-            connector.give_back(share);
+            connector.give_back(connected.0);
         }
         if let Some(name) = &volume.name
             && lock(&self.begun).get(&names::text(name)) == Some(&records::key(&volume.base))
@@ -287,20 +304,6 @@ impl Volumes {
     fn forget(&self, name: &Name) {
         lock(&self.begun).remove(&names::text(name));
     }
-}
-
-/// Whether a volume's folder is there, for callers who only look.
-///
-/// # Errors
-/// Those of the share; `Link` and a missing base folder among them.
-pub fn exists(
-    share: &mut Connected,
-    base: &Base,
-    folder: &Folder,
-    by: Instant,
-) -> Result<bool, Error> {
-    let found = Call::new(share, base, by)?.find(folder.path())?;
-    Ok(matches!(found.end, End::Folder(_)))
 }
 
 impl Delete {

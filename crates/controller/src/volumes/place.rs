@@ -1,12 +1,12 @@
 //! Where folders are, by names without case and by ids, and which of them are links.
 
-use smb::{Failure, FileId, SharePath, Visibility};
+use smb::{Failure, FileId, FolderIds, SharePath, Visibility};
 
+use super::Error;
 use super::call::{Call, prefixes};
-use super::names::{Folder, fold};
+use super::names::{Folder, RECORDS, fold};
 use super::records::place_key;
 use super::running::lock;
-use super::{Error, Volumes};
 
 /// How many folders are remembered that are no links.
 const MOST_PROVEN: usize = 10_000;
@@ -101,35 +101,66 @@ impl Found {
 impl Call<'_> {
     /// What is at a path below the base folder. A folder is taken for one only if its `..` is the folder above.
     pub(super) fn find(&mut self, below: &SharePath) -> Result<Found, Error> {
+        Ok(self.find_with(below, &[])?.0)
+    }
+
+    /// The same, and whether a `.wincsi` is in it.
+    pub(super) fn find_with_records(&mut self, below: &SharePath) -> Result<(Found, bool), Error> {
+        let (found, looked) = self.find_with(below, &[RECORDS])?;
+        let holds_records = match looked {
+            None | Some(Ok(_)) => looked.is_some(),
+            Some(Err(error)) => match error.failure {
+                Failure::NotFound => false,
+                Failure::NotAFolder | Failure::Link | Failure::Denied => true,
+                _ => return Err(error.into()),
+            },
+        };
+        Ok((found, holds_records))
+    }
+
+    /// Looks at a path below the base folder, with a name behind it if there is one.
+    fn find_with(
+        &mut self,
+        below: &SharePath,
+        behind: &[&str],
+    ) -> Result<(Found, Option<smb::Result<FolderIds>>), Error> {
         let mut found = Found {
             path: self.base.path.clone(),
             ids: self.ids.clone(),
             end: End::Folder(self.base_id),
         };
+        let mut paths = Vec::new();
         for name in below.names() {
             let path = found.path.join(name);
             found.path = path.map_err(|error| self.blocked(&found.path, error))?;
+            paths.push(found.path.clone());
+        }
+        for name in behind {
+            paths.push(self.below(&found.path, name)?);
+        }
+        let mut looked = self.share.look(&paths, self.by)?.into_iter();
+        for (path, looked) in paths.iter().zip(&mut looked).take(below.names().len()) {
             if let End::Folder(above) = found.end {
-                found.end = self.folder_in(&found.path, above)?;
+                found.end = self.end(path, looked, above)?;
             }
             if let End::Folder(id) = found.end {
                 // A link to a folder above.
                 if found.ids.contains(&id) {
-                    return Err(self.failed(&found.path, Failure::Link).into());
+                    return Err(self.failed(path, Failure::Link).into());
                 }
                 found.ids.push(id);
             }
         }
-        Ok(found)
+        Ok((found, looked.next()))
     }
 
     /// Refuses links that the rule of `..` does not see: those to a folder beside them, which lists twice then. Once is
     /// enough for a path and id: a link that came since leads to the same folder.
-    pub(super) fn prove(&mut self, volumes: &Volumes, found: &Found) -> Result<(), Error> {
+    pub(super) fn prove(&mut self, found: &Found) -> Result<(), Error> {
         let paths = prefixes(&found.path).into_iter().zip(&found.ids);
         for (path, id) in paths.skip(self.ids.len()) {
             let key = (place_key(self.base, &path), *id);
-            if lock(&volumes.proven).contains(&key) {
+            if lock(&self.volumes.proven).contains(&key) {
                 continue;
             }
             let above = path.parent().unwrap_or_default();
@@ -138,7 +169,7 @@ impl Call<'_> {
             if same.count() != 1 {
                 return Err(self.failed(&path, Failure::Link).into());
             }
-            let mut proven = lock(&volumes.proven);
+            let mut proven = lock(&self.volumes.proven);
             if proven.len() >= MOST_PROVEN {
                 proven.clear();
             }
@@ -193,13 +224,24 @@ impl Call<'_> {
 
     /// What is at a path, whose folder above has this id.
     pub(super) fn folder_in(&mut self, path: &SharePath, above: FileId) -> Result<End, Error> {
-        let listing = match self.share.list(path, 0, self.by) {
-            Ok(listing) => listing,
+        let looked = self.share.look(std::slice::from_ref(path), self.by)?.pop();
+        looked.map_or(Ok(End::Missing), |looked| self.end(path, looked, above))
+    }
+
+    /// What a look found at a path, whose folder above has this id.
+    pub(super) fn end(
+        &self,
+        path: &SharePath,
+        looked: smb::Result<FolderIds>,
+        above: FileId,
+    ) -> Result<End, Error> {
+        let ids = match looked {
+            Ok(ids) => ids,
             Err(error) if error.failure == Failure::NotFound => return Ok(End::Missing),
             Err(error) if error.failure == Failure::NotAFolder => return Ok(End::File),
             Err(error) => return Err(error.into()),
         };
-        match listing.above {
+        match ids.above {
             Some(found) if found != above => {
                 return Err(self.failed(path, Failure::Link).into());
             }
@@ -209,7 +251,7 @@ impl Call<'_> {
                 self.at(path)
             ),
         }
-        Ok(End::Folder(listing.id))
+        Ok(End::Folder(ids.id))
     }
 
     /// The ids at a path, as far as there is something. Those of the base folder are known.

@@ -5,14 +5,14 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use smb::{Entry, Failure, FileId, Kind, Listing, OpenFile, SharePath};
+use smb::{Entry, Failure, FileId, Kind, Listing, Lock, SharePath};
 
-use super::call::{Call, prefixes};
+use super::call::{Call, Files, prefixes};
 use super::names::{Folder, RECORDS, fold, text};
 use super::place::Place;
 use super::record::{Record, RecordError, State};
 use super::running::lock;
-use super::{Base, Error, Volumes};
+use super::{Base, Error};
 
 /// How many entries a `.wincsi` may have, or a folder in which a link is looked for.
 const MOST_ENTRIES: usize = 200_000;
@@ -25,12 +25,12 @@ const PAUSES: [Duration; 2] = [Duration::from_millis(2), Duration::from_millis(3
 
 /// What was read of records, by the paths of their `.wincsi`, and there by their files' names.
 #[derive(Default)]
-pub(super) struct Seen(Mutex<HashMap<String, Files>>);
+pub(super) struct Seen(Mutex<HashMap<String, Read>>);
 
-type Files = HashMap<String, (Stamp, Arc<Known>)>;
+type Read = HashMap<String, (Stamp, Arc<Known>)>;
 
 /// A file's id, change and size: with the same ones it was not written since.
-type Stamp = (FileId, u64, u64);
+pub(super) type Stamp = (FileId, u64, u64);
 
 /// What is known of a record.
 pub(super) struct Known {
@@ -52,17 +52,25 @@ pub(super) struct KnownVolume {
 
 /// A `.wincsi` on the way to a folder.
 struct Held {
+    /// In which it is.
     folder: SharePath,
+    /// Its own.
     id: FileId,
-    lock: Option<OpenFile>,
+    lock: Option<Lock>,
 }
 
 impl Seen {
-    fn of(&self, folder: &str) -> Option<Files> {
+    fn of(&self, folder: &str) -> Option<Read> {
         lock(&self.0).get(folder).cloned()
     }
 
-    fn put(&self, folder: String, files: Files) {
+    fn learn(&self, folder: &str, name: String, known: (Stamp, Arc<Known>)) {
+        if let Some(files) = lock(&self.0).get_mut(folder) {
+            files.insert(name, known);
+        }
+    }
+
+    fn put(&self, folder: String, files: Read) {
         let mut all = lock(&self.0);
         if all.len() >= MOST_FOLDERS && !all.contains_key(&folder) {
             let other = all.keys().next().cloned();
@@ -74,24 +82,25 @@ impl Seen {
 
 impl Call<'_> {
     /// Decides something about a folder, while no other call does in any base folder that it lies in. The work gets all
-    /// records that may name it.
+    /// records that may name it but the volume's own.
     pub(super) fn decide<T>(
         &mut self,
-        volumes: &Volumes,
+        own: &Files,
         folder: &Folder,
         work: impl FnOnce(&mut Self, &[Arc<Known>]) -> Result<T, Error>,
     ) -> Result<T, Error> {
         // The first time that takes long: it is done before the lock.
         let place = place_key(self.base, &self.records);
-        if volumes.seen.of(&place).is_none() {
-            self.list(&volumes.seen, &self.base.path, self.base_id)?;
+        if self.volumes.seen.of(&place).is_none() {
+            let id = self.base_records()?;
+            self.list(own, &self.base.path, id)?;
         }
         // Between calls of this process a queue is cheaper than tries at the server.
-        let _turn = volumes.bases.wait(&place, self.by)?;
+        let _turn = self.volumes.bases.wait(&place, self.by)?;
         let mut held = Vec::new();
         let done = self
             .lock_all(folder, &mut held)
-            .and_then(|()| self.list_all(&volumes.seen, &held))
+            .and_then(|()| self.list_all(own, &held))
             .and_then(|known| work(self, &known));
         for lock in held.into_iter().rev().filter_map(|held| held.lock) {
             self.unlock(lock);
@@ -106,13 +115,14 @@ impl Call<'_> {
         let above = self.find(&above)?;
         for (folder, id) in prefixes(&above.path).into_iter().zip(above.ids) {
             let is_base = folder == self.base.path;
-            // That of the base was looked up before the volume's lock, and is compared when it is listed.
-            if !is_base {
-                let Some(records) = self.records_in(&folder, id)? else {
-                    continue;
-                };
-                self.record_ids.push(records);
-            }
+            let records = match is_base {
+                true => Some(self.base_records()?),
+                false => self.records_in(&folder, id)?,
+            };
+            let Some(id) = records else {
+                continue;
+            };
+            self.record_ids.push(id);
             let path = self.below(&self.below(&folder, RECORDS)?, "lock")?;
             let lock = match self.wait_for_lock(&path) {
                 // Another user's base folder: its records count, and its own calls look at ours.
@@ -124,7 +134,7 @@ impl Call<'_> {
         Ok(())
     }
 
-    fn wait_for_lock(&mut self, path: &SharePath) -> Result<OpenFile, Error> {
+    fn wait_for_lock(&mut self, path: &SharePath) -> Result<Lock, Error> {
         let [mut pause, longest] = PAUSES;
         loop {
             match self.share.lock(path, self.by) {
@@ -140,10 +150,10 @@ impl Call<'_> {
         }
     }
 
-    fn list_all(&mut self, seen: &Seen, held: &[Held]) -> Result<Vec<Arc<Known>>, Error> {
+    fn list_all(&mut self, own: &Files, held: &[Held]) -> Result<Vec<Arc<Known>>, Error> {
         let mut known = Vec::new();
         for held in held {
-            known.extend(self.list(seen, &held.folder, held.id)?);
+            known.extend(self.list(own, &held.folder, held.id)?);
         }
         Ok(known)
     }
@@ -151,18 +161,21 @@ impl Call<'_> {
     /// The records of one base folder. Only those that are new or were written since are read.
     fn list(
         &mut self,
-        seen: &Seen,
+        own: &Files,
         folder: &SharePath,
         id: FileId,
     ) -> Result<Vec<Arc<Known>>, Error> {
         let records = self.below(folder, RECORDS)?;
-        let listing = self.list_whole(&records)?;
-        if listing.above.is_some_and(|found| found != id) {
+        let listing = self
+            .share
+            .list_ending(&records, SUFFIX, MOST_ENTRIES, self.by)?;
+        let listing = self.whole(&records, listing)?;
+        if listing.id != id {
             return Err(self.failed(&records, Failure::Link).into());
         }
         let place = place_key(self.base, &records);
-        let before = seen.of(&place).unwrap_or_default();
-        let mut files = Files::with_capacity(listing.entries.len());
+        let before = self.volumes.seen.of(&place).unwrap_or_default();
+        let mut files = Read::with_capacity(listing.entries.len());
         let mut failed = None;
         for entry in listing.entries {
             let Some(name) = record_name(&entry) else {
@@ -174,7 +187,7 @@ impl Call<'_> {
                     files.insert(name, known.clone());
                 }
                 _ if failed.is_some() => {}
-                _ => match self.read_other(&records, folder, &name, &entry) {
+                _ => match self.read_other(own, &records, folder, &name, &entry) {
                     Ok(Some(known)) => {
                         // What cannot be read is read again: perhaps by another user.
                         if known.volume.is_err() {
@@ -188,27 +201,55 @@ impl Call<'_> {
                 },
             }
         }
-        let known = files.values().map(|(_, known)| Arc::clone(known)).collect();
-        seen.put(place, files);
+        let others = files.values().filter(|(_, known)| known.key != own.own);
+        let known = others.map(|(_, known)| Arc::clone(known)).collect();
+        self.volumes.seen.put(place, files);
         failed.map_or(Ok(known), Err)
     }
 
-    /// Reads a record, which may be gone by now.
+    /// Remembers a record that this call wrote.
+    pub(super) fn learn(&self, files: &Files, record: Record, stamp: Stamp) {
+        let name = files.record.names().last().map(text);
+        let volume = KnownVolume::new(&self.base.path, record);
+        if let (Some(name), Ok(volume)) = (name, volume) {
+            let known = Known {
+                key: files.own.clone(),
+                file: files.record.clone(),
+                volume: Ok(volume),
+            };
+            let place = place_key(self.base, &self.records);
+            self.volumes
+                .seen
+                .learn(&place, name, (stamp, Arc::new(known)));
+        }
+    }
+
+    fn base_records(&self) -> Result<FileId, Error> {
+        let id = self.record_ids.first().copied();
+        id.ok_or_else(|| self.failed(&self.records, Failure::NotFound).into())
+    }
+
+    /// Reads a record, which may be gone by now; the volume's own is read by its call.
     fn read_other(
         &mut self,
+        own: &Files,
         records: &SharePath,
         folder: &SharePath,
         name: &str,
         entry: &Entry,
     ) -> Result<Option<Known>, Error> {
         let file = self.below(records, name)?;
+        let key = place_key(self.base, &file);
+        if key == own.own {
+            return Ok(None);
+        }
         let read = match entry.kind {
             Kind::File => self.share.read(&file, self.by),
             Kind::Folder | Kind::Link => Err(self.failed(&file, Failure::IsAFolder)),
         };
-        let key = name.strip_suffix(SUFFIX).unwrap_or_default();
+        let name = name.strip_suffix(SUFFIX).unwrap_or_default();
         let volume = match read {
-            Ok(bytes) => Record::parse(&bytes, key)
+            Ok(bytes) => Record::parse(&bytes, name)
                 .and_then(|record| KnownVolume::new(folder, record))
                 .map_err(|error| error.to_string()),
             Err(error) => match error.failure {
@@ -219,13 +260,16 @@ impl Call<'_> {
                 _ => return Err(error.into()),
             },
         };
-        let key = place_key(self.base, &file);
         Ok(Some(Known { key, file, volume }))
     }
 
     /// A folder with all its entries.
     pub(super) fn list_whole(&mut self, folder: &SharePath) -> Result<Listing, Error> {
         let listing = self.share.list(folder, MOST_ENTRIES, self.by)?;
+        self.whole(folder, listing)
+    }
+
+    fn whole(&self, folder: &SharePath, listing: Listing) -> Result<Listing, Error> {
         if listing.has_more {
             let reason = format!("it has more than {MOST_ENTRIES} entries");
             return Err(self.blocked(folder, reason));

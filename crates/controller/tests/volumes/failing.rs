@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
 use smb::{
-    Entry, Existing, Failure, FileId, Listing, OpenFile, Operation, Result, Share, SharePath,
-    Visibility,
+    Entry, Existing, Failure, FileId, FolderIds, Listing, Lock, OpenFile, Operation, Result, Share,
+    SharePath, Visibility,
 };
 use wincsi_controller::volumes::{Class, Connected, Connector, Leftover};
 
@@ -78,20 +78,20 @@ impl Failing {
 }
 
 impl Connector for Failing {
-    fn open(&self, by: Instant) -> Result<Connected> {
+    fn open(&self, folders: &[SharePath], by: Instant) -> Result<Connected> {
         let port = Port {
             port: self.port,
             share: "plain",
             password: PASSWORD,
         };
-        let (share, root) = port.open(by)?;
+        let (share, looked) = port.open(folders, by)?;
         let failing = FailingShare {
             share,
             number: self.number,
             failure: self.failure,
             operations: Arc::clone(&self.operations),
         };
-        Ok((Box::new(failing), root))
+        Ok((Box::new(failing), looked))
     }
 }
 
@@ -114,9 +114,31 @@ impl Share for FailingShare {
         self.share.stat(path, by)
     }
 
-    fn list(&mut self, folder: &SharePath, limit: usize, by: Instant) -> Result<Listing> {
+    fn look(&mut self, folders: &[SharePath], by: Instant) -> Result<Vec<Result<FolderIds>>> {
         self.begin(Operation::List)?;
-        self.share.list(folder, limit, by)
+        self.share.look(folders, by)
+    }
+
+    fn list_ending(
+        &mut self,
+        folder: &SharePath,
+        ending: &str,
+        limit: usize,
+        by: Instant,
+    ) -> Result<Listing> {
+        self.begin(Operation::List)?;
+        self.share.list_ending(folder, ending, limit, by)
+    }
+
+    fn take(
+        &mut self,
+        from: &SharePath,
+        id: FileId,
+        to: &SharePath,
+        by: Instant,
+    ) -> Result<OpenFile> {
+        self.begin(Operation::Rename)?;
+        self.share.take(from, id, to, by)
     }
 
     fn make_folder(&mut self, path: &SharePath, v: Visibility, by: Instant) -> Result<FileId> {
@@ -129,11 +151,14 @@ impl Share for FailingShare {
         self.share.create(path, content, by)
     }
 
-    fn place(&mut self, file: OpenFile, to: &SharePath, by: Instant) -> Result<()> {
+    fn place(&mut self, file: OpenFile, to: &SharePath, by: Instant) -> Result<u64> {
         match self.begin(Operation::Rename) {
             Ok(()) => self.share.place(file, to, by),
             // The file is closed in any case.
-            Err(error) => self.share.unlock(file, by).and(Err(error)),
+            Err(error) => {
+                let aside = file.path.clone();
+                self.share.place(file, &aside, by).and(Err(error))
+            }
         }
     }
 
@@ -168,12 +193,12 @@ impl Share for FailingShare {
         self.share.remove(path, id, by)
     }
 
-    fn lock(&mut self, path: &SharePath, by: Instant) -> Result<OpenFile> {
+    fn lock(&mut self, path: &SharePath, by: Instant) -> Result<Lock> {
         self.begin(Operation::Lock)?;
         self.share.lock(path, by)
     }
 
-    fn unlock(&mut self, lock: OpenFile, by: Instant) -> Result<()> {
+    fn unlock(&mut self, lock: Lock, by: Instant) -> Result<()> {
         self.begin(Operation::Unlock)?;
         self.share.unlock(lock, by)
     }

@@ -30,22 +30,22 @@ pub(crate) struct Port {
 }
 
 /// Connections that came back, by port, share and password: a new one takes the most time of a test.
-static IDLE: Mutex<BTreeMap<Place, Vec<Connected>>> = Mutex::new(BTreeMap::new());
+static IDLE: Mutex<BTreeMap<Place, Vec<Box<dyn Share + Send>>>> = Mutex::new(BTreeMap::new());
 
 type Place = (u16, &'static str, &'static str);
 
 impl Port {
-    fn idle(&self) -> Option<Connected> {
+    fn idle(&self) -> Option<Box<dyn Share + Send>> {
         let place = (self.port, self.share, self.password);
         IDLE.lock().unwrap().get_mut(&place)?.pop()
     }
 }
 
 impl Connector for Port {
-    fn open(&self, by: Instant) -> smb::Result<Connected> {
-        while let Some((mut share, _)) = self.idle() {
-            if let Ok(root) = share.stat(&SharePath::root(), by) {
-                return Ok((share, root.id));
+    fn open(&self, folders: &[SharePath], by: Instant) -> smb::Result<Connected> {
+        while let Some(mut share) = self.idle() {
+            if let Ok(looked) = share.look(folders, by) {
+                return Ok((share, looked));
             }
         }
         let Self {
@@ -54,11 +54,11 @@ impl Connector for Port {
             password,
         } = *self;
         let mut share = open(port, share, &user(), password, Privacy::Offered, by)?;
-        let root = share.stat(&SharePath::root(), by)?.id;
-        Ok((Box::new(share), root))
+        let looked = share.look(folders, by)?;
+        Ok((Box::new(share), looked))
     }
 
-    fn give_back(&self, connection: Connected) {
+    fn give_back(&self, connection: Box<dyn Share + Send>) {
         let place = (self.port, self.share, self.password);
         let mut idle = IDLE.lock().unwrap();
         idle.entry(place).or_default().push(connection);

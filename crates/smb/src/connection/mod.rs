@@ -53,6 +53,8 @@ pub(crate) struct Connection {
     protection: Protection,
     /// Of both sides, if the server has one of ours.
     cipher: Option<Cipher>,
+    /// What goes with the next requests, in messages of their own.
+    later: Vec<Vec<Request>>,
     has_ended: bool,
 }
 
@@ -88,6 +90,7 @@ impl Connection {
             credits: 1,
             protection: Protection::None,
             cipher: None,
+            later: Vec::new(),
             has_ended: false,
         };
         let preauth = opened.negotiate(privacy, by);
@@ -116,6 +119,11 @@ impl Connection {
         answers.pop().ok_or(Failure::Ended)
     }
 
+    /// Sends a request with the next ones: its answer tells only whether the connection goes on.
+    pub(crate) fn later(&mut self, request: Request) {
+        self.later.push(vec![request]);
+    }
+
     /// Sends requests, each once, and returns their answers in the order of the requests. The server carries out those of
     /// a chain one after the other, chains in any order. Any failure here is the end of the connection: nothing is known
     /// of the bytes that follow.
@@ -127,15 +135,27 @@ impl Connection {
         if self.has_ended {
             return Err(Failure::Ended);
         }
+        let before = std::mem::take(&mut self.later);
+        let longest = match chains {
+            [_] => LONGEST,
+            _ => LONGEST_OF_SEVERAL,
+        };
+        let all: Vec<&[Request]> = before.iter().chain(chains).map(Vec::as_slice).collect();
         let mut answers = Vec::new();
-        let mut rest = chains;
+        let mut rest = all.as_slice();
         while !rest.is_empty() {
             let (now, later) = rest.split_at(self.affordable(rest));
             let sent = self.send(now, by);
-            let done = sent.and_then(|to| self.receive(now, to, by));
+            let done = sent.and_then(|to| self.receive(now, to, longest, by));
             self.has_ended = done.is_err();
             answers.extend(done?);
             rest = later;
+        }
+        for answer in answers.drain(..before.len()) {
+            match self.expect_success(&answer) {
+                Err(failure) if failure.ends_connection() => return Err(failure),
+                Ok(()) | Err(_) => {}
+            }
         }
         Ok(answers)
     }
@@ -197,7 +217,7 @@ impl Connection {
     }
 
     /// How many of these chains the server's credits allow now.
-    fn affordable(&self, chains: &[Vec<Request>]) -> usize {
+    fn affordable(&self, chains: &[&[Request]]) -> usize {
         let mut needed = 0;
         let affordable = chains.iter().take_while(|chain| {
             needed += chain.len();
@@ -206,7 +226,7 @@ impl Connection {
         affordable.count()
     }
 
-    fn send(&mut self, chains: &[Vec<Request>], by: Instant) -> Outcome<Address> {
+    fn send(&mut self, chains: &[&[Request]], by: Instant) -> Outcome<Address> {
         if chains.is_empty() {
             return Err(Failure::Malformed("number of credits"));
         }
@@ -223,15 +243,12 @@ impl Connection {
 
     fn receive(
         &mut self,
-        chains: &[Vec<Request>],
+        chains: &[&[Request]],
         to: Address,
+        longest: usize,
         by: Instant,
     ) -> Outcome<Vec<Answer>> {
-        let requests: Vec<&Request> = chains.iter().flatten().collect();
-        let longest = match chains.len() {
-            1 => LONGEST,
-            _ => LONGEST_OF_SEVERAL,
-        };
+        let requests: Vec<&Request> = chains.iter().copied().flatten().collect();
         let mut answers: Vec<Option<Answer>> = requests.iter().map(|_| None).collect();
         while answers.iter().any(Option::is_none) {
             let frame = self.socket.receive(longest, by)?;

@@ -22,12 +22,32 @@ pub trait Share {
     /// `NotFound`, and those of any operation.
     fn stat(&mut self, path: &SharePath, by: Instant) -> Result<Entry>;
 
+    /// The ids of folders, and of those above them, in one message each.
+    ///
+    /// # Errors
+    /// Of each folder `NotAFolder`, `Link`; of all a failure that ends the connection.
+    fn look(&mut self, folders: &[SharePath], by: Instant) -> Result<Vec<Result<FolderIds>>>;
+
     /// Up to `limit` entries of a folder, in the server's order. Each call begins at the first one; it asks for one page
-    /// after the other, so that only what it returns takes memory. A limit of 0 is for the folder's ids.
+    /// after the other, so that only what it returns takes memory.
     ///
     /// # Errors
     /// `NotAFolder`, `Link`; `Name` for an entry whose name cannot be used.
-    fn list(&mut self, folder: &SharePath, limit: usize, by: Instant) -> Result<Listing>;
+    fn list(&mut self, folder: &SharePath, limit: usize, by: Instant) -> Result<Listing> {
+        self.list_ending(folder, "", limit, by)
+    }
+
+    /// The same, of those alone whose names end so; then `above` is not told.
+    ///
+    /// # Errors
+    /// Those of `list`.
+    fn list_ending(
+        &mut self,
+        folder: &SharePath,
+        ending: &str,
+        limit: usize,
+        by: Instant,
+    ) -> Result<Listing>;
 
     /// Makes one folder, and returns its id.
     ///
@@ -47,16 +67,17 @@ pub trait Share {
     /// `Exists`, `Limit`.
     fn create(&mut self, path: &SharePath, content: &[u8], by: Instant) -> Result<OpenFile>;
 
-    /// Moves a file that was made to another path, where it replaces a file, and closes it, after a failure too.
+    /// Moves a file that was made to another path, where it replaces a file, and closes it, after a failure too. Returns
+    /// when it has changed, as [`Entry::changed`]; 0 if the server does not tell.
     ///
     /// # Errors
     /// `Denied` or `InUse` for a file there that other clients have open.
-    fn place(&mut self, file: OpenFile, to: &SharePath, by: Instant) -> Result<()>;
+    fn place(&mut self, file: OpenFile, to: &SharePath, by: Instant) -> Result<u64>;
 
-    /// Removes a file that was made.
+    /// Removes what is open: a file, or an empty folder.
     ///
     /// # Errors
-    /// Those of any operation.
+    /// `NotEmpty`.
     fn discard(&mut self, file: OpenFile, by: Instant) -> Result<()>;
 
     /// The content of a file of [`LONGEST_FILE`] bytes at most.
@@ -77,6 +98,18 @@ pub trait Share {
         existing: Existing,
         by: Instant,
     ) -> Result<()>;
+
+    /// Moves a file or folder that must have this id, replaces nothing, and keeps it open.
+    ///
+    /// # Errors
+    /// Those of `rename`.
+    fn take(
+        &mut self,
+        from: &SharePath,
+        id: FileId,
+        to: &SharePath,
+        by: Instant,
+    ) -> Result<OpenFile>;
 
     /// Removes a file, a link or an empty folder that must have this id, read-only ones too.
     ///
@@ -105,13 +138,13 @@ pub trait Share {
     ///
     /// # Errors
     /// `InUse` while another has the lock; `Exists` for a file with content, which stays.
-    fn lock(&mut self, path: &SharePath, by: Instant) -> Result<OpenFile>;
+    fn lock(&mut self, path: &SharePath, by: Instant) -> Result<Lock>;
 
     /// Ends a lock, and removes its file.
     ///
     /// # Errors
     /// Those of any operation.
-    fn unlock(&mut self, lock: OpenFile, by: Instant) -> Result<()>;
+    fn unlock(&mut self, lock: Lock, by: Instant) -> Result<()>;
 }
 
 /// The server's number of a file or folder: unique in its file system while the file exists.
@@ -142,6 +175,15 @@ pub enum Kind {
     Folder,
     /// A reparse point of any tag.
     Link,
+}
+
+/// Which folder a path leads to, and where it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FolderIds {
+    /// Its own id.
+    pub id: FileId,
+    /// The id of the folder above, as its `..` has it; `None` for a share's own folder, and if the server lists none.
+    pub above: Option<FileId>,
 }
 
 /// The first entries of a folder.
@@ -175,11 +217,20 @@ pub enum Visibility {
     Hidden,
 }
 
-/// A file that is held open. Dropped, it stays open until the connection ends.
-#[must_use = "a file that is dropped stays open until the connection ends"]
+/// A file that is held open without sharing. Dropped, it stays until the connection ends.
+#[must_use = "a lock that is dropped stays until the connection ends"]
+#[derive(Debug)]
+pub struct Lock {
+    path: SharePath,
+    handle: Handle,
+}
+
+/// What was made or moved, and is still open. Dropped, it stays open until the connection ends.
+#[must_use = "what is dropped stays open until the connection ends"]
 #[derive(Debug)]
 pub struct OpenFile {
-    path: SharePath,
+    /// Where it is.
+    pub path: SharePath,
     handle: Handle,
     /// Its number.
     pub id: FileId,

@@ -2,7 +2,10 @@
 
 use std::time::Instant;
 
-use super::{Entry, Existing, FileId, Kind, LONGEST_FILE, Listing, OpenFile, Share, Visibility};
+use super::{
+    Entry, Existing, FileId, FolderIds, Kind, LONGEST_FILE, Listing, Lock, OpenFile, Share,
+    Visibility,
+};
 use crate::connection::{Answer, Connection, Privacy, Server};
 use crate::credentials::Credentials;
 use crate::error::{Error, Failure, Operation, Outcome, Result};
@@ -25,17 +28,8 @@ pub struct RemoteShare {
     place: String,
 }
 
-/// What a path leads to, and its id.
-type Found = (create::Answer, FileId);
-
-/// The open of a lock.
-const LOCK: Open = Open {
-    access: create::READ_DATA | create::WRITE_DATA | create::READ_ATTRIBUTES | create::DELETE,
-    attributes: create::HIDDEN,
-    sharing: create::SHARE_NOTHING,
-    disposition: Disposition::OpenOrCreate,
-    options: create::NO_FOLDER,
-};
+/// What an open answers, and what the requests behind it do.
+type Opened = (create::Answer, Vec<Answer>);
 
 /// An open that neither makes nor excludes anything.
 const LOOK: Open = Open {
@@ -44,6 +38,22 @@ const LOOK: Open = Open {
     sharing: create::SHARE_ALL,
     disposition: Disposition::Open,
     options: 0,
+};
+
+/// The open of a folder whose entries are listed.
+const LIST: Open = Open {
+    access: create::READ_DATA | create::READ_ATTRIBUTES,
+    options: create::FOLDER,
+    ..LOOK
+};
+
+/// The open of a lock.
+const LOCK: Open = Open {
+    access: create::READ_DATA | create::WRITE_DATA | create::READ_ATTRIBUTES | create::DELETE,
+    attributes: create::HIDDEN,
+    sharing: create::SHARE_NOTHING,
+    disposition: Disposition::OpenOrCreate,
+    options: create::NO_FOLDER,
 };
 
 impl RemoteShare {
@@ -63,146 +73,243 @@ impl RemoteShare {
         Ok(Self { connection, place })
     }
 
-    /// Opens a path, asks for its id, and does more with what is open, in one message.
+    /// Opens a path, and does more with what is open, in one message.
     fn begin(
         &mut self,
         path: &SharePath,
         open: Open,
-        more: Vec<Request>,
+        more: &[Request],
         by: Instant,
-    ) -> Outcome<(Found, Vec<Answer>)> {
-        let mut chain = opening(path, open);
-        chain.extend(more.into_iter().map(Request::related));
+    ) -> Outcome<Opened> {
+        let chain = chain(path, open, more);
         let mut answers = self.connection.exchange_all(&[chain], by)?;
-        let more = answers.split_off(2);
-        let (pairs, _) = answers.as_chunks();
-        let found = pairs.iter().map(|pair| self.found(pair, by)).next();
-        Ok((found.ok_or(Failure::Ended)??, more))
+        let more = answers.split_off(1);
+        let opened = answers.pop().ok_or(Failure::Ended)?;
+        Ok((self.opened(&opened)?, more))
     }
 
-    /// The same, and closes it. What the server answers to the request is the caller's to judge.
+    /// The same, and closes it.
     fn once(
         &mut self,
         path: &SharePath,
         open: Open,
-        more: Option<Request>,
+        more: &[Request],
         by: Instant,
-    ) -> Outcome<(Found, Option<Answer>)> {
-        let more = more.into_iter().chain([create::close(&LAST)]).collect();
-        let (found, mut answers) = self.begin(path, open, more, by)?;
-        let closed = answers.pop().ok_or(Failure::Ended)?;
-        match self.connection.expect_success(&closed) {
-            Err(failure) if failure.ends_connection() => return Err(failure),
-            // A server may skip what follows a request that failed.
-            Err(_) => self.close(&found.0.handle, by)?,
-            Ok(()) => {}
-        }
-        Ok((found, answers.pop()))
+    ) -> Outcome<Opened> {
+        let done = self.each_once(&[(path, open)], more, by)?.pop();
+        done.ok_or(Failure::Ended)?
     }
 
-    /// What an open answers. If the id is missing, the open is undone.
-    fn found(&mut self, [opened, id]: &[Answer; 2], by: Instant) -> Outcome<Found> {
-        self.connection.expect_success(opened)?;
-        let answer = create::Answer::parse(&opened.1);
-        let answer = answer.ok_or_else(|| self.connection.malformed("answer to an open"))?;
-        if let Err(failure) = self.connection.expect_success(id) {
-            // Where it is closed already, that is no failure.
-            let _ = self.close(&answer.handle, by);
-            return Err(failure);
+    /// The same for several paths, in any order.
+    fn each_once(
+        &mut self,
+        paths: &[(&SharePath, Open)],
+        more: &[Request],
+        by: Instant,
+    ) -> Outcome<Vec<Outcome<Opened>>> {
+        let more = [more, &[create::close(&LAST)]].concat();
+        let chains = paths.iter().map(|(path, open)| chain(path, *open, &more));
+        let chains: Vec<_> = chains.collect();
+        let mut answers = self.connection.exchange_all(&chains, by)?.into_iter();
+        let each = paths.iter().map(|_| {
+            let opened = answers.next().ok_or(Failure::Ended)?;
+            let mut more: Vec<_> = answers.by_ref().take(more.len()).collect();
+            let opened = self.opened(&opened)?;
+            let closed = more.pop().ok_or(Failure::Ended)?;
+            self.expect_closed(&closed, &opened.handle)?;
+            Ok((opened, more))
+        });
+        Ok(each.collect())
+    }
+
+    fn opened(&mut self, answer: &Answer) -> Outcome<create::Answer> {
+        self.connection.expect_success(answer)?;
+        let opened = create::Answer::parse(&answer.1);
+        opened.ok_or_else(|| self.connection.malformed("answer to an open"))
+    }
+
+    fn expect_closed(&mut self, closed: &Answer, handle: &Handle) -> Outcome<()> {
+        match self.connection.expect_success(closed) {
+            Err(failure) if failure.ends_connection() => return Err(failure),
+            // A server skips what follows a request that failed (MS-SMB2 3.3.5.2.7.2).
+            Err(_) => self.connection.later(create::close(handle)),
+            Ok(()) => {}
         }
-        match info::id_answer(&id.1) {
-            Some(id) => Ok((answer, FileId(id))),
-            None => Err(self.connection.malformed("answer about an id")),
+        Ok(())
+    }
+
+    fn id(&mut self, answer: Option<&Answer>) -> Outcome<FileId> {
+        let answer = answer.ok_or(Failure::Ended)?;
+        self.connection.expect_success(answer)?;
+        let id = info::id_answer(&answer.1).map(FileId);
+        id.ok_or_else(|| self.connection.malformed("answer about an id"))
+    }
+
+    /// Opens a path, and asks for its id.
+    fn identify(
+        &mut self,
+        path: &SharePath,
+        open: Open,
+        by: Instant,
+    ) -> Outcome<(create::Answer, FileId)> {
+        let (opened, answers) = self.begin(path, open, &[info::id(&LAST)], by)?;
+        let id = self.id(answers.first());
+        self.kept(&opened, id).map(|id| (opened, id))
+    }
+
+    /// After a failure, what is open is closed.
+    fn kept<T>(&mut self, opened: &create::Answer, done: Outcome<T>) -> Outcome<T> {
+        done.inspect_err(|_| self.connection.later(create::close(&opened.handle)))
+    }
+
+    /// Does something with what is open, and closes it, in one message. Returns when it has changed.
+    fn end(&mut self, last: Request, handle: &Handle, by: Instant) -> Outcome<u64> {
+        let chain = vec![last, create::close_and_tell(&LAST).related()];
+        let answers = self.connection.exchange_all(&[chain], by)?;
+        let [done, closed] = answers.as_slice() else {
+            return Err(Failure::Ended);
+        };
+        let done = self.connection.expect_success(done);
+        self.expect_closed(closed, handle)?;
+        done.map(|()| create::changed(&closed.1).unwrap_or(0))
+    }
+
+    /// The id of a folder, and of that above it, which is nobody's affair for a share's own.
+    fn ids(&mut self, path: &SharePath, (opened, answers): &Opened) -> Outcome<FolderIds> {
+        let mut listing = self.listing(opened, answers)?;
+        if let Some(answer) = answers.get(1).filter(|_| *path != SharePath::root()) {
+            self.take_entries(&mut listing, answer, 0)?;
         }
+        let (id, above) = (listing.id, listing.above);
+        Ok(FolderIds { id, above })
+    }
+
+    /// The listing of a folder, without entries yet.
+    fn listing(&mut self, opened: &create::Answer, answers: &[Answer]) -> Outcome<Listing> {
+        if kind(opened.attributes) == Kind::Link {
+            return Err(Failure::Link);
+        }
+        let id = self.id(answers.first())?;
+        Ok(Listing {
+            id,
+            ..Listing::default()
+        })
+    }
+
+    /// The entries of a folder, in one message, if its end or the limit is among the first ones.
+    fn few_entries(
+        &mut self,
+        folder: &SharePath,
+        ending: &str,
+        limit: usize,
+        by: Instant,
+    ) -> Outcome<Option<Listing>> {
+        let asked = [
+            info::id(&LAST),
+            info::directory(&LAST, ending, PAYLOAD),
+            // After all that fit in one answer, the end.
+            info::directory(&LAST, ending, FEW_ENTRIES),
+        ];
+        let (opened, answers) = self.once(folder, LIST, &asked, by)?;
+        let mut listing = self.listing(&opened, &answers)?;
+        for answer in answers.iter().skip(1) {
+            if self.take_entries(&mut listing, answer, limit)? {
+                return Ok(Some(listing));
+            }
+        }
+        Ok(None)
+    }
+
+    /// The entries of a folder, one message after the other.
+    fn entries(
+        &mut self,
+        folder: &SharePath,
+        ending: &str,
+        limit: usize,
+        by: Instant,
+    ) -> Outcome<Listing> {
+        let (opened, answers) = self.begin(folder, LIST, &[info::id(&LAST)], by)?;
+        let mut listing = self.listing(&opened, &answers);
+        while let Ok(found) = &mut listing {
+            let next = info::directory(&opened.handle, ending, PAYLOAD);
+            let answer = self.connection.exchange(next, by)?;
+            match self.take_entries(found, &answer, limit) {
+                Ok(false) => {}
+                Ok(true) => break,
+                Err(failure) => listing = Err(failure),
+            }
+        }
+        self.connection.later(create::close(&opened.handle));
+        listing
+    }
+
+    /// Takes some entries, and returns whether these were all, or as many as the limit.
+    fn take_entries(
+        &mut self,
+        listing: &mut Listing,
+        answer: &Answer,
+        limit: usize,
+    ) -> Outcome<bool> {
+        match answer.0.status {
+            // The second is Samba's answer for a path that is too long for it: it lists nothing, not even `..`.
+            status::NO_MORE_FILES | status::NO_SUCH_FILE => return Ok(true),
+            _ => self.connection.expect_success(answer)?,
+        }
+        let listed = info::directory_answer(&answer.1);
+        let listed = listed.ok_or_else(|| self.connection.malformed("list of a folder"))?;
+        let mut listed = listed.into_iter();
+        listed.try_for_each(|entry| listing.take(entry, limit))?;
+        Ok(listing.has_more)
+    }
+
+    /// Makes a lock's file, which no other client has then: it is removed when it is closed.
+    fn make_lock(&mut self, path: &SharePath, by: Instant) -> Outcome<Handle> {
+        let open = Open {
+            disposition: Disposition::Create,
+            options: create::NO_FOLDER | create::DELETE_ON_CLOSE,
+            ..LOCK
+        };
+        Ok(self.begin(path, open, &[], by)?.0.handle)
+    }
+
+    /// Takes a lock's file that is there: its last holder may be just removing it, and it may be none.
+    fn take_lock(&mut self, path: &SharePath, by: Instant) -> Outcome<Handle> {
+        let (opened, id) = self.identify(path, LOCK, by)?;
+        let taken = match self.attributes(path, by) {
+            // Only now: a file that someone wrote stays.
+            Ok((now, found)) if found == id && now.size == 0 => {
+                let dispose = info::dispose(&opened.handle);
+                self.connection.call(dispose, by).map(|_| opened.handle)
+            }
+            Ok((_, found)) if found == id => Err(Failure::Exists),
+            Err(failure) if failure != Failure::NotFound => Err(failure),
+            // Samba may open a file that its last holder is just removing: a lock on it would exclude no one.
+            Ok(_) | Err(_) => Err(Failure::InUse),
+        };
+        // At once: the next try may be this connection's.
+        if taken.is_err() {
+            let _ = self.close(&opened.handle, by);
+        }
+        taken
+    }
+
+    fn attributes(&mut self, path: &SharePath, by: Instant) -> Outcome<(create::Answer, FileId)> {
+        let (found, answers) = self.once(path, LOOK, &[info::id(&LAST)], by)?;
+        let id = self.id(answers.first())?;
+        Ok((found, id))
     }
 
     fn close(&mut self, handle: &Handle, by: Instant) -> Outcome<()> {
         self.connection.call(create::close(handle), by).map(drop)
     }
 
-    /// Does something with what is open, and closes it, in one message: the server closes it after a failure too.
-    fn end(&mut self, last: Request, handle: &Handle, by: Instant) -> Outcome<()> {
-        let chain = vec![last, create::close(handle)];
-        let answers = self.connection.exchange_all(&[chain], by)?;
-        let mut answers = answers.iter();
-        answers.try_for_each(|answer| self.connection.expect_success(answer))
-    }
-
-    /// The entries of an open folder: first those that came with the open. Without a limit for entries it is closed by now.
-    fn entries(
-        &mut self,
-        (opened, id): &Found,
-        answers: Vec<Answer>,
-        limit: usize,
-        by: Instant,
-    ) -> Outcome<Listing> {
-        if kind(opened.attributes) == Kind::Link {
-            return Err(Failure::Link);
-        }
-        let (mut listing, mut is_first) = (Listing::default(), true);
-        listing.id = *id;
-        let mut answers = answers.into_iter();
-        loop {
-            let answer = match answers.next() {
-                Some(answer) => answer,
-                None if limit == 0 => return Ok(listing),
-                None => {
-                    let next = info::directory(&opened.handle, PAYLOAD);
-                    self.connection.exchange(next, by)?
-                }
-            };
-            match answer.0.status {
-                status::NO_MORE_FILES => return Ok(listing),
-                // Samba's answer for a path that is too long for it: it lists nothing, not even `..`.
-                status::NO_SUCH_FILE if is_first => return Ok(listing),
-                _ => self.connection.expect_success(&answer)?,
-            }
-            let listed = info::directory_answer(&answer.1);
-            let listed = listed.ok_or_else(|| self.connection.malformed("list of a folder"))?;
-            for entry in listed {
-                listing.take(entry, limit)?;
-            }
-            if listing.has_more {
-                return Ok(listing);
-            }
-            is_first = false;
-        }
-    }
-
-    /// Makes a lock's file, which no other client has then: it is removed when it is closed.
-    fn make_lock(&mut self, path: &SharePath, by: Instant) -> Outcome<Found> {
-        let open = Open {
-            disposition: Disposition::Create,
-            options: create::NO_FOLDER | create::DELETE_ON_CLOSE,
-            ..LOCK
-        };
-        Ok(self.begin(path, open, Vec::new(), by)?.0)
-    }
-
-    /// Takes a lock's file that is there: its last holder may be just removing it, and it may be none.
-    fn take_lock(&mut self, path: &SharePath, by: Instant) -> Outcome<Found> {
-        let (found, _) = self.begin(path, LOCK, Vec::new(), by)?;
-        let failure = match self.once(path, LOOK, None, by) {
-            // Only now: a file that someone wrote stays.
-            Ok(((current, id), _)) if id == found.1 && current.size == 0 => {
-                let dispose = info::dispose(&found.0.handle);
-                match self.connection.call(dispose, by) {
-                    Ok(_) => return Ok(found),
-                    Err(failure) => failure,
-                }
-            }
-            Ok(((_, id), _)) if id == found.1 => Failure::Exists,
-            Err(failure) if failure != Failure::NotFound => failure,
-            // Samba may open a file that its last holder is just removing: a lock on it would exclude no one.
-            Ok(_) | Err(_) => Failure::InUse,
-        };
-        // The file may be gone by now: that is no failure.
-        let _ = self.close(&found.0.handle, by);
-        Err(failure)
-    }
-
     /// Makes a file, which stays open.
-    fn write(&mut self, path: &SharePath, content: &[u8], by: Instant) -> Outcome<Found> {
+    fn write(
+        &mut self,
+        path: &SharePath,
+        content: &[u8],
+        by: Instant,
+    ) -> Outcome<(Handle, FileId)> {
         let size = u32::try_from(content.len()).ok();
         let size = size.filter(|size| *size <= PAYLOAD);
         let size = size.ok_or(Failure::Limit(LONGEST_FILE))?;
@@ -214,41 +321,42 @@ impl RemoteShare {
             // It is open for a moment still when it is in its place, where others read it.
             ..LOOK
         };
-        let requests = vec![file::write(&LAST, 0, content), file::flush(&LAST)];
-        let (found, answers) = self.begin(path, open, requests, by)?;
-        if let Err(failure) = self.written(&answers, size) {
-            // It is not kept from the next call.
-            let _ = self.close(&found.0.handle, by);
-            return Err(failure);
-        }
-        Ok(found)
+        let requests = [
+            info::id(&LAST),
+            file::write(&LAST, 0, content),
+            file::flush(&LAST),
+        ];
+        let (opened, answers) = self.begin(path, open, &requests, by)?;
+        let id = self.written(&answers, size);
+        self.kept(&opened, id).map(|id| (opened.handle, id))
     }
 
-    fn written(&mut self, answers: &[Answer], size: u32) -> Outcome<()> {
-        let mut all = answers.iter();
-        all.try_for_each(|answer| self.connection.expect_success(answer))?;
-        let written = answers
-            .first()
-            .and_then(|(_, message)| file::write_answer(message));
-        match written {
-            Some(written) if written == size => Ok(()),
-            _ => Err(self.connection.malformed("count of written bytes")),
+    fn written(&mut self, answers: &[Answer], size: u32) -> Outcome<FileId> {
+        let [id, written, flushed] = answers else {
+            return Err(Failure::Ended);
+        };
+        let id = self.id(Some(id))?;
+        self.connection.expect_success(written)?;
+        if file::write_answer(&written.1) != Some(size) {
+            return Err(self.connection.malformed("count of written bytes"));
         }
+        self.connection.expect_success(flushed)?;
+        Ok(id)
     }
 
     /// What was read of a file, by the answer to its open and that to the read.
-    fn content(&mut self, opened: &create::Answer, answer: Option<Answer>) -> Outcome<Vec<u8>> {
+    fn content(&mut self, (opened, answers): &Opened) -> Outcome<Vec<u8>> {
         match kind(opened.attributes) {
             Kind::Link => return Err(Failure::Link),
             Kind::Folder => return Err(Failure::IsAFolder),
             Kind::File if opened.size > LONGEST_FILE => return Err(Failure::Limit(LONGEST_FILE)),
             Kind::File => {}
         }
-        let answer = answer.ok_or(Failure::Ended)?;
+        let answer = answers.first().ok_or(Failure::Ended)?;
         if answer.0.status == status::END_OF_FILE {
             return Ok(Vec::new());
         }
-        self.connection.expect_success(&answer)?;
+        self.connection.expect_success(answer)?;
         match file::read_answer(&answer.1, PAYLOAD) {
             Some(data) => Ok(data.to_vec()),
             None => Err(self.connection.malformed("answer with data")),
@@ -262,41 +370,45 @@ impl RemoteShare {
             access: create::DELETE | create::READ_ATTRIBUTES | create::WRITE_ATTRIBUTES,
             ..LOOK
         };
-        let opening: Vec<_> = entries
-            .iter()
-            .map(|(path, _)| opening(path, open))
-            .collect();
+        let asked = [info::id(&LAST)];
+        let chains = entries.iter().map(|(path, _)| chain(path, open, &asked));
+        let chains: Vec<_> = chains.collect();
         let first = &entries[0].0;
-        let opened = self.connection.exchange_all(&opening, by);
+        let opened = self.connection.exchange_all(&chains, by);
         let opened = self.told(Operation::Remove, first, opened)?;
-        let (pairs, _) = opened.as_chunks();
         let mut chains = Vec::new();
         let mut owners = Vec::new();
         let mut failures = Vec::new();
-        for ((path, id), pair) in entries.iter().zip(pairs) {
-            let chain = match self.found(pair, by) {
-                Ok((opened, found)) if found == *id => removal(&opened),
-                Ok((opened, found)) => {
-                    let expected = *id;
-                    failures.push((path, Failure::Changed { expected, found }));
-                    vec![create::close(&opened.handle)]
+        let (pairs, _) = opened.as_chunks();
+        for ((path, id), [opened, found]) in entries.iter().zip(pairs) {
+            match self.to_remove(opened, found, *id) {
+                Ok(opened) => {
+                    let chain = removal(&opened);
+                    owners.push((path, opened.handle, chain.len()));
+                    chains.push(chain);
                 }
-                Err(failure) => {
-                    failures.push((path, failure));
-                    continue;
-                }
-            };
-            owners.extend(chain.iter().map(|_| path));
-            chains.push(chain);
+                Err(failure) => failures.push((path, failure)),
+            }
         }
         let closed = self.connection.exchange_all(&chains, by);
-        let closed = closed.unwrap_or_else(|failure| {
-            failures.push((first, failure));
-            Vec::new()
-        });
-        for (answer, path) in closed.iter().zip(owners) {
-            let done = self.connection.expect_success(answer);
+        let mut closed = closed
+            .unwrap_or_else(|failure| {
+                failures.push((first, failure));
+                Vec::new()
+            })
+            .into_iter();
+        for (path, handle, length) in owners {
+            let answers: Vec<_> = closed.by_ref().take(length).collect();
+            let mut each = answers.iter();
+            let done = each.try_for_each(|answer| self.connection.expect_success(answer));
             failures.extend(done.err().map(|failure| (path, failure)));
+            if let Some(closed) = answers.last() {
+                failures.extend(
+                    self.expect_closed(closed, &handle)
+                        .err()
+                        .map(|failure| (path, failure)),
+                );
+            }
         }
         let worst = failures
             .into_iter()
@@ -306,23 +418,21 @@ impl RemoteShare {
         })
     }
 
+    /// What was opened, if it has this id.
+    fn to_remove(
+        &mut self,
+        opened: &Answer,
+        id: &Answer,
+        expected: FileId,
+    ) -> Outcome<create::Answer> {
+        let opened = self.opened(opened)?;
+        let id = self.id(Some(id)).and_then(|found| same(expected, found));
+        self.kept(&opened, id).map(|()| opened)
+    }
+
     /// The result of an operation, as its caller has it.
     fn told<T>(&self, operation: Operation, path: &SharePath, done: Outcome<T>) -> Result<T> {
         done.map_err(|failure| self.failed(operation, path, failure))
-    }
-
-    fn opened(
-        &self,
-        operation: Operation,
-        path: &SharePath,
-        done: Outcome<Found>,
-    ) -> Result<OpenFile> {
-        let (opened, id) = self.told(operation, path, done)?;
-        Ok(OpenFile {
-            path: path.clone(),
-            handle: opened.handle,
-            id,
-        })
     }
 
     fn failed(&self, operation: Operation, path: &SharePath, failure: Failure) -> Error {
@@ -332,8 +442,8 @@ impl RemoteShare {
 
 impl Share for RemoteShare {
     fn stat(&mut self, path: &SharePath, by: Instant) -> Result<Entry> {
-        let done = self.once(path, LOOK, None, by);
-        let ((found, id), _) = self.told(Operation::Stat, path, done)?;
+        let found = self.attributes(path, by);
+        let (found, id) = self.told(Operation::Stat, path, found)?;
         Ok(Entry {
             name: path.names().last().cloned(),
             id,
@@ -343,26 +453,35 @@ impl Share for RemoteShare {
         })
     }
 
-    fn list(&mut self, folder: &SharePath, limit: usize, by: Instant) -> Result<Listing> {
-        let open = Open {
-            access: create::READ_DATA | create::READ_ATTRIBUTES,
-            options: create::FOLDER,
-            ..LOOK
-        };
-        let few = || info::directory(&LAST, FEW_ENTRIES);
-        let listing = if limit == 0 {
-            let done = self.once(folder, open, Some(few()), by);
-            done.and_then(|(found, answer)| self.entries(&found, Vec::from_iter(answer), 0, by))
-        } else {
-            // After all entries that fit in one answer, the end.
-            let requests = vec![info::directory(&LAST, PAYLOAD), few()];
-            let done = self.begin(folder, open, requests, by);
-            done.and_then(|(found, answers)| {
-                let listing = self.entries(&found, answers, limit, by);
-                let closed = self.close(&found.0.handle, by);
-                let listing = listing?;
-                closed.map(|()| listing)
-            })
+    fn look(&mut self, folders: &[SharePath], by: Instant) -> Result<Vec<Result<FolderIds>>> {
+        let opens = folders.iter().map(|path| match path.names() {
+            // A user may work in a folder of a share without a right to list all.
+            [] => (path, LOOK),
+            _ => (path, LIST),
+        });
+        let asked = [info::id(&LAST), info::directory(&LAST, "", FEW_ENTRIES)];
+        let looked = self.each_once(&Vec::from_iter(opens), &asked, by);
+        let first = folders.first().cloned().unwrap_or_default();
+        let looked = self.told(Operation::List, &first, looked)?;
+        let each = folders.iter().zip(looked).map(|(path, looked)| {
+            let ids = looked.and_then(|looked| self.ids(path, &looked));
+            self.told(Operation::List, path, ids)
+        });
+        Ok(each.collect())
+    }
+
+    fn list_ending(
+        &mut self,
+        folder: &SharePath,
+        ending: &str,
+        limit: usize,
+        by: Instant,
+    ) -> Result<Listing> {
+        let listing = self.few_entries(folder, ending, limit, by);
+        let listing = match listing {
+            Ok(None) => self.entries(folder, ending, limit, by),
+            Ok(Some(listing)) => Ok(listing),
+            Err(failure) => Err(failure),
         };
         self.told(Operation::List, folder, listing)
     }
@@ -383,17 +502,19 @@ impl Share for RemoteShare {
             options: create::FOLDER,
             ..LOOK
         };
-        let done = self.once(path, open, None, by);
-        let ((_, id), _) = self.told(Operation::MakeFolder, path, done)?;
-        Ok(id)
+        let made = self.once(path, open, &[info::id(&LAST)], by);
+        let id = made.and_then(|(_, answers)| self.id(answers.first()));
+        self.told(Operation::MakeFolder, path, id)
     }
 
     fn create(&mut self, path: &SharePath, content: &[u8], by: Instant) -> Result<OpenFile> {
-        let done = self.write(path, content, by);
-        self.opened(Operation::Create, path, done)
+        let written = self.write(path, content, by);
+        let (handle, id) = self.told(Operation::Create, path, written)?;
+        let path = path.clone();
+        Ok(OpenFile { path, handle, id })
     }
 
-    fn place(&mut self, file: OpenFile, to: &SharePath, by: Instant) -> Result<()> {
+    fn place(&mut self, file: OpenFile, to: &SharePath, by: Instant) -> Result<u64> {
         let request = info::rename(&file.handle, &to.encode(), Replaces::AFile);
         let done = self.end(request, &file.handle, by);
         self.told(Operation::Rename, &file.path, done)
@@ -401,7 +522,7 @@ impl Share for RemoteShare {
 
     fn discard(&mut self, file: OpenFile, by: Instant) -> Result<()> {
         let done = self.end(info::dispose(&file.handle), &file.handle, by);
-        self.told(Operation::Remove, &file.path, done)
+        self.told(Operation::Remove, &file.path, done.map(drop))
     }
 
     fn read(&mut self, path: &SharePath, by: Instant) -> Result<Vec<u8>> {
@@ -410,9 +531,8 @@ impl Share for RemoteShare {
             options: create::NO_FOLDER,
             ..LOOK
         };
-        let request = file::read(&LAST, 0, PAYLOAD);
-        let done = self.once(path, open, Some(request), by);
-        let content = done.and_then(|((found, _), answer)| self.content(&found, answer));
+        let done = self.once(path, open, &[file::read(&LAST, 0, PAYLOAD)], by);
+        let content = done.and_then(|read| self.content(&read));
         self.told(Operation::Read, path, content)
     }
 
@@ -428,13 +548,8 @@ impl Share for RemoteShare {
             access: create::DELETE | create::READ_ATTRIBUTES,
             ..LOOK
         };
-        let opened = self.begin(from, open, Vec::new(), by);
-        let done = opened.and_then(|((opened, found), _)| {
-            if found != id {
-                self.close(&opened.handle, by)?;
-                let expected = id;
-                return Err(Failure::Changed { expected, found });
-            }
+        let done = self.identify(from, open, by).and_then(|(opened, found)| {
+            self.kept(&opened, same(id, found))?;
             let replaces = match (existing, kind(opened.attributes)) {
                 (Existing::Replace, Kind::File) => Replaces::AFile,
                 // Samba would let a folder replace an empty one.
@@ -443,7 +558,28 @@ impl Share for RemoteShare {
             let request = info::rename(&opened.handle, &to.encode(), replaces);
             self.end(request, &opened.handle, by)
         });
-        self.told(Operation::Rename, from, done)
+        self.told(Operation::Rename, from, done.map(drop))
+    }
+
+    fn take(
+        &mut self,
+        from: &SharePath,
+        id: FileId,
+        to: &SharePath,
+        by: Instant,
+    ) -> Result<OpenFile> {
+        let open = Open {
+            access: create::DELETE | create::READ_ATTRIBUTES,
+            ..LOOK
+        };
+        let done = self.identify(from, open, by).and_then(|(opened, found)| {
+            let request = info::rename(&opened.handle, &to.encode(), Replaces::Nothing);
+            let done = same(id, found).and_then(|()| self.connection.call(request, by));
+            self.kept(&opened, done).map(|_| opened.handle)
+        });
+        let handle = self.told(Operation::Rename, from, done)?;
+        let path = to.clone();
+        Ok(OpenFile { path, handle, id })
     }
 
     fn remove(&mut self, path: &SharePath, id: FileId, by: Instant) -> Result<()> {
@@ -455,10 +591,10 @@ impl Share for RemoteShare {
             access: create::DELETE | create::READ_ATTRIBUTES,
             ..LOOK
         };
-        let done = self.once(path, open, Some(info::dispose(&LAST)), by);
+        let done = self.once(path, open, &[info::dispose(&LAST)], by);
         let done = done.and_then(|(_, disposed)| {
-            self.connection
-                .expect_success(&disposed.ok_or(Failure::Ended)?)
+            let mut disposed = disposed.iter();
+            disposed.try_for_each(|answer| self.connection.expect_success(answer))
         });
         match done {
             Err(Failure::NotFound) => Ok(()),
@@ -471,7 +607,7 @@ impl Share for RemoteShare {
         portions.try_for_each(|some| self.remove_together(some, by))
     }
 
-    fn lock(&mut self, path: &SharePath, by: Instant) -> Result<OpenFile> {
+    fn lock(&mut self, path: &SharePath, by: Instant) -> Result<Lock> {
         let made = match self.make_lock(path, by) {
             Err(Failure::Exists) => self.take_lock(path, by),
             made => made,
@@ -481,21 +617,29 @@ impl Share for RemoteShare {
             Failure::DeletePending => Failure::InUse,
             other => other,
         });
-        self.opened(Operation::Lock, path, held)
+        let handle = self.told(Operation::Lock, path, held)?;
+        let path = path.clone();
+        Ok(Lock { path, handle })
     }
 
-    fn unlock(&mut self, lock: OpenFile, by: Instant) -> Result<()> {
+    fn unlock(&mut self, lock: Lock, by: Instant) -> Result<()> {
         let closed = self.close(&lock.handle, by);
         self.told(Operation::Unlock, &lock.path, closed)
     }
 }
 
-/// Opens a path, and asks for its id.
-fn opening(path: &SharePath, open: Open) -> Vec<Request> {
-    vec![
-        create::request(&path.encode(), open),
-        info::id(&LAST).related(),
-    ]
+/// Opens a path, and does more with what is open.
+fn chain(path: &SharePath, open: Open, more: &[Request]) -> Vec<Request> {
+    let more = more.iter().cloned().map(Request::related);
+    let opening = create::request(&path.encode(), open);
+    [opening].into_iter().chain(more).collect()
+}
+
+fn same(expected: FileId, found: FileId) -> Outcome<()> {
+    if expected == found {
+        return Ok(());
+    }
+    Err(Failure::Changed { expected, found })
 }
 
 /// Removes what is open when it is closed, and closes it.
@@ -504,11 +648,14 @@ fn removal(opened: &create::Answer) -> Vec<Request> {
     if opened.attributes & create::READ_ONLY != 0 {
         let others = opened.attributes & !create::READ_ONLY;
         let attributes = if others == 0 { create::NORMAL } else { others };
-        chain.insert(0, info::attributes(&opened.handle, attributes));
-        // The file may have another name, which stays.
-        chain.push(info::attributes(&opened.handle, opened.attributes));
+        chain = vec![
+            info::attributes(&opened.handle, attributes),
+            info::dispose(&LAST).related(),
+            // The file may have another name, which stays.
+            info::attributes(&LAST, opened.attributes).related(),
+        ];
     }
-    chain.push(create::close(&opened.handle));
+    chain.push(create::close(&LAST).related());
     chain
 }
 

@@ -72,8 +72,22 @@ pub(crate) fn request(path: &[u8], open: Open) -> Request {
 }
 
 pub(crate) fn close(handle: &Handle) -> Request {
-    let body = Out::default().u16(24).u16(0).u32(0).bytes(handle).done();
-    Request::new(Command::Close, body)
+    close_with(handle, 0)
+}
+
+/// The answer has the times of what was closed.
+pub(crate) fn close_and_tell(handle: &Handle) -> Request {
+    close_with(handle, 1)
+}
+
+fn close_with(handle: &Handle, flags: u16) -> Request {
+    let body = Out::default().u16(24).u16(flags).u32(0).bytes(handle);
+    Request::new(Command::Close, body.done())
+}
+
+/// When what was closed has changed; 0 if the server does not tell.
+pub(crate) fn changed(message: &[u8]) -> Option<u64> {
+    bytes::u64_le(body(message, 60)?, 32)
 }
 
 impl Answer {

@@ -25,9 +25,9 @@ pub(crate) struct Listed {
     pub(crate) changed: u64,
 }
 
-/// The next entries of an open folder that fit in so many bytes.
-pub(crate) fn directory(handle: &Handle, most: u32) -> Request {
-    let pattern = bytes::utf16("*");
+/// The next entries of an open folder that fit in so many bytes, those whose names end so.
+pub(crate) fn directory(handle: &Handle, ending: &str, most: u32) -> Request {
+    let pattern = bytes::utf16(&format!("*{ending}"));
     let head = Out::default().u16(33).u8(ID_FULL_DIRECTORY).u8(0);
     let head = head.u32(0).bytes(handle).u16(BUFFER_AT);
     let body = head.len16(&pattern).u32(most).bytes(&pattern).done();

@@ -46,6 +46,7 @@ pub(crate) enum Command {
 }
 
 /// A request without its header.
+#[derive(Clone)]
 pub(crate) struct Request {
     pub(crate) command: Command,
     pub(crate) body: Vec<u8>,
@@ -169,6 +170,7 @@ pub(crate) fn decode_everything(bytes: &[u8]) {
     let _ = session::Answer::parse(bytes);
     let _ = tree::Answer::parse(bytes);
     let _ = create::Answer::parse(bytes);
+    let _ = create::changed(bytes);
     let _ = file::read_answer(bytes, PAYLOAD);
     let _ = file::write_answer(bytes);
     let _ = info::id_answer(bytes);

@@ -88,7 +88,7 @@ fn files_have_the_bytes_that_were_written() {
             let file = share.create(&at("g"), b"new", soon()).unwrap();
             let new = file.id;
             assert_eq!(share.read(&at("g"), soon()).unwrap(), b"new");
-            share.unlock(file, soon()).unwrap();
+            share.place(file, &at("g"), soon()).unwrap();
             let kept = share.rename(&at("g"), new, &at("f"), Existing::Refuse, soon());
             assert_eq!(failure(kept), Failure::Exists);
             share
@@ -125,7 +125,7 @@ fn names_are_those_that_the_server_has() {
     let names = ["a b", "a\u{f028}b", "ä", "\u{1f600}", "A", "$x"];
     for name in names {
         let file = share.create(&at(name), name.as_bytes(), soon()).unwrap();
-        share.unlock(file, soon()).unwrap();
+        share.place(file, &at(name), soon()).unwrap();
     }
     let on_disk: Vec<Vec<u8>> = std::fs::read_dir(samba.root())
         .unwrap()

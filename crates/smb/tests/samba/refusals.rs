@@ -116,7 +116,7 @@ fn each_cipher_of_ours_is_enough() {
             let mut share = opened.unwrap();
             let file = share.create(&at("file"), b"secret", soon()).unwrap();
             let id = file.id;
-            share.unlock(file, soon()).unwrap();
+            share.place(file, &at("file"), soon()).unwrap();
             assert_eq!(share.read(&at("file"), soon()).unwrap(), b"secret");
             share.remove(&at("file"), id, soon()).unwrap();
         }
