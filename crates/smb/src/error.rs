@@ -49,8 +49,8 @@ pub enum Operation {
     Remove,
     #[error("lock")]
     Lock,
-    #[error("unlock")]
-    Unlock,
+    #[error("close")]
+    Close,
 }
 
 /// Why an operation failed: where the text says all of it, nothing else does.

@@ -165,7 +165,7 @@ mod tests {
     use crate::error::{Failure, Result};
     use crate::name::{Name, SharePath};
     use crate::share::{
-        Entry, Existing, FileId, FolderIds, Kind, Listing, Lock, OpenFile, Share, Visibility,
+        Entry, Existing, FileId, FolderIds, Kind, Listing, OpenFile, Share, Visibility,
     };
 
     /// A share as Windows may show it: `v` (2) with a folder `d` (3), which has a file (4), and a link `l` (5).
@@ -240,8 +240,9 @@ mod tests {
             })
         }
 
-        fn remove(&mut self, path: &SharePath, _: FileId, _: Instant) -> Result<()> {
-            self.removed.push(path.to_string());
+        fn remove_each(&mut self, entries: &[(SharePath, FileId)], _: Instant) -> Result<()> {
+            let paths = entries.iter().map(|(path, _)| path.to_string());
+            self.removed.extend(paths);
             Ok(())
         }
 
@@ -258,6 +259,7 @@ mod tests {
             _: &SharePath,
             _: FileId,
             _: &SharePath,
+            _: Existing,
             _: Instant,
         ) -> Result<OpenFile> {
             unused()
@@ -279,22 +281,11 @@ mod tests {
             unused()
         }
 
-        fn rename(
-            &mut self,
-            _: &SharePath,
-            _: FileId,
-            _: &SharePath,
-            _: Existing,
-            _: Instant,
-        ) -> Result<()> {
+        fn lock(&mut self, _: &SharePath, _: Instant) -> Result<OpenFile> {
             unused()
         }
 
-        fn lock(&mut self, _: &SharePath, _: Instant) -> Result<Lock> {
-            unused()
-        }
-
-        fn unlock(&mut self, _: Lock, _: Instant) -> Result<()> {
+        fn close(&mut self, _: OpenFile, _: Instant) -> Result<()> {
             unused()
         }
     }

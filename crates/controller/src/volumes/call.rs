@@ -4,8 +4,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use smb::{
-    Existing, Failure, FileId, FolderIds, Lock, Name, OpenFile, Operation, Share, SharePath,
-    Visibility,
+    Existing, Failure, FileId, FolderIds, Name, OpenFile, Operation, Share, SharePath, Visibility,
 };
 
 use super::names::{Key, RECORDS};
@@ -120,8 +119,8 @@ impl<'a> Call<'a> {
     }
 
     /// A lock that cannot be given back goes with the connection, which no other call may have then.
-    pub(super) fn unlock(&mut self, lock: Lock) {
-        self.is_clean &= self.share.unlock(lock, self.by).is_ok();
+    pub(super) fn unlock(&mut self, lock: OpenFile) {
+        self.is_clean &= self.share.close(lock, self.by).is_ok();
     }
 
     /// Makes the base's `.wincsi`.

@@ -334,15 +334,15 @@ impl Deleting<'_> {
         id: FileId,
     ) -> Result<Decided, Error> {
         let to = &self.files.moved;
-        let moved = match call.share.take(path, id, to, call.by) {
+        let moved = match call.share.take(path, id, to, Existing::Refuse, call.by) {
             Err(error) if error.failure == Failure::NotFound => {
                 call.make_if_missing(&call.deleted.clone(), Visibility::Shown)?;
-                call.share.take(path, id, to, call.by)
+                call.share.take(path, id, to, Existing::Refuse, call.by)
             }
             // An empty folder may be there of an earlier volume of this name.
             Err(error) if error.failure == Failure::Exists => {
                 call.clear(to)?;
-                call.share.take(path, id, to, call.by)
+                call.share.take(path, id, to, Existing::Refuse, call.by)
             }
             moved => moved,
         };

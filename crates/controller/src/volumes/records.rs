@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use smb::{Entry, Failure, FileId, Kind, Listing, Lock, SharePath};
+use smb::{Entry, Failure, FileId, Kind, Listing, OpenFile, SharePath};
 
 use super::call::{Call, Files, prefixes};
 use super::names::{Folder, RECORDS, fold, text};
@@ -56,7 +56,7 @@ struct Held {
     folder: SharePath,
     /// Its own.
     id: FileId,
-    lock: Option<Lock>,
+    lock: Option<OpenFile>,
 }
 
 impl Seen {
@@ -134,7 +134,7 @@ impl Call<'_> {
         Ok(())
     }
 
-    fn wait_for_lock(&mut self, path: &SharePath) -> Result<Lock, Error> {
+    fn wait_for_lock(&mut self, path: &SharePath) -> Result<OpenFile, Error> {
         let [mut pause, longest] = PAUSES;
         loop {
             match self.share.lock(path, self.by) {

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
 use smb::{
-    Entry, Existing, Failure, FileId, FolderIds, Listing, Lock, OpenFile, Operation, Result, Share,
+    Entry, Existing, Failure, FileId, FolderIds, Listing, OpenFile, Operation, Result, Share,
     SharePath, Visibility,
 };
 use wincsi_controller::volumes::{Class, Connected, Connector, Leftover};
@@ -135,10 +135,11 @@ impl Share for FailingShare {
         from: &SharePath,
         id: FileId,
         to: &SharePath,
+        existing: Existing,
         by: Instant,
     ) -> Result<OpenFile> {
         self.begin(Operation::Rename)?;
-        self.share.take(from, id, to, by)
+        self.share.take(from, id, to, existing, by)
     }
 
     fn make_folder(&mut self, path: &SharePath, v: Visibility, by: Instant) -> Result<FileId> {
@@ -176,30 +177,18 @@ impl Share for FailingShare {
         self.share.clear(path, by)
     }
 
-    fn rename(
-        &mut self,
-        from: &SharePath,
-        id: FileId,
-        to: &SharePath,
-        existing: Existing,
-        by: Instant,
-    ) -> Result<()> {
-        self.begin(Operation::Rename)?;
-        self.share.rename(from, id, to, existing, by)
-    }
-
-    fn remove(&mut self, path: &SharePath, id: FileId, by: Instant) -> Result<()> {
+    fn remove_each(&mut self, entries: &[(SharePath, FileId)], by: Instant) -> Result<()> {
         self.begin(Operation::Remove)?;
-        self.share.remove(path, id, by)
+        self.share.remove_each(entries, by)
     }
 
-    fn lock(&mut self, path: &SharePath, by: Instant) -> Result<Lock> {
+    fn lock(&mut self, path: &SharePath, by: Instant) -> Result<OpenFile> {
         self.begin(Operation::Lock)?;
         self.share.lock(path, by)
     }
 
-    fn unlock(&mut self, lock: Lock, by: Instant) -> Result<()> {
-        self.begin(Operation::Unlock)?;
-        self.share.unlock(lock, by)
+    fn close(&mut self, file: OpenFile, by: Instant) -> Result<()> {
+        self.begin(Operation::Close)?;
+        self.share.close(file, by)
     }
 }

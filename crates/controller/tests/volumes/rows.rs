@@ -331,7 +331,7 @@ fn a_delete_goes_on_where_an_entry_stopped_it() {
     // A new volume has the place by now.
     fill(&samba, &self::volume("pvc-2", "data"));
     // Samba does not find it any more, to remove it.
-    assert!(other.unlock(lock, soon()).is_err());
+    assert!(other.close(lock, soon()).is_err());
     assert_eq!(delete(&controller, &gone(&volume)).unwrap(), Deleted::Gone);
     assert!(at(&samba, "data/sub/file").exists());
     assert!(entries(&samba, ".wincsi/deleted").is_empty());

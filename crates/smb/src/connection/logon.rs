@@ -1,8 +1,6 @@
 //! The first messages: NEGOTIATE, and SESSION_SETUP twice. Each is hashed into the keys, so that who changes one on its
 //! way has no valid signature for the last.
 
-use std::time::Instant;
-
 use super::{Answer, Connection, Privacy, Protection, Server};
 use crate::auth::Logon;
 use crate::credentials::Credentials;
@@ -16,10 +14,10 @@ const LEAST_PAYLOAD: u32 = crate::wire::PAYLOAD;
 
 impl Connection {
     /// Agrees on SMB 3.1.1 and its algorithms.
-    pub(super) fn negotiate(&mut self, privacy: Privacy, by: Instant) -> Outcome<Preauth> {
+    pub(super) fn negotiate(&mut self, privacy: Privacy) -> Outcome<Preauth> {
         let mut preauth = Preauth::new();
         let request = negotiate::request(crypto::random()?, &crypto::random()?);
-        let answer = self.hashed(request, &mut preauth, by)?;
+        let answer = self.hashed(request, &mut preauth)?;
         preauth.absorb(&answer.1);
         if answer.0.status == status::NOT_SUPPORTED {
             return Err(Failure::Dialect("it refuses that dialect".to_owned()));
@@ -53,10 +51,9 @@ impl Connection {
         server: &Server,
         credentials: &Credentials,
         mut preauth: Preauth,
-        by: Instant,
     ) -> Outcome<()> {
         let (logon, token) = Logon::begin(credentials, &server.host);
-        let (header, answer) = self.hashed(session::request(&token), &mut preauth, by)?;
+        let (header, answer) = self.hashed(session::request(&token), &mut preauth)?;
         match header.status {
             status::MORE_PROCESSING_REQUIRED => {}
             // A server that wants no proof makes a session of no user.
@@ -70,7 +67,7 @@ impl Connection {
         let challenge = parse(&answer)?;
         let answered = logon.answer(challenge.token)?;
 
-        let last = self.hashed(session::request(&answered.token), &mut preauth, by)?;
+        let last = self.hashed(session::request(&answered.token), &mut preauth)?;
         self.expect_success(&last)?;
         // A guest's session has no key that could sign: its name comes before that.
         let flags = parse(&last.1)?.flags;
@@ -89,9 +86,9 @@ impl Connection {
     }
 
     /// An exchange without protection, whose request is hashed. Its answer is the caller's: the last one is not hashed.
-    fn hashed(&mut self, request: Request, preauth: &mut Preauth, by: Instant) -> Outcome<Answer> {
+    fn hashed(&mut self, request: Request, preauth: &mut Preauth) -> Outcome<Answer> {
         preauth.absorb(&request.encode(self.next, 0));
-        self.exchange(request, by)
+        self.exchange(request)
     }
 }
 

@@ -53,6 +53,8 @@ pub(crate) struct Connection {
     protection: Protection,
     /// Of both sides, if the server has one of ours.
     cipher: Option<Cipher>,
+    /// When what it does now must have ended.
+    by: Instant,
     /// What goes with the next requests, in messages of their own.
     later: Vec<Vec<Request>>,
     has_ended: bool,
@@ -90,15 +92,16 @@ impl Connection {
             credits: 1,
             protection: Protection::None,
             cipher: None,
+            by,
             later: Vec::new(),
             has_ended: false,
         };
-        let preauth = opened.negotiate(privacy, by);
+        let preauth = opened.negotiate(privacy);
         let preauth = preauth.map_err(at(Operation::Negotiate))?;
-        let logon = opened.log_on(server, credentials, preauth, by);
+        let logon = opened.log_on(server, credentials, preauth);
         logon.map_err(at(Operation::LogOn))?;
         opened
-            .open_share(server, share, privacy, by)
+            .open_share(server, share, privacy)
             .map_err(|failure| {
                 let object = format!(r"\\{}\{share}", server.host.escape_debug());
                 failure.at(Operation::OpenShare, object)
@@ -106,16 +109,21 @@ impl Connection {
         Ok(opened)
     }
 
+    /// From here on, what it does must end by then.
+    pub(crate) fn end_by(&mut self, by: Instant) {
+        self.by = by;
+    }
+
     /// Sends a request, once, and returns its answer if its status is success.
-    pub(crate) fn call(&mut self, request: Request, by: Instant) -> Outcome<Vec<u8>> {
-        let answer = self.exchange(request, by)?;
+    pub(crate) fn call(&mut self, request: Request) -> Outcome<Vec<u8>> {
+        let answer = self.exchange(request)?;
         self.expect_success(&answer)?;
         Ok(answer.1)
     }
 
     /// Sends a request, once, and returns its answer.
-    pub(crate) fn exchange(&mut self, request: Request, by: Instant) -> Outcome<Answer> {
-        let mut answers = self.exchange_all(&[vec![request]], by)?;
+    pub(crate) fn exchange(&mut self, request: Request) -> Outcome<Answer> {
+        let mut answers = self.exchange_all(&[vec![request]])?;
         answers.pop().ok_or(Failure::Ended)
     }
 
@@ -127,11 +135,7 @@ impl Connection {
     /// Sends requests, each once, and returns their answers in the order of the requests. The server carries out those of
     /// a chain one after the other, chains in any order. Any failure here is the end of the connection: nothing is known
     /// of the bytes that follow.
-    pub(crate) fn exchange_all(
-        &mut self,
-        chains: &[Vec<Request>],
-        by: Instant,
-    ) -> Outcome<Vec<Answer>> {
+    pub(crate) fn exchange_all(&mut self, chains: &[Vec<Request>]) -> Outcome<Vec<Answer>> {
         if self.has_ended {
             return Err(Failure::Ended);
         }
@@ -145,8 +149,8 @@ impl Connection {
         let mut rest = all.as_slice();
         while !rest.is_empty() {
             let (now, later) = rest.split_at(self.affordable(rest));
-            let sent = self.send(now, by);
-            let done = sent.and_then(|to| self.receive(now, to, longest, by));
+            let sent = self.send(now);
+            let done = sent.and_then(|to| self.receive(now, to, longest));
             self.has_ended = done.is_err();
             answers.extend(done?);
             rest = later;
@@ -176,19 +180,13 @@ impl Connection {
         Failure::Malformed(what)
     }
 
-    fn open_share(
-        &mut self,
-        server: &Server,
-        share: &Name,
-        privacy: Privacy,
-        by: Instant,
-    ) -> Outcome<()> {
+    fn open_share(&mut self, server: &Server, share: &Name, privacy: Privacy) -> Outcome<()> {
         if privacy == Privacy::Required {
             self.encrypt()?;
         }
         let share = String::from_utf16_lossy(share.units());
         let request = tree::request(&format!(r"\\{}\{share}", server.host));
-        let answer = self.exchange(request, by)?;
+        let answer = self.exchange(request)?;
         self.expect_success(&answer)?;
         let (header, answer) = answer;
         // An asynchronous answer has another number in the place of the share's.
@@ -226,7 +224,7 @@ impl Connection {
         affordable.count()
     }
 
-    fn send(&mut self, chains: &[&[Request]], by: Instant) -> Outcome<Address> {
+    fn send(&mut self, chains: &[&[Request]]) -> Outcome<Address> {
         if chains.is_empty() {
             return Err(Failure::Malformed("number of credits"));
         }
@@ -237,7 +235,7 @@ impl Connection {
             self.credits = self.credits.saturating_sub(chain.len());
             self.next.message += u64::try_from(chain.len()).unwrap_or(u64::MAX);
         }
-        self.socket.send(&messages, by)?;
+        self.socket.send(&messages, self.by)?;
         Ok(to)
     }
 
@@ -246,12 +244,11 @@ impl Connection {
         chains: &[&[Request]],
         to: Address,
         longest: usize,
-        by: Instant,
     ) -> Outcome<Vec<Answer>> {
         let requests: Vec<&Request> = chains.iter().copied().flatten().collect();
         let mut answers: Vec<Option<Answer>> = requests.iter().map(|_| None).collect();
         while answers.iter().any(Option::is_none) {
-            let frame = self.socket.receive(longest, by)?;
+            let frame = self.socket.receive(longest, self.by)?;
             for (header, message) in self.unprotect(frame)? {
                 let place = header.message.checked_sub(to.message);
                 let place = place.and_then(|place| usize::try_from(place).ok());

@@ -1,6 +1,7 @@
 //! What a controller does on a share.
 
 mod remote;
+mod steps;
 
 use std::fmt;
 use std::time::Instant;
@@ -86,10 +87,29 @@ pub trait Share {
     /// `Limit` for a longer file, `IsAFolder`, `Link`.
     fn read(&mut self, path: &SharePath, by: Instant) -> Result<Vec<u8>>;
 
-    /// Moves a file or folder that must have this id.
+    /// Closes what is open, which ends a lock.
+    ///
+    /// # Errors
+    /// Those of any operation.
+    fn close(&mut self, file: OpenFile, by: Instant) -> Result<()>;
+
+    /// Moves a file or folder that must have this id, and keeps it open.
     ///
     /// # Errors
     /// `Changed` for another id, `Exists`, `Denied` or `InUse` for what other clients have open.
+    fn take(
+        &mut self,
+        from: &SharePath,
+        id: FileId,
+        to: &SharePath,
+        existing: Existing,
+        by: Instant,
+    ) -> Result<OpenFile>;
+
+    /// Moves a file or folder that must have this id.
+    ///
+    /// # Errors
+    /// Those of `take`.
     fn rename(
         &mut self,
         from: &SharePath,
@@ -97,25 +117,10 @@ pub trait Share {
         to: &SharePath,
         existing: Existing,
         by: Instant,
-    ) -> Result<()>;
-
-    /// Moves a file or folder that must have this id, replaces nothing, and keeps it open.
-    ///
-    /// # Errors
-    /// Those of `rename`.
-    fn take(
-        &mut self,
-        from: &SharePath,
-        id: FileId,
-        to: &SharePath,
-        by: Instant,
-    ) -> Result<OpenFile>;
-
-    /// Removes a file, a link or an empty folder that must have this id, read-only ones too.
-    ///
-    /// # Errors
-    /// `Changed` for another id, `NotEmpty`, `InUse`.
-    fn remove(&mut self, path: &SharePath, id: FileId, by: Instant) -> Result<()>;
+    ) -> Result<()> {
+        let moved = self.take(from, id, to, existing, by)?;
+        self.close(moved, by)
+    }
 
     /// Leaves nothing at a path: removes a file or an empty folder there, without asking for its id first.
     ///
@@ -123,28 +128,27 @@ pub trait Share {
     /// `NotEmpty`, `InUse`; `Denied` for a read-only file.
     fn clear(&mut self, path: &SharePath, by: Instant) -> Result<()>;
 
+    /// Removes a file, a link or an empty folder that must have this id, read-only ones too.
+    ///
+    /// # Errors
+    /// `Changed` for another id, `NotEmpty`, `InUse`.
+    fn remove(&mut self, path: &SharePath, id: FileId, by: Instant) -> Result<()> {
+        self.remove_each(&[(path.clone(), id)], by)
+    }
+
     /// Removes several, each as [`remove`](Self::remove) does, and returns the first failure: others may be gone then, in
     /// any order.
     ///
     /// # Errors
     /// Those of `remove`.
-    fn remove_each(&mut self, entries: &[(SharePath, FileId)], by: Instant) -> Result<()> {
-        let mut entries = entries.iter();
-        entries.try_for_each(|(path, id)| self.remove(path, *id, by))
-    }
+    fn remove_each(&mut self, entries: &[(SharePath, FileId)], by: Instant) -> Result<()>;
 
-    /// Makes or opens a file that no other client can open until [`unlock`](Self::unlock) or the end of this
+    /// Makes or opens a file that no other client can open until [`close`](Self::close) or the end of this
     /// connection, which removes it too. If this client's machine vanishes, that is when the server notices.
     ///
     /// # Errors
     /// `InUse` while another has the lock; `Exists` for a file with content, which stays.
-    fn lock(&mut self, path: &SharePath, by: Instant) -> Result<Lock>;
-
-    /// Ends a lock, and removes its file.
-    ///
-    /// # Errors
-    /// Those of any operation.
-    fn unlock(&mut self, lock: Lock, by: Instant) -> Result<()>;
+    fn lock(&mut self, path: &SharePath, by: Instant) -> Result<OpenFile>;
 }
 
 /// The server's number of a file or folder: unique in its file system while the file exists.
@@ -217,15 +221,7 @@ pub enum Visibility {
     Hidden,
 }
 
-/// A file that is held open without sharing. Dropped, it stays until the connection ends.
-#[must_use = "a lock that is dropped stays until the connection ends"]
-#[derive(Debug)]
-pub struct Lock {
-    path: SharePath,
-    handle: Handle,
-}
-
-/// What was made or moved, and is still open. Dropped, it stays open until the connection ends.
+/// What was made, moved or locked, and is still open. Dropped, it stays open until the connection ends.
 #[must_use = "what is dropped stays open until the connection ends"]
 #[derive(Debug)]
 pub struct OpenFile {
