@@ -10,7 +10,7 @@ use std::time::Instant;
 use smb::{Name, Privacy, Share, SharePath};
 use wincsi_controller::volumes::{
     Base, Class, Connector, Create, CreateError, Created, Delete, Deleted, Error, Folder, Left,
-    Leftover, Policy, Unrecorded, Volumes,
+    Leftover, Policy, Unrecorded, Volumes, exists,
 };
 
 use crate::server::{PASSWORD, Samba, open, soon, user};
@@ -106,6 +106,11 @@ impl Controller {
 
     pub(crate) fn create_by(&self, volume: &Create, by: Instant) -> Result<Created, CreateError> {
         self.volumes.create(&*self.connector, volume, by)
+    }
+
+    pub(crate) fn exists(&self, volume: &Create) -> Result<bool, Error> {
+        let mut share = self.connector.open(soon())?;
+        exists(&mut *share, &volume.base, &volume.folder, soon())
     }
 
     pub(crate) fn delete(&self, volume: &Delete) -> Result<Deleted, Error> {
