@@ -59,12 +59,8 @@ fn each_failure_of_a_create_has_its_code() {
         assert_eq!(code, *expected, "{number}: {text}");
         assert!(text.contains(part), "{number}: {text}");
     }
-    assert_eq!(
-        fs::read_dir(samba.root().join("deep/victim"))
-            .unwrap()
-            .count(),
-        0
-    );
+    let victim = fs::read_dir(samba.root().join("deep/victim"));
+    assert_eq!(victim.unwrap().count(), 0);
 }
 
 #[test]
@@ -102,10 +98,8 @@ fn one_name_is_one_volume() {
     let (unavailable, text) = code(&fixture, &refused);
     assert_eq!(unavailable, Code::Unavailable, "{text}");
     assert!(text.contains("capability is missing"), "{text}");
-    assert_eq!(
-        fixture.delete(&first.volume_id, &secrets(samba.port())),
-        Code::Ok
-    );
+    let deleted = fixture.delete(&first.volume_id, &secrets(samba.port()));
+    assert_eq!(deleted, Code::Ok);
     assert_eq!(code(&fixture, &refused).0, Code::InvalidArgument);
 }
 
@@ -120,11 +114,7 @@ fn calls_for_one_name_do_not_meet() {
         let call = || fixture.call_within::<CreateVolume>(&wanted, Duration::from_secs(5));
         scope.spawn(move || sender.send(call().unwrap_err().code));
         // The first has begun once it is connected.
-        drop(
-            silent
-                .accept()
-                .map(|(stream, _)| Box::leak(Box::new(stream))),
-        );
+        let _connection = silent.accept().unwrap();
         assert_eq!(code(&fixture, &wanted).0, Code::Aborted);
         // On another server it is another volume's name.
         let elsewhere = code(&fixture, &request("pvc-1", NOWHERE));
@@ -159,14 +149,8 @@ fn each_delete_does_what_its_row_says() {
     let fixture = Fixture::with(&[]);
     let named = |text: &str| text.replace("UUID", &format!("pvc-{UUID}"));
     let root = samba.root();
-    for name in [
-        "found",
-        "foreign",
-        &named("UUID"),
-        &named("deep/UUID"),
-        "deep/victim",
-    ] {
-        fs::create_dir_all(root.join(name)).unwrap();
+    for name in ["found", "foreign", "UUID", "deep/UUID", "deep/victim"] {
+        fs::create_dir_all(root.join(named(name))).unwrap();
     }
     for name in ["made", "filed", "kept", "odd", "found", "linked"] {
         let mut wanted = request(&format!("pvc-{name}"), samba.port());
@@ -194,10 +178,7 @@ fn each_delete_does_what_its_row_says() {
     }
     let mut wrong = secrets.clone();
     wrong.insert(String::from("password"), String::from("x"));
-    assert_eq!(
-        fixture.delete("127.0.0.1/encrypted#x##", &wrong),
-        Code::Unauthenticated
-    );
+    assert_eq!(fixture.delete("127.0.0.1/encrypted#x##", &wrong), NOBODY);
     let unrecorded = Fixture::with(&["-delete-unrecorded"]);
     let id = "127.0.0.1/encrypted#foreign#pvc-x#";
     assert_eq!(unrecorded.delete(id, &secrets), Code::Ok);

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use wincsi_controller::volumes::{Class, Created, Deleted, Error, Left};
 
 use crate::fixture::{
-    Controller, archive, at, create, delete, entries, fill, gone, keep, start, volume,
+    Controller, archive, at, create, creating, delete, entries, fill, gone, keep, start, volume,
 };
 use crate::proxy::{Attack, From, Instead, between, unchanged};
 use crate::server::Samba;
@@ -183,8 +183,7 @@ fn requests_are_bounded_with_5000_volumes() {
 fn write_records(samba: &Samba) {
     fill(samba, &volume("pvc-10000", "ns/data"));
     let text = fs::read_to_string(at(samba, ".wincsi/pvc-10000.volume")).unwrap();
-    let (before, _) = text.split_once("\"state\":").unwrap();
-    let creating = format!("{before}\"state\":\"creating\"}}");
+    let creating = creating(&text);
     for n in 10_001..15_000 {
         let name = format!("pvc-{n}");
         let record = if n % 2 == 0 { &text } else { &creating };

@@ -259,6 +259,12 @@ pub(crate) fn folder(path: &str) -> Folder {
     Folder::new(SharePath::new(path).unwrap()).unwrap()
 }
 
+/// A record as a create leaves it that is cut before the folder's id is in it.
+pub(crate) fn creating(record: &str) -> String {
+    let (before, _) = record.split_once("\"state\":").unwrap();
+    format!("{before}\"state\":\"creating\"}}")
+}
+
 /// What is in a folder of the server, sorted; nothing is in one that is missing.
 pub(crate) fn entries(samba: &Samba, path: &str) -> Vec<String> {
     let mut names: Vec<String> = fs::read_dir(samba.root().join(path))

@@ -7,10 +7,16 @@ use smb::{Existing, Failure, Name, Share, SharePath};
 use wincsi_controller::volumes::{Class, Create, Created, Deleted, Error, Left, Unrecorded};
 
 use crate::fixture::{
-    Port, archive, at, base, blocked, by_rule, create, delete, entries, fill, gone, keep, put,
-    refused, start, stays, volume,
+    Port, archive, at, base, blocked, by_rule, create, creating, delete, entries, fill, gone, keep,
+    put, refused, start, stays, volume,
 };
 use crate::server::{PASSWORD, soon};
+
+const RULES: [Unrecorded; 3] = [
+    Unrecorded::Keep,
+    Unrecorded::DeleteIfNone,
+    Unrecorded::Delete,
+];
 
 #[test]
 fn names_that_servers_may_fold_have_their_own_records() {
@@ -102,11 +108,8 @@ fn a_folder_without_a_record_stays() {
 
 #[test]
 fn a_replaced_folder_stays_unless_told_otherwise() {
-    for (unrecorded, is_gone) in [
-        (Unrecorded::Keep, false),
-        (Unrecorded::DeleteIfNone, false),
-        (Unrecorded::Delete, true),
-    ] {
+    for unrecorded in RULES {
+        let is_gone = unrecorded == Unrecorded::Delete;
         let (samba, controller) = start();
         let volume = volume("pvc-1", "data");
         fill(&samba, &volume);
@@ -129,11 +132,7 @@ fn a_replaced_folder_stays_unless_told_otherwise() {
 /// Guards folders that a delete left: its answer may be lost, and it comes again.
 #[test]
 fn what_one_delete_left_the_next_leaves_too() {
-    for unrecorded in [
-        Unrecorded::Keep,
-        Unrecorded::DeleteIfNone,
-        Unrecorded::Delete,
-    ] {
+    for unrecorded in RULES {
         for case in ["found", "found elsewhere", "shared", "records", "replaced"] {
             let (samba, controller) = start();
             let (volume, other) = (volume("pvc-1", "data"), volume("pvc-2", "DATA"));
@@ -211,8 +210,7 @@ fn a_reserved_base_folder_is_none() {
         volume.base = base(path);
         refused(&controller, &volume, Class::Invalid);
         let deletion = by_rule(&volume, Unrecorded::DeleteIfNone);
-        let deleted = controller.delete(&deletion).unwrap();
-        assert_eq!(deleted, Deleted::Left(Left::Unrecorded), "{path}");
+        stays(&controller, &deletion, Left::Unrecorded);
         assert!(at(&samba, path).join("pvc-1").exists());
     }
 }
@@ -326,9 +324,7 @@ fn a_volume_that_is_being_made_keeps_its_folder() {
         create(&controller, &other).unwrap();
         // As a call that is cut leaves it.
         let record = at(&samba, ".wincsi/pvc-2.volume");
-        let text = fs::read_to_string(&record).unwrap();
-        let (before, _) = text.split_once("\"state\":").unwrap();
-        fs::write(&record, format!("{before}\"state\":\"creating\"}}")).unwrap();
+        fs::write(&record, creating(&fs::read_to_string(&record).unwrap())).unwrap();
         stays(&controller, &gone(&volume), Left::Shared);
         stays(&controller, &gone(&other), Left::Found);
     }
