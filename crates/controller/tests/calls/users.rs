@@ -46,8 +46,12 @@ fn an_entry_that_its_user_may_not_delete_is_named() {
 }
 
 #[test]
-fn records_that_a_user_may_not_write_stop_its_create() {
-    for (closed, has_records) in [("", false), (".wincsi", true)] {
+fn what_a_user_may_not_write_stops_its_create() {
+    for (closed, has_records, name) in [
+        ("", false, r"\.wincsi"),
+        (".wincsi", true, r"\.wincsi"),
+        ("", true, r"\pvc-1"),
+    ] {
         let (samba, fixture) = scene();
         let root = samba.root();
         if has_records {
@@ -58,7 +62,7 @@ fn records_that_a_user_may_not_write_stop_its_create() {
         let wanted = seconds("pvc-1", "", &samba);
         let status = fixture.create(&wanted).unwrap_err();
         assert_eq!(status.code, Code::PermissionDenied, "{status:?}");
-        assert!(status.message.contains(".wincsi"), "{status:?}");
+        assert!(status.message.contains(name), "{status:?}");
         let after = [entries(&root), entries(&root.join(".wincsi"))];
         assert_eq!(after, before);
         open(&root.join(closed));
