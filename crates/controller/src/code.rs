@@ -57,37 +57,30 @@ fn is_final(code: Code) -> bool {
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "test code")]
 mod tests {
-    use smb::{Failure, Operation};
+    use smb::Failure;
+    use smb::Operation::{Create, Lock, LogOn, MakeFolder, OpenShare, Remove, Rename, Stat};
 
     use super::*;
 
     #[test]
     fn each_failure_of_a_share_has_its_code() {
         let lost = || Failure::Lost(String::new());
+        // IO_TIMEOUT, MEDIA_WRITE_PROTECTED
+        let (slow, read_only) = (0xC000_00B5, 0xC000_00A2);
         for (operation, failure, code) in [
-            (
-                Operation::MakeFolder,
-                Failure::Denied,
-                Code::PermissionDenied,
-            ),
-            (Operation::Create, Failure::Full, Code::ResourceExhausted),
-            (Operation::Create, lost(), Code::Unavailable),
-            (Operation::LogOn, Failure::Anonymous, Code::Unauthenticated),
-            (Operation::LogOn, Failure::NoEncryption, Code::Unavailable),
-            (
-                Operation::OpenShare,
-                Failure::NotADisk,
-                Code::InvalidArgument,
-            ),
-            (Operation::Lock, Failure::InUse, Code::Aborted),
-            (Operation::Rename, Failure::InUse, Code::FailedPrecondition),
-            (
-                Operation::Remove,
-                Failure::HiddenContent,
-                Code::FailedPrecondition,
-            ),
-            (Operation::Stat, Failure::TimedOut, Code::DeadlineExceeded),
-            (Operation::Stat, Failure::Status(1), Code::Internal),
+            (MakeFolder, Failure::Denied, Code::PermissionDenied),
+            (Create, Failure::Full, Code::ResourceExhausted),
+            (Create, lost(), Code::Unavailable),
+            (Create, Failure::Status(slow), Code::Unavailable),
+            (Create, Failure::Status(read_only), Code::PermissionDenied),
+            (LogOn, Failure::Anonymous, Code::Unauthenticated),
+            (LogOn, Failure::NoEncryption, Code::Unavailable),
+            (OpenShare, Failure::NotADisk, Code::InvalidArgument),
+            (Lock, Failure::InUse, Code::Aborted),
+            (Rename, Failure::InUse, Code::FailedPrecondition),
+            (Remove, Failure::HiddenContent, Code::FailedPrecondition),
+            (Stat, Failure::TimedOut, Code::DeadlineExceeded),
+            (Stat, Failure::Status(1), Code::Internal),
         ] {
             let text = format!("{operation} {failure}");
             let object = String::from("x");

@@ -9,8 +9,8 @@ use std::time::Instant;
 
 use smb::{Name, Privacy, Share, SharePath};
 use wincsi_controller::volumes::{
-    Base, Connected, Connector, Create, CreateError, Created, Delete, Deleted, Error, Folder, Left,
-    Policy, Unrecorded, Volumes,
+    Base, Class, Connected, Connector, Create, CreateError, Created, Delete, Deleted, Error,
+    Folder, Left, Leftover, Policy, Unrecorded, Volumes,
 };
 
 use crate::server::{PASSWORD, Samba, open, soon, user};
@@ -109,6 +109,11 @@ impl Controller {
         self.volumes.create(&*self.connector, volume, by)
     }
 
+    pub(crate) fn exists(&self, volume: &Create) -> Result<bool, Error> {
+        let (base, folder) = (&volume.base, &volume.folder);
+        self.volumes.has(&*self.connector, base, folder, soon())
+    }
+
     pub(crate) fn delete(&self, volume: &Delete) -> Result<Deleted, Error> {
         self.delete_by(volume, soon())
     }
@@ -127,15 +132,44 @@ pub(crate) fn delete(controller: &Controller, volume: &Delete) -> Result<Deleted
     until_free(|| controller.delete(volume))
 }
 
+/// Deletes, and expects that the folder stays.
+#[track_caller]
+pub(crate) fn stays(controller: &Controller, deletion: &Delete, reason: Left) {
+    let deleted = delete(controller, deletion).unwrap();
+    assert_eq!(deleted, Deleted::Left(reason), "{deletion:?}");
+}
+
+/// Expects that a create fails with nothing left, or a delete, in this way.
+#[track_caller]
+pub(crate) fn refused(controller: &Controller, volume: &Create, class: Class) {
+    let failed = controller.create(volume).unwrap_err();
+    assert_eq!(failed.error.class(), class, "{volume:?}: {failed:?}");
+    assert_eq!(failed.leftover, Leftover::Nothing, "{failed:?}");
+}
+
+#[track_caller]
+pub(crate) fn blocked(controller: &Controller, deletion: &Delete) -> String {
+    let error = delete(controller, deletion).unwrap_err();
+    assert_eq!(error.class(), Class::Blocked, "{deletion:?}: {error}");
+    error.to_string()
+}
+
 /// A volume with a file in a folder.
 pub(crate) fn fill(samba: &Samba, volume: &Create) {
     let controller = Controller::new(samba.port());
     create(&controller, volume).unwrap();
     let (base, folder) = (&volume.base.path, volume.folder.path());
     let path = format!("{base}{folder}").replace('\\', "/");
-    let folder = at(samba, path.trim_start_matches('/'));
-    fs::create_dir(folder.join("sub")).unwrap();
-    fs::write(folder.join("sub/file"), b"x").unwrap();
+    let path = path.trim_start_matches('/');
+    assert!(at(samba, path).is_dir());
+    put(samba, path);
+}
+
+/// A file in a folder of a folder, by other ways than ours.
+pub(crate) fn put(samba: &Samba, path: &str) {
+    let sub = at(samba, path).join("sub");
+    fs::create_dir_all(&sub).unwrap();
+    fs::write(sub.join("file"), b"x").unwrap();
 }
 
 /// Repeats a call while the server has not noticed yet that the last one's connection is cut.
@@ -159,6 +193,13 @@ pub(crate) fn base(path: &str) -> Base {
         share: Name::new("plain").unwrap(),
         path: SharePath::new(path).unwrap(),
     }
+}
+
+/// An empty share, and a controller of it.
+pub(crate) fn start() -> (Samba, Controller) {
+    let samba = Samba::start();
+    let controller = Controller::new(samba.port());
+    (samba, controller)
 }
 
 /// A volume to make in the share's own folder.
@@ -191,8 +232,38 @@ pub(crate) fn archive(volume: &Create) -> Delete {
     }
 }
 
+/// The same of a handle with a name or without, for a folder without a record.
+pub(crate) fn by_rule(volume: &Create, unrecorded: Unrecorded) -> Delete {
+    Delete {
+        unrecorded,
+        ..gone(volume)
+    }
+}
+
+pub(crate) fn nameless(volume: &Create, path: &str) -> Delete {
+    Delete {
+        name: None,
+        folder: folder(path),
+        ..by_rule(volume, Unrecorded::Delete)
+    }
+}
+
+/// The same with a policy that keeps the folder.
+pub(crate) fn keep(volume: &Create, reason: Left) -> Delete {
+    Delete {
+        policy: Policy::Keep(reason),
+        ..gone(volume)
+    }
+}
+
 pub(crate) fn folder(path: &str) -> Folder {
     Folder::new(SharePath::new(path).unwrap()).unwrap()
+}
+
+/// A record as a create leaves it that is cut before the folder's id is in it.
+pub(crate) fn creating(record: &str) -> String {
+    let (before, _) = record.split_once("\"state\":").unwrap();
+    format!("{before}\"state\":\"creating\"}}")
 }
 
 /// What is in a folder of the server, sorted; nothing is in one that is missing.
