@@ -47,7 +47,7 @@ pub use connection::{Privacy, Server};
 pub use credentials::{Credentials, CredentialsError};
 pub use error::{Error, Failure, Operation, Result};
 pub use name::{Name, NameError, SharePath};
-pub use share::{Entry, Existing, FileId, FolderIds, Kind, LONGEST_FILE, Listing, OpenFile};
+pub use share::{Entry, Existing, FileId, Kind, LONGEST_FILE, Listing, OpenFile};
 pub use share::{RemoteShare, Share, Visibility};
 pub use walk::{Limits, Removed, remove_content};
 
