@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use driver::kubelet::{ForVolume, Router};
 use program::metrics::Exposition;
-use smb::{Privacy, Server};
+use smb::{Login, Privacy, Server};
 use transport::Status;
 use wire::Rpc;
 use wire::csi::v1::controller::{
@@ -19,7 +19,7 @@ use wire::csi::v1::controller::{
     ValidateVolumeCapabilities,
 };
 
-use self::connections::{Connections, Idle, Login};
+use self::connections::{Connections, Idle};
 use self::left::LeftFolders;
 use crate::flags::Config;
 use crate::requests::{Place, Secret};

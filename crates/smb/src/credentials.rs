@@ -13,7 +13,6 @@ pub struct Credentials {
     pub(crate) password: Zeroizing<String>,
 }
 
-/// Why these are no credentials.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CredentialsError {
     /// No user: the session would be anonymous.

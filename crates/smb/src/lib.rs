@@ -38,16 +38,18 @@ os::assert_no_debug!(
     auth::Answer,
     connection::Connection,
     Credentials,
+    Login,
     crypto::Keys,
     RemoteShare,
 );
 
-pub use connection::{Privacy, Server};
+pub use connection::{Login, Privacy, Server};
 pub use credentials::{Credentials, CredentialsError};
 pub use error::{Error, Failure, Operation, Result};
 pub use name::{Name, NameError, SharePath};
-pub use share::{Entry, Existing, FileId, Kind, LONGEST_FILE, Listing, OpenFile};
-pub use share::{RemoteShare, Share, Visibility};
+pub use share::{
+    Entry, Existing, FileId, Kind, LONGEST_FILE, Listing, OpenFile, RemoteShare, Share,
+};
 pub use walk::{Limits, Removed, remove_content};
 
 /// Feeds bytes to every decoder of what a server sends, for fuzz targets and tests.

@@ -12,19 +12,15 @@ const PAGE: usize = 512;
 /// How many folders of a page are entered before it is listed again: each level of the tree holds so many.
 const FOLDERS: usize = 64;
 
-/// How far a walk goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// Folders within folders.
-    pub depth: usize,
-    /// Entries in all.
+    pub depth: u64,
     pub entries: u64,
 }
 
-/// What a walk did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Removed {
-    /// How many entries are gone.
     pub entries: u64,
     /// Folders whose `..` the server does not tell: there only tags kept the walk from following links.
     pub unproved: u64,
@@ -40,7 +36,6 @@ pub struct Removed {
 /// a link after ids were compared, files of the same names behind the link are removed: up to 64, the most that are
 /// compared at a time.
 ///
-/// # Errors
 /// `Link` names a folder that is one, or is reached through one; `HiddenContent` a folder in it whose entries the server
 /// does not list. What was removed before a failure is gone; a repeated call goes on.
 pub fn remove_content(
@@ -72,7 +67,7 @@ struct Walk<'a> {
 
 impl Walk<'_> {
     /// Empties a folder and removes it.
-    fn folder(&mut self, path: &SharePath, id: FileId, above: FileId, depth: usize) -> Result<()> {
+    fn folder(&mut self, path: &SharePath, id: FileId, above: FileId, depth: u64) -> Result<()> {
         self.content(path, id, above, depth)?;
         match self.remove(&[(path.to_owned(), id)]) {
             Err(error) if error.failure == Failure::NotEmpty => {
@@ -82,11 +77,9 @@ impl Walk<'_> {
         }
     }
 
-    fn content(&mut self, path: &SharePath, id: FileId, above: FileId, depth: usize) -> Result<()> {
-        let deepest = self.limits.depth;
-        if depth > deepest {
-            let deepest = u64::try_from(deepest).unwrap_or(u64::MAX);
-            return Err(failed(Failure::Limit(deepest), path));
+    fn content(&mut self, path: &SharePath, id: FileId, above: FileId, depth: u64) -> Result<()> {
+        if depth > self.limits.depth {
+            return Err(failed(Failure::Limit(self.limits.depth), path));
         }
         // What is removed is not listed again: each round begins at the folder's first entry.
         while let Some(entries) = self.entries(path, id, above)? {
@@ -162,7 +155,7 @@ mod tests {
     use super::{Limits, Removed, remove_content};
     use crate::error::{Failure, Result};
     use crate::name::{Name, SharePath};
-    use crate::share::{Entry, Existing, FileId, Kind, Listing, OpenFile, Share, Visibility};
+    use crate::share::{Entry, Existing, FileId, Kind, Listing, OpenFile, Share};
 
     /// A share as Windows may show it: `v` (2) with a folder `d` (3), which has a file (4), and a link `l` (5).
     #[derive(Default)]
@@ -241,7 +234,11 @@ mod tests {
             Ok(())
         }
 
-        fn make_folder(&mut self, _: &SharePath, _: Visibility, _: Instant) -> Result<FileId> {
+        fn make_folder(&mut self, _: &SharePath, _: Instant) -> Result<FileId> {
+            unused()
+        }
+
+        fn make_hidden_folder(&mut self, _: &SharePath, _: Instant) -> Result<FileId> {
             unused()
         }
 

@@ -1,7 +1,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use smb::{Credentials, Name, Privacy, RemoteShare, Server, Share, SharePath};
+use smb::{Login, RemoteShare, Share, SharePath};
 
 use crate::volumes::{Connected, Connector};
 
@@ -25,15 +25,6 @@ struct Waiting {
     share: Box<dyn Share + Send>,
 }
 
-/// As whom a share is opened.
-#[derive(Clone, PartialEq, Eq)]
-pub(super) struct Login {
-    pub(super) server: Server,
-    pub(super) share: Name,
-    pub(super) credentials: Credentials,
-    pub(super) privacy: Privacy,
-}
-
 /// Opens connections of a login, or takes those that wait.
 pub(super) struct Connections {
     pub(super) login: Login,
@@ -48,9 +39,7 @@ impl Connector for Connections {
                 return Ok((share, looked));
             }
         }
-        let login = &self.login;
-        let (server, share) = (&login.server, &login.share);
-        let mut opened = RemoteShare::open(server, share, &login.credentials, login.privacy, by)?;
+        let mut opened = RemoteShare::open(&self.login, by)?;
         let looked = opened.look(folders, by)?;
         Ok((Box::new(opened), looked))
     }

@@ -3,9 +3,7 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
-use smb::{
-    Existing, Failure, FileId, Listing, Name, OpenFile, Operation, Share, SharePath, Visibility,
-};
+use smb::{Existing, Failure, FileId, Listing, Name, OpenFile, Operation, Share, SharePath};
 
 use super::names::{Key, RECORDS};
 use super::place::End;
@@ -125,10 +123,7 @@ impl<'a> Call<'a> {
 
     /// Makes the base's `.wincsi`.
     pub(super) fn make_records(&mut self) -> Result<(), Error> {
-        match self
-            .share
-            .make_folder(&self.records, Visibility::Hidden, self.by)
-        {
+        match self.share.make_hidden_folder(&self.records, self.by) {
             Ok(id) => self.made_records = Some(id),
             Err(error) if error.failure == Failure::Exists => {}
             Err(error) => return Err(error.into()),
@@ -155,17 +150,6 @@ impl<'a> Call<'a> {
         match self.folder_in(&path, id)? {
             End::Folder(id) => Ok(Some(id)),
             End::Missing | End::File => Ok(None),
-        }
-    }
-
-    pub(super) fn make_if_missing(
-        &mut self,
-        path: &SharePath,
-        visibility: Visibility,
-    ) -> Result<(), Error> {
-        match self.share.make_folder(path, visibility, self.by) {
-            Err(error) if error.failure != Failure::Exists => Err(error.into()),
-            Ok(_) | Err(_) => Ok(()),
         }
     }
 

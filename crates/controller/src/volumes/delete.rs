@@ -4,9 +4,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use smb::{
-    Existing, Failure, FileId, Kind, Limits, Name, OpenFile, SharePath, Visibility, remove_content,
-};
+use smb::{Existing, Failure, FileId, Kind, Limits, Name, OpenFile, SharePath, remove_content};
 
 use super::call::{Call, Files};
 use super::names::{ARCHIVED, Key, RECORDS, named_for, text};
@@ -336,7 +334,10 @@ impl Deleting<'_> {
         let to = &self.files.moved;
         let moved = match call.share.take(path, id, to, Existing::Refuse, call.by) {
             Err(error) if error.failure == Failure::NotFound => {
-                call.make_if_missing(&call.deleted.clone(), Visibility::Shown)?;
+                match call.share.make_folder(&call.deleted, call.by) {
+                    Err(error) if error.failure != Failure::Exists => return Err(error.into()),
+                    Ok(_) | Err(_) => {}
+                }
                 call.share.take(path, id, to, Existing::Refuse, call.by)
             }
             // An empty folder may be there of an earlier volume of this name.
@@ -425,7 +426,7 @@ fn holds_records(
     call: &mut Call<'_>,
     path: &SharePath,
     id: FileId,
-    depth: usize,
+    depth: u64,
 ) -> Result<bool, Error> {
     if call.stat(&call.below(path, RECORDS)?)?.is_some() {
         return Ok(true);

@@ -1,6 +1,6 @@
 //! Where folders are, by names without case and by ids, and which of them are links.
 
-use smb::{Failure, FileId, Listing, SharePath, Visibility};
+use smb::{Failure, FileId, Listing, SharePath};
 
 use super::Error;
 use super::call::{Call, prefixes};
@@ -187,7 +187,7 @@ impl Call<'_> {
         let mut ids = found.ids;
         for path in prefixes(&found.path).into_iter().skip(ids.len()) {
             let above = ids.last().copied().unwrap_or(self.base_id);
-            let new = match self.share.make_folder(&path, Visibility::Shown, self.by) {
+            let new = match self.share.make_folder(&path, self.by) {
                 Ok(id) => Some(id),
                 Err(error) if error.failure == Failure::Exists => None,
                 Err(error) => {

@@ -4,9 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
-use smb::{
-    Existing, Failure, FileId, Listing, OpenFile, Operation, Result, Share, SharePath, Visibility,
-};
+use smb::{Existing, Failure, FileId, Listing, OpenFile, Operation, Result, Share, SharePath};
 use wincsi_controller::volumes::{Class, Connected, Connector, Leftover};
 
 use crate::fixture::{Controller, Port, at, create, delete, entries, gone, volume};
@@ -141,9 +139,14 @@ impl Share for FailingShare {
         self.share.take(from, id, to, existing, by)
     }
 
-    fn make_folder(&mut self, path: &SharePath, v: Visibility, by: Instant) -> Result<FileId> {
+    fn make_folder(&mut self, path: &SharePath, by: Instant) -> Result<FileId> {
         self.begin(Operation::MakeFolder)?;
-        self.share.make_folder(path, v, by)
+        self.share.make_folder(path, by)
+    }
+
+    fn make_hidden_folder(&mut self, path: &SharePath, by: Instant) -> Result<FileId> {
+        self.begin(Operation::MakeFolder)?;
+        self.share.make_hidden_folder(path, by)
     }
 
     fn create(&mut self, path: &SharePath, content: &[u8], by: Instant) -> Result<OpenFile> {

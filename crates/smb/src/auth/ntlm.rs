@@ -33,7 +33,6 @@ const BINDINGS: u16 = 10;
 /// The third message has a check.
 const HAS_CHECK: u32 = 2;
 
-/// The server's message.
 pub(crate) struct Challenge<'a> {
     flags: u32,
     challenge: [u8; 8],
@@ -48,7 +47,6 @@ pub(super) struct Fresh {
     now: u64,
 }
 
-/// The first message.
 pub(super) fn negotiate() -> Vec<u8> {
     Out::default()
         .bytes(&MAGIC)

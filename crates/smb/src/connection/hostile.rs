@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use zeroize::Zeroizing;
 
-use super::{Connection, Privacy, Server};
+use super::{Connection, Login, Privacy, Server};
 use crate::credentials::Credentials;
 use crate::error::{Error, Failure, Operation};
 use crate::name::Name;
@@ -280,14 +280,13 @@ fn open(port: u16, privacy: Privacy, patience: Duration) -> crate::Result<Connec
     };
     let password = Zeroizing::new("secret".to_owned());
     let credentials = Credentials::new("user", None, password).unwrap();
-    let share = Name::new("share").unwrap();
-    Connection::open(
-        &server,
-        &share,
-        &credentials,
+    let login = Login {
+        server,
+        share: Name::new("share").unwrap(),
+        credentials,
         privacy,
-        Instant::now() + patience,
-    )
+    };
+    Connection::open(&login, Instant::now() + patience)
 }
 
 fn answer(command: u8, message: u8, status: u32, body: &[u8]) -> Vec<u8> {

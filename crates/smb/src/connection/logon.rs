@@ -1,19 +1,14 @@
 //! The first messages: NEGOTIATE, and SESSION_SETUP twice. Each is hashed into the keys, so that who changes one on its
 //! way has no valid signature for the last.
 
-use super::{Answer, Connection, Privacy, Protection, Server};
+use super::{Answer, Connection, Login, Privacy, Protection};
 use crate::auth;
-use crate::credentials::Credentials;
 use crate::crypto::{self, Cipher, Keys, Preauth};
 use crate::error::{Failure, Outcome};
 use crate::status;
 use crate::wire::{PAYLOAD, Request, negotiate, session};
 
-/// Servers that answer with less are not worth a client.
-const LEAST_PAYLOAD: u32 = PAYLOAD;
-
 impl Connection {
-    /// Agrees on SMB 3.1.1 and its algorithms.
     pub(super) fn negotiate(&mut self, privacy: Privacy) -> Outcome<Preauth> {
         let mut preauth = Preauth::new();
         let request = negotiate::request(crypto::random()?, &crypto::random()?);
@@ -30,9 +25,10 @@ impl Connection {
             return Err(Failure::Dialect(chosen));
         }
         self.cipher = answer.cipher.and_then(Cipher::of);
+        // Servers that answer with less at once are not worth a client.
         let is_usable = answer.has_sha_512
             && answer.cipher.is_some() == self.cipher.is_some()
-            && answer.max_size >= LEAST_PAYLOAD;
+            && answer.max_size >= PAYLOAD;
         if !is_usable {
             return Err(Failure::Malformed("choice of algorithms or sizes"));
         }
@@ -42,13 +38,7 @@ impl Connection {
         Ok(preauth)
     }
 
-    /// Makes the session of a user, and its keys.
-    pub(super) fn log_on(
-        &mut self,
-        server: &Server,
-        credentials: &Credentials,
-        mut preauth: Preauth,
-    ) -> Outcome<()> {
+    pub(super) fn log_on(&mut self, login: &Login, mut preauth: Preauth) -> Outcome<()> {
         let first = session::request(&auth::begin());
         let (header, answer) = self.hashed(first, &mut preauth)?;
         match header.status {
@@ -62,7 +52,7 @@ impl Connection {
         preauth.absorb(&answer);
         self.next.session = header.session;
         let challenge = parse(&answer)?;
-        let answered = auth::answer(credentials, &server.host, challenge.token)?;
+        let answered = auth::answer(&login.credentials, &login.server.host, challenge.token)?;
 
         let last = self.hashed(session::request(&answered.token), &mut preauth)?;
         self.expect_success(&last)?;

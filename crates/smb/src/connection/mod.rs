@@ -26,7 +26,6 @@ const LONGEST_OF_SEVERAL: usize = 4 * 1024;
 /// An answer's header, and the whole of it.
 pub(crate) type Answer = (Header, Vec<u8>);
 
-/// A server, by name or address.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Server {
     /// A name in DNS, or an address without brackets.
@@ -42,6 +41,15 @@ pub enum Privacy {
     Offered,
     /// From the opening of the share on; a server without AES-GCM is refused.
     Required,
+}
+
+/// A share, and as whom it is opened.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Login {
+    pub server: Server,
+    pub share: Name,
+    pub credentials: Credentials,
+    pub privacy: Privacy,
 }
 
 /// A connection, from its first message to an open share.
@@ -71,19 +79,19 @@ impl fmt::Display for Server {
     }
 }
 
+impl Login {
+    /// `\\server\share`, for errors.
+    pub(crate) fn place(&self) -> String {
+        format!(r"\\{}\{}", self.server.host.escape_debug(), self.share)
+    }
+}
+
 impl Connection {
-    /// Connects, logs on and opens a share.
-    pub(crate) fn open(
-        server: &Server,
-        share: &Name,
-        credentials: &Credentials,
-        privacy: Privacy,
-        by: Instant,
-    ) -> Result<Self> {
+    pub(crate) fn open(login: &Login, by: Instant) -> Result<Self> {
         let at = |operation: Operation| {
-            move |failure: Failure| failure.at(operation, server.to_string())
+            move |failure: Failure| failure.at(operation, login.server.to_string())
         };
-        let socket = Socket::connect(server, by).map_err(at(Operation::Connect))?;
+        let socket = Socket::connect(&login.server, by).map_err(at(Operation::Connect))?;
         let mut opened = Self {
             socket,
             next: Address::default(),
@@ -93,15 +101,12 @@ impl Connection {
             later: Vec::new(),
             has_ended: false,
         };
-        let preauth = opened.negotiate(privacy);
+        let preauth = opened.negotiate(login.privacy);
         let preauth = preauth.map_err(at(Operation::Negotiate))?;
-        let logon = opened.log_on(server, credentials, preauth);
+        let logon = opened.log_on(login, preauth);
         logon.map_err(at(Operation::LogOn))?;
-        let shared = opened.open_share(server, share, privacy);
-        shared.map_err(|failure| {
-            let object = format!(r"\\{}\{share}", server.host.escape_debug());
-            failure.at(Operation::OpenShare, object)
-        })?;
+        let shared = opened.open_share(login);
+        shared.map_err(|failure| failure.at(Operation::OpenShare, login.place()))?;
         Ok(opened)
     }
 
@@ -117,7 +122,6 @@ impl Connection {
         Ok(answer.1)
     }
 
-    /// Sends a request, once, and returns its answer.
     pub(crate) fn exchange(&mut self, request: Request) -> Outcome<Answer> {
         let mut answers = self.exchange_all(&[vec![request]])?;
         answers.pop().ok_or(Failure::Ended)
@@ -176,13 +180,13 @@ impl Connection {
         Failure::Malformed(what)
     }
 
-    fn open_share(&mut self, server: &Server, share: &Name, privacy: Privacy) -> Outcome<()> {
-        if privacy == Privacy::Required {
+    fn open_share(&mut self, login: &Login) -> Outcome<()> {
+        if login.privacy == Privacy::Required {
             self.encrypt()?;
         }
-        let share = String::from_utf16_lossy(share.units());
-        let request = tree::request(&format!(r"\\{}\{share}", server.host));
-        let answer = self.exchange(request)?;
+        let share = String::from_utf16_lossy(login.share.units());
+        let path = format!(r"\\{}\{share}", login.server.host);
+        let answer = self.exchange(tree::request(&path))?;
         self.expect_success(&answer)?;
         let (header, answer) = answer;
         // An asynchronous answer has another number in the place of the share's.
@@ -210,7 +214,6 @@ impl Connection {
         Ok(())
     }
 
-    /// How many of these chains the server's credits allow now.
     fn affordable(&self, chains: &[&[Request]]) -> usize {
         let mut needed = 0;
         let affordable = chains.iter().take_while(|chain| {

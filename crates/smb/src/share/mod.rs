@@ -9,7 +9,7 @@ use std::time::Instant;
 pub use self::remote::RemoteShare;
 use crate::error::Result;
 use crate::name::{Name, SharePath};
-use crate::wire::create::{self, Handle};
+use crate::wire::create::Handle;
 
 /// The longest file that is written or read, in bytes: what one message carries.
 pub const LONGEST_FILE: u64 = 65_536;
@@ -48,12 +48,10 @@ pub trait Share {
     ) -> Result<Listing>;
 
     /// Makes one folder, and returns its id.
-    fn make_folder(
-        &mut self,
-        path: &SharePath,
-        visibility: Visibility,
-        by: Instant,
-    ) -> Result<FileId>;
+    fn make_folder(&mut self, path: &SharePath, by: Instant) -> Result<FileId>;
+
+    /// The same, of one that Windows's programs do not show unless they are told to.
+    fn make_hidden_folder(&mut self, path: &SharePath, by: Instant) -> Result<FileId>;
 
     /// Makes a file with this content, of [`LONGEST_FILE`] bytes at most, flushed to the server's disk. It stays open
     /// until [`place`](Self::place) or [`discard`](Self::discard). After a failure a part of it may be there.
@@ -140,12 +138,10 @@ pub enum Kind {
 /// The first entries of a folder.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Listing {
-    /// Of the folder itself.
     pub id: FileId,
     /// Of the folder above, as its `..` has it; `None` if the server lists none.
     pub above: Option<FileId>,
     pub entries: Vec<Entry>,
-    /// Whether the folder may have more.
     pub has_more: bool,
 }
 
@@ -153,19 +149,8 @@ pub struct Listing {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Existing {
-    /// It stays, and the rename fails.
     Refuse = 0,
-    /// Its place is taken.
     Replace = 1,
-}
-
-/// Whether Windows's programs show a folder.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u32)]
-pub enum Visibility {
-    Shown = 0,
-    /// They do not, unless told to.
-    Hidden = create::HIDDEN,
 }
 
 /// What was made, moved or locked, and is still open. Dropped, it stays open until the connection ends.

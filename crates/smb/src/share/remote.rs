@@ -3,13 +3,12 @@
 use std::time::Instant;
 
 use super::steps::{self, FEW_ENTRIES, LIST, LOCK, LOOK, REMOVE};
-use super::{Existing, FileId, Kind, LONGEST_FILE, Listing, OpenFile, Share, Visibility};
-use crate::connection::{Connection, Privacy, Server};
-use crate::credentials::Credentials;
+use super::{Existing, FileId, Kind, LONGEST_FILE, Listing, OpenFile, Share};
+use crate::connection::{Connection, Login};
 use crate::error::{Error, Failure, Operation, Outcome, Result};
-use crate::name::{Name, SharePath};
+use crate::name::SharePath;
 use crate::status;
-use crate::wire::create::{self, Disposition, LAST, Open};
+use crate::wire::create::{self, LAST, Open};
 use crate::wire::{PAYLOAD, file, info};
 
 /// How many entries are removed at a time: their answers wait for each other in memory.
@@ -24,15 +23,9 @@ pub struct RemoteShare {
 
 impl RemoteShare {
     /// Connects to a server, logs on and opens a share. Errors name each step by its [`Operation`].
-    pub fn open(
-        server: &Server,
-        share: &Name,
-        credentials: &Credentials,
-        privacy: Privacy,
-        by: Instant,
-    ) -> Result<Self> {
-        let connection = Connection::open(server, share, credentials, privacy, by)?;
-        let place = format!(r"\\{}\{share}", server.host.escape_debug());
+    pub fn open(login: &Login, by: Instant) -> Result<Self> {
+        let connection = Connection::open(login, by)?;
+        let place = login.place();
         Ok(Self { connection, place })
     }
 
@@ -44,6 +37,18 @@ impl RemoteShare {
     ) -> Result<T> {
         self.connection.end_by(by);
         steps(&mut self.connection).map_err(|failure| self.failed(operation, path, failure))
+    }
+
+    fn make(&mut self, path: &SharePath, attributes: u32, by: Instant) -> Result<FileId> {
+        let new = Open {
+            attributes,
+            disposition: create::CREATE,
+            options: create::FOLDER,
+            ..LOOK
+        };
+        self.run((Operation::MakeFolder, path, by), |c| {
+            Ok(c.identify(path, new)?.1)
+        })
     }
 
     fn failed(&self, operation: Operation, path: &SharePath, failure: Failure) -> Error {
@@ -93,28 +98,19 @@ impl Share for RemoteShare {
         })
     }
 
-    fn make_folder(
-        &mut self,
-        path: &SharePath,
-        visibility: Visibility,
-        by: Instant,
-    ) -> Result<FileId> {
-        let new = Open {
-            attributes: create::DIRECTORY | visibility as u32,
-            disposition: Disposition::Create,
-            options: create::FOLDER,
-            ..LOOK
-        };
-        self.run((Operation::MakeFolder, path, by), |c| {
-            Ok(c.identify(path, new)?.1)
-        })
+    fn make_folder(&mut self, path: &SharePath, by: Instant) -> Result<FileId> {
+        self.make(path, create::DIRECTORY, by)
+    }
+
+    fn make_hidden_folder(&mut self, path: &SharePath, by: Instant) -> Result<FileId> {
+        self.make(path, create::DIRECTORY | create::HIDDEN, by)
     }
 
     fn create(&mut self, path: &SharePath, content: &[u8], by: Instant) -> Result<OpenFile> {
         let new = Open {
             access: create::WRITE_DATA | create::READ_ATTRIBUTES | create::DELETE,
             attributes: create::NORMAL,
-            disposition: Disposition::Create,
+            disposition: create::CREATE,
             options: create::NO_FOLDER,
             // It is open for a moment still when it is in its place, where others read it.
             ..LOOK
@@ -218,7 +214,7 @@ impl Share for RemoteShare {
 
     fn lock(&mut self, path: &SharePath, by: Instant) -> Result<OpenFile> {
         let new = Open {
-            disposition: Disposition::Create,
+            disposition: create::CREATE,
             options: create::NO_FOLDER | create::DELETE_ON_CLOSE,
             ..LOCK
         };

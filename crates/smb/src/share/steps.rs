@@ -5,7 +5,7 @@ use crate::connection::{Answer, Connection};
 use crate::error::{Failure, Outcome};
 use crate::name::{self, Name, SharePath};
 use crate::status;
-use crate::wire::create::{self, Disposition, Handle, LAST, Open};
+use crate::wire::create::{self, Handle, LAST, Open};
 use crate::wire::info::{self, Listed};
 use crate::wire::{PAYLOAD, Request, file};
 
@@ -20,29 +20,26 @@ pub(super) const LOOK: Open = Open {
     access: create::READ_ATTRIBUTES,
     attributes: 0,
     sharing: create::SHARE_ALL,
-    disposition: Disposition::Open,
+    disposition: create::OPEN,
     options: 0,
 };
 
-/// The open of a folder whose entries are listed.
 pub(super) const LIST: Open = Open {
     access: create::READ_DATA | create::READ_ATTRIBUTES,
     options: create::FOLDER,
     ..LOOK
 };
 
-/// The open of what is moved or removed.
 pub(super) const REMOVE: Open = Open {
     access: create::DELETE | create::READ_ATTRIBUTES,
     ..LOOK
 };
 
-/// The open of a lock.
 pub(super) const LOCK: Open = Open {
     access: create::READ_DATA | create::WRITE_DATA | create::READ_ATTRIBUTES | create::DELETE,
     attributes: create::HIDDEN,
     sharing: create::SHARE_NOTHING,
-    disposition: Disposition::OpenOrCreate,
+    disposition: create::OPEN_OR_CREATE,
     options: create::NO_FOLDER,
 };
 
@@ -318,7 +315,6 @@ impl Connection {
     }
 }
 
-/// Opens a path, and does more with what is open.
 fn chain(path: &SharePath, open: Open, more: &[Request]) -> Vec<Request> {
     let more = more.iter().cloned().map(Request::related);
     let opening = create::request(&path.encode(), open);

@@ -31,8 +31,10 @@ pub(crate) fn directory(handle: &Handle, ending: &str, most: u32) -> Request {
     let pattern = bytes::utf16(&format!("*{ending}"));
     let head = Out::default().u16(33).u8(ID_FULL_DIRECTORY).u8(0);
     let head = head.u32(0).bytes(handle).u16(BUFFER_AT);
-    let body = head.len16(&pattern).u32(most).bytes(&pattern).done();
-    Request::new(Command::QueryDirectory, body)
+    head.len16(&pattern)
+        .u32(most)
+        .bytes(&pattern)
+        .request(Command::QueryDirectory)
 }
 
 pub(crate) fn directory_answer(message: &[u8]) -> Option<Vec<Listed>> {
@@ -58,8 +60,7 @@ pub(crate) fn directory_answer(message: &[u8]) -> Option<Vec<Listed>> {
 /// The number of an open file or folder, which its folder lists too.
 pub(crate) fn id(handle: &Handle) -> Request {
     let head = Out::default().u16(41).u8(FILE).u8(INTERNAL).u32(8);
-    let body = head.zeros(16).bytes(handle).done();
-    Request::new(Command::QueryInfo, body)
+    head.zeros(16).bytes(handle).request(Command::QueryInfo)
 }
 
 pub(crate) fn id_answer(message: &[u8]) -> Option<u64> {
@@ -89,8 +90,7 @@ pub(crate) fn rename(handle: &Handle, path: &[u8], existing: Existing) -> Reques
 fn set(handle: &Handle, class: u8, info: &[u8]) -> Request {
     let head = Out::default().u16(33).u8(FILE).u8(class).len32(info);
     let head = head.u16(BUFFER_AT).zeros(6).bytes(handle);
-    let body = head.bytes(info).done();
-    Request::new(Command::SetInfo, body)
+    head.bytes(info).request(Command::SetInfo)
 }
 
 /// The buffer of an answer to a query.

@@ -35,8 +35,8 @@ pub(crate) fn request(client: [u8; 16], salt: &[u8; 32]) -> Request {
     let head = head.u32(CONTEXTS_AT).u16(2).u16(0).u16(DIALECT);
     // Contexts are aligned to 8 bytes of the message.
     let head = head.zeros(2).bytes(&context(PREAUTH, &preauth));
-    let body = head.bytes(&context(CIPHERS, &ciphers)).done();
-    Request::new(Command::Negotiate, body)
+    head.bytes(&context(CIPHERS, &ciphers))
+        .request(Command::Negotiate)
 }
 
 impl Answer {

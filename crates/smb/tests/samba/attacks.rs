@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use wincsi_smb::{Failure, FileId, Privacy, Result, Share, Visibility};
+use wincsi_smb::{Failure, FileId, Privacy, Result, Share};
 
 use crate::operations::{at, failure};
 use crate::proxy::{Attack, From, Instead, between, framed, unchanged};
@@ -229,7 +229,7 @@ fn attacked(
     let (port, requests) = between(samba.port(), attack);
     let by = Instant::now() + patience;
     let done = open(port, share, &user(), PASSWORD, privacy, by).and_then(|mut share| {
-        let made = share.make_folder(&at("made"), Visibility::Shown, by);
+        let made = share.make_folder(&at("made"), by);
         if made
             .as_ref()
             .is_err_and(|error| error.failure.ends_connection())

@@ -2,7 +2,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
 
 use wincsi_smb::{Entry, Error, Existing, Failure, FileId, Kind, LONGEST_FILE, Name, Privacy};
-use wincsi_smb::{RemoteShare, Share, SharePath, Visibility};
+use wincsi_smb::{RemoteShare, Share, SharePath};
 
 use crate::proxy::{From, Instead, between, unchanged};
 use crate::server::{PASSWORD, Samba, open, soon, user};
@@ -19,20 +19,16 @@ fn folders_are_made_moved_and_removed() {
     let samba = Samba::start();
     for (name, privacy) in WAYS {
         let mut share = samba.open(name, privacy);
-        let id = share
-            .make_folder(&at("a"), Visibility::Shown, soon())
-            .unwrap();
+        let id = share.make_folder(&at("a"), soon()).unwrap();
         assert_eq!(share.stat(&at("a"), soon()).unwrap(), id);
         let found = entry(&mut share, "a");
         assert_eq!((found.kind, found.id), (Kind::Folder, id));
-        let again = share.make_folder(&at("a"), Visibility::Shown, soon());
+        let again = share.make_folder(&at("a"), soon());
         assert_eq!(failure(again), Failure::Exists);
-        let deep = share.make_folder(&at("b/c"), Visibility::Shown, soon());
+        let deep = share.make_folder(&at("b/c"), soon());
         assert_eq!(failure(deep), Failure::NotFound);
 
-        let hidden = share
-            .make_folder(&at("h"), Visibility::Hidden, soon())
-            .unwrap();
+        let hidden = share.make_hidden_folder(&at("h"), soon()).unwrap();
         let onto = share.rename(&at("a"), id, &at("h"), Existing::Replace, soon());
         assert_eq!(failure(onto), Failure::Exists);
         let other = FileId(id.0 + 1);
@@ -111,9 +107,7 @@ fn files_have_the_bytes_that_were_written() {
         std::fs::write(samba.root().join("f"), &long).unwrap();
         assert_eq!(failure(share.read(&at("f"), soon())), limit);
         share.clear(&at("f"), soon()).unwrap();
-        let folder = share
-            .make_folder(&at("d"), Visibility::Shown, soon())
-            .unwrap();
+        let folder = share.make_folder(&at("d"), soon()).unwrap();
         assert_eq!(failure(share.read(&at("d"), soon())), Failure::IsAFolder);
         share.remove(&at("d"), folder, soon()).unwrap();
     }
