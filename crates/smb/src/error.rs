@@ -83,7 +83,7 @@ pub enum Failure {
 
     // What the client found: the connection goes on.
     /// The path leads to another object than the caller expects.
-    #[error("has the id {found}, not {expected}")]
+    #[error("has the id {:#x}, not {:#x}", .found.0, .expected.0)]
     Changed { expected: FileId, found: FileId },
     #[error("is a link, or lies behind one")]
     Link,

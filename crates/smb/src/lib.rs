@@ -32,17 +32,6 @@ mod wire;
 #[cfg(test)]
 mod vectors;
 
-// What holds secrets.
-#[cfg(test)]
-os::assert_no_debug!(
-    auth::Answer,
-    connection::Connection,
-    Credentials,
-    Login,
-    crypto::Keys,
-    RemoteShare,
-);
-
 pub use connection::{Login, Privacy, Server};
 pub use credentials::{Credentials, CredentialsError};
 pub use error::{Error, Failure, Operation, Result};
@@ -67,4 +56,19 @@ pub fn decode_everything(bytes: &[u8]) {
     let _ = wire::file::write_answer(bytes);
     let _ = wire::info::id_answer(bytes);
     let _ = wire::info::directory_answer(bytes);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Credentials, Login, RemoteShare, auth, connection, crypto};
+
+    // What holds secrets.
+    os::assert_no_debug!(
+        auth::Answer,
+        connection::Connection,
+        Credentials,
+        Login,
+        crypto::Keys,
+        RemoteShare,
+    );
 }

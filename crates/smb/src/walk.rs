@@ -82,7 +82,11 @@ impl Walk<'_> {
             return Err(failed(Failure::Limit(self.limits.depth), path));
         }
         // What is removed is not listed again: each round begins at the folder's first entry.
-        while let Some(entries) = self.entries(path, id, above)? {
+        loop {
+            let entries = self.entries(path, id, above)?;
+            if entries.is_empty() {
+                return Ok(());
+            }
             let (mut folders, others): (Vec<_>, Vec<_>) =
                 entries.iter().partition(|entry| entry.kind == Kind::Folder);
             self.remove(&places(path, &others)?)?;
@@ -93,19 +97,13 @@ impl Walk<'_> {
                 self.folder(&below, below_id, id, depth + 1)?;
             }
         }
-        Ok(())
     }
 
-    /// The next entries of a folder, if it has any. Its ids are compared each time: it may have been replaced.
-    fn entries(
-        &mut self,
-        path: &SharePath,
-        id: FileId,
-        above: FileId,
-    ) -> Result<Option<Vec<Entry>>> {
+    /// The next entries of a folder. Its ids are compared each time: it may have been replaced.
+    fn entries(&mut self, path: &SharePath, id: FileId, above: FileId) -> Result<Vec<Entry>> {
         let listing = self.share.list(path, PAGE, self.by)?;
         if listing.entries.is_empty() {
-            return Ok(None);
+            return Ok(Vec::new());
         }
         if listing.id != id {
             let (expected, found) = (id, listing.id);
@@ -116,7 +114,7 @@ impl Walk<'_> {
             Some(_) => {}
             None => self.removed.unproved += 1,
         }
-        Ok(Some(listing.entries))
+        Ok(listing.entries)
     }
 
     fn remove(&mut self, entries: &[(SharePath, FileId)]) -> Result<()> {

@@ -22,6 +22,10 @@ const SHORT: Duration = Duration::from_millis(200);
 /// What a server sends after each request, with its length before it.
 type Script = Vec<Vec<u8>>;
 
+const ANSWER: Failure = Failure::Malformed("answer to the negotiation");
+const CHOICE: Failure = Failure::Malformed("choice of algorithms or sizes");
+const OTHER: Failure = Failure::Malformed("answer, to another request");
+
 #[test]
 #[expect(clippy::too_many_lines, reason = "a table")]
 fn negotiations_that_break_the_protocol_are_refused() {
@@ -32,21 +36,14 @@ fn negotiations_that_break_the_protocol_are_refused() {
         message
     };
     let malformed = Failure::Malformed;
+    let dialect = |text: &str| Failure::Dialect(text.into());
     for (what, message, expected) in [
-        (
-            "SMB 3.0.2",
-            with(68, &[2, 3]),
-            Failure::Dialect("it chose 0x0302".into()),
-        ),
-        (
-            "SMB 2.0.2",
-            with(68, &[2, 2]),
-            Failure::Dialect("it chose 0x0202".into()),
-        ),
+        ("SMB 3.0.2", with(68, &[2, 3]), dialect("it chose 0x0302")),
+        ("SMB 2.0.2", with(68, &[2, 2]), dialect("it chose 0x0202")),
         (
             "any SMB 2",
             with(68, &[0xff, 2]),
-            Failure::Dialect("it chose 0x02ff".into()),
+            dialect("it chose 0x02ff"),
         ),
         (
             "an ended session",
@@ -56,57 +53,21 @@ fn negotiations_that_break_the_protocol_are_refused() {
         (
             "none of ours",
             answer(0, 0, status::NOT_SUPPORTED, &[9, 0, 0, 0, 0, 0, 0, 0, 0]),
-            Failure::Dialect("it refuses that dialect".into()),
+            dialect("it refuses that dialect"),
         ),
         ("SMB 1", with(0, &[0xff]), malformed("header")),
-        (
-            "another id",
-            with(24, &[1]),
-            malformed("answer, to another request"),
-        ),
-        (
-            "another command",
-            with(12, &[1]),
-            malformed("answer, to another request"),
-        ),
+        ("another id", with(24, &[1]), OTHER),
+        ("another command", with(12, &[1]), OTHER),
         ("a request", with(16, &[0]), malformed("header")),
         ("a compound", with(20, &[64]), malformed("header")),
-        (
-            "no structure",
-            with(64, &[0]),
-            malformed("answer to the negotiation"),
-        ),
-        (
-            "contexts far away",
-            with(124, &[0xff; 4]),
-            malformed("answer to the negotiation"),
-        ),
-        (
-            "many contexts",
-            with(70, &[0xff; 2]),
-            malformed("answer to the negotiation"),
-        ),
-        (
-            "another hash",
-            with(0x1c0 + 12, &[9]),
-            malformed("choice of algorithms or sizes"),
-        ),
-        (
-            "another cipher",
-            with(0x1c0 + 58, &[1]),
-            malformed("choice of algorithms or sizes"),
-        ),
-        (
-            "tiny reads",
-            with(96, &[0; 4]),
-            malformed("choice of algorithms or sizes"),
-        ),
+        ("no structure", with(64, &[0]), ANSWER),
+        ("contexts far away", with(124, &[0xff; 4]), ANSWER),
+        ("many contexts", with(70, &[0xff; 2]), ANSWER),
+        ("another hash", with(0x1c0 + 12, &[9]), CHOICE),
+        ("another cipher", with(0x1c0 + 58, &[1]), CHOICE),
+        ("tiny reads", with(96, &[0; 4]), CHOICE),
         ("no cipher", with(0x1c0 + 58, &[0]), Failure::NoEncryption),
-        (
-            "cut",
-            good()[..100].to_vec(),
-            malformed("answer to the negotiation"),
-        ),
+        ("cut", good()[..100].to_vec(), ANSWER),
     ] {
         let error = refused(Privacy::Required, vec![framed(&message)], PATIENCE);
         assert_eq!(

@@ -3,7 +3,6 @@
 mod remote;
 mod steps;
 
-use std::fmt;
 use std::time::Instant;
 
 pub use self::remote::RemoteShare;
@@ -160,10 +159,4 @@ pub struct OpenFile {
     pub path: SharePath,
     handle: Handle,
     pub id: FileId,
-}
-
-impl fmt::Display for FileId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:#x}", self.0)
-    }
 }
