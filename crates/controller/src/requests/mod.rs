@@ -12,7 +12,7 @@ use smb::{CredentialsError, NameError};
 use crate::volumes::FolderError;
 
 pub use self::class::Class;
-pub use self::handle::{Handle, Policy};
+pub use self::handle::Handle;
 pub use self::place::Place;
 pub use self::secret::Secret;
 

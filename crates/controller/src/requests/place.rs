@@ -21,10 +21,7 @@ pub struct Place {
 }
 
 impl Place {
-    /// The folder of a volume.
-    ///
-    /// # Errors
-    /// The node would refuse it, or the source lies in the folder of the records.
+    /// The folder of a volume. What the node would refuse is, and what lies in the folder of the records.
     pub fn read(source: &str, folder: &str) -> Result<Self, RequestError> {
         check("source", source)?;
         check("subDir", folder)?;
@@ -42,9 +39,6 @@ impl Place {
 }
 
 /// The name of a volume, which is a file's and perhaps a folder's.
-///
-/// # Errors
-/// It is no single name that a folder may have.
 pub(crate) fn volume_name(name: &str) -> Result<Name, RequestError> {
     const SOMEWHERE: &str = "//server/share";
     if name.is_empty() {

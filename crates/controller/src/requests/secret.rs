@@ -17,10 +17,7 @@ pub struct Secret {
 }
 
 impl Secret {
-    /// The Secret of a request; none if it has none.
-    ///
-    /// # Errors
-    /// It has no user, or another value is refused.
+    /// The Secret of a request, if it has one.
     pub fn read(secrets: &BTreeMap<String, String>) -> Result<Option<Self>, RequestError> {
         if secrets.is_empty() {
             return Ok(None);
@@ -36,12 +33,10 @@ impl Secret {
         }))
     }
 
-    #[must_use]
     pub fn port(&self) -> u16 {
         port(&self.options)
     }
 
-    #[must_use]
     pub fn demands_privacy(&self) -> bool {
         demands_privacy(&self.options)
     }

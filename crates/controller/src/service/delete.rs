@@ -7,8 +7,8 @@ use transport::Status;
 use wire::csi::v1::{DeleteVolumeRequest, DeleteVolumeResponse};
 
 use super::{Controller, base};
-use crate::requests::{self, Handle, Place, RequestError, Secret, place};
-use crate::volumes::{Delete, Deleted, Folder, Left, Policy, Unrecorded};
+use crate::requests::{Handle, Place, RequestError, Secret, place};
+use crate::volumes::{Delete, Deleted, Folder, Policy, Unrecorded};
 
 impl Controller {
     pub(super) fn delete(
@@ -92,12 +92,7 @@ impl Target {
         Ok(Self {
             folder,
             name,
-            policy: match handle.policy() {
-                Some(requests::Policy::Delete) => Policy::Delete,
-                Some(requests::Policy::Archive) => Policy::Archive,
-                Some(requests::Policy::Retain) => Policy::Keep(Left::Retained),
-                None => Policy::Keep(Left::UnknownPolicy),
-            },
+            policy: handle.policy(),
             is_named_by_provisioner: is_alone && ends_in_uuid(&handle.folder),
             place,
         })
