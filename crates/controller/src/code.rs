@@ -7,7 +7,7 @@ use program::hidden;
 use transport::{Code, Status};
 
 use crate::requests::RequestError;
-use crate::volumes::{Class, Error, Leftover};
+use crate::volumes::Error;
 
 /// The answer to a request that is refused, or cannot be carried out.
 impl From<RequestError> for Status {
@@ -18,40 +18,20 @@ impl From<RequestError> for Status {
 
 impl From<Error> for Status {
     fn from(error: Error) -> Self {
-        let code = match error.class() {
-            Class::Busy => Code::Aborted,
-            Class::Exists => Code::AlreadyExists,
-            Class::Invalid => Code::InvalidArgument,
-            Class::Blocked => Code::FailedPrecondition,
-            Class::LogonRefused => Code::Unauthenticated,
-            Class::Denied => Code::PermissionDenied,
-            Class::Full => Code::ResourceExhausted,
-            Class::TimedOut => Code::DeadlineExceeded,
-            Class::Unavailable => Code::Unavailable,
-            Class::Other => Code::Internal,
-        };
-        Self::new(code, hidden::shown(&error.to_string()))
+        Self::new(error.code(), hidden::shown(&error.to_string()))
     }
 }
 
-/// The answer to a create that failed. `AlreadyExists` is final also with something left: it is the other volume's.
-pub(crate) fn of_create(failed: Status, leftover: Leftover) -> Status {
-    let stays = is_final(failed.code) && failed.code != Code::AlreadyExists;
-    match leftover {
-        Leftover::Possible if stays => Status {
-            code: Code::Unavailable,
-            ..failed
-        },
-        _ => failed,
-    }
-}
-
-/// Whether csi-provisioner takes the call for over (`checkError`).
-fn is_final(code: Code) -> bool {
-    !matches!(
-        code,
-        Code::Aborted | Code::Cancelled | Code::DeadlineExceeded | Code::Unavailable
-    )
+/// The answer to a create that failed, and may have left something. What exists already is the other volume's.
+pub(crate) fn with_leftover(failed: Status) -> Status {
+    let code = match failed.code {
+        // After these csi-provisioner takes the call for unfinished (`checkError`).
+        Code::Aborted | Code::Cancelled | Code::DeadlineExceeded | Code::AlreadyExists => {
+            failed.code
+        }
+        _ => Code::Unavailable,
+    };
+    Status { code, ..failed }
 }
 
 #[cfg(test)]
@@ -91,13 +71,11 @@ mod tests {
             };
             let status = Status::from(Error::Share(error));
             assert_eq!(status.code, code, "{text}");
-            for (leftover, final_code) in [(Leftover::Nothing, true), (Leftover::Possible, false)] {
-                let answered = of_create(status.clone(), leftover);
-                assert_eq!(answered.message, status.message);
-                let is_same = final_code || !is_final(code);
-                let expected = if is_same { code } else { Code::Unavailable };
-                assert_eq!(answered.code, expected, "{text}");
-            }
+            let answered = with_leftover(status.clone());
+            assert_eq!(answered.message, status.message);
+            let is_same = [Code::Aborted, Code::DeadlineExceeded].contains(&code);
+            let expected = if is_same { code } else { Code::Unavailable };
+            assert_eq!(answered.code, expected, "{text}");
         }
     }
 }

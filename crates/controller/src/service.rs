@@ -43,7 +43,6 @@ pub struct Controller {
 }
 
 impl Controller {
-    #[must_use]
     pub fn new(config: &Config) -> Self {
         let left = Arc::<LeftFolders>::default();
         Self {

@@ -13,7 +13,7 @@ use wire::csi::v1::{
 use super::{Controller, base};
 use crate::code;
 use crate::requests::{Class, Handle, Place, RequestError, Secret, class, place, secret};
-use crate::volumes::{Create, Created, Folder, Leftover};
+use crate::volumes::{Create, Created, Folder};
 
 /// A volume of a request: its handle and context, and what is to be made for it.
 struct Wanted<'a> {
@@ -35,8 +35,10 @@ impl Controller {
         made.map_err(|status| {
             // This call, or an earlier one, may have left something.
             let name = Name::new(&request.name);
-            let left = name.map_or(Leftover::Nothing, |name| self.volumes.leftover(&name));
-            code::of_create(status, left)
+            match name.is_ok_and(|name| self.volumes.may_have_left(&name)) {
+                true => code::with_leftover(status),
+                false => status,
+            }
         })
     }
 
@@ -59,16 +61,13 @@ impl Controller {
         };
         let demands_privacy = secret::demands_privacy(&wanted.options);
         let connections = self.connections(&volume.base, secret, demands_privacy);
-        let created = self.volumes.create(&connections, &volume, by);
-        match created {
-            Ok(Created::Made) => {}
-            Ok(Created::Found) => tracing::warn!(
+        if self.volumes.create(&connections, &volume, by)? == Created::Found {
+            tracing::warn!(
                 "volume {} has the folder {}{}, which was there before: a delete leaves it",
                 wanted.request.name,
                 volume.base,
                 volume.folder.path()
-            ),
-            Err(failed) => return Err(failed.error.into()),
+            );
         }
         Ok(response)
     }

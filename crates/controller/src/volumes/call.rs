@@ -5,10 +5,9 @@ use std::time::{Duration, Instant};
 
 use smb::{Existing, Failure, FileId, Listing, Name, OpenFile, Operation, Share, SharePath};
 
-use super::names::{Key, RECORDS};
+use super::names::{self, RECORDS};
 use super::place::End;
 use super::record::Record;
-use super::records::place_key;
 use super::{Base, Connected, Error, Volumes};
 
 /// A record that another client reads just now is replaced later: Windows refuses that meanwhile (assumed), Samba not.
@@ -42,7 +41,7 @@ pub(super) struct Call<'a> {
 
 /// Where the files of a volume are.
 pub(super) struct Files {
-    key: String,
+    pub(super) key: String,
     /// The record's file, as no two are named.
     pub(super) own: String,
     pub(super) record: SharePath,
@@ -58,7 +57,7 @@ impl<'a> Call<'a> {
     /// What a call looks at first: the folders from the share's own to the base folder, and the base's `.wincsi`.
     pub(super) fn first_look(base: &Base) -> Result<Vec<SharePath>, Error> {
         let mut folders = prefixes(&base.path);
-        folders.push(below(base, &base.path, RECORDS)?);
+        folders.push(base.below(&base.path, RECORDS)?);
         Ok(folders)
     }
 
@@ -69,7 +68,7 @@ impl<'a> Call<'a> {
         base: &'a Base,
         by: Instant,
     ) -> Result<Self, Error> {
-        let records = below(base, &base.path, RECORDS)?;
+        let records = base.below(&base.path, RECORDS)?;
         let mut call = Self {
             volumes,
             share: &mut **share,
@@ -77,7 +76,7 @@ impl<'a> Call<'a> {
             by,
             ids: Vec::new(),
             base_id: FileId(0),
-            deleted: below(base, &records, "deleted")?,
+            deleted: base.below(&records, "deleted")?,
             records,
             record_ids: Vec::new(),
             has_records: false,
@@ -146,7 +145,7 @@ impl<'a> Call<'a> {
         folder: &SharePath,
         id: FileId,
     ) -> Result<Option<FileId>, Error> {
-        let path = self.below(folder, RECORDS)?;
+        let path = self.base.below(folder, RECORDS)?;
         match self.folder_in(&path, id)? {
             End::Folder(id) => Ok(Some(id)),
             End::Missing | End::File => Ok(None),
@@ -154,15 +153,16 @@ impl<'a> Call<'a> {
     }
 
     /// Where a volume's files are.
-    pub(super) fn files(&self, key: &Key) -> Result<Files, Error> {
-        let file = |suffix| self.below(&self.records, &format!("{}.{suffix}", key.text()));
+    pub(super) fn files(&self, volume: &Name) -> Result<Files, Error> {
+        let key = names::key(volume);
+        let file = |suffix| self.base.below(&self.records, &format!("{key}.{suffix}"));
         Ok(Files {
-            key: key.text().to_owned(),
-            own: place_key(self.base, &file("volume")?),
+            own: self.base.key_of(&file("volume")?),
             record: file("volume")?,
             aside: file("new")?,
             lock: file("lock")?,
-            moved: self.below(&self.deleted, key.text())?,
+            moved: self.base.below(&self.deleted, &key)?,
+            key,
         })
     }
 
@@ -173,13 +173,13 @@ impl<'a> Call<'a> {
             read => read?,
         };
         let record = Record::parse(&bytes, &files.key);
-        let record = record.map_err(|error| self.blocked(&files.record, error))?;
+        let record = record.map_err(|error| self.base.blocked(&files.record, error))?;
         Ok(Some(record))
     }
 
     /// Writes a record aside.
     pub(super) fn write_aside(&mut self, files: &Files, record: &Record) -> Result<(), Error> {
-        let too_long = |error| Error::TooLong(format!("the record of {}: {error}", record.name));
+        let too_long = |error| Error::Invalid(format!("the record of {}: {error}", record.name));
         let bytes = record.encode().map_err(too_long)?;
         let file = match self.share.create(&files.aside, &bytes, self.by) {
             // Of a call that ended before its rename: this one has its lock.
@@ -244,22 +244,9 @@ impl<'a> Call<'a> {
         }
     }
 
-    pub(super) fn below(&self, folder: &SharePath, name: &str) -> Result<SharePath, Error> {
-        below(self.base, folder, name)
-    }
-
     pub(super) fn is_locked(&self, path: &SharePath) -> Error {
         let who = "another controller, or one whose machine vanished, has locked";
-        Error::Busy(format!("{who} {}", self.at(path)))
-    }
-
-    pub(super) fn blocked(&self, path: &SharePath, reason: impl ToString) -> Error {
-        blocked(self.base, path, reason)
-    }
-
-    /// A path as errors name it.
-    pub(super) fn at(&self, path: &SharePath) -> String {
-        at(self.base, path)
+        Error::Busy(format!("{who} {}", self.base.at(path)))
     }
 
     /// The id of the base folder, or of one above it.
@@ -269,35 +256,23 @@ impl<'a> Call<'a> {
         }
         match self.end(path, looked, self.base_id)? {
             End::Folder(id) => Ok(id),
-            End::Missing => Err(Error::NoBase(self.failed(path, Failure::NotFound))),
-            End::File => Err(Error::NoBase(self.failed(path, Failure::NotAFolder))),
+            End::Missing => Err(self.no_base(path, Failure::NotFound)),
+            End::File => Err(self.no_base(path, Failure::NotAFolder)),
         }
+    }
+
+    fn no_base(&self, path: &SharePath, failure: Failure) -> Error {
+        let missing = self.failed(path, failure);
+        Error::Invalid(format!("the base folder is missing: {missing}"))
     }
 
     pub(super) fn failed(&self, path: &SharePath, failure: Failure) -> smb::Error {
         smb::Error {
             operation: Operation::Stat,
-            object: self.at(path),
+            object: self.base.at(path),
             failure,
         }
     }
-}
-
-fn below(base: &Base, folder: &SharePath, name: &str) -> Result<SharePath, Error> {
-    let path = Name::new(name).and_then(|name| folder.join(&name));
-    path.map_err(|error| blocked(base, folder, error))
-}
-
-fn blocked(base: &Base, path: &SharePath, reason: impl ToString) -> Error {
-    Error::Blocked {
-        object: at(base, path),
-        reason: reason.to_string(),
-    }
-}
-
-fn at(base: &Base, path: &SharePath) -> String {
-    let host = base.server.host.escape_debug();
-    format!(r"\\{host}\{}{path}", base.share)
 }
 
 /// The paths of a folder and of those above it, from the share's own down.

@@ -6,11 +6,11 @@ use std::time::Instant;
 use smb::{Failure, FileId, SharePath};
 
 use super::call::{Call, Files};
-use super::names::{Key, RECORDS, fold, text};
+use super::names::{RECORDS, fold, text};
 use super::place::{End, Found, Place};
-use super::record::{Held, Origin, Record, State};
+use super::record::{Held, Record, State};
 use super::records::Known;
-use super::{Connected, Create, Created, Error, Volumes};
+use super::{Connected, Create, Created, Error, Volumes, exists};
 
 /// What a call knows of the volume that it makes.
 struct Making<'a> {
@@ -33,7 +33,7 @@ pub(super) fn create(
     let mut making = Making {
         volumes,
         volume,
-        files: call.files(&Key::of(&volume.name))?,
+        files: call.files(&volume.name)?,
         is_first: true,
         made: None,
     };
@@ -45,11 +45,11 @@ pub(super) fn create(
     if made.is_err() {
         call.unmake_records();
     }
-    made.map(|origin| (origin.into(), call.is_clean))
+    made.map(|created| (created, call.is_clean))
 }
 
 impl Making<'_> {
-    fn run(&mut self, call: &mut Call<'_>) -> Result<Origin, Error> {
+    fn run(&mut self, call: &mut Call<'_>) -> Result<Created, Error> {
         let own = call.read(&self.files)?;
         if let Some(record) = own.filter(|record| record.state != State::Left) {
             self.check(&record)?;
@@ -73,7 +73,7 @@ impl Making<'_> {
     fn check(&self, record: &Record) -> Result<(), Error> {
         let name = text(&self.volume.name);
         if let Some(difference) = record.difference(self.volume) {
-            return Err(Error::Exists { name, difference });
+            return Err(exists(&name, &difference));
         }
         match record.state {
             State::Deleting(_) => Err(Error::Busy(format!("volume {name} is being deleted"))),
@@ -86,7 +86,7 @@ impl Making<'_> {
         Ok(found.end == End::Folder(FileId(held.id)))
     }
 
-    fn make(&mut self, call: &mut Call<'_>) -> Result<Origin, Error> {
+    fn make(&mut self, call: &mut Call<'_>) -> Result<Created, Error> {
         let intent = Record::intent(self.volume);
         call.write_aside(&self.files, &intent)?;
         let found = call.decide(&self.files, &self.volume.folder, |call, known| {
@@ -107,7 +107,7 @@ impl Making<'_> {
         let found = call.find(folder.path())?;
         call.prove(&found)?;
         if found.is_in(&call.record_ids) {
-            return Err(Error::HoldsRecords(call.at(&found.path)));
+            return Err(holds_records(call, &found.path));
         }
         match found.end {
             End::File => return Err(call.failed(&found.path, Failure::NotAFolder).into()),
@@ -125,15 +125,15 @@ impl Making<'_> {
             }
             let is_here = !matches!(other.state, State::Deleting(_));
             if base.has_id_of(&other.place) || is_here && base.is_named_in(&other.place) {
-                return Err(Error::BaseInVolume {
-                    base: call.base.to_string(),
-                    volume: other.name.clone(),
-                    records: call.at(&known.file),
-                });
+                let (volume, records) = (&other.name, call.base.at(&known.file));
+                return Err(Error::Invalid(format!(
+                    "the base folder {} lies in volume {volume}, whose record is in {records}",
+                    call.base
+                )));
             }
             let overlaps = place.is_named_in(&other.place) || place.has_id_of(&other.place);
             if !is_here && overlaps && other.is_unmoved(call)? {
-                let (volume, path) = (&other.name, call.at(&other.path));
+                let (volume, path) = (&other.name, call.base.at(&other.path));
                 return Err(Error::Busy(format!(
                     "volume {volume} is being deleted, and its folder {path} is not moved away yet"
                 )));
@@ -144,9 +144,9 @@ impl Making<'_> {
 
     /// A base folder inside of a volume would go with it.
     fn refuse_records_in(&self, call: &mut Call<'_>, path: &SharePath) -> Result<(), Error> {
-        let records = call.below(path, RECORDS)?;
+        let records = call.base.below(path, RECORDS)?;
         match call.stat(&records)? {
-            Some(_) => Err(Error::HoldsRecords(call.at(path))),
+            Some(_) => Err(holds_records(call, path)),
             None => Ok(()),
         }
     }
@@ -157,7 +157,11 @@ impl Making<'_> {
         let mut ids = call.make_missing(found, &mut self.made)?;
         let is_new = self.made.as_ref().is_some_and(|(made, _)| *made == path);
         let is_own = is_new || self.volume.folder.is_named(&self.volume.name);
-        let origin = if is_own { Origin::Made } else { Origin::Found };
+        let origin = if is_own {
+            Created::Made
+        } else {
+            Created::Found
+        };
         let id = ids.pop().unwrap_or(call.base_id);
         Ok(Held::new(id, origin, &ids))
     }
@@ -175,6 +179,13 @@ impl Making<'_> {
             self.volumes.forget(&self.volume.name);
         }
     }
+}
+
+fn holds_records(call: &Call<'_>, path: &SharePath) -> Error {
+    let path = call.base.at(path);
+    Error::Invalid(format!(
+        "{path} holds records of volumes, so it can be no volume"
+    ))
 }
 
 /// The base folder, as records may name it.

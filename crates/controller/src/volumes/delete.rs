@@ -5,13 +5,14 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use smb::{Existing, Failure, FileId, Kind, Limits, Name, OpenFile, SharePath, remove_content};
+use transport::Code;
 
 use super::call::{Call, Files};
-use super::names::{ARCHIVED, Key, RECORDS, named_for, text};
+use super::names::{ARCHIVED, RECORDS, named_for, text};
 use super::place::{End, Found};
-use super::record::{Held, Origin, Record, State};
+use super::record::{Held, Record, State};
 use super::records::Known;
-use super::{Class, Connected, Delete, Deleted, Error, Left, Policy, Unrecorded, Volumes};
+use super::{Connected, Created, Delete, Deleted, Error, Left, Policy, Unrecorded, Volumes};
 
 /// How long a server may take for one round of a long delete.
 const ROUND: Duration = Duration::from_secs(120);
@@ -28,7 +29,6 @@ struct Deleting<'a> {
     volume: &'a Delete,
     name: Name,
     files: Files,
-    key: Key,
 }
 
 /// What is known of the volume's record.
@@ -65,17 +65,13 @@ pub(super) fn delete(
     by: Instant,
 ) -> Result<(Deleted, bool), Error> {
     let mut call = Call::new(volumes, share, &volume.base, by)?;
-    let name = volume
-        .name
-        .clone()
-        .map_or_else(|| named_for(&volume.folder), Ok);
-    let name = name.map_err(|error| call.blocked(volume.folder.path(), error))?;
-    let key = Key::of(&name);
+    let name = volume.name.clone();
+    let name = name.map_or_else(|| named_for(&volume.folder), Ok);
+    let name = name.map_err(|error| call.base.blocked(volume.folder.path(), error))?;
     let deleting = Deleting {
         volume,
-        files: call.files(&key)?,
+        files: call.files(&name)?,
         name,
-        key,
     };
     if !call.has_records {
         if let Some(deleted) = deleting.without_records(&mut call)? {
@@ -95,7 +91,9 @@ impl Deleting<'_> {
             Ok(Some(record)) if record.is_of(&self.volume.folder) => Own::Record(record),
             Ok(Some(_)) => Own::OtherFolder,
             // It stops deletes, and this is none.
-            Err(error) if self.keeps() && error.class() == Class::Blocked => Own::OtherFolder,
+            Err(error) if self.keeps() && error.code() == Code::FailedPrecondition => {
+                Own::OtherFolder
+            }
             Err(error) => return Err(error),
         };
         match self.decided(call, &own)? {
@@ -215,7 +213,7 @@ impl Deleting<'_> {
             above = match call.folder_in(path, above)? {
                 End::Folder(id) => id,
                 End::Missing => return Ok(None),
-                End::File => return Err(call.blocked(path, "it is no folder")),
+                End::File => return Err(call.base.blocked(path, "it is no folder")),
             };
         }
         Ok(Some(above))
@@ -248,7 +246,7 @@ impl Deleting<'_> {
             Own::None | Own::OtherFolder => Record::new(&self.name, &self.volume.folder),
         };
         let above = found.ids.split_last().map_or(&[][..], |(_, above)| above);
-        let state = State::Deleting(Held::new(id, Origin::Made, above));
+        let state = State::Deleting(Held::new(id, Created::Made, above));
         if record.state != state {
             call.write(&self.files, &record.without_parameters().with(state))?;
         }
@@ -281,13 +279,13 @@ impl Deleting<'_> {
             (State::Creating, Some(id)) => Ok(id),
             (State::Ready(held) | State::Deleting(held), Some(id)) if held.id == id.0 => {
                 match held.origin {
-                    Origin::Made => Ok(id),
-                    Origin::Found => left(Left::Found),
+                    Created::Made => Ok(id),
+                    Created::Found => left(Left::Found),
                 }
             }
             // It was moved away: this folder came after it.
             (State::Deleting(_), _) if self.volume.policy == Policy::Archive => Err(self.gone()),
-            (State::Ready(held), _) if held.origin == Origin::Found => left(Left::Found),
+            (State::Ready(held), _) if held.origin == Created::Found => left(Left::Found),
             (State::Ready(_), Some(id)) if unrecorded == Unrecorded::Delete => Ok(id),
             (State::Creating | State::Ready(_) | State::Deleting(_), _) => left(Left::Replaced),
         }
@@ -304,7 +302,7 @@ impl Deleting<'_> {
         for known in known {
             let other = known.volume.as_ref().map_err(|reason| {
                 let reason = format!("{reason}; no volume beside it can be deleted");
-                call.blocked(&known.file, reason)
+                call.base.blocked(&known.file, reason)
             })?;
             let overlaps = match other.state {
                 State::Ready(_) => other.place.overlaps(&place),
@@ -317,7 +315,7 @@ impl Deleting<'_> {
                 State::Left => false,
             };
             if overlaps {
-                let (path, name) = (call.at(&found.path), &other.name);
+                let (path, name) = (call.base.at(&found.path), &other.name);
                 tracing::info!("{path} is volume {name}'s too");
                 return Ok(true);
             }
@@ -359,18 +357,18 @@ impl Deleting<'_> {
         let last = names.pop().unwrap_or_default();
         let above = names
             .iter()
-            .try_fold(SharePath::root(), |path, name| call.below(&path, name))?;
+            .try_fold(SharePath::root(), |path, name| call.base.below(&path, name))?;
         let above = call.find(&above)?;
         call.prove(&above)?;
         let folder = above.path.clone();
         call.make_missing(above, &mut None)?;
-        let (name, key) = (text(&self.name), self.key.text());
+        let (name, key) = (text(&self.name), &self.files.key);
         let others = format!("{ARCHIVED}{key}-{:x}", id.0);
         for to in [
-            call.below(&folder, &last),
-            call.below(&folder, &format!("{last}-{name}")),
+            call.base.below(&folder, &last),
+            call.base.below(&folder, &format!("{last}-{name}")),
             // Where these are taken, or too long.
-            call.below(&call.base.path, &others),
+            call.base.below(&call.base.path, &others),
         ] {
             let Ok(to) = to else { continue };
             match call.share.rename(path, id, &to, Existing::Refuse, call.by) {
@@ -380,7 +378,9 @@ impl Deleting<'_> {
                 Err(error) => return Err(error.into()),
             }
         }
-        Err(call.blocked(path, "each name that its archive could have is taken"))
+        Err(call
+            .base
+            .blocked(path, "each name that its archive could have is taken"))
     }
 
     /// Removes what was moved away, in rounds, of which each has a deadline.
@@ -404,7 +404,7 @@ impl Deleting<'_> {
             }
         };
         if removed.unproved > 0 {
-            let path = call.at(path);
+            let path = call.base.at(path);
             tracing::warn!("{path}: of its folders only their kind shows that they are no links");
         }
         call.clear(&self.files.record)?;
@@ -428,7 +428,7 @@ fn holds_records(
     id: FileId,
     depth: u64,
 ) -> Result<bool, Error> {
-    if call.stat(&call.below(path, RECORDS)?)?.is_some() {
+    if call.stat(&call.base.below(path, RECORDS)?)?.is_some() {
         return Ok(true);
     }
     if depth == 0 {
@@ -440,7 +440,7 @@ fn holds_records(
             continue;
         }
         let inner = path.join(&entry.name);
-        let inner = inner.map_err(|error| call.blocked(path, error))?;
+        let inner = inner.map_err(|error| call.base.blocked(path, error))?;
         if let End::Folder(inner_id) = call.folder_in(&inner, id)?
             && holds_records(call, &inner, inner_id, depth - 1)?
         {

@@ -5,7 +5,6 @@ use smb::{Failure, FileId, Listing, SharePath};
 use super::Error;
 use super::call::{Call, prefixes};
 use super::names::{Folder, RECORDS, fold};
-use super::records::place_key;
 use super::running::lock;
 
 /// How many folders are remembered that are no links.
@@ -132,11 +131,11 @@ impl Call<'_> {
         let mut paths = Vec::new();
         for name in below.names() {
             let path = found.path.join(name);
-            found.path = path.map_err(|error| self.blocked(&found.path, error))?;
+            found.path = path.map_err(|error| self.base.blocked(&found.path, error))?;
             paths.push(found.path.clone());
         }
         for name in behind {
-            paths.push(self.below(&found.path, name)?);
+            paths.push(self.base.below(&found.path, name)?);
         }
         let mut looked = self.share.look(&paths, self.by)?.into_iter();
         for (path, looked) in paths.iter().zip(&mut looked).take(below.names().len()) {
@@ -159,7 +158,7 @@ impl Call<'_> {
     pub(super) fn prove(&mut self, found: &Found) -> Result<(), Error> {
         let paths = prefixes(&found.path).into_iter().zip(&found.ids);
         for (path, id) in paths.skip(self.ids.len()) {
-            let key = (place_key(self.base, &path), *id);
+            let key = (self.base.key_of(&path), *id);
             if lock(&self.volumes.proven).contains(&key) {
                 continue;
             }
@@ -248,7 +247,7 @@ impl Call<'_> {
             Some(_) => {}
             None => tracing::warn!(
                 "{}: the server does not say which folder it is in, so only its kind shows that it is no link",
-                self.at(path)
+                self.base.at(path)
             ),
         }
         Ok(End::Folder(ids.id))

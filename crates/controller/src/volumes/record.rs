@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use smb::{FileId, LONGEST_FILE, Name, SharePath};
 
-use super::names::{Folder, Key, path_text, text};
+use super::names::{self, Folder, path_text, text};
 use super::{Create, Created};
 
 const VERSION: u32 = 1;
@@ -42,17 +42,9 @@ pub(super) enum State {
 #[serde(deny_unknown_fields)]
 pub(super) struct Held {
     pub(super) id: u64,
-    pub(super) origin: Origin,
+    pub(super) origin: Created,
     /// The ids of the folders above it, from the share's own down.
     pub(super) above: Vec<u64>,
-}
-
-/// How a volume came by its folder.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub(super) enum Origin {
-    Made,
-    Found,
 }
 
 /// Why a file is no record.
@@ -152,7 +144,7 @@ impl Record {
         }
         let record: Self = serde_json::from_slice(bytes).map_err(malformed)?;
         let name = Name::new(&record.name).map_err(|_| RecordError::OtherName)?;
-        if Key::of(&name).text() != key {
+        if names::key(&name) != key {
             return Err(RecordError::OtherName);
         }
         record.folder()?;
@@ -170,21 +162,12 @@ impl State {
 }
 
 impl Held {
-    pub(super) fn new(id: FileId, origin: Origin, above: &[FileId]) -> Self {
+    pub(super) fn new(id: FileId, origin: Created, above: &[FileId]) -> Self {
         let above = above.iter().map(|id| id.0).collect();
         Self {
             id: id.0,
             origin,
             above,
-        }
-    }
-}
-
-impl From<Origin> for Created {
-    fn from(origin: Origin) -> Self {
-        match origin {
-            Origin::Made => Self::Made,
-            Origin::Found => Self::Found,
         }
     }
 }

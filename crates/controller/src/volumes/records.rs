@@ -7,12 +7,12 @@ use std::time::{Duration, Instant};
 
 use smb::{Entry, Failure, FileId, Kind, Listing, OpenFile, SharePath};
 
+use super::Error;
 use super::call::{Call, Files, prefixes};
 use super::names::{Folder, RECORDS, fold, text};
 use super::place::Place;
 use super::record::{Record, RecordError, State};
 use super::running::lock;
-use super::{Base, Error};
 
 /// How many entries a `.wincsi` may have, or a folder in which a link is looked for.
 const MOST_ENTRIES: usize = 200_000;
@@ -90,7 +90,7 @@ impl Call<'_> {
         work: impl FnOnce(&mut Self, &[Arc<Known>]) -> Result<T, Error>,
     ) -> Result<T, Error> {
         // The first time that takes long: it is done before the lock.
-        let place = place_key(self.base, &self.records);
+        let place = self.base.key_of(&self.records);
         if self.volumes.seen.of(&place).is_none() {
             let id = self.base_records()?;
             self.list(own, &self.base.path, id)?;
@@ -123,7 +123,9 @@ impl Call<'_> {
                 continue;
             };
             self.record_ids.push(id);
-            let path = self.below(&self.below(&folder, RECORDS)?, "lock")?;
+            let path = self
+                .base
+                .below(&self.base.below(&folder, RECORDS)?, "lock")?;
             let lock = match self.wait_for_lock(&path) {
                 // Another user's base folder: its records count, and its own calls look at ours.
                 Err(Error::Share(error)) if error.failure == Failure::Denied && !is_base => None,
@@ -165,7 +167,7 @@ impl Call<'_> {
         folder: &SharePath,
         id: FileId,
     ) -> Result<Vec<Arc<Known>>, Error> {
-        let records = self.below(folder, RECORDS)?;
+        let records = self.base.below(folder, RECORDS)?;
         let listing = self
             .share
             .list_ending(&records, SUFFIX, MOST_ENTRIES, self.by)?;
@@ -173,7 +175,7 @@ impl Call<'_> {
         if listing.id != id {
             return Err(self.failed(&records, Failure::Link).into());
         }
-        let place = place_key(self.base, &records);
+        let place = self.base.key_of(&records);
         let before = self.volumes.seen.of(&place).unwrap_or_default();
         let mut files = Read::with_capacity(listing.entries.len());
         let mut failed = None;
@@ -218,7 +220,7 @@ impl Call<'_> {
                 file: files.record.clone(),
                 volume: Ok(volume),
             };
-            let place = place_key(self.base, &self.records);
+            let place = self.base.key_of(&self.records);
             self.volumes
                 .seen
                 .learn(&place, name, (stamp, Arc::new(known)));
@@ -239,8 +241,8 @@ impl Call<'_> {
         name: &str,
         entry: &Entry,
     ) -> Result<Option<Known>, Error> {
-        let file = self.below(records, name)?;
-        let key = place_key(self.base, &file);
+        let file = self.base.below(records, name)?;
+        let key = self.base.key_of(&file);
         if key == own.own {
             return Ok(None);
         }
@@ -273,7 +275,7 @@ impl Call<'_> {
     fn whole(&self, folder: &SharePath, listing: Listing) -> Result<Listing, Error> {
         if listing.has_more {
             let reason = format!("it has more than {MOST_ENTRIES} entries");
-            return Err(self.blocked(folder, reason));
+            return Err(self.base.blocked(folder, reason));
         }
         Ok(listing)
     }
@@ -314,22 +316,4 @@ impl KnownVolume {
         let names = self.place.names.clone();
         Ok(Place { names, above, id })
     }
-}
-
-/// A base folder, as no two are named.
-pub(super) fn key(base: &Base) -> String {
-    place_key(base, &base.path)
-}
-
-/// A folder of a share, as no two are named.
-pub(super) fn place_key(base: &Base, path: &SharePath) -> String {
-    let server = &base.server;
-    let names: Vec<String> = path.names().iter().map(fold).collect();
-    format!(
-        "{}:{}/{}/{}",
-        server.host.to_lowercase(),
-        server.port,
-        fold(&base.share),
-        names.join("/")
-    )
 }

@@ -5,7 +5,8 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 use std::process::Command;
 
-use wincsi_controller::volumes::{Class, Created, Delete, Deleted, Left, Policy, Unrecorded};
+use transport::Code;
+use wincsi_controller::volumes::{Created, Delete, Deleted, Left, Policy, Unrecorded};
 
 use crate::fixture::{
     Controller, archive, at, base, blocked, by_rule, create, delete, entries, fill, gone, nameless,
@@ -57,7 +58,7 @@ fn a_link_on_the_way_or_in_a_volume_stops_a_delete() {
             let deleted = delete(&controller, &gone(volume));
             match &deleted {
                 Ok(_) => assert!(["victim/precious", "nothing"].contains(&target), "{target}"),
-                Err(error) => assert_eq!(error.class(), Class::Blocked, "{error}"),
+                Err(error) => assert_eq!(error.code(), Code::FailedPrecondition, "{error}"),
             }
             let is_there = at(&samba, "victim/victim").exists();
             assert!(is_there && is_whole(&samba), "{target}");
@@ -72,7 +73,11 @@ fn no_volume_is_made_at_a_file_or_link() {
         symlink(target, at(&samba, "link")).unwrap();
         fs::write(at(&samba, "file"), b"x").unwrap();
         for path in ["link", "link/v", "file", "file/v"] {
-            refused(&controller, &volume("pvc-1", path), Class::Blocked);
+            refused(
+                &controller,
+                &volume("pvc-1", path),
+                Code::FailedPrecondition,
+            );
             assert!(entries(&samba, ".wincsi").is_empty());
             assert!(is_whole(&samba) && !at(&samba, "victim/v").exists());
         }
@@ -158,7 +163,7 @@ fn an_unreadable_record_stops_the_deletes_beside_it() {
         }
         assert_eq!(controller.create(&mine).unwrap(), Created::Made);
         let again = controller.create(&other).unwrap_err();
-        assert_eq!(again.error.class(), Class::Blocked);
+        assert_eq!(again.code(), Code::FailedPrecondition);
     }
     fs::remove_file(&record).unwrap();
     fs::create_dir(&record).unwrap();
@@ -261,7 +266,7 @@ fn a_base_folder_in_a_volume_is_refused() {
     let mut inner = volume("pvc-2", "data");
     for path in ["team/a", "Team/A/sub"] {
         inner.base = base(path);
-        refused(&controller, &inner, Class::Invalid);
+        refused(&controller, &inner, Code::InvalidArgument);
         let direct = by_rule(&inner, Unrecorded::DeleteIfNone);
         assert_eq!(delete(&controller, &direct).unwrap(), Deleted::Gone);
     }
@@ -269,7 +274,7 @@ fn a_base_folder_in_a_volume_is_refused() {
     assert_eq!(delete(&controller, &gone(&outer)).unwrap(), Deleted::Gone);
     inner.base = base("team");
     fill(&samba, &inner);
-    refused(&controller, &volume("pvc-3", "TEAM"), Class::Invalid);
+    refused(&controller, &volume("pvc-3", "TEAM"), Code::InvalidArgument);
 }
 
 #[test]
@@ -280,7 +285,7 @@ fn a_base_folder_behind_a_link_is_refused() {
     symlink("a/sub", at(&samba, "link")).unwrap();
     let mut other = self::volume("pvc-2", "data");
     other.base = base("link");
-    refused(&controller, &other, Class::Blocked);
+    refused(&controller, &other, Code::FailedPrecondition);
     blocked(&controller, &gone(&other));
     assert_eq!(delete(&controller, &gone(&volume)).unwrap(), Deleted::Gone);
 }
@@ -298,7 +303,7 @@ fn a_linked_folder_of_records_is_not_entered() {
     assert!(at(&samba, "victim/inner/lock").exists());
     fs::rename(at(&samba, ".wincsi"), at(&samba, "away")).unwrap();
     symlink("victim/inner", at(&samba, ".wincsi")).unwrap();
-    refused(&controller, &volume("pvc-3", "c"), Class::Blocked);
+    refused(&controller, &volume("pvc-3", "c"), Code::FailedPrecondition);
     blocked(&controller, &gone(&outer));
     assert!(at(&samba, "victim/inner/lock").exists() && is_whole(&samba));
     assert_eq!(entries(&samba, "victim/inner"), ["lock", "precious"]);
@@ -328,7 +333,7 @@ fn the_records_are_no_folder_by_any_name() {
     let mut through = volume("pvc-2", "deleted");
     through.base = base(&short);
     for volume in [volume("pvc-2", &format!("{short}/deleted")), through] {
-        refused(&controller, &volume, Class::Invalid);
+        refused(&controller, &volume, Code::InvalidArgument);
         fs::create_dir_all(at(&samba, ".wincsi/deleted/x")).unwrap();
         for deletion in [gone(&volume), archive(&volume)] {
             let deletion = Delete {

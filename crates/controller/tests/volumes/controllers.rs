@@ -5,7 +5,8 @@ use std::sync::mpsc::{self, Receiver, Sender};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use wincsi_controller::volumes::{Class, Created, Deleted, Error, Left};
+use transport::Code;
+use wincsi_controller::volumes::{Created, Deleted, Error, Left};
 
 use crate::fixture::{
     Controller, archive, at, create, creating, delete, entries, fill, gone, keep, start, volume,
@@ -87,10 +88,8 @@ fn a_controller_that_hangs_keeps_others_out() {
             // The volume's lock is refused at once, the base folder's at the deadline.
             for (volume, count) in [&volume, &other].into_iter().zip(&mut refused) {
                 let by = Instant::now() + Duration::from_millis(100);
-                let class = direct
-                    .create_by(volume, by)
-                    .map_err(|failed| failed.error.class());
-                *count += usize::from(is_held && class == Err(Class::Busy));
+                let class = direct.create_by(volume, by).map_err(|failed| failed.code());
+                *count += usize::from(is_held && class == Err(Code::Aborted));
             }
             drop(hold);
             hanging.join().unwrap()
@@ -122,14 +121,14 @@ fn a_long_delete_goes_on_and_is_joined() {
         let first = scope.spawn(move || slow.delete_by(&gone(volume), by));
         hold.reached.recv().unwrap();
         let error = first.join().unwrap().unwrap_err();
-        assert_eq!(error.class(), Class::TimedOut, "{error}");
+        assert_eq!(error.code(), Code::DeadlineExceeded, "{error}");
     });
     let again = controller.delete_by(&gone(&volume), short()).unwrap_err();
     assert!(matches!(again, Error::GoesOn(_)), "{again}");
     let other = controller.delete(&archive(&volume)).unwrap_err();
-    assert_eq!(other.class(), Class::Busy);
+    assert_eq!(other.code(), Code::Aborted);
     let failed = controller.create(&volume).unwrap_err();
-    assert_eq!(failed.error.class(), Class::Busy);
+    assert_eq!(failed.code(), Code::Aborted);
     let joined = thread::scope(|scope| {
         let joined = scope.spawn(|| controller.delete(&gone(&volume)));
         drop(hold);

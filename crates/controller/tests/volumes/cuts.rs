@@ -291,7 +291,7 @@ fn each_cut(
 fn create_unless_unmoved(controller: &Controller, volume: &Create) -> Result<(), String> {
     let until = soon();
     loop {
-        match controller.create(volume).map_err(|failed| failed.error) {
+        match controller.create(volume) {
             Err(Error::Busy(text)) if !text.contains("is being deleted") => {
                 assert!(Instant::now() < until, "{text}");
             }

@@ -8,9 +8,10 @@ use std::thread;
 use std::time::Instant;
 
 use smb::{Name, Privacy, Share, SharePath};
+use transport::Code;
 use wincsi_controller::volumes::{
-    Base, Class, Connected, Connector, Create, CreateError, Created, Delete, Deleted, Error,
-    Folder, Left, Leftover, Policy, Unrecorded, Volumes,
+    Base, Connected, Connector, Create, Created, Delete, Deleted, Error, Folder, Left, Policy,
+    Unrecorded, Volumes,
 };
 
 use crate::server::{PASSWORD, Samba, open, soon, user};
@@ -101,11 +102,11 @@ impl Controller {
         })
     }
 
-    pub(crate) fn create(&self, volume: &Create) -> Result<Created, CreateError> {
+    pub(crate) fn create(&self, volume: &Create) -> Result<Created, Error> {
         self.create_by(volume, soon())
     }
 
-    pub(crate) fn create_by(&self, volume: &Create, by: Instant) -> Result<Created, CreateError> {
+    pub(crate) fn create_by(&self, volume: &Create, by: Instant) -> Result<Created, Error> {
         self.volumes.create(&*self.connector, volume, by)
     }
 
@@ -125,7 +126,7 @@ impl Controller {
 }
 
 pub(crate) fn create(controller: &Controller, volume: &Create) -> Result<Created, Error> {
-    until_free(|| controller.create(volume).map_err(|failed| failed.error))
+    until_free(|| controller.create(volume))
 }
 
 pub(crate) fn delete(controller: &Controller, volume: &Delete) -> Result<Deleted, Error> {
@@ -141,16 +142,23 @@ pub(crate) fn stays(controller: &Controller, deletion: &Delete, reason: Left) {
 
 /// Expects that a create fails with nothing left, or a delete, in this way.
 #[track_caller]
-pub(crate) fn refused(controller: &Controller, volume: &Create, class: Class) {
+pub(crate) fn refused(controller: &Controller, volume: &Create, code: Code) {
     let failed = controller.create(volume).unwrap_err();
-    assert_eq!(failed.error.class(), class, "{volume:?}: {failed:?}");
-    assert_eq!(failed.leftover, Leftover::Nothing, "{failed:?}");
+    assert_eq!(failed.code(), code, "{volume:?}: {failed:?}");
+    assert!(
+        !controller.volumes.may_have_left(&volume.name),
+        "{failed:?}"
+    );
 }
 
 #[track_caller]
 pub(crate) fn blocked(controller: &Controller, deletion: &Delete) -> String {
     let error = delete(controller, deletion).unwrap_err();
-    assert_eq!(error.class(), Class::Blocked, "{deletion:?}: {error}");
+    assert_eq!(
+        error.code(),
+        Code::FailedPrecondition,
+        "{deletion:?}: {error}"
+    );
     error.to_string()
 }
 

@@ -4,7 +4,8 @@ use std::fs;
 use std::os::unix::fs::symlink;
 
 use smb::{Existing, Failure, Name, Share, SharePath};
-use wincsi_controller::volumes::{Class, Create, Created, Deleted, Error, Left, Unrecorded};
+use transport::Code;
+use wincsi_controller::volumes::{Create, Created, Deleted, Error, Left, Unrecorded};
 
 use crate::fixture::{
     Port, archive, at, base, blocked, by_rule, create, creating, delete, entries, fill, gone, keep,
@@ -44,13 +45,19 @@ fn what_is_missing_or_refused_is_told_apart() {
     let volume = volume("pvc-1", "data");
     let here = samba.port();
     for (port, share, password, path, class) in [
-        (here, "plain", PASSWORD, "missing/team", Class::Invalid),
-        (here, "plain", PASSWORD, "file", Class::Invalid),
-        (here, "plain", PASSWORD, "file/team", Class::Invalid),
-        (here, "none", PASSWORD, "", Class::Invalid),
-        (here, "plain", "wrong", "", Class::LogonRefused),
-        (1, "plain", PASSWORD, "", Class::Unavailable),
-        (here, "readers", PASSWORD, "", Class::Denied),
+        (
+            here,
+            "plain",
+            PASSWORD,
+            "missing/team",
+            Code::InvalidArgument,
+        ),
+        (here, "plain", PASSWORD, "file", Code::InvalidArgument),
+        (here, "plain", PASSWORD, "file/team", Code::InvalidArgument),
+        (here, "none", PASSWORD, "", Code::InvalidArgument),
+        (here, "plain", "wrong", "", Code::Unauthenticated),
+        (1, "plain", PASSWORD, "", Code::Unavailable),
+        (here, "readers", PASSWORD, "", Code::PermissionDenied),
     ] {
         let controller = controller.with(Port {
             port,
@@ -63,12 +70,12 @@ fn what_is_missing_or_refused_is_told_apart() {
         };
         refused(&controller, &volume, class);
         // Who may only read sees that no folder is there.
-        if class == Class::Denied {
+        if class == Code::PermissionDenied {
             continue;
         }
         for deletion in [gone(&volume), archive(&volume)] {
             let error = controller.delete(&deletion).unwrap_err();
-            assert_eq!(error.class(), class, "{error}");
+            assert_eq!(error.code(), class, "{error}");
         }
     }
 }
@@ -208,7 +215,7 @@ fn a_reserved_base_folder_is_none() {
         fs::create_dir_all(at(&samba, path).join("pvc-1")).unwrap();
         let mut volume = volume("pvc-1", "pvc-1");
         volume.base = base(path);
-        refused(&controller, &volume, Class::Invalid);
+        refused(&controller, &volume, Code::InvalidArgument);
         let deletion = by_rule(&volume, Unrecorded::DeleteIfNone);
         stays(&controller, &deletion, Left::Unrecorded);
         assert!(at(&samba, path).join("pvc-1").exists());
@@ -341,7 +348,7 @@ fn a_volume_that_is_being_deleted_is_not_made() {
     for path in ["data", "data/sub", "Data/new"] {
         let name = if path == "data" { "pvc-1" } else { "pvc-2" };
         let failed = controller.create(&self::volume(name, path)).unwrap_err();
-        assert!(matches!(failed.error, Error::Busy(_)), "{path} {failed:?}");
+        assert!(matches!(failed, Error::Busy(_)), "{path} {failed:?}");
     }
     assert_eq!(delete(&controller, &gone(&volume)).unwrap(), Deleted::Gone);
 }
