@@ -76,6 +76,10 @@ pub enum RequestError {
         "the mount options have port {of_class}, and the Secret's key mountOptions has {of_secret}: a delete has those of the Secret alone, and would go to another server"
     )]
     Ports { of_class: u16, of_secret: u16 },
+    #[error(
+        "the mount options have seal, and the Secret's key mountOptions has not: a delete has those of the Secret alone, and would not be encrypted"
+    )]
+    Seal,
     #[error("a size is negative")]
     Negative,
 }

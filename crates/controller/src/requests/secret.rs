@@ -46,15 +46,22 @@ impl Secret {
         demands_privacy(&self.options)
     }
 
-    /// Refuses the options of a class that lead to another port.
-    pub(crate) fn check_port(&self, of_class: &MountOptions) -> Result<(), RequestError> {
-        let (of_class, of_secret) = (port(of_class), self.port());
-        match of_class == of_secret {
-            true => Ok(()),
-            false => Err(RequestError::Ports {
+    /// Refuses options of a class that its delete would lack: another port, and encryption that nothing else demands.
+    pub(crate) fn check(
+        &self,
+        options: &MountOptions,
+        is_private: bool,
+    ) -> Result<(), RequestError> {
+        let (of_class, of_secret) = (port(options), self.port());
+        if of_class != of_secret {
+            return Err(RequestError::Ports {
                 of_class,
                 of_secret,
-            }),
+            });
+        }
+        match demands_privacy(options) && !self.demands_privacy() && !is_private {
+            true => Err(RequestError::Seal),
+            false => Ok(()),
         }
     }
 }

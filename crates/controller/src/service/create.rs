@@ -45,7 +45,7 @@ impl Controller {
             wanted.expect_only_source()?;
             return wanted.response(wanted.request.parameters.clone());
         };
-        secret.check_port(&wanted.options)?;
+        secret.check(&wanted.options, self.requires_privacy)?;
         let size = size(wanted.request.capacity_range)?;
         let place = Place::read(&wanted.class.source, wanted.folder())?;
         let response =
@@ -57,8 +57,7 @@ impl Controller {
             size,
             parameters: wanted.class.parameters.clone(),
         };
-        let demands_privacy = secret::demands_privacy(&wanted.options);
-        let connections = self.connections(&volume.base, secret, demands_privacy);
+        let connections = self.connections(&volume.base, secret);
         let created = self.volumes.create(&connections, &volume, by);
         match created {
             Ok(Created::Made) => {}

@@ -25,6 +25,9 @@ const LIMITS: Limits = Limits {
     entries: 1_000,
 };
 
+/// How many entries of a folder without a record are looked through for a `.wincsi`.
+const MOST_LOOKED_THROUGH: usize = 1_000_000;
+
 /// A volume that is being deleted.
 struct Deleting<'a> {
     volume: &'a Delete,
@@ -149,7 +152,8 @@ impl Deleting<'_> {
             let found = call.find(folder.path())?;
             if let (false, End::Folder(id)) = (own.has(found.end), found.end) {
                 // Base folders may lie in it. That may take long, and so it is done before the locks.
-                if holds_records(call, &found.path, id, LIMITS.depth)? {
+                let mut left = MOST_LOOKED_THROUGH;
+                if holds_records(call, &found.path, id, LIMITS.depth, &mut left)? {
                     return Ok(Decided::Ended(Deleted::Left(Left::HoldsRecords)));
                 }
             }
@@ -426,6 +430,7 @@ fn holds_records(
     path: &SharePath,
     id: FileId,
     depth: usize,
+    left: &mut usize,
 ) -> Result<bool, Error> {
     if call.stat(&call.below(path, RECORDS)?)?.is_some() {
         return Ok(true);
@@ -434,7 +439,12 @@ fn holds_records(
         return Ok(false);
     }
     call.by = Instant::now() + ROUND;
-    for entry in call.list_whole(path)?.entries {
+    let entries = call.list_whole(path)?.entries;
+    *left = left.checked_sub(entries.len()).ok_or_else(|| {
+        let reason = format!("it has more than {MOST_LOOKED_THROUGH} entries to look through");
+        call.blocked(path, reason)
+    })?;
+    for entry in entries {
         let Some(name) = entry.name.filter(|_| entry.kind == Kind::Folder) else {
             continue;
         };
@@ -442,7 +452,7 @@ fn holds_records(
             .join(&name)
             .map_err(|error| call.blocked(path, error))?;
         if let End::Folder(inner_id) = call.folder_in(&inner, id)?
-            && holds_records(call, &inner, inner_id, depth - 1)?
+            && holds_records(call, &inner, inner_id, depth - 1, left)?
         {
             return Ok(true);
         }
