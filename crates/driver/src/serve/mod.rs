@@ -16,7 +16,7 @@ use transport::{BindError, DrainReport, Endpoint, Server, ServerOptions, SocketF
 use wincsi::{Error, NodeApi};
 use wire::csi::v1::NodeGetInfoResponse;
 
-use self::pages::Pages;
+use self::pages::{Health, Pages};
 use self::probe::NodeProbe;
 use self::reconcile::Reconciled;
 use self::registrar::{Keeper, Registrar};
@@ -54,6 +54,7 @@ pub enum StartError {
 pub struct RunningServer {
     server: Option<Arc<Server>>,
     pages: Option<HttpServer>,
+    health: Option<HttpServer>,
     keeper: Option<Keeper>,
 }
 
@@ -104,11 +105,15 @@ pub fn start(config: &Config) -> Result<RunningServer, StartError> {
         probe: NodeProbe::of(node, &config.kubelet_path),
         volumes,
     };
-    let serve = |address| HttpServer::start(address, Arc::new(site), pages::PATHS);
-    let pages = config.metrics_address.as_ref().map(serve);
+    let site = Arc::new(site);
+    let all = |address| HttpServer::start(address, Arc::clone(&site) as _, pages::PATHS);
+    let pages = config.metrics_address.as_ref().map(all);
+    let alone = |address| HttpServer::start(address, Arc::new(Health(site)), pages::OF_HEALTH);
+    let health = config.health_address.as_ref().map(alone);
     Ok(RunningServer {
         server: Some(server),
         pages,
+        health,
         keeper,
     })
 }
@@ -178,6 +183,11 @@ impl RunningServer {
     /// Where the pages are served, if they are by now.
     pub fn metrics_address(&self) -> Option<SocketAddr> {
         self.pages.as_ref().and_then(HttpServer::address)
+    }
+
+    /// Where the pages for probes are served, if they are by now.
+    pub fn health_address(&self) -> Option<SocketAddr> {
+        self.health.as_ref().and_then(HttpServer::address)
     }
 
     /// Accepts no more, and waits for the calls that run, but not longer than `drain`. The registration socket's file

@@ -11,6 +11,21 @@ use crate::admission::Admission;
 use crate::life::Volumes;
 
 pub(super) const PATHS: &str = "/metrics, /healthz and /readyz";
+pub(super) const OF_HEALTH: &str = "/healthz and /readyz";
+
+/// The pages for probes alone.
+pub(super) struct Health(pub(super) Arc<Pages>);
+
+impl Site for Health {
+    fn at_once(&self, path: &str) -> Option<Page> {
+        self.0.at_once(path)
+    }
+
+    fn page(&self, path: &str, detail: Detail) -> Option<Page> {
+        let is_health = path == "/readyz";
+        is_health.then(|| self.0.page(path, detail)).flatten()
+    }
+}
 
 pub(super) struct Pages {
     pub(super) calls: Arc<Calls>,
