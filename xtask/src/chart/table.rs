@@ -7,7 +7,7 @@
 use std::fs;
 
 use anyhow::{Context, Result};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use crate::cargo;
 
@@ -107,41 +107,41 @@ fn variables(page: &str, prefix: &str) -> Result<Value> {
         .lines()
         .filter_map(|line| line.strip_prefix("| `-")?.split(['`', ' ']).next());
     let names = flags.map(|flag| flag.to_uppercase().replace('-', "_"));
-    let names: Map<_, _> = names
-        .filter(|name| !NO_VARIABLES.contains(&format!(" {name} ")))
-        .map(|name| (format!("{prefix}{name}"), json!({"type": "string"})))
-        .collect();
-    let example = json!({names.keys().next().context("no flag")?: "other"});
+    let names = names.filter(|name| !NO_VARIABLES.contains(&format!(" {name} ")));
+    let names: Vec<_> = names.map(|name| format!("{prefix}{name}")).collect();
+    let all = |value: Value| {
+        names
+            .iter()
+            .map(|name| (name.clone(), value.clone()))
+            .collect::<Value>()
+    };
+    let (example, names) = (all(json!("other")), all(json!({"type": "string"})));
     Ok(
         json!({"type": "object", "additionalProperties": false, "examples": [example], "properties": names}),
     )
 }
 
+/// Names with the same cells share a line.
 fn page() -> String {
-    let (mut taken, mut replaced) = (String::new(), Vec::<(&str, String)>::new());
-    for Row {
-        name,
-        default,
-        about,
-        ..
-    } in rows()
-    {
-        match (
-            default,
-            replaced.iter_mut().find(|(known, _)| *known == about),
-        ) {
-            (Some(default), _) => {
-                taken += &format!("| `{name}` | `{}` | {about} |\n", default.replace('"', ""))
-            }
-            (None, Some((_, names))) => *names += &format!(", `{name}`"),
-            (None, None) => replaced.push((about, format!("`{name}`"))),
+    let mut lines: Vec<(Row, String)> = Vec::new();
+    for row in rows() {
+        let is_alike =
+            |(one, _): &&mut (Row, _)| (one.default, one.about) == (row.default, row.about);
+        match lines.iter_mut().find(is_alike) {
+            Some((_, names)) => *names += &format!(", `{}`", row.name),
+            None => lines.push((row, format!("`{}`", row.name))),
         }
     }
-    let replaced = replaced
-        .iter()
-        .map(|(about, names)| format!("| {names} | {about} |\n"));
+    let (mut taken, mut replaced) = (String::new(), String::new());
+    for (Row { default, about, .. }, names) in lines {
+        match default.map(|default| default.replace('"', "")).as_deref() {
+            None => replaced += &format!("| {names} | {about} |\n"),
+            Some("") => taken += &format!("| {names} | | {about} |\n"),
+            Some(default) => taken += &format!("| {names} | `{default}` | {about} |\n"),
+        }
+    }
     let page = include_str!("page.md").replace("{values}\n", &(taken + "\n"));
-    page.replace("{replaced}\n", &replaced.collect::<String>())
+    page.replace("{replaced}\n", &replaced)
 }
 
 #[cfg(test)]

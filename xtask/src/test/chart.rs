@@ -18,7 +18,7 @@ use crate::env::Helm;
 
 type Check = fn(&Helm) -> Result<()>;
 
-const CHECKS: [(&str, Check); 8] = [
+const CHECKS: [(&str, Check); 9] = [
     ("each value passes lint, and changes something", each_value),
     ("hostile strings arrive unchanged or are refused", hostile),
     ("deploy/ is what the chart renders", deploy),
@@ -29,6 +29,7 @@ const CHECKS: [(&str, Check); 8] = [
         replaced,
     ),
     ("mixes that cannot work are refused", mixes),
+    ("the PodMonitor has these fields", pod_monitor),
     (
         "a change of the CSIDriver that the server refuses is refused before",
         immutable,
@@ -188,107 +189,91 @@ fn replaced(helm: &Helm) -> Result<()> {
     refused(helm, &values, &rows(false).map(text).collect::<Vec<_>>())
 }
 
+/// Strings, mixes of values, and pages.
+fn data() -> Result<Value> {
+    serde_json::from_str(include_str!("chart.json")).context("chart.json")
+}
+
 fn mixes(helm: &Helm) -> Result<()> {
-    let all = switched(|_| true);
-    for (name, value, text) in [
-        (
-            "driver.name",
-            json!("smb.csi.k8s.io"),
-            "driver.name and smbNode.driverName are the same",
-        ),
-        (
-            "smbNode.port",
-            json!(29655),
-            "node.port and smbNode.port are the same",
-        ),
-        (
-            "csiProxy.port",
-            json!(29656),
-            "csiProxy.port and smbNode.port are the same",
-        ),
-        ("driver.attachRequired", json!(true), "attaches nothing"),
-        (
-            "metrics.podMonitor",
-            json!(true),
-            "needs metrics.address=pod",
-        ),
-        (
-            "image.controller.repository",
-            json!(""),
-            "image.controller.repository is not set",
-        ),
-        ("image.repository", json!(""), "image.repository is not set"),
-    ] {
-        refused(
-            helm,
-            &[images(), all.clone(), nested(name, value)],
-            &[text.to_owned()],
-        )?;
+    let (data, all) = (data()?, switched(|_| true));
+    for mix in data["mixes"].as_array().into_iter().flatten() {
+        let [Value::String(name), value, Value::String(text)] =
+            &mix.as_array().context("a list")?[..]
+        else {
+            bail!("no name, value and text: {mix}");
+        };
+        let values = [images(), all.clone(), nested(name, value.clone())];
+        refused(helm, &values, std::slice::from_ref(text))?;
     }
     // A pod with a network of its own has its own ports.
     let pipes = json!({"windows": {"useHostProcessContainers": false}, "node": {"port": 29658}});
     render(helm, &[images(), all, pipes], &[]).map(drop)
 }
 
-const HOSTILE: [&str; 8] = [
-    "& calc",
-    "%PATH%",
-    "^|<>!x!",
-    "\"a\" 'b' `c`",
-    "one\ntwo: three\n---\n",
-    "$(X) $$(X) $$$(X) $ $$ $(",
-    "{{ .Values.image }} # {{- fail }}",
-    "\\\\ \t- é *a &b !!c",
-];
-
-/// In place of each text, and of each other value.
-fn hostile(helm: &Helm) -> Result<()> {
-    let (schema, all) = (table::schema()?, [images(), switched(|_| true)]);
-    let harmless = render(helm, &all, &[])?;
-    for text in HOSTILE {
-        let of = |row: &Row| format!("{text}{}", row.name);
-        let set = |row: &Row| {
-            let example = example(&schema, *row).to_string();
-            let held = example.replace("\"other\"", &json!(of(row)).to_string());
-            let is_held = held != example;
-            let value = is_held.then(|| serde_json::from_str(&held)).transpose();
-            anyhow::Ok(nested(row.name, value?.unwrap_or_else(|| json!(of(row)))))
-        };
-        let with = |rows: &[Row]| -> Result<Vec<Value>> {
-            all.iter()
-                .cloned()
-                .map(Ok)
-                .chain(rows.iter().map(set))
-                .collect()
-        };
-        let rows: Vec<_> = rows(true).collect();
-        let refused = render(helm, &with(&rows)?, &[]).map_err(|error| error.to_string());
-        let refused = refused.err().context("no value is refused")?;
-        let is_refused =
-            |row: &Row| refused.contains(&format!("- at '/{}", row.name.replace('.', "/")));
-        let (_, taken): (Vec<_>, Vec<_>) = rows.into_iter().partition(is_refused);
-        let rendered = render(helm, &with(&taken)?, &[])?;
-        ensure!(
-            taken.len() > 10,
-            "{text:?} is taken by {} values",
-            taken.len()
-        );
-        ensure!(
-            started(&rendered) == started(&harmless),
-            "{text:?} reaches a shell"
-        );
-        let mut found = Vec::new();
-        for object in YamlOwned::load_from_str(&rendered)? {
-            texts(&object, false, &mut found);
-        }
-        let lost: Vec<_> = taken
-            .iter()
-            .filter(|row| !found.contains(&of(row)))
-            .collect();
-        ensure!(lost.is_empty(), "{text:?} is another text: {lost:?}");
-    }
+/// No server that the tests have knows its kind.
+fn pod_monitor(helm: &Helm) -> Result<()> {
+    let values = json!({"metrics": {"address": "pod", "podMonitor": true, "podMonitorLabels": {"release": "prometheus"}}});
+    let rendered = render(
+        helm,
+        &[images(), values],
+        &["--show-only=templates/pod-monitor.yaml"],
+    )?;
+    // The keys of both are in the order of the alphabet.
+    let expected = YamlOwned::load_from_str(&data()?["podMonitor"].to_string())?;
+    ensure!(
+        YamlOwned::load_from_str(&rendered)? == expected,
+        "{rendered}"
+    );
     Ok(())
 }
+
+fn hostile(helm: &Helm) -> Result<()> {
+    let data = data()?;
+    let mut all = data["hostile"].as_array().into_iter().flatten();
+    all.try_for_each(|text| unchanged(helm, text.as_str().context("a text")?))
+}
+
+/// In place of each text, and of each other value.
+fn unchanged(helm: &Helm, text: &str) -> Result<()> {
+    let (schema, base) = (table::schema()?, [images(), switched(|_| true)]);
+    let of = |row: &Row| format!("{text}{}", row.name);
+    let harmless = |row: &Row| example(&schema, *row).to_string();
+    let with = |rows: &[Row]| -> Result<Vec<Value>> {
+        let set = rows.iter().map(|row| {
+            let held = harmless(row).replace(OTHER, &json!(of(row)).to_string());
+            let is_held = held != harmless(row);
+            let held = is_held.then(|| serde_json::from_str(&held)).transpose()?;
+            Ok(nested(row.name, held.unwrap_or_else(|| json!(of(row)))))
+        });
+        base.iter().cloned().map(Ok).chain(set).collect()
+    };
+    let rows: Vec<_> = rows(true).collect();
+    let refused = render(helm, &with(&rows)?, &[]).err();
+    let refused = refused.context("no value is refused")?.to_string();
+    let place = |row: &Row| format!("- at '/{}", row.name.replace('.', "/"));
+    let (_, taken): (Vec<_>, Vec<_>) = rows.iter().partition(|row| refused.contains(&place(row)));
+    ensure!(
+        taken.len() > 10,
+        "{text:?} is taken by {} values",
+        taken.len()
+    );
+    let rendered = render(helm, &with(&taken)?, &[])?;
+    let is_started = started(&rendered) == started(&render(helm, &base, &[])?);
+    ensure!(is_started, "{text:?} reaches a shell");
+    let mut found = Vec::new();
+    for object in YamlOwned::load_from_str(&rendered)? {
+        texts(&object, false, &mut found);
+    }
+    // A variable counts for each of its program.
+    let times = |row: &&Row| found.iter().filter(|one| **one == of(row)).count();
+    let is_lost = |row: &&Row| times(row) < harmless(row).matches(OTHER).count();
+    let lost: Vec<_> = taken.iter().filter(is_lost).map(|row| row.name).collect();
+    ensure!(lost.is_empty(), "{text:?} is another text in {lost:?}");
+    Ok(())
+}
+
+/// The text in examples.
+const OTHER: &str = "\"other\"";
 
 /// Command lines; a shell reads those of Windows programs.
 fn started(rendered: &str) -> Vec<&str> {
@@ -360,7 +345,7 @@ fn immutable(helm: &Helm) -> Result<()> {
 
 /// An API server's pages that Helm reads, to the end of this program.
 fn serve(driver: Value) -> Result<String> {
-    let mut pages: Value = serde_json::from_str(include_str!("chart.json"))?;
+    let mut pages = data()?["pages"].take();
     pages["/apis/storage.k8s.io/v1/csidrivers/wincsi.io"] = driver;
     let listener = TcpListener::bind("127.0.0.1:0")?;
     let url = format!("http://{}", listener.local_addr()?);
