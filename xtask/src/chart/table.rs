@@ -70,15 +70,19 @@ fn values() -> String {
     text
 }
 
-/// Closed at every level.
+/// Closed at every level. Each value is required, as Helm takes one that is null for none.
 pub(crate) fn schema() -> Result<Value> {
-    let closed = || json!({"type": "object", "additionalProperties": false});
+    let closed = || json!({"type": "object", "additionalProperties": false, "required": []});
     let mut schema = closed();
     for row in rows() {
         let mut at = &mut schema;
         for key in row.name.split('.') {
             if at.is_null() {
                 *at = closed();
+            }
+            let required = at["required"].as_array_mut().context("no group")?;
+            if row.default.is_some() && !required.contains(&json!(key)) {
+                required.push(json!(key));
             }
             at = &mut at["properties"][key];
         }
@@ -135,8 +139,16 @@ fn page() -> String {
     let (mut taken, mut replaced) = (String::new(), String::new());
     for (Row { default, about, .. }, names) in lines {
         match default.map(|default| default.replace('"', "")).as_deref() {
-            None => replaced += &format!("| {names} | {about} |\n"),
-            Some("") => taken += &format!("| {names} | | {about} |\n"),
+            None => {
+                replaced += &format!(
+                    "| {names} | {} |\n",
+                    about.trim_start_matches("leave it out: ")
+                )
+            }
+            // Long ones are in values.yaml.
+            Some(default) if default.is_empty() || default.len() > 50 => {
+                taken += &format!("| {names} | | {about} |\n");
+            }
             Some(default) => taken += &format!("| {names} | `{default}` | {about} |\n"),
         }
     }
