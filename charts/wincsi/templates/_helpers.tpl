@@ -5,7 +5,7 @@
 {{- if not $image.repository -}}
 {{- fail (printf "image.%srepository is not set: nothing is published yet. `cargo xtask image` makes the image, docs/deploy.md has how" (.of | empty | ternary "" (printf "%s." .of))) -}}
 {{- end -}}
-image: {{ $image.repository }}:{{ $image.tag | default .root.Chart.AppVersion }}
+image: {{ printf "%s:%s" $image.repository ($image.tag | default .root.Chart.AppVersion) | quote }}
 imagePullPolicy: {{ $image.pullPolicy }}
 {{- end -}}
 
@@ -70,7 +70,7 @@ spec:
       imagePullSecrets:
         {{- toYaml . | nindent 8 }}
       {{- end }}
-      priorityClassName: {{ $values.priorityClassName | default "system-node-critical" }}
+      priorityClassName: {{ $values.priorityClassName | default "system-node-critical" | quote }}
       {{- if not .pipes }}
       hostNetwork: true
       {{- end }}
