@@ -52,7 +52,7 @@ pub fn remove_content(
 ) -> Result<Removed> {
     let above = folder.parent();
     let above = above.ok_or_else(|| failed(Failure::IsAFolder, folder))?;
-    let above = share.stat(&above, by)?.id;
+    let above = share.stat(&above, by)?;
     let mut walk = Walk {
         share,
         limits,
@@ -142,10 +142,8 @@ impl Walk<'_> {
 /// The paths and ids of entries of a folder.
 fn places(folder: &SharePath, entries: &[&Entry]) -> Result<Vec<(SharePath, FileId)>> {
     let place = |entry: &&Entry| {
-        let name = entry.name.as_ref();
-        let name = name.ok_or_else(|| failed(Failure::Malformed("list of a folder"), folder))?;
-        let path = folder.join(name).map_err(|error| {
-            let name = name.to_string();
+        let path = folder.join(&entry.name).map_err(|error| {
+            let name = entry.name.to_string();
             failed(Failure::Name { name, error }, folder)
         })?;
         Ok((path, entry.id))
@@ -164,9 +162,7 @@ mod tests {
     use super::{Limits, Removed, remove_content};
     use crate::error::{Failure, Result};
     use crate::name::{Name, SharePath};
-    use crate::share::{
-        Entry, Existing, FileId, FolderIds, Kind, Listing, OpenFile, Share, Visibility,
-    };
+    use crate::share::{Entry, Existing, FileId, Kind, Listing, OpenFile, Share, Visibility};
 
     /// A share as Windows may show it: `v` (2) with a folder `d` (3), which has a file (4), and a link `l` (5).
     #[derive(Default)]
@@ -208,18 +204,17 @@ mod tests {
             let left = all
                 .into_iter()
                 .filter(|(name, ..)| !self.removed.contains(&format!(r"{path}\{name}")));
-            left.map(|(name, id, kind)| entry(Name::new(name).ok(), id, kind))
-                .collect()
+            left.map(|(name, id, kind)| entry(name, id, kind)).collect()
         }
     }
 
     impl Share for Windows {
-        fn stat(&mut self, path: &SharePath, _: Instant) -> Result<Entry> {
+        fn stat(&mut self, path: &SharePath, _: Instant) -> Result<FileId> {
             assert_eq!(path, &SharePath::root());
-            Ok(entry(None, 1, Kind::Folder))
+            Ok(FileId(1))
         }
 
-        fn look(&mut self, _: &[SharePath], _: Instant) -> Result<Vec<Result<FolderIds>>> {
+        fn look(&mut self, _: &[SharePath], _: Instant) -> Result<Vec<Result<Listing>>> {
             unused()
         }
 
@@ -290,9 +285,9 @@ mod tests {
         }
     }
 
-    fn entry(name: Option<Name>, id: u64, kind: Kind) -> Entry {
+    fn entry(name: &str, id: u64, kind: Kind) -> Entry {
         Entry {
-            name,
+            name: Name::new(name).unwrap(),
             id: FileId(id),
             kind,
             size: 0,

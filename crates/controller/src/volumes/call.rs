@@ -4,7 +4,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use smb::{
-    Existing, Failure, FileId, FolderIds, Name, OpenFile, Operation, Share, SharePath, Visibility,
+    Existing, Failure, FileId, Listing, Name, OpenFile, Operation, Share, SharePath, Visibility,
 };
 
 use super::names::{Key, RECORDS};
@@ -250,9 +250,9 @@ impl<'a> Call<'a> {
         Ok(self.share.clear(path, self.by)?)
     }
 
-    pub(super) fn stat(&mut self, path: &SharePath) -> Result<Option<smb::Entry>, Error> {
+    pub(super) fn stat(&mut self, path: &SharePath) -> Result<Option<FileId>, Error> {
         match self.share.stat(path, self.by) {
-            Ok(entry) => Ok(Some(entry)),
+            Ok(id) => Ok(Some(id)),
             Err(error) if matches!(error.failure, Failure::NotFound | Failure::NotAFolder) => {
                 Ok(None)
             }
@@ -279,11 +279,7 @@ impl<'a> Call<'a> {
     }
 
     /// The id of the base folder, or of one above it.
-    fn base_folder(
-        &self,
-        path: &SharePath,
-        looked: smb::Result<FolderIds>,
-    ) -> Result<FileId, Error> {
+    fn base_folder(&self, path: &SharePath, looked: smb::Result<Listing>) -> Result<FileId, Error> {
         if self.ids.is_empty() {
             return Ok(looked?.id);
         }

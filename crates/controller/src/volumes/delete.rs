@@ -445,12 +445,11 @@ fn holds_records(
         call.blocked(path, reason)
     })?;
     for entry in entries {
-        let Some(name) = entry.name.filter(|_| entry.kind == Kind::Folder) else {
+        if entry.kind != Kind::Folder {
             continue;
-        };
-        let inner = path
-            .join(&name)
-            .map_err(|error| call.blocked(path, error))?;
+        }
+        let inner = path.join(&entry.name);
+        let inner = inner.map_err(|error| call.blocked(path, error))?;
         if let End::Folder(inner_id) = call.folder_in(&inner, id)?
             && holds_records(call, &inner, inner_id, depth - 1, left)?
         {

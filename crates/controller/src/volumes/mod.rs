@@ -16,7 +16,7 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Instant;
 
-use smb::{FileId, FolderIds, Name, Server, Share, SharePath};
+use smb::{FileId, Listing, Name, Server, Share, SharePath};
 
 use self::call::Call;
 pub use self::error::{Class, Error};
@@ -52,7 +52,7 @@ pub trait Connector: Send + Sync + 'static {
 }
 
 /// A connection to a share, and what a look at some folders found.
-pub type Connected = (Box<dyn Share + Send>, Vec<smb::Result<FolderIds>>);
+pub type Connected = (Box<dyn Share + Send>, Vec<smb::Result<Listing>>);
 
 /// A base folder: volumes are folders in it.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,6 +1,6 @@
 //! Where folders are, by names without case and by ids, and which of them are links.
 
-use smb::{Failure, FileId, FolderIds, SharePath, Visibility};
+use smb::{Failure, FileId, Listing, SharePath, Visibility};
 
 use super::Error;
 use super::call::{Call, prefixes};
@@ -123,7 +123,7 @@ impl Call<'_> {
         &mut self,
         below: &SharePath,
         behind: &[&str],
-    ) -> Result<(Found, Option<smb::Result<FolderIds>>), Error> {
+    ) -> Result<(Found, Option<smb::Result<Listing>>), Error> {
         let mut found = Found {
             path: self.base.path.clone(),
             ids: self.ids.clone(),
@@ -192,7 +192,7 @@ impl Call<'_> {
                 Err(error) if error.failure == Failure::Exists => None,
                 Err(error) => {
                     // It may have failed after the folder was made.
-                    self.is_unsure = self.stat(&path).is_ok_and(|entry| entry.is_some());
+                    self.is_unsure = self.stat(&path).is_ok_and(|there| there.is_some());
                     return Err(error.into());
                 }
             };
@@ -232,7 +232,7 @@ impl Call<'_> {
     pub(super) fn end(
         &self,
         path: &SharePath,
-        looked: smb::Result<FolderIds>,
+        looked: smb::Result<Listing>,
         above: FileId,
     ) -> Result<End, Error> {
         let ids = match looked {
@@ -264,7 +264,7 @@ impl Call<'_> {
         };
         for path in prefixes(path).into_iter().skip(ids.len()) {
             match self.stat(&path)? {
-                Some(entry) => ids.push(entry.id),
+                Some(id) => ids.push(id),
                 None => break,
             }
         }

@@ -178,9 +178,10 @@ impl Call<'_> {
         let mut files = Read::with_capacity(listing.entries.len());
         let mut failed = None;
         for entry in listing.entries {
-            let Some(name) = record_name(&entry) else {
+            if !fold(&entry.name).ends_with(SUFFIX) {
                 continue;
-            };
+            }
+            let name = text(&entry.name);
             let mut stamp = (entry.id, entry.changed, entry.size);
             match before.get(&name) {
                 Some(known) if known.0 == stamp => {
@@ -278,12 +279,6 @@ impl Call<'_> {
     }
 }
 
-/// The name of an entry that is to be a record.
-fn record_name(entry: &Entry) -> Option<String> {
-    let name = entry.name.as_ref()?;
-    fold(name).ends_with(SUFFIX).then(|| text(name))
-}
-
 impl KnownVolume {
     fn new(base: &SharePath, record: Record) -> Result<Self, RecordError> {
         let folder = record.folder()?;
@@ -308,7 +303,7 @@ impl KnownVolume {
     /// Whether a folder that is to be deleted is still in its place.
     pub(super) fn is_unmoved(&self, call: &mut Call<'_>) -> Result<bool, Error> {
         let there = call.stat(&self.path)?;
-        Ok(there.is_some_and(|entry| Some(entry.id) == self.place.id))
+        Ok(there.is_some() && there == self.place.id)
     }
 
     /// The place of a folder that may have come since the record was written.

@@ -5,8 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
 use smb::{
-    Entry, Existing, Failure, FileId, FolderIds, Listing, OpenFile, Operation, Result, Share,
-    SharePath, Visibility,
+    Existing, Failure, FileId, Listing, OpenFile, Operation, Result, Share, SharePath, Visibility,
 };
 use wincsi_controller::volumes::{Class, Connected, Connector, Leftover};
 
@@ -109,12 +108,12 @@ impl FailingShare {
 }
 
 impl Share for FailingShare {
-    fn stat(&mut self, path: &SharePath, by: Instant) -> Result<Entry> {
+    fn stat(&mut self, path: &SharePath, by: Instant) -> Result<FileId> {
         self.begin(Operation::Stat)?;
         self.share.stat(path, by)
     }
 
-    fn look(&mut self, folders: &[SharePath], by: Instant) -> Result<Vec<Result<FolderIds>>> {
+    fn look(&mut self, folders: &[SharePath], by: Instant) -> Result<Vec<Result<Listing>>> {
         self.begin(Operation::List)?;
         self.share.look(folders, by)
     }

@@ -304,7 +304,7 @@ fn a_repeated_create_needs_the_same_folder() {
     fill(&samba, &volume);
     let mut share = samba.open("plain", smb::Privacy::Offered);
     let path = |path| SharePath::new(path).unwrap();
-    let id = share.stat(&path("data"), soon()).unwrap().id;
+    let id = share.stat(&path("data"), soon()).unwrap();
     share
         .rename(&path("data"), id, &path("away"), Existing::Refuse, soon())
         .unwrap();

@@ -28,7 +28,7 @@ pub(super) fn last(ntlm: &[u8], check: &[u8]) -> Vec<u8> {
 }
 
 /// The server's NTLM message in its answer to the first token.
-pub(super) fn token(bytes: &[u8]) -> Option<&[u8]> {
+pub(crate) fn token(bytes: &[u8]) -> Option<&[u8]> {
     let (answer, []) = read(context(1), bytes)? else {
         return None;
     };

@@ -2,15 +2,15 @@
 //! way has no valid signature for the last.
 
 use super::{Answer, Connection, Privacy, Protection, Server};
-use crate::auth::Logon;
+use crate::auth;
 use crate::credentials::Credentials;
 use crate::crypto::{self, Cipher, Keys, Preauth};
 use crate::error::{Failure, Outcome};
 use crate::status;
-use crate::wire::{Request, negotiate, session};
+use crate::wire::{PAYLOAD, Request, negotiate, session};
 
 /// Servers that answer with less are not worth a client.
-const LEAST_PAYLOAD: u32 = crate::wire::PAYLOAD;
+const LEAST_PAYLOAD: u32 = PAYLOAD;
 
 impl Connection {
     /// Agrees on SMB 3.1.1 and its algorithms.
@@ -26,16 +26,13 @@ impl Connection {
         let answer = negotiate::Answer::parse(&answer.1);
         let answer = answer.ok_or(Failure::Malformed("answer to the negotiation"))?;
         if answer.dialect != negotiate::DIALECT {
-            return Err(Failure::Dialect(format!(
-                "it chose {:#06x}",
-                answer.dialect
-            )));
+            let chosen = format!("it chose {:#06x}", answer.dialect);
+            return Err(Failure::Dialect(chosen));
         }
-        let sizes = [answer.max_transact, answer.max_read, answer.max_write];
         self.cipher = answer.cipher.and_then(Cipher::of);
         let is_usable = answer.has_sha_512
             && answer.cipher.is_some() == self.cipher.is_some()
-            && sizes.iter().all(|size| *size >= LEAST_PAYLOAD);
+            && answer.max_size >= LEAST_PAYLOAD;
         if !is_usable {
             return Err(Failure::Malformed("choice of algorithms or sizes"));
         }
@@ -52,8 +49,8 @@ impl Connection {
         credentials: &Credentials,
         mut preauth: Preauth,
     ) -> Outcome<()> {
-        let (logon, token) = Logon::begin(credentials, &server.host);
-        let (header, answer) = self.hashed(session::request(&token), &mut preauth)?;
+        let first = session::request(&auth::begin());
+        let (header, answer) = self.hashed(first, &mut preauth)?;
         match header.status {
             status::MORE_PROCESSING_REQUIRED => {}
             // A server that wants no proof makes a session of no user.
@@ -65,7 +62,7 @@ impl Connection {
         preauth.absorb(&answer);
         self.next.session = header.session;
         let challenge = parse(&answer)?;
-        let answered = logon.answer(challenge.token)?;
+        let answered = auth::answer(credentials, &server.host, challenge.token)?;
 
         let last = self.hashed(session::request(&answered.token), &mut preauth)?;
         self.expect_success(&last)?;

@@ -53,8 +53,6 @@ pub(crate) struct Connection {
     protection: Protection,
     /// Of both sides, if the server has one of ours.
     cipher: Option<Cipher>,
-    /// When what it does now must have ended.
-    by: Instant,
     /// What goes with the next requests, in messages of their own.
     later: Vec<Vec<Request>>,
     has_ended: bool,
@@ -92,7 +90,6 @@ impl Connection {
             credits: 1,
             protection: Protection::None,
             cipher: None,
-            by,
             later: Vec::new(),
             has_ended: false,
         };
@@ -100,18 +97,17 @@ impl Connection {
         let preauth = preauth.map_err(at(Operation::Negotiate))?;
         let logon = opened.log_on(server, credentials, preauth);
         logon.map_err(at(Operation::LogOn))?;
-        opened
-            .open_share(server, share, privacy)
-            .map_err(|failure| {
-                let object = format!(r"\\{}\{share}", server.host.escape_debug());
-                failure.at(Operation::OpenShare, object)
-            })?;
+        let shared = opened.open_share(server, share, privacy);
+        shared.map_err(|failure| {
+            let object = format!(r"\\{}\{share}", server.host.escape_debug());
+            failure.at(Operation::OpenShare, object)
+        })?;
         Ok(opened)
     }
 
     /// From here on, what it does must end by then.
     pub(crate) fn end_by(&mut self, by: Instant) {
-        self.by = by;
+        self.socket.by = by;
     }
 
     /// Sends a request, once, and returns its answer if its status is success.
@@ -235,7 +231,7 @@ impl Connection {
             self.credits = self.credits.saturating_sub(chain.len());
             self.next.message += u64::try_from(chain.len()).unwrap_or(u64::MAX);
         }
-        self.socket.send(&messages, self.by)?;
+        self.socket.send(&messages)?;
         Ok(to)
     }
 
@@ -248,7 +244,7 @@ impl Connection {
         let requests: Vec<&Request> = chains.iter().copied().flatten().collect();
         let mut answers: Vec<Option<Answer>> = requests.iter().map(|_| None).collect();
         while answers.iter().any(Option::is_none) {
-            let frame = self.socket.receive(longest, self.by)?;
+            let frame = self.socket.receive(longest)?;
             for (header, message) in self.unprotect(frame)? {
                 let place = header.message.checked_sub(to.message);
                 let place = place.and_then(|place| usize::try_from(place).ok());

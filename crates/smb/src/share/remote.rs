@@ -1,14 +1,16 @@
-//! A share of a real server.
+//! A share of a real server: each operation, by the steps of its connection.
 
 use std::time::Instant;
 
-use super::steps;
-use super::{Entry, Existing, FileId, FolderIds, Listing, OpenFile, Share, Visibility};
+use super::steps::{self, FEW_ENTRIES, LIST, LOCK, LOOK, REMOVE};
+use super::{Existing, FileId, Kind, LONGEST_FILE, Listing, OpenFile, Share, Visibility};
 use crate::connection::{Connection, Privacy, Server};
 use crate::credentials::Credentials;
 use crate::error::{Error, Failure, Operation, Outcome, Result};
 use crate::name::{Name, SharePath};
-use crate::wire::info::{self, Replaces};
+use crate::status;
+use crate::wire::create::{self, Disposition, LAST, Open};
+use crate::wire::{PAYLOAD, file, info};
 
 /// How many entries are removed at a time: their answers wait for each other in memory.
 const AT_A_TIME: usize = 64;
@@ -21,10 +23,7 @@ pub struct RemoteShare {
 }
 
 impl RemoteShare {
-    /// Connects to a server, logs on and opens a share.
-    ///
-    /// # Errors
-    /// Each step by its [`Operation`]; `LogonRefused`, `Guest`, `Anonymous`, `Dialect`, `NoEncryption`, `NoSuchShare`.
+    /// Connects to a server, logs on and opens a share. Errors name each step by its [`Operation`].
     pub fn open(
         server: &Server,
         share: &Name,
@@ -37,7 +36,7 @@ impl RemoteShare {
         Ok(Self { connection, place })
     }
 
-    /// Does the steps of an operation until a deadline, and tells whoever called what failed at which path.
+    /// Does the steps of an operation until a deadline. A failure gets the operation's name and its path.
     fn run<T>(
         &mut self,
         (operation, path, by): (Operation, &SharePath, Instant),
@@ -53,25 +52,30 @@ impl RemoteShare {
 }
 
 impl Share for RemoteShare {
-    fn stat(&mut self, path: &SharePath, by: Instant) -> Result<Entry> {
-        let (found, id) = self.run((Operation::Stat, path, by), |c| c.attributes(path))?;
-        Ok(Entry {
-            name: path.names().last().cloned(),
-            id,
-            kind: steps::kind(found.attributes),
-            size: found.size,
-            changed: found.changed,
+    fn stat(&mut self, path: &SharePath, by: Instant) -> Result<FileId> {
+        self.run((Operation::Stat, path, by), |c| {
+            Ok(c.identify(path, LOOK)?.1)
         })
     }
 
-    fn look(&mut self, folders: &[SharePath], by: Instant) -> Result<Vec<Result<FolderIds>>> {
+    fn look(&mut self, folders: &[SharePath], by: Instant) -> Result<Vec<Result<Listing>>> {
+        let opens = folders.iter().map(|path| match path.names() {
+            // A user may work in a folder of a share without a right to list all.
+            [] => (path, LOOK),
+            _ => (path, LIST),
+        });
+        let opens = Vec::from_iter(opens);
+        let asked = [info::id(&LAST), info::directory(&LAST, "", FEW_ENTRIES)];
         let root = SharePath::root();
-        let looked = self.run((Operation::List, &root, by), |c| c.look(folders))?;
-        let each = folders.iter().zip(looked);
-        let failed = |path, failure| self.failed(Operation::List, path, failure);
-        Ok(each
-            .map(|(path, ids)| ids.map_err(|failure| failed(path, failure)))
-            .collect())
+        let looked = self.run((Operation::List, &root, by), |c| {
+            let looked = folders.iter().zip(c.each_once(&opens, &asked)?);
+            let each = looked.map(|(path, looked)| (path, c.ids(path, looked)));
+            Ok(Vec::from_iter(each))
+        })?;
+        let failed = |(path, ids): (_, Outcome<_>)| {
+            ids.map_err(|failure| self.failed(Operation::List, path, failure))
+        };
+        Ok(looked.into_iter().map(failed).collect())
     }
 
     fn list_ending(
@@ -95,21 +99,40 @@ impl Share for RemoteShare {
         visibility: Visibility,
         by: Instant,
     ) -> Result<FileId> {
+        let new = Open {
+            attributes: create::DIRECTORY | visibility as u32,
+            disposition: Disposition::Create,
+            options: create::FOLDER,
+            ..LOOK
+        };
         self.run((Operation::MakeFolder, path, by), |c| {
-            c.make_folder(path, visibility)
+            Ok(c.identify(path, new)?.1)
         })
     }
 
     fn create(&mut self, path: &SharePath, content: &[u8], by: Instant) -> Result<OpenFile> {
-        self.run((Operation::Create, path, by), |c| c.create(path, content))
-    }
-
-    fn read(&mut self, path: &SharePath, by: Instant) -> Result<Vec<u8>> {
-        self.run((Operation::Read, path, by), |c| c.read(path))
+        let new = Open {
+            access: create::WRITE_DATA | create::READ_ATTRIBUTES | create::DELETE,
+            attributes: create::NORMAL,
+            disposition: Disposition::Create,
+            options: create::NO_FOLDER,
+            // It is open for a moment still when it is in its place, where others read it.
+            ..LOOK
+        };
+        self.run((Operation::Create, path, by), |c| {
+            let size = u32::try_from(content.len()).ok();
+            let size = size.filter(|size| *size <= PAYLOAD);
+            let size = size.ok_or(Failure::Limit(LONGEST_FILE))?;
+            let asked = [file::write(&LAST, 0, content), file::flush(&LAST)];
+            let (file, _, answers) = c.hold(path, new, &asked)?;
+            let written = c.expect_written(&answers, size);
+            c.kept(&file.handle, written)?;
+            Ok(file)
+        })
     }
 
     fn place(&mut self, file: OpenFile, to: &SharePath, by: Instant) -> Result<u64> {
-        let request = info::rename(&file.handle, &to.encode(), Replaces::AFile);
+        let request = info::rename(&file.handle, &to.encode(), Existing::Replace);
         self.run((Operation::Rename, &file.path, by), |c| {
             c.end(request, &file.handle)
         })
@@ -117,15 +140,40 @@ impl Share for RemoteShare {
 
     fn discard(&mut self, file: OpenFile, by: Instant) -> Result<()> {
         let request = info::dispose(&file.handle);
-        let done = self.run((Operation::Remove, &file.path, by), |c| {
-            c.end(request, &file.handle)
-        });
-        done.map(drop)
+        self.run((Operation::Remove, &file.path, by), |c| {
+            c.end(request, &file.handle).map(drop)
+        })
+    }
+
+    fn read(&mut self, path: &SharePath, by: Instant) -> Result<Vec<u8>> {
+        let open = Open {
+            access: create::READ_DATA | create::READ_ATTRIBUTES,
+            options: create::NO_FOLDER,
+            ..LOOK
+        };
+        self.run((Operation::Read, path, by), |c| {
+            let (opened, answers) = c.once(path, open, &[file::read(&LAST, 0, PAYLOAD)])?;
+            match steps::kind(opened.attributes) {
+                Kind::Link => return Err(Failure::Link),
+                Kind::Folder => return Err(Failure::IsAFolder),
+                Kind::File if opened.size > LONGEST_FILE => {
+                    return Err(Failure::Limit(LONGEST_FILE));
+                }
+                Kind::File => {}
+            }
+            let answer = answers.first().ok_or(Failure::Ended)?;
+            if answer.0.status == status::END_OF_FILE {
+                return Ok(Vec::new());
+            }
+            c.expect_success(answer)?;
+            let data = file::read_answer(&answer.1, PAYLOAD).map(<[u8]>::to_vec);
+            data.ok_or_else(|| c.malformed("answer with data"))
+        })
     }
 
     fn close(&mut self, file: OpenFile, by: Instant) -> Result<()> {
         self.run((Operation::Close, &file.path, by), |c| {
-            c.close(&file.handle)
+            c.call(create::close(&file.handle)).map(drop)
         })
     }
 
@@ -138,12 +186,27 @@ impl Share for RemoteShare {
         by: Instant,
     ) -> Result<OpenFile> {
         self.run((Operation::Rename, from, by), |c| {
-            c.take(from, id, to, existing)
+            let (file, attributes, _) = c.hold(from, REMOVE, &[])?;
+            let existing = match steps::kind(attributes) {
+                Kind::File => existing,
+                // Samba would let a folder replace an empty one.
+                Kind::Folder | Kind::Link => Existing::Refuse,
+            };
+            let request = info::rename(&file.handle, &to.encode(), existing);
+            let moved = steps::same(id, file.id).and_then(|()| c.call(request));
+            c.kept(&file.handle, moved)?;
+            let path = to.clone();
+            Ok(OpenFile { path, ..file })
         })
     }
 
     fn clear(&mut self, path: &SharePath, by: Instant) -> Result<()> {
-        self.run((Operation::Remove, path, by), |c| c.clear(path))
+        self.run((Operation::Remove, path, by), |c| {
+            match c.once(path, REMOVE, &[info::dispose(&LAST)]) {
+                Err(Failure::NotFound) => Ok(()),
+                done => c.expect_all(&done?.1),
+            }
+        })
     }
 
     fn remove_each(&mut self, entries: &[(SharePath, FileId)], by: Instant) -> Result<()> {
@@ -154,6 +217,21 @@ impl Share for RemoteShare {
     }
 
     fn lock(&mut self, path: &SharePath, by: Instant) -> Result<OpenFile> {
-        self.run((Operation::Lock, path, by), |c| c.lock(path))
+        let new = Open {
+            disposition: Disposition::Create,
+            options: create::NO_FOLDER | create::DELETE_ON_CLOSE,
+            ..LOCK
+        };
+        let locked = self.run((Operation::Lock, path, by), |c| {
+            match c.hold(path, new, &[]) {
+                Err(Failure::Exists) => c.take_lock(path),
+                made => made.map(|(lock, ..)| lock),
+            }
+        });
+        locked.map_err(|error| match error.failure {
+            // The last holder's file is on its way out.
+            Failure::DeletePending => Failure::InUse.at(error.operation, error.object),
+            _ => error,
+        })
     }
 }

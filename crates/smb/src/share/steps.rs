@@ -1,24 +1,22 @@
-//! The steps of operations: an open, and what is asked of it in the same message.
+//! What operations have in common: an open, and what is asked of it in the same message.
 
-use super::{
-    Entry, Existing, FileId, FolderIds, Kind, LONGEST_FILE, Listing, OpenFile, Visibility,
-};
+use super::{Entry, FileId, Kind, Listing, OpenFile};
 use crate::connection::{Answer, Connection};
 use crate::error::{Failure, Outcome};
 use crate::name::{self, Name, SharePath};
 use crate::status;
 use crate::wire::create::{self, Disposition, Handle, LAST, Open};
-use crate::wire::info::{self, Listed, Replaces};
+use crate::wire::info::{self, Listed};
 use crate::wire::{PAYLOAD, Request, file};
 
 /// Room for `.` and `..`, or for an entry with a name of any length.
-const FEW_ENTRIES: u32 = 1024;
+pub(super) const FEW_ENTRIES: u32 = 1024;
 
 /// What an open answers, and what the requests behind it do.
 type Opened = (create::Answer, Vec<Answer>);
 
 /// An open that neither makes nor excludes anything.
-const LOOK: Open = Open {
+pub(super) const LOOK: Open = Open {
     access: create::READ_ATTRIBUTES,
     attributes: 0,
     sharing: create::SHARE_ALL,
@@ -27,20 +25,20 @@ const LOOK: Open = Open {
 };
 
 /// The open of a folder whose entries are listed.
-const LIST: Open = Open {
+pub(super) const LIST: Open = Open {
     access: create::READ_DATA | create::READ_ATTRIBUTES,
     options: create::FOLDER,
     ..LOOK
 };
 
 /// The open of what is moved or removed.
-const REMOVE: Open = Open {
+pub(super) const REMOVE: Open = Open {
     access: create::DELETE | create::READ_ATTRIBUTES,
     ..LOOK
 };
 
 /// The open of a lock.
-const LOCK: Open = Open {
+pub(super) const LOCK: Open = Open {
     access: create::READ_DATA | create::WRITE_DATA | create::READ_ATTRIBUTES | create::DELETE,
     attributes: create::HIDDEN,
     sharing: create::SHARE_NOTHING,
@@ -49,23 +47,50 @@ const LOCK: Open = Open {
 };
 
 impl Connection {
-    /// Opens a path, and does more with what is open, in one message.
-    fn begin(&mut self, path: &SharePath, open: Open, more: &[Request]) -> Outcome<Opened> {
-        let chain = chain(path, open, more);
-        let mut answers = self.exchange_all(&[chain])?;
-        let more = answers.split_off(1);
-        let opened = answers.pop().ok_or(Failure::Ended)?;
-        Ok((self.opened(&opened)?, more))
+    /// Opens a path, asks for its id, and does more with it, in one message. It stays open, unless its id is not told.
+    /// Returns its attributes too, and what the last requests do.
+    pub(super) fn hold(
+        &mut self,
+        path: &SharePath,
+        open: Open,
+        more: &[Request],
+    ) -> Outcome<(OpenFile, u32, Vec<Answer>)> {
+        let more = [&[info::id(&LAST)], more].concat();
+        let mut answers = self.exchange_all(&[chain(path, open, &more)])?.into_iter();
+        let opened = answers.next().ok_or(Failure::Ended)?;
+        let create::Answer {
+            handle, attributes, ..
+        } = self.opened(&opened)?;
+        let id = self.id(answers.next().as_ref());
+        let id = self.kept(&handle, id)?;
+        let path = path.clone();
+        Ok((OpenFile { path, handle, id }, attributes, answers.collect()))
     }
 
-    /// The same, and closes it.
-    fn once(&mut self, path: &SharePath, open: Open, more: &[Request]) -> Outcome<Opened> {
+    /// Opens a path, asks for its id, and closes it, in one message.
+    pub(super) fn identify(
+        &mut self,
+        path: &SharePath,
+        open: Open,
+    ) -> Outcome<(create::Answer, FileId)> {
+        let (opened, answers) = self.once(path, open, &[info::id(&LAST)])?;
+        let id = self.id(answers.first())?;
+        Ok((opened, id))
+    }
+
+    /// The same, with other questions.
+    pub(super) fn once(
+        &mut self,
+        path: &SharePath,
+        open: Open,
+        more: &[Request],
+    ) -> Outcome<Opened> {
         let done = self.each_once(&[(path, open)], more)?.pop();
         done.ok_or(Failure::Ended)?
     }
 
     /// The same for several paths, in any order.
-    fn each_once(
+    pub(super) fn each_once(
         &mut self,
         paths: &[(&SharePath, Open)],
         more: &[Request],
@@ -108,16 +133,9 @@ impl Connection {
         id.ok_or_else(|| self.malformed("answer about an id"))
     }
 
-    /// Opens a path, and asks for its id.
-    fn identify(&mut self, path: &SharePath, open: Open) -> Outcome<(create::Answer, FileId)> {
-        let (opened, answers) = self.begin(path, open, &[info::id(&LAST)])?;
-        let id = self.id(answers.first());
-        self.kept(&opened, id).map(|id| (opened, id))
-    }
-
     /// After a failure, what is open is closed.
-    fn kept<T>(&mut self, opened: &create::Answer, done: Outcome<T>) -> Outcome<T> {
-        done.inspect_err(|_| self.later(create::close(&opened.handle)))
+    pub(super) fn kept<T>(&mut self, handle: &Handle, done: Outcome<T>) -> Outcome<T> {
+        done.inspect_err(|_| self.later(create::close(handle)))
     }
 
     /// Does something with what is open, and closes it, in one message. Returns when it has changed.
@@ -130,47 +148,25 @@ impl Connection {
     /// What the answers to a chain say whose last request closes; it is closed after a failure too.
     fn ended(&mut self, answers: &[Answer], handle: &Handle) -> Outcome<u64> {
         let (closed, before) = answers.split_last().ok_or(Failure::Ended)?;
-        let mut before = before.iter();
-        let done = before.try_for_each(|answer| self.expect_success(answer));
+        let done = self.expect_all(before);
         self.expect_closed(closed, handle)?;
         done.map(|()| create::changed(&closed.1).unwrap_or(0))
     }
 
-    /// The ids of folders, and of those above them.
-    pub(super) fn look(&mut self, folders: &[SharePath]) -> Outcome<Vec<Outcome<FolderIds>>> {
-        let opens = folders.iter().map(|path| match path.names() {
-            // A user may work in a folder of a share without a right to list all.
-            [] => (path, LOOK),
-            _ => (path, LIST),
-        });
-        let asked = [info::id(&LAST), info::directory(&LAST, "", FEW_ENTRIES)];
-        let looked = self.each_once(&Vec::from_iter(opens), &asked)?;
-        let each = folders.iter().zip(looked);
-        Ok(each
-            .map(|(path, looked)| looked.and_then(|looked| self.ids(path, &looked)))
-            .collect())
+    pub(super) fn expect_all(&mut self, answers: &[Answer]) -> Outcome<()> {
+        let mut answers = answers.iter();
+        answers.try_for_each(|answer| self.expect_success(answer))
     }
 
-    fn ids(&mut self, path: &SharePath, (opened, answers): &Opened) -> Outcome<FolderIds> {
-        let mut listing = self.listing(opened, answers)?;
+    /// The ids of a folder, and of the one above it.
+    pub(super) fn ids(&mut self, path: &SharePath, looked: Outcome<Opened>) -> Outcome<Listing> {
+        let (opened, answers) = looked?;
+        let mut listing = Listing::of(self.id(answers.first())?, opened.attributes)?;
         // What is above a share's own is not told.
         if let Some(answer) = answers.get(1).filter(|_| *path != SharePath::root()) {
             self.take_entries(&mut listing, answer, 0)?;
         }
-        let (id, above) = (listing.id, listing.above);
-        Ok(FolderIds { id, above })
-    }
-
-    /// The listing of a folder, without entries yet.
-    fn listing(&mut self, opened: &create::Answer, answers: &[Answer]) -> Outcome<Listing> {
-        if kind(opened.attributes) == Kind::Link {
-            return Err(Failure::Link);
-        }
-        let id = self.id(answers.first())?;
-        Ok(Listing {
-            id,
-            ..Listing::default()
-        })
+        Ok(listing)
     }
 
     /// The entries of a folder, in one message, if its end or the limit is among the first ones.
@@ -187,7 +183,7 @@ impl Connection {
             info::directory(&LAST, ending, FEW_ENTRIES),
         ];
         let (opened, answers) = self.once(folder, LIST, &asked)?;
-        let mut listing = self.listing(&opened, &answers)?;
+        let mut listing = Listing::of(self.id(answers.first())?, opened.attributes)?;
         for answer in answers.iter().skip(1) {
             if self.take_entries(&mut listing, answer, limit)? {
                 return Ok(Some(listing));
@@ -203,10 +199,10 @@ impl Connection {
         ending: &str,
         limit: usize,
     ) -> Outcome<Listing> {
-        let (opened, answers) = self.begin(folder, LIST, &[info::id(&LAST)])?;
-        let mut listing = self.listing(&opened, &answers);
+        let (open, attributes, _) = self.hold(folder, LIST, &[])?;
+        let mut listing = Listing::of(open.id, attributes);
         while let Ok(found) = &mut listing {
-            let next = info::directory(&opened.handle, ending, PAYLOAD);
+            let next = info::directory(&open.handle, ending, PAYLOAD);
             let answer = self.exchange(next)?;
             match self.take_entries(found, &answer, limit) {
                 Ok(false) => {}
@@ -214,7 +210,7 @@ impl Connection {
                 Err(failure) => listing = Err(failure),
             }
         }
-        self.later(create::close(&opened.handle));
+        self.later(create::close(&open.handle));
         listing
     }
 
@@ -237,162 +233,35 @@ impl Connection {
         Ok(listing.has_more)
     }
 
-    /// Makes a lock's file, which is removed when it is closed, or takes one that is there.
-    pub(super) fn lock(&mut self, path: &SharePath) -> Outcome<OpenFile> {
-        let new = Open {
-            disposition: Disposition::Create,
-            options: create::NO_FOLDER | create::DELETE_ON_CLOSE,
-            ..LOCK
-        };
-        match self.identify(path, new) {
-            Err(Failure::Exists) => self.take_lock(path),
-            made => made.map(|(opened, id)| OpenFile::new(path, &opened, id)),
-        }
-        .map_err(|failure| match failure {
-            // The last holder's file is on its way out.
-            Failure::DeletePending => Failure::InUse,
-            other => other,
-        })
-    }
-
     /// Takes a lock's file that is there: its last holder may be just removing it, and it may be none.
-    fn take_lock(&mut self, path: &SharePath) -> Outcome<OpenFile> {
-        let (opened, id) = self.identify(path, LOCK)?;
-        let taken = match self.attributes(path) {
+    pub(super) fn take_lock(&mut self, path: &SharePath) -> Outcome<OpenFile> {
+        let (lock, ..) = self.hold(path, LOCK, &[])?;
+        let taken = match self.identify(path, LOOK) {
             // Only now: a file that someone wrote stays.
-            Ok((now, found)) if found == id && now.size == 0 => {
-                self.call(info::dispose(&opened.handle)).map(drop)
+            Ok((now, id)) if id == lock.id && now.size == 0 => {
+                self.call(info::dispose(&lock.handle)).map(drop)
             }
-            Ok((_, found)) if found == id => Err(Failure::Exists),
+            Ok((_, id)) if id == lock.id => Err(Failure::Exists),
             Err(failure) if failure != Failure::NotFound => Err(failure),
             // Samba may open a file that its last holder is just removing: a lock on it would exclude no one.
             Ok(_) | Err(_) => Err(Failure::InUse),
         };
-        if let Err(failure) = taken {
+        if taken.is_err() {
             // At once: the next try may be this connection's.
-            let _ = self.close(&opened.handle);
-            return Err(failure);
+            let _ = self.call(create::close(&lock.handle));
         }
-        Ok(OpenFile::new(path, &opened, id))
+        taken.map(|()| lock)
     }
 
-    pub(super) fn attributes(&mut self, path: &SharePath) -> Outcome<(create::Answer, FileId)> {
-        let (found, answers) = self.once(path, LOOK, &[info::id(&LAST)])?;
-        let id = self.id(answers.first())?;
-        Ok((found, id))
-    }
-
-    pub(super) fn close(&mut self, handle: &Handle) -> Outcome<()> {
-        self.call(create::close(handle)).map(drop)
-    }
-
-    pub(super) fn make_folder(
-        &mut self,
-        path: &SharePath,
-        visibility: Visibility,
-    ) -> Outcome<FileId> {
-        let hidden = match visibility {
-            Visibility::Shown => 0,
-            Visibility::Hidden => create::HIDDEN,
-        };
-        let open = Open {
-            attributes: create::DIRECTORY | hidden,
-            disposition: Disposition::Create,
-            options: create::FOLDER,
-            ..LOOK
-        };
-        let (_, answers) = self.once(path, open, &[info::id(&LAST)])?;
-        self.id(answers.first())
-    }
-
-    /// Makes a file, which stays open.
-    pub(super) fn create(&mut self, path: &SharePath, content: &[u8]) -> Outcome<OpenFile> {
-        let size = u32::try_from(content.len()).ok();
-        let size = size.filter(|size| *size <= PAYLOAD);
-        let size = size.ok_or(Failure::Limit(LONGEST_FILE))?;
-        let open = Open {
-            access: create::WRITE_DATA | create::READ_ATTRIBUTES | create::DELETE,
-            attributes: create::NORMAL,
-            disposition: Disposition::Create,
-            options: create::NO_FOLDER,
-            // It is open for a moment still when it is in its place, where others read it.
-            ..LOOK
-        };
-        let requests = [
-            info::id(&LAST),
-            file::write(&LAST, 0, content),
-            file::flush(&LAST),
-        ];
-        let (opened, answers) = self.begin(path, open, &requests)?;
-        let id = self.written(&answers, size);
-        let id = self.kept(&opened, id)?;
-        Ok(OpenFile::new(path, &opened, id))
-    }
-
-    fn written(&mut self, answers: &[Answer], size: u32) -> Outcome<FileId> {
-        let [id, written, flushed] = answers else {
-            return Err(Failure::Ended);
-        };
-        let id = self.id(Some(id))?;
-        self.expect_success(written)?;
-        if file::write_answer(&written.1) != Some(size) {
-            return Err(self.malformed("count of written bytes"));
-        }
-        self.expect_success(flushed)?;
-        Ok(id)
-    }
-
-    pub(super) fn read(&mut self, path: &SharePath) -> Outcome<Vec<u8>> {
-        let open = Open {
-            access: create::READ_DATA | create::READ_ATTRIBUTES,
-            options: create::NO_FOLDER,
-            ..LOOK
-        };
-        let (opened, answers) = self.once(path, open, &[file::read(&LAST, 0, PAYLOAD)])?;
-        match kind(opened.attributes) {
-            Kind::Link => return Err(Failure::Link),
-            Kind::Folder => return Err(Failure::IsAFolder),
-            Kind::File if opened.size > LONGEST_FILE => return Err(Failure::Limit(LONGEST_FILE)),
-            Kind::File => {}
-        }
-        let answer = answers.first().ok_or(Failure::Ended)?;
-        if answer.0.status == status::END_OF_FILE {
-            return Ok(Vec::new());
-        }
-        self.expect_success(answer)?;
-        let data = file::read_answer(&answer.1, PAYLOAD).map(<[u8]>::to_vec);
-        data.ok_or_else(|| self.malformed("answer with data"))
-    }
-
-    /// Moves what has this id, and keeps it open.
-    pub(super) fn take(
-        &mut self,
-        from: &SharePath,
-        id: FileId,
-        to: &SharePath,
-        existing: Existing,
-    ) -> Outcome<OpenFile> {
-        let (opened, found) = self.identify(from, REMOVE)?;
-        let replaces = match (existing, kind(opened.attributes)) {
-            (Existing::Replace, Kind::File) => Replaces::AFile,
-            // Samba would let a folder replace an empty one.
-            (Existing::Refuse | Existing::Replace, _) => Replaces::Nothing,
-        };
-        let request = info::rename(&opened.handle, &to.encode(), replaces);
-        let moved = same(id, found).and_then(|()| self.call(request));
-        self.kept(&opened, moved)?;
-        Ok(OpenFile::new(to, &opened, id))
-    }
-
-    /// Removes what is at a path, if something is there.
-    pub(super) fn clear(&mut self, path: &SharePath) -> Outcome<()> {
-        match self.once(path, REMOVE, &[info::dispose(&LAST)]) {
-            Err(Failure::NotFound) => Ok(()),
-            done => {
-                let (_, answers) = done?;
-                let mut answers = answers.iter();
-                answers.try_for_each(|answer| self.expect_success(answer))
-            }
+    /// Whether a write and a flush did all of their work.
+    pub(super) fn expect_written(&mut self, answers: &[Answer], size: u32) -> Outcome<()> {
+        self.expect_all(answers)?;
+        let count = answers
+            .first()
+            .map(|(_, message)| file::write_answer(message));
+        match count.flatten() == Some(size) {
+            true => Ok(()),
+            false => Err(self.malformed("count of written bytes")),
         }
     }
 
@@ -411,8 +280,7 @@ impl Connection {
         let first = &entries[0].0;
         let opened = self.exchange_all(&Vec::from_iter(chains));
         let opened = opened.map_err(|failure| (first, failure))?;
-        let mut failures = Vec::new();
-        let mut found = Vec::new();
+        let (mut failures, mut found) = (Vec::new(), Vec::new());
         let (pairs, _) = opened.as_chunks();
         for ((path, id), pair) in entries.iter().zip(pairs) {
             match self.expect_id(pair, *id) {
@@ -446,14 +314,7 @@ impl Connection {
     ) -> Outcome<create::Answer> {
         let opened = self.opened(opened)?;
         let id = self.id(Some(id)).and_then(|found| same(expected, found));
-        self.kept(&opened, id).map(|()| opened)
-    }
-}
-
-impl OpenFile {
-    fn new(path: &SharePath, opened: &create::Answer, id: FileId) -> Self {
-        let (path, handle) = (path.clone(), opened.handle);
-        Self { path, handle, id }
+        self.kept(&opened.handle, id).map(|()| opened)
     }
 }
 
@@ -464,7 +325,7 @@ fn chain(path: &SharePath, open: Open, more: &[Request]) -> Vec<Request> {
     [opening].into_iter().chain(more).collect()
 }
 
-fn same(expected: FileId, found: FileId) -> Outcome<()> {
+pub(super) fn same(expected: FileId, found: FileId) -> Outcome<()> {
     if expected == found {
         return Ok(());
     }
@@ -489,6 +350,17 @@ fn removal(opened: &create::Answer) -> Vec<Request> {
 }
 
 impl Listing {
+    /// Of a folder, without entries yet.
+    fn of(id: FileId, attributes: u32) -> Outcome<Self> {
+        match kind(attributes) {
+            Kind::Link => Err(Failure::Link),
+            Kind::Folder | Kind::File => Ok(Self {
+                id,
+                ..Self::default()
+            }),
+        }
+    }
+
     fn take(&mut self, listed: Listed, limit: usize) -> Outcome<()> {
         const DOT: u16 = b'.' as u16;
         match listed.name.as_slice() {
@@ -502,7 +374,7 @@ impl Listing {
                     error,
                 })?;
                 self.entries.push(Entry {
-                    name: Some(name),
+                    name,
                     id: FileId(listed.id),
                     kind: kind(listed.attributes),
                     size: listed.size,

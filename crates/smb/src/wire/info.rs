@@ -3,6 +3,7 @@
 use super::create::Handle;
 use super::{Command, HEADER, PAYLOAD, Request, body};
 use crate::bytes::{self, Out};
+use crate::share::Existing;
 
 const FILE: u8 = 1;
 const BASIC: u8 = 4;
@@ -78,19 +79,11 @@ pub(crate) fn attributes(handle: &Handle, attributes: u32) -> Request {
 }
 
 /// A new path, from the share's root.
-pub(crate) fn rename(handle: &Handle, path: &[u8], replaces: Replaces) -> Request {
-    let head = Out::default().u8(replaces as u8).zeros(15).len32(path);
+pub(crate) fn rename(handle: &Handle, path: &[u8], existing: Existing) -> Request {
+    let head = Out::default().u8(existing as u8).zeros(15).len32(path);
     // Windows wants the size of its structure, which ends with padding.
     let padding = 4_usize.saturating_sub(path.len());
     set(handle, RENAME, &head.bytes(path).zeros(padding).done())
-}
-
-/// Whether a rename takes the place of a file.
-#[derive(Clone, Copy)]
-#[repr(u8)]
-pub(crate) enum Replaces {
-    Nothing = 0,
-    AFile = 1,
 }
 
 fn set(handle: &Handle, class: u8, info: &[u8]) -> Request {

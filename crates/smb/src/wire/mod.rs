@@ -163,20 +163,6 @@ fn body(message: &[u8], size: u16) -> Option<&[u8]> {
     (bytes::u16_le(body, 0)? == size).then_some(body)
 }
 
-pub(crate) fn decode_everything(bytes: &[u8]) {
-    let frame = Vec::from(bytes);
-    let _ = split(frame);
-    let _ = negotiate::Answer::parse(bytes);
-    let _ = session::Answer::parse(bytes);
-    let _ = tree::Answer::parse(bytes);
-    let _ = create::Answer::parse(bytes);
-    let _ = create::changed(bytes);
-    let _ = file::read_answer(bytes, PAYLOAD);
-    let _ = file::write_answer(bytes);
-    let _ = info::id_answer(bytes);
-    let _ = info::directory_answer(bytes);
-}
-
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;

@@ -22,7 +22,8 @@ fn folders_are_made_moved_and_removed() {
         let id = share
             .make_folder(&at("a"), Visibility::Shown, soon())
             .unwrap();
-        let found = share.stat(&at("a"), soon()).unwrap();
+        assert_eq!(share.stat(&at("a"), soon()).unwrap(), id);
+        let found = entry(&mut share, "a");
         assert_eq!((found.kind, found.id), (Kind::Folder, id));
         let again = share.make_folder(&at("a"), Visibility::Shown, soon());
         assert_eq!(failure(again), Failure::Exists);
@@ -45,7 +46,7 @@ fn folders_are_made_moved_and_removed() {
             .rename(&at("a"), id, &at("h/ä b"), Existing::Refuse, soon())
             .unwrap();
         assert_eq!(failure(share.stat(&at("a"), soon())), Failure::NotFound);
-        assert_eq!(share.stat(&at("h/ä b"), soon()).unwrap().id, id);
+        assert_eq!(share.stat(&at("h/ä b"), soon()).unwrap(), id);
 
         let full = share.remove(&at("h"), hidden, soon());
         assert_eq!(failure(full), Failure::NotEmpty);
@@ -74,7 +75,7 @@ fn files_have_the_bytes_that_were_written() {
             let id = file.id;
             share.place(file, &at("f"), soon()).unwrap();
             assert_eq!(share.read(&at("f"), soon()).unwrap(), content);
-            let found = share.stat(&at("f"), soon()).unwrap();
+            let found = entry(&mut share, "f");
             assert_eq!((found.kind, found.size, found.id), (Kind::File, size, id));
             assert_eq!(
                 failure(share.create(&at("f"), b"", soon())),
@@ -137,18 +138,14 @@ fn names_are_those_that_the_server_has() {
     let listing = share.list(&SharePath::root(), 100, soon()).unwrap();
     assert!(!listing.has_more && listing.above.is_some());
     let root = share.stat(&SharePath::root(), soon()).unwrap();
-    assert_eq!(listing.id, root.id);
-    let mut found: Vec<Name> = listing
-        .entries
-        .iter()
-        .filter_map(|e| e.name.clone())
-        .collect();
+    assert_eq!(listing.id, root);
+    let mut found: Vec<Name> = listing.entries.iter().map(|e| e.name.clone()).collect();
     let mut expected: Vec<Name> = names.iter().map(|name| Name::new(name).unwrap()).collect();
     found.sort();
     expected.sort();
     assert_eq!(found, expected);
     for entry in listing.entries {
-        let name = entry.name.unwrap();
+        let name = entry.name;
         let path = SharePath::root().join(&name).unwrap();
         let text = String::from_utf16(name.units()).unwrap();
         assert_eq!(share.read(&path, soon()).unwrap(), text.as_bytes());
@@ -314,7 +311,7 @@ fn messages(mut frame: &[u8]) -> Vec<&[u8]> {
 /// The files of the share, by their names.
 fn entries(share: &mut RemoteShare) -> Vec<(SharePath, FileId)> {
     let listing = share.list(&SharePath::root(), 1_000, soon()).unwrap();
-    let place = |entry: Entry| Some((SharePath::root().join(&entry.name?).ok()?, entry.id));
+    let place = |entry: Entry| Some((SharePath::root().join(&entry.name).ok()?, entry.id));
     let mut entries: Vec<_> = listing.entries.into_iter().filter_map(place).collect();
     entries.sort();
     entries
@@ -334,7 +331,7 @@ pub(crate) fn failure<T>(done: Result<T, Error>) -> Failure {
 /// The names in a folder, for texts of tests.
 pub(crate) fn names(share: &mut RemoteShare, path: &str) -> Vec<String> {
     let listing = share.list(&at(path), 1_000, soon()).unwrap();
-    let names = listing.entries.into_iter().filter_map(|entry| entry.name);
+    let names = listing.entries.into_iter().map(|entry| entry.name);
     names.map(|name| name.to_string()).collect()
 }
 
@@ -349,10 +346,18 @@ fn a_read_only_file_keeps_that_by_its_other_name() {
     std::os::unix::fs::symlink("kept", samba.root().join("soft")).unwrap();
     let mut share = samba.open("encrypted", Privacy::Required);
     for name in ["hard", "soft"] {
-        let id = share.stat(&at(name), soon()).unwrap().id;
+        let id = share.stat(&at(name), soon()).unwrap();
         share.remove(&at(name), id, soon()).unwrap();
         assert!(!samba.root().join(name).exists(), "{name}");
         let mode = std::fs::metadata(&kept).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o444, "{name}");
     }
+}
+
+/// An entry of the share's own folder.
+fn entry(share: &mut RemoteShare, name: &str) -> Entry {
+    let name = Name::new(name).unwrap();
+    let listing = share.list(&SharePath::root(), 100, soon()).unwrap();
+    let mut entries = listing.entries.into_iter();
+    entries.find(|entry| entry.name == name).unwrap()
 }

@@ -83,7 +83,7 @@ fn a_volume_that_is_a_link_stays() {
 fn another_folder_in_the_place_stays() {
     let samba = scene();
     let mut share = samba.open("encrypted", Privacy::Required);
-    let id = share.stat(&at("v"), soon()).unwrap().id;
+    let id = share.stat(&at("v"), soon()).unwrap();
     fs::rename(samba.root().join("v"), samba.root().join("old")).unwrap();
     fs::rename(samba.root().join("victim"), samba.root().join("v")).unwrap();
     let done = remove_content(&mut share, &at("v"), id, LIMITS, soon());
@@ -164,7 +164,7 @@ fn is_whole(root: &Path) -> bool {
 
 /// Empties a folder, and removes it.
 fn remove(share: &mut RemoteShare, path: &str, limits: Limits) -> Result<Removed> {
-    let id = share.stat(&at(path), soon()).unwrap().id;
+    let id = share.stat(&at(path), soon()).unwrap();
     let removed = remove_content(share, &at(path), id, limits, soon())?;
     share
         .remove(&at(path), id, soon())
