@@ -52,8 +52,10 @@ impl Connector for Connections {
     fn open(&self, folders: &[SharePath], by: Instant) -> smb::Result<Connected> {
         while let Some(mut share) = self.idle.take(&self.login) {
             // It may have ended meanwhile, perhaps without a word.
-            if let Ok(looked) = share.look(folders, by.min(Instant::now() + ANSWER)) {
-                return Ok((share, looked));
+            match share.look(folders, by.min(Instant::now() + ANSWER)) {
+                Ok(looked) => return Ok((share, looked)),
+                // The others are no better, and each would take its time.
+                Err(_) => self.idle.forget(&self.login),
             }
         }
         let login = &self.login;
@@ -87,6 +89,10 @@ impl Idle {
         let mut waiting = held.waiting.iter();
         let found = waiting.position(|one| one.login == *login)?;
         Some(held.waiting.swap_remove(found).share)
+    }
+
+    fn forget(&self, login: &Login) {
+        self.fresh().waiting.retain(|one| one.login != *login);
     }
 
     /// Ends connections that wait too long, until none waits.

@@ -34,6 +34,8 @@ pub(super) struct Call<'a> {
     /// Whether the base's `.wincsi` is there, and whether this call made it.
     pub(super) has_records: bool,
     made_records: Option<FileId>,
+    /// Whether the volume has a record, which each list has to show.
+    pub(super) has_own: bool,
     /// A record that was written aside and is not in its place yet, with its length.
     aside: Option<(OpenFile, Record, u64)>,
     /// Whether each lock was given back.
@@ -84,6 +86,7 @@ impl<'a> Call<'a> {
             record_ids: Vec::new(),
             has_records: false,
             made_records: None,
+            has_own: false,
             aside: None,
             is_clean: true,
             is_unsure: false,
@@ -133,8 +136,13 @@ impl<'a> Call<'a> {
             Err(error) if error.failure == Failure::Exists => {}
             Err(error) => return Err(error.into()),
         }
-        let id = self.records_in(&self.base.path, self.base_id)?;
-        self.record_ids.extend(id);
+        match self.records_in(&self.base.path, self.base_id) {
+            Ok(id) => self.record_ids.extend(id),
+            Err(error) => {
+                self.unmake_records();
+                return Err(error);
+            }
+        }
         Ok(())
     }
 
@@ -188,6 +196,7 @@ impl<'a> Call<'a> {
             Err(error) if error.failure == Failure::NotFound => return Ok(None),
             read => read?,
         };
+        self.has_own = true;
         let record = Record::parse(&bytes, &files.key);
         let record = record.map_err(|error| self.blocked(&files.record, error))?;
         Ok(Some(record))
@@ -223,7 +232,13 @@ impl<'a> Call<'a> {
         let mut placed = placed.map(drop);
         for _ in 1..REPLACE_TRIES {
             match placed {
-                Err(error) if matches!(error.failure, Failure::Denied | Failure::InUse) => {
+                // Some other status, as Samba has for a rename that would wait for another client.
+                Err(error)
+                    if matches!(
+                        error.failure,
+                        Failure::Denied | Failure::InUse | Failure::Status(_)
+                    ) =>
+                {
                     thread::sleep(REPLACE_PAUSE);
                     placed = self.share.rename(from, id, to, Existing::Replace, self.by);
                 }
@@ -247,7 +262,14 @@ impl<'a> Call<'a> {
 
     /// Removes a file or an empty folder, if it is there.
     pub(super) fn clear(&mut self, path: &SharePath) -> Result<(), Error> {
-        Ok(self.share.clear(path, self.by)?)
+        match self.share.clear(path, self.by) {
+            // It may be read-only.
+            Err(error) if error.failure == Failure::Denied => match self.stat(path)? {
+                Some(id) => Ok(self.share.remove(path, id, self.by)?),
+                None => Ok(()),
+            },
+            cleared => Ok(cleared?),
+        }
     }
 
     pub(super) fn stat(&mut self, path: &SharePath) -> Result<Option<FileId>, Error> {

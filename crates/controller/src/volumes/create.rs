@@ -34,7 +34,7 @@ pub(super) fn create(
         volumes,
         volume,
         files: call.files(&Key::of(&volume.name))?,
-        is_first: true,
+        is_first: false,
         made: None,
     };
     if !call.has_records {
@@ -51,10 +51,10 @@ pub(super) fn create(
 impl Making<'_> {
     fn run(&mut self, call: &mut Call<'_>) -> Result<Origin, Error> {
         let own = call.read(&self.files)?;
+        self.is_first = own.is_none();
         if let Some(record) = own.filter(|record| record.state != State::Left) {
             self.check(&record)?;
             self.volumes.remember(self.volume);
-            self.is_first = false;
             if let State::Ready(held) = &record.state
                 && self.still_has(call, held)?
             {

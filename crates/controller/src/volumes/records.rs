@@ -171,8 +171,11 @@ impl Call<'_> {
             .list_ending(&records, SUFFIX, MOST_ENTRIES, self.by)?;
         let listing = self.whole(&records, listing)?;
         if listing.id != id {
-            return Err(self.failed(&records, Failure::Link).into());
+            let path = self.at(&records);
+            return Err(Error::Busy(format!("{path} is another folder by now")));
         }
+        let own_name = own.record.names().last().map(fold);
+        let mut lists_own = !self.has_own || *folder != self.base.path;
         let place = place_key(self.base, &records);
         let before = self.volumes.seen.of(&place).unwrap_or_default();
         let mut files = Read::with_capacity(listing.entries.len());
@@ -182,9 +185,11 @@ impl Call<'_> {
                 continue;
             }
             let name = text(&entry.name);
+            lists_own |= Some(fold(&entry.name)) == own_name;
             let mut stamp = (entry.id, entry.changed, entry.size);
             match before.get(&name) {
-                Some(known) if known.0 == stamp => {
+                // A server without times tells no change.
+                Some(known) if known.0 == stamp && stamp.1 != 0 => {
                     files.insert(name, known.clone());
                 }
                 _ if failed.is_some() => {}
@@ -201,6 +206,10 @@ impl Call<'_> {
                     Err(error) => failed = Some(error),
                 },
             }
+        }
+        if !lists_own {
+            let reason = "it has a record that the server does not list, and perhaps others";
+            return Err(self.blocked(&records, reason));
         }
         let others = files.values().filter(|(_, known)| known.key != own.own);
         let known = others.map(|(_, known)| Arc::clone(known)).collect();

@@ -219,14 +219,16 @@ impl Share for RemoteShare {
     fn lock(&mut self, path: &SharePath, by: Instant) -> Result<OpenFile> {
         let new = Open {
             disposition: Disposition::Create,
-            options: create::NO_FOLDER | create::DELETE_ON_CLOSE,
             ..LOCK
         };
         let locked = self.run((Operation::Lock, path, by), |c| {
-            match c.hold(path, new, &[]) {
-                Err(Failure::Exists) => c.take_lock(path),
-                made => made.map(|(lock, ..)| lock),
-            }
+            let (lock, _, answers) = match c.hold(path, new, &[info::dispose(&LAST)]) {
+                Err(Failure::Exists) => return c.take_lock(path),
+                made => made?,
+            };
+            let disposed = c.expect_all(&answers);
+            c.kept(&lock.handle, disposed)?;
+            Ok(lock)
         });
         locked.map_err(|error| match error.failure {
             // The last holder's file is on its way out.

@@ -99,15 +99,23 @@ impl Connection {
         let chains = paths.iter().map(|(path, open)| chain(path, *open, &more));
         let chains: Vec<_> = chains.collect();
         let mut answers = self.exchange_all(&chains)?.into_iter();
-        let each = paths.iter().map(|_| {
-            let opened = answers.next().ok_or(Failure::Ended)?;
-            let mut more: Vec<_> = answers.by_ref().take(more.len()).collect();
-            let opened = self.opened(&opened)?;
-            let closed = more.pop().ok_or(Failure::Ended)?;
-            self.expect_closed(&closed, &opened.handle)?;
-            Ok((opened, more))
-        });
-        Ok(each.collect())
+        let mut each = Vec::new();
+        for _ in paths {
+            let answers = answers.by_ref().take(more.len() + 1).collect();
+            match self.opened_and_closed(answers) {
+                Err(failure) if failure.ends_connection() => return Err(failure),
+                done => each.push(done),
+            }
+        }
+        Ok(each)
+    }
+
+    fn opened_and_closed(&mut self, mut answers: Vec<Answer>) -> Outcome<Opened> {
+        let mut more = answers.split_off(1);
+        let opened = self.opened(answers.first().ok_or(Failure::Ended)?)?;
+        self.expect_closed(&more, &opened.handle)?;
+        more.pop();
+        Ok((opened, more))
     }
 
     fn opened(&mut self, answer: &Answer) -> Outcome<create::Answer> {
@@ -116,14 +124,19 @@ impl Connection {
         opened.ok_or_else(|| self.malformed("answer to an open"))
     }
 
-    fn expect_closed(&mut self, closed: &Answer, handle: &Handle) -> Outcome<()> {
+    /// What the last of some answers says of a close. Samba removes at the close, and its failure is told there.
+    fn expect_closed(&mut self, answers: &[Answer], handle: &Handle) -> Outcome<()> {
+        let (closed, before) = answers.split_last().ok_or(Failure::Ended)?;
+        let mut before = before.iter().map(|(header, _)| header.status);
+        let is_skipped = before.any(|status| status != status::SUCCESS);
         match self.expect_success(closed) {
-            Err(failure) if failure.ends_connection() => return Err(failure),
             // A server skips what follows a request that failed (MS-SMB2 3.3.5.2.7.2).
-            Err(_) => self.later(create::close(handle)),
-            Ok(()) => {}
+            Err(failure) if is_skipped && !failure.ends_connection() => {
+                self.later(create::close(handle));
+                Ok(())
+            }
+            done => done,
         }
-        Ok(())
     }
 
     fn id(&mut self, answer: Option<&Answer>) -> Outcome<FileId> {
@@ -149,7 +162,7 @@ impl Connection {
     fn ended(&mut self, answers: &[Answer], handle: &Handle) -> Outcome<u64> {
         let (closed, before) = answers.split_last().ok_or(Failure::Ended)?;
         let done = self.expect_all(before);
-        self.expect_closed(closed, handle)?;
+        self.expect_closed(answers, handle)?;
         done.map(|()| create::changed(&closed.1).unwrap_or(0))
     }
 
@@ -210,8 +223,9 @@ impl Connection {
                 Err(failure) => listing = Err(failure),
             }
         }
-        self.later(create::close(&open.handle));
-        listing
+        let closed = self.call(create::close(&open.handle));
+        let listing = listing?;
+        closed.map(|_| listing)
     }
 
     /// Takes some entries, and returns whether these were all, or as many as the limit.

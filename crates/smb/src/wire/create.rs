@@ -14,7 +14,6 @@ pub(crate) const SHARE_NOTHING: u32 = 0;
 
 pub(crate) const FOLDER: u32 = 0x1;
 pub(crate) const NO_FOLDER: u32 = 0x40;
-pub(crate) const DELETE_ON_CLOSE: u32 = 0x1000;
 
 pub(crate) const READ_ONLY: u32 = 0x1;
 pub(crate) const HIDDEN: u32 = 0x2;
