@@ -16,6 +16,9 @@ use crate::test::Built;
 /// The target of the Windows side here.
 pub(crate) const WINDOWS: &str = "x86_64-pc-windows-gnu";
 
+/// The target of static programs for Linux.
+pub(crate) const STATIC: &str = "x86_64-unknown-linux-musl";
+
 /// The target of released Windows binaries; here it can be checked, not linked.
 pub(crate) const MSVC: &str = "x86_64-pc-windows-msvc";
 

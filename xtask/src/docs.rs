@@ -1,6 +1,7 @@
 //! `cargo xtask docs`: writes the pages from tables in the code.
 //!
-//! An example of the table's crate writes each page; a test of the crate fails if the checked-in page differs.
+//! An example of the table's crate writes each page; a test of the crate fails if the checked-in page differs. The chart's
+//! values, and what is rendered from it, are written here.
 
 use std::process::ExitCode;
 use std::time::Duration;
@@ -8,7 +9,7 @@ use std::time::Duration;
 use anyhow::Result;
 use clap::Args;
 
-use crate::{cargo, process};
+use crate::{cargo, chart, process};
 
 const LIMIT: Duration = Duration::from_secs(20 * 60);
 
@@ -48,6 +49,8 @@ const PAGES: &[Page] = &[
 impl Docs {
     pub(crate) fn run(self) -> Result<ExitCode> {
         PAGES.iter().try_for_each(Page::write)?;
+        // Behind the pages, from which it has the names of flags.
+        chart::write()?;
         Ok(ExitCode::SUCCESS)
     }
 }

@@ -17,6 +17,7 @@ use clap::{Parser, Subcommand};
 
 mod bench;
 mod cargo;
+mod chart;
 mod cluster;
 mod coverage;
 mod demo;

@@ -194,35 +194,6 @@ mod tests {
         }
     }
 
-    /// Facts read there from one hold for the other.
-    #[test]
-    fn the_daemon_set_for_smb_is_the_host_process_one_under_another_name() {
-        let text = |file: &str| {
-            let text = fs::read_to_string(cargo::root().join("deploy").join(file)).unwrap();
-            let (_, object) = text.split_once("apiVersion:").unwrap();
-            object.to_owned()
-        };
-        let arch = "        kubernetes.io/arch: amd64\n";
-        let metrics = "            - name: WINCSI_METRICS_ADDRESS\n";
-        let expected = text("node-hostprocess.yaml")
-            .replace("wincsi-node", "wincsi-node-smb")
-            .replace("29655", "29656")
-            .replace(arch, &format!("{arch}        wincsi.io/smb: \"true\"\n"))
-            .replace(metrics, &format!("{SMB_VARIABLES}{metrics}"));
-        assert_eq!(text("node-smb.yaml"), expected);
-    }
-
-    const SMB_VARIABLES: &str = r#"            - name: WINCSI_DRIVERNAME
-              value: smb.csi.k8s.io
-            # csi-driver-smb's controller is this driver's, too.
-            - name: WINCSI_CONTROLLER
-              value: "true"
-            - name: WINCSI_NODEID
-              valueFrom:
-                fieldRef:
-                  fieldPath: spec.nodeName
-"#;
-
     #[test]
     fn a_file_may_have_several_objects() {
         let both = objects("kind: A\nmetadata:\n  name: a\n---\nkind: B\n").unwrap();

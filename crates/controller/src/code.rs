@@ -9,7 +9,6 @@ use transport::{Code, Status};
 use crate::requests::RequestError;
 use crate::volumes::Error;
 
-/// The answer to a request that is refused, or cannot be carried out.
 impl From<RequestError> for Status {
     fn from(error: RequestError) -> Self {
         Self::new(Code::InvalidArgument, hidden::shown(&error.to_string()))

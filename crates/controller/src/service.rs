@@ -32,7 +32,6 @@ const LONGEST_ANSWER: Duration = Duration::from_secs(1);
 type Answer<R> =
     fn(&Controller, &<R as Rpc>::Request, Instant) -> Result<<R as Rpc>::Response, Status>;
 
-/// What answers.
 pub struct Controller {
     default_policy: String,
     deletes_unrecorded: bool,
@@ -72,8 +71,8 @@ impl Controller {
         router.on_volume::<R>(move |request, left| answer(&controller, &request, deadline(left)));
     }
 
-    fn connections(&self, base: &Base, secret: &Secret, demands_privacy: bool) -> Connections {
-        let is_private = self.requires_privacy || demands_privacy || secret.demands_privacy();
+    fn connections(&self, base: &Base, secret: &Secret) -> Connections {
+        let is_private = self.requires_privacy || secret.demands_privacy();
         let login = Login {
             server: base.server.clone(),
             share: base.share.clone(),

@@ -27,7 +27,7 @@ fn obey(arguments: &[String]) -> ExitCode {
     {
         return service::main(rest);
     }
-    match flags::parse(arguments.iter().cloned()) {
+    match flags::parse_with_variables(arguments, |name| env::var(name).ok()) {
         Ok(Invocation::Help) => {
             print!("{}\n{}", flags::usage(), service::HELP);
             ExitCode::SUCCESS

@@ -46,7 +46,7 @@ pub use walk::{Limits, Removed, remove_content};
 pub fn decode_everything(bytes: &[u8]) {
     let _ = auth::token(bytes);
     let _ = auth::Challenge::parse(bytes);
-    let _ = wire::split(bytes.to_vec());
+    let _ = wire::split(Vec::from(bytes));
     let _ = wire::negotiate::Answer::parse(bytes);
     let _ = wire::session::Answer::parse(bytes);
     let _ = wire::tree::Answer::parse(bytes);

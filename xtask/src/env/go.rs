@@ -64,6 +64,9 @@ pub(crate) const CLUSTER: Module = module("kube", "tests/cluster/kube");
 /// The controllers beside a CSI driver.
 pub(crate) const SIDECARS: Module = module("sidecars", "tests/cluster/sidecars");
 
+/// Helm 3 and Helm 4, in one module: they share most of what is compiled.
+pub(super) const HELM: Module = module("helm", "tests/helm");
+
 impl Module {
     /// The version of a required module: `<tab>module version`, or the same behind `require`.
     pub(crate) fn version_of(&self, module: &str) -> Result<String> {

@@ -10,12 +10,14 @@ use std::path::{Path, PathBuf};
 use anyhow::{Result, ensure};
 
 mod go;
+mod helm;
 mod packages;
 
 pub(crate) use go::{
     BENCH as GO_BENCH, CLIENTS as GO_CLIENTS, CLUSTER as GO_CLUSTER, DEPLOY as GO_DEPLOY, Go,
     Module as GoModule, SANITY as GO_SANITY, SIDECARS as GO_SIDECARS,
 };
+pub(crate) use helm::Helm;
 
 /// A chore's requirement.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
@@ -24,6 +26,8 @@ pub(crate) enum Need {
     Cluster,
     /// The Go command, new enough for our modules.
     Go,
+    /// Helm 3 and Helm 4, built from their modules.
+    Helm,
     /// Readers of an image and its hives.
     Image,
     /// The makers of the filesystems of the signature fixtures.
@@ -32,6 +36,8 @@ pub(crate) enum Need {
     Msvc,
     /// The server that the SMB client is tested with, and a client beside ours.
     Samba,
+    /// Rust's standard library for static programs.
+    Static,
     /// A linker, and Rust's standard library, for Windows programs.
     Windows,
     /// Runs Windows programs.
@@ -50,6 +56,11 @@ pub(crate) fn provide(needs: &[Need]) -> Result<()> {
         && let Err(error) = Go::provide()
     {
         missing.push(format!("Go ({error:#})"));
+    }
+    if needs.contains(&Need::Helm)
+        && let Err(error) = Helm::both()
+    {
+        missing.push(format!("Helm ({error:#})"));
     }
     ensure!(
         missing.is_empty(),

@@ -54,7 +54,11 @@ const PACKAGES: &[(Need, &str, &str)] = &[
 ];
 
 /// Rust's targets.
-const TARGETS: [(Need, &str); 2] = [(Need::Msvc, cargo::MSVC), (Need::Windows, cargo::WINDOWS)];
+const TARGETS: [(Need, &str); 3] = [
+    (Need::Msvc, cargo::MSVC),
+    (Need::Static, cargo::STATIC),
+    (Need::Windows, cargo::WINDOWS),
+];
 
 /// Installs what the needs lack, and returns what is missing then, with the reason.
 pub(super) fn provide(needs: &[Need]) -> Vec<String> {

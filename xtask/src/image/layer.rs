@@ -13,9 +13,6 @@ use super::{descriptor, hive};
 const CONFIG: &str = "Files/Windows/System32/config";
 const HIVES: [&str; 5] = ["DEFAULT", "SAM", "SECURITY", "SOFTWARE", "SYSTEM"];
 
-/// Where the exe lies in the image: at its root, since the runtime starts it by its bare name.
-pub(super) const EXE: &str = "wincsi.exe";
-
 /// The layer required by Windows below any other: folders, and hives without content.
 pub(super) fn base() -> Result<Vec<u8>> {
     let mut layer = Layer::new();
@@ -26,13 +23,25 @@ pub(super) fn base() -> Result<Vec<u8>> {
     layer.end()
 }
 
-/// The layer with the exe.
-pub(super) fn upper(exe: &[u8]) -> Result<Vec<u8>> {
+/// The layer with the exes, at its root, since the runtime starts them by their bare names.
+pub(super) fn upper(exes: &[(&str, Vec<u8>)]) -> Result<Vec<u8>> {
     let mut layer = Layer::new();
     layer.folders(&["Files"])?;
-    layer.file(&format!("Files/{EXE}"), exe)?;
+    for (name, exe) in exes {
+        layer.file(&format!("Files/{name}"), exe)?;
+    }
     layer.folders(&["Hives"])?;
     layer.end()
+}
+
+/// The only layer of an image for Linux, with a program at its root.
+pub(super) fn of_linux(name: &str, program: &[u8]) -> Result<Vec<u8>> {
+    let mut archive = Builder::new(Vec::new());
+    let mut header = Header::new_ustar();
+    header.set_mode(0o755);
+    header.set_size(program.len().try_into()?);
+    archive.append_data(&mut header, name, program)?;
+    Ok(archive.into_inner()?)
 }
 
 struct Layer {
@@ -93,6 +102,10 @@ mod tests {
 
     use super::*;
 
+    fn exes() -> Vec<u8> {
+        upper(&["a.exe", "b.exe"].map(|name| (name, b"MZ".to_vec()))).unwrap()
+    }
+
     fn paths(layer: &[u8]) -> Vec<String> {
         let mut archive = Archive::new(layer);
         let entries = archive.entries().unwrap();
@@ -103,7 +116,7 @@ mod tests {
 
     #[test]
     fn each_folder_comes_before_what_lies_in_it() {
-        for layer in [base().unwrap(), upper(b"MZ").unwrap()] {
+        for layer in [base().unwrap(), exes()] {
             let mut seen = BTreeSet::new();
             for path in paths(&layer) {
                 let parent = path.rsplit_once('/').map(|(parent, _)| parent.to_owned());
@@ -115,9 +128,9 @@ mod tests {
 
     #[test]
     fn the_layers_have_what_hcsshim_wants_and_nothing_is_taken_away() {
-        let (base, upper) = (paths(&base().unwrap()), paths(&upper(b"MZ").unwrap()));
+        let (base, upper) = (paths(&base().unwrap()), paths(&exes()));
         let hives = base.iter().filter(|path| path.starts_with(CONFIG)).count();
         assert_eq!((hives, base.len()), (1 + HIVES.len(), 4 + HIVES.len()));
-        assert_eq!(upper, ["Files", "Files/wincsi.exe", "Hives"]);
+        assert_eq!(upper, ["Files", "Files/a.exe", "Files/b.exe", "Hives"]);
     }
 }

@@ -9,20 +9,24 @@ use flate2::{Compression, GzBuilder};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
-use super::layer;
-
 /// The tag in the layout.
 pub(super) const TAG: &str = env!("CARGO_PKG_VERSION");
-
-/// Where programs are looked for. The runtime adds the image's root to it only where there is a PATH at all (hcsshim,
-/// internal/jobcontainers).
-const PATH: &str = r"PATH=C:\Windows\System32;C:\Windows";
 
 /// The mark of a layout's folder.
 const MARK: &str = "oci-layout";
 
-/// Writes the layout of an image of these layers (tar archives), replacing an existing one.
-pub(super) fn write(folder: &Path, layers: &[Vec<u8>]) -> Result<()> {
+/// An image for amd64.
+pub(super) struct Image {
+    pub(super) os: &'static str,
+    /// How its programs are started.
+    pub(super) config: Value,
+    /// Tar archives.
+    pub(super) layers: Vec<Vec<u8>>,
+}
+
+/// Writes the layout of an image, replacing an existing one.
+pub(super) fn write(folder: &Path, image: &Image) -> Result<()> {
+    let layers = &image.layers;
     let layout = Layout::begin(folder)?;
     let unpacked: Vec<_> = layers.iter().map(|layer| digest(layer)).collect();
     let packed = layers.iter().map(|layer| {
@@ -32,26 +36,25 @@ pub(super) fn write(folder: &Path, layers: &[Vec<u8>]) -> Result<()> {
     let packed: Vec<_> = packed.collect::<Result<_>>()?;
     let config = layout.json(
         "application/vnd.oci.image.config.v1+json",
-        &config(&unpacked),
+        &config(image, &unpacked),
     )?;
     let kind = "application/vnd.oci.image.manifest.v1+json";
     let mut manifest = layout.json(kind, &manifest(&config, &packed))?;
-    manifest["platform"] = json!({"os": OS, "architecture": ARCHITECTURE});
+    manifest["platform"] = json!({"os": image.os, "architecture": ARCHITECTURE});
     manifest["annotations"] = json!({"org.opencontainers.image.ref.name": TAG});
     layout.file("index.json", &text(&index(&manifest))?)?;
     layout.file(MARK, br#"{"imageLayoutVersion":"1.0.0"}"#)
 }
 
-const OS: &str = "windows";
 const ARCHITECTURE: &str = "amd64";
 
 /// Without `os.version`, so hosts of every build accept it: nothing in it belongs to a build.
-fn config(layers: &[String]) -> Value {
+fn config(image: &Image, layers: &[String]) -> Value {
     let made_by = json!({"created_by": "cargo xtask image"});
     json!({
-        "os": OS,
+        "os": image.os,
         "architecture": ARCHITECTURE,
-        "config": {"Entrypoint": [layer::EXE], "Cmd": ["node"], "Env": [PATH]},
+        "config": image.config,
         "rootfs": {"type": "layers", "diff_ids": layers},
         "history": vec![made_by; layers.len()],
     })

@@ -1,8 +1,8 @@
-//! `cargo xtask image`: the image of the node plugin for HostProcess containers, as an OCI layout.
+//! `cargo xtask image`: the image for HostProcess containers, and that of the controller, as OCI layouts.
 //!
-//! Such a container has no files of Windows: it sees the node's. So the image is two small layers, written here without
-//! a builder of images and only with our own bytes: a base of folders and empty hives, and the exe. docs/fidelity.md
-//! says what read it.
+//! A HostProcess container has no files of Windows: it sees the node's. So its image is two small layers, written here
+//! without a builder of images and only with our own bytes: a base of folders and empty hives, and the exes.
+//! docs/fidelity.md says what read it. The controller's is a static program alone.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,6 +10,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result, ensure};
 use clap::Args;
+use serde_json::json;
 
 use crate::cargo::{self, Build};
 use crate::env::{self, Need};
@@ -19,12 +20,18 @@ mod hive;
 mod layer;
 mod layout;
 
-/// Write the HostProcess image of wincsi.exe as an OCI layout
+/// Write the image of wincsi.exe and csi-proxy.exe for HostProcess containers as an OCI layout
 #[derive(Args)]
 pub(crate) struct Image {
-    /// Take this exe; without it, one is built for release
-    #[arg(long)]
+    /// Write the image of wincsi-controller, for Linux
+    #[arg(long, conflicts_with_all = ["exe", "csi_proxy"])]
+    controller: bool,
+    /// Take this wincsi.exe; without it, both exes are built for release
+    #[arg(long, requires = "csi_proxy")]
     exe: Option<PathBuf>,
+    /// Take this csi-proxy.exe
+    #[arg(long, requires = "exe")]
+    csi_proxy: Option<PathBuf>,
     /// The layout's folder; without it, one below cargo's target folder. A layout there is replaced
     #[arg(long)]
     output: Option<PathBuf>,
@@ -32,40 +39,87 @@ pub(crate) struct Image {
 
 impl Image {
     pub(crate) fn run(self) -> Result<ExitCode> {
-        let exe = match self.exe {
-            Some(exe) => exe,
-            None => build()?,
+        let name = if self.controller {
+            CONTROLLER
+        } else {
+            "wincsi"
         };
         let folder = match self.output {
             Some(folder) => folder,
-            None => cargo::work_dir("image")?,
+            None => cargo::work_dir(&format!("image/{name}"))?,
         };
-        write(&exe, &folder)?;
+        match (self.controller, self.exe.zip(self.csi_proxy)) {
+            (true, _) => write_controller(&build(CONTROLLER, CONTROLLER, Need::Static)?, &folder)?,
+            (false, Some((exe, csi_proxy))) => write(&exe, &csi_proxy, &folder)?,
+            (false, None) => {
+                let exe = build("wincsi-driver", "wincsi", Need::Windows)?;
+                let csi_proxy = build("wincsi-proxy", "csi-proxy", Need::Windows)?;
+                write(&exe, &csi_proxy, &folder)?;
+            }
+        }
         let (tag, folder) = (layout::TAG, folder.display());
         println!("image: oci:{folder}:{tag}; push it with");
-        println!("  skopeo copy oci:{folder}:{tag} docker://REGISTRY/wincsi:{tag}");
+        println!("  skopeo copy oci:{folder}:{tag} docker://REGISTRY/{name}:{tag}");
         Ok(ExitCode::SUCCESS)
     }
 }
 
-/// Writes the image of an exe, replacing an existing layout.
-pub(crate) fn write(exe: &Path, folder: &Path) -> Result<()> {
-    let program = fs::read(exe).with_context(|| format!("read {}", exe.display()))?;
-    ensure!(
-        program.starts_with(b"MZ"),
-        "{}: no Windows program",
-        exe.display()
-    );
-    layout::write(folder, &[layer::base()?, layer::upper(&program)?])
+/// The program, and its package.
+const CONTROLLER: &str = "wincsi-controller";
+
+/// Where programs are looked for. The runtime adds the image's root to it only where there is a PATH at all (hcsshim,
+/// internal/jobcontainers).
+const PATH: &str = r"PATH=C:\Windows\System32;C:\Windows";
+
+/// Writes the image for HostProcess containers, replacing an existing layout.
+pub(crate) fn write(exe: &Path, csi_proxy: &Path, folder: &Path) -> Result<()> {
+    let programs = [("wincsi.exe", exe), ("csi-proxy.exe", csi_proxy)];
+    let read = programs.map(|(name, path)| Ok((name, read(path, "Windows", b"MZ")?)));
+    let exes: Vec<_> = read.into_iter().collect::<Result<_>>()?;
+    let image = layout::Image {
+        os: "windows",
+        config: json!({"Entrypoint": ["wincsi.exe"], "Cmd": ["node"], "Env": [PATH]}),
+        layers: vec![layer::base()?, layer::upper(&exes)?],
+    };
+    layout::write(folder, &image)
 }
 
-fn build() -> Result<PathBuf> {
-    env::provide(&[Need::Windows])?;
+/// Writes the controller's image, replacing an existing layout.
+pub(crate) fn write_controller(program: &Path, folder: &Path) -> Result<()> {
+    let bytes = read(program, "Linux", b"\x7fELF")?;
+    let loader = b"/lib64/ld-linux";
+    let is_static = !bytes.windows(loader.len()).any(|part| part == loader);
+    ensure!(
+        is_static,
+        "{}: the image has no libraries for it",
+        program.display()
+    );
+    let image = layout::Image {
+        os: "linux",
+        config: json!({"Entrypoint": [format!("/{CONTROLLER}")], "User": "65532:65532"}),
+        layers: vec![layer::of_linux(CONTROLLER, &bytes)?],
+    };
+    layout::write(folder, &image)
+}
+
+fn read(program: &Path, system: &str, begins: &[u8]) -> Result<Vec<u8>> {
+    let bytes = fs::read(program).with_context(|| format!("read {}", program.display()))?;
+    let is_one = bytes.starts_with(begins);
+    ensure!(is_one, "{}: no {system} program", program.display());
+    Ok(bytes)
+}
+
+fn build(package: &str, binary: &str, need: Need) -> Result<PathBuf> {
+    env::provide(&[need])?;
     Build {
-        package: "wincsi-driver",
-        binary: "wincsi",
+        package,
+        binary,
         profile: "release",
-        target: Some(cargo::WINDOWS),
+        target: Some(if need == Need::Static {
+            cargo::STATIC
+        } else {
+            cargo::WINDOWS
+        }),
     }
     .run()
 }
@@ -82,7 +136,7 @@ mod tests {
         let mut indexes = Vec::new();
         for program in ["MZ 1", "MZ 2", "MZ 1"] {
             fs::write(&exe, program).unwrap();
-            write(&exe, &image).unwrap();
+            write(&exe, &exe, &image).unwrap();
             indexes.push(fs::read_to_string(image.join("index.json")).unwrap());
         }
         assert!(
@@ -94,11 +148,16 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_windows_program_is_refused() {
+    fn a_program_of_another_system_is_refused() {
         let folder = tempfile::tempdir().unwrap();
         let exe = folder.path().join("wincsi");
         fs::write(&exe, b"\x7fELF").unwrap();
-        let error = write(&exe, &folder.path().join("image")).unwrap_err();
+        let image = folder.path().join("image");
+        let error = write(&exe, &exe, &image).unwrap_err();
         assert!(error.to_string().contains("no Windows program"), "{error}");
+        write_controller(&exe, &image).unwrap();
+        fs::write(&exe, b"\x7fELF /lib64/ld-linux-x86-64.so.2").unwrap();
+        let error = write_controller(&exe, &image).unwrap_err();
+        assert!(error.to_string().contains("no libraries"), "{error}");
     }
 }

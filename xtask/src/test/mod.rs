@@ -13,6 +13,7 @@ use crate::host::Host;
 use crate::wine::Prefix;
 
 mod artifacts;
+mod chart;
 mod deploy;
 mod go;
 mod lanes;
@@ -51,7 +52,7 @@ struct Step {
     run: fn(&Session) -> Result<Outcome>,
 }
 
-const STEPS: [Step; 9] = [
+const STEPS: [Step; 10] = [
     Step {
         name: "linux",
         about: "cargo test --workspace, two programs at a time",
@@ -87,6 +88,12 @@ const STEPS: [Step; 9] = [
         about: "the image, by what reads images, and the manifests' command lines, under Wine",
         needs: &[Need::Windows, Need::Wine, Need::Go, Need::Image],
         run: deploy::run,
+    },
+    Step {
+        name: "chart",
+        about: "the chart, by Helm 3 and Helm 4: what they render, and what they refuse",
+        needs: &[Need::Go, Need::Helm],
+        run: chart::run,
     },
     Step {
         name: "demo-linux",

@@ -17,7 +17,6 @@ pub(super) const SHARED: &[&str] = &[
 const NODE: &str = "leave it out: a flag of the node plugin, `wincsi node`";
 const KERBEROS: &str = "leave it out: the controller logs on by NTLM, with the Secret's user";
 
-/// By name.
 pub(super) const FOREIGN: &[(&str, &str)] = &[
     ("enable-get-volume-stats", NODE),
     ("enable-windows-host-process", NODE),

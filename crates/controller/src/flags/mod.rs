@@ -24,12 +24,9 @@ pub struct Config {
     pub endpoint: Option<Endpoint>,
     /// Arguments behind the flags, which mean nothing.
     pub ignored: Vec<String>,
-    /// Flags that were given and have no effect.
     pub ineffective: Vec<&'static str>,
-    /// Where the log goes, and how it looks.
     pub log: log::Options,
     pub metrics_address: Option<BindAddress>,
-    /// Whether each connection has to be encrypted.
     pub requires_privacy: bool,
 }
 
@@ -62,9 +59,6 @@ impl Configuration for Config {
 }
 
 /// Reads the command line, and the environment, which the command line overrides.
-///
-/// # Errors
-/// As [`program::flags::parse`].
 pub fn parse(
     arguments: &[String],
     variable: impl Fn(&str) -> Option<String>,

@@ -49,7 +49,7 @@ pub(super) const FLAGS: &[Flag<Config>] = &[
     Flag {
         name: "endpoint",
         value: Value::Of("endpoint"),
-        default: "unix:/csi/csi.sock",
+        default: "unix:/csi/controller/csi.sock",
         help: "Serve CSI here: unix:PATH, or tcp://127.0.0.1:PORT for tests.",
         apply: Apply::Text(|config, text| set(&mut config.endpoint, endpoint(text)?)),
     },

@@ -29,7 +29,6 @@ pub struct Handle {
 }
 
 impl Handle {
-    /// The handle of a new volume.
     pub fn of(source: &str, folder: &str, name: &str, policy: &str) -> Self {
         let is_kept = Policy::by_word(policy).is_some_and(|policy| policy != Policy::Delete);
         Self {

@@ -73,9 +73,13 @@ pub enum RequestError {
         reason: attributes::RequestError,
     },
     #[error(
-        "the mount options have port {of_class}, and the Secret's key mountOptions has {of_secret}: a delete has those of the Secret alone, and would go to another server"
+        "the mount options have port {0}, and the Secret's key mountOptions has {1}: a delete has those of the Secret alone, and would go to another server"
     )]
-    Ports { of_class: u16, of_secret: u16 },
+    Ports(u16, u16),
+    #[error(
+        "the mount options have seal, and the Secret's key mountOptions has not: a delete has those of the Secret alone, and would not be encrypted"
+    )]
+    Seal,
     #[error("a size is negative")]
     Negative,
 }

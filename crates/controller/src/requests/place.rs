@@ -16,7 +16,6 @@ pub struct Place {
     pub share: Name,
     /// The folder below which the volumes are; the share's root if the source has none.
     pub base: SharePath,
-    /// The volume's folder below it.
     pub folder: SharePath,
 }
 

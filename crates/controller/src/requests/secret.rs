@@ -41,15 +41,14 @@ impl Secret {
         demands_privacy(&self.options)
     }
 
-    /// Refuses the options of a class that lead to another port.
-    pub(crate) fn check_port(&self, of_class: &MountOptions) -> Result<(), RequestError> {
-        let (of_class, of_secret) = (port(of_class), self.port());
-        match of_class == of_secret {
-            true => Ok(()),
-            false => Err(RequestError::Ports {
-                of_class,
-                of_secret,
-            }),
+    /// Refuses options of a class that its delete would lack: another port, and encryption that nothing else demands.
+    pub(crate) fn check(&self, class: &MountOptions, is_private: bool) -> Result<(), RequestError> {
+        if port(class) != self.port() {
+            return Err(RequestError::Ports(port(class), self.port()));
+        }
+        match demands_privacy(class) && !self.demands_privacy() && !is_private {
+            true => Err(RequestError::Seal),
+            false => Ok(()),
         }
     }
 }

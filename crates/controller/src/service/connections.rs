@@ -1,4 +1,5 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use smb::{Login, RemoteShare, Share, SharePath};
@@ -17,7 +18,14 @@ const ANSWER: Duration = Duration::from_secs(2);
 /// Connections that wait for the next call of the same login: to ask whether one still answers takes a tenth of a new one's
 /// time.
 #[derive(Default)]
-pub(super) struct Idle(Mutex<Vec<Waiting>>);
+pub(super) struct Idle(Mutex<Held>);
+
+#[derive(Default)]
+struct Held {
+    waiting: Vec<Waiting>,
+    /// Whether a thread ends those that wait too long.
+    is_swept: bool,
+}
 
 struct Waiting {
     login: Login,
@@ -35,8 +43,10 @@ impl Connector for Connections {
     fn open(&self, folders: &[SharePath], by: Instant) -> smb::Result<Connected> {
         while let Some(mut share) = self.idle.take(&self.login) {
             // It may have ended meanwhile, perhaps without a word.
-            if let Ok(looked) = share.look(folders, by.min(Instant::now() + ANSWER)) {
-                return Ok((share, looked));
+            match share.look(folders, by.min(Instant::now() + ANSWER)) {
+                Ok(looked) => return Ok((share, looked)),
+                // The others are no better, and each would take its time.
+                Err(_) => self.idle.forget(&self.login),
             }
         }
         let mut opened = RemoteShare::open(&self.login, by)?;
@@ -45,28 +55,51 @@ impl Connector for Connections {
     }
 
     fn give_back(&self, connection: Box<dyn Share + Send>) {
-        let mut waiting = self.idle.fresh();
-        if waiting.len() < MOST {
-            waiting.push(Waiting {
+        let mut held = self.idle.fresh();
+        if held.waiting.len() < MOST {
+            held.waiting.push(Waiting {
                 login: self.login.clone(),
                 since: Instant::now(),
                 share: connection,
             });
+        }
+        // The password of the last call does not stay for the process's life.
+        if !held.is_swept {
+            let idle = Arc::clone(&self.idle);
+            let sweeper = thread::Builder::new().name("idle".to_owned());
+            held.is_swept = sweeper.spawn(move || idle.sweep()).is_ok();
         }
     }
 }
 
 impl Idle {
     fn take(&self, login: &Login) -> Option<Box<dyn Share + Send>> {
-        let mut waiting = self.fresh();
-        let found = waiting.iter().position(|one| one.login == *login)?;
-        Some(waiting.swap_remove(found).share)
+        let mut held = self.fresh();
+        let mut waiting = held.waiting.iter();
+        let found = waiting.position(|one| one.login == *login)?;
+        Some(held.waiting.swap_remove(found).share)
+    }
+
+    fn forget(&self, login: &Login) {
+        self.fresh().waiting.retain(|one| one.login != *login);
+    }
+
+    /// Ends connections that wait too long, until none waits.
+    fn sweep(&self) {
+        loop {
+            thread::sleep(LONGEST / 4);
+            let mut held = self.fresh();
+            if held.waiting.is_empty() {
+                held.is_swept = false;
+                return;
+            }
+        }
     }
 
     /// Those that have not waited too long.
-    fn fresh(&self) -> MutexGuard<'_, Vec<Waiting>> {
-        let mut waiting = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        waiting.retain(|one| one.since.elapsed() < LONGEST);
-        waiting
+    fn fresh(&self) -> MutexGuard<'_, Held> {
+        let mut held = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        held.waiting.retain(|one| one.since.elapsed() < LONGEST);
+        held
     }
 }

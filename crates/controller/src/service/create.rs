@@ -47,7 +47,7 @@ impl Controller {
             wanted.expect_only_source()?;
             return wanted.response(wanted.request.parameters.clone());
         };
-        secret.check_port(&wanted.options)?;
+        secret.check(&wanted.options, self.requires_privacy)?;
         let size = size(wanted.request.capacity_range)?;
         let place = Place::read(&wanted.class.source, wanted.folder())?;
         let response =
@@ -59,8 +59,7 @@ impl Controller {
             size,
             parameters: wanted.class.parameters.clone(),
         };
-        let demands_privacy = secret::demands_privacy(&wanted.options);
-        let connections = self.connections(&volume.base, secret, demands_privacy);
+        let connections = self.connections(&volume.base, secret);
         if self.volumes.create(&connections, &volume, by)? == Created::Found {
             tracing::warn!(
                 "volume {} has the folder {}{}, which was there before: a delete leaves it",
@@ -147,7 +146,6 @@ pub(super) fn mount_flags(capabilities: &[VolumeCapability]) -> Result<Vec<&str>
     Ok(flags)
 }
 
-/// The size that is asked for, in bytes.
 pub(super) fn size(range: Option<CapacityRange>) -> Result<u64, Status> {
     let range = range.unwrap_or_default();
     let bytes = |value| u64::try_from(value).map_err(|_| RequestError::Negative);

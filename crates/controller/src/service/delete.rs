@@ -32,7 +32,7 @@ impl Controller {
             return Ok(DeleteVolumeResponse {});
         };
         let volume = self.wanted(target, &secret);
-        let connections = self.connections(&volume.base, &secret, false);
+        let connections = self.connections(&volume.base, &secret);
         match self.volumes.delete(Arc::new(connections), volume, by)? {
             Deleted::Gone | Deleted::Left(_) => {}
             Deleted::Archived(None) => tracing::info!("volume {id:?} is archived"),

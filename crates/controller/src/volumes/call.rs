@@ -8,7 +8,7 @@ use smb::{Existing, Failure, FileId, Listing, Name, OpenFile, Operation, Share, 
 use super::names::{self, RECORDS};
 use super::place::End;
 use super::record::Record;
-use super::{Base, Connected, Error, Volumes};
+use super::{Base, Error, Volumes};
 
 /// A record that another client reads just now is replaced later: Windows refuses that meanwhile (assumed), Samba not.
 const REPLACE_TRIES: u32 = 5;
@@ -28,9 +28,10 @@ pub(super) struct Call<'a> {
     pub(super) deleted: SharePath,
     /// The ids of each `.wincsi` that was met: no volume's folder is one, or lies in one, by whichever name.
     pub(super) record_ids: Vec<FileId>,
-    /// Whether the base's `.wincsi` is there, and whether this call made it.
-    pub(super) has_records: bool,
+    /// The base's `.wincsi`, if this call made it.
     made_records: Option<FileId>,
+    /// Whether the volume has a record, which each list has to show.
+    pub(super) has_own: bool,
     /// A record that was written aside and is not in its place yet, with its length.
     aside: Option<(OpenFile, Record, u64)>,
     /// Whether each lock was given back.
@@ -64,14 +65,14 @@ impl<'a> Call<'a> {
     /// Finds the base folder, by what was found of the [`first_look`](Self::first_look).
     pub(super) fn new(
         volumes: &'a Volumes,
-        (share, looked): &'a mut Connected,
+        (share, looked): (&'a mut (dyn Share + Send), Vec<smb::Result<Listing>>),
         base: &'a Base,
         by: Instant,
     ) -> Result<Self, Error> {
         let records = base.below(&base.path, RECORDS)?;
         let mut call = Self {
             volumes,
-            share: &mut **share,
+            share,
             base,
             by,
             ids: Vec::new(),
@@ -79,28 +80,25 @@ impl<'a> Call<'a> {
             deleted: base.below(&records, "deleted")?,
             records,
             record_ids: Vec::new(),
-            has_records: false,
             made_records: None,
+            has_own: false,
             aside: None,
             is_clean: true,
             is_unsure: false,
         };
-        let mut looked = looked.drain(..);
+        let mut looked = looked.into_iter();
         for (path, looked) in prefixes(&base.path).iter().zip(&mut looked) {
             call.base_id = call.base_folder(path, looked)?;
             call.ids.push(call.base_id);
         }
-        let records = looked
-            .next()
-            .map(|looked| call.end(&call.records, looked, call.base_id));
-        if let Some(End::Folder(id)) = records.transpose()? {
-            call.has_records = true;
+        if let Some(looked) = looked.next()
+            && let End::Folder(id) = call.end(&call.records, looked, call.base_id)?
+        {
             call.record_ids.push(id);
         }
         Ok(call)
     }
 
-    /// Works while a file is locked.
     pub(super) fn locked<T>(
         &mut self,
         path: &SharePath,
@@ -120,15 +118,19 @@ impl<'a> Call<'a> {
         self.is_clean &= self.share.close(lock, self.by).is_ok();
     }
 
-    /// Makes the base's `.wincsi`.
     pub(super) fn make_records(&mut self) -> Result<(), Error> {
         match self.share.make_hidden_folder(&self.records, self.by) {
             Ok(id) => self.made_records = Some(id),
             Err(error) if error.failure == Failure::Exists => {}
             Err(error) => return Err(error.into()),
         }
-        let id = self.records_in(&self.base.path, self.base_id)?;
-        self.record_ids.extend(id);
+        match self.records_in(&self.base.path, self.base_id) {
+            Ok(id) => self.record_ids.extend(id),
+            Err(error) => {
+                self.unmake_records();
+                return Err(error);
+            }
+        }
         Ok(())
     }
 
@@ -152,7 +154,6 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// Where a volume's files are.
     pub(super) fn files(&self, volume: &Name) -> Result<Files, Error> {
         let key = names::key(volume);
         let file = |suffix| self.base.below(&self.records, &format!("{key}.{suffix}"));
@@ -172,12 +173,12 @@ impl<'a> Call<'a> {
             Err(error) if error.failure == Failure::NotFound => return Ok(None),
             read => read?,
         };
+        self.has_own = true;
         let record = Record::parse(&bytes, &files.key);
         let record = record.map_err(|error| self.base.blocked(&files.record, error))?;
         Ok(Some(record))
     }
 
-    /// Writes a record aside.
     pub(super) fn write_aside(&mut self, files: &Files, record: &Record) -> Result<(), Error> {
         let too_long = |error| Error::Invalid(format!("the record of {}: {error}", record.name));
         let bytes = record.encode().map_err(too_long)?;
@@ -205,9 +206,16 @@ impl<'a> Call<'a> {
             self.learn(files, record, (id, changed, size));
         }
         let mut placed = placed.map(drop);
+        // Some other status, as Samba has for a rename that would wait for another client.
+        let may_pass = |failure: &_| {
+            matches!(
+                failure,
+                Failure::Denied | Failure::InUse | Failure::Status(_)
+            )
+        };
         for _ in 1..REPLACE_TRIES {
             match placed {
-                Err(error) if matches!(error.failure, Failure::Denied | Failure::InUse) => {
+                Err(error) if may_pass(&error.failure) => {
                     thread::sleep(REPLACE_PAUSE);
                     placed = self.share.rename(from, id, to, Existing::Replace, self.by);
                 }
@@ -231,7 +239,14 @@ impl<'a> Call<'a> {
 
     /// Removes a file or an empty folder, if it is there.
     pub(super) fn clear(&mut self, path: &SharePath) -> Result<(), Error> {
-        Ok(self.share.clear(path, self.by)?)
+        match self.share.clear(path, self.by) {
+            // It may be read-only.
+            Err(error) if error.failure == Failure::Denied => match self.stat(path)? {
+                Some(id) => Ok(self.share.remove(path, id, self.by)?),
+                None => Ok(()),
+            },
+            cleared => Ok(cleared?),
+        }
     }
 
     pub(super) fn stat(&mut self, path: &SharePath) -> Result<Option<FileId>, Error> {

@@ -1,7 +1,6 @@
 //! Makes a volume: its record, its folder, then the record again, with the folder's id.
 
 use std::sync::Arc;
-use std::time::Instant;
 
 use smb::{Failure, FileId, SharePath};
 
@@ -10,7 +9,7 @@ use super::names::{RECORDS, fold, text};
 use super::place::{End, Found, Place};
 use super::record::{Held, Record, State};
 use super::records::Known;
-use super::{Connected, Create, Created, Error, Volumes, exists};
+use super::{Create, Created, Error, Volumes, exists};
 
 /// What a call knows of the volume that it makes.
 struct Making<'a> {
@@ -23,21 +22,15 @@ struct Making<'a> {
     made: Option<(SharePath, FileId)>,
 }
 
-pub(super) fn create(
-    volumes: &Volumes,
-    share: &mut Connected,
-    volume: &Create,
-    by: Instant,
-) -> Result<(Created, bool), Error> {
-    let mut call = Call::new(volumes, share, &volume.base, by)?;
+pub(super) fn create(call: &mut Call<'_>, volume: &Create) -> Result<Created, Error> {
     let mut making = Making {
-        volumes,
+        volumes: call.volumes,
         volume,
         files: call.files(&volume.name)?,
-        is_first: true,
+        is_first: false,
         made: None,
     };
-    if !call.has_records {
+    if call.record_ids.is_empty() {
         call.make_records()?;
     }
     let lock = making.files.lock.clone();
@@ -45,16 +38,16 @@ pub(super) fn create(
     if made.is_err() {
         call.unmake_records();
     }
-    made.map(|created| (created, call.is_clean))
+    made
 }
 
 impl Making<'_> {
     fn run(&mut self, call: &mut Call<'_>) -> Result<Created, Error> {
         let own = call.read(&self.files)?;
+        self.is_first = own.is_none();
         if let Some(record) = own.filter(|record| record.state != State::Left) {
             self.check(&record)?;
             self.volumes.remember(self.volume);
-            self.is_first = false;
             if let State::Ready(held) = &record.state
                 && self.still_has(call, held)?
             {

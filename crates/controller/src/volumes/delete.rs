@@ -12,7 +12,7 @@ use super::names::{ARCHIVED, RECORDS, named_for, text};
 use super::place::{End, Found};
 use super::record::{Held, Record, State};
 use super::records::Known;
-use super::{Connected, Created, Delete, Deleted, Error, Left, Policy, Unrecorded, Volumes};
+use super::{Created, Delete, Deleted, Error, Left, Policy, Unrecorded};
 
 /// How long a server may take for one round of a long delete.
 const ROUND: Duration = Duration::from_secs(120);
@@ -24,7 +24,9 @@ const LIMITS: Limits = Limits {
     entries: 1_000,
 };
 
-/// A volume that is being deleted.
+/// How many entries of a folder without a record are looked through for a `.wincsi`.
+const MOST_LOOKED_THROUGH: usize = 1_000_000;
+
 struct Deleting<'a> {
     volume: &'a Delete,
     name: Name,
@@ -58,13 +60,7 @@ impl Own {
     }
 }
 
-pub(super) fn delete(
-    volumes: &Volumes,
-    share: &mut Connected,
-    volume: &Delete,
-    by: Instant,
-) -> Result<(Deleted, bool), Error> {
-    let mut call = Call::new(volumes, share, &volume.base, by)?;
+pub(super) fn delete(call: &mut Call<'_>, volume: &Delete) -> Result<Deleted, Error> {
     let name = volume.name.clone();
     let name = name.map_or_else(|| named_for(&volume.folder), Ok);
     let name = name.map_err(|error| call.base.blocked(volume.folder.path(), error))?;
@@ -73,15 +69,15 @@ pub(super) fn delete(
         files: call.files(&name)?,
         name,
     };
-    if !call.has_records {
-        if let Some(deleted) = deleting.without_records(&mut call)? {
-            return Ok((deleted, call.is_clean));
+    if call.record_ids.is_empty() {
+        if let Some(deleted) = deleting.without_records(call)? {
+            return Ok(deleted);
         }
         call.make_records()?;
     }
     let deleted = call.locked(&deleting.files.lock, |call| deleting.run(call));
     call.unmake_records();
-    deleted.map(|deleted| (deleted, call.is_clean))
+    deleted
 }
 
 impl Deleting<'_> {
@@ -145,7 +141,8 @@ impl Deleting<'_> {
             let found = call.find(folder.path())?;
             if let (false, End::Folder(id)) = (own.has(found.end), found.end) {
                 // Base folders may lie in it. That may take long, and so it is done before the locks.
-                if holds_records(call, &found.path, id, LIMITS.depth)? {
+                let mut left = MOST_LOOKED_THROUGH;
+                if holds_records(call, &found.path, id, LIMITS.depth, &mut left)? {
                     return Ok(Decided::Ended(Deleted::Left(Left::HoldsRecords)));
                 }
             }
@@ -427,6 +424,7 @@ fn holds_records(
     path: &SharePath,
     id: FileId,
     depth: u64,
+    left: &mut usize,
 ) -> Result<bool, Error> {
     if call.stat(&call.base.below(path, RECORDS)?)?.is_some() {
         return Ok(true);
@@ -435,14 +433,19 @@ fn holds_records(
         return Ok(false);
     }
     call.by = Instant::now() + ROUND;
-    for entry in call.list_whole(path)?.entries {
+    let entries = call.list_whole(path)?.entries;
+    *left = left.checked_sub(entries.len()).ok_or_else(|| {
+        let reason = format!("it has more than {MOST_LOOKED_THROUGH} entries to look through");
+        call.base.blocked(path, reason)
+    })?;
+    for entry in entries {
         if entry.kind != Kind::Folder {
             continue;
         }
         let inner = path.join(&entry.name);
         let inner = inner.map_err(|error| call.base.blocked(path, error))?;
         if let End::Folder(inner_id) = call.folder_in(&inner, id)?
-            && holds_records(call, &inner, inner_id, depth - 1)?
+            && holds_records(call, &inner, inner_id, depth - 1, left)?
         {
             return Ok(true);
         }

@@ -21,7 +21,6 @@ pub enum Error {
     /// The delete goes on after the deadline; a repeated call waits for it.
     #[error("deleting {0} takes longer than the call, and goes on")]
     GoesOn(String),
-    /// An operation on the share failed, or the way to it.
     #[error(transparent)]
     Share(#[from] smb::Error),
 }

@@ -61,7 +61,6 @@ pub struct Base {
     pub path: SharePath,
 }
 
-/// A volume to make.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Create {
     pub name: Name,
@@ -113,7 +112,6 @@ pub enum Created {
     Found,
 }
 
-/// What a delete did.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Deleted {
     /// The folder is gone, with all that was in it, now or before.
@@ -140,7 +138,6 @@ pub enum Left {
 pub type OnLeft = Box<dyn Fn(&Delete, Left) + Send + Sync>;
 
 impl Volumes {
-    /// Without any volumes yet.
     pub fn new(on_left: OnLeft) -> Arc<Self> {
         Arc::new(Self {
             on_left,
@@ -180,9 +177,7 @@ impl Volumes {
         folder: &Folder,
         by: Instant,
     ) -> Result<bool, Error> {
-        let mut connected = connector.open(&Call::first_look(base)?, by)?;
-        let found = Call::new(self, &mut connected, base, by)?.find(folder.path())?;
-        connector.give_back(connected.0);
+        let found = self.over((connector, base, by), |call| call.find(folder.path()))?;
         Ok(matches!(found.end, End::Folder(_)))
     }
 
@@ -202,25 +197,19 @@ impl Volumes {
     ) -> Result<Created, Error> {
         let name = names::text(&volume.name);
         if names::is_reserved(&volume.base.path) {
+            let base = format!("the base folder {}", volume.base);
             let lies = "lies in an archive or in the records of volumes";
-            return Err(Error::Invalid(format!(
-                "the base folder {} {lies}",
-                volume.base
-            )));
+            return Err(Error::Invalid(format!("{base} {lies}")));
         }
-        let _turn = self
-            .running
-            .wait(&title(&volume.base, &name), Instant::now())?;
+        let title = title(&volume.base, &name);
+        let _turn = self.running.wait(&title, Instant::now())?;
         let before = lock(&self.begun).get(&name).cloned();
         if let Some(base) = before.filter(|base| *base != volume.base.key()) {
             return Err(exists(&name, &format!("the base folder {base}")));
         }
-        let mut connected = connector.open(&Call::first_look(&volume.base)?, by)?;
-        let (created, is_clean) = create::create(self, &mut connected, volume, by)?;
-        if is_clean {
-            connector.give_back(connected.0);
-        }
-        Ok(created)
+        self.over((connector, &volume.base, by), |call| {
+            create::create(call, volume)
+        })
     }
 
     fn run_delete(
@@ -233,11 +222,9 @@ impl Volumes {
             (self.on_left)(volume, Left::Unrecorded);
             return Ok(Deleted::Left(Left::Unrecorded));
         }
-        let mut connected = connector.open(&Call::first_look(&volume.base)?, by)?;
-        let (deleted, is_clean) = delete::delete(self, &mut connected, volume, by)?;
-        if is_clean {
-            connector.give_back(connected.0);
-        }
+        let deleted = self.over((connector, &volume.base, by), |call| {
+            delete::delete(call, volume)
+        })?;
         if let Some(name) = &volume.name
             && lock(&self.begun).get(&names::text(name)) == Some(&volume.base.key())
         {
@@ -247,6 +234,21 @@ impl Volumes {
             (self.on_left)(volume, left);
         }
         Ok(deleted)
+    }
+
+    /// Works over a connection. The next call may have it if nothing failed and no lock is held.
+    fn over<T>(
+        &self,
+        (connector, base, by): (&dyn Connector, &Base, Instant),
+        work: impl FnOnce(&mut Call<'_>) -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        let (mut share, looked) = connector.open(&Call::first_look(base)?, by)?;
+        let mut call = Call::new(self, (&mut *share, looked), base, by)?;
+        let done = work(&mut call)?;
+        if call.is_clean {
+            connector.give_back(share);
+        }
+        Ok(done)
     }
 
     /// From here on something of the volume may be on the share.

@@ -13,7 +13,6 @@ pub(super) const ARCHIVED: &str = "archived-";
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Folder(SharePath);
 
-/// Why a path is no volume's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FolderError {
     #[error("it is the base folder itself")]

@@ -29,7 +29,6 @@ pub(super) struct Record {
 pub(super) enum State {
     /// The folder may not be there yet.
     Creating,
-    /// It is there.
     Ready(Held),
     /// It is to be moved away, or was.
     Deleting(Held),
@@ -47,7 +46,6 @@ pub(super) struct Held {
     pub(super) above: Vec<u64>,
 }
 
-/// Why a file is no record.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum RecordError {
     #[error("it is no record of a volume (line {line}, column {column})")]
@@ -81,7 +79,6 @@ impl Record {
         }
     }
 
-    /// The intent to make a volume.
     pub(super) fn intent(volume: &Create) -> Self {
         Self {
             size: volume.size,
@@ -131,7 +128,6 @@ impl Record {
         }
     }
 
-    /// Reads the record of the volume with this key.
     pub(super) fn parse(bytes: &[u8], key: &str) -> Result<Self, RecordError> {
         // No word of the file: it may be anything.
         let malformed = |error: serde_json::Error| RecordError::Malformed {

@@ -43,7 +43,6 @@ pub(super) struct Known {
 
 /// A volume, as other volumes' calls need it.
 pub(super) struct KnownVolume {
-    /// For errors.
     pub(super) name: String,
     pub(super) path: SharePath,
     pub(super) place: Place,
@@ -52,7 +51,6 @@ pub(super) struct KnownVolume {
 
 /// A `.wincsi` on the way to a folder.
 struct Held {
-    /// In which it is.
     folder: SharePath,
     /// Its own.
     id: FileId,
@@ -173,8 +171,11 @@ impl Call<'_> {
             .list_ending(&records, SUFFIX, MOST_ENTRIES, self.by)?;
         let listing = self.whole(&records, listing)?;
         if listing.id != id {
-            return Err(self.failed(&records, Failure::Link).into());
+            let path = self.base.at(&records);
+            return Err(Error::Busy(format!("{path} is another folder by now")));
         }
+        let own_name = own.record.names().last().map(fold);
+        let mut lists_own = !self.has_own || *folder != self.base.path;
         let place = self.base.key_of(&records);
         let before = self.volumes.seen.of(&place).unwrap_or_default();
         let mut files = Read::with_capacity(listing.entries.len());
@@ -184,9 +185,11 @@ impl Call<'_> {
                 continue;
             }
             let name = text(&entry.name);
+            lists_own |= Some(fold(&entry.name)) == own_name;
             let mut stamp = (entry.id, entry.changed, entry.size);
             match before.get(&name) {
-                Some(known) if known.0 == stamp => {
+                // A server without times tells no change.
+                Some(known) if known.0 == stamp && stamp.1 != 0 => {
                     files.insert(name, known.clone());
                 }
                 _ if failed.is_some() => {}
@@ -204,13 +207,16 @@ impl Call<'_> {
                 },
             }
         }
+        if !lists_own {
+            let reason = "it has a record that the server does not list, and perhaps others";
+            return Err(self.base.blocked(&records, reason));
+        }
         let others = files.values().filter(|(_, known)| known.key != own.own);
         let known = others.map(|(_, known)| Arc::clone(known)).collect();
         self.volumes.seen.put(place, files);
         failed.map_or(Ok(known), Err)
     }
 
-    /// Remembers a record that this call wrote.
     pub(super) fn learn(&self, files: &Files, record: Record, stamp: Stamp) {
         let name = files.record.names().last().map(text);
         let volume = KnownVolume::new(&self.base.path, record);

@@ -212,7 +212,7 @@ fn a_connection_serves_one_login_until_it_ends() {
     fixture.create(&wanted).unwrap();
     assert_eq!(relay.connections(), 2);
     // Each of them is another login.
-    wanted.volume_capabilities.push(capability("seal"));
+    secret(&mut wanted, "mountOptions", &format!("port={port},seal"));
     fixture.create(&wanted).unwrap();
     assert_eq!(relay.connections(), 3);
     secret(&mut wanted, "password", "x");
@@ -224,16 +224,30 @@ fn a_connection_serves_one_login_until_it_ends() {
 #[test]
 fn privacy_is_demanded_by_the_flag_or_by_seal() {
     let samba = Samba::with("server smb encrypt = off");
-    let made = |flags: &[&str], option: &str| {
-        let mut wanted = request("pvc-1", samba.port());
+    let port = samba.port();
+    let made = |flags: &[&str], of_class: &str, of_secret: &str| {
+        let mut wanted = request("pvc-1", port);
         source(&mut wanted, "plain");
-        wanted.volume_capabilities.push(capability(option));
+        wanted.volume_capabilities.push(capability(of_class));
+        secret(
+            &mut wanted,
+            "mountOptions",
+            &format!("port={port}{of_secret}"),
+        );
         code(&Fixture::with(flags), &wanted)
     };
-    for (flags, option) in [(&[][..], ""), (&["-require-privacy=false"], "seal")] {
-        let (code, text) = made(flags, option);
-        assert_eq!(code, Code::Unavailable, "{text}");
-        assert!(text.contains("encryption"), "{text}");
+    let off = &["-require-privacy=false"][..];
+    for (flags, of_class, of_secret, expected, word) in [
+        (&[][..], "", "", Code::Unavailable, "encryption"),
+        (&[], "seal", "", Code::Unavailable, "encryption"),
+        (off, "", ",seal", Code::Unavailable, "encryption"),
+        (off, "seal", ",seal", Code::Unavailable, "encryption"),
+        // Its delete would not be encrypted.
+        (off, "seal", "", Code::InvalidArgument, "mountOptions"),
+        (off, "", "", Code::Ok, ""),
+    ] {
+        let (code, text) = made(flags, of_class, of_secret);
+        assert_eq!(code, expected, "{text}");
+        assert!(text.contains(word), "{text}");
     }
-    assert_eq!(made(&["-require-privacy=false"], "").0, Code::Ok);
 }

@@ -33,6 +33,8 @@ pub struct Config {
     pub driver_name: String,
     /// Where CSI is served; `None` is below the kubelet's folder.
     pub endpoint: Option<Endpoint>,
+    /// Where the pages for probes alone are served.
+    pub health_address: Option<BindAddress>,
     pub host: Host,
     /// Arguments behind the flags, which mean nothing.
     pub ignored: Vec<String>,

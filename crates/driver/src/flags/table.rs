@@ -71,6 +71,13 @@ pub(super) const FLAGS: &[Flag<Config>] = &[
         apply: Apply::Text(|config, text| set(&mut config.endpoint, endpoint(text)?)),
     },
     Flag {
+        name: "health-address",
+        value: Value::Of("address"),
+        default: "",
+        help: "Serve /healthz and /readyz alone on this TCP address, for probes; without a host, on loopback alone. Empty is off.",
+        apply: Apply::Text(|config, text| set(&mut config.health_address, address(text)?)),
+    },
+    Flag {
         name: "host",
         value: Value::Of("auto|native|proxy|sim"),
         default: "auto",

@@ -54,6 +54,7 @@ pub enum StartError {
 pub struct RunningServer {
     server: Option<Arc<Server>>,
     pages: Option<HttpServer>,
+    health: Option<HttpServer>,
     keeper: Option<Keeper>,
 }
 
@@ -104,11 +105,11 @@ pub fn start(config: &Config) -> Result<RunningServer, StartError> {
         probe: NodeProbe::of(node, &config.kubelet_path),
         volumes,
     };
-    let serve = |address| HttpServer::start(address, Arc::new(site), pages::PATHS);
-    let pages = config.metrics_address.as_ref().map(serve);
+    let (pages, health) = site.serve(config);
     Ok(RunningServer {
         server: Some(server),
         pages,
+        health,
         keeper,
     })
 }
@@ -178,6 +179,11 @@ impl RunningServer {
     /// Where the pages are served, if they are by now.
     pub fn metrics_address(&self) -> Option<SocketAddr> {
         self.pages.as_ref().and_then(HttpServer::address)
+    }
+
+    /// Where the pages for probes are served, if they are by now.
+    pub fn health_address(&self) -> Option<SocketAddr> {
+        self.health.as_ref().and_then(HttpServer::address)
     }
 
     /// Accepts no more, and waits for the calls that run, but not longer than `drain`. The registration socket's file

@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use program::http::{Detail, Page, Site, Status};
+use program::http::{Detail, HttpServer, Page, Site, Status};
 use program::metrics::{self, Calls, Exposition};
 use transport::{Server, Usage};
 
@@ -8,9 +8,8 @@ use super::probe::{LIMIT, NodeProbe};
 use super::reconcile::Reconciled;
 use super::registrar::Registrar;
 use crate::admission::Admission;
+use crate::flags::Config;
 use crate::life::Volumes;
-
-pub(super) const PATHS: &str = "/metrics, /healthz and /readyz";
 
 pub(super) struct Pages {
     pub(super) calls: Arc<Calls>,
@@ -42,6 +41,15 @@ impl Site for Pages {
 }
 
 impl Pages {
+    /// All pages, and those for probes alone, each where the command line asks for them.
+    pub(super) fn serve(self, config: &Config) -> (Option<HttpServer>, Option<HttpServer>) {
+        let site = Arc::new(self);
+        let all = |at| HttpServer::start(at, Arc::clone(&site) as _, ALL);
+        let all = config.metrics_address.as_ref().map(all);
+        let health = |at| HttpServer::start(at, Arc::new(Health(site)), OF_HEALTH);
+        (all, config.health_address.as_ref().map(health))
+    }
+
     fn metrics(&self) -> Page {
         let mut page = Exposition::default();
         self.calls.render(&mut page);
@@ -93,5 +101,22 @@ impl Pages {
             return Err(String::from("the records are being compared with the node"));
         }
         self.probe.ask(LIMIT).map_err(|error| error.to_string())
+    }
+}
+
+const ALL: &str = "/metrics, /healthz and /readyz";
+const OF_HEALTH: &str = "/healthz and /readyz";
+
+/// The pages for probes alone.
+struct Health(Arc<Pages>);
+
+impl Site for Health {
+    fn at_once(&self, path: &str) -> Option<Page> {
+        self.0.at_once(path)
+    }
+
+    fn page(&self, path: &str, detail: Detail) -> Option<Page> {
+        let is_health = path == "/readyz";
+        is_health.then(|| self.0.page(path, detail)).flatten()
     }
 }

@@ -53,6 +53,15 @@ fn a_driver_is_ready_once_kubelet_has_registered_it() {
 }
 
 #[test]
+fn pages_for_probes_alone_have_no_figures() {
+    let kubelet = Kubelet::new();
+    let flags = ["-metrics-address=", "-health-address=127.0.0.1:0"];
+    let driver = Driver::spawned(&kubelet, "health.log", &flags);
+    let pages = ["/healthz", "/readyz", "/metrics"].map(|page| driver.get(page).0);
+    assert_eq!(pages, [200, 503, 404]);
+}
+
+#[test]
 fn an_update_leaves_the_registration_socket_until_the_next_process_answers() {
     let kubelet = Kubelet::new();
     let mut driver = Driver::start(&kubelet);

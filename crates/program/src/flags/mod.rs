@@ -18,6 +18,9 @@ pub trait Configuration: Default + 'static {
     /// Every flag of the program.
     const SECTIONS: &'static [Section<Self>];
 
+    /// How the variables of its flags begin.
+    const VARIABLES: &'static str = "WINCSI_";
+
     /// Where klog's flags are kept.
     fn log(&mut self) -> &mut log::Options;
 

@@ -1,4 +1,4 @@
-//! Flags from variables: `-max-volumes` is `WINCSI_MAX_VOLUMES`.
+//! Flags from variables: `-max-volumes` is `WINCSI_MAX_VOLUMES`, or begins as [`Configuration::VARIABLES`] says.
 
 use strsim::osa_distance;
 
@@ -16,7 +16,7 @@ pub fn parse_with_variables<C: Configuration>(
     let with_default = own.iter().filter(|flag| !flag.default.is_empty());
     let defaults = with_default.map(|flag| format!("-{}={}", flag.name, flag.default));
     let of_environment = all::<C>().filter_map(|flag| {
-        let value = variable(&variable_of(flag.name))?;
+        let value = variable(&variable_of::<C>(flag.name))?;
         Some(format!("-{}={value}", flag.name))
     });
     let given = arguments.iter().cloned();
@@ -27,12 +27,12 @@ pub fn parse_with_variables<C: Configuration>(
 pub fn stray_variables<C: Configuration>(
     names: impl Iterator<Item = String>,
 ) -> impl Iterator<Item = String> {
-    let known: Vec<_> = all::<C>().map(|flag| variable_of(flag.name)).collect();
+    let known: Vec<_> = all::<C>().map(|flag| variable_of::<C>(flag.name)).collect();
     names.filter_map(move |name| {
         // Windows's have no case.
         let upper = name.to_uppercase();
         let is_of_service = upper.contains("_SERVICE_HOST") || upper.contains("_PORT");
-        if !upper.starts_with("WINCSI_") || is_of_service || known.contains(&upper) {
+        if !upper.starts_with(C::VARIABLES) || is_of_service || known.contains(&upper) {
             return None;
         }
         let distance = |known: &&String| osa_distance(known, &upper);
@@ -43,6 +43,7 @@ pub fn stray_variables<C: Configuration>(
     })
 }
 
-fn variable_of(flag: &str) -> String {
-    format!("WINCSI_{}", flag.to_uppercase().replace('-', "_"))
+fn variable_of<C: Configuration>(flag: &str) -> String {
+    let name = flag.to_uppercase().replace('-', "_");
+    format!("{}{name}", C::VARIABLES)
 }

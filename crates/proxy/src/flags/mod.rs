@@ -114,6 +114,7 @@ impl Config {
 
 impl Configuration for Config {
     const SECTIONS: &'static [Section<Self>] = table::SECTIONS;
+    const VARIABLES: &'static str = "CSI_PROXY_";
 
     fn log(&mut self) -> &mut log::Options {
         &mut self.log
@@ -152,6 +153,18 @@ pub fn parse(arguments: impl IntoIterator<Item = String>) -> Result<Invocation, 
     program::flags::parse(arguments)
 }
 
+/// As [`parse`], below it the flags of variables: `-drain-timeout` is `CSI_PROXY_DRAIN_TIMEOUT`. One that is no flag's is
+/// ignored, as Kubernetes makes such variables for a Service named csi-proxy.
+///
+/// # Errors
+/// As [`program::flags::parse`].
+pub fn parse_with_variables(
+    arguments: &[String],
+    variable: impl Fn(&str) -> Option<String>,
+) -> Result<Invocation, FlagError> {
+    program::flags::parse_with_variables(&[], arguments, variable)
+}
+
 /// Every flag of csi-proxy's.
 pub fn all() -> impl Iterator<Item = &'static Flag<Config>> {
     program::flags::all()
@@ -186,6 +199,7 @@ The syntax is that of Go's `flag` package:
 | the last of several values holds; `-working-dir` and `-volume-dir` add up | |
 | `--` ends the flags | |
 | an invalid command line ends the program with code 2 | |
+| each flag is also a variable, which the command line overrides; one that is no flag's is ignored | `CSI_PROXY_DRAIN_TIMEOUT=3` |
 
 Go's package stops at the first argument that is no flag, and csi-proxy of Kubernetes ignores all arguments after it.
 This program ignores them with a warning: `-windows-service true -v=4` runs as a service, without `-v=4`. If a flag of

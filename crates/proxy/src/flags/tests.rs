@@ -2,7 +2,7 @@ use program::http::{BarePort, BindAddress};
 use program::log::Severity;
 use transport::ServerOptions;
 
-use super::{Config, FlagError, Invocation, all, parse, usage};
+use super::{Config, FlagError, Invocation, all, parse, parse_with_variables, usage};
 
 fn serve(line: &str) -> Config {
     match parse(line.split_whitespace().map(str::to_owned)) {
@@ -21,6 +21,26 @@ fn lines_of_the_field_are_understood() {
     assert_eq!(config.log.verbosity, 5);
     assert!(!config.log.to_stderr);
     assert_eq!(config.roots(), [r"C:\a", r"C:\b", r"D:\kubelet"]);
+}
+
+#[test]
+fn a_flags_variable_counts_and_a_services_does_not() {
+    let variable = |name: &str| {
+        let value = match name {
+            "CSI_PROXY_KUBELET_PATH" => r"D:\k & calc %PATH%",
+            "CSI_PROXY_V" => "2",
+            "CSI_PROXY_PORT" | "CSI_PROXY_SERVICE_HOST" | "WINCSI_V" => "tcp://10.0.0.1:80",
+            _ => return None,
+        };
+        Some(value.to_owned())
+    };
+    let line = [String::from("-v=5")];
+    let Ok(Invocation::Serve(config)) = parse_with_variables(&line, variable) else {
+        panic!("not served");
+    };
+    assert_eq!(config.kubelet_path, r"D:\k & calc %PATH%");
+    assert_eq!(config.log.verbosity, 5);
+    assert!(parse_with_variables(&[], |name| (name == "CSI_PROXY_V").then(|| "x".into())).is_err());
 }
 
 /// csi-proxy checks no disk's content, so here only known signatures prevent overwriting; the

@@ -18,10 +18,10 @@ use crate::wire::{self, ASYNC, Address, Header, Request, SIGNED, tree};
 
 /// More credits than this are of no use.
 const MOST_CREDITS: usize = 1024;
-/// No answer to a chain of ours is longer: a payload, headers, and what a logon has.
-const LONGEST: usize = 80 * 1024;
-/// Nor is one to a chain of several, which carry no data: many answers that wait for the last take little memory.
-const LONGEST_OF_SEVERAL: usize = 4 * 1024;
+/// All answers to requests that wait for each other have so many bytes for each request: headers, names, interim answers.
+const PER_REQUEST: usize = 4 * 1024;
+/// The answers to a chain alone may have so many more: a payload.
+const MOST_DATA: usize = 68 * 1024;
 
 /// An answer's header, and the whole of it.
 pub(crate) type Answer = (Header, Vec<u8>);
@@ -140,17 +140,14 @@ impl Connection {
             return Err(Failure::Ended);
         }
         let before = std::mem::take(&mut self.later);
-        let longest = match chains {
-            [_] => LONGEST,
-            _ => LONGEST_OF_SEVERAL,
-        };
+        let data = if chains.len() == 1 { MOST_DATA } else { 0 };
         let all: Vec<&[Request]> = before.iter().chain(chains).map(Vec::as_slice).collect();
         let mut answers = Vec::new();
         let mut rest = all.as_slice();
         while !rest.is_empty() {
             let (now, later) = rest.split_at(self.affordable(rest));
             let sent = self.send(now);
-            let done = sent.and_then(|to| self.receive(now, to, longest));
+            let done = sent.and_then(|to| self.receive(now, to, data));
             self.has_ended = done.is_err();
             answers.extend(done?);
             rest = later;
@@ -238,16 +235,13 @@ impl Connection {
         Ok(to)
     }
 
-    fn receive(
-        &mut self,
-        chains: &[&[Request]],
-        to: Address,
-        longest: usize,
-    ) -> Outcome<Vec<Answer>> {
+    fn receive(&mut self, chains: &[&[Request]], to: Address, data: usize) -> Outcome<Vec<Answer>> {
         let requests: Vec<&Request> = chains.iter().copied().flatten().collect();
+        let mut left = data + requests.len() * PER_REQUEST;
         let mut answers: Vec<Option<Answer>> = requests.iter().map(|_| None).collect();
         while answers.iter().any(Option::is_none) {
-            let frame = self.socket.receive(longest)?;
+            let frame = self.socket.receive(left)?;
+            left -= frame.len();
             for (header, message) in self.unprotect(frame)? {
                 let place = header.message.checked_sub(to.message);
                 let place = place.and_then(|place| usize::try_from(place).ok());

@@ -46,9 +46,7 @@ impl RemoteShare {
             options: create::FOLDER,
             ..LOOK
         };
-        self.run((Operation::MakeFolder, path, by), |c| {
-            Ok(c.identify(path, new)?.1)
-        })
+        self.run((Operation::MakeFolder, path, by), |c| c.identify(path, new))
     }
 
     fn failed(&self, operation: Operation, path: &SharePath, failure: Failure) -> Error {
@@ -58,9 +56,7 @@ impl RemoteShare {
 
 impl Share for RemoteShare {
     fn stat(&mut self, path: &SharePath, by: Instant) -> Result<FileId> {
-        self.run((Operation::Stat, path, by), |c| {
-            Ok(c.identify(path, LOOK)?.1)
-        })
+        self.run((Operation::Stat, path, by), |c| c.identify(path, LOOK))
     }
 
     fn look(&mut self, folders: &[SharePath], by: Instant) -> Result<Vec<Result<Listing>>> {
@@ -215,14 +211,16 @@ impl Share for RemoteShare {
     fn lock(&mut self, path: &SharePath, by: Instant) -> Result<OpenFile> {
         let new = Open {
             disposition: create::CREATE,
-            options: create::NO_FOLDER | create::DELETE_ON_CLOSE,
             ..LOCK
         };
         let locked = self.run((Operation::Lock, path, by), |c| {
-            match c.hold(path, new, &[]) {
-                Err(Failure::Exists) => c.take_lock(path),
-                made => made.map(|(lock, ..)| lock),
-            }
+            let (lock, _, answers) = match c.hold(path, new, &[info::dispose(&LAST)]) {
+                Err(Failure::Exists) => return c.take_lock(path),
+                made => made?,
+            };
+            let disposed = c.expect_all(&answers);
+            c.kept(&lock.handle, disposed)?;
+            Ok(lock)
         });
         locked.map_err(|error| match error.failure {
             // The last holder's file is on its way out.

@@ -65,14 +65,9 @@ impl Connection {
     }
 
     /// Opens a path, asks for its id, and closes it, in one message.
-    pub(super) fn identify(
-        &mut self,
-        path: &SharePath,
-        open: Open,
-    ) -> Outcome<(create::Answer, FileId)> {
-        let (opened, answers) = self.once(path, open, &[info::id(&LAST)])?;
-        let id = self.id(answers.first())?;
-        Ok((opened, id))
+    pub(super) fn identify(&mut self, path: &SharePath, open: Open) -> Outcome<FileId> {
+        let (_, answers) = self.once(path, open, &[info::id(&LAST)])?;
+        self.id(answers.first())
     }
 
     /// The same, with other questions.
@@ -96,15 +91,23 @@ impl Connection {
         let chains = paths.iter().map(|(path, open)| chain(path, *open, &more));
         let chains: Vec<_> = chains.collect();
         let mut answers = self.exchange_all(&chains)?.into_iter();
-        let each = paths.iter().map(|_| {
-            let opened = answers.next().ok_or(Failure::Ended)?;
-            let mut more: Vec<_> = answers.by_ref().take(more.len()).collect();
-            let opened = self.opened(&opened)?;
-            let closed = more.pop().ok_or(Failure::Ended)?;
-            self.expect_closed(&closed, &opened.handle)?;
-            Ok((opened, more))
-        });
-        Ok(each.collect())
+        let mut each = Vec::new();
+        for _ in paths {
+            let answers = answers.by_ref().take(more.len() + 1).collect();
+            match self.opened_and_closed(answers) {
+                Err(failure) if failure.ends_connection() => return Err(failure),
+                done => each.push(done),
+            }
+        }
+        Ok(each)
+    }
+
+    fn opened_and_closed(&mut self, mut answers: Vec<Answer>) -> Outcome<Opened> {
+        let mut more = answers.split_off(1);
+        let opened = self.opened(answers.first().ok_or(Failure::Ended)?)?;
+        self.expect_closed(&more, &opened.handle)?;
+        more.pop();
+        Ok((opened, more))
     }
 
     fn opened(&mut self, answer: &Answer) -> Outcome<create::Answer> {
@@ -113,14 +116,19 @@ impl Connection {
         opened.ok_or_else(|| self.malformed("answer to an open"))
     }
 
-    fn expect_closed(&mut self, closed: &Answer, handle: &Handle) -> Outcome<()> {
+    /// What the last of some answers says of a close. Samba removes at the close, and its failure is told there.
+    fn expect_closed(&mut self, answers: &[Answer], handle: &Handle) -> Outcome<()> {
+        let (closed, before) = answers.split_last().ok_or(Failure::Ended)?;
+        let mut before = before.iter().map(|(header, _)| header.status);
+        let is_skipped = before.any(|status| status != status::SUCCESS);
         match self.expect_success(closed) {
-            Err(failure) if failure.ends_connection() => return Err(failure),
             // A server skips what follows a request that failed (MS-SMB2 3.3.5.2.7.2).
-            Err(_) => self.later(create::close(handle)),
-            Ok(()) => {}
+            Err(failure) if is_skipped && !failure.ends_connection() => {
+                self.later(create::close(handle));
+                Ok(())
+            }
+            done => done,
         }
-        Ok(())
     }
 
     fn id(&mut self, answer: Option<&Answer>) -> Outcome<FileId> {
@@ -146,7 +154,7 @@ impl Connection {
     fn ended(&mut self, answers: &[Answer], handle: &Handle) -> Outcome<u64> {
         let (closed, before) = answers.split_last().ok_or(Failure::Ended)?;
         let done = self.expect_all(before);
-        self.expect_closed(closed, handle)?;
+        self.expect_closed(answers, handle)?;
         done.map(|()| create::changed(&closed.1).unwrap_or(0))
     }
 
@@ -207,8 +215,9 @@ impl Connection {
                 Err(failure) => listing = Err(failure),
             }
         }
-        self.later(create::close(&open.handle));
-        listing
+        let closed = self.call(create::close(&open.handle));
+        let listing = listing?;
+        closed.map(|_| listing)
     }
 
     /// Takes some entries, and returns whether these were all, or as many as the limit.
@@ -233,11 +242,11 @@ impl Connection {
     /// Takes a lock's file that is there: its last holder may be just removing it, and it may be none.
     pub(super) fn take_lock(&mut self, path: &SharePath) -> Outcome<OpenFile> {
         let (lock, ..) = self.hold(path, LOCK, &[])?;
-        let taken = match self.identify(path, LOOK) {
+        let now = self.once(path, LOOK, &[info::id(&LAST)]);
+        let now = now.and_then(|(now, answers)| Ok((now.size, self.id(answers.first())?)));
+        let taken = match now {
             // Only now: a file that someone wrote stays.
-            Ok((now, id)) if id == lock.id && now.size == 0 => {
-                self.call(info::dispose(&lock.handle)).map(drop)
-            }
+            Ok((0, id)) if id == lock.id => self.call(info::dispose(&lock.handle)).map(drop),
             Ok((_, id)) if id == lock.id => Err(Failure::Exists),
             Err(failure) if failure != Failure::NotFound => Err(failure),
             // Samba may open a file that its last holder is just removing: a lock on it would exclude no one.

@@ -121,7 +121,12 @@ const BASE: &[&str] = &[
     "Files/Windows/System32/config/SOFTWARE 32",
     "Files/Windows/System32/config/SYSTEM 32",
 ];
-const UPPER: &[&str] = &["Files 16", "Files/wincsi.exe 32", "Hives 16"];
+const UPPER: &[&str] = &[
+    "Files 16",
+    "Files/wincsi.exe 32",
+    "Files/csi-proxy.exe 32",
+    "Hives 16",
+];
 
 /// Owned by Administrators; Users may read and execute.
 const DESCRIPTOR: &str = "O:BAG:SYD:(A;;FA;;;BA)(A;;FA;;;SY)(A;;0x1200a9;;;BU)";

@@ -9,14 +9,15 @@ use anyhow::Result;
 use super::outcome::Outcome;
 use super::{Session, go};
 use crate::host::Host;
-use crate::{env, image, trial};
+use crate::{env, image, server, trial};
 
 mod judges;
 mod start;
 
 pub(super) fn run(session: &Session) -> Result<Outcome> {
     let host = session.wine()?[0];
-    let exe = session.built(host)?.binary(trial::PLUGIN)?;
+    let built = session.built(host)?;
+    let (exe, csi_proxy) = (built.binary(trial::PLUGIN)?, built.binary(server::BINARY)?);
     let started = Instant::now();
     let programs = Programs::build(host)?;
     let mut outcome = Outcome {
@@ -25,7 +26,7 @@ pub(super) fn run(session: &Session) -> Result<Outcome> {
     };
     let folder = tempfile::tempdir()?;
     let layout = folder.path().join("image");
-    image::write(exe, &layout)?;
+    image::write(exe, csi_proxy, &layout)?;
     for (name, judge) in judges::ALL {
         let judged = judge(&judges::Image {
             layout: &layout,
