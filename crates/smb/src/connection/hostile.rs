@@ -27,7 +27,6 @@ const CHOICE: Failure = Failure::Malformed("choice of algorithms or sizes");
 const OTHER: Failure = Failure::Malformed("answer, to another request");
 
 #[test]
-#[expect(clippy::too_many_lines, reason = "a table")]
 fn negotiations_that_break_the_protocol_are_refused() {
     let good = || answer(0, 0, status::SUCCESS, &hex(vectors::NEGOTIATED)[64..]);
     let with = |at: usize, bytes: &[u8]| {
@@ -90,56 +89,39 @@ fn logons_that_break_the_protocol_are_refused() {
     let recorded = hex(vectors::LOGON[1]);
     let challenge = |status, body: &[u8]| framed(&answer(1, 1, status, body));
     let more = status::MORE_PROCESSING_REQUIRED;
-    let second = |status, flags: u8| framed(&answer(1, 2, status, &[9, 0, flags, 0, 72, 0, 0, 0]));
+    let empty = |flags| [9, 0, flags, 0, 72, 0, 0, 0];
     let good = challenge(more, &recorded[64..]);
+    let once = |status, body: &[u8]| vec![challenge(status, body)];
+    let second = |status, flags| framed(&answer(1, 2, status, &empty(flags)));
+    let twice = |status, flags| vec![good.clone(), second(status, flags)];
     let mut weak = recorded[64..].to_vec();
     // The flag of 128 bits, in the challenge's fourth byte of flags.
     weak[8 + 31 + 23] &= !0x20;
     for (what, answers, expected) in [
-        ("a guest", vec![good.clone(), second(0, 1)], Failure::Guest),
-        (
-            "nobody",
-            vec![good.clone(), second(0, 2)],
-            Failure::Anonymous,
-        ),
-        (
-            "a guest at once",
-            vec![challenge(0, &[9, 0, 1, 0, 72, 0, 0, 0])],
-            Failure::Guest,
-        ),
-        (
-            "nobody at once",
-            vec![challenge(0, &[9, 0, 0, 0, 72, 0, 0, 0])],
-            Failure::Anonymous,
-        ),
+        ("a guest", twice(0, 1), Failure::Guest),
+        ("nobody", twice(0, 2), Failure::Anonymous),
+        ("a guest at once", once(0, &empty(1)), Failure::Guest),
+        ("nobody at once", once(0, &empty(0)), Failure::Anonymous),
         (
             "no signature",
-            vec![good.clone(), second(0, 0)],
+            twice(0, 0),
             Failure::Unprotected("it is not signed"),
         ),
-        (
-            "no end",
-            vec![good.clone(), second(more, 0)],
-            Failure::Status(more),
-        ),
-        (
-            "a weak logon",
-            vec![challenge(more, &weak)],
-            Failure::WeakLogon,
-        ),
+        ("no end", twice(more, 0), Failure::Status(more)),
+        ("a weak logon", once(more, &weak), Failure::WeakLogon),
         (
             "no token",
-            vec![challenge(more, &[9, 0, 0, 0, 72, 0, 0, 0])],
+            once(more, &empty(0)),
             Failure::Malformed("token of the logon"),
         ),
         (
             "a token far away",
-            vec![challenge(more, &[9, 0, 0, 0, 0xff, 0xff, 9, 0])],
+            once(more, &[9, 0, 0, 0, 0xff, 0xff, 9, 0]),
             Failure::Malformed("answer to the logon"),
         ),
         (
             "a wrong password",
-            vec![good, second(0xC000_006D, 0)],
+            twice(0xC000_006D, 0),
             Failure::LogonRefused(0xC000_006D),
         ),
     ] {

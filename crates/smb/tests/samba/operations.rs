@@ -33,11 +33,7 @@ fn folders_are_made_moved_and_removed() {
         assert_eq!(failure(onto), Failure::Exists);
         let other = FileId(id.0 + 1);
         let wrong = share.rename(&at("a"), other, &at("b"), Existing::Refuse, soon());
-        let expected = Failure::Changed {
-            expected: other,
-            found: id,
-        };
-        assert_eq!(failure(wrong), expected);
+        assert_eq!(failure(wrong), changed(other, id));
         share
             .rename(&at("a"), id, &at("h/ä b"), Existing::Refuse, soon())
             .unwrap();
@@ -47,13 +43,7 @@ fn folders_are_made_moved_and_removed() {
         let full = share.remove(&at("h"), hidden, soon());
         assert_eq!(failure(full), Failure::NotEmpty);
         let wrong = share.remove(&at("h/ä b"), hidden, soon());
-        assert_eq!(
-            failure(wrong),
-            Failure::Changed {
-                expected: hidden,
-                found: id
-            }
-        );
+        assert_eq!(failure(wrong), changed(hidden, id));
         share.remove(&at("h/ä b"), id, soon()).unwrap();
         share.remove(&at("h"), hidden, soon()).unwrap();
         assert_eq!(std::fs::read_dir(samba.root()).unwrap().count(), 0);
@@ -346,6 +336,10 @@ fn a_read_only_file_keeps_that_by_its_other_name() {
         let mode = std::fs::metadata(&kept).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o444, "{name}");
     }
+}
+
+fn changed(expected: FileId, found: FileId) -> Failure {
+    Failure::Changed { expected, found }
 }
 
 /// An entry of the share's own folder.
