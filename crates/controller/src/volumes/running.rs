@@ -157,3 +157,38 @@ pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 fn busy(name: &str) -> Error {
     Error::Busy(format!("another call works on {name}"))
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::thread;
+    use std::time::{Duration, Instant};
+
+    use super::{Turns, lock};
+
+    /// Who waits for another name must not be woken in the place of who waits for this one.
+    #[test]
+    fn the_end_of_a_turn_wakes_one_of_its_name() {
+        let turns = Arc::new(Turns::default());
+        let long = Duration::from_secs(120);
+        let by = Instant::now() + long;
+        let [x, y] = ["x", "y"].map(|name| turns.wait(name, by).unwrap());
+        thread::scope(|scope| {
+            let waiting = ["x", "y"].map(|name| {
+                let before = lock(&turns.0).waiting.len();
+                let (turns, ours) = (Arc::clone(&turns), Arc::clone(&turns));
+                let thread = scope.spawn(move || turns.wait(name, by).map(drop).is_ok());
+                while lock(&ours.0).waiting.len() == before {
+                    thread::yield_now();
+                }
+                thread
+            });
+            let [for_x, for_y] = waiting;
+            drop(y);
+            assert!(for_y.join().unwrap());
+            assert!(by.saturating_duration_since(Instant::now()) > long / 2);
+            drop(x);
+            assert!(for_x.join().unwrap());
+        });
+    }
+}

@@ -211,13 +211,17 @@ fn a_connection_serves_one_login_until_it_ends() {
     relay.cut();
     fixture.create(&wanted).unwrap();
     assert_eq!(relay.connections(), 2);
+    // It answers, and has no share any more.
+    samba.close_share("encrypted");
+    fixture.create(&wanted).unwrap();
+    assert_eq!(relay.connections(), 3);
     // Each of them is another login.
     secret(&mut wanted, "mountOptions", &format!("port={port},seal"));
     fixture.create(&wanted).unwrap();
-    assert_eq!(relay.connections(), 3);
+    assert_eq!(relay.connections(), 4);
     secret(&mut wanted, "password", "x");
     assert_eq!(code(&fixture, &wanted).0, Code::Unavailable);
-    assert_eq!(relay.connections(), 4);
+    assert_eq!(relay.connections(), 5);
 }
 
 /// The man who reads along is in the client's tests: here only that the option reaches it.

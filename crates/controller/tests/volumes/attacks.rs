@@ -86,6 +86,7 @@ fn no_volume_is_made_at_a_file_or_link() {
 
 /// At each request of a delete once: the volume's folder, or one in it, is moved away, and a link to a victim is there.
 /// No name in the victim is one in the volume: see the limit in the page of `smb::remove_content`.
+/// Guards: P88
 #[test]
 fn a_link_put_in_a_folders_place_is_not_followed() {
     let samba = Samba::start();
@@ -118,6 +119,7 @@ fn a_link_put_in_a_folders_place_is_not_followed() {
     }
 }
 
+/// Guards: P87
 #[test]
 fn a_record_says_nothing_of_other_folders() {
     let (samba, controller) = scene();
@@ -368,6 +370,7 @@ fn the_records_of_each_base_on_the_way_count() {
     assert!(at(&samba, "all/team/data/sub/file").exists());
 }
 
+/// Guards: P87
 #[test]
 fn no_archive_is_lost() {
     let (samba, controller) = scene();

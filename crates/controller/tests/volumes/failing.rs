@@ -1,12 +1,13 @@
 //! A share whose n-th operation fails.
 
+use std::fs;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
 use smb::{Existing, Failure, FileId, Listing, OpenFile, Operation, Result, Share, SharePath};
 use transport::Code;
-use wincsi_controller::volumes::{Connected, Connector};
+use wincsi_controller::volumes::{Connected, Connector, Delete, Deleted, Unrecorded};
 
 use crate::fixture::{Controller, Port, at, create, delete, entries, gone, volume};
 use crate::server::{PASSWORD, Samba};
@@ -47,6 +48,31 @@ fn after_a_final_failure_nothing_is_left() {
         delete(&controller, &gone(&volume)).unwrap();
         assert!(!controller.volumes.may_have_left(&volume.name));
     }
+}
+
+/// What a delete decided stays decided, though a create of the name fails meanwhile.
+#[test]
+fn a_failed_create_keeps_what_a_delete_left() {
+    let samba = Samba::start();
+    let volume = volume("pvc-1", "data");
+    let deletion = Delete {
+        unrecorded: Unrecorded::Delete,
+        ..gone(&volume)
+    };
+    let controller = Controller::new(samba.port());
+    fs::create_dir(at(&samba, "data")).unwrap();
+    create(&controller, &volume).unwrap();
+    for number in 0.. {
+        let left = delete(&controller, &deletion).unwrap();
+        assert!(matches!(left, Deleted::Left(_)), "{number} {left:?}");
+        let failing = Failing::new(&samba, number, || Failure::Denied);
+        let operations = Arc::clone(&failing.operations);
+        let _ = Controller::new(samba.port()).with(failing).create(&volume);
+        if operations.load(Ordering::Relaxed) <= number {
+            break;
+        }
+    }
+    assert!(at(&samba, "data").exists());
 }
 
 /// Connects to shares of which one operation fails.

@@ -191,6 +191,7 @@ fn nothing_is_sent_again_after_a_lost_answer() {
     }
 }
 
+/// Guards: P89
 #[test]
 fn an_encrypted_session_takes_no_plain_answer() {
     let samba = Samba::start();

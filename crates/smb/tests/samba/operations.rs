@@ -249,6 +249,64 @@ fn two_answers_to_one_request_end_the_connection() {
     assert_eq!(wrong, Failure::Malformed("answer, to another request"));
 }
 
+/// Samba removes at the close: only that answer tells that it could not.
+#[test]
+fn what_the_close_could_not_remove_is_not_removed() {
+    /// After the logon and the look at the file: the message that opens it, and the one that removes it.
+    const REMOVAL: usize = 4 + 1 + 1;
+    for by_handle in [false, true] {
+        let samba = Samba::start();
+        let (folder, away) = (samba.root().join("d"), samba.root().join("away"));
+        std::fs::create_dir(&folder).unwrap();
+        std::fs::write(folder.join("f"), b"x").unwrap();
+        let attack = move |from, n, message: &[u8]| {
+            if (from, n) == (From::Client, REMOVAL) {
+                std::fs::rename(&folder, &away).unwrap();
+            }
+            unchanged(message)
+        };
+        let (port, _) = between(samba.port(), Box::new(attack));
+        let opened = open(port, "plain", &user(), PASSWORD, Privacy::Offered, soon());
+        let mut share = opened.unwrap();
+        let id = share.stat(&at("d/f"), soon()).unwrap();
+        let done = match by_handle {
+            true => {
+                let moved = share.take(&at("d/f"), id, &at("d/g"), Existing::Refuse, soon());
+                moved.and_then(|moved| share.discard(moved, soon()))
+            }
+            false => share.remove(&at("d/f"), id, soon()),
+        };
+        assert!(done.is_err(), "{by_handle}");
+    }
+}
+
+/// A record that is put in its place is on the server's disk before: between plain messages one sees that.
+#[test]
+fn a_file_is_flushed_before_it_is_placed() {
+    const ORDER: [u8; 3] = [9, 7, 17];
+    let samba = Samba::start();
+    let seen = std::sync::Arc::new(std::sync::Mutex::new(Vec::new()));
+    let commands = seen.clone();
+    let attack = move |from, _, frame: &[u8]| {
+        if from == From::Client {
+            let all = messages(frame);
+            commands
+                .lock()
+                .unwrap()
+                .extend(all.iter().map(|message| message[12]));
+        }
+        unchanged(frame)
+    };
+    let (port, _) = between(samba.port(), Box::new(attack));
+    let opened = open(port, "plain", &user(), PASSWORD, Privacy::Offered, soon());
+    let mut share = opened.unwrap();
+    let file = share.create(&at("aside"), b"x", soon()).unwrap();
+    share.place(file, &at("f"), soon()).unwrap();
+    let mut sent = seen.lock().unwrap().clone();
+    sent.retain(|command| ORDER.contains(command));
+    assert_eq!(sent, ORDER, "WRITE, FLUSH, SET_INFO");
+}
+
 #[test]
 fn each_request_has_a_credit() {
     let samba = Samba::start();

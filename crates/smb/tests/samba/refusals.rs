@@ -9,6 +9,7 @@ use crate::server::{PASSWORD, Samba, open, soon, user};
 
 const LOGON_FAILURE: u32 = 0xC000_006D;
 
+/// Guards: P89
 #[test]
 fn sessions_of_nobody_and_missing_shares_are_refused() {
     let samba = Samba::start();
@@ -45,6 +46,7 @@ fn a_standalone_server_takes_any_domain() {
     }
 }
 
+/// Guards: P89
 #[test]
 fn a_server_without_3_1_1_or_encryption_is_refused() {
     let (old, plain) = ("server max protocol = SMB3_02", "server smb encrypt = off");

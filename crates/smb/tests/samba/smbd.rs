@@ -1,5 +1,7 @@
 //! A real Samba on a loopback port, as the user of the test.
 
+#![allow(dead_code, reason = "each program uses a part")]
+
 use std::ffi::OsStr;
 use std::io::{BufRead, BufReader, Write};
 use std::net::{TcpListener, UdpSocket};
@@ -61,6 +63,16 @@ impl Samba {
     }
 
     /// Lets a user of this machine log on.
+    /// Ends the session of each client of a share.
+    pub(crate) fn close_share(&self, share: &str) {
+        let config = self.folder.path().join("smb.conf");
+        let closed = Command::new(program("smbcontrol"))
+            .arg(option("--configfile=", config.as_os_str()))
+            .args(["smbd", "close-share", share])
+            .status();
+        assert!(closed.unwrap().success(), "smbcontrol failed");
+    }
+
     pub(crate) fn add_user(&self, user: &str) {
         let config = self.folder.path().join("smb.conf");
         let mut child = Command::new(program("pdbedit"))

@@ -112,6 +112,7 @@ fn a_walk_ends_at_its_limits() {
 
 /// At each request of a walk once: a folder that was listed is moved away, and a link to the victim is in its place.
 /// No file has the name of one in the victim: see the limit in the page of `remove_content`.
+/// Guards: P88
 #[test]
 fn a_link_put_in_a_folders_place_is_not_followed() {
     let mut requests = 0;
