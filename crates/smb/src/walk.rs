@@ -214,16 +214,18 @@ mod tests {
             folder: &SharePath,
             _: &str,
             _: usize,
+            _: &[SharePath],
             _: Instant,
-        ) -> Result<Listing> {
+        ) -> Result<(Listing, Vec<Result<Listing>>)> {
             let path = folder.to_string();
             let (id, above) = if path == r"\v" { (2, 1) } else { (3, 2) };
-            Ok(Listing {
+            let listing = Listing {
                 id: FileId(id),
                 above: (!self.has_no_ids).then_some(FileId(above)),
                 entries: self.entries(&path),
                 has_more: false,
-            })
+            };
+            Ok((listing, Vec::new()))
         }
 
         fn remove_each(&mut self, entries: &[(SharePath, FileId)], _: Instant) -> Result<()> {

@@ -226,7 +226,11 @@ impl<'a> Call<'a> {
     }
 
     pub(super) fn write(&mut self, files: &Files, record: &Record) -> Result<(), Error> {
-        self.write_aside(files, record)?;
+        let prepared = self.aside.as_ref().map(|(_, aside, _)| aside);
+        if prepared != Some(record) {
+            self.discard_aside();
+            self.write_aside(files, record)?;
+        }
         self.put(files)
     }
 

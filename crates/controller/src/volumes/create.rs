@@ -5,7 +5,7 @@ use std::sync::Arc;
 use smb::{Failure, FileId, SharePath};
 
 use super::call::{Call, Files};
-use super::names::{RECORDS, fold, text};
+use super::names::{fold, text};
 use super::place::{End, Found, Place};
 use super::record::{Held, Record, State};
 use super::records::Known;
@@ -82,8 +82,8 @@ impl Making<'_> {
     fn make(&mut self, call: &mut Call<'_>) -> Result<Created, Error> {
         let intent = Record::intent(self.volume);
         call.write_aside(&self.files, &intent)?;
-        let found = call.decide(&self.files, &self.volume.folder, |call, known| {
-            let found = self.allow(call, known)?;
+        let found = call.decide(&self.files, &self.volume.folder, |call, known, found| {
+            self.allow(call, known, &found)?;
             self.volumes.remember(self.volume);
             call.put(&self.files)?;
             Ok(found)
@@ -94,18 +94,16 @@ impl Making<'_> {
         Ok(origin)
     }
 
-    /// Whether the folder can be this volume's now, and what is there.
-    fn allow(&self, call: &mut Call<'_>, known: &[Arc<Known>]) -> Result<Found, Error> {
+    /// Whether the folder can be this volume's now.
+    fn allow(&self, call: &mut Call<'_>, known: &[Arc<Known>], found: &Found) -> Result<(), Error> {
         let folder = &self.volume.folder;
-        let found = call.find(folder.path())?;
-        call.prove(&found)?;
-        if found.is_in(&call.record_ids) {
+        call.prove(found)?;
+        // A base folder inside of a volume would go with it.
+        if found.holds_records || found.is_in(&call.record_ids) {
             return Err(holds_records(call, &found.path));
         }
-        match found.end {
-            End::File => return Err(call.failed(&found.path, Failure::NotAFolder).into()),
-            End::Folder(_) => self.refuse_records_in(call, &found.path)?,
-            End::Missing => {}
+        if found.end == End::File {
+            return Err(call.failed(&found.path, Failure::NotAFolder).into());
         }
         let place = found.place(&call.base.path, folder);
         let base = base_place(call);
@@ -132,16 +130,7 @@ impl Making<'_> {
                 )));
             }
         }
-        Ok(found)
-    }
-
-    /// A base folder inside of a volume would go with it.
-    fn refuse_records_in(&self, call: &mut Call<'_>, path: &SharePath) -> Result<(), Error> {
-        let records = call.base.below(path, RECORDS)?;
-        match call.stat(&records)? {
-            Some(_) => Err(holds_records(call, path)),
-            None => Ok(()),
-        }
+        Ok(())
     }
 
     /// Makes the folder, and those above it that are missing.

@@ -92,7 +92,9 @@ impl Deleting<'_> {
             }
             Err(error) => return Err(error),
         };
-        match self.decided(call, &own)? {
+        let decided = self.decided(call, &own);
+        call.discard_aside();
+        match decided? {
             Decided::Moved(id, open) => self.finish(call, id, open),
             Decided::Ended(deleted) => {
                 self.forget(call, own, &deleted)?;
@@ -147,9 +149,25 @@ impl Deleting<'_> {
                 }
             }
         }
-        call.decide(&self.files, folder, |call, known| {
-            self.decide(call, own, known)
+        self.prepare(call, own)?;
+        call.decide(&self.files, folder, |call, known, found| {
+            self.decide(call, own, known, &found)
         })
+    }
+
+    /// Writes the record of a volume that probably goes, before other calls have to wait for that.
+    fn prepare(&self, call: &mut Call<'_>, own: &Own) -> Result<(), Error> {
+        match own {
+            Own::Record(record) => match &record.state {
+                State::Ready(held) if held.origin == Created::Made => {
+                    let state = State::Deleting(held.clone());
+                    let record = record.clone().without_parameters().with(state);
+                    call.write_aside(&self.files, &record)
+                }
+                _ => Ok(()),
+            },
+            Own::None | Own::OtherFolder => Ok(()),
+        }
     }
 
     fn gone(&self) -> Deleted {
@@ -222,20 +240,20 @@ impl Deleting<'_> {
         call: &mut Call<'_>,
         own: &Own,
         known: &[Arc<Known>],
+        found: &Found,
     ) -> Result<Decided, Error> {
-        let (found, holds_records) = call.find_with_records(self.volume.folder.path())?;
         // A record that has the id of a folder was written when that was no link.
         if !own.has(found.end) {
-            call.prove(&found)?;
+            call.prove(found)?;
         }
-        let id = match self.allow(&found, own) {
+        let id = match self.allow(found, own) {
             Ok(id) => id,
             Err(deleted) => return Ok(Decided::Ended(deleted)),
         };
-        if self.is_shared(call, &found, known)? {
+        if self.is_shared(call, found, known)? {
             return Ok(Decided::Ended(Deleted::Left(Left::Shared)));
         }
-        if found.is_in(&call.record_ids) || holds_records {
+        if found.is_in(&call.record_ids) || found.holds_records {
             return Ok(Decided::Ended(Deleted::Left(Left::HoldsRecords)));
         }
         let record = match own {

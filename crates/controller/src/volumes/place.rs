@@ -4,7 +4,7 @@ use smb::{Failure, FileId, Listing, SharePath};
 
 use super::Error;
 use super::call::{Call, prefixes};
-use super::names::{Folder, RECORDS, fold};
+use super::names::{Folder, fold};
 use super::running::lock;
 
 /// How many folders are remembered that are no links.
@@ -29,6 +29,8 @@ pub(super) struct Found {
     /// The ids of the folders from the share's own down that are there, the folder's own last if it is.
     pub(super) ids: Vec<FileId>,
     pub(super) end: End,
+    /// Whether a `.wincsi` is in it, where that was asked.
+    pub(super) holds_records: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -100,45 +102,35 @@ impl Found {
 impl Call<'_> {
     /// What is at a path below the base folder. A folder is taken for one only if its `..` is the folder above.
     pub(super) fn find(&mut self, below: &SharePath) -> Result<Found, Error> {
-        Ok(self.find_with(below, &[])?.0)
+        let paths = self.on_the_way(below)?;
+        let looked = self.share.look(&paths, self.by)?;
+        self.found(&paths, looked)
     }
 
-    /// The same, and whether a `.wincsi` is in it.
-    pub(super) fn find_with_records(&mut self, below: &SharePath) -> Result<(Found, bool), Error> {
-        let (found, looked) = self.find_with(below, &[RECORDS])?;
-        let holds_records = match looked {
-            None | Some(Ok(_)) => looked.is_some(),
-            Some(Err(error)) => match error.failure {
-                Failure::NotFound => false,
-                Failure::NotAFolder | Failure::Link | Failure::Denied => true,
-                _ => return Err(error.into()),
-            },
-        };
-        Ok((found, holds_records))
+    /// The paths from below the base folder down to another one.
+    pub(super) fn on_the_way(&self, below: &SharePath) -> Result<Vec<SharePath>, Error> {
+        let mut path = self.base.path.clone();
+        let paths = below.names().iter().map(|name| {
+            let next = path.join(name);
+            path = next.map_err(|error| self.base.blocked(&path, error))?;
+            Ok(path.clone())
+        });
+        paths.collect()
     }
 
-    /// Looks at a path below the base folder, with a name behind it if there is one.
-    fn find_with(
-        &mut self,
-        below: &SharePath,
-        behind: &[&str],
-    ) -> Result<(Found, Option<smb::Result<Listing>>), Error> {
+    /// What looks at each of these paths found.
+    pub(super) fn found(
+        &self,
+        paths: &[SharePath],
+        looked: Vec<smb::Result<Listing>>,
+    ) -> Result<Found, Error> {
         let mut found = Found {
-            path: self.base.path.clone(),
+            path: paths.last().unwrap_or(&self.base.path).clone(),
             ids: self.ids.clone(),
             end: End::Folder(self.base_id),
+            holds_records: false,
         };
-        let mut paths = Vec::new();
-        for name in below.names() {
-            let path = found.path.join(name);
-            found.path = path.map_err(|error| self.base.blocked(&found.path, error))?;
-            paths.push(found.path.clone());
-        }
-        for name in behind {
-            paths.push(self.base.below(&found.path, name)?);
-        }
-        let mut looked = self.share.look(&paths, self.by)?.into_iter();
-        for (path, looked) in paths.iter().zip(&mut looked).take(below.names().len()) {
+        for (path, looked) in paths.iter().zip(looked) {
             if let End::Folder(above) = found.end {
                 found.end = self.end(path, looked, above)?;
             }
@@ -150,7 +142,7 @@ impl Call<'_> {
                 found.ids.push(id);
             }
         }
-        Ok((found, looked.next()))
+        Ok(found)
     }
 
     /// Refuses links that the rule of `..` does not see: those to a folder beside them, which lists twice then. Once is

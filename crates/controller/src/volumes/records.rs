@@ -10,7 +10,7 @@ use smb::{Entry, Failure, FileId, Kind, Listing, OpenFile, SharePath};
 use super::Error;
 use super::call::{Call, Files, prefixes};
 use super::names::{Folder, RECORDS, fold, text};
-use super::place::Place;
+use super::place::{Found, Place};
 use super::record::{Record, RecordError, State};
 use super::running::lock;
 
@@ -28,6 +28,9 @@ const PAUSES: [Duration; 2] = [Duration::from_millis(2), Duration::from_millis(3
 pub(super) struct Seen(Mutex<HashMap<String, Read>>);
 
 type Read = HashMap<String, (Stamp, Arc<Known>)>;
+
+/// What looks at some folders found.
+type Looked = Vec<smb::Result<Listing>>;
 
 /// A file's id, change and size: with the same ones it was not written since.
 pub(super) type Stamp = (FileId, u64, u64);
@@ -80,26 +83,26 @@ impl Seen {
 
 impl Call<'_> {
     /// Decides something about a folder, while no other call does in any base folder that it lies in. The work gets all
-    /// records that may name it but the volume's own.
+    /// records that may name it but the volume's own, and what is there.
     pub(super) fn decide<T>(
         &mut self,
         own: &Files,
         folder: &Folder,
-        work: impl FnOnce(&mut Self, &[Arc<Known>]) -> Result<T, Error>,
+        work: impl FnOnce(&mut Self, &[Arc<Known>], Found) -> Result<T, Error>,
     ) -> Result<T, Error> {
         // The first time that takes long: it is done before the lock.
         let place = self.base.key_of(&self.records);
         if self.volumes.seen.of(&place).is_none() {
             let id = self.base_records()?;
-            self.list(own, &self.base.path, id)?;
+            self.list(own, &self.base.path, id, &[])?;
         }
         // Between calls of this process a queue is cheaper than tries at the server.
         let _turn = self.volumes.bases.wait(&place, self.by)?;
         let mut held = Vec::new();
         let done = self
             .lock_all(folder, &mut held)
-            .and_then(|()| self.list_all(own, &held))
-            .and_then(|known| work(self, &known));
+            .and_then(|()| self.list_all(own, folder, &held))
+            .and_then(|(known, found)| work(self, &known, found));
         for lock in held.into_iter().rev().filter_map(|held| held.lock) {
             self.unlock(lock);
         }
@@ -150,12 +153,36 @@ impl Call<'_> {
         }
     }
 
-    fn list_all(&mut self, own: &Files, held: &[Held]) -> Result<Vec<Arc<Known>>, Error> {
-        let mut known = Vec::new();
-        for held in held {
-            known.extend(self.list(own, &held.folder, held.id)?);
+    /// All records, and what is at the folder's place: that is asked with the last list.
+    fn list_all(
+        &mut self,
+        own: &Files,
+        folder: &Folder,
+        held: &[Held],
+    ) -> Result<(Vec<Arc<Known>>, Found), Error> {
+        let paths = self.on_the_way(folder.path())?;
+        let inside = paths.last().map(|path| self.base.below(path, RECORDS));
+        let asked: Vec<_> = paths.iter().cloned().chain(inside.transpose()?).collect();
+        let (mut known, mut looked) = (Vec::new(), Vec::new());
+        let last = held.len().saturating_sub(1);
+        for (at, held) in held.iter().enumerate() {
+            let beside = if at == last { &asked[..] } else { &[] };
+            let (listed, seen) = self.list(own, &held.folder, held.id, beside)?;
+            known.extend(listed);
+            looked = seen;
         }
-        Ok(known)
+        let inside = looked.pop();
+        let mut found = self.found(&paths, looked)?;
+        found.holds_records = match inside {
+            None => false,
+            Some(Ok(_)) => true,
+            Some(Err(error)) => match error.failure {
+                Failure::NotFound => false,
+                Failure::NotAFolder | Failure::Link | Failure::Denied => true,
+                _ => return Err(error.into()),
+            },
+        };
+        Ok((known, found))
     }
 
     /// The records of one base folder. Only those that are new or were written since are read.
@@ -164,11 +191,12 @@ impl Call<'_> {
         own: &Files,
         folder: &SharePath,
         id: FileId,
-    ) -> Result<Vec<Arc<Known>>, Error> {
+        beside: &[SharePath],
+    ) -> Result<(Vec<Arc<Known>>, Looked), Error> {
         let records = self.base.below(folder, RECORDS)?;
-        let listing = self
-            .share
-            .list_ending(&records, SUFFIX, MOST_ENTRIES, self.by)?;
+        let (listing, looked) =
+            self.share
+                .list_ending(&records, SUFFIX, MOST_ENTRIES, beside, self.by)?;
         let listing = self.whole(&records, listing)?;
         if listing.id != id {
             let path = self.base.at(&records);
@@ -214,7 +242,7 @@ impl Call<'_> {
         let others = files.values().filter(|(_, known)| known.key != own.own);
         let known = others.map(|(_, known)| Arc::clone(known)).collect();
         self.volumes.seen.put(place, files);
-        failed.map_or(Ok(known), Err)
+        failed.map_or(Ok((known, looked)), Err)
     }
 
     pub(super) fn learn(&self, files: &Files, record: Record, stamp: Stamp) {

@@ -142,10 +142,11 @@ impl Share for FailingShare {
         folder: &SharePath,
         ending: &str,
         limit: usize,
+        beside: &[SharePath],
         by: Instant,
-    ) -> Result<Listing> {
+    ) -> Result<(Listing, Vec<Result<Listing>>)> {
         self.begin(Operation::List)?;
-        self.share.list_ending(folder, ending, limit, by)
+        self.share.list_ending(folder, ending, limit, beside, by)
     }
 
     fn take(

@@ -20,8 +20,8 @@ use crate::wire::{self, ASYNC, Address, Header, Request, SIGNED, tree};
 const MOST_CREDITS: usize = 1024;
 /// All answers to requests that wait for each other have so many bytes for each request: headers, names, interim answers.
 const PER_REQUEST: usize = 4 * 1024;
-/// The answers to a chain alone may have so many more: a payload.
-const MOST_DATA: usize = 68 * 1024;
+/// And so many more together: a payload, which one of the requests may ask for.
+const DATA: usize = 68 * 1024;
 
 /// An answer's header, and the whole of it.
 pub(crate) type Answer = (Header, Vec<u8>);
@@ -140,14 +140,13 @@ impl Connection {
             return Err(Failure::Ended);
         }
         let before = std::mem::take(&mut self.later);
-        let data = if chains.len() == 1 { MOST_DATA } else { 0 };
         let all: Vec<&[Request]> = before.iter().chain(chains).map(Vec::as_slice).collect();
         let mut answers = Vec::new();
         let mut rest = all.as_slice();
         while !rest.is_empty() {
             let (now, later) = rest.split_at(self.affordable(rest));
             let sent = self.send(now);
-            let done = sent.and_then(|to| self.receive(now, to, data));
+            let done = sent.and_then(|to| self.receive(now, to));
             self.has_ended = done.is_err();
             answers.extend(done?);
             rest = later;
@@ -235,9 +234,9 @@ impl Connection {
         Ok(to)
     }
 
-    fn receive(&mut self, chains: &[&[Request]], to: Address, data: usize) -> Outcome<Vec<Answer>> {
+    fn receive(&mut self, chains: &[&[Request]], to: Address) -> Outcome<Vec<Answer>> {
         let requests: Vec<&Request> = chains.iter().copied().flatten().collect();
-        let mut left = data + requests.len() * PER_REQUEST;
+        let mut left = DATA + requests.len() * PER_REQUEST;
         let mut answers: Vec<Option<Answer>> = requests.iter().map(|_| None).collect();
         while answers.iter().any(Option::is_none) {
             let frame = self.socket.receive(left)?;

@@ -34,17 +34,18 @@ pub trait Share {
     /// Up to `limit` entries of a folder, in the server's order. Each call begins at the first one; it asks for one page
     /// after the other, so that only what it returns takes memory.
     fn list(&mut self, folder: &SharePath, limit: usize, by: Instant) -> Result<Listing> {
-        self.list_ending(folder, "", limit, by)
+        Ok(self.list_ending(folder, "", limit, &[], by)?.0)
     }
 
-    /// The same, of those alone whose names end so; then `above` is not told.
+    /// The same, of those alone whose names end so; then `above` is not told. Looks at other folders at the same time.
     fn list_ending(
         &mut self,
         folder: &SharePath,
         ending: &str,
         limit: usize,
+        beside: &[SharePath],
         by: Instant,
-    ) -> Result<Listing>;
+    ) -> Result<(Listing, Vec<Result<Listing>>)>;
 
     /// Makes one folder, and returns its id.
     fn make_folder(&mut self, path: &SharePath, by: Instant) -> Result<FileId>;

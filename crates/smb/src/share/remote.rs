@@ -49,6 +49,14 @@ impl RemoteShare {
         self.run((Operation::MakeFolder, path, by), |c| c.identify(path, new))
     }
 
+    /// What looks at some folders found, as their caller has it.
+    fn looked(&self, at: &[SharePath], found: Vec<Outcome<Listing>>) -> Vec<Result<Listing>> {
+        let each = at.iter().zip(found);
+        let failed = |path, failure| self.failed(Operation::List, path, failure);
+        each.map(|(path, ids)| ids.map_err(|failure| failed(path, failure)))
+            .collect()
+    }
+
     fn failed(&self, operation: Operation, path: &SharePath, failure: Failure) -> Error {
         failure.at(operation, format!("{}{path}", self.place))
     }
@@ -60,23 +68,12 @@ impl Share for RemoteShare {
     }
 
     fn look(&mut self, folders: &[SharePath], by: Instant) -> Result<Vec<Result<Listing>>> {
-        let opens = folders.iter().map(|path| match path.names() {
-            // A user may work in a folder of a share without a right to list all.
-            [] => (path, LOOK),
-            _ => (path, LIST),
-        });
-        let opens = Vec::from_iter(opens);
-        let asked = [info::id(&LAST), info::directory(&LAST, "", FEW_ENTRIES)];
         let root = SharePath::root();
         let looked = self.run((Operation::List, &root, by), |c| {
-            let looked = folders.iter().zip(c.each_once(&opens, &asked)?);
-            let each = looked.map(|(path, looked)| (path, c.ids(path, looked)));
-            Ok(Vec::from_iter(each))
+            let looked = c.each_once(&steps::looks(folders))?;
+            Ok(c.all_ids(folders, looked))
         })?;
-        let failed = |(path, ids): (_, Outcome<_>)| {
-            ids.map_err(|failure| self.failed(Operation::List, path, failure))
-        };
-        Ok(looked.into_iter().map(failed).collect())
+        Ok(self.looked(folders, looked))
     }
 
     fn list_ending(
@@ -84,14 +81,28 @@ impl Share for RemoteShare {
         folder: &SharePath,
         ending: &str,
         limit: usize,
+        beside: &[SharePath],
         by: Instant,
-    ) -> Result<Listing> {
-        self.run((Operation::List, folder, by), |c| {
-            match c.few_entries(folder, ending, limit)? {
-                Some(listing) => Ok(listing),
-                None => c.entries(folder, ending, limit),
-            }
-        })
+    ) -> Result<(Listing, Vec<Result<Listing>>)> {
+        let asked = vec![
+            info::id(&LAST),
+            info::directory(&LAST, ending, PAYLOAD),
+            // After all that fit in one answer, the end.
+            info::directory(&LAST, ending, FEW_ENTRIES),
+        ];
+        let mut asked = vec![(folder, LIST, asked)];
+        asked.extend(steps::looks(beside));
+        let (listing, looked) = self.run((Operation::List, folder, by), |c| {
+            let mut done = c.each_once(&asked)?.into_iter();
+            let opened = done.next().ok_or(Failure::Ended)??;
+            let looked = c.all_ids(beside, done);
+            let listing = match c.first_entries(&opened, limit)? {
+                Some(listing) => listing,
+                None => c.entries(folder, ending, limit)?,
+            };
+            Ok((listing, looked))
+        })?;
+        Ok((listing, self.looked(beside, looked)))
     }
 
     fn make_folder(&mut self, path: &SharePath, by: Instant) -> Result<FileId> {

@@ -77,23 +77,24 @@ impl Connection {
         open: Open,
         more: &[Request],
     ) -> Outcome<Opened> {
-        let done = self.each_once(&[(path, open)], more)?.pop();
+        let done = self.each_once(&[(path, open, more.to_vec())])?.pop();
         done.ok_or(Failure::Ended)?
     }
 
     /// The same for several paths, in any order.
     pub(super) fn each_once(
         &mut self,
-        paths: &[(&SharePath, Open)],
-        more: &[Request],
+        asked: &[(&SharePath, Open, Vec<Request>)],
     ) -> Outcome<Vec<Outcome<Opened>>> {
-        let more = [more, &[create::close(&LAST)]].concat();
-        let chains = paths.iter().map(|(path, open)| chain(path, *open, &more));
+        let chains = asked.iter().map(|(path, open, more)| {
+            let more = [more.as_slice(), &[create::close(&LAST)]].concat();
+            chain(path, *open, &more)
+        });
         let chains: Vec<_> = chains.collect();
         let mut answers = self.exchange_all(&chains)?.into_iter();
         let mut each = Vec::new();
-        for _ in paths {
-            let answers = answers.by_ref().take(more.len() + 1).collect();
+        for chain in &chains {
+            let answers = answers.by_ref().take(chain.len()).collect();
             match self.opened_and_closed(answers) {
                 Err(failure) if failure.ends_connection() => return Err(failure),
                 done => each.push(done),
@@ -163,8 +164,18 @@ impl Connection {
         answers.try_for_each(|answer| self.expect_success(answer))
     }
 
+    /// The ids of folders that were looked at.
+    pub(super) fn all_ids(
+        &mut self,
+        folders: &[SharePath],
+        looked: impl IntoIterator<Item = Outcome<Opened>>,
+    ) -> Vec<Outcome<Listing>> {
+        let each = folders.iter().zip(looked);
+        each.map(|(path, looked)| self.ids(path, looked)).collect()
+    }
+
     /// The ids of a folder, and of the one above it.
-    pub(super) fn ids(&mut self, path: &SharePath, looked: Outcome<Opened>) -> Outcome<Listing> {
+    fn ids(&mut self, path: &SharePath, looked: Outcome<Opened>) -> Outcome<Listing> {
         let (opened, answers) = looked?;
         let mut listing = Listing::of(self.id(answers.first())?, opened.attributes)?;
         // What is above a share's own is not told.
@@ -174,20 +185,12 @@ impl Connection {
         Ok(listing)
     }
 
-    /// The entries of a folder, in one message, if its end or the limit is among the first ones.
-    pub(super) fn few_entries(
+    /// The entries that came with an open, if the folder's end or the limit is among them.
+    pub(super) fn first_entries(
         &mut self,
-        folder: &SharePath,
-        ending: &str,
+        (opened, answers): &Opened,
         limit: usize,
     ) -> Outcome<Option<Listing>> {
-        let asked = [
-            info::id(&LAST),
-            info::directory(&LAST, ending, PAYLOAD),
-            // After all that fit in one answer, the end.
-            info::directory(&LAST, ending, FEW_ENTRIES),
-        ];
-        let (opened, answers) = self.once(folder, LIST, &asked)?;
         let mut listing = Listing::of(self.id(answers.first())?, opened.attributes)?;
         for answer in answers.iter().skip(1) {
             if self.take_entries(&mut listing, answer, limit)? {
@@ -322,6 +325,17 @@ impl Connection {
         let id = self.id(Some(id)).and_then(|found| same(expected, found));
         self.kept(&opened.handle, id).map(|()| opened)
     }
+}
+
+/// What is asked to look at folders.
+pub(super) fn looks(folders: &[SharePath]) -> Vec<(&SharePath, Open, Vec<Request>)> {
+    let asked = || vec![info::id(&LAST), info::directory(&LAST, "", FEW_ENTRIES)];
+    let each = folders.iter().map(|path| match path.names() {
+        // A user may work in a folder of a share without a right to list all.
+        [] => (path, LOOK, asked()),
+        _ => (path, LIST, asked()),
+    });
+    each.collect()
 }
 
 fn chain(path: &SharePath, open: Open, more: &[Request]) -> Vec<Request> {

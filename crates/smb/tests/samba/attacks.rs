@@ -130,7 +130,7 @@ fn one_of_several_answers_is_not_long() {
     let entries = [0, 1].map(|n| (at(&n.to_string()), FileId(n)));
     for (share, privacy) in WAYS {
         let attack = |from, n, message: &[u8]| match (from, n) {
-            (From::Server, CREATE) => Instead::Frames(vec![[message, &[0; 4 * 4_096]].concat()]),
+            (From::Server, CREATE) => Instead::Frames(vec![[message, &[0; 21 * 4_096]].concat()]),
             _ => unchanged(message),
         };
         let (port, _) = between(samba.port(), Box::new(attack));
