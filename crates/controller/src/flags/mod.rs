@@ -133,9 +133,6 @@ mod tests {
     fn the_page_is_the_table() {
         let page = include_str!("../../../../docs/controller-flags.md").replace("\r\n", "\n");
         let is_fresh = page == super::page();
-        assert!(
-            is_fresh,
-            "docs/controller-flags.md is stale: run `cargo xtask docs`"
-        );
+        assert!(is_fresh, "it is stale: run `cargo xtask docs`");
     }
 }

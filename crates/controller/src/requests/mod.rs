@@ -61,6 +61,8 @@ pub enum RequestError {
     Separator,
     #[error("the volume's handle is refused: {0}")]
     Handle(#[from] HandleError),
+    #[error("its handle has another form")]
+    Form,
     #[error("the Secret has no username")]
     NoUser,
     #[error("the value of {0} in the Secret has a control character")]

@@ -61,12 +61,9 @@ impl Controller {
         };
         let connections = self.connections(&volume.base, secret);
         if self.volumes.create(&connections, &volume, by)? == Created::Found {
-            tracing::warn!(
-                "volume {} has the folder {}{}, which was there before: a delete leaves it",
-                wanted.request.name,
-                volume.base,
-                volume.folder.path()
-            );
+            let (name, base, folder) = (&wanted.request.name, &volume.base, volume.folder.path());
+            let was_there = "which was there before: a delete leaves it";
+            tracing::warn!("volume {name} has the folder {base}{folder}, {was_there}");
         }
         Ok(response)
     }

@@ -68,21 +68,12 @@ struct Target {
     is_named_by_provisioner: bool,
 }
 
-/// Why a handle is none of a volume that a create could have made.
-#[derive(Debug, thiserror::Error)]
-enum TargetError {
-    #[error("its handle has another form")]
-    Form,
-    #[error(transparent)]
-    Part(#[from] RequestError),
-}
-
 impl Target {
-    fn read(id: &str) -> Result<Self, TargetError> {
-        VolumeHandle::parse(id).map_err(RequestError::from)?;
-        let handle = Handle::read(id).ok_or(TargetError::Form)?;
+    fn read(id: &str) -> Result<Self, RequestError> {
+        VolumeHandle::parse(id)?;
+        let handle = Handle::read(id).ok_or(RequestError::Form)?;
         let place = Place::read(&handle.source, &handle.folder)?;
-        let folder = Folder::new(place.folder.clone()).map_err(RequestError::from)?;
+        let folder = Folder::new(place.folder.clone())?;
         let name = match (handle.name.as_str(), place.folder.names()) {
             ("", [folder]) => Some(folder.clone()),
             ("", _) => None,

@@ -110,10 +110,8 @@ fn a_claims_folder_comes_and_goes() {
         .call::<GetPluginInfo>(&GetPluginInfoRequest {})
         .unwrap();
     assert_eq!(info.name, "wincsi.io");
-    assert_eq!(
-        program.call::<Probe>(&ProbeRequest {}).unwrap().ready,
-        Some(true)
-    );
+    let probed = program.call::<Probe>(&ProbeRequest {}).unwrap();
+    assert_eq!(probed.ready, Some(true));
     let announced = program.call::<GetPluginCapabilities>(&GetPluginCapabilitiesRequest {});
     let types = announced
         .unwrap()

@@ -246,10 +246,7 @@ fn a_claim_that_returns_keeps_its_folder() {
                 ends(samba, controller, &new, created);
             },
         );
-        assert!(
-            refused > 0,
-            "no claim came while the old folder was in its place"
-        );
+        assert!(refused > 0, "no claim met the old folder in its place");
     }
 }
 
@@ -320,10 +317,8 @@ fn is_clean(samba: &Samba, records: &[&str]) {
         if names == records {
             break;
         }
-        assert!(
-            Instant::now() < until && names.contains(&"lock".to_owned()),
-            "{names:?}"
-        );
+        let is_locked = names.contains(&"lock".to_owned());
+        assert!(Instant::now() < until && is_locked, "{names:?}");
     }
     let deleted = at(samba, ".wincsi/deleted");
     assert!(!deleted.exists() || entries(samba, ".wincsi/deleted").is_empty());

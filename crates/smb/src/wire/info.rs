@@ -132,11 +132,8 @@ mod tests {
             let mut broken = message.clone();
             broken[at] = byte;
             let parsed = directory_answer(&broken).map(|entries| entries.len());
-            assert_eq!(
-                parsed,
-                (at == first && byte == 0).then_some(1),
-                "{at}: {byte}"
-            );
+            let expected = (at == first && byte == 0).then_some(1);
+            assert_eq!(parsed, expected, "{at}: {byte}");
         }
     }
 }

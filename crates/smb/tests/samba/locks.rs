@@ -56,11 +56,8 @@ fn a_lock_ends_with_its_connection() {
             }
             thread::yield_now();
         };
-        assert_eq!(
-            failure(third.lock(&at("lock"), soon())),
-            Failure::InUse,
-            "round {round}"
-        );
+        let refused = failure(third.lock(&at("lock"), soon()));
+        assert_eq!(refused, Failure::InUse, "round {round}");
         second.close(lock, soon()).unwrap();
         assert!(names(&mut second, "").is_empty());
     }

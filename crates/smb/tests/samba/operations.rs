@@ -63,14 +63,10 @@ fn files_have_the_bytes_that_were_written() {
             assert_eq!(share.read(&at("f"), soon()).unwrap(), content);
             let found = entry(&mut share, "f");
             assert_eq!((found.kind, found.size, found.id), (Kind::File, size, id));
-            assert_eq!(
-                failure(share.create(&at("f"), b"", soon())),
-                Failure::Exists
-            );
-            assert_eq!(
-                failure(share.list(&at("f"), 9, soon())),
-                Failure::NotAFolder
-            );
+            let again = share.create(&at("f"), b"", soon());
+            assert_eq!(failure(again), Failure::Exists);
+            let listed = share.list(&at("f"), 9, soon());
+            assert_eq!(failure(listed), Failure::NotAFolder);
 
             let file = share.create(&at("g"), b"new", soon()).unwrap();
             let new = file.id;
