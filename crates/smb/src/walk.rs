@@ -45,16 +45,13 @@ pub fn remove_content(
     limits: Limits,
     by: Instant,
 ) -> Result<Removed> {
-    let above = folder.parent();
-    let above = above.ok_or_else(|| failed(Failure::IsAFolder, folder))?;
-    let above = share.stat(&above, by)?;
     let mut walk = Walk {
         share,
         limits,
         removed: Removed::default(),
         by,
     };
-    walk.content(folder, id, above, 0)?;
+    walk.content(folder, id, None, 0)?;
     Ok(walk.removed)
 }
 
@@ -68,7 +65,7 @@ struct Walk<'a> {
 impl Walk<'_> {
     /// Empties a folder and removes it.
     fn folder(&mut self, path: &SharePath, id: FileId, above: FileId, depth: u64) -> Result<()> {
-        self.content(path, id, above, depth)?;
+        self.content(path, id, Some(above), depth)?;
         match self.remove(&[(path.to_owned(), id)]) {
             Err(error) if error.failure == Failure::NotEmpty => {
                 Err(failed(Failure::HiddenContent, path))
@@ -77,7 +74,13 @@ impl Walk<'_> {
         }
     }
 
-    fn content(&mut self, path: &SharePath, id: FileId, above: FileId, depth: u64) -> Result<()> {
+    fn content(
+        &mut self,
+        path: &SharePath,
+        id: FileId,
+        above: Option<FileId>,
+        depth: u64,
+    ) -> Result<()> {
         if depth > self.limits.depth {
             return Err(failed(Failure::Limit(self.limits.depth), path));
         }
@@ -99,9 +102,23 @@ impl Walk<'_> {
         }
     }
 
-    /// The next entries of a folder. Its ids are compared each time: it may have been replaced.
-    fn entries(&mut self, path: &SharePath, id: FileId, above: FileId) -> Result<Vec<Entry>> {
-        let listing = self.share.list(path, PAGE, self.by)?;
+    /// The next entries of a folder. Its ids are compared each time: it may have been replaced. The folder above, if it is
+    /// not known, is looked up at the same time.
+    fn entries(
+        &mut self,
+        path: &SharePath,
+        id: FileId,
+        above: Option<FileId>,
+    ) -> Result<Vec<Entry>> {
+        let parent = path.parent().filter(|_| above.is_none());
+        let beside = Vec::from_iter(parent);
+        let listed = self.share.list_ending(path, "", PAGE, &beside, self.by)?;
+        let (listing, mut looked) = listed;
+        let above = match (above, looked.pop()) {
+            (Some(above), _) => above,
+            (None, Some(looked)) => looked?.id,
+            (None, None) => return Err(failed(Failure::IsAFolder, path)),
+        };
         if listing.entries.is_empty() {
             return Ok(Vec::new());
         }
@@ -200,9 +217,8 @@ mod tests {
     }
 
     impl Share for Windows {
-        fn stat(&mut self, path: &SharePath, _: Instant) -> Result<FileId> {
-            assert_eq!(path, &SharePath::root());
-            Ok(FileId(1))
+        fn stat(&mut self, _: &SharePath, _: Instant) -> Result<FileId> {
+            unused()
         }
 
         fn look(&mut self, _: &[SharePath], _: Instant) -> Result<Vec<Result<Listing>>> {
@@ -214,7 +230,7 @@ mod tests {
             folder: &SharePath,
             _: &str,
             _: usize,
-            _: &[SharePath],
+            beside: &[SharePath],
             _: Instant,
         ) -> Result<(Listing, Vec<Result<Listing>>)> {
             let path = folder.to_string();
@@ -225,7 +241,14 @@ mod tests {
                 entries: self.entries(&path),
                 has_more: false,
             };
-            Ok((listing, Vec::new()))
+            let root = |path: &SharePath| {
+                assert_eq!(path, &SharePath::root());
+                Ok(Listing {
+                    id: FileId(1),
+                    ..Listing::default()
+                })
+            };
+            Ok((listing, beside.iter().map(root).collect()))
         }
 
         fn remove_each(&mut self, entries: &[(SharePath, FileId)], _: Instant) -> Result<()> {

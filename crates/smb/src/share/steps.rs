@@ -177,10 +177,16 @@ impl Connection {
     /// The ids of a folder, and of the one above it.
     fn ids(&mut self, path: &SharePath, looked: Outcome<Opened>) -> Outcome<Listing> {
         let (opened, answers) = looked?;
-        let mut listing = Listing::of(self.id(answers.first())?, opened.attributes)?;
-        // What is above a share's own is not told.
-        if let Some(answer) = answers.get(1).filter(|_| *path != SharePath::root()) {
+        let mut listing = Listing::of(FileId(0), opened.attributes)?;
+        if let Some(answer) = answers.first().filter(|_| *path != SharePath::root()) {
             self.take_entries(&mut listing, answer, 0)?;
+        }
+        // Of a share's own folder, and where a server lists none.
+        if listing.id == FileId(0) {
+            listing.id = match path.names() {
+                [] => self.id(answers.first())?,
+                _ => self.identify(path, LOOK)?,
+            };
         }
         Ok(listing)
     }
@@ -329,11 +335,10 @@ impl Connection {
 
 /// What is asked to look at folders.
 pub(super) fn looks(folders: &[SharePath]) -> Vec<(&SharePath, Open, Vec<Request>)> {
-    let asked = || vec![info::id(&LAST), info::directory(&LAST, "", FEW_ENTRIES)];
     let each = folders.iter().map(|path| match path.names() {
         // A user may work in a folder of a share without a right to list all.
-        [] => (path, LOOK, asked()),
-        _ => (path, LIST, asked()),
+        [] => (path, LOOK, vec![info::id(&LAST)]),
+        _ => (path, LIST, vec![info::directory(&LAST, "", FEW_ENTRIES)]),
     });
     each.collect()
 }
@@ -383,7 +388,7 @@ impl Listing {
     fn take(&mut self, listed: Listed, limit: usize) -> Outcome<()> {
         const DOT: u16 = b'.' as u16;
         match listed.name.as_slice() {
-            [DOT] => {}
+            [DOT] => self.id = FileId(listed.id),
             // A server without ids sends 0.
             [DOT, DOT] => self.above = Some(FileId(listed.id)).filter(|id| id.0 != 0),
             _ if self.entries.len() >= limit => self.has_more = true,
