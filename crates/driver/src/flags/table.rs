@@ -74,7 +74,7 @@ pub(super) const FLAGS: &[Flag<Config>] = &[
         name: "health-address",
         value: Value::Of("address"),
         default: "",
-        help: "Serve /healthz and /readyz alone on this TCP address, for probes; without a host, on loopback alone. Empty is off.",
+        help: "Serve the same pages on this TCP address too, for probes and people on the node while -metrics-address is the pod's; without a host, on loopback alone. Empty is off.",
         apply: Apply::Text(|config, text| set(&mut config.health_address, address(text)?)),
     },
     Flag {

@@ -181,7 +181,7 @@ impl RunningServer {
         self.pages.as_ref().and_then(HttpServer::address)
     }
 
-    /// Where the pages for probes are served, if they are by now.
+    /// Where the pages are served for probes, if they are by now.
     pub fn health_address(&self) -> Option<SocketAddr> {
         self.health.as_ref().and_then(HttpServer::address)
     }

@@ -41,13 +41,12 @@ impl Site for Pages {
 }
 
 impl Pages {
-    /// All pages, and those for probes alone, each where the command line asks for them.
+    /// At each address that the command line has.
     pub(super) fn serve(self, config: &Config) -> (Option<HttpServer>, Option<HttpServer>) {
         let site = Arc::new(self);
-        let all = |at| HttpServer::start(at, Arc::clone(&site) as _, ALL);
-        let all = config.metrics_address.as_ref().map(all);
-        let health = |at| HttpServer::start(at, Arc::new(Health(site)), OF_HEALTH);
-        (all, config.health_address.as_ref().map(health))
+        let served = |at| HttpServer::start(at, Arc::clone(&site) as _, ALL);
+        let [metrics, health] = [&config.metrics_address, &config.health_address];
+        (metrics.as_ref().map(served), health.as_ref().map(served))
     }
 
     fn metrics(&self) -> Page {
@@ -105,18 +104,3 @@ impl Pages {
 }
 
 const ALL: &str = "/metrics, /healthz and /readyz";
-const OF_HEALTH: &str = "/healthz and /readyz";
-
-/// The pages for probes alone.
-struct Health(Arc<Pages>);
-
-impl Site for Health {
-    fn at_once(&self, path: &str) -> Option<Page> {
-        self.0.at_once(path)
-    }
-
-    fn page(&self, path: &str, detail: Detail) -> Option<Page> {
-        let is_health = path == "/readyz";
-        is_health.then(|| self.0.page(path, detail)).flatten()
-    }
-}
