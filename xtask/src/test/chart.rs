@@ -1,8 +1,7 @@
 //! The step for the chart: what both Helms render from it, and what they refuse.
 
-use std::io::{Read as _, Write as _};
-use std::net::TcpListener;
-use std::{fs, thread};
+use std::collections::BTreeMap;
+use std::fs;
 
 use anyhow::{Context, Result, bail, ensure};
 use saphyr::{LoadableYamlNode, YamlOwned};
@@ -13,27 +12,18 @@ use super::lanes;
 use super::outcome::Outcome;
 use crate::cargo;
 use crate::chart::table::{self, Row};
-use crate::chart::{self, images, lint, render};
+use crate::chart::{self, images, render};
 use crate::env::Helm;
 
 type Check = fn(&Helm) -> Result<()>;
 
-const CHECKS: [(&str, Check); 9] = [
+const CHECKS: [(&str, Check); 6] = [
     ("each value passes lint, and changes something", each_value),
     ("hostile strings arrive unchanged or are refused", hostile),
-    ("deploy/ is what the chart renders", deploy),
-    ("each switch alone, and all together, pass lint", switches),
+    ("what comes from the table and templates is fresh", fresh),
     ("a misspelt value is refused at every level", misspelt),
-    (
-        "other values of csi-driver-smb's chart are refused",
-        replaced,
-    ),
-    ("mixes that cannot work are refused", mixes),
-    ("the PodMonitor has these fields", pod_monitor),
-    (
-        "an impossible change of the CSIDriver is refused",
-        immutable,
-    ),
+    ("other names of csi-driver-smb are refused", replaced),
+    ("what cannot work is refused", mixes),
 ];
 
 pub(super) fn run(_session: &Session) -> Result<Outcome> {
@@ -52,7 +42,7 @@ pub(super) fn run(_session: &Session) -> Result<Outcome> {
     Ok(outcome)
 }
 
-/// Values, strings and pages for the checks.
+/// Values and strings for the checks.
 fn data(key: &str) -> Result<Value> {
     let mut data: Value = serde_json::from_str(include_str!("chart.json")).context("chart.json")?;
     Ok(data[key].take())
@@ -62,8 +52,9 @@ fn list(key: &str) -> Result<Vec<Value>> {
     Ok(serde_json::from_value(data(key)?)?)
 }
 
-fn deploy(helm: &Helm) -> Result<()> {
-    for (file, text) in chart::manifests(helm)? {
+fn fresh(helm: &Helm) -> Result<()> {
+    for one in chart::files(helm)? {
+        let (file, text) = one?;
         let written = fs::read_to_string(cargo::root().join(&file))?;
         ensure!(written == text, "{file} is stale: run `cargo xtask docs`");
     }
@@ -73,43 +64,36 @@ fn deploy(helm: &Helm) -> Result<()> {
     Ok(())
 }
 
-/// All, or one alone.
-fn switched(alone: Option<&str>) -> Value {
-    let all = SWITCHES
-        .iter()
-        .map(|name| (*name, alone.is_none_or(|alone| alone == *name)));
-    all.map(|(name, is_on)| (name, json!({"enabled": is_on})))
-        .collect()
+/// All switches.
+fn all() -> Result<Value> {
+    Ok(data("bases")?[0][1].take())
 }
 
-const SWITCHES: [&str; 4] = ["node", "smbNode", "controller", "csiProxy"];
+const LINT: [&str; 2] = ["lint", "--strict"];
 
-fn switches(helm: &Helm) -> Result<()> {
-    lint(helm, &[images(), switched(None)])?;
-    for alone in SWITCHES {
-        let values = [images(), switched(Some(alone))];
-        lint(helm, &values).context(alone)?;
-        let rendered = render(helm, &values, &[])?;
-        let workloads = rendered.matches("      containers:").count();
-        ensure!(workloads == 1, "{alone}: {workloads} workloads");
-    }
-    Ok(())
-}
-
-/// Each is rendered otherwise, at least beside some of these.
+/// These pass lint, and have each text so often, as the PodMonitor's, which no server of the tests knows. Each value is
+/// rendered otherwise, at least beside some of them.
 fn each_value(helm: &Helm) -> Result<()> {
     let schema = table::schema()?;
     let mut bases = Vec::new();
     for base in list("bases")? {
-        let before = render(helm, &[images(), base.clone()], &[])?;
-        bases.push((base, before));
+        let (texts, base): (BTreeMap<String, usize>, Value) = serde_json::from_value(base)?;
+        let values = [images(), base];
+        // YAML takes it for a number.
+        let before = render(helm, &values, &["--namespace=123"])?;
+        for (text, times) in texts {
+            let is_so = before.matches(&text).count() == times;
+            ensure!(is_so, "not {times} times {text:?}: {before}");
+        }
+        chart::run(helm, &LINT, &values)?;
+        bases.push((values, before));
     }
     for row in rows(true) {
         let value = nested(row.name, example(&schema, row));
-        let is_other = |(base, before): &(Value, String)| {
-            let values = [images(), base.clone(), value.clone()];
-            let after = render(helm, &values, &[]);
-            after.is_ok_and(|after| after != *before) && lint(helm, &values).is_ok()
+        let is_other = |([images, base], before): &([Value; 2], String)| {
+            let values = [images.clone(), base.clone(), value.clone()];
+            let after = render(helm, &values, &["--namespace=123"]);
+            after.is_ok_and(|after| after != *before) && chart::run(helm, &LINT, &values).is_ok()
         };
         ensure!(bases.iter().any(is_other), "{} changes nothing", row.name);
     }
@@ -120,9 +104,10 @@ fn rows(is_taken: bool) -> impl Iterator<Item = Row> {
     table::rows().filter(move |row| row.default.is_some() == is_taken)
 }
 
-/// A value at its place; a 0 there is the first item of a list.
+/// A value at its place, which is nowhere if it is all; a 0 there is the first item of a list.
 fn nested(name: &str, value: Value) -> Value {
     name.rsplit('.').fold(value, |value, key| match key {
+        "" => value,
         "0" => json!([value]),
         key => json!({key: value}),
     })
@@ -130,13 +115,7 @@ fn nested(name: &str, value: Value) -> Value {
 
 /// A value that is not the default.
 fn example(schema: &Value, row: Row) -> Value {
-    let place = format!("/properties/{}", row.name.replace('.', "/properties/"));
-    let of_kind = &schema["$defs"][row.kind]["examples"][0];
-    match &schema.pointer(&place).unwrap_or(&Value::Null)["examples"][0] {
-        Value::Null if row.kind == "bool" => json!(row.default != Some("true")),
-        Value::Null => of_kind.clone(),
-        own => own.clone(),
-    }
+    schema["$defs"][row.kind]["examples"][0].clone()
 }
 
 fn refused(helm: &Helm, values: &[Value], texts: &[String]) -> Result<()> {
@@ -162,7 +141,15 @@ fn misspelt(helm: &Helm) -> Result<()> {
     refused(helm, &values, &texts)
 }
 
+/// Facts of the chart in its maintainer's repository, commit e33a3fbf139d0e4157dfd49b82300946ae88c413.
+const OF_CSI_DRIVER_SMB: &str = include_str!("csi-driver-smb.txt");
+
 fn replaced(helm: &Helm) -> Result<()> {
+    for name in OF_CSI_DRIVER_SMB.lines() {
+        let lies_in = |row: Row| format!("{name}.").starts_with(&format!("{}.", row.name));
+        let is_known = rows(false).any(lies_in) || rows(true).any(|row| row.name == name);
+        ensure!(is_known, "{name} is not in the table");
+    }
     let values = rows(false).map(|row| nested(row.name, json!({})));
     let text = |row: Row| format!("{} of csi-driver-smb's chart: {}", row.name, row.about);
     let values: Vec<_> = values.chain([images()]).collect();
@@ -172,23 +159,8 @@ fn replaced(helm: &Helm) -> Result<()> {
 fn mixes(helm: &Helm) -> Result<()> {
     for mix in list("mixes")? {
         let (name, value, text): (String, Value, String) = serde_json::from_value(mix)?;
-        let values = [images(), switched(None), nested(&name, value)];
-        refused(helm, &values, &[text])?;
+        refused(helm, &[images(), all()?, nested(&name, value)], &[text])?;
     }
-    // A pod with a network of its own has its own ports.
-    let pipes = json!({"windows": {"useHostProcessContainers": false}, "node": {"port": 29658}});
-    render(helm, &[images(), switched(None), pipes], &[]).map(drop)
-}
-
-/// No server that the tests have knows its kind.
-fn pod_monitor(helm: &Helm) -> Result<()> {
-    let values = json!({"address": "pod", "podMonitor": true, "podMonitorLabels": {"a": "b"}});
-    let values = [images(), json!({"metrics": values})];
-    let rendered = render(helm, &values, &["--show-only=templates/pod-monitor.yaml"])?;
-    // The keys of both are in the order of the alphabet.
-    let expected = YamlOwned::load_from_str(&data("podMonitor")?.to_string())?;
-    let is_expected = YamlOwned::load_from_str(&rendered)? == expected;
-    ensure!(is_expected, "{rendered}");
     Ok(())
 }
 
@@ -199,15 +171,15 @@ fn hostile(helm: &Helm) -> Result<()> {
 
 /// In place of each text, and of each other value.
 fn unchanged(helm: &Helm, text: &str) -> Result<()> {
-    let (schema, base) = (table::schema()?, [images(), switched(None)]);
+    let (schema, base) = (table::schema()?, [images(), all()?]);
     let of = |row: &Row| format!("{text}{}", row.name);
     let harmless = |row: &Row| example(&schema, *row).to_string();
     let with = |rows: &[Row]| -> Result<Vec<Value>> {
         let set = rows.iter().map(|row| {
             let held = harmless(row).replace(OTHER, &json!(of(row)).to_string());
             let is_held = held != harmless(row);
-            let held = is_held.then(|| serde_json::from_str(&held)).transpose()?;
-            Ok(nested(row.name, held.unwrap_or_else(|| json!(of(row)))))
+            let held = is_held.then(|| serde_json::from_str(&held));
+            Ok(nested(row.name, held.unwrap_or(Ok(json!(of(row))))?))
         });
         base.iter().cloned().map(Ok).chain(set).collect()
     };
@@ -223,10 +195,15 @@ fn unchanged(helm: &Helm, text: &str) -> Result<()> {
     ensure!(is_started, "{text:?} reaches a shell");
     let mut found = Vec::new();
     for object in YamlOwned::load_from_str(&rendered)? {
-        texts(&object, false, &mut found);
+        texts(&object, &mut found);
     }
+    // Kubernetes replaces `$(NAME)` there, and `$$` by `$`.
+    let expected = |row: &Row| {
+        let is_expanded = row.kind.ends_with("flags") || row.name.contains("extraArgs");
+        of(row).replace('$', ["$", "$$"][usize::from(is_expanded)])
+    };
     // A variable counts for each of its program.
-    let times = |row: &&Row| found.iter().filter(|one| **one == of(row)).count();
+    let times = |row: &&Row| found.iter().filter(|one| **one == expected(row)).count();
     let is_lost = |row: &&Row| times(row) < harmless(row).matches(OTHER).count();
     let lost: Vec<_> = taken.iter().filter(is_lost).map(|row| row.name).collect();
     ensure!(lost.is_empty(), "{text:?} is another text in {lost:?}");
@@ -244,68 +221,11 @@ fn started(rendered: &str) -> Vec<&str> {
         .collect()
 }
 
-/// Each text, as a program or the API server has it.
-fn texts(value: &YamlOwned, is_expanded: bool, found: &mut Vec<String>) {
-    let text = value.as_str().map(str::to_owned);
-    found.extend(text.map(|text| if is_expanded { expanded(&text) } else { text }));
+/// Each text but keys.
+fn texts(value: &YamlOwned, found: &mut Vec<String>) {
+    found.extend(value.as_str().map(str::to_owned));
     let items = value.as_sequence().into_iter().flatten();
-    items.for_each(|item| texts(item, is_expanded, found));
-    for (key, item) in value.as_mapping().into_iter().flatten() {
-        let expands = matches!(key.as_str(), Some("env" | "args"));
-        texts(item, is_expanded || expands, found);
-    }
-}
-
-/// As Kubernetes replaces `$$`, and `$(NAME)`, each of which is a variable here.
-fn expanded(text: &str) -> String {
-    let Some((before, rest)) = text.split_once('$') else {
-        return text.to_owned();
-    };
-    let named = rest.strip_prefix('(').and_then(|rest| rest.split_once(')'));
-    let (replaced, rest) = match (rest.strip_prefix('$'), named) {
-        (Some(rest), _) => ("$", rest),
-        (None, Some((_, rest))) => ("REPLACED", rest),
-        (None, None) => ("$", rest),
-    };
-    format!("{before}{replaced}{}", expanded(rest))
-}
-
-/// By `lookup`, in a server with a CSIDriver.
-fn immutable(helm: &Helm) -> Result<()> {
-    for one in list("immutable")? {
-        let (attaches, modes, text): (bool, Value, Option<String>) = serde_json::from_value(one)?;
-        let spec = json!({"attachRequired": attaches, "podInfoOnMount": false, "volumeLifecycleModes": modes});
-        let driver = json!({"kind": "CSIDriver", "apiVersion": "storage.k8s.io/v1", "spec": spec});
-        let arguments = ["--dry-run=server", "--kube-apiserver", &serve(driver)?];
-        // This server has no DaemonSets, on which Helm 4 fails later.
-        let error = render(helm, &[images()], &arguments).err();
-        let error = error.map(|error| error.to_string()).unwrap_or_default();
-        let is_refused = error.contains("the API server lets nobody change");
-        let is_so = error.contains(text.as_deref().unwrap_or_default());
-        ensure!(is_so && is_refused == text.is_some(), "{spec}: {error}");
-    }
-    Ok(())
-}
-
-/// An API server's pages that Helm reads, to the end of this program.
-fn serve(driver: Value) -> Result<String> {
-    let mut pages = data("pages")?;
-    pages["/apis/storage.k8s.io/v1/csidrivers/wincsi.io"] = driver;
-    let listener = TcpListener::bind("127.0.0.1:0")?;
-    let url = format!("http://{}", listener.local_addr()?);
-    thread::spawn(move || {
-        for mut stream in listener.incoming().flatten() {
-            let mut request = [0; 4096];
-            let length = stream.read(&mut request).unwrap_or_default();
-            let request = String::from_utf8_lossy(&request[..length]);
-            let page = &pages[request.split([' ', '?']).nth(1).unwrap_or_default()];
-            let (status, body) = (if page.is_null() { 404 } else { 200 }, page.to_string());
-            let head = format!(
-                "HTTP/1.1 {status} -\r\nContent-Type: application/json\r\nConnection: close\r\n\r\n"
-            );
-            // Helm says what it lacks.
-            let _ = stream.write_all((head + &body).as_bytes());
-        }
-    });
-    Ok(url)
+    let pairs = value.as_mapping().into_iter().flatten();
+    let items = items.chain(pairs.map(|(_, item)| item));
+    items.for_each(|item| texts(item, found));
 }
