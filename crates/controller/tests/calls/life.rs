@@ -14,6 +14,7 @@ use wire::csi::v1::controller::CreateVolume;
 use crate::fixture::{
     Change, Fixture, NOWHERE, UUID, capability, folder, request, secret, secrets, set, source,
 };
+use crate::proxy::{From, Instead, between, unchanged};
 use crate::relay::Relay;
 use crate::server::Samba;
 
@@ -224,7 +225,25 @@ fn a_connection_serves_one_login_until_it_ends() {
     assert_eq!(relay.connections(), 5);
 }
 
-/// The man who reads along is in the client's tests: here only that the option reaches it.
+#[test]
+fn no_message_after_the_logon_is_plain() {
+    let samba = Samba::start();
+    let attack = |from, n, message: &[u8]| match (from, n) {
+        (From::Client, 3..) if !message.starts_with(b"\xfdSMB") => Instead::End,
+        _ => unchanged(message),
+    };
+    let (port, requests) = between(samba.port(), Box::new(attack));
+    let fixture = Fixture::with(&[]);
+    for policy in ["delete", "archive"] {
+        let mut wanted = request(&format!("pvc-{policy}"), port);
+        set(&mut wanted, "onDelete", policy);
+        let id = fixture.create(&wanted).unwrap().volume_id;
+        fixture.try_delete(&id, &wanted.secrets).unwrap();
+    }
+    assert!(*requests.lock().unwrap() > 30);
+}
+
+/// The man who reads along is in the test above: here only that the option reaches the client.
 #[test]
 fn privacy_is_demanded_by_the_flag_or_by_seal() {
     let samba = Samba::with("server smb encrypt = off");
