@@ -71,4 +71,12 @@ mod tests {
         crypto::Keys,
         RemoteShare,
     );
+
+    /// Guards: P22
+    #[test]
+    fn keys_and_ciphers_promise_to_wipe_themselves() {
+        fn promise<T: zeroize::ZeroizeOnDrop>() {}
+        promise::<(crypto::Key, aes_gcm::Aes128Gcm, aes_gcm::Aes256Gcm)>();
+        promise::<(cmac::block_api::CmacCore<aes::Aes128>, md4::Md4)>();
+    }
 }

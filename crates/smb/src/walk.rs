@@ -167,10 +167,19 @@ fn failed(failure: Failure, path: &SharePath) -> crate::Error {
 mod tests {
     use std::time::Instant;
 
-    use super::{Limits, Removed, remove_content};
+    use super::{Limits, remove_content};
     use crate::error::{Failure, Result};
     use crate::name::{Name, SharePath};
     use crate::share::{Entry, Existing, FileId, Kind, Listing, OpenFile, Share};
+
+    /// What a walk does not call.
+    macro_rules! unused {
+        ($($name:ident($($of:ty),*) -> $done:ty;)*) => {
+            $(fn $name(&mut self, $(_: $of,)* _: Instant) -> Result<$done> {
+                Err(super::failed(Failure::Ended, &SharePath::root()))
+            })*
+        };
+    }
 
     /// A share as Windows may show it: `v` (2) with a folder `d` (3), which has a file (4), and a link `l` (5).
     #[derive(Default)]
@@ -186,18 +195,11 @@ mod tests {
                 has_no_ids,
                 ..Windows::default()
             };
-            let limits = Limits {
-                depth: 9,
-                entries: 9,
-            };
-            let path = SharePath::new("v").unwrap();
-            let removed =
-                remove_content(&mut share, &path, FileId(2), limits, Instant::now()).unwrap();
-            let expected = Removed {
-                entries: 3,
-                unproved,
-            };
-            assert_eq!(removed, expected);
+            let [depth, entries] = [9, 9];
+            let (path, limits) = (SharePath::new("v").unwrap(), Limits { depth, entries });
+            let done = remove_content(&mut share, &path, FileId(2), limits, Instant::now());
+            let removed = done.unwrap();
+            assert_eq!((removed.entries, removed.unproved), (3, unproved));
             assert_eq!(share.removed, [r"\v\l", r"\v\d\f", r"\v\d"]);
         }
     }
@@ -209,20 +211,26 @@ mod tests {
                 r"\v\d" => vec![("f", 4, Kind::File)],
                 other => panic!("{other} was listed"),
             };
-            let left = all
-                .into_iter()
-                .filter(|(name, ..)| !self.removed.contains(&format!(r"{path}\{name}")));
+            let is_left = |name: &str| !self.removed.contains(&format!(r"{path}\{name}"));
+            let left = all.into_iter().filter(|(name, ..)| is_left(name));
             left.map(|(name, id, kind)| entry(name, id, kind)).collect()
         }
     }
 
     impl Share for Windows {
-        fn stat(&mut self, _: &SharePath, _: Instant) -> Result<FileId> {
-            unused()
-        }
-
-        fn look(&mut self, _: &[SharePath], _: Instant) -> Result<Vec<Result<Listing>>> {
-            unused()
+        unused! {
+            stat(&SharePath) -> FileId;
+            look(&[SharePath]) -> Vec<Result<Listing>>;
+            make_folder(&SharePath) -> FileId;
+            make_hidden_folder(&SharePath) -> FileId;
+            create(&SharePath, &[u8]) -> OpenFile;
+            take(&SharePath, FileId, &SharePath, Existing) -> OpenFile;
+            place(OpenFile, &SharePath) -> u64;
+            discard(OpenFile) -> ();
+            read(&SharePath) -> Vec<u8>;
+            clear(&SharePath) -> ();
+            lock(&SharePath) -> OpenFile;
+            close(OpenFile) -> ();
         }
 
         fn list_ending(
@@ -256,53 +264,6 @@ mod tests {
             self.removed.extend(paths);
             Ok(())
         }
-
-        fn make_folder(&mut self, _: &SharePath, _: Instant) -> Result<FileId> {
-            unused()
-        }
-
-        fn make_hidden_folder(&mut self, _: &SharePath, _: Instant) -> Result<FileId> {
-            unused()
-        }
-
-        fn create(&mut self, _: &SharePath, _: &[u8], _: Instant) -> Result<OpenFile> {
-            unused()
-        }
-
-        fn take(
-            &mut self,
-            _: &SharePath,
-            _: FileId,
-            _: &SharePath,
-            _: Existing,
-            _: Instant,
-        ) -> Result<OpenFile> {
-            unused()
-        }
-
-        fn place(&mut self, _: OpenFile, _: &SharePath, _: Instant) -> Result<u64> {
-            unused()
-        }
-
-        fn discard(&mut self, _: OpenFile, _: Instant) -> Result<()> {
-            unused()
-        }
-
-        fn read(&mut self, _: &SharePath, _: Instant) -> Result<Vec<u8>> {
-            unused()
-        }
-
-        fn clear(&mut self, _: &SharePath, _: Instant) -> Result<()> {
-            unused()
-        }
-
-        fn lock(&mut self, _: &SharePath, _: Instant) -> Result<OpenFile> {
-            unused()
-        }
-
-        fn close(&mut self, _: OpenFile, _: Instant) -> Result<()> {
-            unused()
-        }
     }
 
     fn entry(name: &str, id: u64, kind: Kind) -> Entry {
@@ -313,9 +274,5 @@ mod tests {
             size: 0,
             changed: 0,
         }
-    }
-
-    fn unused<T>() -> Result<T> {
-        Err(super::failed(Failure::Ended, &SharePath::root()))
     }
 }

@@ -16,6 +16,9 @@ pub struct Secret {
     options: MountOptions,
 }
 
+#[cfg(test)]
+os::assert_no_debug!(Secret);
+
 impl Secret {
     /// The Secret of a request, if it has one.
     pub fn read(secrets: &BTreeMap<String, String>) -> Result<Option<Self>, RequestError> {

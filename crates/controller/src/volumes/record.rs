@@ -167,3 +167,35 @@ impl Held {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+
+    use super::Record;
+
+    const GOOD: &[u8] = br#"{"version":1,"name":"pvc-1","folder":"ns/data","size":7,"parameters":
+        {"source":"//a/b"},"state":{"ready":{"id":5,"origin":"made","above":[1,2]}}}"#;
+
+    proptest! {
+        #[test]
+        fn a_strangers_file_is_a_record_or_none(
+            noise in vec(any::<u8>(), 0..200),
+            changes in vec((0..GOOD.len(), any::<u8>()), 0..4),
+            cut in 0..GOOD.len(),
+        ) {
+            let mut changed = GOOD.to_vec();
+            changes.iter().for_each(|(at, byte)| changed[*at] = *byte);
+            for bytes in [&noise, &changed, &changed[..cut]] {
+                let Ok(record) = Record::parse(bytes, "pvc-1") else {
+                    prop_assert!(bytes != GOOD);
+                    continue;
+                };
+                prop_assert!(record.name == "pvc-1" && record.folder().is_ok());
+                let again = record.encode().and_then(|it| Record::parse(&it, "pvc-1"));
+                prop_assert_eq!(again, Ok(record));
+            }
+        }
+    }
+}

@@ -1,11 +1,13 @@
 //! Handles and contexts, byte for byte as csi-driver-smb makes them.
 
 use std::collections::BTreeMap;
+use std::fs;
 
 use transport::Code;
+use wincsi_controller::requests::Handle;
 use wire::csi::v1::Volume;
 
-use crate::fixture::{Fixture, UUID, map, request};
+use crate::fixture::{Fixture, Pairs, UUID, map, request, set};
 use crate::server::Samba;
 
 /// The default policy, a class, a handle's end behind the source, the folder that is made, and the context's `subDir` if it
@@ -56,6 +58,38 @@ fn handles_and_contexts_are_csi_driver_smbs() {
         assert_eq!(volume.volume_context, context, "{}", volume.volume_id);
         assert_eq!(volume.capacity_bytes, 0);
         assert!(samba.root().join(named(folder)).is_dir(), "{folder}");
+    }
+}
+
+/// What csi-driver-smb's own functions make and read. Three are refused here: the base folder, a `#`, no source.
+#[test]
+fn handles_are_those_of_its_own_functions() {
+    let samba = Samba::start();
+    fs::create_dir(samba.root().join("team")).unwrap();
+    let fixture = Fixture::with(&[]);
+    for line in include_str!("handles.txt").lines().skip(1) {
+        let line: Pairs = serde_json::from_str(line).unwrap();
+        let value = |key: &str| line.get(key).cloned().unwrap_or_default();
+        let Some(id) = line.get("reads") else {
+            let mut wanted = request(&line["name"], samba.port());
+            set(&mut wanted, "source", &line["source"]);
+            set(&mut wanted, "subDir", &line["subDir"]);
+            let made = fixture.create(&wanted).map(|it| it.volume_id);
+            let expected = match line["name"].as_str() {
+                "pvc-10" | "pvc-11" | "pvc-12" => Err(Code::InvalidArgument),
+                // Newer ones have a fourth field.
+                _ => Ok(value("makes") + "#"),
+            };
+            assert_eq!(made.map_err(|it| it.code), expected, "{line:?}");
+            continue;
+        };
+        let read = Handle::read(id).map(|it| [it.source, it.folder, it.name]);
+        let source = value("source");
+        let source = format!("//{}", source.trim_start_matches(['/', '\\']));
+        // It takes five fields for three of another folder.
+        let is_one = !line.contains_key("error") && id.split('#').count() < 5;
+        let expected = is_one.then(|| [source, value("subDir"), value("name")]);
+        assert_eq!(read, expected, "{id}");
     }
 }
 

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::symlink;
+use std::process::Command;
 use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
@@ -14,8 +15,9 @@ use wire::csi::v1::controller::CreateVolume;
 use crate::fixture::{
     Change, Fixture, NOWHERE, UUID, capability, folder, request, secret, secrets, set, source,
 };
+use crate::proxy::{From, Instead, between, unchanged};
 use crate::relay::Relay;
-use crate::server::Samba;
+use crate::server::{PASSWORD, Samba, user};
 
 fn code(fixture: &Fixture, wanted: &CreateVolumeRequest) -> (Code, String) {
     match fixture.create(wanted) {
@@ -137,6 +139,8 @@ const DELETES: &[(&str, Code, &str, bool)] = &[
     ("encrypted#UUID#pvc-x#", OK, "unrecorded", true),
     ("encrypted#deep/UUID##", OK, "unrecorded", true),
     ("encrypted#UUID##", OK, "", false),
+    ("encrypted#a-UUID#", OK, "", false),
+    ("encrypted#b-UUID", OK, "", false),
     ("encrypted#gone#pvc-gone#", OK, "", false),
     ("encrypted#linked#pvc-linked#", BLOCKED, "", true),
     ("none#x#pvc-x#", INVALID, "", false),
@@ -149,7 +153,8 @@ fn each_delete_does_what_its_row_says() {
     let fixture = Fixture::with(&[]);
     let named = |text: &str| text.replace("UUID", &format!("pvc-{UUID}"));
     let root = samba.root();
-    for name in ["found", "foreign", "UUID", "deep/UUID", "deep/victim"] {
+    let before = "found foreign UUID a-UUID b-UUID deep/UUID deep/victim";
+    for name in before.split(' ') {
         fs::create_dir_all(root.join(named(name))).unwrap();
     }
     for name in ["made", "filed", "kept", "odd", "found", "linked"] {
@@ -219,12 +224,39 @@ fn a_connection_serves_one_login_until_it_ends() {
     secret(&mut wanted, "mountOptions", &format!("port={port},seal"));
     fixture.create(&wanted).unwrap();
     assert_eq!(relay.connections(), 4);
-    secret(&mut wanted, "password", "x");
-    assert_eq!(code(&fixture, &wanted).0, Code::Unavailable);
-    assert_eq!(relay.connections(), 5);
+    let others: [(Change, Code); 3] = [
+        (|it| secret(it, "username", &format!(r"D\{}", user())), OK),
+        (|it| source(it, "plain"), OK),
+        (|it| secret(it, "password", "x"), NOBODY),
+    ];
+    for (number, (change, expected)) in (5..).zip(others) {
+        change(&mut wanted);
+        // What is left of the name makes no code final.
+        wanted.name.push('0');
+        assert_eq!(code(&fixture, &wanted).0, expected);
+        assert_eq!(relay.connections(), number);
+    }
 }
 
-/// The man who reads along is in the client's tests: here only that the option reaches it.
+#[test]
+fn no_message_after_the_logon_is_plain() {
+    let samba = Samba::start();
+    let attack = |from, n, message: &[u8]| match (from, n) {
+        (From::Client, 3..) if !message.starts_with(b"\xfdSMB") => Instead::End,
+        _ => unchanged(message),
+    };
+    let (port, requests) = between(samba.port(), Box::new(attack));
+    let fixture = Fixture::with(&[]);
+    for policy in ["delete", "archive"] {
+        let mut wanted = request(&format!("pvc-{policy}"), port);
+        set(&mut wanted, "onDelete", policy);
+        let id = fixture.create(&wanted).unwrap().volume_id;
+        fixture.try_delete(&id, &wanted.secrets).unwrap();
+    }
+    assert!(*requests.lock().unwrap() > 30);
+}
+
+/// The man who reads along is in the test above: here only that the option reaches the client.
 #[test]
 fn privacy_is_demanded_by_the_flag_or_by_seal() {
     let samba = Samba::with("server smb encrypt = off");
@@ -233,12 +265,12 @@ fn privacy_is_demanded_by_the_flag_or_by_seal() {
         let mut wanted = request("pvc-1", port);
         source(&mut wanted, "plain");
         wanted.volume_capabilities.push(capability(of_class));
-        secret(
-            &mut wanted,
-            "mountOptions",
-            &format!("port={port}{of_secret}"),
-        );
-        code(&Fixture::with(flags), &wanted)
+        let options = format!("port={port}{of_secret}");
+        secret(&mut wanted, "mountOptions", &options);
+        let fixture = Fixture::with(flags);
+        let made = code(&fixture, &wanted);
+        let deleted = fixture.delete("127.0.0.1/plain#pvc-1##", &wanted.secrets);
+        (made, deleted)
     };
     let off = &["-require-privacy=false"][..];
     for (flags, of_class, of_secret, expected, word) in [
@@ -250,8 +282,27 @@ fn privacy_is_demanded_by_the_flag_or_by_seal() {
         (off, "seal", "", Code::InvalidArgument, "mountOptions"),
         (off, "", "", Code::Ok, ""),
     ] {
-        let (code, text) = made(flags, of_class, of_secret);
+        let ((code, text), deleted) = made(flags, of_class, of_secret);
         assert_eq!(code, expected, "{text}");
         assert!(text.contains(word), "{text}");
+        let is_private = flags.is_empty() || !of_secret.is_empty();
+        assert_eq!(deleted == Code::Unavailable, is_private, "{of_secret}");
     }
+}
+
+/// Samba shows names with a dot as hidden, if nothing forbids it.
+#[test]
+fn the_folder_of_records_is_hidden() {
+    let samba = Samba::with("hide dot files = no\nstore dos attributes = yes");
+    let made = Fixture::with(&[]).create(&request("pvc-1", samba.port()));
+    made.unwrap();
+    let output = Command::new("smbclient")
+        .args(["//127.0.0.1/plain", &format!("--port={}", samba.port())])
+        .arg(format!("--user={}%{PASSWORD}", user()))
+        .arg("--command=allinfo .wincsi; allinfo pvc-1")
+        .output();
+    let text = String::from_utf8(output.unwrap().stdout).unwrap();
+    let attributes = text.lines().filter(|line| line.starts_with("attributes"));
+    let attributes: Vec<_> = attributes.collect();
+    assert_eq!(attributes, ["attributes: HD (12)", "attributes: D (10)"]);
 }

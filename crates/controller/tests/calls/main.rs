@@ -14,6 +14,9 @@ mod fixture;
 mod handles;
 mod life;
 mod program;
+#[allow(dead_code, reason = "the client's tests need more of it")]
+#[path = "../../../smb/tests/samba/proxy.rs"]
+mod proxy;
 mod refused;
 mod relay;
 #[allow(dead_code, reason = "the client's tests need more of it")]

@@ -5,6 +5,7 @@ use std::io::{Read as _, Write as _};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::path::PathBuf;
 use std::process::{Child, Command};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use prost::Message as _;
@@ -56,7 +57,7 @@ impl Program {
                 Ok(channel) => break channel,
                 Err(error) => assert!(Instant::now() < until, "{error}"),
             }
-            std::thread::yield_now();
+            thread::yield_now();
         };
         Self {
             process,
@@ -86,10 +87,14 @@ impl Program {
         page
     }
 
-    /// Ends by the signal that kubelet sends.
-    fn end(mut self) -> String {
+    /// Sends the signal that kubelet sends.
+    fn signal(&self) {
         let id = self.process.id().to_string();
         assert!(Command::new("kill").arg(&id).status().unwrap().success());
+    }
+
+    fn end(mut self) -> String {
+        self.signal();
         assert!(self.process.wait().unwrap().success());
         self.log()
     }
@@ -153,6 +158,33 @@ fn a_claims_folder_comes_and_goes() {
     ] {
         assert!(log.contains(line), "{line} in {log}");
     }
+}
+
+#[test]
+fn each_end_has_its_code() {
+    let mut program = Program::start();
+    let socket = program.folder.path().join("csi/csi.sock");
+    let taken = format!("-endpoint=unix:{}", socket.display());
+    for (flag, code) in [("-nodeid=x", 2), (taken.as_str(), 1)] {
+        let mut other = Command::new("timeout");
+        other.args(["60", env!("CARGO_BIN_EXE_wincsi-controller"), flag]);
+        assert_eq!(other.status().unwrap().code(), Some(code), "{flag}");
+    }
+    // A call that runs is answered before the program ends.
+    let silent = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+    let wanted = request("pvc-1", silent.local_addr().unwrap().port());
+    thread::scope(|scope| {
+        let call = scope.spawn(|| program.call::<CreateVolume>(&wanted));
+        let (server, _) = silent.accept().unwrap();
+        program.signal();
+        while !program.log().contains("stopping") {
+            assert!(!call.is_finished());
+        }
+        drop(server);
+        let error = call.join().unwrap().unwrap_err();
+        assert!(error.contains("negotiate"), "{error}");
+    });
+    assert!(program.process.wait().unwrap().success());
 }
 
 /// Guards: P21

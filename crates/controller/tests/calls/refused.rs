@@ -47,6 +47,14 @@ const PLACES: &[(&str, &str, &str)] = &[
     ("smb://a/b", "x", "is not the path of a share"),
     ("//a@b/c", "x", "server's name with '@'"),
     ("//a/IPC$", "x", "not a share with folders"),
+    ("//a/pipe", "x", "not a share with folders"),
+    ("//a/MailSlot/c", "x", "not a share with folders"),
+    ("//a/DavWWWRoot", "x", "not a share with folders"),
+    ("//a:445/b", "x", "is not the path of a share"),
+    (r"\\?\UNC\a\b", "x", "is not the path of a share"),
+    (r"C:\a\b", "x", "is not the path of a share"),
+    ("//a/b", r"C:\x", "is not the path of a share"),
+    ("//a/b", "x\ty", "is not the path of a share"),
     ("//a/b/../c", "x", "a name that is . or .."),
     ("//a/b", "..", "a name that is . or .."),
     ("//a/b", "x/../y", "a name that is . or .."),
@@ -106,10 +114,16 @@ fn no_volume_is_made_that_the_node_would_refuse() {
         assert_eq!(status.code, Code::InvalidArgument, "{text}");
         assert!(status.message.contains(part), "{text}");
     }
-    let mut long = request("pvc-1", NOWHERE);
-    set(&mut long, "subDir", &vec!["a".repeat(200); 6].join("/"));
-    let status = fixture.create(&long).unwrap_err();
-    assert!(status.message.contains("handle"), "{}", status.message);
+    for (length, names, part) in [(200, 6, "handle"), (256, 1, "longer than Windows")] {
+        let mut long = request("pvc-1", NOWHERE);
+        set(
+            &mut long,
+            "subDir",
+            &vec!["a".repeat(length); names].join("/"),
+        );
+        let status = fixture.create(&long).unwrap_err();
+        assert!(status.message.contains(part), "{}", status.message);
+    }
 }
 
 /// A row of the table, and the same that a delete finds in a handle: then nothing is touched, not even the server.

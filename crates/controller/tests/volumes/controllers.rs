@@ -149,7 +149,7 @@ type Bound<'a> = (&'a Controller, usize, &'a dyn Fn(&Controller));
 #[test]
 fn requests_are_bounded_with_5000_volumes() {
     let (samba, controller) = start();
-    let volume = volume("pvc-1", "ns/new");
+    let [volume, tilde] = ["new", "n~1"].map(|name| volume("pvc-1", &format!("ns/{name}")));
     write_records(&samba);
     let deleted = |it: &Controller, deletion| assert!(it.delete(&deletion).is_ok());
     let make = |it: &Controller| assert!(it.create(&volume).is_ok());
@@ -157,8 +157,10 @@ fn requests_are_bounded_with_5000_volumes() {
     let archive = |it: &Controller| deleted(it, archive(&volume));
     let retain = |it: &Controller| deleted(it, keep(&volume, Left::Retained));
     let look = |it: &Controller| assert!(it.exists(&volume).unwrap());
+    let make_tilde = |it: &Controller| assert!(it.create(&tilde).is_ok());
+    let remove_tilde = |it: &Controller| deleted(it, gone(&tilde));
     let new = Controller::new(samba.port());
-    let rows: [Bound<'_>; 10] = [
+    let rows: [Bound<'_>; 13] = [
         (&controller, UNKNOWN, &make),
         (&controller, KNOWN, &remove),
         (&controller, KNOWN, &make),
@@ -169,6 +171,9 @@ fn requests_are_bounded_with_5000_volumes() {
         (&controller, KNOWN, &make),
         (&new, UNKNOWN, &remove),
         (&new, KNOWN, &make),
+        (&new, KNOWN, &remove),
+        (&new, KNOWN, &make_tilde),
+        (&new, UNKNOWN, &remove_tilde),
     ];
     for (number, (controller, most, call)) in rows.into_iter().enumerate() {
         let (port, count) = between(samba.port(), Box::new(|_, _, message| unchanged(message)));

@@ -12,6 +12,16 @@ use wincsi_controller::volumes::{Connected, Connector, Delete, Deleted, Unrecord
 use crate::fixture::{Controller, Port, at, create, delete, entries, gone, volume};
 use crate::server::{PASSWORD, Samba};
 
+/// Operations of which one may fail.
+macro_rules! counted {
+    ($($name:ident($($argument:ident: $of:ty),*) -> $done:ty = $operation:ident;)*) => {
+        $(fn $name(&mut self, $($argument: $of,)* by: Instant) -> Result<$done> {
+            self.begin(Operation::$operation)?;
+            self.share.$name($($argument,)* by)
+        })*
+    };
+}
+
 /// Guards claims that are deleted after a final code: nobody would delete what is on the share then.
 #[test]
 fn after_a_final_failure_nothing_is_left() {
@@ -127,53 +137,19 @@ impl FailingShare {
 }
 
 impl Share for FailingShare {
-    fn stat(&mut self, path: &SharePath, by: Instant) -> Result<FileId> {
-        self.begin(Operation::Stat)?;
-        self.share.stat(path, by)
-    }
-
-    fn look(&mut self, folders: &[SharePath], by: Instant) -> Result<Vec<Result<Listing>>> {
-        self.begin(Operation::List)?;
-        self.share.look(folders, by)
-    }
-
-    fn list_ending(
-        &mut self,
-        folder: &SharePath,
-        ending: &str,
-        limit: usize,
-        beside: &[SharePath],
-        by: Instant,
-    ) -> Result<(Listing, Vec<Result<Listing>>)> {
-        self.begin(Operation::List)?;
-        self.share.list_ending(folder, ending, limit, beside, by)
-    }
-
-    fn take(
-        &mut self,
-        from: &SharePath,
-        id: FileId,
-        to: &SharePath,
-        existing: Existing,
-        by: Instant,
-    ) -> Result<OpenFile> {
-        self.begin(Operation::Rename)?;
-        self.share.take(from, id, to, existing, by)
-    }
-
-    fn make_folder(&mut self, path: &SharePath, by: Instant) -> Result<FileId> {
-        self.begin(Operation::MakeFolder)?;
-        self.share.make_folder(path, by)
-    }
-
-    fn make_hidden_folder(&mut self, path: &SharePath, by: Instant) -> Result<FileId> {
-        self.begin(Operation::MakeFolder)?;
-        self.share.make_hidden_folder(path, by)
-    }
-
-    fn create(&mut self, path: &SharePath, content: &[u8], by: Instant) -> Result<OpenFile> {
-        self.begin(Operation::Create)?;
-        self.share.create(path, content, by)
+    counted! {
+        stat(path: &SharePath) -> FileId = Stat;
+        look(folders: &[SharePath]) -> Vec<Result<Listing>> = List;
+        list_ending(folder: &SharePath, ending: &str, limit: usize, beside: &[SharePath]) -> (Listing, Vec<Result<Listing>>) = List;
+        take(from: &SharePath, id: FileId, to: &SharePath, existing: Existing) -> OpenFile = Rename;
+        make_folder(path: &SharePath) -> FileId = MakeFolder;
+        make_hidden_folder(path: &SharePath) -> FileId = MakeFolder;
+        create(path: &SharePath, content: &[u8]) -> OpenFile = Create;
+        read(path: &SharePath) -> Vec<u8> = Read;
+        clear(path: &SharePath) -> () = Remove;
+        remove_each(entries: &[(SharePath, FileId)]) -> () = Remove;
+        lock(path: &SharePath) -> OpenFile = Lock;
+        close(file: OpenFile) -> () = Close;
     }
 
     fn place(&mut self, file: OpenFile, to: &SharePath, by: Instant) -> Result<u64> {
@@ -189,30 +165,5 @@ impl Share for FailingShare {
 
     fn discard(&mut self, file: OpenFile, by: Instant) -> Result<()> {
         self.share.discard(file, by)
-    }
-
-    fn read(&mut self, path: &SharePath, by: Instant) -> Result<Vec<u8>> {
-        self.begin(Operation::Read)?;
-        self.share.read(path, by)
-    }
-
-    fn clear(&mut self, path: &SharePath, by: Instant) -> Result<()> {
-        self.begin(Operation::Remove)?;
-        self.share.clear(path, by)
-    }
-
-    fn remove_each(&mut self, entries: &[(SharePath, FileId)], by: Instant) -> Result<()> {
-        self.begin(Operation::Remove)?;
-        self.share.remove_each(entries, by)
-    }
-
-    fn lock(&mut self, path: &SharePath, by: Instant) -> Result<OpenFile> {
-        self.begin(Operation::Lock)?;
-        self.share.lock(path, by)
-    }
-
-    fn close(&mut self, file: OpenFile, by: Instant) -> Result<()> {
-        self.begin(Operation::Close)?;
-        self.share.close(file, by)
     }
 }

@@ -263,6 +263,13 @@ pub(crate) fn folder(path: &str) -> Folder {
     Folder::new(SharePath::new(path).unwrap()).unwrap()
 }
 
+/// A volume with a file in its folder, whose create was cut before the folder's id was in its record.
+pub(crate) fn begin(samba: &Samba, volume: &Create) {
+    fill(samba, volume);
+    let record = at(samba, &format!(".wincsi/{}.volume", volume.name));
+    fs::write(&record, creating(&fs::read_to_string(&record).unwrap())).unwrap();
+}
+
 /// A record as a create leaves it that is cut before the folder's id is in it.
 pub(crate) fn creating(record: &str) -> String {
     let (before, _) = record.split_once("\"state\":").unwrap();

@@ -25,6 +25,8 @@ type Script = Vec<Vec<u8>>;
 const ANSWER: Failure = Failure::Malformed("answer to the negotiation");
 const CHOICE: Failure = Failure::Malformed("choice of algorithms or sizes");
 const OTHER: Failure = Failure::Malformed("answer, to another request");
+const HEADER: Failure = Failure::Malformed("header");
+const LENGTH: Failure = Failure::Malformed("length");
 
 #[test]
 fn negotiations_that_break_the_protocol_are_refused() {
@@ -33,31 +35,21 @@ fn negotiations_that_break_the_protocol_are_refused() {
         message[at..at + bytes.len()].copy_from_slice(bytes);
         message
     };
-    let malformed = Failure::Malformed;
+    let failed = |status| answer(0, 0, status, &[9, 0, 0, 0, 0, 0, 0, 0, 0]);
+    let (gone, none) = (failed(0xC000_0203), failed(status::NOT_SUPPORTED));
+    let ended = Failure::Lost("the server ended the session, status 0xC0000203".into());
     let dialect = |text: &str| Failure::Dialect(text.into());
     for (what, message, expected) in [
         ("SMB 3.0.2", with(68, &[2, 3]), dialect("it chose 0x0302")),
         ("SMB 2.0.2", with(68, &[2, 2]), dialect("it chose 0x0202")),
-        (
-            "any SMB 2",
-            with(68, &[0xff, 2]),
-            dialect("it chose 0x02ff"),
-        ),
-        (
-            "an ended session",
-            answer(0, 0, 0xC000_0203, &[9, 0, 0, 0, 0, 0, 0, 0, 0]),
-            Failure::Lost("the server ended the session, status 0xC0000203".into()),
-        ),
-        (
-            "none of ours",
-            answer(0, 0, status::NOT_SUPPORTED, &[9, 0, 0, 0, 0, 0, 0, 0, 0]),
-            dialect("it refuses that dialect"),
-        ),
-        ("SMB 1", with(0, &[0xff]), malformed("header")),
+        ("SMB 2", with(68, &[0xff, 2]), dialect("it chose 0x02ff")),
+        ("an ended session", gone, ended),
+        ("none of ours", none, dialect("it refuses that dialect")),
+        ("SMB 1", with(0, &[0xff]), HEADER),
         ("another id", with(24, &[1]), OTHER),
         ("another command", with(12, &[1]), OTHER),
-        ("a request", with(16, &[0]), malformed("header")),
-        ("a compound", with(20, &[64]), malformed("header")),
+        ("a request", with(16, &[0]), HEADER),
+        ("a compound", with(20, &[64]), HEADER),
         ("no structure", with(64, &[0]), ANSWER),
         ("contexts far away", with(124, &[0xff; 4]), ANSWER),
         ("many contexts", with(70, &[0xff; 2]), ANSWER),
@@ -84,6 +76,11 @@ fn logons_that_break_the_protocol_are_refused() {
     let once = |status, body: &[u8]| vec![challenge(status, body)];
     let second = |status, flags| framed(&answer(1, 2, status, &empty(flags)));
     let twice = |status, flags| vec![good.clone(), second(status, flags)];
+    let unsigned = Failure::Unprotected("it is not signed");
+    let no_token = Failure::Malformed("token of the logon");
+    let far_away = [9, 0, 0, 0, 0xff, 0xff, 9, 0];
+    let form = Failure::Malformed("answer to the logon");
+    let wrong = 0xC000_006D;
     let mut weak = recorded[64..].to_vec();
     // The flag of 128 bits, in the challenge's fourth byte of flags.
     weak[8 + 31 + 23] &= !0x20;
@@ -92,28 +89,12 @@ fn logons_that_break_the_protocol_are_refused() {
         ("nobody", twice(0, 2), Failure::Anonymous),
         ("a guest at once", once(0, &empty(1)), Failure::Guest),
         ("nobody at once", once(0, &empty(0)), Failure::Anonymous),
-        (
-            "no signature",
-            twice(0, 0),
-            Failure::Unprotected("it is not signed"),
-        ),
+        ("no signature", twice(0, 0), unsigned),
         ("no end", twice(more, 0), Failure::Status(more)),
         ("a weak logon", once(more, &weak), Failure::WeakLogon),
-        (
-            "no token",
-            once(more, &empty(0)),
-            Failure::Malformed("token of the logon"),
-        ),
-        (
-            "a token far away",
-            once(more, &[9, 0, 0, 0, 0xff, 0xff, 9, 0]),
-            Failure::Malformed("answer to the logon"),
-        ),
-        (
-            "a wrong password",
-            twice(0xC000_006D, 0),
-            Failure::LogonRefused(0xC000_006D),
-        ),
+        ("no token", once(more, &empty(0)), no_token),
+        ("a token far away", once(more, &far_away), form),
+        ("password", twice(wrong, 0), Failure::LogonRefused(wrong)),
     ] {
         let script = [vec![negotiated.clone()], answers].concat();
         let error = refused(Privacy::Offered, script, PATIENCE);
@@ -126,22 +107,16 @@ fn logons_that_break_the_protocol_are_refused() {
 #[test]
 fn lengths_that_no_answer_has_are_refused() {
     for (bytes, expected) in [
-        (vec![0xff; 4], Failure::Malformed("length")),
-        (vec![0, 1, 0x40, 1], Failure::Malformed("length")),
-        (vec![0, 0, 0, 0], Failure::Malformed("header")),
-        (
-            vec![0, 0, 0, 9, 0, 0, 0, 0, 0, 0, 0, 0, 0],
-            Failure::Malformed("header"),
-        ),
+        (vec![0xff; 4], LENGTH),
+        (vec![0, 1, 0x40, 1], LENGTH),
+        (vec![0, 0, 0, 0], HEADER),
+        (vec![0, 0, 0, 9, 0, 0, 0, 0, 0, 0, 0, 0, 0], HEADER),
         (vec![], Failure::TimedOut),
         (vec![0, 0], Failure::TimedOut),
         (vec![0, 0, 1, 0, 0xfe], Failure::TimedOut),
     ] {
-        let patience = if expected == Failure::TimedOut {
-            SHORT
-        } else {
-            PATIENCE
-        };
+        let is_late = expected == Failure::TimedOut;
+        let patience = if is_late { SHORT } else { PATIENCE };
         let error = refused(Privacy::Offered, vec![bytes.clone()], patience);
         assert_eq!(error.failure, expected, "{bytes:?}");
     }
@@ -172,11 +147,8 @@ fn a_trickle_ends_at_the_deadline() {
 
 #[test]
 fn a_server_that_is_away_is_named() {
-    let port = TcpListener::bind("127.0.0.1:0")
-        .unwrap()
-        .local_addr()
-        .unwrap()
-        .port();
+    let away = TcpListener::bind("127.0.0.1:0").unwrap().local_addr();
+    let port = away.unwrap().port();
     let error = open(port, Privacy::Offered, PATIENCE).err().unwrap();
     assert!(matches!(error.failure, Failure::Unreachable(_)));
     let named = format!("connect to 127.0.0.1 port {port}: ");

@@ -165,7 +165,7 @@ fn body(message: &[u8], size: u16) -> Option<&[u8]> {
 mod tests {
     use proptest::prelude::*;
 
-    use super::{Address, Command, HEADER, Header, NEXT, Out, chain, split};
+    use super::{Address, Command, HEADER, Header, NEXT, Out, chain, create, split};
     use crate::vectors::{self, hex};
 
     #[test]
@@ -221,6 +221,23 @@ mod tests {
         assert_eq!((first[NEXT], second[NEXT]), (128, 0));
         assert_eq!((first[16], second[16]), (8, 8 | 4));
         assert_eq!((first[24], second[24]), (7, 8));
+    }
+
+    #[test]
+    fn nothing_is_asked_for_beside_the_path() {
+        let tree = super::tree::request(r"\\s\a").body;
+        assert_eq!(tree[..4], [9, 0, 0, 0], "flags");
+        let open = create::Open {
+            access: create::DELETE,
+            attributes: create::HIDDEN,
+            sharing: create::SHARE_ALL,
+            disposition: create::OPEN,
+            options: create::FOLDER,
+        };
+        let create = create::request(b"a\0", open).body;
+        assert_eq!(create[..4], [57, 0, 0, 0], "an oplock");
+        assert_eq!(create[40..44], [1, 0, 0x20, 0], "through links");
+        assert_eq!(create[48..56], [0; 8], "contexts");
     }
 
     #[test]

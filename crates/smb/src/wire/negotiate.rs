@@ -101,6 +101,8 @@ mod tests {
     #[test]
     fn contexts_are_aligned_where_the_request_says() {
         let message = request([1; 16], &[2; 32]).encode(Default::default(), 0);
+        // One dialect, signing, and no capability but encryption.
+        assert_eq!(message[66..76], [1, 0, 2, 0, 0, 0, 0x40, 0, 0, 0]);
         assert_eq!(message[92..96], [104, 0, 0, 0]);
         assert_eq!(message[100..102], [0x11, 3]);
         assert_eq!(message[104..108], [1, 0, 38, 0]);

@@ -200,13 +200,8 @@ fn an_encrypted_session_takes_no_plain_answer() {
         }
         _ => unchanged(message),
     };
-    let (done, _) = attacked(
-        &samba,
-        "encrypted",
-        Privacy::Required,
-        PATIENCE,
-        Box::new(attack),
-    );
+    let [_, (share, privacy)] = WAYS;
+    let (done, _) = attacked(&samba, share, privacy, PATIENCE, Box::new(attack));
     let failure = done.unwrap_err().failure;
     assert_eq!(failure, Failure::Unprotected("it is not encrypted"));
 }

@@ -127,13 +127,13 @@ fn configuration(folder: &Path, port: u16, lines: &str) -> String {
     let share = |name, encryption, read_only| {
         format!(
             "[{name}]\npath = {folder}/share\nread only = {read_only}\nsmb encrypt = {encryption}\n\
-             map readonly = yes\nstore dos attributes = no\n"
+             map readonly = yes\n"
         )
     };
     format!(
         "[global]\n{folders}smb ports = {port}\ninterfaces = 127.0.0.1\n\
          bind interfaces only = yes\ndisable netbios = yes\nserver signing = mandatory\n\
-         map to guest = bad user\n\
+         map to guest = bad user\nstore dos attributes = no\n\
          change notify = no\n\
          load printers = no\nprinting = bsd\nprintcap name = /dev/null\ndisable spoolss = yes\n\
          passdb backend = tdbsam:{folder}/state/passdb.tdb\n\
