@@ -157,17 +157,17 @@ impl Deleting<'_> {
 
     /// Writes the record of a volume that probably goes, before other calls have to wait for that.
     fn prepare(&self, call: &mut Call<'_>, own: &Own) -> Result<(), Error> {
-        match own {
-            Own::Record(record) => match &record.state {
-                State::Ready(held) if held.origin == Created::Made => {
-                    let state = State::Deleting(held.clone());
-                    let record = record.clone().without_parameters().with(state);
-                    call.write_aside(&self.files, &record)
-                }
-                _ => Ok(()),
-            },
-            Own::None | Own::OtherFolder => Ok(()),
+        if let Own::Record(record) = own
+            && let State::Ready(held) = &record.state
+            && held.origin == Created::Made
+        {
+            let state = State::Deleting(held.clone());
+            call.write_aside(
+                &self.files,
+                &record.clone().without_parameters().with(state),
+            )?;
         }
+        Ok(())
     }
 
     fn gone(&self) -> Deleted {

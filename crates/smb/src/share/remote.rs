@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use super::steps::{self, FEW_ENTRIES, LIST, LOCK, LOOK, REMOVE};
+use super::steps::{self, FEW_ENTRIES, LIST, LOCK, LOOK, Opened, REMOVE};
 use super::{Existing, FileId, Kind, LONGEST_FILE, Listing, OpenFile, Share};
 use crate::connection::{Connection, Login};
 use crate::error::{Error, Failure, Operation, Outcome, Result};
@@ -49,12 +49,13 @@ impl RemoteShare {
         self.run((Operation::MakeFolder, path, by), |c| c.identify(path, new))
     }
 
-    /// What looks at some folders found, as their caller has it.
-    fn looked(&self, at: &[SharePath], found: Vec<Outcome<Listing>>) -> Vec<Result<Listing>> {
-        let each = at.iter().zip(found);
-        let failed = |path, failure| self.failed(Operation::List, path, failure);
-        each.map(|(path, ids)| ids.map_err(|failure| failed(path, failure)))
-            .collect()
+    /// What looks at some folders found.
+    fn looked(&mut self, at: &[SharePath], found: Vec<Outcome<Opened>>) -> Vec<Result<Listing>> {
+        let each = at.iter().zip(found).map(|(path, opened)| {
+            let ids = self.connection.ids(path, opened);
+            ids.map_err(|failure| self.failed(Operation::List, path, failure))
+        });
+        each.collect()
     }
 
     fn failed(&self, operation: Operation, path: &SharePath, failure: Failure) -> Error {
@@ -69,10 +70,8 @@ impl Share for RemoteShare {
 
     fn look(&mut self, folders: &[SharePath], by: Instant) -> Result<Vec<Result<Listing>>> {
         let root = SharePath::root();
-        let looked = self.run((Operation::List, &root, by), |c| {
-            let looked = c.each_once(&steps::looks(folders))?;
-            Ok(c.all_ids(folders, looked))
-        })?;
+        let looks = steps::looks(folders);
+        let looked = self.run((Operation::List, &root, by), |c| c.each_once(&looks))?;
         Ok(self.looked(folders, looked))
     }
 
@@ -95,12 +94,11 @@ impl Share for RemoteShare {
         let (listing, looked) = self.run((Operation::List, folder, by), |c| {
             let mut done = c.each_once(&asked)?.into_iter();
             let opened = done.next().ok_or(Failure::Ended)??;
-            let looked = c.all_ids(beside, done);
             let listing = match c.first_entries(&opened, limit)? {
                 Some(listing) => listing,
                 None => c.entries(folder, ending, limit)?,
             };
-            Ok((listing, looked))
+            Ok((listing, done.collect()))
         })?;
         Ok((listing, self.looked(beside, looked)))
     }

@@ -13,7 +13,7 @@ use crate::wire::{PAYLOAD, Request, file};
 pub(super) const FEW_ENTRIES: u32 = 1024;
 
 /// What an open answers, and what the requests behind it do.
-type Opened = (create::Answer, Vec<Answer>);
+pub(super) type Opened = (create::Answer, Vec<Answer>);
 
 /// An open that neither makes nor excludes anything.
 pub(super) const LOOK: Open = Open {
@@ -164,18 +164,8 @@ impl Connection {
         answers.try_for_each(|answer| self.expect_success(answer))
     }
 
-    /// The ids of folders that were looked at.
-    pub(super) fn all_ids(
-        &mut self,
-        folders: &[SharePath],
-        looked: impl IntoIterator<Item = Outcome<Opened>>,
-    ) -> Vec<Outcome<Listing>> {
-        let each = folders.iter().zip(looked);
-        each.map(|(path, looked)| self.ids(path, looked)).collect()
-    }
-
     /// The ids of a folder, and of the one above it.
-    fn ids(&mut self, path: &SharePath, looked: Outcome<Opened>) -> Outcome<Listing> {
+    pub(super) fn ids(&mut self, path: &SharePath, looked: Outcome<Opened>) -> Outcome<Listing> {
         let (opened, answers) = looked?;
         let mut listing = Listing::of(FileId(0), opened.attributes)?;
         if let Some(answer) = answers.first().filter(|_| *path != SharePath::root()) {
