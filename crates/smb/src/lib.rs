@@ -76,6 +76,7 @@ mod tests {
     #[test]
     fn keys_and_ciphers_promise_to_wipe_themselves() {
         fn promise<T: zeroize::ZeroizeOnDrop>() {}
+        promise::<sha2::Sha256>();
         promise::<(crypto::Key, aes_gcm::Aes128Gcm, aes_gcm::Aes256Gcm)>();
         promise::<(cmac::block_api::CmacCore<aes::Aes128>, md4::Md4)>();
     }
