@@ -62,7 +62,7 @@ impl<'a> Call<'a> {
         Ok(folders)
     }
 
-    /// Finds the base folder, by what was found of the [`first_look`](Self::first_look).
+    /// Finds the base folder in what the [`first_look`](Self::first_look) saw.
     pub(super) fn new(
         volumes: &'a Volumes,
         (share, looked): (&'a mut (dyn Share + Send), Vec<smb::Result<Listing>>),
