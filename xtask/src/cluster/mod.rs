@@ -21,6 +21,7 @@ use crate::wine::Prefix;
 mod api;
 mod failures;
 mod gap;
+mod kubelet;
 mod life;
 mod luns;
 mod node;

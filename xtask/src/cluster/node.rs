@@ -142,8 +142,8 @@ impl<'a> Node<'a> {
         match host {
             Host::Linux => {
                 kubelet.arg("--root-dir").arg(&sockets.root);
-                kubelet.args(["--driver", sockets.csi.trim_start_matches("unix:")]);
-                kubelet.args(["--listen", &sockets.for_kubelet]);
+                let driver = sockets.csi.trim_start_matches("unix:");
+                kubelet.arg(format!("--driver={}={driver}", sockets.for_kubelet));
                 kubelet.args(["--root-on-node", KUBELET]);
                 kubelet.env("TMPDIR", running.dir());
                 if self.publishing == Publishing::Broken {

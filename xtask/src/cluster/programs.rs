@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 
-use super::wine;
+use super::kubelet;
 use crate::cargo::{self, Build};
 use crate::env::{self, Go, GoModule};
 use crate::host::Host;
@@ -44,10 +44,7 @@ impl Programs {
         builds.next("the controllers beside a driver", || {
             of_go(env::GO_SIDECARS, &["tool"])
         })?;
-        let kubelet = builds.next("kubelet", || match host {
-            Host::Linux => of_go(env::GO_CLUSTER, &["./kubelet"]).map(|()| dir.join("kubelet")),
-            Host::Wine(_) => wine::build_kubelet(go),
-        })?;
+        let kubelet = builds.next("kubelet", || kubelet::build(host, go))?;
         let mut ours = |package, binary, host: Host<'_>| {
             let build = Build {
                 package,
