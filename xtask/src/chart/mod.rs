@@ -3,6 +3,7 @@
 
 use std::fs;
 use std::io::Write;
+use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
 
@@ -19,6 +20,10 @@ const LIMIT: Duration = Duration::from_secs(60);
 /// How a manifest in `deploy/` begins that is rendered from a template; behind it are the template and its values.
 const RENDERED: &str =
     "# `cargo xtask docs` writes this: helm template wincsi charts/wincsi --namespace wincsi ";
+
+pub(crate) fn folder() -> PathBuf {
+    cargo::root().join("charts/wincsi")
+}
 
 /// The values without which nothing renders: nothing is published.
 pub(crate) fn images() -> Value {
@@ -80,7 +85,7 @@ pub(crate) fn lint(helm: &Helm, values: &[Value]) -> Result<String> {
 }
 
 fn run(command: &mut Command, values: &[Value]) -> Result<String> {
-    command.arg(cargo::root().join("charts/wincsi"));
+    command.arg(folder());
     // Without releases' linker flags Helm 3 takes itself for one of Kubernetes 1.20.
     command.arg("--kube-version=1.36.3");
     let mut files = Vec::new();

@@ -51,7 +51,10 @@ pub(super) fn prepare(prefix: &Prefix, root: &Path) -> Result<()> {
     for folder in ["var/lib", "var/log/containers"] {
         fs::create_dir_all(drive_c.join(folder)).context("make kubelet's folders")?;
     }
-    symlink(root, drive_c.join(super::node::ROOT)).context("put kubelet's root on drive C")?;
+    let place = drive_c.join(super::node::ROOT);
+    // That of a node before this one.
+    let _ = fs::remove_file(&place);
+    symlink(root, place).context("put kubelet's root on drive C")?;
     for name in [
         "CurrentMajorVersionNumber",
         "CurrentMinorVersionNumber",
